@@ -1,0 +1,58 @@
+# Compile options every target of the project shares, and the two functions that declare targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O3")  # without NDEBUG: checks are always on
+
+option(HEADROOM_WERROR "Treat warnings as errors" ON)
+option(HEADROOM_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+
+find_program(HEADROOM_CCACHE ccache)
+if(HEADROOM_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADROOM_CCACHE})
+endif()
+
+# Same bytes everywhere: no contraction of a*b+c, no flags of the build machine's processor, and no
+# path of the build machine in messages (__FILE__ is relative to the repository). Off are two
+# warnings that g++ 12 raises in error at -O3: inside {fmt} 9's parser and std::string's operator+
+# (GCC bug 105651).
+add_library(headroom_options INTERFACE)
+target_compile_options(headroom_options INTERFACE
+  -ffp-contract=off -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${HEADROOM_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(HEADROOM_SANITIZE)
+  target_compile_options(headroom_options INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_definitions(headroom_options INTERFACE _GLIBCXX_ASSERTIONS)
+  target_link_options(headroom_options INTERFACE -fsanitize=address,undefined)
+endif()
+target_include_directories(headroom_options INTERFACE ${PROJECT_SOURCE_DIR})
+
+# headroom_library(NAME SOURCES a.cpp ... LINKS x y): a static library `headroom_NAME`.
+function(headroom_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(headroom_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(headroom_${name} PUBLIC headroom_options ${ARG_LINKS})
+endfunction()
+
+# headroom_tests(LABEL SOURCES a_test.cpp ... LINKS x y): one Catch2 executable, one ctest per test
+# case. Release tests are compiled with -O1: what they test is at -O3, and Catch2's macros at -O3
+# would cost more compile time than the whole program.
+function(headroom_tests label)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(tests_${label} ${ARG_SOURCES})
+  target_link_libraries(tests_${label} PRIVATE ${ARG_LINKS} Catch2::Catch2WithMain)
+  target_compile_options(tests_${label} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_definitions(tests_${label} PRIVATE
+    HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    HEADROOM_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
+  catch_discover_tests(tests_${label} TEST_PREFIX "${label}:"
+    PROPERTIES LABELS ${label} TIMEOUT 300)
+endfunction()

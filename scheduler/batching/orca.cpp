@@ -1,0 +1,39 @@
+#include "scheduler/batching/orca.hpp"
+
+namespace headroom {
+
+void OrcaScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(id); }
+
+void OrcaScheduler::plan(const PlanContext& context, BatchPlan& plan) {
+  context.take_decodes();
+  while (!waiting_.empty() && running_ < options_.max_num_seqs) {
+    const RequestId id = waiting_.front();
+    const Request& request = context.requests[id];
+    const TokenCount whole = TokenCount{request.prompt_tokens} + request.max_tokens;
+    const KvGrowth growth{
+        .id = id, .hold_tokens = request.prompt_tokens, .fit_tokens = whole, .final_tokens = whole};
+    if (!context.kv.try_grow(growth)) {
+      const KvPoolState& pool = context.kv.pool();
+      if (whole <= pool.free_blocks * pool.block_tokens && pool.largest_hole < pool.free_blocks) {
+        plan.refused_by_placement = id;
+        plan.wanted_tokens = whole;
+      }
+      break;
+    }
+    waiting_.pop_front();
+    ++running_;
+    plan.chunks.push_back(
+        {.id = id, .tokens = request.prompt_tokens, .admits = true, .samples = true});
+  }
+  if (plan.chunks.empty()) plan.steady_steps = kManySteps / 2;
+  plan.arrivals_can_join = waiting_.empty() && running_ < options_.max_num_seqs;
+}
+
+bool OrcaScheduler::on_finished(RequestId) {
+  --running_;
+  return true;
+}
+
+void OrcaScheduler::on_engine_lost() { running_ = 0; }
+
+}  // namespace headroom

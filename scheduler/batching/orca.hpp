@@ -1,0 +1,28 @@
+#pragma once
+// Orca (OSDI'22; docs/semantics.md 8, ENGINES.md 3.6): iteration-level scheduling, first come first
+// served. A request reserves prompt + max_tokens when it is first scheduled, runs its whole prompt
+// in that iteration beside the decodes of the others, and is never evicted.
+
+#include <deque>
+
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/options.hpp"
+
+namespace headroom {
+
+class OrcaScheduler final : public BatchScheduler {
+ public:
+  explicit OrcaScheduler(const SchedulerOptions& options) : options_(options) {}
+
+  void enqueue(RequestId id, const Request& request) override;
+  void plan(const PlanContext& context, BatchPlan& plan) override;
+  [[nodiscard]] bool on_finished(RequestId id) override;
+  void on_engine_lost() override;
+
+ private:
+  SchedulerOptions options_;
+  std::deque<RequestId> waiting_;
+  std::int64_t running_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,82 @@
+#include "scheduler/batching/static.hpp"
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/kv_layout.hpp"
+
+namespace headroom {
+
+void StaticScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(id); }
+
+void StaticScheduler::plan(const PlanContext& context, BatchPlan& plan) {
+  plan.arrivals_can_join = false;
+  if (live_rows_ > 0) return continue_batch(context, plan);
+  context.take_decodes();
+  if (waiting_.empty()) return;
+  const bool full = static_cast<std::int64_t>(waiting_.size()) >= options_.max_num_seqs;
+  const TimeNs latest = context.requests[waiting_.front()].arrival_ns + options_.batch_wait_ns;
+  if (!full && context.now_ns < latest) {
+    plan.wake_at_ns = latest;
+    return;
+  }
+  start_batch(context, plan);
+}
+
+void StaticScheduler::continue_batch(const PlanContext& context, BatchPlan& plan) const {
+  const BlockCount free = context.kv.pool().free_blocks;
+  if (context.decodes.blocks_needed(1) > free) {
+    plan.failure = PlanFailure::out_of_device_memory;
+    plan.wanted_tokens = context.decodes.blocks_needed(1) * context.kv.pool().block_tokens;
+    return;
+  }
+  context.take_decodes();
+  plan.steady_steps =
+      1 + context.decodes.steps_within(context.kv.pool().free_blocks, kManySteps / 2);
+}
+
+StaticScheduler::Shape StaticScheduler::next_batch(const PlanContext& context) const {
+  const KvPoolState& pool = context.kv.pool();
+  Shape batch;
+  for (const RequestId id : waiting_) {
+    if (batch.rows == options_.max_num_seqs) break;
+    const Request& request = context.requests[id];
+    const Shape wider{.rows = batch.rows + 1,
+                      .prompt_tokens = std::max(batch.prompt_tokens, request.prompt_tokens),
+                      .max_tokens = std::max(batch.max_tokens, request.max_tokens)};
+    const TokenCount row =
+        TokenCount{wider.prompt_tokens} + (pool.grows_with_decode ? 0 : wider.max_tokens);
+    if (wider.rows * blocks_needed(row, pool.block_tokens) > pool.free_blocks) break;
+    batch = wider;
+  }
+  return batch;
+}
+
+void StaticScheduler::start_batch(const PlanContext& context, BatchPlan& plan) {
+  const Shape batch = next_batch(context);
+  for (std::int32_t row = 0; row < batch.rows; ++row) {
+    const RequestId id = waiting_.front();
+    const KvGrowth growth{.id = id,
+                          .hold_tokens = batch.prompt_tokens,
+                          .fit_tokens = batch.prompt_tokens,
+                          .final_tokens = TokenCount{batch.prompt_tokens} + batch.max_tokens};
+    const bool fits = context.kv.try_grow(growth);
+    HEADROOM_CHECK(fits, "a batch that was sized to the pool does not fit it");
+    waiting_.pop_front();
+    plan.chunks.push_back({.id = id,
+                           .tokens = batch.prompt_tokens,
+                           .admits = true,
+                           .samples = true,
+                           .padding = batch.prompt_tokens - context.requests[id].prompt_tokens});
+  }
+  live_rows_ = batch.rows;
+}
+
+bool StaticScheduler::on_finished(RequestId) {
+  --live_rows_;
+  return false;
+}
+
+void StaticScheduler::on_engine_lost() { live_rows_ = 0; }
+
+}  // namespace headroom

@@ -1,0 +1,41 @@
+#pragma once
+// Request-level batches (HF generate, FasterTransformer; docs/semantics.md 9, ENGINES.md 3.7, 3.9):
+// a batch is formed when none runs, padded to its longest prompt, and decodes until its last row is
+// done. Rows that end earlier stay as ghost rows.
+//
+// With an allocator that reserves, every row holds (longest prompt + largest max_tokens) from the
+// start. With one that grows (a concatenating cache), nothing is set aside, and a pool that runs
+// out while the batch decodes is a run-time OOM: the engine dies.
+
+#include <deque>
+
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/options.hpp"
+
+namespace headroom {
+
+class StaticScheduler final : public BatchScheduler {
+ public:
+  explicit StaticScheduler(const SchedulerOptions& options) : options_(options) {}
+
+  void enqueue(RequestId id, const Request& request) override;
+  void plan(const PlanContext& context, BatchPlan& plan) override;
+  [[nodiscard]] bool on_finished(RequestId id) override;
+  void on_engine_lost() override;
+
+ private:
+  struct Shape {
+    std::int32_t rows = 0;
+    std::int32_t prompt_tokens = 0;  // longest
+    std::int32_t max_tokens = 0;     // largest
+  };
+  void continue_batch(const PlanContext& context, BatchPlan& plan) const;
+  void start_batch(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] Shape next_batch(const PlanContext& context) const;
+
+  SchedulerOptions options_;
+  std::deque<RequestId> waiting_;
+  std::int64_t live_rows_ = 0;  // rows of the running batch that still lack tokens
+};
+
+}  // namespace headroom

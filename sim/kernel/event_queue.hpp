@@ -1,0 +1,56 @@
+#pragma once
+// The pending events of a run in their total order: time, then priority, then source.
+//
+// A source has at most one pending event per priority, so these three decide everything; no counter
+// is needed, and step ends that come or go leave the order of other events alone. A tournament tree
+// over the (priority, source) pairs holds the times: O(log pairs) for a change, no allocation,
+// nothing stale.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/kernel/time.hpp"
+
+namespace headroom {
+
+// At one nanosecond: steps end, then requests arrive, then plans are made and see both.
+enum class Priority : std::uint8_t { step_end = 0, arrival = 1, plan = 2 };
+inline constexpr std::uint32_t kPriorityCount = 3;
+
+struct Event {
+  TimeNs time_ns = 0;
+  Priority priority = Priority::step_end;
+  std::uint32_t source = 0;
+
+  friend constexpr bool operator==(const Event&, const Event&) = default;
+};
+
+class EventQueue {
+ public:
+  // Sources are numbered 0 .. sources-1; at least one.
+  explicit EventQueue(std::uint32_t sources);
+
+  // Replaces the pending event of (source, priority), if any. time_ns < kNever.
+  void schedule(TimeNs time_ns, Priority priority, std::uint32_t source);
+  void cancel(Priority priority, std::uint32_t source);
+
+  // The earliest pending event, left in place or removed; nothing when none is pending.
+  [[nodiscard]] std::optional<Event> peek() const {
+    const std::uint32_t slot = winners_[1];
+    if (times_[slot] == kNever) return std::nullopt;
+    return Event{times_[slot], static_cast<Priority>(slot / sources_), slot % sources_};
+  }
+  [[nodiscard]] std::optional<Event> pop();
+
+ private:
+  [[nodiscard]] std::uint32_t slot_of(Priority priority, std::uint32_t source) const;
+  void set(std::uint32_t slot, TimeNs time_ns);
+
+  std::uint32_t sources_;
+  std::uint32_t leaves_;       // a power of two >= slots
+  std::vector<TimeNs> times_;  // by slot = priority * sources + source; kNever: not pending
+  std::vector<std::uint32_t> winners_;  // node k: slot of the earliest event below it; root is 1
+};
+
+}  // namespace headroom

@@ -1,0 +1,48 @@
+#include "sim/metrics/event_log.hpp"
+
+namespace headroom {
+
+EventLog::Episode& EventLog::refusal(std::uint16_t replica) {
+  if (replica >= refusals_.size()) refusals_.resize(std::size_t{replica} + 1);
+  return refusals_[replica];
+}
+
+void EventLog::end_refusal(const EngineEvent& event) {
+  if (event.replica >= refusals_.size()) return;
+  Episode& episode = refusals_[event.replica];
+  if (episode.request != event.request) return;
+  events_[episode.entry].until_ns = event.time_ns;
+  episode.request = UINT64_MAX;
+}
+
+void EventLog::add(const EngineEvent& event) {
+  std::int64_t& count = counts_[static_cast<std::size_t>(event.kind)];
+  if (event.kind == EngineEventKind::queued || event.kind == EngineEventKind::admitted) {
+    ++count;
+    if (event.kind == EngineEventKind::admitted) end_refusal(event);
+    return;
+  }
+  if (event.kind == EngineEventKind::placement_refused) {
+    Episode& episode = refusal(event.replica);
+    if (episode.request == event.request) return;
+    episode = {event.request, events_.size()};
+  }
+  ++count;
+  LoggedEvent& entry = events_.emplace_back();
+  entry.kind = event.kind;
+  entry.oom = event.oom;
+  entry.replica = event.replica;
+  entry.time_ns = event.time_ns;
+  entry.request = event.request;
+  entry.tokens = event.tokens;
+  if (event.state != nullptr) {
+    entry.running = event.state->running;
+    entry.waiting = event.state->waiting;
+    entry.free_blocks = event.state->pool.free_blocks;
+  }
+  if (event.kind != EngineEventKind::oom) return;
+  ooms_.push_back({event.oom, event.time_ns, event.replica, event.request, event.tokens,
+                   event.state == nullptr ? std::nullopt : std::optional(*event.state)});
+}
+
+}  // namespace headroom

@@ -1,0 +1,69 @@
+#pragma once
+// The engine events that explain a run. Queueing and admission are not kept: the request table has
+// them.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/serving/metrics_sink.hpp"
+
+namespace headroom {
+
+inline constexpr std::size_t kEngineEventKinds = 8;
+
+struct LoggedEvent {
+  EngineEventKind kind = EngineEventKind::preempted;
+  OomKind oom = OomKind::startup;  // with kind oom, rejected and placement_refused
+  std::uint16_t replica = 0;
+  TimeNs time_ns = 0;
+  // placement_refused: when that request was admitted at last; -1 = never. One entry per request
+  // and wait: how often its scheduler tried again says nothing (it depends on how often it is
+  // asked).
+  TimeNs until_ns = -1;
+  std::uint64_t request = UINT64_MAX;
+  TokenCount tokens = 0;
+  std::int64_t running = -1;  // -1: the event came without a state
+  std::int64_t waiting = -1;
+  BlockCount free_blocks = -1;
+};
+
+// A run-time OOM with all that is known about its moment.
+struct OomMoment {
+  OomKind kind = OomKind::startup;
+  TimeNs time_ns = 0;
+  std::uint16_t replica = 0;
+  std::uint64_t request = UINT64_MAX;
+  TokenCount wanted_tokens = 0;
+  std::optional<ReplicaState> state;
+};
+
+class EventLog {
+ public:
+  void add(const EngineEvent& event);
+
+  [[nodiscard]] std::span<const LoggedEvent> events() const { return events_; }
+  [[nodiscard]] std::span<const OomMoment> ooms() const { return ooms_; }
+  // Entries of a kind (requests, not repetitions, for placement_refused); all events for those
+  // kinds that are not kept.
+  [[nodiscard]] std::int64_t count(EngineEventKind kind) const {
+    return counts_[static_cast<std::size_t>(kind)];
+  }
+
+ private:
+  struct Episode {  // the request a replica fails to place now
+    std::uint64_t request = UINT64_MAX;
+    std::size_t entry = 0;
+  };
+  void end_refusal(const EngineEvent& event);
+  [[nodiscard]] Episode& refusal(std::uint16_t replica);
+
+  std::vector<LoggedEvent> events_;
+  std::vector<OomMoment> ooms_;
+  std::vector<Episode> refusals_;  // by replica
+  std::array<std::int64_t, kEngineEventKinds> counts_{};
+};
+
+}  // namespace headroom

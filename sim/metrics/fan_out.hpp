@@ -1,0 +1,33 @@
+#pragma once
+// Forwards every call to several sinks, in their order.
+
+#include <utility>
+#include <vector>
+
+#include "sim/serving/metrics_sink.hpp"
+
+namespace headroom {
+
+class FanOut final : public MetricsSink {
+ public:
+  // The sinks outlive this object.
+  explicit FanOut(std::vector<MetricsSink*> sinks) : sinks_(std::move(sinks)) {}
+
+  void on_steps(const StepRun& run) override {
+    for (MetricsSink* sink : sinks_) sink->on_steps(run);
+  }
+  void on_request(const RequestRecord& record) override {
+    for (MetricsSink* sink : sinks_) sink->on_request(record);
+  }
+  void on_event(const EngineEvent& event) override {
+    for (MetricsSink* sink : sinks_) sink->on_event(event);
+  }
+  void on_idle(std::uint16_t replica, TickSum instant, const ReplicaState& state) override {
+    for (MetricsSink* sink : sinks_) sink->on_idle(replica, instant, state);
+  }
+
+ private:
+  std::vector<MetricsSink*> sinks_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,82 @@
+#include "sim/metrics/itl_meter.hpp"
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+#include "sim/metrics/run_view.hpp"
+
+namespace headroom {
+
+namespace {
+// Pieces of so many steps keep every factor of the sums of squares within 64 bits for up to 2^17
+// decoding sequences: sum of i^2 over a piece < 2^46.5, times 2^17 < 2^64.
+constexpr StepCount kPieceSteps = StepCount{1} << 16;
+constexpr std::int64_t kMaxGapsPerStep = std::int64_t{1} << 17;
+}  // namespace
+
+void ItlMeter::add(const StepRun& run) {
+  for (const TickSum gap : run.other_gaps) add_gap(gap);
+  const std::int64_t gaps = run.gaps_per_step;
+  if (gaps == 0) return;
+  HEADROOM_CHECK(gaps > 0 && gaps <= kMaxGapsPerStep, "decoding rows of a step out of range");
+  sum_ += gaps * ticks_of(run, run.steps);
+  // A falling duration is a rising one read backwards.
+  Ticks first = run.first_ticks;
+  Ticks slope = run.slope_ticks;
+  if (slope < 0) {
+    first += slope * (run.steps - 1);
+    slope = -slope;
+  }
+  StepCount left = run.steps;
+  for (; left > kPieceSteps; left -= kPieceSteps) {
+    add_squares(first, slope, kPieceSteps, gaps);
+    add_buckets(first, slope, kPieceSteps, gaps);
+    first += slope * kPieceSteps;
+  }
+  add_squares(first, slope, left, gaps);
+  add_buckets(first, slope, left, gaps);
+}
+
+void ItlMeter::add_gap(TickSum ticks) {
+  HEADROOM_CHECK(ticks >= 0 && ticks >> 95 == 0, "a gap between tokens out of range");
+  const auto gap = static_cast<Uint128>(ticks);
+  sum_ += ticks;
+  squares_.add(gap, static_cast<std::uint32_t>(gap));  // gap * (low half + 2^32 * high half)
+  squares_.add(gap << 32, static_cast<std::uint64_t>(gap >> 32));
+  histogram_.add(floor_ns(ticks));
+}
+
+// Sum over i < steps of (first + i * slope)^2, `gaps` times.
+void ItlMeter::add_squares(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
+  const auto f = static_cast<Uint128>(first);
+  const auto s = static_cast<Uint128>(slope);
+  const auto n = static_cast<std::uint64_t>(steps);
+  const auto times = static_cast<std::uint64_t>(gaps);
+  squares_.add(f * f, n * times);
+  if (slope == 0 || steps == 1) return;
+  const std::uint64_t sum_i = n * (n - 1) / 2;
+  const std::uint64_t sum_ii = n * (n - 1) * (2 * n - 1) / 6;
+  squares_.add(2 * f * s, sum_i * times);
+  squares_.add(s * s, sum_ii * times);
+}
+
+// slope >= 0. One addition per histogram bucket that the duration passes through.
+void ItlMeter::add_buckets(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
+  const TimeNs last_ns = (first + slope * (steps - 1)) >> kTickBits;
+  const std::size_t last_bucket = LogHistogram::bucket_index(last_ns);
+  StepCount done = 0;
+  while (done < steps) {
+    const TimeNs now_ns = (first + slope * done) >> kTickBits;
+    const std::size_t bucket = LogHistogram::bucket_index(now_ns);
+    StepCount next = steps;
+    if (bucket != last_bucket) {
+      // The first step at or above the upper edge; slope > 0, and the edge is at most last_ns.
+      const Ticks edge = (LogHistogram::bucket_high(bucket) + 1) << kTickBits;
+      next = (edge - first + slope - 1) / slope;
+    }
+    histogram_.add(now_ns, (next - done) * gaps);
+    done = next;
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,45 @@
+#include "sim/metrics/population_meter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+
+Int128 sojourn_sum_ns(std::span<const RequestRecord> records, TimeNs end_ns) {
+  Int128 sum = 0;
+  for (const RequestRecord& record : records) {
+    if (record.queued_ns < 0) continue;
+    sum += (record.finish_ns < 0 ? end_ns : record.finish_ns) - record.queued_ns;
+  }
+  return sum;
+}
+
+TimeNs time_in_system_ns(const RequestRecord& record, TimeNs from_ns, TimeNs to_ns) {
+  if (record.queued_ns < 0) return 0;
+  const TimeNs left_ns = record.finish_ns < 0 ? to_ns : std::min(record.finish_ns, to_ns);
+  return std::max<TimeNs>(0, left_ns - std::max(record.queued_ns, from_ns));
+}
+
+Int128 population_integral_ns(std::span<const RequestRecord> records, TimeNs from_ns,
+                              TimeNs to_ns) {
+  Int128 sum = 0;
+  for (const RequestRecord& record : records) sum += time_in_system_ns(record, from_ns, to_ns);
+  return sum;
+}
+
+void check_littles_law(const PopulationMeter& meter, std::span<const RequestRecord> records,
+                       TimeNs end_ns) {
+  const auto present = std::count_if(records.begin(), records.end(), [](const auto& record) {
+    return record.queued_ns >= 0 && record.finish_ns < 0;
+  });
+  HEADROOM_CHECK(meter.present() == present,
+                 fmt::format("{} requests in the system, {} records without an end",
+                             meter.present(), present));
+  HEADROOM_CHECK(meter.integral_ns() == sojourn_sum_ns(records, end_ns),
+                 "integral of the number in system differs from the sum of sojourns");
+}
+
+}  // namespace headroom

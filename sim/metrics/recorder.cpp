@@ -1,0 +1,84 @@
+#include "sim/metrics/recorder.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+
+Recorder::Recorder(const RecorderOptions& options)
+    : requests_(options.expected_requests), timeline_(options.timeline) {}
+
+Recorder::Track& Recorder::track(std::uint16_t replica) {
+  if (replica >= replicas_.size()) replicas_.resize(std::size_t{replica} + 1);
+  return replicas_[replica];
+}
+
+void Recorder::hold_until(Track& track, std::uint16_t replica, TickSum instant) {
+  HEADROOM_CHECK(instant >= track.since, fmt::format("replica {} reports the past", replica));
+  if (instant == track.since) return;
+  track.meters.kv.add_constant(track.state, instant - track.since);
+  timeline_.add_constant(replica, track.state, floor_ns(instant));
+  track.since = instant;
+}
+
+void Recorder::on_steps(const StepRun& run) {
+  Track& track = this->track(run.replica);
+  hold_until(track, run.replica, run.begin);
+  const RunView view = view_of(run);
+  itl_.add(run);
+  track.meters.cost.add(view);
+  track.meters.kv.add_run(view);
+  track.meters.thrash.add_run(view);
+  timeline_.add_run(view);
+  track.state = state_in_step(view, run.steps - 1);
+  track.since = view.end;
+}
+
+void Recorder::on_request(const RequestRecord& record) {
+  requests_.add(record);
+  if (record.queued_ns >= 0 && record.finish_ns >= 0) population_.leave(record.finish_ns);
+}
+
+void Recorder::on_event(const EngineEvent& event) {
+  events_.add(event);
+  switch (event.kind) {
+    case EngineEventKind::queued:
+      population_.enter(event.time_ns);
+      timeline_.add_queued(event.replica, event.time_ns);
+      break;
+    case EngineEventKind::admitted:
+    case EngineEventKind::preempted: track(event.replica).meters.thrash.add_event(event); break;
+    case EngineEventKind::oom:
+      if (event.state != nullptr) timeline_.add_oom(event.replica, event.time_ns, *event.state);
+      break;
+    default: break;
+  }
+}
+
+void Recorder::on_idle(std::uint16_t replica, TickSum instant, const ReplicaState& state) {
+  Track& track = this->track(replica);
+  hold_until(track, replica, instant);
+  track.state = state;
+  timeline_.forget_queued(replica);
+}
+
+void Recorder::finish(TimeNs end_ns) {
+  HEADROOM_CHECK(end_ns_ < 0, "a recorder finishes once");
+  HEADROOM_CHECK(requests_.complete(), "a request left no record");
+  end_ns_ = end_ns;
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    Track& track = replicas_[i];
+    const auto number = static_cast<std::uint16_t>(i);
+    // A step end in the last nanosecond lies after its beginning.
+    if (ticks_from_ns(end_ns) > track.since) hold_until(track, number, ticks_from_ns(end_ns));
+    timeline_.add_constant(number, track.state, end_ns + 1);
+    HEADROOM_CHECK(track.meters.cost.balanced(),
+                   fmt::format("cost terms of replica {} do not add up to its busy time", i));
+  }
+  timeline_.finish();
+  population_.advance(end_ns);
+  check_littles_law(population_, records(), end_ns);
+}
+
+}  // namespace headroom

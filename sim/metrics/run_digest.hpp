@@ -1,0 +1,18 @@
+#pragma once
+// A fingerprint of a run's results: equal digests mean equal results, whatever the way the run was
+// computed (cuts, threads, compiler).
+
+#include <string>
+
+#include "sim/metrics/recorder.hpp"
+
+namespace headroom {
+
+// Over every field of every record and every integer the meters hold, in a fixed order. 32 hex
+// digits. After recorder.finish().
+[[nodiscard]] std::string run_digest(const Recorder& recorder);
+
+// Over the records alone.
+[[nodiscard]] std::string records_digest(std::span<const RequestRecord> records);
+
+}  // namespace headroom

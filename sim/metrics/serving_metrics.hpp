@@ -1,0 +1,55 @@
+#pragma once
+// The metrics of `vllm bench serve`, by their names there (vLLM benchmarks/serve.py; ENGINES.md
+// 7.1). Only finished requests count.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "sim/metrics/itl_meter.hpp"
+#include "sim/serving/request.hpp"
+
+namespace headroom {
+
+// Limits in ms; a request is good when it keeps (<=) all that are given. A request of one output
+// token has TPOT 0 here.
+struct GoodputLimits {
+  std::optional<double> ttft_ms = {};
+  std::optional<double> tpot_ms = {};
+  std::optional<double> e2el_ms = {};
+  [[nodiscard]] bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
+};
+
+struct ServingOptions {
+  TimeNs client_latency_ns = 0;  // network and front end: added to TTFT and E2EL of every request
+  GoodputLimits goodput = {};
+};
+
+struct ServingMetrics {
+  double duration = 0;  // s, first arrival to last finish
+  std::int64_t completed = 0;
+  std::int64_t total_input_tokens = 0;
+  std::int64_t total_output_tokens = 0;
+  double request_throughput = 0;               // 1/s
+  double output_throughput = 0;                // tokens/s
+  double total_token_throughput = 0;           // tokens/s, prompt and output
+  std::optional<double> request_goodput = {};  // 1/s; only with limits
+
+  double mean_ttft_ms = 0, median_ttft_ms = 0, std_ttft_ms = 0;
+  double p90_ttft_ms = 0, p95_ttft_ms = 0, p99_ttft_ms = 0;
+  double mean_tpot_ms = 0, median_tpot_ms = 0, std_tpot_ms = 0;  // requests with >= 2 output tokens
+  double p90_tpot_ms = 0, p95_tpot_ms = 0, p99_tpot_ms = 0;
+  double mean_e2el_ms = 0, median_e2el_ms = 0, std_e2el_ms = 0;
+  double p90_e2el_ms = 0, p95_e2el_ms = 0, p99_e2el_ms = 0;
+  // Pooled over all tokens of the run; not known for a part of its requests (has_itl is false
+  // then).
+  bool has_itl = false;
+  double mean_itl_ms = 0, median_itl_ms = 0, std_itl_ms = 0;
+  double p90_itl_ms = 0, p95_itl_ms = 0, p99_itl_ms = 0;
+};
+
+// `itl` may be null. `records` in order of arrival.
+[[nodiscard]] ServingMetrics serving_metrics(std::span<const RequestRecord> records,
+                                             const ItlMeter* itl, const ServingOptions& options);
+
+}  // namespace headroom

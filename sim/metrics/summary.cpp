@@ -1,0 +1,147 @@
+#include "sim/metrics/summary.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace headroom {
+
+RequestCounts count_requests(std::span<const RequestRecord> records) {
+  RequestCounts counts;
+  counts.arrived = static_cast<std::int64_t>(records.size());
+  for (const RequestRecord& record : records) {
+    switch (record.outcome) {
+      case Outcome::unfinished: ++counts.unfinished; break;
+      case Outcome::finished: ++counts.finished; break;
+      case Outcome::rejected: ++counts.rejected; break;
+      case Outcome::cancelled: ++counts.cancelled; break;
+      case Outcome::lost_to_oom: ++counts.lost_to_oom; break;
+    }
+  }
+  return counts;
+}
+
+MemorySummary memory_summary(const Recorder& recorder) {
+  MemorySummary summary;
+  Int128 capacity = 0;  // all in tokens x ticks
+  Int128 held = 0;
+  Int128 used = 0;
+  Int128 reserved = 0;
+  Int128 external = 0;
+  Int128 cached = 0;
+  for (std::size_t i = 0; i < recorder.replicas(); ++i) {
+    const KvMeter& kv = recorder.replica(static_cast<std::uint16_t>(i)).kv;
+    const TokenCount block = kv.block_tokens();
+    capacity += kv.integrals().total_blocks * block;
+    held += kv.integrals().used_blocks * block;
+    external += kv.integrals().external_blocks * block;
+    cached += kv.integrals().cached_blocks * block;
+    used += kv.integrals().kv_tokens;
+    reserved += kv.integrals().reserved_tokens;
+    summary.capacity_tokens += kv.capacity_blocks() * block;
+    summary.peak_kv_tokens = std::max(summary.peak_kv_tokens, kv.peak_kv_tokens());
+    summary.peak_held_tokens = std::max(summary.peak_held_tokens, kv.peak_used_blocks() * block);
+    if (kv.capacity_blocks() > 0) {
+      summary.peak_utilisation =
+          std::max(summary.peak_utilisation, static_cast<double>(kv.peak_used_blocks()) /
+                                                 static_cast<double>(kv.capacity_blocks()));
+    }
+  }
+  if (capacity == 0) return summary;
+  const auto share = [&](Int128 part) {
+    return static_cast<double>(part) / static_cast<double>(capacity);
+  };
+  summary.mean_utilisation = share(held);
+  summary.mean_used = share(used);
+  summary.mean_reserved = share(reserved);
+  summary.mean_internal = share(held - used - reserved);
+  summary.mean_external = share(external);
+  summary.mean_cached = share(cached);
+  return summary;
+}
+
+EngineSummary engine_summary(const Recorder& recorder) {
+  EngineSummary summary;
+  std::array<TickSum, kCostTermCount> terms{};
+  TickSum busy = 0;
+  for (std::size_t i = 0; i < recorder.replicas(); ++i) {
+    const ReplicaMeters& meters = recorder.replica(static_cast<std::uint16_t>(i));
+    for (std::size_t t = 0; t < kCostTermCount; ++t) {
+      terms[t] += meters.cost.term(static_cast<CostTerm>(t));
+    }
+    busy += meters.cost.busy_ticks();
+    summary.steps += meters.cost.steps();
+    summary.prefill_tokens += meters.cost.prefill_tokens();
+    summary.recomputed_tokens += meters.thrash.recomputed_tokens();
+  }
+  constexpr double kSecondsPerTick = 1e-9 / static_cast<double>(kTicksPerNs);
+  summary.busy_s = static_cast<double>(busy) * kSecondsPerTick;
+  for (std::size_t t = 0; t < kCostTermCount; ++t) {
+    summary.time_s[t] = static_cast<double>(terms[t]) * kSecondsPerTick;
+  }
+  for (const RequestRecord& record : recorder.records()) {
+    summary.tokens_out += record.output_tokens;
+  }
+  summary.preemptions = recorder.events().count(EngineEventKind::preempted);
+  return summary;
+}
+
+std::vector<OomEntry> oom_entries(const Recorder& recorder) {
+  std::vector<OomEntry> entries;
+  for (const OomMoment& oom : recorder.events().ooms()) {
+    entries.push_back({.kind = oom.kind,
+                       .time_ns = oom.time_ns,
+                       .replica = oom.replica,
+                       .request = oom.request,
+                       .wanted_tokens = oom.wanted_tokens,
+                       .kv = oom.state ? std::optional(split_of(*oom.state)) : std::nullopt});
+  }
+  for (const LoggedEvent& event : recorder.events().events()) {
+    if (event.kind != EngineEventKind::rejected &&
+        event.kind != EngineEventKind::placement_refused) {
+      continue;
+    }
+    const auto same = std::find_if(entries.begin(), entries.end(), [&](const OomEntry& entry) {
+      return entry.kind == event.oom && entry.replica == event.replica;
+    });
+    if (same != entries.end()) {
+      ++same->count;
+      continue;
+    }
+    entries.push_back({.kind = event.oom,
+                       .time_ns = event.time_ns,
+                       .replica = event.replica,
+                       .request = event.request,
+                       .wanted_tokens = event.tokens,
+                       .kv = {}});
+  }
+  for (std::size_t i = 0; i < recorder.replicas(); ++i) {
+    const auto number = static_cast<std::uint16_t>(i);
+    const auto window = recorder.replica(number).thrash.first_thrashing(recorder.end_ns());
+    if (!window) continue;
+    entries.push_back({.kind = OomKind::thrash,
+                       .time_ns = (window->number + 1) * kThrashWindowNs,
+                       .replica = number,
+                       .wanted_tokens = window->recomputed_tokens,
+                       .sampled_tokens = window->sampled_tokens,
+                       .kv = {}});
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const OomEntry& a, const OomEntry& b) {
+    return std::tie(a.time_ns, a.replica) < std::tie(b.time_ns, b.replica);
+  });
+  return entries;
+}
+
+RunSummary summarise(const Recorder& recorder, const SummaryOptions& options) {
+  RunSummary summary;
+  summary.end_ns = recorder.end_ns();
+  summary.requests = count_requests(recorder.records());
+  summary.metrics = serving_metrics(recorder.records(), &recorder.itl(), options.serving);
+  summary.windows =
+      windows_of(recorder.records(), recorder.end_ns(), options.windows, options.serving);
+  summary.memory = memory_summary(recorder);
+  summary.engine = engine_summary(recorder);
+  summary.ooms = oom_entries(recorder);
+  return summary;
+}
+
+}  // namespace headroom

@@ -1,0 +1,72 @@
+#include "sim/metrics/thrash_meter.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace headroom {
+
+namespace {
+bool contains(const ThrashWindow& window, TimeNs t) {
+  const TimeNs start_ns = window.number * kThrashWindowNs;
+  return t >= start_ns && t - start_ns < kThrashWindowNs;
+}
+}  // namespace
+
+// Time goes forward, except that a run is reported when it has ended: its windows may lie before
+// that of an event in between.
+ThrashWindow& ThrashMeter::window_at(TimeNs t) {
+  if (!windows_.empty() && contains(windows_.back(), t)) return windows_.back();
+  const std::int64_t number = t / kThrashWindowNs;
+  auto place = windows_.end();
+  while (place != windows_.begin() && std::prev(place)->number >= number) --place;
+  if (place == windows_.end() || place->number != number) {
+    place = windows_.insert(place, {.number = number});
+  }
+  return *place;
+}
+
+void ThrashMeter::add_run(const RunView& view) {
+  const StepRun& run = view.run;
+  const TokenCount sampled = run.shape.sampled_rows;
+  if (sampled == 0) return;
+  // Tokens come out at the ends of the steps.
+  if (!windows_.empty() && contains(windows_.back(), floor_ns(run.begin)) &&
+      contains(windows_.back(), floor_ns(view.end))) {
+    windows_.back().sampled_tokens += run.steps * sampled;
+    return;
+  }
+  StepCount done = 0;
+  while (done < run.steps) {
+    const TimeNs next_end_ns = floor_ns(run.begin + ticks_of(run, done + 1));
+    ThrashWindow& window = window_at(next_end_ns);
+    const TimeNs last_ns = (window.number + 1) * kThrashWindowNs - 1;
+    const bool all = floor_ns(view.end) <= last_ns;
+    const StepCount ended = all ? run.steps : steps_ended_by(run, last_ns);
+    window.sampled_tokens += (ended - done) * sampled;
+    done = ended;
+  }
+}
+
+void ThrashMeter::add_event(const EngineEvent& event) {
+  if (event.kind == EngineEventKind::preempted) {
+    if (event.request >= dropped_.size()) dropped_.resize(event.request + 1, 0);
+    dropped_[event.request] = event.tokens;
+  } else if (event.kind == EngineEventKind::admitted && event.request < dropped_.size()) {
+    TokenCount& dropped = dropped_[event.request];
+    if (dropped == 0) return;
+    const TokenCount again = std::max<TokenCount>(0, dropped - event.cached_tokens);
+    dropped = 0;
+    recomputed_ += again;
+    window_at(event.time_ns).recomputed_tokens += again;
+  }
+}
+
+std::optional<ThrashWindow> ThrashMeter::first_thrashing(TimeNs end_ns) const {
+  for (const ThrashWindow& window : windows_) {
+    if ((window.number + 1) * kThrashWindowNs > end_ns) break;
+    if (window.recomputed_tokens > window.sampled_tokens) return window;
+  }
+  return std::nullopt;
+}
+
+}  // namespace headroom

@@ -1,0 +1,43 @@
+#pragma once
+// Does a replica spend its time on computing again what it had computed? Our own definition, as
+// engines have none: in an aligned window of 60 simulated seconds, more tokens were recomputed
+// after preemptions than were sampled (ghost rows included). Recomputed = KV tokens dropped by a
+// preemption less the prefix found when the request came back, counted in the window in which it
+// came back. Only whole windows count: a run that ends just after a preemption has had no time to
+// generate.
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/metrics/run_view.hpp"
+
+namespace headroom {
+
+inline constexpr TimeNs kThrashWindowNs = 60 * kNsPerSecond;
+
+struct ThrashWindow {
+  std::int64_t number = 0;  // [number, number + 1) * kThrashWindowNs
+  TokenCount sampled_tokens = 0;
+  TokenCount recomputed_tokens = 0;
+};
+
+class ThrashMeter {
+ public:
+  void add_run(const RunView& view);
+  void add_event(const EngineEvent& event);
+
+  // In order; only windows in which something happened.
+  [[nodiscard]] std::span<const ThrashWindow> windows() const { return windows_; }
+  [[nodiscard]] std::optional<ThrashWindow> first_thrashing(TimeNs end_ns) const;
+  [[nodiscard]] TokenCount recomputed_tokens() const { return recomputed_; }
+
+ private:
+  [[nodiscard]] ThrashWindow& window_at(TimeNs t);
+
+  std::vector<ThrashWindow> windows_;
+  std::vector<TokenCount> dropped_;  // by arrival index; only as long as the last preempted request
+  TokenCount recomputed_ = 0;
+};
+
+}  // namespace headroom

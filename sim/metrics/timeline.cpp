@@ -1,0 +1,134 @@
+#include "sim/metrics/timeline.hpp"
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+
+Timeline::Timeline(const TimelineOptions& options)
+    : interval_ns_(options.interval_ns), max_samples_(options.max_samples) {
+  HEADROOM_CHECK(interval_ns_ >= 0 && max_samples_ >= 2, "options of a timeline out of range");
+}
+
+Timeline::Track& Timeline::track(std::uint16_t replica) {
+  if (replica >= tracks_.size()) tracks_.resize(std::size_t{replica} + 1);
+  return tracks_[replica];
+}
+
+// `track.queued` from `counted` on is not in `reported` yet; what is before may be later than t.
+std::int64_t Timeline::waiting_at(const Track& track, TimeNs t, std::int64_t reported) {
+  const auto begin = track.queued.begin();
+  const auto first = begin + static_cast<std::ptrdiff_t>(track.queued_head);
+  const auto by_now = std::upper_bound(first, track.queued.end(), t);
+  return reported + (by_now - begin) - static_cast<std::int64_t>(track.counted);
+}
+
+void Timeline::add_run(const RunView& view) {
+  if (interval_ns_ == 0) return;
+  const StepRun& run = view.run;
+  Track& track = this->track(run.replica);
+  const TimeNs begin_ns = floor_ns(run.begin);
+  const std::size_t size = track.queued.size();
+  track.counted = size;
+  while (track.queued_head < size && track.queued[track.queued_head] <= begin_ns) {
+    ++track.queued_head;
+  }
+  const TimeNs end_ns = floor_ns(view.end);
+  while (track.next_ns < end_ns) {
+    sample(track, run.replica, state_in_step(view, steps_ended_by(run, track.next_ns)));
+  }
+  if (track.queued_head == size) {
+    track.queued.clear();
+    track.queued_head = track.counted = 0;
+  }
+}
+
+void Timeline::add_constant(std::uint16_t replica, const ReplicaState& state, TimeNs until_ns) {
+  if (interval_ns_ == 0) return;
+  Track& track = this->track(replica);
+  while (track.next_ns < until_ns) sample(track, replica, state);
+}
+
+void Timeline::add_queued(std::uint16_t replica, TimeNs time_ns) {
+  if (interval_ns_ != 0) track(replica).queued.push_back(time_ns);
+}
+
+void Timeline::forget_queued(std::uint16_t replica) {
+  Track& track = this->track(replica);
+  track.queued.clear();
+  track.queued_head = track.counted = 0;
+}
+
+void Timeline::sample(Track& track, std::uint16_t replica, const ReplicaState& state) {
+  const TimeNs t = track.next_ns;
+  track.rows.push_back({.time_ns = t,
+                        .replica = replica,
+                        .running = state.running,
+                        .waiting = waiting_at(track, t, state.waiting),
+                        .kv = split_of(state)});
+  track.next_ns += interval_ns_;
+  if (++track.samples >= max_samples_) double_interval();
+}
+
+void Timeline::add_oom(std::uint16_t replica, TimeNs time_ns, const ReplicaState& state) {
+  if (interval_ns_ == 0) return;
+  track(replica).rows.push_back({.time_ns = time_ns,
+                                 .replica = replica,
+                                 .oom = true,
+                                 .running = state.running,
+                                 .waiting = state.waiting,
+                                 .kv = split_of(state)});
+}
+
+void Timeline::finish() {
+  for (Track& track : tracks_) {
+    if (track.rows.size() == track.samples) continue;
+    std::stable_sort(track.rows.begin(), track.rows.end(),
+                     [](const TimelineRow& a, const TimelineRow& b) {
+                       return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.oom && !b.oom;
+                     });
+  }
+}
+
+// Keeps the samples at multiples of twice the interval. Depends on the number of samples alone, so
+// a run leaves the same rows however it was cut.
+void Timeline::double_interval() {
+  HEADROOM_CHECK(interval_ns_ < kNever / 4, "a run too long for its timeline");
+  interval_ns_ *= 2;
+  for (Track& track : tracks_) {
+    const std::size_t dropped = std::erase_if(track.rows, [this](const TimelineRow& row) {
+      return !row.oom && row.time_ns % interval_ns_ != 0;
+    });
+    track.samples -= dropped;
+    track.next_ns = (track.next_ns + interval_ns_ - 1) / interval_ns_ * interval_ns_;
+  }
+}
+
+std::span<const TimelineRow> Timeline::rows(std::uint16_t replica) const {
+  if (replica >= tracks_.size()) return {};
+  return tracks_[replica].rows;
+}
+
+std::vector<TimelineRow> Timeline::fleet_rows() const {
+  std::vector<TimelineRow> sums;
+  for (const Track& track : tracks_) {
+    std::size_t i = 0;  // samples are at k * interval, so those of all replicas match by number
+    for (const TimelineRow& row : track.rows) {
+      if (row.oom) continue;
+      if (i == sums.size()) sums.emplace_back().time_ns = row.time_ns;
+      TimelineRow& sum = sums[i++];
+      sum.running += row.running;
+      sum.waiting += row.waiting;
+      sum.kv.capacity += row.kv.capacity;
+      sum.kv.used += row.kv.used;
+      sum.kv.reserved += row.kv.reserved;
+      sum.kv.internal += row.kv.internal;
+      sum.kv.external += row.kv.external;
+      sum.kv.cached += row.kv.cached;
+    }
+  }
+  return sums;
+}
+
+}  // namespace headroom

@@ -1,0 +1,77 @@
+#pragma once
+// The state of every replica at k * interval (k = 0, 1, ...) and at every run-time OOM. A sample
+// at t shows the state after all events <= t; during a step, the state that the plan at its begin
+// made.
+//
+// Waiting requests: a run is reported when it has ended, with `state.waiting` of that moment, so
+// those queued after t are taken off; an idle state is reported when it begins, so those queued
+// since are added.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "sim/metrics/kv_meter.hpp"
+
+namespace headroom {
+
+struct TimelineOptions {
+  TimeNs interval_ns = kNsPerSecond;  // 0: no timeline
+  std::size_t max_samples = 200'000;  // per replica; when reached, the interval doubles; >= 2
+};
+
+struct TimelineRow {
+  TimeNs time_ns = 0;
+  std::uint16_t replica = 0;
+  bool oom = false;  // written because of an OOM event, not of the interval
+  std::int64_t running = 0;
+  std::int64_t waiting = 0;
+  KvSplit kv = {};
+};
+
+class Timeline {
+ public:
+  explicit Timeline(const TimelineOptions& options);
+
+  // Calls per replica come in order of time, and cover it without gaps from nanosecond 0 on.
+  void add_run(const RunView& view);
+  // `state` from the end of what was reported before to nanosecond `until_ns`, exclusive; its
+  // `waiting` counts what was queued before the last `forget_queued` or, if later, the last run's
+  // report.
+  void add_constant(std::uint16_t replica, const ReplicaState& state, TimeNs until_ns);
+  void add_queued(std::uint16_t replica, TimeNs time_ns);
+  // The replica is idle: the state from here on counts every request queued so far, and no later
+  // one.
+  void forget_queued(std::uint16_t replica);
+  void add_oom(std::uint16_t replica, TimeNs time_ns, const ReplicaState& state);
+  // Once, after all calls: brings the OOM rows to their places.
+  void finish();
+
+  [[nodiscard]] TimeNs interval_ns() const { return interval_ns_; }  // after doublings
+  // After finish(): in order of time; at one time the OOM rows first.
+  [[nodiscard]] std::span<const TimelineRow> rows(std::uint16_t replica) const;
+  [[nodiscard]] std::size_t replicas() const { return tracks_.size(); }
+  // The samples of all replicas added up by time, without the OOM rows.
+  [[nodiscard]] std::vector<TimelineRow> fleet_rows() const;
+
+ private:
+  struct Track {
+    std::vector<TimelineRow> rows;
+    std::size_t samples = 0;      // rows that are no OOM rows
+    TimeNs next_ns = 0;           // next sample
+    std::vector<TimeNs> queued;   // arrivals that may lie after the next sample, in order
+    std::size_t queued_head = 0;  // those before it lie before the latest run
+    std::size_t counted = 0;      // those before it are in `waiting` of the latest state
+  };
+  [[nodiscard]] Track& track(std::uint16_t replica);
+  // Takes the sample at track.next_ns.
+  void sample(Track& track, std::uint16_t replica, const ReplicaState& state);
+  [[nodiscard]] static std::int64_t waiting_at(const Track& track, TimeNs t, std::int64_t reported);
+  void double_interval();
+
+  TimeNs interval_ns_;
+  std::size_t max_samples_;
+  std::vector<Track> tracks_;
+};
+
+}  // namespace headroom

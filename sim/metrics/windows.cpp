@@ -1,0 +1,95 @@
+#include "sim/metrics/windows.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/metrics/population_meter.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Records = std::span<const RequestRecord>;
+
+// Requests that arrived in [from, to).
+Records arrived_in(Records records, TimeNs from_ns, TimeNs to_ns) {
+  const auto earlier = [](const RequestRecord& record, TimeNs t) { return record.arrival_ns < t; };
+  const auto first = std::lower_bound(records.begin(), records.end(), from_ns, earlier);
+  const auto last = std::lower_bound(first, records.end(), to_ns, earlier);
+  return {first, last};
+}
+
+bool contains(const WindowReport& window, TimeNs t) {
+  return t >= window.start_ns && t < window.end_ns;
+}
+
+void fill(WindowReport& report, Records records, const ServingOptions& serving) {
+  const Records inside = arrived_in(records, report.start_ns, report.end_ns);
+  report.arrived = static_cast<std::int64_t>(inside.size());
+  if (report.end_ns > report.start_ns) {
+    const double length_s = static_cast<double>(report.end_ns - report.start_ns) * 1e-9;
+    report.arrival_rate = static_cast<double>(report.arrived) / length_s;
+    report.finish_rate = static_cast<double>(report.finished_inside) / length_s;
+  }
+  report.metrics = serving_metrics(inside, nullptr, serving);
+}
+
+// One pass over the records for all that looks at every one of them.
+void scan(WindowSummary& summary, Records records, TimeNs third_ns) {
+  const TimeNs from_ns = summary.steady.start_ns;
+  for (const RequestRecord& record : records) {
+    if (record.outcome == Outcome::finished) {
+      for (WindowReport* window : {&summary.warmup, &summary.steady, &summary.drain}) {
+        if (contains(*window, record.finish_ns)) ++window->finished_inside;
+      }
+    }
+    TimeNs start_ns = from_ns;
+    for (Int128& integral : summary.stationarity.integral_ns) {
+      integral += time_in_system_ns(record, start_ns, start_ns + third_ns);
+      start_ns += third_ns;
+    }
+  }
+}
+
+void judge(Stationarity& result, TimeNs third_ns) {
+  for (std::size_t third = 0; third < 3; ++third) {
+    result.mean_in_system[third] =
+        static_cast<double>(result.integral_ns[third]) / static_cast<double>(third_ns);
+  }
+  const auto& mean = result.mean_in_system;
+  const bool grows = mean[0] < mean[1] && mean[1] < mean[2];
+  result.stationary =
+      !(grows && mean[2] > 1.25 * mean[0] && mean[2] > mean[0] + 4 * std::sqrt(mean[0]) + 1);
+}
+
+TimeNs offset_ns(const std::optional<double>& seconds, TimeNs otherwise_ns) {
+  return seconds ? static_cast<TimeNs>(*seconds * 1e9) : otherwise_ns;
+}
+
+}  // namespace
+
+WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
+                         const WindowOptions& windows, const ServingOptions& serving) {
+  WindowSummary summary;
+  if (records.empty()) return summary;
+  const TimeNs first_ns = records.front().arrival_ns;
+  const TimeNs span_ns = records.back().arrival_ns - first_ns;
+  // The last arrival is the last nanosecond of the steady window, not the first of the drain.
+  const TimeNs steady_end_ns =
+      std::min(first_ns + offset_ns(windows.steady_end_s, span_ns + 1), end_ns + 1);
+  const TimeNs warmup_end_ns =
+      std::min(first_ns + offset_ns(windows.warmup_s, span_ns / 10), steady_end_ns);
+  summary.warmup.start_ns = first_ns;
+  summary.warmup.end_ns = summary.steady.start_ns = warmup_end_ns;
+  summary.steady.end_ns = summary.drain.start_ns = steady_end_ns;
+  summary.drain.end_ns = std::max(steady_end_ns, end_ns + 1);
+  const TimeNs third_ns = (steady_end_ns - warmup_end_ns) / 3;
+  scan(summary, records, third_ns);
+  if (third_ns > 0) judge(summary.stationarity, third_ns);
+  for (WindowReport* window : {&summary.warmup, &summary.steady, &summary.drain}) {
+    fill(*window, records, serving);
+  }
+  return summary;
+}
+
+}  // namespace headroom

@@ -1,0 +1,30 @@
+#include "sim/serving/batch_scheduler.hpp"
+
+namespace headroom {
+
+void BatchPlan::clear() {
+  chunks.clear();
+  preempted.clear();
+  steady_steps = 1;
+  arrivals_can_join = true;
+  wake_at_ns = kNever;
+  failure = PlanFailure::none;
+  wanted_tokens = 0;
+  refused_by_placement = kNoRequest;
+}
+
+void PlanContext::take_decodes(BlockCount taken) const {
+  const BlockCount blocks = decodes.blocks_needed(1) - taken;
+  if (blocks > 0) kv.take(blocks);
+  decodes.advance(1);
+}
+
+void PlanContext::preempt(RequestId id, BatchPlan& plan) const {
+  const Request& request = requests[id];
+  const TokenCount held = computed_by(request, planned);
+  if (request.state == RequestState::decoding) decodes.leave(held);
+  kv.release(id, held, true);
+  plan.preempted.push_back(id);
+}
+
+}  // namespace headroom

@@ -1,0 +1,81 @@
+#pragma once
+// Port: what the next step does, as a change against the steps before it.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/serving/decode_set.hpp"
+#include "sim/serving/kv_allocator.hpp"
+#include "sim/serving/request.hpp"
+
+namespace headroom {
+
+// Prompt tokens of one request computed in one step.
+struct Chunk {
+  RequestId id = kNoRequest;
+  std::int32_t context_tokens = 0;  // computed before the step (prefix hits included)
+  std::int32_t tokens = 0;          // computed in the step, padding included; >= 1
+  bool admits = false;              // the request enters the batch with this chunk
+  bool samples = false;             // reaches the last known token, so it yields a token
+  std::int32_t padding = 0;         // of `tokens`, when it samples: left padding of a static row
+};
+
+enum class PlanFailure : std::uint8_t { none, out_of_device_memory };
+
+// "All decoding sequences take one token each, except as said here." Buffers are reused between
+// plans.
+struct BatchPlan {
+  std::vector<Chunk> chunks;
+  std::vector<RequestId> preempted;  // in the order of preemption
+  StepCount steady_steps = 1;  // the plan may be repeated so often; 1 with chunks or preemptions
+  bool arrivals_can_join =
+      true;  // false: an arrival cannot change the plans made until a request leaves
+  TimeNs wake_at_ns = kNever;  // empty plan: plan again at this time even if nothing happens
+  PlanFailure failure = PlanFailure::none;
+  TokenCount wanted_tokens = 0;                 // with a failure or refusal: what was asked for
+  RequestId refused_by_placement = kNoRequest;  // would fit in the free blocks, but in no hole
+
+  void clear();
+};
+
+// What a scheduler looks at, and the two actions that every policy shares.
+struct PlanContext {
+  TimeNs now_ns = 0;
+  StepIndex planned = 0;  // last step planned before this plan
+  RequestPool& requests;  // a scheduler reads; the replica writes
+  KvAllocator& kv;
+  DecodeSet& decodes;  // changed only by the two functions below
+
+  // Takes the blocks of one step of all decoding sequences, less those the caller has taken for
+  // them already, and counts that step. Exactly once in each plan, before its chunks; they must be
+  // free.
+  void take_decodes(BlockCount taken = 0) const;
+
+  // Takes `id` out of the batch and gives back its KV; it may find its own blocks again later.
+  // Not for a decoding sequence after take_decodes().
+  void preempt(RequestId id, BatchPlan& plan) const;
+};
+
+class BatchScheduler {
+ public:
+  virtual ~BatchScheduler() = default;
+
+  // A request arrived at this replica and waits.
+  virtual void enqueue(RequestId id, const Request& request) = 0;
+
+  // Fills `plan` (cleared by the caller) with the next step. KV moves here, through the context and
+  // `kv.try_grow` for chunks; requests keep the states they had: the replica changes them
+  // afterwards.
+  virtual void plan(const PlanContext& context, BatchPlan& plan) = 0;
+
+  // `id` has all its tokens (it may be waiting after a preemption). Returns whether its row leaves
+  // now, or stays in the batch as a ghost row until no live row is left. The replica releases the
+  // KV.
+  [[nodiscard]] virtual bool on_finished(RequestId id) = 0;
+
+  // Forget every admitted request: the engine died and restarts. The queue stays.
+  virtual void on_engine_lost() = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,84 @@
+#pragma once
+// Replicas, a router and the event loop that drives them from a workload.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/kernel/event_queue.hpp"
+#include "sim/serving/metrics_sink.hpp"
+#include "sim/serving/replica.hpp"
+#include "sim/serving/request.hpp"
+#include "sim/serving/router.hpp"
+#include "sim/serving/workload_source.hpp"
+
+namespace headroom {
+
+// When a run ends before its workload is served. Results are complete and consistent in every case.
+struct RunLimits {
+  TimeNs until_ns = kNever;
+  std::uint64_t max_events = UINT64_MAX;
+  std::uint64_t no_progress_events = 1'000'000;    // so many events without a token: kind `thrash`
+  const std::atomic<bool>* interrupted = nullptr;  // set by a signal handler
+};
+
+enum class StopReason : std::uint8_t { drained, until, max_events, no_progress, interrupted };
+
+struct FleetOptions {
+  std::uint64_t seed = 0;                    // only printed by failed checks
+  std::uint64_t full_check_interval = 4096;  // events between two full scans of the contracts; 2^k
+};
+
+// Totals of a run that no sink can know.
+struct FleetTotals {
+  std::uint64_t events = 0;
+  std::uint64_t arrived = 0;
+  std::uint64_t cost_evaluations = 0;
+  std::int64_t ghost_rows = 0;  // rows that were priced and yielded no token
+  TimeNs end_ns = 0;            // time of the last event, or `until`
+};
+
+class Fleet {
+ public:
+  Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts,
+        std::unique_ptr<Router> router, WorkloadSource& workload, MetricsSink& sink);
+
+  // Runs once, from an empty system to its stop.
+  StopReason run(const RunLimits& limits);
+
+  [[nodiscard]] const FleetTotals& totals() const { return totals_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Replica>>& replicas() const { return replicas_; }
+
+ private:
+  void arrive(TimeNs now_ns);
+  void handle(const Event& event);
+  void account(std::uint32_t number, TimeNs now_ns);
+  void reschedule(std::uint32_t number);
+  void reschedule(Priority priority, std::uint32_t number, TimeNs wanted, TimeNs& pending);
+  void check_totals(const Replica& replica, std::uint32_t number);
+  void stop_at(TimeNs now_ns, StopReason reason);
+  [[nodiscard]] std::uint64_t tokens_out() const;
+
+  // What this replica was last seen to want, so that unchanged events are left alone.
+  struct Pending {
+    TimeNs stop_ns = kNever;
+    TimeNs plan_ns = kNever;
+    std::int64_t ghosts = 0;
+  };
+
+  FleetOptions options_;
+  RequestPool requests_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::unique_ptr<Router> router_;
+  WorkloadSource& workload_;
+  MetricsSink& sink_;
+  EventQueue events_;
+  std::vector<ReplicaLoad> loads_;
+  std::vector<Pending> pending_;
+  FleetTotals totals_;
+  std::uint64_t departed_ = 0;
+  std::int64_t ghosts_ = 0;  // rows that have left but keep their slots
+};
+
+}  // namespace headroom

@@ -1,0 +1,58 @@
+#pragma once
+// Port: whether KV fits and where. Compute the need, then refuse or act; never roll back.
+
+#include <cstdint>
+
+#include "sim/serving/request.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+// State of a pool in its own blocks (a token-granular or contiguous pool has blocks of one token).
+// total = used + free, and cached <= free.
+struct KvPoolState {
+  std::int32_t block_tokens = 1;
+  bool grows_with_decode = false;  // false: everything a request will need is held at admission
+  BlockCount total_blocks = 0;
+  BlockCount free_blocks = 0;
+  BlockCount cached_blocks = 0;  // free, but their content can still be found (prefix cache)
+  BlockCount largest_hole =
+      0;  // largest request that placement allows now; = free_blocks when paged
+
+  [[nodiscard]] BlockCount used_blocks() const { return total_blocks - free_blocks; }
+};
+
+struct KvGrowth {
+  RequestId id = kNoRequest;
+  TokenCount cached_tokens = 0;  // prefix found by cached_prefix() in this plan; only at admission
+  TokenCount hold_tokens = 0;    // tokens that must be held after the call
+  TokenCount fit_tokens = 0;    // tokens that must fit now for the call to succeed (>= hold_tokens)
+  TokenCount final_tokens = 0;  // what a reserving allocator sets aside: prompt + max_tokens
+  BlockCount keep_free = 0;     // watermark: blocks that must stay free afterwards
+};
+
+class KvAllocator {
+ public:
+  virtual ~KvAllocator() = default;
+
+  [[nodiscard]] const KvPoolState& pool() const { return pool_; }
+
+  // Tokens of the longest cached prefix of `request`, at most known_tokens - 1. Changes nothing.
+  [[nodiscard]] virtual TokenCount cached_prefix(RequestId id, const Request& request) const = 0;
+
+  // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false nothing moved.
+  [[nodiscard]] virtual bool try_grow(const KvGrowth& growth) = 0;
+
+  // Takes `blocks` for decoding requests as they cross block boundaries. Which request they belong
+  // to follows from its length, so it is not said here. The caller has checked pool().free_blocks.
+  virtual void take(BlockCount blocks) = 0;
+
+  // Gives back everything `id` holds. `held_tokens` = tokens it holds KV for; `keep_identity`: the
+  // request will come back and may find its own full blocks again (preemption).
+  virtual void release(RequestId id, TokenCount held_tokens, bool keep_identity) = 0;
+
+ protected:
+  KvPoolState pool_;
+};
+
+}  // namespace headroom

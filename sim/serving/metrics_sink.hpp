@@ -1,0 +1,89 @@
+#pragma once
+// Port: records what happens; never influences it.
+
+#include <cstdint>
+#include <span>
+
+#include "sim/serving/decode_set.hpp"
+#include "sim/serving/kv_allocator.hpp"
+#include "sim/serving/request.hpp"
+#include "sim/serving/step_cost.hpp"
+
+namespace headroom {
+
+// State of a replica between two plans, as a timeline or an integral needs it.
+struct ReplicaState {
+  std::int64_t running = 0;  // sequences in the batch (ghost rows apart)
+  std::int64_t waiting = 0;
+  TokenCount kv_tokens = 0;        // tokens with KV, as planned
+  TokenCount reserved_tokens = 0;  // held, empty now, will be written if nobody is preempted
+  KvPoolState pool;
+};
+
+// `steps` consecutive steps of one batch composition that have ended. They span the nanoseconds
+// [floor(begin), floor(end)): a sample at t in there shows the state during the step that runs at
+// t. `state` is that of the first step (made by the plan at `begin`); the i-th further step has
+// growth()[(growth_phase() + i - 1) % size] more used blocks than the one before and size() more
+// tokens, and takes cached blocks only when no others are free. `state->waiting` alone is of the
+// end of the run: requests of `queued` events later than t are not waiting at t yet.
+struct StepRun {
+  std::uint16_t replica = 0;
+  TickSum begin = 0;  // start of the first of them
+  StepIndex first_step = 0;
+  StepCount steps = 0;
+  Ticks first_ticks = 0;  // duration of the first; each next one is slope_ticks longer
+  Ticks slope_ticks = 0;
+  const StepPrice* price = nullptr;  // of the composition; `price_offset` steps of it ran before
+  StepCount price_offset = 0;
+  StepShape shape;  // of the composition's first step
+  std::int64_t gaps_per_step =
+      0;  // tokens whose predecessor was the same sequence's token one step before
+  std::span<const TickSum> other_gaps;  // gaps of tokens that follow an interruption (preemption)
+  const ReplicaState* state = nullptr;  // during the first step
+  const DecodeSet* decodes =
+      nullptr;  // growth profile: the i-th next step adds growth()[...] blocks
+};
+
+enum class EngineEventKind : std::uint8_t {
+  queued,
+  admitted,
+  preempted,
+  rejected,
+  oom,
+  engine_lost,
+  engine_restarted,
+  placement_refused
+};
+
+enum class OomKind : std::uint8_t {
+  startup,
+  rejected_too_long,
+  runtime_device,
+  fragmentation,
+  thrash
+};
+
+struct EngineEvent {
+  EngineEventKind kind = EngineEventKind::admitted;
+  OomKind oom = OomKind::startup;  // with kind oom, rejected and placement_refused
+  TimeNs time_ns = 0;
+  std::uint16_t replica = 0;
+  std::uint64_t request = 0;     // arrival index; UINT64_MAX when none
+  TokenCount tokens = 0;         // wanted (oom), recomputed later (preempted), prompt (admitted)
+  TokenCount cached_tokens = 0;  // admitted: prefix found
+  const ReplicaState* state = nullptr;  // with oom and placement_refused
+};
+
+class MetricsSink {
+ public:
+  virtual ~MetricsSink() = default;
+  virtual void on_steps(const StepRun& run) = 0;
+  virtual void on_request(const RequestRecord& record) = 0;
+  virtual void on_event(const EngineEvent& event) = 0;
+  // The replica has nothing in flight from `instant` on and stays in `state` until its next step
+  // begins (requests that arrive meanwhile are told by `queued` events). Called once at the start
+  // of the run too.
+  virtual void on_idle(std::uint16_t replica, TickSum instant, const ReplicaState& state) = 0;
+};
+
+}  // namespace headroom

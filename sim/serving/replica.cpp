@@ -1,0 +1,418 @@
+#include "sim/serving/replica.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+
+Replica::Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests, MetricsSink& sink)
+    : number_(number),
+      parts_(std::move(parts)),
+      requests_(requests),
+      sink_(sink),
+      decodes_(parts_.kv->pool().grows_with_decode ? parts_.kv->pool().block_tokens : 0),
+      pipeline_(parts_.options.pipeline_depth) {
+  const std::int32_t depth = parts_.options.pipeline_depth;
+  HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
+  sink_.on_idle(number_, 0, state());
+}
+
+// --- arrivals -----------------------------------------------------------------------------------
+
+bool Replica::can_ever_serve(const Request& request) const {
+  const AdmissionLimits& limits = parts_.limits;
+  const TokenCount declared = TokenCount{request.prompt_tokens} + request.max_tokens;
+  const TokenCount least = limits.reserves_max_tokens ? declared : request.prompt_tokens + 1;
+  return request.prompt_tokens < limits.max_model_len && declared <= limits.max_model_len &&
+         least <= limits.max_request_tokens;
+}
+
+void Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
+  Request request;
+  request.index = index;
+  request.arrival_ns = arrival.time_ns;
+  request.prompt_tokens = arrival.prompt_tokens;
+  request.known_tokens = arrival.prompt_tokens;
+  // Not declared: the engine's default, all that the context has room for (ENGINES.md 3.1).
+  request.max_tokens = arrival.max_tokens > 0
+                           ? arrival.max_tokens
+                           : std::max(1, parts_.limits.max_model_len - arrival.prompt_tokens);
+  request.class_id = arrival.class_id;
+  request.state = RequestState::waiting;
+  if (!can_ever_serve(request)) return reject(request, now_ns);
+
+  const RequestId id = requests_.add(request);
+  if (id >= progress_.size()) progress_.resize(id + 1);
+  Progress& progress = progress_[id];
+  progress = Progress{.epoch = progress.epoch};
+  progress.output_tokens = std::min(arrival.output_tokens, request.max_tokens);
+  progress.queued_ns = now_ns;
+  progress.here = true;
+  ++waiting_;
+  parts_.scheduler->enqueue(id, requests_[id]);
+  report_event(EngineEventKind::queued, now_ns, id, request.prompt_tokens);
+
+  if (next_plan_ns_ <= now_ns || now_ns < down_until_ns_) return;
+  if (pipeline_.empty()) {
+    next_plan_ns_ = now_ns;
+  } else if (arrivals_can_join_) {
+    cut_for_arrival(now_ns);
+  }
+}
+
+void Replica::reject(const Request& request, TimeNs now_ns) {
+  sink_.on_event({.kind = EngineEventKind::rejected,
+                  .oom = OomKind::rejected_too_long,
+                  .time_ns = now_ns,
+                  .replica = number_,
+                  .request = request.index,
+                  .tokens = TokenCount{request.prompt_tokens} + request.max_tokens});
+  RequestRecord record;
+  record.arrival_ns = request.arrival_ns;
+  record.finish_ns = now_ns;
+  record.index = request.index;
+  record.prompt_tokens = request.prompt_tokens;
+  record.max_tokens = request.max_tokens;
+  record.replica = number_;
+  record.class_id = static_cast<std::uint8_t>(request.class_id);
+  record.outcome = Outcome::rejected;
+  sink_.on_request(record);
+  departures_.push_back({request.index, Outcome::rejected});
+}
+
+// The repetitions of the last segment were planned on the assumption that nobody comes. Keep those
+// that a single-stepping engine would have planned before `now_ns`; plan again at the first instant
+// after.
+void Replica::cut_for_arrival(TimeNs now_ns) {
+  arrivals_can_join_ = false;  // until the next plan there is nothing left to cut
+  const TickSum target = ticks_from_ns(now_ns);
+  StepIndex step = completed_;
+  TickSum instant = clock_;
+  // A step may have ended in this very nanosecond, its repetition not being planned yet.
+  const bool due_now = clock_ >= target && applied_ < completed_ + parts_.options.pipeline_depth;
+  for (std::size_t i = 0; !due_now && i < pipeline_.size() && step < plan_due_; ++i) {
+    const Segment& segment = pipeline_[i];
+    const StepCount steps = segment.steps_to_reach(target - instant);
+    if (steps <= segment.left()) {
+      step += steps;
+      break;
+    }
+    step += segment.left();
+    instant += segment.duration(segment.left());
+  }
+  if (step >= plan_due_) return;
+  plan_due_ = step;
+  const StepIndex keep = step + parts_.options.pipeline_depth - 1;
+  pipeline_.back().steps -= planned_ - keep;
+  planned_ = keep;
+  HEADROOM_CHECK(pipeline_.back().left() >= 1 && planned_ >= applied_,
+                 "a cut below what time has reached");
+  if (due_now) {
+    next_plan_ns_ = now_ns;
+    next_stop_ns_ = kNever;
+  } else {
+    schedule_next_stop();
+  }
+}
+
+// --- time passes --------------------------------------------------------------------------------
+
+// Counts the repetitions that a single-stepping engine has planned at step ends up to `completed`.
+void Replica::sync(StepIndex completed) {
+  const StepIndex target = std::min(completed + parts_.options.pipeline_depth, planned_);
+  const StepCount steps = target - applied_;
+  if (steps <= 0) return;
+  const BlockCount blocks = decodes_.blocks_needed(steps);
+  if (blocks > 0) parts_.kv->take(blocks);
+  decodes_.advance(steps);
+  ghost_tokens_ += ghosts_ * steps;
+  applied_ = target;
+}
+
+void Replica::run_to(StepIndex step) {
+  while (completed_ < step) {
+    sync(completed_);
+    Segment& segment = pipeline_.front();
+    report_run(segment, std::min(segment.left(), step - completed_));
+    if (segment.left() > 0) continue;
+    yield_first_tokens(segment);
+    pipeline_.pop();
+  }
+  sync(completed_ - 1);
+}
+
+void Replica::report_run(Segment& segment, StepCount steps) {
+  const TickSum duration = segment.duration(steps);
+  const bool streams = !parts_.options.responds_at_end;
+  other_gaps_.clear();
+  for (const RequestId id : segment.first_tokens) {
+    const TickSum last = progress_[id].last_token;
+    if (last >= 0 && streams) other_gaps_.push_back(clock_ + duration - last);
+  }
+  const ReplicaState now = state();
+  sink_.on_steps({.replica = number_,
+                  .begin = clock_,
+                  .first_step = completed_ + 1,
+                  .steps = steps,
+                  .first_ticks = segment.price.base + segment.price.slope * segment.done,
+                  .slope_ticks = segment.price.slope,
+                  .price = &segment.price,
+                  .price_offset = segment.done,
+                  .shape = segment.shape,
+                  .gaps_per_step = streams ? segment.gaps_per_step : 0,
+                  .other_gaps = other_gaps_,
+                  .state = &now,
+                  .decodes = &decodes_});
+  tokens_out_ +=
+      static_cast<std::uint64_t>(segment.gaps_per_step * steps) + segment.first_tokens.size();
+  ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step) * steps;
+  clock_ += duration;
+  busy_ += duration;
+  completed_ += steps;
+  segment.done += steps;
+}
+
+void Replica::yield_first_tokens(const Segment& segment) {
+  for (const RequestId id : segment.first_tokens) {
+    Progress& progress = progress_[id];
+    if (progress.first_token_ns < 0) progress.first_token_ns = floor_ns(clock_);
+    progress.last_token = -1;
+  }
+}
+
+// The tokens that were in flight when a request was preempted have come out by now.
+void Replica::note_interruptions() {
+  for (const RequestId id : interrupted_) {
+    HEADROOM_CHECK(progress_[id].counted_to == completed_,
+                   "a token in flight outlived the next step end");
+    progress_[id].last_token = clock_;
+  }
+  interrupted_.clear();
+}
+
+void Replica::on_step_end(TimeNs now_ns) {
+  run_to(next_stop_step_);
+  HEADROOM_CHECK(floor_ns(clock_) == now_ns, fmt::format("step end at {}", floor_ns(clock_)));
+  if (!interrupted_.empty()) note_interruptions();
+  process_stops();
+  if (completed_ >= plan_due_) {
+    next_plan_ns_ = now_ns;
+    next_stop_ns_ = kNever;
+  } else {
+    schedule_next_stop();
+  }
+}
+
+void Replica::drop_void_stops() {
+  while (!stops_.empty() && stops_.top().epoch != progress_[stops_.top().id].epoch) stops_.pop();
+}
+
+void Replica::process_stops() {
+  for (drop_void_stops(); !stops_.empty() && stops_.top().step <= completed_; drop_void_stops()) {
+    const Stop stop = stops_.top();
+    stops_.pop();
+    HEADROOM_CHECK(stop.step == completed_ && completed_ == plan_due_,
+                   fmt::format("stop of step {} seen at step {}", stop.step, completed_));
+    if (stop.action == StopAction::leave_plans) {
+      leave_plans(stop.id);
+    } else {
+      finish(stop.id);
+    }
+  }
+  if (ghosts_ > 0 && ghosts_ == residents_) retire_ghosts();
+}
+
+// All max_tokens of `id` are planned: its last step is in flight, later plans go without it.
+void Replica::leave_plans(RequestId id) {
+  Request& request = requests_[id];
+  const Progress& progress = progress_[id];
+  const TokenCount held = computed_by(request, applied_);
+  HEADROOM_CHECK(progress.last_step == applied_,
+                 "left out of plans before its last step was planned");
+  decodes_.leave(held);
+  request.computed_tokens = static_cast<std::int32_t>(held);
+  request.state = RequestState::ending;
+  prefill_tokens_ += held;
+  stops_.push({progress.last_step, request.admission, id, progress.epoch, StopAction::finish});
+}
+
+void Replica::finish(RequestId id) {
+  Request& request = requests_[id];
+  const bool leaves = parts_.scheduler->on_finished(id);
+  if (request.state == RequestState::decoding) {
+    // Steps planned while its last token was in flight still carry its row, which yields nothing.
+    for (std::size_t i = 0; i < pipeline_.size(); ++i) --pipeline_[i].gaps_per_step;
+  }
+  if (!leaves) return become_ghost(id);
+
+  const TokenCount held = computed_by(request, applied_);
+  if (request.state == RequestState::waiting) {
+    --waiting_;
+    parts_.kv->release(id, 0, false);  // forgets which cached blocks were its own
+  } else {
+    if (request.state == RequestState::decoding) {
+      decodes_.leave(held);
+    } else {
+      prefill_tokens_ -= held;
+    }
+    parts_.kv->release(id, held, false);
+    --residents_;
+    final_tokens_ -= final_tokens_of(id);
+  }
+  record(id, Outcome::finished, floor_ns(clock_));
+  remove(id);
+}
+
+void Replica::become_ghost(RequestId id) {
+  Request& request = requests_[id];
+  HEADROOM_CHECK(request.state == RequestState::decoding,
+                 "only a decoding row can stay as a ghost");
+  final_tokens_ -= final_tokens_of(id);
+  ghost_tokens_ += computed_by(request, applied_);
+  request.state = RequestState::ghost;
+  ++ghosts_;
+  ghost_ids_.push_back(id);
+  if (parts_.options.responds_at_end) return;
+  record(id, Outcome::finished, floor_ns(clock_));
+  progress_[id].recorded = true;
+}
+
+void Replica::retire_ghosts() {
+  std::sort(ghost_ids_.begin(), ghost_ids_.end(), [this](RequestId a, RequestId b) {
+    return requests_[a].admission < requests_[b].admission;
+  });
+  for (const RequestId id : ghost_ids_) {
+    const TokenCount held = computed_by(requests_[id], applied_);
+    decodes_.leave(held);
+    parts_.kv->release(id, held, false);
+    if (!progress_[id].recorded) {
+      progress_[id].first_token_ns = floor_ns(clock_);
+      record(id, Outcome::finished, floor_ns(clock_));
+    }
+    remove(id);
+  }
+  residents_ -= ghosts_;
+  ghosts_ = 0;
+  ghost_tokens_ = 0;
+  ghost_ids_.clear();
+}
+
+std::int32_t Replica::generated_by(RequestId id, StepIndex step) const {
+  const Progress& progress = progress_[id];
+  switch (requests_[id].state) {
+    case RequestState::waiting:
+    case RequestState::prefilling:
+      return progress.generated -
+             static_cast<std::int32_t>(std::max<StepIndex>(0, progress.counted_to - step));
+    default: {
+      const StepIndex last = std::min(step, progress.last_step);
+      return progress.generated +
+             static_cast<std::int32_t>(std::max<StepIndex>(0, last - progress.sample_step + 1));
+    }
+  }
+}
+
+TokenCount Replica::final_tokens_of(RequestId id) const {
+  const Request& request = requests_[id];
+  return TokenCount{request.pad_tokens} + request.prompt_tokens + progress_[id].output_tokens - 1;
+}
+
+void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
+  const Request& request = requests_[id];
+  const Progress& progress = progress_[id];
+  const std::int32_t generated = generated_by(id, completed_);
+  recorded_tokens_ += static_cast<std::uint64_t>(generated);
+  HEADROOM_CHECK(
+      outcome != Outcome::finished || (generated == progress.output_tokens &&
+                                       request.arrival_ns <= progress.first_scheduled_ns &&
+                                       progress.first_scheduled_ns <= progress.first_token_ns &&
+                                       progress.first_token_ns <= finish_ns),
+      fmt::format("request {} finished at {} with {} of {} tokens", request.index, finish_ns,
+                  generated, progress.output_tokens));
+  sink_.on_request({.arrival_ns = request.arrival_ns,
+                    .queued_ns = progress.queued_ns,
+                    .first_scheduled_ns = progress.first_scheduled_ns,
+                    .first_token_ns = progress.first_token_ns,
+                    .finish_ns = finish_ns,
+                    .index = request.index,
+                    .prompt_tokens = request.prompt_tokens,
+                    .output_tokens = generated,
+                    .max_tokens = request.max_tokens,
+                    .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
+                    .replica = number_,
+                    .class_id = static_cast<std::uint8_t>(request.class_id),
+                    .outcome = outcome});
+  if (outcome != Outcome::unfinished) departures_.push_back({request.index, outcome});
+}
+
+void Replica::remove(RequestId id) {
+  ++progress_[id].epoch;
+  progress_[id].here = false;
+  requests_.remove(id);
+}
+
+void Replica::schedule_next_stop() {
+  next_stop_ns_ = kNever;
+  if (pipeline_.empty()) return;
+  StepIndex step = plan_due_;
+  drop_void_stops();
+  if (!stops_.empty()) step = std::min(step, stops_.top().step);
+  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
+    if (!pipeline_[i].first_tokens.empty()) {
+      step = std::min(step, pipeline_[i].first);
+      break;
+    }
+  }
+  HEADROOM_CHECK(step > completed_ && step <= planned_, fmt::format("next stop at step {}", step));
+  next_stop_step_ = step;
+  TickSum instant = clock_;
+  StepCount left = step - completed_;
+  for (std::size_t i = 0; left > 0; ++i) {
+    const StepCount steps = std::min(left, pipeline_[i].left());
+    instant += pipeline_[i].duration(steps);
+    left -= steps;
+  }
+  next_stop_ns_ = floor_ns(instant);
+}
+
+void Replica::stop(TimeNs now_ns) {
+  // Steps whose end falls in a nanosecond <= now_ns, short of the next one at which somebody
+  // finishes.
+  const TickSum target = ticks_from_ns(now_ns + 1);
+  StepIndex step = completed_;
+  TickSum instant = clock_;
+  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
+    const StepCount steps = pipeline_[i].steps_to_reach(target - instant) - 1;
+    step += steps;
+    if (steps < pipeline_[i].left()) break;
+    instant += pipeline_[i].duration(steps);
+  }
+  if (!pipeline_.empty() && next_stop_ns_ != kNever) run_to(std::min(step, next_stop_step_ - 1));
+  std::vector<RequestId> left;
+  for (RequestId id = 0; id < progress_.size(); ++id) {
+    if (progress_[id].here && !progress_[id].recorded) left.push_back(id);
+  }
+  std::sort(left.begin(), left.end(),
+            [this](RequestId a, RequestId b) { return requests_[a].index < requests_[b].index; });
+  for (const RequestId id : left) record(id, Outcome::unfinished, -1);
+  HEADROOM_CHECK(
+      recorded_tokens_ == tokens_out_,
+      fmt::format("{} tokens came out, requests have {}", tokens_out_, recorded_tokens_));
+}
+
+ReplicaState Replica::state() const {
+  ReplicaState now;
+  now.running = residents_ - ghosts_;
+  now.waiting = waiting_;
+  now.kv_tokens = decodes_.context_sum() + prefill_tokens_;
+  now.pool = parts_.kv->pool();
+  if (!now.pool.grows_with_decode) {
+    now.reserved_tokens = std::max<TokenCount>(0, final_tokens_ - (now.kv_tokens - ghost_tokens_));
+  }
+  return now;
+}
+
+}  // namespace headroom

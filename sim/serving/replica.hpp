@@ -1,0 +1,172 @@
+#pragma once
+// One engine: keeps the state of its requests, applies and validates the scheduler's plans, and
+// turns runs of equal steps into single jumps. docs/semantics.md is its specification.
+//
+// Step numbers: `completed_` <= `applied_` <= `planned_`. Steps up to `applied_` are counted in the
+// decode set and the KV pool; those up to `planned_` are decided, but the last segment's
+// repetitions are only counted when time reaches the instant at which a single-stepping engine
+// would plan them.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/decode_set.hpp"
+#include "sim/serving/kv_allocator.hpp"
+#include "sim/serving/metrics_sink.hpp"
+#include "sim/serving/options.hpp"
+#include "sim/serving/request.hpp"
+#include "sim/serving/step_cost.hpp"
+#include "sim/serving/step_pipeline.hpp"
+#include "sim/serving/stop_heap.hpp"
+
+namespace headroom {
+
+// What a replica is made of.
+struct ReplicaParts {
+  ReplicaOptions options;
+  AdmissionLimits limits;
+  std::unique_ptr<BatchScheduler> scheduler;
+  std::unique_ptr<KvAllocator> kv;
+  std::unique_ptr<StepCost> cost;
+};
+
+// A request that left the system, for the fleet to account for.
+struct Departure {
+  std::uint64_t index = 0;
+  Outcome outcome = Outcome::unfinished;
+};
+
+class Replica {
+ public:
+  Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests, MetricsSink& sink);
+
+  // Takes a request that arrives now, or rejects it (then it departs at once).
+  void submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
+
+  // When this replica wants to be called next; kNever when only an arrival can wake it.
+  [[nodiscard]] TimeNs next_stop_ns() const { return next_stop_ns_; }  // Priority::step_end
+  [[nodiscard]] TimeNs next_plan_ns() const { return next_plan_ns_; }  // Priority::plan
+  void on_step_end(TimeNs now_ns);
+  void on_plan(TimeNs now_ns);
+
+  // Ends the run at `now_ns`: steps that have ended by then count, the rest is dropped, and what is
+  // still here is recorded as unfinished.
+  void stop(TimeNs now_ns);
+
+  // Nothing can happen any more although requests wait: the end of the run as an OOM of kind
+  // `thrash`.
+  void report_no_progress(TimeNs now_ns);
+
+  // Requests that left since the last call, in order.
+  [[nodiscard]] std::vector<Departure>& departures() { return departures_; }
+
+  [[nodiscard]] std::int64_t running() const { return residents_ - ghosts_; }
+  [[nodiscard]] std::int64_t waiting() const { return waiting_; }
+  // Ghost rows whose requests have left the system already.
+  [[nodiscard]] std::int64_t recorded_ghosts() const {
+    return parts_.options.responds_at_end ? 0 : ghosts_;
+  }
+  [[nodiscard]] std::uint64_t tokens_out() const { return tokens_out_; }
+  [[nodiscard]] TickSum busy_ticks() const { return busy_; }
+  [[nodiscard]] std::int64_t ghost_rows() const { return ghost_rows_; }
+  [[nodiscard]] StepIndex completed_steps() const { return completed_; }
+  [[nodiscard]] std::uint64_t priced_plans() const { return priced_plans_; }
+  [[nodiscard]] std::int64_t recomputed_tokens() const { return recomputed_; }
+  [[nodiscard]] const KvPoolState& pool() const { return parts_.kv->pool(); }
+
+  // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
+  void check_all() const;
+
+ private:
+  // The part of a request's story that no policy may see.
+  struct Progress {
+    std::int32_t output_tokens = 0;  // true length, cut to max_tokens
+    std::int32_t generated = 0;      // tokens out by the end of step `counted_to`
+    StepIndex counted_to = 0;        //   (only when it does not decode)
+    StepIndex sample_step = 0;       // step that yields the first token of this stay
+    StepIndex last_step = 0;         // step that yields its last token
+    TimeNs queued_ns = -1;
+    TimeNs first_scheduled_ns = -1;
+    TimeNs first_token_ns = -1;
+    TickSum last_token = -1;  // instant of the latest token, kept only over a preemption
+    std::uint32_t epoch = 0;  // invalidates entries of the stop heap
+    bool here = false;        // this replica holds the request
+    bool recorded = false;    // a ghost whose tokens were streamed
+  };
+
+  // replica.cpp: time passes
+  void run_to(StepIndex step);
+  void report_run(Segment& segment, StepCount steps);
+  void sync(StepIndex completed);
+  void yield_first_tokens(const Segment& segment);
+  void note_interruptions();
+  void process_stops();
+  void leave_plans(RequestId id);
+  void finish(RequestId id);
+  void become_ghost(RequestId id);
+  void retire_ghosts();
+  void record(RequestId id, Outcome outcome, TimeNs finish_ns);
+  void remove(RequestId id);
+  void drop_void_stops();
+  void cut_for_arrival(TimeNs now_ns);
+  void schedule_next_stop();
+  [[nodiscard]] ReplicaState state() const;
+  [[nodiscard]] std::int32_t generated_by(RequestId id, StepIndex step) const;
+  [[nodiscard]] bool can_ever_serve(const Request& request) const;
+  [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
+  void reject(const Request& request, TimeNs now_ns);
+
+  // replica_plan.cpp: plans are applied
+  [[nodiscard]] bool plan_once(TimeNs now_ns);
+  void apply_preemptions(TimeNs now_ns);
+  void apply_chunks(TimeNs now_ns, Segment& segment);
+  void start_sampling(RequestId id, StepIndex step, Segment& segment);
+  [[nodiscard]] StepCount repetitions(const StepPrice& price);
+  void lose_engine(TimeNs now_ns);
+  void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
+                    TokenCount cached = 0, OomKind oom = OomKind::startup);
+
+  std::uint16_t number_;
+  ReplicaParts parts_;
+  RequestPool& requests_;
+  MetricsSink& sink_;
+  DecodeSet decodes_;
+  std::vector<Progress> progress_;  // by RequestId
+  StepPipeline pipeline_;
+  StopHeap stops_;
+  BatchPlan plan_;
+  std::vector<Departure> departures_;
+  std::vector<RequestId> interrupted_;  // preempted while tokens of theirs were in flight
+  std::vector<RequestId> ghost_ids_;
+  std::vector<TickSum> other_gaps_;
+  RequestId last_refused_ = kNoRequest;  // head of the queue that placement kept out
+
+  TickSum clock_ = 0;  // end of step `completed_`
+  TickSum busy_ = 0;
+  StepIndex completed_ = 0;
+  StepIndex applied_ = 0;
+  StepIndex planned_ = 0;
+  StepIndex plan_due_ = 0;  // plan again when so many steps are completed
+  StepIndex next_stop_step_ = 0;
+  TimeNs next_stop_ns_ = kNever;
+  TimeNs next_plan_ns_ = kNever;
+  TimeNs down_until_ns_ = 0;
+  bool arrivals_can_join_ = true;
+
+  std::int64_t residents_ = 0;  // admitted and not gone, ghosts included
+  std::int64_t ghosts_ = 0;
+  std::int64_t waiting_ = 0;
+  TokenCount prefill_tokens_ = 0;  // computed tokens of residents that do not decode
+  TokenCount final_tokens_ = 0;    // KV that the residents (without ghosts) will hold at their end
+  TokenCount ghost_tokens_ = 0;    // computed tokens of ghosts, as applied
+  std::uint64_t admissions_ = 0;
+  std::uint64_t tokens_out_ = 0;
+  std::uint64_t recorded_tokens_ = 0;  // of requests that left
+  std::uint64_t priced_plans_ = 0;     // cost evaluations
+  std::int64_t ghost_rows_ = 0;
+  std::int64_t recomputed_ = 0;
+};
+
+}  // namespace headroom

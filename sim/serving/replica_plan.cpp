@@ -1,0 +1,280 @@
+// The part of Replica that asks the scheduler for plans and applies them.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/replica.hpp"
+
+namespace headroom {
+
+void Replica::on_plan(TimeNs now_ns) {
+  if (down_until_ns_ > 0 && now_ns >= down_until_ns_) {
+    down_until_ns_ = 0;
+    report_event(EngineEventKind::engine_restarted, now_ns, kNoRequest, 0);
+  }
+  next_plan_ns_ = kNever;
+  sync(completed_);
+  if (pipeline_.empty()) clock_ = std::max(clock_, ticks_from_ns(now_ns));
+  const std::int32_t depth = parts_.options.pipeline_depth;
+  while (planned_ - completed_ < depth && plan_once(now_ns)) {
+  }
+  plan_due_ = std::max(planned_ - depth, completed_) + 1;
+  schedule_next_stop();
+  if (!pipeline_.empty()) return;
+  sink_.on_idle(number_, clock_, state());
+  if (next_plan_ns_ == kNever) next_plan_ns_ = plan_.wake_at_ns;
+}
+
+// One plan. False when it is empty (nothing to run) or the engine died over it.
+bool Replica::plan_once(TimeNs now_ns) {
+  plan_.clear();
+  const PlanContext context{now_ns, planned_, requests_, *parts_.kv, decodes_};
+  parts_.scheduler->plan(context, plan_);
+  if (plan_.failure != PlanFailure::none) {
+    lose_engine(now_ns);
+    return false;
+  }
+  apply_preemptions(now_ns);
+  arrivals_can_join_ = plan_.arrivals_can_join;
+  if (plan_.refused_by_placement != last_refused_) {
+    last_refused_ = plan_.refused_by_placement;
+    if (last_refused_ != kNoRequest) {
+      report_event(EngineEventKind::placement_refused, now_ns, last_refused_, plan_.wanted_tokens,
+                   0, OomKind::fragmentation);
+    }
+  }
+  const std::int64_t rows = decodes_.size();
+  if (rows == 0 && plan_.chunks.empty()) return false;
+
+  Segment& segment = pipeline_.next();
+  segment.first = planned_ + 1;
+  segment.shape.decode_rows = rows;
+  segment.shape.decode_context = decodes_.context_sum();
+  segment.shape.sampled_rows = rows;
+  segment.gaps_per_step = rows - ghosts_;
+  ghost_tokens_ += ghosts_;
+  apply_chunks(now_ns, segment);
+  const StepShape& shape = segment.shape;
+  HEADROOM_CHECK(rows + shape.chunk_rows <= parts_.options.max_sequences &&
+                     rows + shape.chunk_tokens <= parts_.options.max_step_tokens,
+                 fmt::format("plan of {} decodes, {} chunks of {} tokens", rows, shape.chunk_rows,
+                             shape.chunk_tokens));
+  parts_.cost->price(shape, segment.price);
+  ++priced_plans_;
+  HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
+  segment.steps = repetitions(segment.price);
+  applied_ = planned_ + 1;
+  planned_ += segment.steps;
+  pipeline_.push();
+  return true;
+}
+
+// How often the plan may be repeated before anything can change: the scheduler's word, the validity
+// of the price, and the next step end at which a request finishes or leaves the plans.
+StepCount Replica::repetitions(const StepPrice& price) {
+  if (!plan_.chunks.empty() || !plan_.preempted.empty() || parts_.options.single_step) return 1;
+  StepCount steps = std::min(plan_.steady_steps, price.valid_steps);
+  drop_void_stops();
+  if (!stops_.empty()) {
+    steps = std::min(steps, stops_.top().step + parts_.options.pipeline_depth - 1 - planned_);
+  }
+  HEADROOM_CHECK(steps >= 1 && steps < kManySteps, fmt::format("a plan for {} steps", steps));
+  return steps;
+}
+
+void Replica::apply_preemptions(TimeNs now_ns) {
+  for (const RequestId id : plan_.preempted) {
+    Request& request = requests_[id];
+    Progress& progress = progress_[id];
+    const TokenCount held = computed_by(request, planned_);
+    if (request.state == RequestState::prefilling) {
+      prefill_tokens_ -= held;
+    } else {
+      if (request.state == RequestState::ending) prefill_tokens_ -= held;
+      // Steps up to `planned_` carry it; what is in flight comes out, and may even finish it.
+      const StepIndex last = std::min(planned_, progress.last_step);
+      if (last < progress.last_step) ++progress.epoch;
+      progress.generated += static_cast<std::int32_t>(last - progress.sample_step + 1);
+      progress.counted_to = last;
+      if (last > completed_) {
+        interrupted_.push_back(id);
+      } else {
+        progress.last_token = clock_;
+      }
+    }
+    final_tokens_ -= final_tokens_of(id);
+    request.known_tokens = request.prompt_tokens + progress.generated;
+    request.computed_tokens = 0;
+    request.state = RequestState::waiting;
+    ++request.preemptions;
+    --residents_;
+    ++waiting_;
+    recomputed_ += held;
+    report_event(EngineEventKind::preempted, now_ns, id, held);
+  }
+}
+
+void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
+  for (const Chunk& chunk : plan_.chunks) {
+    Request& request = requests_[chunk.id];
+    if (chunk.admits) {
+      HEADROOM_CHECK(request.state == RequestState::waiting,
+                     "admission of a request that does not wait");
+      Progress& progress = progress_[chunk.id];
+      if (progress.first_scheduled_ns < 0) progress.first_scheduled_ns = now_ns;
+      if (request.preemptions > 0) recomputed_ -= chunk.context_tokens;
+      request.state = RequestState::prefilling;
+      request.computed_tokens = chunk.context_tokens;
+      request.admission = ++admissions_;
+      request.pad_tokens = chunk.padding;
+      prefill_tokens_ += chunk.context_tokens;
+      final_tokens_ += final_tokens_of(chunk.id);
+      ++residents_;
+      --waiting_;
+      report_event(EngineEventKind::admitted, now_ns, chunk.id, request.known_tokens,
+                   chunk.context_tokens);
+    }
+    const TokenCount whole = TokenCount{request.known_tokens} + request.pad_tokens;
+    HEADROOM_CHECK(
+        request.state == RequestState::prefilling && chunk.tokens >= 1 &&
+            request.computed_tokens == chunk.context_tokens &&
+            chunk.samples == (chunk.context_tokens + chunk.tokens == whole) &&
+            chunk.context_tokens + chunk.tokens <= whole,
+        fmt::format("chunk of {} after {} of {}", chunk.tokens, chunk.context_tokens, whole));
+    request.computed_tokens += chunk.tokens;
+    request.anchor_step = planned_ + 1;
+    prefill_tokens_ += chunk.tokens;
+    const TokenCount after = request.computed_tokens;
+    ++segment.shape.chunk_rows;
+    segment.shape.chunk_tokens += chunk.tokens;
+    segment.shape.chunk_context += after;
+    segment.shape.chunk_pairs_twice += TokenCount{chunk.tokens} * (after + chunk.context_tokens);
+    if (chunk.samples) start_sampling(chunk.id, planned_ + 1, segment);
+  }
+}
+
+// The prefill of `id` is complete in `step`: it yields a token there and decodes from then on.
+void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
+  Request& request = requests_[id];
+  Progress& progress = progress_[id];
+  ++segment.shape.sampled_rows;
+  segment.first_tokens.push_back(id);
+  progress.sample_step = step;
+  progress.last_step = step + progress.output_tokens - progress.generated - 1;
+  const std::int32_t depth = parts_.options.pipeline_depth;
+  const bool known_end = depth > 1 && progress.output_tokens == request.max_tokens;
+  if (known_end && progress.last_step == step) {
+    request.state = RequestState::ending;
+    stops_.push({step, request.admission, id, progress.epoch, StopAction::finish});
+    return;
+  }
+  request.state = RequestState::decoding;
+  prefill_tokens_ -= request.computed_tokens;
+  decodes_.join(request.computed_tokens);
+  if (known_end) {
+    stops_.push({progress.last_step + 1 - depth, request.admission, id, progress.epoch,
+                 StopAction::leave_plans});
+  } else {
+    stops_.push({progress.last_step, request.admission, id, progress.epoch, StopAction::finish});
+  }
+}
+
+// A device allocation failed while the engine ran: the process dies with everything it held.
+void Replica::lose_engine(TimeNs now_ns) {
+  HEADROOM_CHECK(pipeline_.empty() && interrupted_.empty(), "run-time OOM with steps in flight");
+  report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, 0,
+               OomKind::runtime_device);
+  std::vector<RequestId> lost;
+  for (RequestId id = 0; id < progress_.size(); ++id) {
+    if (progress_[id].here && requests_[id].state != RequestState::waiting) lost.push_back(id);
+  }
+  std::sort(lost.begin(), lost.end(), [this](RequestId a, RequestId b) {
+    return requests_[a].admission < requests_[b].admission;
+  });
+  for (const RequestId id : lost) {
+    parts_.kv->release(id, computed_by(requests_[id], applied_), false);
+    if (!progress_[id].recorded) record(id, Outcome::lost_to_oom, now_ns);
+    remove(id);
+  }
+  decodes_ = DecodeSet(parts_.kv->pool().grows_with_decode ? parts_.kv->pool().block_tokens : 0);
+  stops_.clear();
+  ghost_ids_.clear();
+  residents_ = ghosts_ = prefill_tokens_ = final_tokens_ = ghost_tokens_ = 0;
+  parts_.scheduler->on_engine_lost();
+  report_event(EngineEventKind::engine_lost, now_ns, kNoRequest,
+               static_cast<TokenCount>(lost.size()));
+  down_until_ns_ = now_ns + std::max<TimeNs>(1, parts_.options.restart_ns);
+  next_plan_ns_ = down_until_ns_;
+}
+
+void Replica::report_no_progress(TimeNs now_ns) {
+  TokenCount wanted = 0;
+  RequestId head = kNoRequest;
+  for (RequestId id = 0; id < progress_.size(); ++id) {
+    if (!progress_[id].here || requests_[id].state != RequestState::waiting) continue;
+    if (head != kNoRequest && requests_[head].index < requests_[id].index) continue;
+    head = id;
+    wanted = requests_[id].known_tokens;
+  }
+  report_event(EngineEventKind::oom, now_ns, head, wanted, 0, OomKind::thrash);
+}
+
+void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
+                           TokenCount cached, OomKind oom) {
+  EngineEvent event;
+  event.kind = kind;
+  event.oom = oom;
+  event.time_ns = now_ns;
+  event.replica = number_;
+  event.request = id == kNoRequest ? UINT64_MAX : requests_[id].index;
+  event.tokens = tokens;
+  event.cached_tokens = cached;
+  if (kind == EngineEventKind::oom || kind == EngineEventKind::placement_refused) {
+    const ReplicaState snapshot = state();
+    event.state = &snapshot;
+    sink_.on_event(event);
+    return;
+  }
+  sink_.on_event(event);
+}
+
+void Replica::check_all() const {
+  DecodeSet decodes(parts_.kv->pool().grows_with_decode ? parts_.kv->pool().block_tokens : 0);
+  TokenCount prefill = 0;
+  BlockCount blocks = 0;
+  std::int64_t residents = 0;
+  std::int64_t waiting = 0;
+  for (RequestId id = 0; id < progress_.size(); ++id) {
+    if (!progress_[id].here) continue;
+    const Request& request = requests_[id];
+    if (request.state == RequestState::waiting) {
+      ++waiting;
+      continue;
+    }
+    ++residents;
+    const TokenCount held = computed_by(request, applied_);
+    blocks += (held + pool().block_tokens - 1) / pool().block_tokens;
+    const bool decodes_now =
+        request.state == RequestState::decoding || request.state == RequestState::ghost;
+    if (decodes_now) {
+      decodes.join(held);
+    } else {
+      prefill += held;
+    }
+  }
+  HEADROOM_CHECK(
+      decodes.size() == decodes_.size() && decodes.context_sum() == decodes_.context_sum() &&
+          prefill == prefill_tokens_ && residents == residents_ && waiting == waiting_,
+      fmt::format("sums: {} decodes, {} tokens; requests: {} decodes, {} tokens", decodes_.size(),
+                  decodes_.context_sum(), decodes.size(), decodes.context_sum()));
+  for (StepCount steps = 1; steps <= static_cast<StepCount>(decodes.growth().size()); ++steps) {
+    HEADROOM_CHECK(decodes.blocks_needed(steps) == decodes_.blocks_needed(steps),
+                   "block phases differ from the requests' lengths");
+  }
+  HEADROOM_CHECK(!pool().grows_with_decode || blocks == pool().used_blocks(),
+                 fmt::format("{} blocks in use, requests hold {}", pool().used_blocks(), blocks));
+}
+
+}  // namespace headroom

@@ -1,0 +1,91 @@
+#pragma once
+// A request while it is in the system. What a policy may see is `Request`; the true output length
+// is not in it (DESIGN.md, "max_tokens"): the replica keeps it apart.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/kernel/time.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+// One row of a workload.
+struct Arrival {
+  TimeNs time_ns = 0;
+  std::int32_t prompt_tokens = 0;  // >= 1
+  std::int32_t output_tokens = 0;  // >= 1; what the model would really produce
+  std::int32_t max_tokens = 0;     // declared by the client; 0 = not declared (engine default)
+  std::int32_t class_id = 0;
+};
+
+enum class RequestState : std::uint8_t {
+  waiting,     // in the scheduler's queue; also after a preemption
+  prefilling,  // admitted, computed < known tokens
+  decoding,    // takes part in every step
+  ending,      // its last step is planned but has not ended (pipeline depth 2)
+  ghost,       // has all its tokens, its row still takes part (static batches)
+  gone
+};
+
+enum class Outcome : std::uint8_t { unfinished, finished, rejected, cancelled, lost_to_oom };
+
+struct Request {
+  std::uint64_t index = 0;  // order of arrival in the run, from 0
+  TimeNs arrival_ns = 0;
+  std::int32_t prompt_tokens = 0;
+  std::int32_t max_tokens = 0;       // declared or default; prompt + max_tokens <= max_model_len
+  std::int32_t known_tokens = 0;     // prompt + generated when it last (re)entered the queue
+  std::int32_t computed_tokens = 0;  // tokens with KV as of step `anchor_step`; 0 while waiting
+  std::int32_t pad_tokens = 0;  // left padding of a static batch's row, counted in computed_tokens
+  std::int32_t preemptions = 0;
+  std::int32_t class_id = 0;
+  RequestState state = RequestState::gone;
+  StepIndex anchor_step = 0;  // while decoding: computed_tokens + 1 for each step planned after it
+  std::uint64_t admission = 0;  // rank among all admissions of its replica; later = larger
+};
+
+// Tokens with KV, counting the steps planned up to `planned`.
+[[nodiscard]] inline TokenCount computed_by(const Request& request, StepIndex planned) {
+  const bool grows =
+      request.state == RequestState::decoding || request.state == RequestState::ghost;
+  return request.computed_tokens + (grows ? planned - request.anchor_step : 0);
+}
+
+// What is recorded of a request when it leaves, or when the run ends. Times in ns, -1 where not
+// reached.
+struct RequestRecord {
+  TimeNs arrival_ns = 0;
+  TimeNs queued_ns = -1;           // entered an engine's queue
+  TimeNs first_scheduled_ns = -1;  // start of planning of its first chunk
+  TimeNs first_token_ns = -1;
+  TimeNs finish_ns = -1;  // last token; for a rejected or lost request the moment it left
+  std::uint64_t index = 0;
+  std::int32_t prompt_tokens = 0;
+  std::int32_t output_tokens = 0;  // generated in this run
+  std::int32_t max_tokens = 0;
+  std::uint16_t preemptions = 0;
+  std::uint16_t replica = 0;
+  std::uint8_t class_id = 0;
+  Outcome outcome = Outcome::unfinished;
+};
+
+// Slots of live requests, reused (the last freed first); references stay valid until the next
+// `add`. No allocation once as many requests have been live as ever are.
+class RequestPool {
+ public:
+  [[nodiscard]] RequestId add(const Request& request);
+  void remove(RequestId id);
+  [[nodiscard]] Request& operator[](RequestId id) { return slots_[id]; }
+  [[nodiscard]] const Request& operator[](RequestId id) const { return slots_[id]; }
+  [[nodiscard]] std::size_t live() const { return slots_.size() - free_.size(); }
+  [[nodiscard]] std::size_t capacity() const { return slots_.size(); }
+
+ private:
+  std::vector<Request> slots_;
+  std::vector<RequestId> free_;
+  std::vector<std::uint8_t> is_live_;  // per slot: finds a second removal
+};
+
+}  // namespace headroom

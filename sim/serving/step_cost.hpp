@@ -1,0 +1,68 @@
+#pragma once
+// Port: what a step costs, in whole ticks, affine in the step number while the batch does not
+// change.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "sim/kernel/time.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+// Everything a cost may depend on.
+struct StepShape {
+  std::int64_t decode_rows = 0;        // decoding sequences, ghost rows included
+  TokenCount decode_context = 0;       // tokens their attention reads (own new token included)
+  std::int64_t chunk_rows = 0;         // sequences with prompt tokens in this step
+  TokenCount chunk_tokens = 0;         // their tokens q, padding included
+  TokenCount chunk_context = 0;        // sum of (ctx + q)
+  std::int64_t chunk_pairs_twice = 0;  // sum of q * (2 ctx + q): twice the query-key pairs
+  std::int64_t sampled_rows = 0;       // sequences that yield a token
+};
+
+// Where the time of a step goes. The terms of a price add up to it exactly.
+enum class CostTerm : std::uint8_t {
+  linear_memory,   // reading weights, the share of the roofline bound by bandwidth
+  linear_compute,  // the share bound by arithmetic
+  elementwise,     // norms, rotary, activations and other small kernels
+  attention_prefill,
+  attention_decode,
+  head,           // output head and sampler
+  communication,  // tensor-parallel all-reduce
+  step_overhead,  // constant per step on the device side
+  host            // host time that is not hidden behind the device
+};
+inline constexpr std::size_t kCostTermCount = 9;
+[[nodiscard]] std::string_view name_of(CostTerm term);
+
+struct CostTerms {
+  std::array<Ticks, kCostTermCount> ticks{};
+
+  [[nodiscard]] Ticks& operator[](CostTerm t) { return ticks[static_cast<std::size_t>(t)]; }
+  [[nodiscard]] Ticks operator[](CostTerm t) const { return ticks[static_cast<std::size_t>(t)]; }
+  [[nodiscard]] Ticks sum() const {
+    Ticks total = 0;
+    for (const Ticks t : ticks) total += t;
+    return total;
+  }
+};
+
+// The i-th repetition (from 0) of the same batch, each sequence one token longer, costs
+// base + i * slope, for i < valid_steps.
+struct StepPrice {
+  Ticks base = 0;   // > 0
+  Ticks slope = 0;  // may be 0; never makes the cost <= 0 within valid_steps
+  StepCount valid_steps = kManySteps;
+  CostTerms base_terms;   // sums to base
+  CostTerms slope_terms;  // sums to slope
+};
+
+class StepCost {
+ public:
+  virtual ~StepCost() = default;
+  virtual void price(const StepShape& shape, StepPrice& price) const = 0;
+};
+
+}  // namespace headroom

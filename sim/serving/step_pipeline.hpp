@@ -1,0 +1,61 @@
+#pragma once
+// The steps that are planned and have not ended, as segments of equal composition.
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/kernel/time.hpp"
+#include "sim/serving/step_cost.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+// `steps` repetitions of one batch composition, of which `done` have ended.
+struct Segment {
+  StepIndex first = 0;
+  StepCount steps = 0;
+  StepCount done = 0;
+  std::int64_t gaps_per_step = 0;  // decoding rows that yield a token
+  StepShape shape;
+  StepPrice price;
+  std::vector<RequestId> first_tokens;  // prefills that reach their last token; then steps == 1
+
+  [[nodiscard]] StepCount left() const { return steps - done; }
+  // Ticks of the next `count` steps, count <= left().
+  [[nodiscard]] TickSum duration(StepCount count) const {
+    const TickSum slopes =
+        static_cast<TickSum>(count) * done + static_cast<TickSum>(count) * (count - 1) / 2;
+    return static_cast<TickSum>(price.base) * count + slopes * price.slope;
+  }
+  // Smallest count >= 1 with duration(count) >= ticks; left() + 1 when there is none.
+  [[nodiscard]] StepCount steps_to_reach(TickSum ticks) const;
+};
+
+// A ring of segments whose buffers are reused.
+class StepPipeline {
+ public:
+  // At most `depth` segments are held at a time.
+  explicit StepPipeline(std::int32_t depth);
+
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] Segment& operator[](std::size_t i) { return ring_[(head_ + i) % ring_.size()]; }
+  [[nodiscard]] const Segment& operator[](std::size_t i) const {
+    return ring_[(head_ + i) % ring_.size()];
+  }
+  [[nodiscard]] Segment& front() { return ring_[head_]; }
+  [[nodiscard]] Segment& back() { return (*this)[count_ - 1]; }
+
+  // A cleared segment to be filled; it counts once `push` is called.
+  [[nodiscard]] Segment& next();
+  void push() { ++count_; }
+  void pop();
+  void clear() { count_ = 0; }
+
+ private:
+  std::vector<Segment> ring_;
+  std::size_t head_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace headroom

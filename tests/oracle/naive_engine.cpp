@@ -1,0 +1,147 @@
+#include "tests/oracle/naive_engine.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "sim/kernel/check.hpp"
+#include "tests/oracle/naive_policies.hpp"
+
+namespace headroom::oracle {
+namespace {
+
+// docs/semantics.md 4.
+StepShape shape_of(const std::vector<PlannedRow>& rows) {
+  StepShape shape;
+  for (const PlannedRow& planned : rows) {
+    const TokenCount q = planned.row.tokens;
+    const TokenCount ctx = planned.context_before;
+    if (planned.row.decodes) {
+      ++shape.decode_rows;
+      shape.decode_context += ctx + q;
+    } else {
+      ++shape.chunk_rows;
+      shape.chunk_tokens += q;
+      shape.chunk_context += ctx + q;
+      shape.chunk_pairs_twice += q * (2 * ctx + q);
+    }
+    if (planned.row.samples) ++shape.sampled_rows;
+  }
+  return shape;
+}
+
+class NaiveEngine {
+ public:
+  NaiveEngine(const Scenario& scenario, const CostFunction& cost)
+      : scenario_(scenario), cost_(cost), state_(scenario) {
+    const bool legal = (scenario.depth == 1 || scenario.depth == 2) &&
+                       (scenario.policy != Policy::static_batch || scenario.depth == 1) &&
+                       (scenario.policy != Policy::vllm || scenario.memory == Memory::paged);
+    HEADROOM_CHECK(legal, "a combination the specification has no rules for");
+    const auto earlier = [](const Arrival& a, const Arrival& b) { return a.time_ns < b.time_ns; };
+    HEADROOM_CHECK(std::is_sorted(scenario.arrivals.begin(), scenario.arrivals.end(), earlier),
+                   "arrivals in order of time");
+  }
+
+  Result run() {
+    for (TimeNs next = next_event(); next != kNever; next = next_event()) {
+      state_.now = next;
+      const bool step_ended = end_steps();
+      const bool arrived = arrive_all();
+      const bool woken = state_.wake_up == state_.now;
+      if (step_ended || (in_flight_.empty() && (arrived || woken))) make_plans();
+      if (steps_without_token_ < kThrashSteps) continue;
+      state_.result.thrashed = true;
+      return state_.result;
+    }
+    HEADROOM_CHECK(state_.running.empty(), "a running request always has a step");
+    return state_.result;
+  }
+
+ private:
+  TimeNs next_event() const {
+    TimeNs next = kNever;
+    if (!in_flight_.empty()) next = std::min(next, floor_ns(in_flight_.front().end));
+    if (next_arrival_ < scenario_.arrivals.size()) {
+      next = std::min(next, scenario_.arrivals[next_arrival_].time_ns);
+    }
+    if (state_.wake_up) next = std::min(next, *state_.wake_up);
+    return next;
+  }
+
+  bool end_steps() {
+    bool any = false;
+    while (!in_flight_.empty() && floor_ns(in_flight_.front().end) == state_.now) {
+      const bool token = state_.end_step(in_flight_.front().rows, in_flight_.front().end);
+      steps_without_token_ = token ? 0 : steps_without_token_ + 1;
+      in_flight_.pop_front();
+      any = true;
+    }
+    return any;
+  }
+
+  bool arrive_all() {
+    bool any = false;
+    while (next_arrival_ < scenario_.arrivals.size() &&
+           scenario_.arrivals[next_arrival_].time_ns == state_.now) {
+      state_.arrive(next_arrival_);
+      ++next_arrival_;
+      any = true;
+    }
+    return any;
+  }
+
+  std::vector<PlannedRow> plan() {
+    switch (scenario_.policy) {
+      case Policy::vllm: return plan_vllm(state_);
+      case Policy::orca: return plan_orca(state_);
+      case Policy::static_batch: return plan_static(state_);
+    }
+    HEADROOM_CHECK(false, "unknown policy");
+    return {};
+  }
+
+  void make_plans() {
+    state_.wake_up.reset();
+    while (static_cast<int>(in_flight_.size()) < scenario_.depth) {
+      const std::vector<PlannedRow> rows = plan();
+      if (rows.empty()) return;
+      add_step(rows);
+    }
+  }
+
+  void add_step(const std::vector<PlannedRow>& rows) {
+    StepEntry step;
+    step.planned_ns = state_.now;
+    step.shape = shape_of(rows);
+    for (const PlannedRow& planned : rows) step.rows.push_back(planned.row);
+    const Ticks duration = cost_(step.shape);
+    HEADROOM_CHECK(duration > 0, "a step takes time");
+    step.start = std::max(last_end_, ticks_from_ns(state_.now));
+    step.end = step.start + duration;
+    last_end_ = step.end;
+    in_flight_.push_back(step);
+    Totals& totals = state_.result.totals;
+    ++totals.steps;
+    totals.busy_ticks += duration;
+    totals.prefill_tokens += step.shape.chunk_tokens;
+    state_.result.timeline.push_back(step);
+  }
+
+  const Scenario& scenario_;
+  const CostFunction& cost_;
+  NaiveState state_;
+  std::deque<StepEntry> in_flight_;  // the first one runs, the others follow back to back
+  std::size_t next_arrival_ = 0;
+  TickSum last_end_ = 0;  // of the last step planned
+  StepCount steps_without_token_ = 0;
+};
+
+}  // namespace
+
+Result run_naive(const Scenario& scenario) { return run_naive(scenario, scenario.cost); }
+
+Result run_naive(const Scenario& scenario, const CostFunction& cost) {
+  return NaiveEngine(scenario, cost).run();
+}
+
+}  // namespace headroom::oracle

@@ -1,0 +1,121 @@
+// VERIFICATION V2(c) and V7b: production equals the naive engine in every request, to the
+// nanosecond, and in every total, whether it jumps, steps one by one, or has its jumps cut at
+// random.
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "sim/kernel/check.hpp"
+#include "tests/oracle/naive_engine.hpp"
+#include "tests/support/production.hpp"
+#include "tests/support/scenario_generator.hpp"
+#include "tests/support/scenario_shrinker.hpp"
+
+namespace headroom {
+namespace {
+
+// scripts/soak.sh multiplies the number of random scenarios.
+std::uint64_t random_scenarios() {
+  const char* soak = std::getenv("HEADROOM_SOAK");
+  return soak == nullptr ? 6000 : 6000 * static_cast<std::uint64_t>(std::atoll(soak));
+}
+
+// The peak inside a plan and the padding are not counted by the production code in this form.
+oracle::Totals comparable(oracle::Totals totals) {
+  totals.peak_used_blocks = 0;
+  totals.peak_used_tokens = 0;
+  totals.padding_tokens = 0;
+  return totals;
+}
+
+bool same(const oracle::Result& a, const oracle::Result& b) {
+  return a.requests == b.requests && comparable(a.totals) == comparable(b.totals);
+}
+
+enum class Way { jumps, single_steps, random_cuts };
+
+bool differs(const oracle::Scenario& scenario, Way way) {
+  test::ProductionOptions options;
+  options.single_step = way == Way::single_steps;
+  options.cut_seed = way == Way::random_cuts ? 1 + scenario.arrivals.size() : 0;
+  try {
+    return !same(test::run_production(scenario, options), oracle::run_naive(scenario));
+  } catch (const InternalError&) {
+    return true;
+  }
+}
+
+void require_equal(const oracle::Scenario& scenario, Way way, const std::string& name) {
+  if (!differs(scenario, way)) return;
+  const auto fails = [way](const oracle::Scenario& s) { return differs(s, way); };
+  FAIL(name << ", way " << static_cast<int>(way) << ", shrunk:\n"
+            << oracle::to_cpp(oracle::shrink(scenario, fails)));
+}
+
+void require_equal_on_all_seeds(Way way) {
+  for (std::uint64_t seed = 1; seed <= random_scenarios(); ++seed) {
+    require_equal(oracle::random_scenario(seed), way, "seed " + std::to_string(seed));
+  }
+}
+
+TEST_CASE("jumps equal the naive engine on random scenarios") {
+  require_equal_on_all_seeds(Way::jumps);
+}
+
+TEST_CASE("single steps equal the naive engine on random scenarios") {
+  require_equal_on_all_seeds(Way::single_steps);
+}
+
+TEST_CASE("randomly cut jumps equal the naive engine on random scenarios") {
+  require_equal_on_all_seeds(Way::random_cuts);
+}
+
+TEST_CASE("jumps equal the naive engine on every tiny scenario") {
+  std::uint64_t count = 0;
+  oracle::for_each_tiny_scenario([&count](const oracle::Scenario& scenario) {
+    require_equal(scenario, Way::jumps, "tiny scenario " + std::to_string(count++));
+  });
+  CHECK(count > 5000);
+}
+
+TEST_CASE("the random scenarios reach preemption, own-prefix hits, ghost rows and rejections") {
+  oracle::Totals sum;
+  std::int64_t preemptions = 0;
+  std::int64_t rejected = 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    const oracle::Result result = oracle::run_naive(oracle::random_scenario(seed));
+    sum.ghost_rows += result.totals.ghost_rows;
+    sum.cached_tokens += result.totals.cached_tokens;
+    for (const oracle::RequestResult& request : result.requests) {
+      preemptions += request.preemptions;
+      rejected += request.outcome == Outcome::rejected ? 1 : 0;
+    }
+  }
+  CHECK(preemptions > 1000);
+  CHECK(rejected > 100);
+  CHECK(sum.ghost_rows > 1000);
+  CHECK(sum.cached_tokens > 1000);
+}
+
+TEST_CASE("the comparison notices a cost that is one tick off") {
+  oracle::Scenario scenario = oracle::random_scenario(7);
+  const oracle::Result naive = oracle::run_naive(scenario);
+  scenario.cost.step += 1;
+  CHECK_FALSE(same(test::run_production(scenario), naive));
+}
+
+TEST_CASE("an arrival in the nanosecond of a step end takes part in the plan of that end") {
+  // Depth 2, 1000 ns + 0.5 ns a step: step 1 [0, 1000.5), step 2 [1000.5, 2001). The second request
+  // arrives at 1000 = floor(1000.5): step 3, planned at that end, has its prompt and ends at
+  // 3001.5.
+  oracle::Scenario scenario;
+  scenario.arrivals = {{0, 1, 10, 20, 0}, {1000, 1, 1, 20, 0}};
+  scenario.depth = 2;
+  scenario.cost.step = 1000 * kTicksPerNs + kTicksPerNs / 2;
+  const oracle::Result result = test::run_production(scenario);
+  CHECK(result.requests[1].first_scheduled_ns == 1000);
+  CHECK(result.requests[1].first_token_ns == 3001);
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,149 @@
+#include "tests/support/production.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/batching/orca.hpp"
+#include "scheduler/batching/static.hpp"
+#include "scheduler/batching/vllm.hpp"
+#include "scheduler/kv/contiguous.hpp"
+#include "scheduler/kv/paged.hpp"
+#include "scheduler/routing/round_robin.hpp"
+
+namespace headroom::test {
+namespace {
+
+// Shortens the scheduler's steady runs at random, to prove that a cut changes nothing.
+class RandomlyCut final : public BatchScheduler {
+ public:
+  RandomlyCut(std::unique_ptr<BatchScheduler> inner, std::uint64_t seed)
+      : inner_(std::move(inner)), state_(seed) {}
+  void enqueue(RequestId id, const Request& request) override { inner_->enqueue(id, request); }
+  void plan(const PlanContext& context, BatchPlan& plan) override {
+    inner_->plan(context, plan);
+    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
+    plan.steady_steps =
+        std::min<StepCount>(plan.steady_steps, 1 + static_cast<StepCount>(state_ >> 61U));
+  }
+  [[nodiscard]] bool on_finished(RequestId id) override { return inner_->on_finished(id); }
+  void on_engine_lost() override { inner_->on_engine_lost(); }
+
+ private:
+  std::unique_ptr<BatchScheduler> inner_;
+  std::uint64_t state_;
+};
+
+// Collects what the oracle reports, step by step: no closed form is shared with production.
+class CollectingSink final : public MetricsSink {
+ public:
+  explicit CollectingSink(std::size_t requests) { result.requests.resize(requests); }
+
+  void on_steps(const StepRun& run) override {
+    oracle::Totals& t = result.totals;
+    for (StepCount i = 0; i < run.steps; ++i) {
+      const Int128 ticks = run.first_ticks + static_cast<Int128>(i) * run.slope_ticks;
+      t.busy_ticks += ticks;
+      t.gaps += run.gaps_per_step;
+      t.gap_ticks += run.gaps_per_step * ticks;
+      t.gap_ticks_squared += run.gaps_per_step * ticks * ticks;
+    }
+    t.steps += run.steps;
+    t.prefill_tokens += run.shape.chunk_tokens * run.steps;
+    for (const TickSum gap : run.other_gaps) {
+      ++t.gaps;
+      t.gap_ticks += gap;
+      t.gap_ticks_squared += gap * gap;
+    }
+  }
+  void on_request(const RequestRecord& r) override {
+    result.requests.at(r.index) = {.outcome = r.outcome,
+                                   .queued_ns = r.queued_ns,
+                                   .first_scheduled_ns = r.first_scheduled_ns,
+                                   .first_token_ns = r.first_token_ns,
+                                   .finish_ns = r.finish_ns,
+                                   .output_tokens = r.output_tokens,
+                                   .preemptions = r.preemptions};
+  }
+  void on_event(const EngineEvent& event) override {
+    if (event.kind == EngineEventKind::admitted) result.totals.cached_tokens += event.cached_tokens;
+  }
+  void on_idle(std::uint16_t, TickSum, const ReplicaState&) override {}
+
+  oracle::Result result;
+};
+
+std::unique_ptr<BatchScheduler> make_scheduler(const oracle::Scenario& s) {
+  SchedulerOptions options;
+  options.max_num_seqs = static_cast<std::int32_t>(s.max_num_seqs);
+  options.max_num_batched_tokens = static_cast<std::int32_t>(s.max_num_batched_tokens);
+  options.max_model_len = static_cast<std::int32_t>(s.max_model_len);
+  options.enable_chunked_prefill = s.chunked_prefill;
+  options.reserve_full_isl = s.reserve_full_isl;
+  options.watermark = s.watermark;
+  options.batch_wait_ns = s.batch_wait_ns;
+  switch (s.policy) {
+    case oracle::Policy::vllm: return std::make_unique<VllmScheduler>(options);
+    case oracle::Policy::orca: return std::make_unique<OrcaScheduler>(options);
+    case oracle::Policy::static_batch: return std::make_unique<StaticScheduler>(options);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void AffineStepCost::price(const StepShape& shape, StepPrice& price) const {
+  price.base = cost_(shape);
+  price.slope = cost_.slope(shape);
+  price.valid_steps = kManySteps;
+  price.base_terms = {};
+  price.slope_terms = {};
+  price.base_terms[CostTerm::linear_compute] = price.base;
+  price.slope_terms[CostTerm::linear_compute] = price.slope;
+}
+
+ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& options) {
+  ReplicaParts parts;
+  const bool reserves = s.policy != oracle::Policy::vllm;
+  parts.options.max_sequences = s.max_num_seqs;
+  if (s.policy == oracle::Policy::vllm) parts.options.max_step_tokens = s.max_num_batched_tokens;
+  parts.options.pipeline_depth = s.depth;
+  parts.options.single_step = options.single_step;
+  parts.options.responds_at_end = s.responds_at_end;
+  parts.limits.max_model_len = static_cast<std::int32_t>(s.max_model_len);
+  parts.limits.reserves_max_tokens = reserves;
+  if (s.memory == oracle::Memory::paged) {
+    parts.limits.max_request_tokens = s.kv_blocks * s.block_size;
+    parts.kv = std::make_unique<PagedKv>(
+        PagedKvOptions{.blocks = s.kv_blocks,
+                       .block_tokens = static_cast<std::int32_t>(s.block_size),
+                       .enable_prefix_caching = s.prefix_caching,
+                       .reserve_final = reserves});
+  } else {
+    parts.limits.max_request_tokens = s.kv_tokens;
+    parts.kv = std::make_unique<ContiguousKv>(s.kv_tokens);
+  }
+  parts.scheduler = make_scheduler(s);
+  if (options.cut_seed != 0) {
+    parts.scheduler = std::make_unique<RandomlyCut>(std::move(parts.scheduler), options.cut_seed);
+  }
+  parts.cost = std::make_unique<AffineStepCost>(s.cost);
+  return parts;
+}
+
+oracle::Result run_production(const oracle::Scenario& scenario, const ProductionOptions& options) {
+  std::vector<ReplicaParts> parts;
+  parts.push_back(make_parts(scenario, options));
+  ListSource source(scenario.arrivals);
+  CollectingSink sink(scenario.arrivals.size());
+  FleetOptions fleet_options;
+  fleet_options.full_check_interval = 1;
+  Fleet fleet(fleet_options, std::move(parts), std::make_unique<RoundRobinRouter>(), source, sink);
+  RunLimits limits;
+  limits.no_progress_events = 100'000;
+  const StopReason reason = fleet.run(limits);
+  if (options.reason != nullptr) *options.reason = reason;
+  sink.result.totals.ghost_rows = fleet.replicas().front()->ghost_rows();
+  return std::move(sink.result);
+}
+
+}  // namespace headroom::test

@@ -1,0 +1,250 @@
+#include "tests/support/scenario_generator.hpp"
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+namespace headroom::oracle {
+namespace {
+
+// The slight bias of the modulo does not matter here; std distributions differ between libraries.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    const auto span = static_cast<std::uint64_t>(high - low) + 1;
+    return low + static_cast<std::int64_t>(engine_() % span);
+  }
+  std::int32_t tokens(std::int64_t low, std::int64_t high) {
+    return static_cast<std::int32_t>(between(low, high));
+  }
+  bool percent(std::int64_t p) { return between(1, 100) <= p; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// Three scales: whole ns, where step ends and arrivals meet in one ns; ns with remainders; ms.
+AffineCost random_cost(Dice& dice) {
+  AffineCost cost;
+  const std::int64_t scale = dice.between(0, 2);
+  const bool whole_ns = scale == 0;
+  const Ticks unit = scale == 2 ? 1'000'000 * kTicksPerNs : kTicksPerNs;
+  const auto draw = [&](std::int64_t low, std::int64_t most_units) {
+    if (whole_ns) return dice.between(low, most_units) * kTicksPerNs;
+    return dice.between(low * unit, most_units * unit);
+  };
+  cost.step = draw(1, 20);
+  if (dice.percent(70)) cost.decode_row = draw(0, 4);
+  if (dice.percent(70)) cost.chunk_token = draw(0, 3);
+  if (dice.percent(60)) cost.decode_context = draw(0, 1) / (whole_ns ? 1 : dice.between(1, 1000));
+  if (dice.percent(30)) cost.chunk_row = draw(0, 5);
+  if (dice.percent(30)) cost.chunk_context = draw(0, 1);
+  if (dice.percent(30)) cost.chunk_pair_twice = draw(0, 1);
+  if (dice.percent(40)) cost.sampled_row = draw(0, 2);
+  return cost;
+}
+
+TimeNs random_gap(Dice& dice, std::int64_t pattern, TimeNs step_ns) {
+  switch (pattern) {
+    case 0: return 0;                                                            // one burst
+    case 1: return dice.percent(60) ? 0 : dice.between(0, 10 * step_ns);         // ties
+    case 2: return dice.between(0, 3 * step_ns);                                 // a steady stream
+    case 3: return dice.percent(80) ? dice.between(0, step_ns) : 200 * step_ns;  // idle gaps
+    default: return dice.between(0, 40 * step_ns);
+  }
+}
+
+Arrival random_lengths(Dice& dice, std::int64_t longest_output) {
+  Arrival arrival;
+  arrival.prompt_tokens = dice.tokens(1, dice.percent(30) ? 6 : 60);
+  arrival.output_tokens = dice.tokens(1, dice.percent(30) ? 3 : longest_output);
+  arrival.max_tokens = arrival.output_tokens;
+  const std::int64_t kind = dice.between(1, 20);
+  if (kind <= 8) arrival.max_tokens += dice.tokens(1, 20);                     // ends by EOS
+  if (kind == 9) arrival.max_tokens = 0;                                       // not declared
+  if (kind == 10) arrival.max_tokens = dice.tokens(1, arrival.output_tokens);  // cut
+  return arrival;
+}
+
+void add_arrivals(Dice& dice, Scenario& s) {
+  const std::int64_t count = dice.percent(70) ? dice.between(2, 12) : dice.between(13, 40);
+  const std::int64_t pattern = dice.between(0, 4);
+  const std::int64_t longest_output = dice.percent(5) ? 400 : 40;
+  const TimeNs step_ns = floor_ns(s.cost.step) + 1;
+  TimeNs now = dice.percent(50) ? 0 : dice.between(0, 5 * step_ns);
+  for (std::int64_t i = 0; i < count; ++i) {
+    Arrival arrival = random_lengths(dice, longest_output);
+    arrival.time_ns = now;
+    s.arrivals.push_back(arrival);
+    now += random_gap(dice, pattern, step_ns);
+  }
+}
+
+TokenCount longest_sequence(const Scenario& s) {
+  TokenCount longest = 0;
+  for (const Arrival& a : s.arrivals) {
+    const std::int32_t output = a.max_tokens > 0 ? a.max_tokens : a.output_tokens;
+    longest = std::max(longest, TokenCount{a.prompt_tokens} + output);
+  }
+  return longest;
+}
+
+void size_memory(Dice& dice, Scenario& s) {
+  const TokenCount longest = longest_sequence(s);
+  s.max_model_len = longest + (dice.percent(30) ? dice.between(1, 30) : 0);
+  if (dice.percent(8)) s.max_model_len = std::max(TokenCount{2}, longest - dice.between(1, 20));
+  TokenCount tokens = s.max_model_len;
+  const std::int64_t plenty = dice.between(0, 3);
+  if (plenty == 1) tokens += dice.between(0, longest);
+  if (plenty == 2) tokens += dice.between(0, 3 * longest);
+  if (plenty == 3) tokens += 20 * longest;
+  if (dice.percent(4)) tokens = std::max(TokenCount{2}, longest - dice.between(1, 30));
+  s.block_size = dice.between(1, 16);
+  s.kv_blocks = (tokens + s.block_size - 1) / s.block_size;
+  s.kv_tokens = tokens;
+}
+
+// Without the full-prompt gate, a sequence longer than the pool is admitted chunk by chunk and
+// pushes itself out again for ever.
+bool may_thrash(const Scenario& s) {
+  const TokenCount pool = s.kv_blocks * s.block_size;
+  if (!s.chunked_prefill) return false;
+  return std::any_of(s.arrivals.begin(), s.arrivals.end(), [&](const Arrival& a) {
+    const TokenCount prompt = a.prompt_tokens;
+    const TokenCount length = a.max_tokens > 0 ? prompt + a.max_tokens : s.max_model_len;
+    return prompt < s.max_model_len && length <= s.max_model_len && prompt + 1 <= pool &&
+           length > pool;
+  });
+}
+
+void choose_vllm_options(Dice& dice, Scenario& s) {
+  const bool tight = dice.percent(60);
+  s.max_num_batched_tokens = s.max_num_seqs + dice.between(0, tight ? 20 : 200);
+  s.chunked_prefill = dice.percent(80);
+  // Legal only with a budget for the longest prompt (ENGINES.md 3.1).
+  if (!s.chunked_prefill) {
+    s.max_num_batched_tokens = std::max(s.max_num_batched_tokens, s.max_model_len);
+  }
+  s.reserve_full_isl = dice.percent(60) || may_thrash(s);
+  s.prefix_caching = dice.percent(50);
+  // Sixteenths are exact in a double.
+  if (dice.percent(25)) s.watermark = static_cast<double>(dice.between(1, 4)) / 16.0;
+}
+
+}  // namespace
+
+Scenario random_scenario(std::uint64_t seed) {
+  Dice dice(seed);
+  Scenario s;
+  const std::int64_t kind = dice.between(1, 10);
+  s.policy = kind <= 6 ? Policy::vllm : kind <= 8 ? Policy::orca : Policy::static_batch;
+  s.cost = random_cost(dice);
+  add_arrivals(dice, s);
+  size_memory(dice, s);
+  s.max_num_seqs = dice.percent(15) ? 1 : dice.between(2, 12);
+  if (s.policy == Policy::vllm) choose_vllm_options(dice, s);
+  if (s.policy == Policy::orca && dice.percent(50)) s.memory = Memory::contiguous;
+  if (s.policy == Policy::static_batch) {
+    s.memory = Memory::contiguous;
+    const TimeNs step_ns = floor_ns(s.cost.step) + 1;
+    if (dice.percent(60)) s.batch_wait_ns = dice.between(1, 60 * step_ns);
+    s.responds_at_end = dice.percent(50);
+  } else {
+    s.depth = dice.percent(50) ? 2 : 1;
+  }
+  return s;
+}
+
+namespace {
+
+struct Lengths {
+  std::int32_t prompt, output, max;
+};
+constexpr std::array<Lengths, 3> kTinyLengths{{{1, 1, 1}, {3, 4, 4}, {6, 3, 5}}};
+constexpr std::array<TokenCount, 3> kTinyTokens{12, 14, 18};  // the longest sequence has 11
+
+// `code` holds one base-3 digit per request.
+Scenario tiny_base(int requests, int code, TokenCount tokens, bool staggered) {
+  Scenario s;
+  s.cost.step = 7 * kTicksPerNs + 3;
+  s.cost.decode_row = kTicksPerNs;
+  s.cost.decode_context = kTicksPerNs / 8;
+  s.cost.chunk_token = kTicksPerNs / 2;
+  for (int i = 0; i < requests; ++i, code /= 3) {
+    const Lengths& l = kTinyLengths[static_cast<std::size_t>(code % 3)];
+    const TimeNs time_ns = staggered ? 9 * i : 0;
+    s.arrivals.push_back({time_ns, l.prompt, l.output, l.max, 0});
+  }
+  s.max_num_seqs = 3;
+  s.max_num_batched_tokens = 4;
+  s.max_model_len = 12;
+  s.block_size = 2;
+  s.kv_blocks = tokens / 2;
+  s.kv_tokens = tokens;
+  return s;
+}
+
+void visit_variants(Scenario s, const std::function<void(const Scenario&)>& visit) {
+  for (const int depth : {1, 2}) {
+    s.depth = depth;
+    s.policy = Policy::vllm;
+    s.memory = Memory::paged;
+    for (const bool caching : {false, true}) {
+      s.prefix_caching = caching;
+      visit(s);
+    }
+    s.prefix_caching = false;
+    s.policy = Policy::orca;
+    for (const Memory memory : {Memory::paged, Memory::contiguous}) {
+      s.memory = memory;
+      visit(s);
+    }
+  }
+  s.depth = 1;
+  s.policy = Policy::static_batch;
+  s.memory = Memory::contiguous;
+  for (const bool at_end : {false, true}) {
+    s.responds_at_end = at_end;
+    s.batch_wait_ns = at_end ? 0 : 10;
+    visit(s);
+  }
+}
+
+}  // namespace
+
+void for_each_tiny_scenario(const std::function<void(const Scenario&)>& visit) {
+  int codes = 1;
+  for (int requests = 1; requests <= 4; ++requests) {
+    codes *= 3;
+    for (int code = 0; code < codes; ++code) {
+      for (const TokenCount tokens : kTinyTokens) {
+        visit_variants(tiny_base(requests, code, tokens, false), visit);
+        visit_variants(tiny_base(requests, code, tokens, true), visit);
+      }
+    }
+  }
+}
+
+bool is_legal(const Scenario& s) {
+  TimeNs last = 0;
+  for (const Arrival& a : s.arrivals) {
+    if (a.time_ns < last || a.prompt_tokens < 1 || a.output_tokens < 1 || a.max_tokens < 0) {
+      return false;
+    }
+    last = a.time_ns;
+  }
+  if (s.depth != 1 && (s.depth != 2 || s.policy == Policy::static_batch)) return false;
+  if (s.cost.step < 1 || s.max_num_seqs < 1 || s.max_model_len < 2 || s.block_size < 1 ||
+      s.kv_blocks < 1 || s.kv_tokens < 1 || s.batch_wait_ns < 0) {
+    return false;
+  }
+  if (s.policy != Policy::vllm) return true;
+  if (!s.reserve_full_isl && may_thrash(s)) return false;
+  const TokenCount least = s.chunked_prefill ? s.max_num_seqs : s.max_model_len;
+  return s.memory == Memory::paged && s.max_num_batched_tokens >= least &&
+         s.max_num_batched_tokens >= s.max_num_seqs;
+}
+
+}  // namespace headroom::oracle

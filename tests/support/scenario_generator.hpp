@@ -1,0 +1,26 @@
+#pragma once
+// Small scenarios for comparing production with the naive engine: random ones from a seed, and
+// every tiny one. The same seed gives the same scenario with every compiler.
+
+#include <cstdint>
+#include <functional>
+
+#include "tests/oracle/oracle_types.hpp"
+
+namespace headroom::oracle {
+
+// 2-40 requests with bursts, ties and idle gaps; pools small enough to preempt; budgets small
+// enough to chunk. One in 25 vLLM scenarios has a pool smaller than its longest sequence, so that
+// a request may get stuck and stay unfinished (the run still ends by itself). Static batches use
+// contiguous memory only.
+[[nodiscard]] Scenario random_scenario(std::uint64_t seed);
+
+// All cases of 1-4 requests of 3 lengths in 3 memory sizes, at once and staggered, under every
+// scheduler, depth and memory: about 7,000.
+void for_each_tiny_scenario(const std::function<void(const Scenario&)>& visit);
+
+// Whether the specification has rules for it and the run ends by itself: what the generator makes
+// and the shrinker keeps.
+[[nodiscard]] bool is_legal(const Scenario& scenario);
+
+}  // namespace headroom::oracle

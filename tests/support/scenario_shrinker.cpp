@@ -1,0 +1,223 @@
+#include "tests/support/scenario_shrinker.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "sim/kernel/check.hpp"
+#include "tests/support/scenario_generator.hpp"
+
+namespace headroom::oracle {
+namespace {
+
+struct NumberField {
+  const char* name;
+  std::int64_t Scenario::*field;
+  std::int64_t least;
+};
+constexpr std::array<NumberField, 7> kNumbers{{
+    {"max_num_seqs", &Scenario::max_num_seqs, 1},
+    {"max_num_batched_tokens", &Scenario::max_num_batched_tokens, 1},
+    {"max_model_len", &Scenario::max_model_len, 2},
+    {"block_size", &Scenario::block_size, 1},
+    {"kv_blocks", &Scenario::kv_blocks, 1},
+    {"kv_tokens", &Scenario::kv_tokens, 1},
+    {"batch_wait_ns", &Scenario::batch_wait_ns, 0},
+}};
+
+struct CostField {
+  const char* name;
+  Ticks AffineCost::*field;
+  Ticks least;
+};
+constexpr std::array<CostField, 8> kCosts{{
+    {"step", &AffineCost::step, kTicksPerNs},
+    {"decode_row", &AffineCost::decode_row, 0},
+    {"decode_context", &AffineCost::decode_context, 0},
+    {"chunk_row", &AffineCost::chunk_row, 0},
+    {"chunk_token", &AffineCost::chunk_token, 0},
+    {"chunk_context", &AffineCost::chunk_context, 0},
+    {"chunk_pair_twice", &AffineCost::chunk_pair_twice, 0},
+    {"sampled_row", &AffineCost::sampled_row, 0},
+}};
+
+struct Switch {
+  const char* name;
+  bool Scenario::*field;
+  bool simple;
+};
+constexpr std::array<Switch, 4> kSwitches{{
+    {"chunked_prefill", &Scenario::chunked_prefill, true},
+    {"reserve_full_isl", &Scenario::reserve_full_isl, false},
+    {"prefix_caching", &Scenario::prefix_caching, false},
+    {"responds_at_end", &Scenario::responds_at_end, false},
+}};
+
+class Shrinker {
+ public:
+  Shrinker(Scenario scenario, const ScenarioPredicate& fails, int max_tries)
+      : best_(std::move(scenario)), fails_(fails), tries_left_(max_tries) {}
+
+  Scenario run() {
+    do {
+      progress_ = false;
+      drop_requests();
+      simplify_switches();
+      for (const NumberField& f : kNumbers) {
+        reduce(best_.*f.field, f.least, [&](Scenario& s, std::int64_t v) { s.*f.field = v; });
+      }
+      reduce_arrivals();
+      for (const CostField& f : kCosts) reduce_cost(f);
+    } while (progress_ && tries_left_ > 0);
+    return best_;
+  }
+
+ private:
+  bool accept(const Scenario& candidate) {
+    if (tries_left_ <= 0 || !is_legal(candidate)) return false;
+    --tries_left_;
+    if (!fails_(candidate)) return false;
+    best_ = candidate;
+    progress_ = true;
+    return true;
+  }
+
+  // Runs of requests, long ones first.
+  void drop_requests() {
+    for (std::size_t length = best_.arrivals.size() / 2 + 1; length >= 1; length /= 2) {
+      std::size_t first = 0;
+      while (first + length <= best_.arrivals.size() && best_.arrivals.size() > 1) {
+        Scenario candidate = best_;
+        const auto begin = candidate.arrivals.begin() + static_cast<std::ptrdiff_t>(first);
+        candidate.arrivals.erase(begin, begin + static_cast<std::ptrdiff_t>(length));
+        if (!accept(candidate)) ++first;
+      }
+    }
+  }
+
+  void simplify_switches() {
+    for (const Switch& f : kSwitches) {
+      if (best_.*f.field == f.simple) continue;
+      Scenario candidate = best_;
+      candidate.*f.field = f.simple;
+      accept(candidate);
+    }
+    Scenario candidate = best_;
+    candidate.depth = 1;
+    candidate.watermark = 0.0;
+    if (best_.depth != 1 || best_.watermark > 0.0) accept(candidate);
+    candidate = best_;
+    candidate.watermark = 0.0;
+    if (best_.watermark > 0.0) accept(candidate);
+  }
+
+  // The least value, then half of the way to it, and so on down to one less.
+  template <typename Set>
+  void reduce(std::int64_t value, std::int64_t least, Set set) {
+    for (std::int64_t less = value - least; less > 0; less /= 2) {
+      Scenario candidate = best_;
+      set(candidate, value - less);
+      if (!accept(candidate)) continue;
+      value -= less;
+      less = (value - least) * 2;
+    }
+  }
+
+  void reduce_cost(const CostField& f) {
+    const auto set = [&](Scenario& s, Ticks v) { s.cost.*f.field = v; };
+    // Whole ns are easier to follow than ticks.
+    const Ticks whole = best_.cost.*f.field / kTicksPerNs * kTicksPerNs;
+    if (whole >= f.least && whole != best_.cost.*f.field) {
+      Scenario candidate = best_;
+      set(candidate, whole);
+      accept(candidate);
+    }
+    reduce(best_.cost.*f.field, f.least, set);
+  }
+
+  void reduce_arrivals() {
+    for (std::size_t i = 0; i < best_.arrivals.size(); ++i) {
+      const TimeNs before = i == 0 ? 0 : best_.arrivals[i - 1].time_ns;
+      // The later ones come earlier by as much: gaps shrink one at a time.
+      const auto set_time = [i](Scenario& s, TimeNs v) {
+        const TimeNs less = s.arrivals[i].time_ns - v;
+        for (std::size_t j = i; j < s.arrivals.size(); ++j) s.arrivals[j].time_ns -= less;
+      };
+      reduce(best_.arrivals[i].time_ns, before, set_time);
+      for (const auto field : {&Arrival::prompt_tokens, &Arrival::output_tokens}) {
+        reduce(best_.arrivals[i].*field, 1, [i, field](Scenario& s, std::int64_t v) {
+          s.arrivals[i].*field = static_cast<std::int32_t>(v);
+        });
+      }
+      reduce(best_.arrivals[i].max_tokens, 0, [i](Scenario& s, std::int64_t v) {
+        s.arrivals[i].max_tokens = static_cast<std::int32_t>(v);
+      });
+    }
+  }
+
+  Scenario best_;
+  const ScenarioPredicate& fails_;
+  int tries_left_;
+  bool progress_ = false;
+};
+
+const char* name_of(Policy policy) {
+  switch (policy) {
+    case Policy::vllm: return "vllm";
+    case Policy::orca: return "orca";
+    case Policy::static_batch: return "static_batch";
+  }
+  return "";
+}
+
+}  // namespace
+
+Scenario shrink(Scenario scenario, const ScenarioPredicate& fails, int max_tries) {
+  HEADROOM_CHECK(fails(scenario), "only a failing scenario can be shrunk");
+  return Shrinker(std::move(scenario), fails, max_tries).run();
+}
+
+std::string to_cpp(const Scenario& s) {
+  const Scenario standard;
+  std::string text = "Scenario{\n    .arrivals = {";
+  for (std::size_t i = 0; i < s.arrivals.size(); ++i) {
+    const Arrival& a = s.arrivals[i];
+    text += fmt::format("{}{{{}, {}, {}, {}, {}}}", i == 0 ? "" : ", ", a.time_ns, a.prompt_tokens,
+                        a.output_tokens, a.max_tokens, a.class_id);
+  }
+  text += "},\n";
+  // In the order of declaration, which designated initialisers must follow.
+  const auto number = [&](const char* name) {
+    for (const NumberField& f : kNumbers) {
+      if (std::string_view(f.name) != name || s.*f.field == standard.*f.field) continue;
+      text += fmt::format("    .{} = {},\n", name, s.*f.field);
+    }
+  };
+  text += fmt::format("    .policy = Policy::{},\n", name_of(s.policy));
+  if (s.memory == Memory::contiguous) text += "    .memory = Memory::contiguous,\n";
+  text += fmt::format("    .depth = {},\n", s.depth);
+  number("max_num_seqs");
+  number("max_num_batched_tokens");
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (s.*kSwitches[i].field == standard.*kSwitches[i].field) continue;
+    text += fmt::format("    .{} = {},\n", kSwitches[i].name, s.*kSwitches[i].field);
+  }
+  if (s.watermark > 0.0) text += fmt::format("    .watermark = {},\n", s.watermark);
+  for (const char* name :
+       {"max_model_len", "block_size", "kv_blocks", "kv_tokens", "batch_wait_ns"}) {
+    number(name);
+  }
+  if (s.responds_at_end) text += "    .responds_at_end = true,\n";
+  text += "    .cost = {";
+  const char* separator = "";
+  for (const CostField& f : kCosts) {
+    if (s.cost.*f.field == standard.cost.*f.field) continue;
+    text += fmt::format("{}.{} = {}", separator, f.name, s.cost.*f.field);
+    separator = ", ";
+  }
+  return text + "}}";
+}
+
+}  // namespace headroom::oracle

@@ -1,0 +1,6 @@
+list(APPEND UNIT_TEST_SOURCES
+  function_lengths.cpp
+  include_rules_test.cpp
+  machine_paths_test.cpp
+  source_tree.cpp
+  style_limits_test.cpp)

@@ -1,0 +1,64 @@
+#include "sim/metrics/itl_meter.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "sim/kernel/random.hpp"
+#include "sim/metrics/serving_metrics.hpp"
+#include "tests/unit/metrics/one_run.hpp"
+
+using namespace headroom;
+
+TEST_CASE("the gaps of a run are its step durations, once per row") {
+  // Two rows, steps of 10, 12, 14 ns: sum 2 * 36, squares 2 * (100 + 144 + 196).
+  OneRun one(16, 100, {5, 6});
+  one.takes(0, 3, 10 * kNsTicks, 2 * kNsTicks);
+  ItlMeter meter;
+  meter.add(one.run);
+  CHECK(meter.count() == 6);
+  CHECK(meter.sum_ticks() == 72 * kNsTicks);
+  CHECK(meter.sum_squares().low() == (Uint128{880} << 40));
+  CHECK(meter.histogram_ns().count_in(10) == 2);
+  CHECK(meter.histogram_ns().count_in(12) == 2);
+  CHECK(meter.histogram_ns().count_in(14) == 2);
+  const ServingMetrics metrics = serving_metrics({}, &meter, {});
+  CHECK(metrics.mean_itl_ms == Approx(12e-6));
+  CHECK(metrics.std_itl_ms == Approx(1.6329931618554521e-6));  // sqrt(8 / 3) ns
+}
+
+TEST_CASE("a constant gap has a deviation of exactly 0") {
+  OneRun one(16, 100, {5, 6, 7});
+  one.takes(0, 1000, 33'333'333'333'333, 0);
+  ItlMeter meter;
+  meter.add(one.run);
+  CHECK(serving_metrics({}, &meter, {}).std_itl_ms == 0.0);
+}
+
+TEST_CASE("a gap over an interruption counts once, however long") {
+  // 2^70 ticks: its square, 2^140, lies above 128 bits.
+  OneRun one(16, 100, {});
+  one.takes(0, 1, kNsTicks, 0);
+  const std::vector<TickSum> gaps{TickSum{1} << 70};
+  one.run.other_gaps = gaps;
+  ItlMeter meter;
+  meter.add(one.run);
+  CHECK(meter.count() == 1);
+  CHECK(meter.sum_squares().high() == std::uint64_t{1} << 12);
+  CHECK(meter.sum_squares().low() == 0);
+}
+
+TEST_CASE("bucket by bucket equals step by step") {
+  RandomStream random(3, "itl");
+  for (int i = 0; i < 200; ++i) {
+    OneRun one(16, 100, {1, 2});
+    const Ticks first = random.uniform_int(1LL << 30, 1LL << 46);
+    const StepCount steps = random.uniform_int(2, 3000);
+    Ticks slope = random.uniform_int(0, 1LL << 34);
+    if (i % 3 == 0) slope = -first / (steps + 1);
+    one.takes(0, steps, first, slope);
+    ItlMeter meter;
+    meter.add(one.run);
+    LogHistogram expected;
+    for (StepCount k = 0; k < steps; ++k) expected.add((first + k * slope) >> kTickBits, 2);
+    REQUIRE(meter.histogram_ns() == expected);
+  }
+}

@@ -1,0 +1,60 @@
+#include "sim/metrics/statistics.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "sim/kernel/random.hpp"
+
+using namespace headroom;
+
+namespace {
+std::vector<double> at(std::vector<std::int64_t> values, std::vector<double> p) {
+  return percentiles(values, p);
+}
+}  // namespace
+
+TEST_CASE("percentiles are those of numpy") {
+  // numpy.percentile([1, 2, 3, 4], [0, 25, 50, 100]) and [15, 20, 35, 40, 50] at 40.
+  CHECK(at({4, 1, 3, 2}, {0, 25, 50, 100}) == std::vector<double>{1.0, 1.75, 2.5, 4.0});
+  CHECK(at({50, 20, 15, 40, 35}, {40})[0] == Approx(29.0));
+  CHECK(at({7}, {1, 99}) == std::vector<double>{7.0, 7.0});
+  CHECK(at({}, {50}) == std::vector<double>{0.0});
+  std::vector<std::int64_t> hundred(100);
+  for (std::size_t i = 0; i < 100; ++i) hundred[i] = static_cast<std::int64_t>(100 - i);
+  const auto p = at(hundred, {50, 90, 95, 99});
+  CHECK(p[0] == Approx(50.5));
+  CHECK(p[1] == Approx(90.1));
+  CHECK(p[2] == Approx(95.05));
+  CHECK(p[3] == Approx(99.01));
+}
+
+TEST_CASE("percentiles equal those of the sorted values") {
+  RandomStream random(1, "percentiles");
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::int64_t> values(static_cast<std::size_t>(random.uniform_int(1, 300)));
+    for (auto& value : values) value = random.uniform_int(0, 50);  // many ties
+    const std::vector<double> p{0, 10, 50, 50, 90, 99, 100};
+    const auto found = at(values, p);
+    std::sort(values.begin(), values.end());
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      const double rank = p[i] / 100 * static_cast<double>(values.size() - 1);
+      const auto low = static_cast<std::size_t>(rank);
+      const auto high = std::min(low + 1, values.size() - 1);
+      const double share = rank - static_cast<double>(low);
+      REQUIRE(found[i] == Approx(static_cast<double>(values[low]) * (1 - share) +
+                                 static_cast<double>(values[high]) * share));
+    }
+  }
+}
+
+TEST_CASE("the standard deviation is that of a population and does not cancel") {
+  // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, std 2; the same far away from 0.
+  for (const std::int64_t far : {std::int64_t{0}, std::int64_t{1} << 60}) {
+    std::vector<std::int64_t> values{2, 4, 4, 4, 5, 5, 7, 9};
+    for (auto& value : values) value += far;
+    const LatencyStats stats = statistics_of(values, 1.0);
+    CHECK(stats.std == 2.0);
+    CHECK(stats.mean == static_cast<double>(5 + far));
+  }
+}
