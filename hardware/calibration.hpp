@@ -1,0 +1,58 @@
+#pragma once
+// Fitted constants of the step-cost model. A row is a set: its efficiencies trade off against each
+// other, so fields of two rows are never mixed.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hardware/device.hpp"
+
+namespace headroom {
+
+enum class EngineMode : std::uint8_t { sync, async };
+[[nodiscard]] std::string_view name_of(EngineMode mode);
+
+struct Calibration {
+  std::string id;
+  std::string device;            // catalog id; empty: generic
+  bool hopper_or_later = false;  // generic rows: which devices they stand for
+  std::string engine;            // family, e.g. "vllm"; empty: generic
+  std::string engine_versions;   // that the measured runs used; empty: generic
+  EngineMode mode = EngineMode::async;
+  double bandwidth_bytes_per_s = 0;  // fitted with; 0: generic
+  double peak_flops = 0;             // dense 16-bit, fitted with; 0: generic
+
+  double weight_bandwidth_share = 1;        // eb
+  double compute_share = 1;                 // ec
+  double kv_bandwidth_share = 1;            // ekv
+  double prefill_compute_share = 1;         // epf
+  double mixed_decode_factor = 1;           // mix: decode attention in a step that also prefills
+  double layer_ns = 0;                      // k_layer, per layer and step
+  double attention_floor_ns = 0;            // a_floor, per layer and attention kind
+  double attention_row_ns = 0;              // a_seq, per layer and decoding sequence
+  double step_ns = 0;                       // k_step
+  double host_step_ns = 0;                  // cpu0
+  double host_row_ns = 0;                   // cpu1, per sequence in the step
+  double sampler_ns = 0;                    // fixed part of the output head
+  double sampler_passes = 0;                // passes over fp32 logits of a sampled row
+  double elementwise_bandwidth_factor = 1;  // of the device's bandwidth; above 1: caches
+
+  double nvlink_latency_ns = 0;  // all-reduce: latency + per_log2_tp * log2(tp)
+  double nvlink_latency_log2_ns = 0;
+  double nvlink_bandwidth_share = 1;  // of the per-direction bandwidth
+  double pcie_latency_ns = 0;
+  double pcie_bytes_per_s = 0;   // 0: the device's own PCIe bandwidth
+  double client_latency_ns = 0;  // added to TTFT and E2EL by the client side
+  std::string source;
+};
+
+// Data-sheet roofline: every efficiency 1, no overheads.
+[[nodiscard]] Calibration spec_calibration(EngineMode mode);
+
+// ConfigError when the calibration was fitted with another bandwidth or peak than the catalog's
+// device has (more than 1 % apart), or for another device.
+void check_fits(const Calibration& calibration, const DeviceSpec& device);
+
+}  // namespace headroom

@@ -1,0 +1,322 @@
+#include "hardware/catalog_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
+
+namespace headroom {
+namespace {
+
+using Json = nlohmann::json;
+
+// One JSON object; remembers which keys were asked for, so that the others can be refused.
+class Row {
+ public:
+  Row(const Json& json, std::string file, std::string pointer)
+      : json_(json), file_(std::move(file)), pointer_(std::move(pointer)) {
+    if (!json_.is_object())
+      throw ConfigError(fmt::format("{}: {}: must be an object", file_, pointer_));
+  }
+
+  [[nodiscard]] ConfigError error(const std::string& key, std::string_view allowed) const {
+    const auto found = json_.find(key);
+    return ConfigError(fmt::format("{}: {}/{}: {} (allowed: {})", file_, pointer_, key,
+                                   found == json_.end() ? "missing" : "value " + found->dump(),
+                                   allowed));
+  }
+
+  [[nodiscard]] std::int64_t integer(const std::string& key, std::int64_t low) {
+    const Json* value = find(key);
+    // Products of a handful of sizes must stay inside 64 bits.
+    if (value == nullptr || !value->is_number_integer() || value->get<double>() < double(low) ||
+        value->get<double>() > 1e15) {
+      throw error(key, fmt::format("integer from {} to 1e15", low));
+    }
+    return value->get<std::int64_t>();
+  }
+  [[nodiscard]] std::int64_t integer_or(const std::string& key, std::int64_t low,
+                                        std::int64_t absent) {
+    return find(key) == nullptr ? absent : integer(key, low);
+  }
+
+  // `scale` turns the unit of the file into the unit of the field.
+  [[nodiscard]] double number(const std::string& key, double low, double scale) {
+    const Json* value = find(key);
+    if (value == nullptr || !value->is_number() || !(value->get<double>() >= low) ||
+        !(value->get<double>() <= 1e12)) {
+      throw error(key, fmt::format("number from {} to 1e12", low));
+    }
+    return value->get<double>() * scale;
+  }
+  [[nodiscard]] std::optional<double> rate(const std::string& key, double scale) {
+    if (find(key) == nullptr) return std::nullopt;
+    return number(key, kSmallest, scale);
+  }
+  // An efficiency: what share of a nominal rate is reached.
+  [[nodiscard]] double share(const std::string& key, double high = 1.0) {
+    const double value = number(key, kSmallest, 1);
+    if (value > high) throw error(key, fmt::format("number above 0 and up to {}", high));
+    return value;
+  }
+
+  [[nodiscard]] bool flag(const std::string& key, bool absent = false) {
+    const Json* value = find(key);
+    if (value == nullptr) return absent;
+    if (!value->is_boolean()) throw error(key, "true or false");
+    return value->get<bool>();
+  }
+
+  [[nodiscard]] std::string text(const std::string& key) {
+    const Json* value = find(key);
+    if (value == nullptr || !value->is_string() || value->get<std::string>().empty()) {
+      throw error(key, "text");
+    }
+    return value->get<std::string>();
+  }
+  [[nodiscard]] std::string text_or_empty(const std::string& key) {
+    return find(key) == nullptr ? std::string() : text(key);
+  }
+
+  [[nodiscard]] std::optional<Row> object(const std::string& key) {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    return Row(*value, file_, pointer_ + "/" + key);
+  }
+
+  // Call last: every key that was not asked for is unknown.
+  void finish() const {
+    for (const auto& [key, value] : json_.items()) {
+      if (known_.contains(key)) continue;
+      const std::vector<std::string> names(known_.begin(), known_.end());
+      const std::string nearest = nearest_name(key, names);
+      throw ConfigError(fmt::format("{}: {}/{}: unknown key{}", file_, pointer_, key,
+                                    nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));
+    }
+  }
+
+ private:
+  static constexpr double kSmallest = 1e-9;
+
+  [[nodiscard]] const Json* find(const std::string& key) {
+    known_.insert(key);
+    const auto found = json_.find(key);
+    return found == json_.end() ? nullptr : &*found;
+  }
+
+  const Json& json_;
+  std::string file_;
+  std::string pointer_;
+  std::set<std::string> known_;
+};
+
+SlidingWindow parse_sliding(Row& row, std::int64_t layers) {
+  SlidingWindow sliding;
+  sliding.window_tokens = row.integer("window_tokens", 1);
+  sliding.layers = row.integer("layers", 1);
+  if (sliding.layers > layers) throw row.error("layers", "at most the layers of the model");
+  row.finish();
+  return sliding;
+}
+
+MoeSpec parse_moe(Row& row, std::int64_t layers) {
+  MoeSpec moe;
+  moe.experts = row.integer("experts", 1);
+  moe.top_k = row.integer("top_k", 1);
+  if (moe.top_k > moe.experts) throw row.error("top_k", "at most the number of experts");
+  moe.ffn = row.integer("ffn", 1);
+  moe.shared_ffn = row.integer_or("shared_ffn", 0, 0);
+  moe.first_dense_layers = row.integer_or("first_dense_layers", 0, 0);
+  if (moe.first_dense_layers >= layers) throw row.error("first_dense_layers", "fewer than layers");
+  moe.router_bias = row.flag("router_bias");
+  moe.expert_bias = row.flag("expert_bias");
+  row.finish();
+  return moe;
+}
+
+MlaSpec parse_mla(Row& row) {
+  MlaSpec mla;
+  mla.kv_lora_rank = row.integer("kv_lora_rank", 1);
+  mla.q_lora_rank = row.integer("q_lora_rank", 0);
+  mla.qk_nope = row.integer("qk_nope", 0);
+  mla.qk_rope = row.integer("qk_rope", 0);
+  mla.v_head = row.integer("v_head", 1);
+  row.finish();
+  return mla;
+}
+
+ModelSpec parse_model(Row row) {
+  ModelSpec m;
+  m.id = row.text("id");
+  m.hf_repo = row.text_or_empty("hf_repo");
+  m.layers = row.integer("layers", 1);
+  if (m.layers > 10'000) throw row.error("layers", "at most 10000");
+  m.hidden = row.integer("hidden", 1);
+  m.q_heads = row.integer("q_heads", 1);
+  m.kv_heads = row.integer("kv_heads", 1);
+  m.head_dim = row.integer("head_dim", 1);
+  m.ffn = row.integer("ffn", 0);
+  m.vocab = row.integer("vocab", 1);
+  m.max_position = row.integer("max_position", 1);
+  m.position_rows = row.integer_or("position_rows", 0, 0);
+  m.norms_per_layer = row.integer_or("norms_per_layer", 0, 2);
+  m.layer_norm = row.flag("layer_norm");
+  m.gated_mlp = row.flag("gated_mlp", true);
+  m.tie_embeddings = row.flag("tie_embeddings");
+  m.qkv_bias = row.flag("qkv_bias");
+  m.o_bias = row.flag("o_bias");
+  m.mlp_bias = row.flag("mlp_bias");
+  m.qk_norm = row.flag("qk_norm");
+  m.attention_sinks = row.flag("attention_sinks");
+  if (auto part = row.object("sliding")) m.sliding = parse_sliding(*part, m.layers);
+  if (auto part = row.object("moe")) m.moe = parse_moe(*part, m.layers);
+  if (auto part = row.object("mla")) m.mla = parse_mla(*part);
+  if (m.mla && m.head_dim != m.mla->qk_nope + m.mla->qk_rope) {
+    throw row.error("head_dim", "qk_nope + qk_rope with mla");
+  }
+  m.dtype = parse_dtype(row.text("dtype"));
+  m.source = row.text("source");
+  static_cast<void>(row.text_or_empty("notes"));
+  row.finish();
+  return m;
+}
+
+MemoryModel parse_memory_model(Row& row) {
+  const std::string name = row.text("memory_model");
+  if (name == "discrete") return MemoryModel::discrete;
+  if (name == "coherent-discrete") return MemoryModel::coherent_discrete;
+  if (name == "unified") return MemoryModel::unified;
+  throw row.error("memory_model", "discrete, coherent-discrete, unified");
+}
+
+DeviceSpec parse_device(Row row) {
+  DeviceSpec d;
+  d.id = row.text("id");
+  d.name = row.text("name");
+  d.vendor = row.text("vendor");
+  d.architecture = row.text("architecture");
+  d.memory_model = parse_memory_model(row);
+  d.sm = static_cast<std::int32_t>(row.integer_or("sm", 0, 0));
+  d.memory_nominal_bytes = row.integer("memory_nominal_bytes", 1);
+  d.memory_reported_bytes = row.integer("memory_reported_bytes", 1);
+  d.bandwidth_bytes_per_s = row.number("bandwidth_gb_per_s", 1e-3, 1e9);
+  auto rates = row.object("tflops");
+  if (!rates) throw row.error("tflops", "object with fp16 and what else the device has");
+  d.fp32_flops = rates->rate("fp32", 1e12);
+  d.fp16_flops = rates->number("fp16", 1e-3, 1e12);
+  d.bf16_flops = rates->rate("bf16", 1e12);
+  d.fp8_flops = rates->rate("fp8", 1e12);
+  d.fp4_flops = rates->rate("fp4", 1e12);
+  d.int8_ops = rates->rate("int8", 1e12);
+  rates->finish();
+  d.nvlink_bytes_per_s = row.rate("nvlink_gb_per_s_per_direction", 1e9);
+  d.pcie_bytes_per_s = row.rate("pcie_gb_per_s_per_direction", 1e9);
+  d.source = row.text("source");
+  d.confidence = row.text_or_empty("confidence");
+  d.notes = row.text_or_empty("notes");
+  row.finish();
+  return d;
+}
+
+EngineMode parse_mode(Row& row) {
+  const std::string name = row.text("mode");
+  if (name == "sync") return EngineMode::sync;
+  if (name == "async") return EngineMode::async;
+  throw row.error("mode", "sync, async");
+}
+
+void parse_fitted_on(Row& row, Calibration& c) {
+  c.device = row.text_or_empty("device");
+  c.engine = row.text_or_empty("engine");
+  c.engine_versions = row.text_or_empty("engine_versions");
+  if (c.device.empty() != c.engine.empty()) throw row.error("engine", "given exactly if device is");
+  if (c.device.empty()) {
+    c.hopper_or_later = row.flag("hopper_or_later");
+    return;
+  }
+  c.bandwidth_bytes_per_s = row.number("bandwidth_gb_per_s", 1e-3, 1e9);
+  c.peak_flops = row.number("peak_tflops", 1e-3, 1e12);
+}
+
+Calibration parse_calibration(Row row) {
+  constexpr double kNsPerUs = 1e3;
+  constexpr double kNsPerMs = 1e6;
+  Calibration c;
+  c.id = row.text("id");
+  c.mode = parse_mode(row);
+  parse_fitted_on(row, c);
+  c.weight_bandwidth_share = row.share("weight_bandwidth_share");
+  c.compute_share = row.share("compute_share");
+  c.kv_bandwidth_share = row.share("kv_bandwidth_share");
+  c.prefill_compute_share = row.share("prefill_compute_share");
+  c.mixed_decode_factor = row.number("mixed_decode_factor", 1e-3, 1);
+  c.layer_ns = row.number("layer_us", 0, kNsPerUs);
+  c.attention_floor_ns = row.number("attention_floor_us", 0, kNsPerUs);
+  c.attention_row_ns = row.number("attention_row_us", 0, kNsPerUs);
+  c.step_ns = row.number("step_us", 0, kNsPerUs);
+  c.host_step_ns = row.number("host_step_us", 0, kNsPerUs);
+  c.host_row_ns = row.number("host_row_us", 0, kNsPerUs);
+  c.sampler_ns = row.number("sampler_us", 0, kNsPerUs);
+  c.sampler_passes = row.number("sampler_passes", 0, 1);
+  c.elementwise_bandwidth_factor = row.share("elementwise_bandwidth_factor", 10);
+  c.nvlink_latency_ns = row.number("nvlink_latency_us", 0, kNsPerUs);
+  c.nvlink_latency_log2_ns = row.number("nvlink_latency_log2_us", 0, kNsPerUs);
+  c.nvlink_bandwidth_share = row.share("nvlink_bandwidth_share");
+  c.pcie_latency_ns = row.number("pcie_latency_us", 0, kNsPerUs);
+  c.pcie_bytes_per_s = row.number("pcie_gb_per_s", 0, 1e9);
+  c.client_latency_ns = row.number("client_latency_ms", 0, kNsPerMs);
+  c.source = row.text("source");
+  row.finish();
+  return c;
+}
+
+// The rows of `key` in a file {"about": text, key: [row, ...]}.
+template <typename Value>
+std::vector<Value> parse_file(std::string_view text, const std::string& file,
+                              const std::string& key, Value (*parse)(Row)) {
+  Json root;
+  try {
+    root = Json::parse(text, nullptr, true, /*ignore_comments=*/true);
+  } catch (const Json::exception& error) {
+    throw ConfigError(fmt::format("{}: {}", file, error.what()));
+  }
+  const auto rows = root.is_object() ? root.find(key) : root.end();
+  if (!root.is_object() || rows == root.end() || !rows->is_array()) {
+    throw ConfigError(fmt::format("{}: /{}: must be an array of rows", file, key));
+  }
+  for (const auto& [name, value] : root.items()) {
+    if (name != key && name != "about") {
+      throw ConfigError(fmt::format("{}: /{}: unknown key (allowed: about, {})", file, name, key));
+    }
+  }
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    const std::string pointer = fmt::format("/{}/{}", key, i);
+    try {
+      values.push_back(parse(Row((*rows)[i], file, pointer)));
+    } catch (const Json::exception& error) {
+      throw ConfigError(fmt::format("{}: {}: {}", file, pointer, error.what()));
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<ModelSpec> parse_models(std::string_view text, const std::string& file) {
+  return parse_file<ModelSpec>(text, file, "models", parse_model);
+}
+
+std::vector<DeviceSpec> parse_devices(std::string_view text, const std::string& file) {
+  return parse_file<DeviceSpec>(text, file, "devices", parse_device);
+}
+
+std::vector<Calibration> parse_calibrations(std::string_view text, const std::string& file) {
+  return parse_file<Calibration>(text, file, "calibrations", parse_calibration);
+}
+
+}  // namespace headroom

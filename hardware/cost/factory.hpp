@@ -1,0 +1,47 @@
+#pragma once
+// Chooses the constants for a device and an engine, and builds the step cost from them.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hardware/catalog.hpp"
+#include "hardware/cost/roofline.hpp"
+#include "sim/kernel/time.hpp"
+#include "sim/serving/step_cost.hpp"
+
+namespace headroom {
+
+enum class CostLevel : std::uint8_t {
+  spec,       // data sheet: every efficiency 1, no overheads
+  calibrated  // fitted constants of the device and engine, else the generic set
+};
+
+struct CostRequest {
+  CostLevel level = CostLevel::calibrated;
+  std::string engine = "vllm";  // engine family
+  EngineMode mode = EngineMode::async;
+  std::string calibration;  // id of the row to use; empty: chosen by the above
+  RooflineOptions roofline;
+};
+
+struct CostChoice {
+  std::unique_ptr<StepCost> cost;
+  std::string calibration;      // id of the row; "spec" for the data sheet
+  std::string source;           // where its constants come from
+  std::string engine_versions;  // that they were fitted on; empty for generic and spec
+  bool uncalibrated = false;    // generic constants: results must say so
+  TimeNs client_latency_ns = 0;
+};
+
+// The row named, or the one for device, engine family and mode. A row fitted with 16-bit weights is
+// not used for quantised ones. Without one: the generic row. A row whose bandwidth or peak differs
+// from the catalog's device by more than 1 % is a ConfigError.
+[[nodiscard]] const Calibration& choose_calibration(const Catalog& catalog,
+                                                    const DeviceSpec& device,
+                                                    const CostRequest& request);
+[[nodiscard]] CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model,
+                                        const DeviceSpec& device, const CostRequest& request);
+
+}  // namespace headroom

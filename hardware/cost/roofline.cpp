@@ -1,0 +1,116 @@
+#include "hardware/cost/roofline.hpp"
+
+#include "hardware/cost/capture_sizes.hpp"
+
+namespace headroom {
+namespace {
+
+bool in_table(std::int64_t index, std::size_t size) {
+  return static_cast<std::uint64_t>(index) < size;
+}
+
+}  // namespace
+
+RooflineCost::LinearTicks RooflineCost::linear(std::int64_t tokens) const {
+  return in_table(tokens, linear_table_.size()) ? linear_table_[static_cast<std::size_t>(tokens)]
+                                                : compute_linear(tokens);
+}
+
+Ticks RooflineCost::head(std::int64_t rows) const {
+  return in_table(rows, head_table_.size()) ? head_table_[static_cast<std::size_t>(rows)]
+                                            : compute_head(rows);
+}
+
+CostTerms RooflineCost::compute_decode(std::int64_t rows) const {
+  // Only the matrix products run on the padded batch (FIDELITY.md 1: Tpad).
+  const LinearTicks products = linear(padded_rows(rows, capture_sizes_));
+  CostTerms terms;
+  terms[CostTerm::linear_memory] = products.memory;
+  terms[CostTerm::linear_compute] = products.compute;
+  terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * rows;
+  terms[CostTerm::attention_decode] = attention_floor_ + attention_row_ * rows;
+  terms[CostTerm::head] = head(rows);
+  terms[CostTerm::communication] = communication_step_ + communication_token_ * rows;
+  terms[CostTerm::step_overhead] = step_;
+  return terms;
+}
+
+void RooflineCost::price(const StepShape& shape, StepPrice& price) const {
+  if (shape.chunk_rows == 0) {
+    price_decode_only(shape, price);
+  } else {
+    price_mixed(shape, price);
+  }
+  add_host(shape.decode_rows + shape.chunk_rows, price);
+}
+
+void RooflineCost::price_decode_only(const StepShape& shape, StepPrice& price) const {
+  const std::int64_t rows = shape.decode_rows;
+  const Ticks context = context_ticks_ * shape.decode_context;
+  if (in_table(rows, decode_table_.size())) {
+    const DecodeEntry& entry = decode_table_[static_cast<std::size_t>(rows)];
+    price.base_terms = entry.terms;
+    price.base = entry.sum + context;
+  } else {
+    price.base_terms = compute_decode(rows);
+    price.base = price.base_terms.sum() + context;
+  }
+  price.base_terms[CostTerm::attention_decode] += context;
+  if (shape.sampled_rows != rows) {
+    const Ticks sampled = head(shape.sampled_rows);
+    price.base += sampled - price.base_terms[CostTerm::head];
+    price.base_terms[CostTerm::head] = sampled;
+  }
+  price.slope = context_ticks_ * rows;
+  price.slope_terms = CostTerms{};
+  price.slope_terms[CostTerm::attention_decode] = price.slope;
+}
+
+void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
+  const std::int64_t tokens = shape.decode_rows + shape.chunk_tokens;
+  const LinearTicks products = linear(tokens);
+  CostTerms& terms = price.base_terms;
+  terms = CostTerms{};
+  terms[CostTerm::linear_memory] = products.memory;
+  terms[CostTerm::linear_compute] = products.compute;
+  terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * tokens;
+  terms[CostTerm::attention_prefill] = attention_floor_ +
+                                       pair_twice_ticks_ * shape.chunk_pairs_twice +
+                                       prefill_context_ * shape.chunk_context;
+  terms[CostTerm::head] = head(shape.sampled_rows);
+  terms[CostTerm::communication] = communication_step_ + communication_token_ * tokens;
+  terms[CostTerm::step_overhead] = step_;
+  price.slope = 0;
+  price.slope_terms = CostTerms{};
+  if (shape.decode_rows > 0) {
+    terms[CostTerm::attention_decode] =
+        mixed_floor_ + mixed_row_ * shape.decode_rows + mixed_context_ * shape.decode_context;
+    price.slope = mixed_context_ * shape.decode_rows;
+    price.slope_terms[CostTerm::attention_decode] = price.slope;
+  }
+  price.base = terms.sum();
+}
+
+// A synchronous engine adds its host time. An asynchronous one hides it behind the device: the step
+// takes the longer of both, and only what the device does not cover is charged as host time. That
+// part shrinks as contexts grow, until the device is the longer one: there the price ends.
+void RooflineCost::add_host(std::int64_t rows, StepPrice& price) const {
+  const Ticks host = host_step_ + host_row_ * rows;
+  price.valid_steps = kManySteps;
+  if (host == 0) return;
+  if (mode_ == EngineMode::sync) {
+    price.base_terms[CostTerm::host] = host;
+    price.base += host;
+    return;
+  }
+  const Ticks exposed = host - price.base;
+  if (exposed <= 0) return;
+  price.base_terms[CostTerm::host] = exposed;
+  price.base = host;
+  if (price.slope == 0) return;
+  price.valid_steps = exposed / price.slope + 1;
+  price.slope_terms[CostTerm::host] = -price.slope;
+  price.slope = 0;
+}
+
+}  // namespace headroom

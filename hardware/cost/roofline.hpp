@@ -1,0 +1,112 @@
+#pragma once
+// Step time from first principles with fitted efficiencies: each group of kernels takes
+// sqrt(memory^2 + compute^2), plus constants per layer, sequence and step (FIDELITY.md 1, with
+// p = 2 for the fitted 1.9).
+// Every coefficient becomes a whole number of ticks at construction; `price` only adds integers.
+
+#include <cstdint>
+#include <vector>
+
+#include "hardware/calibration.hpp"
+#include "hardware/device.hpp"
+#include "hardware/llm.hpp"
+#include "sim/serving/step_cost.hpp"
+
+namespace headroom {
+
+// The largest shapes that a run can produce. Tables cover them up to 16384 tokens; what lies beyond
+// is computed when asked for, with the same bits.
+struct CostLimits {
+  std::int64_t max_num_seqs = 256;
+  std::int64_t max_step_tokens = 2048;
+  std::int64_t max_model_len = 8192;
+  TokenCount max_context_tokens =
+      0;  // of all sequences together (the KV pool); 0: no bound but the above
+};
+
+struct RooflineOptions {
+  std::int64_t tensor_parallel_size = 1;
+  Dtype weights = Dtype::bf16;
+  Dtype kv = Dtype::bf16;
+  std::vector<std::int32_t> capture_sizes;  // ascending; empty: decode batches are not padded
+  CostLimits limits;
+};
+
+class RooflineCost final : public StepCost {
+ public:
+  // ConfigError when the largest legal step would exceed kMaxStepTicks.
+  RooflineCost(const ModelSpec& model, const DeviceSpec& device, const Calibration& calibration,
+               const RooflineOptions& options);
+
+  void price(const StepShape& shape, StepPrice& price) const override;
+
+  // Ticks per token of context that decoding sequences read, in decode-only steps.
+  [[nodiscard]] Ticks decode_context_ticks() const { return context_ticks_; }
+
+ private:
+  // Inputs of the two rooflines, in seconds and per rank; kept for shapes beyond the tables.
+  struct LinearModel {
+    double fixed_bytes_s = 0;   // weights that every step reads
+    double expert_bytes_s = 0;  // all routed experts; 0: none
+    double log_missed = 0;      // of the chance that a token passes an expert by
+    double flops_s_per_token = 0;
+  };
+  struct HeadModel {
+    double bytes_s = 0;
+    double flops_s_per_row = 0;
+    double fixed_s = 0;
+    double row_s = 0;
+  };
+  struct LinearTicks {
+    Ticks memory = 0;
+    Ticks compute = 0;
+  };
+  struct DecodeEntry {  // a decode-only step; context and host apart
+    CostTerms terms;
+    Ticks sum = 0;
+  };
+
+  [[nodiscard]] LinearTicks compute_linear(std::int64_t tokens) const;
+  [[nodiscard]] Ticks compute_head(std::int64_t rows) const;
+  [[nodiscard]] CostTerms compute_decode(std::int64_t rows) const;
+  [[nodiscard]] LinearTicks linear(std::int64_t tokens) const;
+  [[nodiscard]] Ticks head(std::int64_t rows) const;
+  void set_products(const ModelSpec& model, const DeviceSpec& device,
+                    const Calibration& calibration, const RooflineOptions& options);
+  void set_attention(const ModelSpec& model, const DeviceSpec& device,
+                     const Calibration& calibration, const RooflineOptions& options);
+  void set_communication(const ModelSpec& model, const DeviceSpec& device,
+                         const Calibration& calibration, std::int64_t tp);
+  void fill_tables(const CostLimits& limits);
+  void price_decode_only(const StepShape& shape, StepPrice& price) const;
+  void price_mixed(const StepShape& shape, StepPrice& price) const;
+  void add_host(std::int64_t rows, StepPrice& price) const;
+  void check_largest_step(const CostLimits& limits) const;
+
+  LinearModel linear_model_;
+  HeadModel head_model_;
+  std::vector<std::int32_t> capture_sizes_;
+  EngineMode mode_;
+
+  Ticks elementwise_step_ = 0;  // k_layer * L
+  Ticks elementwise_token_ = 0;
+  Ticks attention_floor_ = 0;  // a_floor * L, once per kind of attention
+  Ticks attention_row_ = 0;    // a_seq * L
+  Ticks context_ticks_ = 0;    // kappa: one context token of a decoding sequence
+  Ticks mixed_floor_ = 0;      // the same three times `mix`
+  Ticks mixed_row_ = 0;
+  Ticks mixed_context_ = 0;
+  Ticks pair_twice_ticks_ = 0;  // half a query-key pair of a prompt
+  Ticks prefill_context_ = 0;   // KV of one token that a chunk reads
+  Ticks communication_step_ = 0;
+  Ticks communication_token_ = 0;
+  Ticks step_ = 0;  // k_step
+  Ticks host_step_ = 0;
+  Ticks host_row_ = 0;
+
+  std::vector<DecodeEntry> decode_table_;  // by decode rows
+  std::vector<LinearTicks> linear_table_;  // by tokens
+  std::vector<Ticks> head_table_;          // by sampled rows
+};
+
+}  // namespace headroom

@@ -1,0 +1,239 @@
+// Construction of RooflineCost: from geometry, data sheet and fitted shares to whole ticks.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "hardware/cost/roofline.hpp"
+#include "sim/kernel/det_math.hpp"
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::int64_t kTableTokens = 16384;
+
+Ticks ticks_from_ns(double ns) {
+  const double ticks = ns * static_cast<double>(kTicksPerNs);
+  if (!(ticks < static_cast<double>(kMaxStepTicks))) {
+    throw ConfigError("step cost: a step would take longer than 73 minutes");
+  }
+  return static_cast<Ticks>(ticks + 0.5);
+}
+
+Ticks ticks_from_seconds(double seconds) { return ticks_from_ns(seconds * 1e9); }
+
+double real(std::int64_t value) { return static_cast<double>(value); }
+
+// Share of the experts that `tokens` tokens reach, each picking top_k of E at random: 1 - (1 -
+// k/E)^T. log_missed = ln(1 - k/E). Below exp(-40) the rest no longer changes a double.
+double share_of_experts(double log_missed, std::int64_t tokens) {
+  if (tokens == 0) return 0;
+  const double exponent = log_missed * real(tokens);
+  return exponent < -40 ? 1.0 : 1.0 - det::exp(exponent);
+}
+
+// Bytes of activations that small kernels move per token: norms, rotary embedding, gated products
+// (FIDELITY.md 1: 2 L (3 I + 6 H + 4 (nq + nk) hd), 16-bit), per rank.
+double elementwise_bytes(const ModelSpec& m, std::int64_t tp) {
+  const std::int64_t moe_layers = m.moe ? m.layers - m.moe->first_dense_layers : 0;
+  std::int64_t mlp = (m.layers - moe_layers) * m.ffn;
+  if (m.moe) mlp += moe_layers * (m.moe->top_k * m.moe->ffn + m.moe->shared_ffn);
+  std::int64_t heads = (query_heads_per_rank(m, tp) + kv_heads_per_rank(m, tp)) * m.head_dim;
+  if (m.mla) {
+    heads = query_heads_per_rank(m, tp) * m.head_dim + m.mla->kv_lora_rank + m.mla->qk_rope;
+  }
+  return 2.0 * (3.0 * real(mlp) / real(tp) + real(m.layers) * real(6 * m.hidden + 4 * heads));
+}
+
+double log2_of(std::int64_t tp) {
+  const auto bits = static_cast<std::uint64_t>(tp);
+  if (std::has_single_bit(bits)) return real(static_cast<std::int64_t>(std::bit_width(bits)) - 1);
+  return det::log(real(tp)) / det::log(2.0);
+}
+
+}  // namespace
+
+RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
+                           const Calibration& calibration, const RooflineOptions& options)
+    : capture_sizes_(options.capture_sizes), mode_(calibration.mode) {
+  check_fits(calibration, device);
+  if (!std::is_sorted(capture_sizes_.begin(), capture_sizes_.end())) {
+    throw ConfigError("step cost: capture sizes must ascend");
+  }
+  set_products(model, device, calibration, options);
+  set_attention(model, device, calibration, options);
+  set_communication(model, device, calibration, options.tensor_parallel_size);
+  step_ = ticks_from_ns(calibration.step_ns);
+  host_step_ = ticks_from_ns(calibration.host_step_ns);
+  host_row_ = ticks_from_ns(calibration.host_row_ns);
+  check_largest_step(options.limits);
+  fill_tables(options.limits);
+}
+
+void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device,
+                                const Calibration& calibration, const RooflineOptions& options) {
+  const std::int64_t tp = options.tensor_parallel_size;
+  const double bandwidth = device.bandwidth_bytes_per_s * calibration.weight_bandwidth_share;
+  const double flops = matrix_flops(device, options.weights) * calibration.compute_share;
+  const ParamParts rank = rank_parts(model, tp);
+
+  ParamParts fixed = rank;  // what every step reads, whatever its tokens
+  fixed.embedding = fixed.lm_head = fixed.experts = fixed.expert_bias = 0;
+  linear_model_.fixed_bytes_s = real(stored_bytes(fixed, options.weights)) / bandwidth;
+  double active = real(fixed.total());
+  if (model.moe) {
+    linear_model_.log_missed = det::log(1.0 - real(model.moe->top_k) / real(model.moe->experts));
+    ParamParts experts;
+    experts.experts = rank.experts;
+    experts.expert_bias = rank.expert_bias;
+    linear_model_.expert_bytes_s = real(stored_bytes(experts, options.weights)) / bandwidth;
+    active += real(experts.total()) * real(model.moe->top_k) / real(model.moe->experts);
+  }
+  linear_model_.flops_s_per_token = 2.0 * active / flops;
+
+  // The head stays 16-bit (32-bit with fp32 weights), its table is shared out over the ranks.
+  const Dtype head_dtype = options.weights == Dtype::fp32 ? Dtype::fp32 : Dtype::fp16;
+  const double head_params = real(model.vocab) * real(model.hidden) / real(tp);
+  head_model_.bytes_s = head_params * real(bytes_per_element(head_dtype)) / bandwidth;
+  head_model_.flops_s_per_row =
+      2.0 * head_params / (matrix_flops(device, head_dtype) * calibration.compute_share);
+  head_model_.fixed_s = calibration.sampler_ns * 1e-9;
+  head_model_.row_s =
+      calibration.sampler_passes * real(model.vocab) * 4.0 / device.bandwidth_bytes_per_s;
+
+  const double activation_scale = real(bytes_per_element(head_dtype)) / 2.0;
+  elementwise_step_ = ticks_from_ns(calibration.layer_ns * real(model.layers));
+  elementwise_token_ =
+      ticks_from_seconds(elementwise_bytes(model, tp) * activation_scale /
+                         (device.bandwidth_bytes_per_s * calibration.elementwise_bandwidth_factor));
+}
+
+void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& device,
+                                 const Calibration& calibration, const RooflineOptions& options) {
+  const std::int64_t tp = options.tensor_parallel_size;
+  const double layers = real(model.layers);
+  const double heads = real(query_heads_per_rank(model, tp));
+  const double kv_bytes = layers * real(kv_bytes_per_token_layer(model, options.kv, tp));
+  const double kv_seconds =
+      kv_bytes / (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share);
+
+  double context_seconds = kv_seconds;
+  double head_widths = 2.0 * real(model.head_dim);  // of the two products of a query-key pair
+  if (model.mla) {
+    // Absorbed MLA multiplies with the latent itself: near the ridge of Hopper at 128 heads.
+    const double latent = real(2 * model.mla->kv_lora_rank + model.mla->qk_rope);
+    const double flop_seconds =
+        layers * 2.0 * latent * heads / (device.fp16_flops * calibration.compute_share);
+    context_seconds = det::sqrt(kv_seconds * kv_seconds + flop_seconds * flop_seconds);
+    head_widths = real(model.head_dim + model.mla->v_head);
+  }
+  const double pair_seconds =
+      2.0 * head_widths * heads * layers / (device.fp16_flops * calibration.prefill_compute_share);
+
+  const double mix = calibration.mixed_decode_factor;
+  const double floor_ns = calibration.attention_floor_ns * layers;
+  const double row_ns = calibration.attention_row_ns * layers;
+  attention_floor_ = ticks_from_ns(floor_ns);
+  attention_row_ = ticks_from_ns(row_ns);
+  context_ticks_ = ticks_from_seconds(context_seconds);
+  mixed_floor_ = ticks_from_ns(mix * floor_ns);
+  mixed_row_ = ticks_from_ns(mix * row_ns);
+  mixed_context_ = ticks_from_seconds(mix * context_seconds);
+  pair_twice_ticks_ = ticks_from_seconds(pair_seconds / 2.0);
+  prefill_context_ = ticks_from_seconds(kv_seconds);
+}
+
+void RooflineCost::set_communication(const ModelSpec& model, const DeviceSpec& device,
+                                     const Calibration& calibration, std::int64_t tp) {
+  if (tp == 1) return;
+  double latency_ns = calibration.pcie_latency_ns;
+  double bandwidth = calibration.pcie_bytes_per_s;
+  if (device.nvlink_bytes_per_s) {
+    latency_ns = calibration.nvlink_latency_ns + calibration.nvlink_latency_log2_ns * log2_of(tp);
+    bandwidth = *device.nvlink_bytes_per_s * calibration.nvlink_bandwidth_share;
+  } else if (bandwidth == 0) {
+    bandwidth = device.pcie_bytes_per_s.value_or(0);
+  }
+  if (bandwidth == 0) {
+    throw ConfigError(fmt::format("tensor_parallel_size {}: device {} has no link in the catalog",
+                                  tp, device.id));
+  }
+  // Two all-reduces per layer, each moving 2 (tp - 1) / tp of a 16-bit hidden state per rank.
+  const double reduces = 2.0 * real(model.layers);
+  const double bytes = real(model.hidden) * 2.0 * 2.0 * real(tp - 1) / real(tp);
+  communication_step_ = ticks_from_ns(reduces * latency_ns);
+  communication_token_ = ticks_from_seconds(reduces * bytes / bandwidth);
+}
+
+RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens) const {
+  double memory = linear_model_.fixed_bytes_s;
+  if (linear_model_.expert_bytes_s > 0) {
+    memory += linear_model_.expert_bytes_s * share_of_experts(linear_model_.log_missed, tokens);
+  }
+  const double compute = linear_model_.flops_s_per_token * real(tokens);
+  const double memory_squared = memory * memory;
+  const double square = memory_squared + compute * compute;
+  if (square == 0) return {};
+  const Ticks total = ticks_from_seconds(det::sqrt(square));
+  LinearTicks ticks;
+  ticks.memory = static_cast<Ticks>(real(total) * (memory_squared / square));
+  ticks.compute = total - ticks.memory;
+  return ticks;
+}
+
+Ticks RooflineCost::compute_head(std::int64_t rows) const {
+  const double compute = head_model_.flops_s_per_row * real(rows);
+  const double product = det::sqrt(head_model_.bytes_s * head_model_.bytes_s + compute * compute);
+  return ticks_from_seconds(product + head_model_.fixed_s + head_model_.row_s * real(rows));
+}
+
+void RooflineCost::fill_tables(const CostLimits& limits) {
+  const auto size = [](std::int64_t largest) {
+    return static_cast<std::size_t>(std::min(largest, kTableTokens)) + 1;
+  };
+  linear_table_.reserve(size(limits.max_step_tokens));
+  for (std::size_t i = 0; i < size(limits.max_step_tokens); ++i) {
+    linear_table_.push_back(compute_linear(static_cast<std::int64_t>(i)));
+  }
+  head_table_.reserve(size(limits.max_num_seqs));
+  for (std::size_t i = 0; i < size(limits.max_num_seqs); ++i) {
+    head_table_.push_back(compute_head(static_cast<std::int64_t>(i)));
+  }
+  decode_table_.reserve(size(limits.max_num_seqs));
+  for (std::size_t i = 0; i < size(limits.max_num_seqs); ++i) {
+    const CostTerms terms = compute_decode(static_cast<std::int64_t>(i));
+    decode_table_.push_back({terms, terms.sum()});
+  }
+}
+
+void RooflineCost::check_largest_step(const CostLimits& limits) const {
+  if (limits.max_num_seqs < 1 || limits.max_step_tokens < 1 || limits.max_model_len < 1) {
+    throw ConfigError("step cost: max_num_seqs, tokens per step and max_model_len: at least 1");
+  }
+  const double rows = real(limits.max_num_seqs);
+  const double tokens = real(limits.max_step_tokens);
+  const double length = real(limits.max_model_len);
+  double context = rows * length;
+  if (limits.max_context_tokens > 0) context = std::min(context, real(limits.max_context_tokens));
+  // q (2 ctx + q) with ctx + q <= length is at most 2 length q, summed over the chunks of the step.
+  const LinearTicks products = compute_linear(limits.max_step_tokens);
+  const double ticks =
+      real(products.memory) + real(products.compute) + real(compute_head(limits.max_num_seqs)) +
+      real(elementwise_step_) + real(communication_step_) + real(step_) + real(host_step_) +
+      (real(elementwise_token_) + real(communication_token_)) * tokens + real(host_row_) * rows +
+      real(attention_floor_) + real(std::max(attention_floor_, mixed_floor_)) +
+      real(std::max(attention_row_, mixed_row_)) * rows +
+      real(std::max(context_ticks_, mixed_context_)) * context +
+      real(pair_twice_ticks_) * 2.0 * length * tokens + real(prefill_context_) * context;
+  if (!(ticks < real(kMaxStepTicks))) {
+    throw ConfigError(
+        fmt::format("step cost: the largest step ({} sequences, {} tokens, contexts up to {}) "
+                    "would take longer "
+                    "than 73 minutes; lower max_num_seqs, the tokens per step or max_model_len",
+                    limits.max_num_seqs, limits.max_step_tokens, limits.max_model_len));
+  }
+}
+
+}  // namespace headroom

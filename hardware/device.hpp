@@ -1,0 +1,53 @@
+#pragma once
+// One accelerator as data sheets and drivers describe it. Rates are dense (no sparsity), per
+// device.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "hardware/llm.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+enum class MemoryModel : std::uint8_t {
+  discrete,
+  coherent_discrete,  // own memory, also addressable by the host (GH200, GB200)
+  unified             // one memory for host and device
+};
+
+struct DeviceSpec {
+  std::string id;
+  std::string name;
+  std::string vendor;
+  std::string architecture;
+  MemoryModel memory_model = MemoryModel::discrete;
+  std::int32_t sm = 0;  // CUDA compute capability x 10; 0: not an NVIDIA device
+  ByteCount memory_nominal_bytes = 0;
+  ByteCount memory_reported_bytes = 0;  // the total that the runtime returns
+  double bandwidth_bytes_per_s = 0;
+  std::optional<double> fp32_flops;
+  double fp16_flops = 0;  // FLOP/s with fp32 accumulation
+  std::optional<double> bf16_flops;
+  std::optional<double> fp8_flops;
+  std::optional<double> fp4_flops;
+  std::optional<double> int8_ops;
+  std::optional<double> nvlink_bytes_per_s;  // per direction; also Infinity Fabric
+  std::optional<double> pcie_bytes_per_s;    // per direction
+  std::string source;
+  std::string confidence;  // where the row's numbers come from
+  std::string notes;
+
+  // NVIDIA of sm 90 or more. GB10 and the RTX Blackwell parts (sm 12x) are not: they have the
+  // server-class latencies of neither Hopper nor data-centre Blackwell (FIDELITY.md 1, fits per
+  // device).
+  [[nodiscard]] bool hopper_or_later() const { return sm >= 90 && sm < 110; }
+};
+
+// Dense rate of matrix products with weights stored as `weights`: 8-bit rates where the device has
+// them, else the 16-bit rate (weights are widened); mxfp4 computes in 16 bit. ConfigError when the
+// device has no rate for it (fp32).
+[[nodiscard]] double matrix_flops(const DeviceSpec& device, Dtype weights);
+
+}  // namespace headroom

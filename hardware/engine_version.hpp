@@ -1,0 +1,21 @@
+#pragma once
+// Versions of engines, compared by release and not by patch.
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headroom {
+
+struct EngineVersion {
+  std::int32_t major = 0;
+  std::int32_t minor = 0;
+  friend constexpr auto operator<=>(const EngineVersion&, const EngineVersion&) = default;
+};
+
+// "0.19", "v0.19.0", "0.10.1.1+cu128"; ConfigError on anything else.
+[[nodiscard]] EngineVersion parse_engine_version(std::string_view text);
+[[nodiscard]] std::string to_string(EngineVersion version);
+
+}  // namespace headroom

@@ -1,0 +1,137 @@
+#include "hardware/catalog.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kTinyModel = R"({"models": [{"id": "tiny", "layers": 2, "hidden": 8,
+  "q_heads": 2, "kv_heads": 1, "head_dim": 4, "ffn": 16, "vocab": 64, "max_position": 128,
+  "dtype": "fp16", "source": "test"}]})";
+
+// kTinyModel with `from` replaced.
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = kTinyModel;
+  return text.replace(text.find(from), from.size(), to);
+}
+
+void read_models(const std::string& text) {
+  Catalog catalog;
+  catalog.overlay_text("models.json", text, "my.json");
+}
+
+}  // namespace
+
+TEST_CASE("the embedded catalog has its rows") {
+  const Catalog catalog = Catalog::embedded();
+  CHECK(catalog.model_ids().size() == 36);
+  CHECK(catalog.device_ids().size() == 36);
+  CHECK(catalog.calibration_ids().size() == 9);
+}
+
+TEST_CASE("an unknown id names the nearest one") {
+  const Catalog catalog = Catalog::embedded();
+  CHECK_THROWS_WITH(catalog.model("lama-3.1-8b"), Catch::Contains("nearest: llama-3.1-8b"));
+  CHECK_THROWS_WITH(catalog.device("H100-SMX"), Catch::Contains("nearest: h100-sxm"));
+  CHECK_THROWS_WITH(catalog.device("abacus"), Catch::Contains("headroom list devices"));
+}
+
+TEST_CASE("a model is found by its Hugging Face name") {
+  CHECK(Catalog::embedded().model("Qwen/Qwen3-8B").id == "qwen3-8b");
+}
+
+TEST_CASE("an overlay adds rows and replaces rows of the same id") {
+  Catalog catalog = Catalog::embedded();
+  catalog.overlay_text("models.json", kTinyModel, "my.json");
+  CHECK(catalog.model("tiny").hidden == 8);
+  catalog.overlay_text("models.json", changed("\"hidden\": 8", "\"hidden\": 12"), "my.json");
+  CHECK(catalog.model("tiny").hidden == 12);
+  CHECK(catalog.model("llama-3.1-8b").layers == 32);
+}
+
+TEST_CASE("bad catalog content is refused with file and JSON pointer") {
+  const auto message = [](const std::string& from, const std::string& to) -> std::string {
+    try {
+      read_models(changed(from, to));
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK_THAT(message("\"hidden\"", "\"hiden\""),
+             Catch::Contains("my.json: /models/0/hidden: missing"));
+  CHECK_THAT(message("\"ffn\": 16", "\"ffn\": 16, \"gated_mpl\": true"),
+             Catch::Contains("/models/0/gated_mpl: unknown key (nearest: gated_mlp)"));
+  CHECK_THAT(message("\"hidden\": 8", "\"hidden\": -8"),
+             Catch::Contains("/models/0/hidden: value -8"));
+  CHECK_THAT(message("\"fp16\"", "\"fp61\""), Catch::Contains("nearest: fp16"));
+  CHECK_THAT(message("[{", "[1, {"), Catch::Contains("/models/0: must be an object"));
+  CHECK_THAT(message("\"models\"", "\"model\""), Catch::Contains("/models: must be an array"));
+  CHECK_THAT(message("]}", "]"), Catch::Contains("my.json"));  // truncated
+  CHECK_NOTHROW(read_models(kTinyModel));
+}
+
+TEST_CASE("a directory without catalog files is refused") {
+  Catalog catalog;
+  CHECK_THROWS_AS(catalog.overlay(std::string(HEADROOM_SOURCE_DIR) + "/cmake"), ConfigError);
+}
+
+TEST_CASE("device rows are plausible") {
+  const Catalog catalog = Catalog::embedded();
+  for (const std::string& id : catalog.device_ids()) {
+    INFO(id);
+    const DeviceSpec& device = catalog.device(id);
+    CHECK(device.memory_reported_bytes <= device.memory_nominal_bytes);
+    CHECK(device.memory_reported_bytes > device.memory_nominal_bytes / 2);
+    // Between a phone and ten times today's best.
+    CHECK(device.bandwidth_bytes_per_s > 1e11);
+    CHECK(device.bandwidth_bytes_per_s < 1e14);
+    if (device.bf16_flops) CHECK(*device.bf16_flops == device.fp16_flops);
+    if (device.fp8_flops) CHECK(*device.fp8_flops / device.fp16_flops == Approx(2.0).epsilon(0.08));
+    if (device.fp4_flops) CHECK(*device.fp4_flops > 1.9 * device.fp8_flops.value());
+    CHECK_FALSE(device.source.empty());
+  }
+}
+
+TEST_CASE("bf16 begins with Ampere, fp8 with Ada") {
+  const Catalog catalog = Catalog::embedded();
+  for (const std::string& id : catalog.device_ids()) {
+    const DeviceSpec& device = catalog.device(id);
+    if (device.vendor != "nvidia") continue;
+    INFO(id);
+    CHECK(device.bf16_flops.has_value() == (device.sm >= 80));
+    CHECK(device.fp8_flops.has_value() == (device.sm >= 89));
+  }
+}
+
+TEST_CASE("the two editions of the RTX PRO 6000 are two devices") {
+  const Catalog catalog = Catalog::embedded();
+  CHECK(catalog.device("rtxpro6000-server").bandwidth_bytes_per_s == 1597e9);
+  CHECK(catalog.device("rtxpro6000-ws").bandwidth_bytes_per_s == 1792e9);
+}
+
+TEST_CASE("Hopper and data-centre Blackwell are told from the rest") {
+  const Catalog catalog = Catalog::embedded();
+  for (const char* id : {"h100-sxm", "h20", "h200-sxm", "b200", "b300"}) {
+    INFO(id);
+    CHECK(catalog.device(id).hopper_or_later());
+  }
+  for (const char* id : {"a100-80", "rtx4090", "rtxpro6000-server", "gb10", "mi300x"}) {
+    INFO(id);
+    CHECK_FALSE(catalog.device(id).hopper_or_later());
+  }
+}
+
+TEST_CASE("every calibration fits the device it names") {
+  const Catalog catalog = Catalog::embedded();
+  for (const auto& [id, row] : catalog.calibrations()) {
+    INFO(id);
+    if (!row.device.empty()) CHECK_NOTHROW(check_fits(row, catalog.device(row.device)));
+    CHECK_FALSE(row.source.empty());
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,73 @@
+#include "hardware/cost/factory.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+CostChoice choose(const char* device, const CostRequest& request) {
+  const Catalog catalog = Catalog::embedded();
+  return make_step_cost(catalog, catalog.model("llama-3.1-8b"), catalog.device(device), request);
+}
+
+}  // namespace
+
+TEST_CASE("a measured device and engine get their own constants") {
+  CostRequest request;
+  const CostChoice async = choose("h100-sxm", request);
+  CHECK(async.calibration == "h100-sxm-vllm-async");
+  CHECK_FALSE(async.uncalibrated);
+  CHECK(async.client_latency_ns == 9'000'000);
+  request.mode = EngineMode::sync;
+  CHECK(choose("h100-sxm", request).calibration == "h100-sxm-vllm-sync");
+}
+
+TEST_CASE("without a fitting calibration the generic one is used and said so") {
+  CostRequest request;
+  CHECK(choose("l40s", request).calibration == "generic-async-other");
+  CHECK(choose("h200-sxm", request).calibration == "generic-async-hopper");
+  CHECK(choose("l40s", request).uncalibrated);
+  request.engine = "orca";
+  CHECK(choose("h100-sxm", request).uncalibrated);
+}
+
+TEST_CASE("constants fitted with 16-bit weights are not used for fp8") {
+  CostRequest request;
+  request.roofline.weights = Dtype::fp8;
+  CHECK(choose("h100-sxm", request).uncalibrated);
+}
+
+TEST_CASE("the data-sheet level has no overheads and needs no calibration") {
+  CostRequest request;
+  request.level = CostLevel::spec;
+  const CostChoice choice = choose("l40s", request);
+  CHECK(choice.calibration == "spec");
+  CHECK_FALSE(choice.uncalibrated);
+  CHECK(choice.client_latency_ns == 0);
+}
+
+TEST_CASE("a calibration fitted with another bandwidth is an error") {
+  const Catalog catalog = Catalog::embedded();
+  DeviceSpec device = catalog.device("rtx4090");
+  const Calibration& row = catalog.calibration("rtx4090-vllm-async");
+  device.bandwidth_bytes_per_s = 1015e9;  // 0.7 % off: the same device
+  CHECK_NOTHROW(check_fits(row, device));
+  device.bandwidth_bytes_per_s = 1030e9;
+  CHECK_THROWS_AS(check_fits(row, device), ConfigError);
+  CHECK_THROWS_AS(make_step_cost(catalog, catalog.model("llama-3.1-8b"), device, CostRequest{}),
+                  ConfigError);
+}
+
+TEST_CASE("a calibration can be named, for the mode and device it was made for") {
+  CostRequest request;
+  request.calibration = "generic-async-other";
+  CHECK(choose("h100-sxm", request).calibration == "generic-async-other");
+  request.calibration = "h100-sxm-vllm-sync";  // the engine runs async
+  CHECK_THROWS_AS(choose("h100-sxm", request), ConfigError);
+  request.calibration = "rtx4090-vllm-async";
+  CHECK_THROWS_AS(choose("h100-sxm", request), ConfigError);
+}
+
+}  // namespace headroom

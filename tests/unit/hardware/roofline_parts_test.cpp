@@ -1,0 +1,105 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "hardware/catalog.hpp"
+#include "hardware/cost/roofline.hpp"
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+// Data-sheet price of one decode-only step in milliseconds per term.
+double term_ms(const char* model, const char* device, CostTerm term, std::int64_t rows,
+               const RooflineOptions& options) {
+  const Catalog catalog = Catalog::embedded();
+  const RooflineCost cost(catalog.model(model), catalog.device(device),
+                          spec_calibration(EngineMode::async), options);
+  StepShape shape;
+  shape.decode_rows = shape.sampled_rows = rows;
+  shape.decode_context = rows * 1000;
+  StepPrice price;
+  cost.price(shape, price);
+  return static_cast<double>(price.base_terms[term]) / 1048576e6;
+}
+
+}  // namespace
+
+TEST_CASE("a lone token of a mixture-of-experts model reads top_k experts, a large batch all") {
+  // Mixtral 8x7B, 2 bytes at 3.35 TB/s. An expert in all layers: 32 * 3 * 4096 * 14336 parameters;
+  // attention, router and norms: 46702792704 - 2 * 32000 * 4096 - 8 experts = 1343492096.
+  const double expert = 32.0 * 3 * 4096 * 14336 * 2 / 3.35e12 * 1e3;
+  const double fixed = (46702792704.0 - 2 * 32000.0 * 4096) * 2 / 3.35e12 * 1e3 - 8 * expert;
+  const auto memory = [](std::int64_t rows) {
+    return term_ms("mixtral-8x7b", "h100-sxm", CostTerm::linear_memory, rows, {});
+  };
+  CHECK(memory(1) == Approx(fixed + 2 * expert).epsilon(1e-4));
+  // Two tokens: 8 * (1 - 0.75^2) = 3.5 experts.
+  CHECK(memory(2) == Approx(fixed + 3.5 * expert).epsilon(1e-4));
+  CHECK(memory(60) == Approx(fixed + 8 * expert).epsilon(2e-3));
+}
+
+TEST_CASE("MLA decode attention is a roofline of latent bytes and absorbed products") {
+  // DeepSeek-V3 at TP8 on H200: 16 heads per rank; 1000 tokens: bytes 70272 / 4.8e12, products
+  // 61 * 2 * (576 + 512) * 16 FLOP / 989.4e12 per token.
+  RooflineOptions options;
+  options.tensor_parallel_size = 8;
+  options.weights = Dtype::fp8;
+  const double bytes = 1000 * 70272 / 4.8e12 * 1e3;
+  const double products = 1000 * 61 * 2.0 * 1088 * 16 / 989.4e12 * 1e3;
+  const double expected = std::sqrt(bytes * bytes + products * products);
+  CHECK(term_ms("deepseek-v3", "h200-sxm", CostTerm::attention_decode, 1, options) ==
+        Approx(expected).epsilon(1e-5));
+}
+
+TEST_CASE("fp8 weights halve the bytes and double the rate") {
+  RooflineOptions fp8;
+  fp8.weights = Dtype::fp8;
+  const auto ratio = [&](CostTerm term, std::int64_t rows) {
+    return term_ms("llama-3.1-70b", "h100-sxm", term, rows, fp8) /
+           term_ms("llama-3.1-70b", "h100-sxm", term, rows, {});
+  };
+  CHECK(ratio(CostTerm::linear_memory, 1) == Approx(0.5).epsilon(1e-3));
+  CHECK(ratio(CostTerm::linear_compute, 256) == Approx(0.5).epsilon(1e-3));
+  CHECK(ratio(CostTerm::head, 1) == Approx(1.0));  // stays 16-bit
+}
+
+TEST_CASE("all-reduces of two ranks over PCIe, by hand") {
+  // Qwen3-32B on RTX PRO 6000: 2 * 64 * (20 us + T * 5120 * 2 * 2 * (1/2) / 14.4 GB/s), T = 10.
+  const Catalog catalog = Catalog::embedded();
+  RooflineOptions options;
+  options.tensor_parallel_size = 2;
+  const RooflineCost cost(catalog.model("qwen3-32b"), catalog.device("rtxpro6000-server"),
+                          catalog.calibration("rtxpro6000-server-vllm-async"), options);
+  StepShape shape;
+  shape.decode_rows = shape.sampled_rows = 10;
+  shape.decode_context = 100;
+  StepPrice price;
+  cost.price(shape, price);
+  const double expected = 128 * (20e-6 + 10 * 5120 * 2 / 14.4e9) * 1e3;
+  CHECK(static_cast<double>(price.base_terms[CostTerm::communication]) / 1048576e6 ==
+        Approx(expected).epsilon(1e-6));
+}
+
+TEST_CASE("a step that could not end within 73 minutes is refused") {
+  const Catalog catalog = Catalog::embedded();
+  RooflineOptions options;
+  options.limits = {100'000, 8192, 1'000'000, 0};  // 1e11 context tokens at 446 us per 1000
+  const auto build = [&] {
+    return RooflineCost(catalog.model("llama-3.1-70b"), catalog.device("h100-sxm"),
+                        spec_calibration(EngineMode::async), options);
+  };
+  CHECK_THROWS_AS(build(), ConfigError);
+  options.limits.max_context_tokens = 500'000;  // the KV pool bounds it
+  CHECK_NOTHROW(build());
+}
+
+TEST_CASE("ranks without a link are refused") {
+  const Catalog catalog = Catalog::embedded();
+  RooflineOptions options;
+  options.tensor_parallel_size = 2;
+  CHECK_THROWS_AS(RooflineCost(catalog.model("llama-3.1-8b"), catalog.device("m3-ultra"),
+                               spec_calibration(EngineMode::async), options),
+                  ConfigError);
+}
+
+}  // namespace headroom
