@@ -1,0 +1,21 @@
+#pragma once
+// What `headroom list KIND` prints.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hardware/catalog.hpp"
+
+namespace headroom {
+
+inline constexpr std::string_view kListKinds =
+    "models, devices, engines, calibrations, options, scenarios, schema";
+
+// ConfigError for an unknown kind.
+[[nodiscard]] std::string list_text(const std::string& kind, const std::string& catalog_directory);
+
+// The embedded catalog, with `directory` laid over it unless that is empty.
+[[nodiscard]] Catalog load_catalog(const std::string& directory);
+
+}  // namespace headroom

@@ -1,0 +1,180 @@
+// The command line. Exit codes: 0 done (running out of memory is a result, too), 2 the scenario, a
+// file or a flag is wrong, 70 a bug of Headroom, 130 interrupted with complete results up to then.
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+
+#include "sim/app/list.hpp"
+#include "sim/app/progress.hpp"
+#include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/report/result_files.hpp"
+#include "sim/report/terminal.hpp"
+#include "sim/setup/run.hpp"
+#include "sim/setup/scenario_file.hpp"
+
+namespace {
+
+using namespace headroom;
+
+constexpr int kExitUser = 2;
+constexpr int kExitInternal = 70;
+constexpr int kExitInterrupted = 130;
+const std::string kVersion = HEADROOM_VERSION;
+
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
+
+extern "C" void on_interrupt(int signal_number) {
+  interrupted.store(true, std::memory_order_relaxed);
+  std::signal(signal_number, SIG_DFL);  // a second one ends the program at once
+}
+
+struct Arguments {
+  std::string scenario;
+  std::string output;
+  std::string catalog;
+  std::string kind;
+  ScenarioFlags flags;
+  bool json = false;
+};
+
+// Characters that a scenario's name may bring into a path are replaced.
+std::string directory_name(const std::string& name) {
+  std::string safe;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || (c == '.' && !safe.empty());
+    safe += plain ? c : '_';
+  }
+  return safe.empty() ? "run" : safe;
+}
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw ConfigError("standard output: cannot write");
+  }
+}
+
+int run_command(const Arguments& arguments) {
+  const Scenario scenario = load_scenario(arguments.scenario, arguments.flags);
+  const Catalog catalog = load_catalog(arguments.catalog);
+  const std::string target =
+      arguments.output.empty() ? "results/" + directory_name(scenario.name) : arguments.output;
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, not the end
+  // With --json and no -o the answer is standard output alone.
+  std::optional<ResultDirectory> directory;
+  if (!arguments.json || !arguments.output.empty()) directory.emplace(target);
+
+  RunResult result;
+  {
+    Progress progress;
+    result = run(scenario, catalog, {&interrupted, progress.done()});
+  }
+  if (directory) {
+    write_results(result, kVersion, *directory);
+    directory->publish();
+  }
+  print(arguments.json ? summary_json(result, kVersion)
+                       : terminal_summary(result, directory ? target : ""));
+  return result.stop == StopReason::interrupted ? kExitInterrupted : 0;
+}
+
+int check_command(const Arguments& arguments) {
+  const Scenario scenario = load_scenario(arguments.scenario, arguments.flags);
+  const RunResult result = check(scenario, load_catalog(arguments.catalog));
+  print(arguments.json ? resolved_json(result, kVersion) : terminal_check(result));
+  return 0;
+}
+
+void add_scenario_options(CLI::App& command, Arguments& arguments) {
+  command.add_option("scenario", arguments.scenario, "a file, or a name of `list scenarios`")
+      ->required();
+  command.add_option("--set", arguments.flags.set, "path=value, e.g. engine.max_num_seqs=128")
+      ->allow_extra_args(false);
+  command.add_option("--trace", arguments.flags.trace, "replay this trace file");
+  command.add_option("--until", arguments.flags.until_s, "end at this simulated time in s");
+  command.add_option("--catalog", arguments.catalog,
+                     "folder with own models, devices, calibrations");
+}
+
+int parse_and_dispatch(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Headroom simulates LLM serving: throughput, latency and out-of-memory.",
+               "headroom");
+  app.set_version_flag("--version", "headroom " + kVersion);
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done, 2 wrong scenario, file or flag, 70 internal error, 130 interrupted\n"
+      "First steps: headroom run demo; headroom list scenarios");
+
+  CLI::App* run_app = app.add_subcommand("run", "simulate a scenario, write its result files");
+  add_scenario_options(*run_app, arguments);
+  run_app->add_option("-o,--output", arguments.output, "results folder (results/<scenario name>)");
+  run_app->add_flag("--json", arguments.json, "print summary.json; files only with -o");
+  run_app->add_flag("--single-step", arguments.flags.single_step,
+                    "never jump over equal steps: same results, slower");
+  CLI::App* check_app = app.add_subcommand("check", "read everything, simulate nothing");
+  add_scenario_options(*check_app, arguments);
+  check_app->add_flag("--json", arguments.json, "print every value with who set it");
+  CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
+  list_app->add_option("kind", arguments.kind, std::string(kListKinds))->required();
+  list_app->add_option("--catalog", arguments.catalog,
+                       "folder with own models, devices, calibrations");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& wanted) {
+    return app.exit(wanted);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    throw ConfigError(fmt::format("command line: {} (see headroom --help)", error.what()));
+  }
+  if (run_app->parsed()) return run_command(arguments);
+  if (check_app->parsed()) return check_command(arguments);
+  print(list_text(arguments.kind, arguments.catalog));
+  return 0;
+}
+
+// An error message is one line whatever a file name or a value brought into it.
+void report(const std::string& message) {
+  std::string line = "headroom: ";
+  for (const char c : message) line += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void report_internal(const std::string& what, int argc, char** argv) {
+  std::string command = "headroom";
+  for (int i = 1; i < argc; ++i) command += fmt::format(" '{}'", argv[i]);
+  report(fmt::format("internal error, a bug of Headroom {}: {}", kVersion, what));
+  report(fmt::format("reproduce with: {}", command));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return parse_and_dispatch(argc, argv);
+  } catch (const ConfigError& error) {
+    report(error.what());
+    return kExitUser;
+  } catch (const DataError& error) {
+    report(error.what());
+    return kExitUser;
+  } catch (const std::bad_alloc&) {
+    report("this machine has not enough memory for the run");
+    return kExitUser;
+  } catch (const std::exception& error) {
+    report_internal(error.what(), argc, argv);
+    return kExitInternal;
+  }
+}

@@ -1,0 +1,34 @@
+#pragma once
+// A line on stderr that says how far a run is, while this object lives. Only for people: nothing is
+// printed when stderr is not a terminal.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+namespace headroom {
+
+class Progress {
+ public:
+  Progress();
+  ~Progress();  // wipes the line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Counted up by the run; null when nobody looks.
+  [[nodiscard]] std::atomic<std::uint64_t>* done() { return visible_ ? &done_ : nullptr; }
+
+ private:
+  void show();
+
+  bool visible_;
+  std::atomic<std::uint64_t> done_{0};
+  std::mutex mutex_;
+  std::condition_variable stop_signal_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace headroom

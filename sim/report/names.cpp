@@ -1,0 +1,24 @@
+#include "sim/report/names.hpp"
+
+#include <array>
+
+namespace headroom {
+namespace {
+
+constexpr std::array<std::string_view, 5> kOutcomes{"unfinished", "finished", "rejected",
+                                                    "cancelled", "lost_to_oom"};
+constexpr std::array<std::string_view, 5> kOomKinds{"startup", "rejected_too_long",
+                                                    "runtime_device", "fragmentation", "thrash"};
+constexpr std::array<std::string_view, 8> kEventKinds{
+    "queued", "admitted",    "preempted",        "rejected",
+    "oom",    "engine_lost", "engine_restarted", "placement_refused"};
+
+}  // namespace
+
+std::string_view name_of(Outcome outcome) { return kOutcomes[static_cast<std::size_t>(outcome)]; }
+std::string_view name_of(OomKind kind) { return kOomKinds[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(EngineEventKind kind) {
+  return kEventKinds[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace headroom

@@ -1,0 +1,121 @@
+#include "sim/report/result_directory.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 5> kResultFiles{
+    "summary.json", "requests.csv", "timeline.csv", "events.jsonl", "resolved.json"};
+
+ConfigError cannot_write(const fs::path& path, const std::string& why) {
+  return ConfigError(fmt::format("{}: cannot write results: {}", path.string(), why));
+}
+
+}  // namespace
+
+ResultDirectory::ResultDirectory(const std::string& target) : target_(target) {
+  if (target_.filename().empty()) target_ = target_.parent_path();  // "out/" is "out"
+  if (target_.filename() == "." || target_.filename() == "..") {
+    throw cannot_write(target_, "name a directory of its own for the results");
+  }
+  check_target();
+  create_parents();
+  const fs::path parent = target_.parent_path();
+  working_ = parent / fmt::format(".{}.partial-{}", target_.filename().string(), ::getpid());
+  if (::mkdir(working_.c_str(), 0777) != 0) {
+    const std::string cause = std::strerror(errno);
+    working_.clear();
+    remove_parents();
+    throw cannot_write(target_, cause);
+  }
+}
+
+ResultDirectory::~ResultDirectory() {
+  if (working_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(working_, ignored);
+  remove_parents();
+}
+
+void ResultDirectory::check_target() const {
+  std::error_code error;
+  const fs::file_status status = fs::status(target_, error);
+  if (status.type() == fs::file_type::not_found) return;
+  if (error) throw cannot_write(target_, error.message());
+  if (!fs::is_directory(status)) throw cannot_write(target_, "exists and is not a directory");
+  fs::directory_iterator entries(target_, error);
+  if (error) throw cannot_write(target_, error.message());
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (std::ranges::find(kResultFiles, name) == kResultFiles.end()) {
+      throw cannot_write(target_, fmt::format("it holds {}, which is no result file; choose "
+                                              "another directory with -o",
+                                              name));
+    }
+  }
+  if (::access(target_.c_str(), W_OK) != 0) throw cannot_write(target_, std::strerror(errno));
+}
+
+void ResultDirectory::create_parents() {
+  const fs::path parent = target_.parent_path();
+  if (parent.empty()) return;
+  fs::path built;
+  for (const fs::path& part : parent) {
+    built /= part;
+    if (::mkdir(built.c_str(), 0777) == 0) {
+      if (first_created_.empty()) first_created_ = built;
+      continue;
+    }
+    const int cause = errno == EEXIST ? ENOTDIR : errno;
+    std::error_code ignored;
+    if (!fs::is_directory(built, ignored)) {
+      remove_parents();
+      throw cannot_write(target_, std::strerror(cause));
+    }
+  }
+}
+
+// Only directories that this object created and nobody has used since.
+void ResultDirectory::remove_parents() {
+  if (first_created_.empty()) return;
+  const fs::path stop = first_created_.parent_path();
+  for (fs::path at = target_.parent_path(); !at.empty() && at != stop; at = at.parent_path()) {
+    if (::rmdir(at.c_str()) != 0) return;
+  }
+}
+
+void ResultDirectory::publish() {
+  std::error_code error;
+  check_target();
+  fs::path old;
+  if (fs::exists(target_, error)) {
+    old = working_;
+    old += ".old";
+    fs::rename(target_, old, error);
+    if (error) throw cannot_write(target_, error.message());
+  }
+  fs::rename(working_, target_, error);
+  if (error) {
+    const std::string cause = error.message();
+    if (!old.empty()) fs::rename(old, target_, error);
+    throw cannot_write(target_, cause);
+  }
+  working_.clear();
+  if (!old.empty()) fs::remove_all(old, error);
+}
+
+}  // namespace headroom

@@ -1,0 +1,38 @@
+#pragma once
+// Where result files go: all of them at once, or none. They are written to a directory beside the
+// target, which takes the target's place only when everything is on disk.
+
+#include <filesystem>
+#include <string>
+
+namespace headroom {
+
+class ResultDirectory {
+ public:
+  // Creates missing parents and the temporary directory, so that an output that cannot work fails
+  // before the simulation. ConfigError: not writable, or the target holds something that is not a
+  // result.
+  explicit ResultDirectory(const std::string& target);
+  // Without `publish` nothing is left behind.
+  ~ResultDirectory();
+  ResultDirectory(const ResultDirectory&) = delete;
+  ResultDirectory& operator=(const ResultDirectory&) = delete;
+
+  // Where to write the file `name` now.
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (working_ / name).string();
+  }
+  // Replaces earlier results of the target by what was written.
+  void publish();
+
+ private:
+  void check_target() const;
+  void create_parents();
+  void remove_parents();
+
+  std::filesystem::path target_;
+  std::filesystem::path working_;
+  std::filesystem::path first_created_;  // topmost parent that did not exist before; empty: none
+};
+
+}  // namespace headroom

@@ -1,0 +1,228 @@
+// summary.json and resolved.json.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "sim/report/names.hpp"
+#include "sim/report/result_files.hpp"
+
+namespace headroom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double seconds(TimeNs ns) { return static_cast<double>(ns) / 1e9; }
+
+Json setup_json(const RunResult& result) {
+  const Resolved& r = result.resolved;
+  const EngineSection& e = r.scenario.engine;
+  return {{"model", r.model.id},
+          {"device", r.device.id},
+          {"tensor_parallel_size", e.tensor_parallel_size},
+          {"engine", r.profile->name},
+          {"engine_version", e.version.value_or("")},
+          {"scheduler", name_of(r.scheduler)},
+          {"kv_allocator", name_of(r.allocator)},
+          {"budget_rule", name_of(r.profile->budget)},
+          {"cost_level", result.cost.level},
+          {"calibration", result.cost.calibration},
+          {"calibration_source", result.cost.source},
+          {"uncalibrated", result.cost.uncalibrated},
+          {"client_latency_ms", static_cast<double>(result.cost.client_latency_ns) / 1e6},
+          {"seed", r.scenario.seed}};
+}
+
+Json workload_json(const WorkloadFacts& workload) {
+  Json json = {{"requests", workload.requests}, {"max_tokens_rule", workload.max_tokens_rule}};
+  if (!workload.trace_name.empty()) {
+    json["trace"] = workload.trace_name;
+    json["trace_format"] = workload.trace_format;
+    json["trace_sha256"] = workload.trace_sha256;
+    json["trace_rows_dropped"] = workload.rows_dropped;
+    json["trace_rows_clamped"] = workload.rows_clamped;
+  }
+  json["outputs_cut_to_max_tokens"] = workload.outputs_cut;
+  return json;
+}
+
+Json requests_json(const RequestCounts& counts) {
+  return {{"arrived", counts.arrived},         {"finished", counts.finished},
+          {"rejected", counts.rejected},       {"cancelled", counts.cancelled},
+          {"lost_to_oom", counts.lost_to_oom}, {"unfinished", counts.unfinished}};
+}
+
+// The flat names of vLLM's serving benchmark (benchmarks/serve.py).
+Json metrics_json(const ServingMetrics& m, bool with_itl) {
+  Json json = {{"duration", m.duration},
+               {"completed", m.completed},
+               {"total_input_tokens", m.total_input_tokens},
+               {"total_output_tokens", m.total_output_tokens},
+               {"request_throughput", m.request_throughput},
+               {"output_throughput", m.output_throughput},
+               {"total_token_throughput", m.total_token_throughput},
+               {"request_goodput", m.request_goodput ? Json(*m.request_goodput) : Json(nullptr)}};
+  const auto add = [&json](const char* name, const std::array<double, 6>& values) {
+    constexpr std::array kStatistics{"mean", "median", "std", "p90", "p95", "p99"};
+    for (std::size_t i = 0; i < kStatistics.size(); ++i) {
+      json[fmt::format("{}_{}_ms", kStatistics[i], name)] = values[i];
+    }
+  };
+  add("ttft", {m.mean_ttft_ms, m.median_ttft_ms, m.std_ttft_ms, m.p90_ttft_ms, m.p95_ttft_ms,
+               m.p99_ttft_ms});
+  add("tpot", {m.mean_tpot_ms, m.median_tpot_ms, m.std_tpot_ms, m.p90_tpot_ms, m.p95_tpot_ms,
+               m.p99_tpot_ms});
+  if (with_itl) {
+    add("itl",
+        {m.mean_itl_ms, m.median_itl_ms, m.std_itl_ms, m.p90_itl_ms, m.p95_itl_ms, m.p99_itl_ms});
+  }
+  add("e2el", {m.mean_e2el_ms, m.median_e2el_ms, m.std_e2el_ms, m.p90_e2el_ms, m.p95_e2el_ms,
+               m.p99_e2el_ms});
+  return json;
+}
+
+Json memory_json(const RunResult& result) {
+  const MemoryBudget& budget = result.budget;
+  Json purposes = Json::object();
+  for (std::size_t i = 0; i < kMemoryPurposeCount; ++i) {
+    purposes[std::string(name_of(static_cast<MemoryPurpose>(i)))] = budget.terms.bytes[i];
+  }
+  const MemorySummary& m = result.summary.memory;
+  return {{"capacity_bytes", budget.capacity_bytes},
+          {"budget_bytes", purposes},
+          {"kv_pool_bytes", budget.kv_pool_bytes},
+          {"kv_blocks", budget.usable_blocks},
+          {"kv_block_tokens", budget.layout.block_tokens},
+          {"kv_tokens", result.pool_tokens},
+          {"kv_bytes_per_token", budget.layout.bytes_per_token()},
+          {"max_concurrency", budget.max_concurrency},
+          {"peak_kv_tokens", m.peak_kv_tokens},
+          {"peak_utilisation", m.peak_utilisation},
+          {"mean_utilisation", m.mean_utilisation},
+          {"mean_used", m.mean_used},
+          {"mean_reserved", m.mean_reserved},
+          {"internal_fragmentation", m.mean_internal},
+          {"external_fragmentation", m.mean_external},
+          {"mean_cached", m.mean_cached}};
+}
+
+Json startup_oom(const StartupFailure& failure) {
+  Json json = {{"kind", name_of(OomKind::startup)},
+               {"stage", name_of(failure.stage)},
+               {"time_s", 0.0},
+               {"cause", failure.message},
+               {"wanted_bytes", failure.wanted_bytes},
+               {"free_bytes", failure.free_bytes}};
+  if (failure.largest_feasible_max_model_len > 0) {
+    json["largest_feasible_max_model_len"] = failure.largest_feasible_max_model_len;
+  }
+  return json;
+}
+
+Json oom_json(const RunResult& result) {
+  Json list = Json::array();
+  if (result.budget.failure) list.push_back(startup_oom(*result.budget.failure));
+  const ByteCount token_bytes = result.budget.layout.bytes_per_token();
+  for (const OomEntry& entry : result.summary.ooms) {
+    Json json = {{"kind", name_of(entry.kind)},
+                 {"time_s", seconds(entry.time_ns)},
+                 {"replica", entry.replica},
+                 {"count", entry.count},
+                 {"wanted_tokens", entry.wanted_tokens},
+                 {"wanted_bytes", entry.wanted_tokens * token_bytes}};
+    if (entry.kind == OomKind::thrash) json["sampled_tokens"] = entry.sampled_tokens;
+    if (entry.request != UINT64_MAX) json["first_request"] = entry.request;
+    if (entry.kv) {
+      json["kv_used_tokens"] = entry.kv->used;
+      json["kv_reserved_tokens"] = entry.kv->reserved;
+      json["kv_internal_tokens"] = entry.kv->internal;
+      json["kv_external_tokens"] = entry.kv->external;
+      json["kv_capacity_tokens"] = entry.kv->capacity;
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json engine_json(const EngineSummary& engine) {
+  Json terms = Json::object();
+  for (std::size_t i = 0; i < kCostTermCount; ++i) {
+    terms[std::string(name_of(static_cast<CostTerm>(i)))] = engine.time_s[i];
+  }
+  return {{"steps", engine.steps},
+          {"busy_s", engine.busy_s},
+          {"time_s", terms},
+          {"prefill_tokens", engine.prefill_tokens},
+          {"tokens_out", engine.tokens_out},
+          {"recomputed_tokens", engine.recomputed_tokens}};
+}
+
+Json window_json(const WindowReport& window) {
+  return {{"start_s", seconds(window.start_ns)},
+          {"end_s", seconds(window.end_ns)},
+          {"arrived", window.arrived},
+          {"finished_inside", window.finished_inside},
+          {"arrival_rate", window.arrival_rate},
+          {"finish_rate", window.finish_rate},
+          {"metrics", metrics_json(window.metrics, window.metrics.has_itl)}};
+}
+
+Json windows_json(const WindowSummary& windows) {
+  return {{"warmup", window_json(windows.warmup)},
+          {"steady", window_json(windows.steady)},
+          {"drain", window_json(windows.drain)},
+          {"stationary", windows.stationarity.stationary},
+          {"mean_in_system_by_third", windows.stationarity.mean_in_system}};
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string summary_json(const RunResult& result, const std::string& version) {
+  const RunSummary& s = result.summary;
+  const Json json = {{"headroom_version", version},
+                     {"scenario", result.resolved.scenario.name},
+                     {"setup", setup_json(result)},
+                     {"workload", workload_json(result.workload)},
+                     {"started", result.started},
+                     {"stop", result.started ? name_of(result.stop) : "startup_oom"},
+                     {"end_s", seconds(s.end_ns)},
+                     {"requests", requests_json(s.requests)},
+                     {"metrics", metrics_json(s.metrics, true)},
+                     {"memory", memory_json(result)},
+                     {"oom", oom_json(result)},
+                     {"preemptions", s.engine.preemptions},
+                     {"engine", engine_json(s.engine)},
+                     {"windows", windows_json(s.windows)},
+                     {"warnings", result.warnings},
+                     {"digest", result.digest}};
+  return text_of(json);
+}
+
+std::string resolved_json(const RunResult& result, const std::string& version) {
+  Json values = Json::object();
+  for (const ResolvedValue& value : result.values) {
+    values[value.pointer] = {{"value", Json::parse(value.json)}, {"set_by", value.source}};
+  }
+  const WorkloadFacts& w = result.workload;
+  const Json json = {
+      {"headroom_version", version},
+      {"values", std::move(values)},
+      {"budget_rule", name_of(result.resolved.profile->budget)},
+      {"calibration",
+       {{"id", result.cost.calibration},
+        {"source", result.cost.source},
+        {"engine_versions", result.cost.engine_versions}}},
+      {"model", {{"id", result.resolved.model.id}, {"source", result.resolved.model.source}}},
+      {"device", {{"id", result.resolved.device.id}, {"source", result.resolved.device.source}}},
+      {"trace", {{"name", w.trace_name}, {"sha256", w.trace_sha256}}},
+      {"max_tokens_rule", w.max_tokens_rule},
+      {"warnings", result.warnings}};
+  return text_of(json);
+}
+
+}  // namespace headroom

@@ -1,0 +1,174 @@
+#include "sim/report/terminal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/report/names.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kIndent = 12;
+
+// "label      text", wrapped at words to the width of the terminal.
+std::string line(std::string_view label, std::string_view text) {
+  std::string out = fmt::format("{:<{}}", label, kIndent);
+  std::size_t column = kIndent;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (column > kIndent && column + 1 + word.size() > kWidth) {
+      out += fmt::format("\n{:{}}", "", kIndent);
+      column = kIndent;
+    } else if (column > kIndent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out + "\n";
+}
+
+std::string share(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
+
+std::string setup_lines(const RunResult& result) {
+  const Resolved& r = result.resolved;
+  const std::int64_t tp = r.scenario.engine.tensor_parallel_size;
+  std::string out =
+      line("scenario", fmt::format("{}: {} on {}{}, engine {} {}", r.scenario.name, r.model.id,
+                                   tp > 1 ? fmt::format("{} x ", tp) : "", r.device.id,
+                                   r.profile->name, r.scenario.engine.version.value_or("")));
+  const WorkloadFacts& w = result.workload;
+  out += line("workload", fmt::format("{} requests {}; max_tokens by {}", human_count(w.requests),
+                                      w.trace_name.empty() ? "generated" : "of " + w.trace_name,
+                                      w.max_tokens_rule));
+  const MemoryBudget& budget = result.budget;
+  out += line("memory",
+              fmt::format("{} of {} per rank for KV = {} tokens", human_bytes(budget.kv_pool_bytes),
+                          human_bytes(budget.capacity_bytes), human_count(result.pool_tokens)));
+  return out;
+}
+
+std::string latency_table(const ServingMetrics& m) {
+  std::string out =
+      fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", "", kIndent, "mean", "median", "p90", "p99");
+  const auto row = [&out](std::string_view name, const std::array<double, 4>& ms) {
+    out += fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", name, kIndent, human_ms(ms[0]),
+                       human_ms(ms[1]), human_ms(ms[2]), human_ms(ms[3]));
+  };
+  row("TTFT", {m.mean_ttft_ms, m.median_ttft_ms, m.p90_ttft_ms, m.p99_ttft_ms});
+  row("TPOT", {m.mean_tpot_ms, m.median_tpot_ms, m.p90_tpot_ms, m.p99_tpot_ms});
+  if (m.has_itl) row("ITL", {m.mean_itl_ms, m.median_itl_ms, m.p90_itl_ms, m.p99_itl_ms});
+  row("E2E", {m.mean_e2el_ms, m.median_e2el_ms, m.p90_e2el_ms, m.p99_e2el_ms});
+  return out;
+}
+
+std::string outcome_line(const RequestCounts& counts) {
+  std::string text = fmt::format("{} arrived, {} finished", human_count(counts.arrived),
+                                 human_count(counts.finished));
+  const auto add = [&text](std::int64_t count, std::string_view what) {
+    if (count > 0) text += fmt::format(", {} {}", human_count(count), what);
+  };
+  add(counts.rejected, "rejected");
+  add(counts.cancelled, "cancelled");
+  add(counts.lost_to_oom, "lost to OOM");
+  add(counts.unfinished, "unfinished");
+  return line("requests", text);
+}
+
+std::string oom_lines(const RunResult& result) {
+  std::string out;
+  if (const auto& failure = result.budget.failure) {
+    out += line("OOM",
+                fmt::format("does not start ({}): {}", name_of(failure->stage), failure->message));
+  }
+  for (const OomEntry& entry : result.summary.ooms) {
+    out += line("OOM",
+                fmt::format("{} x {}, first at {:.3f} s", name_of(entry.kind),
+                            human_count(entry.count), static_cast<double>(entry.time_ns) / 1e9));
+  }
+  return out;
+}
+
+std::string result_lines(const RunResult& result) {
+  const RunSummary& s = result.summary;
+  std::string out = outcome_line(s.requests);
+  std::string rates =
+      fmt::format("{:.2f} requests/s, {:.0f} output tokens/s over {:.1f} s",
+                  s.metrics.request_throughput, s.metrics.output_throughput, s.metrics.duration);
+  if (s.metrics.request_goodput) {
+    rates += fmt::format("; goodput {:.2f} requests/s", *s.metrics.request_goodput);
+  }
+  out += line("throughput", rates);
+  if (s.metrics.completed > 0) out += latency_table(s.metrics);
+  const MemorySummary& m = s.memory;
+  out += line("KV pool",
+              fmt::format("{} in use on average, {} at peak; written {}, reserved {}, internal {}, "
+                          "external {}",
+                          share(m.mean_utilisation), share(m.peak_utilisation), share(m.mean_used),
+                          share(m.mean_reserved), share(m.mean_internal), share(m.mean_external)));
+  out += line("engine", fmt::format("{} steps, busy {:.1f} s; {} preemptions, {} tokens computed "
+                                    "again",
+                                    human_count(s.engine.steps), s.engine.busy_s,
+                                    human_count(s.engine.preemptions),
+                                    human_count(s.engine.recomputed_tokens)));
+  return out;
+}
+
+std::string warning_lines(const RunResult& result) {
+  std::string out;
+  if (!result.cost.calibration.empty() && !result.cost.uncalibrated) {
+    out += line("step cost", fmt::format("{} ({})", result.cost.calibration, result.cost.source));
+  }
+  for (const std::string& warning : result.warnings) out += line("warning", warning);
+  return out;
+}
+
+}  // namespace
+
+std::string human_bytes(ByteCount bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes >= ByteCount{1} << 30) return fmt::format("{:.2f} GiB", value / 1073741824.0);
+  if (bytes >= ByteCount{1} << 20) return fmt::format("{:.1f} MiB", value / 1048576.0);
+  return fmt::format("{} B", bytes);
+}
+
+std::string human_count(std::int64_t count) {
+  const std::string digits = std::to_string(count);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const std::size_t left = digits.size() - i;
+    if (left % 3 == 0 && !text.empty() && text != "-") text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string human_ms(double ms) {
+  if (ms >= 1000) return fmt::format("{:.2f} s", ms / 1000);
+  return fmt::format("{:.{}f} ms", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : 2);
+}
+
+std::string terminal_summary(const RunResult& result, const std::string& where) {
+  std::string out = setup_lines(result);
+  if (result.started) out += result_lines(result);
+  out += oom_lines(result);
+  out += warning_lines(result);
+  if (!where.empty()) out += line("files", where);
+  return out;
+}
+
+std::string terminal_check(const RunResult& result) {
+  std::string out = setup_lines(result);
+  out += oom_lines(result);
+  out += warning_lines(result);
+  out += line("check", result.budget.failure ? "valid, but the engine would not start" : "ok");
+  return out;
+}
+
+}  // namespace headroom

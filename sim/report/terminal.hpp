@@ -1,0 +1,22 @@
+#pragma once
+// The summary a person reads: at most 80 columns, human units, warnings included.
+
+#include <string>
+
+#include "sim/setup/run.hpp"
+
+namespace headroom {
+
+// `where` says where the files are; empty: nowhere.
+[[nodiscard]] std::string terminal_summary(const RunResult& result, const std::string& where);
+// What `check` prints: what would run, and whether it starts.
+[[nodiscard]] std::string terminal_check(const RunResult& result);
+
+// "55.0 GiB", "812 MiB"
+[[nodiscard]] std::string human_bytes(ByteCount bytes);
+// "1,234,567"
+[[nodiscard]] std::string human_count(std::int64_t count);
+// "12.3 ms", "1.20 s"
+[[nodiscard]] std::string human_ms(double ms);
+
+}  // namespace headroom

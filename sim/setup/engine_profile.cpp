@@ -1,0 +1,76 @@
+#include "sim/setup/engine_profile.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::array kProfiles{
+    EngineProfile{.name = "vllm",
+                  .version = "0.19",
+                  .budget = BudgetRule::vllm,
+                  .scheduler = SchedulerKind::vllm,
+                  .allocator = AllocatorKind::paged,
+                  .cost_family = "vllm",
+                  .summary = "vLLM V1: paged KV, chunked prefill, preemption by recompute"},
+    // Orca (OSDI'22): iteration-level batches, a request reserves prompt + max_tokens.
+    EngineProfile{.name = "orca",
+                  .version = "osdi22",
+                  .budget = BudgetRule::plain,
+                  .scheduler = SchedulerKind::orca,
+                  .allocator = AllocatorKind::contiguous,
+                  .cost_family = "vllm",
+                  .own_calibration = false,
+                  .max_num_seqs = 256,
+                  .summary = "Orca: iteration-level batches, contiguous reservation of max_tokens"},
+    // Hugging Face generate / FasterTransformer: a batch runs until its longest output ends.
+    EngineProfile{.name = "static",
+                  .version = "1",
+                  .budget = BudgetRule::plain,
+                  .scheduler = SchedulerKind::static_batch,
+                  .allocator = AllocatorKind::contiguous,
+                  .cost_family = "vllm",
+                  .own_calibration = false,
+                  .max_num_seqs = 32,
+                  .summary = "static batches: padded, run until the longest output ends"},
+};
+
+constexpr std::array<std::string_view, 2> kBudgetNames{"vllm", "plain"};
+constexpr std::array<std::string_view, 3> kSchedulerNames{"vllm", "orca", "static"};
+constexpr std::array<std::string_view, 2> kAllocatorNames{"paged", "contiguous"};
+
+template <typename Kind>
+Kind kind_of(std::string_view name, std::span<const std::string_view> names) {
+  const auto found = std::ranges::find(names, name);
+  HEADROOM_CHECK(found != names.end(), "a name that parsing let pass: " + std::string(name));
+  return static_cast<Kind>(found - names.begin());
+}
+
+}  // namespace
+
+std::span<const EngineProfile> engine_profiles() { return kProfiles; }
+
+const EngineProfile& engine_profile(std::string_view name) {
+  const auto found = std::ranges::find(kProfiles, name, &EngineProfile::name);
+  HEADROOM_CHECK(found != kProfiles.end(), "an engine that parsing let pass: " + std::string(name));
+  return *found;
+}
+
+std::string_view name_of(BudgetRule rule) { return kBudgetNames[static_cast<std::size_t>(rule)]; }
+std::string_view name_of(SchedulerKind kind) {
+  return kSchedulerNames[static_cast<std::size_t>(kind)];
+}
+std::string_view name_of(AllocatorKind kind) {
+  return kAllocatorNames[static_cast<std::size_t>(kind)];
+}
+SchedulerKind scheduler_kind(std::string_view name) {
+  return kind_of<SchedulerKind>(name, kSchedulerNames);
+}
+AllocatorKind allocator_kind(std::string_view name) {
+  return kind_of<AllocatorKind>(name, kAllocatorNames);
+}
+
+}  // namespace headroom

@@ -1,0 +1,44 @@
+#pragma once
+// An engine is a profile that names its parts: budget rule, scheduler, allocator, cost family,
+// defaults.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace headroom {
+
+enum class BudgetRule : std::uint8_t {
+  vllm,  // share of total memory less weights, measured activation peak and context growth
+  plain  // the same sum with estimates, for engines without a measured rule
+};
+enum class SchedulerKind : std::uint8_t { vllm, orca, static_batch };
+enum class AllocatorKind : std::uint8_t { paged, contiguous };
+
+struct EngineProfile {
+  std::string_view name;
+  std::string_view version;  // newest modelled
+  BudgetRule budget = BudgetRule::plain;
+  SchedulerKind scheduler = SchedulerKind::vllm;
+  AllocatorKind allocator = AllocatorKind::paged;
+  std::string_view cost_family;  // whose calibrations price its steps
+  bool own_calibration = true;  // false: priced with another engine's constants, and results say so
+  std::int32_t max_num_seqs = 0;  // 0: by device
+  std::string_view summary;
+};
+
+[[nodiscard]] std::span<const EngineProfile> engine_profiles();
+[[nodiscard]] const EngineProfile& engine_profile(std::string_view name);  // a name of the table
+
+[[nodiscard]] std::string_view name_of(BudgetRule rule);
+[[nodiscard]] std::string_view name_of(SchedulerKind kind);
+[[nodiscard]] std::string_view name_of(AllocatorKind kind);
+[[nodiscard]] SchedulerKind scheduler_kind(std::string_view name);
+[[nodiscard]] AllocatorKind allocator_kind(std::string_view name);
+
+// All tokens a request may ever need are set aside when it is admitted.
+[[nodiscard]] constexpr bool reserves_max_tokens(SchedulerKind scheduler, AllocatorKind allocator) {
+  return scheduler == SchedulerKind::orca || allocator == AllocatorKind::contiguous;
+}
+
+}  // namespace headroom

@@ -1,0 +1,122 @@
+#include "sim/setup/factory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "hardware/cost/affine.hpp"
+#include "hardware/cost/capture_sizes.hpp"
+#include "hardware/cost/factory.hpp"
+#include "scheduler/batching/orca.hpp"
+#include "scheduler/batching/static.hpp"
+#include "scheduler/batching/vllm.hpp"
+#include "scheduler/kv/contiguous.hpp"
+#include "scheduler/kv/paged.hpp"
+#include "sim/kernel/check.hpp"
+#include "sim/setup/startup_budget.hpp"
+
+namespace headroom {
+namespace {
+
+Ticks ticks_from_us(double us) {
+  return static_cast<Ticks>(us * 1e3 * static_cast<double>(kTicksPerNs) + 0.5);
+}
+
+std::unique_ptr<StepCost> make_affine(const AffineSection& section, CostFacts& facts) {
+  AffineCoefficients coefficients;
+  coefficients.per_step = ticks_from_us(section.step_us);
+  coefficients.per_prefill_token = ticks_from_us(section.prompt_token_us);
+  coefficients.per_decode_row = ticks_from_us(section.decode_token_us);
+  coefficients.per_context_token = ticks_from_us(section.context_token_us);
+  facts.calibration = "affine";
+  facts.source = "the scenario's own coefficients";
+  return std::make_unique<AffineCost>(coefficients);
+}
+
+// A whole-prompt engine's largest step takes all rows at their full length.
+std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_tokens) {
+  if (resolved.scheduler == SchedulerKind::vllm) return resolved.max_num_batched_tokens;
+  return std::min<std::int64_t>(std::int64_t{resolved.max_num_seqs} * resolved.max_model_len,
+                                pool_tokens);
+}
+
+}  // namespace
+
+std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved) {
+  const SchedulerOptions options = scheduler_options(resolved);
+  switch (resolved.scheduler) {
+    case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
+    case SchedulerKind::orca: return std::make_unique<OrcaScheduler>(options);
+    case SchedulerKind::static_batch: return std::make_unique<StaticScheduler>(options);
+  }
+  HEADROOM_CHECK(false, "unknown scheduler");
+  return nullptr;
+}
+
+std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const MemoryBudget& budget) {
+  if (resolved.allocator == AllocatorKind::contiguous) {
+    return std::make_unique<ContiguousKv>(pool_tokens(resolved, budget));
+  }
+  PagedKvOptions options;
+  options.blocks = budget.usable_blocks;
+  options.block_tokens = budget.layout.block_tokens;
+  options.enable_prefix_caching =
+      resolved.scheduler == SchedulerKind::vllm && resolved.scenario.engine.enable_prefix_caching;
+  options.reserve_final = resolved.scheduler == SchedulerKind::orca;
+  return std::make_unique<PagedKv>(options);
+}
+
+std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
+                                    TokenCount pool_tokens, CostFacts& facts) {
+  const CostSection& section = resolved.scenario.cost;
+  facts.level = section.level;
+  if (section.level == "affine") return make_affine(section.affine, facts);
+
+  CostRequest request;
+  request.level = section.level == "spec" ? CostLevel::spec : CostLevel::calibrated;
+  request.engine = std::string(resolved.profile->cost_family);
+  request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
+  RooflineOptions& roofline = request.roofline;
+  roofline.tensor_parallel_size = resolved.scenario.engine.tensor_parallel_size;
+  roofline.weights = resolved.weights;
+  roofline.kv = resolved.kv;
+  if (resolved.scheduler == SchedulerKind::vllm) {
+    roofline.capture_sizes =
+        vllm_capture_sizes(resolved.max_num_seqs, resolved.max_num_batched_tokens);
+  }
+  roofline.limits.max_num_seqs = resolved.max_num_seqs;
+  roofline.limits.max_step_tokens = largest_step_tokens(resolved, pool_tokens);
+  roofline.limits.max_model_len = resolved.max_model_len;
+  roofline.limits.max_context_tokens = pool_tokens;
+
+  if (section.level == "calibrated" && section.calibration != "auto") {
+    const Calibration& calibration = catalog.calibration(section.calibration);
+    check_fits(calibration, resolved.device);
+    facts.calibration = calibration.id;
+    facts.source = calibration.source;
+    facts.engine_versions = calibration.engine_versions;
+    facts.uncalibrated = calibration.device.empty();
+    facts.client_latency_ns = static_cast<TimeNs>(calibration.client_latency_ns + 0.5);
+    return std::make_unique<RooflineCost>(resolved.model, resolved.device, calibration, roofline);
+  }
+  CostChoice choice = make_step_cost(catalog, resolved.model, resolved.device, request);
+  facts.calibration = choice.calibration;
+  facts.source = choice.source;
+  facts.engine_versions = choice.engine_versions;
+  facts.uncalibrated = choice.uncalibrated;
+  facts.client_latency_ns = choice.client_latency_ns;
+  return std::move(choice.cost);
+}
+
+ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
+                          const Catalog& catalog, CostFacts& facts) {
+  const TokenCount tokens = pool_tokens(resolved, budget);
+  ReplicaParts parts;
+  parts.options = replica_options(resolved);
+  parts.limits = admission_limits(resolved, tokens);
+  parts.scheduler = make_scheduler(resolved);
+  parts.kv = make_allocator(resolved, budget);
+  parts.cost = make_cost(resolved, catalog, tokens, facts);
+  return parts;
+}
+
+}  // namespace headroom

@@ -1,0 +1,19 @@
+#pragma once
+// The parts of a replica from a resolved scenario.
+
+#include "sim/serving/replica.hpp"
+#include "sim/setup/run.hpp"
+
+namespace headroom {
+
+[[nodiscard]] std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved);
+[[nodiscard]] std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved,
+                                                          const MemoryBudget& budget);
+// Says in `facts` which constants price the steps.
+[[nodiscard]] std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
+                                                  TokenCount pool_tokens, CostFacts& facts);
+
+[[nodiscard]] ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
+                                        const Catalog& catalog, CostFacts& facts);
+
+}  // namespace headroom

@@ -1,0 +1,247 @@
+#include "sim/setup/json_document.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kShownValueBytes = 60;
+
+std::string shown(const Json& value) {
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > kShownValueBytes) {
+    text.resize(kShownValueBytes);
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) {
+      text.pop_back();  // no half character of UTF-8
+    }
+    text += "...";
+  }
+  return text;
+}
+
+// Builds the document and refuses what the plain parser lets pass: duplicate keys, deep nesting.
+class StrictReader final : public nlohmann::json_sax<Json> {
+ public:
+  StrictReader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  [[nodiscard]] Json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(std::int64_t value) override { return add(value); }
+  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string&) override { return add(value); }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(Json::binary_t&) override { return false; }
+
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& key) override {
+    Level& level = levels_.back();
+    level.key = key;
+    if (!level.keys.insert(key).second) {
+      throw ConfigError(
+          fmt::format("{}: {}: duplicate key: each key may stand once", name_, here()));
+    }
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    const std::size_t end = std::min(position == 0 ? 0 : position - 1, text_.size());
+    const auto begin = text_.begin();
+    const auto stop = begin + static_cast<std::ptrdiff_t>(end);
+    const auto line = std::count(begin, stop, '\n') + 1;
+    const std::size_t newline = text_.substr(0, end).rfind('\n');
+    const std::size_t column = newline == std::string_view::npos ? end + 1 : end - newline;
+    throw ConfigError(
+        fmt::format("{}:{}:{}: not valid JSON: {}", name_, line, column, cause_of(error.what())));
+  }
+
+ private:
+  struct Level {
+    Json* node = nullptr;
+    std::string key;
+    std::set<std::string> keys;
+  };
+
+  // The parser's text without its own position and its dump of the last token over several lines.
+  static std::string cause_of(std::string_view what) {
+    for (const std::string_view mark : {": syntax error ", "] "}) {
+      const std::size_t at = what.find(mark);
+      if (at != std::string_view::npos) what.remove_prefix(at + mark.size());
+    }
+    std::string cause;
+    for (const char c : what) cause += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    return cause;
+  }
+
+  std::string here() const {
+    std::string pointer;
+    for (const Level& level : levels_) {
+      pointer += '/';
+      // The element that is being read stands in its array already.
+      pointer += level.node->is_array() ? std::to_string(level.node->size() - 1)
+                                        : pointer_token(level.key);
+    }
+    return pointer;
+  }
+
+  Json* place(Json value) {
+    if (levels_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    Level& level = levels_.back();
+    if (level.node->is_array()) {
+      level.node->push_back(std::move(value));
+      return &level.node->back();
+    }
+    return &((*level.node)[level.key] = std::move(value));
+  }
+
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(Json container) {
+    if (levels_.size() >= kMaxJsonDepth) {
+      throw ConfigError(fmt::format("{}: nested deeper than {} levels", name_, kMaxJsonDepth));
+    }
+    levels_.push_back(Level{place(std::move(container)), {}, {}});
+    return true;
+  }
+
+  bool close() {
+    levels_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  Json root_;
+  std::vector<Level> levels_;
+};
+
+ConfigError located(const JsonDocument& document, const std::string& pointer,
+                    const std::string& what, std::string_view nearest) {
+  const std::string hint = nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest);
+  return ConfigError(fmt::format("{}: {}: {}{}", origin_of(document, pointer),
+                                 pointer.empty() ? "/" : pointer, what, hint));
+}
+
+}  // namespace
+
+JsonDocument parse_json(std::string_view text, std::string name) {
+  JsonDocument document;
+  document.name = std::move(name);
+  StrictReader reader(text, document.name);
+  // Comments are allowed, as the published schema's editors do for scenario files.
+  Json::sax_parse(text.begin(), text.end(), &reader, nlohmann::detail::input_format_t::json, true,
+                  true);
+  document.root = reader.take();
+  return document;
+}
+
+JsonDocument read_json_file(const std::string& path) {
+  const auto refuse = [&](std::string_view why) {
+    return ConfigError(fmt::format("{}: cannot read: {}", path, why));
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (!file) throw refuse(std::strerror(errno));
+  std::string text;
+  std::vector<char> buffer(std::size_t{1} << 16);
+  while (true) {
+    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get());
+    text.append(buffer.data(), got);
+    if (text.size() > kMaxJsonBytes) {
+      throw refuse(fmt::format("larger than {} MiB", kMaxJsonBytes >> 20));
+    }
+    if (got < buffer.size()) break;
+  }
+  if (std::ferror(file.get()) != 0) throw refuse(std::strerror(errno));
+  if (text.starts_with("version https://git-lfs")) {
+    throw refuse("a git-lfs pointer, not the file itself (fetch it with `git lfs pull`)");
+  }
+  return parse_json(text, path);
+}
+
+void set_value(JsonDocument& document, std::string_view assignment) {
+  const std::string flag = fmt::format("--set {}", assignment);
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw ConfigError(fmt::format("{}: expected path=value, e.g. engine.max_num_seqs=128", flag));
+  }
+  const std::string_view path = assignment.substr(0, equals);
+  const std::string text(assignment.substr(equals + 1));
+  Json value = Json::parse(text, nullptr, false);
+  if (value.is_discarded()) value = text;
+
+  Json* node = &document.root;
+  std::string pointer;
+  std::size_t begin = 0;
+  while (begin <= path.size()) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string key(path.substr(begin, end - begin));
+    if (key.empty()) throw ConfigError(fmt::format("{}: empty name in the path", flag));
+    if (!node->is_object()) {
+      throw ConfigError(fmt::format("{}: {} is a value, not a section", flag, pointer));
+    }
+    node = &(*node)[key];
+    if (node->is_null() && end < path.size()) *node = Json::object();
+    pointer += '/' + pointer_token(key);
+    begin = end + 1;
+  }
+  *node = std::move(value);
+  document.overrides[pointer] = flag;
+}
+
+std::string origin_of(const JsonDocument& document, const std::string& pointer) {
+  for (std::string at = pointer; !at.empty(); at.resize(at.rfind('/'))) {
+    const auto found = document.overrides.find(at);
+    if (found != document.overrides.end()) return found->second;
+  }
+  return document.name;
+}
+
+ConfigError value_error(const JsonDocument& document, const std::string& pointer, const Json& value,
+                        std::string_view allowed, std::string_view nearest) {
+  return located(document, pointer, fmt::format("value {}: {}", shown(value), allowed), nearest);
+}
+
+ConfigError key_error(const JsonDocument& document, const std::string& pointer,
+                      std::string_view problem, std::string_view nearest) {
+  return located(document, pointer, std::string(problem), nearest);
+}
+
+std::string pointer_token(std::string_view key) {
+  std::string token;
+  for (const char c : key) {
+    if (c == '~') {
+      token += "~0";
+    } else if (c == '/') {
+      token += "~1";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      token += '?';
+    } else {
+      token += c;
+    }
+  }
+  return token;
+}
+
+}  // namespace headroom

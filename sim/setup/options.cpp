@@ -1,0 +1,288 @@
+#include "sim/setup/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "sim/kernel/nearest_name.hpp"
+
+namespace headroom {
+namespace {
+
+template <typename T>
+struct Inner {
+  using type = T;
+  static constexpr bool optional = false;
+};
+template <typename T>
+struct Inner<std::optional<T>> {
+  using type = T;
+  static constexpr bool optional = true;
+};
+
+// Calls `visit` with the field of `row` in `scenario`.
+template <typename Visit>
+auto with_field(const OptionRow& row, Scenario& scenario, Visit visit) {
+  return std::visit([&](auto reach) { return visit(reach(scenario)); }, row.reach);
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!text.empty()) text += separator;
+    text += part;
+  }
+  return text;
+}
+
+std::string number_text(double value) {
+  if (value == static_cast<double>(static_cast<std::int64_t>(value))) {
+    return fmt::format("{}", static_cast<std::int64_t>(value));
+  }
+  return fmt::format("{}", value);
+}
+
+std::string bounds_text(const Bounds& bounds) {
+  std::string text;
+  if (bounds.low > -kNoBound) {
+    text = fmt::format(" {} {}", bounds.low_open ? ">" : ">=", number_text(bounds.low));
+  }
+  if (bounds.high < kNoBound) {
+    text += fmt::format("{} {} {}", text.empty() ? "" : " and",
+                        bounds.high_open ? "<" : "<=", number_text(bounds.high));
+  }
+  return text;
+}
+
+bool within(double value, const Bounds& bounds) {
+  const bool above = bounds.low_open ? value > bounds.low : value >= bounds.low;
+  const bool below = bounds.high_open ? value < bounds.high : value <= bounds.high;
+  return above && below;
+}
+
+// Reads one JSON value into the type of the field, or explains what is allowed.
+class Reader {
+ public:
+  Reader(const JsonDocument& document, const OptionRow& row) : document_(document), row_(row) {}
+
+  void read(const Json& value, bool& field) const {
+    if (!value.is_boolean()) refuse(value);
+    field = value.get<bool>();
+  }
+  void read(const Json& value, std::int64_t& field) const {
+    // 3.0 and 1e6 are integers that people write; 3.5 is not.
+    if (!value.is_number()) refuse(value);
+    if (!within(value.get<double>(), integer_bounds())) refuse(value);
+    if (value.is_number_float()) {
+      const double given = value.get<double>();
+      const auto whole = static_cast<std::int64_t>(given);
+      if (static_cast<double>(whole) != given) refuse(value);
+      field = whole;
+    } else {
+      field = value.get<std::int64_t>();
+    }
+  }
+  void read(const Json& value, double& field) const {
+    if (!value.is_number() || !within(value.get<double>(), row_.bounds)) refuse(value);
+    field = value.get<double>();
+  }
+  void read(const Json& value, std::string& field) const {
+    if (!value.is_string()) refuse(value);
+    field = value.get<std::string>();
+    const std::vector<std::string> known = choices_of(row_);
+    if (known.empty() || std::ranges::find(known, field) != known.end()) return;
+    throw value_error(document_, std::string(row_.pointer), value, allowed_text(row_),
+                      nearest_name(field, known));
+  }
+  void read(const Json& value, std::vector<std::int64_t>& field) const {
+    if (!value.is_array() || value.empty()) refuse(value);
+    field.clear();
+    for (const Json& element : value) {
+      std::int64_t number = 0;
+      read(element, number);
+      field.push_back(number);
+    }
+  }
+  template <typename T>
+  void read(const Json& value, std::optional<T>& field) const {
+    if (value.is_null()) {
+      field.reset();
+      return;
+    }
+    T inner{};
+    read(value, inner);
+    field = std::move(inner);
+  }
+
+ private:
+  // Beyond 2^53 a JSON number that went through a double is no longer the number that was written.
+  [[nodiscard]] Bounds integer_bounds() const {
+    Bounds bounds = row_.bounds;
+    bounds.low = std::max(bounds.low, -9007199254740992.0);
+    bounds.high = std::min(bounds.high, 9007199254740992.0);
+    return bounds;
+  }
+  [[noreturn]] void refuse(const Json& value) const {
+    throw value_error(document_, std::string(row_.pointer), value,
+                      fmt::format("expected {}", allowed_text(row_)));
+  }
+
+  const JsonDocument& document_;
+  const OptionRow& row_;
+};
+
+const OptionRow* find_row(std::string_view pointer) {
+  const auto& rows = all_options();
+  const auto found = std::ranges::find(rows, pointer, &OptionRow::pointer);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+bool is_section(const std::string& pointer) {
+  const std::string prefix = pointer + "/";
+  return std::ranges::any_of(all_options(),
+                             [&](const OptionRow& row) { return row.pointer.starts_with(prefix); });
+}
+
+// Names that may stand directly in the section `pointer`.
+std::vector<std::string> names_in(const std::string& pointer) {
+  std::vector<std::string> names;
+  const std::string prefix = pointer + "/";
+  for (const OptionRow& row : all_options()) {
+    if (!row.pointer.starts_with(prefix)) continue;
+    const std::string_view rest = row.pointer.substr(prefix.size());
+    const std::string name(rest.substr(0, rest.find('/')));
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+void read_section(const JsonDocument& document, const Json& section, const std::string& pointer,
+                  Scenario& scenario) {
+  for (const auto& [key, value] : section.items()) {
+    const std::string here = pointer + "/" + pointer_token(key);
+    if (pointer.empty() && key == "$schema") continue;  // editors find the schema by it
+    if (const OptionRow* row = find_row(here)) {
+      const Reader reader(document, *row);
+      with_field(*row, scenario, [&, &given = value](auto& field) { reader.read(given, field); });
+      scenario.given[here] = origin_of(document, here);
+    } else if (is_section(here)) {
+      if (!value.is_object()) throw value_error(document, here, value, "expected an object");
+      read_section(document, value, here, scenario);
+    } else {
+      const std::vector<std::string> known = names_in(pointer);
+      throw key_error(document, here, "unknown key", nearest_name(key, known));
+    }
+  }
+}
+
+struct Condition {
+  std::string_view pointer;
+  std::vector<std::string> values;
+};
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  if (text.empty()) return parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+Condition condition_of(const OptionRow& row) {
+  const std::size_t equals = row.only_with.find('=');
+  return {row.only_with.substr(0, equals), split(row.only_with.substr(equals + 1), '|')};
+}
+
+// An option that would change nothing is an error: its author believes that it does.
+void check_conditions(const JsonDocument& document, const Scenario& scenario) {
+  for (const OptionRow& row : all_options()) {
+    const std::string pointer(row.pointer);
+    if (row.only_with.empty()) continue;
+    const Condition condition = condition_of(row);
+    const OptionRow* switch_row = find_row(condition.pointer);
+    const Json state = value_of(*switch_row, scenario);
+    const bool holds =
+        std::ranges::find(condition.values, state.get<std::string>()) != condition.values.end();
+    const Json value = value_of(row, scenario);
+    if (scenario.is_given(pointer) && !value.is_null() && !holds) {
+      throw value_error(document, pointer, value,
+                        fmt::format("has no effect with {} = {}; only with {}", condition.pointer,
+                                    state.dump(), joined(condition.values, " or ")));
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<OptionRow>& all_options() {
+  static const std::vector<OptionRow> rows = [] {
+    std::vector<OptionRow> all;
+    for (const auto& part : {general_options(), engine_options(), workload_options()}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }();
+  return rows;
+}
+
+std::string type_name(const OptionRow& row) {
+  return std::visit(
+      [](auto reach) -> std::string {
+        Scenario scenario;
+        using Field = std::remove_reference_t<decltype(reach(scenario))>;
+        using Value = typename Inner<Field>::type;
+        if constexpr (std::is_same_v<Value, bool>) return "true or false";
+        if constexpr (std::is_same_v<Value, std::int64_t>) return "integer";
+        if constexpr (std::is_same_v<Value, double>) return "number";
+        if constexpr (std::is_same_v<Value, std::string>) return "text";
+        return "list of integers";
+      },
+      row.reach);
+}
+
+bool is_optional(const OptionRow& row) {
+  return std::visit(
+      [](auto reach) {
+        Scenario scenario;
+        return Inner<std::remove_reference_t<decltype(reach(scenario))>>::optional;
+      },
+      row.reach);
+}
+
+std::vector<std::string> choices_of(const OptionRow& row) { return split(row.choices, '|'); }
+
+std::string allowed_text(const OptionRow& row) {
+  if (!row.choices.empty()) return "one of " + joined(choices_of(row), ", ");
+  return type_name(row) + bounds_text(row.bounds);
+}
+
+Json value_of(const OptionRow& row, const Scenario& scenario) {
+  // Only read: the tables reach fields of a mutable scenario.
+  auto& readable = const_cast<Scenario&>(scenario);
+  return with_field(row, readable, [](const auto& field) -> Json {
+    using Field = std::remove_cvref_t<decltype(field)>;
+    if constexpr (Inner<Field>::optional) {
+      return field ? Json(*field) : Json(nullptr);
+    } else {
+      return Json(field);
+    }
+  });
+}
+
+Scenario parse_scenario(const JsonDocument& document) {
+  if (!document.root.is_object()) {
+    throw value_error(document, "", document.root, "expected an object");
+  }
+  Scenario scenario;
+  scenario.file = document.name;
+  read_section(document, document.root, "", scenario);
+  check_conditions(document, scenario);
+  return scenario;
+}
+
+}  // namespace headroom

@@ -1,0 +1,87 @@
+#pragma once
+// The one place that says which options a scenario has: path, type, unit, range, meaning. Parsing,
+// `headroom list options`, the published JSON Schema and resolved.json are all made from these
+// rows.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sim/setup/json_document.hpp"
+#include "sim/setup/scenario.hpp"
+
+namespace headroom {
+
+// How a row reaches its field. The type of the field is the type of the option.
+template <typename T>
+using Reach = T& (*)(Scenario&);
+
+using FieldReach =
+    std::variant<Reach<bool>, Reach<std::optional<bool>>, Reach<std::int64_t>,
+                 Reach<std::optional<std::int64_t>>, Reach<double>, Reach<std::optional<double>>,
+                 Reach<std::string>, Reach<std::optional<std::string>>,
+                 Reach<std::vector<std::int64_t>>>;
+
+namespace detail {
+template <auto First, auto... Rest>
+auto& follow(auto& object) {
+  if constexpr (sizeof...(Rest) == 0) {
+    return object.*First;
+  } else {
+    return follow<Rest...>(object.*First);
+  }
+}
+}  // namespace detail
+
+// field<&Scenario::engine, &EngineSection::name> as a function `std::string& (Scenario&)`.
+template <auto... Members>
+inline constexpr auto field = +[](Scenario& scenario) -> auto& {
+  return detail::follow<Members...>(scenario);
+};
+
+inline constexpr double kNoBound = 1e300;
+
+struct Bounds {
+  double low = -kNoBound;
+  double high = kNoBound;
+  bool low_open = false;  // the bound itself is not allowed
+  bool high_open = false;
+};
+
+struct OptionRow {
+  std::string_view pointer;  // JSON pointer: /engine/max_num_seqs
+  FieldReach reach;
+  std::string_view unit = {};     // empty for names and switches
+  Bounds bounds = {};             // of numbers
+  std::string_view choices = {};  // of texts: a|b|c; empty = any
+  std::string_view doc = {};
+  std::string_view absent = {};     // what an absent optional stands for
+  std::string_view only_with = {};  // pointer=a|b: the option has a meaning only then
+};
+
+[[nodiscard]] std::span<const OptionRow> general_options();
+[[nodiscard]] std::span<const OptionRow> engine_options();
+[[nodiscard]] std::span<const OptionRow> workload_options();
+[[nodiscard]] const std::vector<OptionRow>& all_options();
+
+// "integer >= 1, tokens": what an error says is allowed.
+[[nodiscard]] std::string allowed_text(const OptionRow& row);
+[[nodiscard]] std::string type_name(const OptionRow& row);
+[[nodiscard]] bool is_optional(const OptionRow& row);
+[[nodiscard]] std::vector<std::string> choices_of(const OptionRow& row);
+
+// The field as JSON; null for an empty optional.
+[[nodiscard]] Json value_of(const OptionRow& row, const Scenario& scenario);
+
+// Strict: unknown keys, wrong types and values out of range are ConfigErrors with place and cause.
+[[nodiscard]] Scenario parse_scenario(const JsonDocument& document);
+
+// JSON Schema (draft 2020-12) of scenario files, and the table `headroom list options` prints.
+[[nodiscard]] Json scenario_schema();
+[[nodiscard]] std::string options_table();
+
+}  // namespace headroom

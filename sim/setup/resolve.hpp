@@ -1,0 +1,56 @@
+#pragma once
+// From what the user wrote to what will run: every default by the engine's rule, with its source,
+// and the option structs of the replica.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hardware/catalog.hpp"
+#include "hardware/engine_version.hpp"
+#include "sim/serving/options.hpp"
+#include "sim/setup/engine_profile.hpp"
+#include "sim/setup/json_document.hpp"
+#include "sim/setup/scenario.hpp"
+
+namespace headroom {
+
+struct Resolved {
+  Scenario scenario;                         // with every optional that a rule fills
+  std::map<std::string, std::string> rules;  // JSON pointer -> the rule that filled it
+  const EngineProfile* profile = nullptr;
+  ModelSpec model;
+  DeviceSpec device;
+  EngineVersion version;  // of vllm; else 0.0
+  Dtype weights = Dtype::bf16;
+  Dtype kv = Dtype::bf16;
+  SchedulerKind scheduler = SchedulerKind::vllm;
+  AllocatorKind allocator = AllocatorKind::paged;
+  bool async_scheduling = false;
+  std::int32_t max_model_len = 0;
+  std::int32_t max_num_seqs = 0;
+  std::int32_t max_num_batched_tokens = 0;  // vllm; else the largest step the budget assumes
+  std::int32_t block_size = 1;
+  std::vector<std::string> warnings;  // carried into every result
+};
+
+// What a scenario must say and what may not stand together. ConfigError.
+void validate(const Scenario& scenario);
+
+[[nodiscard]] Resolved resolve(const Scenario& scenario, const Catalog& catalog);
+
+[[nodiscard]] SchedulerOptions scheduler_options(const Resolved& resolved);
+[[nodiscard]] ReplicaOptions replica_options(const Resolved& resolved);
+[[nodiscard]] AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_tokens);
+
+// A value of the run with who set it.
+struct ResolvedValue {
+  std::string pointer;
+  std::string json;    // the value as JSON text
+  std::string source;  // file, flag, or "<engine> <version>: <rule>"
+};
+[[nodiscard]] std::vector<ResolvedValue> resolved_values(const Resolved& resolved);
+
+[[nodiscard]] TimeNs ns_from_seconds(double seconds);  // rounded to the nearest; >= 0
+
+}  // namespace headroom

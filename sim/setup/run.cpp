@@ -1,0 +1,175 @@
+#include "sim/setup/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "scheduler/routing/round_robin.hpp"
+#include "sim/metrics/run_digest.hpp"
+#include "sim/setup/factory.hpp"
+#include "sim/setup/startup_budget.hpp"
+#include "sim/setup/workload_factory.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::array<std::string_view, 5> kStopNames{"drained", "until", "max_events",
+                                                     "no_progress", "interrupted"};
+
+// Memory for records is set aside up to this many; a longer run grows its table as it goes.
+constexpr std::int64_t kMostExpectedRequests = 8'000'000;
+
+// Tells another thread how far the run is.
+class CountingSource final : public WorkloadSource {
+ public:
+  CountingSource(WorkloadSource& inner, std::atomic<std::uint64_t>& done)
+      : inner_(inner), done_(done) {}
+
+  [[nodiscard]] TimeNs next_time() override { return inner_.next_time(); }
+  [[nodiscard]] Arrival take() override { return inner_.take(); }
+  void on_done(std::uint64_t index, Outcome outcome, TimeNs now_ns) override {
+    done_.fetch_add(1, std::memory_order_relaxed);
+    inner_.on_done(index, outcome, now_ns);
+  }
+
+ private:
+  WorkloadSource& inner_;
+  std::atomic<std::uint64_t>& done_;
+};
+
+WorkloadFacts facts_of(const Workload& workload, const Scenario& scenario) {
+  WorkloadFacts facts;
+  facts.requests = workload.requests;
+  facts.trace_name = workload.trace_name;
+  facts.trace_format = workload.trace_format;
+  facts.trace_sha256 = workload.trace_sha256;
+  facts.rows_dropped = workload.rows_dropped;
+  facts.rows_clamped = workload.rows_clamped;
+  facts.max_tokens_rule = max_tokens_text(scenario.workload.max_tokens);
+  return facts;
+}
+
+RunLimits limits_of(const RunSection& section, const RunControl& control) {
+  RunLimits limits;
+  if (section.until_s) limits.until_ns = ns_from_seconds(*section.until_s);
+  if (section.max_events) limits.max_events = static_cast<std::uint64_t>(*section.max_events);
+  limits.no_progress_events = static_cast<std::uint64_t>(section.no_progress_events);
+  limits.interrupted = control.interrupted;
+  return limits;
+}
+
+SummaryOptions summary_options(const Scenario& scenario, const CostFacts& cost) {
+  SummaryOptions options;
+  options.serving.client_latency_ns = cost.client_latency_ns;
+  options.serving.goodput = {scenario.slo.ttft_ms, scenario.slo.tpot_ms, scenario.slo.e2el_ms};
+  options.windows.warmup_s = scenario.run.warmup_s;
+  options.windows.steady_end_s = scenario.run.steady_end_s;
+  return options;
+}
+
+void simulate(const Catalog& catalog, const RunControl& control, Workload& workload,
+              RunResult& result) {
+  const Scenario& scenario = result.resolved.scenario;
+  std::vector<ReplicaParts> parts;
+  parts.push_back(make_replica(result.resolved, result.budget, catalog, result.cost));
+
+  RecorderOptions options;
+  options.timeline.interval_ns = ns_from_seconds(scenario.output.timeline_interval_s);
+  options.expected_requests =
+      static_cast<std::size_t>(std::min(workload.requests, kMostExpectedRequests));
+  result.recorder = std::make_unique<Recorder>(options);
+
+  std::unique_ptr<CountingSource> counting;
+  if (control.done != nullptr) {
+    counting = std::make_unique<CountingSource>(*workload.source, *control.done);
+  }
+  WorkloadSource& source = counting ? static_cast<WorkloadSource&>(*counting) : *workload.source;
+  FleetOptions fleet_options;
+  fleet_options.seed = static_cast<std::uint64_t>(scenario.seed);
+  Fleet fleet(fleet_options, std::move(parts), std::make_unique<RoundRobinRouter>(), source,
+              *result.recorder);
+  result.stop = fleet.run(limits_of(scenario.run, control));
+  result.totals = fleet.totals();
+  result.recorder->finish(result.totals.end_ns);
+  result.summary = summarise(*result.recorder, summary_options(scenario, result.cost));
+  result.digest = run_digest(*result.recorder);
+  result.started = true;
+}
+
+void collect_warnings(RunResult& result) {
+  result.warnings = result.resolved.warnings;
+  const CostFacts& cost = result.cost;
+  if (cost.uncalibrated) {
+    result.warnings.push_back(fmt::format(
+        "uncalibrated: no measured constants for {} on {}; step times use {}",
+        result.resolved.profile->cost_family, result.resolved.device.id, cost.calibration));
+  }
+  if (cost.level == "spec") {
+    result.warnings.push_back("step times are data-sheet limits, faster than any real engine");
+  }
+  if (result.workload.rows_dropped > 0) {
+    result.warnings.push_back(
+        fmt::format("{} trace rows with zero tokens left out", result.workload.rows_dropped));
+  }
+  if (result.workload.rows_clamped > 0) {
+    result.warnings.push_back(
+        fmt::format("{} trace rows with zero tokens counted as one", result.workload.rows_clamped));
+  }
+  if (result.workload.outputs_cut > 0) {
+    result.warnings.push_back(
+        fmt::format("{} outputs were cut to max_tokens", result.workload.outputs_cut));
+  }
+  if (result.started && replica_options(result.resolved).responds_at_end) {
+    result.warnings.push_back(
+        "clients see a batch's tokens when it ends: TTFT is the whole latency, "
+        "TPOT and ITL are 0 (engine.stream = true: as they are made)");
+  }
+  if (result.started && !result.summary.windows.stationarity.stationary) {
+    result.warnings.push_back(
+        "not stationary: the backlog grows, so latencies depend on the "
+        "length of the run");
+  }
+  if (result.started && result.stop != StopReason::drained) {
+    result.warnings.push_back(fmt::format("the run was ended early ({}): {} requests unfinished",
+                                          name_of(result.stop),
+                                          result.summary.requests.unfinished));
+  }
+}
+
+RunResult prepare(const Scenario& scenario, const Catalog& catalog, Workload& workload) {
+  RunResult result;
+  result.resolved = resolve(scenario, catalog);
+  workload = make_workload(result.resolved.scenario);
+  result.workload = facts_of(workload, result.resolved.scenario);
+  result.budget = startup_budget(result.resolved);
+  result.pool_tokens = pool_tokens(result.resolved, result.budget);
+  result.values = resolved_values(result.resolved);
+  return result;
+}
+
+}  // namespace
+
+std::string_view name_of(StopReason reason) { return kStopNames[static_cast<std::size_t>(reason)]; }
+
+RunResult run(const Scenario& scenario, const Catalog& catalog, const RunControl& control) {
+  Workload workload;
+  RunResult result = prepare(scenario, catalog, workload);
+  if (!result.budget.failure) simulate(catalog, control, workload, result);
+  result.workload.outputs_cut = workload.outputs_cut();
+  collect_warnings(result);
+  return result;
+}
+
+RunResult check(const Scenario& scenario, const Catalog& catalog) {
+  Workload workload;
+  RunResult result = prepare(scenario, catalog, workload);
+  if (!result.budget.failure) {
+    static_cast<void>(make_replica(result.resolved, result.budget, catalog, result.cost));
+  }
+  collect_warnings(result);
+  return result;
+}
+
+}  // namespace headroom

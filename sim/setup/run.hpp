@@ -1,0 +1,70 @@
+#pragma once
+// One simulation: scenario in, plain results out. Running out of memory is a result, not an error.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hardware/budget/budget.hpp"
+#include "hardware/catalog.hpp"
+#include "sim/metrics/recorder.hpp"
+#include "sim/metrics/summary.hpp"
+#include "sim/serving/fleet.hpp"
+#include "sim/setup/resolve.hpp"
+#include "sim/setup/scenario.hpp"
+
+namespace headroom {
+
+struct CostFacts {
+  std::string level;
+  std::string calibration;  // id; "spec" and "affine" without one
+  std::string source;
+  std::string engine_versions;  // it was fitted on
+  bool uncalibrated = false;
+  TimeNs client_latency_ns = 0;
+};
+
+struct WorkloadFacts {
+  std::int64_t requests = 0;  // that the workload would yield
+  std::string trace_name;     // empty: synthetic
+  std::string trace_format;
+  std::string trace_sha256;
+  std::int64_t rows_dropped = 0;
+  std::int64_t rows_clamped = 0;
+  std::int64_t outputs_cut = 0;
+  std::string max_tokens_rule;
+};
+
+struct RunResult {
+  Resolved resolved;
+  std::vector<ResolvedValue> values;
+  MemoryBudget budget;
+  TokenCount pool_tokens = 0;
+  bool started = false;  // false: budget.failure says why nothing ran
+  CostFacts cost;
+  WorkloadFacts workload;
+  StopReason stop = StopReason::drained;
+  FleetTotals totals;
+  RunSummary summary;
+  std::string digest;  // of all records and meters; equal digests, equal results
+  std::vector<std::string> warnings;
+  std::unique_ptr<Recorder> recorder;  // records, timeline and events; empty when nothing ran
+};
+[[nodiscard]] std::string_view name_of(StopReason reason);
+
+struct RunControl {
+  const std::atomic<bool>* interrupted = nullptr;  // ends the run, with complete results
+  std::atomic<std::uint64_t>* done = nullptr;      // requests that left so far, for a progress line
+};
+
+// ConfigError, DataError: the scenario or its files are wrong.
+[[nodiscard]] RunResult run(const Scenario& scenario, const Catalog& catalog,
+                            const RunControl& control = {});
+
+// Everything `run` does before the first event: reads all files, resolves, budgets, builds the
+// parts.
+[[nodiscard]] RunResult check(const Scenario& scenario, const Catalog& catalog);
+
+}  // namespace headroom

@@ -1,0 +1,79 @@
+#include "sim/setup/scenario_file.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "sim/kernel/nearest_name.hpp"
+#include "sim/setup/options.hpp"
+
+namespace headroom {
+namespace {
+
+std::string stem_of(std::string_view file) { return std::filesystem::path(file).stem().string(); }
+
+JsonDocument read_document(const std::string& name, std::string& directory) {
+  std::error_code ignored;
+  if (std::filesystem::exists(name, ignored)) {
+    directory = std::filesystem::path(name).parent_path().string();
+    return read_json_file(name);
+  }
+  std::vector<std::string> known;
+  for (const EmbeddedFile& file : scenario_files()) {
+    if (stem_of(file.name) == name) return parse_json(file.content, name);
+    known.push_back(stem_of(file.name));
+  }
+  const std::string nearest = nearest_name(name, known);
+  throw ConfigError(fmt::format("{}: no such file, and no built-in scenario of this name{}", name,
+                                nearest.empty() ? " (see `headroom list scenarios`)"
+                                                : fmt::format(" (nearest: {})", nearest)));
+}
+
+// A trace brings its own arrivals and lengths, so those of the scenario go.
+void set_trace(JsonDocument& document, const std::string& file) {
+  Json& workload = document.root["workload"];
+  if (workload.is_null()) workload = Json::object();
+  if (!workload.is_object())
+    throw value_error(document, "/workload", workload, "expected an object");
+  for (const char* key : {"arrivals", "num_requests", "prompt", "output", "joint_lengths"}) {
+    workload.erase(key);
+  }
+  if (!workload["trace"].is_object()) workload["trace"] = Json::object();
+  workload["trace"]["file"] = file;
+  document.overrides["/workload/trace/file"] = fmt::format("--trace {}", file);
+}
+
+void set_flag(JsonDocument& document, const char* section, const char* key, Json value,
+              const std::string& flag) {
+  const std::string pointer = fmt::format("/{}/{}", section, key);
+  Json& node = document.root[section];
+  if (node.is_null()) node = Json::object();
+  if (!node.is_object()) {
+    throw value_error(document, fmt::format("/{}", section), node, "expected an object");
+  }
+  node[key] = std::move(value);
+  document.overrides[pointer] = flag;
+}
+
+}  // namespace
+
+Scenario load_scenario(const std::string& name, const ScenarioFlags& flags) {
+  std::string directory;
+  JsonDocument document = read_document(name, directory);
+  if (!document.root.is_object()) {
+    throw value_error(document, "", document.root, "expected an object");
+  }
+  if (flags.trace) set_trace(document, *flags.trace);
+  if (flags.until_s) {
+    set_flag(document, "run", "until_s", *flags.until_s, fmt::format("--until {}", *flags.until_s));
+  }
+  if (flags.single_step) set_flag(document, "run", "single_step", true, "--single-step");
+  for (const std::string& assignment : flags.set) set_value(document, assignment);
+
+  Scenario scenario = parse_scenario(document);
+  scenario.directory = directory;
+  if (scenario.name.empty()) scenario.name = stem_of(name);
+  return scenario;
+}
+
+}  // namespace headroom

@@ -1,0 +1,30 @@
+#pragma once
+// From what stands on the command line to a Scenario: a file, or the name of an embedded one, and
+// flags.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/kernel/embedded_file.hpp"
+#include "sim/setup/scenario.hpp"
+
+namespace headroom {
+
+// scenarios/*.json of the source tree, compiled in.
+[[nodiscard]] std::span<const EmbeddedFile> scenario_files();
+
+struct ScenarioFlags {
+  std::vector<std::string> set;  // path=value, in order
+  std::optional<std::string>
+      trace;  // replaces the scenario's workload; relative to the current folder
+  std::optional<double> until_s;
+  bool single_step = false;
+};
+
+// `name` is a path, or the name of an embedded scenario ("demo") when no such file exists.
+// ConfigError when it is neither, or its content is wrong.
+[[nodiscard]] Scenario load_scenario(const std::string& name, const ScenarioFlags& flags);
+
+}  // namespace headroom

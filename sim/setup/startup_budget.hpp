@@ -1,0 +1,16 @@
+#pragma once
+// The start-up budget of a resolved scenario: the engine's rule, and the pool size the user set, if
+// any.
+
+#include "hardware/budget/budget.hpp"
+#include "sim/setup/resolve.hpp"
+
+namespace headroom {
+
+// `resolved.warnings` gets what the rule does not cover.
+[[nodiscard]] MemoryBudget startup_budget(Resolved& resolved);
+
+// Tokens that the pool of `budget` can hold for requests.
+[[nodiscard]] TokenCount pool_tokens(const Resolved& resolved, const MemoryBudget& budget);
+
+}  // namespace headroom

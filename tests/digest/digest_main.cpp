@@ -1,0 +1,72 @@
+// Prints one digest per scenario: the same lines from every compiler, build type and processor.
+// Covers every policy, allocator, cost level, arrival process and length law, in runs of a few
+// thousand requests so that an unoptimised build takes seconds.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "hardware/catalog.hpp"
+#include "sim/setup/run.hpp"
+#include "sim/setup/scenario_file.hpp"
+
+namespace headroom {
+namespace {
+
+struct Case {
+  const char* name;
+  std::vector<std::string> set;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases{
+      {"vllm", {}},
+      {"vllm sync", {"engine.async_scheduling=false"}},
+      {"vllm kv bound", {"engine.num_gpu_blocks_override=1600", "engine.max_model_len=16384"}},
+      {"vllm no prefix cache", {"engine.enable_prefix_caching=false"}},
+      {"vllm no chunks",
+       {"engine.enable_chunked_prefill=false", "engine.max_num_batched_tokens=16384"}},
+      {"vllm spec cost", {"cost.level=spec"}},
+      {"vllm affine cost", {"cost.level=affine"}},
+      {"vllm gamma", {"workload.arrivals.process=gamma", "workload.arrivals.burstiness=0.4"}},
+      {"vllm constant", {"workload.arrivals.process=constant"}},
+      {"vllm all at once", {"workload.arrivals={\"process\":\"all_at_once\"}"}},
+      {"vllm bench arrivals", {"workload.arrivals.process=vllm_bench"}},
+      {"vllm times output",
+       {"workload.max_tokens={\"rule\":\"times_output\",\"times_output\":1.5}"}},
+      {"orca", {"engine={\"name\":\"orca\",\"max_model_len\":16384}"}},
+      {"orca paged",
+       {"engine={\"name\":\"orca\",\"kv_allocator\":\"paged\",\"max_model_len\":16384}"}},
+      {"static",
+       {"engine={\"name\":\"static\",\"max_model_len\":16384}",
+        "workload.arrivals.request_rate=1"}},
+      {"static with a wait",
+       {"engine={\"name\":\"static\",\"batch_wait_ms\":500,\"max_model_len\":16384}",
+        "workload.arrivals.request_rate=1"}},
+      {"another device",
+       {"device=rtx4090", "workload.arrivals.request_rate=2", "engine.max_model_len=16384"}},
+  };
+  return kCases;
+}
+
+}  // namespace
+}  // namespace headroom
+
+int main() try {
+  using namespace headroom;
+  const Catalog catalog = Catalog::embedded();
+  for (const Case& one : cases()) {
+    ScenarioFlags flags;
+    flags.set = one.set;
+    flags.set.push_back("workload.num_requests=2000");
+    const RunResult result = run(load_scenario("demo", flags), catalog);
+    fmt::print("{} {} {}\n", result.digest, result.summary.requests.finished, one.name);
+  }
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Every mistake of a user is one line that names file and place, with exit code 2; nothing is
+# written.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+small_scenario >small.json
+run() { "$HEADROOM" run small.json "$@"; }
+
+# Scenario files
+expect_error 'no-such: no such file, and no built-in scenario' "$HEADROOM" run no-such
+expect_error '(nearest: demo)' "$HEADROOM" run dem0
+printf '{"seed": 1,\n "seed": 2}' >duplicate.json
+expect_error 'duplicate.json: /seed: duplicate key' "$HEADROOM" run duplicate.json
+printf '{"seed": 1,\n "model" 2}' >syntax.json
+expect_error 'syntax.json:2:10: not valid JSON' "$HEADROOM" run syntax.json
+: >empty.json
+expect_error 'empty.json:1:1: not valid JSON' "$HEADROOM" run empty.json
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\n' >lfs.json
+expect_error 'lfs.json: cannot read: a git-lfs pointer' "$HEADROOM" run lfs.json
+expect_error 'Is a directory' "$HEADROOM" run .
+if [[ $EUID != 0 ]]; then
+  cp small.json unreadable.json && chmod 0 unreadable.json
+  expect_error 'unreadable.json: cannot read: Permission denied' "$HEADROOM" run unreadable.json
+fi
+
+# Values
+expect_error '/engine/max_num_seq: unknown key (nearest: max_num_seqs)' \
+  run --set engine.max_num_seq=1
+expect_error '/engine/max_num_seqs: value "many": expected integer' \
+  run --set engine.max_num_seqs=many
+expect_error '/workload/arrivals/request_rate: value -2: expected number > 0' \
+  run --set workload.arrivals.request_rate=-2
+expect_error '/workload/arrivals/request_rate: value "nan": expected number' \
+  run --set workload.arrivals.request_rate=nan
+expect_error '/model: ' run --set model=llama-3.1-8
+expect_error 'llama-3.1-8b' run --set model=llama-3.1-8
+expect_error '/device: ' run --set device=h100
+expect_error '/engine/tensor_parallel_size: ' run --set engine.tensor_parallel_size=7
+expect_error '--set seed: expected path=value' run --set seed
+expect_error '/cost/calibration' run --set cost.calibration=no-such
+
+# Flags
+expect_error 'command line: ' "$HEADROOM" run small.json --no-such-flag
+expect_error 'command line: ' "$HEADROOM"
+expect_error 'list kinds: expected one of' "$HEADROOM" list kinds
+expect_error '--until' run --until -1
+mkdir no-catalog
+expect_error 'no-catalog' run --catalog no-catalog
+
+# Traces
+expect_error 'no-such.csv' run --trace no-such.csv
+header=TIMESTAMP,ContextTokens,GeneratedTokens
+printf '%s\n' $header '2023-11-16 18:17:03.97,10,5' '2023-11-16 18:17:04,x,5' >bad.csv
+expect_error 'bad.csv:3' run --trace bad.csv
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >lfs.csv
+expect_error 'git-lfs' run --trace lfs.csv
+
+nothing_left

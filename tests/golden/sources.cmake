@@ -1,0 +1,1 @@
+list(APPEND GOLDEN_TEST_SOURCES ${CMAKE_CURRENT_LIST_DIR}/golden_test.cpp)

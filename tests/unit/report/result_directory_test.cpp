@@ -1,0 +1,91 @@
+#include "sim/report/result_directory.hpp"
+
+#include <unistd.h>
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "sim/kernel/errors.hpp"
+
+using namespace headroom;
+namespace fs = std::filesystem;
+
+namespace {
+
+// An empty folder of this test's own, removed afterwards.
+struct Scratch {
+  fs::path path = fs::temp_directory_path() / ("headroom-test-" + std::to_string(::getpid()));
+  Scratch() {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~Scratch() { fs::remove_all(path); }
+  [[nodiscard]] std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), {}));
+  }
+};
+
+void put(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("results appear only when they are published") {
+  const Scratch scratch;
+  const fs::path target = scratch.path / "a" / "b";
+  {
+    ResultDirectory directory(target.string());
+    put(directory.path("summary.json"), "{}");
+    CHECK_FALSE(fs::exists(target));
+    directory.publish();
+  }
+  CHECK(text_of(target / "summary.json") == "{}");
+  CHECK(std::distance(fs::directory_iterator(scratch.path / "a"), {}) == 1);
+}
+
+TEST_CASE("an abandoned result leaves nothing behind, parents included") {
+  const Scratch scratch;
+  {
+    const ResultDirectory directory((scratch.path / "a" / "b" / "c").string());
+    put(directory.path("summary.json"), "{");
+  }
+  CHECK(scratch.entries() == 0);
+}
+
+TEST_CASE("earlier results are replaced as a whole") {
+  const Scratch scratch;
+  const fs::path target = scratch.path / "r";
+  fs::create_directory(target);
+  put(target / "requests.csv", "old");
+  ResultDirectory directory(target.string() + "/");
+  put(directory.path("summary.json"), "new");
+  directory.publish();
+  CHECK_FALSE(fs::exists(target / "requests.csv"));
+  CHECK(text_of(target / "summary.json") == "new");
+  CHECK(scratch.entries() == 1);
+}
+
+TEST_CASE("a directory with anything else in it is not touched") {
+  const Scratch scratch;
+  put(scratch.path / "thesis.tex", "x");
+  CHECK_THROWS_WITH(ResultDirectory(scratch.path.string()),
+                    Catch::Contains("it holds thesis.tex, which is no result file"));
+  CHECK(scratch.entries() == 1);
+}
+
+TEST_CASE("a file in the place of the directory is refused") {
+  const Scratch scratch;
+  put(scratch.path / "r", "x");
+  CHECK_THROWS_WITH(ResultDirectory((scratch.path / "r").string()),
+                    Catch::Contains("exists and is not a directory"));
+  CHECK_THROWS_AS(ResultDirectory((scratch.path / "r" / "below").string()), ConfigError);
+  CHECK(scratch.entries() == 1);
+}

@@ -1,0 +1,1 @@
+list(APPEND UNIT_TEST_SOURCES result_directory_test.cpp result_files_test.cpp terminal_test.cpp)

@@ -1,0 +1,104 @@
+#include "sim/setup/options.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+using namespace headroom;
+
+namespace {
+
+Scenario parsed(const std::string& text) { return parse_scenario(parse_json(text, "s.json")); }
+
+std::string error_of(const std::string& text) {
+  try {
+    static_cast<void>(parsed(text));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("values are read into their fields, with who gave them") {
+  const Scenario s = parsed(R"({"seed": 7, "engine": {"max_num_seqs": 64, "watermark": 0.01}})");
+  CHECK(s.seed == 7);
+  CHECK(s.engine.max_num_seqs == 64);
+  CHECK(s.engine.watermark == 0.01);
+  CHECK(s.given.at("/engine/max_num_seqs") == "s.json");
+  CHECK_FALSE(s.is_given("/engine/block_size"));
+}
+
+TEST_CASE("an unknown key is an error with the nearest known one") {
+  CHECK(error_of(R"({"engine": {"max_num_seq": 1}})") ==
+        "s.json: /engine/max_num_seq: unknown key (nearest: max_num_seqs)");
+  CHECK(error_of(R"({"modle": "x"})") == "s.json: /modle: unknown key (nearest: model)");
+  CHECK(error_of(R"({"zzzzzzzz": 1})") == "s.json: /zzzzzzzz: unknown key");
+  // A slash in a key is not a path into a section.
+  CHECK(error_of(R"({"engine/name": "vllm"})").starts_with("s.json: /engine~1name: unknown key"));
+}
+
+TEST_CASE("wrong types and ranges say what is allowed") {
+  CHECK(error_of(R"({"engine": {"max_num_seqs": "x"}})") ==
+        "s.json: /engine/max_num_seqs: value \"x\": expected integer >= 1 and <= 1000000");
+  CHECK(error_of(R"({"engine": {"max_num_seqs": 0}})") ==
+        "s.json: /engine/max_num_seqs: value 0: expected integer >= 1 and <= 1000000");
+  CHECK(error_of(R"({"engine": {"max_num_seqs": 1.5}})") ==
+        "s.json: /engine/max_num_seqs: value 1.5: expected integer >= 1 and <= 1000000");
+  CHECK(error_of(R"({"workload": {"arrivals": {"request_rate": -1}}})") ==
+        "s.json: /workload/arrivals/request_rate: value -1: expected number > 0 and <= 1000000000");
+  CHECK(error_of(R"({"engine": 3})") == "s.json: /engine: value 3: expected an object");
+  CHECK(error_of(R"({"engine": {"enable_prefix_caching": 1}})") ==
+        "s.json: /engine/enable_prefix_caching: value 1: expected true or false");
+  CHECK(error_of(R"({"seed": 99999999999999999999})") != "no error");
+  CHECK(error_of("[]") == "s.json: /: value []: expected an object");
+}
+
+TEST_CASE("a number that people write as a float is still an integer") {
+  CHECK(parsed(R"({"workload": {"num_requests": 1e6}})").workload.num_requests == 1'000'000);
+}
+
+TEST_CASE("a choice is an error with the nearest one") {
+  CHECK(error_of(R"({"engine": {"name": "vlm"}})") ==
+        "s.json: /engine/name: value \"vlm\": one of vllm, orca, static (nearest: vllm)");
+}
+
+TEST_CASE("an option without effect is an error") {
+  CHECK(error_of(R"({"engine": {"name": "orca", "watermark": 0.1}})") ==
+        "s.json: /engine/watermark: value 0.1: has no effect with /engine/name = \"orca\"; "
+        "only with vllm");
+}
+
+TEST_CASE("null leaves an optional to its rule") {
+  CHECK_FALSE(parsed(R"({"engine": {"max_num_seqs": null}})").engine.max_num_seqs.has_value());
+}
+
+TEST_CASE("every row has its own place, a meaning, and a legal default") {
+  std::set<std::string_view> places;
+  for (const OptionRow& row : all_options()) {
+    INFO(row.pointer);
+    CHECK(places.insert(row.pointer).second);
+    CHECK_FALSE(row.doc.empty());
+    const Json value = value_of(row, Scenario{});
+    if (value.is_null() || value == "" || value == Json::array()) continue;
+    // Written down and read again, the default is accepted.
+    Json document = Json::object();
+    document[Json::json_pointer(std::string(row.pointer))] = value;
+    const std::string message = error_of(document.dump());
+    const bool accepted =
+        message == "no error" || message.find("has no effect") != std::string::npos;
+    CHECK(accepted);
+  }
+}
+
+TEST_CASE("the published schema is the one of the option tables") {
+  std::ifstream file(HEADROOM_SOURCE_DIR "/scenarios/scenario.schema.json");
+  std::stringstream committed;
+  committed << file.rdbuf();
+  // Refresh with: headroom list schema > scenarios/scenario.schema.json
+  CHECK(committed.str() == scenario_schema().dump(2) + "\n");
+}

@@ -1,0 +1,135 @@
+#include "sim/setup/resolve.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include "sim/setup/options.hpp"
+#include "sim/setup/startup_budget.hpp"
+
+using namespace headroom;
+
+namespace {
+
+Scenario scenario_of(const std::string& engine, const std::string& model = "llama-3.1-8b",
+                     const std::string& device = "h100-sxm") {
+  const std::string text = R"({"model": ")" + model + R"(", "device": ")" + device +
+                           R"(", "engine": )" + engine + R"(, "workload": {
+      "arrivals": {"process": "all_at_once"}, "num_requests": 3,
+      "prompt": {"tokens": 8}, "output": {"tokens": 8}}})";
+  return parse_scenario(parse_json(text, "s.json"));
+}
+
+Resolved resolved(const std::string& engine) {
+  return resolve(scenario_of(engine), Catalog::embedded());
+}
+
+std::string source_of(const Resolved& r, const std::string& pointer) {
+  for (const ResolvedValue& value : resolved_values(r)) {
+    if (value.pointer == pointer) return value.source;
+  }
+  return "absent";
+}
+
+}  // namespace
+
+TEST_CASE("vLLM on an H100 has the API server's defaults of large devices") {
+  const Resolved r = resolved("{}");
+  // ENGINES.md 6.1: at least 70 GiB and no A100: 8192 tokens, 1024 sequences, block 16.
+  CHECK(r.max_num_batched_tokens == 8192);
+  CHECK(r.max_num_seqs == 1024);
+  CHECK(r.block_size == 16);
+  CHECK(r.max_model_len == 131072);
+  CHECK(source_of(r, "/engine/max_num_seqs") == "vllm 0.19: API server default on h100-sxm");
+  CHECK(source_of(r, "/model") == "s.json");
+  CHECK(source_of(r, "/engine/watermark") == "default");
+}
+
+TEST_CASE("asynchronous scheduling is on from 0.14 and means pipeline depth 2") {
+  CHECK(replica_options(resolved(R"({"version": "0.14"})")).pipeline_depth == 2);
+  CHECK(replica_options(resolved(R"({"version": "0.13"})")).pipeline_depth == 1);
+  CHECK(replica_options(resolved(R"({"async_scheduling": false})")).pipeline_depth == 1);
+  CHECK(replica_options(resolved(R"({"name": "orca"})")).pipeline_depth == 1);
+}
+
+TEST_CASE("reserving engines reject by prompt and max_tokens together") {
+  CHECK_FALSE(admission_limits(resolved("{}"), 100).reserves_max_tokens);
+  CHECK(admission_limits(resolved(R"({"name": "orca"})"), 100).reserves_max_tokens);
+  CHECK(admission_limits(resolved(R"({"name": "static"})"), 100).reserves_max_tokens);
+  CHECK_FALSE(admission_limits(resolved(R"({"name": "static", "kv_allocator": "paged"})"), 100)
+                  .reserves_max_tokens);
+}
+
+TEST_CASE("static batches answer at their end unless they stream") {
+  CHECK(replica_options(resolved(R"({"name": "static"})")).responds_at_end);
+  CHECK_FALSE(replica_options(resolved(R"({"name": "static", "stream": true})")).responds_at_end);
+}
+
+TEST_CASE("one pool size holds for the three engines") {
+  // 8 GiB / (2 * 32 layers * 8 heads * 128 * 2 B = 131,072 B per token) = 65,536 tokens; vLLM's
+  // first block of 16 is the null block.
+  for (const std::string name : {"vllm", "orca", "static"}) {
+    INFO(name);
+    for (const std::string size :
+         {R"("kv_cache_memory_bytes": 8589934592)", R"("num_gpu_blocks_override": 4096)"}) {
+      Resolved r = resolved(R"({"name": ")" + name + R"(", "max_model_len": 16384, )" + size + "}");
+      const MemoryBudget budget = startup_budget(r);
+      REQUIRE_FALSE(budget.failure.has_value());
+      CHECK(budget.kv_pool_bytes == 8589934592);
+      CHECK(pool_tokens(r, budget) == (name == "vllm" ? 65536 - 16 : 65536));
+      CHECK(budget.terms.sum() == budget.capacity_bytes);
+    }
+  }
+}
+
+TEST_CASE("a pool larger than what is free does not start") {
+  Resolved r = resolved(R"({"name": "orca", "kv_cache_memory_bytes": 80000000000})");
+  const MemoryBudget budget = startup_budget(r);
+  REQUIRE(budget.failure.has_value());
+  CHECK(budget.failure->stage == StartupStage::kv_allocation);
+}
+
+TEST_CASE("a version beyond the newest modelled one is a warning") {
+  Resolved r = resolved(R"({"version": "0.30"})");
+  static_cast<void>(startup_budget(r));
+  const bool warned = std::ranges::any_of(r.warnings, [](const std::string& warning) {
+    return warning.find("0.19") != std::string::npos;
+  });
+  CHECK(warned);
+}
+
+TEST_CASE("an unknown model or device is refused at its place, with the nearest name") {
+  const Catalog catalog = Catalog::embedded();
+  const auto message = [&](const std::string& model, const std::string& device) {
+    try {
+      static_cast<void>(resolve(scenario_of("{}", model, device), catalog));
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const std::string model = message("llama-3.1-8", "h100-sxm");
+  CHECK(model.starts_with("s.json: /model: "));
+  CHECK(model.find("llama-3.1-8b") != std::string::npos);
+  const std::string device = message("llama-3.1-8b", "h100-smx");
+  CHECK(device.starts_with("s.json: /device: "));
+  CHECK(device.find("h100-sxm") != std::string::npos);
+}
+
+TEST_CASE("a token budget below the batch size is refused") {
+  CHECK_THROWS_WITH(resolved(R"({"max_num_seqs": 64, "max_num_batched_tokens": 32})"),
+                    "s.json: /engine/max_num_batched_tokens: value 32: expected at least "
+                    "max_num_seqs = 64");
+  CHECK_THROWS_WITH(
+      resolved(R"({"enable_chunked_prefill": false, "max_model_len": 4096,
+                   "max_num_batched_tokens": 2048})"),
+      "s.json: /engine/max_num_batched_tokens: value 2048: without chunked prefill expected at "
+      "least max_model_len = 4096");
+}
+
+TEST_CASE("seconds become the nearest nanosecond") {
+  CHECK(ns_from_seconds(0) == 0);
+  CHECK(ns_from_seconds(1e-9) == 1);
+  CHECK(ns_from_seconds(3600.25) == 3'600'250'000'000);
+}

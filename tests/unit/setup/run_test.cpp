@@ -1,0 +1,90 @@
+#include "sim/setup/run.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "sim/setup/options.hpp"
+#include "sim/setup/scenario_file.hpp"
+
+using namespace headroom;
+
+namespace {
+
+// One request of 100 prompt and 5 output tokens, priced 10 ms + 0.1 ms per prompt token + 1 ms per
+// row.
+std::string lone_request(const std::string& engine) {
+  return R"({"model": "llama-3.1-8b", "device": "h100-sxm",
+    "engine": {"max_model_len": 4096, )" +
+         engine + R"(},
+    "cost": {"level": "affine", "affine": {"step_us": 10000, "prompt_token_us": 100,
+                                           "decode_token_us": 1000}},
+    "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 1,
+                 "prompt": {"tokens": 100}, "output": {"tokens": 5}}})";
+}
+
+RunResult result_of(const std::string& text) {
+  return run(parse_scenario(parse_json(text, "s.json")), Catalog::embedded());
+}
+
+}  // namespace
+
+TEST_CASE("a lone request takes its prefill and its decodes") {
+  const RunResult result = result_of(lone_request(R"("async_scheduling": false)"));
+  REQUIRE(result.started);
+  REQUIRE(result.recorder->records().size() == 1);
+  const RequestRecord& record = result.recorder->records()[0];
+  CHECK(record.outcome == Outcome::finished);
+  CHECK(record.first_token_ns == 20'000'000);              // 10 + 100 * 0.1 ms
+  CHECK(record.finish_ns == 20'000'000 + 4 * 11'000'000);  // 4 decode steps of 10 + 1 ms
+  CHECK(result.stop == StopReason::drained);
+  CHECK(result.cost.calibration == "affine");
+}
+
+TEST_CASE("a static batch answers at its end") {
+  const RunResult result = result_of(lone_request(R"("name": "static")"));
+  REQUIRE(result.started);
+  const RequestRecord& record = result.recorder->records()[0];
+  CHECK(record.first_token_ns == record.finish_ns);
+  CHECK(record.finish_ns == 64'000'000);
+}
+
+TEST_CASE("a model that does not fit is a result with nothing arrived") {
+  const RunResult result = run(load_scenario("llama-70b-does-not-fit", {}), Catalog::embedded());
+  CHECK_FALSE(result.started);
+  REQUIRE(result.budget.failure.has_value());
+  CHECK(result.budget.failure->stage == StartupStage::weights);
+  CHECK(result.summary.requests.arrived == 0);
+  CHECK(result.workload.requests == 1000);
+}
+
+TEST_CASE("a run that is ended early says so") {
+  ScenarioFlags flags;
+  flags.until_s = 10;
+  const RunResult result = run(load_scenario("demo", flags), Catalog::embedded());
+  CHECK(result.stop == StopReason::until);
+  CHECK(result.summary.requests.unfinished > 0);
+  REQUIRE_FALSE(result.warnings.empty());
+  CHECK(result.warnings.back().starts_with("the run was ended early (until): "));
+}
+
+TEST_CASE("single steps and jumps give the same results") {
+  ScenarioFlags flags;
+  flags.set = {"workload.num_requests=300"};
+  const RunResult jumped = run(load_scenario("demo", flags), Catalog::embedded());
+  flags.single_step = true;
+  const RunResult stepped = run(load_scenario("demo", flags), Catalog::embedded());
+  CHECK(jumped.digest == stepped.digest);
+  flags.set.push_back("seed=2");
+  CHECK(run(load_scenario("demo", flags), Catalog::embedded()).digest != jumped.digest);
+}
+
+TEST_CASE("an engine without constants of its own says whose it is priced with") {
+  ScenarioFlags flags;
+  flags.set = {"workload.num_requests=10", "engine.name=orca", "engine.version=null"};
+  const RunResult result = run(load_scenario("demo", flags), Catalog::embedded());
+  REQUIRE_FALSE(result.warnings.empty());
+  CHECK(result.warnings.front() ==
+        "engine orca has no measured constants: its steps are priced "
+        "like those of synchronous vllm");
+}
