@@ -25,6 +25,7 @@ constexpr std::string_view kFileNames = "models.json, devices.json, calibrations
 template <typename Value>
 std::vector<std::string> ids_of(const std::map<std::string, Value, std::less<>>& rows) {
   std::vector<std::string> ids;
+  ids.reserve(rows.size());
   for (const auto& [id, row] : rows) ids.push_back(id);
   return ids;
 }

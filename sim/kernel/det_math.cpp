@@ -73,7 +73,7 @@ Decomposed decompose(double x) {
   constexpr std::uint64_t kFractionMask = (std::uint64_t{1} << 52) - 1;
   const auto bits = std::bit_cast<std::uint64_t>(x);
   exponent += static_cast<std::int64_t>(bits >> 52) - 1023;
-  double mantissa = std::bit_cast<double>((bits & kFractionMask) | (std::uint64_t{1023} << 52));
+  auto mantissa = std::bit_cast<double>((bits & kFractionMask) | (std::uint64_t{1023} << 52));
   if (mantissa >= 0x1.6a09e667f3bcdp+0) {  // sqrt(2)
     mantissa *= 0.5;
     ++exponent;
@@ -180,7 +180,7 @@ double log(double x) {
   const double f = mantissa - 1.0;
   const double s = f / (2.0 + f);
   const double h = 0.5 * f * f;
-  const double k = static_cast<double>(exponent);
+  const auto k = static_cast<double>(exponent);
   const double correction = h - (s * (h + log_of_mantissa_rest(s * s)) + k * kLn2Rest);
   return k * kLn2High - (correction - f);
 }

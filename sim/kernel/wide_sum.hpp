@@ -17,7 +17,7 @@ class WideSum {
   void add(Uint128 value, std::uint64_t times) {
     const Uint128 low_product = Uint128{static_cast<std::uint64_t>(value)} * times;
     const Uint128 high_product = Uint128{static_cast<std::uint64_t>(value >> 64)} * times;
-    std::uint64_t carry = static_cast<std::uint64_t>(high_product >> 64);  // < 2^64 - 1: has room
+    auto carry = static_cast<std::uint64_t>(high_product >> 64);  // < 2^64 - 1: has room
     carry += add_low(low_product);
     const std::uint64_t second = add_low(high_product << 64);
     HEADROOM_CHECK(carry <= UINT64_MAX - second && high_ <= UINT64_MAX - (carry + second),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "sim/report/names.hpp"
 
@@ -62,8 +63,11 @@ std::string latency_table(const ServingMetrics& m) {
                        human_ms(ms[1]), human_ms(ms[2]), human_ms(ms[3]));
   };
   row("TTFT", {m.mean_ttft_ms, m.median_ttft_ms, m.p90_ttft_ms, m.p99_ttft_ms});
-  row("TPOT", {m.mean_tpot_ms, m.median_tpot_ms, m.p90_tpot_ms, m.p99_tpot_ms});
-  if (m.has_itl) row("ITL", {m.mean_itl_ms, m.median_itl_ms, m.p90_itl_ms, m.p99_itl_ms});
+  // An engine that does not stream hands over all tokens at once: there is nothing between them.
+  if (m.mean_tpot_ms > 0) {
+    row("TPOT", {m.mean_tpot_ms, m.median_tpot_ms, m.p90_tpot_ms, m.p99_tpot_ms});
+    if (m.has_itl) row("ITL", {m.mean_itl_ms, m.median_itl_ms, m.p90_itl_ms, m.p99_itl_ms});
+  }
   row("E2E", {m.mean_e2el_ms, m.median_e2el_ms, m.p90_e2el_ms, m.p99_e2el_ms});
   return out;
 }
@@ -87,7 +91,19 @@ std::string oom_lines(const RunResult& result) {
     out += line("OOM",
                 fmt::format("does not start ({}): {}", name_of(failure->stage), failure->message));
   }
+  // One line per kind; summary.json has them one by one.
+  std::vector<OomEntry> kinds;
   for (const OomEntry& entry : result.summary.ooms) {
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&entry](const OomEntry& other) {
+      return other.kind == entry.kind;
+    });
+    if (same == kinds.end()) {
+      kinds.push_back(entry);
+    } else {
+      same->count += entry.count;
+    }
+  }
+  for (const OomEntry& entry : kinds) {
     out += line("OOM",
                 fmt::format("{} x {}, first at {:.3f} s", name_of(entry.kind),
                             human_count(entry.count), static_cast<double>(entry.time_ns) / 1e9));

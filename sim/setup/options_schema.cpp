@@ -8,7 +8,7 @@ namespace headroom {
 namespace {
 
 std::string schema_type(const OptionRow& row) {
-  const std::string type = type_name(row);
+  std::string type = type_name(row);
   if (type == "true or false") return "boolean";
   if (type == "text") return "string";
   if (type == "list of integers") return "array";

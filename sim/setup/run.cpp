@@ -107,7 +107,7 @@ void collect_warnings(RunResult& result) {
         result.resolved.profile->cost_family, result.resolved.device.id, cost.calibration));
   }
   if (cost.level == "spec") {
-    result.warnings.push_back("step times are data-sheet limits, faster than any real engine");
+    result.warnings.emplace_back("step times are data-sheet limits, faster than any real engine");
   }
   if (result.workload.rows_dropped > 0) {
     result.warnings.push_back(
@@ -122,12 +122,12 @@ void collect_warnings(RunResult& result) {
         fmt::format("{} outputs were cut to max_tokens", result.workload.outputs_cut));
   }
   if (result.started && replica_options(result.resolved).responds_at_end) {
-    result.warnings.push_back(
+    result.warnings.emplace_back(
         "clients see a batch's tokens when it ends: TTFT is the whole latency, "
         "TPOT and ITL are 0 (engine.stream = true: as they are made)");
   }
   if (result.started && !result.summary.windows.stationarity.stationary) {
-    result.warnings.push_back(
+    result.warnings.emplace_back(
         "not stationary: the backlog grows, so latencies depend on the "
         "length of the run");
   }

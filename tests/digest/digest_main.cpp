@@ -61,7 +61,7 @@ int main() try {
   for (const Case& one : cases()) {
     ScenarioFlags flags;
     flags.set = one.set;
-    flags.set.push_back("workload.num_requests=2000");
+    flags.set.emplace_back("workload.num_requests=2000");
     const RunResult result = run(load_scenario("demo", flags), catalog);
     fmt::print("{} {} {}\n", result.digest, result.summary.requests.finished, one.name);
   }

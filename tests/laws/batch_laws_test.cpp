@@ -75,7 +75,7 @@ std::vector<double> found_in_system(const LawRun& run) {
   double squares = 0;
   for (const RequestRecord& record : run.steady()) {
     const auto left = std::upper_bound(ends.begin(), ends.end(), record.arrival_ns) - ends.begin();
-    const double present = static_cast<double>(static_cast<std::ptrdiff_t>(record.index) - left);
+    const auto present = static_cast<double>(static_cast<std::ptrdiff_t>(record.index) - left);
     sum += present;
     squares += present * present;
   }

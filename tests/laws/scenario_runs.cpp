@@ -29,6 +29,7 @@ void ResultSink::on_request(const RequestRecord& r) {
 TimeNs run_engines(const std::vector<oracle::Scenario>& engines, const Model& model,
                    std::unique_ptr<Router> router, WorkloadSource& workload, MetricsSink& sink) {
   std::vector<ReplicaParts> parts;
+  parts.reserve(engines.size());
   for (const oracle::Scenario& engine : engines) parts.push_back(model(engine));
   Fleet fleet({}, std::move(parts), std::move(router), workload, sink);
   RunLimits limits;
