@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <type_traits>
 
 #include "sim/kernel/nearest_name.hpp"
@@ -166,10 +165,7 @@ void read_section(const JsonDocument& document, const Json& section, const std::
     if (const OptionRow* row = find_row(here)) {
       const Reader reader(document, *row);
       with_field(*row, scenario, [&, &given = value](auto& field) { reader.read(given, field); });
-      // Results name the file, not where it lies.
-      const std::string origin = origin_of(document, here);
-      scenario.given[here] =
-          origin == document.name ? std::filesystem::path(origin).filename().string() : origin;
+      scenario.given[here] = origin_of(document, here);
     } else if (is_section(here)) {
       if (!value.is_object()) throw value_error(document, here, value, "expected an object");
       read_section(document, value, here, scenario);

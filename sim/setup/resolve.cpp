@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "hardware/budget/vllm.hpp"
 #include "sim/kernel/check.hpp"
@@ -241,7 +242,9 @@ std::vector<ResolvedValue> resolved_values(const Resolved& resolved) {
     if (rule != resolved.rules.end()) {
       source = rule->second;
     } else if (given != s.given.end()) {
-      source = given->second;
+      // Results name the scenario's file, not where it lies.
+      const bool in_file = given->second == s.file;
+      source = in_file ? std::filesystem::path(s.file).filename().string() : given->second;
     } else if (value.is_null()) {
       source = row.absent.empty() ? "not set" : fmt::format("not set: {}", row.absent);
     }
