@@ -8,6 +8,16 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+// The first candidate that begins with `name`, for names that stop short ("h100").
+std::string continuation(std::string_view name, std::span<const std::string> candidates) {
+  if (name.size() < 3) return {};
+  const auto found = std::find_if(candidates.begin(), candidates.end(), [name](const auto& known) {
+    return known.size() > name.size() &&
+           edit_distance(name, std::string_view(known).substr(0, name.size())) == 0;
+  });
+  return found == candidates.end() ? std::string() : *found;
+}
+
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -41,7 +51,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
       best_distance = distance;
     }
   }
-  return best;
+  return best.empty() ? continuation(name, candidates) : best;
 }
 
 std::string comma_list(std::span<const std::string> names) {

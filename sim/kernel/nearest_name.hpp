@@ -10,8 +10,9 @@ namespace headroom {
 // Edit distance (insert, delete, replace, swap of neighbours), letters compared without case.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate closest to `name`, the first of equals; empty when none is close: more than a third
-// of the longer name would have to change.
+// The candidate closest to `name`, the first of equals. When more than a third of the longer name
+// would have to change: the first candidate that begins with `name` (3 letters or more); else
+// empty.
 [[nodiscard]] std::string nearest_name(std::string_view name,
                                        std::span<const std::string> candidates);
 

@@ -20,6 +20,8 @@ TEST_CASE("the nearest name is close or none") {
   CHECK(nearest_name("blocksize", names) == "block_size");
   CHECK(nearest_name("temperature", names).empty());
   CHECK(nearest_name("x", {}).empty());
+  CHECK(nearest_name("max", names) == "max_num_seqs");  // the first that begins so
+  CHECK(nearest_name("ma", names).empty());
 }
 
 TEST_CASE("engine versions compare by release") {
