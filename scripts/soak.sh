@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Long run of the oracle tests under the sanitizers, over many more random scenarios than
-# scripts/test.sh (the tests read HEADROOM_SOAK). Options go to ctest.
+# Long run of the oracle tests under the sanitizers, over HEADROOM_SOAK (default 20) times as many
+# random scenarios as scripts/test.sh. Options go to ctest.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -8,4 +8,4 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 cmake --preset asan >/dev/null
 cmake --build --preset asan --target tests_oracle
-HEADROOM_SOAK=1 ctest --preset asan -j "$(nproc)" -L '^oracle$' --timeout 36000 "$@"
+HEADROOM_SOAK=${HEADROOM_SOAK:-20} ctest --preset asan -j "$(nproc)" -L '^oracle$' --timeout 36000 "$@"
