@@ -8,4 +8,5 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 cmake --preset asan >/dev/null
 cmake --build --preset asan --target tests_oracle
-HEADROOM_SOAK=${HEADROOM_SOAK:-20} ctest --preset asan -j "$(nproc)" -L '^oracle$' --timeout 36000 "$@"
+export HEADROOM_SOAK=${HEADROOM_SOAK:-20}
+ctest --preset asan -j "$(nproc)" -L '^oracle$' --timeout 36000 "$@"

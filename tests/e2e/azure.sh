@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job on the real traces: every request of both is accounted for under all three schedulers,
-# and jumping gives the same files as single steps. Needs the traces; says so and passes without them.
+# The main job on the real traces: every request of both is accounted for under all three
+# schedulers, and jumping gives the same files as single steps. Without the traces it says so.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 traces=$HEADROOM_SOURCE_DIR/../shared/traces/azure-llm-2023
