@@ -27,10 +27,7 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts,
 StopReason Fleet::run(const RunLimits& limits) {
   RunPosition& position = run_position();
   position = {0, 0, options_.seed};
-  const auto arrivals = static_cast<std::uint32_t>(replicas_.size());
-  if (workload_.next_time() != kNever) {
-    events_.schedule(workload_.next_time(), Priority::arrival, arrivals);
-  }
+  schedule_arrival(0);
   std::uint64_t tokens = 0;
   std::uint64_t progress_at = 0;
   StopReason reason = StopReason::drained;
@@ -77,11 +74,19 @@ void Fleet::handle(const Event& event) {
   if (event.priority == Priority::step_end) {
     pending_[event.source].stop_ns = kNever;
     replica.on_step_end(event.time_ns);
+    account(event.source, event.time_ns);
+    // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
+    // plan is next in order anyway and need not go through the queue.
+    const std::optional<Event> next = events_.peek();
+    if (replica.next_plan_ns() != event.time_ns || (next && next->time_ns == event.time_ns)) {
+      return reschedule(event.source);
+    }
   } else {
     pending_[event.source].plan_ns = kNever;
-    replica.on_plan(event.time_ns);
   }
+  replica.on_plan(event.time_ns);
   account(event.source, event.time_ns);
+  reschedule(event.source);
 }
 
 void Fleet::arrive(TimeNs now_ns) {
@@ -98,11 +103,10 @@ void Fleet::arrive(TimeNs now_ns) {
     number = router_->route(arrival, loads_);
   }
   replicas_[number]->submit(arrival, totals_.arrived++, now_ns);
-  const TimeNs next = workload_.next_time();
-  if (next != kNever) {
-    events_.schedule(next, Priority::arrival, static_cast<std::uint32_t>(replicas_.size()));
-  }
+  next_arrival_ns_ = kNever;  // taken
+  schedule_arrival(now_ns);
   account(number, now_ns);
+  reschedule(number);
 }
 
 // Tells the workload who left; it may answer with requests that arrive at once.
@@ -114,14 +118,18 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
       workload_.on_done(departure.index, departure.outcome, now_ns);
     }
     replica.departures().clear();
-    const TimeNs next = workload_.next_time();
-    if (next != kNever) {
-      HEADROOM_CHECK(next >= now_ns, "a workload in the past");
-      events_.schedule(next, Priority::arrival, static_cast<std::uint32_t>(replicas_.size()));
-    }
+    schedule_arrival(now_ns);
   }
   check_totals(replica, number);
-  reschedule(number);
+}
+
+void Fleet::schedule_arrival(TimeNs now_ns) {
+  const TimeNs next = workload_.next_time();
+  if (next == next_arrival_ns_) return;
+  HEADROOM_CHECK(next >= now_ns, "a workload in the past");
+  next_arrival_ns_ = next;
+  if (next == kNever) return events_.cancel(Priority::arrival, arrivals());
+  events_.schedule(next, Priority::arrival, arrivals());
 }
 
 void Fleet::reschedule(std::uint32_t number) {

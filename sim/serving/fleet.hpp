@@ -54,11 +54,16 @@ class Fleet {
   void arrive(TimeNs now_ns);
   void handle(const Event& event);
   void account(std::uint32_t number, TimeNs now_ns);
+  void schedule_arrival(TimeNs now_ns);
   void reschedule(std::uint32_t number);
   void reschedule(Priority priority, std::uint32_t number, TimeNs wanted, TimeNs& pending);
   void check_totals(const Replica& replica, std::uint32_t number);
   void stop_at(TimeNs now_ns, StopReason reason);
   [[nodiscard]] std::uint64_t tokens_out() const;
+  // Source of arrivals in the event queue, behind those of the replicas.
+  [[nodiscard]] std::uint32_t arrivals() const {
+    return static_cast<std::uint32_t>(replicas_.size());
+  }
 
   // What this replica was last seen to want, so that unchanged events are left alone.
   struct Pending {
@@ -77,6 +82,7 @@ class Fleet {
   std::vector<ReplicaLoad> loads_;
   std::vector<Pending> pending_;
   FleetTotals totals_;
+  TimeNs next_arrival_ns_ = kNever;  // as scheduled
   std::uint64_t departed_ = 0;
   std::int64_t ghosts_ = 0;  // rows that have left but keep their slots
 };
