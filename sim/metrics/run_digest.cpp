@@ -98,12 +98,6 @@ void add_events(Digest& digest, const EventLog& log) {
 
 }  // namespace
 
-std::string records_digest(std::span<const RequestRecord> records) {
-  Digest digest;
-  add_records(digest, records);
-  return digest.hex();
-}
-
 std::string run_digest(const Recorder& recorder) {
   Digest digest;
   digest.add(recorder.end_ns());

@@ -12,7 +12,4 @@ namespace headroom {
 // digits. After recorder.finish().
 [[nodiscard]] std::string run_digest(const Recorder& recorder);
 
-// Over the records alone.
-[[nodiscard]] std::string records_digest(std::span<const RequestRecord> records);
-
 }  // namespace headroom

@@ -165,7 +165,6 @@ void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
     if (reason == StopReason::no_progress) replica->report_no_progress(now_ns);
     replica->stop(now_ns);
     totals_.cost_evaluations += replica->priced_plans();
-    totals_.ghost_rows += replica->ghost_rows();
   }
 }
 

@@ -35,8 +35,7 @@ struct FleetTotals {
   std::uint64_t events = 0;
   std::uint64_t arrived = 0;
   std::uint64_t cost_evaluations = 0;
-  std::int64_t ghost_rows = 0;  // rows that were priced and yielded no token
-  TimeNs end_ns = 0;            // time of the last event, or `until`
+  TimeNs end_ns = 0;  // time of the last event, or `until`
 };
 
 class Fleet {

@@ -19,6 +19,10 @@ struct KvPoolState {
   BlockCount largest_hole =
       0;  // largest request that placement allows now; = free_blocks when paged
 
+  // Block size as a DecodeSet counts it: 0 when decodes never need memory.
+  [[nodiscard]] std::int32_t decode_block_tokens() const {
+    return grows_with_decode ? block_tokens : 0;
+  }
   [[nodiscard]] BlockCount used_blocks() const { return total_blocks - free_blocks; }
 };
 

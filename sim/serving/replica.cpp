@@ -13,7 +13,7 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests
       parts_(std::move(parts)),
       requests_(requests),
       sink_(sink),
-      decodes_(parts_.kv->pool().grows_with_decode ? parts_.kv->pool().block_tokens : 0),
+      decodes_(pool().decode_block_tokens()),
       pipeline_(parts_.options.pipeline_depth) {
   const std::int32_t depth = parts_.options.pipeline_depth;
   HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
@@ -170,7 +170,6 @@ void Replica::report_run(Segment& segment, StepCount steps) {
       static_cast<std::uint64_t>(segment.gaps_per_step * steps) + segment.first_tokens.size();
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step) * steps;
   clock_ += duration;
-  busy_ += duration;
   completed_ += steps;
   segment.done += steps;
 }

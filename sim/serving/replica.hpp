@@ -69,11 +69,8 @@ class Replica {
     return parts_.options.responds_at_end ? 0 : ghosts_;
   }
   [[nodiscard]] std::uint64_t tokens_out() const { return tokens_out_; }
-  [[nodiscard]] TickSum busy_ticks() const { return busy_; }
   [[nodiscard]] std::int64_t ghost_rows() const { return ghost_rows_; }
-  [[nodiscard]] StepIndex completed_steps() const { return completed_; }
   [[nodiscard]] std::uint64_t priced_plans() const { return priced_plans_; }
-  [[nodiscard]] std::int64_t recomputed_tokens() const { return recomputed_; }
   [[nodiscard]] const KvPoolState& pool() const { return parts_.kv->pool(); }
 
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
@@ -144,7 +141,6 @@ class Replica {
   RequestId last_refused_ = kNoRequest;  // head of the queue that placement kept out
 
   TickSum clock_ = 0;  // end of step `completed_`
-  TickSum busy_ = 0;
   StepIndex completed_ = 0;
   StepIndex applied_ = 0;
   StepIndex planned_ = 0;
@@ -166,7 +162,6 @@ class Replica {
   std::uint64_t recorded_tokens_ = 0;  // of requests that left
   std::uint64_t priced_plans_ = 0;     // cost evaluations
   std::int64_t ghost_rows_ = 0;
-  std::int64_t recomputed_ = 0;
 };
 
 }  // namespace headroom

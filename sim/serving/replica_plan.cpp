@@ -111,7 +111,6 @@ void Replica::apply_preemptions(TimeNs now_ns) {
     ++request.preemptions;
     --residents_;
     ++waiting_;
-    recomputed_ += held;
     report_event(EngineEventKind::preempted, now_ns, id, held);
   }
 }
@@ -124,7 +123,6 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
                      "admission of a request that does not wait");
       Progress& progress = progress_[chunk.id];
       if (progress.first_scheduled_ns < 0) progress.first_scheduled_ns = now_ns;
-      if (request.preemptions > 0) recomputed_ -= chunk.context_tokens;
       request.state = RequestState::prefilling;
       request.computed_tokens = chunk.context_tokens;
       request.admission = ++admissions_;
@@ -198,7 +196,7 @@ void Replica::lose_engine(TimeNs now_ns) {
     if (!progress_[id].recorded) record(id, Outcome::lost_to_oom, now_ns);
     remove(id);
   }
-  decodes_ = DecodeSet(parts_.kv->pool().grows_with_decode ? parts_.kv->pool().block_tokens : 0);
+  decodes_ = DecodeSet(pool().decode_block_tokens());
   stops_.clear();
   ghost_ids_.clear();
   residents_ = ghosts_ = prefill_tokens_ = final_tokens_ = ghost_tokens_ = 0;
@@ -241,7 +239,7 @@ void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, To
 }
 
 void Replica::check_all() const {
-  DecodeSet decodes(parts_.kv->pool().grows_with_decode ? parts_.kv->pool().block_tokens : 0);
+  DecodeSet decodes(pool().decode_block_tokens());
   TokenCount prefill = 0;
   BlockCount blocks = 0;
   std::int64_t residents = 0;

@@ -75,7 +75,7 @@ WorkedRun run_worked_example(bool single_step) {
           .records = {recorder.records().begin(), recorder.records().end()},
           .metrics = serving_metrics(recorder.records(), &recorder.itl(), {}),
           .peak_used_blocks = recorder.replica(0).kv.peak_used_blocks(),
-          .busy = fleet.replicas().front()->busy_ticks()};
+          .busy = recorder.replica(0).cost.busy_ticks()};
 }
 
 TEST_CASE("the worked example runs its four steps at the times worked by hand") {
