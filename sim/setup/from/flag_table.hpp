@@ -1,0 +1,65 @@
+#pragma once
+// What each engine's flags mean for a scenario: one explicit table per engine, in the engine's own
+// spelling. The version a table was read from stands at its head; a flag of a newer version is
+// unknown, which the user is told.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom {
+
+enum class Takes : std::uint8_t {
+  nothing,      // --flag
+  toggle,       // --flag, --no-flag
+  integer,      // a whole number
+  count,        // a whole number, also 32k or 1M (human_number)
+  number,       // a decimal number
+  text,         // one word
+  json,         // one word; also spelled --flag.key value
+  words,        // one word or more
+  maybe_text,   // a word, unless a flag follows
+  maybe_switch  // on, off, auto, true, false, 0, 1; else the word belongs to what follows
+};
+
+// A flag with a `pointer` sets that option; one without it is explained by `note`, or, when that is
+// empty too, has no effect on memory or scheduling.
+struct FlagRow {
+  std::string_view names = {};     // all spellings: "--tensor-parallel-size|-tp"
+  Takes takes = Takes::nothing;    // of all of them
+  std::string_view pointer = {};   // "/engine/tensor_parallel_size"; kSettingsFile: see below
+  std::string_view constant = {};  // JSON that a flag without a value sets
+  std::string_view note = {};      // effect that a scenario cannot express
+  // "half=float16|auto=": other words for a value; the empty one leaves the option to the engine.
+  std::string_view values = {};
+  std::string_view variable = {};  // environment variable of the same meaning
+};
+
+// A flag that names a YAML file with more settings.
+inline constexpr std::string_view kSettingsFile = "settings file";
+
+struct EngineFlags {
+  std::string_view engine;
+  std::string_view title;
+  std::span<const FlagRow> rows;
+  bool abbreviations = false;  // argparse: a beginning that only one flag has is that flag
+  bool positional_model = false;
+  bool settings_win = false;  // over flags
+  // Beginnings of environment variables that configure this engine: "VLLM_".
+  std::string_view variable_prefixes = {};
+};
+
+extern const EngineFlags kVllmFlags;
+extern const EngineFlags kTrtllmFlags;
+extern const EngineFlags kSglangFlags;
+extern const EngineFlags kTgiFlags;
+extern const EngineFlags kLlamacppFlags;
+extern const EngineFlags kOllamaFlags;
+
+[[nodiscard]] std::span<const EngineFlags* const> all_engine_flags();
+// nullptr when there is no such engine.
+[[nodiscard]] const EngineFlags* flags_of(std::string_view engine);
+
+}  // namespace headroom

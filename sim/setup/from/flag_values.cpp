@@ -1,0 +1,53 @@
+#include "sim/setup/from/flag_values.hpp"
+
+#include <optional>
+
+#include "sim/kernel/check.hpp"
+#include "sim/setup/from/values.hpp"
+
+namespace headroom {
+namespace {
+
+// The row's other word for `text`, if it has one.
+std::optional<std::string_view> other_word(const FlagRow& row, std::string_view text) {
+  if (row.values.empty()) return std::nullopt;
+  for (const std::string_view pair : split(row.values, '|')) {
+    const std::size_t equals = pair.find('=');
+    if (pair.substr(0, equals) == text) return pair.substr(equals + 1);
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+FlagValue checked(const std::optional<T>& value, std::string_view allowed) {
+  if (!value) return {.json = nullptr, .problem = std::string(allowed)};
+  return {.json = *value, .problem = {}};
+}
+
+}  // namespace
+
+FlagValue flag_value(const FlagRow& row, const std::string& text) {
+  std::string word(trimmed(text));
+  if (const std::optional<std::string_view> other = other_word(row, word)) {
+    if (other->empty()) return {};
+    word = *other;
+  }
+  switch (row.takes) {
+    case Takes::integer: return checked(whole_number(word), "a whole number");
+    case Takes::count: return checked(human_number(word), "a whole number, also as 32k or 1M");
+    case Takes::number: return checked(decimal_number(word), "a number");
+    case Takes::nothing:
+    case Takes::toggle: return checked(switch_value(word), "true or false");
+    case Takes::text:
+    case Takes::json:
+    case Takes::words:
+    case Takes::maybe_text:
+    case Takes::maybe_switch:
+      if (word.empty()) return {.json = nullptr, .problem = "a word"};
+      return {.json = word, .problem = {}};
+  }
+  HEADROOM_CHECK(false, "a flag that takes nothing known");
+  return {};
+}
+
+}  // namespace headroom

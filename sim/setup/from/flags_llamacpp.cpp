@@ -1,0 +1,205 @@
+// llama.cpp: tools/server/README.md, builds of 2024 to 2026; most flags are also variables
+// LLAMA_ARG_*. Ollama: envconfig/config.go and docs/faq, releases 0.3 to 0.12; it has only
+// variables.
+
+#include "sim/setup/from/flag_table.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kSpeculative = "speculative decoding is not modelled";
+constexpr std::string_view kLora = "LoRA adapters take memory that is not modelled";
+constexpr std::string_view kPlacement = "this placement of tensors is not modelled";
+constexpr std::string_view kUnmodelled = "its effect on step time and memory is not modelled";
+constexpr std::string_view kMultimodal = "inputs other than text are not modelled";
+constexpr std::string_view kRope =
+    "changes the model's configuration: check the model's context length";
+
+const FlagRow kLlamacppRows[] = {
+    {.names = "-m|--model",
+     .takes = Takes::text,
+     .pointer = "/model",
+     .variable = "LLAMA_ARG_MODEL"},
+    {.names = "-hf|-hfr|--hf-repo",
+     .takes = Takes::text,
+     .pointer = "/model",
+     .variable = "LLAMA_ARG_HF_REPO"},
+    {.names = "-mu|--model-url",
+     .takes = Takes::text,
+     .pointer = "/model",
+     .variable = "LLAMA_ARG_MODEL_URL"},
+    {.names = "-dr|--docker-repo",
+     .takes = Takes::text,
+     .pointer = "/model",
+     .variable = "LLAMA_ARG_DOCKER_REPO"},
+    {.names = "-c|--ctx-size",
+     .takes = Takes::integer,
+     .pointer = "/engine/ctx_size",
+     .values = "0=",
+     .variable = "LLAMA_ARG_CTX_SIZE"},
+    {.names = "-np|--parallel",
+     .takes = Takes::integer,
+     .pointer = "/engine/parallel",
+     .values = "-1=",
+     .variable = "LLAMA_ARG_N_PARALLEL"},
+    {.names = "-ctk|--cache-type-k",
+     .takes = Takes::text,
+     .pointer = "/engine/cache_type_k",
+     .variable = "LLAMA_ARG_CACHE_TYPE_K"},
+    {.names = "-ctv|--cache-type-v",
+     .takes = Takes::text,
+     .pointer = "/engine/cache_type_v",
+     .variable = "LLAMA_ARG_CACHE_TYPE_V"},
+    // No model has 999 layers: what the engine's users write for all.
+    {.names = "-ngl|--gpu-layers|--n-gpu-layers",
+     .takes = Takes::integer,
+     .pointer = "/engine/n_gpu_layers",
+     .values = "auto=|-1=|all=999",
+     .variable = "LLAMA_ARG_N_GPU_LAYERS"},
+    {.names = "-b|--batch-size",
+     .takes = Takes::integer,
+     .note = "the logical batch of llama.cpp is not modelled; memory does not depend on it",
+     .variable = "LLAMA_ARG_BATCH"},
+    {.names = "-ub|--ubatch-size",
+     .takes = Takes::integer,
+     .pointer = "/engine/ubatch_size",
+     .variable = "LLAMA_ARG_UBATCH"},
+    // A bare -fa switched it on in builds before August 2025.
+    {.names = "-fa|--flash-attn",
+     .takes = Takes::maybe_switch,
+     .pointer = "/engine/flash_attn",
+     .constant = "\"on\"",
+     .values = "1=on|true=on|enabled=on|0=off|false=off|disabled=off",
+     .variable = "LLAMA_ARG_FLASH_ATTN"},
+    {.names = "-kvu|--kv-unified",
+     .pointer = "/engine/kv_unified",
+     .constant = "true",
+     .variable = "LLAMA_ARG_KV_UNIFIED"},
+    {.names = "-no-kvu|--no-kv-unified", .pointer = "/engine/kv_unified", .constant = "false"},
+    {.names = "--no-mmap",
+     .pointer = "/engine/no_mmap",
+     .constant = "true",
+     .variable = "LLAMA_ARG_NO_MMAP"},
+    {.names = "--mmap", .pointer = "/engine/no_mmap", .constant = "false"},
+    // ---- effects that a scenario cannot express
+    {.names = "-hff|--hf-file",
+     .takes = Takes::text,
+     .note = "names one file of the repository: its quantization decides the weights",
+     .variable = "LLAMA_ARG_HF_FILE"},
+    {.names = "-nkvo|--no-kv-offload|-cmoe|--cpu-moe|--no-op-offload|--no-host",
+     .note = kPlacement},
+    {.names = "-sm|--split-mode|-ts|--tensor-split|-mg|--main-gpu|-dev|--device|-ot|"
+              "--override-tensor|-ncmoe|--n-cpu-moe|-ncffn|--n-cpu-ffn|--moe-cache-mib|--rpc",
+     .takes = Takes::text,
+     .note = kPlacement},
+    {.names = "-fit|--fit|-fitt|--fit-target|-fitc|--fit-ctx|-lm|--load-mode|-lzm|--lazy-mode|"
+              "--kv-unified-per-slot|-ctxcp|--ctx-checkpoints|--swa-checkpoints|-cram|--cache-ram|"
+              "--cache-reuse|-dt|--defrag-thold|-sps|--slot-prompt-similarity|--keep",
+     .takes = Takes::text,
+     .note = kUnmodelled},
+    {.names = "--swa-full|-nr|--no-repack|--repack|--mlock|--context-shift|--no-context-shift|"
+              "-nocb|--no-cont-batching|--no-cache-prompt|--direct-io|-bs|--backend-sampling",
+     .note = kUnmodelled},
+    {.names = "-md|--model-draft|--spec-draft-model|-hfd|-hfrd|--hf-repo-draft|--spec-draft-hf|"
+              "--draft|--draft-n|--draft-max|--draft-min|--draft-n-min|--draft-p-min|"
+              "--draft-p-split|-cd|--ctx-size-draft|-ngld|--gpu-layers-draft|"
+              "--n-gpu-layers-draft|--spec-draft-ngl|-devd|--device-draft|-ctkd|"
+              "--cache-type-k-draft|-ctvd|--cache-type-v-draft|--spec-draft-n-max|"
+              "--spec-draft-n-min|--spec-draft-p-min|--spec-type|-lcs|--lookup-cache-static|-lcd|"
+              "--lookup-cache-dynamic",
+     .takes = Takes::text,
+     .note = kSpeculative},
+    {.names = "--spec-default", .note = kSpeculative},
+    {.names = "--lora|--lora-scaled|--control-vector|--control-vector-scaled",
+     .takes = Takes::text,
+     .note = kLora},
+    {.names = "-mm|--mmproj|-mmu|--mmproj-url|--image-min-tokens|--image-max-tokens",
+     .takes = Takes::text,
+     .note = kMultimodal},
+    {.names = "--no-mmproj|--no-mmproj-offload", .note = kMultimodal},
+    {.names = "--rope-scaling|--rope-scale|--rope-freq-base|--rope-freq-scale|--yarn-orig-ctx|"
+              "--yarn-ext-factor|--yarn-attn-factor|--yarn-beta-slow|--yarn-beta-fast|-gan|-gaw|"
+              "--override-kv",
+     .takes = Takes::text,
+     .note = kRope},
+    {.names = "-n|--predict|--n-predict",
+     .takes = Takes::text,
+     .note = "a limit on output tokens belongs to workload.max_tokens"},
+    {.names = "--embedding|--embeddings|--rerank|--reranking",
+     .note = "only generation is modelled"},
+    {.names = "--models-dir|--models-preset|--models-max",
+     .takes = Takes::text,
+     .note = "one model is modelled"},
+    // ---- no effect on memory or scheduling
+    {.names = "--host|--port|--path|--api-prefix|--api-key|--api-key-file|--ssl-key-file|"
+              "--ssl-cert-file|-a|--alias|-to|--timeout|--threads-http|--chat-template|"
+              "--chat-template-file|--chat-template-kwargs|--reasoning-format|--reasoning-budget|"
+              "--slot-save-path|-hft|--hf-token|--log-file|-lv|--verbosity|--log-verbosity|"
+              "--log-colors|-s|--seed|--samplers|--sampling-seq|--temp|--temperature|--top-k|"
+              "--top-p|--min-p|--typical|--repeat-last-n|--repeat-penalty|--presence-penalty|"
+              "--frequency-penalty|--dry-multiplier|--dry-base|--dry-allowed-length|"
+              "--dry-penalty-last-n|--xtc-probability|--xtc-threshold|--mirostat|--grammar|"
+              "--grammar-file|-j|--json-schema|-l|--logit-bias|-t|--threads|-tb|--threads-batch|"
+              "-C|--cpu-mask|--cpu-range|--cpu-strict|--prio|--poll|--numa|--pooling|--media-path|"
+              "--tools|--cors-origins|-rea|--reasoning|--reasoning-effort|--sleep-idle-seconds|"
+              "--tags|--ui-config|--webui-config",
+     .takes = Takes::text},
+    {.names = "--jinja|--no-jinja|--metrics|--props|--slots|--no-slots|--no-webui|--webui|--ui|"
+              "--no-ui|-v|--verbose|--log-verbose|--log-disable|--log-prefix|--log-timestamps|"
+              "--offline|--warmup|--no-warmup|--check-tensors|-cb|--cont-batching|"
+              "--cache-prompt|--ignore-eos|--special|-sp|-e|--escape|--no-escape|--perf|"
+              "--no-perf|--kv-offload|-kvo|--reuse-port|--prefill-assistant|"
+              "--no-prefill-assistant|--op-offload"},
+};
+
+const FlagRow kOllamaRows[] = {
+    {.takes = Takes::integer,
+     .pointer = "/engine/num_parallel",
+     .values = "0=",
+     .variable = "OLLAMA_NUM_PARALLEL"},
+    {.takes = Takes::integer,
+     .pointer = "/engine/num_ctx",
+     .values = "0=",
+     .variable = "OLLAMA_CONTEXT_LENGTH"},
+    {.takes = Takes::text, .pointer = "/engine/kv_cache_type", .variable = "OLLAMA_KV_CACHE_TYPE"},
+    {.takes = Takes::toggle,
+     .pointer = "/engine/flash_attention",
+     .variable = "OLLAMA_FLASH_ATTENTION"},
+    {.takes = Takes::text,
+     .note = "several models on one device are not modelled",
+     .variable = "OLLAMA_MAX_LOADED_MODELS"},
+    {.takes = Takes::text,
+     .note = "memory kept free for others belongs to the environment",
+     .variable = "OLLAMA_GPU_OVERHEAD"},
+    {.takes = Takes::text,
+     .note = "a model on several devices is not modelled",
+     .variable = "OLLAMA_SCHED_SPREAD"},
+    {.takes = Takes::text,
+     .note = "a limit on waiting requests is not modelled",
+     .variable = "OLLAMA_MAX_QUEUE"},
+    {.names = "--keepalive|--format|--think", .takes = Takes::text},
+    {.names = "--verbose|--insecure|--nowordwrap|--hidethinking"},
+    {.takes = Takes::text,
+     .variable = "OLLAMA_HOST|OLLAMA_ORIGINS|OLLAMA_KEEP_ALIVE|OLLAMA_MODELS|OLLAMA_DEBUG|"
+                 "OLLAMA_LLM_LIBRARY|OLLAMA_LOAD_TIMEOUT|OLLAMA_NOPRUNE|OLLAMA_NOHISTORY|"
+                 "OLLAMA_TMPDIR|OLLAMA_RUNNERS_DIR|OLLAMA_NEW_ENGINE|OLLAMA_MULTIUSER_CACHE"},
+};
+
+}  // namespace
+
+const EngineFlags kLlamacppFlags{
+    .engine = "llamacpp",
+    .title = "llama.cpp",
+    .rows = kLlamacppRows,
+    .variable_prefixes = "LLAMA_ARG_",
+};
+
+const EngineFlags kOllamaFlags{
+    .engine = "ollama",
+    .title = "Ollama",
+    .rows = kOllamaRows,
+    .positional_model = true,
+    .variable_prefixes = "OLLAMA_",
+};
+
+}  // namespace headroom

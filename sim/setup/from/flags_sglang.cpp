@@ -1,0 +1,201 @@
+// SGLang: docs/advanced_features/server_arguments.md and python/sglang/srt/server_args.py, releases
+// 0.4 to 0.5. Command line flags override the file of --config.
+
+#include "sim/setup/from/flag_table.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kSpeculative = "speculative decoding is not modelled";
+constexpr std::string_view kLora = "LoRA adapters take memory that is not modelled";
+constexpr std::string_view kGraphs = "which CUDA graphs are captured is not modelled";
+constexpr std::string_view kOffload = "offloading to host memory is not modelled";
+constexpr std::string_view kUnmodelled = "its effect on step time and memory is not modelled";
+constexpr std::string_view kNodes = "several nodes are not modelled";
+constexpr std::string_view kDisaggregation = "prefill apart from decode is not modelled";
+
+const FlagRow kRows[] = {
+    {.names = "--model-path|--model", .takes = Takes::text, .pointer = "/model"},
+    {.names = "--config", .takes = Takes::text, .pointer = kSettingsFile},
+    {.names = "--tensor-parallel-size|--tp-size|--tp",
+     .takes = Takes::integer,
+     .pointer = "/engine/tensor_parallel_size"},
+    {.names = "--pipeline-parallel-size|--pp-size|--pp",
+     .takes = Takes::integer,
+     .pointer = "/engine/pipeline_parallel_size"},
+    {.names = "--data-parallel-size|--dp-size|--dp",
+     .takes = Takes::integer,
+     .pointer = "/engine/data_parallel_size"},
+    {.names = "--expert-parallel-size|--ep-size|--ep",
+     .takes = Takes::integer,
+     .note = "expert parallelism: set engine.enable_expert_parallel"},
+    {.names = "--dtype",
+     .takes = Takes::text,
+     .pointer = "/engine/dtype",
+     .values = "half=float16|float=float32"},
+    {.names = "--quantization", .takes = Takes::text, .pointer = "/engine/quantization"},
+    {.names = "--kv-cache-dtype",
+     .takes = Takes::text,
+     .pointer = "/engine/kv_cache_dtype",
+     .values = "bf16=bfloat16"},
+    {.names = "--mem-fraction-static",
+     .takes = Takes::number,
+     .pointer = "/engine/mem_fraction_static"},
+    {.names = "--context-length", .takes = Takes::integer, .pointer = "/engine/context_length"},
+    {.names = "--max-running-requests",
+     .takes = Takes::integer,
+     .pointer = "/engine/max_running_requests"},
+    {.names = "--max-total-tokens", .takes = Takes::integer, .pointer = "/engine/max_total_tokens"},
+    {.names = "--chunked-prefill-size",
+     .takes = Takes::integer,
+     .pointer = "/engine/chunked_prefill_size"},
+    {.names = "--max-prefill-tokens",
+     .takes = Takes::integer,
+     .pointer = "/engine/max_prefill_tokens"},
+    {.names = "--schedule-policy",
+     .takes = Takes::text,
+     .note = "the order of waiting requests is not modelled; memory does not depend on it"},
+    {.names = "--schedule-conservativeness",
+     .takes = Takes::number,
+     .note = "how early requests are admitted is not modelled; memory does not depend on it"},
+    {.names = "--page-size", .takes = Takes::integer, .pointer = "/engine/page_size"},
+    {.names = "--cuda-graph-max-bs",
+     .takes = Takes::integer,
+     .pointer = "/engine/cuda_graph_max_bs"},
+    {.names = "--disable-cuda-graph", .pointer = "/engine/disable_cuda_graph", .constant = "true"},
+    {.names = "--disable-radix-cache",
+     .pointer = "/engine/disable_radix_cache",
+     .constant = "true"},
+    {.names = "--disable-overlap-schedule",
+     .note = "overlap of scheduling and steps is not modelled; memory does not depend on it"},
+    {.names = "--enable-mixed-chunk",
+     .note = "how batches are mixed is not modelled; memory does not depend on it"},
+    // ---- effects that a scenario cannot express
+    {.names = "--speculative-algorithm|--speculative-algo|--speculative-draft-model-path|"
+              "--speculative-draft-model|--speculative-num-steps|--speculative-eagle-topk|"
+              "--speculative-num-draft-tokens|--speculative-token-map|"
+              "--speculative-attention-mode|--speculative-draft-model-quantization|"
+              "--speculative-draft-model-revision|--speculative-accept-threshold-single|"
+              "--speculative-accept-threshold-acc|--speculative-ngram-min-bfs-breadth|"
+              "--speculative-ngram-max-bfs-breadth|--speculative-moe-runner-backend",
+     .takes = Takes::text,
+     .note = kSpeculative},
+    {.names = "--enable-multi-layer-eagle", .note = kSpeculative},
+    {.names = "--enable-lora|--enable-lora-overlap-loading", .note = kLora},
+    {.names = "--max-lora-rank|--max-loras-per-batch|--max-loaded-loras|--lora-backend|"
+              "--lora-eviction-policy|--max-lora-chunk-size",
+     .takes = Takes::text,
+     .note = kLora},
+    {.names = "--lora-paths|--lora-target-modules", .takes = Takes::words, .note = kLora},
+    {.names = "--cuda-graph-bs|--piecewise-cuda-graph-tokens",
+     .takes = Takes::words,
+     .note = kGraphs},
+    {.names = "--disable-cuda-graph-padding|--disable-piecewise-cuda-graph|"
+              "--enable-piecewise-cuda-graph|--enforce-piecewise-cuda-graph",
+     .note = kGraphs},
+    {.names = "--piecewise-cuda-graph-max-tokens", .takes = Takes::text, .note = kGraphs},
+    {.names = "--cpu-offload-gb|--hicache-ratio|--hicache-size|--hicache-write-policy|"
+              "--hicache-io-backend|--hicache-mem-layout|--hicache-storage-backend|"
+              "--hicache-storage-prefetch-policy|--hicache-storage-backend-extra-config|"
+              "--offload-group-size|--offload-num-in-group|--offload-mode|--kt-num-gpu-experts|"
+              "--kt-weight-path|--kt-method|--kt-cpuinfer|--kt-threadpool-count",
+     .takes = Takes::text,
+     .note = kOffload},
+    {.names = "--enable-hierarchical-cache|--enable-lmcache", .note = kOffload},
+    {.names = "--disaggregation-mode|--disaggregation-transfer-backend|"
+              "--disaggregation-bootstrap-port|--disaggregation-ib-device|"
+              "--num-reserved-decode-tokens",
+     .takes = Takes::text,
+     .note = kDisaggregation},
+    {.names = "--enable-dp-attention",
+     .note = "attention split by requests instead of heads is not modelled"},
+    {.names = "--enable-dp-lm-head|--enable-two-batch-overlap|--enable-single-batch-overlap|"
+              "--enable-eplb|--enable-torch-compile|--enable-flashinfer-allreduce-fusion|"
+              "--disable-custom-all-reduce|--enable-mscclpp|--enable-torch-symm-mem|"
+              "--enable-symm-mem|--enable-nccl-nvls|--disable-shared-experts-fusion|"
+              "--disable-chunked-prefix-cache|--enable-memory-saver|--enable-fp32-lm-head|"
+              "--disable-hybrid-swa-memory|--enable-dynamic-chunking|--enable-prefill-delayer|"
+              "--enable-priority-scheduling|--enable-deterministic-inference|"
+              "--flashinfer-mla-disable-ragged|--enable-attn-tp-input-scattered|"
+              "--enable-fused-qk-norm-rope",
+     .note = kUnmodelled},
+    {.names = "--attention-backend|--prefill-attention-backend|--decode-attention-backend|"
+              "--mm-attention-backend|--sampling-backend|--moe-a2a-backend|--moe-runner-backend|"
+              "--fp8-gemm-backend|--fp4-gemm-backend|--deepep-mode|--deepep-config|"
+              "--moe-dense-tp-size|--ep-num-redundant-experts|--ep-dispatch-algorithm|"
+              "--eplb-algorithm|--init-expert-location|--torch-compile-max-bs|--torchao-config|"
+              "--num-continuous-decode-steps|--triton-attention-num-kv-splits|"
+              "--swa-full-tokens-ratio|--mamba-ssm-dtype|--mamba-full-memory-ratio|"
+              "--max-mamba-cache-size|--mamba-scheduler-strategy|--prefill-max-requests|"
+              "--pp-max-micro-batch-size|--pp-async-batch-depth|--load-balance-method|"
+              "--attention-context-parallel-size|--attn-cp-size|--moe-data-parallel-size|"
+              "--moe-dp-size|--stream-interval|--dsa-prefill-backend|--dsa-decode-backend|"
+              "--nsa-prefill-backend|--nsa-decode-backend|--dllm-algorithm|--modelopt-quant|"
+              "--radix-eviction-policy",
+     .takes = Takes::text,
+     .note = kUnmodelled},
+    {.names = "--nnodes|--node-rank|--dist-init-addr|--nccl-init-addr",
+     .takes = Takes::text,
+     .note = kNodes},
+    {.names = "--json-model-override-args",
+     .takes = Takes::json,
+     .note = "changes the model's configuration: check the model's context length"},
+    {.names = "--is-embedding|--encoder-only", .note = "only generation is modelled"},
+    {.names = "--enable-multimodal|--language-only|--keep-mm-feature-on-device",
+     .note = "inputs other than text are not modelled"},
+    {.names = "--device", .takes = Takes::text, .note = "only GPUs are modelled"},
+    {.names = "--max-queued-requests",
+     .takes = Takes::integer,
+     .note = "a limit on waiting requests is not modelled"},
+    // ---- no effect on memory or scheduling
+    {.takes = Takes::text,
+     .variable = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN|SGLANG_TORCH_PROFILER_DIR|"
+                 "SGLANG_USE_MODELSCOPE|SGLANG_HOST_IP|SGLANG_PORT"},
+    {.names = "--host|--port|--api-key|--admin-api-key|--served-model-name|--tokenizer-path|"
+              "--tokenizer-mode|--tokenizer-worker-num|--load-format|--model-loader-extra-config|"
+              "--revision|--model-impl|--fastapi-root-path|--warmups|--nccl-port|"
+              "--quantization-param-path|--random-seed|--watchdog-timeout|"
+              "--soft-watchdog-timeout|--dist-timeout|--download-dir|--base-gpu-id|"
+              "--gpu-id-step|--log-level|--log-level-http|--log-requests-level|"
+              "--log-requests-format|--crash-dump-folder|--decode-log-interval|"
+              "--kv-events-config|--otlp-traces-endpoint|--export-metrics-to-file-dir|"
+              "--weight-version|--chat-template|--hf-chat-template-name|--completion-template|"
+              "--file-storage-path|--reasoning-parser|--tool-call-parser|--tool-server|"
+              "--sampling-defaults|--preferred-sampling-params|--grammar-backend|"
+              "--constrained-json-whitespace-pattern|--gc-warning-threshold-secs|"
+              "--scheduler-recv-interval|--custom-weight-loader|--mooncake-ib-device|"
+              "--ssl-keyfile|--ssl-certfile|--ssl-ca-certs",
+     .takes = Takes::text},
+    {.names = "--log-requests-target|--uvicorn-access-log-exclude-prefixes|"
+              "--bucket-time-to-first-token|--bucket-inter-token-latency|"
+              "--bucket-e2e-request-latency|--prompt-tokens-buckets|--generation-tokens-buckets|"
+              "--numa-node",
+     .takes = Takes::words},
+    {.names = "--trust-remote-code|--skip-tokenizer-init|--skip-server-warmup|--grpc-mode|"
+              "--log-requests|--show-time-cost|--enable-metrics|--enable-mfu-metrics|"
+              "--enable-metrics-for-all-schedulers|--collect-tokens-histogram|--enable-trace|"
+              "--enable-request-time-stats-logging|--export-metrics-to-file|"
+              "--enable-cache-report|--sleep-on-idle|--enable-p2p-check|--enable-nan-detection|"
+              "--constrained-json-disable-any-whitespace|--allow-auto-truncate|"
+              "--enable-custom-logit-processor|--delete-ckpt-after-loading|"
+              "--disable-outlines-disk-cache|--disable-fast-image-processor|"
+              "--enable-return-hidden-states|--enable-return-routed-experts|"
+              "--enable-tokenizer-batch-encode|--disable-tokenizer-batch-decode|"
+              "--triton-attention-reduce-in-fp32|--enable-profile-cuda-graph|"
+              "--enable-cudagraph-gc|--enable-layerwise-nvtx-marker|"
+              "--disable-flashinfer-autotune|--incremental-streaming-output|"
+              "--enable-weights-cpu-backup"},
+};
+
+}  // namespace
+
+const EngineFlags kSglangFlags{
+    .engine = "sglang",
+    .title = "SGLang",
+    .rows = kRows,
+    .abbreviations = true,
+    .positional_model = true,
+    .variable_prefixes = "SGLANG_|SGL_",
+};
+
+}  // namespace headroom

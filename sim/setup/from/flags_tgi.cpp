@@ -1,0 +1,123 @@
+// Text Generation Inference: launcher/src/main.rs, releases 2 and 3. Every flag is also an
+// environment variable: its name in capitals.
+
+#include "sim/setup/from/flag_table.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kModelConfig =
+    "changes the model's configuration: check the model's context length";
+
+const FlagRow kRows[] = {
+    {.names = "--model-id", .takes = Takes::text, .pointer = "/model", .variable = "MODEL_ID"},
+    {.names = "--num-shard",
+     .takes = Takes::integer,
+     .pointer = "/engine/tensor_parallel_size",
+     .variable = "NUM_SHARD"},
+    {.names = "--quantize",
+     .takes = Takes::text,
+     .pointer = "/engine/quantization",
+     .values = "bitsandbytes-nf4=bitsandbytes|bitsandbytes-fp4=bitsandbytes",
+     .variable = "QUANTIZE"},
+    {.names = "--dtype", .takes = Takes::text, .pointer = "/engine/dtype", .variable = "DTYPE"},
+    {.names = "--kv-cache-dtype",
+     .takes = Takes::text,
+     .pointer = "/engine/kv_cache_dtype",
+     .variable = "KV_CACHE_DTYPE"},
+    {.names = "--max-input-tokens|--max-input-length",
+     .takes = Takes::integer,
+     .pointer = "/engine/max_input_tokens",
+     .variable = "MAX_INPUT_TOKENS|MAX_INPUT_LENGTH"},
+    {.names = "--max-total-tokens",
+     .takes = Takes::integer,
+     .pointer = "/engine/max_total_tokens",
+     .variable = "MAX_TOTAL_TOKENS"},
+    {.names = "--max-batch-prefill-tokens",
+     .takes = Takes::integer,
+     .pointer = "/engine/max_batch_prefill_tokens",
+     .variable = "MAX_BATCH_PREFILL_TOKENS"},
+    {.names = "--max-batch-total-tokens",
+     .takes = Takes::integer,
+     .pointer = "/engine/max_batch_total_tokens",
+     .variable = "MAX_BATCH_TOTAL_TOKENS"},
+    {.names = "--max-batch-size",
+     .takes = Takes::integer,
+     .note = "a limit on the batch is not modelled; memory does not depend on it",
+     .variable = "MAX_BATCH_SIZE"},
+    {.names = "--max-concurrent-requests",
+     .takes = Takes::integer,
+     .pointer = "/engine/max_concurrent_requests",
+     .variable = "MAX_CONCURRENT_REQUESTS"},
+    {.names = "--waiting-served-ratio",
+     .takes = Takes::number,
+     .note = "how batches are mixed is not modelled; memory does not depend on it",
+     .variable = "WAITING_SERVED_RATIO"},
+    {.names = "--max-waiting-tokens",
+     .takes = Takes::integer,
+     .note = "how batches are mixed is not modelled; memory does not depend on it",
+     .variable = "MAX_WAITING_TOKENS"},
+    {.names = "--cuda-memory-fraction",
+     .takes = Takes::number,
+     .pointer = "/engine/cuda_memory_fraction",
+     .variable = "CUDA_MEMORY_FRACTION"},
+    // Sharded and no --num-shard: all devices (find_num_shards).
+    {.names = "--sharded",
+     .takes = Takes::integer,
+     .pointer = "/engine/tensor_parallel_size",
+     .values = "false=1|true=",
+     .variable = "SHARDED"},
+    // ---- effects that a scenario cannot express
+    {.names = "--speculate",
+     .takes = Takes::text,
+     .note = "speculative decoding is not modelled",
+     .variable = "SPECULATE"},
+    {.names = "--cuda-graphs",
+     .takes = Takes::text,
+     .note = "which CUDA graphs are captured is not modelled",
+     .variable = "CUDA_GRAPHS"},
+    {.names = "--rope-scaling",
+     .takes = Takes::text,
+     .note = kModelConfig,
+     .variable = "ROPE_SCALING"},
+    {.names = "--rope-factor",
+     .takes = Takes::text,
+     .note = kModelConfig,
+     .variable = "ROPE_FACTOR"},
+    {.names = "--lora-adapters",
+     .takes = Takes::text,
+     .note = "LoRA adapters take memory that is not modelled",
+     .variable = "LORA_ADAPTERS"},
+    {.names = "--disable-custom-kernels",
+     .note = "its effect on step time and memory is not modelled",
+     .variable = "DISABLE_CUSTOM_KERNELS"},
+    {.names = "--attention",
+     .takes = Takes::text,
+     .note = "block sizes of attention kernels are not modelled",
+     .variable = "ATTENTION"},
+    {.names = "--prefix-caching",
+     .takes = Takes::text,
+     .note = "sharing of prefixes follows the engine's default",
+     .variable = "PREFIX_CACHING|USE_PREFIX_CACHING"},
+    // ---- no effect on memory or scheduling
+    {.names = "--hostname|--port|-p|--revision|--validation-workers|--max-best-of|"
+              "--max-stop-sequences|--max-top-n-tokens|--shard-uds-path|--master-addr|"
+              "--master-port|--huggingface-hub-cache|--weights-cache-override|--otlp-endpoint|"
+              "--otlp-service-name|--cors-allow-origin|--api-key|--watermark-gamma|"
+              "--watermark-delta|--ngrok-authtoken|--ngrok-edge|--tokenizer-config-path|"
+              "--max-client-batch-size|--usage-stats|--payload-limit|--max-image-fetch-size|"
+              "--prometheus-port",
+     .takes = Takes::text},
+    {.names = "--trust-remote-code|--json-output|--ngrok|--env|-e|--disable-grammar-support|"
+              "--graceful-termination-timeout|--enable-prefill-logprobs"},
+};
+
+}  // namespace
+
+const EngineFlags kTgiFlags{
+    .engine = "tgi",
+    .title = "Text Generation Inference",
+    .rows = kRows,
+};
+
+}  // namespace headroom

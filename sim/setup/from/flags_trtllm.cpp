@@ -1,0 +1,117 @@
+// TensorRT-LLM: tensorrt_llm/commands/serve.py and tensorrt_llm/llmapi/llm_args.py, releases 0.18
+// to 1.3. The keys of the --config file are spelled here as flags: kv_cache_config.dtype is
+// --kv_cache_config.dtype. The file overrides the command line.
+
+#include "sim/setup/from/flag_table.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kUnmodelled = "its effect on step time and memory is not modelled";
+constexpr std::string_view kGraphs = "which CUDA graphs are captured is not modelled";
+
+const FlagRow kRows[] = {
+    {.names = "--model", .takes = Takes::text, .pointer = "/model"},
+    {.names = "--config|--extra_llm_api_options", .takes = Takes::text, .pointer = kSettingsFile},
+    {.names = "--tensor_parallel_size|--tp_size",
+     .takes = Takes::integer,
+     .pointer = "/engine/tensor_parallel_size"},
+    {.names = "--pipeline_parallel_size|--pp_size",
+     .takes = Takes::integer,
+     .pointer = "/engine/pipeline_parallel_size"},
+    {.names = "--moe_expert_parallel_size|--ep_size",
+     .takes = Takes::integer,
+     .note = "expert parallelism: set engine.enable_expert_parallel"},
+    {.names = "--max_batch_size", .takes = Takes::integer, .pointer = "/engine/max_batch_size"},
+    {.names = "--max_num_tokens", .takes = Takes::integer, .pointer = "/engine/max_num_tokens"},
+    {.names = "--max_seq_len", .takes = Takes::integer, .pointer = "/engine/max_seq_len"},
+    {.names = "--free_gpu_memory_fraction|--kv_cache_free_gpu_memory_fraction|"
+              "--kv_cache_config.free_gpu_memory_fraction",
+     .takes = Takes::number,
+     .pointer = "/engine/free_gpu_memory_fraction"},
+    {.names = "--dtype", .takes = Takes::text, .pointer = "/engine/dtype"},
+    {.names = "--kv_cache_dtype|--kv_cache_config.dtype",
+     .takes = Takes::text,
+     .pointer = "/engine/kv_cache_dtype"},
+    {.names = "--kv_cache_config.tokens_per_block",
+     .takes = Takes::integer,
+     .pointer = "/engine/tokens_per_block"},
+    {.names = "--kv_cache_config.max_tokens",
+     .takes = Takes::integer,
+     .pointer = "/engine/max_tokens"},
+    {.names = "--kv_cache_config.host_cache_size",
+     .takes = Takes::integer,
+     .pointer = "/engine/host_cache_size"},
+    {.names = "--kv_cache_config.enable_block_reuse",
+     .takes = Takes::toggle,
+     .note = "prefix caching of TensorRT-LLM is not modelled; memory does not depend on it"},
+    {.names = "--enable_chunked_prefill|--enable_chunked_context",
+     .takes = Takes::toggle,
+     .note = "chunked context of TensorRT-LLM is not modelled; memory does not depend on it"},
+    {.names = "--scheduler_config.capacity_scheduler_policy",
+     .takes = Takes::text,
+     .note = "how requests are admitted is not modelled; memory does not depend on it"},
+    {.names = "--disable_overlap_scheduler",
+     .takes = Takes::toggle,
+     .pointer = "/engine/disable_overlap_scheduler"},
+    // ---- effects that a scenario cannot express
+    {.names = "--backend",
+     .takes = Takes::text,
+     .note = "the PyTorch backend's rules are used, whatever the backend"},
+    {.names = "--max_beam_width", .takes = Takes::text, .note = "beam search is not modelled"},
+    {.names = "--max_input_len", .takes = Takes::text, .note = kUnmodelled},
+    {.names = "--context_parallel_size|--cp_size|--moe_cluster_parallel_size|--cluster_size|"
+              "--moe_tensor_parallel_size|--gpus_per_node",
+     .takes = Takes::text,
+     .note = kUnmodelled},
+    {.names = "--enable_attention_dp",
+     .takes = Takes::toggle,
+     .note = "attention split by requests instead of heads is not modelled"},
+    {.names = "--kv_cache_config|--scheduler_config|--quant_config|--moe_config|"
+              "--torch_compile_config|--attention_dp_config|--build_config|--cp_config|"
+              "--cache_transceiver_config|--peft_cache_config|--lora_config|"
+              "--sparse_attention_config|--perf_knobs",
+     .takes = Takes::json,
+     .note = kUnmodelled},
+    {.names = "--speculative_config",
+     .takes = Takes::json,
+     .note = "speculative decoding is not modelled"},
+    {.names = "--cuda_graph_config", .takes = Takes::json, .note = kGraphs},
+    {.names = "--use_cuda_graph|--cuda_graph_padding_enabled",
+     .takes = Takes::toggle,
+     .note = kGraphs},
+    {.names = "--attn_backend|--moe_backend|--allreduce_strategy|--stream_interval|"
+              "--batch_wait_timeout_ms|--batch_wait_timeout_iters|--batch_wait_max_tokens_ratio|"
+              "--sampler_type|--disagg_cluster_uri|--server_role|--metadata_server_config_file",
+     .takes = Takes::text,
+     .note = kUnmodelled},
+    {.names = "--enable_layerwise_nvtx_marker|--enable_min_latency|--autotuner_enabled|"
+              "--enable_autotuner|--enable_lora|--force_dynamic_quantization",
+     .takes = Takes::toggle,
+     .note = kUnmodelled},
+    // ---- no effect on memory or scheduling
+    {.names = "--host|--port|--tokenizer|--custom_tokenizer|--custom_module_dirs|--log_level|"
+              "--num_postprocess_workers|--revision|--tokenizer_revision|--reasoning_parser|"
+              "--tool_parser|--otlp_traces_endpoint|--chat_template|--media_io_kwargs|"
+              "--tokenizer_mode|--load_format|--checkpoint_format|--max_stats_len|"
+              "--iter_stats_max_iterations|--served_model_name|--guided_decoding_backend|"
+              "--return_perf_metrics_max_requests|--perf_metrics_max_requests",
+     .takes = Takes::text},
+    {.names = "--trust_remote_code|--fail_fast_on_attention_window_too_large|"
+              "--skip_tokenizer_init|--print_iter_log|--enable_iter_perf_stats|"
+              "--enable_iter_req_stats|--return_perf_metrics",
+     .takes = Takes::toggle},
+};
+
+}  // namespace
+
+const EngineFlags kTrtllmFlags{
+    .engine = "trtllm",
+    .title = "TensorRT-LLM",
+    .rows = kRows,
+    .positional_model = true,
+    .settings_win = true,
+    .variable_prefixes = "TRTLLM_|TLLM_",
+};
+
+}  // namespace headroom

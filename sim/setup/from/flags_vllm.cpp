@@ -1,0 +1,246 @@
+// vLLM: vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py, releases 0.8 to 0.24
+// (flags of older releases are kept: people's commands live longer). Underscores equal dashes;
+// every switch has a --no- form; JSON values may be spelled --flag.key value.
+
+#include "sim/setup/from/flag_table.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kSpeculative = "speculative decoding is not modelled";
+constexpr std::string_view kLora = "LoRA adapters take memory that is not modelled";
+constexpr std::string_view kGraphs = "which CUDA graphs are captured is not modelled";
+constexpr std::string_view kMultimodal =
+    "inputs other than text are not modelled: neither their memory nor their tokens";
+constexpr std::string_view kOffload = "offloading to host memory is not modelled";
+constexpr std::string_view kPartialPrefills = "limits on long prompts in a step are not modelled";
+constexpr std::string_view kNodes = "several nodes are not modelled";
+
+const FlagRow kRows[] = {
+    {.names = "--model", .takes = Takes::text, .pointer = "/model"},
+    {.names = "--config", .takes = Takes::text, .pointer = kSettingsFile},
+    {.names = "--tensor-parallel-size|-tp",
+     .takes = Takes::integer,
+     .pointer = "/engine/tensor_parallel_size"},
+    {.names = "--pipeline-parallel-size|-pp",
+     .takes = Takes::integer,
+     .pointer = "/engine/pipeline_parallel_size"},
+    {.names = "--data-parallel-size|-dp",
+     .takes = Takes::integer,
+     .pointer = "/engine/data_parallel_size"},
+    {.names = "--enable-expert-parallel|-ep",
+     .takes = Takes::toggle,
+     .pointer = "/engine/enable_expert_parallel"},
+    {.names = "--dtype",
+     .takes = Takes::text,
+     .pointer = "/engine/dtype",
+     .values = "half=float16|float=float32"},
+    {.names = "--quantization|-q", .takes = Takes::text, .pointer = "/engine/quantization"},
+    {.names = "--kv-cache-dtype", .takes = Takes::text, .pointer = "/engine/kv_cache_dtype"},
+    {.names = "--gpu-memory-utilization",
+     .takes = Takes::number,
+     .pointer = "/engine/gpu_memory_utilization"},
+    // -1 and auto: the longest length that fits; ENGINES.md 1.1, guard (iii).
+    {.names = "--max-model-len",
+     .takes = Takes::count,
+     .pointer = "/engine/max_model_len",
+     .values = "auto=|-1="},
+    {.names = "--max-num-seqs", .takes = Takes::count, .pointer = "/engine/max_num_seqs"},
+    {.names = "--max-num-batched-tokens",
+     .takes = Takes::count,
+     .pointer = "/engine/max_num_batched_tokens"},
+    {.names = "--block-size", .takes = Takes::integer, .pointer = "/engine/block_size"},
+    {.names = "--enable-prefix-caching",
+     .takes = Takes::toggle,
+     .pointer = "/engine/enable_prefix_caching"},
+    {.names = "--enable-chunked-prefill",
+     .takes = Takes::toggle,
+     .pointer = "/engine/enable_chunked_prefill"},
+    {.names = "--async-scheduling", .takes = Takes::toggle, .pointer = "/engine/async_scheduling"},
+    {.names = "--num-gpu-blocks-override",
+     .takes = Takes::count,
+     .pointer = "/engine/num_gpu_blocks_override"},
+    {.names = "--kv-cache-memory-bytes|--kv-cache-memory",
+     .takes = Takes::count,
+     .pointer = "/engine/kv_cache_memory_bytes"},
+    {.names = "--enforce-eager", .takes = Takes::toggle, .pointer = "/engine/enforce_eager"},
+    {.names = "--scheduling-policy",
+     .takes = Takes::text,
+     .note = "the order of waiting requests is not modelled; memory does not depend on it"},
+    {.names = "--scheduler-reserve-full-isl",
+     .takes = Takes::toggle,
+     .pointer = "/engine/scheduler_reserve_full_isl"},
+    {.names = "--watermark", .takes = Takes::number, .pointer = "/engine/watermark"},
+    // ---- effects that a scenario cannot express
+    {.names = "--speculative-config|-sc", .takes = Takes::json, .note = kSpeculative},
+    {.names = "--speculative-model|--num-speculative-tokens|--ngram-prompt-lookup-max|"
+              "--speculative-draft-tensor-parallel-size",
+     .takes = Takes::text,
+     .note = kSpeculative},
+    {.names = "--enable-lora|--fully-sharded-loras|--specialize-active-lora",
+     .takes = Takes::toggle,
+     .note = kLora},
+    {.names = "--max-loras|--max-lora-rank|--max-cpu-loras|--lora-dtype|--lora-extra-vocab-size",
+     .takes = Takes::text,
+     .note = kLora},
+    {.names = "--lora-modules|--default-mm-loras", .takes = Takes::words, .note = kLora},
+    {.names = "--compilation-config|-cc", .takes = Takes::json, .note = kGraphs},
+    {.names = "--optimization-level|-O|--max-cudagraph-capture-size|--max-seq-len-to-capture",
+     .takes = Takes::text,
+     .note = kGraphs},
+    {.names = "--cudagraph-capture-sizes|--cuda-graph-sizes",
+     .takes = Takes::words,
+     .note = kGraphs},
+    {.names = "--limit-mm-per-prompt|--mm-processor-kwargs|--media-io-kwargs",
+     .takes = Takes::json,
+     .note = kMultimodal},
+    {.names = "--mm-processor-cache-gb|--mm-processor-cache-type|--mm-encoder-tp-mode|"
+              "--mm-encoder-attn-backend|--mm-shm-cache-max-object-size-mb|--video-pruning-rate",
+     .takes = Takes::text,
+     .note = kMultimodal},
+    {.names = "--language-model-only|--skip-mm-profiling|--mm-encoder-only|--enable-mm-embeds|"
+              "--disable-mm-preprocessor-cache|--disable-chunked-mm-input|--interleave-mm-strings|"
+              "--enable-multimodal-encoder-data-parallel",
+     .takes = Takes::toggle,
+     .note = kMultimodal},
+    {.names = "--cpu-offload-gb|--kv-offloading-size|--kv-offloading-backend|--swap-space|"
+              "--offload-backend",
+     .takes = Takes::text,
+     .note = kOffload},
+    {.names = "--kv-transfer-config|--ec-transfer-config",
+     .takes = Takes::json,
+     .note = "moving KV cache between engines is not modelled"},
+    {.names = "--max-num-partial-prefills|--max-long-partial-prefills|"
+              "--long-prefill-token-threshold",
+     .takes = Takes::count,
+     .note = kPartialPrefills},
+    {.names = "--decode-context-parallel-size|-dcp|--prefill-context-parallel-size|-pcp",
+     .takes = Takes::integer,
+     .note = "context parallelism is not modelled"},
+    {.names = "--data-parallel-size-local|-dpl|--data-parallel-rank|-dpn|"
+              "--data-parallel-start-rank|-dpr|--nnodes|-n|--node-rank|-r|--master-addr|"
+              "--master-port|--data-parallel-address|-dpa|--data-parallel-rpc-port|-dpp",
+     .takes = Takes::text,
+     .note = kNodes},
+    {.names = "--headless", .note = kNodes},
+    {.names = "--enable-eplb|--enable-dbo|--enable-elastic-ep",
+     .takes = Takes::toggle,
+     .note = "balancing and overlap of experts are not modelled"},
+    {.names = "--eplb-config", .takes = Takes::json, .note = "redundant experts are not modelled"},
+    {.names = "--all2all-backend|--moe-backend|--attention-backend|--linear-backend|"
+              "--num-redundant-experts|--expert-placement-strategy|--ubatch-size|"
+              "--performance-mode",
+     .takes = Takes::text,
+     .note = "its effect on step time and memory is not modelled"},
+    {.names = "--attention-config|-ac|--kernel-config|--additional-config",
+     .takes = Takes::json,
+     .note = "its effect on step time and memory is not modelled"},
+    {.names = "--disable-custom-all-reduce|--disable-cascade-attn|--kv-sharing-fast-prefill|"
+              "--enable-sleep-mode",
+     .takes = Takes::toggle,
+     .note = "its effect on step time and memory is not modelled"},
+    {.names = "--disable-hybrid-kv-cache-manager|--disable-sliding-window",
+     .takes = Takes::toggle,
+     .note = "sliding windows are modelled as with the hybrid KV cache manager"},
+    {.names = "--mamba-cache-dtype|--mamba-ssm-cache-dtype|--mamba-block-size|--mamba-cache-mode",
+     .takes = Takes::text,
+     .note = "settings of recurrent state are not modelled"},
+    {.names = "--hf-overrides|--rope-scaling",
+     .takes = Takes::json,
+     .note = "changes the model's configuration: check the model's context length"},
+    {.names = "--rope-theta|--hf-config-path|--model-impl",
+     .takes = Takes::text,
+     .note = "changes the model's configuration"},
+    {.names = "--num-scheduler-steps|--scheduler-delay-factor|--preemption-mode|"
+              "--num-lookahead-slots|--scheduler-cls",
+     .takes = Takes::text,
+     .note = "this scheduling is not modelled"},
+    {.names = "--api-server-count|-asc|--stream-interval",
+     .takes = Takes::integer,
+     .note = "the API servers' own work is not modelled"},
+    {.names = "--runner|--task|--convert",
+     .takes = Takes::text,
+     .note = "only generation is modelled"},
+    {.names = "--device", .takes = Takes::text, .note = "only GPUs are modelled"},
+    {.takes = Takes::text,
+     .note = "its effect on step time and memory is not modelled",
+     .variable = "VLLM_ATTENTION_BACKEND|VLLM_USE_TRITON_FLASH_ATTN|VLLM_USE_DEEP_GEMM|"
+                 "VLLM_FLASH_ATTN_VERSION|VLLM_USE_FLASHINFER_SAMPLER|VLLM_ALL2ALL_BACKEND|"
+                 "VLLM_USE_FLASHINFER_MOE_FP8|VLLM_USE_FLASHINFER_MOE_FP4"},
+    {.takes = Takes::text,
+     .note = "the V1 engine is modelled, whatever the variable says",
+     .variable = "VLLM_USE_V1"},
+    // ENGINES.md 1.1 (b): whether the KV pool leaves room for the graphs.
+    {.takes = Takes::text,
+     .note = "the release's default for CUDA graphs in the memory budget is used",
+     .variable = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"},
+    {.takes = Takes::text,
+     .note = "max_model_len may exceed the model's own limit",
+     .variable = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},
+    // ---- no effect on memory or scheduling
+    {.takes = Takes::text,
+     .variable = "VLLM_HOST_IP|VLLM_PORT|VLLM_API_KEY|VLLM_CACHE_ROOT|VLLM_CONFIG_ROOT|"
+                 "VLLM_ASSETS_CACHE|VLLM_USE_MODELSCOPE|VLLM_WORKER_MULTIPROC_METHOD|"
+                 "VLLM_NO_USAGE_STATS|VLLM_DO_NOT_TRACK|VLLM_ENGINE_ITERATION_TIMEOUT_S|"
+                 "VLLM_RPC_TIMEOUT|VLLM_TORCH_PROFILER_DIR|VLLM_HTTP_TIMEOUT_KEEP_ALIVE|"
+                 "VLLM_SERVER_DEV_MODE|VLLM_TRACE_FUNCTION|VLLM_LOGGING_LEVEL"},
+    {.names = "--host|--port|--uds|--api-key|--ssl-keyfile|--ssl-certfile|--ssl-ca-certs|"
+              "--ssl-cert-reqs|--ssl-ciphers|--root-path|--uvicorn-log-level|--log-config-file|"
+              "--max-log-len|--disable-access-log-for-endpoints|--h11-max-header-count|"
+              "--h11-max-incomplete-event-size|--allowed-origins|--allowed-methods|"
+              "--allowed-headers|--response-role|--chat-template|--chat-template-content-format|"
+              "--tool-call-parser|--tool-parser-plugin|--tool-server|--reasoning-parser|"
+              "--reasoning-parser-plugin|--tokenizer|--tokenizer-mode|--tokenizer-revision|"
+              "--tokenizer-pool-size|--tokenizer-pool-type|--revision|--code-revision|"
+              "--config-format|--load-format|--download-dir|--safetensors-load-strategy|"
+              "--model-loader-extra-config|--pt-load-map-location|--max-parallel-loading-workers|"
+              "--distributed-executor-backend|--data-parallel-backend|-dpb|--seed|--max-logprobs|"
+              "--logprobs-mode|--generation-config|--guided-decoding-backend|"
+              "--logits-processor-pattern|--allowed-local-media-path|--otlp-traces-endpoint|"
+              "--show-hidden-metrics-for-version|--kv-cache-metrics-sample|--worker-cls|"
+              "--worker-extension-cls|--prefix-caching-hash-algo|--io-processor-plugin|"
+              "--override-attention-dtype|--fingerprint-mode|--shutdown-timeout|"
+              "--distributed-timeout-seconds|--renderer-num-workers",
+     .takes = Takes::text},
+    {.names = "--default-chat-template-kwargs|--override-generation-config|--kv-events-config|"
+              "--structured-outputs-config|--reasoning-config|--pooler-config|"
+              "--override-pooler-config|--profiler-config|--weight-transfer-config",
+     .takes = Takes::json},
+    {.names = "--served-model-name|--middleware|--ignore-patterns|--allowed-media-domains|"
+              "--logits-processors|--collect-detailed-traces",
+     .takes = Takes::words},
+    {.names = "--hf-token", .takes = Takes::maybe_text},
+    {.names = "--trust-remote-code|--disable-log-stats|--disable-log-requests|"
+              "--enable-log-requests|--enable-log-outputs|--enable-log-deltas|"
+              "--enable-logging-iteration-details|--disable-uvicorn-access-log|"
+              "--disable-fastapi-docs|--enable-offline-docs|--allow-credentials|"
+              "--enable-ssl-refresh|--enable-auto-tool-choice|"
+              "--exclude-tools-when-tool-choice-none|--enable-reasoning|"
+              "--enable-prompt-tokens-details|--enable-per-request-metrics|"
+              "--enable-server-load-tracking|--enable-force-include-usage|"
+              "--enable-tokenizer-info-endpoint|--enable-request-id-headers|"
+              "--return-tokens-as-token-ids|--trust-request-chat-template|--log-error-stack|"
+              "--tokens-only|--skip-tokenizer-init|--enable-prompt-embeds|--kv-cache-metrics|"
+              "--cudagraph-metrics|--enable-mfu-metrics|--enable-layerwise-nvtx-tracing|"
+              "--aggregate-engine-logging|--ray-workers-use-nsight|--use-tqdm-on-load|"
+              "--calculate-kv-scales|--use-v2-block-manager|--disable-async-output-proc|"
+              "--multi-step-stream-outputs|--data-parallel-hybrid-lb|-dph|"
+              "--data-parallel-external-lb|-dpe|--disable-nccl-for-dp-synchronization|"
+              "--enable-flashinfer-autotune|--numa-bind|--fail-on-environ-validation|"
+              "--allow-deprecated-quantization|--disable-frontend-multiprocessing|"
+              "--disable-guided-decoding",
+     .takes = Takes::toggle},
+};
+
+}  // namespace
+
+const EngineFlags kVllmFlags{
+    .engine = "vllm",
+    .title = "vLLM",
+    .rows = kRows,
+    .abbreviations = true,
+    .positional_model = true,
+    .variable_prefixes = "VLLM_",
+};
+
+}  // namespace headroom

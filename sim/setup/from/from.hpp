@@ -1,0 +1,61 @@
+#pragma once
+// A scenario from what a user runs already: a command, a compose file, or a dump of /metrics.
+//
+// What comes out is JSON with scenario pointers, not checked against the option table. A command
+// names neither the device nor the traffic: "device" and "workload" are the caller's to add (a
+// /metrics dump gives the traffic's lengths, and its rate where time is known). Nothing that was
+// written is dropped: every flag ends in the scenario, or in one of the lists.
+
+#include <istream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/setup/json_document.hpp"
+
+namespace headroom {
+
+struct FromResult {
+  Json scenario;
+  std::vector<std::string> unknown_flags;  // not understood: the scenario may lack something
+  std::vector<std::string> ignored_flags;  // understood, no effect on memory or scheduling
+  std::vector<std::string> notes;          // assumptions, and effects that are not modelled
+  std::string engine;                      // vllm, trtllm, sglang, tgi, llamacpp or ollama
+};
+
+// `command` as typed into a shell: assignments, quotes, line continuations, comments, `sh -c`, and
+// `docker run` are understood. `shown_as` is what errors call it. Lists hold the names of flags and
+// variables, never their values (keys and tokens stand there). Files that a flag names (--config)
+// are read when they exist. ConfigError: no command that is understood, a flag without its value, a
+// wrong number, an open quote.
+[[nodiscard]] FromResult scenario_from_command(std::string_view command,
+                                               const std::string& shown_as);
+
+// `service` may be empty when only one service runs a known engine. ConfigError with the line for
+// YAML beyond the subset that is read (yaml_subset.hpp).
+[[nodiscard]] FromResult scenario_from_compose(std::istream& text, const std::string& name,
+                                               const std::string& service);
+
+// When a dump was taken, in seconds since 1970, if known: for a file, its time of modification.
+struct MetricsTimes {
+  std::optional<double> taken_unix_s;
+  std::optional<double> earlier_unix_s;
+};
+
+// Prometheus text of vLLM. Rate: requests since the process started, by process_start_time_seconds
+// and the time the dump was taken (its samples' own timestamps, else `times`). Without both the
+// scenario has no request rate. DataError with the line for text that is no dump, ConfigError for a
+// dump of another engine.
+[[nodiscard]] FromResult scenario_from_metrics(std::istream& text, const std::string& name,
+                                               const MetricsTimes& times = {});
+// Two dumps of the same process: traffic is what came in between.
+[[nodiscard]] FromResult scenario_from_metrics(std::istream& earlier, std::istream& later,
+                                               const std::string& name,
+                                               const MetricsTimes& times = {});
+
+// Every scenario pointer that a command for `engine` may set, sorted: what the option table must
+// know. HEADROOM_CHECK that the engine is one of FromResult::engine.
+[[nodiscard]] std::vector<std::string> pointers_from_commands(std::string_view engine);
+
+}  // namespace headroom

@@ -1,0 +1,42 @@
+#pragma once
+// The part of POSIX shell that people use to start a server: words, quotes, line continuations,
+// comments, variables set in the same text, and the operators between commands. Redirections are
+// read and dropped. Not read: here-documents, arrays, control flow; `$(...)` stays as written.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom {
+
+using Variables = std::map<std::string, std::string>;
+
+struct ShellCommand {
+  Variables environment;  // exported before, and assigned in front of the command
+  std::vector<std::string> words;
+};
+
+struct ShellText {
+  std::vector<ShellCommand> commands;   // in order; those that only assign variables are left out
+  std::vector<std::string> unresolved;  // "$NAME", "$(...)": kept as written
+};
+
+// `known` are the variables set before. ConfigError `shown_as: ...` for an open quote and for
+// here-documents.
+[[nodiscard]] ShellText read_shell(std::string_view text, const std::string& shown_as,
+                                   const Variables& known = {});
+
+// Only words and quotes, as Python's shlex.split: for the command of a compose file.
+[[nodiscard]] std::vector<std::string> split_words(std::string_view text,
+                                                   const std::string& shown_as);
+
+// "$NAME", "${NAME}", "${NAME:-default}", "${NAME-default}" replaced by the value; others stay and
+// are added to `unresolved`. "$$" is "$" (Compose's escape).
+[[nodiscard]] std::string expand_variables(std::string_view text, const Variables& variables,
+                                           std::vector<std::string>& unresolved);
+
+// Position of '=' in NAME=value, 0 when `word` is no assignment.
+[[nodiscard]] std::size_t assignment_at(std::string_view word);
+
+}  // namespace headroom
