@@ -1,0 +1,83 @@
+#include "sim/app/capacity_command.hpp"
+
+#include "sim/app/list.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/report/capacity_report.hpp"
+#include "sim/study/capacity.hpp"
+#include "sim/study/capacity_systems.hpp"
+
+namespace headroom {
+namespace {
+
+// The document's example of a device; the geometry does not depend on it.
+constexpr const char* kWorksheetDevice = "h100-sxm";
+constexpr double kGb = 1e9;
+
+SystemSelection selection_of(const CapacityArguments& arguments) {
+  return {arguments.models,       arguments.devices, arguments.engines,
+          arguments.environments, arguments.set,     arguments.scenario};
+}
+
+WorksheetInput worksheet_input(const CapacityArguments& arguments, const WorksheetModel* known,
+                               Scenario scenario, const Catalog& catalog) {
+  WorksheetInput input;
+  input.overhead_gb = arguments.overhead_gb;
+  input.concurrent_requests = arguments.concurrency;
+  input.weights_gb = arguments.weights_gb;
+  if (known != nullptr) {
+    input.kv_gb_per_token = known->kv_gb_per_token;
+    if (!input.weights_gb) input.weights_gb = known->weights_gb;
+  }
+  if (arguments.kv_bytes_per_token) input.kv_gb_per_token = *arguments.kv_bytes_per_token / kGb;
+  const bool has_device = !scenario.device.name.empty();
+  if (!has_device) scenario.device.name = kWorksheetDevice;
+  const Resolved system = resolve_system(scenario, catalog);
+  input.model = known != nullptr ? std::string(known->name) : system.model.id;
+  fill_from_system(input, system);
+  if (has_device) {
+    input.gpu_memory_gb = static_cast<double>(system.device.memory_reported_bytes) / kGb;
+  }
+  if (arguments.gpu_memory_gb) input.gpu_memory_gb = *arguments.gpu_memory_gb;
+  return input;
+}
+
+std::vector<Worksheet> worksheets(const CapacityArguments& arguments, const Catalog& catalog) {
+  if (arguments.usable_fraction) {
+    throw ConfigError("--usable-fraction: has no meaning with --worksheet");
+  }
+  std::vector<std::string> models = split_list(arguments.models);
+  if (models.empty()) models.emplace_back();  // the scenario's
+  std::vector<Worksheet> sheets;
+  for (const std::string& model : models) {
+    const WorksheetModel* known = worksheet_model(model);
+    SystemSelection selection = selection_of(arguments);
+    selection.models = {known != nullptr ? std::string(known->catalog_id) : model};
+    for (const Scenario& scenario : select_systems(selection)) {
+      WorksheetInput input = worksheet_input(arguments, known, scenario, catalog);
+      for (const std::int64_t tokens : parse_contexts(arguments.contexts)) {
+        input.context_tokens = tokens;
+        sheets.push_back(make_worksheet(input));
+      }
+    }
+  }
+  return sheets;
+}
+
+}  // namespace
+
+std::string capacity_command(const CapacityArguments& arguments) {
+  const Catalog catalog = load_catalog(arguments.catalog);
+  if (arguments.worksheet) {
+    const std::vector<Worksheet> sheets = worksheets(arguments, catalog);
+    return arguments.json ? worksheet_json(sheets) : worksheet_text(sheets);
+  }
+  CapacityQuery query;
+  query.systems = select_systems(selection_of(arguments));
+  query.contexts = parse_contexts(arguments.contexts);
+  query.kv_bytes_per_token = arguments.kv_bytes_per_token;
+  query.usable_fraction = arguments.usable_fraction;
+  const std::vector<CapacityRow> rows = capacity(query, catalog);
+  return arguments.json ? capacity_json(rows) : capacity_text(rows);
+}
+
+}  // namespace headroom
