@@ -1,0 +1,18 @@
+#pragma once
+// `headroom validate memory DIR`: the budget rules against logged start-ups.
+
+#include <string>
+
+namespace headroom {
+
+struct ValidateArguments {
+  std::string what = "memory";
+  std::string directory;
+  std::string catalog;  // folder laid over the embedded one; empty: none
+  bool json = false;
+};
+
+// What to print. ConfigError, DataError: the folder or a file in it is wrong.
+[[nodiscard]] std::string validate_command(const ValidateArguments& arguments);
+
+}  // namespace headroom

@@ -1,0 +1,25 @@
+#pragma once
+// What `headroom audit` prints of a scenario, of a start-up log and of a recording: at most 100
+// columns, or one JSON object.
+
+#include <string>
+
+#include "sim/study/audit.hpp"
+#include "sim/study/audit_log.hpp"
+#include "sim/study/memory_series.hpp"
+
+namespace headroom {
+
+inline constexpr std::size_t kAuditWidth = 100;
+
+[[nodiscard]] std::string audit_text(const AuditReport& report);
+[[nodiscard]] std::string audit_json(const AuditReport& report);
+
+[[nodiscard]] std::string log_audit_text(const LogAudit& audit);
+[[nodiscard]] std::string log_audit_json(const LogAudit& audit);
+
+// `name` is the recording's.
+[[nodiscard]] std::string series_text(const std::string& name, const SeriesReport& report);
+[[nodiscard]] std::string series_json(const std::string& name, const SeriesReport& report);
+
+}  // namespace headroom

@@ -1,0 +1,234 @@
+#include "sim/study/audit_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
+#include "sim/setup/options.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr double kSameTotal = 0.01;  // totals of one board differ by driver and firmware
+
+double size_of(double value) { return value < 0 ? -value : value; }
+
+// Formats as the scenario spells them; empty when the engine's word is none of its choices.
+std::string choice_of(std::string_view pointer, std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  });
+  for (const OptionRow& row : all_options()) {
+    if (row.pointer != pointer) continue;
+    const std::vector<std::string> choices = choices_of(row);
+    return std::ranges::find(choices, name) == choices.end() ? "" : name;
+  }
+  return "";
+}
+
+class SystemOfLog {
+ public:
+  SystemOfLog(const StartupLog& log, const LogAuditQuery& query, const Catalog& catalog)
+      : log_(log), query_(query), catalog_(catalog) {}
+
+  Scenario build() {
+    s_.file = s_.name = log_.name;
+    s_.model = model();
+    find_device();
+    s_.environment.name = query_.environment;
+    EngineSection& e = s_.engine;
+    e.name = log_.engine == LogEngine::vllm ? "vllm" : "trtllm";
+    if (log_.version) {
+      e.version = log_.version->value;
+    } else {
+      assume(fmt::format("release of {}: the default, the log names none", e.name));
+    }
+    e.tensor_parallel_size = count(log_.tensor_parallel, 1, "tensor_parallel_size");
+    if (log_.pipeline_parallel) e.pipeline_parallel_size = log_.pipeline_parallel->value;
+    formats();
+    if (log_.engine == LogEngine::vllm) {
+      vllm();
+    } else {
+      trtllm();
+    }
+    return s_;
+  }
+
+  std::vector<std::string> take_assumptions() { return std::move(assumptions_); }
+
+ private:
+  void assume(std::string text) { assumptions_.push_back(std::move(text)); }
+
+  [[nodiscard]] std::int64_t count(const FoundCount& found, std::int64_t other,
+                                   std::string_view name) {
+    if (found) return found->value;
+    assume(fmt::format("{} = {}: not in the log", name, other));
+    return other;
+  }
+
+  [[nodiscard]] std::string model() {
+    const std::string name = !query_.model.empty() ? query_.model
+                             : log_.model          ? log_.model->value
+                                                   : "";
+    if (name.empty()) {
+      throw ConfigError(fmt::format("{}: the log does not name its model: --model", log_.name));
+    }
+    if (catalog_.has_model(name) || !query_.model.empty()) return name;
+    // An instruction-tuned checkpoint has the geometry of its base.
+    for (const std::string_view suffix : {"-Instruct", "-instruct", "-it", "-hf", "-chat"}) {
+      const std::string_view base(name.data(), name.size() - std::min(suffix.size(), name.size()));
+      if (!name.ends_with(suffix) || !catalog_.has_model(base)) continue;
+      assume(fmt::format("model {}: geometry of {}", name, base));
+      return std::string(base);
+    }
+    throw ConfigError(fmt::format(
+        "{}: line {}: model {} is not in the catalog: --model with a catalog id or a config.json",
+        log_.name, log_.model->line, name));
+  }
+
+  void find_device() {
+    const FoundNumber& total = log_.memory.total_gib;
+    if (total) s_.device.memory_total_gib = total->value;
+    s_.device.name = query_.device;
+    if (!query_.device.empty()) return;
+    if (!total) {
+      throw ConfigError(
+          fmt::format("{}: the log does not give the device's total memory: --device", log_.name));
+    }
+    const std::vector<std::string> fitting = devices_of_total(catalog_, total->value);
+    if (fitting.empty()) {
+      throw ConfigError(
+          fmt::format("{}: line {}: no device of the catalog has {:.2f} GiB: --device", log_.name,
+                      total->line, total->value));
+    }
+    s_.device.name = fitting.front();
+    assume(fmt::format("device {}: guessed from {:.2f} GiB in total ({}); --device says it",
+                       fitting.front(), total->value, comma_list(fitting)));
+  }
+
+  void formats() {
+    EngineSection& e = s_.engine;
+    if (log_.dtype) e.dtype = choice_of("/engine/dtype", log_.dtype->value);
+    if (e.dtype.empty()) e.dtype = "auto";
+    if (log_.kv_cache_dtype) {
+      e.kv_cache_dtype = choice_of("/engine/kv_cache_dtype", log_.kv_cache_dtype->value);
+    }
+    if (e.kv_cache_dtype.empty()) e.kv_cache_dtype = "auto";
+    if (!log_.quantization) return;
+    // A checkpoint that is quantised says so itself.
+    const std::string name = choice_of("/engine/quantization", log_.quantization->value);
+    const bool own = is_quantised(main_dtype(catalog_.model(s_.model)));
+    if (!name.empty() && !own) e.quantization = name;
+    if (name.empty() && !own) {
+      assume(fmt::format("quantization {}: unknown, the checkpoint's formats are used",
+                         log_.quantization->value));
+    }
+  }
+
+  void vllm() {
+    EngineSection& e = s_.engine;
+    const FoundNumber share = reported_share(log_);
+    if (share) {
+      e.gpu_memory_utilization = std::min(share->value, 1.0);
+    } else {
+      assume("gpu_memory_utilization: the release's default");
+    }
+    if (log_.max_model_len) e.max_model_len = log_.max_model_len->value;
+    e.allow_long_max_model_len = true;  // the log's engine accepted it
+    if (log_.max_num_seqs) e.max_num_seqs = log_.max_num_seqs->value;
+    if (log_.max_num_batched_tokens) e.max_num_batched_tokens = log_.max_num_batched_tokens->value;
+    if (log_.block_size) e.block_size = log_.block_size->value;
+    if (!e.max_num_seqs) assume("max_num_seqs: the release's default on this device");
+    if (!e.max_num_batched_tokens) {
+      assume("max_num_batched_tokens: the release's default on this device");
+    }
+  }
+
+  void trtllm() {
+    EngineSection& e = s_.engine;
+    if (const FoundNumber share = reported_share(log_)) {
+      e.free_gpu_memory_fraction = std::min(share->value, 1.0);
+    } else {
+      assume(
+          fmt::format("free_gpu_memory_fraction = {}: not in the log", e.free_gpu_memory_fraction));
+    }
+    if (log_.max_model_len) e.max_seq_len = log_.max_model_len->value;
+    if (log_.max_num_seqs) e.max_batch_size = log_.max_num_seqs->value;
+    if (log_.max_num_batched_tokens) e.max_num_tokens = log_.max_num_batched_tokens->value;
+    if (log_.tokens_per_block) e.tokens_per_block = log_.tokens_per_block->value;
+  }
+
+  const StartupLog& log_;
+  const LogAuditQuery& query_;
+  const Catalog& catalog_;
+  Scenario s_;
+  std::vector<std::string> assumptions_;
+};
+
+}  // namespace
+
+std::vector<std::string> devices_of_total(const Catalog& catalog, double total_gib) {
+  std::vector<std::pair<double, std::string>> fitting;
+  for (const std::string& id : catalog.device_ids()) {
+    const double total = gib_from_bytes(catalog.device(id).memory_reported_bytes);
+    const double off = size_of(total / total_gib - 1);
+    if (off <= kSameTotal) fitting.emplace_back(off, id);
+  }
+  std::sort(fitting.begin(), fitting.end());
+  std::vector<std::string> ids;
+  for (auto& [off, id] : fitting) ids.push_back(std::move(id));
+  return ids;
+}
+
+ModelledMemory modelled_memory(const BudgetedSystem& system) {
+  const Resolved& r = system.resolved;
+  const MemoryBudget& b = system.budget;
+  const auto gib = [&b](MemoryPurpose purpose) { return gib_from_bytes(b.terms[purpose]); };
+  ModelledMemory m;
+  m.total_gib = gib_from_bytes(b.capacity_bytes);
+  m.weights_gib = gib(MemoryPurpose::weights);
+  m.activation_gib = gib(MemoryPurpose::activations);
+  m.non_torch_gib = gib(MemoryPurpose::context) + gib(MemoryPurpose::communication) +
+                    gib(MemoryPurpose::engine_host);
+  m.graph_gib = gib(MemoryPurpose::graphs);
+  m.others_gib = gib(MemoryPurpose::others) + gib(MemoryPurpose::page_cache);
+  m.kv_gib = gib_from_bytes(b.kv_available_bytes);
+  if (const auto* vllm = std::get_if<VllmBudgetOptions>(&r.budget)) {
+    m.share = vllm->gpu_memory_utilization;
+    m.graphs_in_budget =
+        vllm->estimate_graphs.value_or(vllm_rule(vllm->version) == VllmRule::free_difference) &&
+        !vllm->enforce_eager;
+  } else if (const auto* trtllm = std::get_if<TrtllmBudgetOptions>(&r.budget)) {
+    m.share = trtllm->free_gpu_memory_fraction;
+  }
+  m.kv_tokens = b.kv_tokens;
+  m.kv_blocks = b.total_blocks;
+  m.kv_groups = std::ssize(b.layout.groups);
+  m.block_size = b.layout.block_tokens;
+  m.max_concurrency = b.max_concurrency;
+  m.max_model_len = b.max_model_len;
+  return m;
+}
+
+LogAudit audit_log(const StartupLog& log, const LogAuditQuery& query, const Catalog& catalog) {
+  SystemOfLog builder(log, query, catalog);
+  LogAudit result;
+  result.log = log;
+  result.system = budget_system(builder.build(), catalog);
+  result.modelled = modelled_memory(result.system);
+  result.attribution = attribute(log, result.modelled);
+  result.assumptions = builder.take_assumptions();
+  const std::vector<std::string>& warnings = result.system.resolved.warnings;
+  result.assumptions.insert(result.assumptions.end(), warnings.begin(), warnings.end());
+  if (const auto& failure = result.system.budget.failure) {
+    result.assumptions.push_back(fmt::format("the modelled start fails in {}: {}",
+                                             name_of(failure->stage), failure->message));
+  }
+  return result;
+}
+
+}  // namespace headroom

@@ -1,0 +1,127 @@
+// Which rule, constant or word each purpose's bytes come from.
+
+#include <fmt/format.h>
+
+#include "sim/study/audit.hpp"
+
+namespace headroom {
+namespace {
+
+struct Origin {
+  TermOrigin origin = TermOrigin::rule;
+  std::string why;
+};
+
+class TermSources {
+ public:
+  explicit TermSources(const BudgetedSystem& system) : r_(system.resolved), b_(system.budget) {}
+
+  [[nodiscard]] Origin of(MemoryPurpose purpose) const {
+    switch (purpose) {
+      case MemoryPurpose::weights: return weights();
+      case MemoryPurpose::activations: return activations();
+      case MemoryPurpose::context: return outside("device context and growth outside torch");
+      case MemoryPurpose::communication: return outside("buffers between the ranks");
+      case MemoryPurpose::graphs:
+        return {TermOrigin::estimate, "captured graphs, by layers and batch sizes"};
+      case MemoryPurpose::others: return others();
+      case MemoryPurpose::page_cache:
+        return {TermOrigin::given, fmt::format("environment {}: files in the page cache count as "
+                                               "not free for this engine",
+                                               r_.environment.id)};
+      case MemoryPurpose::engine_host:
+        return {TermOrigin::given,
+                fmt::format("environment {}: the engine's own host memory", r_.environment.id)};
+      case MemoryPurpose::kv_pool: return pool();
+      case MemoryPurpose::margin: return margin();
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] bool vllm() const { return r_.profile->budget == BudgetRule::vllm; }
+  // The constants of vLLM's rule were fitted on start-ups of 0.17 to 0.19 on this device.
+  [[nodiscard]] bool fitted() const {
+    return vllm() && r_.device.id == "h100-sxm" && r_.version >= EngineVersion{0, 17} &&
+           r_.version <= kMeasuredVllm;
+  }
+
+  [[nodiscard]] Origin weights() const {
+    const std::int64_t ranks = r_.sharding.tensor * r_.sharding.pipeline;
+    return {TermOrigin::rule,
+            fmt::format("geometry of {} in {}{}", r_.model.id, name_of(main_dtype(r_.model)),
+                        ranks > 1 ? fmt::format(", the share of one of {} ranks", ranks) : "")};
+  }
+
+  [[nodiscard]] Origin activations() const {
+    if (!vllm()) {
+      return {TermOrigin::estimate,
+              "closed form of the widest layer and the logits (ENGINES.md 8)"};
+    }
+    return {fitted() ? TermOrigin::measured : TermOrigin::estimate,
+            fmt::format("peak of the profiling pass: {} sampled rows x {} entries, or {} tokens in "
+                        "the widest layer; constants {}",
+                        r_.max_num_seqs, r_.model.vocab, r_.max_num_batched_tokens,
+                        fitted() ? "fitted on 32 start-ups of vLLM 0.19 on H100"
+                                 : "of another device or release")};
+  }
+
+  [[nodiscard]] Origin outside(std::string_view what) const {
+    return {fitted() ? TermOrigin::measured : TermOrigin::estimate,
+            fmt::format("{}{}", what,
+                        fitted() ? "; start-up logs of vLLM 0.19 on H100"
+                                 : "; constants of other machines (ENGINES.md 8)")};
+  }
+
+  [[nodiscard]] Origin others() const {
+    if (r_.device.memory_model == MemoryModel::unified) {
+      return {TermOrigin::given,
+              fmt::format("environment {}: system, processes, tmpfs ({})", r_.environment.id,
+                          r_.environment.scored ? "measured" : "assumptions")};
+    }
+    return {fitted() ? TermOrigin::measured : TermOrigin::estimate,
+            "driver, context and communicators before the engine's first look"};
+  }
+
+  [[nodiscard]] Origin pool() const {
+    const EngineSection& e = r_.scenario.engine;
+    if (e.kv_cache_memory_bytes) return {TermOrigin::given, "kv_cache_memory_bytes"};
+    if (e.num_gpu_blocks_override) return {TermOrigin::given, "num_gpu_blocks_override"};
+    return {TermOrigin::rule, fmt::format("what the rule of {} leaves, in whole blocks of {} bytes",
+                                          r_.profile->name, with_commas(b_.layout.block_bytes))};
+  }
+
+  [[nodiscard]] Origin margin() const {
+    const EngineSection& e = r_.scenario.engine;
+    if (b_.failure) return {TermOrigin::rule, "left when the start failed"};
+    if (vllm()) {
+      return {TermOrigin::rule, fmt::format("left over: the engine may use {} of the total",
+                                            e.gpu_memory_utilization.value_or(0))};
+    }
+    if (r_.profile->name == "trtllm") {
+      return {TermOrigin::rule, fmt::format("left over: KV gets {} of what the rest leaves",
+                                            e.free_gpu_memory_fraction)};
+    }
+    return {TermOrigin::rule, "left over by the engine's rule"};
+  }
+
+  const Resolved& r_;
+  const MemoryBudget& b_;
+};
+
+}  // namespace
+
+std::vector<AuditTerm> audit_terms(const BudgetedSystem& system) {
+  const TermSources sources(system);
+  std::vector<AuditTerm> terms;
+  for (std::size_t i = 0; i < kMemoryPurposeCount; ++i) {
+    const auto purpose = static_cast<MemoryPurpose>(i);
+    const ByteCount bytes = system.budget.terms[purpose];
+    if (bytes == 0) continue;
+    Origin origin = sources.of(purpose);
+    terms.push_back({purpose, bytes, origin.origin, std::move(origin.why)});
+  }
+  return terms;
+}
+
+}  // namespace headroom
