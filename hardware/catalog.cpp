@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <span>
 #include <sstream>
 
 #include "hardware/catalog_rows.hpp"
+#include "hardware/llm/hf_config.hpp"
 #include "sim/kernel/embedded_file.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
@@ -18,9 +20,10 @@ namespace headroom {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kFiles{"models.json", "devices.json",
+constexpr std::array<std::string_view, 4> kFiles{"models.json", "devices.json", "environments.json",
                                                  "calibrations.json"};
-constexpr std::string_view kFileNames = "models.json, devices.json, calibrations.json";
+constexpr std::string_view kFileNames =
+    "models.json, devices.json, environments.json, calibrations.json";
 
 template <typename Value>
 std::vector<std::string> ids_of(const std::map<std::string, Value, std::less<>>& rows) {
@@ -39,6 +42,25 @@ const Value& find_row(const std::map<std::string, Value, std::less<>>& rows, std
   throw ConfigError(fmt::format("unknown {} '{}'{}", kind, id,
                                 nearest.empty() ? fmt::format(" (see: headroom list {}s)", kind)
                                                 : fmt::format(" (nearest: {})", nearest)));
+}
+
+ModelSpec read_row(const ModelRow& row, const HfText& overrides) {
+  const std::string quantization =
+      row.quantization.empty() ? "" : fmt::format("{{\"quantization\": {}}}", row.quantization);
+  ModelSpec model = read_hf_config({row.config, row.shown_as + "/config"},
+                                   {quantization, row.shown_as}, overrides);
+  model.id = row.id;
+  model.hf_repo = row.hf_repo;
+  model.source = row.source;
+  return model;
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) throw ConfigError(fmt::format("{}: cannot be read", path.string()));
+  return text.str();
 }
 
 template <typename Value>
@@ -69,11 +91,13 @@ void Catalog::overlay(const std::filesystem::path& directory) {
   for (const std::string_view name : kFiles) {
     const std::filesystem::path path = directory / name;
     if (!std::filesystem::exists(path)) continue;
-    std::ifstream stream(path, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw ConfigError(fmt::format("{}: cannot be read", path.string()));
-    overlay_text(name, text.str(), path.string());
+    overlay_text(name, read_text(path), path.string());
+    // The user's rows are read at once: a bad one is known before any work.
+    if (name == "models.json") {
+      for (const auto& [id, row] : models_) {
+        if (row.shown_as.starts_with(path.string())) static_cast<void>(read_row(row, {}));
+      }
+    }
     found = true;
   }
   if (!found) {
@@ -86,6 +110,8 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
                            const std::string& shown_as) {
   if (name == "models.json") {
     put_rows(models_, parse_models(text, shown_as), shown_as);
+  } else if (name == "environments.json") {
+    put_rows(environments_, parse_environments(text, shown_as), shown_as);
   } else if (name == "devices.json") {
     put_rows(devices_, parse_devices(text, shown_as), shown_as);
   } else if (name == "calibrations.json") {
@@ -95,15 +121,31 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
   }
 }
 
-const ModelSpec& Catalog::model(std::string_view id) const {
-  for (const auto& [known, model] : models_) {
-    if (!model.hf_repo.empty() && model.hf_repo == id) return model;
+const ModelRow* Catalog::find_model(std::string_view id) const {
+  for (const auto& [known, row] : models_) {
+    if (!row.hf_repo.empty() && row.hf_repo == id) return &row;
+    if (std::ranges::find(row.aliases, id) != row.aliases.end()) return &row;
   }
-  return find_row(models_, id, "model");
+  const auto found = models_.find(id);
+  return found == models_.end() ? nullptr : &found->second;
+}
+
+bool Catalog::has_model(std::string_view id) const { return find_model(id) != nullptr; }
+
+ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overrides) const {
+  const ModelRow* row = find_model(id);
+  if (row == nullptr) row = &find_row(models_, id, "model");  // throws with the nearest id
+  if (overrides.empty()) return read_row(*row, {});
+  const std::string text = read_text(overrides);
+  return read_row(*row, {text, overrides.string()});
 }
 
 const DeviceSpec& Catalog::device(std::string_view id) const {
   return find_row(devices_, id, "device");
+}
+
+const Environment& Catalog::environment(std::string_view id) const {
+  return find_row(environments_, id, "environment");
 }
 
 const Calibration& Catalog::calibration(std::string_view id) const {
@@ -112,6 +154,7 @@ const Calibration& Catalog::calibration(std::string_view id) const {
 
 std::vector<std::string> Catalog::model_ids() const { return ids_of(models_); }
 std::vector<std::string> Catalog::device_ids() const { return ids_of(devices_); }
+std::vector<std::string> Catalog::environment_ids() const { return ids_of(environments_); }
 std::vector<std::string> Catalog::calibration_ids() const { return ids_of(calibrations_); }
 
 }  // namespace headroom

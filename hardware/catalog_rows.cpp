@@ -82,6 +82,28 @@ class Row {
     return find(key) == nullptr ? std::string() : text(key);
   }
 
+  // A list of texts; empty when absent.
+  [[nodiscard]] std::vector<std::string> texts(const std::string& key) {
+    std::vector<std::string> list;
+    const Json* value = find(key);
+    if (value == nullptr) return list;
+    if (!value->is_array()) throw error(key, "list of texts");
+    for (const Json& element : *value) {
+      if (!element.is_string()) throw error(key, "list of texts");
+      list.push_back(element.get<std::string>());
+    }
+    return list;
+  }
+
+  // An object as JSON text, read later by another reader; empty when absent and not required.
+  [[nodiscard]] std::string json_text(const std::string& key, bool required) {
+    const Json* value = find(key);
+    if (value == nullptr && !required) return {};
+    if (value == nullptr || !value->is_object()) throw error(key, "object");
+    return value->dump();
+  }
+  [[nodiscard]] std::string place() const { return fmt::format("{}: {}", file_, pointer_); }
+
   [[nodiscard]] std::optional<Row> object(const std::string& key) {
     const Json* value = find(key);
     if (value == nullptr) return std::nullopt;
@@ -114,75 +136,18 @@ class Row {
   std::set<std::string> known_;
 };
 
-SlidingWindow parse_sliding(Row& row, std::int64_t layers) {
-  SlidingWindow sliding;
-  sliding.window_tokens = row.integer("window_tokens", 1);
-  sliding.layers = row.integer("layers", 1);
-  if (sliding.layers > layers) throw row.error("layers", "at most the layers of the model");
-  row.finish();
-  return sliding;
-}
-
-MoeSpec parse_moe(Row& row, std::int64_t layers) {
-  MoeSpec moe;
-  moe.experts = row.integer("experts", 1);
-  moe.top_k = row.integer("top_k", 1);
-  if (moe.top_k > moe.experts) throw row.error("top_k", "at most the number of experts");
-  moe.ffn = row.integer("ffn", 1);
-  moe.shared_ffn = row.integer_or("shared_ffn", 0, 0);
-  moe.first_dense_layers = row.integer_or("first_dense_layers", 0, 0);
-  if (moe.first_dense_layers >= layers) throw row.error("first_dense_layers", "fewer than layers");
-  moe.router_bias = row.flag("router_bias");
-  moe.expert_bias = row.flag("expert_bias");
-  row.finish();
-  return moe;
-}
-
-MlaSpec parse_mla(Row& row) {
-  MlaSpec mla;
-  mla.kv_lora_rank = row.integer("kv_lora_rank", 1);
-  mla.q_lora_rank = row.integer("q_lora_rank", 0);
-  mla.qk_nope = row.integer("qk_nope", 0);
-  mla.qk_rope = row.integer("qk_rope", 0);
-  mla.v_head = row.integer("v_head", 1);
-  row.finish();
-  return mla;
-}
-
-ModelSpec parse_model(Row row) {
-  ModelSpec m;
-  m.id = row.text("id");
-  m.hf_repo = row.text_or_empty("hf_repo");
-  m.layers = row.integer("layers", 1);
-  if (m.layers > 10'000) throw row.error("layers", "at most 10000");
-  m.hidden = row.integer("hidden", 1);
-  m.q_heads = row.integer("q_heads", 1);
-  m.kv_heads = row.integer("kv_heads", 1);
-  m.head_dim = row.integer("head_dim", 1);
-  m.ffn = row.integer("ffn", 0);
-  m.vocab = row.integer("vocab", 1);
-  m.max_position = row.integer("max_position", 1);
-  m.position_rows = row.integer_or("position_rows", 0, 0);
-  m.norms_per_layer = row.integer_or("norms_per_layer", 0, 2);
-  m.layer_norm = row.flag("layer_norm");
-  m.gated_mlp = row.flag("gated_mlp", true);
-  m.tie_embeddings = row.flag("tie_embeddings");
-  m.qkv_bias = row.flag("qkv_bias");
-  m.o_bias = row.flag("o_bias");
-  m.mlp_bias = row.flag("mlp_bias");
-  m.qk_norm = row.flag("qk_norm");
-  m.attention_sinks = row.flag("attention_sinks");
-  if (auto part = row.object("sliding")) m.sliding = parse_sliding(*part, m.layers);
-  if (auto part = row.object("moe")) m.moe = parse_moe(*part, m.layers);
-  if (auto part = row.object("mla")) m.mla = parse_mla(*part);
-  if (m.mla && m.head_dim != m.mla->qk_nope + m.mla->qk_rope) {
-    throw row.error("head_dim", "qk_nope + qk_rope with mla");
-  }
-  m.dtype = parse_dtype(row.text("dtype"));
-  m.source = row.text("source");
+ModelRow parse_model(Row row) {
+  ModelRow model;
+  model.id = row.text("id");
+  model.hf_repo = row.text_or_empty("hf_repo");
+  model.aliases = row.texts("aliases");
+  model.source = row.text("source");
   static_cast<void>(row.text_or_empty("notes"));
+  model.config = row.json_text("config", true);
+  model.quantization = row.json_text("quantization", false);
+  model.shown_as = row.place();
   row.finish();
-  return m;
+  return model;
 }
 
 MemoryModel parse_memory_model(Row& row) {
@@ -307,8 +272,8 @@ std::vector<Value> parse_file(std::string_view text, const std::string& file,
 
 }  // namespace
 
-std::vector<ModelSpec> parse_models(std::string_view text, const std::string& file) {
-  return parse_file<ModelSpec>(text, file, "models", parse_model);
+std::vector<ModelRow> parse_models(std::string_view text, const std::string& file) {
+  return parse_file<ModelRow>(text, file, "models", parse_model);
 }
 
 std::vector<DeviceSpec> parse_devices(std::string_view text, const std::string& file) {

@@ -8,12 +8,22 @@
 
 #include "hardware/calibration.hpp"
 #include "hardware/device.hpp"
-#include "hardware/llm.hpp"
 
 namespace headroom {
 
+// A model of the catalog is its config.json, reduced to what carries geometry: read when asked for.
+struct ModelRow {
+  std::string id;
+  std::string hf_repo;
+  std::vector<std::string> aliases;  // other repositories of the same geometry
+  std::string source;
+  std::string config;        // JSON text
+  std::string quantization;  // body of hf_quant_config.json; may be empty
+  std::string shown_as;      // "file: /models/3", for errors
+};
+
 // `file` is what errors call the text.
-[[nodiscard]] std::vector<ModelSpec> parse_models(std::string_view text, const std::string& file);
+[[nodiscard]] std::vector<ModelRow> parse_models(std::string_view text, const std::string& file);
 [[nodiscard]] std::vector<DeviceSpec> parse_devices(std::string_view text, const std::string& file);
 [[nodiscard]] std::vector<Calibration> parse_calibrations(std::string_view text,
                                                           const std::string& file);

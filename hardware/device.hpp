@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "hardware/llm.hpp"
+#include "hardware/llm/dtype.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -45,9 +45,9 @@ struct DeviceSpec {
   [[nodiscard]] bool hopper_or_later() const { return sm >= 90 && sm < 110; }
 };
 
-// Dense rate of matrix products with weights stored as `weights`: 8-bit rates where the device has
-// them, else the 16-bit rate (weights are widened); mxfp4 computes in 16 bit. ConfigError when the
-// device has no rate for it (fp32).
+// Dense rate of matrix products with weights stored as `weights`: 8-bit and nvfp4 rates where the
+// device has them, else the 16-bit rate (weights are widened). ConfigError when the device has no
+// rate for it (fp32).
 [[nodiscard]] double matrix_flops(const DeviceSpec& device, Dtype weights);
 
 }  // namespace headroom

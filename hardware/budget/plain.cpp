@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "hardware/llm/kv_geometry.hpp"
+#include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
@@ -12,47 +14,61 @@ namespace {
 // CUDA context with loaded kernels and cuBLAS workspaces: 551 MB measured (aiconfigurator).
 constexpr ByteCount kContextBytes = 551'000'000;
 
-// Largest live set of a forward pass (ENGINES.md 8): two copies of the hidden state, the attention
-// products and the MLP's wide products; or the logits with their fp32 copy.
-ByteCount activation_estimate(const ModelSpec& model, const PlainBudgetOptions& options) {
-  const std::int64_t tp = options.tensor_parallel_size;
-  const std::int64_t bytes = options.weights == Dtype::fp32 ? 4 : 2;
-  const std::int64_t heads = 2 * query_heads_per_rank(model, tp) + 2 * kv_heads_per_rank(model, tp);
-  std::int64_t mlp = 3 * model.ffn / tp;
-  if (model.moe) {
-    mlp = std::max(mlp, model.moe->top_k * (3 * model.moe->ffn / tp + model.hidden) +
-                            3 * model.moe->shared_ffn / tp);
+// Elements per token of the widest layer (ENGINES.md 8): two copies of the hidden state, the
+// attention products and the MLP's wide products.
+std::int64_t widest_layer(const ModelSpec& model, std::int64_t tp) {
+  std::int64_t heads = 0;
+  std::int64_t mlp = 0;
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.attention) {
+      const AttentionSpec& a = *kind.attention;
+      heads = std::max(
+          heads, (2 * query_heads_per_rank(a, tp) + 2 * kv_heads_per_rank(a, tp)) * a.head_dim);
+    }
+    if (kind.mlp) mlp = std::max(mlp, 3 * kind.mlp->ffn / tp);
+    if (kind.moe) {
+      mlp = std::max(mlp, kind.moe->top_k * (3 * kind.moe->ffn / tp + model.hidden) +
+                              3 * kind.moe->shared_ffn / tp);
+    }
   }
+  return 2 * model.hidden + heads + mlp;
+}
+
+// Largest live set: a forward pass, or the logits with their fp32 copy.
+ByteCount activation_estimate(const BudgetInputs& in, const PlainBudgetOptions& options) {
+  const std::int64_t bytes = activation_bytes(in.model.dtype);
   const ByteCount forward =
-      options.max_step_tokens * bytes * (2 * model.hidden + heads * model.head_dim + mlp);
-  const ByteCount logits = options.max_num_seqs * model.vocab * (bytes + 4);
-  return std::max(forward, logits);
+      options.max_step_tokens * bytes * widest_layer(in.model, in.sharding.tensor);
+  return std::max(forward, options.max_num_seqs * in.model.vocab * (bytes + 4));
 }
 
 }  // namespace
 
-MemoryBudget plain_budget(const ModelSpec& model, const DeviceSpec& device,
-                          const PlainBudgetOptions& options) {
+MemoryBudget plain_budget(const BudgetInputs& inputs, const PlainBudgetOptions& options) {
   if (!(options.memory_fraction > 0 && options.memory_fraction <= 1)) {
     throw ConfigError(
         fmt::format("memory_fraction {}: above 0 and up to 1", options.memory_fraction));
   }
-  const ByteCount total = device.memory_reported_bytes;
+  check_sharding(inputs.model, inputs.sharding);
+  const ByteCount total = inputs.machine.total_bytes;
   const ByteCount allowed = share_of(total, options.memory_fraction);
-  const ByteCount weights = weight_bytes(model, options.weights, options.tensor_parallel_size);
-  const ByteCount activations = activation_estimate(model, options);
-
-  MemoryBudget budget;
-  budget.layout =
-      make_kv_layout(model, options.kv, options.tensor_parallel_size, options.block_size);
-  BudgetBuilder builder(total);
-  builder.charge(MemoryPurpose::context, kContextBytes, StartupStage::profiling);
-  builder.charge(MemoryPurpose::weights, weights, StartupStage::weights);
-  builder.charge(MemoryPurpose::activations, activations, StartupStage::profiling);
-  place_pool(builder, allowed - weights - activations - kContextBytes, options.max_model_len, 0,
-             budget);
-  builder.finish(budget);
-  return budget;
+  return tightest_stage(inputs.sharding, [&](std::int64_t stage) {
+    const ByteCount weights = rank_parts(inputs.model, inputs.sharding, stage).bytes_total();
+    const ByteCount activations = activation_estimate(inputs, options);
+    MemoryBudget budget;
+    budget.layout =
+        flat_kv_layout(inputs.model, {inputs.kv}, inputs.sharding, stage, options.block_size);
+    BudgetBuilder builder(total);
+    charge_machine(builder, inputs.machine);
+    builder.charge(MemoryPurpose::context, kContextBytes, StartupStage::profiling);
+    builder.charge(MemoryPurpose::weights, weights, StartupStage::weights);
+    builder.charge(MemoryPurpose::activations, activations, StartupStage::profiling);
+    const ByteCount available =
+        std::min(allowed - weights - activations - kContextBytes, builder.free_bytes());
+    place_pool(builder, {available, options.max_model_len, 1, 0}, budget);
+    builder.finish(budget);
+    return budget;
+  });
 }
 
 }  // namespace headroom

@@ -1,20 +1,14 @@
 #pragma once
-// Start-up budget of engines without a measured rule in this version (static batches, Orca): the
-// pool is a share of total memory less weights, an estimate of activations and the CUDA context.
-// Unscored.
+// Start-up budget of engines without a rule of their own (the profile `static`): the pool is a
+// share of total memory less weights, an estimate of activations and the CUDA context. Unscored.
 
 #include <cstdint>
 
 #include "hardware/budget/budget.hpp"
-#include "hardware/device.hpp"
-#include "hardware/llm.hpp"
 
 namespace headroom {
 
 struct PlainBudgetOptions {
-  std::int64_t tensor_parallel_size = 1;
-  Dtype weights = Dtype::bf16;
-  Dtype kv = Dtype::bf16;
   double memory_fraction = 0.90;  // of total memory, (0, 1]
   std::int64_t max_model_len = 8192;
   std::int64_t max_step_tokens = 8192;  // tokens of the largest forward pass
@@ -22,7 +16,7 @@ struct PlainBudgetOptions {
   std::int32_t block_size = 1;          // 1: token-granular or contiguous
 };
 
-[[nodiscard]] MemoryBudget plain_budget(const ModelSpec& model, const DeviceSpec& device,
+[[nodiscard]] MemoryBudget plain_budget(const BudgetInputs& inputs,
                                         const PlainBudgetOptions& options);
 
 }  // namespace headroom

@@ -1,8 +1,13 @@
 #pragma once
-// The start-up budget of vLLM up to v0.19 on a discrete device: the KV pool is what remains of
-// gpu_memory_utilization x TOTAL memory after weights, activation peak and growth outside torch.
-// Graphs are captured later and live in the rest. Rule: ENGINES.md 1.1 (a); constants:
-// start-up logs of vLLM 0.19.0 on H100 published by llm-d-planner (Apache-2.0).
+// The start-up budget of vLLM: the KV pool is what remains of gpu_memory_utilization x TOTAL memory
+// after weights, activation peak and growth outside torch. Three generations of the sum, by
+// release:
+//   0.8           everything outside torch is taken off, what others hold as well
+//   to 0.20       what the engine's own start took; graphs are captured later, out of the rest
+//   from 0.21     the same by difference of free memory, and an estimate of the graphs is taken off
+// Rule: ENGINES.md 1.1, 1.2; the release that turned the graph estimate on: vLLM's own log line.
+// Constants: start-up logs of vLLM 0.19.0 on H100 published by llm-d-planner (Apache-2.0), single
+// public logs for other releases.
 
 #include <cstdint>
 #include <optional>
@@ -10,57 +15,48 @@
 #include <vector>
 
 #include "hardware/budget/budget.hpp"
-#include "hardware/device.hpp"
 #include "hardware/engine_version.hpp"
-#include "hardware/llm.hpp"
 
 namespace headroom {
 
-inline constexpr EngineVersion kNewestVllm{0, 19};  // the newest release this rule is fitted on
+inline constexpr EngineVersion kMeasuredVllm{0, 19};  // the release the constants are fitted on
+inline constexpr EngineVersion kNewestVllm{0, 28};    // the newest whose rule is known
 
-struct VllmDefaults {
-  std::int32_t max_num_batched_tokens = 2048;  // of the API server
-  std::int32_t max_num_seqs = 256;
-  double gpu_memory_utilization = 0.90;
-  std::int32_t block_size = 16;
-  bool async_scheduling = true;
-};
-// ENGINES.md 6.1 (vLLM arg_utils), of the API server. `model` decides the block size (MLA: 64).
-[[nodiscard]] VllmDefaults vllm_defaults(const DeviceSpec& device, const ModelSpec& model,
-                                         EngineVersion version);
+enum class VllmRule : std::uint8_t { all_outside_torch, own_growth, free_difference };
+[[nodiscard]] VllmRule vllm_rule(EngineVersion version);
+[[nodiscard]] std::string_view name_of(VllmRule rule);
 
 struct VllmBudgetOptions {
-  EngineVersion version = kNewestVllm;
-  std::int64_t tensor_parallel_size = 1;
-  Dtype weights = Dtype::bf16;
-  Dtype kv = Dtype::bf16;
+  EngineVersion version = kMeasuredVllm;
   double gpu_memory_utilization = 0.90;            // of total memory, (0, 1]
   std::optional<ByteCount> kv_cache_memory_bytes;  // replaces the whole rule
   std::optional<BlockCount> num_gpu_blocks_override;
-  std::int64_t max_model_len = 8192;
+  std::int64_t max_model_len = 8192;  // -1: the largest that fits
   std::int32_t max_num_seqs = 256;
   std::int32_t max_num_batched_tokens = 2048;
   std::int32_t block_size = 16;
-  bool enforce_eager = false;            // no graphs are captured
-  std::optional<ByteCount> other_bytes;  // total - free before load; else measured default
+  bool enforce_eager = false;           // no graphs are captured
+  std::optional<bool> estimate_graphs;  // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS
+  bool compile_cache_empty = false;     // the first start of a model on a machine
+  bool hybrid_kv_cache_manager = true;  // off: windows are kept as full attention
 };
 
-[[nodiscard]] MemoryBudget vllm_budget(const ModelSpec& model, const DeviceSpec& device,
+[[nodiscard]] MemoryBudget vllm_budget(const BudgetInputs& inputs,
                                        const VllmBudgetOptions& options);
 
-// The terms of the rule, for `audit`.
-[[nodiscard]] ByteCount vllm_loaded_weight_bytes(const ModelSpec& model, Dtype weights,
-                                                 std::int64_t tp);
-[[nodiscard]] ByteCount vllm_activation_bytes(const ModelSpec& model,
+// The terms of the rule, of one pipeline stage.
+[[nodiscard]] ByteCount vllm_loaded_weight_bytes(const ModelSpec& model, const Sharding& sharding,
+                                                 std::int64_t stage);
+[[nodiscard]] ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
                                               const VllmBudgetOptions& options);
-[[nodiscard]] ByteCount vllm_context_growth_bytes(EngineVersion version, std::int64_t tp);
-[[nodiscard]] ByteCount vllm_graph_bytes(const ModelSpec& model, const VllmBudgetOptions& options);
-[[nodiscard]] ByteCount vllm_other_bytes(
-    std::int64_t tp);  // used before the engine's first snapshot
+[[nodiscard]] ByteCount vllm_context_growth_bytes(EngineVersion version, const Sharding& sharding);
+[[nodiscard]] ByteCount vllm_graph_bytes(const ModelSpec& model, const Sharding& sharding,
+                                         const VllmBudgetOptions& options);
+// Used on a discrete device before the engine's first snapshot: driver, context, NCCL.
+[[nodiscard]] ByteCount vllm_other_bytes(const Sharding& sharding);
 
 // What the rule does not cover (newer version, unmeasured range), one warning each.
-[[nodiscard]] std::vector<std::string> vllm_budget_warnings(const ModelSpec& model,
-                                                            const DeviceSpec& device,
+[[nodiscard]] std::vector<std::string> vllm_budget_warnings(const BudgetInputs& inputs,
                                                             const VllmBudgetOptions& options);
 
 }  // namespace headroom

@@ -7,10 +7,10 @@
 namespace headroom {
 namespace {
 
-const Calibration* find_calibration(const Catalog& catalog, const DeviceSpec& device,
-                                    const CostRequest& request) {
+const Calibration* find_calibration(const Catalog& catalog, const ModelSpec& model,
+                                    const DeviceSpec& device, const CostRequest& request) {
   // The rows were fitted with 16-bit weights; quantised kernels reach other shares.
-  if (is_quantised(request.roofline.weights)) return nullptr;
+  if (is_quantised(main_dtype(model))) return nullptr;
   for (const auto& [id, row] : catalog.calibrations()) {
     if (row.device == device.id && row.engine == request.engine && row.mode == request.mode) {
       return &row;
@@ -21,15 +21,15 @@ const Calibration* find_calibration(const Catalog& catalog, const DeviceSpec& de
 
 }  // namespace
 
-const Calibration& choose_calibration(const Catalog& catalog, const DeviceSpec& device,
-                                      const CostRequest& request) {
+const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& model,
+                                      const DeviceSpec& device, const CostRequest& request) {
   if (!request.calibration.empty()) {
     const Calibration& named = catalog.calibration(request.calibration);
     if (named.mode == request.mode) return named;
     throw ConfigError(fmt::format("calibration {} is for {} scheduling, the engine runs {}",
                                   named.id, name_of(named.mode), name_of(request.mode)));
   }
-  if (const Calibration* found = find_calibration(catalog, device, request)) return *found;
+  if (const Calibration* found = find_calibration(catalog, model, device, request)) return *found;
   for (const auto& [id, row] : catalog.calibrations()) {
     if (row.device.empty() && row.mode == request.mode &&
         row.hopper_or_later == device.hopper_or_later()) {
@@ -44,7 +44,7 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
                           const CostRequest& request) {
   const Calibration calibration = request.level == CostLevel::spec
                                       ? spec_calibration(request.mode)
-                                      : choose_calibration(catalog, device, request);
+                                      : choose_calibration(catalog, model, device, request);
   CostChoice choice;
   choice.cost = std::make_unique<RooflineCost>(model, device, calibration, request.roofline);
   choice.calibration = calibration.id;

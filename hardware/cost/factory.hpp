@@ -38,7 +38,7 @@ struct CostChoice {
 // The row named, or the one for device, engine family and mode. A row fitted with 16-bit weights is
 // not used for quantised ones. Without one: the generic row. A row whose bandwidth or peak differs
 // from the catalog's device by more than 1 % is a ConfigError.
-[[nodiscard]] const Calibration& choose_calibration(const Catalog& catalog,
+[[nodiscard]] const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& model,
                                                     const DeviceSpec& device,
                                                     const CostRequest& request);
 [[nodiscard]] CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model,

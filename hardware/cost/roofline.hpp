@@ -5,11 +5,12 @@
 // Every coefficient becomes a whole number of ticks at construction; `price` only adds integers.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "hardware/calibration.hpp"
 #include "hardware/device.hpp"
-#include "hardware/llm.hpp"
+#include "hardware/llm/model_spec.hpp"
 #include "sim/serving/step_cost.hpp"
 
 namespace headroom {
@@ -26,7 +27,6 @@ struct CostLimits {
 
 struct RooflineOptions {
   std::int64_t tensor_parallel_size = 1;
-  Dtype weights = Dtype::bf16;
   Dtype kv = Dtype::bf16;
   std::vector<std::int32_t> capture_sizes;  // ascending; empty: decode batches are not padded
   CostLimits limits;
@@ -108,5 +108,8 @@ class RooflineCost final : public StepCost {
   std::vector<LinearTicks> linear_table_;  // by tokens
   std::vector<Ticks> head_table_;          // by sampled rows
 };
+
+// What a run computes as something simpler; a warning of every result.
+[[nodiscard]] std::vector<std::string> run_simplifications(const ModelSpec& model);
 
 }  // namespace headroom

@@ -6,6 +6,8 @@
 #include <bit>
 
 #include "hardware/cost/roofline.hpp"
+#include "hardware/llm/kv_geometry.hpp"
+#include "hardware/llm/parameters.hpp"
 #include "sim/kernel/det_math.hpp"
 #include "sim/kernel/errors.hpp"
 
@@ -34,17 +36,71 @@ double share_of_experts(double log_missed, std::int64_t tokens) {
   return exponent < -40 ? 1.0 : 1.0 - det::exp(exponent);
 }
 
+// Sum of `value(kind)` over the layers.
+template <typename Value>
+std::int64_t over_layers(const ModelSpec& m, Value value) {
+  std::int64_t sum = 0;
+  for (std::size_t k = 0; k < m.kinds.size(); ++k) sum += m.layers_of(k) * value(m.kinds[k]);
+  return sum;
+}
+
 // Bytes of activations that small kernels move per token: norms, rotary embedding, gated products
 // (FIDELITY.md 1: 2 L (3 I + 6 H + 4 (nq + nk) hd), 16-bit), per rank.
 double elementwise_bytes(const ModelSpec& m, std::int64_t tp) {
-  const std::int64_t moe_layers = m.moe ? m.layers - m.moe->first_dense_layers : 0;
-  std::int64_t mlp = (m.layers - moe_layers) * m.ffn;
-  if (m.moe) mlp += moe_layers * (m.moe->top_k * m.moe->ffn + m.moe->shared_ffn);
-  std::int64_t heads = (query_heads_per_rank(m, tp) + kv_heads_per_rank(m, tp)) * m.head_dim;
-  if (m.mla) {
-    heads = query_heads_per_rank(m, tp) * m.head_dim + m.mla->kv_lora_rank + m.mla->qk_rope;
+  const std::int64_t mlp = over_layers(m, [](const LayerKind& kind) {
+    std::int64_t width = kind.mlp ? kind.mlp->ffn : 0;
+    if (kind.moe) width += kind.moe->top_k * kind.moe->ffn + kind.moe->shared_ffn;
+    return width;
+  });
+  const std::int64_t rest = over_layers(m, [&](const LayerKind& kind) {
+    std::int64_t heads = 0;
+    if (kind.attention) {
+      const AttentionSpec& a = *kind.attention;
+      const std::int64_t keys =
+          a.mla ? a.mla->kv_lora_rank + a.mla->qk_rope : kv_heads_per_rank(a, tp) * a.head_dim;
+      heads = query_heads_per_rank(a, tp) * a.head_dim + keys;
+    }
+    if (kind.recurrent)
+      heads = 2 * kind.recurrent->value_heads * kind.recurrent->value_head_dim / tp;
+    return 6 * m.hidden + 4 * heads;
+  });
+  return 2.0 * (3.0 * real(mlp) / real(tp) + real(rest));
+}
+
+// Routing of the layers with experts; all have the same in the models there are.
+const MoeSpec* experts_of(const ModelSpec& m) {
+  for (const LayerKind& kind : m.kinds) {
+    if (kind.moe) return &*kind.moe;
   }
-  return 2.0 * (3.0 * real(mlp) / real(tp) + real(m.layers) * real(6 * m.hidden + 4 * heads));
+  return nullptr;
+}
+
+// What attention reads and multiplies per pair of a query and a context token, over all layers.
+struct AttentionSums {
+  std::int64_t layers = 0;
+  ByteCount kv_bytes = 0;
+  std::int64_t latent_products = 0;  // of MLA in decode, absorbed; near Hopper's ridge at 128 heads
+  std::int64_t pair_products = 0;
+  ByteCount state_bytes = 0;  // recurrent states of a sequence
+};
+
+AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options) {
+  const std::int64_t tp = options.tensor_parallel_size;
+  AttentionSums sums;
+  for (std::size_t k = 0; k < m.kinds.size(); ++k) {
+    const LayerKind& kind = m.kinds[k];
+    const std::int64_t n = m.layers_of(k);
+    if (kind.recurrent) sums.state_bytes += n * state_bytes(*kind.recurrent, tp);
+    if (!kind.attention) continue;
+    AttentionSpec a = *kind.attention;
+    a.shares_kv = false;  // shared entries are still read
+    const std::int64_t heads = query_heads_per_rank(a, tp);
+    sums.layers += n;
+    sums.kv_bytes += n * kv_bytes_per_token(a, {options.kv}, tp);
+    sums.pair_products += n * heads * (a.head_dim + (a.mla ? a.mla->v_head : a.v_head_dim));
+    if (a.mla) sums.latent_products += n * heads * (2 * a.mla->kv_lora_rank + a.mla->qk_rope);
+  }
+  return sums;
 }
 
 double log2_of(std::int64_t tp) {
@@ -76,35 +132,42 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
                                 const Calibration& calibration, const RooflineOptions& options) {
   const std::int64_t tp = options.tensor_parallel_size;
   const double bandwidth = device.bandwidth_bytes_per_s * calibration.weight_bandwidth_share;
-  const double flops = matrix_flops(device, options.weights) * calibration.compute_share;
-  const ParamParts rank = rank_parts(model, tp);
+  const double flops = matrix_flops(device, main_dtype(model)) * calibration.compute_share;
+  const ModelParts rank = rank_parts(model, Sharding{.tensor = tp});
+  const auto outside = {ModelPart::embedding, ModelPart::lm_head, ModelPart::experts,
+                        ModelPart::expert_bias, ModelPart::vision};
 
-  ParamParts fixed = rank;  // what every step reads, whatever its tokens
-  fixed.embedding = fixed.lm_head = fixed.experts = fixed.expert_bias = 0;
-  linear_model_.fixed_bytes_s = real(stored_bytes(fixed, options.weights)) / bandwidth;
-  double active = real(fixed.total());
-  if (model.moe) {
-    linear_model_.log_missed = det::log(1.0 - real(model.moe->top_k) / real(model.moe->experts));
-    ParamParts experts;
-    experts.experts = rank.experts;
-    experts.expert_bias = rank.expert_bias;
-    linear_model_.expert_bytes_s = real(stored_bytes(experts, options.weights)) / bandwidth;
-    active += real(experts.total()) * real(model.moe->top_k) / real(model.moe->experts);
+  ByteCount fixed_bytes = rank.bytes_total();  // what every step reads, whatever its tokens
+  std::int64_t fixed = rank.params_total();
+  for (const ModelPart part : outside) {
+    fixed_bytes -= rank.bytes_of(part);
+    fixed -= rank.params_of(part);
+  }
+  linear_model_.fixed_bytes_s = real(fixed_bytes) / bandwidth;
+  double active = real(fixed);
+  if (const MoeSpec* moe = experts_of(model)) {
+    linear_model_.log_missed = det::log(1.0 - real(moe->top_k) / real(moe->experts));
+    const ByteCount bytes =
+        rank.bytes_of(ModelPart::experts) + rank.bytes_of(ModelPart::expert_bias);
+    linear_model_.expert_bytes_s = real(bytes) / bandwidth;
+    const std::int64_t params =
+        rank.params_of(ModelPart::experts) + rank.params_of(ModelPart::expert_bias);
+    active += real(params) * real(moe->top_k) / real(moe->experts);
   }
   linear_model_.flops_s_per_token = 2.0 * active / flops;
 
   // The head stays 16-bit (32-bit with fp32 weights), its table is shared out over the ranks.
-  const Dtype head_dtype = options.weights == Dtype::fp32 ? Dtype::fp32 : Dtype::fp16;
+  const Dtype head_dtype = model.dtype == Dtype::fp32 ? Dtype::fp32 : Dtype::fp16;
   const double head_params = real(model.vocab) * real(model.hidden) / real(tp);
-  head_model_.bytes_s = head_params * real(bytes_per_element(head_dtype)) / bandwidth;
+  head_model_.bytes_s = head_params * real(activation_bytes(head_dtype)) / bandwidth;
   head_model_.flops_s_per_row =
       2.0 * head_params / (matrix_flops(device, head_dtype) * calibration.compute_share);
   head_model_.fixed_s = calibration.sampler_ns * 1e-9;
   head_model_.row_s =
       calibration.sampler_passes * real(model.vocab) * 4.0 / device.bandwidth_bytes_per_s;
 
-  const double activation_scale = real(bytes_per_element(head_dtype)) / 2.0;
-  elementwise_step_ = ticks_from_ns(calibration.layer_ns * real(model.layers));
+  const double activation_scale = real(activation_bytes(head_dtype)) / 2.0;
+  elementwise_step_ = ticks_from_ns(calibration.layer_ns * real(model.layers()));
   elementwise_token_ =
       ticks_from_seconds(elementwise_bytes(model, tp) * activation_scale /
                          (device.bandwidth_bytes_per_s * calibration.elementwise_bandwidth_factor));
@@ -112,29 +175,25 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
 
 void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& device,
                                  const Calibration& calibration, const RooflineOptions& options) {
-  const std::int64_t tp = options.tensor_parallel_size;
-  const double layers = real(model.layers);
-  const double heads = real(query_heads_per_rank(model, tp));
-  const double kv_bytes = layers * real(kv_bytes_per_token_layer(model, options.kv, tp));
+  const AttentionSums sums = attention_sums(model, options);
+  const double layers = real(sums.layers);
   const double kv_seconds =
-      kv_bytes / (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share);
-
+      real(sums.kv_bytes) / (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share);
   double context_seconds = kv_seconds;
-  double head_widths = 2.0 * real(model.head_dim);  // of the two products of a query-key pair
-  if (model.mla) {
-    // Absorbed MLA multiplies with the latent itself: near the ridge of Hopper at 128 heads.
-    const double latent = real(2 * model.mla->kv_lora_rank + model.mla->qk_rope);
+  if (sums.latent_products > 0) {
     const double flop_seconds =
-        layers * 2.0 * latent * heads / (device.fp16_flops * calibration.compute_share);
+        2.0 * real(sums.latent_products) / (device.fp16_flops * calibration.compute_share);
     context_seconds = det::sqrt(kv_seconds * kv_seconds + flop_seconds * flop_seconds);
-    head_widths = real(model.head_dim + model.mla->v_head);
   }
   const double pair_seconds =
-      2.0 * head_widths * heads * layers / (device.fp16_flops * calibration.prefill_compute_share);
+      2.0 * real(sums.pair_products) / (device.fp16_flops * calibration.prefill_compute_share);
+  // A state is read and written once per step.
+  const double state_ns = 2.0e9 * real(sums.state_bytes) /
+                          (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share);
 
   const double mix = calibration.mixed_decode_factor;
   const double floor_ns = calibration.attention_floor_ns * layers;
-  const double row_ns = calibration.attention_row_ns * layers;
+  const double row_ns = calibration.attention_row_ns * layers + state_ns;
   attention_floor_ = ticks_from_ns(floor_ns);
   attention_row_ = ticks_from_ns(row_ns);
   context_ticks_ = ticks_from_seconds(context_seconds);
@@ -161,7 +220,7 @@ void RooflineCost::set_communication(const ModelSpec& model, const DeviceSpec& d
                                   tp, device.id));
   }
   // Two all-reduces per layer, each moving 2 (tp - 1) / tp of a 16-bit hidden state per rank.
-  const double reduces = 2.0 * real(model.layers);
+  const double reduces = 2.0 * real(model.layers());
   const double bytes = real(model.hidden) * 2.0 * 2.0 * real(tp - 1) / real(tp);
   communication_step_ = ticks_from_ns(reduces * latency_ns);
   communication_token_ = ticks_from_seconds(reduces * bytes / bandwidth);
@@ -234,6 +293,38 @@ void RooflineCost::check_largest_step(const CostLimits& limits) const {
                     "than 73 minutes; lower max_num_seqs, the tokens per step or max_model_len",
                     limits.max_num_seqs, limits.max_step_tokens, limits.max_model_len));
   }
+}
+
+std::vector<std::string> run_simplifications(const ModelSpec& model) {
+  std::vector<std::string> notes;
+  std::int64_t windowed = 0;
+  std::int64_t recurrent = 0;
+  bool compressed = false;
+  for (std::size_t k = 0; k < model.kinds.size(); ++k) {
+    const LayerKind& kind = model.kinds[k];
+    if (kind.recurrent) recurrent += model.layers_of(k);
+    if (!kind.attention) continue;
+    if (kind.attention->window_tokens > 0) windowed += model.layers_of(k);
+    compressed = compressed || kind.attention->compress_ratio > 1 || kind.attention->indexer;
+  }
+  if (windowed > 0) {
+    notes.push_back(fmt::format(
+        "{}: {} of {} layers attend to a window only; a run keeps and reads the whole context in "
+        "every layer, so KV use and attention time are too high beyond the window",
+        model.id, windowed, model.layers()));
+  }
+  if (recurrent > 0) {
+    notes.push_back(
+        fmt::format("{}: {} of {} layers are recurrent; a run prices their matrices and states, "
+                    "not the chunked "
+                    "products of a prompt, and sets the states of all sequences aside",
+                    model.id, recurrent, model.layers()));
+  }
+  if (compressed) {
+    notes.push_back(
+        fmt::format("{}: sparse attention is priced as if it read every kept entry", model.id));
+  }
+  return notes;
 }
 
 }  // namespace headroom

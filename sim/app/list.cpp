@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "hardware/llm/kv_geometry.hpp"
+#include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/report/terminal.hpp"
@@ -20,12 +22,12 @@ std::string list_models(const Catalog& catalog) {
   std::string out = fmt::format("{:<28}{:>11}{:>11}{:>16}{:>12}\n", "model", "parameters", "active",
                                 "KV B/token", "context");
   for (const std::string& id : catalog.model_ids()) {
-    const ModelSpec& model = catalog.model(id);
-    const KvLayout layout = make_kv_layout(model, Dtype::bf16, 1, 16);
+    const ModelSpec model = catalog.model(id);
     out += fmt::format("{:<28}{:>9.1f} B{:>9.1f} B{:>16}{:>12}\n", id,
                        static_cast<double>(params_total(model)) / 1e9,
                        static_cast<double>(params_active(model)) / 1e9,
-                       human_count(layout.bytes_per_token()), human_count(model.max_position));
+                       human_count(kv_bytes_per_token(model, {}, {})),
+                       human_count(model.max_position));
   }
   return out;
 }
@@ -38,6 +40,16 @@ std::string list_devices(const Catalog& catalog) {
     out += fmt::format("{:<28}{:>14}{:>8.0f} GB/s{:>11.0f} TFLOP/s\n", id,
                        human_bytes(device.memory_reported_bytes),
                        device.bandwidth_bytes_per_s / 1e9, device.fp16_flops / 1e12);
+  }
+  return out;
+}
+
+std::string list_environments(const Catalog& catalog) {
+  std::string out;
+  for (const std::string& id : catalog.environment_ids()) {
+    const Environment& environment = catalog.environment(id);
+    out += fmt::format("{}{}\n    {}\n    {}\n", id, environment.scored ? "" : " (unscored)",
+                       environment.title, environment.source);
   }
   return out;
 }
@@ -57,7 +69,8 @@ std::string list_engines() {
   for (const EngineProfile& profile : engine_profiles()) {
     out += fmt::format("{} {}\n    {}\n    budget rule {}, scheduler {}, KV allocator {}\n",
                        profile.name, profile.version, profile.summary, name_of(profile.budget),
-                       name_of(profile.scheduler), name_of(profile.allocator));
+                       profile.scheduler ? name_of(*profile.scheduler) : "none (capacity only)",
+                       name_of(profile.allocator));
   }
   return out;
 }
@@ -87,9 +100,10 @@ std::string list_text(const std::string& kind, const std::string& catalog_direct
   if (kind == "schema") return scenario_schema().dump(2) + "\n";
   if (kind == "models") return list_models(load_catalog(catalog_directory));
   if (kind == "devices") return list_devices(load_catalog(catalog_directory));
+  if (kind == "environments") return list_environments(load_catalog(catalog_directory));
   if (kind == "calibrations") return list_calibrations(load_catalog(catalog_directory));
-  const std::vector<std::string> kinds{"models",  "devices",   "engines", "calibrations",
-                                       "options", "scenarios", "schema"};
+  const std::vector<std::string> kinds{"models",       "devices", "engines",   "environments",
+                                       "calibrations", "options", "scenarios", "schema"};
   const std::string nearest = nearest_name(kind, kinds);
   throw ConfigError(fmt::format("list {}: expected one of {}{}", kind, kListKinds,
                                 nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));

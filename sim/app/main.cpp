@@ -12,8 +12,12 @@
 #include <optional>
 #include <string>
 
+#include "sim/app/audit_command.hpp"
+#include "sim/app/capacity_command.hpp"
+#include "sim/app/from_command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/progress.hpp"
+#include "sim/app/validate_command.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/result_files.hpp"
@@ -29,6 +33,7 @@ constexpr int kExitUser = 2;
 constexpr int kExitInternal = 70;
 constexpr int kExitInterrupted = 130;
 const std::string kVersion = HEADROOM_VERSION;
+constexpr const char* kCatalogHelp = "folder with own models, devices, environments, calibrations";
 
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
@@ -45,6 +50,10 @@ struct Arguments {
   std::string kind;
   ScenarioFlags flags;
   bool json = false;
+  CapacityArguments capacity;
+  FromArguments from;
+  AuditArguments audit;
+  ValidateArguments validate;
 };
 
 // Characters that a scenario's name may bring into a path are replaced.
@@ -103,8 +112,105 @@ void add_scenario_options(CLI::App& command, Arguments& arguments) {
       ->allow_extra_args(false);
   command.add_option("--trace", arguments.flags.trace, "replay this trace file");
   command.add_option("--until", arguments.flags.until_s, "end at this simulated time in s");
-  command.add_option("--catalog", arguments.catalog,
-                     "folder with own models, devices, calibrations");
+  command.add_option("--catalog", arguments.catalog, kCatalogHelp);
+}
+
+void add_capacity(CLI::App& command, CapacityArguments& a) {
+  command.add_option("scenario", a.scenario, "base to vary; optional");
+  command.add_option("--model", a.models, "catalog id, Hugging Face name or config.json; a,b,...");
+  command.add_option("--device", a.devices, "catalog ids: a,b,...");
+  command.add_option("--engine", a.engines, "engine or engine@version: a,b,... (vllm)");
+  command.add_option("--environment", a.environments, "native,docker,... (native)");
+  command.add_option("--context", a.contexts, "tokens per request: 2048,8k,...");
+  command.add_option("--set", a.set, "path=value, e.g. engine.tensor_parallel_size=2")
+      ->allow_extra_args(false);
+  command.add_option("--kv-bytes-per-token", a.kv_bytes_per_token, "instead of the geometry's");
+  command.add_option("--usable-fraction", a.usable_fraction,
+                     "KV pool = this x (device memory - weights), instead of the engine's rule");
+  command.add_flag("--worksheet", a.worksheet, "the hand worksheet, as written and corrected");
+  command.add_option("--concurrency", a.concurrency, "worksheet: requests at a time");
+  command.add_option("--weights-gb", a.weights_gb, "worksheet: weights of the whole model");
+  command.add_option("--gpu-memory-gb", a.gpu_memory_gb, "worksheet: memory of a device");
+  command.add_option("--overhead-gb", a.overhead_gb, "worksheet: CUDA and allocator");
+  command.add_option("--catalog", a.catalog, kCatalogHelp);
+  command.add_flag("--json", a.json, "print JSON");
+}
+
+void add_audit(CLI::App& command, AuditArguments& a) {
+  command.add_option("target", a.target, "a scenario, or the log of a start-up");
+  command.add_option("--set", a.flags.set, "path=value, e.g. engine.max_num_seqs=128")
+      ->allow_extra_args(false);
+  command.add_option("--context", a.context, "tokens of a request that must fit");
+  command.add_option("--concurrency", a.concurrency, "such requests together");
+  command.add_flag("--mitigate", a.mitigate, "unified memory: what gives KV back, ranked");
+  command.add_option("--model", a.model, "of a log: instead of what it says");
+  command.add_option("--device", a.device, "of a log: instead of what its memory suggests");
+  command.add_option("--environment", a.environment, "of a log");
+  command.add_option("--series", a.series, "CSV of memory over time, e.g. of nvidia-smi");
+  command.add_option("--gpu", a.gpu, "of a recording with several");
+  command.add_option("--capacity-gib", a.capacity_gib, "of the recorded device");
+  command.add_option("--max-concurrent", a.max_concurrency, "requests that the device holds");
+  command.add_option("--catalog", a.catalog, kCatalogHelp);
+  command.add_flag("--json", a.json, "print JSON");
+}
+
+void add_validate(CLI::App& command, ValidateArguments& a) {
+  command.add_option("what", a.what, "memory: budget rules against logged start-ups")->required();
+  command.add_option("directory", a.directory, "folder with the measurements")->required();
+  command.add_option("--catalog", a.catalog, kCatalogHelp);
+  command.add_flag("--json", a.json, "print JSON");
+}
+
+void add_from(CLI::App& command, FromArguments& a) {
+  command.add_option("source", a.source,
+                     "'vllm serve ...' or another engine's command, compose.yaml, /metrics dump");
+  command.add_option("--device", a.device, "catalog id, which a command does not name");
+  command.add_option("--service", a.service, "of a compose file");
+  command.add_option("--set", a.set, "path=value, laid over the result")->allow_extra_args(false);
+  command.add_flag("--json", a.json, "print scenario, unknown flags and notes as JSON");
+  command.prefix_command();  // what follows the engine's name are its flags, not ours
+}
+
+void add_commands(CLI::App& app, Arguments& arguments) {
+  CLI::App* run_app = app.add_subcommand("run", "simulate a scenario, write its result files");
+  add_scenario_options(*run_app, arguments);
+  run_app->add_option("-o,--output", arguments.output, "results folder (results/<scenario name>)");
+  run_app->add_flag("--json", arguments.json, "print summary.json; files only with -o");
+  run_app->add_flag("--single-step", arguments.flags.single_step,
+                    "never jump over equal steps: same results, slower");
+  CLI::App* check_app = app.add_subcommand("check", "read everything, simulate nothing");
+  add_scenario_options(*check_app, arguments);
+  check_app->add_flag("--json", arguments.json, "print every value with who set it");
+  add_capacity(*app.add_subcommand("capacity", "what fits: memory without traffic"),
+               arguments.capacity);
+  add_audit(*app.add_subcommand("audit", "where every GiB goes, and the smallest fix"),
+            arguments.audit);
+  add_validate(*app.add_subcommand("validate", "score the models against measurements"),
+               arguments.validate);
+  add_from(*app.add_subcommand("from", "a scenario from what you run already"), arguments.from);
+  CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
+  list_app->add_option("kind", arguments.kind, std::string(kListKinds))->required();
+  list_app->add_option("--catalog", arguments.catalog, kCatalogHelp);
+}
+
+int dispatch(const CLI::App& app, Arguments& arguments) {
+  if (app.got_subcommand("run")) return run_command(arguments);
+  if (app.got_subcommand("check")) return check_command(arguments);
+  if (app.got_subcommand("capacity")) {
+    print(capacity_command(arguments.capacity));
+  } else if (app.got_subcommand("audit")) {
+    print(audit_command(arguments.audit));
+  } else if (app.got_subcommand("validate")) {
+    print(validate_command(arguments.validate));
+  } else if (app.got_subcommand("from")) {
+    for (const std::string& word : app.get_subcommand("from")->remaining()) {
+      arguments.from.source.push_back(word);
+    }
+    print(from_command(arguments.from));
+  } else {
+    print(list_text(arguments.kind, arguments.catalog));
+  }
+  return 0;
 }
 
 int parse_and_dispatch(int argc, char** argv) {
@@ -116,21 +222,7 @@ int parse_and_dispatch(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 done, 2 wrong scenario, file or flag, 70 internal error, 130 interrupted\n"
       "First steps: headroom run demo; headroom list scenarios");
-
-  CLI::App* run_app = app.add_subcommand("run", "simulate a scenario, write its result files");
-  add_scenario_options(*run_app, arguments);
-  run_app->add_option("-o,--output", arguments.output, "results folder (results/<scenario name>)");
-  run_app->add_flag("--json", arguments.json, "print summary.json; files only with -o");
-  run_app->add_flag("--single-step", arguments.flags.single_step,
-                    "never jump over equal steps: same results, slower");
-  CLI::App* check_app = app.add_subcommand("check", "read everything, simulate nothing");
-  add_scenario_options(*check_app, arguments);
-  check_app->add_flag("--json", arguments.json, "print every value with who set it");
-  CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
-  list_app->add_option("kind", arguments.kind, std::string(kListKinds))->required();
-  list_app->add_option("--catalog", arguments.catalog,
-                       "folder with own models, devices, calibrations");
-
+  add_commands(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {
@@ -138,10 +230,7 @@ int parse_and_dispatch(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw ConfigError(fmt::format("command line: {} (see headroom --help)", error.what()));
   }
-  if (run_app->parsed()) return run_command(arguments);
-  if (check_app->parsed()) return check_command(arguments);
-  print(list_text(arguments.kind, arguments.catalog));
-  return 0;
+  return dispatch(app, arguments);
 }
 
 // An error message is one line whatever a file name or a value brought into it.

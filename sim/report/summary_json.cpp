@@ -95,7 +95,7 @@ Json memory_json(const RunResult& result) {
           {"kv_blocks", budget.usable_blocks},
           {"kv_block_tokens", budget.layout.block_tokens},
           {"kv_tokens", result.pool_tokens},
-          {"kv_bytes_per_token", budget.layout.bytes_per_token()},
+          {"kv_bytes_per_token", budget.layout.bytes_per_token},
           {"max_concurrency", budget.max_concurrency},
           {"peak_kv_tokens", m.peak_kv_tokens},
           {"peak_utilisation", m.peak_utilisation},
@@ -123,7 +123,7 @@ Json startup_oom(const StartupFailure& failure) {
 Json oom_json(const RunResult& result) {
   Json list = Json::array();
   if (result.budget.failure) list.push_back(startup_oom(*result.budget.failure));
-  const ByteCount token_bytes = result.budget.layout.bytes_per_token();
+  const ByteCount token_bytes = result.budget.layout.bytes_per_token;
   for (const OomEntry& entry : result.summary.ooms) {
     Json json = {{"kind", name_of(entry.kind)},
                  {"time_s", seconds(entry.time_ns)},

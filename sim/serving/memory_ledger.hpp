@@ -16,10 +16,12 @@ enum class MemoryPurpose : std::uint8_t {
   graphs,         // captured CUDA graphs
   communication,  // NCCL and all-reduce buffers
   others,         // other processes, driver, the host's share
+  page_cache,     // of files, on unified memory where the engine reads free memory without it
+  engine_host,    // the engine's own host memory on unified memory: pinned buffers, compiler heap
   kv_pool,
   margin  // left over on purpose, e.g. 1 - gpu_memory_utilization
 };
-inline constexpr std::size_t kMemoryPurposeCount = 8;
+inline constexpr std::size_t kMemoryPurposeCount = 10;
 [[nodiscard]] std::string_view name_of(MemoryPurpose purpose);
 
 enum class LedgerRefusal : std::uint8_t { none, exceeds_capacity };

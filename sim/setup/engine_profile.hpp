@@ -3,23 +3,35 @@
 // defaults.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
 namespace headroom {
 
+// Each is a file pair of hardware/budget.
 enum class BudgetRule : std::uint8_t {
-  vllm,  // share of total memory less weights, measured activation peak and context growth
-  plain  // the same sum with estimates, for engines without a measured rule
+  vllm,
+  trtllm,
+  sglang,
+  tgi,
+  hf_generate,
+  fastertransformer,
+  llamacpp,
+  ollama,
+  orca_paper,
+  plain  // estimates, for a profile without a rule of its own
 };
 enum class SchedulerKind : std::uint8_t { vllm, orca, static_batch };
 enum class AllocatorKind : std::uint8_t { paged, contiguous };
 
 struct EngineProfile {
   std::string_view name;
-  std::string_view version;  // newest modelled
+  std::string_view version;  // modelled by default
+  bool versioned = false;    // major.minor; rules depend on it
   BudgetRule budget = BudgetRule::plain;
-  SchedulerKind scheduler = SchedulerKind::vllm;
+  // None: budgets only, until the user names one.
+  std::optional<SchedulerKind> scheduler = std::nullopt;
   AllocatorKind allocator = AllocatorKind::paged;
   std::string_view cost_family;  // whose calibrations price its steps
   bool own_calibration = true;  // false: priced with another engine's constants, and results say so

@@ -57,7 +57,7 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
     return std::make_unique<ContiguousKv>(pool_tokens(resolved, budget));
   }
   PagedKvOptions options;
-  options.blocks = budget.usable_blocks;
+  options.blocks = run_blocks(resolved, budget);
   options.block_tokens = budget.layout.block_tokens;
   options.enable_prefix_caching =
       resolved.scheduler == SchedulerKind::vllm && resolved.scenario.engine.enable_prefix_caching;
@@ -77,9 +77,8 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
   request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
   RooflineOptions& roofline = request.roofline;
   roofline.tensor_parallel_size = resolved.scenario.engine.tensor_parallel_size;
-  roofline.weights = resolved.weights;
   roofline.kv = resolved.kv;
-  if (resolved.scheduler == SchedulerKind::vllm) {
+  if (resolved.scheduler == SchedulerKind::vllm && !resolved.scenario.engine.enforce_eager) {
     roofline.capture_sizes =
         vllm_capture_sizes(resolved.max_num_seqs, resolved.max_num_batched_tokens);
   }

@@ -198,6 +198,7 @@ void set_value(JsonDocument& document, std::string_view assignment) {
     const std::size_t end = std::min(path.find('.', begin), path.size());
     const std::string key(path.substr(begin, end - begin));
     if (key.empty()) throw ConfigError(fmt::format("{}: empty name in the path", flag));
+    if (node->is_string()) *node = Json{{"name", std::move(*node)}};  // a section by its name
     if (!node->is_object()) {
       throw ConfigError(fmt::format("{}: {} is a value, not a section", flag, pointer));
     }

@@ -166,6 +166,12 @@ void read_section(const JsonDocument& document, const Json& section, const std::
       const Reader reader(document, *row);
       with_field(*row, scenario, [&, &given = value](auto& field) { reader.read(given, field); });
       scenario.given[here] = origin_of(document, here);
+    } else if (value.is_string() && find_row(here + "/name") != nullptr) {
+      // A section written as a text is its name.
+      const OptionRow& name = *find_row(here + "/name");
+      const Reader reader(document, name);
+      with_field(name, scenario, [&, &given = value](auto& field) { reader.read(given, field); });
+      scenario.given[here + "/name"] = origin_of(document, here);
     } else if (is_section(here)) {
       if (!value.is_object()) throw value_error(document, here, value, "expected an object");
       read_section(document, value, here, scenario);
@@ -222,7 +228,8 @@ void check_conditions(const JsonDocument& document, const Scenario& scenario) {
 const std::vector<OptionRow>& all_options() {
   static const std::vector<OptionRow> rows = [] {
     std::vector<OptionRow> all;
-    for (const auto& part : {general_options(), engine_options(), workload_options()}) {
+    for (const auto& part :
+         {general_options(), engine_options(), other_engine_options(), workload_options()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

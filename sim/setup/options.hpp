@@ -64,7 +64,8 @@ struct OptionRow {
 };
 
 [[nodiscard]] std::span<const OptionRow> general_options();
-[[nodiscard]] std::span<const OptionRow> engine_options();
+[[nodiscard]] std::span<const OptionRow> engine_options();        // common ones, vLLM's
+[[nodiscard]] std::span<const OptionRow> other_engine_options();  // of one engine each
 [[nodiscard]] std::span<const OptionRow> workload_options();
 [[nodiscard]] const std::vector<OptionRow>& all_options();
 

@@ -5,171 +5,187 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "hardware/budget/vllm.hpp"
+#include "hardware/cost/roofline.hpp"
+#include "hardware/llm/hf_config.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/setup/options.hpp"
+#include "sim/setup/resolver.hpp"
 
 namespace headroom {
+
+Resolver::Resolver(const Scenario& scenario, const Catalog& catalog) : catalog_(catalog) {
+  r_.scenario = scenario;
+}
+
+Resolved Resolver::run() {
+  r_.profile = &engine_profile(r_.scenario.engine.name);
+  resolve_parts();
+  find_model();
+  find_machine();
+  resolve_formats();
+  lookup("/engine/tensor_parallel_size", [&] { check_sharding(r_.model, r_.sharding); });
+  switch (r_.profile->budget) {
+    case BudgetRule::vllm: resolve_vllm(); break;
+    case BudgetRule::trtllm: resolve_trtllm(); break;
+    case BudgetRule::sglang: resolve_sglang(); break;
+    case BudgetRule::tgi: resolve_tgi(); break;
+    case BudgetRule::hf_generate: resolve_hf(); break;
+    case BudgetRule::fastertransformer: resolve_fastertransformer(); break;
+    case BudgetRule::llamacpp: resolve_llamacpp(); break;
+    case BudgetRule::ollama: resolve_ollama(); break;
+    case BudgetRule::orca_paper: resolve_orca(); break;
+    case BudgetRule::plain: resolve_plain(); break;
+  }
+  for (const std::string& note : r_.model.notes) {
+    r_.warnings.push_back(fmt::format("{}: {}", r_.model.id, note));
+  }
+  return std::move(r_);
+}
+
+std::string Resolver::origin(const std::string& pointer) const {
+  const auto found = r_.scenario.given.find(pointer);
+  return found == r_.scenario.given.end() ? r_.scenario.file : found->second;
+}
+
+void Resolver::refuse(const std::string& pointer, std::string_view why) const {
+  throw ConfigError(fmt::format("{}: {}: {}", origin(pointer), pointer, why));
+}
+
+void Resolver::note_rule(const std::string& pointer, std::string_view rule) {
+  const std::string version = r_.scenario.engine.version.value_or("");
+  r_.rules[pointer] =
+      fmt::format("{}{}{}: {}", r_.profile->name, version.empty() ? "" : " ", version, rule);
+}
+
+void Resolver::resolve_parts() {
+  EngineSection& e = r_.scenario.engine;
+  fill("/engine/version", e.version, r_.profile->version, "the profile's");
+  if (r_.profile->versioned) {
+    r_.version = lookup("/engine/version", [&] { return parse_engine_version(*e.version); });
+  }
+  if (r_.profile->scheduler) {
+    fill("/engine/scheduler", e.scheduler, name_of(*r_.profile->scheduler), "profile");
+  }
+  fill("/engine/kv_allocator", e.kv_allocator, name_of(r_.profile->allocator), "profile");
+  if (e.scheduler) r_.scheduler = scheduler_kind(*e.scheduler);
+  r_.allocator = allocator_kind(*e.kv_allocator);
+  r_.sharding = {e.tensor_parallel_size, e.pipeline_parallel_size, e.data_parallel_size,
+                 e.enable_expert_parallel};
+}
+
 namespace {
 
-// First release with asynchronous scheduling on by default; ENGINES.md 4.
-constexpr EngineVersion kAsyncDefault{0, 14};
-// What the plain budget assumes for the largest forward pass of engines without a token budget.
-constexpr std::int64_t kPlainStepTokens = 8192;
+// A path as written, or relative to the scenario's folder; empty when there is no such thing.
+std::filesystem::path existing_path(const Scenario& scenario, const std::string& name) {
+  std::error_code ignored;
+  const std::filesystem::path beside = std::filesystem::path(scenario.directory) / name;
+  if (std::filesystem::exists(beside, ignored)) return beside;
+  return std::filesystem::exists(name, ignored) ? std::filesystem::path(name)
+                                                : std::filesystem::path();
+}
 
-class Resolver {
- public:
-  Resolver(const Scenario& scenario, const Catalog& catalog) : catalog_(catalog) {
-    r_.scenario = scenario;
+bool looks_like_path(const std::string& name) {
+  return name.ends_with(".json") || name.starts_with('.') || name.starts_with('/');
+}
+
+}  // namespace
+
+void Resolver::find_model() {
+  const Scenario& s = r_.scenario;
+  std::filesystem::path overrides;
+  if (!s.model_override.empty()) {
+    overrides = existing_path(s, s.model_override);
+    if (overrides.empty()) refuse("/model_override", s.model_override + ": no such file");
   }
-
-  // Errors of other modules about a scenario's value get its place in front.
-  template <typename Action>
-  auto lookup(const std::string& pointer, Action action) -> decltype(action()) {
-    try {
-      return action();
-    } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: {}: {}", origin(pointer), pointer, error.what()));
-    }
-  }
-
-  Resolved run() {
-    r_.profile = &engine_profile(r_.scenario.engine.name);
-    r_.model = lookup("/model", [&] { return catalog_.model(r_.scenario.model); });
-    r_.device = lookup("/device", [&] { return catalog_.device(r_.scenario.device); });
-    resolve_engine();
-    resolve_dtypes();
-    if (is_vllm()) {
-      resolve_vllm();
+  lookup("/model", [&] {
+    const bool known = catalog_.has_model(s.model);
+    const std::filesystem::path path = known ? "" : existing_path(s, s.model);
+    if (!path.empty()) {
+      r_.model = load_hf_config(path, overrides);
+    } else if (!known && looks_like_path(s.model)) {
+      throw ConfigError(fmt::format("{}: no such file or folder", s.model));
     } else {
-      resolve_plain();
+      r_.model = catalog_.model(s.model, overrides);
     }
-    const std::string& calibration = r_.scenario.cost.calibration;
-    if (r_.scenario.cost.level == "calibrated" && calibration != "auto") {
-      lookup("/cost/calibration",
-             [&] { check_fits(catalog_.calibration(calibration), r_.device); });
-    }
-    for (std::string& feature : unmodelled_features(r_.model)) {
-      r_.warnings.push_back(std::move(feature));
-    }
-    if (!r_.profile->own_calibration && r_.scenario.cost.level == "calibrated") {
-      r_.warnings.push_back(fmt::format(
-          "engine {} has no measured constants: its steps are priced like those of synchronous {}",
-          r_.profile->name, r_.profile->cost_family));
-    }
-    return std::move(r_);
+  });
+}
+
+void Resolver::find_machine() {
+  const DeviceSection& d = r_.scenario.device;
+  r_.device = lookup("/device/name", [&] { return catalog_.device(d.name); });
+  if (d.memory_total_gib) r_.device.memory_reported_bytes = bytes_from_gib(*d.memory_total_gib);
+  const EnvironmentSection& e = r_.scenario.environment;
+  Environment& env = r_.environment;
+  env = lookup("/environment/name", [&] { return catalog_.environment(e.name); });
+  const auto replace = [](const std::optional<double>& gib, ByteCount& bytes) {
+    if (gib) bytes = bytes_from_gib(*gib);
+  };
+  replace(e.system_gib, env.system_bytes);
+  replace(e.processes_gib, env.processes_bytes);
+  replace(e.tmpfs_gib, env.tmpfs_bytes);
+  replace(e.page_cache_gib, env.page_cache_bytes);
+  replace(e.engine_host_gib, env.engine_host_bytes);
+  if (e.shm_size_gib) env.shm_size_bytes = bytes_from_gib(*e.shm_size_gib);
+  if (e.memory_limit_gib) env.memory_limit_bytes = bytes_from_gib(*e.memory_limit_gib);
+  if (e.checkpoint_cache_share) env.checkpoint_cache_share = *e.checkpoint_cache_share;
+}
+
+void Resolver::resolve_formats() {
+  EngineSection& e = r_.scenario.engine;
+  r_.model.max_position =
+      static_cast<std::int64_t>(static_cast<double>(r_.model.max_position) * e.rope_scaling_factor);
+  const Dtype declared = r_.model.dtype;
+  if (e.dtype != "auto") r_.model = with_dtype(std::move(r_.model), parse_dtype(e.dtype));
+  if (e.quantization != "auto") {
+    r_.model = lookup("/engine/quantization",
+                      [&] { return quantised(std::move(r_.model), parse_dtype(e.quantization)); });
   }
-
- private:
-  [[nodiscard]] bool is_vllm() const { return r_.profile->budget == BudgetRule::vllm; }
-
-  [[nodiscard]] std::string origin(const std::string& pointer) const {
-    const auto found = r_.scenario.given.find(pointer);
-    return found == r_.scenario.given.end() ? r_.scenario.file : found->second;
+  if (e.dtype == "auto") {
+    r_.rules["/engine/dtype"] = fmt::format("auto: {} for {}", name_of(declared), r_.model.id);
+    e.dtype = name_of(declared);
   }
-
-  [[noreturn]] void refuse(const std::string& pointer, std::string_view why) const {
-    throw ConfigError(fmt::format("{}: {}: {}", origin(pointer), pointer, why));
+  if (e.quantization == "auto") {
+    const Dtype main = main_dtype(r_.model);
+    r_.rules["/engine/quantization"] = fmt::format("auto: the checkpoint's, {}", name_of(main));
+    e.quantization = name_of(main);
   }
-
-  // Fills an absent option by the engine's rule, and remembers the rule.
-  template <typename T, typename U>
-  void fill(const std::string& pointer, std::optional<T>& option, const U& value,
-            std::string_view rule) {
-    if (option) return;
-    option = T(value);
-    const EngineProfile& p = *r_.profile;
-    const std::string version = is_vllm() && r_.scenario.engine.version
-                                    ? *r_.scenario.engine.version
-                                    : std::string(p.version);
-    r_.rules[pointer] = fmt::format("{} {}: {}", p.name, version, rule);
+  const bool own_cache = r_.profile->name == "llamacpp" || r_.profile->name == "ollama";
+  r_.kv = r_.model.kv_dtype.value_or(r_.model.dtype);
+  if (e.kv_cache_dtype != "auto") {
+    r_.kv = lookup("/engine/kv_cache_dtype", [&] { return parse_dtype(e.kv_cache_dtype); });
+  } else if (!own_cache) {
+    r_.rules["/engine/kv_cache_dtype"] = fmt::format(
+        "auto: {}{}", name_of(r_.kv), r_.model.kv_dtype ? ", declared by the checkpoint" : "");
+    e.kv_cache_dtype = name_of(r_.kv);
   }
+}
 
-  void resolve_engine() {
-    EngineSection& e = r_.scenario.engine;
-    fill("/engine/version", e.version, r_.profile->version, "newest modelled");
-    fill("/engine/scheduler", e.scheduler, name_of(r_.profile->scheduler), "profile");
-    fill("/engine/kv_allocator", e.kv_allocator, name_of(r_.profile->allocator), "profile");
-    r_.scheduler = scheduler_kind(*e.scheduler);
-    r_.allocator = allocator_kind(*e.kv_allocator);
-    if (is_vllm()) {
-      r_.version = lookup("/engine/version", [&] { return parse_engine_version(*e.version); });
-    }
-    lookup("/engine/tensor_parallel_size",
-           [&] { check_tensor_parallel(r_.model, e.tensor_parallel_size); });
-    const std::int64_t context = r_.model.max_position;
-    fill("/engine/max_model_len", e.max_model_len, context, "the model's context length");
-    r_.max_model_len = static_cast<std::int32_t>(*e.max_model_len);
-    if (context > 0 && *e.max_model_len > context) {
-      r_.warnings.push_back(fmt::format("max_model_len {} is beyond the model's context length {}",
-                                        *e.max_model_len, context));
-    }
+void Resolver::fill_length(const std::string& pointer, std::optional<std::int64_t>& option,
+                           bool strict) {
+  const EngineSection& e = r_.scenario.engine;
+  const auto trained =
+      static_cast<std::int64_t>(static_cast<double>(r_.model.max_position) * e.rope_scaling_factor);
+  fill(pointer, option, trained, "the model's context length");
+  if (trained == 0 || *option <= trained) return;
+  const std::string beyond = fmt::format("value {}: {} was trained for {} tokens", *option,
+                                         r_.model.id, r_.model.max_position);
+  if (strict && !e.allow_long_max_model_len) {
+    refuse(pointer, fmt::format("{}; scale its rope (engine.rope_scaling_factor) or set "
+                                "engine.allow_long_max_model_len",
+                                beyond));
   }
+  r_.warnings.push_back(fmt::format("{}: {}", pointer.substr(1), beyond));
+}
 
-  void resolve_dtypes() {
-    const EngineSection& e = r_.scenario.engine;
-    r_.weights = e.dtype == "auto" ? r_.model.dtype
-                                   : lookup("/engine/dtype", [&] { return parse_dtype(e.dtype); });
-    if (e.kv_cache_dtype == "auto") {
-      r_.kv = is_quantised(r_.weights) ? Dtype::bf16 : r_.weights;
-    } else {
-      r_.kv = lookup("/engine/kv_cache_dtype", [&] { return parse_dtype(e.kv_cache_dtype); });
-    }
-    const std::string model_rule = fmt::format("auto: {} for {}", name_of(r_.weights), r_.model.id);
-    if (e.dtype == "auto") r_.rules["/engine/dtype"] = model_rule;
-    if (e.kv_cache_dtype == "auto") {
-      r_.rules["/engine/kv_cache_dtype"] = fmt::format("auto: {}", name_of(r_.kv));
-    }
-    r_.scenario.engine.dtype = name_of(r_.weights);
-    r_.scenario.engine.kv_cache_dtype = name_of(r_.kv);
-  }
+void Resolver::set_common(std::int64_t length, std::int64_t sequences, std::int64_t step_tokens,
+                          std::int64_t block) {
+  r_.max_model_len = static_cast<std::int32_t>(length);
+  r_.max_num_seqs = static_cast<std::int32_t>(sequences);
+  r_.max_num_batched_tokens = static_cast<std::int32_t>(step_tokens);
+  r_.block_size = static_cast<std::int32_t>(block);
+}
 
-  void resolve_vllm() {
-    EngineSection& e = r_.scenario.engine;
-    const VllmDefaults defaults = vllm_defaults(r_.device, r_.model, r_.version);
-    const std::string by_device = fmt::format("API server default on {}", r_.device.id);
-    std::int64_t tokens = defaults.max_num_batched_tokens;
-    if (!e.enable_chunked_prefill) tokens = std::max<std::int64_t>(tokens, *e.max_model_len);
-    fill("/engine/max_num_batched_tokens", e.max_num_batched_tokens, tokens,
-         e.enable_chunked_prefill ? by_device : "whole prompts: at least max_model_len");
-    fill("/engine/max_num_seqs", e.max_num_seqs,
-         std::min<std::int64_t>(defaults.max_num_seqs, *e.max_num_batched_tokens), by_device);
-    fill("/engine/block_size", e.block_size, defaults.block_size, "by attention kind");
-    fill("/engine/async_scheduling", e.async_scheduling, r_.version >= kAsyncDefault,
-         "on from 0.14");
-    if (*e.max_num_batched_tokens < *e.max_num_seqs) {
-      refuse("/engine/max_num_batched_tokens",
-             fmt::format("value {}: expected at least max_num_seqs = {}", *e.max_num_batched_tokens,
-                         *e.max_num_seqs));
-    }
-    if (!e.enable_chunked_prefill && *e.max_num_batched_tokens < *e.max_model_len) {
-      refuse("/engine/max_num_batched_tokens",
-             fmt::format("value {}: without chunked prefill expected at least max_model_len = {}",
-                         *e.max_num_batched_tokens, *e.max_model_len));
-    }
-    r_.async_scheduling = *e.async_scheduling && r_.scheduler != SchedulerKind::static_batch;
-    r_.max_num_batched_tokens = static_cast<std::int32_t>(*e.max_num_batched_tokens);
-    set_common();
-  }
-
-  void resolve_plain() {
-    EngineSection& e = r_.scenario.engine;
-    fill("/engine/max_num_seqs", e.max_num_seqs, r_.profile->max_num_seqs, "profile");
-    fill("/engine/block_size", e.block_size, 16, "profile");
-    fill("/engine/async_scheduling", e.async_scheduling, false, "synchronous engine");
-    r_.max_num_batched_tokens =
-        static_cast<std::int32_t>(std::max(kPlainStepTokens, *e.max_model_len));
-    set_common();
-  }
-
-  void set_common() {
-    r_.max_num_seqs = static_cast<std::int32_t>(*r_.scenario.engine.max_num_seqs);
-    r_.block_size = static_cast<std::int32_t>(*r_.scenario.engine.block_size);
-  }
-
-  const Catalog& catalog_;
-  Resolved r_;
-};
+namespace {
 
 bool applies(const OptionRow& row, const Scenario& scenario) {
   if (row.only_with.empty()) return true;
@@ -189,9 +205,61 @@ TimeNs ns_from_seconds(double seconds) {
   return static_cast<TimeNs>(seconds * 1e9 + 0.5);
 }
 
+Resolved resolve_system(const Scenario& scenario, const Catalog& catalog) {
+  validate_system(scenario);
+  return Resolver(scenario, catalog).run();
+}
+
+namespace {
+
+void check_runnable(const Resolved& r) {
+  const auto refuse = [&](const std::string& pointer, const std::string& why) {
+    const auto given = r.scenario.given.find(pointer);
+    throw ConfigError(fmt::format("{}: {}: {}",
+                                  given == r.scenario.given.end() ? r.scenario.file : given->second,
+                                  pointer, why));
+  };
+  if (!r.scenario.engine.scheduler) {
+    refuse("/engine/name",
+           fmt::format("engine {} has no batch scheduler of its own in this version: name one with "
+                       "engine.scheduler (vllm, orca, static), or ask for `headroom capacity`",
+                       r.profile->name));
+  }
+  const Sharding& sharding = r.sharding;
+  if (sharding.pipeline > 1 || sharding.data > 1 || sharding.expert_parallel) {
+    refuse(sharding.pipeline > 1 ? "/engine/pipeline_parallel_size"
+           : sharding.data > 1   ? "/engine/data_parallel_size"
+                                 : "/engine/enable_expert_parallel",
+           "a run prices tensor parallelism only; `headroom capacity` and `audit` know the others");
+  }
+}
+
+}  // namespace
+
 Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
   validate(scenario);
-  return Resolver(scenario, catalog).run();
+  Resolved resolved = Resolver(scenario, catalog).run();
+  check_runnable(resolved);
+  const std::string& calibration = resolved.scenario.cost.calibration;
+  if (resolved.scenario.cost.level == "calibrated" && calibration != "auto") {
+    try {
+      check_fits(catalog.calibration(calibration), resolved.device);
+    } catch (const ConfigError& error) {
+      const auto given = scenario.given.find("/cost/calibration");
+      throw ConfigError(fmt::format("{}: /cost/calibration: {}",
+                                    given == scenario.given.end() ? scenario.file : given->second,
+                                    error.what()));
+    }
+  }
+  for (std::string& note : run_simplifications(resolved.model)) {
+    resolved.warnings.push_back(std::move(note));
+  }
+  if (!resolved.profile->own_calibration && resolved.scenario.cost.level == "calibrated") {
+    resolved.warnings.push_back(fmt::format(
+        "engine {} has no measured constants: its steps are priced like those of synchronous {}",
+        resolved.profile->name, resolved.profile->cost_family));
+  }
+  return resolved;
 }
 
 SchedulerOptions scheduler_options(const Resolved& resolved) {

@@ -8,7 +8,10 @@
 
 #include "hardware/catalog.hpp"
 #include "hardware/engine_version.hpp"
+#include "hardware/environment.hpp"
+#include "hardware/llm/model_spec.hpp"
 #include "sim/serving/options.hpp"
+#include "sim/setup/budget_rule.hpp"
 #include "sim/setup/engine_profile.hpp"
 #include "sim/setup/json_document.hpp"
 #include "sim/setup/scenario.hpp"
@@ -19,24 +22,31 @@ struct Resolved {
   Scenario scenario;                         // with every optional that a rule fills
   std::map<std::string, std::string> rules;  // JSON pointer -> the rule that filled it
   const EngineProfile* profile = nullptr;
-  ModelSpec model;
+  ModelSpec model;  // with the formats that the engine loads
   DeviceSpec device;
-  EngineVersion version;  // of vllm; else 0.0
-  Dtype weights = Dtype::bf16;
+  Environment environment;
+  Sharding sharding;
+  EngineVersion version;  // 0.0 where the engine has none
   Dtype kv = Dtype::bf16;
+  BudgetRuleOptions budget;  // of the engine's own rule
   SchedulerKind scheduler = SchedulerKind::vllm;
   AllocatorKind allocator = AllocatorKind::paged;
   bool async_scheduling = false;
-  std::int32_t max_model_len = 0;
-  std::int32_t max_num_seqs = 0;
-  std::int32_t max_num_batched_tokens = 0;  // vllm; else the largest step the budget assumes
+  std::int32_t max_model_len = 0;           // -1 until the start-up budget has found it
+  std::int32_t max_num_seqs = 0;            // whatever the engine calls it
+  std::int32_t max_num_batched_tokens = 0;  // else the largest step the budget assumes
   std::int32_t block_size = 1;
   std::vector<std::string> warnings;  // carried into every result
 };
 
-// What a scenario must say and what may not stand together. ConfigError.
+// What a scenario must say and what may not stand together. ConfigError. The first: model, device
+// and engine; the second: the workload as well.
+void validate_system(const Scenario& scenario);
 void validate(const Scenario& scenario);
 
+// Everything but traffic: for capacity and audit.
+[[nodiscard]] Resolved resolve_system(const Scenario& scenario, const Catalog& catalog);
+// A whole run: refuses engines and splits of the model that a run cannot simulate.
 [[nodiscard]] Resolved resolve(const Scenario& scenario, const Catalog& catalog);
 
 [[nodiscard]] SchedulerOptions scheduler_options(const Resolved& resolved);

@@ -11,13 +11,39 @@
 
 namespace headroom {
 
+// A section that is written as a text is its name: "device": "h100-sxm".
+struct DeviceSection {
+  std::string name;
+  std::optional<double> memory_total_gib;
+};
+
+// Values given here replace those of the named environment.
+struct EnvironmentSection {
+  std::string name = "native";
+  bool first_start = false;
+  std::optional<double> system_gib;
+  std::optional<double> processes_gib;
+  std::optional<double> tmpfs_gib;
+  std::optional<double> shm_size_gib;
+  std::optional<double> page_cache_gib;
+  std::optional<double> checkpoint_cache_share;
+  std::optional<double> engine_host_gib;
+  std::optional<double> memory_limit_gib;
+  std::optional<std::string> free_metric;
+};
+
 struct EngineSection {
   std::string name = "vllm";
   std::optional<std::string> version;
   std::int64_t tensor_parallel_size = 1;
+  std::int64_t pipeline_parallel_size = 1;
+  std::int64_t data_parallel_size = 1;
+  bool enable_expert_parallel = false;
   std::string dtype = "auto";
+  std::string quantization = "auto";
   std::string kv_cache_dtype = "auto";
-  double gpu_memory_utilization = 0.9;  // vLLM v0.19 default; ENGINES.md 1.1
+  // vllm; the first ones also orca and static
+  std::optional<double> gpu_memory_utilization;
   std::optional<std::int64_t> max_model_len;
   std::optional<std::int64_t> max_num_seqs;
   std::optional<std::int64_t> max_num_batched_tokens;
@@ -29,6 +55,64 @@ struct EngineSection {
   double watermark = 0;
   std::optional<std::int64_t> num_gpu_blocks_override;
   std::optional<std::int64_t> kv_cache_memory_bytes;
+  bool enforce_eager = false;
+  std::optional<bool> estimate_cuda_graphs;
+  bool disable_hybrid_kv_cache_manager = false;
+  bool allow_long_max_model_len = false;
+  double rope_scaling_factor = 1;
+  // trtllm
+  double free_gpu_memory_fraction = 0.9;
+  std::optional<std::int64_t> max_batch_size;  // also fastertransformer, hf
+  std::int64_t max_num_tokens = 8192;
+  std::optional<std::int64_t> max_seq_len;
+  std::int64_t tokens_per_block = 32;
+  std::optional<std::int64_t> max_tokens;
+  std::int64_t max_gpu_total_bytes = 0;
+  std::int64_t host_cache_size = 0;
+  bool disable_overlap_scheduler = false;
+  // sglang
+  std::optional<double> mem_fraction_static;
+  std::optional<std::int64_t> chunked_prefill_size;
+  std::optional<std::int64_t> max_running_requests;
+  std::optional<std::int64_t> max_total_tokens;  // also tgi, where it is of one request
+  std::optional<std::int64_t> context_length;
+  std::int64_t page_size = 1;
+  std::optional<std::int64_t> cuda_graph_max_bs;
+  std::int64_t max_prefill_tokens = 16384;
+  bool disable_cuda_graph = false;
+  bool disable_radix_cache = false;
+  // tgi
+  std::optional<std::int64_t> max_batch_prefill_tokens;
+  std::optional<std::int64_t> max_batch_total_tokens;
+  std::optional<std::int64_t> max_input_tokens;  // also hf, fastertransformer
+  std::int64_t max_concurrent_requests = 128;
+  double cuda_memory_fraction = 1.0;
+  std::optional<std::string> attention;
+  // hf, fastertransformer
+  std::int64_t max_new_tokens = 20;
+  std::string attn_implementation = "sdpa";
+  std::string cache_implementation = "dynamic";
+  std::int64_t beam_width = 1;
+  // ollama
+  std::optional<std::int64_t> num_ctx;
+  std::optional<std::int64_t> num_parallel;
+  std::string kv_cache_type = "f16";
+  std::optional<bool> flash_attention;
+  std::optional<std::int64_t> num_gpu;
+  bool use_mmap = true;
+  // llamacpp
+  std::optional<std::int64_t> ctx_size;
+  std::optional<std::int64_t> parallel;
+  std::string cache_type_k = "f16";
+  std::string cache_type_v = "f16";
+  std::optional<std::int64_t> n_gpu_layers;
+  std::int64_t ubatch_size = 512;
+  bool no_mmap = false;
+  std::optional<std::string> flash_attn;
+  std::optional<bool> kv_unified;
+  bool no_kv_offload = false;
+  bool swa_full = false;
+  // static
   double batch_wait_ms = 0;
   bool stream = false;
   double restart_s = 60;
@@ -116,8 +200,10 @@ struct Scenario {
   std::string name;
   std::string description;
   std::int64_t seed = 1;
-  std::string model;
-  std::string device;
+  std::string model;           // catalog id, Hugging Face name, config.json or its folder
+  std::string model_override;  // JSON file merged over the model's config.json
+  DeviceSection device;
+  EnvironmentSection environment;
   EngineSection engine;
   CostSection cost;
   WorkloadSection workload;

@@ -2,35 +2,42 @@
 
 #include <fmt/format.h>
 
-#include "hardware/budget/plain.hpp"
-#include "hardware/budget/vllm.hpp"
+#include <algorithm>
+#include <utility>
+
+#include "hardware/environment.hpp"
+#include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
 
 namespace headroom {
 namespace {
 
-MemoryBudget vllm_rule(Resolved& r) {
-  const EngineSection& e = r.scenario.engine;
-  VllmBudgetOptions options;
-  options.version = r.version;
-  options.tensor_parallel_size = e.tensor_parallel_size;
-  options.weights = r.weights;
-  options.kv = r.kv;
-  options.gpu_memory_utilization = e.gpu_memory_utilization;
-  options.kv_cache_memory_bytes = e.kv_cache_memory_bytes;
-  options.num_gpu_blocks_override = e.num_gpu_blocks_override;
-  options.max_model_len = r.max_model_len;
-  options.max_num_seqs = r.max_num_seqs;
-  options.max_num_batched_tokens = r.max_num_batched_tokens;
-  options.block_size = r.block_size;
-  for (std::string& warning : vllm_budget_warnings(r.model, r.device, options)) {
-    r.warnings.push_back(std::move(warning));
+HostRequest host_request(const Resolved& r) {
+  HostRequest request;
+  request.device = r.device;
+  request.metric = free_metric(r.profile->name, r.version, r.device);
+  if (const auto& given = r.scenario.environment.free_metric) {
+    request.metric = *given == "MemFree" ? FreeMetric::mem_free : FreeMetric::mem_available;
   }
-  return vllm_budget(r.model, r.device, options);
+  request.checkpoint_bytes = checkpoint_bytes(r.model);
+  request.device_bytes = rank_weight_bytes(r.model, r.sharding);
+  request.tensor_parallel = r.sharding.tensor;
+  request.first_start = r.scenario.environment.first_start;
+  return request;
 }
 
 bool is_about_the_pool(StartupStage stage) {
   return stage == StartupStage::blocks || stage == StartupStage::max_length_request;
+}
+
+// A token-granular pool that a scenario wants to page.
+void count_in_blocks(const Resolved& r, MemoryBudget& budget) {
+  KvLayout& layout = budget.layout;
+  if (r.allocator != AllocatorKind::paged || layout.block_tokens == r.block_size) return;
+  layout = uniform_layout(layout.groups.front().layers, layout.bytes_per_token, r.block_size);
+  budget.total_blocks = budget.kv_pool_bytes / layout.block_bytes;
+  budget.usable_blocks = budget.total_blocks;
+  budget.kv_tokens = budget.total_blocks * layout.block_tokens;
 }
 
 // The pool of an engine with the plain rule in the size the user set. What it takes more or less
@@ -39,8 +46,8 @@ void resize_pool(const Resolved& r, MemoryBudget& budget) {
   const EngineSection& e = r.scenario.engine;
   if (!e.num_gpu_blocks_override && !e.kv_cache_memory_bytes) return;
   if (budget.failure && !is_about_the_pool(budget.failure->stage)) return;
-  const ByteCount token_bytes = budget.layout.bytes_per_token();
-  const ByteCount block_bytes = budget.layout.bytes_per_block();
+  const ByteCount token_bytes = budget.layout.bytes_per_token;
+  const ByteCount block_bytes = budget.layout.block_bytes;
   const ByteCount wanted = e.kv_cache_memory_bytes
                                ? *e.kv_cache_memory_bytes
                                : *e.num_gpu_blocks_override * r.block_size * token_bytes;
@@ -73,37 +80,72 @@ void resize_pool(const Resolved& r, MemoryBudget& budget) {
   }
 }
 
-MemoryBudget plain_rule(const Resolved& r) {
-  const EngineSection& e = r.scenario.engine;
-  PlainBudgetOptions options;
-  options.tensor_parallel_size = e.tensor_parallel_size;
-  options.weights = r.weights;
-  options.kv = r.kv;
-  options.memory_fraction = e.gpu_memory_utilization;
-  options.max_model_len = r.max_model_len;
-  options.max_step_tokens = r.max_num_batched_tokens;
-  options.max_num_seqs = r.max_num_seqs;
-  options.block_size = r.allocator == AllocatorKind::paged ? r.block_size : 1;
-  MemoryBudget budget = plain_budget(r.model, r.device, options);
-  resize_pool(r, budget);
-  return budget;
-}
-
 }  // namespace
 
 MemoryBudget startup_budget(Resolved& resolved) {
-  MemoryBudget budget =
-      resolved.profile->budget == BudgetRule::vllm ? vllm_rule(resolved) : plain_rule(resolved);
+  const HostRequest host = host_request(resolved);
+  BudgetInputs inputs;
+  inputs.model = resolved.model;
+  inputs.device = resolved.device;
+  inputs.sharding = resolved.sharding;
+  inputs.kv = resolved.kv;
+  inputs.machine = machine_memory(resolved.environment, host);
+  MemoryBudget budget = budget_by_rule(inputs, resolved.budget);
+  const BudgetRule rule = resolved.profile->budget;
+  if (rule == BudgetRule::plain || rule == BudgetRule::orca_paper) {
+    count_in_blocks(resolved, budget);
+    resize_pool(resolved, budget);
+  }
+  if (auto failure = host_failure(resolved.environment, host, budget)) {
+    budget.failure = std::move(failure);
+  }
   HEADROOM_CHECK(
       budget.terms.sum() == budget.capacity_bytes,
       fmt::format("budget terms sum to {} of {} bytes", budget.terms.sum(), budget.capacity_bytes));
+  for (const auto& list : {budget_warnings(inputs, resolved.budget),
+                           environment_notes(resolved.environment, host), budget.notes}) {
+    resolved.warnings.insert(resolved.warnings.end(), list.begin(), list.end());
+  }
+  if (const auto* sglang = std::get_if<SglangBudgetOptions>(&resolved.budget)) {
+    const std::int64_t running = sglang_max_running_requests(inputs, *sglang, budget);
+    resolved.max_num_seqs = static_cast<std::int32_t>(running);
+    if (!resolved.scenario.engine.max_running_requests) {
+      resolved.scenario.engine.max_running_requests = running;
+      resolved.rules["/engine/max_running_requests"] = "sglang: by pool and context length";
+    }
+  }
+  if (resolved.max_model_len < 0) {
+    resolved.max_model_len = static_cast<std::int32_t>(budget.max_model_len);
+    resolved.scenario.engine.max_model_len = budget.max_model_len;
+    resolved.rules["/engine/max_model_len"] = "-1: the longest that fits";
+  }
   return budget;
 }
 
 TokenCount pool_tokens(const Resolved& resolved, const MemoryBudget& budget) {
+  const KvLayout& layout = budget.layout;
   // A contiguous pool has no null block; the bytes are the same.
   if (resolved.allocator == AllocatorKind::contiguous) return budget.kv_tokens;
-  return budget.usable_blocks * budget.layout.block_tokens;
+  if (layout.uniform() && !layout.recurrent()) return budget.usable_blocks * layout.block_tokens;
+  return run_blocks(resolved, budget) * layout.block_tokens;
+}
+
+BlockCount run_blocks(const Resolved& resolved, const MemoryBudget& budget) {
+  const KvLayout& layout = budget.layout;
+  if (layout.uniform()) {
+    // States that have no ids of their own are set aside for the largest batch.
+    const ByteCount states = layout.state_bytes_per_sequence * resolved.max_num_seqs;
+    return std::max<BlockCount>(
+        0, budget.usable_blocks - (states + layout.block_bytes - 1) / layout.block_bytes);
+  }
+  // Every group of layers takes its own id for the same tokens; one id per sequence is a state.
+  BlockCount growing = 0;
+  BlockCount states = 0;
+  for (const KvGroup& group : layout.groups) {
+    (group.kind == KvGroupKind::recurrent ? states : growing) += 1;
+  }
+  const BlockCount left = budget.usable_blocks - states * resolved.max_num_seqs;
+  return growing == 0 ? 0 : std::max<BlockCount>(0, left / growing);
 }
 
 }  // namespace headroom

@@ -10,6 +10,10 @@ namespace headroom {
 // `resolved.warnings` gets what the rule does not cover.
 [[nodiscard]] MemoryBudget startup_budget(Resolved& resolved);
 
+// Blocks of a run's allocator, which knows one kind of layer: of unlike groups each takes ids for
+// all tokens, and recurrent states are set aside for max_num_seqs sequences.
+[[nodiscard]] BlockCount run_blocks(const Resolved& resolved, const MemoryBudget& budget);
+
 // Tokens that the pool of `budget` can hold for requests.
 [[nodiscard]] TokenCount pool_tokens(const Resolved& resolved, const MemoryBudget& budget);
 

@@ -11,18 +11,22 @@ class Validator {
  public:
   explicit Validator(const Scenario& scenario) : s_(scenario) {}
 
-  void run() const {
-    if (s_.model.empty()) missing("/model", "a model of the catalog");
-    if (s_.device.empty()) missing("/device", "a device of the catalog");
+  void workload() const {
     check_workload();
     check_max_tokens();
+  }
+
+  void system() const {
+    if (s_.model.empty()) missing("/model", "a model of the catalog, or a config.json");
+    if (s_.device.name.empty()) missing("/device", "a device of the catalog");
     if (s_.engine.num_gpu_blocks_override && s_.engine.kv_cache_memory_bytes) {
       refuse("/engine/num_gpu_blocks_override",
              "the KV pool has one size: give this or kv_cache_memory_bytes, not both");
     }
     const EngineProfile& profile = engine_profile(s_.engine.name);
+    if (!s_.engine.scheduler && !profile.scheduler) return;
     const auto scheduler =
-        s_.engine.scheduler ? scheduler_kind(*s_.engine.scheduler) : profile.scheduler;
+        s_.engine.scheduler ? scheduler_kind(*s_.engine.scheduler) : *profile.scheduler;
     const auto allocator =
         s_.engine.kv_allocator ? allocator_kind(*s_.engine.kv_allocator) : profile.allocator;
     if (scheduler == SchedulerKind::vllm && allocator == AllocatorKind::contiguous) {
@@ -106,6 +110,11 @@ class Validator {
 
 }  // namespace
 
-void validate(const Scenario& scenario) { Validator(scenario).run(); }
+void validate_system(const Scenario& scenario) { Validator(scenario).system(); }
+
+void validate(const Scenario& scenario) {
+  validate_system(scenario);
+  Validator(scenario).workload();
+}
 
 }  // namespace headroom

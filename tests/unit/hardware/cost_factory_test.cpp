@@ -34,9 +34,9 @@ TEST_CASE("without a fitting calibration the generic one is used and said so") {
 }
 
 TEST_CASE("constants fitted with 16-bit weights are not used for fp8") {
-  CostRequest request;
-  request.roofline.weights = Dtype::fp8;
-  CHECK(choose("h100-sxm", request).uncalibrated);
+  const Catalog catalog = Catalog::embedded();
+  const ModelSpec fp8 = quantised(catalog.model("llama-3.1-8b"), Dtype::fp8);
+  CHECK(make_step_cost(catalog, fp8, catalog.device("h100-sxm"), {}).uncalibrated);
 }
 
 TEST_CASE("the data-sheet level has no overheads and needs no calibration") {

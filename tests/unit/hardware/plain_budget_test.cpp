@@ -6,16 +6,24 @@
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
+namespace {
+
+BudgetInputs inputs_of(const char* model) {
+  const Catalog catalog = Catalog::embedded();
+  BudgetInputs inputs;
+  inputs.model = catalog.model(model);
+  inputs.device = catalog.device("a100-40");
+  inputs.kv = Dtype::fp16;
+  inputs.machine = idle_machine(inputs.device);
+  return inputs;
+}
+
+}  // namespace
 
 TEST_CASE("a plain pool is the fraction less weights, activations and context") {
-  const Catalog catalog = Catalog::embedded();
-  const ModelSpec& opt = catalog.model("opt-13b");
-  const DeviceSpec& a100 = catalog.device("a100-40");
   PlainBudgetOptions options;
-  options.weights = Dtype::fp16;
-  options.kv = Dtype::fp16;
   options.max_model_len = 2048;
-  const MemoryBudget budget = plain_budget(opt, a100, options);
+  const MemoryBudget budget = plain_budget(inputs_of("opt-13b"), options);
   REQUIRE_FALSE(budget.failure);
   CHECK(budget.terms.sum() == budget.capacity_bytes);
   CHECK(budget.kv_available_bytes ==
@@ -30,19 +38,15 @@ TEST_CASE("a plain pool is the fraction less weights, activations and context") 
 }
 
 TEST_CASE("a plain budget fails where the weights do not fit") {
-  const Catalog catalog = Catalog::embedded();
-  const MemoryBudget budget =
-      plain_budget(catalog.model("opt-66b"), catalog.device("a100-40"), PlainBudgetOptions{});
+  const MemoryBudget budget = plain_budget(inputs_of("opt-66b"), {});
   REQUIRE(budget.failure);
   CHECK(budget.failure->stage == StartupStage::weights);
 }
 
 TEST_CASE("a memory fraction above one is refused") {
-  const Catalog catalog = Catalog::embedded();
   PlainBudgetOptions options;
   options.memory_fraction = 1.1;
-  CHECK_THROWS_AS(plain_budget(catalog.model("opt-13b"), catalog.device("a100-40"), options),
-                  ConfigError);
+  CHECK_THROWS_AS(plain_budget(inputs_of("opt-13b"), options), ConfigError);
 }
 
 }  // namespace headroom

@@ -9,17 +9,22 @@ namespace headroom {
 namespace {
 
 // Data-sheet price of one decode-only step in milliseconds per term.
-double term_ms(const char* model, const char* device, CostTerm term, std::int64_t rows,
+double term_ms(const ModelSpec& model, const char* device, CostTerm term, std::int64_t rows,
                const RooflineOptions& options) {
   const Catalog catalog = Catalog::embedded();
-  const RooflineCost cost(catalog.model(model), catalog.device(device),
-                          spec_calibration(EngineMode::async), options);
+  const RooflineCost cost(model, catalog.device(device), spec_calibration(EngineMode::async),
+                          options);
   StepShape shape;
   shape.decode_rows = shape.sampled_rows = rows;
   shape.decode_context = rows * 1000;
   StepPrice price;
   cost.price(shape, price);
   return static_cast<double>(price.base_terms[term]) / 1048576e6;
+}
+
+double term_ms(const char* model, const char* device, CostTerm term, std::int64_t rows,
+               const RooflineOptions& options) {
+  return term_ms(Catalog::embedded().model(model), device, term, rows, options);
 }
 
 }  // namespace
@@ -43,7 +48,6 @@ TEST_CASE("MLA decode attention is a roofline of latent bytes and absorbed produ
   // 61 * 2 * (576 + 512) * 16 FLOP / 989.4e12 per token.
   RooflineOptions options;
   options.tensor_parallel_size = 8;
-  options.weights = Dtype::fp8;
   const double bytes = 1000 * 70272 / 4.8e12 * 1e3;
   const double products = 1000 * 61 * 2.0 * 1088 * 16 / 989.4e12 * 1e3;
   const double expected = std::sqrt(bytes * bytes + products * products);
@@ -52,11 +56,10 @@ TEST_CASE("MLA decode attention is a roofline of latent bytes and absorbed produ
 }
 
 TEST_CASE("fp8 weights halve the bytes and double the rate") {
-  RooflineOptions fp8;
-  fp8.weights = Dtype::fp8;
+  const ModelSpec bf16 = Catalog::embedded().model("llama-3.1-70b");
+  const ModelSpec fp8 = quantised(bf16, Dtype::fp8);
   const auto ratio = [&](CostTerm term, std::int64_t rows) {
-    return term_ms("llama-3.1-70b", "h100-sxm", term, rows, fp8) /
-           term_ms("llama-3.1-70b", "h100-sxm", term, rows, {});
+    return term_ms(fp8, "h100-sxm", term, rows, {}) / term_ms(bf16, "h100-sxm", term, rows, {});
   };
   CHECK(ratio(CostTerm::linear_memory, 1) == Approx(0.5).epsilon(1e-3));
   CHECK(ratio(CostTerm::linear_compute, 256) == Approx(0.5).epsilon(1e-3));

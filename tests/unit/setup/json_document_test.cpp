@@ -72,8 +72,16 @@ TEST_CASE("a set value is JSON where it is JSON, else text") {
 TEST_CASE("a malformed set is refused") {
   CHECK(set_error("engine") == "--set engine: expected path=value, e.g. engine.max_num_seqs=128");
   CHECK(set_error("engine..x=1") == "--set engine..x=1: empty name in the path");
-  CHECK(set_error("engine.name.x=1") ==
-        "--set engine.name.x=1: /engine/name is a value, not a section");
+  JsonDocument document = parse_json(R"({"seed": 1})", "s.json");
+  CHECK_THROWS_WITH(set_value(document, "seed.x=1"),
+                    "--set seed.x=1: /seed is a value, not a section");
+}
+
+TEST_CASE("setting below a text keeps it as the section's name") {
+  JsonDocument document = parse_json(R"({"device": "h100-sxm"})", "s.json");
+  set_value(document, "device.memory_total_gib=79.1");
+  CHECK(document.root["device"]["name"] == "h100-sxm");
+  CHECK(document.root["device"]["memory_total_gib"] == 79.1);
 }
 
 TEST_CASE("files that cannot be read are refused by name") {

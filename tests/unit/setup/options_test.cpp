@@ -1,5 +1,7 @@
 #include "sim/setup/options.hpp"
 
+#include "sim/setup/from/from.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <fstream>
@@ -64,7 +66,8 @@ TEST_CASE("a number that people write as a float is still an integer") {
 
 TEST_CASE("a choice is an error with the nearest one") {
   CHECK(error_of(R"({"engine": {"name": "vlm"}})") ==
-        "s.json: /engine/name: value \"vlm\": one of vllm, orca, static (nearest: vllm)");
+        "s.json: /engine/name: value \"vlm\": one of vllm, trtllm, sglang, tgi, hf, "
+        "fastertransformer, llamacpp, ollama, orca, static (nearest: vllm)");
 }
 
 TEST_CASE("an option without effect is an error") {
@@ -101,4 +104,19 @@ TEST_CASE("the published schema is the one of the option tables") {
   committed << file.rdbuf();
   // Refresh with: headroom list schema > scenarios/scenario.schema.json
   CHECK(committed.str() == scenario_schema().dump(2) + "\n");
+}
+
+TEST_CASE("every option that a command line can set is in the table, for its engine") {
+  for (const std::string engine : {"vllm", "trtllm", "sglang", "tgi", "llamacpp", "ollama"}) {
+    for (const std::string& pointer : pointers_from_commands(engine)) {
+      INFO(engine << " " << pointer);
+      const auto& rows = all_options();
+      const auto row = std::ranges::find(rows, pointer, &OptionRow::pointer);
+      REQUIRE(row != rows.end());
+      const std::string only(row->only_with);
+      const bool fits = only.empty() || !only.starts_with("/engine/name=") ||
+                        ("|" + only.substr(13) + "|").find("|" + engine + "|") != std::string::npos;
+      CHECK(fits);
+    }
+  }
 }

@@ -94,7 +94,7 @@ TEST_CASE("a version beyond the newest modelled one is a warning") {
   Resolved r = resolved(R"({"version": "0.30"})");
   static_cast<void>(startup_budget(r));
   const bool warned = std::ranges::any_of(r.warnings, [](const std::string& warning) {
-    return warning.find("0.19") != std::string::npos;
+    return warning.find("newer than 0.28") != std::string::npos;
   });
   CHECK(warned);
 }
@@ -113,7 +113,7 @@ TEST_CASE("an unknown model or device is refused at its place, with the nearest 
   CHECK(model.starts_with("s.json: /model: "));
   CHECK(model.find("llama-3.1-8b") != std::string::npos);
   const std::string device = message("llama-3.1-8b", "h100-smx");
-  CHECK(device.starts_with("s.json: /device: "));
+  CHECK(device.starts_with("s.json: /device/name: "));
   CHECK(device.find("h100-sxm") != std::string::npos);
 }
 
@@ -126,6 +126,48 @@ TEST_CASE("a token budget below the batch size is refused") {
                    "max_num_batched_tokens": 2048})"),
       "s.json: /engine/max_num_batched_tokens: value 2048: without chunked prefill expected at "
       "least max_model_len = 4096");
+}
+
+TEST_CASE("a section written as a text is its name") {
+  const Resolved r = resolved(R"("orca")");
+  CHECK(r.profile->name == "orca");
+  CHECK(r.scenario.is_given("/device/name"));
+}
+
+TEST_CASE("a length beyond the trained one is refused unless rope is scaled or it is allowed") {
+  const std::string beyond = R"({"max_model_len": 200000)";
+  CHECK_THROWS_WITH(resolved(beyond + "}"),
+                    Catch::Contains("/engine/max_model_len: value 200000") &&
+                        Catch::Contains("trained for 131072") &&
+                        Catch::Contains("rope_scaling_factor"));
+  CHECK(resolved(beyond + R"(, "rope_scaling_factor": 2})").max_model_len == 200000);
+  const Resolved allowed = resolved(beyond + R"(, "allow_long_max_model_len": true})");
+  CHECK_FALSE(allowed.warnings.empty());
+}
+
+TEST_CASE("a length of -1 becomes the longest that fits") {
+  Resolved r = resolved(R"({"max_model_len": -1, "kv_cache_memory_bytes": 1073741824})");
+  static_cast<void>(startup_budget(r));
+  CHECK(r.max_model_len == 8192);  // 512 blocks of 16
+}
+
+TEST_CASE("an engine without a scheduler of its own is for capacity until one is named") {
+  CHECK_THROWS_WITH(resolved(R"({"name": "trtllm"})"), Catch::Contains("engine.scheduler"));
+  CHECK_NOTHROW(resolved(R"({"name": "trtllm", "scheduler": "orca"})"));
+  CHECK_THROWS_WITH(resolved(R"({"pipeline_parallel_size": 2})"),
+                    Catch::Contains("/engine/pipeline_parallel_size"));
+}
+
+TEST_CASE("every engine's profile resolves and starts on an idle H100") {
+  const Catalog catalog = Catalog::embedded();
+  for (const EngineProfile& profile : engine_profiles()) {
+    INFO(profile.name);
+    Resolved r = resolve_system(scenario_of("\"" + std::string(profile.name) + "\""), catalog);
+    const MemoryBudget budget = startup_budget(r);
+    CHECK_FALSE(budget.failure.has_value());
+    CHECK(budget.terms.sum() == budget.capacity_bytes);
+    CHECK(budget.kv_tokens > 0);
+  }
 }
 
 TEST_CASE("seconds become the nearest nanosecond") {

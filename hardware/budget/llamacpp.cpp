@@ -1,0 +1,422 @@
+#include "hardware/budget/llamacpp.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "hardware/budget/activations.hpp"
+#include "hardware/llm/kv_geometry.hpp"
+#include "hardware/llm/parameters.hpp"
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr EngineVersion kFlashByDefault{0, 6325};
+constexpr EngineVersion kFourSlots{0, 7079};
+// The output became a layer that n_gpu_layers counts first between b7079 and b10481.
+constexpr EngineVersion kOutputCountsFirst{0, 8000};
+
+constexpr std::int64_t kPadding = 256;
+
+std::int64_t padded(std::int64_t cells) { return (cells + kPadding - 1) / kPadding * kPadding; }
+
+void check_options(const BudgetInputs& inputs, const LlamacppBudgetOptions& o) {
+  if (inputs.sharding.tensor > 1) {
+    throw ConfigError(
+        "llama.cpp: split mode row (tensor_parallel_size above 1) is not modelled; devices share "
+        "layers, which is pipeline_parallel_size");
+  }
+  if ((o.ctx_size && *o.ctx_size < 0) || (o.parallel && *o.parallel < 1) || o.ubatch_size < 1 ||
+      (o.n_gpu_layers && *o.n_gpu_layers < 0)) {
+    throw ConfigError(
+        "ctx_size and n_gpu_layers: not negative; parallel and ubatch_size: at least 1");
+  }
+}
+
+bool flash_attention(const LlamacppBudgetOptions& options) {
+  const LlamacppFlashAttn by_version =
+      options.version >= kFlashByDefault ? LlamacppFlashAttn::automatic : LlamacppFlashAttn::off;
+  // Automatic is on where the backend has kernels, which CUDA, Metal and the CPU have.
+  return options.flash_attn.value_or(by_version) != LlamacppFlashAttn::off;
+}
+
+// K and V of one token in one layer.
+ByteCount layer_kv_bytes(const AttentionSpec& a, const LlamacppBudgetOptions& options) {
+  if (a.shares_kv) return 0;
+  if (a.mla) return stored_bytes(options.cache_type_k, a.mla->kv_lora_rank + a.mla->qk_rope);
+  return stored_bytes(options.cache_type_k, a.kv_heads * a.head_dim) +
+         stored_bytes(options.cache_type_v, a.kv_heads * a.v_head_dim);
+}
+
+// A cache of windows of its own exists only beside one of full layers.
+bool has_window_cache(const ModelSpec& model) {
+  bool full = false;
+  bool window = false;
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.attention) (kind.attention->window_tokens > 0 ? window : full) = true;
+  }
+  return full && window;
+}
+
+TokenCount layer_cells(const ModelSpec& model, const AttentionSpec& a, const LlamacppCells& cells,
+                       const LlamacppBudgetOptions& options) {
+  if (a.window_tokens == 0 || !has_window_cache(model)) return cells.total();
+  return cells.streams * llamacpp_window_cells(a.window_tokens, cells, options);
+}
+
+ByteCount layer_state_bytes(const RecurrentSpec& recurrent) {
+  RecurrentSpec r = recurrent;
+  r.state_dtype = r.conv_dtype = Dtype::fp32;
+  return state_bytes(r, 1);
+}
+
+// Cache and states of the layers [first, last).
+ByteCount cache_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options,
+                      std::size_t first, std::size_t last) {
+  const LlamacppCells cells = llamacpp_cells(model, options);
+  ByteCount bytes = 0;
+  for (std::size_t i = first; i < last; ++i) {
+    const LayerKind& kind = model.layer(i);
+    if (kind.attention) {
+      bytes += layer_cells(model, *kind.attention, cells, options) *
+               layer_kv_bytes(*kind.attention, options);
+    }
+    if (kind.recurrent) bytes += cells.slots * layer_state_bytes(*kind.recurrent);
+  }
+  return bytes;
+}
+
+// Weights of the layers [first, last) alone.
+ByteCount layer_weights(const ModelSpec& model, std::size_t first, std::size_t last) {
+  if (first >= last) return 0;
+  ModelSpec part = model;
+  part.vision.reset();
+  part.order.assign(model.order.begin() + static_cast<std::ptrdiff_t>(first),
+                    model.order.begin() + static_cast<std::ptrdiff_t>(last));
+  const ModelParts parts = model_parts(part);
+  return parts.bytes_total() - parts.bytes_of(ModelPart::embedding) -
+         parts.bytes_of(ModelPart::lm_head);
+}
+
+// Layers of full length: the pool that requests grow in.
+KvLayout pool_layout(const ModelSpec& model, const LlamacppBudgetOptions& options) {
+  const bool windows = has_window_cache(model);
+  ByteCount per_token = 0;
+  std::int32_t layers = 0;
+  for (std::size_t i = 0; i < model.order.size(); ++i) {
+    const LayerKind& kind = model.layer(i);
+    if (!kind.attention || (windows && kind.attention->window_tokens > 0)) continue;
+    per_token += layer_kv_bytes(*kind.attention, options);
+    ++layers;
+  }
+  return uniform_layout(layers, per_token, 1);
+}
+
+void fail_allocation(BudgetBuilder& builder, StartupStage stage, std::string_view text,
+                     ByteCount wanted, ByteCount given) {
+  builder.fail({stage,
+                fmt::format("{}: {:.2f} GiB wanted, {:.2f} GiB free", text, gib_from_bytes(wanted),
+                            gib_from_bytes(given)),
+                wanted, given, 0});
+}
+
+// Charges one allocation or fails as the engine does.
+void allocate(BudgetBuilder& builder, MemoryPurpose purpose, ByteCount bytes, ByteCount slack,
+              StartupStage stage, std::string_view text) {
+  if (builder.failed()) return;
+  const ByteCount given = std::max<ByteCount>(0, builder.free_bytes() - slack);
+  if (bytes > given) {
+    fail_allocation(builder, stage, text, bytes, given);
+    return;
+  }
+  builder.charge(purpose, bytes, stage);
+}
+
+// Weights that stay on the host of a unified machine. A mapped file need not fit.
+void charge_host_weights(BudgetBuilder& builder, const LlamacppBudgetOptions& options,
+                         ByteCount bytes, MemoryBudget& budget) {
+  if (builder.failed()) return;
+  if (options.no_mmap) {
+    allocate(builder, MemoryPurpose::engine_host, bytes, 0, StartupStage::host_memory,
+             "error loading model: unable to allocate CPU buffer");
+    return;
+  }
+  if (bytes > builder.free_bytes()) {
+    budget.notes.push_back(fmt::format(
+        "mapped weights of {:.2f} GiB do not stay in memory ({:.2f} GiB free): the file "
+        "is read again in every step",
+        gib_from_bytes(bytes), gib_from_bytes(builder.free_bytes())));
+  }
+  builder.charge(MemoryPurpose::page_cache, std::min(bytes, builder.free_bytes()),
+                 StartupStage::weights);
+}
+
+void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
+                  const LlamacppBudgetOptions& options, const LlamacppSplit& split,
+                  MemoryBudget& budget) {
+  const bool unified = inputs.device.memory_model == MemoryModel::unified;
+  const bool mapped_device = unified && inputs.device.vendor != "nvidia" && !options.no_mmap;
+  const ByteCount slack = inputs.machine.slack_bytes;
+  charge_machine(builder, inputs.machine);
+  if (split.gpu_layers > 0) {
+    builder.charge(MemoryPurpose::context, kContextBytes, StartupStage::weights);
+  }
+  // Metal and the like use the mapped file in place.
+  allocate(builder, mapped_device ? MemoryPurpose::page_cache : MemoryPurpose::weights,
+           split.device_weights, slack, StartupStage::weights,
+           "error loading model: unable to allocate device buffer");
+  allocate(builder, MemoryPurpose::kv_pool, split.device_kv + (unified ? split.host_kv : 0), slack,
+           StartupStage::kv_allocation,
+           "failed to initialize the context: failed to allocate buffer for kv cache");
+  allocate(builder, MemoryPurpose::activations,
+           split.device_compute + (unified ? split.host_compute : 0), slack, StartupStage::warm_up,
+           "failed to initialize the context: failed to allocate compute pp buffers");
+  if (unified) {
+    charge_host_weights(builder, options, split.host_weights, budget);
+  } else if (split.host() > 0) {
+    budget.notes.push_back(
+        fmt::format("on the host: {:.2f} GiB of weights, {:.2f} GiB of KV, {:.2f} GiB of buffers",
+                    gib_from_bytes(split.host_weights), gib_from_bytes(split.host_kv),
+                    gib_from_bytes(split.host_compute)));
+  }
+}
+
+bool fits(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
+          std::int64_t gpu_layers) {
+  const ByteCount room = capacity_of(inputs) - inputs.machine.not_free_bytes() -
+                         inputs.machine.slack_bytes - kContextBytes - options.fit_target_bytes;
+  for (std::int64_t stage = 0; stage < inputs.sharding.pipeline; ++stage) {
+    if (llamacpp_split(inputs, options, gpu_layers, stage).device() > room) return false;
+  }
+  return true;
+}
+
+// What the engine chooses when n_gpu_layers is not given.
+struct Fit {
+  LlamacppBudgetOptions options;
+  std::vector<std::string> notes;
+};
+
+Fit fit_to_device(const BudgetInputs& inputs, LlamacppBudgetOptions options) {
+  Fit fit{std::move(options), {}};
+  LlamacppBudgetOptions& o = fit.options;
+  const std::int64_t all = inputs.model.layers() + 1;
+  if (o.n_gpu_layers) return fit;
+  if (o.version < kFlashByDefault) {
+    o.n_gpu_layers = 0;
+    return fit;
+  }
+  const bool unset = o.ctx_size.value_or(llamacpp_defaults({}, {}, o.version).ctx_size) == 0;
+  if (unset && inputs.model.max_position > o.fit_ctx && !fits(inputs, o, all)) {
+    std::int64_t low = o.fit_ctx / kPadding;  // taken even when it does not fit
+    std::int64_t high = padded(inputs.model.max_position) / kPadding;  // does not fit
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      o.ctx_size = middle * kPadding;
+      (fits(inputs, o, all) ? low : high) = middle;
+    }
+    o.ctx_size = low * kPadding;
+    fit.notes.push_back(fmt::format("ctx_size lowered from {} to {} to fit the device",
+                                    inputs.model.max_position, *o.ctx_size));
+  }
+  std::int64_t layers = all;
+  while (layers > 0 && !fits(inputs, o, layers)) --layers;
+  o.n_gpu_layers = layers;
+  if (layers < all) {
+    fit.notes.push_back(fmt::format("{} of {} layers on the device", layers, all));
+  }
+  return fit;
+}
+
+MemoryBudget stage_budget(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
+                          std::int64_t stage) {
+  const LlamacppCells cells = llamacpp_cells(inputs.model, options);
+  const std::int64_t layers = inputs.model.layers() + 1;
+  const LlamacppSplit split = llamacpp_split(
+      inputs, options, std::min(options.n_gpu_layers.value_or(layers), layers), stage);
+  MemoryBudget budget;
+  budget.layout = pool_layout(inputs.model, options);
+  check_keeps_kv(budget.layout, inputs.model, "llama.cpp");
+  BudgetBuilder builder(capacity_of(inputs));
+  if (is_quantised(options.cache_type_v) && !flash_attention(options)) {
+    builder.fail({StartupStage::kv_allocation,
+                  "failed to initialize the context: quantized V cache requires flash_attn to be "
+                  "enabled",
+                  0, 0, 0});
+  }
+  charge_split(builder, inputs, options, split, budget);
+  budget.max_model_len = cells.per_sequence;
+  if (!builder.failed()) {
+    budget.kv_pool_bytes = cells.total() * budget.layout.block_bytes;
+    budget.kv_available_bytes = budget.kv_pool_bytes;
+    budget.total_blocks = budget.usable_blocks = budget.kv_tokens = cells.total();
+    budget.max_concurrency =
+        static_cast<double>(cells.total()) / static_cast<double>(cells.per_sequence);
+  }
+  builder.finish(budget);
+  return budget;
+}
+
+}  // namespace
+
+LlamacppDefaults llamacpp_defaults(const DeviceSpec& /*device*/, const ModelSpec& /*model*/,
+                                   EngineVersion version) {
+  LlamacppDefaults defaults;
+  if (version < kFourSlots) {
+    defaults.parallel = 1;
+    defaults.kv_unified = false;
+  }
+  if (version < kFlashByDefault) {
+    defaults.flash_attn = LlamacppFlashAttn::off;
+    defaults.n_gpu_layers = 0;
+    defaults.ctx_size = 4096;
+  }
+  return defaults;
+}
+
+LlamacppCells llamacpp_cells(const ModelSpec& model, const LlamacppBudgetOptions& options) {
+  const LlamacppDefaults defaults = llamacpp_defaults({}, model, options.version);
+  LlamacppCells cells;
+  cells.slots = options.parallel.value_or(defaults.parallel);
+  const bool unified = options.kv_unified.value_or(!options.parallel && defaults.kv_unified);
+  std::int64_t n_ctx = options.ctx_size.value_or(defaults.ctx_size);
+  if (n_ctx == 0) n_ctx = model.max_position;
+  if (n_ctx < 1) {
+    throw ConfigError(fmt::format("ctx_size: {} declares no length, give one", model.id));
+  }
+  n_ctx = padded(n_ctx);
+  cells.streams = unified ? 1 : cells.slots;
+  cells.per_stream = unified ? n_ctx : padded(std::max<std::int64_t>(n_ctx / cells.slots, 1));
+  cells.per_sequence = cells.per_stream;
+  if (model.max_position > 0) {  // a slot never exceeds the model's own length
+    cells.per_sequence = std::min(cells.per_sequence, model.max_position);
+  }
+  return cells;
+}
+
+TokenCount llamacpp_window_cells(TokenCount window, const LlamacppCells& cells,
+                                 const LlamacppBudgetOptions& options) {
+  if (options.swa_full) return cells.per_stream;
+  const std::int64_t sequences = cells.streams == 1 ? cells.slots : 1;
+  return padded(std::min(cells.per_stream, window * sequences + options.ubatch_size));
+}
+
+ByteCount llamacpp_kv_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options) {
+  return cache_bytes(model, options, 0, model.order.size()) - llamacpp_state_bytes(model, options);
+}
+
+ByteCount llamacpp_state_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options) {
+  const std::int64_t slots = llamacpp_cells(model, options).slots;
+  ByteCount bytes = 0;
+  for (std::size_t i = 0; i < model.order.size(); ++i) {
+    const LayerKind& kind = model.layer(i);
+    if (kind.recurrent) bytes += slots * layer_state_bytes(*kind.recurrent);
+  }
+  return bytes;
+}
+
+ByteCount llamacpp_compute_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options,
+                                 bool with_output) {
+  constexpr std::int64_t kFloat = 4;
+  const TokenCount cells = llamacpp_cells(model, options).per_stream;
+  std::int64_t heads = 0;
+  std::int64_t mlp = 0;
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.attention) heads = std::max(heads, kind.attention->q_heads);
+    if (kind.mlp) mlp = std::max(mlp, 2 * kind.mlp->ffn + 2 * model.hidden);
+    if (kind.moe) {
+      mlp = std::max(mlp, kind.moe->top_k * (2 * kind.moe->ffn + model.hidden) +
+                              2 * kind.moe->shared_ffn + 2 * model.hidden);
+    }
+  }
+  // Query, attention output, residual and normed copy; with scores also the fp32 mask, with flash
+  // attention the 16-bit one.
+  const std::int64_t states = 4 * model.hidden * kFloat;
+  const std::int64_t attention =
+      flash_attention(options) ? states + cells * 2 : states + cells * (heads + 1) * kFloat;
+  const std::int64_t output = with_output ? (model.vocab + model.hidden) * kFloat : 0;
+  return options.ubatch_size * std::max({attention, mlp * kFloat, output});
+}
+
+LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
+                             std::int64_t gpu_layers, std::int64_t stage) {
+  const ModelSpec& model = inputs.model;
+  const std::int64_t layers = model.layers();
+  const bool last = stage + 1 == inputs.sharding.pipeline;
+  const bool counts_output = options.version >= kOutputCountsFirst;
+  const std::int64_t on_device =
+      std::min(layers, counts_output ? std::max<std::int64_t>(gpu_layers - 1, 0) : gpu_layers);
+  const bool output = counts_output ? gpu_layers > 0 : gpu_layers > layers;
+  const auto start = static_cast<std::size_t>(layers - on_device);
+  const StageLayers range = stage_layers(model, inputs.sharding, stage);
+  const std::size_t first = std::clamp(start, range.first, range.last);
+
+  const ModelParts parts = model_parts(model);
+  const ByteCount table = parts.bytes_of(ModelPart::embedding);
+  // With tied embeddings the output is a second copy of the table.
+  const ByteCount head = model.tie_embeddings ? table : parts.bytes_of(ModelPart::lm_head);
+  LlamacppSplit split;
+  split.gpu_layers = gpu_layers;
+  split.device_weights = layer_weights(model, first, range.last) + (output && last ? head : 0);
+  split.host_weights =
+      table + layer_weights(model, 0, start) + (output || model.tie_embeddings ? 0 : head);
+  const ByteCount vision = parts.bytes_of(ModelPart::vision);
+  if (gpu_layers == 0) split.host_weights += vision;
+  if (gpu_layers > 0 && stage == 0) split.device_weights += vision;
+  split.device_kv = cache_bytes(model, options, first, range.last);
+  split.host_kv = cache_bytes(model, options, 0, start);
+  if (options.no_kv_offload) {
+    split.host_kv = cache_bytes(model, options, 0, model.order.size());
+    split.device_kv = 0;
+  }
+  // The host looks up the embeddings and prepares the mask for the device.
+  const TokenCount cells = llamacpp_cells(model, options).per_stream;
+  split.host_compute = options.ubatch_size * (model.hidden + cells) * 4;
+  if (gpu_layers > 0) {
+    split.device_compute = llamacpp_compute_bytes(model, options, output && last);
+  }
+  if (start > 0 || !output) {
+    split.host_compute =
+        std::max(split.host_compute, llamacpp_compute_bytes(model, options, !output));
+  }
+  return split;
+}
+
+MemoryBudget llamacpp_budget(const BudgetInputs& inputs, const LlamacppBudgetOptions& options) {
+  check_options(inputs, options);
+  const Fit fit = fit_to_device(inputs, options);
+  MemoryBudget budget = tightest_stage(inputs.sharding, [&](std::int64_t stage) {
+    return stage_budget(inputs, fit.options, stage);
+  });
+  budget.notes.insert(budget.notes.begin(), fit.notes.begin(), fit.notes.end());
+  return budget;
+}
+
+std::vector<std::string> llamacpp_budget_warnings(const BudgetInputs& inputs,
+                                                  const LlamacppBudgetOptions& options) {
+  std::vector<std::string> warnings;
+  if (options.version > kNewestLlamacpp) {
+    warnings.push_back(
+        fmt::format("llama.cpp b{} is newer than b{}, the newest build whose rules were read",
+                    options.version.minor, kNewestLlamacpp.minor));
+  }
+  warnings.push_back(
+      "llama.cpp: cache and compute buffers agree with start-up logs; the device's context is an "
+      "estimate");
+  if (!options.n_gpu_layers && options.version >= kFlashByDefault) {
+    warnings.push_back(
+        "llama.cpp: how many layers fit is decided here by this model, with 1 GiB to spare, not by "
+        "the engine's own measurement");
+  }
+  const bool moe = std::ranges::any_of(inputs.model.kinds,
+                                       [](const LayerKind& kind) { return kind.moe.has_value(); });
+  if (moe) {
+    warnings.push_back(fmt::format(
+        "llama.cpp: the compute buffer of the experts of {} is an estimate", inputs.model.id));
+  }
+  return warnings;
+}
+
+}  // namespace headroom

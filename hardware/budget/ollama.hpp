@@ -1,0 +1,50 @@
+#pragma once
+// Ollama as the settings that it starts llama.cpp with: num_ctx cells per parallel request, one
+// type for keys and values, as many layers on the device as fit. Sources: Ollama's documentation of
+// the context length, its issues 9246, 6927 and pull request 14120 (tiers since 0.15.5, cache =
+// num_ctx x parallel), llm/server.go (a quantised cache without flash attention becomes f16).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hardware/budget/llamacpp.hpp"
+
+namespace headroom {
+
+inline constexpr EngineVersion kNewestOllama{0, 34};
+
+struct OllamaDefaults {
+  std::int64_t num_ctx = 4096;
+  std::int64_t num_parallel = 1;
+};
+// num_ctx: 2048 before 0.6, 4096 to 0.15, then by device memory: 4096 below 24 GiB, 32768 below 48,
+// 262144 from there. num_parallel: 4 before 0.10 (1 where 4 do not fit), then 1 (both versions
+// recalled).
+[[nodiscard]] OllamaDefaults ollama_defaults(const DeviceSpec& device, const ModelSpec& model,
+                                             EngineVersion version);
+
+struct OllamaOptions {
+  EngineVersion version = kNewestOllama;
+  std::optional<std::int64_t> num_ctx{};       // of one request (OLLAMA_CONTEXT_LENGTH)
+  std::optional<std::int64_t> num_parallel{};  // OLLAMA_NUM_PARALLEL
+  Dtype kv_cache_type = Dtype::fp16;           // OLLAMA_KV_CACHE_TYPE: f16, q8_0, q4_0
+  std::optional<bool> flash_attention{};       // OLLAMA_FLASH_ATTENTION; absent: on since 0.13
+  std::optional<std::int64_t> num_gpu{};       // layers on the device; absent: as many as fit
+  bool use_mmap = true;
+};
+
+// The settings of the runner, and what was changed on the way there.
+struct OllamaRunner {
+  LlamacppBudgetOptions options;
+  std::vector<std::string> notes;
+};
+[[nodiscard]] OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaOptions& options);
+
+[[nodiscard]] MemoryBudget ollama_budget(const BudgetInputs& inputs, const OllamaOptions& options);
+
+[[nodiscard]] std::vector<std::string> ollama_budget_warnings(const BudgetInputs& inputs,
+                                                              const OllamaOptions& options);
+
+}  // namespace headroom

@@ -1,0 +1,351 @@
+#include "hardware/budget/sglang.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "hardware/budget/activations.hpp"
+#include "hardware/llm/kv_geometry.hpp"
+#include "hardware/llm/parameters.hpp"
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr double kMib = 1048576.0;
+
+struct DefaultsRow {
+  double below_gib;
+  std::int64_t chunk;
+  std::int64_t graph_bs;       // fewer than four tensor ranks
+  std::int64_t graph_bs_wide;  // four and more
+};
+constexpr std::array<DefaultsRow, 6> kDefaults{{
+    {20, 2048, 8, 8},
+    {35, 2048, 24, 80},
+    {60, 4096, 32, 160},
+    {90, 8192, 256, 512},
+    {160, 8192, 256, 512},
+    {1e9, 16384, 512, 512},
+}};
+
+void check_options(const SglangBudgetOptions& o) {
+  if (o.mem_fraction_static && !(*o.mem_fraction_static > 0 && *o.mem_fraction_static < 1)) {
+    throw ConfigError(
+        fmt::format("mem_fraction_static {}: between 0 and 1", *o.mem_fraction_static));
+  }
+  if (o.page_size < 1 || o.max_prefill_tokens < 1 || o.dp_size < 1) {
+    throw ConfigError("page_size, max_prefill_tokens and dp_size: at least 1");
+  }
+  if (o.chunked_prefill_size && *o.chunked_prefill_size != -1 && *o.chunked_prefill_size < 1) {
+    throw ConfigError(fmt::format("chunked_prefill_size {}: at least 1, or -1 for no chunks",
+                                  *o.chunked_prefill_size));
+  }
+  if ((o.max_total_tokens && *o.max_total_tokens < 1) ||
+      (o.max_running_requests && *o.max_running_requests < 1) ||
+      (o.context_length && *o.context_length < 2)) {
+    throw ConfigError(
+        "max_total_tokens and max_running_requests: at least 1, context_length: at least 2");
+  }
+  if (!(o.mamba_full_memory_ratio > 0) || !(o.swa_full_tokens_ratio > 0) ||
+      o.swa_full_tokens_ratio > 1) {
+    throw ConfigError("mamba_full_memory_ratio: above 0; swa_full_tokens_ratio: above 0, up to 1");
+  }
+}
+
+std::int64_t context_length(const BudgetInputs& inputs, const SglangBudgetOptions& options) {
+  const std::int64_t length = options.context_length.value_or(inputs.model.max_position);
+  if (length < 2) {
+    throw ConfigError(fmt::format("context_length: {} declares none, give one", inputs.model.id));
+  }
+  return length;
+}
+
+std::int64_t prefill_tokens(const SglangBudgetOptions& options, const SglangDefaults& defaults) {
+  const std::int64_t chunk = options.chunked_prefill_size.value_or(defaults.chunked_prefill_size);
+  return chunk > 0 ? chunk : options.max_prefill_tokens;
+}
+
+bool splits_windows(const ModelSpec& model, const SglangBudgetOptions& options) {
+  if (options.hybrid_swa_memory) return *options.hybrid_swa_memory;
+  std::string name = model.architecture + " " + model.id;
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr std::array<std::string_view, 5> kSplit{"llama4", "llama-4", "gptoss", "gpt-oss",
+                                                   "mimo"};
+  return std::ranges::any_of(
+      kSplit, [&](std::string_view part) { return name.find(part) != std::string::npos; });
+}
+
+KvLayout layout_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
+                   std::int64_t stage) {
+  const ModelSpec model = without_states(inputs.model);
+  const KvFormat format{inputs.kv, false};
+  KvLayout flat = flat_kv_layout(model, format, inputs.sharding, stage, options.page_size);
+  if (!splits_windows(model, options)) return flat;
+  double full = 0;
+  double windows = 0;
+  for (const KvClass& c : kv_classes(model, format, inputs.sharding, stage)) {
+    (c.window_tokens > 0 ? windows : full) += static_cast<double>(c.layers * c.bytes_per_token);
+  }
+  if (full == 0 || windows == 0) return flat;
+  // A token of the full pool carries its share of the window pool.
+  return uniform_layout(flat.groups.front().layers,
+                        static_cast<ByteCount>(full + options.swa_full_tokens_ratio * windows),
+                        options.page_size);
+}
+
+// How the memory of one rank is divided.
+struct Split {
+  ByteCount before = 0;  // available before the weights are loaded
+  ByteCount rest = 0;    // for states and KV
+  ByteCount states = 0;
+  double fraction = 0;
+};
+
+std::int64_t state_slots(const SglangBudgetOptions& options, ByteCount rest, ByteCount each) {
+  if (options.max_mamba_cache_size) return *options.max_mamba_cache_size;
+  if (options.disable_radix_cache && options.max_running_requests) {
+    return *options.max_running_requests;
+  }
+  const double ratio = options.mamba_full_memory_ratio;
+  const double bytes = static_cast<double>(std::max<ByteCount>(rest, 0)) * ratio / (1 + ratio);
+  return static_cast<ByteCount>(bytes) / each;
+}
+
+Split split_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
+               const SglangDefaults& defaults, const BudgetBuilder& loaded, std::int64_t stage) {
+  Split split;
+  split.before = capacity_of(inputs) - inputs.machine.others_bytes -
+                 inputs.machine.cache_before_bytes - kContextBytes -
+                 communication_bytes(inputs.sharding);
+  const double device_mib = static_cast<double>(inputs.device.memory_reported_bytes) / kMib;
+  split.fraction = options.mem_fraction_static.value_or(sglang_mem_fraction_static(
+      device_mib, sglang_reserved_mib(options, defaults, inputs.sharding, device_mib)));
+  split.rest = loaded.free_bytes() -
+               static_cast<ByteCount>(static_cast<double>(split.before) * (1 - split.fraction));
+  const ByteCount state = state_bytes_per_sequence(inputs.model, inputs.sharding, stage);
+  if (state > 0) split.states = state * state_slots(options, split.rest, state);
+  return split;
+}
+
+// Rounded down to pages, and to what the user allows.
+TokenCount pool_tokens(const SglangBudgetOptions& options, const Split& split,
+                       MemoryBudget& budget) {
+  const ByteCount kv = std::max<ByteCount>(0, split.rest - split.states);
+  budget.kv_available_bytes = kv;
+  TokenCount tokens = kv / budget.layout.block_bytes * options.page_size;
+  if (options.max_total_tokens) {
+    if (*options.max_total_tokens > tokens) {
+      budget.notes.push_back(
+          fmt::format("max_total_tokens={} is larger than the profiled value {}; the profiled "
+                      "value is used",
+                      *options.max_total_tokens, tokens));
+    }
+    tokens = std::min(tokens, *options.max_total_tokens) / options.page_size * options.page_size;
+  }
+  return tokens;
+}
+
+void place(BudgetBuilder& builder, const BudgetInputs& inputs, const SglangBudgetOptions& options,
+           const Split& split, MemoryBudget& budget) {
+  const TokenCount tokens = pool_tokens(options, split, budget);
+  if (tokens < 2) {
+    builder.fail({StartupStage::blocks,
+                  fmt::format("Not enough memory. Please try to increase --mem-fraction-static. "
+                              "Current value: mem_fraction_static={}",
+                              split.fraction),
+                  2 * budget.layout.bytes_per_token + split.states,
+                  std::max<ByteCount>(0, split.rest), 0});
+    return;
+  }
+  const BlockCount blocks = tokens / options.page_size;
+  if (!pool_is_allocatable(builder, inputs.machine,
+                           split.states + blocks * budget.layout.block_bytes,
+                           "CUDA out of memory while allocating the KV cache")) {
+    return;
+  }
+  builder.charge(MemoryPurpose::kv_pool, split.states, StartupStage::kv_allocation);
+  const std::int64_t asked = context_length(inputs, options);
+  const std::int64_t longest = std::min(asked, tokens - 1);
+  place_pool(builder,
+             {.available_bytes = blocks * budget.layout.block_bytes, .max_model_len = longest},
+             budget);
+  budget.kv_available_bytes = split.rest - split.states;
+  if (longest < asked) {
+    budget.notes.push_back(fmt::format(
+        "requests are limited to {} tokens: the pool holds fewer than context_length {}", longest,
+        asked));
+  }
+}
+
+// The table of token positions of every request that may run, 4 bytes each.
+ByteCount request_table_bytes(const BudgetInputs& inputs, const SglangBudgetOptions& options,
+                              const MemoryBudget& budget) {
+  return sglang_max_running_requests(inputs, options, budget) *
+         (context_length(inputs, options) + 4) * 4;
+}
+
+void charge_rest(BudgetBuilder& builder, const BudgetInputs& inputs,
+                 const SglangBudgetOptions& options, const SglangDefaults& defaults,
+                 std::int64_t stage, MemoryBudget& budget) {
+  if (builder.failed()) return;
+  const std::int64_t graph_bs = options.cuda_graph_max_bs.value_or(defaults.cuda_graph_max_bs);
+  // 2 MiB per sequence is what the engine itself sets aside for graphs.
+  const ByteCount graphs =
+      options.disable_cuda_graph ? 0 : static_cast<ByteCount>(2 * kMib) * graph_bs;
+  if (graphs > builder.free_bytes()) {
+    builder.fail({StartupStage::graph_capture,
+                  fmt::format("Capture CUDA graph failed: CUDA out of memory: {:.2f} GiB wanted, "
+                              "{:.2f} GiB free; set --mem-fraction-static to a smaller value or "
+                              "--cuda-graph-max-bs to a smaller value",
+                              gib_from_bytes(graphs), gib_from_bytes(builder.free_bytes())),
+                  graphs, builder.free_bytes(), 0});
+    return;
+  }
+  builder.charge(MemoryPurpose::graphs, graphs, StartupStage::graph_capture);
+  const std::int64_t tokens = prefill_tokens(options, defaults);
+  const ForwardPass pass{tokens, 1, inputs.model.vision ? 1 : 0};
+  const ByteCount activations = activation_peak(inputs.model, inputs.sharding, stage, pass).peak();
+  if (activations > builder.free_bytes()) {
+    budget.notes.push_back(fmt::format(
+        "a prefill of {} tokens needs about {:.2f} GiB, {:.2f} GiB are left: the engine "
+        "starts and runs out of memory at run time",
+        tokens, gib_from_bytes(activations), gib_from_bytes(builder.free_bytes())));
+  }
+  builder.charge(MemoryPurpose::activations, std::min(activations, builder.free_bytes()),
+                 StartupStage::warm_up);
+}
+
+MemoryBudget stage_budget(const BudgetInputs& inputs, const SglangBudgetOptions& options,
+                          std::int64_t stage) {
+  const SglangDefaults defaults =
+      sglang_defaults(inputs.device, inputs.model, options.version, inputs.sharding);
+  MemoryBudget budget;
+  budget.layout = layout_of(inputs, options, stage);
+  check_keeps_kv(budget.layout, inputs.model, "SGLang");
+  BudgetBuilder builder(capacity_of(inputs));
+  charge_machine(builder, inputs.machine);
+  builder.charge(MemoryPurpose::context, kContextBytes, StartupStage::weights);
+  builder.charge(MemoryPurpose::communication, communication_bytes(inputs.sharding),
+                 StartupStage::weights);
+  builder.charge(MemoryPurpose::weights,
+                 rank_parts(inputs.model, inputs.sharding, stage).bytes_total(),
+                 StartupStage::weights);
+  if (!builder.failed()) {
+    const Split split = split_of(inputs, options, defaults, builder, stage);
+    place(builder, inputs, options, split, budget);
+  }
+  if (!builder.failed()) {
+    builder.charge(MemoryPurpose::context, request_table_bytes(inputs, options, budget),
+                   StartupStage::kv_allocation);
+  }
+  charge_rest(builder, inputs, options, defaults, stage, budget);
+  builder.finish(budget);
+  return budget;
+}
+
+}  // namespace
+
+SglangDefaults sglang_defaults(const DeviceSpec& device, const ModelSpec& /*model*/,
+                               EngineVersion /*version*/, const Sharding& sharding) {
+  SglangDefaults defaults;
+  if (device.memory_reported_bytes == 0) {  // unknown
+    defaults.chunked_prefill_size = 4096;
+    defaults.cuda_graph_max_bs = 160;
+    return defaults;
+  }
+  const double gib = gib_from_bytes(device.memory_reported_bytes);
+  const auto* row =
+      std::ranges::find_if(kDefaults, [&](const DefaultsRow& r) { return gib < r.below_gib; });
+  defaults.chunked_prefill_size = row->chunk;
+  defaults.cuda_graph_max_bs = sharding.tensor < 4 ? row->graph_bs : row->graph_bs_wide;
+  return defaults;
+}
+
+double sglang_reserved_mib(const SglangBudgetOptions& options, const SglangDefaults& defaults,
+                           const Sharding& sharding, double device_mib) {
+  const auto graph_bs =
+      static_cast<double>(options.cuda_graph_max_bs.value_or(defaults.cuda_graph_max_bs));
+  const auto dp = static_cast<double>(options.dp_size);
+  double reserved = 512;
+  reserved +=
+      1.5 * static_cast<double>(std::max<std::int64_t>(prefill_tokens(options, defaults), 2048));
+  reserved += 2 * graph_bs;
+  reserved += static_cast<double>(sharding.tensor * sharding.pipeline) / 8 * 1024;
+  if (options.enable_dp_attention) {
+    reserved += 3 * graph_bs * dp;
+    if (graph_bs > 300) reserved += 1.5 * graph_bs * dp;
+  }
+  reserved += 8 * static_cast<double>(options.piecewise_cuda_graph_sizes);
+  if (device_mib > 60 * 1024) reserved = std::max(reserved, 10.0 * 1024);
+  if (options.speculative_algorithm == SglangSpeculation::standalone) reserved += 6 * 1024;
+  if (options.speculative_algorithm == SglangSpeculation::eagle) reserved += 2 * 1024;
+  return reserved;
+}
+
+double sglang_mem_fraction_static(double device_mib, double reserved_mib) {
+  if (device_mib <= 0) return 0.88;
+  const double exact = (device_mib - reserved_mib) / device_mib;
+  return static_cast<double>(static_cast<std::int64_t>(std::max(exact, 0.0) * 1000 + 0.5)) / 1000;
+}
+
+MemoryBudget sglang_budget(const BudgetInputs& inputs, const SglangBudgetOptions& options) {
+  check_options(options);
+  return tightest_stage(inputs.sharding,
+                        [&](std::int64_t stage) { return stage_budget(inputs, options, stage); });
+}
+
+std::int64_t sglang_max_running_requests(const BudgetInputs& inputs,
+                                         const SglangBudgetOptions& options,
+                                         const MemoryBudget& budget) {
+  const double share = static_cast<double>(budget.kv_tokens) /
+                       static_cast<double>(context_length(inputs, options)) * 512;
+  std::int64_t requests = options.max_running_requests.value_or(
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(share), 2048, 4096));
+  ByteCount state = 0;
+  for (std::int64_t stage = 0; stage < inputs.sharding.pipeline; ++stage) {
+    state = std::max(state, state_bytes_per_sequence(inputs.model, inputs.sharding, stage));
+  }
+  if (state > 0 && !budget.failure) {
+    const ByteCount kv = budget.terms[MemoryPurpose::kv_pool];
+    const std::int64_t slots = (kv - budget.kv_pool_bytes) / state;
+    if (kv > 0) requests = std::min(requests, options.disable_radix_cache ? slots : slots / 3);
+  }
+  return requests;
+}
+
+std::vector<std::string> sglang_budget_warnings(const BudgetInputs& inputs,
+                                                const SglangBudgetOptions& options) {
+  std::vector<std::string> warnings;
+  if (options.version > kNewestSglang) {
+    warnings.push_back(
+        fmt::format("SGLang {} is newer than {}, the newest release whose memory rule was read",
+                    to_string(options.version), to_string(kNewestSglang)));
+  }
+  if (options.version < EngineVersion{0, 5} && !options.mem_fraction_static) {
+    warnings.push_back(fmt::format(
+        "SGLang {}: before 0.5 the default mem_fraction_static came from a table that is not "
+        "modelled; give it",
+        to_string(options.version)));
+  }
+  warnings.push_back(
+      "SGLang: the CUDA context taken before the pool is sized is an estimate, the rule is read "
+      "from the source and not scored on measured start-ups");
+  if (inputs.model.vision && !options.mem_fraction_static) {
+    warnings.push_back(
+        fmt::format("SGLang lowers the default mem_fraction_static of vision models such as {} by "
+                    "the size of their encoder; that is not modelled",
+                    inputs.model.id));
+  }
+  if (splits_windows(inputs.model, options)) {
+    warnings.push_back(
+        "SGLang: the window pool is part of each token of the full pool; a batch of requests "
+        "shorter than the window fits up to 1 / swa_full_tokens_ratio too often");
+  }
+  return warnings;
+}
+
+}  // namespace headroom

@@ -1,0 +1,258 @@
+#include "hardware/budget/trtllm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hardware/budget/activations.hpp"
+#include "hardware/llm/kv_geometry.hpp"
+#include "hardware/llm/parameters.hpp"
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+void check_options(const TrtllmBudgetOptions& o) {
+  if (!(o.free_gpu_memory_fraction > 0 && o.free_gpu_memory_fraction <= 1)) {
+    throw ConfigError(fmt::format("free_gpu_memory_fraction {}: above 0 and up to 1",
+                                  o.free_gpu_memory_fraction));
+  }
+  if (o.max_batch_size < 1 || o.max_num_tokens < 1 || o.tokens_per_block < 1) {
+    throw ConfigError("max_batch_size, max_num_tokens and tokens_per_block: at least 1");
+  }
+  if ((o.max_seq_len && *o.max_seq_len < 2) || (o.max_tokens && *o.max_tokens < 1)) {
+    throw ConfigError("max_seq_len: at least 2, max_tokens: at least 1");
+  }
+  if (o.max_gpu_total_bytes < 0 || o.host_cache_size < 0 || o.max_draft_len < 0 ||
+      o.cuda_graph_max_batch_size < 0) {
+    throw ConfigError(
+        "max_gpu_total_bytes, host_cache_size, max_draft_len and cuda_graph_max_batch_size: "
+        "not negative");
+  }
+  for (const std::int64_t window : o.max_attention_window) {
+    if (window < 1) throw ConfigError(fmt::format("max_attention_window {}: at least 1", window));
+  }
+}
+
+// The windows that the engine allocates for, which are not those that the model attends over.
+ModelSpec with_windows(const ModelSpec& model, const std::vector<std::int64_t>& windows,
+                       std::int64_t max_seq_len) {
+  ModelSpec made = model;
+  made.kinds.clear();
+  made.order.clear();
+  for (std::size_t i = 0; i < model.order.size(); ++i) {
+    LayerKind kind = model.layer(i);
+    if (kind.attention) {
+      const std::int64_t window = windows.empty() ? 0 : windows[i % windows.size()];
+      kind.attention->window_tokens = window < max_seq_len ? window : 0;
+      kind.attention->chunked = false;
+    }
+    add_layers(made, kind, 1);
+  }
+  return made;
+}
+
+KvLayout layout_of(const BudgetInputs& inputs, const TrtllmBudgetOptions& options,
+                   std::int64_t max_seq_len, std::int64_t stage) {
+  // States of recurrent layers are outside the block pool: max_batch_size of them.
+  const ModelSpec model =
+      without_states(with_windows(inputs.model, options.max_attention_window, max_seq_len));
+  const KvFormat format{inputs.kv, false};
+  const bool windows = std::ranges::any_of(model.kinds, [](const LayerKind& k) {
+    return k.attention && k.attention->window_tokens > 0;
+  });
+  if (!windows) {
+    return flat_kv_layout(model, format, inputs.sharding, stage, options.tokens_per_block);
+  }
+  return vllm_kv_layout(model, format, inputs.sharding, stage,
+                        {.block_tokens = options.tokens_per_block});
+}
+
+// What decides the size of the pool, beside the memory.
+struct Limits {
+  std::int64_t max_seq_len = 0;
+  std::int64_t requests = 0;  // of the dummy run
+};
+
+Limits limits_of(const BudgetInputs& inputs, const TrtllmBudgetOptions& options) {
+  Limits limits;
+  limits.max_seq_len = options.max_seq_len.value_or(inputs.model.max_position);
+  if (limits.max_seq_len < 2) {
+    throw ConfigError(fmt::format("max_seq_len {}: {} declares no length, give one",
+                                  limits.max_seq_len, inputs.model.id));
+  }
+  const std::int64_t prompt = std::max<std::int64_t>(1, limits.max_seq_len - 1);
+  limits.requests = (options.max_num_tokens + prompt - 1) / prompt;
+  return limits;
+}
+
+// Batch sizes 1, 2, 4, 8, 16 ... up to the largest, in steps of 8.
+std::int64_t graph_sizes(std::int64_t largest) {
+  if (largest < 1) return 0;
+  const std::int64_t small = largest >= 4 ? 3 : largest >= 2 ? 2 : 1;
+  return small + largest / 8;
+}
+
+void charge_engine(BudgetBuilder& builder, const BudgetInputs& inputs,
+                   const TrtllmBudgetOptions& options, const Limits& limits, std::int64_t stage) {
+  charge_machine(builder, inputs.machine);
+  builder.charge(MemoryPurpose::context, kContextBytes, StartupStage::weights);
+  builder.charge(MemoryPurpose::communication, communication_bytes(inputs.sharding),
+                 StartupStage::weights);
+  builder.charge(MemoryPurpose::weights,
+                 rank_parts(inputs.model, inputs.sharding, stage).bytes_total(),
+                 StartupStage::weights);
+  builder.charge(
+      MemoryPurpose::kv_pool,
+      options.max_batch_size * state_bytes_per_sequence(inputs.model, inputs.sharding, stage),
+      StartupStage::kv_allocation);
+  if (options.skip_estimation) return;
+  builder.charge(MemoryPurpose::graphs,
+                 decode_graph_bytes(graph_sizes(
+                     std::min(options.cuda_graph_max_batch_size, options.max_batch_size))),
+                 StartupStage::profiling);
+  const ForwardPass pass{options.max_num_tokens, limits.requests, inputs.model.vision ? 1 : 0};
+  builder.charge(MemoryPurpose::activations,
+                 activation_peak(inputs.model, inputs.sharding, stage, pass).peak(),
+                 StartupStage::profiling);
+}
+
+// The dummy run needs its temporary pool at the same time.
+void check_temporary_pool(BudgetBuilder& builder, const TrtllmBudgetOptions& options,
+                          const KvLayout& layout, const Limits& limits) {
+  if (builder.failed() || options.skip_estimation) return;
+  const ByteCount wanted =
+      trtllm_temporary_tokens(options, limits.max_seq_len) * layout.bytes_per_token;
+  if (wanted <= builder.free_bytes()) return;
+  builder.fail({StartupStage::profiling,
+                fmt::format("CUDA out of memory: the temporary KV pool of the dummy run needs "
+                            "{:.2f} GiB, {:.2f} GiB free; lower max_num_tokens ({})",
+                            gib_from_bytes(wanted), gib_from_bytes(builder.free_bytes()),
+                            options.max_num_tokens),
+                wanted, builder.free_bytes(), 0});
+}
+
+ByteCount pool_bytes(const BudgetBuilder& builder, const TrtllmBudgetOptions& options,
+                     const KvLayout& layout) {
+  const ByteCount total = builder.free_bytes();
+  ByteCount kv = trtllm_kv_from_peak(total, 0, options.free_gpu_memory_fraction);
+  if (options.max_tokens) kv = std::min(kv, *options.max_tokens * layout.bytes_per_token);
+  if (options.max_gpu_total_bytes > 0) kv = std::min(kv, options.max_gpu_total_bytes);
+  return kv;
+}
+
+void place(BudgetBuilder& builder, const TrtllmBudgetOptions& options, const Limits& limits,
+           const MachineMemory& machine, MemoryBudget& budget) {
+  if (builder.failed()) return;
+  const ByteCount kv = pool_bytes(builder, options, budget.layout);
+  const BlockCount blocks = kv / budget.layout.block_bytes;
+  const std::int64_t longest = largest_length(budget.layout, blocks, 1, limits.max_seq_len);
+  if (longest < 1) {
+    budget.kv_available_bytes = kv;
+    builder.fail({StartupStage::blocks,
+                  fmt::format("no memory for a KV block: {:.2f} GiB are left for the KV cache, one "
+                              "block of {} tokens needs {:.3f} GiB",
+                              gib_from_bytes(kv), options.tokens_per_block,
+                              gib_from_bytes(budget.layout.block_bytes)),
+                  budget.layout.block_bytes, kv, 0});
+    return;
+  }
+  if (!pool_is_allocatable(builder, machine, blocks * budget.layout.block_bytes,
+                           "CUDA out of memory while allocating the KV cache pool")) {
+    return;
+  }
+  if (longest < limits.max_seq_len) {
+    budget.notes.push_back(
+        fmt::format("max_seq_len lowered from {} to {}: the KV pool holds no longer request; "
+                    "longer ones are rejected",
+                    limits.max_seq_len, longest));
+  }
+  place_pool(builder, {.available_bytes = kv, .max_model_len = longest}, budget);
+}
+
+MemoryBudget stage_budget(const BudgetInputs& inputs, const TrtllmBudgetOptions& options,
+                          std::int64_t stage) {
+  const Limits limits = limits_of(inputs, options);
+  MemoryBudget budget;
+  budget.layout = layout_of(inputs, options, limits.max_seq_len, stage);
+  check_keeps_kv(budget.layout, inputs.model, "TensorRT-LLM");
+  BudgetBuilder builder(capacity_of(inputs));
+  charge_engine(builder, inputs, options, limits, stage);
+  check_temporary_pool(builder, options, budget.layout, limits);
+  place(builder, options, limits, inputs.machine, budget);
+  builder.finish(budget);
+  if (!budget.failure && options.host_cache_size > 0) {
+    budget.notes.push_back(
+        fmt::format("host_cache_size: {:.2f} GiB of host memory hold {} more blocks per rank",
+                    gib_from_bytes(options.host_cache_size),
+                    options.host_cache_size / budget.layout.block_bytes));
+  }
+  return budget;
+}
+
+}  // namespace
+
+TrtllmDefaults trtllm_defaults(const DeviceSpec& /*device*/, const ModelSpec& model,
+                               EngineVersion version) {
+  TrtllmDefaults defaults;
+  defaults.max_seq_len = model.max_position;
+  if (version < EngineVersion{1, 0}) defaults.tokens_per_block = 64;
+  return defaults;
+}
+
+ByteCount trtllm_kv_from_peak(ByteCount total_bytes, ByteCount peak_bytes,
+                              double free_gpu_memory_fraction) {
+  const ByteCount left = std::max<ByteCount>(0, total_bytes - peak_bytes);
+  return static_cast<ByteCount>(static_cast<double>(left) * free_gpu_memory_fraction);
+}
+
+TokenCount trtllm_temporary_tokens(const TrtllmBudgetOptions& options, std::int64_t max_seq_len) {
+  const std::int64_t overlap = options.disable_overlap_scheduler ? 0 : 1;
+  const std::int64_t extra = 1 + overlap + options.max_draft_len;
+  const std::int64_t prompt = std::max<std::int64_t>(1, max_seq_len - 1);
+  const std::int64_t full = options.max_num_tokens / prompt;
+  const std::int64_t rest = options.max_num_tokens % prompt;
+  BlockCount blocks = full * blocks_needed(prompt + extra, options.tokens_per_block);
+  if (rest > 0) blocks += blocks_needed(rest + extra, options.tokens_per_block);
+  return blocks * options.tokens_per_block;
+}
+
+MemoryBudget trtllm_budget(const BudgetInputs& inputs, const TrtllmBudgetOptions& options) {
+  check_options(options);
+  return tightest_stage(inputs.sharding,
+                        [&](std::int64_t stage) { return stage_budget(inputs, options, stage); });
+}
+
+std::vector<std::string> trtllm_budget_warnings(const BudgetInputs& inputs,
+                                                const TrtllmBudgetOptions& options) {
+  std::vector<std::string> warnings;
+  if (options.version > kNewestTrtllm) {
+    warnings.push_back(fmt::format(
+        "TensorRT-LLM {} is newer than {}, the newest release whose memory rule was read",
+        to_string(options.version), to_string(kNewestTrtllm)));
+  }
+  warnings.push_back(
+      "TensorRT-LLM: the peak of the dummy run (activations, context, graphs) is an estimate; the "
+      "rule that turns it into a KV pool is measured");
+  if (!options.max_attention_window.empty()) {
+    warnings.push_back(
+        "TensorRT-LLM: the pools of different windows are modelled as one; short requests are "
+        "counted too well");
+  }
+  const bool recurrent = std::ranges::any_of(
+      inputs.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
+  if (recurrent) {
+    warnings.push_back(
+        fmt::format("TensorRT-LLM: {} holds recurrent states for max_batch_size {} outside the "
+                    "block pool; that they are counted once is an assumption",
+                    inputs.model.id, options.max_batch_size));
+  }
+  if (inputs.device.memory_model == MemoryModel::unified) {
+    warnings.push_back(
+        "TensorRT-LLM has no correction for unified memory: page cache, tmpfs and other processes "
+        "count as used when the pool is sized");
+  }
+  return warnings;
+}
+
+}  // namespace headroom

@@ -1,0 +1,319 @@
+#include "hardware/environment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/serving/host_ledger.hpp"
+
+namespace headroom {
+namespace {
+
+// The first vLLM that reads MemAvailable on devices that share memory. vllm/utils/mem_utils.py
+// @a6d5c390 does for sm 87, 110 and 121, and pull request 35356 (February 2026) for all integrated
+// devices; 0.11.0, whose vllm/utils was one file, was still patched to do so by the recipe of
+// jetson-containers. That it came with 0.12 is an estimate between the two.
+constexpr EngineVersion kVllmAvailable{0, 12};
+// SGLang pull request 11299, October 2025, within the 0.5 series; 0.5.0 to 0.5.2 still read
+// MemFree.
+constexpr EngineVersion kSglangAvailable{0, 5};
+
+// NCCL allocates segments of 9,637,888 bytes in /dev/shm and fails when one does not fit
+// (production-stack issue 276). Four per rank is an estimate: it says no more than that Docker's
+// 64 MiB fail for 2 ranks, as reported (vLLM issue 1710, vLLM's Docker page: --ipc=host or
+// --shm-size). NCCL's own guide asks for 1 GiB.
+constexpr ByteCount kNcclSegmentBytes = 9'637'888;
+constexpr std::int64_t kNcclSegmentsPerRank = 4;
+
+// Of a host beside a discrete device, whose own size is not known.
+constexpr ByteCount kUnlimited = ByteCount{1} << 60;
+
+bool nvidia_shared(const DeviceSpec& device) {
+  return device.memory_model == MemoryModel::unified && device.sm > 0;
+}
+
+// Free memory of the device follows the host's memory.
+bool follows_host(const HostRequest& request) {
+  return request.device.memory_model == MemoryModel::unified &&
+         request.metric != FreeMetric::device;
+}
+
+ByteCount compile_bytes(const Environment& environment, const HostRequest& request) {
+  return request.first_start ? environment.compile_bytes : 0;
+}
+
+ByteCount measured_overhead(const Environment& environment, const HostRequest& request) {
+  const std::optional<ByteRange>& range =
+      request.first_start ? environment.first_start_overhead : environment.steady_overhead;
+  if (!range) return 0;
+  if (request.overhead == OverheadCase::low) return range->low;
+  return request.overhead == OverheadCase::high ? range->high : range->typical;
+}
+
+struct CacheState {
+  ByteCount before = 0;  // at the engine's first look
+  ByteCount after = 0;   // when the pool is sized
+};
+
+CacheState cache_of(const Environment& environment, const HostRequest& request) {
+  const ByteCount total = request.device.memory_reported_bytes;
+  HostLedger ledger({total, std::min(kFreezeReserveBytes, total), {}, {}, false});
+  CacheState cache;
+  bool fits = ledger.charge(HostPurpose::system, environment.system_bytes) == HostRefusal::none;
+  fits &= ledger.charge(HostPurpose::processes, environment.processes_bytes) == HostRefusal::none;
+  fits &= ledger.charge(HostPurpose::tmpfs, environment.tmpfs_bytes) == HostRefusal::none;
+  if (!fits) return cache;
+  ledger.read_files(environment.page_cache_bytes);
+  cache.before = ledger.charged(HostPurpose::page_cache);
+  if (environment.checkpoint_cache_share > 0) {
+    ledger.read_files(share_of(request.checkpoint_bytes, environment.checkpoint_cache_share));
+  }
+  const ByteCount heap = environment.engine_host_bytes + compile_bytes(environment, request);
+  fits = ledger.charge(HostPurpose::engine_host, heap) == HostRefusal::none;
+  fits &= ledger.charge(HostPurpose::device, request.device_bytes) == HostRefusal::none;
+  // What does not fit evicts all of the cache before it fails.
+  if (fits) cache.after = ledger.charged(HostPurpose::page_cache);
+  return cache;
+}
+
+// Apple and AMD give the device a working set of the memory; the host may leave less than that.
+ByteCount outside_working_set(const Environment& environment, const DeviceSpec& device) {
+  const ByteCount host =
+      environment.system_bytes + environment.processes_bytes + environment.tmpfs_bytes;
+  return std::max<ByteCount>(device.memory_reported_bytes + host - device.memory_nominal_bytes, 0);
+}
+
+}  // namespace
+
+std::string_view name_of(FreeMetric metric) {
+  static constexpr std::array<std::string_view, 3> kNames{"cuda", "MemFree", "MemAvailable"};
+  return kNames[static_cast<std::size_t>(metric)];
+}
+
+FreeMetric free_metric(std::string_view engine, EngineVersion version, const DeviceSpec& device) {
+  if (!nvidia_shared(device)) return FreeMetric::device;
+  // llama.cpp pull request 17368, November 2025; ollama pull request 12619, October 2025.
+  const bool available = (engine == "vllm" && version >= kVllmAvailable) ||
+                         (engine == "sglang" && version >= kSglangAvailable) ||
+                         engine == "llamacpp" || engine == "ollama";
+  return available ? FreeMetric::mem_available : FreeMetric::mem_free;
+}
+
+MachineMemory machine_memory(const Environment& environment, const HostRequest& request) {
+  MachineMemory machine = idle_machine(request.device);
+  machine.free_metric = name_of(request.metric);
+  if (!follows_host(request)) {
+    machine.free_metric = name_of(FreeMetric::device);
+    if (request.device.memory_model == MemoryModel::coherent_discrete) {
+      machine.cache_before_bytes = environment.device_page_cache_bytes;
+    }
+    if (request.device.memory_model == MemoryModel::unified) {
+      machine.others_bytes = outside_working_set(environment, request.device);
+    }
+    return machine;
+  }
+  machine.others_bytes = environment.system_bytes + environment.processes_bytes +
+                         environment.tmpfs_bytes + measured_overhead(environment, request);
+  machine.engine_host_bytes = environment.engine_host_bytes + compile_bytes(environment, request);
+  if (environment.double_counted_share > 0) {
+    machine.engine_host_bytes += share_of(request.device_bytes, environment.double_counted_share);
+  }
+  if (request.metric == FreeMetric::mem_available) {
+    machine.slack_bytes = kAvailableSlackBytes;
+    return machine;
+  }
+  const CacheState cache = cache_of(environment, request);
+  machine.cache_before_bytes = std::min(cache.before, cache.after);
+  machine.cache_growth_bytes = cache.after - machine.cache_before_bytes;
+  return machine;
+}
+
+namespace {
+
+// What the start charges to the host, in the order of an engine's start-up.
+struct Charge {
+  HostPurpose purpose;
+  ByteCount bytes;
+  StartupStage stage;
+  std::string_view what;
+};
+
+std::vector<Charge> host_charges(const Environment& environment, const HostRequest& request) {
+  constexpr StartupStage kHost = StartupStage::host_memory;
+  std::vector<Charge> charges{
+      {HostPurpose::system, environment.system_bytes, kHost, "kernel and services"},
+      {HostPurpose::processes, environment.processes_bytes, kHost, "other processes"},
+      {HostPurpose::tmpfs, environment.tmpfs_bytes, kHost, "tmpfs"}};
+  if (request.tensor_parallel >= 2) {
+    const ByteCount shared = request.tensor_parallel * kNcclSegmentsPerRank * kNcclSegmentBytes;
+    charges.push_back({HostPurpose::tmpfs, shared, kHost, "/dev/shm for NCCL"});
+  }
+  charges.push_back(
+      {HostPurpose::engine_host, environment.engine_host_bytes, kHost, "the engine's host memory"});
+  return charges;
+}
+
+std::vector<Charge> device_charges(const Environment& environment, const HostRequest& request,
+                                   const MemoryBudget& budget) {
+  const BudgetTerms& terms = budget.terms;
+  const ByteCount pass = terms[MemoryPurpose::activations] + terms[MemoryPurpose::context] +
+                         terms[MemoryPurpose::communication];
+  return {{HostPurpose::device, terms[MemoryPurpose::weights], StartupStage::weights, "weights"},
+          {HostPurpose::engine_host, compile_bytes(environment, request), StartupStage::profiling,
+           "just-in-time compilation"},
+          {HostPurpose::device, pass, StartupStage::profiling, "the profiling pass"},
+          {HostPurpose::device, terms[MemoryPurpose::kv_pool], StartupStage::kv_allocation,
+           "the KV pool"},
+          {HostPurpose::device, terms[MemoryPurpose::graphs], StartupStage::graph_capture,
+           "captured graphs"}};
+}
+
+std::string advice(HostRefusal refusal) {
+  if (refusal == HostRefusal::shm_full) {
+    return "/dev/shm is at its limit: --shm-size or --ipc=host";
+  }
+  if (refusal == HostRefusal::cgroup_kill) return "the container's memory limit: killed in it";
+  if (refusal == HostRefusal::host_oom) return "host memory is used up: the kernel kills a process";
+  return "device allocations have used up the shared memory and cannot be swapped: the machine "
+         "stops answering";
+}
+
+// What was left of the limit that refused.
+ByteCount left_of(const HostLedger& ledger, HostRefusal refusal) {
+  const HostLimits& limits = ledger.limits();
+  if (refusal == HostRefusal::shm_full) {
+    return *limits.shm_bytes - ledger.charged(HostPurpose::tmpfs);
+  }
+  if (refusal != HostRefusal::cgroup_kill) return ledger.chargeable_bytes();
+  const ByteCount device = limits.device_is_heap ? ledger.charged(HostPurpose::device) : 0;
+  return *limits.host_bytes - ledger.charged(HostPurpose::tmpfs) -
+         ledger.charged(HostPurpose::engine_host) - device;
+}
+
+StartupFailure failure_of(const HostLedger& ledger, const Charge& charge, HostRefusal refusal) {
+  StartupFailure failure;
+  failure.stage = charge.stage;
+  failure.wanted_bytes = charge.bytes;
+  failure.free_bytes = left_of(ledger, refusal);
+  if (refusal == HostRefusal::host_oom) failure.kind = StartupKind::host_oom;
+  if (refusal == HostRefusal::cgroup_kill) failure.kind = StartupKind::cgroup_kill;
+  if (refusal == HostRefusal::host_freeze) failure.kind = StartupKind::host_freeze;
+  failure.message = fmt::format("{}: {:.2f} GiB for {}, {:.2f} GiB left; {}", name_of(refusal),
+                                gib_from_bytes(charge.bytes), charge.what,
+                                gib_from_bytes(failure.free_bytes), advice(refusal));
+  return failure;
+}
+
+HostLimits limits_of(const Environment& environment, const HostRequest& request) {
+  HostLimits limits;
+  limits.total_bytes = kUnlimited;
+  limits.shm_bytes = environment.shm_size_bytes;
+  limits.host_bytes = environment.memory_limit_bytes;
+  limits.device_is_heap = request.cpu_backend;
+  if (request.device.memory_model != MemoryModel::unified) return limits;
+  const DeviceSpec& device = request.device;
+  limits.total_bytes = nvidia_shared(device)
+                           ? device.memory_reported_bytes
+                           : std::max(device.memory_nominal_bytes, device.memory_reported_bytes);
+  limits.reserve_bytes = std::min(kFreezeReserveBytes, limits.total_bytes);
+  return limits;
+}
+
+}  // namespace
+
+std::optional<StartupFailure> host_failure(const Environment& environment,
+                                           const HostRequest& request, const MemoryBudget& budget) {
+  std::vector<Charge> charges = host_charges(environment, request);
+  const bool shared = request.device.memory_model == MemoryModel::unified || request.cpu_backend;
+  if (shared && !budget.failure) {
+    const std::vector<Charge> device = device_charges(environment, request, budget);
+    charges.insert(charges.end(), device.begin(), device.end());
+  } else {
+    charges.push_back({HostPurpose::engine_host, compile_bytes(environment, request),
+                       StartupStage::profiling, "just-in-time compilation"});
+  }
+  HostLedger ledger(limits_of(environment, request));
+  for (const Charge& charge : charges) {
+    const HostRefusal refusal = ledger.charge(charge.purpose, charge.bytes);
+    if (refusal != HostRefusal::none) return failure_of(ledger, charge, refusal);
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+void discrete_notes(const Environment& environment, const HostRequest& request,
+                    std::vector<std::string>& notes) {
+  if (environment.container) {
+    notes.emplace_back(
+        "the device has its own memory: a container changes nothing in it, only host memory and "
+        "/dev/shm of the ranks");
+  }
+  if (request.device.memory_model == MemoryModel::coherent_discrete) {
+    notes.push_back(fmt::format(
+        "the device's memory is a NUMA node of the host: page cache may sit in it and count as "
+        "used, {:.2f} GiB assumed here (vLLM issue 35313: 74.9 of 142.5 GiB free at start; "
+        "TensorRT-LLM pull request 13955: differs between ranks of a GB200)",
+        gib_from_bytes(environment.device_page_cache_bytes)));
+  }
+}
+
+void metric_notes(const HostRequest& request, std::vector<std::string>& notes) {
+  if (request.metric == FreeMetric::mem_free) {
+    notes.emplace_back(
+        "the engine takes MemFree for free memory: page cache counts as used byte for byte "
+        "(remedy: sync, then drop the page cache before the start)");
+  } else if (request.metric == FreeMetric::mem_available) {
+    notes.push_back(fmt::format(
+        "the engine takes MemAvailable for free memory, which includes page cache and promises "
+        "too much near exhaustion: {:.0f} GiB of slack are an estimate (vLLM issues 54200, 56824)",
+        gib_from_bytes(kAvailableSlackBytes)));
+  } else {
+    notes.emplace_back(
+        "shared memory of another vendor: the driver's working set is taken as free memory, "
+        "without page cache or overheads of the environment; unscored");
+  }
+}
+
+void limit_notes(const Environment& environment, const HostRequest& request,
+                 std::vector<std::string>& notes) {
+  if (environment.memory_limit_bytes && !request.cpu_backend) {
+    notes.push_back(fmt::format(
+        "the container's limit of {:.2f} GiB bounds the engine's host memory and its /dev/shm, not "
+        "device allocations (GB10: 12 GiB allocated under a limit of 8 GiB, about 2 MB charged per "
+        "GiB; ENGINES.md 1.2)",
+        gib_from_bytes(*environment.memory_limit_bytes)));
+  }
+  if (environment.shm_size_bytes && environment.tmpfs_bytes == 0) {
+    notes.push_back(fmt::format(
+        "/dev/shm is limited to {:.2f} GiB; only what is in use there counts as not free, and "
+        "nothing is taken to be",
+        gib_from_bytes(*environment.shm_size_bytes)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> environment_notes(const Environment& environment,
+                                           const HostRequest& request) {
+  std::vector<std::string> notes;
+  const bool shared = request.device.memory_model == MemoryModel::unified;
+  if (shared) {
+    metric_notes(request, notes);
+  } else {
+    discrete_notes(environment, request, notes);
+  }
+  limit_notes(environment, request, notes);
+  const bool cache_on_device = request.device.memory_model == MemoryModel::coherent_discrete &&
+                               environment.device_page_cache_bytes > 0;
+  if (shared || cache_on_device) {
+    notes.push_back(fmt::format("environment {}: {} ({})", environment.id,
+                                environment.scored ? "measured" : "mechanism, unscored",
+                                environment.source));
+    notes.insert(notes.end(), environment.assumptions.begin(), environment.assumptions.end());
+  }
+  return notes;
+}
+
+}  // namespace headroom

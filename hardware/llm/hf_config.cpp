@@ -1,0 +1,242 @@
+#include "hardware/llm/hf_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "hardware/llm/hf_quantization.hpp"
+#include "hardware/llm/hf_reader.hpp"
+#include "hardware/llm/parameters.hpp"
+#include "sim/kernel/nearest_name.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr double kMostParameters = 1e15;
+
+// Where a wrapper keeps the language model's part.
+constexpr std::string_view kTextKeys[] = {"text_config", "llm_config", "language_config"};
+
+ConfigError unknown_architecture(const HfFields& root, const std::string& name) {
+  const std::vector<std::string> known = known_architectures();
+  const std::string nearest = nearest_name(name, known);
+  const std::string like = nearest.empty() ? "LlamaForCausalLM" : nearest;
+  return ConfigError(fmt::format(
+      "{}: /architectures/0: \"{}\": not known{}; where the model is built like a known one, say "
+      "so in an override file, which is merged over this one: {{\"architectures\": [\"{}\"]}}",
+      root.log().file, name, nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest), like));
+}
+
+const HfFamily& family_of(const HfFields& root) {
+  const std::vector<std::string> names = root.texts("architectures");
+  if (!names.empty()) {
+    root.log().architecture = names.front();
+    const HfFamily* family = find_hf_family(names.front());
+    if (family == nullptr) throw unknown_architecture(root, names.front());
+    return *family;
+  }
+  const HfFamily* family = find_hf_model_type(root.text("model_type"));
+  if (family == nullptr) {
+    root.missing("architectures");
+    root.log().check_complete();
+  }
+  root.log().architecture = family->architecture;
+  return *family;
+}
+
+// The nested config may name its own model; else it is what the wrapper usually holds.
+const HfFamily& text_family(const HfFamily& family, const HfFields& text, bool nested) {
+  if (family.read != nullptr) return family;
+  if (nested) {
+    const std::vector<std::string> names = text.texts("architectures");
+    const HfFamily* own = names.empty() ? nullptr : find_hf_family(names.front());
+    if (own == nullptr) own = find_hf_model_type(text.text("model_type"));
+    if (own != nullptr && own->read != nullptr) return *own;
+  }
+  return *find_hf_family(family.text);
+}
+
+// Fields of the family's config class that the config leaves out; noted by name.
+void add_defaults(std::string_view defaults, HfJson& text, HfLog& log) {
+  std::vector<std::string> added;
+  const HfJson values = HfJson::parse(defaults);
+  for (const auto& entry : values.items()) {
+    if (text.contains(entry.key()) && !text[entry.key()].is_null()) continue;
+    text[entry.key()] = entry.value();
+    if (entry.key() != "model_type") added.push_back(entry.key());
+  }
+  if (added.empty()) return;
+  log.note(fmt::format("not in the config, defaults of its class: {}", comma_list(added)));
+}
+
+// A tower of another make than the wrapper usually has.
+HfVision vision_kind(const HfFamily& family, const HfFields& root) {
+  if (family.vision != HfVision::clip || !root.has("vision_config")) return family.vision;
+  const std::string type = root.object("vision_config")->text("model_type");
+  return type == "pixtral" ? HfVision::pixtral : family.vision;
+}
+
+// Before anything is multiplied in whole numbers.
+void check_size(const HfIntake& in) {
+  const ModelSpec& m = in.model;
+  double sum = 0;
+  const auto product = [](auto... factors) { return (1.0 * ... * static_cast<double>(factors)); };
+  for (std::size_t k = 0; k < m.kinds.size(); ++k) {
+    const LayerKind& kind = m.kinds[k];
+    double layer = 0;
+    if (kind.mlp) layer += product(3, m.hidden, kind.mlp->ffn);
+    if (kind.moe) layer += product(3, m.hidden, kind.moe->experts, kind.moe->ffn);
+    if (kind.moe) layer += product(3, m.hidden, kind.moe->shared_ffn);
+    if (kind.attention) {
+      const AttentionSpec& a = *kind.attention;
+      const double width = static_cast<double>(m.hidden) + static_cast<double>(a.q_lora_rank) +
+                           product(a.o_lora_rank, a.o_groups) +
+                           (a.mla ? product(1, a.mla->kv_lora_rank + a.mla->q_lora_rank) : 0.0);
+      layer += product(4, width, a.q_heads, a.head_dim + a.v_head_dim);
+      if (a.indexer) layer += product(2, width, a.indexer->heads + 1, a.indexer->head_dim);
+    }
+    if (kind.recurrent) {
+      const RecurrentSpec& r = *kind.recurrent;
+      layer +=
+          product(2, m.hidden + r.conv_kernel + r.dt_rank, 2 * r.value_heads, r.value_head_dim) +
+          product(2, m.hidden + r.value_heads, r.key_heads, r.key_head_dim);
+    }
+    sum += layer * static_cast<double>(m.layers_of(k));
+  }
+  sum += product(m.hidden, m.vocab + m.position_rows);
+  if (sum > kMostParameters) {
+    throw ConfigError(fmt::format("{}: more than 10^15 parameters: one of its sizes is wrong",
+                                  in.root.log().file));
+  }
+}
+
+void count_unloaded(HfIntake& in) {
+  if (in.mtp.layers == 0) return;
+  ModelSpec longer = in.model;
+  add_layers(longer, in.mtp.kind, in.mtp.layers);
+  const ModelParts with = model_parts(longer);
+  const ModelParts without = model_parts(in.model);
+  in.model.unloaded_params = with.params_total() - without.params_total() + in.mtp.extra_params;
+  in.model.unloaded_bytes = with.bytes_total() - without.bytes_total() +
+                            stored_bytes(in.model.dtype, in.mtp.extra_params);
+}
+
+// OWNER/NAME; what people's own folders are called is not a repository.
+std::string repository(const HfFields& root) {
+  if (!root.is_text("_name_or_path")) return {};
+  std::string name = root.text("_name_or_path");
+  if (std::ranges::count(name, '/') != 1 || name.starts_with('/') || name.starts_with('.') ||
+      name.starts_with('~') || name.ends_with('/')) {
+    return {};
+  }
+  return name;
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad()) {
+    throw ConfigError(fmt::format("{}: cannot be read", path.string()));
+  }
+  if (text.size() > kMostBytes) {
+    throw ConfigError(
+        fmt::format("{}: {} bytes: no config of a model", path.string(), text.size()));
+  }
+  return text;
+}
+
+constexpr std::string_view kConfigName = "config.json";
+
+// "Llama-3.1-8B" of Llama-3.1-8B/config.json and of Llama-3.1-8B_config.json.
+std::string id_of(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  if (name == kConfigName) {
+    return std::filesystem::absolute(file).lexically_normal().parent_path().filename().string();
+  }
+  if (name.ends_with("_config.json")) return name.substr(0, name.size() - 12);
+  return file.stem().string();
+}
+
+std::filesystem::path quantization_beside(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  const std::string prefix =
+      name.ends_with(kConfigName) ? name.substr(0, name.size() - kConfigName.size()) : "";
+  std::filesystem::path beside = file.parent_path() / (prefix + "hf_quant_config.json");
+  return std::filesystem::is_regular_file(beside) ? beside : std::filesystem::path{};
+}
+
+}  // namespace
+
+ModelSpec read_hf_config(const HfText& config, const HfText& quantization,
+                         const HfText& overrides) {
+  HfLog log;
+  log.file = config.shown_as;
+  HfJson json = config.json.empty() ? HfJson::object() : parse_hf_json(config.json, log.file);
+  if (!overrides.json.empty()) {
+    json.merge_patch(parse_hf_json(overrides.json, overrides.shown_as));
+    log.file = fmt::format("{} with {}", config.shown_as, overrides.shown_as);
+  }
+  HfLog separate_log;
+  separate_log.file = quantization.shown_as;
+  const HfJson separate = quantization.json.empty()
+                              ? HfJson::object()
+                              : parse_hf_json(quantization.json, quantization.shown_as);
+
+  const HfFields root(json, "", log);
+  const HfFamily& family = family_of(root);
+  std::string pointer;
+  for (const std::string_view key : kTextKeys) {
+    if (pointer.empty() && root.object(key)) pointer = fmt::format("/{}", key);
+  }
+  HfJson text_json = json.at(HfJson::json_pointer(pointer));
+  const HfFamily& text = text_family(family, HfFields(text_json, pointer, log), !pointer.empty());
+  add_defaults(text.traits.defaults, text_json, log);
+  if (text.architecture == family.text) add_defaults(family.traits.defaults, text_json, log);
+
+  HfIntake in{text.traits, root, HfFields(text_json, pointer, log), {}, {}};
+  in.model.id = config.shown_as;
+  in.model.hf_repo = repository(root);
+  in.model.architecture = log.architecture;
+  in.model.source = log.file;
+  text.read(in);
+  read_vision(in, vision_kind(family, root));
+  log.check_complete();
+  check_size(in);
+  apply_quantization(in, quantization.json.empty()
+                             ? std::nullopt
+                             : std::optional(HfFields(separate, "", separate_log)));
+  count_unloaded(in);
+  in.model.notes = log.notes;
+  return in.model;
+}
+
+ModelSpec load_hf_config(const std::filesystem::path& path,
+                         const std::filesystem::path& overrides) {
+  const std::filesystem::path file =
+      std::filesystem::is_directory(path) ? path / kConfigName : path;
+  const std::filesystem::path beside = quantization_beside(file);
+  const std::string config = read_text(file);
+  const std::string quantization = beside.empty() ? "" : read_text(beside);
+  const std::string patch = overrides.empty() ? "" : read_text(overrides);
+  const std::string file_name = file.string();
+  const std::string beside_name = beside.string();
+  const std::string overrides_name = overrides.string();
+  ModelSpec model =
+      read_hf_config({config, file_name}, {quantization, beside_name}, {patch, overrides_name});
+  model.id = id_of(file);
+  return model;
+}
+
+std::vector<std::string> known_architectures() {
+  std::vector<std::string> names;
+  names.reserve(hf_families().size());
+  for (const HfFamily& family : hf_families()) names.emplace_back(family.architecture);
+  return names;
+}
+
+}  // namespace headroom

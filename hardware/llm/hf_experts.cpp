@@ -1,0 +1,97 @@
+// Mixtures of experts: sizes of one layer, and which layers have one.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hardware/llm/hf_reader.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::int64_t kMostExperts = 65536;
+
+std::int64_t expert_count(const HfIntake& in) {
+  return in.text.integer_or(
+      {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"}, 0);
+}
+
+std::int64_t read_shared_ffn(const HfIntake& in, const MoeSpec& moe) {
+  const auto width =
+      in.text.find_integer({"shared_expert_intermediate_size",
+                            "moe_shared_expert_intermediate_size", "shared_intermediate_size"});
+  if (width) return *width;
+  return moe.ffn * in.text.integer_or(
+                       {"n_shared_experts", "num_shared_experts", "moe_num_shared_experts"}, 0);
+}
+
+// first_k_dense_replace and its other names: the layers before it are dense.
+std::int64_t first_moe_layer(const HfFields& text) {
+  return text.integer_or({"first_k_dense_replace", "num_dense_layers", "moe_layer_start_index"}, 0);
+}
+
+}  // namespace
+
+bool has_experts(const HfIntake& in) { return expert_count(in) > 0; }
+
+MoeSpec read_moe(const HfIntake& in) {
+  MoeSpec moe;
+  moe.experts = expert_count(in);
+  if (moe.experts == 0) in.text.missing("num_experts");
+  moe.top_k = in.text.integer({"num_experts_per_tok", "num_experts_per_token", "experts_per_token",
+                               "top_k_experts", "moe_topk", "moe_k"});
+  if (moe.experts > kMostExperts) {
+    throw in.text.error("num_experts", fmt::format("at most {}", kMostExperts));
+  }
+  if (moe.top_k > moe.experts) {
+    throw in.text.error("num_experts_per_tok",
+                        fmt::format("{} of {} experts per token", moe.top_k, moe.experts));
+  }
+  moe.ffn =
+      in.text.integer({"moe_intermediate_size", "expert_intermediate_size", "intermediate_size"});
+  moe.shared_ffn = read_shared_ffn(in, moe);
+  moe.latent = in.text.integer_or({"moe_latent_size"}, 0);
+  moe.gated = in.traits.gated;
+  moe.shared_gate = in.traits.shared_gate && moe.shared_ffn > 0;
+  moe.router_bias = in.traits.router_bias || in.text.text("topk_method") == "noaux_tc" ||
+                    in.text.flag("use_routing_bias", false) ||
+                    in.text.flag("use_expert_bias", false);
+  moe.expert_bias = in.traits.expert_bias;
+  moe.format = in.format();
+  moe.shared_format = in.format();
+  return moe;
+}
+
+std::vector<bool> moe_layers(const HfIntake& in, std::int64_t layers) {
+  const HfFields& text = in.text;
+  std::vector<bool> result(static_cast<std::size_t>(layers), has_experts(in));
+  if (!has_experts(in)) return result;
+  const std::int64_t first = first_moe_layer(text);
+  const std::int64_t step = std::max<std::int64_t>(
+      1, text.integer_or({"decoder_sparse_step", "interleave_moe_layer_step"}, 1));
+  const std::int64_t period = text.integer_or({"expert_layer_period"}, 1);
+  const std::int64_t offset = text.integer_or({"expert_layer_offset"}, 0);
+  const std::vector<std::int64_t> dense = text.integers("mlp_only_layers");
+  const std::vector<std::int64_t> listed = text.integers("moe_layers");  // Llama 4
+  std::vector<std::int64_t> pattern;
+  std::int64_t every = 1;
+  if (text.is_list("moe_layer_freq")) {
+    pattern = text.integers("moe_layer_freq");
+    if (std::ssize(pattern) != layers) {
+      throw text.error("moe_layer_freq", fmt::format("one entry per layer ({})", layers));
+    }
+  } else {
+    every = std::max<std::int64_t>(1, text.integer_or({"moe_layer_freq"}, 1));
+  }
+  for (std::int64_t i = 0; i < layers; ++i) {
+    bool moe = i >= first && (i + 1) % step == 0 && i % every == 0;
+    moe = moe && (period <= 1 || i % period == offset);
+    moe = moe && std::ranges::find(dense, i) == dense.end();
+    if (!pattern.empty()) moe = pattern[static_cast<std::size_t>(i)] == 1;
+    if (!listed.empty()) moe = std::ranges::find(listed, i) != listed.end();
+    result[static_cast<std::size_t>(i)] = moe;
+  }
+  return result;
+}
+
+}  // namespace headroom

@@ -1,0 +1,303 @@
+// Models in which all or most layers keep a state instead of keys and values.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hardware/llm/hf_reader.hpp"
+
+namespace headroom {
+namespace {
+
+using Family = RecurrentSpec::Family;
+
+// vLLM's MambaStateDtypeCalculator: the convolution in the model's dtype, the recurrence as the
+// config declares, else in `fallback`.
+void set_state_dtypes(const HfIntake& in, Dtype fallback, RecurrentSpec& r) {
+  r.conv_dtype = in.model.dtype;
+  r.state_dtype = fallback;
+  for (const std::string_view key : {"mamba_ssm_cache_dtype", "mamba_ssm_dtype"}) {
+    const std::string name = in.text.text(key);
+    if (name.empty() || name == "auto") continue;
+    try {
+      r.state_dtype = parse_dtype(name);
+    } catch (const ConfigError&) {
+      throw in.text.error(key, "one of float32, float16, bfloat16");
+    }
+    return;
+  }
+}
+
+LayerKind recurrent_layer(const RecurrentSpec& r, std::int64_t norms) {
+  LayerKind kind;
+  kind.recurrent = r;
+  kind.norms = norms;
+  return kind;
+}
+
+RecurrentSpec read_delta_net(const HfIntake& in) {
+  RecurrentSpec r;
+  r.family = Family::gated_delta_net;
+  r.key_heads = in.text.integer({"linear_num_key_heads"});
+  r.value_heads = in.text.integer({"linear_num_value_heads"});
+  r.key_head_dim = in.text.integer({"linear_key_head_dim"});
+  r.value_head_dim = in.text.integer({"linear_value_head_dim"});
+  r.conv_kernel = in.text.integer({"linear_conv_kernel_dim"});
+  set_state_dtypes(in, in.model.dtype, r);
+  r.format = in.format();
+  return r;
+}
+
+// Mamba 2 as Nemotron-H, Granite 4 and Mamba-2 name its fields.
+RecurrentSpec read_mamba2_mixer(const HfIntake& in) {
+  RecurrentSpec r;
+  r.family = Family::mamba2;
+  r.value_heads = in.text.integer({"mamba_num_heads", "mamba_n_heads", "num_heads"});
+  r.value_head_dim = in.text.integer({"mamba_head_dim", "mamba_d_head", "head_dim"});
+  r.key_heads = in.text.integer({"n_groups", "mamba_n_groups"});
+  r.key_head_dim = in.text.integer({"ssm_state_size", "mamba_d_state", "state_size"});
+  r.conv_kernel = in.text.integer({"conv_kernel", "mamba_d_conv"});
+  r.conv_bias = in.text.flag("use_conv_bias", in.text.flag("mamba_conv_bias", true));
+  r.proj_bias = in.text.flag("mamba_proj_bias", false) || in.text.flag("use_bias", false);
+  r.format = in.format();
+  return r;
+}
+
+RecurrentSpec read_mamba1_mixer(const HfIntake& in) {
+  RecurrentSpec r;
+  r.family = Family::mamba1;
+  const std::int64_t expand = in.text.integer_or({"mamba_expand", "expand"}, 2);
+  r.value_heads = in.text.integer_or({"d_inner"}, expand * in.model.hidden);
+  r.value_head_dim = 1;
+  r.key_heads = 1;
+  r.key_head_dim = in.text.integer({"state_size", "mamba_d_state"});
+  r.conv_kernel = in.text.integer({"conv_kernel", "mamba_d_conv"});
+  r.conv_bias = in.text.flag("use_conv_bias", in.text.flag("mamba_conv_bias", true));
+  // "auto" is a sixteenth of the width, rounded up.
+  const bool given = !in.text.is_text("mamba_dt_rank") && !in.text.is_text("time_step_rank");
+  const std::int64_t rank = (in.model.hidden + 15) / 16;
+  r.dt_rank = given ? in.text.integer_or({"mamba_dt_rank", "time_step_rank"}, rank) : rank;
+  set_state_dtypes(in, in.model.dtype, r);
+  r.format = in.format();
+  return r;
+}
+
+std::vector<bool> full_attention_layers(const HfIntake& in, std::int64_t layers) {
+  const std::vector<std::string> types = read_layer_types(in.text, layers);
+  const std::int64_t every =
+      std::max<std::int64_t>(1, in.text.integer_or({"full_attention_interval"}, 4));
+  std::vector<bool> full(static_cast<std::size_t>(layers));
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    full[i] = types.empty() ? (static_cast<std::int64_t>(i) + 1) % every == 0
+                            : types[i] == "full_attention" || types[i] == "attention";
+  }
+  return full;
+}
+
+// "M": Mamba 2, "*": attention, "-": MLP, "E": experts; or the same as a list of words.
+std::string nemotron_pattern(const HfIntake& in, std::string_view letters, std::string_view words) {
+  if (in.text.has(letters)) return in.text.text(letters);
+  std::string pattern;
+  for (const std::string& word : in.text.texts(words)) {
+    if (word == "mamba") {
+      pattern += 'M';
+    } else if (word == "attention") {
+      pattern += '*';
+    } else if (word == "mlp") {
+      pattern += '-';
+    } else if (word == "moe") {
+      pattern += 'E';
+    } else {
+      throw in.text.error(words, "each mamba, attention, mlp or moe");
+    }
+  }
+  return pattern;
+}
+
+LayerKind nemotron_layer(const HfIntake& in, char letter) {
+  LayerKind kind;
+  kind.norms = 1;
+  switch (letter) {
+    case 'M':
+      kind.recurrent = read_mamba2_mixer(in);
+      // vLLM NemotronHForCausalLMConfig: 32 bit unless the config says otherwise.
+      set_state_dtypes(in, Dtype::fp32, *kind.recurrent);
+      break;
+    case '*': kind.attention = read_attention(in); break;
+    case '-': kind.mlp = read_mlp(in, read_ffn(in)); break;
+    case 'E':
+      kind.moe = read_moe(in);
+      kind.moe->router_bias = true;  // e_score_correction_bias of NemotronHTopkRouter
+      break;
+    default: throw in.text.error("hybrid_override_pattern", "the letters M, *, - and E");
+  }
+  return kind;
+}
+
+}  // namespace
+
+void read_qwen3_next(HfIntake& in) {
+  const std::int64_t layers = read_tables(in);
+  const std::vector<bool> experts = moe_layers(in, layers);
+  const std::vector<bool> full = full_attention_layers(in, layers);
+  AttentionSpec attention = read_attention(in);
+  attention.output_gate = in.text.flag("attn_output_gate", true);
+  const RecurrentSpec recurrent = read_delta_net(in);
+  LayerKind kind;
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    kind = LayerKind{};
+    if (full[i]) {
+      kind.attention = attention;
+    } else {
+      kind.recurrent = recurrent;
+    }
+    if (experts[i]) {
+      kind.moe = read_moe(in);
+    } else {
+      kind.mlp = read_mlp(in, read_ffn(in));
+    }
+    add_layers(in.model, kind, 1);
+  }
+  kind.recurrent.reset();
+  kind.attention = attention;
+  add_mtp(in, in.text.integer_or({"mtp_num_hidden_layers", "num_nextn_predict_layers"}, 0), kind,
+          in.text.flag("mtp_use_dedicated_embeddings", false));
+}
+
+void read_nemotron_h(HfIntake& in) {
+  const std::int64_t layers = read_tables(in);
+  const std::string pattern = nemotron_pattern(in, "hybrid_override_pattern", "layers_block_type");
+  if (pattern.empty()) in.text.missing("hybrid_override_pattern");
+  in.root.log().check_complete();
+  if (std::ssize(pattern) != layers) {
+    throw in.text.error(
+        in.text.has("hybrid_override_pattern") ? "hybrid_override_pattern" : "layers_block_type",
+        fmt::format("{} entries for {} layers", pattern.size(), layers));
+  }
+  for (const char letter : pattern) add_layers(in.model, nemotron_layer(in, letter), 1);
+
+  const std::string extra =
+      nemotron_pattern(in, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
+  LayerKind merged;  // of attention and experts, each with its norm
+  merged.norms = std::ssize(extra);
+  for (const char letter : extra) {
+    const LayerKind part = nemotron_layer(in, letter);
+    if (part.attention) merged.attention = part.attention;
+    if (part.recurrent) merged.recurrent = part.recurrent;
+    if (part.mlp) merged.mlp = part.mlp;
+    if (part.moe) merged.moe = part.moe;
+  }
+  if (!extra.empty()) {
+    add_mtp(in, in.text.integer_or({"num_nextn_predict_layers"}, 0), merged, false);
+  }
+}
+
+void read_granite_hybrid(HfIntake& in) {
+  const std::int64_t layers = read_tables(in);
+  const std::vector<std::string> types = read_layer_types(in.text, layers);
+  const std::vector<std::int64_t> attention = in.text.integers("attn_layer_indices");  // Bamba
+  if (types.empty() && attention.empty()) in.text.missing("layer_types");
+  const AttentionSpec attended = read_attention(in);
+  RecurrentSpec recurrent = read_mamba2_mixer(in);
+  set_state_dtypes(in, in.model.dtype, recurrent);
+  const auto shared = in.text.find_integer({"shared_intermediate_size"});
+  for (std::int64_t i = 0; i < layers; ++i) {
+    LayerKind kind;
+    const bool attends = types.empty() ? std::ranges::find(attention, i) != attention.end()
+                                       : types[static_cast<std::size_t>(i)] == "attention";
+    if (attends) {
+      kind.attention = attended;
+    } else {
+      kind.recurrent = recurrent;
+    }
+    if (has_experts(in)) {
+      kind.moe = read_moe(in);
+    } else {
+      kind.mlp = read_mlp(in, shared ? *shared : read_ffn(in));
+    }
+    add_layers(in.model, kind, 1);
+  }
+}
+
+void read_jamba(HfIntake& in) {
+  const std::int64_t layers = read_tables(in);
+  const std::vector<bool> experts = moe_layers(in, layers);
+  const std::int64_t period = in.text.integer({"attn_layer_period"});
+  const std::int64_t offset = in.text.integer_or({"attn_layer_offset"}, 0);
+  const AttentionSpec attention = read_attention(in);
+  const RecurrentSpec recurrent = read_mamba1_mixer(in);
+  for (std::int64_t i = 0; i < layers; ++i) {
+    LayerKind kind;
+    if (i % period == offset) {
+      kind.attention = attention;
+    } else {
+      kind.recurrent = recurrent;
+      kind.extra_params = recurrent.dt_rank + 2 * recurrent.key_head_dim;  // norms of dt, B and C
+    }
+    if (experts[static_cast<std::size_t>(i)]) {
+      kind.moe = read_moe(in);
+    } else {
+      kind.mlp = read_mlp(in, read_ffn(in));
+    }
+    add_layers(in.model, kind, 1);
+  }
+}
+
+void read_mamba(HfIntake& in) {
+  const std::int64_t layers = read_tables(in);
+  add_layers(in.model, recurrent_layer(read_mamba1_mixer(in), 1), layers);
+}
+
+void read_mamba2(HfIntake& in) {
+  const std::int64_t layers = read_tables(in);
+  RecurrentSpec recurrent = read_mamba2_mixer(in);
+  set_state_dtypes(in, in.model.dtype, recurrent);
+  add_layers(in.model, recurrent_layer(recurrent, 1), layers);
+}
+
+void read_lfm2(HfIntake& in) {
+  const std::int64_t layers = read_tables(in);
+  const std::vector<bool> experts = moe_layers(in, layers);
+  std::vector<bool> full = full_attention_layers(in, layers);
+  if (in.text.has("full_attn_idxs")) {
+    full.assign(full.size(), false);
+    for (const std::int64_t i : in.text.integers("full_attn_idxs")) {
+      if (i < 0 || i >= layers) throw in.text.error("full_attn_idxs", "indices of layers");
+      full[static_cast<std::size_t>(i)] = true;
+    }
+  }
+  // Lfm2MLP: two thirds of the stated width, times a factor, rounded up to whole multiples.
+  std::int64_t ffn = in.text.integer({"block_ff_dim", "intermediate_size"});
+  if (in.text.flag("block_auto_adjust_ff_dim", !has_experts(in))) {
+    const double factor = in.text.number("block_ffn_dim_multiplier").value_or(1.0);
+    const std::int64_t unit =
+        std::max<std::int64_t>(1, in.text.integer_or({"block_multiple_of"}, 256));
+    ffn = static_cast<std::int64_t>(factor * static_cast<double>(2 * ffn / 3));
+    ffn = (ffn + unit - 1) / unit * unit;
+  }
+  const AttentionSpec attention = read_attention(in);
+  RecurrentSpec conv;
+  conv.family = Family::short_convolution;
+  conv.value_heads = attention.q_heads;
+  conv.value_head_dim = in.model.hidden / attention.q_heads;
+  conv.key_heads = 1;
+  conv.conv_kernel = in.text.integer({"conv_L_cache"});
+  conv.conv_bias = in.text.flag("conv_bias", false);
+  conv.conv_dtype = conv.state_dtype = in.model.dtype;
+  conv.format = in.format();
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    LayerKind kind = recurrent_layer(conv, 2);
+    if (full[i]) {
+      kind.recurrent.reset();
+      kind.attention = attention;
+    }
+    if (experts[i]) {
+      kind.moe = read_moe(in);
+    } else {
+      kind.mlp = read_mlp(in, ffn);
+    }
+    add_layers(in.model, kind, 1);
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,169 @@
+#include "hardware/llm/model_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+class ShardingCheck {
+ public:
+  ShardingCheck(const ModelSpec& model, const Sharding& sharding) : m_(model), s_(sharding) {}
+
+  void run() const {
+    at_least_one("tensor_parallel_size", s_.tensor);
+    at_least_one("pipeline_parallel_size", s_.pipeline);
+    at_least_one("data_parallel_size", s_.data);
+    if (s_.pipeline > m_.layers()) {
+      throw ConfigError(fmt::format("pipeline_parallel_size {}: {} has only {} layers", s_.pipeline,
+                                    m_.id, m_.layers()));
+    }
+    for (const LayerKind& kind : m_.kinds) check(kind);
+  }
+
+ private:
+  static void at_least_one(std::string_view what, std::int64_t value) {
+    if (value < 1) throw ConfigError(fmt::format("{} {}: at least 1", what, value));
+  }
+  void divides(std::string_view what, std::int64_t value) const {
+    if (value % s_.tensor == 0) return;
+    throw ConfigError(fmt::format("tensor_parallel_size {}: {} of {} is {}, not divisible",
+                                  s_.tensor, what, m_.id, value));
+  }
+  // Divided, or a whole number of ranks share one.
+  void divides_or_repeats(std::string_view what, std::int64_t value) const {
+    if (value > 0 && s_.tensor % value == 0) return;
+    divides(what, value);
+  }
+
+  void check(const LayerKind& kind) const {
+    if (kind.attention) {
+      divides("query heads", kind.attention->q_heads);
+      if (!kind.attention->mla) divides_or_repeats("KV heads", kind.attention->kv_heads);
+    }
+    if (kind.recurrent) {
+      divides("heads of the recurrent layers", kind.recurrent->value_heads);
+      divides_or_repeats("groups of the recurrent layers", kind.recurrent->key_heads);
+    }
+    if (kind.mlp) divides("MLP width", kind.mlp->ffn);
+    if (kind.moe) check(*kind.moe);
+  }
+
+  void check(const MoeSpec& moe) const {
+    divides("shared width", moe.shared_ffn);
+    if (!s_.expert_parallel) {
+      divides("expert width", moe.ffn);
+      return;
+    }
+    const std::int64_t ranks = s_.tensor * s_.data;
+    if (ranks > moe.experts) {
+      throw ConfigError(fmt::format("expert parallelism over {} ranks: {} has {} experts", ranks,
+                                    m_.id, moe.experts));
+    }
+  }
+
+  const ModelSpec& m_;
+  const Sharding& s_;
+};
+
+bool replaceable(const WeightFormat& format, Dtype dtype, const ModelSpec& model) {
+  if (!is_quantised(format.dtype)) return true;
+  if (format.dtype == dtype) return false;
+  throw ConfigError(fmt::format("{}: the checkpoint is quantised as {}, not as {}", model.id,
+                                name_of(format.dtype), name_of(dtype)));
+}
+
+// Every format of the layers' matrices, the routed experts' apart.
+template <typename Visit>
+void visit_formats(ModelSpec& model, Visit visit) {
+  for (LayerKind& kind : model.kinds) {
+    if (kind.attention) visit(kind.attention->format, false);
+    if (kind.recurrent) visit(kind.recurrent->format, false);
+    if (kind.mlp) visit(kind.mlp->format, false);
+    if (kind.moe) {
+      visit(kind.moe->shared_format, false);
+      visit(kind.moe->format, true);
+    }
+  }
+}
+
+std::int64_t mlp_elements(const MlpSpec& mlp) { return (mlp.gated ? 3 : 2) * mlp.ffn; }
+
+}  // namespace
+
+std::int64_t ModelSpec::layers_of(std::size_t kind) const {
+  return std::ranges::count(order, static_cast<std::uint16_t>(kind));
+}
+
+void add_layers(ModelSpec& model, const LayerKind& kind, std::int64_t count) {
+  const auto found = std::ranges::find(model.kinds, kind);
+  const auto index = static_cast<std::uint16_t>(found - model.kinds.begin());
+  if (found == model.kinds.end()) model.kinds.push_back(kind);
+  model.order.insert(model.order.end(), static_cast<std::size_t>(count), index);
+}
+
+void check_sharding(const ModelSpec& model, const Sharding& sharding) {
+  ShardingCheck(model, sharding).run();
+}
+
+StageLayers stage_layers(const ModelSpec& model, const Sharding& sharding, std::int64_t stage) {
+  HEADROOM_CHECK(stage >= 0 && stage < sharding.pipeline, fmt::format("pipeline stage {}", stage));
+  const std::int64_t share = model.layers() / sharding.pipeline;
+  const std::int64_t rest = model.layers() % sharding.pipeline;
+  // The rest goes one each to the stages before the last, from the back.
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i <= stage; ++i) {
+    first += count;
+    const bool longer = i >= sharding.pipeline - 1 - rest && i < sharding.pipeline - 1;
+    count = share + (longer ? 1 : 0);
+  }
+  return {static_cast<std::size_t>(first), static_cast<std::size_t>(first + count)};
+}
+
+ModelSpec with_dtype(ModelSpec model, Dtype dtype) {
+  HEADROOM_CHECK(!is_quantised(dtype), "activations are fp32, fp16 or bf16");
+  model.dtype = dtype;
+  const auto replace = [&](WeightFormat& format, bool) {
+    if (!is_quantised(format.dtype)) format = format_of(dtype);
+  };
+  visit_formats(model, replace);
+  replace(model.embedding_format, false);
+  replace(model.head_format, false);
+  if (model.vision) replace(model.vision->format, false);
+  return model;
+}
+
+ModelSpec quantised(ModelSpec model, Dtype dtype) {
+  HEADROOM_CHECK(is_quantised(dtype), fmt::format("{} is no quantised type", name_of(dtype)));
+  const bool experts_only = dtype == Dtype::mxfp4;
+  visit_formats(model, [&](WeightFormat& format, bool routed) {
+    if ((routed || !experts_only) && replaceable(format, dtype, model)) format = format_of(dtype);
+  });
+  if (dtype >= Dtype::q8_0) {  // a GGUF file holds nothing in 16 bit but vectors
+    model.embedding_format = model.head_format = format_of(dtype);
+  }
+  return model;
+}
+
+Dtype main_dtype(const ModelSpec& model) {
+  std::vector<std::int64_t> elements(dtype_names().size(), 0);
+  const auto count = [&](Dtype dtype, std::int64_t n) {
+    elements[static_cast<std::size_t>(dtype)] += n;
+  };
+  for (std::size_t k = 0; k < model.kinds.size(); ++k) {
+    const LayerKind& kind = model.kinds[k];
+    const std::int64_t n = model.layers_of(k);
+    if (kind.mlp) count(kind.mlp->format.dtype, n * mlp_elements(*kind.mlp));
+    if (kind.moe) count(kind.moe->format.dtype, n * kind.moe->experts * 3 * kind.moe->ffn);
+    if (kind.attention) count(kind.attention->format.dtype, n * 2 * model.hidden);
+    if (kind.recurrent) count(kind.recurrent->format.dtype, n * 2 * model.hidden);
+  }
+  return static_cast<Dtype>(std::ranges::max_element(elements) - elements.begin());
+}
+
+}  // namespace headroom

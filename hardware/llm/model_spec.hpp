@@ -1,0 +1,203 @@
+#pragma once
+// A model as its geometry: parameters, bytes, KV sizes and states all follow from it and are stored
+// nowhere. Layers of one shape are one `LayerKind`; `order` says which layer is of which kind.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hardware/llm/dtype.hpp"
+
+namespace headroom {
+
+struct MlaSpec {  // multi-head latent attention
+  std::int64_t kv_lora_rank = 0;
+  std::int64_t q_lora_rank = 0;  // 0: the query is projected directly
+  std::int64_t qk_nope = 0;
+  std::int64_t qk_rope = 0;
+  std::int64_t v_head = 0;
+
+  friend bool operator==(const MlaSpec&, const MlaSpec&) = default;
+};
+
+// The small scorer of sparse attention (DeepSeek V3.2, GLM-5): it keeps one key of `head_dim` per
+// token and picks `top_k` tokens for the attention proper.
+struct IndexerSpec {
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t top_k = 0;
+
+  friend bool operator==(const IndexerSpec&, const IndexerSpec&) = default;
+};
+
+struct AttentionSpec {
+  std::int64_t q_heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;       // of queries and keys; with MLA: qk_nope + qk_rope
+  std::int64_t v_head_dim = 0;     // of values
+  std::int64_t window_tokens = 0;  // 0: sees everything
+  bool chunked = false;  // the window is a chunk with fixed borders (Llama 4), not a sliding one
+  bool qkv_bias = false;
+  bool o_bias = false;
+  bool qk_norm = false;
+  bool sinks = false;         // one learned logit per query head
+  bool output_gate = false;   // the query projection is twice as wide
+  bool value_is_key = false;  // no value projection; keys and values are still both kept
+  bool shares_kv = false;     // reads the KV of an earlier layer and keeps none
+  // KV entries per token: 1, or one entry per `compress_ratio` tokens beside a window of
+  // `window_tokens` exact ones (DeepSeek V4).
+  std::int64_t compress_ratio = 1;
+  // Without MLA: the query through a low rank (0: directly), the output through `o_groups` blocks
+  // of rank `o_lora_rank` over the heads and one matrix back (0: directly). DeepSeek V4.
+  std::int64_t q_lora_rank = 0;
+  std::int64_t o_lora_rank = 0;
+  std::int64_t o_groups = 1;
+  bool keeps_values = true;       // false: values are read from the kept keys (DeepSeek V4)
+  std::int64_t extra_params = 0;  // further matrices (compressors)
+  std::optional<MlaSpec> mla;
+  std::optional<IndexerSpec> indexer;
+  WeightFormat format;
+
+  friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
+};
+
+// A layer that keeps one state per sequence, whatever its length.
+struct RecurrentSpec {
+  enum class Family : std::uint8_t {
+    mamba1,
+    mamba2,
+    gated_delta_net,       // Qwen3-Next, Qwen3.5
+    kimi_delta_attention,  // Kimi Linear
+    short_convolution      // LFM2: the convolution alone
+  };
+  Family family = Family::mamba2;
+  // mamba: `value_heads` heads of `value_head_dim` with `key_head_dim` states each, `key_heads`
+  // groups. Delta networks: a state is key_head_dim x value_head_dim per value head.
+  std::int64_t key_heads = 0;
+  std::int64_t value_heads = 0;
+  std::int64_t key_head_dim = 0;
+  std::int64_t value_head_dim = 0;
+  std::int64_t conv_kernel = 0;
+  bool conv_bias = false;
+  bool proj_bias = false;
+  std::int64_t dt_rank = 0;         // mamba1
+  Dtype state_dtype = Dtype::bf16;  // of the recurrent state
+  Dtype conv_dtype = Dtype::bf16;   // of the convolution's state
+  WeightFormat format;
+
+  friend bool operator==(const RecurrentSpec&, const RecurrentSpec&) = default;
+};
+
+struct MlpSpec {
+  std::int64_t ffn = 0;
+  bool gated = true;  // three matrices instead of two
+  bool bias = false;
+  WeightFormat format;
+
+  friend bool operator==(const MlpSpec&, const MlpSpec&) = default;
+};
+
+struct MoeSpec {
+  std::int64_t experts = 0;
+  std::int64_t top_k = 0;
+  std::int64_t ffn = 0;         // intermediate size of one routed expert
+  std::int64_t shared_ffn = 0;  // of all shared experts of a layer together
+  std::int64_t latent = 0;      // experts work on this width instead of hidden (0: hidden)
+  bool gated = true;
+  bool shared_gate = false;  // a learned gate of one output on the shared expert
+  bool router_bias = false;
+  bool expert_bias = false;
+  WeightFormat format;
+  WeightFormat shared_format;
+
+  friend bool operator==(const MoeSpec&, const MoeSpec&) = default;
+};
+
+// One layer: a mixer (attention, recurrence or none), then an MLP, experts, both or none.
+struct LayerKind {
+  std::optional<AttentionSpec> attention;
+  std::optional<RecurrentSpec> recurrent;
+  std::optional<MlpSpec> mlp;
+  std::optional<MoeSpec> moe;
+  std::int64_t norms = 2;         // of width hidden
+  std::int64_t extra_params = 0;  // of no other part, replicated (hyper-connections, scalars)
+
+  friend bool operator==(const LayerKind&, const LayerKind&) = default;
+};
+
+// The tower of a vision-language (or audio) model with its projector, as loaded.
+struct VisionSpec {
+  std::int64_t params = 0;
+  std::int64_t hidden = 0;
+  std::int64_t layers = 0;
+  std::int64_t tokens_per_image = 0;  // soft tokens of the largest image; 0: not known
+  WeightFormat format;
+};
+
+struct ModelSpec {
+  std::string id;
+  std::string hf_repo;
+  std::string architecture;  // as config.json calls it; empty for rows of the catalog
+  std::int64_t hidden = 0;
+  std::int64_t vocab = 0;
+  std::int64_t max_position = 0;            // the length it was trained for, rope scaling included
+  std::int64_t position_rows = 0;           // learned position table; 0 with rotary embedding
+  std::int64_t rotary_rows = 0;             // of all rotary tables together; 0: one of max_position
+  std::int64_t embedding_width = 0;         // 0: hidden (OPT-350M projects a narrower table)
+  std::int64_t extra_embedding_params = 0;  // per-layer input tables (Gemma 3n)
+  bool layer_norm = false;                  // with bias, two vectors; false: RMS norm, one
+  bool tie_embeddings = false;
+  bool head_bias = false;
+  Dtype dtype = Dtype::bf16;  // of activations and of all that is not quantised
+  WeightFormat embedding_format;
+  WeightFormat head_format;
+  std::optional<Dtype> kv_dtype;  // declared by the checkpoint
+  std::vector<LayerKind> kinds;
+  std::vector<std::uint16_t> order;  // kind of each layer
+  std::optional<VisionSpec> vision;
+  std::int64_t unloaded_params = 0;  // shipped, not loaded (multi-token prediction layers)
+  ByteCount unloaded_bytes = 0;
+  std::vector<std::string> notes;  // what the intake simplified: warnings of every result
+  std::string source;
+
+  [[nodiscard]] std::int64_t layers() const { return static_cast<std::int64_t>(order.size()); }
+  [[nodiscard]] std::int64_t layers_of(std::size_t kind) const;
+  [[nodiscard]] const LayerKind& layer(std::size_t index) const { return kinds[order[index]]; }
+};
+
+// Appends `count` layers of `kind`, which joins an equal one that is there already.
+void add_layers(ModelSpec& model, const LayerKind& kind, std::int64_t count);
+
+// How the model is split. Experts are divided like other matrices over the tensor ranks, or, with
+// `expert_parallel`, as whole experts over tensor x data ranks.
+struct Sharding {
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t data = 1;
+  bool expert_parallel = false;
+
+  [[nodiscard]] std::int64_t devices() const { return tensor * pipeline * data; }
+};
+
+// ConfigError naming the width or count that `sharding` does not divide.
+void check_sharding(const ModelSpec& model, const Sharding& sharding);
+
+// The layers [first, last) of a pipeline stage: equal shares, the rest to the later stages but the
+// last (vLLM get_pp_indices).
+struct StageLayers {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+[[nodiscard]] StageLayers stage_layers(const ModelSpec& model, const Sharding& sharding,
+                                       std::int64_t stage);
+
+// The model with other formats. `dtype` (fp32, fp16, bf16) replaces what is not quantised.
+[[nodiscard]] ModelSpec with_dtype(ModelSpec model, Dtype dtype);
+// Quantised when loaded: matrices of the layers, for mxfp4 the experts only, for types of llama.cpp
+// everything. ConfigError when the checkpoint is quantised already in another way.
+[[nodiscard]] ModelSpec quantised(ModelSpec model, Dtype dtype);
+// Format of most of the model's matrix elements: what its products compute in.
+[[nodiscard]] Dtype main_dtype(const ModelSpec& model);
+
+}  // namespace headroom

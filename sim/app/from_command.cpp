@@ -1,0 +1,112 @@
+#include "sim/app/from_command.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "sim/setup/from/from.hpp"
+
+namespace headroom {
+namespace {
+
+bool is_file(const std::string& name) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(name, ignored);
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) throw ConfigError(fmt::format("{}: cannot be read", path));
+  return text.str();
+}
+
+double modified_s(const std::string& path) {
+  const auto since =
+      std::filesystem::last_write_time(path) - std::filesystem::file_time_type::clock::now();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count() + std::chrono::duration<double>(since).count();
+}
+
+bool is_metrics(const std::string& text) {
+  return text.starts_with("# HELP") || text.starts_with("vllm:") ||
+         text.find("\nvllm:") != std::string::npos;
+}
+
+// The shell has taken the quotes of separate words away.
+std::string quoted(const std::string& word) {
+  if (word.find_first_of(" \t\n'\"\\$&|;<>(){}*?#") == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+FromResult from_metrics(const std::vector<std::string>& files) {
+  std::ifstream first(files.front());
+  MetricsTimes times;
+  times.taken_unix_s = modified_s(files.back());
+  if (files.size() == 1) return scenario_from_metrics(first, files.front(), times);
+  times.earlier_unix_s = modified_s(files.front());
+  std::ifstream last(files.back());
+  return scenario_from_metrics(first, last, files.back(), times);
+}
+
+FromResult read(const FromArguments& arguments) {
+  const std::vector<std::string>& source = arguments.source;
+  const std::string& first = source.front();
+  if (!is_file(first)) {
+    if (source.size() == 1) return scenario_from_command(first, "command");
+    std::string command;
+    for (const std::string& word : source) command += quoted(word) + " ";
+    return scenario_from_command(command, "command");
+  }
+  const std::string extension = std::filesystem::path(first).extension().string();
+  if (extension == ".yml" || extension == ".yaml") {
+    std::ifstream stream(first);
+    return scenario_from_compose(stream, first, arguments.service);
+  }
+  const std::string text = read_text(first);
+  if (is_metrics(text)) {
+    if (source.size() > 2) throw ConfigError("from: one or two dumps of /metrics");
+    return from_metrics(source);
+  }
+  return scenario_from_command(text, first);
+}
+
+void add_comment(std::string& text, const std::string& title,
+                 const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  text += fmt::format("// {}\n", title);
+  for (const std::string& line : lines) text += fmt::format("//   {}\n", line);
+}
+
+}  // namespace
+
+std::string from_command(const FromArguments& arguments) {
+  if (arguments.source.empty()) throw ConfigError("from: a command or a file is missing");
+  FromResult result = read(arguments);
+  JsonDocument document{"from", std::move(result.scenario), {}};
+  if (!arguments.device.empty()) document.root["device"] = arguments.device;
+  for (const std::string& assignment : arguments.set) set_value(document, assignment);
+  if (arguments.json) {
+    const Json all = {{"scenario", document.root},
+                      {"unknown_flags", result.unknown_flags},
+                      {"ignored_flags", result.ignored_flags},
+                      {"notes", result.notes}};
+    return all.dump(2) + "\n";
+  }
+  std::string text;
+  add_comment(text, "Not understood, so missing below:", result.unknown_flags);
+  add_comment(text, "Without effect on memory or scheduling:", result.ignored_flags);
+  add_comment(text, "Assumed:", result.notes);
+  if (!document.root.contains("device")) text += "// \"device\" is yours to add (--device)\n";
+  if (!document.root.contains("workload")) {
+    text += "// \"workload\" is yours to add for `headroom run`; capacity and audit need none\n";
+  }
+  return text + document.root.dump(2) + "\n";
+}
+
+}  // namespace headroom

@@ -1,0 +1,328 @@
+#include "hardware/budget/llamacpp.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "hardware/budget/ollama.hpp"
+#include "hardware/llm/parameters.hpp"
+#include "sim/kernel/errors.hpp"
+#include "tests/unit/hardware/budget_models.hpp"
+
+namespace headroom {
+namespace {
+
+using namespace budget_test;
+
+constexpr ByteCount kMib = 1024 * 1024;
+constexpr ByteCount kGib = 1024 * kMib;
+
+ModelSpec llama2_7b() {
+  return dense_model("llama-2-7b", {32, 4096, 32, 32, 128, 11008, 32000, 4096}, Dtype::fp16);
+}
+
+ModelSpec qwen3_4b() {
+  ModelSpec m = dense_model("qwen3-4b", {36, 2560, 32, 8, 128, 9728, 151936, 40960});
+  m.tie_embeddings = true;
+  return m;
+}
+
+// One slot with `cells` cells, as -np 1 -c N.
+LlamacppBudgetOptions one_slot(std::int64_t cells) { return {.ctx_size = cells, .parallel = 1}; }
+
+double mib(ByteCount bytes) { return static_cast<double>(bytes) / static_cast<double>(kMib); }
+
+StartupFailure failure_of(const MemoryBudget& budget) {
+  CHECK(budget.terms.sum() == budget.capacity_bytes);
+  REQUIRE(budget.failure);
+  return *budget.failure;
+}
+
+}  // namespace
+
+TEST_CASE("the KV cache of llama.cpp has the size that its start-up logs print") {
+  // "llama_kv_cache: size = 1024.00 MiB (8192 cells, 32 layers, 1/1 seqs)", f16; 544.00 with q8_0
+  // (34 bytes per 32 values); a cache of 1024 MiB becomes 288 with q4_0 (18 bytes).
+  LlamacppBudgetOptions options = one_slot(8192);
+  CHECK(mib(llamacpp_kv_bytes(llama31_8b(), options)) == 1024);
+  options.cache_type_k = options.cache_type_v = Dtype::q8_0;
+  CHECK(mib(llamacpp_kv_bytes(llama31_8b(), options)) == 544);
+  options.cache_type_v = Dtype::fp16;  // keys alone
+  CHECK(mib(llamacpp_kv_bytes(llama31_8b(), options)) == 272 + 512);
+  options.cache_type_k = options.cache_type_v = Dtype::q4_0;
+  CHECK(mib(llamacpp_kv_bytes(llama31_8b(), options)) == 288);
+  // Qwen3-4B on an RTX 4090: 144 MiB at -c 1024, 1152 at 8192.
+  CHECK(mib(llamacpp_kv_bytes(qwen3_4b(), one_slot(1024))) == 144);
+  CHECK(mib(llamacpp_kv_bytes(qwen3_4b(), one_slot(8192))) == 1152);
+}
+
+TEST_CASE("slots of llama.cpp divide the cells or share them") {
+  // Logs of b10481 with -c 4096: without -np four slots of 4096 on one cache; -np 4 four of 1024,
+  // -np 16 of 256; -np 32 of 256 too, since parts are padded: 8192 cells.
+  const ModelSpec model = llama2_7b();
+  const LlamacppCells shared = llamacpp_cells(model, {.ctx_size = 4096});
+  CHECK(shared.slots == 4);
+  CHECK(shared.per_sequence == 4096);
+  CHECK(shared.total() == 4096);
+  const auto parts = [&](std::int64_t slots) {
+    return llamacpp_cells(model, {.ctx_size = 4096, .parallel = slots});
+  };
+  CHECK(parts(4).per_sequence == 1024);
+  CHECK(parts(4).total() == 4096);
+  CHECK(parts(16).per_sequence == 256);
+  CHECK(parts(32).per_sequence == 256);
+  CHECK(parts(32).total() == 8192);
+  CHECK(llamacpp_cells(model, {.ctx_size = 0, .parallel = 1}).total() == 4096);  // the model's
+  CHECK(llamacpp_cells(model, {.ctx_size = 1000, .parallel = 1}).total() == 1024);
+  CHECK(llamacpp_cells(model, {.ctx_size = 8192, .parallel = 1}).per_sequence == 4096);
+}
+
+TEST_CASE("layers with a window keep a window and a micro batch in llama.cpp") {
+  // Gemma-4-E4B at 65536: 544.00 MiB for 4 full layers, 21.25 for 20 layers with a window of 512 in
+  // 1024 cells, both q8_0; 2 KV heads, of 512 in the full layers and 256 in the others.
+  const Dense d{4, 2560, 8, 2, 512, 10240, 262144, 131072};
+  ModelSpec model = dense_model("gemma-4-e4b", d);
+  LayerKind window = dense_layer(d, Dtype::bf16);
+  window.attention->head_dim = window.attention->v_head_dim = 256;
+  window.attention->window_tokens = 512;
+  add_layers(model, window, 20);
+  LlamacppBudgetOptions options = one_slot(65536);
+  options.cache_type_k = options.cache_type_v = Dtype::q8_0;
+  CHECK(llamacpp_window_cells(512, llamacpp_cells(model, options), options) == 1024);
+  CHECK(mib(llamacpp_kv_bytes(model, options)) == 544 + 21.25);
+  options.swa_full = true;
+  CHECK(mib(llamacpp_kv_bytes(model, options)) == 544 + 21.25 * 64);
+  // Four slots on one cache: 4 x 512 + 512.
+  const LlamacppBudgetOptions shared{.ctx_size = 65536};
+  CHECK(llamacpp_window_cells(512, llamacpp_cells(model, shared), shared) == 2560);
+}
+
+TEST_CASE("recurrent states of llama.cpp are kept in fp32 for every slot") {
+  // Qwen3.5-27B: "llama_memory_recurrent: size = 149.62 MiB (1 cells ...)", 448.88 with 3 slots.
+  CHECK(mib(llamacpp_state_bytes(hybrid_27b(), one_slot(16384))) == Approx(149.62).margin(0.01));
+  CHECK(mib(llamacpp_state_bytes(hybrid_27b(), {.ctx_size = 16384, .parallel = 3})) ==
+        Approx(448.88).margin(0.01));
+  // 16 attention layers, 16384 cells: "size = 1024.00 MiB (16384 cells, 16 layers)".
+  CHECK(mib(llamacpp_kv_bytes(hybrid_27b(), one_slot(16384))) == 1024);
+}
+
+TEST_CASE("the compute buffer of llama.cpp has the size that its start-up logs print") {
+  // Without flash attention: 560.00 MiB for Llama-3.1-8B at 8192, where the scores are largest;
+  // 258.50 at 512 and 2048, where the logits are; 164.00 for Llama-2-7B at 2048.
+  const auto buffer = [](const ModelSpec& model, std::int64_t cells) {
+    LlamacppBudgetOptions options = one_slot(cells);
+    options.flash_attn = LlamacppFlashAttn::off;
+    return mib(llamacpp_compute_bytes(model, options, true));
+  };
+  CHECK(buffer(llama31_8b(), 8192) == 560);
+  CHECK(buffer(llama31_8b(), 2048) == 258.5);
+  CHECK(buffer(llama31_8b(), 512) == 258.5);
+  CHECK(buffer(llama2_7b(), 2048) == 164);
+  CHECK(mib(llamacpp_compute_bytes(llama31_8b(), one_slot(8192), true)) == 258.5);
+  // The host's: 24.01 MiB at 8192, 9.01 at 512.
+  const BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  CHECK(mib(llamacpp_split(inputs, one_slot(8192), 33).host_compute) == 24);
+  CHECK(mib(llamacpp_split(inputs, one_slot(512), 33).host_compute) == 9);
+}
+
+TEST_CASE("all layers of llama.cpp on the device leave the input table on the host") {
+  // The Q4_K_M file of Llama-3.1-8B: 281.81 MiB on the host and 4403.49 on the device, in all
+  // 4685.30; the mixture's average of 4.8944 bits says how much, not which tensor has more.
+  BudgetInputs inputs = inputs_of(quantised(llama31_8b(), Dtype::q4_k_m), 24);
+  const LlamacppSplit split = llamacpp_split(inputs, one_slot(8192), 33);
+  CHECK(mib(split.device_weights + split.host_weights) == Approx(4685.3).epsilon(0.001));
+  CHECK(split.host_weights == stored_bytes(Dtype::q4_k_m, 128256 * 4096));
+  CHECK(split.device_kv == kGib);
+  CHECK(split.host_kv == 0);
+  const MemoryBudget budget = llamacpp_budget(inputs, one_slot(8192));
+  REQUIRE_FALSE(budget.failure);
+  CHECK(budget.terms[MemoryPurpose::weights] == split.device_weights);
+  CHECK(budget.terms[MemoryPurpose::kv_pool] == kGib);
+  CHECK(mib(budget.terms[MemoryPurpose::activations]) == 258.5);
+  CHECK(budget.kv_tokens == 8192);
+  CHECK(budget.max_model_len == 8192);
+  CHECK(budget.layout.block_tokens == 1);
+  CHECK(budget.terms.sum() == budget.capacity_bytes);
+}
+
+TEST_CASE("n_gpu_layers decides how much of llama.cpp is on a discrete device") {
+  const BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  constexpr ByteCount kLayer = 218'112'000LL * 2;
+  constexpr ByteCount kTable = 525'336'576LL * 2;
+  // Nine: the output and eight layers; before the output was counted first: nine layers.
+  const LlamacppSplit now = llamacpp_split(inputs, one_slot(8192), 9);
+  CHECK(now.device_weights == 8 * kLayer + kTable + 8192);  // the final norm goes along
+  CHECK(now.device_kv == 8 * 32 * kMib);
+  CHECK(now.host_kv == 24 * 32 * kMib);
+  LlamacppBudgetOptions older = one_slot(8192);
+  older.version = {0, 7079};
+  const LlamacppSplit then = llamacpp_split(inputs, older, 9);
+  CHECK(then.device_weights == 9 * kLayer + 8192);
+  CHECK(then.host_weights == 2 * kTable + 23 * kLayer + 8192);
+  const LlamacppSplit none = llamacpp_split(inputs, one_slot(8192), 0);
+  CHECK(none.device() == 0);
+  CHECK(none.host_weights == 2 * 8'030'261'248);
+  LlamacppBudgetOptions no_offload = one_slot(8192);
+  no_offload.no_kv_offload = true;
+  CHECK(llamacpp_split(inputs, no_offload, 33).device_kv == 0);
+  CHECK(llamacpp_split(inputs, no_offload, 33).host_kv == kGib);
+}
+
+TEST_CASE("tied embeddings are copied to the device of llama.cpp for the output") {
+  const BudgetInputs inputs = inputs_of(qwen3_4b(), 80);
+  const LlamacppSplit split = llamacpp_split(inputs, one_slot(1024), 37);
+  const ByteCount table = 151936LL * 2560 * 2;
+  CHECK(split.host_weights == table);
+  CHECK(split.device_weights == checkpoint_bytes(inputs.model));  // layers, norm and the copy
+}
+
+TEST_CASE("llama.cpp lowers an unset context, then the layers, to fit the device") {
+  // 24 GiB for 16 GiB of weights: 16 GiB of cache at 131072 do not fit with 1 GiB to spare.
+  const BudgetInputs inputs = inputs_of(llama31_8b(), 24);
+  const MemoryBudget context = llamacpp_budget(inputs, {.parallel = 1});
+  REQUIRE_FALSE(context.failure);
+  CHECK(context.kv_tokens % 256 == 0);
+  CHECK(context.kv_tokens >= 4096);
+  REQUIRE_FALSE(context.notes.empty());
+  CHECK(context.notes[0].find("ctx_size lowered from 131072") == 0);
+  // What remains is the spare GiB and less than another 256 cells (32 MiB, and their mask).
+  const ByteCount margin = context.terms[MemoryPurpose::margin];
+  CHECK(margin >= kGib);
+  CHECK(margin < kGib + 40 * kMib);
+  // A given context stays, and layers move to the host.
+  const MemoryBudget layers = llamacpp_budget(inputs, one_slot(131072));
+  REQUIRE_FALSE(layers.failure);
+  CHECK(layers.kv_tokens == 131072);
+  REQUIRE(layers.notes.size() == 2);
+  CHECK(layers.notes[0].find("of 33 layers on the device") != std::string::npos);
+  CHECK(layers.notes[1].find("on the host:") == 0);
+  CHECK(layers.terms[MemoryPurpose::kv_pool] < layers.kv_pool_bytes);
+}
+
+TEST_CASE("llama.cpp fails in the allocation that does not fit") {
+  const auto options_of = [](std::int64_t cells) {
+    LlamacppBudgetOptions options = one_slot(cells);
+    options.n_gpu_layers = 33;
+    return options;
+  };
+  // 13.98 GiB of weights on the device, 0.51 of context.
+  const StartupFailure weights =
+      failure_of(llamacpp_budget(inputs_of(llama31_8b(), 14), options_of(8192)));
+  CHECK(weights.stage == StartupStage::weights);
+  CHECK(weights.message.find("error loading model: unable to allocate") == 0);
+  const StartupFailure cache =
+      failure_of(llamacpp_budget(inputs_of(llama31_8b(), 16), options_of(32768)));
+  CHECK(cache.stage == StartupStage::kv_allocation);
+  CHECK(cache.message.find("failed to allocate buffer for kv cache") != std::string::npos);
+  CHECK(cache.wanted_bytes == 4 * kGib);
+  // 13.98 + 0.51 + 1 of cache leave 0.11 of 15.6 GiB, the buffer takes 0.25.
+  const StartupFailure compute =
+      failure_of(llamacpp_budget(inputs_of(llama31_8b(), 15.6), options_of(8192)));
+  CHECK(compute.stage == StartupStage::warm_up);
+  CHECK(compute.message.find("failed to allocate compute pp buffers") != std::string::npos);
+  LlamacppBudgetOptions quantised_v = options_of(8192);
+  quantised_v.cache_type_v = Dtype::q8_0;
+  quantised_v.flash_attn = LlamacppFlashAttn::off;
+  const StartupFailure values =
+      failure_of(llamacpp_budget(inputs_of(llama31_8b(), 80), quantised_v));
+  CHECK(values.stage == StartupStage::kv_allocation);
+  CHECK(values.message.find("requires flash_attn") != std::string::npos);
+  quantised_v.cache_type_v = Dtype::fp16;
+  quantised_v.cache_type_k = Dtype::q8_0;  // keys alone do not need it
+  CHECK_FALSE(llamacpp_budget(inputs_of(llama31_8b(), 80), quantised_v).failure);
+}
+
+TEST_CASE("mapped weights are page cache on unified memory and need not fit") {
+  BudgetInputs inputs = inputs_of(llama31_8b(), 32);
+  inputs.device = device_of(32, 0, MemoryModel::unified);
+  inputs.device.vendor = "apple";
+  const MemoryBudget metal = llamacpp_budget(inputs, one_slot(8192));
+  REQUIRE_FALSE(metal.failure);
+  CHECK(metal.terms[MemoryPurpose::weights] == 0);
+  CHECK(metal.terms[MemoryPurpose::page_cache] == 2 * 8'030'261'248);
+  inputs.device.vendor = "nvidia";  // CUDA copies what it offloads
+  const MemoryBudget cuda = llamacpp_budget(inputs, one_slot(8192));
+  CHECK(cuda.terms[MemoryPurpose::weights] == 2 * (8'030'261'248 - 525'336'576));
+  CHECK(cuda.terms[MemoryPurpose::page_cache] == 2 * 525'336'576);
+  inputs.machine.others_bytes = bytes_from_gib(20);
+  LlamacppBudgetOptions host = one_slot(8192);
+  host.n_gpu_layers = 0;
+  const MemoryBudget mapped = llamacpp_budget(inputs, host);
+  REQUIRE_FALSE(mapped.failure);
+  REQUIRE(mapped.notes.size() == 1);
+  CHECK(mapped.notes[0].find("do not stay in memory") != std::string::npos);
+  host.no_mmap = true;
+  const StartupFailure read = failure_of(llamacpp_budget(inputs, host));
+  CHECK(read.stage == StartupStage::host_memory);
+  CHECK(read.message.find("unable to allocate CPU buffer") != std::string::npos);
+}
+
+TEST_CASE("devices of llama.cpp share layers, and the one with the output decides") {
+  BudgetInputs inputs = inputs_of(llama31_8b(), 24);
+  inputs.sharding.pipeline = 2;
+  const LlamacppSplit first = llamacpp_split(inputs, one_slot(8192), 33, 0);
+  const LlamacppSplit last = llamacpp_split(inputs, one_slot(8192), 33, 1);
+  CHECK(first.device_kv == kGib / 2);
+  CHECK(last.device_kv == kGib / 2);
+  CHECK(last.device_weights - first.device_weights == 2 * 525'336'576);
+  inputs.sharding = {.tensor = 2};
+  CHECK_THROWS_AS(llamacpp_budget(inputs, one_slot(8192)), ConfigError);
+}
+
+TEST_CASE("defaults and warnings of llama.cpp follow the build") {
+  const DeviceSpec device = device_of(24);
+  const LlamacppDefaults now = llamacpp_defaults(device, llama31_8b(), {0, 10481});
+  CHECK(now.parallel == 4);
+  CHECK(now.kv_unified);
+  CHECK_FALSE(now.n_gpu_layers.has_value());
+  const LlamacppDefaults b6500 = llamacpp_defaults(device, llama31_8b(), {0, 6500});
+  CHECK(b6500.parallel == 1);
+  CHECK(b6500.flash_attn == LlamacppFlashAttn::automatic);
+  const LlamacppDefaults b5000 = llamacpp_defaults(device, llama31_8b(), {0, 5000});
+  CHECK(b5000.flash_attn == LlamacppFlashAttn::off);
+  CHECK(b5000.n_gpu_layers == 0);
+  CHECK(b5000.ctx_size == 4096);
+  const MemoryBudget cpu = llamacpp_budget(inputs_of(llama31_8b(), 24), {.version = {0, 5000}});
+  CHECK(cpu.terms[MemoryPurpose::kv_pool] == 0);
+  CHECK(cpu.kv_tokens == 4096);
+  const BudgetInputs inputs = inputs_of(llama31_8b(), 24);
+  CHECK(llamacpp_budget_warnings(inputs, {.n_gpu_layers = 33}).size() == 1);
+  CHECK(llamacpp_budget_warnings(inputs, {}).size() == 2);
+  CHECK(llamacpp_budget_warnings(inputs, {.version = {0, 99999}}).size() == 3);
+}
+
+TEST_CASE(
+    "Ollama's context follows version and memory, and is multiplied by the parallel requests") {
+  const ModelSpec model = llama31_8b();
+  CHECK(ollama_defaults(device_of(24), model, {0, 5}).num_ctx == 2048);
+  CHECK(ollama_defaults(device_of(24), model, {0, 9}).num_ctx == 4096);
+  CHECK(ollama_defaults(device_of(23.5), model, {0, 16}).num_ctx == 4096);
+  CHECK(ollama_defaults(device_of(24), model, {0, 16}).num_ctx == 32768);
+  CHECK(ollama_defaults(device_of(80), model, {0, 16}).num_ctx == 262144);
+  CHECK(ollama_defaults(device_of(24), model, {0, 9}).num_parallel == 4);
+  CHECK(ollama_defaults(device_of(24), model, {0, 10}).num_parallel == 1);
+  // Issue 6927: num_ctx 4096 on 0.3.3 shows as n_ctx 16384.
+  const BudgetInputs inputs = inputs_of(model, 80);
+  const MemoryBudget four = ollama_budget(inputs, {.version = {0, 3}, .num_ctx = 4096});
+  REQUIRE_FALSE(four.failure);
+  CHECK(four.kv_tokens == 16384);
+  CHECK(four.max_model_len == 4096);
+  CHECK(four.max_concurrency == 4.0);
+  CHECK(four.terms.sum() == four.capacity_bytes);
+  const OllamaRunner long_context = ollama_runner(inputs, {.num_ctx = 200'000});
+  CHECK(long_context.options.ctx_size == 131072);
+  REQUIRE(long_context.notes.size() == 1);
+}
+
+TEST_CASE("Ollama drops a quantised cache without flash attention") {
+  const BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  OllamaOptions options{.num_ctx = 8192, .kv_cache_type = Dtype::q8_0};
+  CHECK(ollama_budget(inputs, options).kv_pool_bytes == 544 * kMib);
+  options.flash_attention = false;
+  const MemoryBudget f16 = ollama_budget(inputs, options);
+  CHECK(f16.kv_pool_bytes == kGib);
+  REQUIRE_FALSE(f16.notes.empty());
+  CHECK(f16.notes[0].find("f16 is used") != std::string::npos);
+  CHECK(ollama_budget_warnings(inputs, {.version = {0, 5}}).size() == 3);
+  CHECK_THROWS_AS(ollama_budget(inputs, {.num_ctx = 0}), ConfigError);
+}
+
+}  // namespace headroom

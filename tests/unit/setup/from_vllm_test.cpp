@@ -1,0 +1,185 @@
+// Command lines of vLLM: sim/setup/from/from.hpp with the table flags_vllm.cpp.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/setup/from/from.hpp"
+
+using namespace headroom;
+using Catch::Contains;
+using Names = std::vector<std::string>;
+
+namespace {
+
+using Sorted = nlohmann::json;  // compares objects whatever the order of their keys
+
+Sorted sorted(const Json& json) { return Sorted::parse(json.dump()); }
+
+FromResult from(std::string_view command) { return scenario_from_command(command, "command"); }
+
+Json engine_of(std::string_view command) { return from(command).scenario.at("engine"); }
+
+bool any_contains(const Names& list, std::string_view part) {
+  return std::ranges::any_of(
+      list, [part](const std::string& text) { return text.find(part) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("vllm serve: every flag that matters becomes the option of the same name") {
+  const FromResult result = from(
+      "vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4 "
+      "--pipeline-parallel-size 2 --data-parallel-size 1 --enable-expert-parallel "
+      "--dtype bfloat16 --quantization fp8 --kv-cache-dtype fp8 --gpu-memory-utilization 0.85 "
+      "--max-model-len 32768 --max-num-seqs 128 --max-num-batched-tokens 8192 --block-size 32 "
+      "--no-enable-prefix-caching --enable-chunked-prefill --async-scheduling "
+      "--num-gpu-blocks-override 5000 --kv-cache-memory-bytes 8589934592 --enforce-eager "
+      "--scheduling-policy priority --host 0.0.0.0 --port 8000");
+  CHECK(result.engine == "vllm");
+  CHECK(sorted(result.scenario) == Sorted::parse(R"({
+    "model": "meta-llama/Llama-3.1-70B-Instruct",
+    "engine": {
+      "name": "vllm", "tensor_parallel_size": 4, "pipeline_parallel_size": 2,
+      "data_parallel_size": 1, "enable_expert_parallel": true, "dtype": "bfloat16",
+      "quantization": "fp8", "kv_cache_dtype": "fp8", "gpu_memory_utilization": 0.85,
+      "max_model_len": 32768, "max_num_seqs": 128, "max_num_batched_tokens": 8192,
+      "block_size": 32, "enable_prefix_caching": false, "enable_chunked_prefill": true,
+      "async_scheduling": true, "num_gpu_blocks_override": 5000,
+      "kv_cache_memory_bytes": 8589934592, "enforce_eager": true}})"));
+  CHECK(any_contains(result.notes, "--scheduling-policy: the order of waiting requests"));
+  CHECK(result.unknown_flags.empty());
+  CHECK(result.ignored_flags == Names{"--host", "--port"});
+}
+
+TEST_CASE("a flag means the same in every spelling") {
+  const Sorted expected = Sorted::parse(R"({"name": "vllm", "tensor_parallel_size": 2})");
+  for (const std::string flag :
+       {"--tensor-parallel-size 2", "--tensor-parallel-size=2", "--tensor_parallel_size 2", "-tp 2",
+        "-tp=2", "-tp2", "--tensor-parallel 2"}) {
+    INFO(flag);
+    CHECK(sorted(engine_of("vllm serve m " + flag)) == expected);
+  }
+  CHECK(any_contains(from("vllm serve m --tensor-parallel 2").notes,
+                     "--tensor-parallel is read as --tensor-parallel-size"));
+}
+
+TEST_CASE("an abbreviation that fits several flags is unknown") {
+  // --max-num-seqs and --max-num-batched-tokens both begin so.
+  CHECK(from("vllm serve m --max-num 5").unknown_flags == Names{"--max-num"});
+}
+
+TEST_CASE("the order of the flags does not change a byte of the scenario") {
+  CHECK(from("vllm serve m -tp 2 --max-num-seqs 8").scenario.dump() ==
+        from("vllm serve --max-num-seqs 8 m -tp 2").scenario.dump());
+}
+
+TEST_CASE("lengths may have vLLM's suffixes, and auto leaves the choice to the engine") {
+  CHECK(engine_of("vllm serve m --max-model-len 32k").at("max_model_len") == 32000);
+  CHECK(engine_of("vllm serve m --max-model-len 1M").at("max_model_len") == 1048576);
+  for (const std::string automatic : {"-1", "auto"}) {
+    const FromResult result = from("vllm serve m --max-model-len " + automatic);
+    CHECK_FALSE(result.scenario.at("engine").contains("max_model_len"));
+    CHECK(any_contains(result.notes, "--max-model-len " + automatic + ": the engine chooses"));
+  }
+}
+
+TEST_CASE("the last of two equal flags counts, and half is float16") {
+  CHECK(engine_of("vllm serve m --max-num-seqs 8 --max-num-seqs 9").at("max_num_seqs") == 9);
+  CHECK(engine_of("vllm serve m --dtype half").at("dtype") == "float16");
+}
+
+TEST_CASE("the module form and a continued line with comments are understood") {
+  const FromResult result = from(
+      "# my server\nexport CUDA_VISIBLE_DEVICES=0,1\n"
+      "VLLM_LOGGING_LEVEL=INFO HF_TOKEN=hf_secret python3 -u -m "
+      "vllm.entrypoints.openai.api_server \\\n"
+      "  --model Qwen/Qwen3-8B \\\n  --api-key sk-secret # key\n");
+  CHECK(result.scenario.at("model") == "Qwen/Qwen3-8B");
+  CHECK(result.unknown_flags.empty());
+  CHECK(result.ignored_flags ==
+        Names{"CUDA_VISIBLE_DEVICES", "HF_TOKEN", "VLLM_LOGGING_LEVEL", "--api-key"});
+}
+
+TEST_CASE("no list and no option holds a key or a token") {
+  const FromResult result = from(
+      "HF_TOKEN=secret1 VLLM_NEW=secret2 vllm serve m --api-key secret3 --new-key=secret4 "
+      "--other-new secret5");
+  CHECK(result.unknown_flags == Names{"VLLM_NEW", "--new-key", "--other-new"});
+  std::string all = result.scenario.dump();
+  for (const Names* list : {&result.unknown_flags, &result.ignored_flags, &result.notes}) {
+    for (const std::string& text : *list) all += text;
+  }
+  CHECK(all.find("secret") == std::string::npos);
+}
+
+TEST_CASE("an unknown switch in front of the model does not swallow it") {
+  const FromResult result = from("vllm serve --brand-new meta-llama/Llama-3.1-8B --port 1");
+  CHECK(result.scenario.at("model") == "meta-llama/Llama-3.1-8B");
+  CHECK(result.unknown_flags == Names{"--brand-new"});
+}
+
+TEST_CASE("what a scenario cannot express is a note that names the flag") {
+  const FromResult result = from(
+      "vllm serve m --speculative-config '{\"method\": \"mtp\"}' --enable-lora "
+      "--compilation-config.cudagraph_mode FULL -O3 --limit-mm-per-prompt '{\"image\": 2}' "
+      "--no-enable-dbo --served-model-name a b");
+  CHECK(any_contains(result.notes, "--speculative-config: speculative decoding is not modelled"));
+  CHECK(any_contains(result.notes, "--enable-lora: "));
+  CHECK(any_contains(result.notes, "--compilation-config.cudagraph_mode: "));
+  CHECK(any_contains(result.notes, "-O3: "));
+  CHECK(any_contains(result.notes, "--limit-mm-per-prompt: "));
+  // Switched off is as good as not there.
+  CHECK(result.ignored_flags == Names{"--no-enable-dbo", "--served-model-name"});
+  CHECK(result.unknown_flags.empty());
+}
+
+TEST_CASE("a note stays on one line, whatever the command holds") {
+  for (const std::string& note : from("vllm serve $(cat \\\n model) -tp 2").notes) {
+    CHECK(note.find('\n') == std::string::npos);
+  }
+  CHECK(any_contains(from("vllm serve $(cat\nmodel)").notes, "$(cat model) has no value here"));
+}
+
+TEST_CASE("more devices in use than visible is noted") {
+  CHECK(any_contains(from("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 2 -dp 2").notes,
+                     "CUDA_VISIBLE_DEVICES gives 2 device(s), the flags use 4"));
+  CHECK_FALSE(any_contains(from("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 2").notes, "device"));
+}
+
+TEST_CASE("a settings file stands below the command line, a missing one is reported") {
+  const auto path = std::filesystem::temp_directory_path() / "headroom_from_vllm_test.yaml";
+  std::ofstream(path) << "model: a/b\nmax-num-seqs: 64\nblock_size: 32\n"
+                         "enable-prefix-caching: false\nnew-thing: 1\n";
+  const FromResult result = from("vllm serve --max-num-seqs 8 --config " + path.string());
+  std::filesystem::remove(path);
+  CHECK(result.scenario.at("model") == "a/b");
+  CHECK(sorted(result.scenario.at("engine")) ==
+        Sorted::parse(R"({"name": "vllm", "max_num_seqs": 8, "block_size": 32,
+                        "enable_prefix_caching": false})"));
+  CHECK(result.unknown_flags == Names{"new-thing"});
+  CHECK(any_contains(from("vllm serve m --config nowhere.yaml").unknown_flags,
+                     "--config nowhere.yaml: no such file"));
+}
+
+TEST_CASE("wrong values and missing ones are errors that name the flag") {
+  CHECK_THROWS_WITH(from("vllm serve m --max-num-seqs many"),
+                    "command: --max-num-seqs: value 'many': a whole number, also as 32k or 1M");
+  CHECK_THROWS_WITH(from("vllm serve m --gpu-memory-utilization=0,9"),
+                    Contains("--gpu-memory-utilization: value '0,9': a number"));
+  CHECK_THROWS_WITH(from("vllm serve m --max-num-seqs --port 1"),
+                    "command: --max-num-seqs: a value is missing behind it");
+  CHECK_THROWS_WITH(from("vllm serve m --enforce-eager=maybe"), Contains("true or false"));
+}
+
+TEST_CASE("a command that starts no engine is refused with those that are understood") {
+  for (const std::string command :
+       {"", "echo hello", "vllm bench serve --model m", "python x.py"}) {
+    INFO(command);
+    CHECK_THROWS_WITH(from(command),
+                      Contains("no command that starts an engine") && Contains("vllm serve MODEL"));
+  }
+}
