@@ -397,7 +397,7 @@ std::optional<std::string> bandwidth_note(const ServedModel& model, double bandw
                                           double output_tokens_per_s) {
   HEADROOM_CHECK(model.token_read_bytes > 0 && bandwidth_bytes_per_s > 0,
                  fmt::format("{}: {} bytes per token", model.model, model.token_read_bytes));
-  const double bytes = static_cast<double>(model.token_read_bytes);
+  const auto bytes = static_cast<double>(model.token_read_bytes);
   const double one_sequence = bandwidth_bytes_per_s / bytes;
   if (output_tokens_per_s <= one_sequence) return std::nullopt;
   const double sequences = output_tokens_per_s / one_sequence;

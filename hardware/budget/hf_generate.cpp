@@ -197,7 +197,7 @@ std::vector<std::string> hf_generate_budget_warnings(const BudgetInputs& inputs,
                     to_string(options.version), to_string(kNewestHf)));
   }
   if (!options.forward_only) {
-    warnings.push_back(
+    warnings.emplace_back(
         "transformers: activations, context and fragmentation of a growing cache are estimates; "
         "only a plain forward pass was scored on measurements");
   }
@@ -211,7 +211,7 @@ std::vector<std::string> hf_generate_budget_warnings(const BudgetInputs& inputs,
                     inputs.model.id));
   }
   if (inputs.sharding.tensor > 1) {
-    warnings.push_back(
+    warnings.emplace_back(
         "transformers: tensor parallelism is rare (tp_plan); device_map puts whole layers on the "
         "devices, which is pipeline_parallel_size here");
   }

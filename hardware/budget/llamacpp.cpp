@@ -200,7 +200,7 @@ struct Fit {
 };
 
 Fit fit_to_device(const BudgetInputs& inputs, LlamacppBudgetOptions options) {
-  Fit fit{std::move(options), {}};
+  Fit fit{options, {}};
   LlamacppBudgetOptions& o = fit.options;
   const std::int64_t all = inputs.model.layers() + 1;
   if (o.n_gpu_layers) return fit;
@@ -402,11 +402,11 @@ std::vector<std::string> llamacpp_budget_warnings(const BudgetInputs& inputs,
         fmt::format("llama.cpp b{} is newer than b{}, the newest build whose rules were read",
                     options.version.minor, kNewestLlamacpp.minor));
   }
-  warnings.push_back(
+  warnings.emplace_back(
       "llama.cpp: cache and compute buffers agree with start-up logs; the device's context is an "
       "estimate");
   if (!options.n_gpu_layers && options.version >= kFlashByDefault) {
-    warnings.push_back(
+    warnings.emplace_back(
         "llama.cpp: how many layers fit is decided here by this model, with 1 GiB to spare, not by "
         "the engine's own measurement");
   }

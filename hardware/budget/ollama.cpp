@@ -81,7 +81,7 @@ std::vector<std::string> ollama_budget_warnings(const BudgetInputs& inputs,
                                 to_string(options.version), to_string(kNewestOllama)));
   }
   if (options.version < kOneParallel && !options.num_parallel) {
-    warnings.push_back(
+    warnings.emplace_back(
         "Ollama before 0.10 takes 4 parallel requests, or 1 where 4 do not fit; 4 are assumed");
   }
   return warnings;

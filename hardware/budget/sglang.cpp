@@ -331,7 +331,7 @@ std::vector<std::string> sglang_budget_warnings(const BudgetInputs& inputs,
         "modelled; give it",
         to_string(options.version)));
   }
-  warnings.push_back(
+  warnings.emplace_back(
       "SGLang: the CUDA context taken before the pool is sized is an estimate, the rule is read "
       "from the source and not scored on measured start-ups");
   if (inputs.model.vision && !options.mem_fraction_static) {
@@ -341,7 +341,7 @@ std::vector<std::string> sglang_budget_warnings(const BudgetInputs& inputs,
                     inputs.model.id));
   }
   if (splits_windows(inputs.model, options)) {
-    warnings.push_back(
+    warnings.emplace_back(
         "SGLang: the window pool is part of each token of the full pool; a batch of requests "
         "shorter than the window fits up to 1 / swa_full_tokens_ratio too often");
   }

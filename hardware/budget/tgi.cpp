@@ -141,7 +141,7 @@ void capture_graphs(BudgetBuilder& builder, const TgiBudgetOptions& options, Mem
   const ByteCount graphs =
       decode_graph_bytes(static_cast<std::int64_t>(options.cuda_graphs.size()));
   if (graphs > builder.free_bytes()) {
-    budget.notes.push_back("Decode cuda graph warmup failed: the engine runs without graphs");
+    budget.notes.emplace_back("Decode cuda graph warmup failed: the engine runs without graphs");
     return;
   }
   builder.charge(MemoryPurpose::graphs, graphs, StartupStage::graph_capture);
@@ -211,12 +211,12 @@ std::vector<std::string> tgi_budget_warnings(const BudgetInputs& inputs,
         fmt::format("TGI {} is newer than {}, the newest release whose memory rule is modelled",
                     to_string(options.version), to_string(kNewestTgi)));
   }
-  warnings.push_back(
+  warnings.emplace_back(
       "TGI: the peak of the warm-up (activations, context) is an estimate, the rule is read from "
       "the source and not scored on measured start-ups");
   if (options.version >= EngineVersion{3, 0} && !options.max_batch_prefill_tokens &&
       !options.max_input_tokens) {
-    warnings.push_back(
+    warnings.emplace_back(
         "TGI 3 derives max_batch_prefill_tokens from the device; 4145 (4095 + 50) is assumed");
   }
   const bool recurrent = std::ranges::any_of(

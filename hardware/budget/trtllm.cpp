@@ -231,11 +231,11 @@ std::vector<std::string> trtllm_budget_warnings(const BudgetInputs& inputs,
         "TensorRT-LLM {} is newer than {}, the newest release whose memory rule was read",
         to_string(options.version), to_string(kNewestTrtllm)));
   }
-  warnings.push_back(
+  warnings.emplace_back(
       "TensorRT-LLM: the peak of the dummy run (activations, context, graphs) is an estimate; the "
       "rule that turns it into a KV pool is measured");
   if (!options.max_attention_window.empty()) {
-    warnings.push_back(
+    warnings.emplace_back(
         "TensorRT-LLM: the pools of different windows are modelled as one; short requests are "
         "counted too well");
   }
@@ -248,7 +248,7 @@ std::vector<std::string> trtllm_budget_warnings(const BudgetInputs& inputs,
                     inputs.model.id, options.max_batch_size));
   }
   if (inputs.device.memory_model == MemoryModel::unified) {
-    warnings.push_back(
+    warnings.emplace_back(
         "TensorRT-LLM has no correction for unified memory: page cache, tmpfs and other processes "
         "count as used when the pool is sized");
   }

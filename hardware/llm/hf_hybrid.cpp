@@ -272,7 +272,8 @@ void read_lfm2(HfIntake& in) {
     const double factor = in.text.number("block_ffn_dim_multiplier").value_or(1.0);
     const std::int64_t unit =
         std::max<std::int64_t>(1, in.text.integer_or({"block_multiple_of"}, 256));
-    ffn = static_cast<std::int64_t>(factor * static_cast<double>(2 * ffn / 3));
+    const std::int64_t two_thirds = 2 * ffn / 3;
+    ffn = static_cast<std::int64_t>(factor * static_cast<double>(two_thirds));
     ffn = (ffn + unit - 1) / unit * unit;
   }
   const AttentionSpec attention = read_attention(in);

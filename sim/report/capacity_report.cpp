@@ -63,7 +63,7 @@ std::string difference_text(ByteCount bytes) {
 }
 
 std::string range_text(const CapacityRange& range, const auto& text_of) {
-  const std::string typical = text_of(range.typical);
+  std::string typical = text_of(range.typical);
   if (range.is_one_value()) return typical;
   return fmt::format("{} ({}..{})", typical, text_of(range.low), text_of(range.high));
 }

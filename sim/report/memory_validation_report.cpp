@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/report/capacity_report.hpp"
+#include "sim/report/spark_report.hpp"
 #include "sim/report/wrapped_text.hpp"
 
 namespace headroom {
@@ -132,13 +133,15 @@ std::string independent_text(const MemoryValidation& validation) {
         "TensorRT-LLM on DGX Spark: kv = 0.9 x (119.707 - peak) in {} runs, "
         "residual {:+.4f} GiB on average,\n{:.4f} at most; the peak is an input.\n",
         spark->runs, spark->mean_residual_gib, spark->worst_residual_gib);
+    out += spark_text(spark->explained, kValidationWidth);
   }
   out += "\n";
   out += wrapped("",
                  "Sampler bytes, growth outside torch and the forward pass of vLLM were chosen on "
-                 "the H100 rows: their error is a fit. Weights and bytes per block follow from the "
-                 "geometry; pipeline stages, other devices and releases, and the Spark runs are "
-                 "independent of that choice.",
+                 "the H100 rows, and what is loaded beside the checkpoint (allocator rounding, "
+                 "rotary tables) was found on them: their error is a fit. Bytes per block follow "
+                 "from the geometry. The pipeline row is of the same campaign, but no constant was "
+                 "chosen on it; other devices and releases and the Spark runs are independent.",
                  0, kValidationWidth);
   return out;
 }
@@ -210,7 +213,8 @@ std::string memory_validation_json(const MemoryValidation& validation) {
   if (const auto& spark = validation.spark) {
     json["dgx_spark"] = {{"runs", spark->runs},
                          {"mean_residual_gib", spark->mean_residual_gib},
-                         {"worst_residual_gib", spark->worst_residual_gib}};
+                         {"worst_residual_gib", spark->worst_residual_gib},
+                         {"containers", spark_json(spark->explained)}};
   }
   return json.dump(2) + "\n";
 }

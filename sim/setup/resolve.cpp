@@ -78,7 +78,7 @@ namespace {
 // A path as written, or relative to the scenario's folder; empty when there is no such thing.
 std::filesystem::path existing_path(const Scenario& scenario, const std::string& name) {
   std::error_code ignored;
-  const std::filesystem::path beside = std::filesystem::path(scenario.directory) / name;
+  std::filesystem::path beside = std::filesystem::path(scenario.directory) / name;
   if (std::filesystem::exists(beside, ignored)) return beside;
   return std::filesystem::exists(name, ignored) ? std::filesystem::path(name)
                                                 : std::filesystem::path();

@@ -106,7 +106,7 @@ void Resolver::resolve_sglang() {
   options.disable_radix_cache = e.disable_radix_cache;
   r_.budget = options;
   if (!e.mem_fraction_static) {
-    const double device_mib = static_cast<double>(r_.device.memory_reported_bytes >> 20);
+    const auto device_mib = static_cast<double>(r_.device.memory_reported_bytes >> 20);
     const double reserved = sglang_reserved_mib(options, defaults, r_.sharding, device_mib);
     fill("/engine/mem_fraction_static", e.mem_fraction_static,
          sglang_mem_fraction_static(device_mib, reserved), "by device, chunk and graph sizes");

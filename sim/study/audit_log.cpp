@@ -71,9 +71,7 @@ class SystemOfLog {
   }
 
   [[nodiscard]] std::string model() {
-    const std::string name = !query_.model.empty() ? query_.model
-                             : log_.model          ? log_.model->value
-                                                   : "";
+    std::string name = !query_.model.empty() ? query_.model : log_.model ? log_.model->value : "";
     if (name.empty()) {
       throw ConfigError(fmt::format("{}: the log does not name its model: --model", log_.name));
     }
@@ -180,6 +178,7 @@ std::vector<std::string> devices_of_total(const Catalog& catalog, double total_g
   }
   std::sort(fitting.begin(), fitting.end());
   std::vector<std::string> ids;
+  ids.reserve(fitting.size());
   for (auto& [off, id] : fitting) ids.push_back(std::move(id));
   return ids;
 }

@@ -146,6 +146,7 @@ std::vector<Scenario> select_systems(const SystemSelection& selection) {
     systems = std::move(longer);
   }
   std::vector<Scenario> scenarios;
+  scenarios.reserve(systems.size());
   for (const Choices& system : systems) scenarios.push_back(make_system(selection, system));
   return scenarios;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <ranges>
 #include <utility>
 
 #include "sim/kernel/check.hpp"
@@ -53,8 +54,8 @@ Floor floor_of(const Points& samples) {
     };
     least.push_back(*std::min_element(at(i), at(i + 1), is_lower));
   }
-  for (auto at = least.rbegin(); at != least.rend(); ++at) {
-    if (floor.points.empty() || at->gib <= floor.points.back().gib) floor.points.push_back(*at);
+  for (auto& at : std::ranges::reverse_view(least)) {
+    if (floor.points.empty() || at.gib <= floor.points.back().gib) floor.points.push_back(at);
   }
   std::ranges::reverse(floor.points);
   return floor;
@@ -64,10 +65,10 @@ Floor floor_of(const Points& samples) {
 double step_time(const Points& samples, const SeriesPoint& from, const SeriesPoint& to) {
   const double middle = from.gib + (to.gib - from.gib) / 2;
   double time_s = to.time_s;
-  for (auto at = samples.rbegin(); at != samples.rend(); ++at) {
-    if (at->time_s > to.time_s) continue;
-    if (at->gib < middle) break;
-    time_s = at->time_s;
+  for (auto sample : std::ranges::reverse_view(samples)) {
+    if (sample.time_s > to.time_s) continue;
+    if (sample.gib < middle) break;
+    time_s = sample.time_s;
   }
   return time_s;
 }
@@ -83,11 +84,13 @@ std::vector<SeriesStep> take_out_steps(const Points& samples, const SeriesOption
   }
   const double usual = slopes.empty() ? 0 : median_of(slopes);
   std::vector<double> excess;
+  excess.reserve(points.size());
   for (std::size_t i = 1; i < points.size(); ++i) {
     excess.push_back(points[i].gib - points[i - 1].gib -
                      usual * (points[i].time_s - points[i - 1].time_s));
   }
   std::vector<double> deviations;
+  deviations.reserve(excess.size());
   for (const double value : excess) deviations.push_back(value < 0 ? -value : value);
   const double limit = std::max(options.min_step_gib, kStepSpread * median_of(deviations));
 

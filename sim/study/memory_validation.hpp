@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
+#include "sim/study/spark_validation.hpp"
 
 namespace headroom {
 
@@ -82,6 +83,7 @@ struct SparkValidation {
   std::int64_t runs = 0;
   double mean_residual_gib = 0;  // logged less modelled, signs kept
   double worst_residual_gib = 0;
+  SparkExplanations explained;
 };
 
 struct MemoryValidation {

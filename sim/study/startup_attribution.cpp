@@ -41,7 +41,8 @@ class Attributor {
   // `coefficient`: GiB of pool per unit of the term.
   void add(MemoryCause cause, const FoundNumber& reported, double modelled, double coefficient,
            std::string why) {
-    Attribution entry{.cause = cause, .reported = std::nullopt, .modelled = modelled, .why = why};
+    Attribution entry{
+        .cause = cause, .reported = std::nullopt, .modelled = modelled, .why = std::move(why)};
     if (reported) {
       entry.reported = reported->value;
       entry.line = reported->line;

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# capacity, audit, from and validate as a user calls them, and their refusals.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# in OUTPUT-FILE TEXT
+has() { grep -qF -- "$2" "$1" || fail "'$2' is not in $1: $(cat "$1")"; }
+
+# The capacity table of an H100 with 85 % of what the weights leave: 504, 126, 31, 7 requests.
+"$HEADROOM" capacity --model qwen2.5-7b --device h100-sxm --set device.memory_total_gib=79.1 \
+  --set engine.dtype=float16 --usable-fraction 0.85 --context 2k,8k,32k,128k --json >table.json
+# 0.85 x (79.1 GiB - 15,231,233,024 bytes) in tokens of 57,344 bytes.
+has table.json '"kv_pool_bytes": 59246444544'
+for requests in 504 126 31 7; do has table.json "\"max_concurrent\": $requests,"; done
+
+# 60 GiB of KV: 30,720 blocks of Llama-3.1-8B.
+"$HEADROOM" capacity --model llama-3.1-8b --device h200-sxm \
+  --set engine.kv_cache_memory_bytes=64424509440 >sixty.txt
+has sixty.txt '30,720 blocks x 16 tokens'
+
+# The hand worksheet, as written and corrected.
+"$HEADROOM" capacity --worksheet --model llama_70b --context 8192 --concurrency 10 \
+  --gpu-memory-gb 80 --set engine.tensor_parallel_size=4 >worksheet.txt
+has worksheet.txt 'max concurrent                      2          8           61'
+
+# A container changes nothing on a discrete device, and the tool says so.
+"$HEADROOM" capacity --model llama-3.1-8b --device h100-sxm --environment native,docker >docker.txt
+has docker.txt 'a container changes nothing in it'
+has docker.txt '1.000'
+
+# A config.json as it is published; an unknown architecture names what is missing.
+cat >config.json <<'JSON'
+{"architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16", "hidden_size": 4096,
+ "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+ "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 131072}
+JSON
+"$HEADROOM" capacity --model ./config.json --device h100-sxm >own.txt
+has own.txt '14.99 GiB'
+sed 's/LlamaForCausalLM/MyOwnForCausalLM/' config.json >unknown.json
+expect_error 'MyOwnForCausalLM' "$HEADROOM" capacity --model ./unknown.json --device h100-sxm
+echo '{"architectures": ["LlamaForCausalLM"]}' >override.json
+"$HEADROOM" capacity --model ./unknown.json --device h100-sxm \
+  --set model_override=override.json >overridden.txt
+has overridden.txt '14.99 GiB'
+sed 's/"hidden_size": 4096,//' config.json >short.json
+expect_error 'hidden_size' "$HEADROOM" capacity --model ./short.json --device h100-sxm
+expect_error '/engine/tensor_parallel_size: ' "$HEADROOM" capacity --model llama-3.1-8b \
+  --device h100-sxm --set engine.tensor_parallel_size=5
+expect_error '/engine/kv_cache_dtype: ' "$HEADROOM" capacity --model llama-3.1-8b \
+  --device h100-sxm --set engine.kv_cache_dtype=fp3
+expect_error '/engine/gpu_memory_utilization: ' "$HEADROOM" capacity --model llama-3.1-8b \
+  --device h100-sxm --set engine.gpu_memory_utilization=1.2
+
+# A command becomes a scenario; what it does not know is said.
+"$HEADROOM" from 'vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 2 --max-model-len 32k --frob 3' \
+  --device h100-sxm >from.json
+has from.json '//   --frob'
+has from.json '"max_model_len": 32000'
+"$HEADROOM" audit from.json >audit.txt
+has audit.txt 'weights'
+expect_error 'vllm serve' "$HEADROOM" from 'rm -rf everything'
+
+# What does not start gets the smallest change that makes it; a foreign log is refused.
+"$HEADROOM" audit llama-70b-does-not-fit >fix.txt
+has fix.txt 'DOES NOT START'
+has fix.txt 'engine.tensor_parallel_size 1 -> 4'
+printf 'nginx started\nlistening on 80\n' >other.log
+expect_error 'other.log' "$HEADROOM" audit other.log
+expect_error 'vllm019_h100_startup.csv' "$HEADROOM" validate memory .
+
+# Scores against measured start-ups, where they are.
+facts=$HEADROOM_SOURCE_DIR/../shared/groundtruth/memory_facts
+if [[ -d $facts ]]; then
+  "$HEADROOM" validate memory "$facts" >facts.txt
+  has facts.txt 'all of vLLM 0.19 on H100    32  0.12 %  0.44 %'
+else
+  echo 'skipped: no measured start-ups in ../shared/groundtruth/memory_facts'
+fi
