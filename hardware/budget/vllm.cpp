@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hardware/budget/activations.hpp"
 #include "hardware/cost/capture_sizes.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
@@ -171,6 +172,16 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
   t.weights = vllm_loaded_weight_bytes(in.model, in.sharding, stage);
   t.activations = vllm_activation_bytes(in.model, in.sharding, options);
   t.growth = vllm_context_growth_bytes(options.version, in.sharding);
+  if (in.sharding.tensor > 1 && !in.device.nvlink_bytes_per_s) {
+    // The logged figures of several ranks are of NVLink. Without it NCCL's own buffers are left: an
+    // estimate (communication_bytes), before the first look and after it.
+    t.growth = std::min(t.growth, vllm_context_growth_bytes(options.version, Sharding{}) +
+                                      communication_bytes(in.sharding));
+    if (in.device.memory_model != MemoryModel::unified) {
+      t.others = std::max(in.machine.others_bytes,
+                          vllm_other_bytes(Sharding{}) + communication_bytes(in.sharding));
+    }
+  }
   t.graphs = vllm_graph_bytes(in.model, in.sharding, options);
   t.machine = in.machine.cache_growth_bytes + in.machine.engine_host_bytes;
   return t;
@@ -388,6 +399,11 @@ std::vector<std::string> vllm_budget_warnings(const BudgetInputs& inputs,
     warnings.push_back(fmt::format(
         "{}: constants of the memory rule were measured on H100; the one logged start-up elsewhere "
         "(vLLM 0.19, RTX 4090) had 0.40 GiB less KV than the rule gives",
+        inputs.device.id));
+  }
+  if (inputs.sharding.tensor > 1 && !inputs.device.nvlink_bytes_per_s) {
+    warnings.push_back(fmt::format(
+        "{}: buffers of tensor parallelism without NVLink are an estimate, logged on no machine",
         inputs.device.id));
   }
   return warnings;

@@ -316,8 +316,8 @@ std::vector<std::string> run_simplifications(const ModelSpec& model) {
   if (recurrent > 0) {
     notes.push_back(
         fmt::format("{}: {} of {} layers are recurrent; a run prices their matrices and states, "
-                    "not the chunked "
-                    "products of a prompt, and sets the states of all sequences aside",
+                    "not the chunked products of a prompt, and counts the states of its sequences "
+                    "on the safe side",
                     model.id, recurrent, model.layers()));
   }
   if (compressed) {

@@ -88,8 +88,16 @@ class Reader {
     field = value.get<double>();
   }
   void read(const Json& value, std::string& field) const {
-    if (!value.is_string()) refuse(value);
-    field = value.get<std::string>();
+    // --set engine.version=0.20 is a number to JSON, and its text is what was meant.
+    const auto flag = document_.overrides.find(std::string(row_.pointer));
+    if (value.is_number() && flag != document_.overrides.end() &&
+        flag->second.starts_with("--set")) {
+      field = flag->second.substr(flag->second.find('=') + 1);
+    } else if (value.is_string()) {
+      field = value.get<std::string>();
+    } else {
+      refuse(value);
+    }
     const std::vector<std::string> known = choices_of(row_);
     if (known.empty() || std::ranges::find(known, field) != known.end()) return;
     throw value_error(document_, std::string(row_.pointer), value, allowed_text(row_),

@@ -144,8 +144,11 @@ BlockCount run_blocks(const Resolved& resolved, const MemoryBudget& budget) {
   for (const KvGroup& group : layout.groups) {
     (group.kind == KvGroupKind::recurrent ? states : growing) += 1;
   }
+  if (growing == 0) return 0;
   const BlockCount left = budget.usable_blocks - states * resolved.max_num_seqs;
-  return growing == 0 ? 0 : std::max<BlockCount>(0, left / growing);
+  // Either the states of the largest batch are set aside, or each block pays for a state as if it
+  // were a sequence's only one: both are on the safe side, so the kinder one holds.
+  return std::max({BlockCount{0}, left / growing, budget.usable_blocks / (growing + states)});
 }
 
 }  // namespace headroom

@@ -11,7 +11,7 @@ namespace headroom {
 [[nodiscard]] MemoryBudget startup_budget(Resolved& resolved);
 
 // Blocks of a run's allocator, which knows one kind of layer: of unlike groups each takes ids for
-// all tokens, and recurrent states are set aside for max_num_seqs sequences.
+// all tokens, and recurrent states are counted on the safe side.
 [[nodiscard]] BlockCount run_blocks(const Resolved& resolved, const MemoryBudget& budget);
 
 // Tokens that the pool of `budget` can hold for requests.

@@ -6,7 +6,6 @@
 #include <array>
 #include <deque>
 #include <functional>
-#include <ranges>
 #include <utility>
 
 #include "sim/kernel/check.hpp"
@@ -54,7 +53,8 @@ Floor floor_of(const Points& samples) {
     };
     least.push_back(*std::min_element(at(i), at(i + 1), is_lower));
   }
-  for (auto& at : std::ranges::reverse_view(least)) {
+  for (std::size_t i = least.size(); i-- > 0;) {
+    const SeriesPoint& at = least[i];
     if (floor.points.empty() || at.gib <= floor.points.back().gib) floor.points.push_back(at);
   }
   std::ranges::reverse(floor.points);
@@ -65,7 +65,8 @@ Floor floor_of(const Points& samples) {
 double step_time(const Points& samples, const SeriesPoint& from, const SeriesPoint& to) {
   const double middle = from.gib + (to.gib - from.gib) / 2;
   double time_s = to.time_s;
-  for (auto sample : std::ranges::reverse_view(samples)) {
+  for (std::size_t i = samples.size(); i-- > 0;) {
+    const SeriesPoint& sample = samples[i];
     if (sample.time_s > to.time_s) continue;
     if (sample.gib < middle) break;
     time_s = sample.time_s;

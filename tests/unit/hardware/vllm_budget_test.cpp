@@ -209,6 +209,17 @@ TEST_CASE("graphs count from 0.21 on, everything outside torch in 0.8") {
   CHECK(available({0, 9}) - available({0, 8}) == vllm_other_bytes({}));
 }
 
+TEST_CASE("two boards without NVLink start where the figures of NVLink would not fit") {
+  BudgetInputs inputs = inputs_of("llama-3.1-8b", "rtx4090");
+  inputs.sharding.tensor = 2;
+  VllmBudgetOptions options;
+  const MemoryBudget budget = vllm_budget(inputs, options);
+  CHECK_FALSE(budget.failure);
+  // NCCL 342 MiB for two ranks (aiconfigurator), before and after the first look.
+  CHECK(budget.terms[MemoryPurpose::communication] == ByteCount{342} << 20);
+  CHECK_THAT(vllm_budget_warnings(inputs, options).back(), Catch::Contains("without NVLink"));
+}
+
 TEST_CASE("a length of -1 is the longest that fits") {
   VllmBudgetOptions options;
   options.kv_cache_memory_bytes = bytes_from_gib(1);  // 512 blocks

@@ -120,3 +120,12 @@ TEST_CASE("every option that a command line can set is in the table, for its eng
     }
   }
 }
+
+TEST_CASE("a version set by a flag keeps its digits") {
+  JsonDocument document = parse_json(R"({"model": "m", "device": "d"})", "s.json");
+  set_value(document, "engine.version=0.20");
+  CHECK(parse_scenario(document).engine.version == "0.20");
+  // In a file it must be a text: a number would have lost the last digit.
+  CHECK(error_of(R"({"engine": {"version": 0.20}})") ==
+        "s.json: /engine/version: value 0.2: expected text");
+}
