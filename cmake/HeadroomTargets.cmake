@@ -28,7 +28,7 @@ target_compile_options(headroom_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${HEADROOM_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(HEADROOM_SANITIZE)
-  # Instrumented code makes g++ 12 take members of std::function and std::optional for uninitialised.
+  # Instrumented, g++ 12 takes members of std::function and std::optional for uninitialised.
   target_compile_options(headroom_options INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
