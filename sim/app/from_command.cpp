@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "sim/setup/from/from.hpp"
+#include "sim/setup/options.hpp"
+#include "sim/study/audit_log.hpp"
 
 namespace headroom {
 namespace {
@@ -54,6 +58,35 @@ FromResult from_metrics(const std::vector<std::string>& files) {
   return scenario_from_metrics(first, last, files.back(), times);
 }
 
+bool is_log(const std::string& text) {
+  constexpr std::array<std::string_view, 5> kMarks{"LLM engine (v", "KV cache memory",
+                                                   "# GPU blocks", "[TensorRT-LLM]", "[TRT-LLM]"};
+  return std::ranges::any_of(
+      kMarks, [&](std::string_view mark) { return text.find(mark) != std::string::npos; });
+}
+
+// What the log says, without what the engine's rules filled in.
+FromResult from_log(const FromArguments& arguments) {
+  const std::string& file = arguments.source.front();
+  std::ifstream stream(file);
+  LogAuditQuery query;
+  query.device = arguments.device;
+  const LogAudit audit = audit_log(read_startup_log(stream, file), query, Catalog::embedded());
+  const Resolved& resolved = audit.system.resolved;
+  FromResult result;
+  result.engine = std::string(resolved.profile->name);
+  result.notes = audit.assumptions;
+  result.scenario = Json::object();
+  for (const OptionRow& row : all_options()) {
+    const std::string pointer(row.pointer);
+    const Json value = value_of(row, resolved.scenario);
+    const bool filled = resolved.rules.contains(pointer);
+    if (filled || value.is_null() || value == value_of(row, Scenario{})) continue;
+    result.scenario[Json::json_pointer(pointer)] = value;
+  }
+  return result;
+}
+
 FromResult read(const FromArguments& arguments) {
   const std::vector<std::string>& source = arguments.source;
   const std::string& first = source.front();
@@ -73,6 +106,7 @@ FromResult read(const FromArguments& arguments) {
     if (source.size() > 2) throw ConfigError("from: one or two dumps of /metrics");
     return from_metrics(source);
   }
+  if (is_log(text)) return from_log(arguments);
   return scenario_from_command(text, first);
 }
 

@@ -7,7 +7,8 @@
 namespace headroom {
 
 struct FromArguments {
-  std::vector<std::string> source;  // a command (one or several words), or files
+  std::vector<std::string> source;  // a command (one or several words), or files:
+                                    // compose.yaml, /metrics dumps, the log of a start-up
   std::string device;               // catalog name; a command does not name one
   std::string service;              // of a compose file
   std::vector<std::string> set;     // path=value, laid over the result

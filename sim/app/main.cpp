@@ -163,7 +163,7 @@ void add_validate(CLI::App& command, ValidateArguments& a) {
 
 void add_from(CLI::App& command, FromArguments& a) {
   command.add_option("source", a.source,
-                     "'vllm serve ...' or another engine's command, compose.yaml, /metrics dump");
+                     "'vllm serve ...' or another engine's command, compose.yaml, /metrics, a log");
   command.add_option("--device", a.device, "catalog id, which a command does not name");
   command.add_option("--service", a.service, "of a compose file");
   command.add_option("--set", a.set, "path=value, laid over the result")->allow_extra_args(false);

@@ -59,6 +59,22 @@ has from.json '"max_model_len": 32000'
 has audit.txt 'weights'
 expect_error 'vllm serve' "$HEADROOM" from 'rm -rf everything'
 
+# A start-up log: beside the model, and as a scenario.
+cat >server.log <<'LOG'
+INFO 10-01 12:00:00 [core.py:58] Initializing a V1 LLM engine (v0.19.0) with config: \
+model='meta-llama/Llama-3.1-8B-Instruct', dtype=torch.bfloat16, max_seq_len=8192, \
+tensor_parallel_size=1, pipeline_parallel_size=1, quantization=None, kv_cache_dtype=auto
+INFO 10-01 12:00:30 [gpu_model_runner.py:1000] Model loading took 14.99 GiB and 12.3 seconds
+INFO 10-01 12:01:00 [gpu_worker.py:298] Available KV cache memory: 54.10 GiB
+LOG
+sed -i -z 's/\\\n//g' server.log
+"$HEADROOM" audit server.log --device h100-sxm >log.txt
+has log.txt 'memory for KV          54.10       54.15     -0.05'
+"$HEADROOM" from server.log --device h100-sxm >log.json
+has log.json '"max_model_len": 8192'
+"$HEADROOM" capacity log.json >log_capacity.txt
+has log_capacity.txt '54.15 GiB'
+
 # What does not start gets the smallest change that makes it; a foreign log is refused.
 "$HEADROOM" audit llama-70b-does-not-fit >fix.txt
 has fix.txt 'DOES NOT START'
