@@ -4,15 +4,13 @@
 
 #include <algorithm>
 
+#include "hardware/budget/activations.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
 namespace {
-
-// CUDA context with loaded kernels and cuBLAS workspaces: 551 MB measured (aiconfigurator).
-constexpr ByteCount kContextBytes = 551'000'000;
 
 // Elements per token of the widest layer (ENGINES.md 8): two copies of the hidden state, the
 // attention products and the MLP's wide products.

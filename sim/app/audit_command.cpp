@@ -32,7 +32,10 @@ std::string scenario_audit(const AuditArguments& arguments, const Catalog& catal
   AuditQuery query;
   query.scenario = load_scenario(arguments.target, arguments.flags);
   if (arguments.context) {
-    query.need.context = *arguments.context > 0 ? *arguments.context : -1;
+    if (*arguments.context < 1) {  // 0 would stand for the longest that is accepted
+      throw ConfigError(fmt::format("--context {}: expected at least 1 token", *arguments.context));
+    }
+    query.need.context = *arguments.context;
   }
   query.need.concurrency = arguments.concurrency.value_or(1);
   query.mitigate = arguments.mitigate;

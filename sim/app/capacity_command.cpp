@@ -1,5 +1,9 @@
 #include "sim/app/capacity_command.hpp"
 
+#include <fmt/format.h>
+
+#include <string_view>
+
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/capacity_report.hpp"
@@ -12,6 +16,23 @@ namespace {
 // The document's example of a device; the geometry does not depend on it.
 constexpr const char* kWorksheetDevice = "h100-sxm";
 constexpr double kGb = 1e9;
+
+void check_size(std::string_view flag, std::optional<double> value) {
+  if (!value || *value >= 0) return;  // NaN is refused, too
+  throw ConfigError(fmt::format("{} {}: expected 0 or more", flag, *value));
+}
+
+// Refused even where the answer has no use for them.
+void check_figures(const CapacityArguments& arguments) {
+  if (arguments.concurrency < 1) {
+    throw ConfigError(
+        fmt::format("--concurrency {}: expected at least 1 request", arguments.concurrency));
+  }
+  check_size("--weights-gb", arguments.weights_gb);
+  check_size("--gpu-memory-gb", arguments.gpu_memory_gb);
+  check_size("--overhead-gb", arguments.overhead_gb);
+  check_size("--kv-bytes-per-token", arguments.kv_bytes_per_token);
+}
 
 SystemSelection selection_of(const CapacityArguments& arguments) {
   return {arguments.models,       arguments.devices, arguments.engines,
@@ -66,6 +87,7 @@ std::vector<Worksheet> worksheets(const CapacityArguments& arguments, const Cata
 }  // namespace
 
 std::string capacity_command(const CapacityArguments& arguments) {
+  check_figures(arguments);
   const Catalog catalog = load_catalog(arguments.catalog);
   if (arguments.worksheet) {
     const std::vector<Worksheet> sheets = worksheets(arguments, catalog);

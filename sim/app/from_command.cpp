@@ -40,12 +40,22 @@ bool is_metrics(const std::string& text) {
          text.find("\nvllm:") != std::string::npos;
 }
 
-// The shell has taken the quotes of separate words away.
-std::string quoted(const std::string& word) {
-  if (word.find_first_of(" \t\n'\"\\$&|;<>(){}*?#") == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
+// A command in several words has lost its order: its flags stand apart, and ours may be among them.
+void check_words(const FromArguments& arguments) {
+  constexpr std::string_view kQuotes =
+      "put the command into quotes: headroom from 'vllm serve ...'";
+  const std::vector<std::string>& source = arguments.source;
+  if (!arguments.unknown.empty()) {
+    throw ConfigError(fmt::format("from: {}: unknown flag; if it is the engine's, {}",
+                                  arguments.unknown.front(), kQuotes));
+  }
+  if (source.empty()) throw ConfigError("from: a command or a file is missing");
+  if (source.size() > 1 && !is_file(source.front())) {
+    throw ConfigError(
+        fmt::format("from: more than one word behind '{}'; {}", source.front(), kQuotes));
+  }
+  const auto missing = std::ranges::find_if_not(source.begin() + 1, source.end(), is_file);
+  if (missing != source.end()) throw ConfigError(fmt::format("{}: no such file", *missing));
 }
 
 FromResult from_metrics(const std::vector<std::string>& files) {
@@ -90,21 +100,20 @@ FromResult from_log(const FromArguments& arguments) {
 FromResult read(const FromArguments& arguments) {
   const std::vector<std::string>& source = arguments.source;
   const std::string& first = source.front();
-  if (!is_file(first)) {
-    if (source.size() == 1) return scenario_from_command(first, "command");
-    std::string command;
-    for (const std::string& word : source) command += quoted(word) + " ";
-    return scenario_from_command(command, "command");
-  }
+  if (!is_file(first)) return scenario_from_command(first, "command");
   const std::string extension = std::filesystem::path(first).extension().string();
-  if (extension == ".yml" || extension == ".yaml") {
-    std::ifstream stream(first);
-    return scenario_from_compose(stream, first, arguments.service);
-  }
+  const bool compose = extension == ".yml" || extension == ".yaml";
   const std::string text = read_text(first);
-  if (is_metrics(text)) {
+  if (!compose && is_metrics(text)) {
     if (source.size() > 2) throw ConfigError("from: one or two dumps of /metrics");
     return from_metrics(source);
+  }
+  if (source.size() > 1) {
+    throw ConfigError(fmt::format("from {}: expected one file, or two dumps of /metrics", first));
+  }
+  if (compose) {
+    std::ifstream stream(first);
+    return scenario_from_compose(stream, first, arguments.service);
   }
   if (is_log(text)) return from_log(arguments);
   return scenario_from_command(text, first);
@@ -120,7 +129,7 @@ void add_comment(std::string& text, const std::string& title,
 }  // namespace
 
 std::string from_command(const FromArguments& arguments) {
-  if (arguments.source.empty()) throw ConfigError("from: a command or a file is missing");
+  check_words(arguments);
   FromResult result = read(arguments);
   JsonDocument document{"from", std::move(result.scenario), {}};
   if (!arguments.device.empty()) document.root["device"] = arguments.device;

@@ -7,12 +7,14 @@
 namespace headroom {
 
 struct FromArguments {
-  std::vector<std::string> source;  // a command (one or several words), or files:
-                                    // compose.yaml, /metrics dumps, the log of a start-up
-  std::string device;               // catalog name; a command does not name one
-  std::string service;              // of a compose file
-  std::vector<std::string> set;     // path=value, laid over the result
-  bool json = false;                // scenario, lists and notes as one JSON object
+  // A command, all of it one text, or a file: compose.yaml, a command in a script, the log of a
+  // start-up, or one or two dumps of /metrics.
+  std::vector<std::string> source;
+  std::vector<std::string> unknown;  // flags that are none of ours
+  std::string device;                // catalog name; a command does not name one
+  std::string service;               // of a compose file
+  std::vector<std::string> set;      // path=value, laid over the result
+  bool json = false;                 // scenario, lists and notes as one JSON object
 };
 
 // The scenario as JSON text; what was not understood or has no effect stands in comments above it,

@@ -11,6 +11,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/app/audit_command.hpp"
 #include "sim/app/capacity_command.hpp"
@@ -168,7 +169,7 @@ void add_from(CLI::App& command, FromArguments& a) {
   command.add_option("--service", a.service, "of a compose file");
   command.add_option("--set", a.set, "path=value, laid over the result")->allow_extra_args(false);
   command.add_flag("--json", a.json, "print scenario, unknown flags and notes as JSON");
-  command.prefix_command();  // what follows the engine's name are its flags, not ours
+  command.allow_extras();  // flags of a command without quotes: refused with what to write instead
 }
 
 void add_commands(CLI::App& app, Arguments& arguments) {
@@ -203,9 +204,8 @@ int dispatch(const CLI::App& app, Arguments& arguments) {
   } else if (app.got_subcommand("validate")) {
     print(validate_command(arguments.validate));
   } else if (app.got_subcommand("from")) {
-    for (const std::string& word : app.get_subcommand("from")->remaining()) {
-      arguments.from.source.push_back(word);
-    }
+    arguments.from.unknown = app.get_subcommand("from")->remaining();
+    std::erase(arguments.from.unknown, "--");  // which only says that words follow
     print(from_command(arguments.from));
   } else {
     print(list_text(arguments.kind, arguments.catalog));

@@ -14,6 +14,9 @@ constexpr Bounds kCount{.low = 1, .high = 1e9};
 constexpr std::string_view kVllmOnly = "/engine/name=vllm";
 constexpr std::string_view kVersioned =
     "/engine/name=vllm|trtllm|sglang|tgi|hf|fastertransformer|llamacpp|ollama";
+// The others name the format of their cache themselves.
+constexpr std::string_view kKvFormat =
+    "/engine/name=vllm|trtllm|sglang|tgi|hf|fastertransformer|orca|static";
 constexpr std::string_view kOwnPool = "/engine/name=vllm|orca|static";
 
 const OptionRow kRows[] = {
@@ -56,7 +59,8 @@ const OptionRow kRows[] = {
     {.pointer = "/engine/kv_cache_dtype",
      .reach = at<&E::kv_cache_dtype>,
      .choices = "auto|bfloat16|float16|fp8|fp8_e4m3|fp8_e5m2|int8|nvfp4|float32",
-     .doc = "of the KV cache; auto = what the checkpoint declares, else the activations'"},
+     .doc = "of the KV cache; auto = what the checkpoint declares, else the activations'",
+     .only_with = kKvFormat},
     {.pointer = "/engine/gpu_memory_utilization",
      .reach = at<&E::gpu_memory_utilization>,
      .unit = "share",
@@ -68,7 +72,7 @@ const OptionRow kRows[] = {
      .reach = at<&E::max_model_len>,
      .unit = "tokens",
      .bounds = {.low = -1, .high = 1e8},
-     .doc = "prompt + output of a request; -1 = the longest that fits (vllm)",
+     .doc = "prompt + output of a request, at least 2; -1 = the longest that fits (vllm)",
      .absent = "the model's context length",
      .only_with = kOwnPool},
     {.pointer = "/engine/max_num_seqs",

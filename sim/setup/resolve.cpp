@@ -12,6 +12,12 @@
 #include "sim/setup/resolver.hpp"
 
 namespace headroom {
+namespace {
+
+// One token of prompt and one of output.
+constexpr std::int64_t kShortestLength = 2;
+
+}  // namespace
 
 Resolver::Resolver(const Scenario& scenario, const Catalog& catalog) : catalog_(catalog) {
   r_.scenario = scenario;
@@ -149,11 +155,10 @@ void Resolver::resolve_formats() {
     r_.rules["/engine/quantization"] = fmt::format("auto: the checkpoint's, {}", name_of(main));
     e.quantization = name_of(main);
   }
-  const bool own_cache = r_.profile->name == "llamacpp" || r_.profile->name == "ollama";
   r_.kv = r_.model.kv_dtype.value_or(r_.model.dtype);
   if (e.kv_cache_dtype != "auto") {
     r_.kv = lookup("/engine/kv_cache_dtype", [&] { return parse_dtype(e.kv_cache_dtype); });
-  } else if (!own_cache) {
+  } else {
     r_.rules["/engine/kv_cache_dtype"] = fmt::format(
         "auto: {}{}", name_of(r_.kv), r_.model.kv_dtype ? ", declared by the checkpoint" : "");
     e.kv_cache_dtype = name_of(r_.kv);
@@ -163,9 +168,16 @@ void Resolver::resolve_formats() {
 void Resolver::fill_length(const std::string& pointer, std::optional<std::int64_t>& option,
                            bool strict) {
   const EngineSection& e = r_.scenario.engine;
-  const auto trained =
-      static_cast<std::int64_t>(static_cast<double>(r_.model.max_position) * e.rope_scaling_factor);
+  const std::int64_t trained = r_.model.max_position;  // engine.rope_scaling_factor included
+  const bool given = option.has_value();
   fill(pointer, option, trained, "the model's context length");
+  if (*option < kShortestLength) {
+    refuse(pointer,
+           fmt::format(
+               "value {}{}: expected at least {} tokens{}", *option,
+               given ? "" : " (the model's context length)", kShortestLength,
+               r_.profile->budget == BudgetRule::vllm ? ", or -1 for the longest that fits" : ""));
+  }
   if (trained == 0 || *option <= trained) return;
   const std::string beyond = fmt::format("value {}: {} was trained for {} tokens", *option,
                                          r_.model.id, r_.model.max_position);

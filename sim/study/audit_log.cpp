@@ -9,13 +9,12 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/setup/options.hpp"
+#include "sim/study/size_of.hpp"
 
 namespace headroom {
 namespace {
 
 constexpr double kSameTotal = 0.01;  // totals of one board differ by driver and firmware
-
-double size_of(double value) { return value < 0 ? -value : value; }
 
 // Formats as the scenario spells them; empty when the engine's word is none of its choices.
 std::string choice_of(std::string_view pointer, std::string name) {

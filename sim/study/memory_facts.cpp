@@ -12,16 +12,13 @@
 namespace headroom {
 namespace {
 
-// Names of the files whose checkpoint the catalog has under another name: an instruction-tuned one
-// has the geometry of its base, and a "class" is what the row's block bytes say it is.
+// Names of the files that are no repository the catalog knows: a "class" is what the row's block
+// bytes say it is.
 struct KnownAs {
   std::string_view name;
   std::string_view id;
 };
 constexpr std::array kKnownAs{
-    KnownAs{"google/gemma-2-27b-it", "gemma-2-27b"},
-    KnownAs{"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
-    KnownAs{"mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"},
     KnownAs{"redhatai/Llama-3.3-70B-Instruct-quantized.w8a8", "llama-3.3-70b-w8a8"},
     KnownAs{"Llama-3.1-8B class", "llama-3.1-8b"},
     KnownAs{"Phi-4 (bitsandbytes 4bit)", "phi-4-bnb-4bit"},
@@ -64,7 +61,7 @@ constexpr std::string_view kUnknownReason =
 std::string model_of(const std::string& name, const Catalog& catalog) {
   const auto known = std::ranges::find(kKnownAs, name, &KnownAs::name);
   if (known != kKnownAs.end() && catalog.has_model(known->id)) return std::string(known->id);
-  return catalog.has_model(name) ? name : "";
+  return catalog.has_model(name) ? catalog.model(name).id : "";
 }
 
 void give(Scenario& scenario, const FactRow& row, std::string_view model) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hardware/budget/budget.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/study/log_text.hpp"
 #include "workloads/traces/timestamp.hpp"
@@ -32,11 +33,14 @@ struct Unit {
   std::string_view name;
   double scale;  // in GiB or s
 };
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-constexpr std::array kMemoryUnits{
-    Unit{"b", 1 / kGib},      Unit{"byte", 1 / kGib},          Unit{"bytes", 1 / kGib},
-    Unit{"kib", 1024 / kGib}, Unit{"mib", 1024 * 1024 / kGib}, Unit{"gib", 1},
-    Unit{"mb", 1e6 / kGib},   Unit{"gb", 1e9 / kGib}};
+const std::array kMemoryUnits{Unit{"b", gib_from_bytes(1)},
+                              Unit{"byte", gib_from_bytes(1)},
+                              Unit{"bytes", gib_from_bytes(1)},
+                              Unit{"kib", gib_from_bytes(1024)},
+                              Unit{"mib", gib_from_bytes(1024 * 1024)},
+                              Unit{"gib", 1},
+                              Unit{"mb", gib_from_bytes(1'000'000)},
+                              Unit{"gb", gib_from_bytes(1'000'000'000)}};
 constexpr std::array kTimeUnits{Unit{"s", 1},     Unit{"sec", 1},   Unit{"seconds", 1},
                                 Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"ns", 1e-9}};
 

@@ -9,6 +9,7 @@
 #include "hardware/explanations.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/study/memory_facts.hpp"
+#include "sim/study/size_of.hpp"
 #include "sim/study/what_if.hpp"
 
 namespace headroom {
@@ -18,8 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr double kLoggedDigits = 0.005;  // half of the last digit of a logged GiB
 constexpr int kDepth = 2;                // folders below the given one
-
-double size_of(double value) { return value < 0 ? -value : value; }
 
 ValidationGroup h100_group(const Resolved& r) {
   if (r.sharding.pipeline > 1) return ValidationGroup::h100_pipeline;

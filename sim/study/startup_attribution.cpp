@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
+#include "sim/study/size_of.hpp"
 
 namespace headroom {
 namespace {
 
 constexpr double kRoundingGib = 0.005;  // of one figure with two digits
 
-double size_of(double value) { return value < 0 ? -value : value; }
 bool within(double value, double expected, double share) {
   return size_of(value - expected) <= share * size_of(expected);
 }

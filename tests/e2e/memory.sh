@@ -22,6 +22,14 @@ has sixty.txt '30,720 blocks x 16 tokens'
   --gpu-memory-gb 80 --set engine.tensor_parallel_size=4 >worksheet.txt
 has worksheet.txt 'max concurrent                      2          8           61'
 
+for flags in '--concurrency 0' '--concurrency -2' '--weights-gb -1' '--gpu-memory-gb -1' \
+  '--overhead-gb -1' '--kv-bytes-per-token -1'; do
+  read -r -a words <<<"$flags"
+  expect_error "$flags: expected " "$HEADROOM" capacity --worksheet --model llama_70b "${words[@]}"
+  expect_error "$flags: expected " "$HEADROOM" capacity --model llama-3.1-8b --device h100-sxm \
+    "${words[@]}"
+done
+
 # A container changes nothing on a discrete device, and the tool says so.
 "$HEADROOM" capacity --model llama-3.1-8b --device h100-sxm --environment native,docker >docker.txt
 has docker.txt 'a container changes nothing in it'
@@ -49,6 +57,10 @@ expect_error '/engine/kv_cache_dtype: ' "$HEADROOM" capacity --model llama-3.1-8
   --device h100-sxm --set engine.kv_cache_dtype=fp3
 expect_error '/engine/gpu_memory_utilization: ' "$HEADROOM" capacity --model llama-3.1-8b \
   --device h100-sxm --set engine.gpu_memory_utilization=1.2
+expect_error '/engine/kv_cache_dtype: ' "$HEADROOM" capacity --model llama-3.1-8b \
+  --device h100-sxm --engine llamacpp --set engine.kv_cache_dtype=fp8
+expect_error '--set engine.max_model_len=0: /engine/max_model_len: value 0: ' "$HEADROOM" capacity \
+  --model llama-3.1-8b --device h100-sxm --set engine.max_model_len=0
 
 # A command becomes a scenario; what it does not know is said.
 "$HEADROOM" from 'vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 2 --max-model-len 32k --frob 3' \
@@ -58,6 +70,16 @@ has from.json '"max_model_len": 32000'
 "$HEADROOM" audit from.json >audit.txt
 has audit.txt 'weights'
 expect_error 'vllm serve' "$HEADROOM" from 'rm -rf everything'
+# Without quotes its flags would mix with those of this program.
+quotes="put the command into quotes: headroom from 'vllm serve ...'"
+expect_error "$quotes" "$HEADROOM" from vllm serve m
+expect_error "$quotes" "$HEADROOM" from vllm serve m --device h100-sxm
+expect_error "$quotes" "$HEADROOM" from vllm serve m --max-model-len 4096 -tp 2
+expect_error "$quotes" "$HEADROOM" from -- vllm serve m --max-model-len 4096
+expect_error "$quotes" "$HEADROOM" from 'vllm serve m' --frob
+expect_error 'a command or a file is missing' "$HEADROOM" from --device h100-sxm
+"$HEADROOM" from --device h100-sxm --set engine.block_size=32 -- 'vllm serve m' >flags.json
+has flags.json '"block_size": 32'
 
 # A start-up log: beside the model, and as a scenario.
 cat >server.log <<'LOG'
@@ -74,11 +96,17 @@ has log.txt 'memory for KV          54.10       54.15     -0.05'
 has log.json '"max_model_len": 8192'
 "$HEADROOM" capacity log.json >log_capacity.txt
 has log_capacity.txt '54.15 GiB'
+expect_error 'missing.log: no such file' "$HEADROOM" from server.log missing.log
+expect_error 'from server.log: expected one file' "$HEADROOM" from server.log server.log
 
 # What does not start gets the smallest change that makes it; a foreign log is refused.
 "$HEADROOM" audit llama-70b-does-not-fit >fix.txt
 has fix.txt 'DOES NOT START'
 has fix.txt 'engine.tensor_parallel_size 1 -> 4'
+for tokens in 0 -7; do
+  expect_error "--context $tokens: expected at least 1 token" "$HEADROOM" audit demo \
+    --context "$tokens"
+done
 printf 'nginx started\nlistening on 80\n' >other.log
 expect_error 'other.log' "$HEADROOM" audit other.log
 expect_error 'vllm019_h100_startup.csv' "$HEADROOM" validate memory .

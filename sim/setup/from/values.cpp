@@ -6,10 +6,11 @@
 #include <cmath>
 #include <string>
 
+#include "hardware/budget/budget.hpp"
+
 namespace headroom {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr double kLargestExact = 9007199254740992.0;  // 2^53: beyond it a double skips integers
 
 std::string lower(std::string_view text) {
@@ -88,7 +89,8 @@ std::optional<double> container_bytes(std::string_view text) {
 }
 
 Json gib(double bytes) {
-  const double value = bytes / kGib;
+  // Not gib_from_bytes: a text may name parts of bytes, or more of them than an integer holds.
+  const double value = bytes / static_cast<double>(bytes_from_gib(1));
   if (value < kLargestExact && value == static_cast<double>(static_cast<std::int64_t>(value))) {
     return static_cast<std::int64_t>(value);
   }

@@ -76,6 +76,22 @@ TEST_CASE("an option without effect is an error") {
         "only with vllm");
 }
 
+TEST_CASE("the format of the KV cache is an option of the engines that take it") {
+  const auto with_fp8 = [](const std::string& engine) {
+    return error_of(R"({"engine": {"name": ")" + engine + R"(", "kv_cache_dtype": "fp8"}})");
+  };
+  for (const std::string engine : {"vllm", "trtllm", "sglang", "tgi", "hf", "orca", "static"}) {
+    INFO(engine);
+    CHECK(with_fp8(engine) == "no error");
+  }
+  // They have cache_type_k, cache_type_v and kv_cache_type.
+  for (const std::string engine : {"llamacpp", "ollama"}) {
+    CHECK(with_fp8(engine).starts_with(
+        "s.json: /engine/kv_cache_dtype: value \"fp8\": has no effect with /engine/name = \"" +
+        engine + "\"; only with vllm or trtllm or "));
+  }
+}
+
 TEST_CASE("null leaves an optional to its rule") {
   CHECK_FALSE(parsed(R"({"engine": {"max_num_seqs": null}})").engine.max_num_seqs.has_value());
 }

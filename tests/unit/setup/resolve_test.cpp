@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "sim/setup/options.hpp"
@@ -145,6 +147,65 @@ TEST_CASE("a length beyond the trained one is refused unless rope is scaled or i
   CHECK_FALSE(allowed.warnings.empty());
 }
 
+TEST_CASE("a rope scaling lengthens the trained length once") {
+  const auto of_length = [](const std::string& length) {
+    return resolved(R"({"rope_scaling_factor": 2, "max_model_len": )" + length + "}");
+  };
+  // 2 x 131,072 = 262,144.
+  CHECK(of_length("262144").max_model_len == 262144);
+  CHECK_THROWS_WITH(of_length("262145"), Catch::Contains("/engine/max_model_len: value 262145"));
+  CHECK_THROWS_WITH(of_length("300000"), Catch::Contains("/engine/max_model_len: value 300000"));
+  CHECK(resolved(R"({"rope_scaling_factor": 2})").max_model_len == 262144);
+}
+
+TEST_CASE("a length without room for a prompt and an output is refused at its place") {
+  const auto with = [](const std::string& engine, const std::string& pointer,
+                       const std::string& value) {
+    return R"({"name": ")" + engine + R"(", ")" + pointer + R"(": )" + value + "}";
+  };
+  for (const std::string length : {"0", "1"}) {
+    CHECK_THROWS_WITH(resolved(with("vllm", "max_model_len", length)),
+                      "s.json: /engine/max_model_len: value " + length +
+                          ": expected at least 2 tokens, or -1 for the longest that fits");
+  }
+  for (const std::string engine : {"orca", "static"}) {
+    for (const std::string length : {"-1", "0", "1"}) {
+      CHECK_THROWS_WITH(
+          resolved(with(engine, "max_model_len", length)),
+          "s.json: /engine/max_model_len: value " + length + ": expected at least 2 tokens");
+    }
+    CHECK(resolved(with(engine, "max_model_len", "2")).max_model_len == 2);
+  }
+  CHECK(resolved(with("vllm", "max_model_len", "2")).max_model_len == 2);
+  const Catalog catalog = Catalog::embedded();
+  CHECK_THROWS_WITH(resolve_system(scenario_of(with("trtllm", "max_seq_len", "1")), catalog),
+                    "s.json: /engine/max_seq_len: value 1: expected at least 2 tokens");
+  CHECK_THROWS_WITH(resolve_system(scenario_of(with("sglang", "context_length", "1")), catalog),
+                    "s.json: /engine/context_length: value 1: expected at least 2 tokens");
+}
+
+TEST_CASE("a length set by a flag is refused at the flag") {
+  JsonDocument document =
+      parse_json(R"({"model": "llama-3.1-8b", "device": "h100-sxm"})", "s.json");
+  set_value(document, "engine.max_model_len=0");
+  CHECK_THROWS_WITH(
+      resolve_system(parse_scenario(document), Catalog::embedded()),
+      Catch::StartsWith("--set engine.max_model_len=0: /engine/max_model_len: value 0: expected"));
+}
+
+TEST_CASE("a model whose context length holds no request needs a length of its own") {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / "headroom_resolve_test.json";
+  std::ofstream(file) << R"({"architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16",
+      "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
+      "max_position_embeddings": 1})";
+  CHECK_THROWS_WITH(
+      resolve(scenario_of("{}", file.string()), Catalog::embedded()),
+      Catch::StartsWith("s.json: /engine/max_model_len: value 1 (the model's context length): "));
+  std::filesystem::remove(file);
+}
+
 TEST_CASE("a length of -1 becomes the longest that fits") {
   Resolved r = resolved(R"({"max_model_len": -1, "kv_cache_memory_bytes": 1073741824})");
   static_cast<void>(startup_budget(r));
@@ -168,6 +229,17 @@ TEST_CASE("every engine's profile resolves and starts on an idle H100") {
     CHECK(budget.terms.sum() == budget.capacity_bytes);
     CHECK(budget.kv_tokens > 0);
   }
+}
+
+TEST_CASE("the format of the KV cache is listed for the engines that take it") {
+  const Catalog catalog = Catalog::embedded();
+  const auto source = [&](const std::string& engine) {
+    return source_of(resolve_system(scenario_of("\"" + engine + "\""), catalog),
+                     "/engine/kv_cache_dtype");
+  };
+  CHECK(source("vllm") == "auto: bf16");
+  CHECK(source("llamacpp") == "absent");
+  CHECK(source("ollama") == "absent");
 }
 
 TEST_CASE("seconds become the nearest nanosecond") {

@@ -98,6 +98,21 @@ TEST_CASE("a pipeline is scored by the blocks of the stage that decides", "[vali
   CHECK_THAT(v.rows[0].note, Contains("another stage"));
 }
 
+TEST_CASE("a repository is the catalog's model of the same geometry", "[validate]") {
+  const Catalog catalog = Catalog::embedded();
+  const auto id_of = [&](const std::string& name) {
+    const FactRow row{"facts.csv", 2, {{"model", name}}};
+    return h100_system(row, catalog).model_id;
+  };
+  CHECK(id_of("google/gemma-2-27b-it") == "gemma-2-27b");
+  CHECK(id_of("meta-llama/Llama-3.1-8B-Instruct") == "llama-3.1-8b");
+  CHECK(id_of("mistralai/Mixtral-8x7B-Instruct-v0.1") == "mixtral-8x7b");
+  CHECK(id_of("meta-llama/Llama-3.1-8B") == "llama-3.1-8b");
+  CHECK(id_of("llama-3.1-8b") == "llama-3.1-8b");
+  CHECK(id_of("Llama-3.1-8B class") == "llama-3.1-8b");
+  CHECK(id_of("someone/unheard-of").empty());
+}
+
 TEST_CASE("a model that the catalog lacks is excluded by name", "[validate]") {
   const MemoryValidation v =
       validate_rows("someone/unheard-of,1,1,8192,bf16,,auto,14.99,1.89,0.25,58.11,29751\n");
