@@ -29,8 +29,12 @@ void OrcaScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   plan.arrivals_can_join = waiting_.empty() && running_ < options_.max_num_seqs;
 }
 
-bool OrcaScheduler::on_finished(RequestId) {
-  --running_;
+bool OrcaScheduler::on_leave(RequestId id) {
+  if (waiting_.contains(id)) {
+    waiting_.remove(id);
+  } else {
+    --running_;
+  }
   return true;
 }
 

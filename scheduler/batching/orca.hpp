@@ -3,8 +3,7 @@
 // served. A request reserves prompt + max_tokens when it is first scheduled, runs its whole prompt
 // in that iteration beside the decodes of the others, and is never evicted.
 
-#include <deque>
-
+#include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
@@ -16,12 +15,12 @@ class OrcaScheduler final : public BatchScheduler {
 
   void enqueue(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
-  [[nodiscard]] bool on_finished(RequestId id) override;
+  [[nodiscard]] bool on_leave(RequestId id) override;
   void on_engine_lost() override;
 
  private:
   SchedulerOptions options_;
-  std::deque<RequestId> waiting_;
+  RequestList waiting_;
   std::int64_t running_ = 0;
 };
 

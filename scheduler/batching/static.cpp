@@ -14,7 +14,7 @@ void StaticScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (live_rows_ > 0) return continue_batch(context, plan);
   context.take_decodes();
   if (waiting_.empty()) return;
-  const bool full = static_cast<std::int64_t>(waiting_.size()) >= options_.max_num_seqs;
+  const bool full = waiting_.size() >= options_.max_num_seqs;
   const TimeNs latest = context.requests[waiting_.front()].arrival_ns + options_.batch_wait_ns;
   if (!full && context.now_ns < latest) {
     plan.wake_at_ns = latest;
@@ -38,7 +38,7 @@ void StaticScheduler::continue_batch(const PlanContext& context, BatchPlan& plan
 StaticScheduler::Shape StaticScheduler::next_batch(const PlanContext& context) const {
   const KvPoolState& pool = context.kv.pool();
   Shape batch;
-  for (const RequestId id : waiting_) {
+  for (RequestId id = waiting_.front(); id != kNoRequest; id = waiting_.after(id)) {
     if (batch.rows == options_.max_num_seqs) break;
     const Request& request = context.requests[id];
     const Shape wider{.rows = batch.rows + 1,
@@ -72,7 +72,11 @@ void StaticScheduler::start_batch(const PlanContext& context, BatchPlan& plan) {
   live_rows_ = batch.rows;
 }
 
-bool StaticScheduler::on_finished(RequestId) {
+bool StaticScheduler::on_leave(RequestId id) {
+  if (waiting_.contains(id)) {
+    waiting_.remove(id);
+    return true;
+  }
   --live_rows_;
   return false;
 }

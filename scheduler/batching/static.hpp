@@ -7,8 +7,7 @@
 // start. With one that grows (a concatenating cache), nothing is set aside, and a pool that runs
 // out while the batch decodes is a run-time OOM: the engine dies.
 
-#include <deque>
-
+#include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
@@ -20,7 +19,7 @@ class StaticScheduler final : public BatchScheduler {
 
   void enqueue(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
-  [[nodiscard]] bool on_finished(RequestId id) override;
+  [[nodiscard]] bool on_leave(RequestId id) override;
   void on_engine_lost() override;
 
  private:
@@ -34,7 +33,7 @@ class StaticScheduler final : public BatchScheduler {
   [[nodiscard]] Shape next_batch(const PlanContext& context) const;
 
   SchedulerOptions options_;
-  std::deque<RequestId> waiting_;
+  RequestList waiting_;
   std::int64_t live_rows_ = 0;  // rows of the running batch that still lack tokens
 };
 

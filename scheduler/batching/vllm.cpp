@@ -105,13 +105,9 @@ void VllmScheduler::preempt_last(const PlanContext& context, BatchPlan& plan) {
   waiting_.push_front(id);
 }
 
-bool VllmScheduler::on_finished(RequestId id) {
-  if (running_.contains(id)) {
-    running_.remove(id);
-  } else {
-    // Preempted while its last token was in flight: it stands near the front.
-    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), id));
-  }
+bool VllmScheduler::on_leave(RequestId id) {
+  (running_.contains(id) ? running_ : waiting_).remove(id);
+  if (prefilling_ == id) prefilling_ = kNoRequest;
   return true;
 }
 

@@ -10,10 +10,9 @@
 // complete.
 
 #include <cstdint>
-#include <deque>
 #include <vector>
 
-#include "scheduler/batching/running_list.hpp"
+#include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
@@ -25,7 +24,7 @@ class VllmScheduler final : public BatchScheduler {
 
   void enqueue(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
-  [[nodiscard]] bool on_finished(RequestId id) override;
+  [[nodiscard]] bool on_leave(RequestId id) override;
   void on_engine_lost() override;
 
  private:
@@ -35,8 +34,8 @@ class VllmScheduler final : public BatchScheduler {
   void preempt_last(const PlanContext& context, BatchPlan& plan);
 
   SchedulerOptions options_;
-  RunningList running_;                // in order of admission
-  std::deque<RequestId> waiting_;      // preempted ones at the front
+  RequestList running_;                // in order of admission
+  RequestList waiting_;                // preempted ones at the front
   RequestId prefilling_ = kNoRequest;  // the one whose prompt is not complete
 };
 

@@ -14,9 +14,9 @@
 
 namespace headroom {
 
-// At one nanosecond: steps end, then requests arrive, then plans are made and see both.
-enum class Priority : std::uint8_t { step_end = 0, arrival = 1, plan = 2 };
-inline constexpr std::uint32_t kPriorityCount = 3;
+// At one nanosecond: steps end, requests arrive, clients give up; then plans are made and see all.
+enum class Priority : std::uint8_t { step_end = 0, arrival = 1, cancel = 2, plan = 3 };
+inline constexpr std::uint32_t kPriorityCount = 4;
 
 struct Event {
   TimeNs time_ns = 0;

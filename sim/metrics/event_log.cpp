@@ -22,6 +22,7 @@ void EventLog::add(const EngineEvent& event) {
     if (event.kind == EngineEventKind::admitted) end_refusal(event);
     return;
   }
+  if (event.kind == EngineEventKind::cancelled) end_refusal(event);
   if (event.kind == EngineEventKind::placement_refused) {
     Episode& episode = refusal(event.replica);
     if (episode.request == event.request) return;

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-inline constexpr std::size_t kEngineEventKinds = 8;
+inline constexpr std::size_t kEngineEventKinds = 9;
 
 struct LoggedEvent {
   EngineEventKind kind = EngineEventKind::preempted;

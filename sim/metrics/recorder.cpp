@@ -45,7 +45,10 @@ void Recorder::on_event(const EngineEvent& event) {
   switch (event.kind) {
     case EngineEventKind::queued:
       population_.enter(event.time_ns);
-      timeline_.add_queued(event.replica, event.time_ns);
+      timeline_.change_queue(event.replica, event.time_ns, 1);
+      break;
+    case EngineEventKind::cancelled:
+      if (event.was_waiting) timeline_.change_queue(event.replica, event.time_ns, -1);
       break;
     case EngineEventKind::admitted:
     case EngineEventKind::preempted: track(event.replica).meters.thrash.add_event(event); break;
@@ -60,7 +63,7 @@ void Recorder::on_idle(std::uint16_t replica, TickSum instant, const ReplicaStat
   Track& track = this->track(replica);
   hold_until(track, replica, instant);
   track.state = state;
-  timeline_.forget_queued(replica);
+  timeline_.forget_queue(replica);
 }
 
 void Recorder::finish(TimeNs end_ns) {

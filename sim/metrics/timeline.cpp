@@ -1,6 +1,7 @@
 #include "sim/metrics/timeline.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sim/kernel/check.hpp"
 
@@ -16,12 +17,15 @@ Timeline::Track& Timeline::track(std::uint16_t replica) {
   return tracks_[replica];
 }
 
-// `track.queued` from `counted` on is not in `reported` yet; what is before may be later than t.
+// Later changes than `counted` are not in `reported` yet; what is in there may be later than t.
 std::int64_t Timeline::waiting_at(const Track& track, TimeNs t, std::int64_t reported) {
-  const auto begin = track.queued.begin();
-  const auto first = begin + static_cast<std::ptrdiff_t>(track.queued_head);
-  const auto by_now = std::upper_bound(first, track.queued.end(), t);
-  return reported + (by_now - begin) - static_cast<std::int64_t>(track.counted);
+  const auto begin = track.changes.begin();
+  const auto first = begin + static_cast<std::ptrdiff_t>(track.changes_head);
+  const auto by_now = std::upper_bound(
+      first, track.changes.end(), t,
+      [](TimeNs time, const QueueChange& change) { return time < change.time_ns; });
+  const std::int64_t sum = by_now == begin ? 0 : std::prev(by_now)->sum;
+  return reported + sum - track.counted;
 }
 
 void Timeline::add_run(const RunView& view) {
@@ -29,19 +33,16 @@ void Timeline::add_run(const RunView& view) {
   const StepRun& run = view.run;
   Track& track = this->track(run.replica);
   const TimeNs begin_ns = floor_ns(run.begin);
-  const std::size_t size = track.queued.size();
-  track.counted = size;
-  while (track.queued_head < size && track.queued[track.queued_head] <= begin_ns) {
-    ++track.queued_head;
+  const std::size_t size = track.changes.size();
+  track.counted = size == 0 ? 0 : track.changes.back().sum;
+  while (track.changes_head < size && track.changes[track.changes_head].time_ns <= begin_ns) {
+    ++track.changes_head;
   }
   const TimeNs end_ns = floor_ns(view.end);
   while (track.next_ns < end_ns) {
     sample(track, run.replica, state_in_step(view, steps_ended_by(run, track.next_ns)));
   }
-  if (track.queued_head == size) {
-    track.queued.clear();
-    track.queued_head = track.counted = 0;
-  }
+  if (track.changes_head == size) forget(track);
 }
 
 void Timeline::add_constant(std::uint16_t replica, const ReplicaState& state, TimeNs until_ns) {
@@ -50,14 +51,18 @@ void Timeline::add_constant(std::uint16_t replica, const ReplicaState& state, Ti
   while (track.next_ns < until_ns) sample(track, replica, state);
 }
 
-void Timeline::add_queued(std::uint16_t replica, TimeNs time_ns) {
-  if (interval_ns_ != 0) track(replica).queued.push_back(time_ns);
+void Timeline::change_queue(std::uint16_t replica, TimeNs time_ns, std::int64_t requests) {
+  if (interval_ns_ == 0) return;
+  std::vector<QueueChange>& changes = track(replica).changes;
+  changes.push_back({time_ns, (changes.empty() ? 0 : changes.back().sum) + requests});
 }
 
-void Timeline::forget_queued(std::uint16_t replica) {
-  Track& track = this->track(replica);
-  track.queued.clear();
-  track.queued_head = track.counted = 0;
+void Timeline::forget_queue(std::uint16_t replica) { forget(track(replica)); }
+
+void Timeline::forget(Track& track) {
+  track.changes.clear();
+  track.changes_head = 0;
+  track.counted = 0;
 }
 
 void Timeline::sample(Track& track, std::uint16_t replica, const ReplicaState& state) {

@@ -4,8 +4,8 @@
 // made.
 //
 // Waiting requests: a run is reported when it has ended, with `state.waiting` of that moment, so
-// those queued after t are taken off; an idle state is reported when it begins, so those queued
-// since are added.
+// what came to the queue or left it after t is taken off; an idle state is reported when it begins,
+// so what came or left since is added.
 
 #include <cstddef>
 #include <span>
@@ -36,13 +36,13 @@ class Timeline {
   // Calls per replica come in order of time, and cover it without gaps from nanosecond 0 on.
   void add_run(const RunView& view);
   // `state` from the end of what was reported before to nanosecond `until_ns`, exclusive; its
-  // `waiting` counts what was queued before the last `forget_queued` or, if later, the last run's
+  // `waiting` counts the changes before the last `forget_queue` or, if later, the last run's
   // report.
   void add_constant(std::uint16_t replica, const ReplicaState& state, TimeNs until_ns);
-  void add_queued(std::uint16_t replica, TimeNs time_ns);
-  // The replica is idle: the state from here on counts every request queued so far, and no later
-  // one.
-  void forget_queued(std::uint16_t replica);
+  // So many requests came to the queue (or left it, without being admitted, if negative).
+  void change_queue(std::uint16_t replica, TimeNs time_ns, std::int64_t requests);
+  // The replica is idle: the state from here on counts all changes so far, and no later one.
+  void forget_queue(std::uint16_t replica);
   void add_oom(std::uint16_t replica, TimeNs time_ns, const ReplicaState& state);
   // Once, after all calls: brings the OOM rows to their places.
   void finish();
@@ -55,18 +55,23 @@ class Timeline {
   [[nodiscard]] std::vector<TimelineRow> fleet_rows() const;
 
  private:
+  struct QueueChange {
+    TimeNs time_ns = 0;
+    std::int64_t sum = 0;  // of all changes up to this one
+  };
   struct Track {
     std::vector<TimelineRow> rows;
-    std::size_t samples = 0;      // rows that are no OOM rows
-    TimeNs next_ns = 0;           // next sample
-    std::vector<TimeNs> queued;   // arrivals that may lie after the next sample, in order
-    std::size_t queued_head = 0;  // those before it lie before the latest run
-    std::size_t counted = 0;      // those before it are in `waiting` of the latest state
+    std::size_t samples = 0;           // rows that are no OOM rows
+    TimeNs next_ns = 0;                // next sample
+    std::vector<QueueChange> changes;  // that may lie after the next sample, in order
+    std::size_t changes_head = 0;      // those before it lie before the latest run
+    std::int64_t counted = 0;          // sum of those in `waiting` of the latest state
   };
   [[nodiscard]] Track& track(std::uint16_t replica);
   // Takes the sample at track.next_ns.
   void sample(Track& track, std::uint16_t replica, const ReplicaState& state);
   [[nodiscard]] static std::int64_t waiting_at(const Track& track, TimeNs t, std::int64_t reported);
+  static void forget(Track& track);
   void double_interval();
 
   TimeNs interval_ns_;

@@ -69,10 +69,10 @@ class BatchScheduler {
   // afterwards.
   virtual void plan(const PlanContext& context, BatchPlan& plan) = 0;
 
-  // `id` has all its tokens (it may be waiting after a preemption). Returns whether its row leaves
-  // now, or stays in the batch as a ghost row until no live row is left. The replica releases the
-  // KV.
-  [[nodiscard]] virtual bool on_finished(RequestId id) = 0;
+  // `id` has all its tokens, or its client has gone (it may be waiting in both cases). Returns
+  // whether its row leaves now, or stays in the batch as a ghost row until no live row is left; a
+  // waiting request always leaves. The replica releases the KV.
+  [[nodiscard]] virtual bool on_leave(RequestId id) = 0;
 
   // Forget every admitted request: the engine died and restarts. The queue stays.
   virtual void on_engine_lost() = 0;

@@ -70,6 +70,7 @@ StopReason Fleet::run(const RunLimits& limits) {
 
 void Fleet::handle(const Event& event) {
   if (event.priority == Priority::arrival) return arrive(event.time_ns);
+  if (event.priority == Priority::cancel) return give_up(event.time_ns);
   Replica& replica = *replicas_[event.source];
   if (event.priority == Priority::step_end) {
     pending_[event.source].stop_ns = kNever;
@@ -102,7 +103,8 @@ void Fleet::arrive(TimeNs now_ns) {
     }
     number = router_->route(arrival, loads_);
   }
-  replicas_[number]->submit(arrival, totals_.arrived++, now_ns);
+  const RequestId id = replicas_[number]->submit(arrival, totals_.arrived++, now_ns);
+  if (id != kNoRequest) await(arrival, number, id);
   next_arrival_ns_ = kNever;  // taken
   schedule_arrival(now_ns);
   account(number, now_ns);
@@ -119,6 +121,7 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
     }
     replica.departures().clear();
     schedule_arrival(now_ns);
+    schedule_deadline();
   }
   check_totals(replica, number);
 }
@@ -130,6 +133,43 @@ void Fleet::schedule_arrival(TimeNs now_ns) {
   next_arrival_ns_ = next;
   if (next == kNever) return events_.cancel(Priority::arrival, arrivals());
   events_.schedule(next, Priority::arrival, arrivals());
+}
+
+void Fleet::await(const Arrival& arrival, std::uint32_t number, RequestId id) {
+  const std::uint64_t index = totals_.arrived - 1;
+  if (arrival.first_token_deadline_ns != kNever) {
+    deadlines_.push({arrival.first_token_deadline_ns, index, id, number, true});
+  }
+  if (arrival.deadline_ns != kNever) {
+    deadlines_.push({arrival.deadline_ns, index, id, number, false});
+  }
+  schedule_deadline();
+}
+
+void Fleet::give_up(TimeNs now_ns) {
+  next_deadline_ns_ = kNever;  // taken
+  const Deadline deadline = deadlines_.top();
+  deadlines_.pop();
+  Replica& replica = *replicas_[deadline.replica];
+  if (replica.awaits(deadline.id, deadline.index, deadline.first_token)) {
+    replica.cancel(deadline.id, now_ns);
+    account(deadline.replica, now_ns);
+    reschedule(deadline.replica);
+  }
+  schedule_deadline();
+}
+
+void Fleet::schedule_deadline() {
+  while (!deadlines_.empty()) {
+    const Deadline& next = deadlines_.top();
+    if (replicas_[next.replica]->awaits(next.id, next.index, next.first_token)) break;
+    deadlines_.pop();
+  }
+  const TimeNs next_ns = deadlines_.empty() ? kNever : deadlines_.top().time_ns;
+  if (next_ns == next_deadline_ns_) return;
+  next_deadline_ns_ = next_ns;
+  if (next_ns == kNever) return events_.cancel(Priority::cancel, arrivals());
+  events_.schedule(next_ns, Priority::cancel, arrivals());
 }
 
 void Fleet::reschedule(std::uint32_t number) {

@@ -2,8 +2,11 @@
 // Replicas, a router and the event loop that drives them from a workload.
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <queue>
 #include <vector>
 
 #include "sim/kernel/event_queue.hpp"
@@ -54,12 +57,15 @@ class Fleet {
   void handle(const Event& event);
   void account(std::uint32_t number, TimeNs now_ns);
   void schedule_arrival(TimeNs now_ns);
+  void await(const Arrival& arrival, std::uint32_t number, RequestId id);
+  void give_up(TimeNs now_ns);
+  void schedule_deadline();
   void reschedule(std::uint32_t number);
   void reschedule(Priority priority, std::uint32_t number, TimeNs wanted, TimeNs& pending);
   void check_totals(const Replica& replica, std::uint32_t number);
   void stop_at(TimeNs now_ns, StopReason reason);
   [[nodiscard]] std::uint64_t tokens_out() const;
-  // Source of arrivals in the event queue, behind those of the replicas.
+  // Source of arrivals and deadlines in the event queue, behind those of the replicas.
   [[nodiscard]] std::uint32_t arrivals() const {
     return static_cast<std::uint32_t>(replicas_.size());
   }
@@ -69,6 +75,16 @@ class Fleet {
     TimeNs stop_ns = kNever;
     TimeNs plan_ns = kNever;
     std::int64_t ghosts = 0;
+  };
+
+  // The client of a request leaves at `time_ns` unless it has its answer, or the beginning of it.
+  struct Deadline {
+    TimeNs time_ns = 0;
+    std::uint64_t index = 0;  // of the request, in order of arrival
+    RequestId id = kNoRequest;
+    std::uint32_t replica = 0;
+    bool first_token = false;
+    friend constexpr auto operator<=>(const Deadline&, const Deadline&) = default;
   };
 
   FleetOptions options_;
@@ -82,6 +98,9 @@ class Fleet {
   std::vector<Pending> pending_;
   FleetTotals totals_;
   TimeNs next_arrival_ns_ = kNever;  // as scheduled
+  // Deadlines, the earliest on top. Those of requests that have left are dropped on top only.
+  std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
+  TimeNs next_deadline_ns_ = kNever;  // as scheduled
   std::uint64_t departed_ = 0;
   std::int64_t ghosts_ = 0;  // rows that have left but keep their slots
 };

@@ -49,6 +49,7 @@ enum class EngineEventKind : std::uint8_t {
   admitted,
   preempted,
   rejected,
+  cancelled,
   oom,
   engine_lost,
   engine_restarted,
@@ -68,9 +69,11 @@ struct EngineEvent {
   OomKind oom = OomKind::startup;  // with kind oom, rejected and placement_refused
   TimeNs time_ns = 0;
   std::uint16_t replica = 0;
-  std::uint64_t request = 0;     // arrival index; UINT64_MAX when none
-  TokenCount tokens = 0;         // wanted (oom), recomputed later (preempted), prompt (admitted)
-  TokenCount cached_tokens = 0;  // admitted: prefix found
+  std::uint64_t request = 0;  // arrival index; UINT64_MAX when none
+  // Wanted (oom), recomputed later (preempted), prompt (admitted), generated in vain (cancelled).
+  TokenCount tokens = 0;
+  TokenCount cached_tokens = 0;         // admitted: prefix found
+  bool was_waiting = false;             // cancelled: it stood in the queue
   const ReplicaState* state = nullptr;  // with oom and placement_refused
 };
 

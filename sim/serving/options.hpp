@@ -31,7 +31,10 @@ struct ReplicaOptions {
   std::int32_t pipeline_depth = 1;         // 1 synchronous, 2 asynchronous scheduling
   bool single_step = false;                // never plan more than one step at a time
   bool responds_at_end = false;  // all tokens reach the client when the row leaves (no streaming)
-  TimeNs restart_ns = 0;         // after a run-time OOM of the device
+  // Drops a running request whose client has gone. False: its row runs on to its end (a static
+  // batch is one call of `generate`).
+  bool cancels_running = true;
+  TimeNs restart_ns = 0;  // after a run-time OOM of the device
 };
 
 }  // namespace headroom

@@ -30,7 +30,7 @@ bool Replica::can_ever_serve(const Request& request) const {
          least <= limits.max_request_tokens;
 }
 
-void Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
+RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
   Request request;
   request.index = index;
   request.arrival_ns = arrival.time_ns;
@@ -42,7 +42,10 @@ void Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns)
                            : std::max(1, parts_.limits.max_model_len - arrival.prompt_tokens);
   request.class_id = arrival.class_id;
   request.state = RequestState::waiting;
-  if (!can_ever_serve(request)) return reject(request, now_ns);
+  if (!can_ever_serve(request)) {
+    reject(request, now_ns);
+    return kNoRequest;
+  }
 
   const RequestId id = requests_.add(request);
   if (id >= progress_.size()) progress_.resize(id + 1);
@@ -55,12 +58,13 @@ void Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns)
   parts_.scheduler->enqueue(id, requests_[id]);
   report_event(EngineEventKind::queued, now_ns, id, request.prompt_tokens);
 
-  if (next_plan_ns_ <= now_ns || now_ns < down_until_ns_) return;
+  if (next_plan_ns_ <= now_ns || now_ns < down_until_ns_) return id;
   if (pipeline_.empty()) {
     next_plan_ns_ = now_ns;
   } else if (arrivals_can_join_) {
-    cut_for_arrival(now_ns);
+    cut_at(now_ns);
   }
+  return id;
 }
 
 void Replica::reject(const Request& request, TimeNs now_ns) {
@@ -83,10 +87,10 @@ void Replica::reject(const Request& request, TimeNs now_ns) {
   departures_.push_back({request.index, Outcome::rejected});
 }
 
-// The repetitions of the last segment were planned on the assumption that nobody comes. Keep those
-// that a single-stepping engine would have planned before `now_ns`; plan again at the first instant
-// after.
-void Replica::cut_for_arrival(TimeNs now_ns) {
+// The repetitions of the last segment were planned on the assumption that nothing changes. Keep
+// those that a single-stepping engine would have planned before `now_ns`; plan again at the first
+// instant after.
+void Replica::cut_at(TimeNs now_ns) {
   arrivals_can_join_ = false;  // until the next plan there is nothing left to cut
   const TickSum target = ticks_from_ns(now_ns);
   StepIndex step = completed_;
@@ -197,6 +201,7 @@ void Replica::on_step_end(TimeNs now_ns) {
   HEADROOM_CHECK(floor_ns(clock_) == now_ns, fmt::format("step end at {}", floor_ns(clock_)));
   if (!interrupted_.empty()) note_interruptions();
   process_stops();
+  if (!cancelled_.empty()) withdraw_cancelled(now_ns);
   if (completed_ >= plan_due_) {
     next_plan_ns_ = now_ns;
     next_stop_ns_ = kNever;
@@ -240,7 +245,7 @@ void Replica::leave_plans(RequestId id) {
 
 void Replica::finish(RequestId id) {
   Request& request = requests_[id];
-  const bool leaves = parts_.scheduler->on_finished(id);
+  const bool leaves = parts_.scheduler->on_leave(id);
   if (request.state == RequestState::decoding) {
     // Steps planned while its last token was in flight still carry its row, which yields nothing.
     for (std::size_t i = 0; i < pipeline_.size(); ++i) --pipeline_[i].gaps_per_step;
@@ -331,6 +336,9 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
                                        progress.first_token_ns <= finish_ns),
       fmt::format("request {} finished at {} with {} of {} tokens", request.index, finish_ns,
                   generated, progress.output_tokens));
+  // Whatever came of it, nobody was there to read it.
+  const Outcome seen =
+      outcome == Outcome::finished && progress.cancelled ? Outcome::cancelled : outcome;
   sink_.on_request({.arrival_ns = request.arrival_ns,
                     .queued_ns = progress.queued_ns,
                     .first_scheduled_ns = progress.first_scheduled_ns,
@@ -343,8 +351,8 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
                     .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
                     .replica = number_,
                     .class_id = static_cast<std::uint8_t>(request.class_id),
-                    .outcome = outcome});
-  if (outcome != Outcome::unfinished) departures_.push_back({request.index, outcome});
+                    .outcome = seen});
+  if (outcome != Outcome::unfinished) departures_.push_back({request.index, seen});
 }
 
 void Replica::remove(RequestId id) {

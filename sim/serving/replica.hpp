@@ -42,8 +42,14 @@ class Replica {
  public:
   Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests, MetricsSink& sink);
 
-  // Takes a request that arrives now, or rejects it (then it departs at once).
-  void submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
+  // Takes a request that arrives now; kNoRequest: rejected it, so that it departs at once.
+  RequestId submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
+
+  // Whether the client of request `id`, which arrived as number `index`, still waits here for its
+  // answer (`first_token`: for the beginning of it).
+  [[nodiscard]] bool awaits(RequestId id, std::uint64_t index, bool first_token) const;
+  // That client gives up, after all step ends and arrivals of this nanosecond.
+  void cancel(RequestId id, TimeNs now_ns);
 
   // When this replica wants to be called next; kNever when only an arrival can wake it.
   [[nodiscard]] TimeNs next_stop_ns() const { return next_stop_ns_; }  // Priority::step_end
@@ -91,9 +97,10 @@ class Replica {
     std::uint32_t epoch = 0;  // invalidates entries of the stop heap
     bool here = false;        // this replica holds the request
     bool recorded = false;    // a ghost whose tokens were streamed
+    bool cancelled = false;   // the client has gone
   };
 
-  // replica.cpp: time passes
+  // replica_cancel.cpp is about clients that give up. replica.cpp: time passes
   void run_to(StepIndex step);
   void report_run(Segment& segment, StepCount steps);
   void sync(StepIndex completed);
@@ -106,8 +113,11 @@ class Replica {
   void retire_ghosts();
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);
   void remove(RequestId id);
+  void withdraw(RequestId id, TimeNs now_ns);
+  void withdraw_cancelled(TimeNs now_ns);
+  void forget_in_flight(RequestId id);
   void drop_void_stops();
-  void cut_for_arrival(TimeNs now_ns);
+  void cut_at(TimeNs now_ns);
   void schedule_next_stop();
   [[nodiscard]] ReplicaState state() const;
   [[nodiscard]] std::int32_t generated_by(RequestId id, StepIndex step) const;
@@ -136,6 +146,7 @@ class Replica {
   BatchPlan plan_;
   std::vector<Departure> departures_;
   std::vector<RequestId> interrupted_;  // preempted while tokens of theirs were in flight
+  std::vector<RequestId> cancelled_;    // leave at the next step end
   std::vector<RequestId> ghost_ids_;
   std::vector<TickSum> other_gaps_;
   RequestId last_refused_ = kNoRequest;  // head of the queue that placement kept out

@@ -4,12 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/kernel/time.hpp"
+#include "sim/serving/prefix.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
+
+inline constexpr std::uint64_t kNoSession = UINT64_MAX;
 
 // One row of a workload.
 struct Arrival {
@@ -18,6 +22,15 @@ struct Arrival {
   std::int32_t output_tokens = 0;  // >= 1; what the model would really produce
   std::int32_t max_tokens = 0;     // declared by the client; 0 = not declared (engine default)
   std::int32_t class_id = 0;
+  std::int32_t priority = 0;           // smaller is served first, as in vLLM
+  std::uint64_t session = kNoSession;  // requests of one user
+  // The client gives up: without a first token, or without the whole answer, by then.
+  TimeNs first_token_deadline_ns = kNever;
+  TimeNs deadline_ns = kNever;
+  // The prompt from its first token, as far as it has identities (at most prompt_tokens in all);
+  // the memory is the workload's, until the request leaves.
+  std::span<const PrefixSegment> prefix = {};
+  std::uint64_t output_segment = 0;  // identity of the answer in later prompts; 0 = none
 };
 
 enum class RequestState : std::uint8_t {

@@ -21,10 +21,10 @@ class LosingWakeUps final : public BatchScheduler {
     inner_.plan(context, plan);
     for (const Chunk& chunk : plan.chunks) running_ += chunk.admits ? 1 : 0;
   }
-  [[nodiscard]] bool on_finished(RequestId id) override {
+  [[nodiscard]] bool on_leave(RequestId id) override {
     --running_;
     --present_;
-    return inner_.on_finished(id);
+    return inner_.on_leave(id);
   }
   void on_engine_lost() override { inner_.on_engine_lost(); }
 
@@ -65,7 +65,7 @@ void OneSlot::plan(const PlanContext& context, BatchPlan& plan) {
   busy_ = true;
 }
 
-bool OneSlot::on_finished(RequestId) {
+bool OneSlot::on_leave(RequestId) {
   busy_ = false;
   return true;
 }

@@ -19,7 +19,7 @@ class OneSlot final : public BatchScheduler {
   explicit OneSlot(Order order) : order_(order) {}
   void enqueue(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
-  [[nodiscard]] bool on_finished(RequestId) override;
+  [[nodiscard]] bool on_leave(RequestId) override;
   void on_engine_lost() override {}
 
  private:

@@ -86,7 +86,7 @@ class SortsByName final : public BatchScheduler {
     arrived_.clear();
     inner_->plan(context, plan);
   }
-  [[nodiscard]] bool on_finished(RequestId id) override { return inner_->on_finished(id); }
+  [[nodiscard]] bool on_leave(RequestId id) override { return inner_->on_leave(id); }
   void on_engine_lost() override { inner_->on_engine_lost(); }
 
  private:
@@ -163,7 +163,7 @@ class OvertakesByName final : public BatchScheduler {
     held_.clear();
     inner_->plan(context, plan);
   }
-  [[nodiscard]] bool on_finished(RequestId id) override { return inner_->on_finished(id); }
+  [[nodiscard]] bool on_leave(RequestId id) override { return inner_->on_leave(id); }
   void on_engine_lost() override { inner_->on_engine_lost(); }
 
  private:

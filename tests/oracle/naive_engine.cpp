@@ -48,7 +48,8 @@ class NaiveEngine {
       const bool step_ended = end_steps();
       const bool arrived = arrive_all();
       const bool woken = state_.wake_up == state_.now;
-      if (step_ended || (in_flight_.empty() && (arrived || woken))) make_plans();
+      const bool gave_up = give_up_all(step_ended || in_flight_.empty());
+      if (step_ended || (in_flight_.empty() && (arrived || woken || gave_up))) make_plans();
       if (steps_without_token_ < kThrashSteps) continue;
       state_.result.thrashed = true;
       return state_.result;
@@ -65,7 +66,38 @@ class NaiveEngine {
       next = std::min(next, scenario_.arrivals[next_arrival_].time_ns);
     }
     if (state_.wake_up) next = std::min(next, *state_.wake_up);
+    for (std::size_t i = 0; i < next_arrival_; ++i) next = std::min(next, patience_ends(i));
     return next;
+  }
+
+  // When the client of an arrived request goes; kNever: it has gone, or got what it waited for.
+  TimeNs patience_ends(std::size_t request) const {
+    const Sequence& seq = state_.sequences[request];
+    if (seq.left || seq.given_up) return kNever;
+    if (seq.has_all_tokens() && !scenario_.responds_at_end) return kNever;
+    const Arrival& arrival = scenario_.arrivals[request];
+    const bool begun = seq.generated > 0 && !scenario_.responds_at_end;
+    return begun ? arrival.deadline_ns
+                 : std::min(arrival.deadline_ns, arrival.first_token_deadline_ns);
+  }
+
+  bool give_up_all(bool plans_now) {
+    bool any = false;
+    for (std::size_t i = 0; i < next_arrival_; ++i) {
+      if (patience_ends(i) != state_.now) continue;
+      state_.give_up(i, plans_now, samples_in_flight(i));
+      any = true;
+    }
+    return any;
+  }
+
+  bool samples_in_flight(std::size_t request) const {
+    for (const StepEntry& step : in_flight_) {
+      for (const StepRow& row : step.rows) {
+        if (row.request == request && row.samples) return true;
+      }
+    }
+    return false;
   }
 
   bool end_steps() {

@@ -104,7 +104,35 @@ bool NaiveState::end_step(const std::vector<StepRow>& rows, TickSum instant) {
   } else {
     finish_sequences(instant);
   }
+  for (const std::size_t request : leaving_) {
+    if (!sequences[request].left) withdraw(request);
+  }
+  leaving_.clear();
   return any_token;
+}
+
+// docs/semantics.md 13.
+void NaiveState::give_up(std::size_t request, bool plans_now, bool in_flight) {
+  sequences[request].given_up = true;
+  const bool runs = std::find(running.begin(), running.end(), request) != running.end();
+  if (!runs && !in_flight) return withdraw(request);
+  if (batch_keeps_rows()) return;  // it cannot be interrupted
+  if (plans_now) return withdraw(request);
+  leaving_.push_back(request);
+}
+
+void NaiveState::withdraw(std::size_t request) {
+  const auto seat = std::find(running.begin(), running.end(), request);
+  if (seat != running.end()) {
+    release(request, false);
+    running.erase(seat);
+  } else {
+    waiting.erase(std::find(waiting.begin(), waiting.end(), request));
+    if (scenario.memory == Memory::paged) blocks.forget_request(request);
+  }
+  sequences[request].left = true;
+  result.requests[request].outcome = Outcome::cancelled;
+  result.requests[request].finish_ns = now;
 }
 
 void NaiveState::yield_token(std::size_t request, TickSum instant) {
@@ -126,7 +154,8 @@ void NaiveState::yield_token(std::size_t request, TickSum instant) {
 
 void NaiveState::finish(std::size_t request, TickSum instant) {
   sequences[request].left = true;
-  result.requests[request].outcome = Outcome::finished;
+  result.requests[request].outcome =
+      sequences[request].given_up ? Outcome::cancelled : Outcome::finished;
   result.requests[request].finish_ns = floor_ns(instant);
 }
 

@@ -18,8 +18,9 @@ struct Sequence {
   TokenCount generated = 0;  // tokens that have come out
   TokenCount computed = 0;   // as planned; 0 while waiting; padding included
   TokenCount pad = 0;
-  bool decodes = false;  // a planned chunk has reached `known`
-  bool left = false;     // finished or rejected
+  bool decodes = false;   // a planned chunk has reached `known`
+  bool left = false;      // finished, rejected or cancelled
+  bool given_up = false;  // its client has gone
   TickSum last_token = 0;
 
   [[nodiscard]] TokenCount known() const { return prompt + generated; }
@@ -57,6 +58,9 @@ class NaiveState {
   // The head of the waiting queue becomes the last of the running list.
   void start_head();
   void preempt_last();
+  // The client of `request` goes, after all step ends and arrivals of `now`. `plans_now`: plans are
+  // made in this nanosecond. `in_flight`: a planned step that has not ended samples its row.
+  void give_up(std::size_t request, bool plans_now, bool in_flight);
   // Plans `tokens` for a running request and moves `computed`.
   [[nodiscard]] PlannedRow plan_row(std::size_t request, TokenCount tokens);
   // The effects of the end of a step at `instant`; whether it yielded a token.
@@ -68,7 +72,10 @@ class NaiveState {
   void finish(std::size_t request, TickSum instant);
   void finish_sequences(TickSum instant);
   void finish_static_batch(TickSum instant);
+  void withdraw(std::size_t request);
   void note_peaks();
+
+  std::vector<std::size_t> leaving_;  // their clients have gone; they leave at the next step end
 };
 
 }  // namespace headroom::oracle

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <utility>
 
 #include "sim/kernel/check.hpp"
 #include "tests/oracle/naive_engine.hpp"
@@ -52,9 +53,15 @@ void require_equal(const oracle::Scenario& scenario, Way way, const std::string&
             << oracle::to_cpp(oracle::shrink(scenario, fails)));
 }
 
+// In every third one clients give up.
+oracle::Scenario scenario_of(std::uint64_t seed) {
+  oracle::Scenario scenario = oracle::random_scenario(seed);
+  return seed % 3 == 0 ? oracle::with_deadlines(std::move(scenario), seed) : scenario;
+}
+
 void require_equal_on_all_seeds(Way way) {
   for (std::uint64_t seed = 1; seed <= random_scenarios(); ++seed) {
-    require_equal(oracle::random_scenario(seed), way, "seed " + std::to_string(seed));
+    require_equal(scenario_of(seed), way, "seed " + std::to_string(seed));
   }
 }
 
@@ -78,21 +85,27 @@ TEST_CASE("jumps equal the naive engine on every tiny scenario") {
   CHECK(count > 5000);
 }
 
-TEST_CASE("the random scenarios reach preemption, own-prefix hits, ghost rows and rejections") {
+TEST_CASE("the random scenarios reach preemption, own-prefix hits, ghost rows and every outcome") {
   oracle::Totals sum;
   std::int64_t preemptions = 0;
   std::int64_t rejected = 0;
+  std::int64_t cancelled_waiting = 0;
+  std::int64_t cancelled_running = 0;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
-    const oracle::Result result = oracle::run_naive(oracle::random_scenario(seed));
+    const oracle::Result result = oracle::run_naive(scenario_of(seed));
     sum.ghost_rows += result.totals.ghost_rows;
     sum.cached_tokens += result.totals.cached_tokens;
     for (const oracle::RequestResult& request : result.requests) {
       preemptions += request.preemptions;
       rejected += request.outcome == Outcome::rejected ? 1 : 0;
+      if (request.outcome != Outcome::cancelled) continue;
+      ++(request.first_scheduled_ns < 0 ? cancelled_waiting : cancelled_running);
     }
   }
   CHECK(preemptions > 1000);
   CHECK(rejected > 100);
+  CHECK(cancelled_waiting > 500);
+  CHECK(cancelled_running > 500);
   CHECK(sum.ghost_rows > 1000);
   CHECK(sum.cached_tokens > 1000);
 }
@@ -102,6 +115,39 @@ TEST_CASE("the comparison notices a cost that is one tick off") {
   const oracle::Result naive = oracle::run_naive(scenario);
   scenario.cost.step += 1;
   CHECK_FALSE(same(test::run_production(scenario), naive));
+}
+
+TEST_CASE("a client that goes during a step is gone at its end, and its blocks are free") {
+  // 1000 ns a step, one seat: the first client goes at 2500, during step 3. It leaves at 3000 with
+  // three tokens, and the second request, whose client goes at 3999, starts there: its token
+  // would have come at 4000.
+  oracle::Scenario scenario;
+  scenario.arrivals = {{0, 4, 10, 10}, {0, 4, 10, 10}};
+  scenario.arrivals[0].deadline_ns = 2500;
+  scenario.arrivals[1].first_token_deadline_ns = 3999;
+  scenario.max_num_seqs = 1;
+  scenario.kv_blocks = 5;
+  scenario.cost.step = 1000 * kTicksPerNs;
+  const oracle::Result result = test::run_production(scenario);
+  CHECK(result.requests[0].outcome == Outcome::cancelled);
+  CHECK(result.requests[0].finish_ns == 3000);
+  CHECK(result.requests[0].output_tokens == 3);
+  CHECK(result.requests[1].first_scheduled_ns == 3000);
+  CHECK(result.requests[1].outcome == Outcome::cancelled);
+  CHECK(result.requests[1].finish_ns == 4000);
+  CHECK(result.requests[1].output_tokens == 1);  // it came too late
+}
+
+TEST_CASE("a token that comes in the nanosecond of its deadline is in time") {
+  oracle::Scenario scenario;
+  scenario.arrivals = {{0, 4, 2, 2}, {0, 4, 1, 1}};
+  scenario.arrivals[0].first_token_deadline_ns = 1000;
+  scenario.arrivals[0].deadline_ns = 2000;
+  scenario.arrivals[1].deadline_ns = 999;
+  scenario.cost.step = 1000 * kTicksPerNs;
+  const oracle::Result result = test::run_production(scenario);
+  CHECK(result.requests[0].outcome == Outcome::finished);
+  CHECK(result.requests[1].outcome == Outcome::cancelled);
 }
 
 TEST_CASE("an arrival in the nanosecond of a step end takes part in the plan of that end") {

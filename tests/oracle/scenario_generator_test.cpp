@@ -112,7 +112,7 @@ TEST_CASE("oracle: the shrinker keeps the failure and drops the rest") {
 }
 
 TEST_CASE("oracle: a scenario is printed as an initialiser") {
-  const Scenario s{.arrivals = {{0, 3, 4, 4, 0}, {7, 1, 1, 0, 0}},
+  const Scenario s{.arrivals = {{0, 3, 4, 4}, {7, 1, 1, 0}},
                    .policy = Policy::orca,
                    .memory = Memory::contiguous,
                    .depth = 2,
@@ -120,7 +120,7 @@ TEST_CASE("oracle: a scenario is printed as an initialiser") {
                    .kv_tokens = 20,
                    .cost = {.step = 1048577, .chunk_token = 5}};
   CHECK(to_cpp(s) == R"(Scenario{
-    .arrivals = {{0, 3, 4, 4, 0}, {7, 1, 1, 0, 0}},
+    .arrivals = {{0, 3, 4, 4}, {7, 1, 1, 0}},
     .policy = Policy::orca,
     .memory = Memory::contiguous,
     .depth = 2,

@@ -25,7 +25,7 @@ class RandomlyCut final : public BatchScheduler {
     plan.steady_steps =
         std::min<StepCount>(plan.steady_steps, 1 + static_cast<StepCount>(state_ >> 61U));
   }
-  [[nodiscard]] bool on_finished(RequestId id) override { return inner_->on_finished(id); }
+  [[nodiscard]] bool on_leave(RequestId id) override { return inner_->on_leave(id); }
   void on_engine_lost() override { inner_->on_engine_lost(); }
 
  private:
@@ -109,6 +109,7 @@ ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& opti
   parts.options.pipeline_depth = s.depth;
   parts.options.single_step = options.single_step;
   parts.options.responds_at_end = s.responds_at_end;
+  parts.options.cancels_running = s.policy != oracle::Policy::static_batch;
   parts.limits.max_model_len = static_cast<std::int32_t>(s.max_model_len);
   parts.limits.reserves_max_tokens = reserves;
   if (s.memory == oracle::Memory::paged) {

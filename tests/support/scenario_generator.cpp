@@ -135,6 +135,22 @@ void choose_vllm_options(Dice& dice, Scenario& s) {
 
 }  // namespace
 
+// Short and long ones, also in the nanosecond of the arrival.
+Scenario with_deadlines(Scenario scenario, std::uint64_t seed) {
+  Dice dice(seed);
+  const TimeNs step_ns = floor_ns(scenario.cost.step) + 1;
+  for (Arrival& arrival : scenario.arrivals) {
+    const std::int64_t longest = dice.percent(40) ? 5 : 80;
+    if (dice.percent(30)) {
+      arrival.first_token_deadline_ns = arrival.time_ns + dice.between(0, longest * step_ns);
+    }
+    if (dice.percent(30)) {
+      arrival.deadline_ns = arrival.time_ns + dice.between(0, longest * step_ns);
+    }
+  }
+  return scenario;
+}
+
 Scenario random_scenario(std::uint64_t seed) {
   Dice dice(seed);
   Scenario s;

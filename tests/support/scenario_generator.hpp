@@ -15,6 +15,9 @@ namespace headroom::oracle {
 // contiguous memory only.
 [[nodiscard]] Scenario random_scenario(std::uint64_t seed);
 
+// The same with clients that give up: about half of the requests have a deadline.
+[[nodiscard]] Scenario with_deadlines(Scenario scenario, std::uint64_t seed);
+
 // All cases of 1-4 requests of 3 lengths in 3 memory sizes, at once and staggered, under every
 // scheduler, depth and memory: about 7,000.
 void for_each_tiny_scenario(const std::function<void(const Scenario&)>& visit);

@@ -64,6 +64,7 @@ class Shrinker {
     do {
       progress_ = false;
       drop_requests();
+      drop_deadlines();
       simplify_switches();
       for (const NumberField& f : kNumbers) {
         reduce(best_.*f.field, f.least, [&](Scenario& s, std::int64_t v) { s.*f.field = v; });
@@ -137,6 +138,17 @@ class Shrinker {
     reduce(best_.cost.*f.field, f.least, set);
   }
 
+  void drop_deadlines() {
+    for (std::size_t i = 0; i < best_.arrivals.size(); ++i) {
+      for (const auto field : {&Arrival::first_token_deadline_ns, &Arrival::deadline_ns}) {
+        if (best_.arrivals[i].*field == kNever) continue;
+        Scenario candidate = best_;
+        candidate.arrivals[i].*field = kNever;
+        accept(candidate);
+      }
+    }
+  }
+
   void reduce_arrivals() {
     for (std::size_t i = 0; i < best_.arrivals.size(); ++i) {
       const TimeNs before = i == 0 ? 0 : best_.arrivals[i - 1].time_ns;
@@ -184,8 +196,13 @@ std::string to_cpp(const Scenario& s) {
   std::string text = "Scenario{\n    .arrivals = {";
   for (std::size_t i = 0; i < s.arrivals.size(); ++i) {
     const Arrival& a = s.arrivals[i];
-    text += fmt::format("{}{{{}, {}, {}, {}, {}}}", i == 0 ? "" : ", ", a.time_ns, a.prompt_tokens,
-                        a.output_tokens, a.max_tokens, a.class_id);
+    text += fmt::format("{}{{{}, {}, {}, {}", i == 0 ? "" : ", ", a.time_ns, a.prompt_tokens,
+                        a.output_tokens, a.max_tokens);
+    if (a.first_token_deadline_ns != kNever) {
+      text += fmt::format(", .first_token_deadline_ns = {}", a.first_token_deadline_ns);
+    }
+    if (a.deadline_ns != kNever) text += fmt::format(", .deadline_ns = {}", a.deadline_ns);
+    text += '}';
   }
   text += "},\n";
   // In the order of declaration, which designated initialisers must follow.

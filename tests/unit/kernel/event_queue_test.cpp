@@ -15,6 +15,8 @@ namespace {
 
 using Key = std::tuple<TimeNs, int, std::uint32_t>;
 
+constexpr int kPlan = static_cast<int>(Priority::plan);
+
 std::optional<Key> key_of(const std::optional<Event>& event) {
   if (!event) return std::nullopt;
   return Key{event->time_ns, static_cast<int>(event->priority), event->source};
@@ -25,15 +27,17 @@ TEST_CASE("events come in order of time", "[event_queue]") {
   queue.schedule(30, Priority::plan, 0);
   queue.schedule(10, Priority::plan, 1);
   queue.schedule(20, Priority::plan, 2);
-  CHECK(key_of(queue.pop()) == Key{10, 2, 1});
-  CHECK(key_of(queue.pop()) == Key{20, 2, 2});
-  CHECK(key_of(queue.pop()) == Key{30, 2, 0});
+  CHECK(key_of(queue.pop()) == Key{10, kPlan, 1});
+  CHECK(key_of(queue.pop()) == Key{20, kPlan, 2});
+  CHECK(key_of(queue.pop()) == Key{30, kPlan, 0});
   CHECK_FALSE(queue.pop().has_value());
 }
 
-TEST_CASE("at one time steps end, then requests arrive, then plans are made", "[event_queue]") {
+TEST_CASE("at one time steps end, requests arrive, clients give up, plans are made",
+          "[event_queue]") {
   EventQueue queue(2);
   queue.schedule(5, Priority::plan, 0);
+  queue.schedule(5, Priority::cancel, 0);
   queue.schedule(5, Priority::arrival, 1);
   queue.schedule(5, Priority::step_end, 1);
   queue.schedule(5, Priority::step_end, 0);
@@ -41,15 +45,16 @@ TEST_CASE("at one time steps end, then requests arrive, then plans are made", "[
   CHECK(key_of(queue.pop()) == Key{5, 0, 1});
   CHECK(key_of(queue.pop()) == Key{5, 1, 1});
   CHECK(key_of(queue.pop()) == Key{5, 2, 0});
+  CHECK(key_of(queue.pop()) == Key{5, kPlan, 0});
 }
 
 TEST_CASE("scheduling again replaces the pending event, earlier or later", "[event_queue]") {
   EventQueue queue(1);
   queue.schedule(10, Priority::plan, 0);
   queue.schedule(20, Priority::plan, 0);
-  CHECK(key_of(queue.peek()) == Key{20, 2, 0});
+  CHECK(key_of(queue.peek()) == Key{20, kPlan, 0});
   queue.schedule(5, Priority::plan, 0);
-  CHECK(key_of(queue.pop()) == Key{5, 2, 0});
+  CHECK(key_of(queue.pop()) == Key{5, kPlan, 0});
   CHECK_FALSE(queue.pop().has_value());
 }
 
@@ -80,7 +85,7 @@ TEST_CASE("cutting a run into more step ends changes no order of other events", 
     for (auto key = key_of(queue.pop()); key; key = key_of(queue.pop())) keys.push_back(*key);
     return keys;
   };
-  CHECK(rest(1) == std::vector<Key>{{100, 1, 1}, {100, 2, 0}, {100, 2, 2}});
+  CHECK(rest(1) == std::vector<Key>{{100, 1, 1}, {100, kPlan, 0}, {100, kPlan, 2}});
   CHECK(rest(50) == rest(1));
 }
 

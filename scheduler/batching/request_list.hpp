@@ -1,6 +1,6 @@
 #pragma once
-// Admitted requests in order of admission: append, remove from anywhere and look at the last in
-// O(1).
+// Requests in an order of their own (a queue, a batch in order of admission): put in at both ends,
+// take from anywhere, in O(1).
 
 #include <cstdint>
 #include <vector>
@@ -9,25 +9,38 @@
 
 namespace headroom {
 
-class RunningList {
+class RequestList {
  public:
   [[nodiscard]] std::int64_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  [[nodiscard]] RequestId back() const { return last_; }  // kNoRequest when empty
+  [[nodiscard]] RequestId front() const { return first_; }  // kNoRequest when empty
+  [[nodiscard]] RequestId back() const { return last_; }    // kNoRequest when empty
+  [[nodiscard]] RequestId after(RequestId id) const { return links_[id].next; }  // or kNoRequest
   [[nodiscard]] bool contains(RequestId id) const { return id < links_.size() && links_[id].in; }
 
   void push_back(RequestId id) {
     if (id >= links_.size()) links_.resize(id + 1);
     links_[id] = {last_, kNoRequest, true};
-    if (last_ != kNoRequest) links_[last_].next = id;
+    (last_ == kNoRequest ? first_ : links_[last_].next) = id;
     last_ = id;
     ++size_;
   }
+
+  void push_front(RequestId id) {
+    if (id >= links_.size()) links_.resize(id + 1);
+    links_[id] = {kNoRequest, first_, true};
+    (first_ == kNoRequest ? last_ : links_[first_].previous) = id;
+    first_ = id;
+    ++size_;
+  }
+
+  void pop_front() { remove(first_); }
 
   void remove(RequestId id) {
     const Link link = links_[id];
     if (link.previous != kNoRequest) links_[link.previous].next = link.next;
     if (link.next != kNoRequest) links_[link.next].previous = link.previous;
+    if (first_ == id) first_ = link.next;
     if (last_ == id) last_ = link.previous;
     links_[id].in = false;
     --size_;
@@ -35,7 +48,7 @@ class RunningList {
 
   void clear() {
     links_.clear();
-    last_ = kNoRequest;
+    first_ = last_ = kNoRequest;
     size_ = 0;
   }
 
@@ -46,6 +59,7 @@ class RunningList {
     bool in = false;
   };
   std::vector<Link> links_;
+  RequestId first_ = kNoRequest;
   RequestId last_ = kNoRequest;
   std::int64_t size_ = 0;
 };
