@@ -4,35 +4,14 @@
 // changes, so scenarios that differ in one length setting are compared request by request.
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "sim/kernel/random.hpp"
-#include "workloads/lognormal_quantile.hpp"
+#include "workloads/length_laws/length_quantile.hpp"
+#include "workloads/length_options.hpp"
 
 namespace headroom {
-
-inline constexpr std::int64_t kMaxLengthTokens = INT32_MAX;  // lengths are 1 .. 2^31 - 1
-
-enum class LengthLaw : std::uint8_t { fixed, uniform, lognormal, empirical };
-
-struct LengthOptions {
-  LengthLaw law = LengthLaw::fixed;
-  std::int64_t tokens = 1;  // fixed
-  // uniform: both included. lognormal: smaller and larger values become min and max.
-  std::int64_t min = 1;
-  std::int64_t max = kMaxLengthTokens;
-  // lognormal, tokens: exactly one of the two, of the law before it is clamped and rounded (to the
-  // nearest token, halves up). median = mean * exp(-sigma^2 / 2).
-  std::optional<double> median = {};
-  std::optional<double> mean = {};
-  double sigma = 1.0;  // standard deviation of the logarithm, 0 .. 10
-  // empirical: drawn with replacement. Weights: none = all equal, else one per value, >= 0.
-  std::vector<std::int64_t> values = {};
-  std::vector<std::int64_t> weights = {};
-};
 
 class LengthSampler {
  public:
@@ -41,20 +20,20 @@ class LengthSampler {
 
   // The next lengths, each in [1, 2^31), at one draw each (fixed lengths: none).
   void fill(std::span<std::int32_t> tokens);
+  // The same lengths together with their draws u in (0, 1), at one draw each (fixed ones, too). As
+  // many of both.
+  void fill(std::span<std::int32_t> tokens, std::span<double> draws);
+
+  // The next u alone, for a length that is drawn from something else as well.
+  [[nodiscard]] double draw();
+  // The length of a draw `u` in (0, 1) made elsewhere; the stream stays where it is. The u of fill
+  // gives fill's length, but where only the 12 bits that a u lacks decide: about once in
+  // 2^52 / (lengths of the law) draws, and only for uniform and empirical laws.
+  [[nodiscard]] std::int32_t at(double u) const;
 
  private:
-  void fill_uniform(std::span<std::int32_t> tokens);
-  void fill_lognormal(std::span<std::int32_t> tokens);
-  void fill_empirical(std::span<std::int32_t> tokens);
-  void prepare_empirical(const LengthOptions& options, std::string_view stream);
-
   RandomStream stream_;
-  LengthLaw law_;
-  std::int32_t min_ = 1;  // fixed: the length
-  std::int32_t max_ = 1;
-  std::optional<LognormalQuantile> lognormal_;
-  std::vector<std::int32_t> values_;
-  std::vector<std::uint64_t> cumulative_;  // of the weights; empty = all equal
+  LengthQuantile quantile_;
 };
 
 }  // namespace headroom

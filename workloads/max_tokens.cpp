@@ -25,7 +25,9 @@ std::int32_t checked(std::int64_t tokens, std::int64_t low, std::string_view opt
 
 }  // namespace
 
-MaxTokens::MaxTokens(const MaxTokensOptions& options) : rule_(options.rule) {
+MaxTokens::MaxTokens(const MaxTokensOptions& options)
+    : rule_(options.rule),
+      keeps_declared_(options.keep_declared || rule_ == MaxTokensRule::engine_default) {
   switch (rule_) {
     case MaxTokensRule::engine_default: break;
     case MaxTokensRule::value: value_ = checked(options.value, 1, "value"); break;
@@ -68,7 +70,8 @@ std::int32_t MaxTokens::declared(const Arrival& arrival) const {
 
 void MaxTokens::apply(Arrival& arrival) {
   check_class(arrival.class_id);
-  arrival.max_tokens = declared(arrival);
+  const bool stays = keeps_declared_ && arrival.max_tokens > 0;
+  if (!stays) arrival.max_tokens = declared(arrival);
   if (arrival.max_tokens == 0 || arrival.output_tokens <= arrival.max_tokens) return;
   arrival.output_tokens = arrival.max_tokens;
   ++outputs_cut_;

@@ -7,6 +7,7 @@
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
+#include "workloads/length_pair.hpp"
 
 namespace headroom {
 namespace {
@@ -15,17 +16,7 @@ const SyntheticOptions& checked(const SyntheticOptions& options) {
   if (options.num_requests && *options.num_requests < 0) {
     throw ConfigError(fmt::format("num_requests is {}; allowed: 0 or more", *options.num_requests));
   }
-  if (options.joint_lengths) {
-    const LengthOptions& prompt = options.prompt;
-    const LengthOptions& output = options.output;
-    const bool same_rows =
-        prompt.law == LengthLaw::empirical && output.law == LengthLaw::empirical &&
-        prompt.values.size() == output.values.size() && prompt.weights == output.weights;
-    if (!same_rows) {
-      throw ConfigError(
-          "joint_lengths needs two empirical laws with as many values and the same weights");
-    }
-  }
+  if (options.joint_lengths) check_joint_lengths(options.prompt, options.output);
   return options;
 }
 

@@ -18,6 +18,7 @@
 #include "sim/app/from_command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/progress.hpp"
+#include "sim/app/trace_command.hpp"
 #include "sim/app/validate_command.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
@@ -55,6 +56,7 @@ struct Arguments {
   FromArguments from;
   AuditArguments audit;
   ValidateArguments validate;
+  TraceArguments trace;
 };
 
 // Characters that a scenario's name may bring into a path are replaced.
@@ -172,6 +174,27 @@ void add_from(CLI::App& command, FromArguments& a) {
   command.allow_extras();  // flags of a command without quotes: refused with what to write instead
 }
 
+void add_trace(CLI::App& command, TraceArguments& a) {
+  command.require_subcommand(1);
+  CLI::App* describe = command.add_subcommand("describe", "arrivals, lengths, sessions, prefixes");
+  describe->add_option("--kv-tokens", a.kv_tokens, "pool to compare max_tokens rules in (100000)");
+  describe->add_option("--max-model-len", a.max_model_len, "tokens, for the engine's default");
+  CLI::App* convert = command.add_subcommand("convert", "the same rows in another format");
+  convert->add_option("-o,--output", a.output, "file; - is standard output")->required();
+  convert->add_option("--to", a.to, "headroom (CSV with all there is) or mooncake (JSONL)");
+  CLI::App* check = command.add_subcommand("check", "read every row, count what is odd");
+  for (CLI::App* one : {describe, convert, check}) {
+    one->add_option("file", a.file, "a trace of any known format, plain or .gz")->required();
+    if (one != convert) one->add_flag("--json", a.json, "print JSON");
+  }
+}
+
+std::string trace_command(const CLI::App& command, const TraceArguments& arguments) {
+  if (command.got_subcommand("describe")) return trace_describe_command(arguments);
+  if (command.got_subcommand("convert")) return trace_convert_command(arguments);
+  return trace_check_command(arguments);
+}
+
 void add_commands(CLI::App& app, Arguments& arguments) {
   CLI::App* run_app = app.add_subcommand("run", "simulate a scenario, write its result files");
   add_scenario_options(*run_app, arguments);
@@ -189,6 +212,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   add_validate(*app.add_subcommand("validate", "score the models against measurements"),
                arguments.validate);
   add_from(*app.add_subcommand("from", "a scenario from what you run already"), arguments.from);
+  add_trace(*app.add_subcommand("trace", "what a trace file holds, or the same in another format"),
+            arguments.trace);
   CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
   list_app->add_option("kind", arguments.kind, std::string(kListKinds))->required();
   list_app->add_option("--catalog", arguments.catalog, kCatalogHelp);
@@ -207,6 +232,8 @@ int dispatch(const CLI::App& app, Arguments& arguments) {
     arguments.from.unknown = app.get_subcommand("from")->remaining();
     std::erase(arguments.from.unknown, "--");  // which only says that words follow
     print(from_command(arguments.from));
+  } else if (app.got_subcommand("trace")) {
+    print(trace_command(*app.get_subcommand("trace"), arguments.trace));
   } else {
     print(list_text(arguments.kind, arguments.catalog));
   }

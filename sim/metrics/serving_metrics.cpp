@@ -73,6 +73,11 @@ void set_itl(ServingMetrics& m, const ItlMeter& itl) {
 
 }  // namespace
 
+bool ServingOptions::has_goodput() const {
+  return goodput.any() || std::any_of(class_goodput.begin(), class_goodput.end(),
+                                      [](const GoodputLimits& limits) { return limits.any(); });
+}
+
 ServingMetrics serving_metrics(std::span<const RequestRecord> records, const ItlMeter* itl,
                                const ServingOptions& options) {
   ServingMetrics metrics;
@@ -91,14 +96,17 @@ ServingMetrics serving_metrics(std::span<const RequestRecord> records, const Itl
     if (record.output_tokens > 1) {
       latencies.tpot.push_back((decode_ns << kTpotBits) / (record.output_tokens - 1));
     }
-    if (is_good(record, ttft_ns, ttft_ns + decode_ns, options.goodput)) ++good;
+    if (is_good(record, ttft_ns, ttft_ns + decode_ns, options.limits_of(record.class_id))) {
+      ++good;
+    }
     metrics.total_input_tokens += record.prompt_tokens;
     metrics.total_output_tokens += record.output_tokens;
     last_finish_ns = std::max(last_finish_ns, record.finish_ns);
   }
   metrics.completed = static_cast<std::int64_t>(latencies.ttft_ns.size());
   if (itl != nullptr) set_itl(metrics, *itl);
-  if (options.goodput.any()) metrics.request_goodput = 0.0;
+  const bool with_goodput = options.has_goodput();
+  if (with_goodput) metrics.request_goodput = 0.0;
   if (metrics.completed == 0) return metrics;
 
   const TimeNs duration_ns = last_finish_ns - records.front().arrival_ns;
@@ -108,7 +116,7 @@ ServingMetrics serving_metrics(std::span<const RequestRecord> records, const Itl
     metrics.request_throughput = static_cast<double>(metrics.completed) / metrics.duration;
     metrics.output_throughput = static_cast<double>(metrics.total_output_tokens) / metrics.duration;
     metrics.total_token_throughput = static_cast<double>(tokens) / metrics.duration;
-    if (options.goodput.any()) {
+    if (with_goodput) {
       metrics.request_goodput = static_cast<double>(good) / metrics.duration;
     }
   }

@@ -2,9 +2,11 @@
 // The metrics of `vllm bench serve`, by their names there (vLLM benchmarks/serve.py; ENGINES.md
 // 7.1). Only finished requests count.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "sim/metrics/itl_meter.hpp"
 #include "sim/serving/request.hpp"
@@ -23,6 +25,13 @@ struct GoodputLimits {
 struct ServingOptions {
   TimeNs client_latency_ns = 0;  // network and front end: added to TTFT and E2EL of every request
   GoodputLimits goodput = {};
+  std::vector<GoodputLimits> class_goodput = {};  // by class id: instead of `goodput`, where any()
+
+  [[nodiscard]] const GoodputLimits& limits_of(std::int32_t class_id) const {
+    const auto id = static_cast<std::size_t>(class_id);
+    return id < class_goodput.size() && class_goodput[id].any() ? class_goodput[id] : goodput;
+  }
+  [[nodiscard]] bool has_goodput() const;
 };
 
 struct ServingMetrics {

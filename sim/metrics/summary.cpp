@@ -131,6 +131,22 @@ std::vector<OomEntry> oom_entries(const Recorder& recorder) {
   return entries;
 }
 
+std::vector<ClassSummary> class_summaries(std::span<const RequestRecord> records,
+                                          std::int32_t classes, const ServingOptions& options) {
+  std::vector<ClassSummary> summaries;
+  if (classes < 2) return summaries;
+  std::vector<std::vector<RequestRecord>> by_class(static_cast<std::size_t>(classes));
+  for (const RequestRecord& record : records) by_class.at(record.class_id).push_back(record);
+  for (std::int32_t id = 0; id < classes; ++id) {
+    const std::vector<RequestRecord>& own = by_class[static_cast<std::size_t>(id)];
+    ServingOptions limits = options;
+    limits.goodput = options.limits_of(id);
+    limits.class_goodput.clear();
+    summaries.push_back({id, count_requests(own), serving_metrics(own, nullptr, limits)});
+  }
+  return summaries;
+}
+
 RunSummary summarise(const Recorder& recorder, const SummaryOptions& options) {
   RunSummary summary;
   summary.end_ns = recorder.end_ns();
@@ -141,6 +157,7 @@ RunSummary summarise(const Recorder& recorder, const SummaryOptions& options) {
   summary.memory = memory_summary(recorder);
   summary.engine = engine_summary(recorder);
   summary.ooms = oom_entries(recorder);
+  summary.classes = class_summaries(recorder.records(), options.classes, options.serving);
   return summary;
 }
 

@@ -59,6 +59,13 @@ struct OomEntry {
   std::optional<KvSplit> kv = {};  // the pool at that moment; with run-time OOMs
 };
 
+// The requests of one class.
+struct ClassSummary {
+  std::int32_t class_id = 0;
+  RequestCounts requests;
+  ServingMetrics metrics;  // rates over the class's own span; no ITL
+};
+
 struct RunSummary {
   TimeNs end_ns = 0;
   RequestCounts requests;
@@ -66,12 +73,14 @@ struct RunSummary {
   WindowSummary windows;
   MemorySummary memory;
   EngineSummary engine;
-  std::vector<OomEntry> ooms;  // by time, then replica
+  std::vector<OomEntry> ooms;         // by time, then replica
+  std::vector<ClassSummary> classes;  // by id; empty when there is one class only
 };
 
 struct SummaryOptions {
   ServingOptions serving = {};
   WindowOptions windows = {};
+  std::int32_t classes = 1;  // ids are below
 };
 
 [[nodiscard]] RequestCounts count_requests(std::span<const RequestRecord> records);
@@ -80,6 +89,10 @@ struct SummaryOptions {
 // Run-time OOMs one by one; `rejected_too_long` and `fragmentation` (requests that found enough
 // free blocks but no hole) as one entry each per replica; `thrash` once per replica.
 [[nodiscard]] std::vector<OomEntry> oom_entries(const Recorder& recorder);
+
+[[nodiscard]] std::vector<ClassSummary> class_summaries(std::span<const RequestRecord> records,
+                                                        std::int32_t classes,
+                                                        const ServingOptions& options);
 
 // After recorder.finish().
 [[nodiscard]] RunSummary summarise(const Recorder& recorder, const SummaryOptions& options);

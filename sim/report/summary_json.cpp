@@ -34,7 +34,30 @@ Json setup_json(const RunResult& result) {
           {"seed", r.scenario.seed}};
 }
 
-Json workload_json(const WorkloadFacts& workload) {
+Json echoes_json(const std::vector<WorkloadEcho>& echoes) {
+  Json json = Json::object();
+  for (const WorkloadEcho& echo : echoes) {
+    std::visit([&](const auto& value) { json[echo.name] = value; }, echo.value);
+  }
+  return json;
+}
+
+// What the user asked of the workload, without the names of files.
+Json given_options(const RunResult& result) {
+  constexpr std::string_view kWorkload = "/workload/";
+  Json json = Json::object();
+  for (const ResolvedValue& value : result.values) {
+    const std::string& pointer = value.pointer;
+    const bool given = result.resolved.scenario.is_given(pointer);
+    if (!given || !pointer.starts_with(kWorkload)) continue;
+    if (pointer.ends_with("/file") || pointer.ends_with("/directory")) continue;
+    json[pointer.substr(kWorkload.size())] = Json::parse(value.json);
+  }
+  return json;
+}
+
+Json workload_json(const RunResult& result) {
+  const WorkloadFacts& workload = result.workload;
   Json json = {{"requests", workload.requests}, {"max_tokens_rule", workload.max_tokens_rule}};
   if (!workload.trace_name.empty()) {
     json["trace"] = workload.trace_name;
@@ -44,6 +67,8 @@ Json workload_json(const WorkloadFacts& workload) {
     json["trace_rows_clamped"] = workload.rows_clamped;
   }
   json["outputs_cut_to_max_tokens"] = workload.outputs_cut;
+  json["options"] = given_options(result);
+  if (!workload.counts.empty()) json["counts"] = echoes_json(workload.counts);
   return json;
 }
 
@@ -79,6 +104,17 @@ Json metrics_json(const ServingMetrics& m, bool with_itl) {
   }
   add("e2el", {m.mean_e2el_ms, m.median_e2el_ms, m.std_e2el_ms, m.p90_e2el_ms, m.p95_e2el_ms,
                m.p99_e2el_ms});
+  return json;
+}
+
+// By name; the limits of its own SLO decide a class's goodput.
+Json classes_json(const RunResult& result) {
+  Json json = Json::object();
+  for (const ClassSummary& one : result.summary.classes) {
+    const auto id = static_cast<std::size_t>(one.class_id);
+    json[result.workload.classes[id]] = {{"requests", requests_json(one.requests)},
+                                         {"metrics", metrics_json(one.metrics, false)}};
+  }
   return json;
 }
 
@@ -184,22 +220,23 @@ std::string text_of(const Json& json) {
 
 std::string summary_json(const RunResult& result, const std::string& version) {
   const RunSummary& s = result.summary;
-  const Json json = {{"headroom_version", version},
-                     {"scenario", result.resolved.scenario.name},
-                     {"setup", setup_json(result)},
-                     {"workload", workload_json(result.workload)},
-                     {"started", result.started},
-                     {"stop", result.started ? name_of(result.stop) : "startup_oom"},
-                     {"end_s", seconds(s.end_ns)},
-                     {"requests", requests_json(s.requests)},
-                     {"metrics", metrics_json(s.metrics, true)},
-                     {"memory", memory_json(result)},
-                     {"oom", oom_json(result)},
-                     {"preemptions", s.engine.preemptions},
-                     {"engine", engine_json(s.engine)},
-                     {"windows", windows_json(s.windows)},
-                     {"warnings", result.warnings},
-                     {"digest", result.digest}};
+  Json json = {{"headroom_version", version},
+               {"scenario", result.resolved.scenario.name},
+               {"setup", setup_json(result)},
+               {"workload", workload_json(result)},
+               {"started", result.started},
+               {"stop", result.started ? name_of(result.stop) : "startup_oom"},
+               {"end_s", seconds(s.end_ns)},
+               {"requests", requests_json(s.requests)},
+               {"metrics", metrics_json(s.metrics, true)},
+               {"memory", memory_json(result)},
+               {"oom", oom_json(result)},
+               {"preemptions", s.engine.preemptions},
+               {"engine", engine_json(s.engine)},
+               {"windows", windows_json(s.windows)},
+               {"warnings", result.warnings},
+               {"digest", result.digest}};
+  if (!s.classes.empty()) json["classes"] = classes_json(result);
   return text_of(json);
 }
 

@@ -45,7 +45,8 @@ std::string setup_lines(const RunResult& result) {
                                    tp > 1 ? fmt::format("{} x ", tp) : "", r.device.id,
                                    r.profile->name, r.scenario.engine.version.value_or("")));
   const WorkloadFacts& w = result.workload;
-  out += line("workload", fmt::format("{} requests {}; max_tokens by {}", human_count(w.requests),
+  const std::string count = w.requests == 0 ? "" : human_count(w.requests) + " ";
+  out += line("workload", fmt::format("{}requests {}; max_tokens by {}", count,
                                       w.trace_name.empty() ? "generated" : "of " + w.trace_name,
                                       w.max_tokens_rule));
   const MemoryBudget& budget = result.budget;
@@ -111,6 +112,24 @@ std::string oom_lines(const RunResult& result) {
   return out;
 }
 
+std::string class_lines(const RunResult& result) {
+  std::string out;
+  for (const ClassSummary& one : result.summary.classes) {
+    const ServingMetrics& m = one.metrics;
+    std::string text = fmt::format("{} finished of {}", human_count(one.requests.finished),
+                                   human_count(one.requests.arrived));
+    if (m.completed > 0) {
+      text +=
+          fmt::format("; TTFT {} / {}, E2E {} / {} (median / p99)", human_ms(m.median_ttft_ms),
+                      human_ms(m.p99_ttft_ms), human_ms(m.median_e2el_ms), human_ms(m.p99_e2el_ms));
+    }
+    if (m.request_goodput) text += fmt::format("; goodput {:.2f}/s", *m.request_goodput);
+    const std::string& name = result.workload.classes[static_cast<std::size_t>(one.class_id)];
+    out += line("class", fmt::format("{}: {}", name, text));
+  }
+  return out;
+}
+
 std::string result_lines(const RunResult& result) {
   const RunSummary& s = result.summary;
   std::string out = outcome_line(s.requests);
@@ -122,6 +141,7 @@ std::string result_lines(const RunResult& result) {
   }
   out += line("throughput", rates);
   if (s.metrics.completed > 0) out += latency_table(s.metrics);
+  out += class_lines(result);
   const MemorySummary& m = s.memory;
   out += line("KV pool",
               fmt::format("{} in use on average, {} at peak; written {}, reserved {}, internal {}, "

@@ -10,6 +10,10 @@
 namespace headroom {
 namespace {
 
+constexpr std::string_view kWorkload = "/workload";
+constexpr std::string_view kClasses = "/workload/classes";
+constexpr std::size_t kMaxClasses = 255;  // records keep a class in a byte
+
 template <typename T>
 struct Inner {
   using type = T;
@@ -64,7 +68,9 @@ bool within(double value, const Bounds& bounds) {
 // Reads one JSON value into the type of the field, or explains what is allowed.
 class Reader {
  public:
-  Reader(const JsonDocument& document, const OptionRow& row) : document_(document), row_(row) {}
+  // `pointer`: where the value stands; that of the row, but for options of a class.
+  Reader(const JsonDocument& document, const OptionRow& row, std::string pointer)
+      : document_(document), row_(row), pointer_(std::move(pointer)) {}
 
   void read(const Json& value, bool& field) const {
     if (!value.is_boolean()) refuse(value);
@@ -89,7 +95,7 @@ class Reader {
   }
   void read(const Json& value, std::string& field) const {
     // --set engine.version=0.20 is a number to JSON, and its text is what was meant.
-    const auto flag = document_.overrides.find(std::string(row_.pointer));
+    const auto flag = document_.overrides.find(pointer_);
     if (value.is_number() && flag != document_.overrides.end() &&
         flag->second.starts_with("--set")) {
       field = flag->second.substr(flag->second.find('=') + 1);
@@ -100,14 +106,14 @@ class Reader {
     }
     const std::vector<std::string> known = choices_of(row_);
     if (known.empty() || std::ranges::find(known, field) != known.end()) return;
-    throw value_error(document_, std::string(row_.pointer), value, allowed_text(row_),
-                      nearest_name(field, known));
+    throw value_error(document_, pointer_, value, allowed_text(row_), nearest_name(field, known));
   }
-  void read(const Json& value, std::vector<std::int64_t>& field) const {
+  template <typename Number>
+  void read(const Json& value, std::vector<Number>& field) const {
     if (!value.is_array() || value.empty()) refuse(value);
     field.clear();
     for (const Json& element : value) {
-      std::int64_t number = 0;
+      Number number = 0;
       read(element, number);
       field.push_back(number);
     }
@@ -132,12 +138,12 @@ class Reader {
     return bounds;
   }
   [[noreturn]] void refuse(const Json& value) const {
-    throw value_error(document_, std::string(row_.pointer), value,
-                      fmt::format("expected {}", allowed_text(row_)));
+    throw value_error(document_, pointer_, value, fmt::format("expected {}", allowed_text(row_)));
   }
 
   const JsonDocument& document_;
   const OptionRow& row_;
+  std::string pointer_;
 };
 
 const OptionRow* find_row(std::string_view pointer) {
@@ -162,33 +168,18 @@ std::vector<std::string> names_in(const std::string& pointer) {
     const std::string name(rest.substr(0, rest.find('/')));
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
+  if (pointer == kWorkload) names.emplace_back("classes");
   return names;
 }
 
-void read_section(const JsonDocument& document, const Json& section, const std::string& pointer,
-                  Scenario& scenario) {
-  for (const auto& [key, value] : section.items()) {
-    const std::string here = pointer + "/" + pointer_token(key);
-    if (pointer.empty() && key == "$schema") continue;  // editors find the schema by it
-    if (const OptionRow* row = find_row(here)) {
-      const Reader reader(document, *row);
-      with_field(*row, scenario, [&, &given = value](auto& field) { reader.read(given, field); });
-      scenario.given[here] = origin_of(document, here);
-    } else if (value.is_string() && find_row(here + "/name") != nullptr) {
-      // A section written as a text is its name.
-      const OptionRow& name = *find_row(here + "/name");
-      const Reader reader(document, name);
-      with_field(name, scenario, [&, &given = value](auto& field) { reader.read(given, field); });
-      scenario.given[here + "/name"] = origin_of(document, here);
-    } else if (is_section(here)) {
-      if (!value.is_object()) throw value_error(document, here, value, "expected an object");
-      read_section(document, value, here, scenario);
-    } else {
-      const std::vector<std::string> known = names_in(pointer);
-      throw key_error(document, here, "unknown key", nearest_name(key, known));
-    }
-  }
-}
+// A part of a document and the part of the options that it holds: the same, but for classes.
+struct Place {
+  std::string pointer;  // in the document
+  std::string options;  // of the rows
+};
+
+void read_classes(const JsonDocument& document, const Json& classes, const std::string& pointer,
+                  Scenario& scenario);
 
 struct Condition {
   std::string_view pointer;
@@ -213,9 +204,12 @@ Condition condition_of(const OptionRow& row) {
 }
 
 // An option that would change nothing is an error: its author believes that it does.
-void check_conditions(const JsonDocument& document, const Scenario& scenario) {
+// `class_number`: only the options of that class.
+void check_conditions(const JsonDocument& document, const Scenario& scenario,
+                      std::optional<std::size_t> class_number) {
   for (const OptionRow& row : all_options()) {
-    const std::string pointer(row.pointer);
+    const std::string pointer =
+        class_number ? class_pointer(*class_number, row.pointer) : std::string(row.pointer);
     if (row.only_with.empty()) continue;
     const Condition condition = condition_of(row);
     const OptionRow* switch_row = find_row(condition.pointer);
@@ -231,7 +225,71 @@ void check_conditions(const JsonDocument& document, const Scenario& scenario) {
   }
 }
 
+void read_field(const JsonDocument& document, const Json& value, const OptionRow& row,
+                const std::string& pointer, Scenario& scenario) {
+  const Reader reader(document, row, pointer);
+  with_field(row, scenario, [&](auto& field) { reader.read(value, field); });
+}
+
+void read_section(const JsonDocument& document, const Json& section, const Place& place,
+                  Scenario& scenario) {
+  for (const auto& [key, value] : section.items()) {
+    const std::string token = pointer_token(key);
+    const Place here{place.pointer + "/" + token, place.options + "/" + token};
+    if (here.options == "/$schema") continue;  // editors find the schema by it
+    if (const OptionRow* row = find_row(here.options)) {
+      read_field(document, value, *row, here.pointer, scenario);
+      scenario.given[here.pointer] = origin_of(document, here.pointer);
+    } else if (value.is_string() && here.options != kWorkload &&
+               find_row(here.options + "/name") != nullptr) {
+      // A section written as a text is its name.
+      const std::string name = here.pointer + "/name";
+      read_field(document, value, *find_row(here.options + "/name"), name, scenario);
+      scenario.given[name] = origin_of(document, here.pointer);
+    } else if (is_section(here.options)) {
+      if (!value.is_object())
+        throw value_error(document, here.pointer, value, "expected an object");
+      read_section(document, value, here, scenario);
+    } else if (here.pointer == kClasses) {
+      read_classes(document, value, here.pointer, scenario);
+    } else {
+      const std::vector<std::string> known = names_in(place.options);
+      throw key_error(document, here.pointer, "unknown key", nearest_name(key, known));
+    }
+  }
+}
+
+// A class is read as the workload of a scenario of its own, with its SLO.
+void read_classes(const JsonDocument& document, const Json& classes, const std::string& pointer,
+                  Scenario& scenario) {
+  if (!classes.is_array() || classes.empty() || classes.size() > kMaxClasses) {
+    throw value_error(document, pointer, classes,
+                      fmt::format("expected a list of 1 to {} classes", kMaxClasses));
+  }
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const std::string here = fmt::format("{}/{}", pointer, i);
+    if (!classes[i].is_object()) {
+      throw value_error(document, here, classes[i], "expected an object");
+    }
+    Json workload = classes[i];
+    Json slo = workload.value("slo", Json::object());
+    workload.erase("slo");
+    if (!slo.is_object()) throw value_error(document, here + "/slo", slo, "expected an object");
+    Scenario one;
+    read_section(document, workload, {here, std::string(kWorkload)}, one);
+    read_section(document, slo, {here + "/slo", "/slo"}, one);
+    check_conditions(document, one, i);
+    scenario.workload.classes.push_back({std::move(one.workload), one.slo});
+    scenario.given.merge(one.given);
+  }
+}
+
 }  // namespace
+
+std::string class_pointer(std::size_t number, std::string_view row_pointer) {
+  if (row_pointer.starts_with(kWorkload)) row_pointer.remove_prefix(kWorkload.size());
+  return fmt::format("{}/{}{}", kClasses, number, row_pointer);
+}
 
 const std::vector<OptionRow>& all_options() {
   static const std::vector<OptionRow> rows = [] {
@@ -255,6 +313,7 @@ std::string type_name(const OptionRow& row) {
         if constexpr (std::is_same_v<Value, std::int64_t>) return "integer";
         if constexpr (std::is_same_v<Value, double>) return "number";
         if constexpr (std::is_same_v<Value, std::string>) return "text";
+        if constexpr (std::is_same_v<Value, std::vector<double>>) return "list of numbers";
         return "list of integers";
       },
       row.reach);
@@ -295,8 +354,8 @@ Scenario parse_scenario(const JsonDocument& document) {
   }
   Scenario scenario;
   scenario.file = document.name;
-  read_section(document, document.root, "", scenario);
-  check_conditions(document, scenario);
+  read_section(document, document.root, {"", ""}, scenario);
+  check_conditions(document, scenario, std::nullopt);
   return scenario;
 }
 

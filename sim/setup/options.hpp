@@ -24,7 +24,7 @@ using FieldReach =
     std::variant<Reach<bool>, Reach<std::optional<bool>>, Reach<std::int64_t>,
                  Reach<std::optional<std::int64_t>>, Reach<double>, Reach<std::optional<double>>,
                  Reach<std::string>, Reach<std::optional<std::string>>,
-                 Reach<std::vector<std::int64_t>>>;
+                 Reach<std::vector<std::int64_t>>, Reach<std::vector<double>>>;
 
 namespace detail {
 template <auto First, auto... Rest>
@@ -53,20 +53,23 @@ struct Bounds {
 };
 
 struct OptionRow {
-  std::string_view pointer;  // JSON pointer: /engine/max_num_seqs
-  FieldReach reach;
+  std::string_view pointer = {};  // JSON pointer: /engine/max_num_seqs
+  FieldReach reach = {};
   std::string_view unit = {};     // empty for names and switches
   Bounds bounds = {};             // of numbers
   std::string_view choices = {};  // of texts: a|b|c; empty = any
   std::string_view doc = {};
   std::string_view absent = {};     // what an absent optional stands for
   std::string_view only_with = {};  // pointer=a|b: the option has a meaning only then
+  // The section that it is part of: results list it only when something of that was given.
+  std::string_view group = {};
 };
 
 [[nodiscard]] std::span<const OptionRow> general_options();
 [[nodiscard]] std::span<const OptionRow> engine_options();        // common ones, vLLM's
 [[nodiscard]] std::span<const OptionRow> other_engine_options();  // of one engine each
-[[nodiscard]] std::span<const OptionRow> workload_options();
+[[nodiscard]] std::span<const OptionRow> trace_options();
+[[nodiscard]] std::span<const OptionRow> workload_options();  // those of the trace included
 [[nodiscard]] const std::vector<OptionRow>& all_options();
 
 // "integer >= 1, tokens": what an error says is allowed.
@@ -77,6 +80,10 @@ struct OptionRow {
 
 // The field as JSON; null for an empty optional.
 [[nodiscard]] Json value_of(const OptionRow& row, const Scenario& scenario);
+
+// Classes of a workload are parsed by the rows of /workload (and /slo): the pointer of a row below
+// /workload/classes/<i>.
+[[nodiscard]] std::string class_pointer(std::size_t number, std::string_view row_pointer);
 
 // Strict: unknown keys, wrong types and values out of range are ConfigErrors with place and cause.
 [[nodiscard]] Scenario parse_scenario(const JsonDocument& document);

@@ -11,7 +11,7 @@ std::string schema_type(const OptionRow& row) {
   std::string type = type_name(row);
   if (type == "true or false") return "boolean";
   if (type == "text") return "string";
-  if (type == "list of integers") return "array";
+  if (type.starts_with("list of ")) return "array";
   return type;
 }
 
@@ -36,7 +36,7 @@ Json option_schema(const OptionRow& row) {
   schema["description"] = described(row);
   schema["type"] = is_optional(row) ? Json::array({type, "null"}) : Json(type);
   if (type == "array") {
-    schema["items"] = {{"type", "integer"}};
+    schema["items"] = {{"type", type_name(row) == "list of numbers" ? "number" : "integer"}};
     schema["minItems"] = 1;
     add_bounds(row.bounds, schema["items"]);
   } else {
@@ -88,6 +88,14 @@ Json scenario_schema() {
     }
     (*node)["properties"][std::string(rest)] = option_schema(row);
   }
+  // A class has the options of a workload, and an SLO.
+  Json of_class = schema["properties"]["workload"];
+  of_class["properties"]["slo"] = schema["properties"]["slo"];
+  schema["properties"]["workload"]["properties"]["classes"] = {
+      {"description", "classes of requests, each with options of its own"},
+      {"type", "array"},
+      {"minItems", 1},
+      {"items", std::move(of_class)}};
   schema["required"] = Json::array({"model", "device", "workload"});
   return schema;
 }

@@ -210,6 +210,38 @@ bool applies(const OptionRow& row, const Scenario& scenario) {
   return wanted.find(fmt::format("|{}|", state)) != std::string::npos;
 }
 
+// Whether anything of the section was given; the options of no section are always used.
+bool is_used(std::string_view group, const Scenario& scenario) {
+  if (group.empty()) return true;
+  const auto found = scenario.given.lower_bound(std::string(group));
+  return found != scenario.given.end() && found->first.starts_with(group);
+}
+
+std::string text_of(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Results name the scenario's file, not where it lies.
+std::string giver_of(const std::string& pointer, const Scenario& scenario) {
+  const std::string& origin = scenario.given.at(pointer);
+  const bool in_file = origin == scenario.file;
+  return in_file ? std::filesystem::path(origin).filename().string() : origin;
+}
+
+// What the classes of a workload say of themselves.
+void add_class_values(const Scenario& scenario, std::vector<ResolvedValue>& values) {
+  for (std::size_t i = 0; i < scenario.workload.classes.size(); ++i) {
+    Scenario one;
+    one.workload = scenario.workload.classes[i].workload;
+    one.slo = scenario.workload.classes[i].slo;
+    for (const OptionRow& row : all_options()) {
+      const std::string pointer = class_pointer(i, row.pointer);
+      if (!scenario.is_given(pointer)) continue;
+      values.push_back({pointer, text_of(value_of(row, one)), giver_of(pointer, scenario)});
+    }
+  }
+}
+
 }  // namespace
 
 TimeNs ns_from_seconds(double seconds) {
@@ -296,6 +328,7 @@ ReplicaOptions replica_options(const Resolved& resolved) {
   }
   options.pipeline_depth = resolved.async_scheduling ? 2 : 1;
   options.single_step = resolved.scenario.run.single_step;
+  options.cancels_running = resolved.scheduler != SchedulerKind::static_batch;
   options.responds_at_end = resolved.scheduler == SchedulerKind::static_batch && !e.stream;
   options.restart_ns = ns_from_seconds(e.restart_s);
   return options;
@@ -314,22 +347,20 @@ std::vector<ResolvedValue> resolved_values(const Resolved& resolved) {
   std::vector<ResolvedValue> values;
   for (const OptionRow& row : all_options()) {
     const std::string pointer(row.pointer);
-    if (!applies(row, s) && !s.is_given(pointer)) continue;
+    if (!s.is_given(pointer) && (!applies(row, s) || !is_used(row.group, s))) continue;
     const Json value = value_of(row, s);
     std::string source = "default";
     const auto rule = resolved.rules.find(pointer);
-    const auto given = s.given.find(pointer);
     if (rule != resolved.rules.end()) {
       source = rule->second;
-    } else if (given != s.given.end()) {
-      // Results name the scenario's file, not where it lies.
-      const bool in_file = given->second == s.file;
-      source = in_file ? std::filesystem::path(s.file).filename().string() : given->second;
+    } else if (s.is_given(pointer)) {
+      source = giver_of(pointer, s);
     } else if (value.is_null()) {
       source = row.absent.empty() ? "not set" : fmt::format("not set: {}", row.absent);
     }
-    values.push_back({pointer, value.dump(-1, ' ', false, Json::error_handler_t::replace), source});
+    values.push_back({pointer, text_of(value), source});
   }
+  add_class_values(s, values);
   return values;
 }
 

@@ -42,6 +42,7 @@ struct Resolved {
 // What a scenario must say and what may not stand together. ConfigError. The first: model, device
 // and engine; the second: the workload as well.
 void validate_system(const Scenario& scenario);
+void validate_workload(const Scenario& scenario);
 void validate(const Scenario& scenario);
 
 // Everything but traffic: for capacity and audit.

@@ -10,7 +10,6 @@
 #include "sim/metrics/run_digest.hpp"
 #include "sim/setup/factory.hpp"
 #include "sim/setup/startup_budget.hpp"
-#include "sim/setup/workload_factory.hpp"
 
 namespace headroom {
 namespace {
@@ -39,18 +38,6 @@ class CountingSource final : public WorkloadSource {
   std::atomic<std::uint64_t>& done_;
 };
 
-WorkloadFacts facts_of(const Workload& workload, const Scenario& scenario) {
-  WorkloadFacts facts;
-  facts.requests = workload.requests;
-  facts.trace_name = workload.trace_name;
-  facts.trace_format = workload.trace_format;
-  facts.trace_sha256 = workload.trace_sha256;
-  facts.rows_dropped = workload.rows_dropped;
-  facts.rows_clamped = workload.rows_clamped;
-  facts.max_tokens_rule = max_tokens_text(scenario.workload.max_tokens);
-  return facts;
-}
-
 RunLimits limits_of(const RunSection& section, const RunControl& control) {
   RunLimits limits;
   if (section.until_s) limits.until_ns = ns_from_seconds(*section.until_s);
@@ -60,10 +47,19 @@ RunLimits limits_of(const RunSection& section, const RunControl& control) {
   return limits;
 }
 
-SummaryOptions summary_options(const Scenario& scenario, const CostFacts& cost) {
+GoodputLimits goodput_limits(const SloSection& slo) {
+  return {slo.ttft_ms, slo.tpot_ms, slo.e2el_ms};
+}
+
+SummaryOptions summary_options(const Scenario& scenario, const CostFacts& cost,
+                               const Workload& workload) {
   SummaryOptions options;
   options.serving.client_latency_ns = cost.client_latency_ns;
-  options.serving.goodput = {scenario.slo.ttft_ms, scenario.slo.tpot_ms, scenario.slo.e2el_ms};
+  options.serving.goodput = goodput_limits(scenario.slo);
+  for (const SloSection& slo : workload.slo) {
+    options.serving.class_goodput.push_back(goodput_limits(slo));
+  }
+  options.classes = static_cast<std::int32_t>(workload.facts.classes.size());
   options.windows.warmup_s = scenario.run.warmup_s;
   options.windows.steady_end_s = scenario.run.steady_end_s;
   return options;
@@ -78,7 +74,7 @@ void simulate(const Catalog& catalog, const RunControl& control, Workload& workl
   RecorderOptions options;
   options.timeline.interval_ns = ns_from_seconds(scenario.output.timeline_interval_s);
   options.expected_requests =
-      static_cast<std::size_t>(std::min(workload.requests, kMostExpectedRequests));
+      static_cast<std::size_t>(std::min(workload.facts.requests, kMostExpectedRequests));
   result.recorder = std::make_unique<Recorder>(options);
 
   std::unique_ptr<CountingSource> counting;
@@ -93,7 +89,7 @@ void simulate(const Catalog& catalog, const RunControl& control, Workload& workl
   result.stop = fleet.run(limits_of(scenario.run, control));
   result.totals = fleet.totals();
   result.recorder->finish(result.totals.end_ns);
-  result.summary = summarise(*result.recorder, summary_options(scenario, result.cost));
+  result.summary = summarise(*result.recorder, summary_options(scenario, result.cost, workload));
   result.digest = run_digest(*result.recorder);
   result.started = true;
 }
@@ -121,6 +117,17 @@ void collect_warnings(RunResult& result) {
     result.warnings.push_back(
         fmt::format("{} outputs were cut to max_tokens", result.workload.outputs_cut));
   }
+  if (result.workload.shares_prefixes) {
+    result.warnings.emplace_back(
+        "prompts of different requests begin alike, but the KV cache of this version finds only a "
+        "request's own tokens again: shared prefixes are computed for each (`headroom trace "
+        "describe` shows how much could be found)");
+  }
+  if (result.workload.has_priorities) {
+    result.warnings.push_back(
+        fmt::format("priorities are not used: scheduler {} serves in the order of arrival",
+                    name_of(result.resolved.scheduler)));
+  }
   if (result.started && replica_options(result.resolved).responds_at_end) {
     result.warnings.emplace_back(
         "clients see a batch's tokens when it ends: TTFT is the whole latency, "
@@ -142,7 +149,7 @@ RunResult prepare(const Scenario& scenario, const Catalog& catalog, Workload& wo
   RunResult result;
   result.resolved = resolve(scenario, catalog);
   workload = make_workload(result.resolved.scenario);
-  result.workload = facts_of(workload, result.resolved.scenario);
+  result.workload = workload.facts;
   result.budget = startup_budget(result.resolved);
   result.pool_tokens = pool_tokens(result.resolved, result.budget);
   result.values = resolved_values(result.resolved);
@@ -157,7 +164,9 @@ RunResult run(const Scenario& scenario, const Catalog& catalog, const RunControl
   Workload workload;
   RunResult result = prepare(scenario, catalog, workload);
   if (!result.budget.failure) simulate(catalog, control, workload, result);
-  result.workload.outputs_cut = workload.outputs_cut();
+  workload.account(result.workload);
+  // What a duration or a pool would yield shows only in the run.
+  if (result.workload.requests == 0) result.workload.requests = result.summary.requests.arrived;
   collect_warnings(result);
   return result;
 }

@@ -14,6 +14,7 @@
 #include "sim/serving/fleet.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/scenario.hpp"
+#include "sim/setup/workload_factory.hpp"
 
 namespace headroom {
 
@@ -24,17 +25,6 @@ struct CostFacts {
   std::string engine_versions;  // it was fitted on
   bool uncalibrated = false;
   TimeNs client_latency_ns = 0;
-};
-
-struct WorkloadFacts {
-  std::int64_t requests = 0;  // that the workload would yield
-  std::string trace_name;     // empty: synthetic
-  std::string trace_format;
-  std::string trace_sha256;
-  std::int64_t rows_dropped = 0;
-  std::int64_t rows_clamped = 0;
-  std::int64_t outputs_cut = 0;
-  std::string max_tokens_rule;
 };
 
 struct RunResult {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/setup/workload_section.hpp"
+
 namespace headroom {
 
 // A section that is written as a text is its name: "device": "h100-sxm".
@@ -133,54 +135,6 @@ struct CostSection {
   std::string level = "calibrated";
   std::string calibration = "auto";
   AffineSection affine;
-};
-
-struct TraceSection {
-  std::string file;
-  std::optional<std::int64_t> limit;
-  std::string zero_tokens = "drop";
-};
-
-struct ArrivalsSection {
-  std::string process = "poisson";
-  std::optional<double> request_rate;
-  double burstiness = 1;
-};
-
-struct LengthSection {
-  std::string law = "fixed";
-  std::optional<std::int64_t> tokens;
-  std::optional<double> median;
-  std::optional<double> mean;
-  std::optional<double> sigma;
-  std::optional<std::int64_t> min;
-  std::optional<std::int64_t> max;
-  std::vector<std::int64_t> values;
-  std::vector<std::int64_t> weights;
-  std::string file;
-};
-
-struct MaxTokensSection {
-  std::string rule = "engine_default";
-  std::optional<std::int64_t> value;
-  std::optional<double> times_output;
-  std::vector<std::int64_t> per_class;
-};
-
-struct WorkloadSection {
-  TraceSection trace;
-  ArrivalsSection arrivals;
-  std::optional<std::int64_t> num_requests;
-  LengthSection prompt;
-  LengthSection output;
-  bool joint_lengths = false;
-  MaxTokensSection max_tokens;
-};
-
-struct SloSection {
-  std::optional<double> ttft_ms;
-  std::optional<double> tpot_ms;
-  std::optional<double> e2el_ms;
 };
 
 struct RunSection {

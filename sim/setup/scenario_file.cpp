@@ -12,9 +12,11 @@ namespace {
 
 std::string stem_of(std::string_view file) { return std::filesystem::path(file).stem().string(); }
 
+// A folder does not hide the built-in scenario of its name.
 JsonDocument read_document(const std::string& name, std::string& directory) {
   std::error_code ignored;
-  if (std::filesystem::exists(name, ignored)) {
+  const bool is_folder = std::filesystem::is_directory(name, ignored);
+  if (std::filesystem::exists(name, ignored) && !is_folder) {
     directory = std::filesystem::path(name).parent_path().string();
     return read_json_file(name);
   }
@@ -23,19 +25,22 @@ JsonDocument read_document(const std::string& name, std::string& directory) {
     if (stem_of(file.name) == name) return parse_json(file.content, name);
     known.push_back(stem_of(file.name));
   }
+  if (is_folder) return read_json_file(name);  // says what it is
   const std::string nearest = nearest_name(name, known);
   throw ConfigError(fmt::format("{}: no such file, and no built-in scenario of this name{}", name,
                                 nearest.empty() ? " (see `headroom list scenarios`)"
                                                 : fmt::format(" (nearest: {})", nearest)));
 }
 
-// A trace brings its own arrivals and lengths, so those of the scenario go.
+// A trace brings its own arrivals, lengths and sessions, so those of the scenario go.
 void set_trace(JsonDocument& document, const std::string& file) {
   Json& workload = document.root["workload"];
   if (workload.is_null()) workload = Json::object();
   if (!workload.is_object())
     throw value_error(document, "/workload", workload, "expected an object");
-  for (const char* key : {"arrivals", "num_requests", "prompt", "output", "joint_lengths"}) {
+  for (const char* key : {"arrivals", "closed_loop", "servegen", "num_requests", "duration_s",
+                          "prompt", "output", "joint_lengths", "length_correlation",
+                          "system_prompts", "documents", "sessions", "patience", "classes"}) {
     workload.erase(key);
   }
   if (!workload["trace"].is_object()) workload["trace"] = Json::object();

@@ -3,148 +3,335 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
-#include "workloads/length_table.hpp"
+#include "sim/setup/options.hpp"
+#include "sim/setup/resolve.hpp"
+#include "sim/setup/workload_laws.hpp"
+#include "workloads/merged_source.hpp"
+#include "workloads/servegen.hpp"
 #include "workloads/synthetic_source.hpp"
 #include "workloads/trace_source.hpp"
 #include "workloads/traces/detect.hpp"
+#include "workloads/traffic_source.hpp"
 
 namespace headroom {
 namespace {
 
-template <typename T>
-using NameRow = std::pair<std::string_view, T>;
+using Account = std::function<void(WorkloadFacts&)>;
 
-constexpr std::array kProcesses{NameRow<ArrivalProcess>{"poisson", ArrivalProcess::poisson},
-                                NameRow<ArrivalProcess>{"gamma", ArrivalProcess::gamma},
-                                NameRow<ArrivalProcess>{"constant", ArrivalProcess::constant},
-                                NameRow<ArrivalProcess>{"all_at_once", ArrivalProcess::all_at_once},
-                                NameRow<ArrivalProcess>{"vllm_bench", ArrivalProcess::vllm_bench}};
-constexpr std::array kLaws{NameRow<LengthLaw>{"fixed", LengthLaw::fixed},
-                           NameRow<LengthLaw>{"uniform", LengthLaw::uniform},
-                           NameRow<LengthLaw>{"lognormal", LengthLaw::lognormal},
-                           NameRow<LengthLaw>{"empirical", LengthLaw::empirical}};
-constexpr std::array kRules{NameRow<MaxTokensRule>{"engine_default", MaxTokensRule::engine_default},
-                            NameRow<MaxTokensRule>{"value", MaxTokensRule::value},
-                            NameRow<MaxTokensRule>{"times_output", MaxTokensRule::times_output},
-                            NameRow<MaxTokensRule>{"per_class", MaxTokensRule::per_class}};
-constexpr std::array kZeroTokens{NameRow<ZeroTokens>{"drop", ZeroTokens::drop},
-                                 NameRow<ZeroTokens>{"clamp", ZeroTokens::clamp},
-                                 NameRow<ZeroTokens>{"error", ZeroTokens::error}};
+// One source of a workload. `account` may be empty.
+struct Part {
+  std::unique_ptr<WorkloadSource> source;
+  Account account;
+};
 
-template <typename Table>
-auto by_name(const Table& table, std::string_view name) {
-  const auto found = std::ranges::find(table, name, &Table::value_type::first);
-  HEADROOM_CHECK(found != table.end(), "a name that parsing let pass: " + std::string(name));
-  return found->second;
-}
-
-// File names of a scenario are relative to the scenario, those of a flag to the current directory.
-std::string usable_path(const Scenario& scenario, const std::string& pointer,
-                        const std::string& file) {
-  const auto given = scenario.given.find(pointer);
-  const bool from_flag = given != scenario.given.end() && given->second != scenario.file;
-  if (from_flag || scenario.directory.empty()) return file;
-  return (std::filesystem::path(scenario.directory) / file).string();
-}
-
-MaxTokensOptions max_tokens_options(const MaxTokensSection& section) {
-  MaxTokensOptions options;
-  options.rule = by_name(kRules, section.rule);
-  options.value = section.value.value_or(0);
-  options.times_output = section.times_output.value_or(1.0);
-  options.per_class = section.per_class;
-  return options;
-}
-
-LengthOptions length_options(const Scenario& scenario, const std::string& pointer,
-                             const LengthSection& section, bool output) {
-  LengthOptions options;
-  options.law = by_name(kLaws, section.law);
-  options.tokens = section.tokens.value_or(1);
-  options.min = section.min.value_or(1);
-  options.max = section.max.value_or(kMaxLengthTokens);
-  options.median = section.median;
-  options.mean = section.mean;
-  options.sigma = section.sigma.value_or(0);
-  options.values = section.values;
-  options.weights = section.weights;
-  if (!section.file.empty()) {
-    const std::string place = pointer + "/file";
-    LengthTable table = read_length_table(usable_path(scenario, place, section.file));
-    const bool two_columns = !table.output.empty();
-    options.values = output && two_columns ? std::move(table.output) : std::move(table.prompt);
+void add_count(WorkloadFacts& facts, std::string_view name, std::int64_t count) {
+  if (count == 0) return;
+  for (WorkloadEcho& echo : facts.counts) {
+    if (echo.name != name) continue;
+    std::get<std::int64_t>(echo.value) += count;
+    return;
   }
-  return options;
+  facts.counts.push_back({std::string(name), count});
 }
 
-Workload trace_workload(const Scenario& scenario) {
-  const TraceSection& section = scenario.workload.trace;
-  const std::string pointer = "/workload/trace/file";
-  TraceOptions trace_options;
-  trace_options.zero_tokens = by_name(kZeroTokens, section.zero_tokens);
-  const std::string path = usable_path(scenario, pointer, section.file);
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
-    throw ConfigError(fmt::format("{}: {}: value \"{}\": no such file; name the trace with --trace",
-                                  scenario.given.at(pointer), pointer, path));
+void add_report(WorkloadFacts& facts, const TransformReport& report) {
+  add_count(facts, "rows_spread_from_ties", report.ties.rows_moved);
+  add_count(facts, "rows_thinned", report.thinning.rows_dropped);
+  add_count(facts, "rows_with_documents", report.documents.rows);
+  add_count(facts, "document_tokens", report.documents.tokens);
+  add_count(facts, "thinking_tokens_added", report.tokens.thinking_tokens_added);
+  add_count(facts, "prompts_capped", report.caps.prompts_cut);
+  add_count(facts, "outputs_capped", report.caps.outputs_cut);
+  add_count(facts, "rows_with_session_history", report.history.rows);
+  add_count(facts, "rows_of_copies", report.copies.rows_added);
+}
+
+class WorkloadBuilder {
+ public:
+  explicit WorkloadBuilder(const Scenario& scenario) : scenario_(scenario) {}
+
+  Workload build() {
+    const WorkloadSection& section = scenario_.workload;
+    std::vector<Part> parts;
+    if (section.classes.empty()) {
+      parts.push_back(part_of({scenario_, "/workload"}, section, 0, ""));
+      if (workload_.facts.classes.empty()) workload_.facts.classes = {section.name};
+    } else {
+      for (const WorkloadClass& one : section.classes) {
+        workload_.facts.classes.push_back(one.workload.name);
+        workload_.slo.push_back(one.slo);
+      }
+      parts = parts_of_classes(section);
+    }
+    join(std::move(parts));
+    workload_.facts.max_tokens_rule = rule_text(section);
+    return std::move(workload_);
   }
-  const auto trace = std::make_shared<const Trace>(read_trace(path, trace_options));
 
-  TraceSourceOptions options;
-  options.num_requests = section.limit;
-  options.max_tokens = max_tokens_options(scenario.workload.max_tokens);
-  auto source = std::make_unique<TraceSource>(trace, options);
+ private:
+  // --- where requests come from ---
 
-  Workload workload;
-  workload.outputs_cut = [reader = source.get()] { return reader->outputs_cut(); };
-  workload.source = std::move(source);
-  const auto rows = static_cast<std::int64_t>(trace->rows.size());
-  workload.requests = std::min(rows, section.limit.value_or(rows));
-  workload.trace_name = trace->name;
-  workload.trace_format = trace->format;
-  workload.trace_sha256 = trace->sha256();
-  workload.rows_dropped = trace->rows_dropped.total();
-  workload.rows_clamped = trace->rows_clamped.total();
-  return workload;
-}
+  [[nodiscard]] static bool has_starts(const SectionPlace& place, const WorkloadSection& section) {
+    return is_given_below(place.scenario, place.pointer + "/arrivals") ||
+           section.closed_loop.users || !section.trace.file.empty() ||
+           !section.servegen.directory.empty();
+  }
 
-Workload synthetic_workload(const Scenario& scenario) {
-  const WorkloadSection& section = scenario.workload;
-  SyntheticOptions options;
-  options.arrivals.process = by_name(kProcesses, section.arrivals.process);
-  options.arrivals.rate_per_s = section.arrivals.request_rate.value_or(1.0);
-  options.arrivals.burstiness = section.arrivals.burstiness;
-  options.prompt = length_options(scenario, "/workload/prompt", section.prompt, false);
-  options.output = length_options(scenario, "/workload/output", section.output, true);
-  options.joint_lengths = section.joint_lengths;
-  options.max_tokens = max_tokens_options(section.max_tokens);
-  options.num_requests = section.num_requests;
+  // A class that does not say what its clients declare follows the workload.
+  [[nodiscard]] const MaxTokensSection& rule_of(const SectionPlace& place,
+                                                const WorkloadSection& section) const {
+    const bool own = is_given_below(scenario_, place.pointer + "/max_tokens");
+    return own ? section.max_tokens : scenario_.workload.max_tokens;
+  }
 
-  auto source =
-      std::make_unique<SyntheticSource>(options, static_cast<std::uint64_t>(scenario.seed));
-  Workload workload;
-  workload.outputs_cut = [reader = source.get()] { return reader->outputs_cut(); };
-  workload.source = std::move(source);
-  workload.requests = section.num_requests.value_or(0);
-  return workload;
-}
+  [[nodiscard]] std::string rule_text(const WorkloadSection& section) const {
+    std::string text;
+    for (std::size_t i = 0; i < section.classes.size(); ++i) {
+      const WorkloadSection& one = section.classes[i].workload;
+      if (!is_given_below(scenario_, class_pointer(i, "/max_tokens"))) continue;
+      text += fmt::format("; {}: {}", one.name, max_tokens_text(one.max_tokens));
+    }
+    return max_tokens_text(section.max_tokens) + text;
+  }
+
+  // Classes with starts of their own are workloads of their own; the others share one.
+  std::vector<Part> parts_of_classes(const WorkloadSection& section) {
+    std::vector<Part> parts;
+    TrafficOptions shared = starts_of(section);
+    for (std::size_t i = 0; i < section.classes.size(); ++i) {
+      const WorkloadSection& one = section.classes[i].workload;
+      const SectionPlace place{scenario_, class_pointer(i, "")};
+      const auto id = static_cast<std::int32_t>(i);
+      if (has_starts(place, one)) {
+        parts.push_back(part_of(place, one, id, one.name + "/"));
+        continue;
+      }
+      shared.classes.push_back(class_of(place, one, id));
+      shared.classes.back().max_tokens = max_tokens_options(rule_of(place, one));
+    }
+    if (!shared.classes.empty()) {
+      workload_.facts.requests += section.num_requests.value_or(0);
+      parts.push_back(traffic(shared));
+    }
+    return parts;
+  }
+
+  Part part_of(const SectionPlace& place, const WorkloadSection& section, std::int32_t class_id,
+               const std::string& stream_prefix) {
+    if (!section.trace.file.empty()) return trace(place, section, class_id);
+    if (!section.servegen.directory.empty()) return servegen(place, section, class_id);
+    TrafficOptions options = starts_of(section);
+    options.classes.push_back(class_of(place, section, class_id));
+    options.max_tokens = max_tokens_options(rule_of(place, section));
+    options.stream_prefix = stream_prefix;
+    workload_.facts.requests += section.num_requests.value_or(0);
+    return is_plain(options) ? synthetic(options) : traffic(options);
+  }
+
+  [[nodiscard]] static TrafficOptions starts_of(const WorkloadSection& section) {
+    TrafficOptions options;
+    options.arrivals = arrival_options(section.arrivals);
+    if (section.closed_loop.users) {
+      ClosedLoopOptions& loop = options.closed_loop.emplace();
+      loop.users = *section.closed_loop.users;
+      loop.think_time = duration_options(section.closed_loop.think_time);
+      loop.start_within_s = section.closed_loop.start_within_s;
+    }
+    options.num_requests = section.num_requests;
+    if (section.duration_s) options.end_ns = ns_from_seconds(*section.duration_s);
+    return options;
+  }
+
+  TrafficClass class_of(const SectionPlace& place, const WorkloadSection& section,
+                        std::int32_t class_id) {
+    TrafficClass one = traffic_class(place, section);
+    one.class_id = class_id;
+    WorkloadFacts& facts = workload_.facts;
+    facts.has_priorities |= one.priority != 0;
+    const bool repeats = one.sessions.keeps_history && may_have_turns(one.sessions.turns);
+    facts.shares_prefixes |= one.system_prompts.count > 0 || one.documents.count > 0 || repeats;
+    return one;
+  }
+
+  [[nodiscard]] static bool may_have_turns(const LengthOptions& turns) {
+    return turns.law != LengthLaw::fixed || turns.tokens > 1;
+  }
+
+  // What the fast source can do: requests one by one, of one kind, from an open loop.
+  [[nodiscard]] static bool is_plain(const TrafficOptions& options) {
+    const TrafficClass& one = options.classes.front();
+    return !options.closed_loop && options.end_ns == kNever && options.stream_prefix.empty() &&
+           options.classes.size() == 1 && one.system_prompts.count == 0 &&
+           one.documents.count == 0 && !may_have_turns(one.sessions.turns) &&
+           !one.patience.first_token && !one.patience.answer && one.priority == 0 &&
+           !(one.length_correlation > 0.0 || one.length_correlation < 0.0);
+  }
+
+  // --- sources ---
+
+  [[nodiscard]] std::uint64_t seed() const { return static_cast<std::uint64_t>(scenario_.seed); }
+
+  Part synthetic(const TrafficOptions& options) const {
+    const TrafficClass& one = options.classes.front();
+    SyntheticOptions plain;
+    plain.arrivals = options.arrivals;
+    plain.prompt = one.prompt;
+    plain.output = one.output;
+    plain.joint_lengths = one.joint_lengths;
+    plain.max_tokens = options.max_tokens;
+    plain.num_requests = options.num_requests;
+    plain.class_id = one.class_id;
+    auto source = std::make_unique<SyntheticSource>(plain, seed());
+    Account account = [reader = source.get()](WorkloadFacts& facts) {
+      facts.outputs_cut += reader->outputs_cut();
+    };
+    return {std::move(source), std::move(account)};
+  }
+
+  Part traffic(const TrafficOptions& options) const {
+    auto source = std::make_unique<TrafficSource>(options, seed());
+    const bool has_sessions = std::ranges::any_of(options.classes, [](const TrafficClass& one) {
+      return may_have_turns(one.sessions.turns);
+    });
+    Account account = [reader = source.get(), has_sessions](WorkloadFacts& facts) {
+      const TrafficTotals& totals = reader->totals();
+      facts.outputs_cut += totals.outputs_cut;
+      add_count(facts, "prompts_cut", totals.prompts_cut);
+      if (!has_sessions) return;
+      add_count(facts, "sessions", totals.sessions_started);
+      add_count(facts, "sessions_ended_by_rejection", totals.ended_rejected);
+      add_count(facts, "sessions_ended_by_cancellation", totals.ended_cancelled);
+      add_count(facts, "sessions_ended_by_oom", totals.ended_lost);
+      add_count(facts, "sessions_ended_by_length", totals.ended_full);
+      add_count(facts, "sessions_ended_by_limit", totals.ended_by_limit);
+      add_count(facts, "turns_never_sent", totals.turns_dropped);
+      add_count(facts, "think_pauses", totals.think_pauses);
+      add_count(facts, "tool_pauses", totals.tool_pauses);
+    };
+    return {std::move(source), std::move(account)};
+  }
+
+  Part trace(const SectionPlace& place, const WorkloadSection& section, std::int32_t class_id) {
+    const TraceSection& options = section.trace;
+    const auto trace = std::make_shared<Trace>(read(place.below("trace/file"), section));
+    const TransformReport report = transform(*trace, transform_options(place, section), seed());
+    WorkloadFacts& facts = workload_.facts;
+    add_report(facts, report);
+    note_trace(*trace);
+    const bool own_classes = scenario_.workload.classes.empty() && trace->classes.size() > 1;
+    if (own_classes) {
+      facts.classes = trace->classes;
+      // Rows without a class, where others have one.
+      std::ranges::replace(facts.classes, std::string(), std::string("none"));
+    } else {
+      for (TraceDetail& detail : trace->details) detail.class_id = 0;
+    }
+
+    TraceSourceOptions replay;
+    replay.max_tokens = max_tokens_options(rule_of(place, section));
+    replay.class_id = class_id;
+    if (options.sessions != "auto") {
+      replay.sessions = options.sessions == "closed" ? SessionReplay::closed : SessionReplay::open;
+    }
+    if (section.priority != 0) {
+      trace->details.resize(trace->rows.size());
+      for (TraceDetail& detail : trace->details) {
+        detail.priority = static_cast<std::int32_t>(section.priority);
+      }
+    }
+    facts.has_priorities |= std::ranges::any_of(
+        trace->details, [](const TraceDetail& detail) { return detail.priority != 0; });
+    facts.requests += static_cast<std::int64_t>(trace->rows.size());
+    auto source = std::make_unique<TraceSource>(trace, replay);
+    Account account = [reader = source.get()](WorkloadFacts& after) {
+      after.outputs_cut += reader->outputs_cut();
+      add_count(after, "turns_never_sent", reader->turns_dropped());
+    };
+    return {std::move(source), std::move(account)};
+  }
+
+  Trace read(const SectionPlace& place, const WorkloadSection& section) const {
+    const std::string path = place.path_of(section.trace.file);
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) {
+      throw ConfigError(
+          fmt::format("{}: {}: value \"{}\": no such file; name the trace with --trace",
+                      scenario_.given.at(place.pointer), place.pointer, path));
+    }
+    return read_trace(path, trace_reading(section.trace));
+  }
+
+  void note_trace(const Trace& trace) {
+    WorkloadFacts& facts = workload_.facts;
+    if (facts.trace_name.empty()) {
+      facts.trace_name = trace.name;
+      facts.trace_format = trace.format;
+      facts.trace_sha256 = trace.sha256();
+    }
+    facts.rows_dropped += trace.rows_dropped.total();
+    facts.rows_clamped += trace.rows_clamped.total();
+    facts.shares_prefixes |= !trace.segments.empty();
+    add_count(facts, "rows_outside_the_window", trace.rows_outside);
+    add_count(facts, "backward_steps", trace.backward_steps);
+  }
+
+  Part servegen(const SectionPlace& place, const WorkloadSection& section, std::int32_t class_id) {
+    const ServeGenSection& given = section.servegen;
+    const std::string folder = place.below("servegen/directory").path_of(given.directory);
+    const auto pools = std::make_shared<const ServeGenPools>(folder);
+    ServeGenSourceOptions options;
+    if (given.from_s) options.pools.from_ns = ns_from_seconds(*given.from_s);
+    if (given.to_s) options.pools.to_ns = ns_from_seconds(*given.to_s);
+    options.pools.rate_scale = given.rate_scale;
+    options.max_tokens = max_tokens_options(rule_of(place, section));
+    options.class_id = class_id;
+    auto source = std::make_unique<ServeGenSource>(pools, options, seed());
+    Account account = [reader = source.get()](WorkloadFacts& facts) {
+      facts.outputs_cut += reader->outputs_cut();
+      const ServeGenClientStream::Skipped skipped = reader->stream().skipped();
+      add_count(facts, "windows_without_lengths", skipped.windows);
+      add_count(facts, "requests_without_lengths", skipped.requests);
+      add_count(facts, "lengths_clamped", skipped.clamped);
+    };
+    return {std::move(source), std::move(account)};
+  }
+
+  void join(std::vector<Part> parts) {
+    std::vector<Account> accounts;
+    std::vector<std::unique_ptr<WorkloadSource>> sources;
+    for (Part& part : parts) {
+      accounts.push_back(std::move(part.account));
+      sources.push_back(std::move(part.source));
+    }
+    workload_.account = [accounts = std::move(accounts)](WorkloadFacts& facts) {
+      for (const Account& account : accounts) account(facts);
+    };
+    if (sources.size() == 1) {
+      workload_.source = std::move(sources.front());
+    } else {
+      workload_.source = std::make_unique<MergedSource>(std::move(sources));
+    }
+  }
+
+  const Scenario& scenario_;
+  Workload workload_;
+};
 
 }  // namespace
 
 Workload make_workload(const Scenario& scenario) {
-  if (!scenario.workload.trace.file.empty()) return trace_workload(scenario);
   try {
-    return synthetic_workload(scenario);
+    return WorkloadBuilder(scenario).build();
   } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}: /workload: {}", scenario.file, error.what()));
+    const std::string_view message = error.what();
+    if (message.find(": /workload") != std::string_view::npos) throw;  // says where
+    throw ConfigError(fmt::format("{}: /workload: {}", scenario.file, message));
   }
 }
 

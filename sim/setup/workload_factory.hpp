@@ -4,23 +4,42 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "sim/serving/workload_source.hpp"
 #include "sim/setup/scenario.hpp"
 
 namespace headroom {
 
-struct Workload {
-  std::unique_ptr<WorkloadSource> source;
-  std::int64_t requests = 0;  // that it will yield
-  std::string trace_name;     // file name without directories; empty: synthetic
+// Something that a workload was asked for or did, by name: echoed in results.
+struct WorkloadEcho {
+  std::string name;
+  std::variant<std::int64_t, double, std::string> value;
+};
+
+// What a result says of its workload.
+struct WorkloadFacts {
+  std::int64_t requests = 0;         // that it would yield; 0: not known before the run
+  std::vector<std::string> classes;  // names by class id; one or none: no classes
+  std::string trace_name;            // of the first trace; empty: none
   std::string trace_format;
   std::string trace_sha256;
-  std::int64_t rows_dropped = 0;  // of the trace, for zero tokens
+  std::int64_t rows_dropped = 0;  // of all traces, for zero tokens
   std::int64_t rows_clamped = 0;
-  std::function<std::int64_t()> outputs_cut;  // so far: true outputs cut to max_tokens
+  std::int64_t outputs_cut = 0;  // to max_tokens
+  std::string max_tokens_rule;
+  std::vector<WorkloadEcho> counts;  // what transformations and generators did
+  bool shares_prefixes = false;      // prompts of different requests may begin alike
+  bool has_priorities = false;
+};
+
+struct Workload {
+  std::unique_ptr<WorkloadSource> source;
+  WorkloadFacts facts;                          // as known before the run
+  std::vector<SloSection> slo;                  // by class id; may be shorter
+  std::function<void(WorkloadFacts&)> account;  // adds what is known after the run
 };
 
 [[nodiscard]] Workload make_workload(const Scenario& scenario);

@@ -3,8 +3,8 @@
 // cut at random.
 
 #include <catch2/catch.hpp>
-#include <utility>
 #include <string>
+#include <utility>
 
 #include "scheduler/routing/round_robin.hpp"
 #include "sim/metrics/recorder.hpp"

@@ -6,16 +6,108 @@
 #include <filesystem>
 
 #include "sim/kernel/errors.hpp"
+#include "workloads/traces/aibrix.hpp"
+#include "workloads/traces/aiperf.hpp"
+#include "workloads/traces/apex.hpp"
 #include "workloads/traces/azure.hpp"
+#include "workloads/traces/bailian.hpp"
+#include "workloads/traces/blis.hpp"
+#include "workloads/traces/burstgpt.hpp"
+#include "workloads/traces/guidellm.hpp"
+#include "workloads/traces/headroom_csv.hpp"
+#include "workloads/traces/llmservingsim.hpp"
+#include "workloads/traces/mooncake.hpp"
+#include "workloads/traces/ragpulse.hpp"
+#include "workloads/traces/sharegpt.hpp"
+#include "workloads/traces/splitwise.hpp"
+#include "workloads/traces/tracelab.hpp"
+#include "workloads/traces/tracelab_csv.hpp"
+#include "workloads/traces/vidur.hpp"
+#include "workloads/traces/vllm_bench.hpp"
+#include "workloads/traces/weka.hpp"
 
 namespace headroom {
 namespace {
 
 constexpr std::array kFormats = {
     TraceFormat{.name = "azure",
-                .first_line = "TIMESTAMP,ContextTokens,GeneratedTokens",
-                .recognises = is_azure_header,
-                .read = read_azure},
+                .begins_with = "TIMESTAMP,ContextTokens,GeneratedTokens",
+                .recognises = is_azure,
+                .open = open_as<AzureReader>},
+    TraceFormat{.name = "headroom",
+                .begins_with = "arrival_ns,prompt_tokens,output_tokens",
+                .recognises = is_headroom_csv,
+                .open = open_as<HeadroomCsvReader>},
+    TraceFormat{.name = "burstgpt",
+                .begins_with = "Timestamp,[Session ID,Elapsed time,]Model,Request tokens,...",
+                .recognises = is_burstgpt,
+                .open = open_as<BurstGptReader>},
+    TraceFormat{.name = "vidur",
+                .begins_with = "[arrived_at,]num_prefill_tokens,num_decode_tokens",
+                .recognises = is_vidur,
+                .open = open_as<VidurReader>},
+    TraceFormat{.name = "splitwise",
+                .begins_with = "request_id,request_type,application_id,arrival_timestamp,...",
+                .recognises = is_splitwise,
+                .open = open_as<SplitwiseReader>},
+    TraceFormat{.name = "tracelab_csv",
+                .begins_with = "id,input_len,output_len,arrival_time,round_idx,...",
+                .recognises = is_tracelab_csv,
+                .open = open_as<TraceLabCsvReader>},
+    TraceFormat{.name = "blis",
+                .begins_with = "request_id,client_id,... with arrival_time_us",
+                .recognises = is_blis,
+                .open = open_as<BlisReader>},
+    TraceFormat{.name = "guidellm",
+                .begins_with = R"({.. "benchmarks": [{"type_": "generative_benchmark", ..}]})",
+                .recognises = is_guidellm,
+                .open = open_as<GuideLlmReader>},
+    TraceFormat{.name = "vllm_bench",
+                .begins_with = R"({.. "completed": .., "total_input_tokens": .., ..})",
+                .recognises = is_vllm_bench,
+                .open = open_as<VllmBenchReader>},
+    TraceFormat{.name = "aiperf",
+                .begins_with = R"({"metadata": {"request_start_ns": .., ..}, "metrics": {..}})",
+                .recognises = is_aiperf,
+                .open = open_as<AiPerfReader>},
+    TraceFormat{
+        .name = "weka",
+        .begins_with = R"({"id": .., "block_size": 64, "hash_id_scope": .., "requests": [..]})",
+        .recognises = is_weka,
+        .open = open_as<WekaReader>},
+    TraceFormat{
+        .name = "tracelab",
+        .begins_with = R"({"session_id": .., "input_tokens_total": .., "prefix_tokens": ..})",
+        .recognises = is_tracelab,
+        .open = open_as<TraceLabReader>},
+    TraceFormat{.name = "sharegpt",
+                .begins_with = R"([{"id": .., "conversations": [{"from": .., "value": ..}, ..]}])",
+                .recognises = is_sharegpt,
+                .open = open_as<ShareGptReader>},
+    TraceFormat{.name = "bailian",
+                .begins_with = R"({"chat_id": 159, "parent_chat_id": 55, "timestamp": ...})",
+                .recognises = is_bailian,
+                .open = open_as<BailianReader>},
+    TraceFormat{.name = "ragpulse",
+                .begins_with = R"({"timestamp": "82", ..., "hash_ids": {"sys_prompt": [...]}})",
+                .recognises = is_ragpulse,
+                .open = open_as<RagPulseReader>},
+    TraceFormat{.name = "llmservingsim",
+                .begins_with = R"({"input_toks": 128, ...} or {..., "sub_requests": [...]})",
+                .recognises = is_llmservingsim,
+                .open = open_as<LlmServingSimReader>},
+    TraceFormat{.name = "apex",
+                .begins_with = R"({"ContextTokens": 304, ..., "StartTimeOffset": 3772092432})",
+                .recognises = is_apex,
+                .open = open_as<ApexReader>},
+    TraceFormat{.name = "aibrix",
+                .begins_with = R"({"timestamp": 3827, "requests": [{"Prompt Length": 297}]})",
+                .recognises = is_aibrix,
+                .open = open_as<AibrixReader>},
+    TraceFormat{.name = "mooncake",
+                .begins_with = R"({"timestamp": 0, "input_length": 6758, "hash_ids": [0, 1]})",
+                .recognises = is_mooncake,
+                .open = open_as<MooncakeReader>},
 };
 
 // At most 80 characters, and printable: it may be anything.
@@ -29,52 +121,78 @@ std::string shown(std::string_view line) {
   return line.size() > kShown ? text + "..." : text;
 }
 
-[[noreturn]] void refuse_unknown(std::string_view line, const LineReader& lines) {
-  if (line.starts_with("version https://git-lfs.github.com/spec/v1")) {
+[[noreturn]] void refuse_unknown(const FileStart& start, const LineReader& lines) {
+  if (start.bytes.empty()) throw DataError(fmt::format("{}: is empty", lines.path()));
+  if (start.first_line.starts_with("version https://git-lfs.github.com/spec/v1")) {
     throw DataError(
         fmt::format("{}: is a git-lfs pointer, not the trace: run git lfs pull", lines.path()));
   }
-  if (line.starts_with("\x1f\x8b")) {
-    throw DataError(fmt::format("{}: is compressed with gzip: run gunzip first", lines.path()));
-  }
   std::string known;
   for (const TraceFormat& format : kFormats) {
-    known += fmt::format("\n  {}: {}", format.name, format.first_line);
+    known += fmt::format("\n  {}: {}", format.name, format.begins_with);
   }
-  throw DataError(fmt::format("{}: unknown trace format; its first line is '{}'. Known formats:{}",
-                              lines.place(), shown(line), known));
+  throw DataError(fmt::format("{}:{}: unknown trace format; it begins with '{}'. Known formats:{}",
+                              lines.path(), lines.line_number() + 1, shown(start.first_line),
+                              known));
 }
 
-const TraceFormat& format_of(std::string_view line, const LineReader& lines) {
+const TraceFormat& format_of(LineReader& lines) {
+  const FileStart start = lines.start();
   for (const TraceFormat& format : kFormats) {
-    if (format.recognises(line)) return format;
+    if (!start.bytes.empty() && format.recognises(start)) return format;
   }
-  refuse_unknown(line, lines);
+  refuse_unknown(start, lines);
+}
+
+// Most rows of a trace are about this long; a guess that costs nothing when it is wrong.
+constexpr std::int64_t kTypicalRowBytes = 36;
+
+Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, bool& again) {
+  TraceBuilder rows(options, file.clock(), whole_file);
+  const InputFile::State& state = file.lines().file_state();
+  if (options.limit == INT64_MAX && !file.lines().is_compressed()) {
+    rows.reserve(std::min<std::int64_t>(state.bytes / kTypicalRowBytes + 1, 1'000'000));
+  }
+  TraceRecord record;
+  while (file.next(record)) {
+    if (rows.add(record)) continue;
+    throw DataError(fmt::format(
+        "{}: {} prompt tokens, {} output tokens; zero tokens are not allowed ({} rows "
+        "read)",
+        file.lines().place(), record.prompt_tokens, record.output_tokens, rows.rows_read()));
+  }
+  again = rows.must_read_again();
+  return rows.finish();
 }
 
 }  // namespace
 
 std::span<const TraceFormat> trace_formats() { return kFormats; }
 
+TraceFile::TraceFile(const std::string& path)
+    : lines_(path), format_(format_of(lines_)), reader_(format_.open(lines_)) {}
+
 Trace read_trace(const std::string& path, const TraceOptions& options) {
-  LineReader lines(path);
-  std::string_view line;
-  if (!lines.next(line)) throw DataError(fmt::format("{}: is empty", path));
-  const std::string first_line(line);
-  const TraceFormat& format = format_of(first_line, lines);
-  TraceBuilder rows(options);
-  format.read(first_line, lines, rows);
-  Trace trace = rows.finish();
+  TraceFile file(path);
+  // A pipe cannot be read twice.
+  bool whole_file = !file.lines().file_state().is_regular;
+  bool again = false;
+  Trace trace = read_rows(file, options, whole_file, again);
+  if (again) {
+    TraceFile second(path);
+    whole_file = true;
+    trace = read_rows(second, options, whole_file, again);
+  }
   if (trace.rows.empty()) {
-    throw DataError(fmt::format("{}: no request left ({} rows read, {} dropped for zero tokens)",
-                                path, trace.rows_read, trace.rows_dropped.total()));
+    throw DataError(fmt::format(
+        "{}: no request left ({} rows read, {} dropped for zero tokens, {} outside the window)",
+        path, trace.rows_read, trace.rows_dropped.total(), trace.rows_outside));
   }
   trace.name = std::filesystem::path(path).filename().string();
-  trace.format = format.name;
+  trace.format = file.format().name;
   trace.path = path;
-  trace.file_bytes = lines.file_state().bytes;
-  trace.modified_ns = lines.file_state().modified_ns;
-  if (!lines.file_state().is_regular) trace.pipe_sha256 = lines.pipe_sha256();
+  trace.file_state = file.lines().file_state();
+  if (!trace.file_state.is_regular) trace.pipe_sha256 = file.lines().pipe_sha256();
   return trace;
 }
 

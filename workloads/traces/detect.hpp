@@ -1,27 +1,40 @@
 #pragma once
-// Which format a trace file has, by its first line, and the one function that reads any of them.
+// Which format a trace file has, by what it begins with, and the one way to read any of them.
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "workloads/traces/line_reader.hpp"
 #include "workloads/traces/trace.hpp"
+#include "workloads/traces/trace_reader.hpp"
 
 namespace headroom {
 
-struct TraceFormat {
-  std::string_view name;
-  std::string_view first_line;  // what such a file begins with, for messages
-  bool (*recognises)(std::string_view first_line);
-  // Reads all rows after `first_line`.
-  void (*read)(std::string_view first_line, LineReader& lines, TraceBuilder& rows);
-};
-
-// All formats; the first that recognises the first line reads the file.
+// All formats; the first that recognises the start of a file reads it.
 [[nodiscard]] std::span<const TraceFormat> trace_formats();
 
-// DataError: unreadable file, git-lfs pointer, unknown format, malformed row, no request left.
+// A file of any known format, row by row.
+class TraceFile {
+ public:
+  // DataError: unreadable file, git-lfs pointer, unknown format, malformed header.
+  explicit TraceFile(const std::string& path);
+
+  // As TraceReader::next.
+  [[nodiscard]] bool next(TraceRecord& record) { return reader_->next(record); }
+
+  [[nodiscard]] const TraceFormat& format() const { return format_; }
+  [[nodiscard]] TraceClock clock() const { return reader_->clock(); }
+  [[nodiscard]] const LineReader& lines() const { return lines_; }  // place() is the latest row's
+
+ private:
+  LineReader lines_;
+  const TraceFormat& format_;
+  std::unique_ptr<TraceReader> reader_;
+};
+
+// DataError: as TraceFile, a malformed row, no request left.
 [[nodiscard]] Trace read_trace(const std::string& path, const TraceOptions& options);
 
 }  // namespace headroom

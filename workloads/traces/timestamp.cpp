@@ -1,5 +1,6 @@
 #include "workloads/traces/timestamp.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -64,11 +65,8 @@ std::optional<std::int64_t> parse_offset(std::string_view text) {
   return text[0] == '-' ? -seconds : seconds;
 }
 
-}  // namespace
-
-std::optional<TimeNs> parse_timestamp(std::string_view text) {
-  constexpr std::size_t kWholeSeconds = 19;  // of "YYYY-MM-DD hh:mm:ss"
-  if (text.size() < kWholeSeconds) return std::nullopt;
+// "YYYY-MM-DD hh:mm:" or with a T: ns since 1970 at its beginning.
+std::optional<TimeNs> parse_minute(std::string_view text) {
   Digits digits{.text = text.data()};
   const std::int32_t century = digits.two(0);
   const std::int32_t year = century * 100 + digits.two(2);
@@ -76,7 +74,6 @@ std::optional<TimeNs> parse_timestamp(std::string_view text) {
   const std::int32_t day = digits.two(8);
   const std::int32_t hour = digits.two(11);
   const std::int32_t minute = digits.two(14);
-  const std::int32_t second = digits.two(17);
   digits.expect(4, '-');
   digits.expect(7, '-');
   digits.expect(13, ':');
@@ -84,31 +81,55 @@ std::optional<TimeNs> parse_timestamp(std::string_view text) {
   if (digits.bad || (text[10] != ' ' && text[10] != 'T')) return std::nullopt;
   if (year < 1970 || year > 2261 || month < 1 || month > 12) return std::nullopt;
   if (day < 1 || day > days_in_month(year, month)) return std::nullopt;
-  if (hour > 23 || minute > 59 || second > 59) return std::nullopt;
+  if (hour > 23 || minute > 59) return std::nullopt;
+  const std::int64_t days = days_from_civil(year, month, day);
+  return (days * kSecondsPerDay + std::int64_t{hour} * 3600 + minute * 60) * kNsPerSecond;
+}
+
+// Digits from the first one behind the point up to anything else: ns; `at` moves behind them.
+std::optional<TimeNs> parse_fraction(std::string_view text, std::size_t& at) {
+  const std::size_t begin = at;
+  TimeNs fraction = 0;
+  while (at < text.size() && static_cast<std::uint32_t>(text[at] - '0') <= 9) {
+    if (at - begin == 9) return std::nullopt;
+    fraction = fraction * 10 + (text[at] - '0');
+    ++at;
+  }
+  if (at == begin) return std::nullopt;
+  return fraction * kPowersOfTen[9 - (at - begin)];
+}
+
+}  // namespace
+
+std::optional<TimeNs> parse_timestamp(std::string_view text) {
+  return TimestampParser().parse(text);
+}
+
+std::optional<TimeNs> TimestampParser::parse(std::string_view text) {
+  constexpr std::size_t kWholeSeconds = 19;  // of "YYYY-MM-DD hh:mm:ss"
+  if (text.size() < kWholeSeconds) return std::nullopt;
+  if (text.substr(0, minute_.size()) != std::string_view(minute_.data(), minute_.size())) {
+    const std::optional<TimeNs> minute_ns = parse_minute(text);
+    if (!minute_ns) return std::nullopt;
+    std::copy_n(text.begin(), minute_.size(), minute_.begin());
+    minute_ns_ = *minute_ns;
+  }
+  Digits digits{.text = text.data()};
+  const std::int32_t second = digits.two(minute_.size());
+  if (digits.bad || second > 59) return std::nullopt;
+  TimeNs time_ns = minute_ns_ + second * kNsPerSecond;
 
   std::size_t at = kWholeSeconds;
-  std::int64_t fraction_ns = 0;
   if (at < text.size() && text[at] == '.') {
-    const std::size_t begin = ++at;
-    while (at < text.size() && static_cast<std::uint32_t>(text[at] - '0') <= 9) {
-      if (at - begin == 9) return std::nullopt;
-      fraction_ns = fraction_ns * 10 + (text[at] - '0');
-      ++at;
-    }
-    if (at == begin) return std::nullopt;
-    fraction_ns *= kPowersOfTen[9 - (at - begin)];
+    const std::optional<TimeNs> fraction_ns = parse_fraction(text, ++at);
+    if (!fraction_ns) return std::nullopt;
+    time_ns += *fraction_ns;
   }
-
-  std::int64_t offset_s = 0;
-  const bool is_utc = at + 1 == text.size() && text[at] == 'Z';
-  if (at < text.size() && !is_utc) {
-    const std::optional<std::int64_t> offset = parse_offset(text.substr(at));
-    if (!offset) return std::nullopt;
-    offset_s = *offset;
-  }
-  const std::int64_t seconds = days_from_civil(year, month, day) * kSecondsPerDay +
-                               std::int64_t{hour} * 3600 + minute * 60 + second - offset_s;
-  return seconds * kNsPerSecond + fraction_ns;
+  const std::string_view zone = text.substr(at);
+  if (zone.empty() || zone == "Z" || zone == "+00:00") return time_ns;
+  const std::optional<std::int64_t> offset_s = parse_offset(zone);
+  if (!offset_s) return std::nullopt;
+  return time_ns - *offset_s * kNsPerSecond;
 }
 
 }  // namespace headroom

@@ -1,57 +1,156 @@
 #include "workloads/traces/trace.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
-#include "workloads/traces/line_reader.hpp"
-
 namespace headroom {
+namespace {
 
-std::string Trace::sha256() const {
-  if (!pipe_sha256.empty()) return pipe_sha256;
-  return file_sha256(path, file_bytes, modified_ns);
+bool has_details(const TraceRecord& record) {
+  return record.session != kNoSession || record.after_previous_ns >= 0 ||
+         record.output_segment != 0 || !record.prefix.empty() || !record.class_name.empty() ||
+         record.priority != 0 || record.max_tokens != 0 || record.thinking_tokens != 0;
 }
 
-bool TraceBuilder::add(TimeNs time_ns, std::int32_t prompt_tokens, std::int32_t output_tokens) {
-  const TraceRow row{
-      .time_ns = time_ns, .prompt_tokens = prompt_tokens, .output_tokens = output_tokens};
-  const bool has_zero = prompt_tokens == 0 || output_tokens == 0;
-  if (has_zero && zero_tokens_ == ZeroTokens::error) return false;
-  ++trace_.rows_read;
-  trace_.backward_steps += time_ns < previous_ns_ ? 1 : 0;
-  previous_ns_ = time_ns;
-  earliest_ns_ = std::min(earliest_ns_, time_ns);
-  if (has_zero) {
-    add_zero(row);
+template <typename T>
+void reorder(std::vector<T>& values, const std::vector<std::uint32_t>& order) {
+  std::vector<T> sorted;
+  sorted.reserve(values.size());
+  for (const std::uint32_t place : order) sorted.push_back(values[place]);
+  values = std::move(sorted);
+}
+
+}  // namespace
+
+void ZeroTokenRows::count(const TraceRecord& record) {
+  if (record.prompt_tokens != 0) {
+    ++output_only;
+  } else if (record.output_tokens != 0) {
+    ++prompt_only;
   } else {
-    trace_.rows.push_back(row);
+    ++both;
   }
+}
+
+std::string Trace::sha256() const {
+  return pipe_sha256.empty() ? content_sha256(path, file_state) : pipe_sha256;
+}
+
+TraceBuilder::TraceBuilder(const TraceOptions& options, TraceClock clock, bool whole_file)
+    : options_(options), whole_file_(whole_file) {
+  trace_.clock = clock;
+}
+
+bool TraceBuilder::add(const TraceRecord& record) {
+  const bool has_zero = record.prompt_tokens == 0 || record.output_tokens == 0;
+  if (has_zero && options_.zero_tokens == ZeroTokens::error) return false;
+  const TimeNs time_ns = time_of(record);
+  if (trace_.rows_read == 0) first_ns_ = time_ns;
+  ++trace_.rows_read;
+  if (trace_.clock == TraceClock::absolute) {
+    trace_.backward_steps += time_ns < previous_ns_ ? 1 : 0;
+    previous_ns_ = time_ns;
+    earliest_ns_ = std::min(earliest_ns_, time_ns);
+  }
+  if (has_zero) {
+    const bool clamps = options_.zero_tokens == ZeroTokens::clamp;
+    (clamps ? trace_.rows_clamped : trace_.rows_dropped).count(record);
+    if (!clamps) return true;
+  }
+  if (!whole_file_ && is_outside(time_ns - first_ns_)) {
+    ++trace_.rows_outside;
+    return true;
+  }
+  keep(record, {.time_ns = time_ns,
+                .prompt_tokens = std::max(record.prompt_tokens, 1),
+                .output_tokens = std::max(record.output_tokens, 1)});
   return true;
 }
 
-void TraceBuilder::add_zero(TraceRow row) {
-  const bool clamps = zero_tokens_ == ZeroTokens::clamp;
-  ZeroTokenRows& count = clamps ? trace_.rows_clamped : trace_.rows_dropped;
-  if (row.prompt_tokens != 0) {
-    ++count.output_only;
-  } else if (row.output_tokens != 0) {
-    ++count.prompt_only;
-  } else {
-    ++count.both;
+bool TraceBuilder::must_read_again() const {
+  return !whole_file_ && trace_.backward_steps != 0 && trace_.rows_outside != 0;
+}
+
+// A row without a time of its own belongs where its session's previous one stands.
+TimeNs TraceBuilder::time_of(const TraceRecord& record) {
+  if (trace_.clock == TraceClock::none) return 0;
+  if (record.time_ns == kNoTime) {
+    const auto found = session_times_.find(record.session);
+    if (found != session_times_.end()) return found->second;
+    return previous_ns_ == INT64_MIN ? 0 : previous_ns_;
   }
-  if (!clamps) return;
-  row.prompt_tokens = std::max(row.prompt_tokens, 1);
-  row.output_tokens = std::max(row.output_tokens, 1);
+  if (record.session != kNoSession) session_times_[record.session] = record.time_ns;
+  return record.time_ns;
+}
+
+bool TraceBuilder::is_outside(TimeNs time_ns) const {
+  return time_ns < options_.from_ns || time_ns >= options_.to_ns ||
+         static_cast<std::int64_t>(trace_.rows.size()) >= options_.limit;
+}
+
+void TraceBuilder::keep(const TraceRecord& record, const TraceRow& row) {
   trace_.rows.push_back(row);
+  if (trace_.details.empty()) {
+    if (!has_details(record)) return;
+    trace_.details.resize(trace_.rows.size() - 1);
+    // The rows before have no class: that is a class of its own.
+    if (!trace_.details.empty()) static_cast<void>(class_id_of(""));
+  }
+  TraceDetail detail;
+  detail.session = record.session;
+  detail.after_previous_ns = record.after_previous_ns;
+  detail.output_segment = record.output_segment;
+  detail.first_segment = trace_.segments.size();
+  detail.segment_count = static_cast<std::int32_t>(record.prefix.size());
+  detail.class_id = class_id_of(record.class_name);
+  detail.priority = record.priority;
+  detail.max_tokens = record.max_tokens;
+  detail.thinking_tokens = record.thinking_tokens;
+  detail.timeless = trace_.clock != TraceClock::none && record.time_ns == kNoTime;
+  trace_.details.push_back(detail);
+  trace_.segments.insert(trace_.segments.end(), record.prefix.begin(), record.prefix.end());
+}
+
+std::int32_t TraceBuilder::class_id_of(std::string_view name) {
+  const auto found = std::ranges::find(trace_.classes, name);
+  const auto id = static_cast<std::int32_t>(found - trace_.classes.begin());
+  if (found == trace_.classes.end()) trace_.classes.emplace_back(name);
+  return id;
+}
+
+void TraceBuilder::sort() {
+  std::vector<std::uint32_t> order(trace_.rows.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return trace_.rows[a].time_ns < trace_.rows[b].time_ns;
+  });
+  reorder(trace_.rows, order);
+  if (!trace_.details.empty()) reorder(trace_.details, order);
+}
+
+void TraceBuilder::cut() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < trace_.rows.size(); ++i) {
+    const TimeNs time_ns = trace_.rows[i].time_ns;
+    if (time_ns < options_.from_ns || time_ns >= options_.to_ns) continue;
+    if (static_cast<std::int64_t>(kept) >= options_.limit) break;
+    trace_.rows[kept] = trace_.rows[i];
+    if (!trace_.details.empty()) trace_.details[kept] = trace_.details[i];
+    ++kept;
+  }
+  trace_.rows_outside = static_cast<std::int64_t>(trace_.rows.size() - kept);
+  trace_.rows.resize(kept);
+  if (!trace_.details.empty()) trace_.details.resize(kept);
 }
 
 Trace TraceBuilder::finish() {
-  if (trace_.rows_read != 0) trace_.offset_ns = earliest_ns_;
-  for (TraceRow& row : trace_.rows) row.time_ns -= trace_.offset_ns;
-  if (trace_.backward_steps != 0) {
-    std::stable_sort(trace_.rows.begin(), trace_.rows.end(),
-                     [](const TraceRow& a, const TraceRow& b) { return a.time_ns < b.time_ns; });
+  if (trace_.clock == TraceClock::absolute && trace_.rows_read != 0) {
+    trace_.offset_ns = earliest_ns_;
+    for (TraceRow& row : trace_.rows) row.time_ns -= trace_.offset_ns;
+    if (trace_.backward_steps != 0) sort();
   }
+  if (whole_file_) cut();
   return std::move(trace_);
 }
 

@@ -3,4 +3,5 @@ list(APPEND UNIT_TEST_SOURCES
   include_rules_test.cpp
   machine_paths_test.cpp
   source_tree.cpp
-  style_limits_test.cpp)
+  style_limits_test.cpp
+  test_lists_test.cpp)

@@ -10,4 +10,5 @@ list(APPEND UNIT_TEST_SOURCES
   resolve_test.cpp
   run_test.cpp
   scenario_file_test.cpp
-  validate_test.cpp)
+  validate_test.cpp
+  workload_run_test.cpp)

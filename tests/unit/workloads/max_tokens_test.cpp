@@ -65,6 +65,25 @@ TEST_CASE("per_class declares by class, 0 is not declared", "[workloads]") {
                        Catch::Message("max_tokens: per_class has no value for class 2; it has 2"));
 }
 
+TEST_CASE("a value that the row declares is replaced unless it is to be kept", "[workloads]") {
+  const auto declared = [](const MaxTokensOptions& options, std::int32_t by_row) {
+    MaxTokens rule(options);
+    Arrival arrival{.prompt_tokens = 10, .output_tokens = 500, .max_tokens = by_row};
+    rule.apply(arrival);
+    CHECK(rule.outputs_cut() == (arrival.max_tokens != 0 ? 1 : 0));
+    CHECK(arrival.output_tokens == (arrival.max_tokens != 0 ? arrival.max_tokens : 500));
+    return arrival.max_tokens;
+  };
+  MaxTokensOptions value{.rule = MaxTokensRule::value, .value = 100};
+  CHECK(declared({}, 70) == 70);
+  CHECK(declared(value, 70) == 100);
+  value.keep_declared = true;
+  CHECK(declared(value, 70) == 70);
+  CHECK(declared(value, 0) == 100);
+  MaxTokensOptions none{.rule = MaxTokensRule::per_class, .per_class = {0}};
+  CHECK(declared(none, 70) == 0);
+}
+
 TEST_CASE("max_tokens options out of range are refused", "[workloads]") {
   const auto refuses = [](const MaxTokensOptions& options, const char* message) {
     CHECK_THROWS_MATCHES(MaxTokens(options), ConfigError, Catch::Message(message));

@@ -1,8 +1,64 @@
 list(APPEND UNIT_TEST_SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/../../fuzz/trace_bytes.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/aibrix_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/aiperf_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/apex_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/arrival_processes_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/arrivals_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/azure_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/bailian_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/blis_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/burstgpt_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/closed_loop_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/counter_stream_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/document_formats_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/duration_law_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/guidellm_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/headroom_csv_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/headroom_csv_writer_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/identity_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/json_formats_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/length_laws_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/lengths_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/llmservingsim_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/made_trace.cpp
   ${CMAKE_CURRENT_LIST_DIR}/max_tokens_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/merged_source_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/mooncake_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/paired_lengths_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/prefix_reference_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/prefix_replay_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/published_trace.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/ragpulse_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/record_text.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/served_requests.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/servegen_pools_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/servegen_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/session_replay_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/shared_texts_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sharegpt_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sources_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/special_functions_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/splitwise_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/timestamp_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/trace_errors_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/trace_conformance_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trace_corpus_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trace_errors_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trace_formats_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trace_mutation_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trace_numbers.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trace_rows.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trace_samples.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trace_source_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trace_transform_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tracelab_csv_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tracelab_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/traffic_errors_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/traffic_sessions_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/traffic_source_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/traffic_text.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/transform_prefix_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/transform_tokens_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/vidur_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/vllm_bench_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/weka_test.cpp)

@@ -4,6 +4,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/workloads/temp_file.hpp"
+#include "tests/unit/workloads/trace_samples.hpp"
 #include "workloads/length_table.hpp"
 #include "workloads/traces/detect.hpp"
 
@@ -11,6 +12,7 @@ using headroom::DataError;
 using headroom::read_trace;
 using headroom::TempFile;
 using headroom::ZeroTokens;
+using headroom::trace_samples::gzip;
 
 namespace {
 
@@ -71,29 +73,45 @@ TEST_CASE("the largest count of tokens is accepted", "[workloads]") {
 
 TEST_CASE("zero tokens are an error where the policy says so", "[workloads]") {
   CHECK(trace_error(kHeader + kGoodRow + "2024-05-12 08:00:00,5,0\n", ZeroTokens::error) ==
-        ":3: ContextTokens is 5, GeneratedTokens is 0; zero tokens are not allowed (1 rows read)");
+        ":3: 5 prompt tokens, 0 output tokens; zero tokens are not allowed (1 rows read)");
 }
 
 TEST_CASE("a trace without requests is refused", "[workloads]") {
   CHECK(trace_error("") == ": is empty");
   CHECK(trace_error("\n\r\n") == ": is empty");
-  CHECK(trace_error(kHeader) == ": no request left (0 rows read, 0 dropped for zero tokens)");
+  CHECK(trace_error("\xEF\xBB\xBF\n") == ": is empty");
+  CHECK(trace_error(gzip("")) == ": is empty");
+  CHECK(trace_error(kHeader) ==
+        ": no request left (0 rows read, 0 dropped for zero tokens, 0 outside the window)");
   CHECK(trace_error(kHeader + "2024-05-12 08:00:00,5,0\n") ==
-        ": no request left (1 rows read, 1 dropped for zero tokens)");
+        ": no request left (1 rows read, 1 dropped for zero tokens, 0 outside the window)");
 }
 
 TEST_CASE("a file that is no trace is named for what it is", "[workloads]") {
   CHECK(trace_error("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n") ==
         ": is a git-lfs pointer, not the trace: run git lfs pull");
-  CHECK(trace_error("\x1f\x8b\x08 compressed") == ": is compressed with gzip: run gunzip first");
-  CHECK(trace_error("\na,b\tc\n1,2\n") ==
-        ":2: unknown trace format; its first line is 'a,b?c'. Known formats:\n"
-        "  azure: TIMESTAMP,ContextTokens,GeneratedTokens");
-  const std::string wide(200, 'x');
-  CHECK(trace_error(wide) == ":1: unknown trace format; its first line is '" +
-                                 std::string(80, 'x') +
-                                 "...'. Known formats:\n"
-                                 "  azure: TIMESTAMP,ContextTokens,GeneratedTokens");
+  const std::string unknown = trace_error("\na,b\tc\n1,2\n");
+  CHECK(
+      unknown.starts_with(":2: unknown trace format; it begins with 'a,b?c'. Known formats:\n"
+                          "  azure: TIMESTAMP,ContextTokens,GeneratedTokens\n"));
+  for (const headroom::TraceFormat& format : headroom::trace_formats()) {
+    CHECK(unknown.find("\n  " + std::string(format.name) + ": ") != std::string::npos);
+  }
+  CHECK(trace_error(std::string(200, 'x'))
+            .starts_with(":1: unknown trace format; it begins with '" + std::string(80, 'x') +
+                         "...'. Known formats:\n"));
+}
+
+TEST_CASE("a damaged gzip file is refused", "[workloads]") {
+  CHECK(trace_error("\x1f\x8b") == ": damaged gzip file (it ends too early)");
+  CHECK(trace_error("\x1f\x8b\x08 compressed") == ": damaged gzip file (unknown header flags set)");
+  const std::string packed = gzip(kHeader + kGoodRow);
+  CHECK(trace_error(packed.substr(0, packed.size() - 9)) ==
+        ": damaged gzip file (it ends too early)");
+  std::string changed = packed;
+  changed[changed.size() - 5] ^= 1;  // the last byte of the checksum, before 4 of the length
+  CHECK(trace_error(changed) == ": damaged gzip file (incorrect data check)");
+  CHECK(trace_error(packed + "no second member") == ": damaged gzip file (incorrect header check)");
 }
 
 TEST_CASE("an Azure header with a wrong column is refused", "[workloads]") {
@@ -101,8 +119,7 @@ TEST_CASE("an Azure header with a wrong column is refused", "[workloads]") {
         ":1: unknown column 'Model' in the header; known columns: TIMESTAMP, NumImages, "
         "ContextTokens, GeneratedTokens");
   CHECK(trace_error("TIMESTAMP,ContextTokens,GeneratedTokens,TIMESTAMP\n") ==
-        ":1: second column 'TIMESTAMP' in the header; known columns: TIMESTAMP, NumImages, "
-        "ContextTokens, GeneratedTokens");
+        ":1: second column 'TIMESTAMP' in the header");
 }
 
 TEST_CASE("a file that cannot be read is refused", "[workloads]") {
@@ -115,8 +132,15 @@ TEST_CASE("a file that cannot be read is refused", "[workloads]") {
 }
 
 TEST_CASE("a line without an end is refused before it fills the memory", "[workloads]") {
-  CHECK(trace_error(kHeader + std::string(20'000'000, '1')) ==
-        ":2: line longer than 16777216 bytes");
+  constexpr std::size_t kLimit = std::size_t{1} << 20;
+  const TempFile file(kHeader + std::string(kLimit - 1, '1') + "\n" + std::string(kLimit, '1'));
+  headroom::LineReader lines(file.path(), kLimit);
+  std::string_view line;
+  REQUIRE(lines.next(line));
+  REQUIRE(lines.next(line));
+  CHECK(line.size() == kLimit - 1);
+  CHECK(error_of(file.path(), [&] { static_cast<void>(lines.next(line)); }) ==
+        ":3: line longer than 1048576 bytes");
 }
 
 TEST_CASE("a trace that changed after it was read has no hash", "[workloads]") {

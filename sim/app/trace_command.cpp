@@ -1,0 +1,54 @@
+#include "sim/app/trace_command.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/report/replaced_file.hpp"
+#include "sim/report/trace_report.hpp"
+
+namespace headroom {
+namespace {
+
+void write_stdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    throw ConfigError("standard output: cannot write");
+  }
+}
+
+std::string convert_to_stdout(const std::string& file, TraceTarget target) {
+  const Conversion done = convert_trace(file, target, write_stdout);
+  if (std::fflush(stdout) != 0) throw ConfigError("standard output: cannot write");
+  if (done.backward_steps > 0 || !done.left_out.empty()) {
+    const std::string text = conversion_text(done, "standard output");
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string trace_describe_command(const TraceArguments& arguments) {
+  const TraceProfile profile = profile_trace(
+      arguments.file, {.kv_tokens = arguments.kv_tokens, .max_model_len = arguments.max_model_len});
+  return arguments.json ? trace_profile_json(profile) : trace_profile_text(profile);
+}
+
+std::string trace_check_command(const TraceArguments& arguments) {
+  const TraceCheck check = check_trace(arguments.file);
+  return arguments.json ? trace_check_json(check) : trace_check_text(check);
+}
+
+std::string trace_convert_command(const TraceArguments& arguments) {
+  const TraceTarget target = trace_target(arguments.to);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, not the end
+  if (arguments.output == "-") return convert_to_stdout(arguments.file, target);
+  ReplacedFile file(arguments.output);
+  const Conversion done =
+      convert_trace(arguments.file, target, [&file](std::string_view text) { file.write(text); });
+  file.publish();
+  return conversion_text(done, arguments.output);
+}
+
+}  // namespace headroom

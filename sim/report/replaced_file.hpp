@@ -1,0 +1,33 @@
+#pragma once
+// A file that takes the place of another one only when it is complete: it is written beside it, so
+// that an error leaves what was there before, and a file may be converted into itself.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/report/output_file.hpp"
+
+namespace headroom {
+
+class ReplacedFile {
+ public:
+  // ConfigError: cannot be written. What is no regular file (a pipe, /dev/null) is written
+  // directly.
+  explicit ReplacedFile(const std::string& target);
+  // Without `publish` nothing is left behind.
+  ~ReplacedFile();
+  ReplacedFile(const ReplacedFile&) = delete;
+  ReplacedFile& operator=(const ReplacedFile&) = delete;
+
+  void write(std::string_view text);
+  void publish();
+
+ private:
+  std::string name_;     // as the caller knows it
+  std::string target_;   // behind links
+  std::string working_;  // empty: published, or written directly
+  std::optional<OutputFile> file_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,19 @@
+#pragma once
+// Identities that files print in various ways: integers, UUIDs, names.
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace headroom {
+
+// Decimal digits only, 0 .. 2^64 - 1; nothing when the text is anything else.
+[[nodiscard]] std::optional<std::uint64_t> parse_unsigned(std::string_view text);
+
+// An integer in its usual spelling stands for itself, any other text for `text_id` of it.
+[[nodiscard]] std::uint64_t identity_of(std::string_view text);
+
+// As `identity_of`; kNoSession when the text is empty.
+[[nodiscard]] std::uint64_t session_of(std::string_view text);
+
+}  // namespace headroom

@@ -1,0 +1,43 @@
+#pragma once
+// One row of a trace, as its file states it.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sim/kernel/time.hpp"
+#include "sim/serving/prefix.hpp"
+#include "sim/serving/request.hpp"
+
+namespace headroom {
+
+inline constexpr TimeNs kNoTime = INT64_MIN;  // the row states none
+
+struct TraceRecord {
+  TimeNs time_ns = kNoTime;        // arrival by the clock of the format (TraceClock)
+  std::int32_t prompt_tokens = 0;  // >= 0; 0 also stands for a missing count
+  std::int32_t output_tokens = 0;
+  std::int32_t thinking_tokens = 0;  // of output_tokens, where the file tells them apart
+  std::int32_t max_tokens = 0;       // declared by the client; 0: the file does not say
+  std::int32_t priority = 0;         // smaller is served first
+  std::string_view class_name = {};  // valid until the next row; empty: none
+  std::uint64_t session = kNoSession;
+  // With a session: the request is sent so long after the answer to the session's previous one.
+  // Negative: the file does not say; then the row has a time of its own.
+  TimeNs after_previous_ns = -1;
+  // Identities of the prompt from its first token, and of the answer in later prompts (0: none).
+  std::vector<PrefixSegment> prefix = {};
+  std::uint64_t output_segment = 0;
+  // What was measured when the trace was recorded; negative: the file does not say.
+  TimeNs measured_ttft_ns = -1;
+  TimeNs measured_e2el_ns = -1;
+};
+
+// What `time_ns` counts from.
+enum class TraceClock : std::uint8_t {
+  absolute,     // one clock for all rows; only differences count
+  per_session,  // the start of the row's session: sessions need an arrival process
+  none          // rows have no time: they need an arrival process
+};
+
+}  // namespace headroom

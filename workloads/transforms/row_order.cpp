@@ -1,0 +1,73 @@
+#include "workloads/transforms/row_order.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+
+#include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+bool is_earlier(const TraceRow& a, const TraceRow& b) { return a.time_ns < b.time_ns; }
+
+template <typename T>
+void reorder(std::vector<T>& values, const std::vector<std::uint32_t>& order) {
+  std::vector<T> sorted;
+  sorted.reserve(values.size());
+  for (const std::uint32_t place : order) sorted.push_back(values[place]);
+  values = std::move(sorted);
+}
+
+template <typename T>
+void keep(std::vector<T>& values, const std::vector<bool>& kept) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (kept[i]) values[count++] = values[i];
+  }
+  values.resize(count);
+}
+
+}  // namespace
+
+void sort_by_time(Trace& trace) {
+  if (std::ranges::is_sorted(trace.rows, is_earlier)) return;
+  std::vector<std::uint32_t> order(trace.rows.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return is_earlier(trace.rows[a], trace.rows[b]);
+  });
+  reorder(trace.rows, order);
+  if (!trace.details.empty()) reorder(trace.details, order);
+}
+
+void keep_rows(Trace& trace, const std::vector<bool>& kept) {
+  HEADROOM_CHECK(kept.size() == trace.rows.size(), "one flag per row");
+  keep(trace.rows, kept);
+  if (trace.details.empty()) return;
+  keep(trace.details, kept);
+  std::vector<PrefixSegment> segments;
+  for (std::size_t i = 0; i < trace.rows.size(); ++i) {
+    const std::size_t first = segments.size();
+    for (const PrefixSegment& segment : trace.prefix(i)) segments.push_back(segment);
+    trace.details[i].first_segment = first;
+  }
+  trace.segments = std::move(segments);
+}
+
+void need_details(Trace& trace) {
+  if (trace.details.empty()) trace.details.resize(trace.rows.size());
+}
+
+TimeNs checked_instant(Int128 time_ns, std::string_view option) {
+  if (time_ns >= 0 && time_ns < kNever) return static_cast<TimeNs>(time_ns);
+  throw ConfigError(
+      fmt::format("trace: {}: a request comes later than 292 years (2^63 ns)", option));
+}
+
+}  // namespace headroom
