@@ -45,13 +45,14 @@ function(headroom_library name)
 endfunction()
 
 # headroom_tests(LABEL SOURCES a_test.cpp ... LINKS x y): one Catch2 executable, one ctest per test
-# case. Release tests are compiled with -O1: what they test is at -O3, and Catch2's macros at -O3
-# would cost more compile time than the whole program.
+# case. Release tests are compiled with -O1, sanitized ones with -O0: what they test is optimised,
+# and optimising Catch2's macros would cost more compile time than the whole program.
 function(headroom_tests label)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(tests_${label} ${ARG_SOURCES})
   target_link_libraries(tests_${label} PRIVATE ${ARG_LINKS} Catch2::Catch2WithMain)
-  target_compile_options(tests_${label} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(tests_${label} PRIVATE
+    $<$<CONFIG:Release>:-O1> $<$<CONFIG:RelWithDebInfo>:-O0>)
   target_compile_definitions(tests_${label} PRIVATE
     HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     HEADROOM_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")

@@ -1,5 +1,5 @@
 #pragma once
-// ServeGen's client pools (https://github.com/alibaba/ServeGen, read at commit f891d118;
+// ServeGen's client pools (https://github.com/alibaba/ServeGen, data at commit f891d118;
 // arXiv:2505.09999; TRACES.md 3.10): not requests but, for each client of a service, laws to draw
 // them from. A folder data/<category>/<model> (language/m-large, reason/deepseek-r1,
 // multimodal/mm-image ...), unpacked, holds two files per client:

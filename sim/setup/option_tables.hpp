@@ -16,7 +16,7 @@ class RowTable {
   [[nodiscard]] std::string_view keep(std::string text) {
     return texts_.emplace_back(std::move(text));
   }
-  void add(OptionRow row) { rows_.push_back(std::move(row)); }
+  void add(const OptionRow& row) { rows_.push_back(row); }
   [[nodiscard]] const std::vector<OptionRow>& rows() const { return rows_; }
 
  private:

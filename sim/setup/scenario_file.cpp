@@ -38,8 +38,8 @@ void set_trace(JsonDocument& document, const std::string& file) {
   if (workload.is_null()) workload = Json::object();
   if (!workload.is_object())
     throw value_error(document, "/workload", workload, "expected an object");
-  for (const char* key : {"arrivals", "closed_loop", "servegen", "num_requests", "duration_s",
-                          "prompt", "output", "joint_lengths", "length_correlation",
+  for (const char* key : {"arrivals", "closed_loop", "servegen", "num_requests", "num_sessions",
+                          "duration_s", "prompt", "output", "joint_lengths", "length_correlation",
                           "system_prompts", "documents", "sessions", "patience", "classes"}) {
     workload.erase(key);
   }

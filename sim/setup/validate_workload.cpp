@@ -61,7 +61,7 @@ class WorkloadValidator {
     const bool pooled = !w_.servegen.directory.empty();
     const bool looped = w_.closed_loop.users.has_value();
     const bool drawn = given_below("prompt") || given_below("output") || w_.num_requests ||
-                       (given_below("arrivals") && !traced);
+                       w_.num_sessions || (given_below("arrivals") && !traced);
     if (given_below("trace") && !traced) missing("trace/file", "a trace file");
     if (given_below("servegen") && !pooled) missing("servegen/directory", "a client pool");
     if (given_below("closed_loop") && !looped) missing("closed_loop/users", "how many users");
@@ -86,7 +86,7 @@ class WorkloadValidator {
 
   // Options that describe synthetic requests.
   void refuse_synthetic(std::string_view why) const {
-    for (const char* name : {"joint_lengths", "length_correlation", "duration_s"}) {
+    for (const char* name : {"joint_lengths", "length_correlation", "num_sessions", "duration_s"}) {
       if (given(name)) refuse(name, why);
     }
     for (const char* name : {"system_prompts", "documents", "sessions", "patience"}) {
@@ -103,8 +103,8 @@ class WorkloadValidator {
   }
 
   void check_starts(Origin origin) const {
-    if (!w_.num_requests && !w_.duration_s) {
-      missing("num_requests", "how many requests to generate, or duration_s");
+    if (!w_.num_requests && !w_.num_sessions && !w_.duration_s) {
+      missing("num_requests", "how many requests to generate, or num_sessions, or duration_s");
     }
     if (origin == Origin::closed_loop) {
       check_duration("closed_loop/think_time", w_.closed_loop.think_time);
@@ -269,7 +269,7 @@ class WorkloadValidator {
              "every class has its own: none shares these");
     }
     if (!shared) {
-      for (const char* name : {"num_requests", "duration_s"}) {
+      for (const char* name : {"num_requests", "num_sessions", "duration_s"}) {
         if (given(name)) refuse(name, "needs arrivals or closed_loop that classes share");
       }
       return;
@@ -295,7 +295,7 @@ class WorkloadValidator {
       return;
     }
     if (!shared) missing("arrivals", "arrivals, closed_loop or a trace, here or for all classes");
-    for (const char* name : {"num_requests", "duration_s"}) {
+    for (const char* name : {"num_requests", "num_sessions", "duration_s"}) {
       if (given(name)) refuse(name, "belongs to the arrivals that classes share");
     }
     check_max_tokens();

@@ -144,6 +144,7 @@ class WorkloadBuilder {
       loop.start_within_s = section.closed_loop.start_within_s;
     }
     options.num_requests = section.num_requests;
+    options.num_sessions = section.num_sessions;
     if (section.duration_s) options.end_ns = ns_from_seconds(*section.duration_s);
     return options;
   }
@@ -166,10 +167,11 @@ class WorkloadBuilder {
   // What the fast source can do: requests one by one, of one kind, from an open loop.
   [[nodiscard]] static bool is_plain(const TrafficOptions& options) {
     const TrafficClass& one = options.classes.front();
-    return !options.closed_loop && options.end_ns == kNever && options.stream_prefix.empty() &&
-           options.classes.size() == 1 && one.system_prompts.count == 0 &&
-           one.documents.count == 0 && !may_have_turns(one.sessions.turns) &&
-           !one.patience.first_token && !one.patience.answer && one.priority == 0 &&
+    return !options.closed_loop && options.end_ns == kNever && !options.num_sessions &&
+           options.stream_prefix.empty() && options.classes.size() == 1 &&
+           one.system_prompts.count == 0 && one.documents.count == 0 &&
+           !may_have_turns(one.sessions.turns) && !one.patience.first_token &&
+           !one.patience.answer && one.priority == 0 &&
            !(one.length_correlation > 0.0 || one.length_correlation < 0.0);
   }
 

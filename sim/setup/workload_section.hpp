@@ -139,6 +139,7 @@ struct WorkloadSection {
   ArrivalsSection arrivals;
   ClosedLoopSection closed_loop;
   std::optional<std::int64_t> num_requests;
+  std::optional<std::int64_t> num_sessions;
   std::optional<double> duration_s;
   LengthSection prompt;
   LengthSection output;

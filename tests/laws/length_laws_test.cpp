@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tests/laws/statistics.hpp"
+#include "tests/support/paired_lengths.hpp"
 #include "workloads/lengths.hpp"
-#include "workloads/paired_lengths.hpp"
 #include "workloads/synthetic_source.hpp"
 
 namespace headroom::laws {
@@ -94,7 +94,7 @@ TEST_CASE("law: geometric lengths have the probabilities of their law") {
   }
   const auto expected = [](double mean_length) {
     std::vector<double> bins;
-    double left = static_cast<double>(kLengths);
+    auto left = static_cast<double>(kLengths);
     for (int k = 1; k <= 20; ++k) {
       bins.push_back(left / mean_length);
       left -= left / mean_length;

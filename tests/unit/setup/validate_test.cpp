@@ -41,7 +41,7 @@ TEST_CASE("what is missing is named") {
         "s.json: /workload/arrivals/request_rate: missing: expected requests per second");
   CHECK(error_of(R"({"arrivals": {"process": "all_at_once"}, )" + kLengths + "}") ==
         "s.json: /workload/num_requests: missing: expected how many requests to generate, "
-        "or duration_s");
+        "or num_sessions, or duration_s");
   CHECK(error_of(
             synthetic(R"("prompt": {"tokens": 8}, "output": {"law": "lognormal", "sigma": 1})")) ==
         "s.json: /workload/output/median: missing: expected either median or mean");

@@ -95,6 +95,14 @@ TEST_CASE("a run says which part of its workload it did not use") {
             "prompts of different"));
 }
 
+TEST_CASE("sessions that all start at once have all their turns") {
+  const RunResult result = run_workload(
+      R"({"arrivals": {"process": "all_at_once"}, "num_sessions": 5,
+          "sessions": {"turns": {"tokens": 3}, "think_time": {"mean_s": 1}}, )" +
+      kSmall + "}");
+  CHECK(result.summary.requests.finished == 15);
+}
+
 TEST_CASE("a duration ends the arrivals, and a session's later turns") {
   // 10 s of one request a second: 10 sessions, the one at 10 s is not sent. Turns come 8 s after
   // answers, so those of the sessions from 2 s on are never sent.

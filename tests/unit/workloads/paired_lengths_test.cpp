@@ -1,4 +1,4 @@
-#include "workloads/paired_lengths.hpp"
+#include "tests/support/paired_lengths.hpp"
 
 #include <catch2/catch.hpp>
 #include <limits>

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sim/kernel/check.hpp"
+#include "tests/support/paired_lengths.hpp"
 #include "tests/unit/workloads/traffic_text.hpp"
-#include "workloads/paired_lengths.hpp"
 #include "workloads/synthetic_source.hpp"
 
 namespace headroom::test {

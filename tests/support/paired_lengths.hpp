@@ -1,6 +1,7 @@
 #pragma once
-// Prompt and output lengths that depend on each other: long prompts with long outputs, or with
-// short ones. Both keep their laws, and the prompts are the same at every correlation.
+// Prompt and output lengths that depend on each other, made of two samplers and a copula: what
+// workloads/length_pair.hpp is compared with. Both keep their laws, and the prompts are the same at
+// every correlation.
 
 #include <cstdint>
 #include <span>
