@@ -19,6 +19,7 @@ namespace {
 struct Case {
   const char* name;
   std::vector<std::string> set;
+  const char* scenario = "demo";
 };
 
 const std::vector<Case>& cases() {
@@ -35,6 +36,24 @@ const std::vector<Case>& cases() {
       {"vllm constant", {"workload.arrivals.process=constant"}},
       {"vllm all at once", {"workload.arrivals={\"process\":\"all_at_once\"}"}},
       {"vllm bench arrivals", {"workload.arrivals.process=vllm_bench"}},
+      {"vllm weibull", {"workload.arrivals.process=weibull", "workload.arrivals.shape=0.7"}},
+      {"vllm on and off",
+       {"workload.arrivals.process=on_off", "workload.arrivals.on_s=5",
+        "workload.arrivals.off_s=5"}},
+      {"vllm piecewise",
+       {"workload.arrivals={\"process\":\"piecewise\",\"rates\":[2,20],"
+        "\"durations_s\":[30,30],\"repeat\":true}"}},
+      {"vllm diurnal", {"workload.arrivals.process=diurnal", "workload.arrivals.period_s=300"}},
+      {"vllm ramp",
+       {"workload.arrivals.process=ramp", "workload.arrivals.end_rate=20",
+        "workload.arrivals.ramp_s=100", "workload.arrivals.ramp_shape=exponential"}},
+      {"vllm normal and gamma",
+       {"workload.prompt={\"law\":\"normal\",\"mean\":800,\"stddev\":300}",
+        "workload.output={\"law\":\"gamma\",\"mean\":200,\"shape\":0.7}",
+        "workload.length_correlation=0.6"}},
+      {"vllm zipf and geometric",
+       {"workload.prompt={\"law\":\"zipf\",\"max\":8000,\"exponent\":0.8}",
+        "workload.output={\"law\":\"geometric\",\"mean\":150}"}},
       {"vllm times output",
        {"workload.max_tokens={\"rule\":\"times_output\",\"times_output\":1.5}"}},
       {"orca", {"engine={\"name\":\"orca\",\"max_model_len\":16384}"}},
@@ -48,6 +67,12 @@ const std::vector<Case>& cases() {
         "workload.arrivals.request_rate=1"}},
       {"another device",
        {"device=rtx4090", "workload.arrivals.request_rate=2", "engine.max_model_len=16384"}},
+      {"closed loop", {}, "closed-loop"},
+      {"chat sessions", {}, "chat-sessions"},
+      {"mixed classes", {}, "mixed-classes"},
+      {"bursty", {}, "bursty"},
+      {"impatient", {}, "impatient"},
+      {"documents", {}, "rag"},
   };
   return kCases;
 }
@@ -62,7 +87,7 @@ int main() try {
     ScenarioFlags flags;
     flags.set = one.set;
     flags.set.emplace_back("workload.num_requests=2000");
-    const RunResult result = run(load_scenario("demo", flags), catalog);
+    const RunResult result = run(load_scenario(one.scenario, flags), catalog);
     fmt::print("{} {} {}\n", result.digest, result.summary.requests.finished, one.name);
   }
   return 0;
