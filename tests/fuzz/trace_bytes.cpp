@@ -1,7 +1,6 @@
 #include "tests/fuzz/trace_bytes.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,23 +73,17 @@ TraceBytes::TraceBytes() {
   for (const fs::directory_entry& entry : fs::directory_iterator(chunks)) {
     fs::copy_file(entry.path(), folder_ / entry.path().filename());
   }
-  memory_ = ::memfd_create("trace", MFD_CLOEXEC);
-  HEADROOM_CHECK(memory_ >= 0, "no file in memory");
   path_ = (folder_ / "trace").string();
-  fs::create_symlink(fmt::format("/proc/self/fd/{}", memory_), path_);
+  fs::create_symlink(memory_.path(), path_);
 }
 
 TraceBytes::~TraceBytes() {
-  ::close(memory_);
   std::error_code ignored;
   fs::remove_all(folder_, ignored);
 }
 
 std::string TraceBytes::read(std::string_view bytes) {
-  HEADROOM_CHECK(::ftruncate(memory_, 0) == 0, "ftruncate");
-  HEADROOM_CHECK(
-      ::pwrite(memory_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
-      "pwrite");
+  memory_.write(bytes);
   try {
     const RowByRow rows = read_rows(path_);
     check_whole(path_, rows);

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/fuzz/memory_file.hpp"
+
 namespace headroom {
 
 // A file in memory, with the chunk files of a RAGPulse trace beside it: readers open it by a path.
@@ -24,7 +26,7 @@ class TraceBytes {
  private:
   std::filesystem::path folder_;
   std::string path_;
-  int memory_ = -1;  // descriptor of the file
+  MemoryFile memory_;
 };
 
 }  // namespace headroom

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
-#include <fstream>
 
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/workloads/trace_rows.hpp"
@@ -114,20 +113,17 @@ Place::Place(const Sample& sample) {
   const bool has_folder = original.parent_path() != folder_of_samples();
   for (const fs::directory_entry& entry : fs::directory_iterator(original.parent_path())) {
     const bool belongs = has_folder || entry.path().stem() == original.stem();
-    if (belongs && entry.is_regular_file()) {
+    if (belongs && entry.is_regular_file() && entry.path() != original) {
       fs::copy_file(entry.path(), folder_ / entry.path().filename());
     }
   }
   path_ = folder_ / original.filename();
+  fs::create_symlink(memory_.path(), path_);
 }
 
 Place::~Place() {
   std::error_code ignored;
   fs::remove_all(folder_, ignored);
-}
-
-void Place::write(std::string_view bytes) const {
-  std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
 }
 
 Place::Outcome Place::outcome(std::string_view bytes) const {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/fuzz/memory_file.hpp"
+
 namespace headroom::trace_samples {
 
 enum class Layout { table, json_lines, document };
@@ -43,7 +45,7 @@ class Place {
   Place& operator=(const Place&) = delete;
 
   [[nodiscard]] std::string path() const { return path_.string(); }
-  void write(std::string_view bytes) const;
+  void write(std::string_view bytes) const { memory_.write(bytes); }
 
   // What reading a file with these bytes comes to.
   struct Outcome {
@@ -57,6 +59,7 @@ class Place {
  private:
   std::filesystem::path folder_;
   std::filesystem::path path_;
+  MemoryFile memory_;
 };
 
 }  // namespace headroom::trace_samples
