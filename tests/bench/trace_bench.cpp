@@ -6,7 +6,6 @@
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -14,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/kernel/check.hpp"
 #include "tests/bench/azure_shaped_file.hpp"
 #include "workloads/traces/detect.hpp"
 
@@ -23,7 +23,9 @@ namespace {
 std::int64_t text_bytes() {
   constexpr std::int64_t kUsualMib = 64;
   const char* given = std::getenv("HEADROOM_BENCH_TRACE_MIB");
-  return (given == nullptr ? kUsualMib : std::max(std::atoll(given), 1LL)) << 20;
+  const std::int64_t mib = given == nullptr ? kUsualMib : std::atoll(given);
+  HEADROOM_CHECK(mib >= 1, "HEADROOM_BENCH_TRACE_MIB is not an integer >= 1");
+  return mib << 20;
 }
 
 // A line of /proc/self/status, in MiB: VmRSS, what is in memory now; VmHWM, the most there was.
