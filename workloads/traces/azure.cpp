@@ -9,6 +9,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "workloads/traces/csv_rows.hpp"
+#include "workloads/traces/shown.hpp"
 #include "workloads/traces/timestamp.hpp"
 
 namespace headroom {
@@ -51,7 +52,7 @@ AzureReader::AzureReader(LineReader& lines) : lines_(lines) {
       throw DataError(
           fmt::format("{}: unknown column '{}' in the header; known columns: "
                       "TIMESTAMP, NumImages, ContextTokens, GeneratedTokens",
-                      lines.place(), name));
+                      lines.place(), shown(name)));
     }
     columns_[count_++] = static_cast<Column>(found - kNames.begin());
   }
@@ -103,7 +104,7 @@ bool AzureReader::read_row(std::string_view line, TraceRecord& record) {
 void AzureReader::refuse_row(std::string_view line) const {
   const auto refuse = [&](std::string_view what, std::string_view value, std::string_view wanted) {
     throw DataError(fmt::format("{}: {} is '{}', expected {} ({} rows read)", lines_.place(), what,
-                                value, wanted, rows_read_));
+                                shown(value), wanted, rows_read_));
   };
   const auto fields = static_cast<std::size_t>(1 + std::ranges::count(line, ','));
   std::string_view rest = line;
@@ -121,7 +122,7 @@ void AzureReader::refuse_row(std::string_view line) const {
     refuse(name, field, fmt::format("an integer in 0 .. {}", INT32_MAX));
   }
   throw DataError(fmt::format("{}: row is '{}', expected {} comma-separated fields ({} rows read)",
-                              lines_.place(), line, count_, rows_read_));
+                              lines_.place(), shown(line), count_, rows_read_));
 }
 
 bool AzureReader::next(TraceRecord& record) {

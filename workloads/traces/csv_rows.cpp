@@ -6,6 +6,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "workloads/traces/decimal.hpp"
+#include "workloads/traces/shown.hpp"
 
 namespace headroom {
 namespace {
@@ -31,11 +32,6 @@ bool cut_quoted_field(std::string_view& rest, std::string& text) {
   }
   rest.remove_prefix(at);
   return rest.empty() || rest[0] == ',';
-}
-
-std::string shown(std::string_view text) {
-  constexpr std::size_t kShown = 80;
-  return std::string(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "");
 }
 
 }  // namespace
@@ -64,7 +60,7 @@ CsvRows::CsvRows(LineReader& lines) : lines_(lines) {
     if (std::find(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(i),
                   columns_[i]) != columns_.begin() + static_cast<std::ptrdiff_t>(i)) {
       throw DataError(
-          fmt::format("{}: second column '{}' in the header", lines_.place(), columns_[i]));
+          fmt::format("{}: second column '{}' in the header", lines_.place(), shown(columns_[i])));
     }
   }
 }

@@ -10,6 +10,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "workloads/traces/identity.hpp"
+#include "workloads/traces/shown.hpp"
 
 namespace headroom {
 namespace {
@@ -71,7 +72,7 @@ void HeadroomCsvReader::check_columns(const LineReader& lines) const {
   for (const std::string& name : rows_.columns()) {
     if (std::ranges::find(kColumns, name) != kColumns.end()) continue;
     throw DataError(fmt::format("{}: unknown column '{}' in the header; known columns: {}",
-                                lines.place(), name, fmt::join(kColumns, ", ")));
+                                lines.place(), shown(name), fmt::join(kColumns, ", ")));
   }
   if (session_time_ && rows_.find("arrival_ns")) {
     throw DataError(

@@ -9,6 +9,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/serving/request.hpp"
 #include "workloads/traces/decimal.hpp"
+#include "workloads/traces/shown.hpp"
 
 namespace headroom {
 namespace {
@@ -39,9 +40,14 @@ class NodeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool binary(nlohmann::json::binary_t& /*bytes*/) override { return false; }
   bool start_object(std::size_t /*size*/) override { return open(Kind::object); }
   bool key(std::string& name) override {
+    constexpr std::size_t kMostKeys = 1000;  // no trace has so many; they are searched in a row
     std::vector<std::string>& keys = open_.back()->keys;
+    if (keys.size() == kMostKeys) {
+      error_ = fmt::format("(an object of more than {} keys)", kMostKeys);
+      return false;
+    }
     if (std::ranges::find(keys, name) != keys.end()) {
-      error_ = fmt::format("(key '{}' stands twice)", name);
+      error_ = fmt::format("(key '{}' stands twice)", shown(name));
       return false;
     }
     keys.push_back(std::move(name));
@@ -106,7 +112,6 @@ class NodeBuilder : public nlohmann::json_sax<nlohmann::json> {
 };
 
 std::string shown(const JsonNode* value) {
-  constexpr std::size_t kShown = 80;
   if (value == nullptr) return "missing";
   switch (value->kind) {
     case Kind::null: return "null";
@@ -114,8 +119,8 @@ std::string shown(const JsonNode* value) {
     case Kind::object: return "an object";
     default: break;
   }
-  return fmt::format("'{}'{}", value->text.substr(0, kShown),
-                     value->text.size() > kShown ? "..." : "");
+  return fmt::format("'{}'{}", printable(value->text),
+                     value->text.size() > kShownBytes ? "..." : "");
 }
 
 bool absent(const JsonNode* value) { return value == nullptr || value->kind == Kind::null; }
@@ -143,15 +148,14 @@ JsonNode parse_json(std::string_view text, std::string_view place) {
 
 std::string json_error(std::size_t at, std::string_view what, std::string_view token,
                        std::string_view key) {
-  constexpr std::size_t kShown = 80;
   const auto says = [what](std::string_view words) {
     return what.find(words) != std::string_view::npos;
   };
   std::string text = fmt::format("at byte {}", at);
   if (says("number overflow")) {
-    text += fmt::format(": {} is '{}', out of range", key, token.substr(0, kShown));
+    text += fmt::format(": {} is '{}', out of range", shown(key), shown(token));
   } else if (says("invalid literal") && !key.empty()) {  // such as NaN
-    text += fmt::format(": no JSON value behind {}", key);
+    text += fmt::format(": no JSON value behind {}", shown(key));
   }
   return text;
 }

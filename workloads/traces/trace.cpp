@@ -113,9 +113,11 @@ void TraceBuilder::keep(const TraceRecord& record, const TraceRow& row) {
 }
 
 std::int32_t TraceBuilder::class_id_of(std::string_view name) {
-  const auto found = std::ranges::find(trace_.classes, name);
-  const auto id = static_cast<std::int32_t>(found - trace_.classes.begin());
-  if (found == trace_.classes.end()) trace_.classes.emplace_back(name);
+  const auto found = class_ids_.find(name);
+  if (found != class_ids_.end()) return found->second;
+  const auto id = static_cast<std::int32_t>(trace_.classes.size());
+  class_ids_.emplace(name, id);
+  trace_.classes.emplace_back(name);
   return id;
 }
 

@@ -3,6 +3,8 @@
 // (rows of equal time keep the file's order), and what was done to the file's rows to get there.
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -124,7 +126,8 @@ class TraceBuilder {
   TimeNs first_ns_ = 0;
   TimeNs earliest_ns_ = kNever;
   TimeNs previous_ns_ = INT64_MIN;
-  std::unordered_map<std::uint64_t, TimeNs> session_times_;  // latest time stated, by session
+  std::unordered_map<std::uint64_t, TimeNs> session_times_;     // latest time stated, by session
+  std::map<std::string, std::int32_t, std::less<>> class_ids_;  // by name
 };
 
 }  // namespace headroom

@@ -9,6 +9,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "workloads/traces/decimal.hpp"
+#include "workloads/traces/shown.hpp"
 
 namespace headroom {
 
@@ -200,9 +201,8 @@ std::string TraceDocument::shown_path() const {
 }
 
 void TraceDocument::refuse(std::string_view wanted) const {
-  constexpr std::size_t kShown = 80;
   std::string value =
-      fmt::format("'{}'{}", text_.substr(0, kShown), text_.size() > kShown ? "..." : "");
+      fmt::format("'{}'{}", printable(text_), text_.size() > kShownBytes ? "..." : "");
   if (kind_ == Kind::null) value = "null";
   if (kind_ == Kind::array) value = "an array";
   if (kind_ == Kind::object) value = "an object";

@@ -13,8 +13,8 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/report/replaced_file.hpp"
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
 
 namespace headroom {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +10,7 @@
 #include "sim/setup/from/flag_table.hpp"
 #include "sim/setup/from/from.hpp"
 #include "sim/setup/from/values.hpp"
+#include "tests/support/temp_file.hpp"
 
 using namespace headroom;
 using Names = std::vector<std::string>;
@@ -48,14 +47,13 @@ TEST_CASE("trtllm-serve: short and long names of the same option") {
 
 TEST_CASE("trtllm-serve: the settings file overrides the command line") {
   // "Path to a YAML file that overwrites the parameters specified by trtllm-serve" (its --help).
-  const auto path = std::filesystem::temp_directory_path() / "headroom_from_trtllm_test.yml";
-  std::ofstream(path) << "max_batch_size: 32\nkv_cache_config:\n  dtype: fp8\n"
-                         "  enable_block_reuse: false\n  tokens_per_block: 64\n"
-                         "  host_cache_size: 1000\n  free_gpu_memory_fraction: 0.7\n"
-                         "cuda_graph_config:\n  max_batch_size: 16\nnever_heard_of: 1\n";
-  const FromResult result = from("trtllm-serve m --extra_llm_api_options " + path.string() +
+  const TempFile settings(
+      "max_batch_size: 32\nkv_cache_config:\n  dtype: fp8\n"
+      "  enable_block_reuse: false\n  tokens_per_block: 64\n"
+      "  host_cache_size: 1000\n  free_gpu_memory_fraction: 0.7\n"
+      "cuda_graph_config:\n  max_batch_size: 16\nnever_heard_of: 1\n");
+  const FromResult result = from("trtllm-serve m --extra_llm_api_options " + settings.path() +
                                  " --max_batch_size 64 --free_gpu_memory_fraction 0.9");
-  std::filesystem::remove(path);
   CHECK(sorted(result.scenario.at("engine")) == Sorted::parse(R"({
     "name": "trtllm", "max_batch_size": 32, "free_gpu_memory_fraction": 0.7,
     "kv_cache_dtype": "fp8", "tokens_per_block": 64,

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/from/from.hpp"
+#include "tests/support/temp_file.hpp"
 
 using namespace headroom;
 using Catch::Contains;
@@ -151,11 +150,10 @@ TEST_CASE("more devices in use than visible is noted") {
 }
 
 TEST_CASE("a settings file stands below the command line, a missing one is reported") {
-  const auto path = std::filesystem::temp_directory_path() / "headroom_from_vllm_test.yaml";
-  std::ofstream(path) << "model: a/b\nmax-num-seqs: 64\nblock_size: 32\n"
-                         "enable-prefix-caching: false\nnew-thing: 1\n";
-  const FromResult result = from("vllm serve --max-num-seqs 8 --config " + path.string());
-  std::filesystem::remove(path);
+  const TempFile settings(
+      "model: a/b\nmax-num-seqs: 64\nblock_size: 32\n"
+      "enable-prefix-caching: false\nnew-thing: 1\n");
+  const FromResult result = from("vllm serve --max-num-seqs 8 --config " + settings.path());
   CHECK(result.scenario.at("model") == "a/b");
   CHECK(sorted(result.scenario.at("engine")) ==
         Sorted::parse(R"({"name": "vllm", "max_num_seqs": 8, "block_size": 32,

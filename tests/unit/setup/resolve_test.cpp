@@ -3,12 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "sim/setup/options.hpp"
 #include "sim/setup/startup_budget.hpp"
+#include "tests/support/temp_file.hpp"
 
 using namespace headroom;
 
@@ -194,16 +193,13 @@ TEST_CASE("a length set by a flag is refused at the flag") {
 }
 
 TEST_CASE("a model whose context length holds no request needs a length of its own") {
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / "headroom_resolve_test.json";
-  std::ofstream(file) << R"({"architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16",
+  const TempFile file(R"({"architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16",
       "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
       "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
-      "max_position_embeddings": 1})";
+      "max_position_embeddings": 1})");
   CHECK_THROWS_WITH(
-      resolve(scenario_of("{}", file.string()), Catalog::embedded()),
+      resolve(scenario_of("{}", file.path()), Catalog::embedded()),
       Catch::StartsWith("s.json: /engine/max_model_len: value 1 (the model's context length): "));
-  std::filesystem::remove(file);
 }
 
 TEST_CASE("a length of -1 becomes the longest that fits") {

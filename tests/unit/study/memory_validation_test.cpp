@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "sim/kernel/errors.hpp"
 #include "sim/study/memory_facts.hpp"
+#include "tests/support/temp_folder.hpp"
 
 using namespace headroom;
 
@@ -21,27 +21,11 @@ const std::string kHeader =
     "non_torch_forward_gib,kv_cache_gib,kv_cache_blocks\n";
 const std::string kLlama = "meta-llama/Llama-3.1-8B-Instruct,";
 
-// A folder of its own that goes with the test.
-class Folder {
+class Folder : public TempFolder {
  public:
-  Folder() : path_(fs::temp_directory_path() / "headroom_memory_validation_test") {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name) << text;
-  }
   [[nodiscard]] MemoryValidation validate() const {
-    return validate_memory(path_, Catalog::embedded());
+    return validate_memory(path(), Catalog::embedded());
   }
-
- private:
-  fs::path path_;
 };
 
 MemoryValidation validate_rows(const std::string& rows) {

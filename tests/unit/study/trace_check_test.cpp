@@ -4,8 +4,8 @@
 #include <string>
 
 #include "sim/kernel/errors.hpp"
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
 
 namespace headroom {
 namespace {

@@ -13,8 +13,8 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/report/trace_report.hpp"
 #include "sim/study/mooncake_writer.hpp"
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
 #include "workloads/traces/detect.hpp"
 
 namespace headroom {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "sim/kernel/digest.hpp"
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/published_trace.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
 #include "workloads/traces/detect.hpp"
 
 using headroom::read_trace;
@@ -65,6 +65,15 @@ TEST_CASE("rows of 2024 with an offset, without a fraction and with Z are read",
         "977420000,200,20;"     // 1 - 0.022580 s
         "2477420000,300,30;"    // 2.5 - 0.022580 s
         "2477421000,400,40;");  // 08:47:46.500001 UTC
+}
+
+TEST_CASE("a short timestamp before a comma where the one before ended is read", "[workloads]") {
+  const Trace trace = read(kHeader +
+                           "2024-05-12 08:47:44.500000+00:00,100,10\n"  // 32 characters
+                           "2024-05-12 08:47:45,000000000200,20\n"      // 19 + 1 + 12
+                           "2024-05-12 08:47:46.500000+00:00,300,30\n"
+                           "2024-05-12 08:47:47.00000000,,40\n");
+  CHECK(text(trace) == "0,100,10;500000000,200,20;2000000000,300,30;");
 }
 
 TEST_CASE("line ends, blank lines, byte order mark and a missing last newline do not matter",

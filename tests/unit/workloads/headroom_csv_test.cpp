@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
 #include "workloads/traces/detect.hpp"
 
 using headroom::data_error;

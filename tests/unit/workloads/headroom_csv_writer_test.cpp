@@ -9,8 +9,8 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/random.hpp"
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
 #include "workloads/traces/detect.hpp"
 
 using headroom::kNoTime;

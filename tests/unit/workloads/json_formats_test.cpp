@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
 #include "workloads/traces/detect.hpp"
 
 namespace headroom {

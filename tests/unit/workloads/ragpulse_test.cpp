@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/infinite_prefix_cache.hpp"
 #include "tests/unit/workloads/published_trace.hpp"
 #include "tests/unit/workloads/record_text.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
 #include "tests/unit/workloads/text_file.hpp"
 #include "workloads/traces/detect.hpp"
 

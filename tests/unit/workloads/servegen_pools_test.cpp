@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
-#include "tests/unit/workloads/temp_folder.hpp"
+#include "tests/support/temp_folder.hpp"
 #include "tests/unit/workloads/trace_rows.hpp"
 #include "workloads/dict_literal.hpp"
 #include "workloads/servegen.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
-#include "tests/unit/workloads/temp_folder.hpp"
+#include "tests/support/temp_folder.hpp"
 #include "tests/unit/workloads/trace_rows.hpp"
 
 namespace headroom {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/workloads/temp_file.hpp"
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/trace_rows.hpp"
 #include "workloads/traces/detect.hpp"
 

@@ -50,6 +50,22 @@ TEST_CASE("leap days follow the Gregorian calendar", "[workloads]") {
   CHECK_FALSE(parse_timestamp("2100-02-29 00:00:00"));
 }
 
+TEST_CASE("what a parser remembers of earlier timestamps changes nothing", "[workloads]") {
+  headroom::TimestampParser parser;
+  const std::string zeros(17, '\0');
+  for (const std::string& text :
+       {zeros + "00", std::string("1970-01-01 00:00:59"), std::string("2024-05-12 08:47:44.25Z"),
+        std::string("2024-05-12 08:47:45+02:00"), std::string("2024-05-12 08:47:60"),
+        std::string("2024-05-12T08:47:46"), std::string("2024-05-12 08:4"),
+        std::string("2024-02-30 08:47:46"), std::string("2024-05-12T08:47:4x"),
+        std::string("2024-05-12T08:47:47"), std::string("2024-05-12T08:48:00")}) {
+    CAPTURE(text);
+    CHECK(parser.parse(text) == parse_timestamp(text));
+  }
+  CHECK(parser.parse("2024-05-12 08:47:45") ==
+        kDay20240512 + (8 * 60 + 47) * 60'000'000'000 + 45'000'000'000);
+}
+
 TEST_CASE("anything that is no timestamp is refused", "[workloads]") {
   for (const std::string_view text : {"",
                                       "2024",

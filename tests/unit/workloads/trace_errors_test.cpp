@@ -3,7 +3,7 @@
 #include <string>
 
 #include "sim/kernel/errors.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/trace_samples.hpp"
 #include "workloads/length_table.hpp"
 #include "workloads/traces/detect.hpp"

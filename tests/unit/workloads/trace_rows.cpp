@@ -9,7 +9,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/serving/request.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
+#include "tests/support/temp_file.hpp"
 #include "workloads/traces/detect.hpp"
 
 namespace headroom::trace_rows {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
-#include "tests/unit/workloads/temp_file.hpp"
 #include "workloads/traces/detect.hpp"
 #include "workloads/traces/json_line.hpp"
 

@@ -27,6 +27,7 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
 
   void write(const std::string& name, std::string_view content) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream file(path_ / name, std::ios::binary);
     file << content;
   }
