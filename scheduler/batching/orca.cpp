@@ -9,9 +9,12 @@ void OrcaScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   while (!waiting_.empty() && running_ < options_.max_num_seqs) {
     const RequestId id = waiting_.front();
     const Request& request = context.requests[id];
-    const TokenCount whole = TokenCount{request.prompt_tokens} + request.max_tokens;
-    const KvGrowth growth{
-        .id = id, .hold_tokens = request.prompt_tokens, .fit_tokens = whole, .final_tokens = whole};
+    const TokenCount whole = TokenCount{request.prompt_tokens} + request.reserved_output;
+    const KvGrowth growth{.id = id,
+                          .request = &request,
+                          .hold_tokens = request.prompt_tokens,
+                          .fit_tokens = whole,
+                          .final_tokens = whole};
     if (!context.kv.try_grow(growth)) {
       const KvPoolState& pool = context.kv.pool();
       if (whole <= pool.free_blocks * pool.block_tokens && pool.largest_hole < pool.free_blocks) {

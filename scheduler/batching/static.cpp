@@ -35,18 +35,32 @@ void StaticScheduler::continue_batch(const PlanContext& context, BatchPlan& plan
       1 + context.decodes.steps_within(context.kv.pool().free_blocks, kManySteps / 2);
 }
 
+BlockCount StaticScheduler::blocks_of(const Shape& batch, const KvPoolState& pool) {
+  const TokenCount row =
+      TokenCount{batch.prompt_tokens} + (pool.grows_with_decode ? 0 : batch.max_tokens);
+  return batch.rows * blocks_needed(row, pool.block_tokens);
+}
+
+// The prefill of a batch that nobody sized runs out of memory: its requests are lost with it.
+void StaticScheduler::fail_batch(const Shape& batch, const KvPoolState& pool, BatchPlan& plan) {
+  plan.failure = PlanFailure::out_of_device_memory;
+  plan.wanted_tokens = blocks_of(batch, pool) * pool.block_tokens;
+  for (std::int32_t row = 0; row < batch.rows; ++row) {
+    plan.lost.push_back(waiting_.front());
+    waiting_.pop_front();
+  }
+}
+
 StaticScheduler::Shape StaticScheduler::next_batch(const PlanContext& context) const {
-  const KvPoolState& pool = context.kv.pool();
   Shape batch;
   for (RequestId id = waiting_.front(); id != kNoRequest; id = waiting_.after(id)) {
     if (batch.rows == options_.max_num_seqs) break;
     const Request& request = context.requests[id];
     const Shape wider{.rows = batch.rows + 1,
                       .prompt_tokens = std::max(batch.prompt_tokens, request.prompt_tokens),
-                      .max_tokens = std::max(batch.max_tokens, request.max_tokens)};
-    const TokenCount row =
-        TokenCount{wider.prompt_tokens} + (pool.grows_with_decode ? 0 : wider.max_tokens);
-    if (wider.rows * blocks_needed(row, pool.block_tokens) > pool.free_blocks) break;
+                      .max_tokens = std::max(batch.max_tokens, request.reserved_output)};
+    const KvPoolState& pool = context.kv.pool();
+    if (options_.sizes_batches && blocks_of(wider, pool) > pool.free_blocks) break;
     batch = wider;
   }
   return batch;
@@ -54,9 +68,12 @@ StaticScheduler::Shape StaticScheduler::next_batch(const PlanContext& context) c
 
 void StaticScheduler::start_batch(const PlanContext& context, BatchPlan& plan) {
   const Shape batch = next_batch(context);
+  const KvPoolState& pool = context.kv.pool();
+  if (blocks_of(batch, pool) > pool.free_blocks) return fail_batch(batch, pool, plan);
   for (std::int32_t row = 0; row < batch.rows; ++row) {
     const RequestId id = waiting_.front();
     const KvGrowth growth{.id = id,
+                          .request = &context.requests[id],
                           .hold_tokens = batch.prompt_tokens,
                           .fit_tokens = batch.prompt_tokens,
                           .final_tokens = TokenCount{batch.prompt_tokens} + batch.max_tokens};

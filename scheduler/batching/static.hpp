@@ -5,7 +5,8 @@
 //
 // With an allocator that reserves, every row holds (longest prompt + largest max_tokens) from the
 // start. With one that grows (a concatenating cache), nothing is set aside, and a pool that runs
-// out while the batch decodes is a run-time OOM: the engine dies.
+// out while the batch decodes is a run-time OOM: the engine dies. So it does when nobody sizes the
+// batch to the pool and its prefill does not fit.
 
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -30,6 +31,8 @@ class StaticScheduler final : public BatchScheduler {
   };
   void continue_batch(const PlanContext& context, BatchPlan& plan) const;
   void start_batch(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] static BlockCount blocks_of(const Shape& batch, const KvPoolState& pool);
+  void fail_batch(const Shape& batch, const KvPoolState& pool, BatchPlan& plan);
   [[nodiscard]] Shape next_batch(const PlanContext& context) const;
 
   SchedulerOptions options_;

@@ -1,119 +1,152 @@
 #include "scheduler/batching/vllm.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "scheduler/batching/decode_first.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/serving/kv_layout.hpp"
 
 namespace headroom {
 
-VllmScheduler::VllmScheduler(const SchedulerOptions& options) : options_(options) {
+VllmScheduler::VllmScheduler(const SchedulerOptions& options)
+    : options_(options),
+      running_(options.policy, PriorityQueue::Top::last),
+      waiting_(options.policy, PriorityQueue::Top::first) {
   HEADROOM_CHECK(options.max_num_batched_tokens >= options.max_num_seqs,
                  "max_num_batched_tokens must be at least max_num_seqs");
+  HEADROOM_CHECK(options.long_prefill_token_threshold >= 0, "a chunk below 0 tokens");
 }
 
-void VllmScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(id); }
+void VllmScheduler::enqueue(RequestId id, const Request& request) {
+  waiting_.push_back(id, request);
+}
 
 void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
-  take_decodes(context, plan);
+  make_room(context, plan);
+  take_decodes_first(context, [&] { preempt(context, plan, running_.next()); });
   TokenCount budget = options_.max_num_batched_tokens - context.decodes.size();
-  continue_prefill(context, plan, budget);
+  continue_prefills(context, plan, budget);
   const bool preempted = !plan.preempted.empty();
   if (!preempted) admit_waiting(context, plan, budget);
 
   if (!plan.chunks.empty() || preempted) return;
   // Only decodes: the same step again until the pool is used up. A blocked head stays blocked: free
-  // blocks only become fewer until somebody finishes, and that is a plan of its own.
-  plan.steady_steps =
-      1 + context.decodes.steps_within(context.kv.pool().free_blocks, kManySteps / 2);
+  // blocks only become fewer until somebody finishes, and that is a plan of its own. An arrival
+  // waits behind it, unless its priority puts it in front.
+  plan.steady_steps = steady_decodes(context);
+  const bool arrival_is_looked_at =
+      waiting_.empty() || options_.policy == SchedulingPolicy::priority;
   plan.arrivals_can_join =
-      waiting_.empty() && running_.size() < options_.max_num_seqs && budget > 0;
+      arrival_is_looked_at && running_.size() < options_.max_num_seqs && budget > 0;
 }
 
-// Decodes stand before everything else in the running list and take one token each. This is the
-// loop of ENGINES.md 3.1 in sums: the first ones take all free blocks, the next one in need
-// preempts the last, and so on. The last is never among those that have taken a block already.
-void VllmScheduler::take_decodes(const PlanContext& context, BatchPlan& plan) {
-  BlockCount taken = 0;
-  while (context.decodes.blocks_needed(1) > taken + context.kv.pool().free_blocks) {
-    const BlockCount free = context.kv.pool().free_blocks;
-    context.kv.take(free);
-    taken += free;
-    preempt_last(context, plan);
-  }
-  context.take_decodes(taken);
+TokenCount VllmScheduler::uncut_chunk(TokenCount left) const {
+  const TokenCount threshold = options_.long_prefill_token_threshold;
+  return threshold > 0 ? std::min(left, threshold) : left;
 }
 
-void VllmScheduler::continue_prefill(const PlanContext& context, BatchPlan& plan,
-                                     TokenCount& budget) {
-  if (prefilling_ == kNoRequest || budget == 0) return;
-  const RequestId id = prefilling_;
-  const Request& request = context.requests[id];
-  const std::int32_t left = request.known_tokens - request.computed_tokens;
-  const auto tokens = static_cast<std::int32_t>(std::min<TokenCount>(left, budget));
-  if (!context.kv.try_grow({.id = id, .hold_tokens = request.computed_tokens + tokens})) {
-    HEADROOM_CHECK(running_.back() == id, "a request behind the one in prefill");
-    return preempt_last(context, plan);
+// New blocks of the next chunks of all prompts in progress.
+BlockCount VllmScheduler::blocks_for_chunks(const PlanContext& context) const {
+  TokenCount budget = options_.max_num_batched_tokens - context.decodes.size();
+  const std::int32_t block = context.kv.pool().block_tokens;
+  BlockCount blocks = 0;
+  for (RequestId id = prefilling_.front(); id != kNoRequest && budget > 0;
+       id = prefilling_.after(id)) {
+    const Request& request = context.requests[id];
+    const TokenCount tokens =
+        std::min(uncut_chunk(request.known_tokens - request.computed_tokens), budget);
+    blocks += blocks_needed(request.computed_tokens + tokens, block) -
+              blocks_needed(request.computed_tokens, block);
+    budget -= tokens;
   }
-  plan.chunks.push_back({.id = id,
-                         .context_tokens = request.computed_tokens,
-                         .tokens = tokens,
-                         .samples = tokens == left});
-  if (tokens == left) prefilling_ = kNoRequest;
-  budget -= tokens;
+  return blocks;
+}
+
+// Prompts in progress may need blocks of victims that stand behind them and decode, or have chunks
+// of their own: those go before anything is taken for this step. A single prompt in progress that
+// is the next victim itself is left to the loops that follow.
+void VllmScheduler::make_room(const PlanContext& context, BatchPlan& plan) {
+  if (!context.kv.pool().grows_with_decode) return;
+  while (!prefilling_.empty()) {
+    const RequestId victim = running_.next();
+    if (prefilling_.size() == 1 && prefilling_.front() == victim) return;
+    const BlockCount need = context.decodes.blocks_needed(1) + blocks_for_chunks(context);
+    if (need <= context.kv.pool().free_blocks) return;
+    preempt(context, plan, victim);
+  }
+}
+
+void VllmScheduler::continue_prefills(const PlanContext& context, BatchPlan& plan,
+                                      TokenCount& budget) {
+  RequestId following = kNoRequest;
+  for (RequestId id = prefilling_.front(); id != kNoRequest && budget > 0; id = following) {
+    following = prefilling_.after(id);
+    const Request& request = context.requests[id];
+    const std::int32_t left = request.known_tokens - request.computed_tokens;
+    const auto tokens = static_cast<std::int32_t>(std::min(uncut_chunk(left), budget));
+    // Refused to the next victim itself, or by a pool that needs more than blocks_for_chunks() says
+    // (windows, placement): others have counted their tokens by now, so this one gives way.
+    if (!context.kv.try_grow(
+            {.id = id, .request = &request, .hold_tokens = request.computed_tokens + tokens})) {
+      return preempt(context, plan, id);
+    }
+    plan.chunks.push_back({.id = id,
+                           .context_tokens = request.computed_tokens,
+                           .tokens = tokens,
+                           .samples = tokens == left});
+    if (tokens == left) prefilling_.remove(id);
+    budget -= tokens;
+  }
 }
 
 void VllmScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& budget) {
   while (!waiting_.empty() && budget > 0 && running_.size() < options_.max_num_seqs) {
-    const RequestId id = waiting_.front();
+    const RequestId id = waiting_.next();
     const Request& request = context.requests[id];
     const TokenCount cached = context.kv.cached_prefix(id, request);
     const TokenCount left = request.known_tokens - cached;
-    if (!options_.enable_chunked_prefill && left > budget) return;
-    const TokenCount tokens = std::min(left, budget);
+    const TokenCount wanted = uncut_chunk(left);
+    if (!options_.enable_chunked_prefill && wanted > budget) return;
+    const TokenCount tokens = std::min(wanted, budget);
     const bool others = !running_.empty() || context.decodes.size() > 0;
     const KvGrowth growth{
         .id = id,
+        .request = &request,
         .cached_tokens = cached,
         .hold_tokens = cached + tokens,
         .fit_tokens = options_.reserve_full_isl ? request.known_tokens : cached + tokens,
-        .final_tokens = TokenCount{request.prompt_tokens} + request.max_tokens,
-        .keep_free =
-            others ? static_cast<BlockCount>(options_.watermark *
-                                             static_cast<double>(context.kv.pool().total_blocks))
-                   : 0};
+        .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
+        .keep_free = others ? watermark_blocks(options_.watermark, context.kv.pool()) : 0};
     if (!context.kv.try_grow(growth)) return;
-    waiting_.pop_front();
-    running_.push_back(id);
+    waiting_.remove(id);
+    running_.push_back(id, request);
     plan.chunks.push_back({.id = id,
                            .context_tokens = static_cast<std::int32_t>(cached),
                            .tokens = static_cast<std::int32_t>(tokens),
                            .admits = true,
                            .samples = tokens == left});
-    if (tokens < left) prefilling_ = id;
+    if (tokens < left) prefilling_.push_back(id);
     budget -= tokens;
   }
 }
 
-void VllmScheduler::preempt_last(const PlanContext& context, BatchPlan& plan) {
-  HEADROOM_CHECK(!running_.empty(), "blocks are short and nobody runs");
-  const RequestId id = running_.back();
+void VllmScheduler::preempt(const PlanContext& context, BatchPlan& plan, RequestId id) {
+  HEADROOM_CHECK(id != kNoRequest, "blocks are short and nobody runs");
   context.preempt(id, plan);
   running_.remove(id);
-  if (prefilling_ == id) prefilling_ = kNoRequest;
-  waiting_.push_front(id);
+  if (prefilling_.contains(id)) prefilling_.remove(id);
+  waiting_.push_front(id, context.requests[id]);
 }
 
 bool VllmScheduler::on_leave(RequestId id) {
   (running_.contains(id) ? running_ : waiting_).remove(id);
-  if (prefilling_ == id) prefilling_ = kNoRequest;
+  if (prefilling_.contains(id)) prefilling_.remove(id);
   return true;
 }
 
 void VllmScheduler::on_engine_lost() {
   running_.clear();
-  prefilling_ = kNoRequest;
+  prefilling_.clear();
 }
 
 }  // namespace headroom

@@ -1,17 +1,29 @@
 #pragma once
-// vLLM V1, policy fcfs (reference: v0.19; docs/semantics.md 6, ENGINES.md 3.1): running requests
-// first, a token budget per step, chunked prefill, the whole prompt must fit before a request is
-// admitted, preemption by recompute of the last running request. Synchronous or asynchronous: the
-// pipeline depth of the replica decides, the rules are the same.
+// vLLM V1 (reference: v0.19; docs/semantics.md 6, ENGINES.md 3.1): running requests first, a token
+// budget per step, chunked prefill, the whole prompt must fit before a request is admitted,
+// preemption by recompute. Synchronous or asynchronous: the pipeline depth of the replica decides,
+// the rules are the same.
 //
-// One plan costs O(changes), not O(batch): running requests that decode are known as a sum, and at
-// most one running request is in the middle of its prompt. It is always the last one: a chunk is
-// cut short only by the end of the budget, so nothing is admitted behind it until its prompt is
-// complete.
+// Policy fcfs preempts the last running request and puts it at the front of the queue; policy
+// priority preempts the one with the largest (priority, arrival) and queues it by that order.
+//
+// One plan costs O(changes), not O(batch): running requests that decode are known as a sum, and
+// only those whose prompt is not complete are looked at one by one. Without
+// long_prefill_token_threshold there is at most one, and under fcfs it is the last running request:
+// a chunk is cut short only by the end of the budget, so nothing is admitted behind it until its
+// prompt is complete.
+//
+// Where this differs from vLLM's loop over the running list:
+// - Decodes take their tokens first. vLLM lets a prompt that was admitted before them (possible
+//   with a threshold or priorities) take its chunk first, so that with a short budget decodes
+//   behind it miss the step. Who is preempted is the same: the next victims, until the decodes and
+//   the chunks of those left fit (under priority only while the budget is not short).
+// - A victim that needs a block itself ends vLLM's loop; under priority those behind it then miss
+//   the step. Here they still decode.
 
 #include <cstdint>
-#include <vector>
 
+#include "scheduler/batching/policy_queue.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
@@ -28,15 +40,17 @@ class VllmScheduler final : public BatchScheduler {
   void on_engine_lost() override;
 
  private:
-  void take_decodes(const PlanContext& context, BatchPlan& plan);
-  void continue_prefill(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
+  void make_room(const PlanContext& context, BatchPlan& plan);
+  void continue_prefills(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
   void admit_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
-  void preempt_last(const PlanContext& context, BatchPlan& plan);
+  void preempt(const PlanContext& context, BatchPlan& plan, RequestId id);
+  [[nodiscard]] BlockCount blocks_for_chunks(const PlanContext& context) const;
+  [[nodiscard]] TokenCount uncut_chunk(TokenCount left) const;
 
   SchedulerOptions options_;
-  RequestList running_;                // in order of admission
-  RequestList waiting_;                // preempted ones at the front
-  RequestId prefilling_ = kNoRequest;  // the one whose prompt is not complete
+  PolicyQueue running_;     // fcfs: in order of admission
+  PolicyQueue waiting_;     // fcfs: preempted ones at the front
+  RequestList prefilling_;  // running ones whose prompt is not complete, in order of admission
 };
 
 }  // namespace headroom

@@ -1,18 +1,32 @@
 #pragma once
 // Contiguous KV: each request reserves one range of an address space for all it may ever need
-// (Orca, FasterTransformer; docs/semantics.md 10). First fit by address; free neighbours merge.
-// Fragmentation is what the placement leaves behind, not an assumption.
+// (Orca, FasterTransformer; docs/semantics.md 10). Fragmentation is what the placement leaves
+// behind, not an assumption. A buddy pool counts whole blocks as used.
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
+#include "scheduler/kv/placement.hpp"
 #include "sim/serving/kv_allocator.hpp"
 
 namespace headroom {
 
+enum class Placement : std::uint8_t { first_fit, best_fit, next_fit, buddy };
+
+struct ContiguousKvOptions {
+  TokenCount tokens = 0;  // >= 1
+  Placement placement = Placement::first_fit;
+  // When a reservation fits no hole but free tokens suffice, all ranges are moved down, keeping
+  // their order, so that the largest hole is all that is free. Not with buddy.
+  bool compaction = false;
+};
+
 class ContiguousKv final : public KvAllocator {
  public:
-  explicit ContiguousKv(TokenCount tokens);
+  explicit ContiguousKv(const ContiguousKvOptions& options);
+  explicit ContiguousKv(TokenCount tokens) : ContiguousKv(ContiguousKvOptions{.tokens = tokens}) {}
 
   // Nothing is shared: always 0.
   [[nodiscard]] TokenCount cached_prefix(RequestId id, const Request& request) const override;
@@ -20,17 +34,30 @@ class ContiguousKv final : public KvAllocator {
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
   // Never called: nothing grows with decode.
   void take(BlockCount blocks) override;
-  void release(RequestId id, TokenCount held_tokens, bool keep_identity) override;
+  void release(RequestId id, const Request& request, TokenCount held_tokens,
+               KvRelease how) override;
+  // Whole reservations of requests that compaction moved: an upper bound, since what is not written
+  // yet need not be copied, but the pool does not know how much that is.
+  [[nodiscard]] TokenCount take_moved_tokens() override;
+
+  // Where the reservation of `id` begins; none if it has none.
+  [[nodiscard]] std::optional<TokenCount> address_of(RequestId id) const;
+  // Used tokens that no reservation asked for (buddy blocks).
+  [[nodiscard]] TokenCount rounding_tokens() const { return placement_->state().rounding_tokens; }
 
  private:
   struct Range {
     TokenCount begin = 0;
     TokenCount length = 0;
   };
+  void compact();
   void update_pool();
 
-  std::vector<Range> holes_;  // by address, never adjacent
-  std::vector<Range> held_;   // by RequestId; length 0 = nothing
+  bool compaction_;
+  std::unique_ptr<AddressPlacement> placement_;
+  std::vector<Range> held_;         // by RequestId; length 0 = nothing
+  std::vector<RequestId> to_pack_;  // of compact()
+  TokenCount moved_tokens_ = 0;
 };
 
 }  // namespace headroom

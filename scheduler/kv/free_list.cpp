@@ -1,77 +1,89 @@
 #include "scheduler/kv/free_list.hpp"
 
-#include <algorithm>
-
-#include "sim/kernel/check.hpp"
-
 namespace headroom {
 
-FreeList::FreeList(BlockCount blocks) : plain_(blocks), extents_(1) {}
+FreeList::FreeList(BlockCount blocks, bool plain_to_front)
+    : plain_to_front_(plain_to_front), plain_(blocks), extents_(1) {}
 
-void FreeList::put_hashed(BlockCount blocks, RequestId owner) {
+void FreeList::put_plain(BlockCount blocks) {
+  if (plain_to_front_) {
+    plain_ += blocks;
+  } else {
+    put_nameless(blocks, false);
+  }
+}
+
+void FreeList::put_hashed(BlockCount blocks) { put_nameless(blocks, true); }
+
+void FreeList::put_nameless(BlockCount blocks, bool hashed) {
   if (blocks == 0) return;
-  hashed_ += blocks;
   const Index last = extents_[kEnd].previous;
-  if (owner == kNoRequest && last != kEnd && extents_[last].owner == kNoRequest) {
-    extents_[last].blocks += blocks;
+  if (last == kEnd || extents_[last].owner != kNobody || extents_[last].hashed != hashed) {
+    static_cast<void>(insert_after(last, {.blocks = blocks, .hashed = hashed}));
     return;
   }
+  extents_[last].blocks += blocks;
+  listed_ += blocks;
+  if (hashed) hashed_ += blocks;
+}
+
+FreeList::Index FreeList::put_owned(BlockCount blocks, Owner owner) {
+  return insert_after(extents_[kEnd].previous, {.blocks = blocks, .owner = owner});
+}
+
+FreeList::Index FreeList::split(Index index, BlockCount upper, Owner upper_owner) {
+  HEADROOM_CHECK(upper > 0 && upper < extents_[index].blocks, "a split leaves two parts");
+  shrink(index, upper);
+  return insert_after(index, {.blocks = upper, .owner = upper_owner});
+}
+
+void FreeList::disown(Index index) {
+  extents_[index].owner = kNobody;
+  const Index previous = extents_[index].previous;
+  const Index next = extents_[index].next;
+  if (alike(index, previous)) {
+    extents_[index].blocks += extents_[previous].blocks;
+    unlink(previous);
+  }
+  if (alike(index, next)) {
+    extents_[index].blocks += extents_[next].blocks;
+    unlink(next);
+  }
+}
+
+bool FreeList::alike(Index a, Index b) const {
+  return b != kEnd && extents_[b].owner == kNobody && extents_[a].hashed == extents_[b].hashed;
+}
+
+FreeList::Index FreeList::insert_after(Index previous, const Extent& extent) {
   auto index = static_cast<Index>(extents_.size());
   if (spare_.empty()) {
-    extents_.emplace_back();
+    extents_.push_back(extent);
   } else {
     index = spare_.back();
     spare_.pop_back();
+    extents_[index] = extent;
   }
-  extents_[index] = {blocks, owner, last, kEnd};
-  extents_[last].next = index;
-  extents_[kEnd].previous = index;
-  if (owner == kNoRequest) return;
-  if (owner >= extent_of_.size()) extent_of_.resize(owner + 1, kEnd);
-  HEADROOM_CHECK(extent_of_[owner] == kEnd, "an owner has one extent");
-  extent_of_[owner] = index;
+  const Index next = extents_[previous].next;
+  extents_[index].previous = previous;
+  extents_[index].next = next;
+  extents_[previous].next = index;
+  extents_[next].previous = index;
+  listed_ += extent.blocks;
+  if (extent.hashed) hashed_ += extent.blocks;
+  return index;
 }
 
-void FreeList::take(BlockCount blocks) {
-  HEADROOM_CHECK(blocks <= size(), "more blocks taken than are free");
-  const BlockCount plain = std::min(blocks, plain_);
-  plain_ -= plain;
-  BlockCount left = blocks - plain;
-  hashed_ -= left;
-  while (left > 0) {
-    const Index index = extents_[kEnd].next;
-    const BlockCount taken = std::min(left, extents_[index].blocks);
-    extents_[index].blocks -= taken;
-    left -= taken;
-    if (extents_[index].blocks == 0) unlink(index);
-  }
-}
-
-BlockCount FreeList::owned_by(RequestId owner) const {
-  if (owner >= extent_of_.size() || extent_of_[owner] == kEnd) return 0;
-  return extents_[extent_of_[owner]].blocks;
-}
-
-void FreeList::take_owned(RequestId owner, BlockCount blocks) {
-  if (blocks == 0) return;
-  HEADROOM_CHECK(blocks <= owned_by(owner), "more blocks reclaimed than are left");
-  const Index index = extent_of_[owner];
-  // What is not reclaimed keeps its place; it holds later blocks of the sequence than those taken.
-  extents_[index].blocks -= blocks;
-  hashed_ -= blocks;
-  disown(owner);
-  if (extents_[index].blocks == 0) unlink(index);
-}
-
-void FreeList::disown(RequestId owner) {
-  if (owner >= extent_of_.size() || extent_of_[owner] == kEnd) return;
-  extents_[extent_of_[owner]].owner = kNoRequest;
-  extent_of_[owner] = kEnd;
+void FreeList::shrink(Index index, BlockCount blocks) {
+  Extent& extent = extents_[index];
+  extent.blocks -= blocks;
+  listed_ -= blocks;
+  if (extent.hashed) hashed_ -= blocks;
+  if (extent.blocks == 0) unlink(index);
 }
 
 void FreeList::unlink(Index index) {
   const Extent& extent = extents_[index];
-  if (extent.owner != kNoRequest) extent_of_[extent.owner] = kEnd;
   extents_[extent.previous].next = extent.next;
   extents_[extent.next].previous = extent.previous;
   spare_.push_back(index);

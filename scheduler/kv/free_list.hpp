@@ -1,58 +1,87 @@
 #pragma once
-// The free blocks of a paged pool in the order in which they will be taken: first those whose
-// content nobody can find (never hashed), then the hashed ones, longest free first, as extents:
-// runs of blocks that were released together. Equal, block for block, to a list of single blocks
+// The free blocks of a paged pool in the order in which they will be overwritten, as extents: runs
+// of blocks that were released together. Equal, block for block, to a list of single blocks
 // (tests/oracle).
 //
-// An extent may be owned by one request: then it holds that request's blocks count-1 .. 0 in this
-// order, so that taking from the front overwrites the end of the sequence first and a prefix
-// remains.
+// Blocks without a hash come first (vLLM since 2026), or in their turn (`plain_to_front` false:
+// vLLM up to 2025; ENGINES.md 2.1); hashed ones longest free first. An extent may have an owner,
+// the tree node whose blocks they are: they stand there last one first, so that taking from the
+// front overwrites the end of a sequence and leaves a prefix.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "sim/kernel/check.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
 
 class FreeList {
  public:
-  explicit FreeList(BlockCount blocks);
+  using Index = std::uint32_t;
+  using Owner = std::uint32_t;
+  static constexpr Index kNoExtent = 0;
+  static constexpr Owner kNobody = 0;
 
-  [[nodiscard]] BlockCount size() const { return plain_ + hashed_; }
+  explicit FreeList(BlockCount blocks, bool plain_to_front = true);
+
+  [[nodiscard]] BlockCount size() const { return plain_ + listed_; }
   [[nodiscard]] BlockCount hashed() const { return hashed_; }
 
-  // Blocks without a hash go to the front, hashed ones to the tail. An owner has at most one
-  // extent.
-  void put_plain(BlockCount blocks) { plain_ += blocks; }
-  void put_hashed(BlockCount blocks, RequestId owner = kNoRequest);
+  void put_plain(BlockCount blocks);
+  // To the tail. The extent of an owner keeps its index until its last block is gone; extents that
+  // nobody owns are merged.
+  void put_hashed(BlockCount blocks);
+  [[nodiscard]] Index put_owned(BlockCount blocks, Owner owner);
 
-  // Takes `blocks` <= size() from the front.
-  void take(BlockCount blocks);
+  // Takes `blocks` <= size() from the front. Calls evict(owner, n) after n blocks of an owned
+  // extent went; it must not change the list.
+  template <class Evict>
+  void take(BlockCount blocks, const Evict& evict) {
+    HEADROOM_CHECK(blocks >= 0 && blocks <= size(), "more blocks taken than are free");
+    const BlockCount plain = std::min(blocks, plain_);
+    plain_ -= plain;
+    for (BlockCount left = blocks - plain; left > 0;) {
+      const Index index = extents_[kEnd].next;
+      const Owner owner = extents_[index].owner;
+      const BlockCount taken = std::min(left, extents_[index].blocks);
+      left -= taken;
+      shrink(index, taken);
+      if (owner != kNobody) evict(owner, taken);
+    }
+  }
 
-  // Blocks that `owner` could still find, and taking the first `blocks` of them out of their place.
-  [[nodiscard]] BlockCount owned_by(RequestId owner) const;
-  void take_owned(RequestId owner, BlockCount blocks);
-  // The owner will not come back: its blocks stay hashed, but nobody can find them.
-  void disown(RequestId owner);
+  // Takes a whole owned extent out of its place.
+  void take_owned(Index index) { shrink(index, extents_[index].blocks); }
+  // The last `upper` of an owned extent's blocks (0 < upper < all; the first ones of the sequence)
+  // become an extent of another owner, in the same places.
+  [[nodiscard]] Index split(Index index, BlockCount upper, Owner upper_owner);
+  // Nobody will find these blocks again; they keep their places.
+  void disown(Index index);
 
  private:
-  using Index = std::uint32_t;
   struct Extent {
     BlockCount blocks = 0;
-    RequestId owner = kNoRequest;
+    Owner owner = kNobody;
+    bool hashed = true;
     Index previous = 0;
     Index next = 0;
   };
   static constexpr Index kEnd = 0;  // sentinel: its `next` is the head, its `previous` the tail
 
+  [[nodiscard]] Index insert_after(Index previous, const Extent& extent);
+  void put_nameless(BlockCount blocks, bool hashed);
+  void shrink(Index index, BlockCount blocks);
   void unlink(Index index);
+  [[nodiscard]] bool alike(Index a, Index b) const;
 
-  BlockCount plain_;
-  BlockCount hashed_ = 0;
+  bool plain_to_front_;
+  BlockCount plain_;             // at the front, before all extents
+  BlockCount listed_ = 0;        // in extents
+  BlockCount hashed_ = 0;        // of these
   std::vector<Extent> extents_;  // a doubly linked list
   std::vector<Index> spare_;
-  std::vector<Index> extent_of_;  // by RequestId; kEnd = none
 };
 
 }  // namespace headroom

@@ -7,7 +7,11 @@
 
 namespace headroom {
 
-PagedKv::PagedKv(const PagedKvOptions& options) : options_(options), free_(options.blocks) {
+PagedKv::PagedKv(const PagedKvOptions& options)
+    : options_(options),
+      shares_(options.enable_prefix_caching && !options.reserve_final),
+      free_(options.blocks, options.plain_to_front),
+      tree_(options.block_tokens) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
   pool_.block_tokens = options.block_tokens;
   pool_.grows_with_decode = !options.reserve_final;
@@ -20,47 +24,113 @@ BlockCount PagedKv::blocks_for(TokenCount tokens) const {
 }
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
-  if (!options_.enable_prefix_caching) return 0;
+  if (!shares_ || tree_.nodes() == 0) return 0;
+  return look_up(id, request).blocks * options_.block_tokens;
+}
+
+const PrefixTree::Match& PagedKv::look_up(RequestId id, const Request& request) const {
+  Lookup& last = lookup_;
+  const bool same = last.id == id && last.index == request.index &&
+                    last.known_tokens == request.known_tokens && last.version == tree_.version();
+  if (same) return last.match;
+  last.id = id;
+  last.index = request.index;
+  last.known_tokens = request.known_tokens;
+  last.version = tree_.version();
   // At least one token is computed: it yields the logits (ENGINES.md 2.2).
   const BlockCount most = (request.known_tokens - 1) / options_.block_tokens;
-  return std::min(free_.owned_by(id), most) * options_.block_tokens;
+  tree_.match(RequestBlocks(request, options_.block_tokens, 0, most), last.match);
+  return last.match;
 }
 
 bool PagedKv::try_grow(const KvGrowth& growth) {
-  if (growth.id >= held_.size()) held_.resize(growth.id + 1, 0);
-  BlockCount& held = held_[growth.id];
+  if (growth.id >= held_.size()) held_.resize(growth.id + 1);
+  Holder& holder = held_[growth.id];
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
-  const TokenCount fit = std::max(hold, growth.fit_tokens);
-  // Cached blocks lie in the free list: reclaiming one uses up a free block like any other.
-  if (blocks_for(fit) - held + growth.keep_free > pool_.free_blocks) return false;
+  const BlockCount fit = blocks_for(std::max(hold, growth.fit_tokens));
   const BlockCount cached = growth.cached_tokens / options_.block_tokens;
-  free_.take_owned(growth.id, cached);
-  free_.take(blocks_for(hold) - held - cached);
-  held = blocks_for(hold);
+  const BlockCount more = std::max<BlockCount>(0, blocks_for(hold) - holder.blocks - cached);
+  BlockCount need = fit - holder.blocks - cached;
+  if (cached > 0) {
+    HEADROOM_CHECK(shares_ && holder.blocks == 0 && growth.request != nullptr,
+                   "a prefix is found at admission, for a request with an identity");
+    const PrefixTree::Match& match = look_up(growth.id, *growth.request);
+    // Cached blocks that nobody holds lie in the free list: a hit uses them up like any other.
+    need += tree_.free_blocks(match, cached);
+    if (need + growth.keep_free > free_.size()) return false;
+    holder.deepest = tree_.hold(match, cached, free_);
+    holder.path = cached;
+  } else if (need + growth.keep_free > free_.size()) {
+    return false;
+  }
+  take_blocks(more);
+  holder.blocks += cached + more;
+  if (shares_ && growth.request != nullptr) {
+    const TokenCount known = std::min<TokenCount>(hold, growth.request->known_tokens);
+    holder.known_full = std::max(holder.known_full, known / options_.block_tokens);
+    // Nobody else looks for private blocks: they need no identity before the release.
+    lengthen_path(holder, *growth.request, holder.known_full, false);
+  }
   update_pool();
   return true;
 }
 
+void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount blocks,
+                            bool private_too) {
+  if (holder.has_a_copy || blocks <= holder.path) return;
+  if (!private_too && request.prefix.empty() && request.output_segment == 0) return;
+  const RequestBlocks next(request, options_.block_tokens, holder.path, blocks);
+  const PrefixTree::Extension extension = tree_.extend(holder.deepest, next, private_too);
+  holder.deepest = extension.deepest;
+  holder.path += extension.blocks;
+  holder.has_a_copy = extension.met_a_copy;
+}
+
 void PagedKv::take(BlockCount blocks) {
-  free_.take(blocks);
+  take_blocks(blocks);
   update_pool();
 }
 
-void PagedKv::release(RequestId id, TokenCount held_tokens, bool keep_identity) {
-  free_.disown(id);
+void PagedKv::take_blocks(BlockCount blocks) {
+  free_.take(blocks, [this](PrefixTree::Index node, BlockCount n) { tree_.evict(node, n); });
+}
+
+void PagedKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how) {
+  if (held_tokens == 0) return give_up_waiting(id, request);
+  HEADROOM_CHECK(id < held_.size() && held_[id].blocks > 0, "a request gives its KV back twice");
+  Holder& holder = held_[id];
   const BlockCount blocks =
-      options_.reserve_final && held_tokens > 0 ? held_[id] : blocks_for(held_tokens);
-  if (id < held_.size()) held_[id] = 0;
-  const BlockCount hashed =
+      options_.reserve_final ? holder.blocks : std::max(holder.blocks, blocks_for(held_tokens));
+  BlockCount hashed =
       options_.enable_prefix_caching ? held_tokens / options_.block_tokens : BlockCount{0};
+  if (shares_) {
+    if (how == KvRelease::dropped) hashed = holder.known_full;
+    lengthen_path(holder, request, hashed, how != KvRelease::finished);
+  }
+  HEADROOM_CHECK(holder.path <= hashed && hashed <= blocks, "more full blocks than are held");
+  // Last block first (ENGINES.md 2.1): the partly filled one, those nobody finds, the path.
   free_.put_plain(blocks - hashed);
-  free_.put_hashed(hashed, keep_identity ? id : kNoRequest);
+  free_.put_hashed(hashed - holder.path);
+  tree_.release(holder.deepest, how == KvRelease::finished, free_);
+  HEADROOM_CHECK(free_.size() <= pool_.total_blocks, "more blocks given back than were taken");
+  holder = {};
   update_pool();
+}
+
+// A request that waits holds nothing, but may have been preempted, and then has private blocks that
+// only it would find again.
+void PagedKv::give_up_waiting(RequestId id, const Request& request) {
+  HEADROOM_CHECK(id >= held_.size() || held_[id].blocks == 0, "a waiting request holds blocks");
+  if (!shares_) return;
+  tree_.match(RequestBlocks(request, options_.block_tokens, 0, kAllBlocks), lookup_.match);
+  lookup_.id = kNoRequest;
+  tree_.forget_private(lookup_.match, free_);
 }
 
 void PagedKv::update_pool() {
   pool_.free_blocks = pool_.largest_hole = free_.size();
   pool_.cached_blocks = free_.hashed();
+  pool_.shared_blocks = tree_.shared_blocks();
 }
 
 }  // namespace headroom

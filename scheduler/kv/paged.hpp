@@ -1,12 +1,19 @@
 #pragma once
-// Paged KV: blocks of fixed size, taken one by one as a sequence grows (vLLM; docs/semantics.md 7).
-// Requests share no content yet, so every block has one owner, and the only prefix that can be
-// found again is that of a preempted request's own blocks.
+// Paged KV: blocks of fixed size, taken one by one as a sequence grows, and shared between requests
+// that begin with the same content (vLLM V1: ENGINES.md 2.1, 2.2; docs/semantics.md 7).
+//
+// Full blocks of tokens that are known when try_grow is called are findable from then on, also in
+// the same plan. Blocks that decode steps fill are findable from the release on. A block whose
+// content is known already (the last block of a fully cached prompt is computed again; two requests
+// compute the same text side by side) is a copy: it counts as hashed, the older one is found, and
+// nothing behind the copy is found either. Request::index must name one prompt for as long as the
+// pool is used.
 
 #include <cstdint>
 #include <vector>
 
 #include "scheduler/kv/free_list.hpp"
+#include "scheduler/kv/prefix_tree.hpp"
 #include "sim/serving/kv_allocator.hpp"
 
 namespace headroom {
@@ -15,7 +22,11 @@ struct PagedKvOptions {
   BlockCount blocks = 0;           // usable ones (vLLM's null block is not among them), >= 1
   std::int32_t block_tokens = 16;  // >= 1
   bool enable_prefix_caching = true;
-  bool reserve_final = false;  // hold prompt + max_tokens from admission on (Orca's rule)
+  bool reserve_final =
+      false;  // hold prompt + max_tokens from admission on (Orca's rule); no sharing
+  // Blocks without a hash are used again first (vLLM since 2026), or in the order of their release
+  // (vLLM up to 2025).
+  bool plain_to_front = true;
 };
 
 class PagedKv final : public KvAllocator {
@@ -25,15 +36,40 @@ class PagedKv final : public KvAllocator {
   [[nodiscard]] TokenCount cached_prefix(RequestId id, const Request& request) const override;
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
   void take(BlockCount blocks) override;
-  void release(RequestId id, TokenCount held_tokens, bool keep_identity) override;
+  void release(RequestId id, const Request& request, TokenCount held_tokens,
+               KvRelease how) override;
 
  private:
+  // A running request.
+  struct Holder {
+    BlockCount blocks = 0;      // as of its last try_grow
+    BlockCount known_full = 0;  // full blocks of tokens known at its last try_grow
+    PrefixTree::Index deepest = PrefixTree::kRoot;
+    BlockCount path = 0;      // its first blocks, which are those of the tree down to `deepest`
+    bool has_a_copy = false;  // the path cannot get longer
+  };
+  // The last lookup: the head of a queue is looked up in every plan. `index` stands for the prompt.
+  struct Lookup {
+    RequestId id = kNoRequest;
+    std::uint64_t index = 0;
+    std::int32_t known_tokens = 0;
+    std::uint64_t version = 0;
+    PrefixTree::Match match;
+  };
+
   [[nodiscard]] BlockCount blocks_for(TokenCount tokens) const;
+  [[nodiscard]] const PrefixTree::Match& look_up(RequestId id, const Request& request) const;
+  void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
+  void take_blocks(BlockCount blocks);
+  void give_up_waiting(RequestId id, const Request& request);
   void update_pool();
 
   PagedKvOptions options_;
+  bool shares_;
   FreeList free_;
-  std::vector<BlockCount> held_;  // by RequestId, as of its last try_grow
+  PrefixTree tree_;
+  std::vector<Holder> held_;  // by RequestId
+  mutable Lookup lookup_;
 };
 
 }  // namespace headroom

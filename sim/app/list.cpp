@@ -67,10 +67,11 @@ std::string list_calibrations(const Catalog& catalog) {
 std::string list_engines() {
   std::string out;
   for (const EngineProfile& profile : engine_profiles()) {
-    out += fmt::format("{} {}\n    {}\n    budget rule {}, scheduler {}, KV allocator {}\n",
-                       profile.name, profile.version, profile.summary, name_of(profile.budget),
-                       profile.scheduler ? name_of(*profile.scheduler) : "none (capacity only)",
-                       name_of(profile.allocator));
+    const std::string shown =
+        profile.measured.empty() ? "specified only" : fmt::format("measured: {}", profile.measured);
+    out += fmt::format("{:<17} {:<8} {:<25} {} [budget {}, scheduler {}, KV {}]\n", profile.name,
+                       profile.version, shown, profile.summary, name_of(profile.budget),
+                       name_of(profile.scheduler), name_of(profile.allocator));
   }
   return out;
 }

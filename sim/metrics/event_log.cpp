@@ -19,7 +19,13 @@ void EventLog::add(const EngineEvent& event) {
   std::int64_t& count = counts_[static_cast<std::size_t>(event.kind)];
   if (event.kind == EngineEventKind::queued || event.kind == EngineEventKind::admitted) {
     ++count;
-    if (event.kind == EngineEventKind::admitted) end_refusal(event);
+    if (event.kind == EngineEventKind::admitted) {
+      end_refusal(event);
+      if (!event.resumed) {
+        prefix_queries_ += event.tokens;
+        prefix_hits_ += event.cached_tokens;
+      }
+    }
     return;
   }
   if (event.kind == EngineEventKind::cancelled) end_refusal(event);

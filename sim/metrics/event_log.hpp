@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-inline constexpr std::size_t kEngineEventKinds = 9;
+inline constexpr std::size_t kEngineEventKinds = 10;
 
 struct LoggedEvent {
   EngineEventKind kind = EngineEventKind::preempted;
@@ -51,6 +51,10 @@ class EventLog {
   [[nodiscard]] std::int64_t count(EngineEventKind kind) const {
     return counts_[static_cast<std::size_t>(kind)];
   }
+  // Tokens looked up in the prefix cache at first admissions, and found (vLLM's
+  // prefix_cache_queries and prefix_cache_hits).
+  [[nodiscard]] TokenCount prefix_queries() const { return prefix_queries_; }
+  [[nodiscard]] TokenCount prefix_hits() const { return prefix_hits_; }
 
  private:
   struct Episode {  // the request a replica fails to place now
@@ -64,6 +68,8 @@ class EventLog {
   std::vector<OomMoment> ooms_;
   std::vector<Episode> refusals_;  // by replica
   std::array<std::int64_t, kEngineEventKinds> counts_{};
+  TokenCount prefix_queries_ = 0;
+  TokenCount prefix_hits_ = 0;
 };
 
 }  // namespace headroom

@@ -15,7 +15,7 @@ constexpr std::int64_t kMaxGapsPerStep = std::int64_t{1} << 17;
 }  // namespace
 
 void ItlMeter::add(const StepRun& run) {
-  for (const TickSum gap : run.other_gaps) add_gap(gap);
+  for (const GapGroup& group : run.other_gaps) add_gaps(group.gap, group.tokens);
   const std::int64_t gaps = run.gaps_per_step;
   if (gaps == 0) return;
   HEADROOM_CHECK(gaps > 0 && gaps <= kMaxGapsPerStep, "decoding rows of a step out of range");
@@ -37,13 +37,16 @@ void ItlMeter::add(const StepRun& run) {
   add_buckets(first, slope, left, gaps);
 }
 
-void ItlMeter::add_gap(TickSum ticks) {
-  HEADROOM_CHECK(ticks >= 0 && ticks >> 95 == 0, "a gap between tokens out of range");
+void ItlMeter::add_gaps(TickSum ticks, std::int64_t count) {
+  HEADROOM_CHECK(ticks >= 0 && ticks >> 78 == 0, "a gap between tokens out of range");
+  HEADROOM_CHECK(count > 0 && count <= kMaxGapsPerStep, "number of equal gaps out of range");
   const auto gap = static_cast<Uint128>(ticks);
-  sum_ += ticks;
-  squares_.add(gap, static_cast<std::uint32_t>(gap));  // gap * (low half + 2^32 * high half)
-  squares_.add(gap << 32, static_cast<std::uint64_t>(gap >> 32));
-  histogram_.add(floor_ns(ticks));
+  const auto times = static_cast<Uint128>(count);
+  sum_ += ticks * count;
+  // gap * (low half + 2^32 * high half), `count` times
+  squares_.add(gap * times, static_cast<std::uint32_t>(gap));
+  squares_.add((gap << 32) * times, static_cast<std::uint64_t>(gap >> 32));
+  histogram_.add(floor_ns(ticks), count);
 }
 
 // Sum over i < steps of (first + i * slope)^2, `gaps` times.

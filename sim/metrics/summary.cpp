@@ -81,6 +81,8 @@ EngineSummary engine_summary(const Recorder& recorder) {
   for (const RequestRecord& record : recorder.records()) {
     summary.tokens_out += record.output_tokens;
   }
+  summary.prefix_cache_queries = recorder.events().prefix_queries();
+  summary.prefix_cache_hits = recorder.events().prefix_hits();
   summary.preemptions = recorder.events().count(EngineEventKind::preempted);
   return summary;
 }

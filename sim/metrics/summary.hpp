@@ -45,6 +45,8 @@ struct EngineSummary {
   TokenCount tokens_out = 0;                    // of all requests, whatever became of them
   TokenCount recomputed_tokens = 0;             // after preemptions
   std::int64_t preemptions = 0;
+  TokenCount prefix_cache_queries = 0;  // tokens of requests when first admitted
+  TokenCount prefix_cache_hits = 0;     // of these, found in the prefix cache
 };
 
 // One way in which memory ran out.

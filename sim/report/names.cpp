@@ -9,9 +9,9 @@ constexpr std::array<std::string_view, 5> kOutcomes{"unfinished", "finished", "r
                                                     "cancelled", "lost_to_oom"};
 constexpr std::array<std::string_view, 5> kOomKinds{"startup", "rejected_too_long",
                                                     "runtime_device", "fragmentation", "thrash"};
-constexpr std::array<std::string_view, 9> kEventKinds{
-    "queued", "admitted",    "preempted",        "rejected",         "cancelled",
-    "oom",    "engine_lost", "engine_restarted", "placement_refused"};
+constexpr std::array<std::string_view, 10> kEventKinds{
+    "queued", "admitted",    "preempted",        "rejected",          "cancelled",
+    "oom",    "engine_lost", "engine_restarted", "placement_refused", "overloaded"};
 
 }  // namespace
 

@@ -191,7 +191,9 @@ Json engine_json(const EngineSummary& engine) {
           {"time_s", terms},
           {"prefill_tokens", engine.prefill_tokens},
           {"tokens_out", engine.tokens_out},
-          {"recomputed_tokens", engine.recomputed_tokens}};
+          {"recomputed_tokens", engine.recomputed_tokens},
+          {"prefix_cache_queries", engine.prefix_cache_queries},
+          {"prefix_cache_hits", engine.prefix_cache_hits}};
 }
 
 Json window_json(const WindowReport& window) {

@@ -153,6 +153,12 @@ std::string result_lines(const RunResult& result) {
                                     human_count(s.engine.steps), s.engine.busy_s,
                                     human_count(s.engine.preemptions),
                                     human_count(s.engine.recomputed_tokens)));
+  if (s.engine.prefix_cache_hits > 0) {
+    out += line("prefixes", fmt::format("{} of {} tokens found in the prefix cache",
+                                        share(static_cast<double>(s.engine.prefix_cache_hits) /
+                                              static_cast<double>(s.engine.prefix_cache_queries)),
+                                        human_count(s.engine.prefix_cache_queries)));
+  }
   return out;
 }
 

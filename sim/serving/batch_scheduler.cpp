@@ -5,6 +5,9 @@ namespace headroom {
 void BatchPlan::clear() {
   chunks.clear();
   preempted.clear();
+  rejected.clear();
+  lost.clear();
+  decodes_pause = false;
   steady_steps = 1;
   arrivals_can_join = true;
   wake_at_ns = kNever;
@@ -19,11 +22,11 @@ void PlanContext::take_decodes(BlockCount taken) const {
   decodes.advance(1);
 }
 
-void PlanContext::preempt(RequestId id, BatchPlan& plan) const {
+void PlanContext::preempt(RequestId id, BatchPlan& plan, KvRelease how) const {
   const Request& request = requests[id];
-  const TokenCount held = computed_by(request, planned);
+  const TokenCount held = computed_by(request, decodes_planned);
   if (request.state == RequestState::decoding) decodes.leave(held);
-  kv.release(id, held, true);
+  kv.release(id, request, held, how);
   plan.preempted.push_back(id);
 }
 

@@ -23,17 +23,21 @@ struct Chunk {
 
 enum class PlanFailure : std::uint8_t { none, out_of_device_memory };
 
-// "All decoding sequences take one token each, except as said here." Buffers are reused between
-// plans.
+// "All decoding sequences take one token each, unless they pause; besides, what is said here."
+// Buffers are reused between plans.
 struct BatchPlan {
   std::vector<Chunk> chunks;
   std::vector<RequestId> preempted;  // in the order of preemption
+  std::vector<RequestId> rejected;   // waiting requests that will never be served; they leave now
+  // The decoding sequences stand by while this step runs its chunks (prefill-first engines).
+  bool decodes_pause = false;
   StepCount steady_steps = 1;  // the plan may be repeated so often; 1 with chunks or preemptions
   bool arrivals_can_join =
       true;  // false: an arrival cannot change the plans made until a request leaves
   TimeNs wake_at_ns = kNever;  // empty plan: plan again at this time even if nothing happens
   PlanFailure failure = PlanFailure::none;
-  TokenCount wanted_tokens = 0;                 // with a failure or refusal: what was asked for
+  std::vector<RequestId> lost;   // with a failure: waiting requests that it takes along
+  TokenCount wanted_tokens = 0;  // with a failure or refusal: what was asked for
   RequestId refused_by_placement = kNoRequest;  // would fit in the free blocks, but in no hole
 
   void clear();
@@ -42,19 +46,25 @@ struct BatchPlan {
 // What a scheduler looks at, and the two actions that every policy shares.
 struct PlanContext {
   TimeNs now_ns = 0;
-  StepIndex planned = 0;  // last step planned before this plan
-  RequestPool& requests;  // a scheduler reads; the replica writes
+  StepIndex decodes_planned = 0;  // decode steps planned before this plan
+  RequestPool& requests;          // a scheduler reads; the replica writes
   KvAllocator& kv;
   DecodeSet& decodes;  // changed only by the two functions below
 
   // Takes the blocks of one step of all decoding sequences, less those the caller has taken for
-  // them already, and counts that step. Exactly once in each plan, before its chunks; they must be
-  // free.
+  // them already, and counts that step. Exactly once in each plan in which they do not pause,
+  // before its chunks; they must be free.
   void take_decodes(BlockCount taken = 0) const;
 
   // Takes `id` out of the batch and gives back its KV; it may find its own blocks again later.
-  // Not for a decoding sequence after take_decodes().
-  void preempt(RequestId id, BatchPlan& plan) const;
+  // Not for a decoding sequence after take_decodes(), nor for one with a chunk in this plan.
+  void preempt(RequestId id, BatchPlan& plan, KvRelease how = KvRelease::preempted) const;
+
+  // Output tokens of a decoding sequence that are planned so far (>= 1).
+  [[nodiscard]] std::int32_t generated(const Request& request) const {
+    return static_cast<std::int32_t>(computed_by(request, decodes_planned)) + 1 -
+           request.prompt_tokens - request.pad_tokens;
+  }
 };
 
 class BatchScheduler {

@@ -18,6 +18,9 @@ struct KvPoolState {
   BlockCount cached_blocks = 0;  // free, but their content can still be found (prefix cache)
   BlockCount largest_hole =
       0;  // largest request that placement allows now; = free_blocks when paged
+  // Blocks that several requests hold, counted once for each holder but the first: what the holders
+  // have in all is used_blocks() + shared_blocks.
+  BlockCount shared_blocks = 0;
 
   // Block size as a DecodeSet counts it: 0 when decodes never need memory.
   [[nodiscard]] std::int32_t decode_block_tokens() const {
@@ -26,8 +29,16 @@ struct KvPoolState {
   [[nodiscard]] BlockCount used_blocks() const { return total_blocks - free_blocks; }
 };
 
+// How a request leaves the pool: what becomes of the identities of its full blocks.
+enum class KvRelease : std::uint8_t {
+  finished,   // those that other prompts can begin with stay findable
+  preempted,  // it will come back, and may find all its own full blocks again
+  dropped     // only blocks of its prompt stay findable, as they were while it ran
+};
+
 struct KvGrowth {
   RequestId id = kNoRequest;
+  const Request* request = nullptr;  // identities of its tokens; null = it has none
   TokenCount cached_tokens = 0;  // prefix found by cached_prefix() in this plan; only at admission
   TokenCount hold_tokens = 0;    // tokens that must be held after the call
   TokenCount fit_tokens = 0;    // tokens that must fit now for the call to succeed (>= hold_tokens)
@@ -51,9 +62,13 @@ class KvAllocator {
   // to follows from its length, so it is not said here. The caller has checked pool().free_blocks.
   virtual void take(BlockCount blocks) = 0;
 
-  // Gives back everything `id` holds. `held_tokens` = tokens it holds KV for; `keep_identity`: the
-  // request will come back and may find its own full blocks again (preemption).
-  virtual void release(RequestId id, TokenCount held_tokens, bool keep_identity) = 0;
+  // Gives back everything `id` holds. `held_tokens` = tokens it holds KV for; 0 for a request that
+  // waits: then only the memory of a preempted one is given up, that it might come back.
+  virtual void release(RequestId id, const Request& request, TokenCount held_tokens,
+                       KvRelease how) = 0;
+
+  // Tokens whose KV was copied within the pool since the last call; the replica prices them.
+  [[nodiscard]] virtual TokenCount take_moved_tokens() { return 0; }
 
  protected:
   KvPoolState pool_;

@@ -20,6 +20,12 @@ struct ReplicaState {
   KvPoolState pool;
 };
 
+// So many tokens, each coming `gap` ticks after the same sequence's token before.
+struct GapGroup {
+  TickSum gap = 0;
+  std::int64_t tokens = 0;
+};
+
 // `steps` consecutive steps of one batch composition that have ended. They span the nanoseconds
 // [floor(begin), floor(end)): a sample at t in there shows the state during the step that runs at
 // t. `state` is that of the first step (made by the plan at `begin`); the i-th further step has
@@ -38,8 +44,8 @@ struct StepRun {
   StepShape shape;  // of the composition's first step
   std::int64_t gaps_per_step =
       0;  // tokens whose predecessor was the same sequence's token one step before
-  std::span<const TickSum> other_gaps;  // gaps of tokens that follow an interruption (preemption)
-  const ReplicaState* state = nullptr;  // during the first step
+  std::span<const GapGroup> other_gaps;  // of tokens that follow an interruption or a pause
+  const ReplicaState* state = nullptr;   // during the first step
   const DecodeSet* decodes =
       nullptr;  // growth profile: the i-th next step adds growth()[...] blocks
 };
@@ -53,7 +59,8 @@ enum class EngineEventKind : std::uint8_t {
   oom,
   engine_lost,
   engine_restarted,
-  placement_refused
+  placement_refused,
+  overloaded  // turned away at the door: too many requests are in the engine
 };
 
 enum class OomKind : std::uint8_t {
@@ -70,10 +77,12 @@ struct EngineEvent {
   TimeNs time_ns = 0;
   std::uint16_t replica = 0;
   std::uint64_t request = 0;  // arrival index; UINT64_MAX when none
-  // Wanted (oom), recomputed later (preempted), prompt (admitted), generated in vain (cancelled).
+  // Wanted (oom), recomputed later (preempted), known tokens (admitted), generated in vain
+  // (cancelled).
   TokenCount tokens = 0;
   TokenCount cached_tokens = 0;         // admitted: prefix found
   bool was_waiting = false;             // cancelled: it stood in the queue
+  bool resumed = false;                 // admitted: again, after a preemption
   const ReplicaState* state = nullptr;  // with oom and placement_refused
 };
 

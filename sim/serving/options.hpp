@@ -8,14 +8,60 @@
 
 namespace headroom {
 
+// Which waiting request comes first in vLLM (its scheduling_policy).
+enum class SchedulingPolicy : std::uint8_t { fcfs, priority };
+
+// How TensorRT-LLM decides who may hold KV (its capacity_scheduler_policy), and how it deals out
+// tokens to prompts when chunking is on (context_chunking_policy).
+enum class CapacityPolicy : std::uint8_t { guaranteed_no_evict, max_utilization, static_batch };
+enum class ChunkingPolicy : std::uint8_t { first_come_first_served, equal_progress };
+
+// SGLang's schedule_policy.
+enum class SglangOrder : std::uint8_t { fcfs, lpm, dfs_weight, lof, random };
+
+struct TrtllmOptions {
+  CapacityPolicy capacity_policy = CapacityPolicy::guaranteed_no_evict;
+  ChunkingPolicy chunking_policy = ChunkingPolicy::first_come_first_served;
+};
+
+struct SglangOptions {                       // ENGINES.md 3.4, 6.3
+  std::int32_t max_prefill_tokens = 16384;   // prompt tokens of one prefill batch, >= 1
+  std::int32_t chunked_prefill_size = 8192;  // tokens; 0 = prompts are never cut
+  bool enable_mixed_chunk = false;           // decodes run beside prefill chunks
+  double schedule_conservativeness = 1.0;    // > 0
+  SglangOrder order = SglangOrder::fcfs;
+  std::uint64_t seed = 0;  // of the stream "scheduler/order"; used by `random` alone
+};
+
+struct TgiOptions {                              // ENGINES.md 3.5, 6.4
+  std::int32_t max_batch_prefill_tokens = 4096;  // >= 1
+  double waiting_served_ratio = 0.3;             // >= 0
+  std::int32_t max_waiting_tokens = 20;          // decode steps, >= 0
+};
+
 struct SchedulerOptions {
   std::int32_t max_num_seqs = 256;             // sequences in the batch, >= 1
   std::int32_t max_num_batched_tokens = 2048;  // token budget of a step, >= max_num_seqs (vllm)
   std::int32_t max_model_len = 8192;           // prompt + output, >= 2
-  bool enable_chunked_prefill = true;          // vllm
+  bool enable_chunked_prefill = true;          // prompts may be cut; vllm, vllm_v0, trtllm, tgi
   bool reserve_full_isl = true;                // vllm: admit only if the whole prompt fits now
-  double watermark = 0.0;    // vllm: share of the pool an admission leaves free, [0, 1)
+  double watermark = 0.0;  // share of the pool an admission leaves free, [0, 1); vllm, v0, sarathi
+  std::int32_t long_prefill_token_threshold = 0;     // vllm: longest chunk; 0 = no limit
+  SchedulingPolicy policy = SchedulingPolicy::fcfs;  // vllm
+  // static: a batch takes only rows that fit; false: all that wait, and the engine dies of it.
+  bool sizes_batches = true;
   TimeNs batch_wait_ns = 0;  // static: wait for a full batch at most so long
+  TrtllmOptions trtllm;
+  SglangOptions sglang;
+  TgiOptions tgi;
+};
+
+// How much output a reserving allocator sets aside for a request (ENGINES.md 1.8).
+enum class OutputReservation : std::uint8_t {
+  max_tokens,     // what the client declared
+  max_model_len,  // up to the longest context (the paper's Orca "Max")
+  pow2,           // the next power of two of the true output (an oracle of the literature)
+  oracle          // the true output
 };
 
 // What decides, before any queue, that a request can never be served (outcome `rejected`).
@@ -23,6 +69,11 @@ struct AdmissionLimits {
   std::int32_t max_model_len = 8192;  // prompt + max_tokens may not exceed it
   TokenCount max_request_tokens = 0;  // largest request the KV pool can hold alone
   bool reserves_max_tokens = false;  // the pool must hold prompt + max_tokens, not the prompt alone
+  std::int32_t max_prompt_tokens = INT32_MAX;  // longest prompt
+  std::int32_t max_output_tokens = INT32_MAX;  // a larger max_tokens is cut to it
+  // A max_tokens beyond max_model_len is cut to what is left; else the request is rejected.
+  bool cuts_max_tokens = false;
+  std::int64_t max_requests = INT64_MAX;  // in the engine at once; more are turned away (HTTP 429)
 };
 
 struct ReplicaOptions {
@@ -34,7 +85,9 @@ struct ReplicaOptions {
   // Drops a running request whose client has gone. False: its row runs on to its end (a static
   // batch is one call of `generate`).
   bool cancels_running = true;
-  TimeNs restart_ns = 0;  // after a run-time OOM of the device
+  TimeNs restart_ns = 0;           // after a run-time OOM of the device
+  Ticks move_ticks_per_token = 0;  // copying the KV of a token within the pool (compaction)
+  OutputReservation reservation = OutputReservation::max_tokens;
 };
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/kernel/check.hpp"
 
@@ -25,9 +26,24 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests
 bool Replica::can_ever_serve(const Request& request) const {
   const AdmissionLimits& limits = parts_.limits;
   const TokenCount declared = TokenCount{request.prompt_tokens} + request.max_tokens;
-  const TokenCount least = limits.reserves_max_tokens ? declared : request.prompt_tokens + 1;
-  return request.prompt_tokens < limits.max_model_len && declared <= limits.max_model_len &&
+  const TokenCount least = TokenCount{request.prompt_tokens} +
+                           (limits.reserves_max_tokens ? request.reserved_output : 1);
+  return request.prompt_tokens < limits.max_model_len &&
+         request.prompt_tokens <= limits.max_prompt_tokens && declared <= limits.max_model_len &&
          least <= limits.max_request_tokens;
+}
+
+std::int32_t Replica::reserved_output(const Request& request, std::int32_t output) const {
+  const std::int32_t room = std::max(1, parts_.limits.max_model_len - request.prompt_tokens);
+  switch (parts_.options.reservation) {
+    case OutputReservation::max_tokens: return request.max_tokens;
+    case OutputReservation::max_model_len: return room;
+    case OutputReservation::oracle: return output;
+    case OutputReservation::pow2:
+      return static_cast<std::int32_t>(std::min<std::uint32_t>(
+          std::bit_ceil(static_cast<std::uint32_t>(output)), static_cast<std::uint32_t>(room)));
+  }
+  return request.max_tokens;
 }
 
 RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
@@ -37,13 +53,21 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   request.prompt_tokens = arrival.prompt_tokens;
   request.known_tokens = arrival.prompt_tokens;
   // Not declared: the engine's default, all that the context has room for (ENGINES.md 3.1).
-  request.max_tokens = arrival.max_tokens > 0
-                           ? arrival.max_tokens
-                           : std::max(1, parts_.limits.max_model_len - arrival.prompt_tokens);
+  const AdmissionLimits& limits = parts_.limits;
+  const std::int32_t room = std::max(1, limits.max_model_len - arrival.prompt_tokens);
+  request.max_tokens = arrival.max_tokens > 0 ? arrival.max_tokens : room;
+  if (limits.cuts_max_tokens) request.max_tokens = std::min(request.max_tokens, room);
+  request.max_tokens = std::min(request.max_tokens, limits.max_output_tokens);
+  const std::int32_t output = std::min(arrival.output_tokens, request.max_tokens);
+  request.reserved_output = reserved_output(request, output);
   request.class_id = arrival.class_id;
+  request.priority = arrival.priority;
+  request.prefix = arrival.prefix;
+  request.output_segment = arrival.output_segment;
   request.state = RequestState::waiting;
-  if (!can_ever_serve(request)) {
-    reject(request, now_ns);
+  const bool servable = can_ever_serve(request);
+  if (!servable || residents_ + waiting_ >= limits.max_requests) {
+    reject(request, servable ? EngineEventKind::overloaded : EngineEventKind::rejected, now_ns);
     return kNoRequest;
   }
 
@@ -51,7 +75,7 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   if (id >= progress_.size()) progress_.resize(id + 1);
   Progress& progress = progress_[id];
   progress = Progress{.epoch = progress.epoch};
-  progress.output_tokens = std::min(arrival.output_tokens, request.max_tokens);
+  progress.output_tokens = output;
   progress.queued_ns = now_ns;
   progress.here = true;
   ++waiting_;
@@ -67,8 +91,8 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   return id;
 }
 
-void Replica::reject(const Request& request, TimeNs now_ns) {
-  sink_.on_event({.kind = EngineEventKind::rejected,
+void Replica::reject(const Request& request, EngineEventKind kind, TimeNs now_ns) {
+  sink_.on_event({.kind = kind,
                   .oom = OomKind::rejected_too_long,
                   .time_ns = now_ns,
                   .replica = number_,
@@ -110,6 +134,8 @@ void Replica::cut_at(TimeNs now_ns) {
   if (step >= plan_due_) return;
   plan_due_ = step;
   const StepIndex keep = step + parts_.options.pipeline_depth - 1;
+  HEADROOM_CHECK(pipeline_.back().decodes || keep == planned_, "a cut among steps that pause");
+  if (pipeline_.back().decodes) planned_decodes_ -= planned_ - keep;
   pipeline_.back().steps -= planned_ - keep;
   planned_ = keep;
   HEADROOM_CHECK(pipeline_.back().left() >= 1 && planned_ >= applied_,
@@ -134,13 +160,15 @@ void Replica::sync(StepIndex completed) {
   decodes_.advance(steps);
   ghost_tokens_ += ghosts_ * steps;
   applied_ = target;
+  applied_decodes_ += steps;  // what is repeated are decode steps
 }
 
 void Replica::run_to(StepIndex step) {
   while (completed_ < step) {
     sync(completed_);
     Segment& segment = pipeline_.front();
-    report_run(segment, std::min(segment.left(), step - completed_));
+    const bool resumes = segment.decodes && !paused_.empty();  // its first step has other gaps
+    report_run(segment, resumes ? 1 : std::min(segment.left(), step - completed_));
     if (segment.left() > 0) continue;
     yield_first_tokens(segment);
     pipeline_.pop();
@@ -151,11 +179,9 @@ void Replica::run_to(StepIndex step) {
 void Replica::report_run(Segment& segment, StepCount steps) {
   const TickSum duration = segment.duration(steps);
   const bool streams = !parts_.options.responds_at_end;
+  const bool resumes = segment.decodes && !paused_.empty();
   other_gaps_.clear();
-  for (const RequestId id : segment.first_tokens) {
-    const TickSum last = progress_[id].last_token;
-    if (last >= 0 && streams) other_gaps_.push_back(clock_ + duration - last);
-  }
+  if (streams) note_gaps(segment, clock_ + duration);
   const ReplicaState now = state();
   sink_.on_steps({.replica = number_,
                   .begin = clock_,
@@ -166,13 +192,19 @@ void Replica::report_run(Segment& segment, StepCount steps) {
                   .price = &segment.price,
                   .price_offset = segment.done,
                   .shape = segment.shape,
-                  .gaps_per_step = streams ? segment.gaps_per_step : 0,
+                  .gaps_per_step = streams && !resumes ? segment.gaps_per_step : 0,
                   .other_gaps = other_gaps_,
                   .state = &now,
                   .decodes = &decodes_});
   tokens_out_ +=
       static_cast<std::uint64_t>(segment.gaps_per_step * steps) + segment.first_tokens.size();
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step) * steps;
+  if (!segment.decodes) {
+    note_pause(segment);
+  } else {
+    paused_.clear();
+    completed_decodes_ += steps;
+  }
   clock_ += duration;
   completed_ += steps;
   segment.done += steps;
@@ -215,12 +247,21 @@ void Replica::drop_void_stops() {
 }
 
 void Replica::process_stops() {
-  for (drop_void_stops(); !stops_.empty() && stops_.top().step <= completed_; drop_void_stops()) {
-    const Stop stop = stops_.top();
+  for (drop_void_stops(); !stops_.empty() && stops_.top().decode <= completed_decodes_ &&
+                          stops_.top().step <= completed_;
+       drop_void_stops()) {
+    Stop stop = stops_.top();
     stops_.pop();
-    HEADROOM_CHECK(stop.step == completed_ && completed_ == plan_due_,
-                   fmt::format("stop of step {} seen at step {}", stop.step, completed_));
+    HEADROOM_CHECK(
+        (stop.step > 0 || stop.decode == completed_decodes_) && completed_ == plan_due_,
+        fmt::format("stop of decode step {} seen at {}", stop.decode, completed_decodes_));
     if (stop.action == StopAction::leave_plans) {
+      if (applied_decodes_ < progress_[stop.id].last_decode) {
+        // Its last decode step waits for a step in flight in which decodes pause.
+        stop.step = completed_ + 1;
+        stops_.push(stop);
+        continue;
+      }
       leave_plans(stop.id);
     } else {
       finish(stop.id);
@@ -233,14 +274,14 @@ void Replica::process_stops() {
 void Replica::leave_plans(RequestId id) {
   Request& request = requests_[id];
   const Progress& progress = progress_[id];
-  const TokenCount held = computed_by(request, applied_);
-  HEADROOM_CHECK(progress.last_step == applied_,
+  const TokenCount held = computed_by(request, applied_decodes_);
+  HEADROOM_CHECK(progress.last_decode == applied_decodes_,
                  "left out of plans before its last step was planned");
   decodes_.leave(held);
   request.computed_tokens = static_cast<std::int32_t>(held);
   request.state = RequestState::ending;
   prefill_tokens_ += held;
-  stops_.push({progress.last_step, request.admission, id, progress.epoch, StopAction::finish});
+  stops_.push({progress.last_decode, 0, request.admission, id, progress.epoch, StopAction::finish});
 }
 
 void Replica::finish(RequestId id) {
@@ -248,21 +289,24 @@ void Replica::finish(RequestId id) {
   const bool leaves = parts_.scheduler->on_leave(id);
   if (request.state == RequestState::decoding) {
     // Steps planned while its last token was in flight still carry its row, which yields nothing.
-    for (std::size_t i = 0; i < pipeline_.size(); ++i) --pipeline_[i].gaps_per_step;
+    for (std::size_t i = 0; i < pipeline_.size(); ++i) {
+      if (pipeline_[i].decodes) --pipeline_[i].gaps_per_step;
+    }
+    leave_pause(id);
   }
   if (!leaves) return become_ghost(id);
 
-  const TokenCount held = computed_by(request, applied_);
+  const TokenCount held = computed_by(request, applied_decodes_);
   if (request.state == RequestState::waiting) {
     --waiting_;
-    parts_.kv->release(id, 0, false);  // forgets which cached blocks were its own
+    parts_.kv->release(id, request, 0, KvRelease::finished);
   } else {
     if (request.state == RequestState::decoding) {
       decodes_.leave(held);
     } else {
       prefill_tokens_ -= held;
     }
-    parts_.kv->release(id, held, false);
+    parts_.kv->release(id, request, held, KvRelease::finished);
     --residents_;
     final_tokens_ -= final_tokens_of(id);
   }
@@ -275,7 +319,7 @@ void Replica::become_ghost(RequestId id) {
   HEADROOM_CHECK(request.state == RequestState::decoding,
                  "only a decoding row can stay as a ghost");
   final_tokens_ -= final_tokens_of(id);
-  ghost_tokens_ += computed_by(request, applied_);
+  ghost_tokens_ += computed_by(request, applied_decodes_);
   request.state = RequestState::ghost;
   ++ghosts_;
   ghost_ids_.push_back(id);
@@ -289,9 +333,9 @@ void Replica::retire_ghosts() {
     return requests_[a].admission < requests_[b].admission;
   });
   for (const RequestId id : ghost_ids_) {
-    const TokenCount held = computed_by(requests_[id], applied_);
+    const TokenCount held = computed_by(requests_[id], applied_decodes_);
     decodes_.leave(held);
-    parts_.kv->release(id, held, false);
+    parts_.kv->release(id, requests_[id], held, KvRelease::finished);
     if (!progress_[id].recorded) {
       progress_[id].first_token_ns = floor_ns(clock_);
       record(id, Outcome::finished, floor_ns(clock_));
@@ -304,19 +348,16 @@ void Replica::retire_ghosts() {
   ghost_ids_.clear();
 }
 
-std::int32_t Replica::generated_by(RequestId id, StepIndex step) const {
+// Tokens that are out by the end of step `completed_`.
+std::int32_t Replica::generated_so_far(RequestId id) const {
   const Progress& progress = progress_[id];
-  switch (requests_[id].state) {
-    case RequestState::waiting:
-    case RequestState::prefilling:
-      return progress.generated -
-             static_cast<std::int32_t>(std::max<StepIndex>(0, progress.counted_to - step));
-    default: {
-      const StepIndex last = std::min(step, progress.last_step);
-      return progress.generated +
-             static_cast<std::int32_t>(std::max<StepIndex>(0, last - progress.sample_step + 1));
-    }
+  const RequestState state = requests_[id].state;
+  if (state == RequestState::waiting || state == RequestState::prefilling) {
+    return progress.generated - (progress.counted_to > completed_ ? 1 : 0);
   }
+  if (progress.sample_step > completed_) return progress.generated;
+  const StepIndex last = std::min(completed_decodes_, progress.last_decode);
+  return progress.generated + static_cast<std::int32_t>(last - progress.sample_decode + 1);
 }
 
 TokenCount Replica::final_tokens_of(RequestId id) const {
@@ -327,7 +368,7 @@ TokenCount Replica::final_tokens_of(RequestId id) const {
 void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
   const Request& request = requests_[id];
   const Progress& progress = progress_[id];
-  const std::int32_t generated = generated_by(id, completed_);
+  const std::int32_t generated = generated_so_far(id);
   recorded_tokens_ += static_cast<std::uint64_t>(generated);
   HEADROOM_CHECK(
       outcome != Outcome::finished || (generated == progress.output_tokens &&
@@ -361,12 +402,28 @@ void Replica::remove(RequestId id) {
   requests_.remove(id);
 }
 
+// The step at whose end `stop` is due; behind planned_ when it is not planned yet.
+StepIndex Replica::step_of(const Stop& stop) const {
+  if (stop.decode <= completed_decodes_) return stop.step;
+  StepIndex step = completed_;
+  StepIndex decode = completed_decodes_;
+  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
+    const StepCount left = pipeline_[i].left();
+    if (pipeline_[i].decodes) {
+      if (stop.decode - decode <= left) return std::max(step + stop.decode - decode, stop.step);
+      decode += left;
+    }
+    step += left;
+  }
+  return planned_ + 1;
+}
+
 void Replica::schedule_next_stop() {
   next_stop_ns_ = kNever;
   if (pipeline_.empty()) return;
   StepIndex step = plan_due_;
   drop_void_stops();
-  if (!stops_.empty()) step = std::min(step, stops_.top().step);
+  if (!stops_.empty()) step = std::min(step, step_of(stops_.top()));
   for (std::size_t i = 0; i < pipeline_.size(); ++i) {
     if (!pipeline_[i].first_tokens.empty()) {
       step = std::min(step, pipeline_[i].first);
@@ -416,6 +473,7 @@ ReplicaState Replica::state() const {
   now.waiting = waiting_;
   now.kv_tokens = decodes_.context_sum() + prefill_tokens_;
   now.pool = parts_.kv->pool();
+  now.kv_tokens -= now.pool.shared_blocks * now.pool.block_tokens;
   if (!now.pool.grows_with_decode) {
     now.reserved_tokens = std::max<TokenCount>(0, final_tokens_ - (now.kv_tokens - ghost_tokens_));
   }

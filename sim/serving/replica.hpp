@@ -5,7 +5,8 @@
 // Step numbers: `completed_` <= `applied_` <= `planned_`. Steps up to `applied_` are counted in the
 // decode set and the KV pool; those up to `planned_` are decided, but the last segment's
 // repetitions are only counted when time reaches the instant at which a single-stepping engine
-// would plan them.
+// would plan them. Steps in which the decoding sequences take part are decode steps and have
+// numbers of their own (`*_decodes_`): a sequence's tokens are counted in those.
 
 #include <cstdint>
 #include <memory>
@@ -86,10 +87,11 @@ class Replica {
   // The part of a request's story that no policy may see.
   struct Progress {
     std::int32_t output_tokens = 0;  // true length, cut to max_tokens
-    std::int32_t generated = 0;      // tokens out by the end of step `counted_to`
-    StepIndex counted_to = 0;        //   (only when it does not decode)
+    std::int32_t generated = 0;      // tokens out before this stay in the batch, and
+    StepIndex counted_to = 0;        //   the last of them at the end of this step
     StepIndex sample_step = 0;       // step that yields the first token of this stay
-    StepIndex last_step = 0;         // step that yields its last token
+    StepIndex sample_decode = 0;     // decode steps up to that one
+    StepIndex last_decode = 0;       // decode step that yields its last token
     TimeNs queued_ns = -1;
     TimeNs first_scheduled_ns = -1;
     TimeNs first_token_ns = -1;
@@ -100,10 +102,15 @@ class Replica {
     bool cancelled = false;   // the client has gone
   };
 
-  // replica_cancel.cpp is about clients that give up. replica.cpp: time passes
+  // replica_cancel.cpp is about clients that give up, replica_failure.cpp about an engine that
+  // dies, replica_pause.cpp about gaps longer than a step. replica.cpp: time passes
   void run_to(StepIndex step);
   void report_run(Segment& segment, StepCount steps);
   void sync(StepIndex completed);
+  void note_gaps(const Segment& segment, TickSum end);
+  void note_pause(const Segment& segment);
+  void leave_pause(RequestId id);
+  [[nodiscard]] TickSum last_token_of(RequestId id) const;
   void yield_first_tokens(const Segment& segment);
   void note_interruptions();
   void process_stops();
@@ -120,16 +127,21 @@ class Replica {
   void cut_at(TimeNs now_ns);
   void schedule_next_stop();
   [[nodiscard]] ReplicaState state() const;
-  [[nodiscard]] std::int32_t generated_by(RequestId id, StepIndex step) const;
+  [[nodiscard]] StepIndex step_of(const Stop& stop) const;
+  [[nodiscard]] std::int32_t generated_so_far(RequestId id) const;
   [[nodiscard]] bool can_ever_serve(const Request& request) const;
   [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
-  void reject(const Request& request, TimeNs now_ns);
+  [[nodiscard]] std::int32_t reserved_output(const Request& request, std::int32_t output) const;
+  void reject(const Request& request, EngineEventKind kind, TimeNs now_ns);
 
   // replica_plan.cpp: plans are applied
   [[nodiscard]] bool plan_once(TimeNs now_ns);
   void apply_preemptions(TimeNs now_ns);
+  void interrupt(RequestId id);
+  void apply_rejections(TimeNs now_ns);
   void apply_chunks(TimeNs now_ns, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
+  void add_transfers(StepPrice& price);
   [[nodiscard]] StepCount repetitions(const StepPrice& price);
   void lose_engine(TimeNs now_ns);
   void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
@@ -148,13 +160,26 @@ class Replica {
   std::vector<RequestId> interrupted_;  // preempted while tokens of theirs were in flight
   std::vector<RequestId> cancelled_;    // leave at the next step end
   std::vector<RequestId> ghost_ids_;
-  std::vector<TickSum> other_gaps_;
+  std::vector<GapGroup> other_gaps_;
+
+  // While the latest steps that have ended were no decode steps: the rows that stand by, by the
+  // instant of their latest token. The first group is of rows from before the pause.
+  struct PausedRows {
+    StepIndex sample_step = 0;  // of the other groups
+    TickSum instant = 0;
+    std::int64_t rows = 0;
+  };
+  std::vector<PausedRows> paused_;
+
   RequestId last_refused_ = kNoRequest;  // head of the queue that placement kept out
 
   TickSum clock_ = 0;  // end of step `completed_`
   StepIndex completed_ = 0;
   StepIndex applied_ = 0;
   StepIndex planned_ = 0;
+  StepIndex completed_decodes_ = 0;
+  StepIndex applied_decodes_ = 0;
+  StepIndex planned_decodes_ = 0;
   StepIndex plan_due_ = 0;  // plan again when so many steps are completed
   StepIndex next_stop_step_ = 0;
   TimeNs next_stop_ns_ = kNever;
@@ -172,6 +197,7 @@ class Replica {
   std::uint64_t tokens_out_ = 0;
   std::uint64_t recorded_tokens_ = 0;  // of requests that left
   std::uint64_t priced_plans_ = 0;     // cost evaluations
+  TokenCount moved_tokens_ = 0;        // copied within the pool, to be paid for by the next step
   std::int64_t ghost_rows_ = 0;
 };
 

@@ -47,22 +47,25 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
   event.time_ns = now_ns;
   event.replica = number_;
   event.request = request.index;
-  event.tokens = generated_by(id, completed_);
+  event.tokens = generated_so_far(id);
   event.was_waiting = waits;
   sink_.on_event(event);
   record(id, Outcome::cancelled, now_ns);
   if (waits) {
     --waiting_;
-    parts_.kv->release(id, 0, false);  // forgets which cached blocks were its own
+    parts_.kv->release(id, request, 0, KvRelease::finished);
   } else {
-    const TokenCount held = computed_by(request, applied_);
+    const TokenCount held = computed_by(request, applied_decodes_);
     forget_in_flight(id);
+    const bool stands_by =
+        request.state == RequestState::decoding || progress_[id].last_decode > completed_decodes_;
+    if (request.state != RequestState::prefilling && stands_by) leave_pause(id);
     if (request.state == RequestState::decoding) {
       decodes_.leave(held);
     } else {
       prefill_tokens_ -= held;
     }
-    parts_.kv->release(id, held, false);
+    parts_.kv->release(id, request, held, KvRelease::finished);
     --residents_;
     final_tokens_ -= final_tokens_of(id);
   }
@@ -74,13 +77,15 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
 void Replica::forget_in_flight(RequestId id) {
   const Progress& progress = progress_[id];
   if (requests_[id].state == RequestState::prefilling) return;
+  StepIndex decodes = completed_decodes_;
   for (std::size_t i = 0; i < pipeline_.size(); ++i) {
     Segment& segment = pipeline_[i];
     if (std::erase(segment.first_tokens, id) > 0) {
       ++ghost_rows_;
-    } else if (progress.last_step >= segment.first) {
+    } else if (segment.decodes && progress.last_decode > decodes) {
       --segment.gaps_per_step;
     }
+    if (segment.decodes) decodes += segment.left();
   }
 }
 

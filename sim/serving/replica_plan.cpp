@@ -30,13 +30,15 @@ void Replica::on_plan(TimeNs now_ns) {
 // One plan. False when it is empty (nothing to run) or the engine died over it.
 bool Replica::plan_once(TimeNs now_ns) {
   plan_.clear();
-  const PlanContext context{now_ns, planned_, requests_, *parts_.kv, decodes_};
+  const PlanContext context{now_ns, planned_decodes_, requests_, *parts_.kv, decodes_};
   parts_.scheduler->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) {
     lose_engine(now_ns);
     return false;
   }
   apply_preemptions(now_ns);
+  apply_rejections(now_ns);
+  moved_tokens_ += parts_.kv->take_moved_tokens();
   arrivals_can_join_ = plan_.arrivals_can_join;
   if (plan_.refused_by_placement != last_refused_) {
     last_refused_ = plan_.refused_by_placement;
@@ -45,13 +47,18 @@ bool Replica::plan_once(TimeNs now_ns) {
                    0, OomKind::fragmentation);
     }
   }
-  const std::int64_t rows = decodes_.size();
+  const bool pause = plan_.decodes_pause;
+  HEADROOM_CHECK(!pause || (!plan_.chunks.empty() && ghosts_ == 0),
+                 "decodes pause for chunks, and not in a static batch");
+  const std::int64_t rows = pause ? 0 : decodes_.size();
   if (rows == 0 && plan_.chunks.empty()) return false;
 
   Segment& segment = pipeline_.next();
   segment.first = planned_ + 1;
+  segment.decodes = !pause;
+  segment.rows_paused = pause ? decodes_.size() : 0;
   segment.shape.decode_rows = rows;
-  segment.shape.decode_context = decodes_.context_sum();
+  segment.shape.decode_context = pause ? 0 : decodes_.context_sum();
   segment.shape.sampled_rows = rows;
   segment.gaps_per_step = rows - ghosts_;
   ghost_tokens_ += ghosts_;
@@ -62,13 +69,27 @@ bool Replica::plan_once(TimeNs now_ns) {
                  fmt::format("plan of {} decodes, {} chunks of {} tokens", rows, shape.chunk_rows,
                              shape.chunk_tokens));
   parts_.cost->price(shape, segment.price);
+  if (moved_tokens_ > 0) add_transfers(segment.price);
   ++priced_plans_;
   HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
   segment.steps = repetitions(segment.price);
   applied_ = planned_ + 1;
   planned_ += segment.steps;
+  if (!pause) {
+    applied_decodes_ = planned_decodes_ + 1;
+    planned_decodes_ += segment.steps;
+  }
   pipeline_.push();
   return true;
+}
+
+// What was copied since the step before delays this one.
+void Replica::add_transfers(StepPrice& price) {
+  const Ticks ticks = moved_tokens_ * parts_.options.move_ticks_per_token;
+  price.base += ticks;
+  price.base_terms[CostTerm::transfer] += ticks;
+  price.valid_steps = 1;
+  moved_tokens_ = 0;
 }
 
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity
@@ -78,7 +99,8 @@ StepCount Replica::repetitions(const StepPrice& price) {
   StepCount steps = std::min(plan_.steady_steps, price.valid_steps);
   drop_void_stops();
   if (!stops_.empty()) {
-    steps = std::min(steps, stops_.top().step + parts_.options.pipeline_depth - 1 - planned_);
+    steps =
+        std::min(steps, stops_.top().decode + parts_.options.pipeline_depth - 1 - planned_decodes_);
   }
   HEADROOM_CHECK(steps >= 1 && steps < kManySteps, fmt::format("a plan for {} steps", steps));
   return steps;
@@ -88,21 +110,12 @@ void Replica::apply_preemptions(TimeNs now_ns) {
   for (const RequestId id : plan_.preempted) {
     Request& request = requests_[id];
     Progress& progress = progress_[id];
-    const TokenCount held = computed_by(request, planned_);
+    const TokenCount held = computed_by(request, planned_decodes_);
     if (request.state == RequestState::prefilling) {
       prefill_tokens_ -= held;
     } else {
+      interrupt(id);
       if (request.state == RequestState::ending) prefill_tokens_ -= held;
-      // Steps up to `planned_` carry it; what is in flight comes out, and may even finish it.
-      const StepIndex last = std::min(planned_, progress.last_step);
-      if (last < progress.last_step) ++progress.epoch;
-      progress.generated += static_cast<std::int32_t>(last - progress.sample_step + 1);
-      progress.counted_to = last;
-      if (last > completed_) {
-        interrupted_.push_back(id);
-      } else {
-        progress.last_token = clock_;
-      }
     }
     final_tokens_ -= final_tokens_of(id);
     request.known_tokens = request.prompt_tokens + progress.generated;
@@ -112,6 +125,40 @@ void Replica::apply_preemptions(TimeNs now_ns) {
     --residents_;
     ++waiting_;
     report_event(EngineEventKind::preempted, now_ns, id, held);
+  }
+}
+
+// A row that has begun to sample leaves the batch. Steps up to `planned_` carry it; what is in
+// flight comes out, and may even finish it.
+void Replica::interrupt(RequestId id) {
+  Progress& progress = progress_[id];
+  const StepIndex last = std::min(planned_decodes_, progress.last_decode);
+  if (last < progress.last_decode) ++progress.epoch;
+  progress.generated += static_cast<std::int32_t>(last - progress.sample_decode + 1);
+  const bool in_flight =
+      last > progress.sample_decode ? last > completed_decodes_ : progress.sample_step > completed_;
+  progress.counted_to = in_flight ? completed_ + 1 : completed_;
+  if (in_flight) {
+    interrupted_.push_back(id);
+  } else {
+    progress.last_token = last_token_of(id);
+    leave_pause(id);
+  }
+}
+
+// Requests that the scheduler finds can never be served.
+void Replica::apply_rejections(TimeNs now_ns) {
+  for (const RequestId id : plan_.rejected) {
+    const Request& request = requests_[id];
+    HEADROOM_CHECK(request.state == RequestState::waiting, "only a waiting request is rejected");
+    report_event(EngineEventKind::rejected, now_ns, id,
+                 TokenCount{request.prompt_tokens} + request.max_tokens, 0,
+                 OomKind::rejected_too_long);
+    parts_.kv->release(id, request, 0, KvRelease::finished);
+    --waiting_;
+    if (last_refused_ == id) last_refused_ = kNoRequest;
+    record(id, Outcome::rejected, now_ns);
+    remove(id);
   }
 }
 
@@ -142,7 +189,7 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
             chunk.context_tokens + chunk.tokens <= whole,
         fmt::format("chunk of {} after {} of {}", chunk.tokens, chunk.context_tokens, whole));
     request.computed_tokens += chunk.tokens;
-    request.anchor_step = planned_ + 1;
+    request.anchor_decode = planned_decodes_ + (segment.decodes ? 1 : 0);
     prefill_tokens_ += chunk.tokens;
     const TokenCount after = request.computed_tokens;
     ++segment.shape.chunk_rows;
@@ -160,51 +207,32 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   ++segment.shape.sampled_rows;
   segment.first_tokens.push_back(id);
   progress.sample_step = step;
-  progress.last_step = step + progress.output_tokens - progress.generated - 1;
+  progress.sample_decode = request.anchor_decode;
+  progress.last_decode = request.anchor_decode + progress.output_tokens - progress.generated - 1;
+  const bool at_once = progress.last_decode == progress.sample_decode;
   const std::int32_t depth = parts_.options.pipeline_depth;
   const bool known_end = depth > 1 && progress.output_tokens == request.max_tokens;
-  if (known_end && progress.last_step == step) {
+  Stop stop{.decode = progress.last_decode,
+            .step = at_once && !segment.decodes ? step : 0,
+            .admission = request.admission,
+            .id = id,
+            .epoch = progress.epoch,
+            .action = StopAction::finish};
+  if (known_end && at_once) {
     request.state = RequestState::ending;
-    stops_.push({step, request.admission, id, progress.epoch, StopAction::finish});
+    stops_.push(stop);
     return;
   }
   request.state = RequestState::decoding;
   prefill_tokens_ -= request.computed_tokens;
   decodes_.join(request.computed_tokens);
   if (known_end) {
-    stops_.push({progress.last_step + 1 - depth, request.admission, id, progress.epoch,
-                 StopAction::leave_plans});
-  } else {
-    stops_.push({progress.last_step, request.admission, id, progress.epoch, StopAction::finish});
+    stop.decode += 1 - depth;
+    // Not before its first token is out, if decodes pause for that.
+    if (!segment.decodes && stop.decode <= planned_decodes_) stop.step = step;
+    stop.action = StopAction::leave_plans;
   }
-}
-
-// A device allocation failed while the engine ran: the process dies with everything it held.
-void Replica::lose_engine(TimeNs now_ns) {
-  HEADROOM_CHECK(pipeline_.empty() && interrupted_.empty(), "run-time OOM with steps in flight");
-  report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, 0,
-               OomKind::runtime_device);
-  std::vector<RequestId> lost;
-  for (RequestId id = 0; id < progress_.size(); ++id) {
-    if (progress_[id].here && requests_[id].state != RequestState::waiting) lost.push_back(id);
-  }
-  std::sort(lost.begin(), lost.end(), [this](RequestId a, RequestId b) {
-    return requests_[a].admission < requests_[b].admission;
-  });
-  for (const RequestId id : lost) {
-    parts_.kv->release(id, computed_by(requests_[id], applied_), false);
-    if (!progress_[id].recorded) record(id, Outcome::lost_to_oom, now_ns);
-    remove(id);
-  }
-  decodes_ = DecodeSet(pool().decode_block_tokens());
-  stops_.clear();
-  ghost_ids_.clear();
-  residents_ = ghosts_ = prefill_tokens_ = final_tokens_ = ghost_tokens_ = 0;
-  parts_.scheduler->on_engine_lost();
-  report_event(EngineEventKind::engine_lost, now_ns, kNoRequest,
-               static_cast<TokenCount>(lost.size()));
-  down_until_ns_ = now_ns + std::max<TimeNs>(1, parts_.options.restart_ns);
-  next_plan_ns_ = down_until_ns_;
+  stops_.push(stop);
 }
 
 void Replica::report_no_progress(TimeNs now_ns) {
@@ -229,6 +257,7 @@ void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, To
   event.request = id == kNoRequest ? UINT64_MAX : requests_[id].index;
   event.tokens = tokens;
   event.cached_tokens = cached;
+  event.resumed = kind == EngineEventKind::admitted && requests_[id].preemptions > 0;
   if (kind == EngineEventKind::oom || kind == EngineEventKind::placement_refused) {
     const ReplicaState snapshot = state();
     event.state = &snapshot;
@@ -252,7 +281,7 @@ void Replica::check_all() const {
       continue;
     }
     ++residents;
-    const TokenCount held = computed_by(request, applied_);
+    const TokenCount held = computed_by(request, applied_decodes_);
     blocks += (held + pool().block_tokens - 1) / pool().block_tokens;
     const bool decodes_now =
         request.state == RequestState::decoding || request.state == RequestState::ghost;
@@ -271,7 +300,7 @@ void Replica::check_all() const {
     HEADROOM_CHECK(decodes.blocks_needed(steps) == decodes_.blocks_needed(steps),
                    "block phases differ from the requests' lengths");
   }
-  HEADROOM_CHECK(!pool().grows_with_decode || blocks == pool().used_blocks(),
+  HEADROOM_CHECK(!pool().grows_with_decode || blocks == pool().used_blocks() + pool().shared_blocks,
                  fmt::format("{} blocks in use, requests hold {}", pool().used_blocks(), blocks));
 }
 

@@ -52,18 +52,26 @@ struct Request {
   std::int32_t known_tokens = 0;     // prompt + generated when it last (re)entered the queue
   std::int32_t computed_tokens = 0;  // tokens with KV as of step `anchor_step`; 0 while waiting
   std::int32_t pad_tokens = 0;  // left padding of a static batch's row, counted in computed_tokens
+  // Output tokens that a reserving allocator sets aside: max_tokens, or what `setup` hands to the
+  // literature's oracles (ReplicaOptions::reservation).
+  std::int32_t reserved_output = 0;
   std::int32_t preemptions = 0;
   std::int32_t class_id = 0;
+  std::int32_t priority = 0;  // smaller is served first
   RequestState state = RequestState::gone;
-  StepIndex anchor_step = 0;  // while decoding: computed_tokens + 1 for each step planned after it
+  // While decoding: computed_tokens + 1 for each decode step planned after this one.
+  StepIndex anchor_decode = 0;
   std::uint64_t admission = 0;  // rank among all admissions of its replica; later = larger
+  // What the prompt begins with, and what its answer will be called: as in the arrival.
+  std::span<const PrefixSegment> prefix = {};
+  std::uint64_t output_segment = 0;
 };
 
-// Tokens with KV, counting the steps planned up to `planned`.
-[[nodiscard]] inline TokenCount computed_by(const Request& request, StepIndex planned) {
+// Tokens with KV, counting the decode steps planned up to number `decodes`.
+[[nodiscard]] inline TokenCount computed_by(const Request& request, StepIndex decodes) {
   const bool grows =
       request.state == RequestState::decoding || request.state == RequestState::ghost;
-  return request.computed_tokens + (grows ? planned - request.anchor_step : 0);
+  return request.computed_tokens + (grows ? decodes - request.anchor_decode : 0);
 }
 
 // What is recorded of a request when it leaves, or when the run ends. Times in ns, -1 where not

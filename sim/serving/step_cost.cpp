@@ -6,7 +6,8 @@ std::string_view name_of(CostTerm term) {
   static constexpr std::array<std::string_view, kCostTermCount> kNames{
       "linear_memory",     "linear_compute",   "elementwise",
       "attention_prefill", "attention_decode", "head",
-      "communication",     "step_overhead",    "host"};
+      "communication",     "step_overhead",    "host",
+      "transfer"};
   return kNames[static_cast<std::size_t>(term)];
 }
 

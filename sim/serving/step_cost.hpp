@@ -32,9 +32,10 @@ enum class CostTerm : std::uint8_t {
   head,           // output head and sampler
   communication,  // tensor-parallel all-reduce
   step_overhead,  // constant per step on the device side
-  host            // host time that is not hidden behind the device
+  host,           // host time that is not hidden behind the device
+  transfer        // KV copied within or between memories before the step can begin
 };
-inline constexpr std::size_t kCostTermCount = 9;
+inline constexpr std::size_t kCostTermCount = 10;
 [[nodiscard]] std::string_view name_of(CostTerm term);
 
 struct CostTerms {

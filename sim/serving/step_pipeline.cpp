@@ -27,7 +27,9 @@ Segment& StepPipeline::next() {
   Segment& segment = (*this)[count_];
   segment.first_tokens.clear();
   segment.done = 0;
+  segment.decodes = true;
   segment.gaps_per_step = 0;
+  segment.rows_paused = 0;
   segment.shape = {};
   return segment;
 }

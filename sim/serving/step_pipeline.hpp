@@ -15,7 +15,9 @@ struct Segment {
   StepIndex first = 0;
   StepCount steps = 0;
   StepCount done = 0;
+  bool decodes = true;             // the decoding sequences take part; else steps == 1
   std::int64_t gaps_per_step = 0;  // decoding rows that yield a token
+  std::int64_t rows_paused = 0;    // decoding rows that stand by
   StepShape shape;
   StepPrice price;
   std::vector<RequestId> first_tokens;  // prefills that reach their last token; then steps == 1

@@ -16,8 +16,11 @@ enum class StopAction : std::uint8_t {
   leave_plans  // its declared end is in sight: the plan made now leaves it out (pipeline depth > 1)
 };
 
-// Ordered by step, then by rank of admission: at one step end requests finish in running order.
+// Due when so many decode steps have ended, and step `step` as well (0: says nothing; set where
+// decodes pause in that step). Ordered by that, then by rank of admission: at one step end requests
+// finish in running order.
 struct Stop {
+  StepIndex decode = 0;
   StepIndex step = 0;
   std::uint64_t admission = 0;
   RequestId id = kNoRequest;

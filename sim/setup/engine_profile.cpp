@@ -16,54 +16,72 @@ constexpr std::array kProfiles{
                   .scheduler = SchedulerKind::vllm,
                   .allocator = AllocatorKind::paged,
                   .cost_family = "vllm",
-                  .summary = "vLLM V1: paged KV, chunked prefill, preemption by recompute"},
+                  .measured = "memory, traffic",
+                  .summary = "vLLM V1 (V0 before 0.8): paged KV, chunked prefill, preemption by "
+                             "recompute"},
     EngineProfile{.name = "trtllm",
                   .version = "1.3",
                   .versioned = true,
                   .budget = BudgetRule::trtllm,
+                  .scheduler = SchedulerKind::trtllm,
                   .cost_family = "trtllm",
-                  .summary = "TensorRT-LLM: a share of what is left after a profiling run"},
+                  .measured = "memory",
+                  .summary = "TensorRT-LLM: in-flight batching, KV counted to completion"},
     EngineProfile{.name = "sglang",
                   .version = "0.5",
                   .versioned = true,
                   .budget = BudgetRule::sglang,
+                  .scheduler = SchedulerKind::sglang,
                   .cost_family = "sglang",
-                  .summary = "SGLang: a share of what was free before load, for weights and KV"},
+                  .summary = "SGLang: prefill batches alone, radix cache, retraction"},
     EngineProfile{.name = "tgi",
                   .version = "3.3",
                   .versioned = true,
                   .budget = BudgetRule::tgi,
+                  .scheduler = SchedulerKind::tgi,
                   .cost_family = "tgi",
-                  .summary = "Text Generation Inference: what a warm-up leaves of total memory"},
+                  .summary = "Text Generation Inference: prompt + max_new_tokens set aside, no "
+                             "preemption"},
     EngineProfile{.name = "hf",
                   .version = "4.57",
                   .versioned = true,
                   .budget = BudgetRule::hf_generate,
-                  .allocator = AllocatorKind::contiguous,
+                  .scheduler = SchedulerKind::static_batch,
                   .cost_family = "hf",
-                  .summary = "Hugging Face generate: no pool, the peak of a padded batch"},
+                  .measured = "memory",
+                  .summary = "Hugging Face generate: padded static batches, a cache that grows"},
     EngineProfile{.name = "fastertransformer",
                   .version = "5.3",
                   .versioned = true,
                   .budget = BudgetRule::fastertransformer,
+                  .scheduler = SchedulerKind::static_batch,
                   .allocator = AllocatorKind::contiguous,
                   .cost_family = "fastertransformer",
-                  .summary = "FasterTransformer: batch x longest sequence, set aside at once"},
+                  .summary = "FasterTransformer: static batches, batch x longest sequence at once"},
     EngineProfile{.name = "llamacpp",
                   .version = "0.10481",  // build b10481
                   .versioned = true,
                   .budget = BudgetRule::llamacpp,
-                  .allocator = AllocatorKind::contiguous,
+                  .scheduler = SchedulerKind::llamacpp,
+                  .allocator = AllocatorKind::slots,
                   .cost_family = "llamacpp",
-                  .summary = "llama.cpp server: ctx_size KV cells at start, shared by the slots"},
+                  .summary = "llama.cpp server: slots with a context each, n_batch tokens a step"},
     EngineProfile{.name = "ollama",
                   .version = "0.34",
                   .versioned = true,
                   .budget = BudgetRule::ollama,
-                  .allocator = AllocatorKind::contiguous,
+                  .scheduler = SchedulerKind::llamacpp,
+                  .allocator = AllocatorKind::slots,
                   .cost_family = "llamacpp",
                   .summary = "Ollama: llama.cpp with a context per parallel request"},
-    // Orca (OSDI'22): iteration-level batches, a request reserves prompt + max_tokens.
+    EngineProfile{.name = "sarathi",
+                  .version = "osdi24",
+                  .budget = BudgetRule::plain,
+                  .scheduler = SchedulerKind::sarathi,
+                  .cost_family = "vllm",
+                  .own_calibration = false,
+                  .max_num_seqs = 128,
+                  .summary = "Sarathi-Serve: decodes first, prompts in chunks of what is left"},
     EngineProfile{.name = "orca",
                   .version = "osdi22",
                   .budget = BudgetRule::orca_paper,
@@ -73,7 +91,7 @@ constexpr std::array kProfiles{
                   .own_calibration = false,
                   .max_num_seqs = 256,
                   .summary = "Orca: iteration-level batches, contiguous reservation of max_tokens"},
-    // Hugging Face generate / FasterTransformer: a batch runs until its longest output ends.
+    // Hugging Face generate / FasterTransformer without a start-up rule of their own.
     EngineProfile{.name = "static",
                   .version = "1",
                   .budget = BudgetRule::plain,
@@ -88,8 +106,9 @@ constexpr std::array kProfiles{
 constexpr std::array<std::string_view, 10> kBudgetNames{
     "vllm",     "trtllm", "sglang",     "tgi",  "hf_generate", "fastertransformer",
     "llamacpp", "ollama", "orca_paper", "plain"};
-constexpr std::array<std::string_view, 3> kSchedulerNames{"vllm", "orca", "static"};
-constexpr std::array<std::string_view, 2> kAllocatorNames{"paged", "contiguous"};
+constexpr std::array<std::string_view, 9> kSchedulerNames{
+    "vllm", "vllm_v0", "sarathi", "trtllm", "sglang", "tgi", "llamacpp", "orca", "static"};
+constexpr std::array<std::string_view, 3> kAllocatorNames{"paged", "contiguous", "slots"};
 
 template <typename Kind>
 Kind kind_of(std::string_view name, std::span<const std::string_view> names) {
@@ -106,6 +125,26 @@ const EngineProfile& engine_profile(std::string_view name) {
   const auto found = std::ranges::find(kProfiles, name, &EngineProfile::name);
   HEADROOM_CHECK(found != kProfiles.end(), "an engine that parsing let pass: " + std::string(name));
   return *found;
+}
+
+SchedulerKind scheduler_of(const EngineProfile& profile, EngineVersion version) {
+  const bool before_v1 = profile.budget == BudgetRule::vllm && version < kVllmV1;
+  return before_v1 ? SchedulerKind::vllm_v0 : profile.scheduler;
+}
+
+bool has_token_budget(SchedulerKind scheduler) {
+  switch (scheduler) {
+    case SchedulerKind::vllm:
+    case SchedulerKind::vllm_v0:
+    case SchedulerKind::sarathi:
+    case SchedulerKind::trtllm:
+    case SchedulerKind::llamacpp: return true;
+    case SchedulerKind::sglang:
+    case SchedulerKind::tgi:
+    case SchedulerKind::orca:
+    case SchedulerKind::static_batch: return false;
+  }
+  return false;
 }
 
 std::string_view name_of(BudgetRule rule) { return kBudgetNames[static_cast<std::size_t>(rule)]; }

@@ -6,11 +6,18 @@
 #include "hardware/cost/affine.hpp"
 #include "hardware/cost/capture_sizes.hpp"
 #include "hardware/cost/factory.hpp"
+#include "scheduler/batching/llamacpp.hpp"
 #include "scheduler/batching/orca.hpp"
+#include "scheduler/batching/sarathi.hpp"
+#include "scheduler/batching/sglang.hpp"
 #include "scheduler/batching/static.hpp"
+#include "scheduler/batching/tgi.hpp"
+#include "scheduler/batching/trtllm.hpp"
 #include "scheduler/batching/vllm.hpp"
+#include "scheduler/batching/vllm_v0.hpp"
 #include "scheduler/kv/contiguous.hpp"
 #include "scheduler/kv/paged.hpp"
+#include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/setup/startup_budget.hpp"
 
@@ -34,17 +41,28 @@ std::unique_ptr<StepCost> make_affine(const AffineSection& section, CostFacts& f
 
 // A whole-prompt engine's largest step takes all rows at their full length.
 std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_tokens) {
-  if (resolved.scheduler == SchedulerKind::vllm) return resolved.max_num_batched_tokens;
+  if (has_token_budget(resolved.scheduler)) return resolved.max_num_batched_tokens;
   return std::min<std::int64_t>(std::int64_t{resolved.max_num_seqs} * resolved.max_model_len,
                                 pool_tokens);
 }
 
 }  // namespace
 
-std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved) {
+std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const KvAllocator& kv) {
   const SchedulerOptions options = scheduler_options(resolved);
   switch (resolved.scheduler) {
     case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
+    case SchedulerKind::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
+    case SchedulerKind::sarathi: return std::make_unique<SarathiScheduler>(options);
+    case SchedulerKind::trtllm:
+      return std::make_unique<TrtllmScheduler>(options, finds_prefixes(resolved));
+    case SchedulerKind::sglang: return std::make_unique<SglangScheduler>(options);
+    case SchedulerKind::tgi: return std::make_unique<TgiScheduler>(options);
+    case SchedulerKind::llamacpp: {
+      const auto* slots = dynamic_cast<const SlotAssignment*>(&kv);
+      HEADROOM_CHECK(slots != nullptr, "scheduler llamacpp without slots");
+      return std::make_unique<LlamaCppScheduler>(options, *slots);
+    }
     case SchedulerKind::orca: return std::make_unique<OrcaScheduler>(options);
     case SchedulerKind::static_batch: return std::make_unique<StaticScheduler>(options);
   }
@@ -52,16 +70,44 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved) {
   return nullptr;
 }
 
+namespace {
+
+Placement placement_of(std::string_view name) {
+  if (name == "best_fit") return Placement::best_fit;
+  if (name == "next_fit") return Placement::next_fit;
+  return name == "buddy" ? Placement::buddy : Placement::first_fit;
+}
+
+std::unique_ptr<KvAllocator> make_contiguous(const Resolved& resolved, TokenCount tokens) {
+  const EngineSection& e = resolved.scenario.engine;
+  return std::make_unique<ContiguousKv>(ContiguousKvOptions{
+      .tokens = tokens, .placement = placement_of(e.kv_placement), .compaction = e.kv_compaction});
+}
+
+std::unique_ptr<KvAllocator> make_slots(const Resolved& resolved) {
+  const EngineSection& e = resolved.scenario.engine;
+  return std::make_unique<SlotKv>(
+      SlotKvOptions{.slots = resolved.max_num_seqs,
+                    .slot_tokens = resolved.max_model_len,
+                    .cache_prompt = e.cache_prompt,
+                    .slot_prompt_similarity = e.slot_prompt_similarity});
+}
+
+}  // namespace
+
 std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const MemoryBudget& budget) {
-  if (resolved.allocator == AllocatorKind::contiguous) {
-    return std::make_unique<ContiguousKv>(pool_tokens(resolved, budget));
+  switch (resolved.allocator) {
+    case AllocatorKind::contiguous: return make_contiguous(resolved, pool_tokens(resolved, budget));
+    case AllocatorKind::slots: return make_slots(resolved);
+    case AllocatorKind::paged: break;
   }
+  const EngineSection& e = resolved.scenario.engine;
   PagedKvOptions options;
   options.blocks = run_blocks(resolved, budget);
   options.block_tokens = budget.layout.block_tokens;
-  options.enable_prefix_caching =
-      resolved.scheduler == SchedulerKind::vllm && resolved.scenario.engine.enable_prefix_caching;
-  options.reserve_final = resolved.scheduler == SchedulerKind::orca;
+  options.reserve_final = reserves_max_tokens(resolved.scheduler, resolved.allocator);
+  options.enable_prefix_caching = finds_prefixes(resolved);
+  options.plain_to_front = e.free_plain_blocks_first.value_or(true);
   return std::make_unique<PagedKv>(options);
 }
 
@@ -111,9 +157,14 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   const TokenCount tokens = pool_tokens(resolved, budget);
   ReplicaParts parts;
   parts.options = replica_options(resolved);
-  parts.limits = admission_limits(resolved, tokens);
-  parts.scheduler = make_scheduler(resolved);
+  // A copy within the device reads and writes each byte once.
+  const double moved_bytes = 2.0 * static_cast<double>(budget.layout.bytes_per_token);
+  parts.options.move_ticks_per_token =
+      ticks_from_us(moved_bytes / resolved.device.bandwidth_bytes_per_s * 1e6);
   parts.kv = make_allocator(resolved, budget);
+  parts.scheduler = make_scheduler(resolved, *parts.kv);
+  const KvPoolState& pool = parts.kv->pool();
+  parts.limits = admission_limits(resolved, pool.largest_hole * pool.block_tokens);
   parts.cost = make_cost(resolved, catalog, tokens, facts);
   return parts;
 }

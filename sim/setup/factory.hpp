@@ -6,7 +6,9 @@
 
 namespace headroom {
 
-[[nodiscard]] std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved);
+// `kv`: the allocator of the same replica, which llama.cpp's scheduler looks at.
+[[nodiscard]] std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved,
+                                                             const KvAllocator& kv);
 [[nodiscard]] std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved,
                                                           const MemoryBudget& budget);
 // Says in `facts` which constants price the steps.

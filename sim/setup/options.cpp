@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "sim/kernel/check.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/setup/engine_profile.hpp"
 
 namespace headroom {
 namespace {
@@ -203,6 +205,28 @@ Condition condition_of(const OptionRow& row) {
   return {row.only_with.substr(0, equals), split(row.only_with.substr(equals + 1), '|')};
 }
 
+}  // namespace
+
+std::string switch_state(std::string_view pointer, const Scenario& scenario) {
+  const Json state = value_of(*find_row(pointer), scenario);
+  if (!state.is_null()) return state.get<std::string>();
+  const EngineProfile& profile = engine_profile(scenario.engine.name);
+  if (pointer == "/engine/kv_allocator") return std::string(name_of(profile.allocator));
+  HEADROOM_CHECK(pointer == "/engine/scheduler", "a switch without a value");
+  EngineVersion version;
+  try {
+    if (profile.versioned) {
+      version =
+          parse_engine_version(scenario.engine.version.value_or(std::string(profile.version)));
+    }
+  } catch (const ConfigError&) {
+    return std::string(name_of(profile.scheduler));  // resolve() refuses that version by its place
+  }
+  return std::string(name_of(scheduler_of(profile, version)));
+}
+
+namespace {
+
 // An option that would change nothing is an error: its author believes that it does.
 // `class_number`: only the options of that class.
 void check_conditions(const JsonDocument& document, const Scenario& scenario,
@@ -212,15 +236,13 @@ void check_conditions(const JsonDocument& document, const Scenario& scenario,
         class_number ? class_pointer(*class_number, row.pointer) : std::string(row.pointer);
     if (row.only_with.empty()) continue;
     const Condition condition = condition_of(row);
-    const OptionRow* switch_row = find_row(condition.pointer);
-    const Json state = value_of(*switch_row, scenario);
-    const bool holds =
-        std::ranges::find(condition.values, state.get<std::string>()) != condition.values.end();
+    const std::string state = switch_state(condition.pointer, scenario);
+    const bool holds = std::ranges::find(condition.values, state) != condition.values.end();
     const Json value = value_of(row, scenario);
     if (scenario.is_given(pointer) && !value.is_null() && !holds) {
       throw value_error(document, pointer, value,
-                        fmt::format("has no effect with {} = {}; only with {}", condition.pointer,
-                                    state.dump(), joined(condition.values, " or ")));
+                        fmt::format("has no effect with {} = \"{}\"; only with {}",
+                                    condition.pointer, state, joined(condition.values, " or ")));
     }
   }
 }

@@ -20,6 +20,7 @@ constexpr Bounds kShare{.low = 0, .high = 1};
 
 constexpr std::string_view kGroupLoop = "/workload/closed_loop";
 constexpr std::string_view kGroupServeGen = "/workload/servegen";
+constexpr std::string_view kGroupRetries = "/workload/retries";
 
 const OptionRow kArrivalRows[] = {
     {.pointer = "/workload/arrivals/process",
@@ -285,6 +286,47 @@ const OptionRow kRequestRows[] = {
      .only_with = "/workload/max_tokens/rule=per_class"},
 };
 
+using R = RetriesSection;
+using O = RetryOutcomesSection;
+
+const OptionRow kRetryRows[] = {
+    {.pointer = "/workload/retries/max_attempts",
+     .reach = at<&W::retries, &R::max_attempts>,
+     .unit = "attempts",
+     .bounds = {.low = 1, .high = 1000},
+     .doc = "of a client at a request, the first one included; 1: none tries again",
+     .group = kGroupRetries},
+    {.pointer = "/workload/retries/delay_s",
+     .reach = at<&W::retries, &R::delay_s>,
+     .unit = "s",
+     .bounds = kNonNegative,
+     .doc = "from a failure to the next attempt, behind the first one",
+     .absent = "required",
+     .group = kGroupRetries},
+    {.pointer = "/workload/retries/backoff",
+     .reach = at<&W::retries, &R::backoff>,
+     .choices = "constant|exponential",
+     .doc = "exponential: the delay doubles with each attempt",
+     .group = kGroupRetries},
+    {.pointer = "/workload/retries/jitter",
+     .reach = at<&W::retries, &R::jitter>,
+     .bounds = kShare,
+     .doc = "share of each delay that is random: from (1 - jitter) delays to one, uniformly",
+     .group = kGroupRetries},
+    {.pointer = "/workload/retries/on/lost_to_oom",
+     .reach = at<&W::retries, &R::on, &O::lost_to_oom>,
+     .doc = "try again when the engine died with the request",
+     .group = kGroupRetries},
+    {.pointer = "/workload/retries/on/rejected",
+     .reach = at<&W::retries, &R::on, &O::rejected>,
+     .doc = "try again when turned away, also for a request that is too long",
+     .group = kGroupRetries},
+    {.pointer = "/workload/retries/on/cancelled",
+     .reach = at<&W::retries, &R::on, &O::cancelled>,
+     .doc = "try again when patience ended",
+     .group = kGroupRetries},
+};
+
 void add_laws(RowTable& table) {
   constexpr auto kWorkload = &Scenario::workload;
   add_length_rows<kWorkload, &W::prompt>(table, {"/workload/prompt", "prompt lengths", "tokens"});
@@ -322,6 +364,7 @@ std::span<const OptionRow> workload_options() {
     for (const OptionRow& row : trace_options()) all.add(row);
     for (const OptionRow& row : kArrivalRows) all.add(row);
     for (const OptionRow& row : kRequestRows) all.add(row);
+    for (const OptionRow& row : kRetryRows) all.add(row);
     add_laws(all);
     return all;
   }();

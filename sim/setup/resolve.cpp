@@ -7,6 +7,7 @@
 
 #include "hardware/cost/roofline.hpp"
 #include "hardware/llm/hf_config.hpp"
+#include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolver.hpp"
@@ -42,6 +43,7 @@ Resolved Resolver::run() {
     case BudgetRule::orca_paper: resolve_orca(); break;
     case BudgetRule::plain: resolve_plain(); break;
   }
+  resolve_restart();
   for (const std::string& note : r_.model.notes) {
     r_.warnings.push_back(fmt::format("{}: {}", r_.model.id, note));
   }
@@ -69,14 +71,55 @@ void Resolver::resolve_parts() {
   if (r_.profile->versioned) {
     r_.version = lookup("/engine/version", [&] { return parse_engine_version(*e.version); });
   }
-  if (r_.profile->scheduler) {
-    fill("/engine/scheduler", e.scheduler, name_of(*r_.profile->scheduler), "profile");
-  }
-  fill("/engine/kv_allocator", e.kv_allocator, name_of(r_.profile->allocator), "profile");
-  if (e.scheduler) r_.scheduler = scheduler_kind(*e.scheduler);
+  const SchedulerKind own = scheduler_of(*r_.profile, r_.version);
+  fill("/engine/scheduler", e.scheduler, name_of(own),
+       own == r_.profile->scheduler ? "profile" : "V0 before 0.8");
+  const bool reserved = r_.profile->budget == BudgetRule::hf_generate &&
+                        parse_hf_cache(e.cache_implementation) == HfCache::fixed;
+  fill("/engine/kv_allocator", e.kv_allocator,
+       name_of(reserved ? AllocatorKind::contiguous : r_.profile->allocator), "profile");
+  r_.scheduler = scheduler_kind(*e.scheduler);
   r_.allocator = allocator_kind(*e.kv_allocator);
+  resolve_scheduler();
   r_.sharding = {e.tensor_parallel_size, e.pipeline_parallel_size, e.data_parallel_size,
                  e.enable_expert_parallel};
+}
+
+// Weights are read again, all ranks from one store; a process that starts anew imports its
+// libraries, compiles from warm caches and captures its graphs in about kProcessStartS (estimate).
+void Resolver::resolve_restart() {
+  constexpr double kProcessStartS = 15;
+  const double gb = static_cast<double>(checkpoint_bytes(r_.model)) / 1e9;
+  const double rate = r_.scenario.environment.storage_gb_per_s;
+  fill("/engine/restart_s", r_.scenario.engine.restart_s, kProcessStartS + gb / rate,
+       fmt::format("{} s of process start + {:.1f} GB of weights at {} GB/s", kProcessStartS, gb,
+                   rate));
+}
+
+// Defaults that belong to a scheduler, whatever the engine.
+void Resolver::resolve_scheduler() {
+  EngineSection& e = r_.scenario.engine;
+  const SchedulerKind kind = r_.scheduler;
+  const bool v0 = kind == SchedulerKind::vllm_v0 || kind == SchedulerKind::sarathi;
+  if (kind == SchedulerKind::vllm || kind == SchedulerKind::tgi || kind == SchedulerKind::vllm_v0 ||
+      kind == SchedulerKind::trtllm) {
+    const bool on = kind == SchedulerKind::vllm || kind == SchedulerKind::tgi;
+    fill("/engine/enable_chunked_prefill", e.enable_chunked_prefill, on,
+         fmt::format("{} by default in scheduler {}", on ? "on" : "off", name_of(kind)));
+  }
+  if (v0 || kind == SchedulerKind::vllm) {
+    fill("/engine/enable_prefix_caching", e.enable_prefix_caching, !v0,
+         fmt::format("{} by default in scheduler {}", v0 ? "off" : "on", name_of(kind)));
+    fill("/engine/watermark", e.watermark, v0 ? 0.01 : 0.0,
+         fmt::format("default of scheduler {}", name_of(kind)));
+  }
+  if (r_.profile->budget == BudgetRule::vllm) {
+    // V0 kept cached blocks apart and took them last; V1 did so again from 2026 on. The release is
+    // an estimate (ENGINES.md 2.1 says the year).
+    const bool plain_first = r_.version < kVllmV1 || r_.version >= EngineVersion{0, 15};
+    fill("/engine/free_plain_blocks_first", e.free_plain_blocks_first, plain_first,
+         "before V1, and from 0.15");
+  }
 }
 
 namespace {
@@ -202,10 +245,7 @@ namespace {
 bool applies(const OptionRow& row, const Scenario& scenario) {
   if (row.only_with.empty()) return true;
   const std::size_t equals = row.only_with.find('=');
-  const std::string_view pointer = row.only_with.substr(0, equals);
-  const auto& rows = all_options();
-  const auto switch_row = std::ranges::find(rows, pointer, &OptionRow::pointer);
-  const std::string state = value_of(*switch_row, scenario).get<std::string>();
+  const std::string state = switch_state(row.only_with.substr(0, equals), scenario);
   const std::string wanted = fmt::format("|{}|", row.only_with.substr(equals + 1));
   return wanted.find(fmt::format("|{}|", state)) != std::string::npos;
 }
@@ -263,12 +303,6 @@ void check_runnable(const Resolved& r) {
                                   given == r.scenario.given.end() ? r.scenario.file : given->second,
                                   pointer, why));
   };
-  if (!r.scenario.engine.scheduler) {
-    refuse("/engine/name",
-           fmt::format("engine {} has no batch scheduler of its own in this version: name one with "
-                       "engine.scheduler (vllm, orca, static), or ask for `headroom capacity`",
-                       r.profile->name));
-  }
   const Sharding& sharding = r.sharding;
   if (sharding.pipeline > 1 || sharding.data > 1 || sharding.expert_parallel) {
     refuse(sharding.pipeline > 1 ? "/engine/pipeline_parallel_size"
@@ -304,42 +338,6 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
         resolved.profile->name, resolved.profile->cost_family));
   }
   return resolved;
-}
-
-SchedulerOptions scheduler_options(const Resolved& resolved) {
-  const EngineSection& e = resolved.scenario.engine;
-  SchedulerOptions options;
-  options.max_num_seqs = resolved.max_num_seqs;
-  options.max_num_batched_tokens = resolved.max_num_batched_tokens;
-  options.max_model_len = resolved.max_model_len;
-  options.enable_chunked_prefill = e.enable_chunked_prefill;
-  options.reserve_full_isl = e.scheduler_reserve_full_isl;
-  options.watermark = e.watermark;
-  options.batch_wait_ns = ns_from_seconds(e.batch_wait_ms / 1e3);
-  return options;
-}
-
-ReplicaOptions replica_options(const Resolved& resolved) {
-  const EngineSection& e = resolved.scenario.engine;
-  ReplicaOptions options;
-  options.max_sequences = resolved.max_num_seqs;
-  if (resolved.scheduler == SchedulerKind::vllm) {
-    options.max_step_tokens = resolved.max_num_batched_tokens;
-  }
-  options.pipeline_depth = resolved.async_scheduling ? 2 : 1;
-  options.single_step = resolved.scenario.run.single_step;
-  options.cancels_running = resolved.scheduler != SchedulerKind::static_batch;
-  options.responds_at_end = resolved.scheduler == SchedulerKind::static_batch && !e.stream;
-  options.restart_ns = ns_from_seconds(e.restart_s);
-  return options;
-}
-
-AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_tokens) {
-  AdmissionLimits limits;
-  limits.max_model_len = resolved.max_model_len;
-  limits.max_request_tokens = pool_tokens;
-  limits.reserves_max_tokens = reserves_max_tokens(resolved.scheduler, resolved.allocator);
-  return limits;
 }
 
 std::vector<ResolvedValue> resolved_values(const Resolved& resolved) {

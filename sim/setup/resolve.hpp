@@ -50,6 +50,8 @@ void validate(const Scenario& scenario);
 // A whole run: refuses engines and splits of the model that a run cannot simulate.
 [[nodiscard]] Resolved resolve(const Scenario& scenario, const Catalog& catalog);
 
+// Whether the KV cache of the run finds what earlier prompts have in common with a new one.
+[[nodiscard]] bool finds_prefixes(const Resolved& resolved);
 [[nodiscard]] SchedulerOptions scheduler_options(const Resolved& resolved);
 [[nodiscard]] ReplicaOptions replica_options(const Resolved& resolved);
 [[nodiscard]] AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_tokens);

@@ -10,6 +10,12 @@ namespace {
 
 // First release with asynchronous scheduling on by default; ENGINES.md 4.
 constexpr EngineVersion kAsyncDefault{0, 14};
+// A synchronous engine's scheduler has no rules for tokens in flight.
+bool overlaps(SchedulerKind scheduler) {
+  return scheduler == SchedulerKind::vllm || scheduler == SchedulerKind::trtllm ||
+         scheduler == SchedulerKind::sglang;
+}
+
 // What the plain budget assumes for the largest forward pass of engines without a token budget.
 constexpr std::int64_t kPlainStepTokens = 8192;
 
@@ -20,11 +26,12 @@ void Resolver::resolve_vllm() {
   const VllmDefaults defaults = vllm_defaults(r_.device, r_.model, r_.version);
   const std::string by_device = fmt::format("API server default on {}", r_.device.id);
   const bool automatic = e.max_model_len == -1;
+  const bool chunked = e.enable_chunked_prefill.value_or(true);
   if (!automatic) fill_length("/engine/max_model_len", e.max_model_len, true);
   std::int64_t tokens = defaults.max_num_batched_tokens;
-  if (!e.enable_chunked_prefill) tokens = std::max<std::int64_t>(tokens, *e.max_model_len);
+  if (!chunked) tokens = std::max<std::int64_t>(tokens, *e.max_model_len);
   fill("/engine/max_num_batched_tokens", e.max_num_batched_tokens, tokens,
-       e.enable_chunked_prefill ? by_device : "whole prompts: at least max_model_len");
+       chunked ? by_device : "whole prompts: at least max_model_len");
   fill("/engine/max_num_seqs", e.max_num_seqs,
        std::min<std::int64_t>(defaults.max_num_seqs, *e.max_num_batched_tokens), by_device);
   fill("/engine/block_size", e.block_size, defaults.block_size, "by attention kind");
@@ -36,15 +43,15 @@ void Resolver::resolve_vllm() {
            fmt::format("value {}: expected at least max_num_seqs = {}", *e.max_num_batched_tokens,
                        *e.max_num_seqs));
   }
-  if (!e.enable_chunked_prefill && *e.max_num_batched_tokens < *e.max_model_len) {
+  if (!chunked && *e.max_num_batched_tokens < *e.max_model_len) {
     refuse("/engine/max_num_batched_tokens",
            fmt::format("value {}: without chunked prefill expected at least max_model_len = {}",
                        *e.max_num_batched_tokens, *e.max_model_len));
   }
-  if (automatic && !e.enable_chunked_prefill) {
+  if (automatic && !chunked) {
     refuse("/engine/max_model_len", "value -1: without chunked prefill a length must be given");
   }
-  r_.async_scheduling = *e.async_scheduling && r_.scheduler != SchedulerKind::static_batch;
+  r_.async_scheduling = *e.async_scheduling && overlaps(r_.scheduler);
   set_common(*e.max_model_len, *e.max_num_seqs, *e.max_num_batched_tokens, *e.block_size);
 
   VllmBudgetOptions options;
@@ -67,6 +74,7 @@ void Resolver::resolve_trtllm() {
   EngineSection& e = r_.scenario.engine;
   fill_length("/engine/max_seq_len", e.max_seq_len, false);
   fill("/engine/max_batch_size", e.max_batch_size, TrtllmDefaults{}.max_batch_size, "llm_args");
+  r_.async_scheduling = !e.disable_overlap_scheduler && overlaps(r_.scheduler);
   set_common(*e.max_seq_len, *e.max_batch_size, e.max_num_tokens, e.tokens_per_block);
 
   TrtllmBudgetOptions options;
@@ -111,6 +119,7 @@ void Resolver::resolve_sglang() {
     fill("/engine/mem_fraction_static", e.mem_fraction_static,
          sglang_mem_fraction_static(device_mib, reserved), "by device, chunk and graph sizes");
   }
+  r_.async_scheduling = !e.disable_overlap_schedule && overlaps(r_.scheduler);
   // By pool and context length once the pool is known (startup_budget).
   set_common(*e.context_length, e.max_running_requests.value_or(0), *e.chunked_prefill_size,
              e.page_size);
@@ -135,7 +144,10 @@ void Resolver::resolve_tgi() {
   options.max_batch_total_tokens = e.max_batch_total_tokens;
   options.cuda_memory_fraction = e.cuda_memory_fraction;
   r_.budget = options;
-  set_common(e.max_total_tokens.value_or(r_.model.max_position), e.max_concurrent_requests,
+  // More than max_concurrent_requests are never in the engine at once.
+  const std::int64_t sequences =
+      std::min(e.max_batch_size.value_or(e.max_concurrent_requests), e.max_concurrent_requests);
+  set_common(e.max_total_tokens.value_or(r_.model.max_position), sequences,
              *e.max_batch_prefill_tokens, tgi_block_size(*options.attention));
 }
 
@@ -196,7 +208,7 @@ void Resolver::resolve_llamacpp() {
   r_.budget = options;
   const LlamacppCells cells =
       lookup("/engine/ctx_size", [&] { return llamacpp_cells(r_.model, options); });
-  set_common(cells.per_sequence, cells.slots, options.ubatch_size, 1);
+  set_common(cells.per_sequence, cells.slots, e.batch_size, 1);
 }
 
 void Resolver::resolve_ollama() {
@@ -214,7 +226,7 @@ void Resolver::resolve_ollama() {
   options.num_gpu = e.num_gpu;
   options.use_mmap = e.use_mmap;
   r_.budget = options;
-  set_common(*e.num_ctx, *e.num_parallel, LlamacppBudgetOptions{}.ubatch_size, 1);
+  set_common(*e.num_ctx, *e.num_parallel, e.batch_size, 1);
 }
 
 void Resolver::resolve_orca() {
@@ -237,8 +249,18 @@ void Resolver::resolve_plain() {
   fill("/engine/block_size", e.block_size, 16, "profile");
   fill("/engine/async_scheduling", e.async_scheduling, false, "synchronous engine");
   fill("/engine/gpu_memory_utilization", e.gpu_memory_utilization, 0.9, "profile");
-  set_common(*e.max_model_len, *e.max_num_seqs, std::max(kPlainStepTokens, *e.max_model_len),
-             *e.block_size);
+  std::int64_t step_tokens = std::max(kPlainStepTokens, *e.max_model_len);
+  if (r_.scheduler == SchedulerKind::sarathi) {
+    // The strict one of the paper's two budgets (ENGINES.md 3.8); the other is 2048.
+    fill("/engine/max_num_batched_tokens", e.max_num_batched_tokens, 512, "profile");
+    step_tokens = *e.max_num_batched_tokens;
+    if (step_tokens < *e.max_num_seqs) {
+      refuse("/engine/max_num_batched_tokens",
+             fmt::format("value {}: expected at least max_num_seqs = {}", step_tokens,
+                         *e.max_num_seqs));
+    }
+  }
+  set_common(*e.max_model_len, *e.max_num_seqs, step_tokens, *e.block_size);
 
   PlainBudgetOptions options;
   options.memory_fraction = *e.gpu_memory_utilization;

@@ -43,6 +43,8 @@ class Resolver {
   void find_model();
   void find_machine();
   void resolve_parts();
+  void resolve_scheduler();
+  void resolve_restart();
   void resolve_formats();
   // Fills the length of the longest request from the model; refuses or warns beyond it.
   void fill_length(const std::string& pointer, std::optional<std::int64_t>& option, bool strict);

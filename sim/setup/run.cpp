@@ -117,13 +117,15 @@ void collect_warnings(RunResult& result) {
     result.warnings.push_back(
         fmt::format("{} outputs were cut to max_tokens", result.workload.outputs_cut));
   }
-  if (result.workload.shares_prefixes) {
-    result.warnings.emplace_back(
-        "prompts of different requests begin alike, but the KV cache of this version finds only a "
-        "request's own tokens again: shared prefixes are computed for each (`headroom trace "
-        "describe` shows how much could be found)");
+  if (result.workload.shares_prefixes && !finds_prefixes(result.resolved)) {
+    result.warnings.push_back(fmt::format(
+        "prompts of different requests begin alike, but the KV cache of {} on {} does not look for "
+        "that here: shared prefixes are computed for each (`headroom trace describe` shows how "
+        "much could be found)",
+        name_of(result.resolved.scheduler), name_of(result.resolved.allocator)));
   }
-  if (result.workload.has_priorities) {
+  if (result.workload.has_priorities &&
+      result.resolved.scenario.engine.scheduling_policy != "priority") {
     result.warnings.push_back(
         fmt::format("priorities are not used: scheduler {} serves in the order of arrival",
                     name_of(result.resolved.scheduler)));

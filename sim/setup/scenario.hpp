@@ -32,6 +32,7 @@ struct EnvironmentSection {
   std::optional<double> engine_host_gib;
   std::optional<double> memory_limit_gib;
   std::optional<std::string> free_metric;
+  double storage_gb_per_s = 2;
 };
 
 struct EngineSection {
@@ -50,11 +51,14 @@ struct EngineSection {
   std::optional<std::int64_t> max_num_seqs;
   std::optional<std::int64_t> max_num_batched_tokens;
   std::optional<std::int64_t> block_size;
-  bool enable_prefix_caching = true;
-  bool enable_chunked_prefill = true;
+  std::optional<bool> enable_prefix_caching;
+  std::optional<bool> enable_chunked_prefill;
   std::optional<bool> async_scheduling;
   bool scheduler_reserve_full_isl = true;
-  double watermark = 0;
+  std::optional<double> watermark;
+  std::int64_t long_prefill_token_threshold = 0;
+  std::string scheduling_policy = "fcfs";
+  std::optional<bool> free_plain_blocks_first;
   std::optional<std::int64_t> num_gpu_blocks_override;
   std::optional<std::int64_t> kv_cache_memory_bytes;
   bool enforce_eager = false;
@@ -72,6 +76,9 @@ struct EngineSection {
   std::int64_t max_gpu_total_bytes = 0;
   std::int64_t host_cache_size = 0;
   bool disable_overlap_scheduler = false;
+  bool enable_block_reuse = true;
+  std::string capacity_scheduler_policy = "GUARANTEED_NO_EVICT";
+  std::string context_chunking_policy = "FIRST_COME_FIRST_SERVED";
   // sglang
   std::optional<double> mem_fraction_static;
   std::optional<std::int64_t> chunked_prefill_size;
@@ -83,6 +90,10 @@ struct EngineSection {
   std::int64_t max_prefill_tokens = 16384;
   bool disable_cuda_graph = false;
   bool disable_radix_cache = false;
+  std::string schedule_policy = "fcfs";
+  double schedule_conservativeness = 1.0;
+  bool enable_mixed_chunk = false;
+  bool disable_overlap_schedule = false;
   // tgi
   std::optional<std::int64_t> max_batch_prefill_tokens;
   std::optional<std::int64_t> max_batch_total_tokens;
@@ -90,6 +101,8 @@ struct EngineSection {
   std::int64_t max_concurrent_requests = 128;
   double cuda_memory_fraction = 1.0;
   std::optional<std::string> attention;
+  double waiting_served_ratio = 0.3;
+  std::int64_t max_waiting_tokens = 20;
   // hf, fastertransformer
   std::int64_t max_new_tokens = 20;
   std::string attn_implementation = "sdpa";
@@ -109,6 +122,9 @@ struct EngineSection {
   std::string cache_type_v = "f16";
   std::optional<std::int64_t> n_gpu_layers;
   std::int64_t ubatch_size = 512;
+  std::int64_t batch_size = 2048;
+  bool cache_prompt = true;
+  double slot_prompt_similarity = 0.1;
   bool no_mmap = false;
   std::optional<std::string> flash_attn;
   std::optional<bool> kv_unified;
@@ -117,9 +133,13 @@ struct EngineSection {
   // static
   double batch_wait_ms = 0;
   bool stream = false;
-  double restart_s = 60;
+  std::optional<double> restart_s;
   std::optional<std::string> scheduler;
   std::optional<std::string> kv_allocator;
+  // contiguous
+  std::string kv_placement = "first_fit";
+  bool kv_compaction = false;
+  std::string kv_reservation = "max_tokens";
 };
 
 // step = a + c * prompt tokens + b * decoding sequences + d * context they read: the form of the

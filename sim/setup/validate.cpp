@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 
 namespace headroom {
@@ -18,19 +19,30 @@ class Validator {
       refuse("/engine/num_gpu_blocks_override",
              "the KV pool has one size: give this or kv_cache_memory_bytes, not both");
     }
-    const EngineProfile& profile = engine_profile(s_.engine.name);
-    if (!s_.engine.scheduler && !profile.scheduler) return;
-    const auto scheduler =
-        s_.engine.scheduler ? scheduler_kind(*s_.engine.scheduler) : *profile.scheduler;
-    const auto allocator =
-        s_.engine.kv_allocator ? allocator_kind(*s_.engine.kv_allocator) : profile.allocator;
-    if (scheduler == SchedulerKind::vllm && allocator == AllocatorKind::contiguous) {
-      refuse(s_.engine.kv_allocator ? "/engine/kv_allocator" : "/engine/scheduler",
-             "scheduler vllm grows requests block by block: it needs kv_allocator paged");
+    check_parts(scheduler_kind(switch_state("/engine/scheduler", s_)),
+                allocator_kind(switch_state("/engine/kv_allocator", s_)));
+    if (s_.engine.kv_compaction && s_.engine.kv_placement == "buddy") {
+      refuse("/engine/kv_compaction", "buddy blocks have fixed places: nothing can be moved");
     }
   }
 
  private:
+  void check_parts(SchedulerKind scheduler, AllocatorKind allocator) const {
+    const std::string pointer =
+        s_.engine.kv_allocator ? "/engine/kv_allocator" : "/engine/scheduler";
+    const bool reserves = scheduler == SchedulerKind::orca || scheduler == SchedulerKind::tgi ||
+                          scheduler == SchedulerKind::static_batch;
+    if (allocator == AllocatorKind::contiguous && !reserves) {
+      refuse(pointer, fmt::format("scheduler {} grows requests block by block: it needs "
+                                  "kv_allocator {}",
+                                  name_of(scheduler),
+                                  scheduler == SchedulerKind::llamacpp ? "slots" : "paged"));
+    }
+    if ((allocator == AllocatorKind::slots) != (scheduler == SchedulerKind::llamacpp)) {
+      refuse(pointer, "kv_allocator slots and scheduler llamacpp go together only");
+    }
+  }
+
   [[nodiscard]] std::string origin(const std::string& pointer) const {
     const auto found = s_.given.find(pointer);
     return found == s_.given.end() ? s_.file : found->second;

@@ -25,6 +25,7 @@ class WorkloadValidator {
 
   void check_whole() const {
     if (given("share")) refuse("share", "only a class has a share of the arrivals");
+    check_retries();
     if (w_.classes.empty()) {
       const Origin origin = this->origin();
       if (origin == Origin::none) {
@@ -230,6 +231,44 @@ class WorkloadValidator {
     }
   }
 
+  void check_retries() const {
+    if (!given_below("retries")) return;
+    const RetriesSection& r = w_.retries;
+    if (!given("retries/max_attempts")) {
+      missing("retries/max_attempts", "how often a request is sent at most");
+    }
+    if (r.max_attempts == 1) {
+      for (const char* name :
+           {"retries/delay_s", "retries/backoff", "retries/jitter", "retries/on/lost_to_oom",
+            "retries/on/rejected", "retries/on/cancelled"}) {
+        if (given(name)) refuse(name, "has no effect with one attempt");
+      }
+      return;
+    }
+    if (!r.delay_s) missing("retries/delay_s", "seconds from a failure to the next attempt");
+    if (*r.delay_s <= 0) {
+      for (const char* name : {"retries/backoff", "retries/jitter"}) {
+        if (given(name)) refuse(name, "has no effect without a delay");
+      }
+    }
+    const bool patient = !may_give_up();
+    if (given("retries/on/cancelled") && patient) {
+      refuse("retries/on/cancelled", "has no effect without patience: no client gives up");
+    }
+    if (!r.on.lost_to_oom && !r.on.rejected && (!r.on.cancelled || patient)) {
+      refuse("retries/on", "no outcome is left that would be retried");
+    }
+  }
+
+  // Whether some client of the workload or of a class has a patience that ends.
+  [[nodiscard]] bool may_give_up() const {
+    bool may = given_below("patience");
+    for (std::size_t i = 0; i < w_.classes.size(); ++i) {
+      may |= is_given_below(s_, class_pointer(i, "/patience"));
+    }
+    return may;
+  }
+
   void check_max_tokens() const {
     const MaxTokensSection& m = w_.max_tokens;
     if (m.rule == "value" && !m.value) missing("max_tokens/value", "tokens");
@@ -286,6 +325,9 @@ class WorkloadValidator {
   void check_class(bool shared) const {
     if (w_.name.empty()) missing("name", "a name, which results show");
     if (!w_.classes.empty()) refuse("classes", "a class has no classes");
+    if (given_below("retries")) {
+      refuse("retries", "clients of all classes try again alike: the workload says how");
+    }
     if (w_.max_tokens.rule == "per_class") {
       refuse("max_tokens/rule", "a class is one class: use value");
     }

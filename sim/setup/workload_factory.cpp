@@ -13,6 +13,7 @@
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/workload_laws.hpp"
 #include "workloads/merged_source.hpp"
+#include "workloads/retrying_source.hpp"
 #include "workloads/servegen.hpp"
 #include "workloads/synthetic_source.hpp"
 #include "workloads/trace_source.hpp"
@@ -52,6 +53,17 @@ void add_report(WorkloadFacts& facts, const TransformReport& report) {
   add_count(facts, "rows_of_copies", report.copies.rows_added);
 }
 
+RetryOptions retry_options(const RetriesSection& section) {
+  return {.max_attempts = section.max_attempts,
+          .delay_ns = ns_from_seconds(*section.delay_s),
+          .backoff =
+              section.backoff == "exponential" ? RetryBackoff::exponential : RetryBackoff::constant,
+          .jitter = section.jitter,
+          .on_lost_to_oom = section.on.lost_to_oom,
+          .on_rejected = section.on.rejected,
+          .on_cancelled = section.on.cancelled};
+}
+
 class WorkloadBuilder {
  public:
   explicit WorkloadBuilder(const Scenario& scenario) : scenario_(scenario) {}
@@ -70,6 +82,7 @@ class WorkloadBuilder {
       parts = parts_of_classes(section);
     }
     join(std::move(parts));
+    if (section.retries.max_attempts > 1) retry(section.retries);
     workload_.facts.max_tokens_rule = rule_text(section);
     return std::move(workload_);
   }
@@ -319,6 +332,24 @@ class WorkloadBuilder {
     } else {
       workload_.source = std::make_unique<MergedSource>(std::move(sources));
     }
+  }
+
+  void retry(const RetriesSection& section) {
+    auto source = std::make_unique<RetryingSource>(std::move(workload_.source),
+                                                   retry_options(section), seed());
+    workload_.account = [before = std::move(workload_.account),
+                         reader = source.get()](WorkloadFacts& facts) {
+      before(facts);
+      const RetryTotals& totals = reader->totals();
+      // Of a workload whose size shows in the run: what clients wanted, each request once.
+      if (facts.requests == 0) facts.requests = totals.requests;
+      add_count(facts, "requests_sent_again", totals.sent_again());
+      add_count(facts, "requests_sent_again_after_oom", totals.after_loss);
+      add_count(facts, "requests_sent_again_after_rejection", totals.after_rejection);
+      add_count(facts, "requests_sent_again_after_cancellation", totals.after_cancellation);
+      add_count(facts, "requests_given_up_after_last_attempt", totals.given_up);
+    };
+    workload_.source = std::move(source);
   }
 
   const Scenario& scenario_;

@@ -119,6 +119,20 @@ struct PatienceSection {
   DurationSection answer;
 };
 
+struct RetryOutcomesSection {
+  bool lost_to_oom = true;
+  bool rejected = false;
+  bool cancelled = true;
+};
+
+struct RetriesSection {
+  std::int64_t max_attempts = 1;
+  std::optional<double> delay_s;
+  std::string backoff = "constant";
+  double jitter = 0;
+  RetryOutcomesSection on;
+};
+
 struct ClosedLoopSection {
   std::optional<std::int64_t> users;
   DurationSection think_time;
@@ -149,6 +163,7 @@ struct WorkloadSection {
   SharedTextSection documents;
   SessionsSection sessions;
   PatienceSection patience;
+  RetriesSection retries;  // of the whole workload
   MaxTokensSection max_tokens;
   std::int64_t priority = 0;
   std::string name;  // of a class

@@ -160,11 +160,13 @@ awk -F, 'NR > 1 && $3 + $4 > 20 { exit 1 }' users/timeline.csv || fail 'more req
 (($(number users/summary.json arrived) < $(number examples/closed-loop/summary.json arrived))) ||
   fail 'fewer users ask less'
 
-# What shares prefixes says that they are not found yet.
+# What shares prefixes finds them, unless the cache is off, which is said.
 for name in chat-sessions rag; do
-  grep -q 'prompts of different requests begin alike' examples/$name/summary.json ||
-    fail "$name: warning"
+  (($(number examples/$name/summary.json prefix_cache_hits) > 0)) || fail "$name: no hits"
 done
+run chat-sessions --set engine.enable_prefix_caching=false -o uncached
+grep -q 'prompts of different requests begin alike' uncached/summary.json || fail 'warning'
+(($(number uncached/summary.json prefix_cache_hits) == 0)) || fail 'hits without a cache'
 grep -q '"sessions": ' examples/chat-sessions/summary.json || fail 'sessions are counted'
 
 # --- clients that give up ---

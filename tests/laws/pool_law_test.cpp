@@ -35,6 +35,7 @@ class WrittenDown final : public KvAllocator {
   }
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override {
     operations_.push_back({.growth = growth});
+    operations_.back().growth.request = nullptr;  // it does not outlive the run
     const bool fits = inner_->try_grow(growth);
     pool_ = inner_->pool();
     return fits;
@@ -44,10 +45,10 @@ class WrittenDown final : public KvAllocator {
     inner_->take(blocks);
     pool_ = inner_->pool();
   }
-  void release(RequestId id, TokenCount held, bool keep_identity) override {
+  void release(RequestId id, const Request& request, TokenCount held, KvRelease how) override {
     operations_.push_back(
         {.kind = PoolOperation::Kind::release, .growth = {.id = id}, .held = held});
-    inner_->release(id, held, keep_identity);
+    inner_->release(id, request, held, how);
     pool_ = inner_->pool();
   }
 
@@ -107,7 +108,7 @@ class BestFitKv final : public KvAllocator {
     return true;
   }
   void take(BlockCount) override {}
-  void release(RequestId id, TokenCount, bool) override {
+  void release(RequestId id, const Request&, TokenCount, KvRelease) override {
     holes_.push_back(std::exchange(held_.at(id), {}));
     std::sort(holes_.begin(), holes_.end(),
               [](const Range& a, const Range& b) { return a.begin < b.begin; });
@@ -145,7 +146,7 @@ std::size_t first_refusal(const std::vector<PoolOperation>& operations, KvAlloca
         pool.take(operation.blocks);
         break;
       case PoolOperation::Kind::release:
-        pool.release(operation.growth.id, operation.held, false);
+        pool.release(operation.growth.id, Request{}, operation.held, KvRelease::finished);
         break;
     }
   }

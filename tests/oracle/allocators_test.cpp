@@ -1,12 +1,15 @@
 // VERIFICATION V2(d): the production allocators against single blocks and single cells, operation
 // by operation.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "scheduler/kv/contiguous.hpp"
 #include "scheduler/kv/paged.hpp"
+#include "sim/serving/kv_layout.hpp"
 #include "tests/oracle/address_space.hpp"
 #include "tests/oracle/block_pool.hpp"
 
@@ -15,74 +18,189 @@ namespace {
 
 constexpr RequestId kRequests = 12;
 
-// One request as both allocators see it: 0 tokens = holds nothing.
-struct Held {
-  TokenCount tokens = 0;
-  TokenCount known = 0;  // after a preemption: one more than it held, its last token was not fed
-  bool preempted = false;
+// A request as both allocators see it, and as a replica would drive it.
+struct Client {
+  enum class State : std::uint8_t { gone, waiting, running };
+  Request request;
+  std::vector<PrefixSegment> pieces;
+  State state = State::gone;
+  TokenCount held = 0;
+};
+
+struct PoolShape {
+  BlockCount blocks = 0;
+  std::int32_t block_tokens = 1;
+  bool caching = true;
+  bool plain_to_front = true;
+  int pieces = 0;  // most pieces of a prompt
 };
 
 class PagedPair {
  public:
-  PagedPair(BlockCount blocks, std::int32_t block_tokens, bool caching)
-      : paged_({.blocks = blocks, .block_tokens = block_tokens, .enable_prefix_caching = caching}),
-        single_(blocks, block_tokens, caching),
-        held_(kRequests) {}
+  PagedPair(const PoolShape& shape, std::mt19937& random)
+      : paged_({.blocks = shape.blocks,
+                .block_tokens = shape.block_tokens,
+                .enable_prefix_caching = shape.caching,
+                .plain_to_front = shape.plain_to_front}),
+        single_(shape.blocks, shape.block_tokens, shape.caching, shape.plain_to_front),
+        most_pieces_(shape.pieces),
+        random_(random),
+        clients_(kRequests) {}
 
-  void step(std::mt19937& random) {
-    const auto id = static_cast<RequestId>(random() % kRequests);
-    Held& held = held_[id];
-    const TokenCount more = 1 + static_cast<TokenCount>(random() % 30);
-    if (held.tokens == 0) {
-      admit(id, held, more);
-    } else if (random() % 3 != 0) {
-      grow(id, held, more);
+  void step() {
+    const auto id = static_cast<RequestId>(random_() % kRequests);
+    Client& client = clients_[id];
+    if (client.state == Client::State::gone) arrive(client);
+    if (client.state == Client::State::waiting) {
+      if (one_in(10)) {
+        give_up(id, client);
+      } else {
+        admit(id, client);
+      }
+    } else if (one_in(3)) {
+      leave(id, client);
+    } else if (client.held < client.request.known_tokens) {
+      compute_chunk(id, client);
     } else {
-      held.preempted = random() % 2 == 0;
-      paged_.release(id, held.tokens, held.preempted);
-      single_.release(id, held.tokens, held.preempted);
-      held.known = held.tokens + 1;
-      held.tokens = 0;
+      decode(client);
     }
     REQUIRE(paged_.pool().free_blocks == single_.free_blocks());
     REQUIRE(paged_.pool().cached_blocks == single_.cached_blocks());
+    REQUIRE(paged_.pool().shared_blocks == single_.shared_blocks());
   }
+
+  TokenCount hits = 0;  // tokens
 
  private:
-  void admit(RequestId id, Held& held, TokenCount more) {
-    Request request;
-    request.known_tokens = static_cast<std::int32_t>(held.preempted ? held.known + more : more);
-    const TokenCount cached = paged_.cached_prefix(id, request);
-    REQUIRE(cached == single_.cached_prefix(id, request.known_tokens));
-    const KvGrowth growth{.id = id, .cached_tokens = cached, .hold_tokens = request.known_tokens};
-    const bool fits = paged_.try_grow(growth);
-    const BlockCount need =
-        (request.known_tokens + paged_.pool().block_tokens - 1) / paged_.pool().block_tokens;
-    REQUIRE(fits == (need <= single_.free_blocks()));
-    if (!fits) return;
-    single_.touch(id, cached);
-    REQUIRE(single_.grow(id, request.known_tokens));
-    held.tokens = request.known_tokens;
+  [[nodiscard]] bool one_in(unsigned n) { return random_() % n == 0; }
+  [[nodiscard]] TokenCount up_to(TokenCount most) {
+    return 1 + static_cast<TokenCount>(random_() % static_cast<unsigned>(most));
+  }
+  [[nodiscard]] BlockCount blocks_for(TokenCount tokens) const {
+    return blocks_needed(tokens, paged_.pool().block_tokens);
   }
 
-  void grow(RequestId id, Held& held, TokenCount more) {
-    const bool fits = paged_.try_grow({.id = id, .hold_tokens = held.tokens + more});
-    REQUIRE(fits == single_.grow(id, held.tokens + more));
-    if (fits) held.tokens += more;
+  // Few texts, so that many prompts begin alike, in pieces of all lengths; some answers are known
+  // by name, and two requests may even give the same one.
+  void arrive(Client& client) {
+    client = {};
+    client.request.index = arrivals_++;
+    std::vector<oracle::Token> beginning;
+    const auto pieces =
+        most_pieces_ == 0 ? 0U : random_() % static_cast<unsigned>(most_pieces_ + 1);
+    for (unsigned i = 0; i < pieces; ++i) {
+      const PrefixSegment piece{1 + random_() % 2, static_cast<std::int32_t>(up_to(24))};
+      client.pieces.push_back(piece);
+      for (std::int64_t at = 0; at < piece.tokens; ++at) beginning.push_back({false, piece.id, at});
+    }
+    const bool more = pieces == 0 || one_in(2);
+    const auto shared = static_cast<TokenCount>(beginning.size());
+    client.request.prompt_tokens = static_cast<std::int32_t>(shared + (more ? up_to(20) : 0));
+    client.request.known_tokens = client.request.prompt_tokens;
+    client.request.prefix = client.pieces;
+    if (most_pieces_ > 0 && one_in(2)) client.request.output_segment = 100 + random_() % 3;
+    const bool answer_told = !more && client.request.output_segment != 0;
+    for (std::int64_t at = 0; answer_told && at < 500; ++at) {
+      beginning.push_back({false, client.request.output_segment, at});
+    }
+    single_.introduce(client.request.index, std::move(beginning));
+    client.state = Client::State::waiting;
+  }
+
+  void admit(RequestId id, Client& client) {
+    const std::uint64_t index = client.request.index;
+    const TokenCount known = client.request.known_tokens;
+    const TokenCount cached = paged_.cached_prefix(id, client.request);
+    REQUIRE(cached == single_.cached_prefix(index, known));
+    const TokenCount hold = one_in(2) ? known : cached + up_to(known - cached);
+    const KvGrowth growth{.id = id,
+                          .request = &client.request,
+                          .cached_tokens = cached,
+                          .hold_tokens = hold,
+                          .fit_tokens = one_in(2) ? known : 0,
+                          .keep_free = one_in(4) ? up_to(3) : 0};
+    const BlockCount need = blocks_for(std::max(hold, growth.fit_tokens)) - blocks_for(cached) +
+                            single_.free_among(index, cached) + growth.keep_free;
+    const bool fits = paged_.try_grow(growth);
+    REQUIRE(fits == (need <= single_.free_blocks()));
+    if (!fits) return;
+    single_.touch(index, cached);
+    REQUIRE(single_.grow(index, hold, known));
+    client.held = hold;
+    client.state = Client::State::running;
+    hits += cached;
+  }
+
+  void compute_chunk(RequestId id, Client& client) {
+    const TokenCount known = client.request.known_tokens;
+    const TokenCount hold = client.held + up_to(known - client.held);
+    const bool fits = paged_.try_grow({.id = id, .request = &client.request, .hold_tokens = hold});
+    REQUIRE(fits == single_.grow(client.request.index, hold, known));
+    if (fits) client.held = hold;
+  }
+
+  void decode(Client& client) {
+    const TokenCount hold = client.held + up_to(12);
+    const BlockCount blocks = blocks_for(hold) - blocks_for(client.held);
+    if (blocks > paged_.pool().free_blocks) return;
+    paged_.take(blocks);
+    REQUIRE(single_.grow(client.request.index, hold));
+    client.held = hold;
+  }
+
+  void leave(RequestId id, Client& client) {
+    const KvRelease how = one_in(2)   ? KvRelease::finished
+                          : one_in(3) ? KvRelease::dropped
+                                      : KvRelease::preempted;
+    paged_.release(id, client.request, client.held, how);
+    single_.release(client.request.index, client.held, how);
+    client.state = how == KvRelease::finished ? Client::State::gone : Client::State::waiting;
+    // The last token of one that decodes has not been fed.
+    client.request.known_tokens =
+        std::max(client.request.known_tokens, static_cast<std::int32_t>(client.held) + 1);
+    client.held = 0;
+  }
+
+  void give_up(RequestId id, Client& client) {
+    paged_.release(id, client.request, 0, KvRelease::finished);
+    single_.forget_request(client.request.index);
+    client.state = Client::State::gone;
   }
 
   PagedKv paged_;
   oracle::BlockPool single_;
-  std::vector<Held> held_;
+  int most_pieces_;
+  std::mt19937& random_;
+  std::vector<Client> clients_;
+  std::uint64_t arrivals_ = 0;
 };
 
-TEST_CASE("extents of free blocks equal a list of single blocks, operation by operation") {
-  for (unsigned seed = 0; seed < 400; ++seed) {
+TokenCount compare_paged(std::int32_t block_tokens, int pieces, unsigned sequences) {
+  TokenCount hits = 0;
+  for (unsigned seed = 0; seed < sequences; ++seed) {
     std::mt19937 random(seed);
-    PagedPair pair(10 + static_cast<BlockCount>(random() % 60),
-                   1 + static_cast<std::int32_t>(random() % 16), seed % 4 != 0);
-    for (int i = 0; i < 300; ++i) pair.step(random);
+    const TokenCount tokens = 60 + static_cast<TokenCount>(random() % 300);
+    PagedPair pair({.blocks = tokens / block_tokens + 4,
+                    .block_tokens = block_tokens,
+                    .caching = seed % 8 != 0,
+                    .plain_to_front = seed % 3 != 0,
+                    .pieces = pieces},
+                   random);
+    for (int i = 0; i < 150; ++i) pair.step();
+    hits += pair.hits;
   }
+  return hits;
+}
+
+TEST_CASE("extents of blocks equal a pool of single blocks when nothing is shared") {
+  for (const std::int32_t block_tokens : {1, 3, 4, 16}) {
+    REQUIRE(compare_paged(block_tokens, 0, 150) > 0);  // preempted requests find their own
+  }
+}
+
+TEST_CASE("a tree of block runs equals single blocks found by their content") {
+  const auto block_tokens = GENERATE(1, 3, 4, 16);
+  REQUIRE(compare_paged(block_tokens, 4, 1000) > 10'000);
 }
 
 TEST_CASE("contiguous placement equals first fit over single cells, operation by operation") {
@@ -100,7 +218,7 @@ TEST_CASE("contiguous placement equals first fit over single cells, operation by
         REQUIRE(fits == cells.reserve(id, tokens));
         if (fits) held[id] = tokens;
       } else {
-        kv.release(id, 1, false);
+        kv.release(id, Request{}, 1, KvRelease::finished);
         cells.release(id);
         held[id] = 0;
       }

@@ -11,9 +11,11 @@ BlockCount ceil_div(TokenCount tokens, TokenCount size) { return (tokens + size 
 
 }  // namespace
 
-BlockPool::BlockPool(BlockCount total, TokenCount block_size, bool prefix_caching)
+BlockPool::BlockPool(BlockCount total, TokenCount block_size, bool prefix_caching,
+                     bool plain_to_front)
     : block_size_(block_size),
       prefix_caching_(prefix_caching),
+      plain_to_front_(plain_to_front),
       blocks_(static_cast<std::size_t>(total)) {
   for (BlockId id = 0; id < total; ++id) free_.push_back(id);
 }
@@ -23,105 +25,156 @@ BlockCount BlockPool::total_blocks() const { return static_cast<BlockCount>(bloc
 BlockCount BlockPool::free_blocks() const { return static_cast<BlockCount>(free_.size()); }
 
 BlockCount BlockPool::cached_blocks() const {
-  return std::count_if(free_.begin(), free_.end(),
-                       [this](BlockId id) { return blocks_[static_cast<std::size_t>(id)].hashed; });
+  return std::count_if(free_.begin(), free_.end(), [this](BlockId id) { return block(id).hashed; });
+}
+
+BlockCount BlockPool::shared_blocks() const {
+  BlockCount sum = 0;
+  for (const Block& one : blocks_) sum += std::max(0, one.holders - 1);
+  return sum;
 }
 
 std::vector<BlockId> BlockPool::blocks_of(std::uint64_t request) const {
-  const auto it = held_.find(request);
-  return it == held_.end() ? std::vector<BlockId>{} : it->second;
+  return sequence(request).held;
 }
 
 std::vector<BlockId> BlockPool::free_list() const { return {free_.begin(), free_.end()}; }
 
-bool BlockPool::grow(std::uint64_t request, TokenCount tokens) {
-  const auto have = static_cast<BlockCount>(blocks_of(request).size());
-  const BlockCount need = ceil_div(tokens, block_size_) - have;
+void BlockPool::introduce(std::uint64_t request, std::vector<Token> beginning) {
+  HEADROOM_CHECK(sequences_.find(request) == sequences_.end(), "introduced too late");
+  sequence(request).beginning = std::move(beginning);
+}
+
+bool BlockPool::grow(std::uint64_t request, TokenCount tokens, TokenCount known) {
+  Sequence& mine = sequence(request);
+  const BlockCount need = ceil_div(tokens, block_size_) - static_cast<BlockCount>(mine.held.size());
   if (need > free_blocks()) return false;
   for (BlockCount i = 0; i < need; ++i) {
     const BlockId id = free_.front();
     free_.pop_front();
     forget(id);
-    held_[request].push_back(id);
+    block(id).holders = 1;
+    mine.held.push_back(id);
   }
+  mine.known = std::max(mine.known, std::min(tokens, known) / block_size_);
+  if (prefix_caching_) make_findable(request, mine.known);
   check();
   return true;
 }
 
 TokenCount BlockPool::cached_prefix(std::uint64_t request, TokenCount known) const {
-  HEADROOM_CHECK(blocks_of(request).empty(), "a waiting request holds no block");
-  const auto mine = identity_.find(request);
-  if (!prefix_caching_ || mine == identity_.end()) return 0;
-  const BlockCount most = (known - 1) / block_size_;
+  HEADROOM_CHECK(sequence(request).held.empty(), "a waiting request holds no block");
+  if (!prefix_caching_) return 0;
   BlockCount run = 0;
-  while (run < most) {
-    const auto block = mine->second.find(run);
-    if (block == mine->second.end()) break;
-    if (std::find(free_.begin(), free_.end(), block->second) == free_.end()) break;
-    ++run;
-  }
+  while (run < (known - 1) / block_size_ && found(request, run) >= 0) ++run;
   return run * block_size_;
 }
 
+BlockCount BlockPool::free_among(std::uint64_t request, TokenCount tokens) const {
+  BlockCount free = 0;
+  for (BlockCount number = 0; number < tokens / block_size_; ++number) {
+    if (block(found(request, number)).holders == 0) ++free;
+  }
+  return free;
+}
+
 void BlockPool::touch(std::uint64_t request, TokenCount tokens) {
-  HEADROOM_CHECK(blocks_of(request).empty(), "cached blocks come first");
+  Sequence& mine = sequence(request);
+  HEADROOM_CHECK(mine.held.empty(), "cached blocks come first");
   HEADROOM_CHECK(tokens % block_size_ == 0, "only full blocks are cached");
-  for (std::int64_t number = 0; number < tokens / block_size_; ++number) {
-    const BlockId id = identity_.at(request).at(number);
-    const auto where = std::find(free_.begin(), free_.end(), id);
-    HEADROOM_CHECK(where != free_.end(), "touched a block that is not free");
-    free_.erase(where);
-    held_[request].push_back(id);
+  for (BlockCount number = 0; number < tokens / block_size_; ++number) {
+    const BlockId id = found(request, number);
+    HEADROOM_CHECK(id >= 0, "touched a block that cannot be found");
+    if (block(id).holders++ == 0) free_.erase(std::find(free_.begin(), free_.end(), id));
+    mine.held.push_back(id);
+    ++mine.findable;
   }
   check();
 }
 
-void BlockPool::release(std::uint64_t request, TokenCount held_tokens, bool keep_identity) {
-  const std::vector<BlockId> mine = blocks_of(request);
-  const std::int64_t full = prefix_caching_ ? held_tokens / block_size_ : 0;
-  HEADROOM_CHECK(full <= static_cast<std::int64_t>(mine.size()), "more tokens than blocks");
-  for (std::int64_t number = static_cast<std::int64_t>(mine.size()) - 1; number >= 0; --number) {
-    const BlockId id = mine[static_cast<std::size_t>(number)];
-    forget(id);
-    if (number < full) {
-      blocks_[static_cast<std::size_t>(id)] = {true, true, request, number};
-      identity_[request][number] = id;  // the newest copy is the one that is found
+void BlockPool::release(std::uint64_t request, TokenCount held_tokens, KvRelease how) {
+  Sequence& mine = sequence(request);
+  BlockCount full = how == KvRelease::dropped ? mine.known : held_tokens / block_size_;
+  if (!prefix_caching_) full = 0;
+  HEADROOM_CHECK(full <= static_cast<BlockCount>(mine.held.size()), "more tokens than blocks");
+  make_findable(request, full);
+  for (auto number = static_cast<BlockCount>(mine.held.size()) - 1; number >= 0; --number) {
+    const BlockId id = mine.held[static_cast<std::size_t>(number)];
+    if (--block(id).holders > 0) continue;
+    if (number < full || !plain_to_front_) {
       free_.push_back(id);
     } else {
       free_.push_front(id);
     }
   }
-  held_.erase(request);
-  if (!keep_identity) forget_request(request);
+  mine.held.clear();
+  mine.findable = mine.known = 0;
+  mine.behind_a_copy = false;
+  if (how == KvRelease::finished) forget_request(request);
   check();
 }
 
+// A block is private as soon as its last token is: nothing but private follows a private token.
 void BlockPool::forget_request(std::uint64_t request) {
-  identity_.erase(request);
-  for (Block& block : blocks_) {
-    if (block.request == request) block.findable = false;
+  const Sequence& mine = sequence(request);
+  const auto told = static_cast<TokenCount>(mine.beginning.size());
+  for (std::size_t number = 0; number < mine.chain.size(); ++number) {
+    const TokenCount end = (static_cast<TokenCount>(number) + 1) * block_size_;
+    if (end > told) found_.erase(mine.chain[number]);
+  }
+}
+
+BlockPool::ContentId BlockPool::content(std::uint64_t request, BlockCount number) const {
+  Sequence& mine = sequence(request);
+  while (static_cast<BlockCount>(mine.chain.size()) <= number) {
+    Content next{mine.chain.empty() ? 0 : mine.chain.back(), {}};
+    const auto begin = static_cast<TokenCount>(mine.chain.size()) * block_size_;
+    for (TokenCount at = begin; at < begin + block_size_; ++at) {
+      const bool told = at < static_cast<TokenCount>(mine.beginning.size());
+      next.tokens.push_back(told ? mine.beginning[static_cast<std::size_t>(at)]
+                                 : Token{true, request, at});
+    }
+    const auto new_id = static_cast<ContentId>(contents_.size()) + 1;
+    mine.chain.push_back(contents_.emplace(next, new_id).first->second);
+  }
+  return mine.chain[static_cast<std::size_t>(number)];
+}
+
+BlockId BlockPool::found(std::uint64_t request, BlockCount number) const {
+  const auto entry = found_.find(content(request, number));
+  return entry == found_.end() ? -1 : entry->second;
+}
+
+// The first `full` blocks that the request holds are full and their tokens are known.
+void BlockPool::make_findable(std::uint64_t request, BlockCount full) {
+  Sequence& mine = sequence(request);
+  for (BlockCount number = mine.findable; number < full; ++number) {
+    const BlockId id = mine.held[static_cast<std::size_t>(number)];
+    block(id).hashed = true;
+    block(id).content = content(request, number);
+    if (mine.behind_a_copy) continue;
+    mine.behind_a_copy = !found_.emplace(block(id).content, id).second;
+    if (!mine.behind_a_copy) ++mine.findable;
   }
 }
 
 void BlockPool::forget(BlockId id) {
-  Block& block = blocks_[static_cast<std::size_t>(id)];
-  if (block.findable) {
-    Identity& identity = identity_.at(block.request);
-    const auto entry = identity.find(block.number);
-    // An older copy of content that has been released again since is no longer the one found.
-    if (entry != identity.end() && entry->second == id) identity.erase(entry);
-  }
-  block = {};
+  const auto entry = found_.find(block(id).content);
+  if (block(id).hashed && entry != found_.end() && entry->second == id) found_.erase(entry);
+  block(id) = {};
 }
 
 void BlockPool::check() const {
-  std::vector<int> owners(blocks_.size(), 0);
-  for (const BlockId id : free_) ++owners[static_cast<std::size_t>(id)];
-  for (const auto& entry : held_) {
-    for (const BlockId id : entry.second) ++owners[static_cast<std::size_t>(id)];
+  std::vector<int> places(blocks_.size(), 0);
+  for (const BlockId id : free_) ++places[static_cast<std::size_t>(id)];
+  std::vector<int> holders(blocks_.size(), 0);
+  for (const auto& entry : sequences_) {
+    for (const BlockId id : entry.second.held) ++holders[static_cast<std::size_t>(id)];
   }
-  const bool once = std::all_of(owners.begin(), owners.end(), [](int n) { return n == 1; });
-  HEADROOM_CHECK(once, "every block is free or held by one request");
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    HEADROOM_CHECK(holders[i] == blocks_[i].holders && places[i] == (holders[i] == 0 ? 1 : 0),
+                   "every block is in the free list, once, or held");
+  }
 }
 
 }  // namespace headroom::oracle

@@ -1,68 +1,114 @@
 #pragma once
-// Block-by-block KV pool (docs/semantics.md 7): ids, a std::list as free list, a map from
-// (request, block number) to the block that holds this content. Slow and obvious on purpose.
+// Block-by-block KV pool (docs/semantics.md 7; ENGINES.md 2.1, 2.2): ids, reference counts, a
+// std::list as free list, and a map from content to the block that is found for it. The content of
+// a block is every token from the start of its sequence to its end. Slow and obvious on purpose.
 
+#include <compare>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom::oracle {
 
 using BlockId = std::int64_t;
 
+// A token as far as it can be told from others: the position `offset` of a text.
+struct Token {
+  bool is_private = false;  // of a text that only the request numbered `text` has
+  std::uint64_t text = 0;
+  std::int64_t offset = 0;
+  auto operator<=>(const Token&) const = default;
+};
+
 class BlockPool {
  public:
-  BlockPool(BlockCount total, TokenCount block_size, bool prefix_caching);
+  BlockPool(BlockCount total, TokenCount block_size, bool prefix_caching,
+            bool plain_to_front = true);
 
   [[nodiscard]] BlockCount total_blocks() const;
   [[nodiscard]] BlockCount free_blocks() const;    // evictable (cached) ones included
   [[nodiscard]] BlockCount cached_blocks() const;  // hashed and in the free list
+  [[nodiscard]] BlockCount shared_blocks() const;  // once for each holder but the first
   [[nodiscard]] BlockCount used_blocks() const { return total_blocks() - free_blocks(); }
   [[nodiscard]] std::vector<BlockId> blocks_of(std::uint64_t request) const;
   [[nodiscard]] std::vector<BlockId> free_list() const;  // head, the next victim, first
 
-  // Grows `request` to ceil(tokens / block size) blocks, popped at the head of the free list.
-  // All or nothing: on false nothing moved.
-  [[nodiscard]] bool grow(std::uint64_t request, TokenCount tokens);
+  // The sequence of `request` begins with these tokens; every other one is private. To be said
+  // before anything else about it.
+  void introduce(std::uint64_t request, std::vector<Token> beginning);
 
-  // Tokens of the longest run of the request's own full blocks, from the first, in the free list,
+  // Grows `request` to ceil(tokens / block size) blocks, popped at the head of the free list.
+  // All or nothing: on false nothing moved. Full blocks among its first `known` tokens can be found
+  // from now on.
+  [[nodiscard]] bool grow(std::uint64_t request, TokenCount tokens, TokenCount known = 0);
+
+  // Tokens of the longest run of full blocks of this sequence, from the first, that can be found,
   // at most floor((known - 1) / block size) blocks. The request must hold nothing.
   [[nodiscard]] TokenCount cached_prefix(std::uint64_t request, TokenCount known) const;
+  // Of the blocks of the first `tokens` of that run, those in the free list.
+  [[nodiscard]] BlockCount free_among(std::uint64_t request, TokenCount tokens) const;
 
-  // Takes the first `tokens` of that run out of the free list, wherever they stand, as the first
-  // blocks of `request`, which must hold nothing.
+  // Makes the first `tokens` of that run the first blocks of `request`, which must hold nothing;
+  // those in the free list leave it, wherever they stand.
   void touch(std::uint64_t request, TokenCount tokens);
 
-  // Gives all blocks back, last one first: the floor(held_tokens / block size) full ones, with
-  // prefix caching, to the tail, where they count as cached until popped; the others to the front.
-  // Without `keep_identity` nobody can find them any more (a finished request, whose slot is
-  // reused).
-  void release(std::uint64_t request, TokenCount held_tokens, bool keep_identity);
+  // Gives all blocks back, last one first. What nobody else holds goes, with prefix caching, to the
+  // tail as far as it is full (floor(held_tokens / block size) blocks; `dropped`: those that `grow`
+  // made findable), where it counts as cached until popped; the others go to the front, or with
+  // plain_to_front off to the tail too. After `finished` nobody finds what is private.
+  void release(std::uint64_t request, TokenCount held_tokens, KvRelease how);
 
-  // A preempted request left the queue: its blocks stay cached but are never found again.
+  // A preempted request left the queue: its private blocks stay cached but are never found again.
   void forget_request(std::uint64_t request);
 
  private:
-  struct Block {
-    bool hashed = false;
-    bool findable = false;      // identity_ points here
-    std::uint64_t request = 0;  // of the identity
-    std::int64_t number = 0;
+  using ContentId = std::int64_t;  // 0 = the empty sequence
+  struct Content {
+    ContentId parent = 0;
+    std::vector<Token> tokens;
+    auto operator<=>(const Content&) const = default;
   };
-  using Identity = std::unordered_map<std::int64_t, BlockId>;  // block number -> block
+  struct Block {
+    int holders = 0;
+    bool hashed = false;
+    ContentId content = 0;  // if hashed
+  };
+  struct Sequence {
+    std::vector<Token> beginning;
+    std::vector<BlockId> held;
+    BlockCount findable = 0;       // of these, the first ones, which `found_` leads to
+    BlockCount known = 0;          // full blocks of tokens known when it last grew
+    bool behind_a_copy = false;    // `findable` stays: the next block was known in another copy
+    std::vector<ContentId> chain;  // content of its full blocks, as far as anybody asked
+  };
 
-  void forget(BlockId id);  // removes the identity and the hash
-  void check() const;       // every block is free or held, once
+  [[nodiscard]] Block& block(BlockId id) { return blocks_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] const Block& block(BlockId id) const {
+    return blocks_[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] Sequence& sequence(std::uint64_t request) const { return sequences_[request]; }
+  [[nodiscard]] ContentId content(std::uint64_t request, BlockCount number) const;
+  // The block that is found for block `number` of the sequence; -1 = none.
+  [[nodiscard]] BlockId found(std::uint64_t request, BlockCount number) const;
+  void make_findable(std::uint64_t request, BlockCount full);
+  void forget(BlockId id);  // removes the hash, and the way to it
+  void check() const;       // every block is in the free list or held
 
   TokenCount block_size_;
   bool prefix_caching_;
+  bool plain_to_front_;
   std::vector<Block> blocks_;
   std::list<BlockId> free_;
-  std::unordered_map<std::uint64_t, std::vector<BlockId>> held_;
-  std::unordered_map<std::uint64_t, Identity> identity_;
+  std::map<ContentId, BlockId> found_;
+  // Filled by questions, too.
+  mutable std::unordered_map<std::uint64_t, Sequence> sequences_;
+  mutable std::map<Content, ContentId> contents_;
 };
 
 }  // namespace headroom::oracle

@@ -53,7 +53,8 @@ bool NaiveState::try_grow(std::size_t request, TokenCount tokens) {
 
 void NaiveState::release(std::size_t request, bool keep_identity) {
   if (scenario.memory == Memory::paged) {
-    blocks.release(request, sequences[request].computed, keep_identity);
+    blocks.release(request, sequences[request].computed,
+                   keep_identity ? KvRelease::preempted : KvRelease::finished);
   } else {
     cells.release(request);
   }

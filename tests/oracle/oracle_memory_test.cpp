@@ -20,7 +20,7 @@ TEST_CASE("oracle: a block pool hands out the head and takes back the last block
   REQUIRE(pool.grow(2, 4));
   CHECK(pool.blocks_of(1) == Ids{0, 1, 2});
   CHECK(pool.free_list() == Ids{4});
-  pool.release(1, 9, true);
+  pool.release(1, 9, KvRelease::preempted);
   CHECK(pool.free_list() == Ids{2, 4, 1, 0});
   CHECK(pool.cached_blocks() == 2);
   CHECK(pool.cached_prefix(1, 10) == 8);
@@ -39,7 +39,7 @@ TEST_CASE("oracle: growth that does not fit moves nothing") {
 TEST_CASE("oracle: a fully cached prompt recomputes its last block") {
   BlockPool pool(4, 16, true);
   REQUIRE(pool.grow(1, 32));
-  pool.release(1, 32, true);
+  pool.release(1, 32, KvRelease::preempted);
   CHECK(pool.cached_prefix(1, 32) == 16);
   CHECK(pool.cached_prefix(1, 33) == 32);
 }
@@ -49,7 +49,7 @@ TEST_CASE("oracle: a fully cached prompt recomputes its last block") {
 TEST_CASE("oracle: the end of a released sequence is overwritten before its beginning") {
   BlockPool pool(4, 4, true);
   REQUIRE(pool.grow(1, 12));
-  pool.release(1, 12, true);
+  pool.release(1, 12, KvRelease::preempted);
   REQUIRE(pool.grow(2, 8));
   CHECK(pool.blocks_of(2) == Ids{3, 2});
   CHECK(pool.cached_blocks() == 2);
@@ -64,21 +64,60 @@ TEST_CASE("oracle: the end of a released sequence is overwritten before its begi
 TEST_CASE("oracle: blocks released without identity stay cached but are not found") {
   BlockPool pool(3, 2, true);
   REQUIRE(pool.grow(1, 4));
-  pool.release(1, 4, false);
+  pool.release(1, 4, KvRelease::finished);
   CHECK(pool.cached_blocks() == 2);
   CHECK(pool.cached_prefix(1, 5) == 0);
   // The same for one that was preempted, and then finished by its token in flight.
   REQUIRE(pool.grow(2, 4));
-  pool.release(2, 4, true);
+  pool.release(2, 4, KvRelease::preempted);
   CHECK(pool.cached_prefix(2, 5) == 4);
   pool.forget_request(2);
   CHECK(pool.cached_prefix(2, 5) == 0);
   CHECK(pool.cached_blocks() == 3);
   BlockPool off(3, 2, false);
   REQUIRE(off.grow(1, 4));
-  off.release(1, 4, true);
+  off.release(1, 4, KvRelease::preempted);
   CHECK(off.cached_blocks() == 0);
   CHECK(off.cached_prefix(1, 5) == 0);
+}
+
+// Requests 1 and 2 begin with the same 6 tokens: one full block in common, then their own text.
+// Block 0 is held twice; after 1 leaves, it still is not free, and its end (block 1) is.
+TEST_CASE("oracle: a common beginning is held once") {
+  BlockPool pool(5, 4, true);
+  std::vector<Token> beginning;
+  for (std::int64_t offset = 0; offset < 6; ++offset) beginning.push_back({false, 7, offset});
+  pool.introduce(1, beginning);
+  pool.introduce(2, beginning);
+  REQUIRE(pool.grow(1, 8, 8));
+  CHECK(pool.cached_prefix(2, 9) == 4);
+  CHECK(pool.free_among(2, 4) == 0);
+  pool.touch(2, 4);
+  REQUIRE(pool.grow(2, 9, 9));
+  CHECK(pool.blocks_of(2) == Ids{0, 2, 3});
+  CHECK(pool.shared_blocks() == 1);
+  pool.release(1, 8, KvRelease::finished);
+  CHECK(pool.free_list() == Ids{4, 1});
+  CHECK(pool.cached_blocks() == 1);
+  CHECK(pool.shared_blocks() == 0);
+}
+
+// The second request computes block 1 again: its copy (block 2) is hashed, but the older one is
+// found, and when that is gone nothing is.
+TEST_CASE("oracle: of two copies the older one is found") {
+  BlockPool pool(4, 2, true);
+  const std::vector<Token> text{{false, 7, 0}, {false, 7, 1}, {false, 7, 2}, {false, 7, 3}};
+  for (std::uint64_t request = 1; request <= 3; ++request) pool.introduce(request, text);
+  REQUIRE(pool.grow(1, 4, 4));
+  CHECK(pool.cached_prefix(2, 4) == 2);
+  pool.touch(2, 2);
+  REQUIRE(pool.grow(2, 4, 4));
+  CHECK(pool.blocks_of(2) == Ids{0, 2});
+  pool.release(1, 4, KvRelease::finished);
+  CHECK(pool.free_list() == Ids{3, 1});
+  CHECK(pool.cached_prefix(3, 5) == 4);
+  REQUIRE(pool.grow(4, 4));
+  CHECK(pool.cached_prefix(3, 5) == 2);
 }
 
 // Holes of 3 at 0 and 4 at 7: 4 goes to the second, 7 fits nowhere though 7 are free; after the

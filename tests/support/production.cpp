@@ -9,29 +9,10 @@
 #include "scheduler/kv/contiguous.hpp"
 #include "scheduler/kv/paged.hpp"
 #include "scheduler/routing/round_robin.hpp"
+#include "tests/support/randomly_cut.hpp"
 
 namespace headroom::test {
 namespace {
-
-// Shortens the scheduler's steady runs at random, to prove that a cut changes nothing.
-class RandomlyCut final : public BatchScheduler {
- public:
-  RandomlyCut(std::unique_ptr<BatchScheduler> inner, std::uint64_t seed)
-      : inner_(std::move(inner)), state_(seed) {}
-  void enqueue(RequestId id, const Request& request) override { inner_->enqueue(id, request); }
-  void plan(const PlanContext& context, BatchPlan& plan) override {
-    inner_->plan(context, plan);
-    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
-    plan.steady_steps =
-        std::min<StepCount>(plan.steady_steps, 1 + static_cast<StepCount>(state_ >> 61U));
-  }
-  [[nodiscard]] bool on_leave(RequestId id) override { return inner_->on_leave(id); }
-  void on_engine_lost() override { inner_->on_engine_lost(); }
-
- private:
-  std::unique_ptr<BatchScheduler> inner_;
-  std::uint64_t state_;
-};
 
 // Collects what the oracle reports, step by step: no closed form is shared with production.
 class CollectingSink final : public MetricsSink {
@@ -49,10 +30,10 @@ class CollectingSink final : public MetricsSink {
     }
     t.steps += run.steps;
     t.prefill_tokens += run.shape.chunk_tokens * run.steps;
-    for (const TickSum gap : run.other_gaps) {
-      ++t.gaps;
-      t.gap_ticks += gap;
-      t.gap_ticks_squared += gap * gap;
+    for (const GapGroup& group : run.other_gaps) {
+      t.gaps += group.tokens;
+      t.gap_ticks += group.tokens * group.gap;
+      t.gap_ticks_squared += group.tokens * group.gap * group.gap;
     }
   }
   void on_request(const RequestRecord& r) override {

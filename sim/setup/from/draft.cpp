@@ -7,9 +7,12 @@
 #include <utility>
 
 #include "sim/setup/from/values.hpp"
+#include "sim/setup/options.hpp"
 
 namespace headroom {
 namespace {
+
+constexpr std::string_view kEngine = "/engine/";
 
 // Each text stays on one line, whatever a user's command had in its quotes.
 void add_once(std::vector<std::string>& list, std::string text) {
@@ -32,7 +35,9 @@ void fill_shards(Draft& draft) {
     draft.note(fmt::format("num_shard = {}: without --num-shard it takes every device it sees ({})",
                            *draft.devices, draft.devices_by));
   } else {
-    draft.note("without --num-shard it takes every device it sees: set engine.num_shard");
+    draft.note(
+        "without --num-shard it takes every device it sees: set "
+        "engine.tensor_parallel_size");
   }
 }
 
@@ -49,10 +54,38 @@ void compare_devices(Draft& draft) {
   }
 }
 
+// An option that changes nothing is an error of a scenario, and the release decides about the
+// scheduler: vLLM had another one before 0.8.
+void leave_out_idle_options(Draft& draft) {
+  Scenario scenario;
+  scenario.engine.name = draft.engine->engine;
+  if (const Json* version = draft.find("/engine/version"); version != nullptr) {
+    scenario.engine.version = version->get<std::string>();
+  }
+  for (const OptionRow& option : all_options()) {
+    const bool of_engine = option.pointer.starts_with(kEngine) && !option.only_with.empty();
+    if (!of_engine || draft.find(option.pointer) == nullptr) continue;
+    const std::size_t equals = option.only_with.find('=');
+    const std::string_view part = option.only_with.substr(0, equals);
+    const std::string state = switch_state(part, scenario);
+    if (std::ranges::count(split(option.only_with.substr(equals + 1), '|'), state) > 0) continue;
+    draft.unset(option.pointer);
+    draft.note(fmt::format("engine.{} is left out: without effect in this release, which has {} {}",
+                           option.pointer.substr(kEngine.size()), part.substr(kEngine.size()),
+                           state));
+  }
+}
+
 }  // namespace
 
 void Draft::set(std::string_view pointer, Json value) {
   result.scenario[Json::json_pointer(std::string(pointer))] = std::move(value);
+}
+
+void Draft::unset(std::string_view pointer) {
+  if (find(pointer) == nullptr) return;
+  const Json::json_pointer place{std::string(pointer)};
+  result.scenario.at(place.parent_pointer()).erase(place.back());
 }
 
 const Json* Draft::find(std::string_view pointer) const {
@@ -92,6 +125,7 @@ std::string version_of_tag(std::string_view tag) {
 FromResult finished(Draft draft) {
   fill_shards(draft);
   compare_devices(draft);
+  leave_out_idle_options(draft);
   Json ordered = Json::object();
   if (draft.find("/model") == nullptr) {
     draft.note("no model is named: add \"model\"");

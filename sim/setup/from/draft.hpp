@@ -23,6 +23,7 @@ struct Draft {
   std::string devices_by;               // who says so
 
   void set(std::string_view pointer, Json value);
+  void unset(std::string_view pointer);
   [[nodiscard]] const Json* find(std::string_view pointer) const;
   // Each text once, in order.
   void note(std::string text);

@@ -242,7 +242,11 @@ void FlagReader::settle(const std::string& name, const Found& found,
     refuse(name, fmt::format("value '{}': {}", values.front(), value.problem));
   }
   if (value.json.is_null()) {
+    draft_.unset(row.pointer);
     draft_.note(fmt::format("{} {}: the engine chooses", name, values.front()));
+  } else if (!row.note.empty() && !is_choice(row.pointer, value.json)) {
+    draft_.unset(row.pointer);
+    draft_.note(fmt::format("{}: {}", name, row.note));
   } else {
     draft_.set(row.pointer, value.json);
   }

@@ -25,7 +25,8 @@ enum class Takes : std::uint8_t {
 };
 
 // A flag with a `pointer` sets that option; one without it is explained by `note`, or, when that is
-// empty too, has no effect on memory or scheduling.
+// empty too, has no effect on memory or scheduling. With both, the note is for values that are none
+// of the option's choices: they leave it at its default.
 struct FlagRow {
   std::string_view names = {};     // all spellings: "--tensor-parallel-size|-tp"
   Takes takes = Takes::nothing;    // of all of them

@@ -1,9 +1,11 @@
 #include "sim/setup/from/flag_values.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "sim/kernel/check.hpp"
 #include "sim/setup/from/values.hpp"
+#include "sim/setup/options.hpp"
 
 namespace headroom {
 namespace {
@@ -48,6 +50,15 @@ FlagValue flag_value(const FlagRow& row, const std::string& text) {
   }
   HEADROOM_CHECK(false, "a flag that takes nothing known");
   return {};
+}
+
+bool is_choice(std::string_view pointer, const Json& value) {
+  const std::vector<OptionRow>& options = all_options();
+  const auto option = std::ranges::find(options, pointer, &OptionRow::pointer);
+  HEADROOM_CHECK(option != options.end(), "a flag of no option: " + std::string(pointer));
+  if (option->choices.empty() || !value.is_string()) return true;
+  const std::vector<std::string> choices = choices_of(*option);
+  return std::ranges::count(choices, value.get<std::string>()) > 0;
 }
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 // From the text behind a flag to the value of a scenario's option.
 
 #include <string>
+#include <string_view>
 
 #include "sim/setup/from/flag_table.hpp"
 #include "sim/setup/json_document.hpp"
@@ -14,5 +15,7 @@ struct FlagValue {
 };
 
 [[nodiscard]] FlagValue flag_value(const FlagRow& row, const std::string& text);
+// Whether `value` is one of the choices of the option at `pointer`, or that has none.
+[[nodiscard]] bool is_choice(std::string_view pointer, const Json& value);
 
 }  // namespace headroom

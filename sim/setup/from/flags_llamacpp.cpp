@@ -58,7 +58,7 @@ const FlagRow kLlamacppRows[] = {
      .variable = "LLAMA_ARG_N_GPU_LAYERS"},
     {.names = "-b|--batch-size",
      .takes = Takes::integer,
-     .note = "the logical batch of llama.cpp is not modelled; memory does not depend on it",
+     .pointer = "/engine/batch_size",
      .variable = "LLAMA_ARG_BATCH"},
     {.names = "-ub|--ubatch-size",
      .takes = Takes::integer,
@@ -81,24 +81,40 @@ const FlagRow kLlamacppRows[] = {
      .constant = "true",
      .variable = "LLAMA_ARG_NO_MMAP"},
     {.names = "--mmap", .pointer = "/engine/no_mmap", .constant = "false"},
+    {.names = "--cache-prompt",
+     .takes = Takes::toggle,
+     .pointer = "/engine/cache_prompt",
+     .variable = "LLAMA_ARG_CACHE_PROMPT"},
+    {.pointer = "/engine/cache_prompt",
+     .constant = "false",
+     .variable = "LLAMA_ARG_NO_CACHE_PROMPT"},
+    {.names = "-sps|--slot-prompt-similarity",
+     .takes = Takes::number,
+     .pointer = "/engine/slot_prompt_similarity"},
+    {.names = "--swa-full",
+     .pointer = "/engine/swa_full",
+     .constant = "true",
+     .variable = "LLAMA_ARG_SWA_FULL"},
     // ---- effects that a scenario cannot express
     {.names = "-hff|--hf-file",
      .takes = Takes::text,
      .note = "names one file of the repository: its quantization decides the weights",
      .variable = "LLAMA_ARG_HF_FILE"},
-    {.names = "-nkvo|--no-kv-offload|-cmoe|--cpu-moe|--no-op-offload|--no-host",
-     .note = kPlacement},
+    {.names = "-nkvo|--no-kv-offload",
+     .note = "set engine.no_kv_offload for its memory; its step time is not modelled",
+     .variable = "LLAMA_ARG_NO_KV_OFFLOAD"},
+    {.names = "-cmoe|--cpu-moe|--no-op-offload|--no-host", .note = kPlacement},
     {.names = "-sm|--split-mode|-ts|--tensor-split|-mg|--main-gpu|-dev|--device|-ot|"
               "--override-tensor|-ncmoe|--n-cpu-moe|-ncffn|--n-cpu-ffn|--moe-cache-mib|--rpc",
      .takes = Takes::text,
      .note = kPlacement},
     {.names = "-fit|--fit|-fitt|--fit-target|-fitc|--fit-ctx|-lm|--load-mode|-lzm|--lazy-mode|"
               "--kv-unified-per-slot|-ctxcp|--ctx-checkpoints|--swa-checkpoints|-cram|--cache-ram|"
-              "--cache-reuse|-dt|--defrag-thold|-sps|--slot-prompt-similarity|--keep",
+              "--cache-reuse|-dt|--defrag-thold|--keep",
      .takes = Takes::text,
      .note = kUnmodelled},
-    {.names = "--swa-full|-nr|--no-repack|--repack|--mlock|--context-shift|--no-context-shift|"
-              "-nocb|--no-cont-batching|--no-cache-prompt|--direct-io|-bs|--backend-sampling",
+    {.names = "-nr|--no-repack|--repack|--mlock|--context-shift|--no-context-shift|-nocb|"
+              "--no-cont-batching|--direct-io|-bs|--backend-sampling",
      .note = kUnmodelled},
     {.names = "-md|--model-draft|--spec-draft-model|-hfd|-hfrd|--hf-repo-draft|--spec-draft-hf|"
               "--draft|--draft-n|--draft-max|--draft-min|--draft-n-min|--draft-p-min|"
@@ -147,7 +163,7 @@ const FlagRow kLlamacppRows[] = {
     {.names = "--jinja|--no-jinja|--metrics|--props|--slots|--no-slots|--no-webui|--webui|--ui|"
               "--no-ui|-v|--verbose|--log-verbose|--log-disable|--log-prefix|--log-timestamps|"
               "--offline|--warmup|--no-warmup|--check-tensors|-cb|--cont-batching|"
-              "--cache-prompt|--ignore-eos|--special|-sp|-e|--escape|--no-escape|--perf|"
+              "--ignore-eos|--special|-sp|-e|--escape|--no-escape|--perf|"
               "--no-perf|--kv-offload|-kvo|--reuse-port|--prefill-assistant|"
               "--no-prefill-assistant|--op-offload"},
 };

@@ -52,12 +52,14 @@ const FlagRow kRows[] = {
     {.names = "--max-prefill-tokens",
      .takes = Takes::integer,
      .pointer = "/engine/max_prefill_tokens"},
+    // Newer releases also order by priority and routing-key.
     {.names = "--schedule-policy",
      .takes = Takes::text,
-     .note = "the order of waiting requests is not modelled; memory does not depend on it"},
+     .pointer = "/engine/schedule_policy",
+     .note = "this order of waiting requests is not modelled"},
     {.names = "--schedule-conservativeness",
      .takes = Takes::number,
-     .note = "how early requests are admitted is not modelled; memory does not depend on it"},
+     .pointer = "/engine/schedule_conservativeness"},
     {.names = "--page-size", .takes = Takes::integer, .pointer = "/engine/page_size"},
     {.names = "--cuda-graph-max-bs",
      .takes = Takes::integer,
@@ -67,9 +69,9 @@ const FlagRow kRows[] = {
      .pointer = "/engine/disable_radix_cache",
      .constant = "true"},
     {.names = "--disable-overlap-schedule",
-     .note = "overlap of scheduling and steps is not modelled; memory does not depend on it"},
-    {.names = "--enable-mixed-chunk",
-     .note = "how batches are mixed is not modelled; memory does not depend on it"},
+     .pointer = "/engine/disable_overlap_schedule",
+     .constant = "true"},
+    {.names = "--enable-mixed-chunk", .pointer = "/engine/enable_mixed_chunk", .constant = "true"},
     // ---- effects that a scenario cannot express
     {.names = "--speculative-algorithm|--speculative-algo|--speculative-draft-model-path|"
               "--speculative-draft-model|--speculative-num-steps|--speculative-eagle-topk|"

@@ -13,7 +13,8 @@ constexpr std::string_view kGraphs = "which CUDA graphs are captured is not mode
 constexpr std::string_view kMultimodal =
     "inputs other than text are not modelled: neither their memory nor their tokens";
 constexpr std::string_view kOffload = "offloading to host memory is not modelled";
-constexpr std::string_view kPartialPrefills = "limits on long prompts in a step are not modelled";
+constexpr std::string_view kPartialPrefills =
+    "limits on how many prompts are split at once are not modelled";
 constexpr std::string_view kNodes = "several nodes are not modelled";
 
 const FlagRow kRows[] = {
@@ -66,11 +67,25 @@ const FlagRow kRows[] = {
     {.names = "--enforce-eager", .takes = Takes::toggle, .pointer = "/engine/enforce_eager"},
     {.names = "--scheduling-policy",
      .takes = Takes::text,
-     .note = "the order of waiting requests is not modelled; memory does not depend on it"},
+     .pointer = "/engine/scheduling_policy",
+     .note = "this order of waiting requests is not modelled"},
+    {.names = "--long-prefill-token-threshold",
+     .takes = Takes::count,
+     .pointer = "/engine/long_prefill_token_threshold"},
     {.names = "--scheduler-reserve-full-isl",
      .takes = Takes::toggle,
      .pointer = "/engine/scheduler_reserve_full_isl"},
     {.names = "--watermark", .takes = Takes::number, .pointer = "/engine/watermark"},
+    {.names = "--disable-hybrid-kv-cache-manager",
+     .takes = Takes::toggle,
+     .pointer = "/engine/disable_hybrid_kv_cache_manager"},
+    // ENGINES.md 1.1 (b): whether the KV pool leaves room for the graphs.
+    {.takes = Takes::toggle,
+     .pointer = "/engine/estimate_cuda_graphs",
+     .variable = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"},
+    {.takes = Takes::toggle,
+     .pointer = "/engine/allow_long_max_model_len",
+     .variable = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},
     // ---- effects that a scenario cannot express
     {.names = "--speculative-config|-sc", .takes = Takes::json, .note = kSpeculative},
     {.names = "--speculative-model|--num-speculative-tokens|--ngram-prompt-lookup-max|"
@@ -110,8 +125,7 @@ const FlagRow kRows[] = {
     {.names = "--kv-transfer-config|--ec-transfer-config",
      .takes = Takes::json,
      .note = "moving KV cache between engines is not modelled"},
-    {.names = "--max-num-partial-prefills|--max-long-partial-prefills|"
-              "--long-prefill-token-threshold",
+    {.names = "--max-num-partial-prefills|--max-long-partial-prefills",
      .takes = Takes::count,
      .note = kPartialPrefills},
     {.names = "--decode-context-parallel-size|-dcp|--prefill-context-parallel-size|-pcp",
@@ -139,9 +153,9 @@ const FlagRow kRows[] = {
               "--enable-sleep-mode",
      .takes = Takes::toggle,
      .note = "its effect on step time and memory is not modelled"},
-    {.names = "--disable-hybrid-kv-cache-manager|--disable-sliding-window",
+    {.names = "--disable-sliding-window",
      .takes = Takes::toggle,
-     .note = "sliding windows are modelled as with the hybrid KV cache manager"},
+     .note = "the model's windows are kept, and the length is not cut to one: check max_model_len"},
     {.names = "--mamba-cache-dtype|--mamba-ssm-cache-dtype|--mamba-block-size|--mamba-cache-mode",
      .takes = Takes::text,
      .note = "settings of recurrent state are not modelled"},
@@ -168,15 +182,9 @@ const FlagRow kRows[] = {
                  "VLLM_FLASH_ATTN_VERSION|VLLM_USE_FLASHINFER_SAMPLER|VLLM_ALL2ALL_BACKEND|"
                  "VLLM_USE_FLASHINFER_MOE_FP8|VLLM_USE_FLASHINFER_MOE_FP4"},
     {.takes = Takes::text,
-     .note = "the V1 engine is modelled, whatever the variable says",
+     .note = "V1 is modelled from release 0.8 on and V0 before, whatever the variable says: set "
+             "engine.scheduler for the other one's steps",
      .variable = "VLLM_USE_V1"},
-    // ENGINES.md 1.1 (b): whether the KV pool leaves room for the graphs.
-    {.takes = Takes::text,
-     .note = "the release's default for CUDA graphs in the memory budget is used",
-     .variable = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"},
-    {.takes = Takes::text,
-     .note = "max_model_len may exceed the model's own limit",
-     .variable = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},
     // ---- no effect on memory or scheduling
     {.takes = Takes::text,
      .variable = "VLLM_HOST_IP|VLLM_PORT|VLLM_API_KEY|VLLM_CACHE_ROOT|VLLM_CONFIG_ROOT|"

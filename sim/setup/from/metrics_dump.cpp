@@ -91,8 +91,8 @@ void read_options(Draft& draft, const MetricsDump& dump) {
         fmt::format("no num_gpu_blocks in {}: the memory budget sizes the KV pool", kConfig));
   }
   draft.note(
-      "a dump names neither max_model_len, max_num_seqs, max_num_batched_tokens nor the parallel "
-      "sizes: the engine's defaults are used unless you set them");
+      "a dump names neither max_model_len, max_num_seqs, max_num_batched_tokens, scheduling_policy "
+      "nor the parallel sizes: the engine's defaults are used unless you set them");
 }
 
 void read_model(Draft& draft, const MetricsDump& dump) {

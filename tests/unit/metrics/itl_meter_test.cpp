@@ -37,7 +37,7 @@ TEST_CASE("a gap over an interruption counts once, however long") {
   // 2^70 ticks: its square, 2^140, lies above 128 bits.
   OneRun one(16, 100, {});
   one.takes(0, 1, kNsTicks, 0);
-  const std::vector<TickSum> gaps{TickSum{1} << 70};
+  const std::vector<GapGroup> gaps{{TickSum{1} << 70, 1}};
   one.run.other_gaps = gaps;
   ItlMeter meter;
   meter.add(one.run);

@@ -144,7 +144,10 @@ Script random_script(RandomStream& random) {
       const std::int64_t kind = random.uniform_int(0, 2);
       batch.cached = kind == 0 ? 0 : kind == 1 ? free : free - random.uniform_int(0, 60);
     }
-    if (batch.steps == 1) batch.other_gaps.push_back(random.uniform_int(1, 1LL << 50));
+    if (batch.steps == 1) {
+      const TickSum gap = random.uniform_int(1, 1LL << 50);
+      batch.other_gaps.push_back({gap, random.uniform_int(1, 3)});
+    }
     span_ns += (batch.steps * (9LL << 24)) >> kTickBits;
     script.batches.push_back(batch);
   }

@@ -19,7 +19,7 @@ struct ScriptedBatch {
   std::int64_t ghosts = 0;
   TokenCount reserved = 0;
   BlockCount cached = 0;
-  std::vector<TickSum> other_gaps;  // only with steps == 1
+  std::vector<GapGroup> other_gaps;  // only with steps == 1
 };
 
 struct Script {

@@ -36,7 +36,7 @@ TEST_CASE("a preempted request finds the blocks of its own that were not taken s
   // the last 2 of A, whose first 3 blocks remain.
   PagedKv kv({.blocks = 10, .block_tokens = 16});
   REQUIRE(kv.try_grow({.id = 0, .hold_tokens = 80}));
-  kv.release(0, 80, true);
+  kv.release(0, known(80), 80, KvRelease::preempted);
   CHECK(kv.pool().cached_blocks == 5);
   REQUIRE(kv.try_grow({.id = 1, .hold_tokens = 7 * 16}));
   CHECK(kv.cached_prefix(0, known(81)) == 48);
@@ -49,7 +49,7 @@ TEST_CASE("a preempted request finds the blocks of its own that were not taken s
 TEST_CASE("a finished request leaves cached blocks that nobody finds") {
   PagedKv kv({.blocks = 10, .block_tokens = 16});
   REQUIRE(kv.try_grow({.id = 0, .hold_tokens = 40}));
-  kv.release(0, 40, false);
+  kv.release(0, known(40), 40, KvRelease::finished);
   CHECK(kv.pool().cached_blocks == 2);  // floor(40 / 16); the third block was not full
   CHECK(kv.cached_prefix(0, known(41)) == 0);
 }
@@ -57,7 +57,7 @@ TEST_CASE("a finished request leaves cached blocks that nobody finds") {
 TEST_CASE("without prefix caching nothing is cached") {
   PagedKv kv({.blocks = 10, .block_tokens = 16, .enable_prefix_caching = false});
   REQUIRE(kv.try_grow({.id = 0, .hold_tokens = 64}));
-  kv.release(0, 64, true);
+  kv.release(0, known(64), 64, KvRelease::preempted);
   CHECK(kv.pool().cached_blocks == 0);
   CHECK(kv.cached_prefix(0, known(65)) == 0);
 }
@@ -68,12 +68,12 @@ TEST_CASE("free tokens that lie apart do not hold a contiguous request") {
   REQUIRE(kv.try_grow({.id = 0, .hold_tokens = 1, .final_tokens = 40}));
   REQUIRE(kv.try_grow({.id = 1, .hold_tokens = 1, .final_tokens = 20}));
   REQUIRE(kv.try_grow({.id = 2, .hold_tokens = 1, .final_tokens = 40}));
-  kv.release(0, 1, false);
-  kv.release(2, 1, false);
+  kv.release(0, Request{}, 1, KvRelease::finished);
+  kv.release(2, Request{}, 1, KvRelease::finished);
   CHECK(kv.pool().free_blocks == 80);
   CHECK(kv.pool().largest_hole == 40);
   CHECK_FALSE(kv.try_grow({.id = 3, .hold_tokens = 1, .final_tokens = 41}));
-  kv.release(1, 1, false);  // the neighbours merge
+  kv.release(1, Request{}, 1, KvRelease::finished);  // the neighbours merge
   CHECK(kv.pool().largest_hole == 100);
   CHECK(kv.try_grow({.id = 3, .hold_tokens = 1, .final_tokens = 100}));
 }

@@ -37,7 +37,8 @@ TEST_CASE("vllm serve: every flag that matters becomes the option of the same na
       "--max-model-len 32768 --max-num-seqs 128 --max-num-batched-tokens 8192 --block-size 32 "
       "--no-enable-prefix-caching --enable-chunked-prefill --async-scheduling "
       "--num-gpu-blocks-override 5000 --kv-cache-memory-bytes 8589934592 --enforce-eager "
-      "--scheduling-policy priority --host 0.0.0.0 --port 8000");
+      "--scheduling-policy priority --long-prefill-token-threshold 2k --watermark 0.05 "
+      "--disable-hybrid-kv-cache-manager --host 0.0.0.0 --port 8000");
   CHECK(result.engine == "vllm");
   CHECK(sorted(result.scenario) == Sorted::parse(R"({
     "model": "meta-llama/Llama-3.1-70B-Instruct",
@@ -48,8 +49,10 @@ TEST_CASE("vllm serve: every flag that matters becomes the option of the same na
       "max_model_len": 32768, "max_num_seqs": 128, "max_num_batched_tokens": 8192,
       "block_size": 32, "enable_prefix_caching": false, "enable_chunked_prefill": true,
       "async_scheduling": true, "num_gpu_blocks_override": 5000,
-      "kv_cache_memory_bytes": 8589934592, "enforce_eager": true}})"));
-  CHECK(any_contains(result.notes, "--scheduling-policy: the order of waiting requests"));
+      "kv_cache_memory_bytes": 8589934592, "enforce_eager": true,
+      "scheduling_policy": "priority", "long_prefill_token_threshold": 2000, "watermark": 0.05,
+      "disable_hybrid_kv_cache_manager": true}})"));
+  CHECK_FALSE(any_contains(result.notes, "--"));
   CHECK(result.unknown_flags.empty());
   CHECK(result.ignored_flags == Names{"--host", "--port"});
 }
@@ -74,6 +77,37 @@ TEST_CASE("an abbreviation that fits several flags is unknown") {
 TEST_CASE("the order of the flags does not change a byte of the scenario") {
   CHECK(from("vllm serve m -tp 2 --max-num-seqs 8").scenario.dump() ==
         from("vllm serve --max-num-seqs 8 m -tp 2").scenario.dump());
+}
+
+TEST_CASE("vLLM's variables that are options") {
+  CHECK(sorted(engine_of("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 "
+                         "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0 vllm serve m")) ==
+        Sorted::parse(R"({"name": "vllm", "allow_long_max_model_len": true,
+                        "estimate_cuda_graphs": false})"));
+}
+
+TEST_CASE("a policy that is none of the option's choices is a note, whatever came before it") {
+  const FromResult result =
+      from("vllm serve m --scheduling-policy priority --scheduling-policy mine");
+  CHECK(sorted(result.scenario.at("engine")) == Sorted::parse(R"({"name": "vllm"})"));
+  CHECK(any_contains(result.notes, "--scheduling-policy: this order of waiting requests"));
+  CHECK_FALSE(any_contains(result.notes, "mine"));
+}
+
+TEST_CASE("options of another scheduler than the release's are left out with a note") {
+  // V1's scheduler came with 0.8; the watermark is V0's, too.
+  const std::string flags =
+      " --model m --scheduling-policy priority --long-prefill-token-threshold 512 "
+      "--watermark 0.02";
+  const FromResult old = from("docker run vllm/vllm-openai:v0.7.3" + flags);
+  CHECK(sorted(old.scenario.at("engine")) ==
+        Sorted::parse(R"({"name": "vllm", "version": "0.7.3", "watermark": 0.02})"));
+  CHECK(any_contains(old.notes,
+                     "engine.scheduling_policy is left out: without effect in this release, which "
+                     "has scheduler vllm_v0"));
+  CHECK(any_contains(old.notes, "engine.long_prefill_token_threshold is left out"));
+  const FromResult v1 = from("docker run vllm/vllm-openai:v0.8.0" + flags);
+  CHECK(v1.scenario.at("engine").at("scheduling_policy") == "priority");
 }
 
 TEST_CASE("lengths may have vLLM's suffixes, and auto leaves the choice to the engine") {

@@ -67,13 +67,13 @@ TEST_CASE("a number that people write as a float is still an integer") {
 TEST_CASE("a choice is an error with the nearest one") {
   CHECK(error_of(R"({"engine": {"name": "vlm"}})") ==
         "s.json: /engine/name: value \"vlm\": one of vllm, trtllm, sglang, tgi, hf, "
-        "fastertransformer, llamacpp, ollama, orca, static (nearest: vllm)");
+        "fastertransformer, llamacpp, ollama, sarathi, orca, static (nearest: vllm)");
 }
 
 TEST_CASE("an option without effect is an error") {
   CHECK(error_of(R"({"engine": {"name": "orca", "watermark": 0.1}})") ==
-        "s.json: /engine/watermark: value 0.1: has no effect with /engine/name = \"orca\"; "
-        "only with vllm");
+        "s.json: /engine/watermark: value 0.1: has no effect with /engine/scheduler = "
+        "\"orca\"; only with vllm or vllm_v0 or sarathi");
 }
 
 TEST_CASE("the format of the KV cache is an option of the engines that take it") {

@@ -44,7 +44,7 @@ TEST_CASE("vLLM on an H100 has the API server's defaults of large devices") {
   CHECK(r.max_model_len == 131072);
   CHECK(source_of(r, "/engine/max_num_seqs") == "vllm 0.19: API server default on h100-sxm");
   CHECK(source_of(r, "/model") == "s.json");
-  CHECK(source_of(r, "/engine/watermark") == "default");
+  CHECK(source_of(r, "/engine/watermark") == "vllm 0.19: default of scheduler vllm");
 }
 
 TEST_CASE("asynchronous scheduling is on from 0.14 and means pipeline depth 2") {
@@ -208,9 +208,33 @@ TEST_CASE("a length of -1 becomes the longest that fits") {
   CHECK(r.max_model_len == 8192);  // 512 blocks of 16
 }
 
-TEST_CASE("an engine without a scheduler of its own is for capacity until one is named") {
-  CHECK_THROWS_WITH(resolved(R"({"name": "trtllm"})"), Catch::Contains("engine.scheduler"));
-  CHECK_NOTHROW(resolved(R"({"name": "trtllm", "scheduler": "orca"})"));
+TEST_CASE("an engine's parts may be named one by one, and a release may bring another scheduler") {
+  CHECK(resolved(R"({"name": "trtllm"})").scheduler == SchedulerKind::trtllm);
+  CHECK(resolved(R"({"name": "trtllm", "scheduler": "orca"})").scheduler == SchedulerKind::orca);
+  CHECK(resolved(R"({"name": "vllm", "version": "0.8"})").scheduler == SchedulerKind::vllm);
+  const Resolved v0 = resolved(R"({"name": "vllm", "version": "0.7"})");
+  CHECK(v0.scheduler == SchedulerKind::vllm_v0);
+  CHECK(source_of(v0, "/engine/scheduler") == "vllm 0.7: V0 before 0.8");
+  // V0 (ENGINES.md 3.2): whole prompts, 1 % watermark, no prefix cache.
+  CHECK_FALSE(scheduler_options(v0).enable_chunked_prefill);
+  CHECK(scheduler_options(v0).watermark == 0.01);
+  CHECK_FALSE(finds_prefixes(v0));
+}
+
+TEST_CASE("parts that do not go together are refused") {
+  CHECK_THROWS_WITH(resolved(R"({"kv_allocator": "contiguous"})"),
+                    Catch::Contains("it needs kv_allocator paged"));
+  CHECK_THROWS_WITH(resolved(R"({"kv_allocator": "slots"})"),
+                    Catch::Contains("slots and scheduler llamacpp go together only"));
+  CHECK_THROWS_WITH(resolved(R"({"scheduler": "llamacpp"})"),
+                    Catch::Contains("slots and scheduler llamacpp go together only"));
+  CHECK_THROWS_WITH(resolved(R"({"name": "orca", "kv_placement": "buddy", "kv_compaction": true})"),
+                    Catch::Contains("/engine/kv_compaction: buddy blocks have fixed places"));
+  CHECK_THROWS_WITH(resolved(R"({"kv_placement": "best_fit"})"),
+                    Catch::Contains("has no effect with /engine/kv_allocator = \"paged\""));
+}
+
+TEST_CASE("a run knows tensor parallelism only") {
   CHECK_THROWS_WITH(resolved(R"({"pipeline_parallel_size": 2})"),
                     Catch::Contains("/engine/pipeline_parallel_size"));
 }

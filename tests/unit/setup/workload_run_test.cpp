@@ -12,10 +12,9 @@ using namespace headroom;
 
 namespace {
 
-RunResult run_workload(const std::string& workload) {
-  const std::string text =
-      R"({"model": "llama-3.1-8b", "device": "h100-sxm", "engine": "vllm", "workload": )" +
-      workload + "}";
+RunResult run_workload(const std::string& workload, const std::string& engine = R"("vllm")") {
+  const std::string text = R"({"model": "llama-3.1-8b", "device": "h100-sxm", "engine": )" +
+                           engine + R"(, "workload": )" + workload + "}";
   return run(parse_scenario(parse_json(text, "s.json")), Catalog::embedded());
 }
 
@@ -86,9 +85,11 @@ TEST_CASE("a run says which part of its workload it did not use") {
       warns(run_workload(R"({"arrivals": {"request_rate": 5}, "num_requests": 3, "priority": 1, )" +
                          kSmall + "}"),
             "priorities are not used"));
-  CHECK(warns(run_workload(R"({"arrivals": {"request_rate": 5}, "num_requests": 3,
-                               "system_prompts": {"count": 2, "tokens": {"tokens": 9}}, )" +
-                           kSmall + "}"),
+  const std::string shared = R"({"arrivals": {"request_rate": 5}, "num_requests": 3,
+                                "system_prompts": {"count": 2, "tokens": {"tokens": 9}}, )" +
+                             kSmall + "}";
+  CHECK_FALSE(warns(run_workload(shared), "prompts of different requests begin alike"));
+  CHECK(warns(run_workload(shared, R"({"name": "vllm", "enable_prefix_caching": false})"),
               "prompts of different requests begin alike"));
   CHECK_FALSE(
       warns(run_workload(R"({"arrivals": {"request_rate": 5}, "num_requests": 3, )" + kSmall + "}"),

@@ -31,6 +31,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/published_trace.cpp
   ${CMAKE_CURRENT_LIST_DIR}/ragpulse_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/record_text.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/retrying_source_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/served_requests.cpp
   ${CMAKE_CURRENT_LIST_DIR}/servegen_pools_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/servegen_test.cpp

@@ -1,0 +1,55 @@
+#pragma once
+// llama.cpp's server (server-context.cpp, update_slots; continuous batching, its default): a
+// request takes a free slot, or is deferred, first come first served. A step is one batch of at
+// most n_batch tokens: first one token of each slot that generates, then prompts in the order of
+// the slots, the last one cut where the batch is full. So a request with a lower slot overtakes
+// earlier ones whose prompts are not complete. Nothing is preempted: a slot holds its longest
+// context.
+//
+// max_num_seqs is n_parallel, max_num_batched_tokens n_batch, max_model_len the context of a slot.
+// Prompts are always cut (enable_chunked_prefill is not looked at). Which slot a request gets, and
+// what it finds there, is decided by the allocator.
+//
+// Limits: one step is one forward; the real server splits it into micro-batches of n_ubatch, and
+// into several batches when more slots generate than n_batch.
+
+#include <cstdint>
+#include <vector>
+
+#include "scheduler/batching/request_list.hpp"
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/options.hpp"
+#include "sim/serving/slot_assignment.hpp"
+
+namespace headroom {
+
+class LlamaCppScheduler final : public BatchScheduler {
+ public:
+  // `slots` is the allocator of the same replica: the order of its slots is that of the prompts.
+  LlamaCppScheduler(const SchedulerOptions& options, const SlotAssignment& slots);
+
+  void enqueue(RequestId id, const Request& request) override;
+  void plan(const PlanContext& context, BatchPlan& plan) override;
+  [[nodiscard]] bool on_leave(RequestId id) override;
+  void on_engine_lost() override;
+
+ private:
+  // A request that has a slot, and whose prompt is not complete.
+  struct Prompt {
+    std::int32_t slot = 0;
+    RequestId id = kNoRequest;
+    std::int32_t computed_tokens = 0;  // what it found in the slot included
+    bool begun = false;                // has had a chunk
+    std::uint64_t launch = 0;          // rank among all that got a slot
+  };
+  void give_slots(const PlanContext& context);
+  void fill_batch(const PlanContext& context, BatchPlan& plan);
+
+  SchedulerOptions options_;
+  const SlotAssignment& slots_;
+  RequestList waiting_;          // deferred: without a slot
+  std::vector<Prompt> prompts_;  // by slot
+  std::uint64_t launches_ = 0;
+};
+
+}  // namespace headroom

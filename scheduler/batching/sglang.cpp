@@ -1,0 +1,274 @@
+#include "scheduler/batching/sglang.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/kv_layout.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr TokenCount kMostNewTokens = 4096;  // SGLang, CLIP_MAX_NEW_TOKENS
+
+// Prompt and output that a request alone in the pool is admitted with: SGLang's max_req_len less
+// its own allowances, = pool - 2 with pages of one token. Longer pages cost their rounding.
+TokenCount room(const KvPoolState& pool) { return (pool.total_blocks - 3) * pool.block_tokens + 1; }
+
+TokenCount max_output(const Request& request, const KvPoolState& pool) {
+  return std::clamp<TokenCount>(room(pool) - request.prompt_tokens, 0, request.max_tokens);
+}
+
+// Estimate of the tokens that a request with `generated` will still need.
+TokenCount output_to_come(const Request& request, TokenCount generated, const KvPoolState& pool) {
+  return std::clamp<TokenCount>(max_output(request, pool) - generated, 0, kMostNewTokens);
+}
+
+TokenCount whole_pages(TokenCount tokens, std::int32_t page) { return tokens / page * page; }
+
+}  // namespace
+
+SglangScheduler::SglangScheduler(const SchedulerOptions& options)
+    : options_(options),
+      waiting_(options.sglang.order, options.sglang.seed),
+      ratio_(options.sglang.schedule_conservativeness) {
+  const SglangOptions& own = options.sglang;
+  HEADROOM_CHECK(options.max_num_seqs >= 1 && own.max_prefill_tokens >= 1 &&
+                     own.chunked_prefill_size >= 0 && own.schedule_conservativeness > 0,
+                 fmt::format("{} requests, {} prefill tokens, chunks of {}, conservativeness {}",
+                             options.max_num_seqs, own.max_prefill_tokens, own.chunked_prefill_size,
+                             own.schedule_conservativeness));
+}
+
+void SglangScheduler::enqueue(RequestId id, const Request& request) {
+  waiting_.enqueue(id, request);
+}
+
+void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
+  if (idle_) ratio_.start_anew(context.decodes_planned);
+  idle_ = false;
+  if (!may_prefill()) return decode(context, plan);
+
+  const bool mixed = options_.sglang.enable_mixed_chunk && context.decodes.size() > 0;
+  if (!mixed) {
+    build_prefill_batch(context, plan, budget_for(0));
+    if (plan.chunks.empty()) return decode(context, plan);
+    plan.decodes_pause = true;
+    return;
+  }
+  if (context.decodes.blocks_needed(1) > context.kv.pool().free_blocks) {
+    return decode(context, plan);
+  }
+  const std::int64_t rows = context.decodes.size();
+  context.take_decodes();
+  build_prefill_batch(context, plan, budget_for(rows));
+  if (plan.chunks.empty()) return finish_decode_plan(context, plan);
+  ratio_.skip_step();
+}
+
+bool SglangScheduler::may_prefill() const {
+  if (chunked_ != kNoRequest) return true;
+  return !waiting_.empty() && !batch_is_full_ && running_.size() < options_.max_num_seqs;
+}
+
+SglangScheduler::Budget SglangScheduler::budget_for(std::int64_t decodes_beside) const {
+  const SglangOptions& own = options_.sglang;
+  const TokenCount chunk = own.chunked_prefill_size > 0 ? own.chunked_prefill_size : INT32_MAX;
+  return {.input = own.max_prefill_tokens - decodes_beside, .chunk = chunk - decodes_beside};
+}
+
+void SglangScheduler::build_prefill_batch(const PlanContext& context, BatchPlan& plan,
+                                          Budget budget) {
+  const bool admits = !waiting_.empty() && !batch_is_full_;
+  if (admits) budget.set_aside = output_for_running(context);
+  continue_chunked(context, plan, budget);
+  if (admits && chunked_ == kNoRequest && budget.chunk > 0) admit_waiting(context, plan, budget);
+}
+
+void SglangScheduler::continue_chunked(const PlanContext& context, BatchPlan& plan,
+                                       Budget& budget) {
+  if (chunked_ == kNoRequest) return;
+  const RequestId id = chunked_;
+  const Request& request = context.requests[id];
+  const KvPoolState& pool = context.kv.pool();
+  const std::int32_t page = pool.block_tokens;
+  const TokenCount computed = request.computed_tokens;
+  const TokenCount left = request.known_tokens - computed;
+  TokenCount tokens = std::min(left, budget.chunk);
+  if (pool.grows_with_decode) {
+    tokens = std::min(tokens, (blocks_needed(computed, page) + pool.free_blocks) * page - computed);
+  }
+  if (tokens < left) tokens = whole_pages(tokens, page);
+  if (tokens <= 0) return;
+  const KvGrowth growth{.id = id,
+                        .request = &request,
+                        .hold_tokens = computed + tokens,
+                        .fit_tokens = computed + tokens};
+  if (!context.kv.try_grow(growth)) return;
+  plan.chunks.push_back({.id = id,
+                         .context_tokens = request.computed_tokens,
+                         .tokens = static_cast<std::int32_t>(tokens),
+                         .samples = tokens == left});
+  budget.input -= tokens;
+  budget.chunk -= tokens;
+  if (tokens < left) return;
+  chunked_ = kNoRequest;
+  running_.push_back(id);
+  budget.set_aside +=
+      output_to_come(request, request.known_tokens - request.prompt_tokens, pool) + page;
+}
+
+void SglangScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan, Budget& budget) {
+  waiting_.arrange(context);
+  for (RequestId id = waiting_.front(); id != kNoRequest && chunked_ == kNoRequest;
+       id = waiting_.front()) {
+    const bool never_fits = context.requests[id].known_tokens > room(context.kv.pool());
+    if (!never_fits) {
+      const bool alone = running_.empty();
+      const bool seat = running_.size() < options_.max_num_seqs;
+      const Added added = seat ? add_waiting(context, plan, id, budget) : Added::no_token;
+      if (added == Added::other) return;
+      batch_is_full_ = added == Added::no_token && !alone;
+      if (batch_is_full_) return;
+      if (added == Added::taken) continue;
+    }
+    waiting_.pop_front();
+    plan.rejected.push_back(id);
+  }
+}
+
+SglangScheduler::Added SglangScheduler::add_waiting(const PlanContext& context, BatchPlan& plan,
+                                                    RequestId id, Budget& budget) {
+  const Request& request = context.requests[id];
+  const KvPoolState& pool = context.kv.pool();
+  const std::int32_t page = pool.block_tokens;
+  HEADROOM_CHECK(options_.sglang.chunked_prefill_size % page == 0, "chunks are of whole pages");
+  const TokenCount cached = context.kv.cached_prefix(id, request);
+  const TokenCount extend = request.known_tokens - cached;
+  const TokenCount output =
+      page + output_to_come(request, request.known_tokens - request.prompt_tokens, pool);
+  if (extend + output + budget.set_aside >= pool.free_blocks * page) return Added::no_token;
+  if (extend > budget.input && !plan.chunks.empty()) return Added::other;
+  const TokenCount tokens = extend > budget.chunk ? whole_pages(budget.chunk, page) : extend;
+  if (tokens <= 0) return Added::other;
+
+  // The same test again, less the cached pages that are free now and would be taken by the hit.
+  const KvGrowth growth{.id = id,
+                        .request = &request,
+                        .cached_tokens = cached,
+                        .hold_tokens = cached + tokens,
+                        .fit_tokens = request.known_tokens,
+                        .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
+                        .keep_free = blocks_needed(output + budget.set_aside + 1, page)};
+  if (!context.kv.try_grow(growth)) return Added::no_token;
+  waiting_.pop_front();
+  plan.chunks.push_back({.id = id,
+                         .context_tokens = static_cast<std::int32_t>(cached),
+                         .tokens = static_cast<std::int32_t>(tokens),
+                         .admits = true,
+                         .samples = tokens == extend});
+  budget.input -= tokens;
+  budget.chunk -= tokens;
+  if (tokens == extend) {
+    running_.push_back(id);
+    budget.set_aside += output;
+  } else {
+    chunked_ = id;
+  }
+  return Added::taken;
+}
+
+TokenCount SglangScheduler::output_for_running(const PlanContext& context) const {
+  TokenCount to_come = 0;
+  for (RequestId id = running_.front(); id != kNoRequest; id = running_.after(id)) {
+    const Request& request = context.requests[id];
+    to_come += output_to_come(request, context.generated(request), context.kv.pool());
+  }
+  return static_cast<TokenCount>(ratio_.at(context.decodes_planned) * static_cast<double>(to_come));
+}
+
+void SglangScheduler::decode(const PlanContext& context, BatchPlan& plan) {
+  if (context.decodes.blocks_needed(1) > context.kv.pool().free_blocks) {
+    return retract(context, plan);
+  }
+  context.take_decodes();
+  finish_decode_plan(context, plan);
+}
+
+// The decodes are taken and there is no chunk. The same step again until the pool is used up, if
+// whoever waits stays where he is until somebody leaves: the batch is full, or decodes beside a
+// chunk would use up its tokens.
+void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& plan) {
+  if (context.decodes.size() == 0) {
+    idle_ = running_.empty() && chunked_ == kNoRequest;
+    return;
+  }
+  const std::int64_t beside = options_.sglang.enable_mixed_chunk ? context.decodes.size() : 0;
+  const bool admits =
+      !batch_is_full_ && running_.size() < options_.max_num_seqs && budget_for(beside).chunk > 0;
+  plan.arrivals_can_join = admits;
+  if (chunked_ != kNoRequest || (admits && !waiting_.empty())) return;
+  plan.steady_steps =
+      1 + context.decodes.steps_within(context.kv.pool().free_blocks, kManySteps / 2);
+}
+
+// The pool has no room for one more decode step. At least one request goes (one whose last step is
+// in flight like any other); the last one only if there is no room for it alone.
+void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
+  candidates_.clear();
+  for (RequestId id = running_.front(); id != kNoRequest; id = running_.after(id)) {
+    const Request& request = context.requests[id];
+    candidates_.push_back(
+        {id, context.generated(request), request.prompt_tokens, request.admission});
+  }
+  order_by_retraction(candidates_);
+  const KvPoolState& pool = context.kv.pool();
+  std::size_t gone = 0;
+  std::int64_t left = running_.size();
+  for (; left > 0; --left) {
+    const bool fits = context.decodes.blocks_needed(1) <= pool.free_blocks;
+    const bool headroom = pool.free_blocks * pool.block_tokens >= left * kRetractDecodeSteps;
+    if (fits && (left == 1 || (headroom && gone > 0))) break;
+    const RequestId id = candidates_[gone++].id;
+    context.preempt(id, plan, KvRelease::dropped);
+    running_.remove(id);
+    waiting_.enqueue(id, context.requests[id]);
+  }
+  batch_is_full_ = false;
+
+  TokenCount decoded = 0;
+  TokenCount most = 0;
+  for (std::size_t i = gone; i < candidates_.size(); ++i) {
+    decoded += candidates_[i].output_tokens;
+    most += max_output(context.requests[candidates_[i].id], pool);
+  }
+  const StepIndex steps = context.decodes.size() > 0 ? 1 : 0;
+  ratio_.set(ratio_after_retraction(decoded, left, most), context.decodes_planned + steps);
+  context.take_decodes();
+  if (steps == 0) plan.wake_at_ns = context.now_ns;  // those that wait now may be admitted
+}
+
+bool SglangScheduler::on_leave(RequestId id) {
+  if (waiting_.contains(id)) {
+    waiting_.remove(id);
+    return true;
+  }
+  if (chunked_ == id) {
+    chunked_ = kNoRequest;
+  } else {
+    running_.remove(id);
+  }
+  batch_is_full_ = false;
+  return true;
+}
+
+void SglangScheduler::on_engine_lost() {
+  running_.clear();
+  chunked_ = kNoRequest;
+  batch_is_full_ = false;
+  idle_ = true;
+}
+
+}  // namespace headroom

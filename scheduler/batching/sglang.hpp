@@ -1,0 +1,70 @@
+#pragma once
+// SGLang (ENGINES.md 3.4): prefill first. As long as somebody waits and the batch is not known to
+// be full, a prefill batch is tried, and it runs alone while the decodes stand by (beside them with
+// enable_mixed_chunk); otherwise all running requests decode. Admission sets aside an estimate of
+// the output still to come, which may prove too small: then decodes retract running requests, which
+// lose their KV and recompute prompt and generated tokens later.
+//
+// A page is a block of the pool, and chunked_prefill_size a multiple of it (SGLang demands that);
+// free blocks count what the prefix cache could evict. Requests are taken to ask for no more output
+// than the pool could hold with their prompt (SGLang clips max_new_tokens so). A prompt with its
+// generated tokens that is longer than that is rejected when its turn comes; so is the last running
+// request once it has outgrown the pool: the plan that finds no room retracts it, a later one
+// rejects it.
+//
+// A plan of decodes only costs O(1), one that tries to admit O(running requests), and a retraction
+// O(n log n) of them.
+
+#include <cstdint>
+#include <vector>
+
+#include "scheduler/batching/request_list.hpp"
+#include "scheduler/batching/sglang_order.hpp"
+#include "scheduler/batching/sglang_retraction.hpp"
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/options.hpp"
+
+namespace headroom {
+
+class SglangScheduler final : public BatchScheduler {
+ public:
+  explicit SglangScheduler(const SchedulerOptions& options);
+
+  void enqueue(RequestId id, const Request& request) override;
+  void plan(const PlanContext& context, BatchPlan& plan) override;
+  [[nodiscard]] bool on_leave(RequestId id) override;
+  void on_engine_lost() override;
+
+ private:
+  // What a prefill batch may still take (SGLang's PrefillAdder).
+  struct Budget {
+    TokenCount input = 0;      // rem_input
+    TokenCount chunk = 0;      // rem_chunk
+    TokenCount set_aside = 0;  // of the free tokens, for output still to come
+  };
+  enum class Added : std::uint8_t { taken, no_token, other };
+
+  [[nodiscard]] bool may_prefill() const;
+  [[nodiscard]] Budget budget_for(std::int64_t decodes_beside) const;
+  void build_prefill_batch(const PlanContext& context, BatchPlan& plan, Budget budget);
+  void continue_chunked(const PlanContext& context, BatchPlan& plan, Budget& budget);
+  void admit_waiting(const PlanContext& context, BatchPlan& plan, Budget& budget);
+  [[nodiscard]] Added add_waiting(const PlanContext& context, BatchPlan& plan, RequestId id,
+                                  Budget& budget);
+  void decode(const PlanContext& context, BatchPlan& plan);
+  void finish_decode_plan(const PlanContext& context, BatchPlan& plan);
+  void retract(const PlanContext& context, BatchPlan& plan);
+
+  [[nodiscard]] TokenCount output_for_running(const PlanContext& context) const;
+
+  SchedulerOptions options_;
+  SglangQueue waiting_;
+  RequestList running_;             // prompt complete
+  RequestId chunked_ = kNoRequest;  // the one whose prompt is computed in part
+  bool batch_is_full_ = false;      // nobody is admitted before somebody leaves
+  bool idle_ = true;
+  NewTokenRatio ratio_;
+  std::vector<RetractionCandidate> candidates_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,243 @@
+#include "scheduler/batching/trtllm.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+
+namespace {
+
+// Tokens over which two prompts are known to be equal.
+TokenCount common_prefix(std::span<const PrefixSegment> a, std::span<const PrefixSegment> b) {
+  TokenCount tokens = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()) && a[i].id == b[i].id; ++i) {
+    tokens += std::min(a[i].tokens, b[i].tokens);
+    if (a[i].tokens != b[i].tokens) break;
+  }
+  return tokens;
+}
+
+}  // namespace
+
+TrtllmScheduler::TrtllmScheduler(const SchedulerOptions& options, bool enable_block_reuse)
+    : options_(options),
+      enable_block_reuse_(enable_block_reuse),
+      deals_equally_(options.enable_chunked_prefill &&
+                     options.trtllm.chunking_policy == ChunkingPolicy::equal_progress),
+      capacity_(make_trtllm_capacity(options.trtllm.capacity_policy)) {}
+
+void TrtllmScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(id); }
+
+void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
+  // A step smaller than a block still has to get through a prompt.
+  unit_ = std::min<TokenCount>(context.kv.pool().block_tokens, options_.max_num_batched_tokens);
+  const bool open = capacity_->is_open(started_.size());
+  take_decodes(context, plan);
+  TokenCount left = options_.max_num_batched_tokens - context.decodes.size();
+  // Behind a prompt that gets nothing, or behind a paused request, nobody starts.
+  const bool looked_at_all = continue_prompts(left) && plan.preempted.empty() && open &&
+                             start_waiting(context, plan, left);
+  if (deals_equally_) deal_equally(left);
+  run_prompts(context, plan);
+
+  if (!plan.chunks.empty() || !plan.preempted.empty()) return;
+  // Only decodes: the same step again while their blocks last. Who may not start now may not
+  // later: what is free or cached only becomes less until somebody leaves.
+  plan.steady_steps = 1 + context.decodes.steps_within(
+                              capacity_->free_for_decodes(context.kv.pool()), kManySteps / 2);
+  plan.arrivals_can_join = looked_at_all;
+}
+
+// Pauses as many of the last started requests as it takes; only then blocks are taken.
+void TrtllmScheduler::take_decodes(const PlanContext& context, BatchPlan& plan) {
+  while (context.decodes.blocks_needed(1) > capacity_->free_for_decodes(context.kv.pool())) {
+    pause_last(context, plan);
+  }
+  context.take_decodes();
+}
+
+void TrtllmScheduler::pause_last(const PlanContext& context, BatchPlan& plan) {
+  HEADROOM_CHECK(options_.trtllm.capacity_policy == CapacityPolicy::max_utilization,
+                 "a policy that never evicts is short of blocks");
+  HEADROOM_CHECK(!started_.empty(), "blocks are short and nobody has started");
+  const RequestId id = started_.back();
+  context.preempt(id, plan);
+  started_.remove(id);
+  capacity_->on_leave(id);
+  forget_prompt(id);
+  waiting_.push_front(id);
+}
+
+// --- stage B ------------------------------------------------------------------------------------
+
+// What a prompt of `known` tokens that lacks `rest` gets at its turn; 0 = it does not run now.
+TokenCount TrtllmScheduler::first_piece(TokenCount known, TokenCount rest, TokenCount left) const {
+  if (deals_equally_) {
+    const TokenCount piece = std::min(rest, unit_);
+    return piece <= left ? piece : 0;
+  }
+  if (rest <= left) return rest;
+  if (options_.enable_chunked_prefill) return left / unit_ * unit_;
+  // Prompt and output of a paused request may be longer than a step. What the engine does then is
+  // not documented; here they are computed over several steps.
+  return known > options_.max_num_batched_tokens ? left : 0;
+}
+
+bool TrtllmScheduler::continue_prompts(TokenCount& left) {
+  for (Prompt& prompt : prompts_) {
+    prompt.piece = first_piece(prompt.known, prompt.rest(), left);
+    if (prompt.piece == 0) return false;
+    left -= prompt.piece;
+  }
+  return true;
+}
+
+// EQUAL_PROGRESS: after one unit each, further rounds of one unit each in order; whose unit (or
+// last piece) does not fit is passed over. As many whole rounds at once as no prompt ends in.
+void TrtllmScheduler::deal_equally(TokenCount& left) {
+  for (bool dealt = true; dealt;) {
+    TokenCount active = 0;
+    TokenCount shortest = left;
+    for (const Prompt& prompt : prompts_) {
+      if (prompt.rest() == 0) continue;
+      ++active;
+      shortest = std::min(shortest, prompt.rest());
+    }
+    if (active == 0) return;
+    const TokenCount rounds =
+        std::max<TokenCount>(1, std::min(shortest / unit_, left / (active * unit_)));
+    dealt = false;
+    for (Prompt& prompt : prompts_) {
+      const TokenCount more = std::min(prompt.rest(), rounds * unit_);
+      if (more == 0 || more > left) continue;
+      prompt.piece += more;
+      left -= more;
+      dealt = true;
+    }
+  }
+}
+
+void TrtllmScheduler::run_prompts(const PlanContext& context, BatchPlan& plan) {
+  for (Prompt& prompt : prompts_) {
+    if (prompt.piece == 0) continue;
+    const Request& request = context.requests[prompt.id];
+    const TokenCount after = prompt.computed + prompt.piece;
+    if (after > prompt.held) {
+      const bool fits =
+          context.kv.try_grow({.id = prompt.id, .request = &request, .hold_tokens = after});
+      HEADROOM_CHECK(fits, "a started prompt lacks blocks it was promised");
+      capacity_->on_chunk(prompt.id, request, after, context.kv.pool());
+      prompt.held = after;
+    }
+    plan.chunks.push_back({.id = prompt.id,
+                           .context_tokens = static_cast<std::int32_t>(prompt.computed),
+                           .tokens = static_cast<std::int32_t>(prompt.piece),
+                           .admits = prompt.starts,
+                           .samples = prompt.rest() == 0});
+    prompt.computed = after;
+    prompt.piece = 0;
+    prompt.starts = false;
+  }
+  std::erase_if(prompts_, [](const Prompt& prompt) { return prompt.rest() == 0; });
+}
+
+// --- requests that wait -------------------------------------------------------------------------
+
+// Whether a request that arrives now could start (or be rejected) in the next plan: true when all
+// waiting ones were looked at and a seat is left.
+bool TrtllmScheduler::start_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& left) {
+  std::int64_t passed_over = 0;
+  RequestId id = waiting_.front();
+  while (started_.size() + passed_over < options_.max_num_seqs) {
+    if (id == kNoRequest) return true;
+    const RequestId next = waiting_.after(id);
+    const Request& request = context.requests[id];
+    if (can_never_run(request)) {
+      waiting_.remove(id);
+      plan.rejected.push_back(id);
+    } else if (waits_to_reuse(context, request)) {
+      ++passed_over;
+    } else if (!try_start(context, id, left)) {
+      return false;
+    }
+    id = next;
+  }
+  return false;
+}
+
+bool TrtllmScheduler::try_start(const PlanContext& context, RequestId id, TokenCount& left) {
+  const Request& request = context.requests[id];
+  const TokenCount cached = context.kv.cached_prefix(id, request);
+  const TokenCount piece = first_piece(request.known_tokens, request.known_tokens - cached, left);
+  if (piece == 0) return false;
+  const TrtllmCapacity::Need need = capacity_->need(request, context.kv.pool());
+  const KvGrowth growth{.id = id,
+                        .request = &request,
+                        .cached_tokens = cached,
+                        .hold_tokens = cached + piece,
+                        .fit_tokens = need.tokens,
+                        .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
+                        .keep_free = need.keep_free};
+  if (!context.kv.try_grow(growth)) return false;
+  capacity_->on_chunk(id, request, cached + piece, context.kv.pool());
+  waiting_.remove(id);
+  started_.push_back(id);
+  prompts_.push_back({.id = id,
+                      .found = cached,
+                      .computed = cached,
+                      .held = cached + piece,
+                      .known = request.known_tokens,
+                      .piece = piece,
+                      .starts = true});
+  left -= piece;
+  return true;
+}
+
+// Prompts are cut only with chunking; a longer one than a step is an error to the engine.
+bool TrtllmScheduler::can_never_run(const Request& request) const {
+  return !options_.enable_chunked_prefill &&
+         request.prompt_tokens > options_.max_num_batched_tokens;
+}
+
+// Whether a prompt in computation contains, beyond what it found in the cache, a whole block that
+// `request` begins with, too: one step later that block can be reused.
+bool TrtllmScheduler::waits_to_reuse(const PlanContext& context, const Request& request) const {
+  if (!enable_block_reuse_ || request.prefix.empty()) return false;
+  if (options_.trtllm.capacity_policy == CapacityPolicy::static_batch) return false;
+  const TokenCount block = context.kv.pool().block_tokens;
+  return std::any_of(prompts_.begin(), prompts_.end(), [&](const Prompt& prompt) {
+    // At least one token of `request` is computed whatever the cache holds.
+    const TokenCount common =
+        std::min<TokenCount>(common_prefix(request.prefix, context.requests[prompt.id].prefix),
+                             request.known_tokens - 1);
+    return common / block * block > prompt.found;
+  });
+}
+
+// --- requests that leave ------------------------------------------------------------------------
+
+void TrtllmScheduler::forget_prompt(RequestId id) {
+  std::erase_if(prompts_, [id](const Prompt& prompt) { return prompt.id == id; });
+}
+
+bool TrtllmScheduler::on_leave(RequestId id) {
+  if (waiting_.contains(id)) {
+    waiting_.remove(id);
+    return true;
+  }
+  HEADROOM_CHECK(started_.contains(id), "a request leaves that is not here");
+  started_.remove(id);
+  capacity_->on_leave(id);
+  forget_prompt(id);
+  return true;
+}
+
+void TrtllmScheduler::on_engine_lost() {
+  started_.clear();
+  prompts_.clear();
+  capacity_->on_engine_lost();
+}
+
+}  // namespace headroom

@@ -1,0 +1,71 @@
+#pragma once
+// TensorRT-LLM's in-flight batching (ENGINES.md 3.3): stage A decides which requests may hold KV
+// (trtllm_capacity.hpp), stage B, here, which of them run in the step and with how many prompt
+// tokens. Decodes cost one token of max_num_tokens each and run with the prompts in one step.
+//
+// Started requests stand in the order in which they started, so decodes come before prompts and
+// prompts that have begun before those that wait. The loop over prompts ends at the first one that
+// gets no tokens. At most max_num_seqs requests are active (started or looked at) in a plan.
+//
+// One plan costs O(changes): requests that decode are known as a sum. While prompts are computed it
+// also looks at the waiting requests that could reuse them, max_num_seqs at most.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "scheduler/batching/request_list.hpp"
+#include "scheduler/batching/trtllm_capacity.hpp"
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/options.hpp"
+
+namespace headroom {
+
+class TrtllmScheduler final : public BatchScheduler {
+ public:
+  // `enable_block_reuse`: the pool caches prefixes, so a request waits while another one computes
+  // the block it would have to compute next.
+  TrtllmScheduler(const SchedulerOptions& options, bool enable_block_reuse);
+
+  void enqueue(RequestId id, const Request& request) override;
+  void plan(const PlanContext& context, BatchPlan& plan) override;
+  [[nodiscard]] bool on_leave(RequestId id) override;
+  void on_engine_lost() override;
+
+ private:
+  // A started request whose prompt (after a pause with the tokens it had) is not complete.
+  struct Prompt {
+    RequestId id = kNoRequest;
+    TokenCount found = 0;     // cached prefix with which it started
+    TokenCount computed = 0;  // before this step, what was found included
+    TokenCount held = 0;      // tokens that its blocks are for
+    TokenCount known = 0;
+    TokenCount piece = 0;  // tokens in this step
+    bool starts = false;   // in this step
+
+    [[nodiscard]] TokenCount rest() const { return known - computed - piece; }
+  };
+
+  void take_decodes(const PlanContext& context, BatchPlan& plan);
+  void pause_last(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] bool continue_prompts(TokenCount& left);
+  [[nodiscard]] bool start_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& left);
+  [[nodiscard]] bool try_start(const PlanContext& context, RequestId id, TokenCount& left);
+  void deal_equally(TokenCount& left);
+  void run_prompts(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] TokenCount first_piece(TokenCount known, TokenCount rest, TokenCount left) const;
+  [[nodiscard]] bool can_never_run(const Request& request) const;
+  [[nodiscard]] bool waits_to_reuse(const PlanContext& context, const Request& request) const;
+  void forget_prompt(RequestId id);
+
+  SchedulerOptions options_;
+  bool enable_block_reuse_;
+  bool deals_equally_;
+  std::unique_ptr<TrtllmCapacity> capacity_;
+  TokenCount unit_ = 1;          // of chunks: tokens_per_block
+  RequestList started_;          // in order of start
+  RequestList waiting_;          // paused ones at the front
+  std::vector<Prompt> prompts_;  // in order of start
+};
+
+}  // namespace headroom

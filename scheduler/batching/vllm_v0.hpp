@@ -1,0 +1,31 @@
+#pragma once
+// vLLM V0 (ENGINES.md 3.2, releases before 0.8): prefill first. Whenever the head of the queue
+// finds room, a batch of whole prompts runs alone and the decodes stand by; otherwise all decode.
+// A prompt above max_num_batched_tokens is refused (V0 warns and ends it as ignored).
+//
+// With enable_chunked_prefill: decodes first, prompts cut to what is left of the token budget, as
+// in Sarathi-Serve. V0's other rules are in whole_prompt_batch.hpp; its watermark is 1 % of the
+// pool. Synchronous: V0 knows no pipeline depth above 1.
+
+#include "scheduler/batching/whole_prompt_batch.hpp"
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/options.hpp"
+
+namespace headroom {
+
+class VllmV0Scheduler final : public BatchScheduler {
+ public:
+  explicit VllmV0Scheduler(const SchedulerOptions& options)
+      : chunked_prefill_(options.enable_chunked_prefill), batch_(options) {}
+
+  void enqueue(RequestId id, const Request& request) override;
+  void plan(const PlanContext& context, BatchPlan& plan) override;
+  [[nodiscard]] bool on_leave(RequestId id) override;
+  void on_engine_lost() override;
+
+ private:
+  bool chunked_prefill_;
+  WholePromptBatch batch_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,59 @@
+#pragma once
+// The batch that vLLM V0 and Sarathi-Serve (a descendant of it) share: first come, first served; a
+// request is admitted when the blocks of its whole prompt are free above a watermark, and holds
+// room for all of it from then on; out of blocks, the last running request is preempted, loses its
+// KV and goes to the front of the queue. What can never be admitted is refused, a preempted request
+// that has outgrown the pool as well (V0's "can allocate" answers OK, LATER or NEVER).
+//
+// Blocks of a prompt that is not complete are set aside here, and count as used when its chunks are
+// written, so that nobody finds a prefix that is not computed yet.
+//
+// At most one running request is in the middle of its prompt, and it is the last one: a chunk is
+// cut short only by the end of the budget.
+//
+// Simpler than the engines: they want a free block before each decode, whether it needs one or not;
+// and V0 with chunks may still admit somebody in a step with a preemption. No swapping: that is for
+// sequences with beams.
+
+#include <cstdint>
+
+#include "scheduler/batching/request_list.hpp"
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/options.hpp"
+
+namespace headroom {
+
+class WholePromptBatch {
+ public:
+  explicit WholePromptBatch(const SchedulerOptions& options);
+
+  void enqueue(RequestId id) { waiting_.push_back(id); }
+  void on_leave(RequestId id);
+  void on_engine_lost();
+
+  // One step: whole prompts up to the budget, while the decodes pause; without any, the decodes.
+  void plan_prefill_first(const PlanContext& context, BatchPlan& plan);
+  // One step: decodes, then the prompt in progress, then new ones, cut to what is left of the
+  // budget. Nobody is admitted in a step with a preemption.
+  void plan_decode_first(const PlanContext& context, BatchPlan& plan);
+
+ private:
+  enum class Room : std::uint8_t { now, later, never };
+  enum class Prompts : std::uint8_t { whole, cut };
+
+  void decode(const PlanContext& context, BatchPlan& plan);
+  void continue_prefill(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
+  void admit(const PlanContext& context, BatchPlan& plan, TokenCount& budget, Prompts prompts);
+  void preempt_last(const PlanContext& context, BatchPlan& plan);
+  void look_ahead(const PlanContext& context, BatchPlan& plan, TokenCount budget) const;
+  [[nodiscard]] Room room_for(const PlanContext& context, const Request& request,
+                              Prompts prompts) const;
+  [[nodiscard]] BlockCount set_aside(const PlanContext& context) const;
+
+  SchedulerOptions options_;
+  RequestList running_;                // in order of admission
+  RequestList waiting_;                // preempted ones at the front
+  RequestId prefilling_ = kNoRequest;  // the one whose prompt is not complete
+};
+
+}  // namespace headroom

@@ -1,0 +1,73 @@
+#include "scheduler/kv/block_identity.hpp"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+constexpr std::uint64_t kPrivateTag = 0x707269766174655F;  // "private_"
+constexpr std::uint64_t kInsideTag = 0x696E736964655F5F;   // "inside__"
+constexpr std::uint64_t kAcrossTag = 0x6163726F73735F5F;   // "across__"
+constexpr TokenCount kEndless = TokenCount{1} << 60;
+
+}  // namespace
+
+std::uint64_t BlockRun::key() const {
+  if (offset == kAcross) return piece;
+  return mixed_id(mixed_id(kInsideTag, piece), static_cast<std::uint64_t>(offset));
+}
+
+RequestBlocks::RequestBlocks(const Request& request, std::int32_t block_tokens, BlockCount first,
+                             BlockCount end)
+    : request_(request),
+      block_tokens_(block_tokens),
+      position_(first * block_tokens),
+      end_(end * block_tokens) {
+  enter_piece();
+}
+
+bool RequestBlocks::next(BlockRun& run) {
+  if (position_ >= end_) return false;
+  while (piece_end_ <= position_) next_piece();
+  if (position_ + block_tokens_ > piece_end_) {
+    run = block_across();
+    position_ += block_tokens_;
+    return true;
+  }
+  run.piece = id_;
+  run.offset = position_ - piece_begin_;
+  run.blocks = (std::min(piece_end_, end_) - position_) / block_tokens_;
+  run.is_private = is_private_;
+  position_ += run.blocks * block_tokens_;
+  return true;
+}
+
+BlockRun RequestBlocks::block_across() {
+  BlockRun run{.piece = kAcrossTag, .offset = BlockRun::kAcross, .blocks = 1, .is_private = false};
+  const TokenCount block_end = position_ + block_tokens_;
+  for (TokenCount begin = position_; begin < block_end;) {
+    while (piece_end_ <= begin) next_piece();
+    const TokenCount part_end = std::min(piece_end_, block_end);
+    run.piece = mixed_id(run.piece, id_);
+    run.piece = mixed_id(run.piece, static_cast<std::uint64_t>(begin - piece_begin_));
+    run.piece = mixed_id(run.piece, static_cast<std::uint64_t>(part_end - begin));
+    run.is_private = is_private_;  // nothing but private follows a private part
+    begin = part_end;
+  }
+  return run;
+}
+
+void RequestBlocks::enter_piece() {
+  piece_begin_ = piece_end_;
+  if (piece_ < request_.prefix.size()) {
+    const PrefixSegment& segment = request_.prefix[piece_];
+    id_ = segment.id;
+    piece_end_ = std::min<TokenCount>(piece_begin_ + segment.tokens, request_.prompt_tokens);
+    return;
+  }
+  piece_end_ = kEndless;
+  is_private_ = piece_begin_ < request_.prompt_tokens || request_.output_segment == 0;
+  id_ = is_private_ ? mixed_id(kPrivateTag, request_.index) : request_.output_segment;
+}
+
+}  // namespace headroom

@@ -1,0 +1,56 @@
+#pragma once
+// What the full blocks of a request hold, as runs: consecutive blocks inside one piece of its
+// tokens, or one block that lies across pieces.
+//
+// The pieces are those of Request::prefix, then, if they make up the whole prompt and the answer
+// has an id, the answer. Whatever follows is private: no other request has it.
+
+#include <cstdint>
+
+#include "sim/serving/request.hpp"
+
+namespace headroom {
+
+inline constexpr BlockCount kAllBlocks = BlockCount{1} << 40;
+
+struct BlockRun {
+  static constexpr TokenCount kAcross = -1;
+
+  std::uint64_t piece = 0;  // its id; across pieces a mix of the parts, which is the block's key
+  TokenCount offset = 0;    // of the run's first token in the piece; kAcross for such a block
+  BlockCount blocks = 0;
+  bool is_private = false;
+
+  // Key of the first block. Equal keys behind equal parents mean equal content.
+  [[nodiscard]] std::uint64_t key() const;
+};
+
+// Walks over the runs of blocks [first, end) of `request`, which must outlive the walk.
+class RequestBlocks {
+ public:
+  RequestBlocks(const Request& request, std::int32_t block_tokens, BlockCount first,
+                BlockCount end);
+
+  // False when there are no more.
+  [[nodiscard]] bool next(BlockRun& run);
+
+ private:
+  void enter_piece();
+  void next_piece() {
+    ++piece_;
+    enter_piece();
+  }
+  [[nodiscard]] BlockRun block_across();
+
+  const Request& request_;
+  TokenCount block_tokens_;
+  TokenCount position_;  // token
+  TokenCount end_;
+  std::size_t piece_ = 0;  // number of the piece that starts at piece_begin_
+  std::uint64_t id_ = 0;
+  TokenCount piece_begin_ = 0;
+  TokenCount piece_end_ = 0;
+  bool is_private_ = false;
+};
+
+}  // namespace headroom

@@ -1,0 +1,103 @@
+#pragma once
+// Which block content a paged pool knows: a radix tree whose nodes are runs of consecutive full
+// blocks of one piece of text (block_identity.hpp). The path from the root is the chain of block
+// hashes of ENGINES.md 2.2: a block is found only behind the blocks it followed.
+//
+// Invariants
+//  1. A holder holds whole paths from the root: refs never grows from a node to its child. So a
+//     free node has only free descendants, and they were freed before it or in the same release.
+//  2. A node is held (refs > 0, no extent) or free (refs = 0, one extent of the free list).
+//  3. No two children of a node begin with the same key: each content is known once.
+//  4. Where a path ends inside a node the node is split; the existing index stays the lower part,
+//     so that an index that a holder keeps is its deepest node for as long as it holds it.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "scheduler/kv/block_identity.hpp"
+#include "scheduler/kv/free_list.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+class PrefixTree {
+ public:
+  using Index = FreeList::Owner;
+  static constexpr Index kRoot = 0;
+
+  struct Match {
+    std::vector<Index> nodes;  // from the root's child on; the last one perhaps in part
+    BlockCount blocks = 0;
+  };
+  struct Extension {
+    Index deepest = kRoot;
+    BlockCount blocks = 0;    // that became known
+    bool met_a_copy = false;  // the next block is known already, in another copy
+  };
+
+  explicit PrefixTree(std::int32_t block_tokens);
+
+  // Longest known beginning of `blocks`.
+  void match(RequestBlocks blocks, Match& result) const;
+  // Of the first `blocks` blocks of a match, those that nobody holds.
+  [[nodiscard]] BlockCount free_blocks(const Match& match, BlockCount blocks) const;
+
+  // A new holder takes the first `blocks` of a match out of the free list. Returns its deepest
+  // node.
+  [[nodiscard]] Index hold(const Match& match, BlockCount blocks, FreeList& free);
+  // The holder of the path to `deepest` holds these blocks too (taken from the free list before);
+  // they become known, up to the first private one unless `private_too`, or the first copy.
+  [[nodiscard]] Extension extend(Index deepest, RequestBlocks blocks, bool private_too);
+  // A holder lets go of its path. What nobody else holds goes to the tail of the free list, last
+  // block first; private nodes stay known only if they are to be found again.
+  void release(Index deepest, bool forget_private, FreeList& free);
+  // The last `blocks` of a free node were overwritten.
+  void evict(Index node, BlockCount blocks);
+  // Makes the private nodes at the end of a match unknown; their blocks keep their places.
+  void forget_private(const Match& match, FreeList& free);
+
+  // Blocks with several holders, counted once for each holder but the first.
+  [[nodiscard]] BlockCount shared_blocks() const { return shared_blocks_; }
+  // Changes whenever a match or its free blocks may change.
+  [[nodiscard]] std::uint64_t version() const { return version_; }
+  [[nodiscard]] std::size_t nodes() const { return nodes_.size() - 1 - spare_.size(); }
+
+ private:
+  struct Node {
+    Index parent = kRoot;
+    std::uint32_t children = 0;
+    std::uint64_t key = 0;  // of the first block
+    BlockRun run;
+    std::int32_t refs = 0;
+    FreeList::Index extent = FreeList::kNoExtent;
+  };
+
+  // Of the table of children: which node, and the hash of its (parent, key), so that most steps of
+  // a search need not look at the node.
+  struct Entry {
+    std::uint32_t hash = 0;
+    Index node = kRoot;  // kRoot = empty
+  };
+
+  [[nodiscard]] Index add(Index parent, const BlockRun& run);
+  void remove(Index index);
+  [[nodiscard]] Index split(Index index, BlockCount upper, FreeList& free);
+  [[nodiscard]] bool continues(Index index, const BlockRun& run) const;
+
+  [[nodiscard]] Index child(Index parent, std::uint64_t key) const;
+  void enter(Index index);
+  void enter(std::uint32_t hash, Index index);
+  void leave(Index index);
+  void enlarge();
+
+  TokenCount block_tokens_;
+  std::vector<Node> nodes_;  // [0] is the root
+  std::vector<Index> spare_;
+  std::vector<Entry> table_;  // open addressing with linear probing, at most half full
+  std::size_t entries_ = 0;
+  BlockCount shared_blocks_ = 0;
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,125 @@
+#include "scheduler/kv/slots.hpp"
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+
+SlotKv::SlotKv(const SlotKvOptions& options)
+    : options_(options), slots_(static_cast<std::size_t>(options.slots)) {
+  HEADROOM_CHECK(options.slots >= 1 && options.slot_tokens >= 1, "slots that hold something");
+  pool_.block_tokens = 1;
+  pool_.grows_with_decode = false;
+  pool_.total_blocks = options.slots * options.slot_tokens;
+  update_pool(pool_.total_blocks, 0);
+}
+
+TokenCount SlotKv::cached_prefix(RequestId id, const Request& request) const {
+  if (!options_.cache_prompt) return 0;
+  const std::int32_t has = slot_of(id);
+  const std::int32_t slot = has >= 0 ? has : best_free_slot(&request);
+  if (slot < 0) return 0;
+  // At least one token is computed: it yields the logits.
+  return std::min<TokenCount>(common_tokens(slots_[static_cast<std::size_t>(slot)], request),
+                              request.known_tokens - 1);
+}
+
+bool SlotKv::try_grow(const KvGrowth& growth) {
+  if (growth.id >= slot_of_.size()) slot_of_.resize(growth.id + 1, kNoSlot);
+  if (slot_of_[growth.id] >= 0) {
+    HEADROOM_CHECK(growth.hold_tokens <= options_.slot_tokens, "growth beyond the slot");
+    return true;
+  }
+  const TokenCount most = std::max({growth.hold_tokens, growth.fit_tokens, growth.final_tokens});
+  if (most > options_.slot_tokens) return false;
+  const std::int32_t best = best_free_slot(growth.request);
+  if (best < 0) return false;
+  Slot& slot = slots_[static_cast<std::size_t>(best)];
+  slot.taken = true;
+  slot_of_[growth.id] = best;
+  update_pool(-options_.slot_tokens, -slot.content_tokens);
+  return true;
+}
+
+void SlotKv::take(BlockCount) { HEADROOM_CHECK(false, "a slot does not grow"); }
+
+void SlotKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease) {
+  const std::int32_t has = slot_of(id);
+  if (has < 0) return;
+  Slot& slot = slots_[static_cast<std::size_t>(has)];
+  // A request that left before its first step has overwritten nothing.
+  if (options_.cache_prompt && held_tokens > 0) remember(slot, request, held_tokens);
+  slot.taken = false;
+  slot.given_back = ++releases_;
+  slot_of_[id] = kNoSlot;
+  update_pool(options_.slot_tokens, slot.content_tokens);
+}
+
+std::int32_t SlotKv::best_free_slot(const Request* request) const {
+  std::int32_t similar = kNoSlot;
+  std::int32_t oldest = kNoSlot;
+  TokenCount most = 0;
+  if (request != nullptr && options_.slot_prompt_similarity > 0) {
+    most = static_cast<TokenCount>(options_.slot_prompt_similarity *
+                                   static_cast<double>(request->known_tokens));
+  }
+  std::uint64_t oldest_rank = 0;
+  for (std::int32_t i = 0; i < slots(); ++i) {
+    const Slot& slot = slots_[static_cast<std::size_t>(i)];
+    if (slot.taken) continue;
+    if (oldest < 0 || slot.given_back <= oldest_rank) {
+      oldest = i;
+      oldest_rank = slot.given_back;
+    }
+    if (request == nullptr || options_.slot_prompt_similarity <= 0) continue;
+    // More than a share x of whole tokens is more than floor(x).
+    const TokenCount common = common_tokens(slot, *request);
+    if (common > most) {
+      similar = i;
+      most = common;
+    }
+  }
+  return similar >= 0 ? similar : oldest;
+}
+
+// Pieces match one by one; where lengths differ, over the shorter one and no further.
+TokenCount SlotKv::common_tokens(const Slot& slot, const Request& request) {
+  TokenCount common = 0;
+  const std::size_t pieces = std::min(slot.content.size(), request.prefix.size());
+  for (std::size_t i = 0; i < pieces; ++i) {
+    const PrefixSegment& had = slot.content[i];
+    const PrefixSegment& wants = request.prefix[i];
+    if (had.id != wants.id) break;
+    common += std::min(had.tokens, wants.tokens);
+    if (had.tokens != wants.tokens) break;
+  }
+  return common;
+}
+
+void SlotKv::remember(Slot& slot, const Request& request, TokenCount held_tokens) {
+  slot.content.clear();
+  slot.content_tokens = 0;
+  for (const PrefixSegment& piece : request.prefix) {
+    const TokenCount room = held_tokens - slot.content_tokens;
+    if (room <= 0) return;
+    const auto tokens = static_cast<std::int32_t>(std::min<TokenCount>(piece.tokens, room));
+    slot.content.push_back({piece.id, tokens});
+    slot.content_tokens += tokens;
+  }
+  // The answer can be found only behind a prompt that is known to its end.
+  const TokenCount answer = held_tokens - request.prompt_tokens;
+  if (request.output_segment == 0 || slot.content_tokens != request.prompt_tokens || answer <= 0) {
+    return;
+  }
+  slot.content.push_back({request.output_segment, static_cast<std::int32_t>(answer)});
+  slot.content_tokens += answer;
+}
+
+void SlotKv::update_pool(TokenCount free_change, TokenCount cached_change) {
+  pool_.free_blocks += free_change;
+  pool_.cached_blocks += cached_change;
+  pool_.largest_hole = pool_.free_blocks > 0 ? options_.slot_tokens : 0;
+}
+
+}  // namespace headroom

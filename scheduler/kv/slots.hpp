@@ -1,0 +1,70 @@
+#pragma once
+// Slots of equal size, one for each sequence (llama.cpp's server without a unified cache; its
+// server-context.cpp): the context is divided among the slots when the server starts, and a request
+// has a whole one while it runs, however short it is.
+//
+// With cache_prompt a slot keeps the prompt and the answer of the request that had it last, and a
+// new request goes on behind what its prompt has in common with that. A request gets the free slot
+// that has most in common with its prompt, if that is more than slot_prompt_similarity of the
+// prompt; of equals the first. Otherwise it gets the free slot that was given back the longest ago;
+// of those never used, the last one.
+//
+// Limits: the host-memory prompt cache (--cache-ram), the reuse of shifted chunks (--cache-reuse)
+// and context shift are not modelled. Content is known as far as the workload names it
+// (Request::prefix, output_segment).
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/serving/kv_allocator.hpp"
+#include "sim/serving/slot_assignment.hpp"
+
+namespace headroom {
+
+struct SlotKvOptions {
+  std::int32_t slots = 1;               // n_parallel, >= 1
+  TokenCount slot_tokens = 0;           // context of one slot: n_ctx / n_parallel, >= 1
+  bool cache_prompt = true;             // llama.cpp's default
+  double slot_prompt_similarity = 0.1;  // share of the prompt, [0, 1]; llama.cpp's default
+};
+
+class SlotKv final : public KvAllocator, public SlotAssignment {
+ public:
+  explicit SlotKv(const SlotKvOptions& options);
+
+  // Of the slot the request has, or of the one it would get now.
+  [[nodiscard]] TokenCount cached_prefix(RequestId id, const Request& request) const override;
+  // Takes a slot at the first call for a request; later calls only check that it is long enough.
+  [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
+  // Never called: nothing grows with decode.
+  void take(BlockCount blocks) override;
+  void release(RequestId id, const Request& request, TokenCount held_tokens,
+               KvRelease how) override;
+
+  [[nodiscard]] std::int32_t slot_of(RequestId id) const override {
+    return id < slot_of_.size() ? slot_of_[id] : kNoSlot;
+  }
+  [[nodiscard]] std::int32_t slots() const override {
+    return static_cast<std::int32_t>(slots_.size());
+  }
+
+ private:
+  static constexpr std::int32_t kNoSlot = -1;
+  struct Slot {
+    std::vector<PrefixSegment> content;  // as far as it has identities
+    TokenCount content_tokens = 0;
+    std::uint64_t given_back = 0;  // rank among all releases; 0 = never used
+    bool taken = false;
+  };
+  [[nodiscard]] std::int32_t best_free_slot(const Request* request) const;
+  [[nodiscard]] static TokenCount common_tokens(const Slot& slot, const Request& request);
+  static void remember(Slot& slot, const Request& request, TokenCount held_tokens);
+  void update_pool(TokenCount free_change, TokenCount cached_change);
+
+  SlotKvOptions options_;
+  std::vector<Slot> slots_;
+  std::vector<std::int32_t> slot_of_;  // by RequestId
+  std::uint64_t releases_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,129 @@
+// From a resolved scenario to the option structs of the replica's parts.
+
+#include <algorithm>
+
+#include "sim/setup/resolve.hpp"
+
+namespace headroom {
+namespace {
+
+CapacityPolicy capacity_policy(std::string_view name) {
+  if (name == "MAX_UTILIZATION") return CapacityPolicy::max_utilization;
+  return name == "STATIC_BATCH" ? CapacityPolicy::static_batch
+                                : CapacityPolicy::guaranteed_no_evict;
+}
+
+SglangOrder sglang_order(std::string_view name) {
+  if (name == "lpm") return SglangOrder::lpm;
+  if (name == "dfs-weight") return SglangOrder::dfs_weight;
+  if (name == "lof") return SglangOrder::lof;
+  return name == "random" ? SglangOrder::random : SglangOrder::fcfs;
+}
+
+OutputReservation output_reservation(std::string_view name) {
+  if (name == "max_model_len") return OutputReservation::max_model_len;
+  if (name == "pow2") return OutputReservation::pow2;
+  return name == "oracle" ? OutputReservation::oracle : OutputReservation::max_tokens;
+}
+
+SglangOptions sglang_options(const Resolved& resolved) {
+  const EngineSection& e = resolved.scenario.engine;
+  SglangOptions options;
+  options.max_prefill_tokens = static_cast<std::int32_t>(e.max_prefill_tokens);
+  options.chunked_prefill_size =
+      static_cast<std::int32_t>(std::max<std::int64_t>(0, e.chunked_prefill_size.value_or(8192)));
+  options.enable_mixed_chunk = e.enable_mixed_chunk;
+  options.schedule_conservativeness = e.schedule_conservativeness;
+  options.order = sglang_order(e.schedule_policy);
+  options.seed = static_cast<std::uint64_t>(resolved.scenario.seed);
+  return options;
+}
+
+}  // namespace
+
+bool finds_prefixes(const Resolved& resolved) {
+  const EngineSection& e = resolved.scenario.engine;
+  if (resolved.allocator == AllocatorKind::slots) return e.cache_prompt;
+  if (resolved.allocator == AllocatorKind::contiguous) return false;
+  switch (resolved.scheduler) {
+    case SchedulerKind::vllm:
+    case SchedulerKind::vllm_v0:
+    case SchedulerKind::sarathi: return e.enable_prefix_caching.value_or(false);
+    case SchedulerKind::trtllm: return e.enable_block_reuse;
+    case SchedulerKind::sglang: return !e.disable_radix_cache;
+    default: return false;
+  }
+}
+
+SchedulerOptions scheduler_options(const Resolved& resolved) {
+  const EngineSection& e = resolved.scenario.engine;
+  SchedulerOptions options;
+  options.max_num_seqs = resolved.max_num_seqs;
+  options.max_num_batched_tokens = resolved.max_num_batched_tokens;
+  options.max_model_len = resolved.max_model_len;
+  options.enable_chunked_prefill = e.enable_chunked_prefill.value_or(true);
+  options.reserve_full_isl = e.scheduler_reserve_full_isl;
+  options.watermark = e.watermark.value_or(0);
+  options.long_prefill_token_threshold = static_cast<std::int32_t>(e.long_prefill_token_threshold);
+  options.policy =
+      e.scheduling_policy == "priority" ? SchedulingPolicy::priority : SchedulingPolicy::fcfs;
+  // What calls `generate`, or the dynamic batcher in front of FasterTransformer, knows of no
+  // memory.
+  const BudgetRule rule = resolved.profile->budget;
+  options.sizes_batches = rule != BudgetRule::hf_generate && rule != BudgetRule::fastertransformer;
+  options.batch_wait_ns = ns_from_seconds(e.batch_wait_ms / 1e3);
+  options.trtllm.capacity_policy = capacity_policy(e.capacity_scheduler_policy);
+  options.trtllm.chunking_policy = e.context_chunking_policy == "EQUAL_PROGRESS"
+                                       ? ChunkingPolicy::equal_progress
+                                       : ChunkingPolicy::first_come_first_served;
+  options.sglang = sglang_options(resolved);
+  options.tgi.max_batch_prefill_tokens = static_cast<std::int32_t>(
+      e.max_batch_prefill_tokens.value_or(TgiOptions{}.max_batch_prefill_tokens));
+  options.tgi.waiting_served_ratio = e.waiting_served_ratio;
+  options.tgi.max_waiting_tokens = static_cast<std::int32_t>(e.max_waiting_tokens);
+  return options;
+}
+
+ReplicaOptions replica_options(const Resolved& resolved) {
+  const EngineSection& e = resolved.scenario.engine;
+  ReplicaOptions options;
+  options.max_sequences = resolved.max_num_seqs;
+  if (has_token_budget(resolved.scheduler)) {
+    options.max_step_tokens = resolved.max_num_batched_tokens;
+  }
+  options.pipeline_depth = resolved.async_scheduling ? 2 : 1;
+  options.single_step = resolved.scenario.run.single_step;
+  options.cancels_running = resolved.scheduler != SchedulerKind::static_batch;
+  options.responds_at_end = resolved.scheduler == SchedulerKind::static_batch && !e.stream;
+  options.restart_ns = ns_from_seconds(*e.restart_s);
+  options.reservation = output_reservation(e.kv_reservation);
+  return options;
+}
+
+AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_tokens) {
+  const EngineSection& e = resolved.scenario.engine;
+  AdmissionLimits limits;
+  limits.max_model_len = resolved.max_model_len;
+  limits.max_request_tokens = pool_tokens;
+  limits.reserves_max_tokens = reserves_max_tokens(resolved.scheduler, resolved.allocator) ||
+                               (resolved.scheduler == SchedulerKind::trtllm &&
+                                e.capacity_scheduler_policy != "MAX_UTILIZATION");
+  switch (resolved.profile->budget) {
+    case BudgetRule::tgi:
+      limits.max_prompt_tokens = static_cast<std::int32_t>(*e.max_input_tokens);
+      limits.max_requests = e.max_concurrent_requests;
+      break;
+    case BudgetRule::hf_generate:
+    case BudgetRule::fastertransformer:
+      limits.max_prompt_tokens = static_cast<std::int32_t>(*e.max_input_tokens);
+      limits.max_output_tokens = static_cast<std::int32_t>(e.max_new_tokens);
+      break;
+    case BudgetRule::sglang:    // max_new_tokens is clipped (ENGINES.md 3.4)
+    case BudgetRule::llamacpp:  // generation ends where the slot's context does
+    case BudgetRule::ollama: limits.cuts_max_tokens = true; break;
+    default: break;
+  }
+  return limits;
+}
+
+}  // namespace headroom
