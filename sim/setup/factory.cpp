@@ -42,7 +42,7 @@ std::unique_ptr<StepCost> make_affine(const AffineSection& section, CostFacts& f
 // A whole-prompt engine's largest step takes all rows at their full length.
 std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_tokens) {
   if (has_token_budget(resolved.scheduler)) return resolved.max_num_batched_tokens;
-  return std::min<std::int64_t>(std::int64_t{resolved.max_num_seqs} * resolved.max_model_len,
+  return std::min<std::int64_t>(std::int64_t{resolved.max_num_seqs} * longest_request(resolved),
                                 pool_tokens);
 }
 
@@ -130,7 +130,7 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
   }
   roofline.limits.max_num_seqs = resolved.max_num_seqs;
   roofline.limits.max_step_tokens = largest_step_tokens(resolved, pool_tokens);
-  roofline.limits.max_model_len = resolved.max_model_len;
+  roofline.limits.max_model_len = longest_request(resolved);
   roofline.limits.max_context_tokens = pool_tokens;
 
   if (section.level == "calibrated" && section.calibration != "auto") {

@@ -100,10 +100,16 @@ ReplicaOptions replica_options(const Resolved& resolved) {
   return options;
 }
 
+std::int32_t longest_request(const Resolved& resolved) {
+  if (resolved.profile->budget != BudgetRule::hf_generate) return resolved.max_model_len;
+  const auto trained = static_cast<std::int32_t>(resolved.model.max_position);
+  return std::max(resolved.max_model_len, trained);
+}
+
 AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_tokens) {
   const EngineSection& e = resolved.scenario.engine;
   AdmissionLimits limits;
-  limits.max_model_len = resolved.max_model_len;
+  limits.max_model_len = longest_request(resolved);
   limits.max_request_tokens = pool_tokens;
   limits.reserves_max_tokens = reserves_max_tokens(resolved.scheduler, resolved.allocator) ||
                                (resolved.scheduler == SchedulerKind::trtllm &&
@@ -113,7 +119,10 @@ AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_token
       limits.max_prompt_tokens = static_cast<std::int32_t>(*e.max_input_tokens);
       limits.max_requests = e.max_concurrent_requests;
       break;
-    case BudgetRule::hf_generate:
+    case BudgetRule::hf_generate:  // nobody looks at lengths: what does not fit kills the process
+      limits.max_request_tokens = INT64_MAX;
+      limits.max_output_tokens = static_cast<std::int32_t>(e.max_new_tokens);
+      break;
     case BudgetRule::fastertransformer:
       limits.max_prompt_tokens = static_cast<std::int32_t>(*e.max_input_tokens);
       limits.max_output_tokens = static_cast<std::int32_t>(e.max_new_tokens);

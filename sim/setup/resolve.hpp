@@ -54,6 +54,9 @@ void validate(const Scenario& scenario);
 [[nodiscard]] bool finds_prefixes(const Resolved& resolved);
 [[nodiscard]] SchedulerOptions scheduler_options(const Resolved& resolved);
 [[nodiscard]] ReplicaOptions replica_options(const Resolved& resolved);
+// Tokens of the longest request that is let in. HF has no limit but the model's, whatever batch its
+// budget was made for.
+[[nodiscard]] std::int32_t longest_request(const Resolved& resolved);
 [[nodiscard]] AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_tokens);
 
 // A value of the run with who set it.
