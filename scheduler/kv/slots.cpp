@@ -11,7 +11,8 @@ SlotKv::SlotKv(const SlotKvOptions& options)
   HEADROOM_CHECK(options.slots >= 1 && options.slot_tokens >= 1, "slots that hold something");
   pool_.block_tokens = 1;
   pool_.grows_with_decode = false;
-  pool_.total_blocks = options.slots * options.slot_tokens;
+  pool_.total_blocks =
+      options.shared_cells > 0 ? options.shared_cells : options.slots * options.slot_tokens;
   update_pool(pool_.total_blocks, 0);
 }
 
@@ -32,14 +33,32 @@ bool SlotKv::try_grow(const KvGrowth& growth) {
     return true;
   }
   const TokenCount most = std::max({growth.hold_tokens, growth.fit_tokens, growth.final_tokens});
-  if (most > options_.slot_tokens) return false;
+  const TokenCount cells = options_.shared_cells > 0 ? most : options_.slot_tokens;
+  if (most > options_.slot_tokens || cells > pool_.free_blocks) return false;
   const std::int32_t best = best_free_slot(growth.request);
   if (best < 0) return false;
   Slot& slot = slots_[static_cast<std::size_t>(best)];
   slot.taken = true;
+  slot.cells = cells;
   slot_of_[growth.id] = best;
-  update_pool(-options_.slot_tokens, -slot.content_tokens);
+  update_pool(-cells, -slot.content_tokens);
+  give_up_idle_content();
   return true;
+}
+
+// Cells of idle slots count as free; what they keep goes when it does not fit beside what is taken.
+void SlotKv::give_up_idle_content() {
+  while (pool_.cached_blocks > pool_.free_blocks) {
+    Slot* oldest = nullptr;
+    for (Slot& slot : slots_) {
+      if (slot.taken || slot.content_tokens == 0) continue;
+      if (oldest == nullptr || slot.given_back < oldest->given_back) oldest = &slot;
+    }
+    HEADROOM_CHECK(oldest != nullptr, "cached cells of no slot");
+    update_pool(0, -oldest->content_tokens);
+    oldest->content.clear();
+    oldest->content_tokens = 0;
+  }
 }
 
 void SlotKv::take(BlockCount) { HEADROOM_CHECK(false, "a slot does not grow"); }
@@ -53,7 +72,8 @@ void SlotKv::release(RequestId id, const Request& request, TokenCount held_token
   slot.taken = false;
   slot.given_back = ++releases_;
   slot_of_[id] = kNoSlot;
-  update_pool(options_.slot_tokens, slot.content_tokens);
+  update_pool(slot.cells, slot.content_tokens);
+  give_up_idle_content();
 }
 
 std::int32_t SlotKv::best_free_slot(const Request* request) const {
@@ -119,7 +139,7 @@ void SlotKv::remember(Slot& slot, const Request& request, TokenCount held_tokens
 void SlotKv::update_pool(TokenCount free_change, TokenCount cached_change) {
   pool_.free_blocks += free_change;
   pool_.cached_blocks += cached_change;
-  pool_.largest_hole = pool_.free_blocks > 0 ? options_.slot_tokens : 0;
+  pool_.largest_hole = std::min<TokenCount>(pool_.free_blocks, options_.slot_tokens);
 }
 
 }  // namespace headroom

@@ -1,7 +1,8 @@
 #pragma once
-// Slots of equal size, one for each sequence (llama.cpp's server without a unified cache; its
-// server-context.cpp): the context is divided among the slots when the server starts, and a request
-// has a whole one while it runs, however short it is.
+// Slots, one for each sequence (llama.cpp's server; its server-context.cpp). Without a unified
+// cache the context is divided among the slots when the server starts, and a request has a whole
+// part while it runs, however short it is. With one (kv_unified) all slots share the cells, and
+// what idle slots keep is given up, longest idle first, when running requests need it.
 //
 // With cache_prompt a slot keeps the prompt and the answer of the request that had it last, and a
 // new request goes on behind what its prompt has in common with that. A request gets the free slot
@@ -9,9 +10,10 @@
 // prompt; of equals the first. Otherwise it gets the free slot that was given back the longest ago;
 // of those never used, the last one.
 //
-// Limits: the host-memory prompt cache (--cache-ram), the reuse of shifted chunks (--cache-reuse)
-// and context shift are not modelled. Content is known as far as the workload names it
-// (Request::prefix, output_segment).
+// Limits: of shared cells a request sets aside prompt + max_tokens when it gets its slot (the real
+// server takes them one by one, and fails all slots when none is left); the host-memory prompt
+// cache (--cache-ram), the reuse of shifted chunks (--cache-reuse) and context shift are not
+// modelled. Content is known as far as the workload names it (Request::prefix, output_segment).
 
 #include <cstdint>
 #include <vector>
@@ -23,7 +25,8 @@ namespace headroom {
 
 struct SlotKvOptions {
   std::int32_t slots = 1;               // n_parallel, >= 1
-  TokenCount slot_tokens = 0;           // context of one slot: n_ctx / n_parallel, >= 1
+  TokenCount slot_tokens = 0;           // longest context of one slot, >= 1
+  TokenCount shared_cells = 0;          // of all slots (kv_unified); 0: each owns slot_tokens
   bool cache_prompt = true;             // llama.cpp's default
   double slot_prompt_similarity = 0.1;  // share of the prompt, [0, 1]; llama.cpp's default
 };
@@ -53,12 +56,14 @@ class SlotKv final : public KvAllocator, public SlotAssignment {
   struct Slot {
     std::vector<PrefixSegment> content;  // as far as it has identities
     TokenCount content_tokens = 0;
+    TokenCount cells = 0;          // set aside while it is taken
     std::uint64_t given_back = 0;  // rank among all releases; 0 = never used
     bool taken = false;
   };
   [[nodiscard]] std::int32_t best_free_slot(const Request* request) const;
   [[nodiscard]] static TokenCount common_tokens(const Slot& slot, const Request& request);
   static void remember(Slot& slot, const Request& request, TokenCount held_tokens);
+  void give_up_idle_content();
   void update_pool(TokenCount free_change, TokenCount cached_change);
 
   SlotKvOptions options_;

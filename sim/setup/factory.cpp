@@ -84,11 +84,13 @@ std::unique_ptr<KvAllocator> make_contiguous(const Resolved& resolved, TokenCoun
       .tokens = tokens, .placement = placement_of(e.kv_placement), .compaction = e.kv_compaction});
 }
 
-std::unique_ptr<KvAllocator> make_slots(const Resolved& resolved) {
+std::unique_ptr<KvAllocator> make_slots(const Resolved& resolved, const MemoryBudget& budget) {
   const EngineSection& e = resolved.scenario.engine;
+  const TokenCount parts = TokenCount{resolved.max_num_seqs} * resolved.max_model_len;
   return std::make_unique<SlotKv>(
       SlotKvOptions{.slots = resolved.max_num_seqs,
                     .slot_tokens = resolved.max_model_len,
+                    .shared_cells = budget.kv_tokens < parts ? budget.kv_tokens : 0,
                     .cache_prompt = e.cache_prompt,
                     .slot_prompt_similarity = e.slot_prompt_similarity});
 }
@@ -98,7 +100,7 @@ std::unique_ptr<KvAllocator> make_slots(const Resolved& resolved) {
 std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const MemoryBudget& budget) {
   switch (resolved.allocator) {
     case AllocatorKind::contiguous: return make_contiguous(resolved, pool_tokens(resolved, budget));
-    case AllocatorKind::slots: return make_slots(resolved);
+    case AllocatorKind::slots: return make_slots(resolved, budget);
     case AllocatorKind::paged: break;
   }
   const EngineSection& e = resolved.scenario.engine;

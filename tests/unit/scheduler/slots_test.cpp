@@ -144,5 +144,29 @@ TEST_CASE("without cache_prompt a slot remembers nothing") {
   CHECK(kv.cached_prefix(1, request_of(90, pieces)) == 0);
 }
 
+TEST_CASE("shared cells: a request sets aside what it may need, and idle content makes way") {
+  // 100 cells for two slots of up to 80. A keeps 60 of prompt when it has gone; B takes the other
+  // slot and 30, C needs 50: 30 + 50 leave 20, so A's 60 cached tokens go.
+  const Pieces pieces{{{1, 40}, {2, 20}}};
+  const Request a = request_of(60, pieces);
+  SlotKv kv({.slots = 2, .slot_tokens = 80, .shared_cells = 100});
+  CHECK(kv.pool().total_blocks == 100);
+  CHECK(kv.pool().largest_hole == 80);
+  REQUIRE(kv.try_grow({.id = 0, .request = &a, .hold_tokens = 60, .final_tokens = 75}));
+  CHECK(kv.pool().free_blocks == 25);
+  CHECK_FALSE(kv.try_grow({.id = 1, .hold_tokens = 20, .final_tokens = 26}));
+  kv.release(0, a, 62, KvRelease::finished);
+  CHECK(kv.pool().free_blocks == 100);
+  CHECK(kv.pool().cached_blocks == 60);
+  REQUIRE(kv.try_grow({.id = 1, .hold_tokens = 20, .final_tokens = 30}));
+  CHECK(kv.slot_of(1) == 0);  // never used
+  CHECK(kv.cached_prefix(2, request_of(79, pieces)) == 60);
+  CHECK(kv.pool().cached_blocks == 60);
+  const Request stranger = request_of(40);
+  REQUIRE(kv.try_grow({.id = 2, .request = &stranger, .hold_tokens = 40, .final_tokens = 50}));
+  CHECK(kv.pool().free_blocks == 20);
+  CHECK(kv.pool().cached_blocks == 0);
+}
+
 }  // namespace
 }  // namespace headroom
