@@ -49,7 +49,7 @@ void SglangQueue::enqueue(RequestId id, const Request& request) {
   if (!keyed()) return;
   if (id >= place_of_.size()) place_of_.resize(id + 1);
   place_of_[id] = ++entries_;
-  std::uint64_t key = static_cast<std::uint64_t>(INT32_MAX - request.max_tokens);
+  auto key = static_cast<std::uint64_t>(INT32_MAX - request.max_tokens);
   if (order_ == SglangOrder::random) key = stream_.bits();
   heap_.push_back({key, entries_, id});
   std::push_heap(heap_.begin(), heap_.end(), later);

@@ -35,16 +35,17 @@ void StaticScheduler::continue_batch(const PlanContext& context, BatchPlan& plan
       1 + context.decodes.steps_within(context.kv.pool().free_blocks, kManySteps / 2);
 }
 
-BlockCount StaticScheduler::blocks_of(const Shape& batch, const KvPoolState& pool) {
+BlockCount StaticScheduler::blocks_of(const Shape& batch, const KvAllocator& kv) {
+  const KvPoolState& pool = kv.pool();
   const TokenCount row =
       TokenCount{batch.prompt_tokens} + (pool.grows_with_decode ? 0 : batch.max_tokens);
-  return batch.rows * blocks_needed(row, pool.block_tokens);
+  return batch.rows * blocks_needed(kv.taken_by(row), pool.block_tokens);
 }
 
 // The prefill of a batch that nobody sized runs out of memory: its requests are lost with it.
-void StaticScheduler::fail_batch(const Shape& batch, const KvPoolState& pool, BatchPlan& plan) {
+void StaticScheduler::fail_batch(const Shape& batch, const KvAllocator& kv, BatchPlan& plan) {
   plan.failure = PlanFailure::out_of_device_memory;
-  plan.wanted_tokens = blocks_of(batch, pool) * pool.block_tokens;
+  plan.wanted_tokens = blocks_of(batch, kv) * kv.pool().block_tokens;
   for (std::int32_t row = 0; row < batch.rows; ++row) {
     plan.lost.push_back(waiting_.front());
     waiting_.pop_front();
@@ -59,8 +60,8 @@ StaticScheduler::Shape StaticScheduler::next_batch(const PlanContext& context) c
     const Shape wider{.rows = batch.rows + 1,
                       .prompt_tokens = std::max(batch.prompt_tokens, request.prompt_tokens),
                       .max_tokens = std::max(batch.max_tokens, request.reserved_output)};
-    const KvPoolState& pool = context.kv.pool();
-    if (options_.sizes_batches && blocks_of(wider, pool) > pool.free_blocks) break;
+    const KvAllocator& kv = context.kv;
+    if (options_.sizes_batches && blocks_of(wider, kv) > kv.pool().free_blocks) break;
     batch = wider;
   }
   return batch;
@@ -68,8 +69,9 @@ StaticScheduler::Shape StaticScheduler::next_batch(const PlanContext& context) c
 
 void StaticScheduler::start_batch(const PlanContext& context, BatchPlan& plan) {
   const Shape batch = next_batch(context);
-  const KvPoolState& pool = context.kv.pool();
-  if (blocks_of(batch, pool) > pool.free_blocks) return fail_batch(batch, pool, plan);
+  if (blocks_of(batch, context.kv) > context.kv.pool().free_blocks) {
+    return fail_batch(batch, context.kv, plan);
+  }
   for (std::int32_t row = 0; row < batch.rows; ++row) {
     const RequestId id = waiting_.front();
     const KvGrowth growth{.id = id,

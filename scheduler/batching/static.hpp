@@ -31,8 +31,8 @@ class StaticScheduler final : public BatchScheduler {
   };
   void continue_batch(const PlanContext& context, BatchPlan& plan) const;
   void start_batch(const PlanContext& context, BatchPlan& plan);
-  [[nodiscard]] static BlockCount blocks_of(const Shape& batch, const KvPoolState& pool);
-  void fail_batch(const Shape& batch, const KvPoolState& pool, BatchPlan& plan);
+  [[nodiscard]] static BlockCount blocks_of(const Shape& batch, const KvAllocator& kv);
+  void fail_batch(const Shape& batch, const KvAllocator& kv, BatchPlan& plan);
   [[nodiscard]] Shape next_batch(const PlanContext& context) const;
 
   SchedulerOptions options_;

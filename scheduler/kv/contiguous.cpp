@@ -1,6 +1,8 @@
 #include "scheduler/kv/contiguous.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <utility>
 
 #include "scheduler/kv/placement_best_fit.hpp"
@@ -27,7 +29,9 @@ std::unique_ptr<AddressPlacement> make_placement(const ContiguousKvOptions& opti
 }  // namespace
 
 ContiguousKv::ContiguousKv(const ContiguousKvOptions& options)
-    : compaction_(options.compaction), placement_(make_placement(options)) {
+    : compaction_(options.compaction),
+      buddy_(options.placement == Placement::buddy),
+      placement_(make_placement(options)) {
   pool_.block_tokens = 1;
   pool_.grows_with_decode = false;
   pool_.total_blocks = options.tokens;
@@ -61,6 +65,12 @@ void ContiguousKv::release(RequestId id, const Request&, TokenCount, KvRelease) 
   const Range freed = std::exchange(held_[id], {});
   placement_->free(freed.begin, freed.length);
   update_pool();
+}
+
+// A pool of buddies is made of powers of two, so what is left beside whole blocks is of no use.
+TokenCount ContiguousKv::taken_by(TokenCount tokens) const {
+  if (!buddy_) return tokens;
+  return static_cast<TokenCount>(std::bit_ceil(static_cast<std::uint64_t>(tokens)));
 }
 
 TokenCount ContiguousKv::take_moved_tokens() { return std::exchange(moved_tokens_, 0); }

@@ -32,6 +32,7 @@ class ContiguousKv final : public KvAllocator {
   [[nodiscard]] TokenCount cached_prefix(RequestId id, const Request& request) const override;
   // Reserves growth.final_tokens at the first call for a request; later calls always succeed.
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
+  [[nodiscard]] TokenCount taken_by(TokenCount tokens) const override;
   // Never called: nothing grows with decode.
   void take(BlockCount blocks) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens,
@@ -54,6 +55,7 @@ class ContiguousKv final : public KvAllocator {
   void update_pool();
 
   bool compaction_;
+  bool buddy_;
   std::unique_ptr<AddressPlacement> placement_;
   std::vector<Range> held_;         // by RequestId; length 0 = nothing
   std::vector<RequestId> to_pack_;  // of compact()

@@ -58,6 +58,9 @@ class KvAllocator {
   // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false nothing moved.
   [[nodiscard]] virtual bool try_grow(const KvGrowth& growth) = 0;
 
+  // Tokens that a reservation of `tokens` takes from an empty pool: more where sizes are rounded.
+  [[nodiscard]] virtual TokenCount taken_by(TokenCount tokens) const { return tokens; }
+
   // Takes `blocks` for decoding requests as they cross block boundaries. Which request they belong
   // to follows from its length, so it is not said here. The caller has checked pool().free_blocks.
   virtual void take(BlockCount blocks) = 0;

@@ -30,8 +30,11 @@ SglangOptions sglang_options(const Resolved& resolved) {
   const EngineSection& e = resolved.scenario.engine;
   SglangOptions options;
   options.max_prefill_tokens = static_cast<std::int32_t>(e.max_prefill_tokens);
+  // Whole pages, of at least one; SGLang's own option is one already.
+  const std::int64_t chunk = e.chunked_prefill_size.value_or(options.chunked_prefill_size);
+  const std::int64_t pages = (chunk + resolved.block_size - 1) / resolved.block_size;
   options.chunked_prefill_size =
-      static_cast<std::int32_t>(std::max<std::int64_t>(0, e.chunked_prefill_size.value_or(8192)));
+      chunk <= 0 ? 0 : static_cast<std::int32_t>(pages * resolved.block_size);
   options.enable_mixed_chunk = e.enable_mixed_chunk;
   options.schedule_conservativeness = e.schedule_conservativeness;
   options.order = sglang_order(e.schedule_policy);
@@ -60,6 +63,10 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   SchedulerOptions options;
   options.max_num_seqs = resolved.max_num_seqs;
   options.max_num_batched_tokens = resolved.max_num_batched_tokens;
+  if (resolved.scheduler == SchedulerKind::vllm || resolved.scheduler == SchedulerKind::sarathi) {
+    // A budget below the seats of another engine (vLLM has the same rule for its defaults).
+    options.max_num_seqs = std::min(options.max_num_seqs, options.max_num_batched_tokens);
+  }
   options.max_model_len = resolved.max_model_len;
   options.enable_chunked_prefill = e.enable_chunked_prefill.value_or(true);
   options.reserve_full_isl = e.scheduler_reserve_full_isl;

@@ -119,10 +119,23 @@ void Resolver::resolve_sglang() {
     fill("/engine/mem_fraction_static", e.mem_fraction_static,
          sglang_mem_fraction_static(device_mib, reserved), "by device, chunk and graph sizes");
   }
+  if (*e.chunked_prefill_size > 0 && *e.chunked_prefill_size % e.page_size != 0) {
+    refuse("/engine/chunked_prefill_size",
+           fmt::format("value {}: expected a multiple of page_size = {}", *e.chunked_prefill_size,
+                       e.page_size));
+  }
+  if (e.disable_radix_cache && (e.schedule_policy == "lpm" || e.schedule_policy == "dfs-weight")) {
+    r_.warnings.push_back(
+        fmt::format("schedule_policy {} needs the radix cache: without it SGLang serves fcfs",
+                    e.schedule_policy));
+    e.schedule_policy = "fcfs";
+    note_rule("/engine/schedule_policy", "fcfs without the radix cache");
+  }
   r_.async_scheduling = !e.disable_overlap_schedule && overlaps(r_.scheduler);
   // By pool and context length once the pool is known (startup_budget).
-  set_common(*e.context_length, e.max_running_requests.value_or(0), *e.chunked_prefill_size,
-             e.page_size);
+  const bool chunks = *e.chunked_prefill_size > 0;
+  set_common(*e.context_length, e.max_running_requests.value_or(0),
+             chunks ? *e.chunked_prefill_size : e.max_prefill_tokens, e.page_size);
 }
 
 void Resolver::resolve_tgi() {

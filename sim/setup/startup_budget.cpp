@@ -114,6 +114,12 @@ MemoryBudget startup_budget(Resolved& resolved) {
       resolved.rules["/engine/max_running_requests"] = "sglang: by pool and context length";
     }
   }
+  if (!budget.failure && budget.max_model_len > 0 &&
+      budget.max_model_len < resolved.max_model_len) {
+    // Engines that shorten their longest request to the pool (trtllm, llamacpp, tgi) say so in a
+    // warning of their rule; longer requests are refused from the start.
+    resolved.max_model_len = static_cast<std::int32_t>(budget.max_model_len);
+  }
   if (resolved.max_model_len < 0) {
     resolved.max_model_len = static_cast<std::int32_t>(budget.max_model_len);
     resolved.scenario.engine.max_model_len = budget.max_model_len;

@@ -65,6 +65,26 @@ const std::vector<Case>& cases() {
       {"static with a wait",
        {"engine={\"name\":\"static\",\"batch_wait_ms\":500,\"max_model_len\":16384}",
         "workload.arrivals.request_rate=1"}},
+      {"vllm priorities and short chunks",
+       {"engine={\"name\":\"vllm\",\"max_model_len\":16384,\"scheduling_policy\":"
+        "\"priority\",\"long_prefill_token_threshold\":512}"}},
+      {"vllm v0", {"engine={\"name\":\"vllm\",\"version\":\"0.6\",\"max_model_len\":16384}"}},
+      {"sarathi", {"engine={\"name\":\"sarathi\",\"max_model_len\":16384}"}},
+      {"trtllm", {"engine={\"name\":\"trtllm\",\"max_seq_len\":16384,\"max_num_tokens\":16384}"}},
+      {"trtllm max utilization",
+       {"engine={\"name\":\"trtllm\",\"max_seq_len\":16384,\"enable_chunked_prefill\":true,"
+        "\"capacity_scheduler_policy\":\"MAX_UTILIZATION\",\"max_tokens\":30000}"}},
+      {"sglang",
+       {"engine={\"name\":\"sglang\",\"context_length\":16384,\"max_total_tokens\":30000}"}},
+      {"tgi", {"engine={\"name\":\"tgi\",\"max_input_tokens\":12000,\"max_total_tokens\":16384}"}},
+      {"llamacpp", {"engine={\"name\":\"llamacpp\",\"parallel\":16,\"ctx_size\":262144}"}},
+      {"hf", {"engine={\"name\":\"hf\",\"max_batch_size\":8,\"max_new_tokens\":2048}"}},
+      {"orca buddy",
+       {"engine={\"name\":\"orca\",\"max_model_len\":16384,\"kv_placement\":\"buddy\","
+        "\"kv_reservation\":\"pow2\"}"}},
+      {"orca compacting",
+       {"engine={\"name\":\"orca\",\"max_model_len\":16384,\"kv_placement\":\"best_fit\","
+        "\"kv_compaction\":true}"}},
       {"another device",
        {"device=rtx4090", "workload.arrivals.request_rate=2", "engine.max_model_len=16384"}},
       {"closed loop", {}, "closed-loop"},

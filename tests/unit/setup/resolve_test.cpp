@@ -234,6 +234,16 @@ TEST_CASE("parts that do not go together are refused") {
                     Catch::Contains("has no effect with /engine/kv_allocator = \"paged\""));
 }
 
+TEST_CASE("SGLang's chunks are whole pages, and without a radix cache prefixes order nothing") {
+  CHECK_THROWS_WITH(
+      resolved(R"({"name": "sglang", "page_size": 16, "chunked_prefill_size": 1000})"),
+      Catch::Contains("/engine/chunked_prefill_size: value 1000: expected a multiple of"));
+  const Resolved r =
+      resolved(R"({"name": "sglang", "schedule_policy": "lpm", "disable_radix_cache": true})");
+  CHECK(scheduler_options(r).sglang.order == SglangOrder::fcfs);
+  CHECK(source_of(r, "/engine/schedule_policy") == "sglang 0.5: fcfs without the radix cache");
+}
+
 TEST_CASE("a run knows tensor parallelism only") {
   CHECK_THROWS_WITH(resolved(R"({"pipeline_parallel_size": 2})"),
                     Catch::Contains("/engine/pipeline_parallel_size"));

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Every engine serves a scenario from beginning to end: each request is accounted for, jumps give
+# the same files as single steps, and `list engines` has a line for each.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# Name and options of each; the pools are small enough for requests to wait or be preempted.
+engines=(
+  'vllm|max_model_len=8192 num_gpu_blocks_override=800'
+  'vllm|max_model_len=8192 num_gpu_blocks_override=800 version="0.6"'
+  'vllm|max_model_len=8192 num_gpu_blocks_override=800 scheduling_policy=priority
+    long_prefill_token_threshold=256'
+  'vllm|max_model_len=8192 num_gpu_blocks_override=800 scheduler=sglang'
+  'trtllm|max_seq_len=8192 max_tokens=16384'
+  'trtllm|max_seq_len=8192 max_tokens=16384 capacity_scheduler_policy=MAX_UTILIZATION
+    enable_chunked_prefill=true context_chunking_policy=EQUAL_PROGRESS'
+  'trtllm|max_seq_len=8192 max_tokens=16384 capacity_scheduler_policy=STATIC_BATCH'
+  'sglang|context_length=8192 max_total_tokens=16384'
+  'vllm|max_model_len=8192 num_gpu_blocks_override=400 scheduler=sglang block_size=48'
+  'sglang|context_length=8192 max_total_tokens=16384 schedule_policy=lpm enable_mixed_chunk=true'
+  'tgi|max_input_tokens=4096 max_total_tokens=8192 max_batch_total_tokens=16384'
+  'tgi|max_input_tokens=4096 max_total_tokens=8192 enable_chunked_prefill=false'
+  'llamacpp|parallel=8 ctx_size=65536'
+  'ollama|num_parallel=4 num_ctx=8192'
+  'hf|max_batch_size=4 max_new_tokens=512'
+  'fastertransformer|max_batch_size=2 max_input_tokens=2048 max_new_tokens=512'
+  'sarathi|max_model_len=8192'
+  'orca|max_model_len=8192 kv_placement=best_fit kv_compaction=true'
+  'orca|max_model_len=8192 kv_placement=buddy kv_reservation=pow2'
+  'static|max_model_len=8192 kv_placement=next_fit'
+  'static|max_model_len=8192 kv_placement=buddy num_gpu_blocks_override=1500'
+  'sglang|scheduler=vllm chunked_prefill_size=512 context_length=8192 max_total_tokens=16384'
+  'llamacpp|'
+)
+
+"$HEADROOM" list engines >listed.txt
+run=0
+for row in "${engines[@]}"; do
+  engine=${row%%|*}
+  grep -q "^$engine " listed.txt || fail "list engines: no $engine"
+  settings=(--set "engine={\"name\":\"$engine\"}" --set workload.num_requests=300
+    --set workload.arrivals.request_rate=6 --set workload.prompt.max=2048
+    --set workload.output.max=512)
+  for setting in ${row#*|}; do settings+=(--set "engine.$setting"); done
+  # One way of running out of memory is a result like any other: exit code 2 alone is bad input.
+  code=0
+  "$HEADROOM" run demo "${settings[@]}" -o "jump$run" >out.txt 2>&1 || code=$?
+  ((code != 2)) || fail "$row: $(cat out.txt)"
+  accounted "jump$run/summary.json"
+  (($(number "jump$run/summary.json" finished) > 0)) || fail "$row: nothing finished"
+  "$HEADROOM" run demo "${settings[@]}" --single-step -o "step$run" >out.txt 2>&1 || true
+  for file in summary.json requests.csv timeline.csv events.jsonl; do
+    cmp "jump$run/$file" "step$run/$file" || fail "$row: $file"
+  done
+  ((++run))
+done
