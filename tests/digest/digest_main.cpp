@@ -22,8 +22,8 @@ struct Case {
   const char* scenario = "demo";
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> kCases{
+std::vector<Case> cases_of_workloads() {
+  return {
       {"vllm", {}},
       {"vllm sync", {"engine.async_scheduling=false"}},
       {"vllm kv bound", {"engine.num_gpu_blocks_override=1600", "engine.max_model_len=16384"}},
@@ -56,6 +56,11 @@ const std::vector<Case>& cases() {
         "workload.output={\"law\":\"geometric\",\"mean\":150}"}},
       {"vllm times output",
        {"workload.max_tokens={\"rule\":\"times_output\",\"times_output\":1.5}"}},
+  };
+}
+
+std::vector<Case> cases_of_engines() {
+  return {
       {"orca", {"engine={\"name\":\"orca\",\"max_model_len\":16384}"}},
       {"orca paged",
        {"engine={\"name\":\"orca\",\"kv_allocator\":\"paged\",\"max_model_len\":16384}"}},
@@ -94,7 +99,6 @@ const std::vector<Case>& cases() {
       {"impatient", {}, "impatient"},
       {"documents", {}, "rag"},
   };
-  return kCases;
 }
 
 }  // namespace
@@ -103,12 +107,14 @@ const std::vector<Case>& cases() {
 int main() try {
   using namespace headroom;
   const Catalog catalog = Catalog::embedded();
-  for (const Case& one : cases()) {
-    ScenarioFlags flags;
-    flags.set = one.set;
-    flags.set.emplace_back("workload.num_requests=2000");
-    const RunResult result = run(load_scenario(one.scenario, flags), catalog);
-    fmt::print("{} {} {}\n", result.digest, result.summary.requests.finished, one.name);
+  for (const auto& cases : {cases_of_workloads(), cases_of_engines()}) {
+    for (const Case& one : cases) {
+      ScenarioFlags flags;
+      flags.set = one.set;
+      flags.set.emplace_back("workload.num_requests=2000");
+      const RunResult result = run(load_scenario(one.scenario, flags), catalog);
+      fmt::print("{} {} {}\n", result.digest, result.summary.requests.finished, one.name);
+    }
   }
   return 0;
 } catch (const std::exception& error) {
