@@ -1,5 +1,8 @@
 list(APPEND ORACLE_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/allocators_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/conformance_checks.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/conformance_rows.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/conformance_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/naive_engine_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/naive_pipeline_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/oracle_memory_test.cpp
