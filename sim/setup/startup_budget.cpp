@@ -8,6 +8,7 @@
 #include "hardware/environment.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/setup/kv_tier.hpp"
 
 namespace headroom {
 namespace {
@@ -89,14 +90,20 @@ MemoryBudget startup_budget(Resolved& resolved) {
   inputs.device = resolved.device;
   inputs.sharding = resolved.sharding;
   inputs.kv = resolved.kv;
-  inputs.machine = machine_memory(resolved.environment, host);
+  const Environment environment = environment_with_tier(resolved);
+  inputs.machine = machine_memory(environment, host);
+  if (resolved.device.memory_model == MemoryModel::unified &&
+      inputs.machine.engine_host_bytes == 0) {
+    // A machine whose host is not followed: all the same the tier lies in the device's memory.
+    inputs.machine.engine_host_bytes = host_tier_bytes(resolved);
+  }
   MemoryBudget budget = budget_by_rule(inputs, resolved.budget);
   const BudgetRule rule = resolved.profile->budget;
   if (rule == BudgetRule::plain || rule == BudgetRule::orca_paper) {
     count_in_blocks(resolved, budget);
     resize_pool(resolved, budget);
   }
-  if (auto failure = host_failure(resolved.environment, host, budget)) {
+  if (auto failure = host_failure(environment, host, budget)) {
     budget.failure = std::move(failure);
   }
   HEADROOM_CHECK(
