@@ -27,6 +27,16 @@ HostRequest host_request(const Resolved& r) {
   return request;
 }
 
+// What a second tier is worth where it lies in the memory of the pool.
+void warn_of_tier(Resolved& r) {
+  const ByteCount tier = host_tier_bytes(r);
+  if (tier == 0 || r.device.memory_model != MemoryModel::unified) return;
+  r.warnings.push_back(fmt::format(
+      "{} has one memory for host and device: {:.2f} GiB of host memory for KV come out "
+      "of what the pool could have, and every copy costs time",
+      r.device.id, gib_from_bytes(tier)));
+}
+
 bool is_about_the_pool(StartupStage stage) {
   return stage == StartupStage::blocks || stage == StartupStage::max_length_request;
 }
@@ -113,6 +123,7 @@ MemoryBudget startup_budget(Resolved& resolved) {
                            environment_notes(resolved.environment, host), budget.notes}) {
     resolved.warnings.insert(resolved.warnings.end(), list.begin(), list.end());
   }
+  warn_of_tier(resolved);
   if (const auto* sglang = std::get_if<SglangBudgetOptions>(&resolved.budget)) {
     const std::int64_t running = sglang_max_running_requests(inputs, *sglang, budget);
     resolved.max_num_seqs = static_cast<std::int32_t>(running);

@@ -113,6 +113,7 @@ PolicyRun run_policy(PolicySetup setup, std::vector<Arrival> arrivals) {
   RunLimits limits;
   limits.no_progress_events = 100'000;
   sink.result.reason = fleet.run(limits);
+  sink.result.ghost_rows = fleet.replicas().front()->ghost_rows();
   sink.result.tier = fleet.totals().tier.value_or(KvTierCounts{});
   std::ranges::sort(sink.result.requests, {}, &RequestRecord::index);
   REQUIRE(sink.result.requests.size() == count);
@@ -150,6 +151,7 @@ void check_cut_invariance(const std::function<PolicySetup()>& make,
     require_equal(jumped.events, other.events);
     require_equal(jumped.steps, other.steps);
     REQUIRE((jumped.tier == other.tier));
+    REQUIRE(jumped.ghost_rows == other.ghost_rows);
   }
 }
 

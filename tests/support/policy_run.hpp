@@ -39,6 +39,7 @@ struct PolicyRun {
   std::vector<EngineEvent> events;      // `state` is not kept
   StopReason reason = StopReason::drained;
   KvTierCounts tier;
+  std::int64_t ghost_rows = 0;
 
   // Arrival indices of the events of one kind, in order.
   [[nodiscard]] std::vector<std::uint64_t> order_of(EngineEventKind kind) const;

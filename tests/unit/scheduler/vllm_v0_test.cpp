@@ -181,6 +181,7 @@ TEST_CASE("a victim that is swapped out comes back and decodes on without comput
   CHECK(run.requests[0].finish_ns == (42 + 26 + 7 * 11) * kUs);
   CHECK(run.requests[1].finish_ns == (145 + 26 + 7 * 11) * kUs);
   CHECK(run.events.back().cached_tokens == 16);  // of its 17 known ones
+  CHECK(run.ghost_rows == 0);
   CHECK(run.tier.stored_blocks == 1);
   CHECK(run.tier.loaded_blocks == 1);
   // Without swap space its 17 tokens are computed again: 10 + 17 us in place of 15 + 11.

@@ -2,6 +2,7 @@
 
 #include "sim/setup/kv_tier.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <string>
@@ -78,6 +79,11 @@ TEST_CASE("on unified memory a pool and a tier are worth no more than one pool o
   CHECK(transfer_s(both) > 0);
   CHECK(both.summary.metrics.mean_ttft_ms > one.summary.metrics.mean_ttft_ms);
   CHECK_FALSE(one.totals.tier);
+  const auto warns = [](const std::string& warning) {
+    return warning.find("gb10 has one memory for host and device: 2.00 GiB") == 0;
+  };
+  CHECK(std::ranges::count_if(both.warnings, warns) == 1);
+  CHECK(std::ranges::count_if(one.warnings, warns) == 0);
 }
 
 TEST_CASE("copies within unified memory take twice their bytes of its bandwidth") {
