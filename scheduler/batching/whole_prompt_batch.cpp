@@ -15,10 +15,13 @@ WholePromptBatch::WholePromptBatch(const SchedulerOptions& options) : options_(o
 
 void WholePromptBatch::plan_prefill_first(const PlanContext& context, BatchPlan& plan) {
   TokenCount budget = options_.max_num_batched_tokens;
-  admit(context, plan, budget, Prompts::whole);
+  if (swapped_.empty()) admit(context, plan, budget, Prompts::whole);
   plan.decodes_pause = !plan.chunks.empty();
   if (plan.decodes_pause) return;
   decode(context, plan);
+  budget -= context.decodes.size();
+  if (plan.preempted.empty()) swap_in(context, plan, budget);
+  if (!plan.chunks.empty()) return;
   look_ahead(context, plan, budget);
 }
 
@@ -26,18 +29,20 @@ void WholePromptBatch::plan_decode_first(const PlanContext& context, BatchPlan& 
   decode(context, plan);
   TokenCount budget = options_.max_num_batched_tokens - context.decodes.size();
   continue_prefill(context, plan, budget);
-  if (plan.preempted.empty()) admit(context, plan, budget, Prompts::cut);
+  if (plan.preempted.empty() && prefilling_ == kNoRequest) swap_in(context, plan, budget);
+  if (plan.preempted.empty() && swapped_.empty()) admit(context, plan, budget, Prompts::cut);
   if (plan.chunks.empty()) look_ahead(context, plan, budget);
 }
 
 // After a plan without chunks: how long it stays right.
 void WholePromptBatch::look_ahead(const PlanContext& context, BatchPlan& plan,
                                   TokenCount budget) const {
-  if (plan.preempted.empty()) {
+  const bool gave_up_swapped = options_.swap_blocks > 0 && !plan.rejected.empty();
+  if (plan.preempted.empty() && !gave_up_swapped) {
     // A blocked head stays blocked: free blocks only become fewer until somebody finishes.
     plan.steady_steps = steady_decodes(context);
-    plan.arrivals_can_join =
-        waiting_.empty() && running_.size() < options_.max_num_seqs && budget > 0;
+    plan.arrivals_can_join = waiting_.empty() && swapped_.empty() &&
+                             running_.size() < options_.max_num_seqs && budget > 0;
   } else if (running_.empty()) {
     // The only one has outgrown the pool: plan again at once, for those who wait.
     plan.wake_at_ns = context.now_ns;
@@ -134,19 +139,64 @@ void WholePromptBatch::admit(const PlanContext& context, BatchPlan& plan, TokenC
 void WholePromptBatch::preempt_last(const PlanContext& context, BatchPlan& plan) {
   HEADROOM_CHECK(!running_.empty(), "blocks are short and nobody runs");
   const RequestId id = running_.back();
-  context.preempt(id, plan);
   running_.remove(id);
+  const BlockCount room = options_.swap_blocks - swap_used_;
+  if (prefilling_ != id && swapped_blocks(context, id) <= room) {
+    return swap_out(context, plan, id);
+  }
+  context.preempt(id, plan);
   if (prefilling_ == id) prefilling_ = kNoRequest;
   waiting_.push_front(id);
 }
 
+// Of a decoding request, without what the step in planning has taken for it.
+BlockCount WholePromptBatch::swapped_blocks(const PlanContext& context, RequestId id) const {
+  return blocks_needed(computed_by(context.requests[id], context.decodes_planned),
+                       context.kv.pool().block_tokens);
+}
+
+void WholePromptBatch::swap_out(const PlanContext& context, BatchPlan& plan, RequestId id) {
+  swapped_.push_back({id, swapped_blocks(context, id)});
+  swap_used_ += swapped_.back().blocks;
+  context.swap_out(id, plan);
+}
+
+void WholePromptBatch::swap_in(const PlanContext& context, BatchPlan& plan, TokenCount& budget) {
+  const KvPoolState& pool = context.kv.pool();
+  const BlockCount watermark = watermark_blocks(options_.watermark, pool);
+  while (!swapped_.empty() && budget > 0 && running_.size() < options_.max_num_seqs) {
+    const auto [id, blocks] = swapped_.front();
+    // V0 wants a free block for the next token, whether that begins one or not.
+    const BlockCount need = blocks + 1 + watermark;
+    if (need > pool.total_blocks) {
+      plan.rejected.push_back(id);
+    } else if (need > pool.free_blocks || !context.try_resume(id, watermark, plan)) {
+      return;
+    } else {
+      running_.push_back(id);
+      --budget;
+    }
+    swap_used_ -= blocks;
+    swapped_.erase(swapped_.begin());
+  }
+}
+
 void WholePromptBatch::on_leave(RequestId id) {
+  const auto swapped = std::ranges::find(swapped_, id, &Swapped::id);
+  if (swapped != swapped_.end()) {
+    swap_used_ -= swapped->blocks;
+    swapped_.erase(swapped);
+    return;
+  }
   (running_.contains(id) ? running_ : waiting_).remove(id);
   if (prefilling_ == id) prefilling_ = kNoRequest;
 }
 
 void WholePromptBatch::on_engine_lost() {
   running_.clear();
+  for (std::size_t i = swapped_.size(); i-- > 0;) waiting_.push_front(swapped_[i].id);
+  swapped_.clear();
+  swap_used_ = 0;
   prefilling_ = kNoRequest;
 }
 

@@ -12,10 +12,16 @@
 // cut short only by the end of the budget.
 //
 // Simpler than the engines: they want a free block before each decode, whether it needs one or not;
-// and V0 with chunks may still admit somebody in a step with a preemption. No swapping: that is for
-// sequences with beams.
+// and V0 with chunks may still admit somebody in a step with a preemption.
+//
+// With swap_blocks > 0 a victim that decodes goes to host memory, if there is room for its blocks,
+// and waits in a queue of its own: first swapped out, first back, behind the running ones, as soon
+// as its blocks and one more fit above the watermark. Nobody is admitted while somebody is swapped
+// out, and nobody returns in a step with a preemption (V0's scheduler; it dies when host memory is
+// full, here the victim is computed again). What never fits again is refused.
 
 #include <cstdint>
+#include <vector>
 
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -40,11 +46,18 @@ class WholePromptBatch {
  private:
   enum class Room : std::uint8_t { now, later, never };
   enum class Prompts : std::uint8_t { whole, cut };
+  struct Swapped {
+    RequestId id = kNoRequest;
+    BlockCount blocks = 0;
+  };
 
   void decode(const PlanContext& context, BatchPlan& plan);
   void continue_prefill(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
   void admit(const PlanContext& context, BatchPlan& plan, TokenCount& budget, Prompts prompts);
   void preempt_last(const PlanContext& context, BatchPlan& plan);
+  void swap_out(const PlanContext& context, BatchPlan& plan, RequestId id);
+  void swap_in(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
+  [[nodiscard]] BlockCount swapped_blocks(const PlanContext& context, RequestId id) const;
   void look_ahead(const PlanContext& context, BatchPlan& plan, TokenCount budget) const;
   [[nodiscard]] Room room_for(const PlanContext& context, const Request& request,
                               Prompts prompts) const;
@@ -54,6 +67,8 @@ class WholePromptBatch {
   RequestList running_;                // in order of admission
   RequestList waiting_;                // preempted ones at the front
   RequestId prefilling_ = kNoRequest;  // the one whose prompt is not complete
+  std::vector<Swapped> swapped_;       // in host memory, first out first
+  BlockCount swap_used_ = 0;
 };
 
 }  // namespace headroom

@@ -17,6 +17,26 @@ std::uint64_t BlockRun::key() const {
   return mixed_id(mixed_id(kInsideTag, piece), static_cast<std::uint64_t>(offset));
 }
 
+StoredRun stored_run(ChainId chain, const BlockRun& run, TokenCount block_tokens) {
+  const std::uint64_t text = mixed_id(chain, run.piece);
+  if (run.offset == BlockRun::kAcross) return {text, 0, run.blocks};
+  // Behind the same blocks the piece that the last of them began may go on, or another one with the
+  // same id begin: they differ in where blocks start in them.
+  const auto start = static_cast<std::uint64_t>(run.offset % block_tokens);
+  return {mixed_id(text, start), run.offset / block_tokens, run.blocks};
+}
+
+ChainId chain_behind(ChainId chain, const BlockRun& run, TokenCount block_tokens) {
+  BlockRun last = run;
+  if (run.offset != BlockRun::kAcross) last.offset += (run.blocks - 1) * block_tokens;
+  return mixed_id(chain, last.key());
+}
+
+bool goes_on(const BlockRun& run, const BlockRun& next, TokenCount block_tokens) {
+  return next.offset > 0 && run.offset != BlockRun::kAcross && run.piece == next.piece &&
+         run.offset + run.blocks * block_tokens == next.offset;
+}
+
 RequestBlocks::RequestBlocks(const Request& request, std::int32_t block_tokens, BlockCount first,
                              BlockCount end)
     : request_(request),

@@ -35,8 +35,8 @@ class FreeList {
   void put_hashed(BlockCount blocks);
   [[nodiscard]] Index put_owned(BlockCount blocks, Owner owner);
 
-  // Takes `blocks` <= size() from the front. Calls evict(owner, n) after n blocks of an owned
-  // extent went; it must not change the list.
+  // Takes `blocks` <= size() from the front. Calls evict(owner, n) after n hashed blocks went,
+  // owner being kNobody for those that nobody owns; it must not change the list.
   template <class Evict>
   void take(BlockCount blocks, const Evict& evict) {
     HEADROOM_CHECK(blocks >= 0 && blocks <= size(), "more blocks taken than are free");
@@ -47,8 +47,9 @@ class FreeList {
       const Owner owner = extents_[index].owner;
       const BlockCount taken = std::min(left, extents_[index].blocks);
       left -= taken;
+      const bool hashed = extents_[index].hashed;
       shrink(index, taken);
-      if (owner != kNobody) evict(owner, taken);
+      if (hashed) evict(owner, taken);
     }
   }
 

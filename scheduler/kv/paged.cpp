@@ -13,6 +13,7 @@ PagedKv::PagedKv(const PagedKvOptions& options)
       free_(options.blocks, options.plain_to_front),
       tree_(options.block_tokens) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
+  if (shares_ && options.tier.host_blocks > 0) tier_.emplace(options.tier);
   pool_.block_tokens = options.block_tokens;
   pool_.grows_with_decode = !options.reserve_final;
   pool_.total_blocks = options.blocks;
@@ -24,23 +25,57 @@ BlockCount PagedKv::blocks_for(TokenCount tokens) const {
 }
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
-  if (!shares_ || tree_.nodes() == 0) return 0;
-  return look_up(id, request).blocks * options_.block_tokens;
+  if (!shares_ || (tree_.nodes() == 0 && !tier_)) return 0;
+  return look_up(id, request).blocks() * options_.block_tokens;
 }
 
-const PrefixTree::Match& PagedKv::look_up(RequestId id, const Request& request) const {
+const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) const {
   Lookup& last = lookup_;
+  const std::uint64_t version = tree_.version() + (tier_ ? tier_->version() : 0);
   const bool same = last.id == id && last.index == request.index &&
-                    last.known_tokens == request.known_tokens && last.version == tree_.version();
-  if (same) return last.match;
+                    last.known_tokens == request.known_tokens && last.version == version;
+  if (same) return last;
   last.id = id;
   last.index = request.index;
   last.known_tokens = request.known_tokens;
-  last.version = tree_.version();
+  last.version = version;
   // At least one token is computed: it yields the logits (ENGINES.md 2.2).
   const BlockCount most = (request.known_tokens - 1) / options_.block_tokens;
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, most), last.match);
-  return last.match;
+  if (tier_) look_in_tier(request, most);
+  return last;
+}
+
+// Goes on behind what was found on the device.
+void PagedKv::look_in_tier(const Request& request, BlockCount most) const {
+  Lookup& last = lookup_;
+  last.in_tier.clear();
+  last.tier_blocks = 0;
+  RequestBlocks blocks(request, options_.block_tokens, last.match.blocks, most);
+  BlockRun run;
+  ChainId chain = 0;
+  for (bool first = true; blocks.next(run); first = false) {
+    if (first) chain = tree_.chain_at_end(last.match, run);
+    StoredRun stored = stored_run(chain, run, options_.block_tokens);
+    stored.blocks = tier_->found(stored);
+    if (stored.blocks > 0) last.in_tier.push_back(stored);
+    last.tier_blocks += stored.blocks;
+    if (stored.blocks < run.blocks) return;
+    chain = chain_behind(chain, run, options_.block_tokens);
+  }
+}
+
+// Takes the first `blocks` of what was found in the tier out of it.
+void PagedKv::load(const Lookup& found, BlockCount blocks) {
+  const std::int64_t from_disk = tier_->counts().loaded_from_disk;
+  traffic_.loaded_blocks += blocks;
+  for (StoredRun run : found.in_tier) {
+    run.blocks = std::min(run.blocks, blocks);
+    blocks -= run.blocks;
+    if (run.blocks > 0) tier_->load(run);
+  }
+  HEADROOM_CHECK(blocks == 0, "more blocks loaded than were found");
+  traffic_.loaded_from_disk += tier_->counts().loaded_from_disk - from_disk;
 }
 
 bool PagedKv::try_grow(const KvGrowth& growth) {
@@ -50,20 +85,27 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   const BlockCount fit = blocks_for(std::max(hold, growth.fit_tokens));
   const BlockCount cached = growth.cached_tokens / options_.block_tokens;
   const BlockCount more = std::max<BlockCount>(0, blocks_for(hold) - holder.blocks - cached);
-  BlockCount need = fit - holder.blocks - cached;
+  BlockCount loaded = 0;
   if (cached > 0) {
     HEADROOM_CHECK(shares_ && holder.blocks == 0 && growth.request != nullptr,
                    "a prefix is found at admission, for a request with an identity");
-    const PrefixTree::Match& match = look_up(growth.id, *growth.request);
-    // Cached blocks that nobody holds lie in the free list: a hit uses them up like any other.
-    need += tree_.free_blocks(match, cached);
+    const Lookup& found = look_up(growth.id, *growth.request);
+    const BlockCount on_device = std::min(cached, found.match.blocks);
+    loaded = cached - on_device;
+    // Cached blocks that nobody holds lie in the free list: a hit uses them up like any other. What
+    // is loaded needs a new block.
+    const BlockCount need = fit - on_device + tree_.free_blocks(found.match, on_device);
     if (need + growth.keep_free > free_.size()) return false;
-    holder.deepest = tree_.hold(match, cached, free_);
-    holder.path = cached;
-  } else if (need + growth.keep_free > free_.size()) {
+    holder.deepest = tree_.hold(found.match, on_device, free_);
+    holder.path = on_device;
+    // Before anything is overwritten, which might push it out of the tier.
+    if (loaded > 0) load(found, loaded);
+  } else if (fit - holder.blocks + growth.keep_free > free_.size()) {
     return false;
   }
-  take_blocks(more);
+  const std::int64_t stored = tier_ ? tier_->counts().stored_blocks : 0;
+  take_blocks(loaded + more);
+  if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
   holder.blocks += cached + more;
   if (shares_ && growth.request != nullptr) {
     const TokenCount known = std::min<TokenCount>(hold, growth.request->known_tokens);
@@ -73,6 +115,12 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   }
   update_pool();
   return true;
+}
+
+KvTraffic PagedKv::take_traffic() {
+  const KvTraffic traffic = traffic_;
+  traffic_ = {};
+  return traffic;
 }
 
 void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount blocks,
@@ -92,7 +140,14 @@ void PagedKv::take(BlockCount blocks) {
 }
 
 void PagedKv::take_blocks(BlockCount blocks) {
-  free_.take(blocks, [this](PrefixTree::Index node, BlockCount n) { tree_.evict(node, n); });
+  free_.take(blocks, [this](PrefixTree::Index node, BlockCount n) {
+    if (node == FreeList::kNobody) {
+      if (tier_) tier_->store_nameless(n);
+      return;
+    }
+    if (tier_) tier_->store(tree_.end_of(node, n));
+    tree_.evict(node, n);
+  });
 }
 
 void PagedKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how) {

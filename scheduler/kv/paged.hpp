@@ -8,11 +8,16 @@
 // compute the same text side by side) is a copy: it counts as hashed, the older one is found, and
 // nothing behind the copy is found either. Request::index must name one prompt for as long as the
 // pool is used.
+//
+// With a second tier a lookup that ends on the device goes on there. What it finds is loaded into
+// new blocks, which the request needs beside those it shares; then it is known on the device.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "scheduler/kv/free_list.hpp"
+#include "scheduler/kv/offload_tier.hpp"
 #include "scheduler/kv/prefix_tree.hpp"
 #include "sim/serving/kv_allocator.hpp"
 
@@ -27,6 +32,7 @@ struct PagedKvOptions {
   // Blocks without a hash are used again first (vLLM since 2026), or in the order of their release
   // (vLLM up to 2025).
   bool plain_to_front = true;
+  OffloadTierOptions tier = {};  // only with prefix caching
 };
 
 class PagedKv final : public KvAllocator {
@@ -38,6 +44,10 @@ class PagedKv final : public KvAllocator {
   void take(BlockCount blocks) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;
+  [[nodiscard]] KvTraffic take_traffic() override;
+  [[nodiscard]] const KvTierCounts* tier_counts() const override {
+    return tier_ ? &tier_->counts() : nullptr;
+  }
 
  private:
   // A running request.
@@ -55,10 +65,16 @@ class PagedKv final : public KvAllocator {
     std::int32_t known_tokens = 0;
     std::uint64_t version = 0;
     PrefixTree::Match match;
+    std::vector<StoredRun> in_tier;  // behind the match
+    BlockCount tier_blocks = 0;      // of these
+
+    [[nodiscard]] BlockCount blocks() const { return match.blocks + tier_blocks; }
   };
 
   [[nodiscard]] BlockCount blocks_for(TokenCount tokens) const;
-  [[nodiscard]] const PrefixTree::Match& look_up(RequestId id, const Request& request) const;
+  [[nodiscard]] const Lookup& look_up(RequestId id, const Request& request) const;
+  void look_in_tier(const Request& request, BlockCount most) const;
+  void load(const Lookup& found, BlockCount blocks);
   void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
   void take_blocks(BlockCount blocks);
   void give_up_waiting(RequestId id, const Request& request);
@@ -70,6 +86,8 @@ class PagedKv final : public KvAllocator {
   PrefixTree tree_;
   std::vector<Holder> held_;  // by RequestId
   mutable Lookup lookup_;
+  std::optional<OffloadTier> tier_;
+  KvTraffic traffic_;  // of try_grow, not asked for yet
 };
 
 }  // namespace headroom

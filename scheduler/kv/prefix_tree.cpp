@@ -131,9 +131,34 @@ void PrefixTree::forget_private(const Match& match, FreeList& free) {
 // The run goes on where the node ends, and only one holder, whose path ends there, would notice.
 bool PrefixTree::continues(Index index, const BlockRun& run) const {
   const Node& node = nodes_[index];
-  return index != kRoot && node.refs == 1 && node.children == 0 && run.offset > 0 &&
-         node.run.offset != BlockRun::kAcross && node.run.piece == run.piece &&
-         node.run.offset + node.run.blocks * block_tokens_ == run.offset;
+  return index != kRoot && node.refs == 1 && node.children == 0 &&
+         goes_on(node.run, run, block_tokens_);
+}
+
+StoredRun PrefixTree::end_of(Index index, BlockCount blocks) const {
+  const Node& node = nodes_[index];
+  StoredRun run = stored_run(node.chain, node.run, block_tokens_);
+  run.first += run.blocks - blocks;
+  run.blocks = blocks;
+  return run;
+}
+
+ChainId PrefixTree::chain_at_end(const Match& match, const BlockRun& next) const {
+  if (match.nodes.empty()) return chain_after(kRoot, 0, next);
+  BlockCount before = 0;
+  for (std::size_t i = 0; i + 1 < match.nodes.size(); ++i)
+    before += nodes_[match.nodes[i]].run.blocks;
+  return chain_after(match.nodes.back(), match.blocks - before, next);
+}
+
+// The chain before the piece of `next`, which follows the first `blocks` of a node.
+ChainId PrefixTree::chain_after(Index index, BlockCount blocks, const BlockRun& next) const {
+  if (index == kRoot) return 0;
+  const Node& node = nodes_[index];
+  BlockRun run = node.run;
+  run.blocks = blocks;
+  return goes_on(run, next, block_tokens_) ? node.chain
+                                           : chain_behind(node.chain, run, block_tokens_);
 }
 
 // A node with one holder.
@@ -145,7 +170,8 @@ PrefixTree::Index PrefixTree::add(Index parent, const BlockRun& run) {
     index = spare_.back();
     spare_.pop_back();
   }
-  nodes_[index] = {.parent = parent, .key = run.key(), .run = run, .refs = 1};
+  const ChainId chain = chain_after(parent, nodes_[parent].run.blocks, run);
+  nodes_[index] = {.parent = parent, .key = run.key(), .run = run, .chain = chain, .refs = 1};
   ++nodes_[parent].children;
   enter(index);
   return index;

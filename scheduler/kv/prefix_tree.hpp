@@ -57,6 +57,11 @@ class PrefixTree {
   // Makes the private nodes at the end of a match unknown; their blocks keep their places.
   void forget_private(const Match& match, FreeList& free);
 
+  // The last `blocks` of a node, as a second tier knows them.
+  [[nodiscard]] StoredRun end_of(Index node, BlockCount blocks) const;
+  // The chain before the piece of `next`, which follows the blocks of a match.
+  [[nodiscard]] ChainId chain_at_end(const Match& match, const BlockRun& next) const;
+
   // Blocks with several holders, counted once for each holder but the first.
   [[nodiscard]] BlockCount shared_blocks() const { return shared_blocks_; }
   // Changes whenever a match or its free blocks may change.
@@ -69,6 +74,7 @@ class PrefixTree {
     std::uint32_t children = 0;
     std::uint64_t key = 0;  // of the first block
     BlockRun run;
+    ChainId chain = 0;  // of what precedes the piece of the run
     std::int32_t refs = 0;
     FreeList::Index extent = FreeList::kNoExtent;
   };
@@ -84,6 +90,7 @@ class PrefixTree {
   void remove(Index index);
   [[nodiscard]] Index split(Index index, BlockCount upper, FreeList& free);
   [[nodiscard]] bool continues(Index index, const BlockRun& run) const;
+  [[nodiscard]] ChainId chain_after(Index index, BlockCount blocks, const BlockRun& next) const;
 
   [[nodiscard]] Index child(Index parent, std::uint64_t key) const;
   void enter(Index index);

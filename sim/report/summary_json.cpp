@@ -7,6 +7,7 @@
 
 #include "sim/report/names.hpp"
 #include "sim/report/result_files.hpp"
+#include "sim/setup/kv_tier.hpp"
 
 namespace headroom {
 namespace {
@@ -196,6 +197,21 @@ Json engine_json(const EngineSummary& engine) {
           {"prefix_cache_hits", engine.prefix_cache_hits}};
 }
 
+// What went through the second tier of KV.
+Json tier_json(const RunResult& result) {
+  const KvTierCounts& counts = *result.totals.tier;
+  const OffloadTierOptions size = tier_options(result.resolved, result.budget.layout);
+  const ByteCount block = run_block_bytes(result.budget.layout);
+  return {{"host_blocks", size.host_blocks},
+          {"disk_blocks", size.disk_blocks},
+          {"stored_blocks", counts.stored_blocks},
+          {"loaded_blocks", counts.loaded_blocks},
+          {"stored_on_disk", counts.stored_on_disk},
+          {"loaded_from_disk", counts.loaded_from_disk},
+          {"stored_bytes", counts.stored_blocks * block},
+          {"loaded_bytes", counts.loaded_blocks * block}};
+}
+
 Json window_json(const WindowReport& window) {
   return {{"start_s", seconds(window.start_ns)},
           {"end_s", seconds(window.end_ns)},
@@ -239,6 +255,7 @@ std::string summary_json(const RunResult& result, const std::string& version) {
                {"warnings", result.warnings},
                {"digest", result.digest}};
   if (!s.classes.empty()) json["classes"] = classes_json(result);
+  if (result.totals.tier) json["kv_tier"] = tier_json(result);
   return text_of(json);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/report/names.hpp"
+#include "sim/setup/kv_tier.hpp"
 
 namespace headroom {
 namespace {
@@ -158,6 +159,14 @@ std::string result_lines(const RunResult& result) {
                                         share(static_cast<double>(s.engine.prefix_cache_hits) /
                                               static_cast<double>(s.engine.prefix_cache_queries)),
                                         human_count(s.engine.prefix_cache_queries)));
+  }
+  if (const auto& tier = result.totals.tier) {
+    const ByteCount block = run_block_bytes(result.budget.layout);
+    out += line(
+        "host KV",
+        fmt::format("{} blocks ({:.1f} GiB) to the host, {} ({:.1f} GiB) back",
+                    human_count(tier->stored_blocks), gib_from_bytes(tier->stored_blocks * block),
+                    human_count(tier->loaded_blocks), gib_from_bytes(tier->loaded_blocks * block)));
   }
   return out;
 }

@@ -5,6 +5,7 @@ namespace headroom {
 void BatchPlan::clear() {
   chunks.clear();
   preempted.clear();
+  swapped.clear();
   rejected.clear();
   lost.clear();
   decodes_pause = false;
@@ -28,6 +29,25 @@ void PlanContext::preempt(RequestId id, BatchPlan& plan, KvRelease how) const {
   if (request.state == RequestState::decoding) decodes.leave(held);
   kv.release(id, request, held, how);
   plan.preempted.push_back(id);
+}
+
+void PlanContext::swap_out(RequestId id, BatchPlan& plan) const {
+  preempt(id, plan, KvRelease::dropped);
+  plan.swapped.push_back(id);
+}
+
+bool PlanContext::try_resume(RequestId id, BlockCount keep_free, BatchPlan& plan) const {
+  const Request& request = requests[id];
+  if (!kv.try_grow({.id = id, .hold_tokens = request.known_tokens, .keep_free = keep_free})) {
+    return false;
+  }
+  plan.chunks.push_back({.id = id,
+                         .context_tokens = request.known_tokens - 1,
+                         .tokens = 1,
+                         .admits = true,
+                         .samples = true,
+                         .resumes = true});
+  return true;
 }
 
 }  // namespace headroom

@@ -19,6 +19,9 @@ struct Chunk {
   bool admits = false;              // the request enters the batch with this chunk
   bool samples = false;             // reaches the last known token, so it yields a token
   std::int32_t padding = 0;         // of `tokens`, when it samples: left padding of a static row
+  // It was swapped out while it decoded: the KV of its context comes back from the host, and it
+  // decodes one token, which is priced like those of the other decoding rows.
+  bool resumes = false;
 };
 
 enum class PlanFailure : std::uint8_t { none, out_of_device_memory };
@@ -28,6 +31,7 @@ enum class PlanFailure : std::uint8_t { none, out_of_device_memory };
 struct BatchPlan {
   std::vector<Chunk> chunks;
   std::vector<RequestId> preempted;  // in the order of preemption
+  std::vector<RequestId> swapped;    // of these, those whose KV went to the host
   std::vector<RequestId> rejected;   // waiting requests that will never be served; they leave now
   // The decoding sequences stand by while this step runs its chunks (prefill-first engines).
   bool decodes_pause = false;
@@ -59,6 +63,14 @@ struct PlanContext {
   // Takes `id` out of the batch and gives back its KV; it may find its own blocks again later.
   // Not for a decoding sequence after take_decodes(), nor for one with a chunk in this plan.
   void preempt(RequestId id, BatchPlan& plan, KvRelease how = KvRelease::preempted) const;
+
+  // The same for a decoding sequence whose KV is copied to the host. Only where no step is in
+  // flight (pipeline depth 1).
+  void swap_out(RequestId id, BatchPlan& plan) const;
+
+  // Takes a swapped request back into the batch, with the blocks of all its tokens and of the one
+  // that it decodes in this step. After take_decodes(). False: they do not fit above `keep_free`.
+  [[nodiscard]] bool try_resume(RequestId id, BlockCount keep_free, BatchPlan& plan) const;
 
   // Output tokens of a decoding sequence that are planned so far (>= 1).
   [[nodiscard]] std::int32_t generated(const Request& request) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <vector>
 
@@ -38,7 +39,8 @@ struct FleetTotals {
   std::uint64_t events = 0;
   std::uint64_t arrived = 0;
   std::uint64_t cost_evaluations = 0;
-  TimeNs end_ns = 0;  // time of the last event, or `until`
+  std::optional<KvTierCounts> tier;  // of all replicas; empty: no second tier
+  TimeNs end_ns = 0;                 // time of the last event, or `until`
 };
 
 class Fleet {

@@ -46,13 +46,40 @@ struct KvGrowth {
   BlockCount keep_free = 0;     // watermark: blocks that must stay free afterwards
 };
 
+// Blocks copied between the device and a second tier of memory (host, disk).
+struct KvTierCounts {
+  std::int64_t stored_blocks = 0;     // overwritten on the device, copied to the host
+  std::int64_t loaded_blocks = 0;     // found in the tier and copied back, from the disk too
+  std::int64_t stored_on_disk = 0;    // overwritten on the host, copied to the disk
+  std::int64_t loaded_from_disk = 0;  // of the loaded ones
+
+  friend constexpr bool operator==(const KvTierCounts&, const KvTierCounts&) = default;
+  KvTierCounts& operator+=(const KvTierCounts& other) {
+    stored_blocks += other.stored_blocks;
+    loaded_blocks += other.loaded_blocks;
+    stored_on_disk += other.stored_on_disk;
+    loaded_from_disk += other.loaded_from_disk;
+    return *this;
+  }
+};
+
+// What the next step has to wait for.
+struct KvTraffic {
+  BlockCount loaded_blocks = 0;  // from the disk too
+  BlockCount loaded_from_disk = 0;
+  BlockCount stored_blocks = 0;  // overwritten for what try_grow() asked for
+
+  [[nodiscard]] bool any() const { return loaded_blocks > 0 || stored_blocks > 0; }
+};
+
 class KvAllocator {
  public:
   virtual ~KvAllocator() = default;
 
   [[nodiscard]] const KvPoolState& pool() const { return pool_; }
 
-  // Tokens of the longest cached prefix of `request`, at most known_tokens - 1. Changes nothing.
+  // Tokens of the longest cached prefix of `request`, at most known_tokens - 1, those in a second
+  // tier included. Changes nothing.
   [[nodiscard]] virtual TokenCount cached_prefix(RequestId id, const Request& request) const = 0;
 
   // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false nothing moved.
@@ -72,6 +99,13 @@ class KvAllocator {
 
   // Tokens whose KV was copied within the pool since the last call; the replica prices them.
   [[nodiscard]] virtual TokenCount take_moved_tokens() { return 0; }
+
+  // Blocks copied for try_grow() since the last call; the replica prices them. What take()
+  // overwrites is copied behind the decode steps and delays none: a plan repeated many times and
+  // its single steps must cost the same.
+  [[nodiscard]] virtual KvTraffic take_traffic() { return {}; }
+  // Since the start, what take() overwrote included. Nullptr: there is no second tier.
+  [[nodiscard]] virtual const KvTierCounts* tier_counts() const { return nullptr; }
 
  protected:
   KvPoolState pool_;

@@ -77,10 +77,10 @@ struct EngineEvent {
   TimeNs time_ns = 0;
   std::uint16_t replica = 0;
   std::uint64_t request = 0;  // arrival index; UINT64_MAX when none
-  // Wanted (oom), recomputed later (preempted), known tokens (admitted), generated in vain
-  // (cancelled).
+  // Wanted (oom), recomputed later (preempted; 0 = swapped out), known tokens (admitted), generated
+  // in vain (cancelled).
   TokenCount tokens = 0;
-  TokenCount cached_tokens = 0;         // admitted: prefix found
+  TokenCount cached_tokens = 0;         // admitted: prefix found, or swapped in
   bool was_waiting = false;             // cancelled: it stood in the queue
   bool resumed = false;                 // admitted: again, after a preemption
   const ReplicaState* state = nullptr;  // with oom and placement_refused

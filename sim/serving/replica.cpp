@@ -198,7 +198,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
                   .decodes = &decodes_});
   tokens_out_ +=
       static_cast<std::uint64_t>(segment.gaps_per_step * steps) + segment.first_tokens.size();
-  ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step) * steps;
+  ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
   if (!segment.decodes) {
     note_pause(segment);
   } else {

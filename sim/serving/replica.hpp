@@ -15,6 +15,7 @@
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
+#include "sim/serving/link.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
 #include "sim/serving/request.hpp"
@@ -31,6 +32,7 @@ struct ReplicaParts {
   std::unique_ptr<BatchScheduler> scheduler;
   std::unique_ptr<KvAllocator> kv;
   std::unique_ptr<StepCost> cost;
+  TierLinks tier = {};  // of the allocator's second tier, if it has one
 };
 
 // A request that left the system, for the fleet to account for.
@@ -79,6 +81,11 @@ class Replica {
   [[nodiscard]] std::int64_t ghost_rows() const { return ghost_rows_; }
   [[nodiscard]] std::uint64_t priced_plans() const { return priced_plans_; }
   [[nodiscard]] const KvPoolState& pool() const { return parts_.kv->pool(); }
+  // Nullptr: nothing of the KV ever leaves the device.
+  [[nodiscard]] const KvTierCounts* tier_counts() const {
+    const KvTierCounts* counts = parts_.kv->tier_counts();
+    return counts == nullptr && parts_.tier.to_device ? &swaps_ : counts;
+  }
 
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
   void check_all() const;
@@ -140,8 +147,10 @@ class Replica {
   void interrupt(RequestId id);
   void apply_rejections(TimeNs now_ns);
   void apply_chunks(TimeNs now_ns, Segment& segment);
+  void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
-  void add_transfers(StepPrice& price);
+  void add_transfers(StepPrice& price, const KvTraffic& traffic);
+  [[nodiscard]] Ticks tier_delay(const KvTraffic& traffic);
   [[nodiscard]] StepCount repetitions(const StepPrice& price);
   void lose_engine(TimeNs now_ns);
   void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
@@ -199,6 +208,8 @@ class Replica {
   std::uint64_t priced_plans_ = 0;     // cost evaluations
   TokenCount moved_tokens_ = 0;        // copied within the pool, to be paid for by the next step
   std::int64_t ghost_rows_ = 0;
+  KvTierCounts swaps_;
+  KvTraffic swapping_;  // blocks of victims and of those that return, not paid for yet
 };
 
 }  // namespace headroom

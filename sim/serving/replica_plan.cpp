@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/serving/kv_layout.hpp"
 #include "sim/serving/replica.hpp"
 
 namespace headroom {
@@ -64,12 +65,16 @@ bool Replica::plan_once(TimeNs now_ns) {
   ghost_tokens_ += ghosts_;
   apply_chunks(now_ns, segment);
   const StepShape& shape = segment.shape;
-  HEADROOM_CHECK(rows + shape.chunk_rows <= parts_.options.max_sequences &&
-                     rows + shape.chunk_tokens <= parts_.options.max_step_tokens,
+  HEADROOM_CHECK(shape.decode_rows + shape.chunk_rows <= parts_.options.max_sequences &&
+                     shape.decode_rows + shape.chunk_tokens <= parts_.options.max_step_tokens,
                  fmt::format("plan of {} decodes, {} chunks of {} tokens", rows, shape.chunk_rows,
                              shape.chunk_tokens));
   parts_.cost->price(shape, segment.price);
-  if (moved_tokens_ > 0) add_transfers(segment.price);
+  KvTraffic traffic = parts_.kv->take_traffic();
+  traffic.loaded_blocks += swapping_.loaded_blocks;
+  traffic.stored_blocks += swapping_.stored_blocks;
+  swapping_ = {};
+  if (moved_tokens_ > 0 || traffic.any()) add_transfers(segment.price, traffic);
   ++priced_plans_;
   HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
   segment.steps = repetitions(segment.price);
@@ -84,12 +89,34 @@ bool Replica::plan_once(TimeNs now_ns) {
 }
 
 // What was copied since the step before delays this one.
-void Replica::add_transfers(StepPrice& price) {
-  const Ticks ticks = moved_tokens_ * parts_.options.move_ticks_per_token;
+void Replica::add_transfers(StepPrice& price, const KvTraffic& traffic) {
+  const Ticks ticks = moved_tokens_ * parts_.options.move_ticks_per_token + tier_delay(traffic);
   price.base += ticks;
   price.base_terms[CostTerm::transfer] += ticks;
   price.valid_steps = 1;
   moved_tokens_ = 0;
+}
+
+// How long the step that is being planned waits for its copies, which are asked for when it would
+// begin: first what is overwritten, then what is loaded.
+Ticks Replica::tier_delay(const KvTraffic& traffic) {
+  if (!traffic.any()) return 0;
+  TickSum start = clock_;
+  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
+    start += pipeline_[i].duration(pipeline_[i].left());
+  }
+  const TimeNs begin = floor_ns(start);
+  TimeNs end = begin;
+  const TierLinks& links = parts_.tier;
+  const auto copy = [&](Link* link, BlockCount blocks) {
+    if (blocks == 0) return;
+    HEADROOM_CHECK(link != nullptr, "blocks move, and there is no link");
+    end = std::max(end, link->transfer(blocks * links.block_bytes, begin));
+  };
+  copy(links.to_host ? links.to_host.get() : links.to_device.get(), traffic.stored_blocks);
+  copy(links.to_device.get(), traffic.loaded_blocks);
+  copy(links.from_disk.get(), traffic.loaded_from_disk);
+  return static_cast<Ticks>(ticks_from_ns(end - begin));
 }
 
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity
@@ -124,8 +151,27 @@ void Replica::apply_preemptions(TimeNs now_ns) {
     ++request.preemptions;
     --residents_;
     ++waiting_;
-    report_event(EngineEventKind::preempted, now_ns, id, held);
+    const bool swapped = std::ranges::find(plan_.swapped, id) != plan_.swapped.end();
+    report_event(EngineEventKind::preempted, now_ns, id, swapped ? 0 : held);
   }
+  for (const RequestId id : plan_.swapped) {
+    HEADROOM_CHECK(parts_.options.pipeline_depth == 1, "a token in flight is not swapped out");
+    const BlockCount blocks = blocks_needed(requests_[id].known_tokens - 1, pool().block_tokens);
+    swapping_.stored_blocks += blocks;
+    swaps_.stored_blocks += blocks;
+  }
+}
+
+// A decoding row that was swapped out: its KV is copied back before the step.
+void Replica::resume(const Chunk& chunk, Segment& segment) {
+  HEADROOM_CHECK(segment.decodes && chunk.samples && chunk.tokens == 1,
+                 "who comes back from the host decodes");
+  const BlockCount blocks = blocks_needed(chunk.context_tokens, pool().block_tokens);
+  swapping_.loaded_blocks += blocks;
+  swaps_.loaded_blocks += blocks;
+  ++segment.rows_resumed;
+  ++segment.shape.decode_rows;
+  segment.shape.decode_context += chunk.context_tokens + chunk.tokens;
 }
 
 // A row that has begun to sample leaves the batch. Steps up to `planned_` carry it; what is in
@@ -191,11 +237,15 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
     request.computed_tokens += chunk.tokens;
     request.anchor_decode = planned_decodes_ + (segment.decodes ? 1 : 0);
     prefill_tokens_ += chunk.tokens;
-    const TokenCount after = request.computed_tokens;
-    ++segment.shape.chunk_rows;
-    segment.shape.chunk_tokens += chunk.tokens;
-    segment.shape.chunk_context += after;
-    segment.shape.chunk_pairs_twice += TokenCount{chunk.tokens} * (after + chunk.context_tokens);
+    if (chunk.resumes) {
+      resume(chunk, segment);
+    } else {
+      const TokenCount after = request.computed_tokens;
+      ++segment.shape.chunk_rows;
+      segment.shape.chunk_tokens += chunk.tokens;
+      segment.shape.chunk_context += after;
+      segment.shape.chunk_pairs_twice += TokenCount{chunk.tokens} * (after + chunk.context_tokens);
+    }
     if (chunk.samples) start_sampling(chunk.id, planned_ + 1, segment);
   }
 }

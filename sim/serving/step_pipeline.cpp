@@ -30,6 +30,7 @@ Segment& StepPipeline::next() {
   segment.decodes = true;
   segment.gaps_per_step = 0;
   segment.rows_paused = 0;
+  segment.rows_resumed = 0;
   segment.shape = {};
   return segment;
 }

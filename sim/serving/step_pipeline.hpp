@@ -18,6 +18,7 @@ struct Segment {
   bool decodes = true;             // the decoding sequences take part; else steps == 1
   std::int64_t gaps_per_step = 0;  // decoding rows that yield a token
   std::int64_t rows_paused = 0;    // decoding rows that stand by
+  std::int64_t rows_resumed = 0;   // decoding rows that were swapped in; then steps == 1
   StepShape shape;
   StepPrice price;
   std::vector<RequestId> first_tokens;  // prefills that reach their last token; then steps == 1

@@ -19,6 +19,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/setup/kv_tier.hpp"
 #include "sim/setup/startup_budget.hpp"
 
 namespace headroom {
@@ -48,8 +49,10 @@ std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_token
 
 }  // namespace
 
-std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const KvAllocator& kv) {
-  const SchedulerOptions options = scheduler_options(resolved);
+std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const KvAllocator& kv,
+                                               const KvLayout& layout) {
+  SchedulerOptions options = scheduler_options(resolved);
+  if (swaps(resolved)) options.swap_blocks = tier_options(resolved, layout).host_blocks;
   switch (resolved.scheduler) {
     case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
     case SchedulerKind::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
@@ -110,6 +113,7 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   options.reserve_final = reserves_max_tokens(resolved.scheduler, resolved.allocator);
   options.enable_prefix_caching = finds_prefixes(resolved);
   options.plain_to_front = e.free_plain_blocks_first.value_or(true);
+  if (!swaps(resolved)) options.tier = tier_options(resolved, budget.layout);
   return std::make_unique<PagedKv>(options);
 }
 
@@ -164,7 +168,8 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   parts.options.move_ticks_per_token =
       ticks_from_us(moved_bytes / resolved.device.bandwidth_bytes_per_s * 1e6);
   parts.kv = make_allocator(resolved, budget);
-  parts.scheduler = make_scheduler(resolved, *parts.kv);
+  parts.tier = tier_links(resolved, budget.layout);
+  parts.scheduler = make_scheduler(resolved, *parts.kv, budget.layout);
   const KvPoolState& pool = parts.kv->pool();
   parts.limits = admission_limits(resolved, pool.largest_hole * pool.block_tokens);
   parts.cost = make_cost(resolved, catalog, tokens, facts);

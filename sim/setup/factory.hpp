@@ -8,7 +8,8 @@ namespace headroom {
 
 // `kv`: the allocator of the same replica, which llama.cpp's scheduler looks at.
 [[nodiscard]] std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved,
-                                                             const KvAllocator& kv);
+                                                             const KvAllocator& kv,
+                                                             const KvLayout& layout);
 [[nodiscard]] std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved,
                                                           const MemoryBudget& budget);
 // Says in `facts` which constants price the steps.

@@ -19,6 +19,8 @@ constexpr std::string_view kKvFormat =
     "/engine/name=vllm|trtllm|sglang|tgi|hf|fastertransformer|sarathi|orca|static";
 constexpr std::string_view kOwnPool = "/engine/name=vllm|sarathi|orca|static";
 constexpr std::string_view kVllmScheduler = "/engine/scheduler=vllm";
+constexpr std::string_view kV0 = "/engine/scheduler=vllm_v0";
+constexpr std::string_view kTiered = "/engine/scheduler=vllm|trtllm";
 constexpr std::string_view kStaticScheduler = "/engine/scheduler=static";
 constexpr std::string_view kContiguous = "/engine/kv_allocator=contiguous";
 
@@ -177,6 +179,37 @@ const OptionRow kRows[] = {
      .reach = at<&E::rope_scaling_factor>,
      .bounds = {.low = 1, .high = 1000},
      .doc = "of a rope scaling (YaRN) given to the engine: the trained length times this"},
+    {.pointer = "/engine/kv_offloading_size_gib",
+     .reach = at<&E::kv_offloading_size_gib>,
+     .unit = "GiB",
+     .bounds = {.low = 0, .high = 1e6},
+     .doc = "host memory for blocks that the device overwrites, of all ranks together "
+            "(--kv-offloading-size)",
+     .only_with = kVllmScheduler},
+    {.pointer = "/engine/preemption_mode",
+     .reach = at<&E::preemption_mode>,
+     .choices = "recompute|swap",
+     .doc = "what becomes of the KV of a preempted request: given up, or copied to the host",
+     .only_with = kV0},
+    {.pointer = "/engine/swap_space_gib",
+     .reach = at<&E::swap_space_gib>,
+     .unit = "GiB",
+     .bounds = {.low = 0, .high = 1e6},
+     .doc = "host memory per rank for swapped requests (--swap-space)",
+     .only_with = "/engine/preemption_mode=swap"},
+    {.pointer = "/engine/kv_offloading_disk_gib",
+     .reach = at<&E::kv_offloading_disk_gib>,
+     .unit = "GiB",
+     .bounds = {.low = 0, .high = 1e7},
+     .doc = "disk for blocks that host memory overwrites, read at environment.storage_gb_per_s",
+     .only_with = kTiered},
+    {.pointer = "/engine/kv_offloading_gb_per_s",
+     .reach = at<&E::kv_offloading_gb_per_s>,
+     .unit = "GB/s",
+     .bounds = {.low = 0, .high = 1e5, .low_open = true},
+     .doc = "between device and host memory, per direction and rank",
+     .absent = "the device's PCIe or C2C rate; half its bandwidth on unified memory",
+     .only_with = "/engine/scheduler=vllm|vllm_v0|trtllm"},
     {.pointer = "/engine/batch_wait_ms",
      .reach = at<&E::batch_wait_ms>,
      .unit = "ms",

@@ -49,7 +49,7 @@ const OptionRow kRows[] = {
      .reach = at<&Scenario::environment, &EnvironmentSection::storage_gb_per_s>,
      .unit = "GB/s",
      .bounds = {.low = 0, .high = 1000, .low_open = true},
-     .doc = "at which weights are read when an engine starts again"},
+     .doc = "at which weights are read when an engine starts again, and offloaded KV"},
     {.pointer = "/environment/system_gib",
      .reach = at<&Scenario::environment, &EnvironmentSection::system_gib>,
      .unit = "GiB",

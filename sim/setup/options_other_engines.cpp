@@ -75,7 +75,7 @@ const OptionRow kRows[] = {
      .reach = at<&E::host_cache_size>,
      .unit = "bytes",
      .bounds = kBytes,
-     .doc = "of host memory for evicted blocks",
+     .doc = "of host memory for evicted blocks, per rank",
      .only_with = kTrtllm},
 
     {.pointer = "/engine/disable_overlap_scheduler",

@@ -9,6 +9,7 @@
 #include "hardware/llm/hf_config.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/setup/kv_tier.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolver.hpp"
 
@@ -318,6 +319,7 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
   validate(scenario);
   Resolved resolved = Resolver(scenario, catalog).run();
   check_runnable(resolved);
+  check_kv_tier(resolved);
   const std::string& calibration = resolved.scenario.cost.calibration;
   if (resolved.scenario.cost.level == "calibrated" && calibration != "auto") {
     try {

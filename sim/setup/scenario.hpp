@@ -66,6 +66,13 @@ struct EngineSection {
   bool disable_hybrid_kv_cache_manager = false;
   bool allow_long_max_model_len = false;
   double rope_scaling_factor = 1;
+  double kv_offloading_size_gib = 0;
+  // vllm_v0
+  std::string preemption_mode = "recompute";
+  double swap_space_gib = 4;
+  // vllm, trtllm
+  double kv_offloading_disk_gib = 0;
+  std::optional<double> kv_offloading_gb_per_s;
   // trtllm
   double free_gpu_memory_fraction = 0.9;
   std::optional<std::int64_t> max_batch_size;  // also fastertransformer, hf

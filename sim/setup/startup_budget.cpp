@@ -8,6 +8,7 @@
 #include "hardware/environment.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/setup/kv_tier.hpp"
 
 namespace headroom {
 namespace {
@@ -24,6 +25,16 @@ HostRequest host_request(const Resolved& r) {
   request.tensor_parallel = r.sharding.tensor;
   request.first_start = r.scenario.environment.first_start;
   return request;
+}
+
+// What a second tier is worth where it lies in the memory of the pool.
+void warn_of_tier(Resolved& r) {
+  const ByteCount tier = host_tier_bytes(r);
+  if (tier == 0 || r.device.memory_model != MemoryModel::unified) return;
+  r.warnings.push_back(fmt::format(
+      "{} has one memory for host and device: {:.2f} GiB of host memory for KV come out "
+      "of what the pool could have, and every copy costs time",
+      r.device.id, gib_from_bytes(tier)));
 }
 
 bool is_about_the_pool(StartupStage stage) {
@@ -89,14 +100,20 @@ MemoryBudget startup_budget(Resolved& resolved) {
   inputs.device = resolved.device;
   inputs.sharding = resolved.sharding;
   inputs.kv = resolved.kv;
-  inputs.machine = machine_memory(resolved.environment, host);
+  const Environment environment = environment_with_tier(resolved);
+  inputs.machine = machine_memory(environment, host);
+  if (resolved.device.memory_model == MemoryModel::unified &&
+      inputs.machine.engine_host_bytes == 0) {
+    // A machine whose host is not followed: all the same the tier lies in the device's memory.
+    inputs.machine.engine_host_bytes = host_tier_bytes(resolved);
+  }
   MemoryBudget budget = budget_by_rule(inputs, resolved.budget);
   const BudgetRule rule = resolved.profile->budget;
   if (rule == BudgetRule::plain || rule == BudgetRule::orca_paper) {
     count_in_blocks(resolved, budget);
     resize_pool(resolved, budget);
   }
-  if (auto failure = host_failure(resolved.environment, host, budget)) {
+  if (auto failure = host_failure(environment, host, budget)) {
     budget.failure = std::move(failure);
   }
   HEADROOM_CHECK(
@@ -106,6 +123,7 @@ MemoryBudget startup_budget(Resolved& resolved) {
                            environment_notes(resolved.environment, host), budget.notes}) {
     resolved.warnings.insert(resolved.warnings.end(), list.begin(), list.end());
   }
+  warn_of_tier(resolved);
   if (const auto* sglang = std::get_if<SglangBudgetOptions>(&resolved.budget)) {
     const std::int64_t running = sglang_max_running_requests(inputs, *sglang, budget);
     resolved.max_num_seqs = static_cast<std::int32_t>(running);

@@ -33,6 +33,7 @@ struct PoolShape {
   bool caching = true;
   bool plain_to_front = true;
   int pieces = 0;  // most pieces of a prompt
+  OffloadTierOptions tier = {};
 };
 
 class PagedPair {
@@ -41,8 +42,12 @@ class PagedPair {
       : paged_({.blocks = shape.blocks,
                 .block_tokens = shape.block_tokens,
                 .enable_prefix_caching = shape.caching,
-                .plain_to_front = shape.plain_to_front}),
-        single_(shape.blocks, shape.block_tokens, shape.caching, shape.plain_to_front),
+                .plain_to_front = shape.plain_to_front,
+                .tier = shape.tier}),
+        tier_(static_cast<std::size_t>(shape.tier.host_blocks),
+              static_cast<std::size_t>(shape.tier.disk_blocks)),
+        single_(shape.blocks, shape.block_tokens, shape.caching, shape.plain_to_front,
+                shape.tier.host_blocks > 0 ? &tier_ : nullptr),
         most_pieces_(shape.pieces),
         random_(random),
         clients_(kRequests) {}
@@ -67,9 +72,11 @@ class PagedPair {
     REQUIRE(paged_.pool().free_blocks == single_.free_blocks());
     REQUIRE(paged_.pool().cached_blocks == single_.cached_blocks());
     REQUIRE(paged_.pool().shared_blocks == single_.shared_blocks());
+    if (paged_.tier_counts() != nullptr) require_equal(*paged_.tier_counts(), tier_.counts);
   }
 
   TokenCount hits = 0;  // tokens
+  [[nodiscard]] const KvTierCounts& tier() const { return tier_.counts; }
 
  private:
   [[nodiscard]] bool one_in(unsigned n) { return random_() % n == 0; }
@@ -78,6 +85,13 @@ class PagedPair {
   }
   [[nodiscard]] BlockCount blocks_for(TokenCount tokens) const {
     return blocks_needed(tokens, paged_.pool().block_tokens);
+  }
+
+  static void require_equal(const KvTierCounts& a, const KvTierCounts& b) {
+    REQUIRE(a.stored_blocks == b.stored_blocks);
+    REQUIRE(a.loaded_blocks == b.loaded_blocks);
+    REQUIRE(a.stored_on_disk == b.stored_on_disk);
+    REQUIRE(a.loaded_from_disk == b.loaded_from_disk);
   }
 
   // Few texts, so that many prompts begin alike, in pieces of all lengths; some answers are known
@@ -111,7 +125,8 @@ class PagedPair {
     const std::uint64_t index = client.request.index;
     const TokenCount known = client.request.known_tokens;
     const TokenCount cached = paged_.cached_prefix(id, client.request);
-    REQUIRE(cached == single_.cached_prefix(index, known));
+    const TokenCount on_device = single_.cached_prefix(index, known);
+    REQUIRE(cached == single_.prefix_with_tier(index, known));
     const TokenCount hold = one_in(2) ? known : cached + up_to(known - cached);
     const KvGrowth growth{.id = id,
                           .request = &client.request,
@@ -119,12 +134,13 @@ class PagedPair {
                           .hold_tokens = hold,
                           .fit_tokens = one_in(2) ? known : 0,
                           .keep_free = one_in(4) ? up_to(3) : 0};
-    const BlockCount need = blocks_for(std::max(hold, growth.fit_tokens)) - blocks_for(cached) +
-                            single_.free_among(index, cached) + growth.keep_free;
+    const BlockCount need = blocks_for(std::max(hold, growth.fit_tokens)) - blocks_for(on_device) +
+                            single_.free_among(index, on_device) + growth.keep_free;
     const bool fits = paged_.try_grow(growth);
     REQUIRE(fits == (need <= single_.free_blocks()));
     if (!fits) return;
-    single_.touch(index, cached);
+    single_.touch(index, on_device);
+    single_.load(index, on_device, cached);
     REQUIRE(single_.grow(index, hold, known));
     client.held = hold;
     client.state = Client::State::running;
@@ -168,6 +184,7 @@ class PagedPair {
   }
 
   PagedKv paged_;
+  oracle::NaiveTier tier_;
   oracle::BlockPool single_;
   int most_pieces_;
   std::mt19937& random_;
@@ -201,6 +218,60 @@ TEST_CASE("extents of blocks equal a pool of single blocks when nothing is share
 TEST_CASE("a tree of block runs equals single blocks found by their content") {
   const auto block_tokens = GENERATE(1, 3, 4, 16);
   REQUIRE(compare_paged(block_tokens, 4, 1000) > 10'000);
+}
+
+TEST_CASE("a pool with host memory and disk behind it equals single blocks in three lists") {
+  const auto block_tokens = GENERATE(1, 4, 16);
+  KvTierCounts sum;
+  for (unsigned seed = 0; seed < 1000; ++seed) {
+    std::mt19937 random(seed);
+    const TokenCount tokens = 60 + static_cast<TokenCount>(random() % 200);
+    const BlockCount blocks = tokens / block_tokens + 4;
+    const auto share = [&] { return 1 + static_cast<BlockCount>(random()) % (2 * blocks); };
+    const OffloadTierOptions tier{share(), seed % 2 == 0 ? 0 : share()};
+    PagedPair pair({.blocks = blocks,
+                    .block_tokens = block_tokens,
+                    .plain_to_front = seed % 3 != 0,
+                    .pieces = 4,
+                    .tier = tier},
+                   random);
+    for (int i = 0; i < 150; ++i) pair.step();
+    sum += pair.tier();
+  }
+  REQUIRE(sum.loaded_blocks - sum.loaded_from_disk > 1000);
+  REQUIRE(sum.loaded_from_disk > 100);
+}
+
+TEST_CASE("runs of blocks that overwrite each other equal single blocks in two lists") {
+  // Texts of 12 blocks in memories of up to 15: runs that are put again while their last blocks are
+  // the oldest, and runs that are loaded in part.
+  for (unsigned seed = 0; seed < 1000; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](unsigned n) { return static_cast<std::int64_t>(random() % n); };
+    const OffloadTierOptions size{1 + below(15), below(15)};
+    OffloadTier runs(size);
+    oracle::NaiveTier blocks(static_cast<std::size_t>(size.host_blocks),
+                             static_cast<std::size_t>(size.disk_blocks));
+    const auto content = [](const StoredRun& run, std::int64_t i) {
+      return run.text == 0 ? 0 : static_cast<std::int64_t>(100 * run.text) + run.first + i;
+    };
+    for (int i = 0; i < 100; ++i) {
+      StoredRun run{static_cast<std::uint64_t>(below(3)), below(12), 0};
+      run.blocks = 1 + below(static_cast<unsigned>(12 - run.first));
+      BlockCount found = 0;
+      while (run.text != 0 && found < run.blocks && blocks.has(content(run, found))) ++found;
+      REQUIRE(runs.found(run) == found);
+      if (found > 0 && below(3) == 0) {
+        run.blocks = found;
+        runs.load(run);
+        for (BlockCount b = 0; b < found; ++b) blocks.load(content(run, b));
+      } else {
+        runs.store(run);
+        for (BlockCount b = run.blocks; b-- > 0;) blocks.store(content(run, b));
+      }
+      REQUIRE((runs.counts() == blocks.counts));
+    }
+  }
 }
 
 TEST_CASE("contiguous placement equals first fit over single cells, operation by operation") {

@@ -11,11 +11,42 @@ BlockCount ceil_div(TokenCount tokens, TokenCount size) { return (tokens + size 
 
 }  // namespace
 
+void NaiveTier::store(std::int64_t content) {
+  ++counts.stored_blocks;
+  if (content != 0) host_.remove(content);
+  host_.push_back(content);
+  if (host_.size() <= host_blocks_) return;
+  const std::int64_t oldest = host_.front();
+  host_.pop_front();
+  if (disk_blocks_ == 0) return;
+  ++counts.stored_on_disk;
+  if (oldest != 0) disk_.remove(oldest);
+  disk_.push_back(oldest);
+  if (disk_.size() > disk_blocks_) disk_.pop_front();
+}
+
+bool NaiveTier::has(std::int64_t content) const {
+  return std::find(host_.begin(), host_.end(), content) != host_.end() ||
+         std::find(disk_.begin(), disk_.end(), content) != disk_.end();
+}
+
+void NaiveTier::load(std::int64_t content) {
+  ++counts.loaded_blocks;
+  const auto on_host = std::find(host_.begin(), host_.end(), content);
+  if (on_host != host_.end()) {
+    host_.erase(on_host);
+    return;
+  }
+  ++counts.loaded_from_disk;
+  disk_.remove(content);
+}
+
 BlockPool::BlockPool(BlockCount total, TokenCount block_size, bool prefix_caching,
-                     bool plain_to_front)
+                     bool plain_to_front, NaiveTier* tier)
     : block_size_(block_size),
       prefix_caching_(prefix_caching),
       plain_to_front_(plain_to_front),
+      tier_(tier),
       blocks_(static_cast<std::size_t>(total)) {
   for (BlockId id = 0; id < total; ++id) free_.push_back(id);
 }
@@ -68,6 +99,21 @@ TokenCount BlockPool::cached_prefix(std::uint64_t request, TokenCount known) con
   BlockCount run = 0;
   while (run < (known - 1) / block_size_ && found(request, run) >= 0) ++run;
   return run * block_size_;
+}
+
+TokenCount BlockPool::prefix_with_tier(std::uint64_t request, TokenCount known) const {
+  BlockCount run = cached_prefix(request, known) / block_size_;
+  while (tier_ != nullptr && prefix_caching_ && run < (known - 1) / block_size_ &&
+         tier_->has(content(request, run))) {
+    ++run;
+  }
+  return run * block_size_;
+}
+
+void BlockPool::load(std::uint64_t request, TokenCount from, TokenCount to) {
+  for (TokenCount at = from; at < to; at += block_size_) {
+    tier_->load(content(request, at / block_size_));
+  }
 }
 
 BlockCount BlockPool::free_among(std::uint64_t request, TokenCount tokens) const {
@@ -160,7 +206,9 @@ void BlockPool::make_findable(std::uint64_t request, BlockCount full) {
 
 void BlockPool::forget(BlockId id) {
   const auto entry = found_.find(block(id).content);
-  if (block(id).hashed && entry != found_.end() && entry->second == id) found_.erase(entry);
+  const bool known = block(id).hashed && entry != found_.end() && entry->second == id;
+  if (block(id).hashed && tier_ != nullptr) tier_->store(known ? block(id).content : 0);
+  if (known) found_.erase(entry);
   block(id) = {};
 }
 

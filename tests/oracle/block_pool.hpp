@@ -26,10 +26,29 @@ struct Token {
   auto operator<=>(const Token&) const = default;
 };
 
+// The memories behind a pool, block by block: each a std::list of contents, oldest first.
+class NaiveTier {
+ public:
+  NaiveTier(std::size_t host_blocks, std::size_t disk_blocks)
+      : host_blocks_(host_blocks), disk_blocks_(disk_blocks) {}
+
+  void store(std::int64_t content);  // 0: nobody knows what it is
+  [[nodiscard]] bool has(std::int64_t content) const;
+  void load(std::int64_t content);
+
+  KvTierCounts counts;
+
+ private:
+  std::size_t host_blocks_;
+  std::size_t disk_blocks_;
+  std::list<std::int64_t> host_;
+  std::list<std::int64_t> disk_;
+};
+
 class BlockPool {
  public:
   BlockPool(BlockCount total, TokenCount block_size, bool prefix_caching,
-            bool plain_to_front = true);
+            bool plain_to_front = true, NaiveTier* tier = nullptr);
 
   [[nodiscard]] BlockCount total_blocks() const;
   [[nodiscard]] BlockCount free_blocks() const;    // evictable (cached) ones included
@@ -51,6 +70,10 @@ class BlockPool {
   // Tokens of the longest run of full blocks of this sequence, from the first, that can be found,
   // at most floor((known - 1) / block size) blocks. The request must hold nothing.
   [[nodiscard]] TokenCount cached_prefix(std::uint64_t request, TokenCount known) const;
+  // The same with the tier behind it: where the pool's run ends the tier's goes on.
+  [[nodiscard]] TokenCount prefix_with_tier(std::uint64_t request, TokenCount known) const;
+  // Takes the blocks of these tokens out of the tier; `grow` gives them new ones.
+  void load(std::uint64_t request, TokenCount from, TokenCount to);
   // Of the blocks of the first `tokens` of that run, those in the free list.
   [[nodiscard]] BlockCount free_among(std::uint64_t request, TokenCount tokens) const;
 
@@ -103,6 +126,7 @@ class BlockPool {
   TokenCount block_size_;
   bool prefix_caching_;
   bool plain_to_front_;
+  NaiveTier* tier_;
   std::vector<Block> blocks_;
   std::list<BlockId> free_;
   std::map<ContentId, BlockId> found_;

@@ -101,6 +101,7 @@ PolicyRun run_policy(PolicySetup setup, std::vector<Arrival> arrivals) {
   }
   replica.scheduler = std::move(setup.scheduler);
   replica.kv = std::move(setup.kv);
+  replica.tier = std::move(setup.tier);
   replica.cost = std::make_unique<AffineStepCost>(setup.cost);
   std::vector<ReplicaParts> parts;
   parts.push_back(std::move(replica));
@@ -112,6 +113,8 @@ PolicyRun run_policy(PolicySetup setup, std::vector<Arrival> arrivals) {
   RunLimits limits;
   limits.no_progress_events = 100'000;
   sink.result.reason = fleet.run(limits);
+  sink.result.ghost_rows = fleet.replicas().front()->ghost_rows();
+  sink.result.tier = fleet.totals().tier.value_or(KvTierCounts{});
   std::ranges::sort(sink.result.requests, {}, &RequestRecord::index);
   REQUIRE(sink.result.requests.size() == count);
   // Every token but each answer's first follows another one of its request.
@@ -147,6 +150,8 @@ void check_cut_invariance(const std::function<PolicySetup()>& make,
     require_equal(jumped.requests, other.requests);
     require_equal(jumped.events, other.events);
     require_equal(jumped.steps, other.steps);
+    REQUIRE((jumped.tier == other.tier));
+    REQUIRE(jumped.ghost_rows == other.ghost_rows);
   }
 }
 

@@ -16,6 +16,7 @@ struct PolicySetup {
   std::unique_ptr<KvAllocator> kv;
   ReplicaOptions options;  // max_sequences, max_step_tokens, pipeline_depth, single_step, ...
   AdmissionLimits limits;  // max_request_tokens 0: the whole pool
+  TierLinks tier;
   // 10 us a step, 1 us a prompt token, 1 us a decoding row.
   oracle::AffineCost cost{.step = 10'000 * kTicksPerNs,
                           .decode_row = 1'000 * kTicksPerNs,
@@ -37,6 +38,8 @@ struct PolicyRun {
   std::vector<RequestRecord> requests;  // by order of arrival
   std::vector<EngineEvent> events;      // `state` is not kept
   StopReason reason = StopReason::drained;
+  KvTierCounts tier;
+  std::int64_t ghost_rows = 0;
 
   // Arrival indices of the events of one kind, in order.
   [[nodiscard]] std::vector<std::uint64_t> order_of(EngineEventKind kind) const;

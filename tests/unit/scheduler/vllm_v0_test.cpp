@@ -158,5 +158,86 @@ TEST_CASE("V0 plans can be cut anywhere when prompts are refused") {
   CHECK(given_up > 0);
 }
 
+// Swap over a link that both directions share: a block takes 10 us, each copy 5 us more.
+test::PolicySetup swapping(SchedulerOptions options, const PagedKvOptions& pool,
+                           BlockCount swap_blocks) {
+  options.swap_blocks = swap_blocks;
+  test::PolicySetup setup = v0(options, pool);
+  setup.tier.block_bytes = 10'000;
+  setup.tier.to_device = std::make_unique<SerialLink>(1'000'000'000, 5 * kUs);
+  return setup;
+}
+
+TEST_CASE("a victim that is swapped out comes back and decodes on without computing again") {
+  // Two prompts of 16 fill 2 of 3 blocks: 42 us. Step 2: the first takes the third block, the
+  // second (one block) is swapped out: 15 us of copy + 11 us. Steps 3 to 9 are the first's last
+  // tokens: to 145 us. Then the second's block comes back, with a new one for its second token:
+  // 15 us + 11 us, and 7 more tokens of 11.
+  SchedulerOptions options = seats_and_tokens(8, 2048);
+  options.enable_chunked_prefill = GENERATE(false, true);
+  const std::vector<Arrival> arrivals{arrival(0, 16, 9), arrival(0, 16, 9)};
+  const test::PolicyRun run = test::run_policy(swapping(options, plain_pool(3), 10), arrivals);
+  CHECK(run.order_of(EngineEventKind::preempted) == std::vector<std::uint64_t>{1});
+  CHECK(run.requests[0].finish_ns == (42 + 26 + 7 * 11) * kUs);
+  CHECK(run.requests[1].finish_ns == (145 + 26 + 7 * 11) * kUs);
+  CHECK(run.events.back().cached_tokens == 16);  // of its 17 known ones
+  CHECK(run.ghost_rows == 0);
+  CHECK(run.tier.stored_blocks == 1);
+  CHECK(run.tier.loaded_blocks == 1);
+  // Without swap space its 17 tokens are computed again: 10 + 17 us in place of 15 + 11.
+  const test::PolicyRun again = test::run_policy(swapping(options, plain_pool(3), 0), arrivals);
+  CHECK(again.requests[1].finish_ns == (42 + 11 + 7 * 11 + 27 + 7 * 11) * kUs);
+}
+
+TEST_CASE("nobody is admitted while somebody is swapped out") {
+  // As above; a prompt of one token arrives at 60 us, for which a block is free from 145 us on, and
+  // runs only when the second is back.
+  SchedulerOptions options = seats_and_tokens(8, 2048);
+  options.enable_chunked_prefill = false;
+  const std::vector<Arrival> arrivals{arrival(0, 16, 9), arrival(0, 16, 9),
+                                      arrival(60 * kUs, 1, 1)};
+  const test::PolicyRun run = test::run_policy(swapping(options, plain_pool(3), 10), arrivals);
+  CHECK(run.requests[2].first_scheduled_ns == 171 * kUs);
+}
+
+TEST_CASE("a full swap space leaves the next victim to be computed again") {
+  // Three prompts of 16 in 3 blocks, swap space for one: the third is swapped, the second is not.
+  SchedulerOptions options = seats_and_tokens(8, 2048);
+  options.enable_chunked_prefill = false;
+  const test::PolicyRun run =
+      test::run_policy(swapping(options, plain_pool(3), 1),
+                       {arrival(0, 16, 9), arrival(0, 16, 9), arrival(0, 16, 9)});
+  CHECK(run.order_of(EngineEventKind::preempted) == std::vector<std::uint64_t>{2, 1});
+  CHECK(run.order_of(EngineEventKind::admitted) == std::vector<std::uint64_t>{0, 1, 2, 2, 1});
+  CHECK(run.tier.loaded_blocks == 1);
+}
+
+TEST_CASE("plans with swapping can be cut anywhere") {
+  const bool chunked = GENERATE(false, true);
+  const BlockCount swap_blocks = GENERATE(6, 100);
+  SchedulerOptions options = seats_and_tokens(6, chunked ? 24 : 112);
+  options.enable_chunked_prefill = chunked;
+  options.watermark = 0.1;
+  CAPTURE(chunked, swap_blocks);
+  const auto make = [&] { return swapping(options, test::tight_pool(false), swap_blocks); };
+  test::check_random_traffic(make);
+  CHECK(test::run_policy(make(), test::random_arrivals(1)).tier.loaded_blocks > 0);
+}
+
+TEST_CASE("a swapped request that has outgrown the pool is given up") {
+  // As above for a recomputed one: 2 blocks of 16 hold a prompt of 32; its 33 tokens and a free
+  // block never fit again, and the next one starts at once.
+  SchedulerOptions options = seats_and_tokens(1, 2048);
+  options.enable_chunked_prefill = GENERATE(false, true);
+  test::PolicySetup setup = swapping(options, plain_pool(2), 10);
+  setup.limits.max_request_tokens = 33;
+  const test::PolicyRun run =
+      test::run_policy(std::move(setup), {arrival(0, 32, 30), arrival(0, 16, 2)});
+  CHECK(run.requests[0].outcome == Outcome::rejected);
+  CHECK(run.requests[0].output_tokens == 1);
+  CHECK(run.requests[1].first_scheduled_ns == 42 * kUs);
+  CHECK(run.requests[1].outcome == Outcome::finished);
+}
+
 }  // namespace
 }  // namespace headroom

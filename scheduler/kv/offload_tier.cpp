@@ -1,0 +1,58 @@
+#include "scheduler/kv/offload_tier.hpp"
+
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+
+OffloadTier::OffloadTier(const OffloadTierOptions& options) : host_(options.host_blocks) {
+  if (options.disk_blocks > 0) disk_.emplace(options.disk_blocks);
+}
+
+void OffloadTier::store(const StoredRun& run) {
+  ++version_;
+  counts_.stored_blocks += run.blocks;
+  spilled_.clear();
+  host_.put(run, spilled_);
+  if (!disk_) return;
+  // What the disk overwrites is appended, and goes nowhere.
+  const std::size_t from_host = spilled_.size();
+  for (std::size_t i = 0; i < from_host; ++i) {
+    counts_.stored_on_disk += spilled_[i].blocks;
+    disk_->put(StoredRun(spilled_[i]), spilled_);
+  }
+}
+
+BlockCount OffloadTier::found(const StoredRun& run) const {
+  BlockCount found = host_.found(run);
+  if (!disk_) return found;
+  while (found < run.blocks) {
+    const StoredRun rest{run.text, run.first + found, run.blocks - found};
+    const BlockCount more = disk_->found(rest);
+    if (more == 0) break;
+    found += more;
+    const StoredRun behind{run.text, run.first + found, run.blocks - found};
+    found += host_.found(behind);
+  }
+  return found;
+}
+
+void OffloadTier::load(const StoredRun& run) {
+  ++version_;
+  counts_.loaded_blocks += run.blocks;
+  StoredRun rest = run;
+  while (rest.blocks > 0) {
+    StoredRun next{rest.text, rest.first, host_.found(rest)};
+    if (next.blocks > 0) {
+      host_.remove(next);
+    } else {
+      // One by one: a block that is in both memories comes from the host.
+      next.blocks = 1;
+      HEADROOM_CHECK(disk_ && disk_->remove(next) == 1, "a block is loaded that is nowhere");
+      ++counts_.loaded_from_disk;
+    }
+    rest.first += next.blocks;
+    rest.blocks -= next.blocks;
+  }
+}
+
+}  // namespace headroom
