@@ -29,13 +29,19 @@ StepShape shape_of(const std::vector<PlannedRow>& rows) {
   return shape;
 }
 
+bool is_memory_of(Policy policy, Memory memory) {
+  if (policy == Policy::llamacpp) return memory == Memory::slots;
+  const bool places = policy == Policy::orca || policy == Policy::static_batch;
+  return memory == Memory::paged || (memory == Memory::contiguous && places);
+}
+
 class NaiveEngine {
  public:
   NaiveEngine(const Scenario& scenario, const CostFunction& cost)
       : scenario_(scenario), cost_(cost), state_(scenario) {
     const bool legal = (scenario.depth == 1 || scenario.depth == 2) &&
                        (scenario.policy != Policy::static_batch || scenario.depth == 1) &&
-                       (scenario.policy != Policy::vllm || scenario.memory == Memory::paged);
+                       is_memory_of(scenario.policy, scenario.memory);
     HEADROOM_CHECK(legal, "a combination the specification has no rules for");
     const auto earlier = [](const Arrival& a, const Arrival& b) { return a.time_ns < b.time_ns; };
     HEADROOM_CHECK(std::is_sorted(scenario.arrivals.begin(), scenario.arrivals.end(), earlier),
@@ -127,6 +133,12 @@ class NaiveEngine {
       case Policy::vllm: return plan_vllm(state_);
       case Policy::orca: return plan_orca(state_);
       case Policy::static_batch: return plan_static(state_);
+      case Policy::vllm_v0: return plan_vllm_v0(state_);
+      case Policy::sarathi: return plan_sarathi(state_);
+      case Policy::tgi: return plan_tgi(state_);
+      case Policy::trtllm: return plan_trtllm(state_);
+      case Policy::sglang: return plan_sglang(state_);
+      case Policy::llamacpp: return plan_llamacpp(state_);
     }
     HEADROOM_CHECK(false, "unknown policy");
     return {};
@@ -136,9 +148,10 @@ class NaiveEngine {
     state_.wake_up.reset();
     while (static_cast<int>(in_flight_.size()) < scenario_.depth) {
       const std::vector<PlannedRow> rows = plan();
-      if (rows.empty()) return;
+      if (rows.empty()) break;
       add_step(rows);
     }
+    if (!in_flight_.empty()) state_.wake_up.reset();  // the next step end comes first
   }
 
   void add_step(const std::vector<PlannedRow>& rows) {

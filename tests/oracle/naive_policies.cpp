@@ -1,63 +1,112 @@
 #include "tests/oracle/naive_policies.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
+
+#include "sim/kernel/check.hpp"
 
 namespace headroom::oracle {
 namespace {
 
-BlockCount ceil_div(TokenCount tokens, TokenCount size) { return (tokens + size - 1) / size; }
-
-bool has_seat(const NaiveState& state) {
-  return static_cast<std::int64_t>(state.running.size()) < state.scenario.max_num_seqs;
+// The next to be admitted: the head of the queue, or the smallest (priority, arrival).
+std::size_t next_waiting(const NaiveState& state) {
+  if (!state.scenario.priorities) return state.waiting.front();
+  const auto first = [&state](std::size_t a, std::size_t b) {
+    return std::pair(state.scenario.arrivals[a].priority, a) <
+           std::pair(state.scenario.arrivals[b].priority, b);
+  };
+  return *std::min_element(state.waiting.begin(), state.waiting.end(), first);
 }
 
-// Grows `request`, pushing out the last of the running list as often as needed. False: it pushed
-// out itself.
-bool grow_or_preempt(NaiveState& state, std::size_t request, TokenCount tokens, bool& preempted) {
-  while (!state.try_grow(request, tokens)) {
-    const std::size_t victim = state.running.back();
-    state.preempt_last();
-    preempted = true;
-    if (victim == request) return false;
+// The next to give way: the last of the running list, or the largest (priority, arrival).
+std::size_t next_victim(const NaiveState& state) {
+  if (!state.scenario.priorities) return state.running.back();
+  const auto first = [&state](std::size_t a, std::size_t b) {
+    return std::pair(state.scenario.arrivals[a].priority, a) <
+           std::pair(state.scenario.arrivals[b].priority, b);
+  };
+  return *std::max_element(state.running.begin(), state.running.end(), first);
+}
+
+// Every decoding sequence takes the block of its next token, in list order; who finds none pushes
+// others out, or itself. Whether anybody was pushed out.
+bool make_room_for_decodes(NaiveState& state) {
+  bool preempted = false;
+  for (const std::size_t request : decoding(state)) {
+    const auto runs = [&] {
+      return std::find(state.running.begin(), state.running.end(), request) != state.running.end();
+    };
+    while (runs() && !state.try_grow(request, state.sequences[request].computed + 1)) {
+      state.preempt(next_victim(state));
+      preempted = true;
+    }
   }
-  return true;
+  return preempted;
 }
 
-// Blocks kept free for the running ones when a waiting request asks (ENGINES.md 2.1).
-BlockCount watermark_blocks(const NaiveState& state, bool something_scheduled) {
-  if (state.running.empty() && !something_scheduled) return 0;
-  const auto total = static_cast<double>(state.scenario.kv_blocks);
-  return static_cast<BlockCount>(std::floor(state.scenario.watermark * total));
+TokenCount uncut_chunk(const Scenario& s, TokenCount left) {
+  return s.long_prefill_token_threshold > 0 ? std::min(left, s.long_prefill_token_threshold) : left;
 }
 
-// The head of the queue, if it may start now with `tokens` after a prefix hit of `hit` tokens.
-bool head_fits(const NaiveState& state, TokenCount known, TokenCount hit, TokenCount tokens,
-               bool something_scheduled) {
-  const TokenCount b = state.scenario.block_size;
-  const BlockCount hit_in_free_list = hit / b;  // a waiting request holds none of its blocks
-  const BlockCount need = ceil_div(hit + tokens, b) - hit / b + hit_in_free_list;
-  const BlockCount gate =
-      state.scenario.reserve_full_isl ? ceil_div(known, b) - hit / b + hit_in_free_list : 0;
-  const BlockCount kept = watermark_blocks(state, something_scheduled);
+// What prompts in progress get of the budget, in order of admission.
+std::vector<Piece> continued_prompts(const NaiveState& state) {
+  TokenCount budget = state.scenario.max_num_batched_tokens;
+  for (const std::size_t request : state.running) {
+    if (state.sequences[request].takes_decode()) --budget;
+  }
+  std::vector<Piece> pieces;
+  for (const std::size_t request : state.running) {
+    const Sequence& seq = state.sequences[request];
+    if (seq.decodes || budget <= 0) continue;
+    const TokenCount tokens =
+        std::min(uncut_chunk(state.scenario, seq.known() - seq.computed), budget);
+    pieces.push_back({request, tokens});
+    budget -= tokens;
+  }
+  return pieces;
+}
+
+BlockCount lacks(const NaiveState& state, const std::vector<Piece>& pieces) {
+  BlockCount blocks = 0;
+  for (const Piece& piece : pieces) {
+    blocks += lacks(state, piece.request, state.sequences[piece.request].computed + piece.tokens);
+  }
+  return blocks;
+}
+
+bool make_room_for_prompts(NaiveState& state) {
+  bool preempted = false;
+  while (lacks(state, continued_prompts(state)) > state.blocks.free_blocks()) {
+    state.preempt(next_victim(state));
+    preempted = true;
+  }
+  return preempted;
+}
+
+// `request` may start now with `tokens` behind a prefix hit of `hit` tokens.
+bool fits(const NaiveState& state, std::size_t request, TokenCount hit, TokenCount tokens,
+          bool something_scheduled) {
+  const BlockCount need = uses_up(state, request, hit, hit + tokens);
+  const TokenCount known = state.sequences[request].known();
+  const BlockCount gate = state.scenario.reserve_full_isl ? uses_up(state, request, hit, known) : 0;
+  const bool others = !state.running.empty() || something_scheduled;
+  const BlockCount kept = others ? share_of_pool(state.scenario) : 0;
   return std::max(need, gate) + kept <= state.blocks.free_blocks();
 }
 
 void admit_waiting(NaiveState& state, TokenCount budget, std::vector<PlannedRow>& rows) {
   while (!state.waiting.empty() && budget > 0 && has_seat(state)) {
-    const std::size_t request = state.waiting.front();
-    Sequence& seq = state.sequences[request];
-    const TokenCount hit = state.blocks.cached_prefix(request, seq.known());
-    TokenCount tokens = seq.known() - hit;
+    const std::size_t request = next_waiting(state);
+    const TokenCount known = state.sequences[request].known();
+    const TokenCount hit = state.blocks.cached_prefix(request, known);
+    TokenCount tokens = uncut_chunk(state.scenario, known - hit);
     if (!state.scenario.chunked_prefill && tokens > budget) return;
     tokens = std::min(tokens, budget);
-    if (!head_fits(state, seq.known(), hit, tokens, !rows.empty())) return;
+    if (!fits(state, request, hit, tokens, !rows.empty())) return;
     state.blocks.touch(request, hit);
-    const bool grown = state.try_grow(request, hit + tokens);
+    const bool grown = state.try_grow(request, hit + tokens, known);
     HEADROOM_CHECK(grown, "the need was computed before");
-    state.start_head();
-    seq.computed = hit;
-    state.result.totals.cached_tokens += hit;
+    state.start(request, hit);
     rows.push_back(state.plan_row(request, tokens));
     budget -= tokens;
   }
@@ -115,29 +164,29 @@ std::vector<PlannedRow> form_batch(NaiveState& state) {
 
 }  // namespace
 
+// Decodes take their tokens first, then prompts in progress share what is left (vllm.hpp).
 std::vector<PlannedRow> plan_vllm(NaiveState& state) {
+  const bool for_decodes = make_room_for_decodes(state);
+  const bool for_prompts = make_room_for_prompts(state);
   std::vector<PlannedRow> rows;
-  TokenCount budget = state.scenario.max_num_batched_tokens;
-  bool preempted_now = false;
-  // The list gets shorter at its end while this runs.
-  for (std::size_t i = 0; i < state.running.size() && budget > 0; ++i) {
-    const std::size_t request = state.running[i];
-    const Sequence& seq = state.sequences[request];
-    if (seq.is_ending()) continue;
-    const TokenCount tokens = seq.decodes ? 1 : std::min(seq.known() - seq.computed, budget);
-    if (!grow_or_preempt(state, request, seq.computed + tokens, preempted_now)) break;
-    rows.push_back(state.plan_row(request, tokens));
-    budget -= tokens;
+  const std::vector<Piece> pieces = continued_prompts(state);
+  plan_decodes(state, decoding(state), rows);
+  for (const Piece& piece : pieces) {
+    const Sequence& seq = state.sequences[piece.request];
+    const bool grown = state.try_grow(piece.request, seq.computed + piece.tokens, seq.known());
+    HEADROOM_CHECK(grown, "room was made");
+    rows.push_back(state.plan_row(piece.request, piece.tokens));
   }
-  if (!preempted_now) admit_waiting(state, budget, rows);
+  if (for_decodes || for_prompts) return rows;
+  TokenCount budget = state.scenario.max_num_batched_tokens;
+  for (const PlannedRow& planned : rows) budget -= planned.row.tokens;
+  admit_waiting(state, budget, rows);
   return rows;
 }
 
 std::vector<PlannedRow> plan_orca(NaiveState& state) {
   std::vector<PlannedRow> rows;
-  for (const std::size_t request : state.running) {
-    if (!state.sequences[request].is_ending()) rows.push_back(state.plan_row(request, 1));
-  }
+  plan_decodes(state, decoding(state), rows);
   while (!state.waiting.empty() && has_seat(state)) {
     const std::size_t request = state.waiting.front();
     const Sequence& seq = state.sequences[request];

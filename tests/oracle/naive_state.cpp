@@ -8,11 +8,27 @@ namespace headroom::oracle {
 
 NaiveState::NaiveState(const Scenario& s)
     : scenario(s),
-      blocks(s.memory == Memory::paged ? s.kv_blocks : 0, s.block_size,
-             s.prefix_caching && s.policy == Policy::vllm),
+      blocks(s.memory == Memory::paged ? s.kv_blocks : 0, s.block_size, s.prefix_caching),
       cells(s.memory == Memory::contiguous ? s.kv_tokens : 0) {
   sequences.resize(s.arrivals.size());
   result.requests.resize(s.arrivals.size());
+  if (s.memory == Memory::slots) slots.resize(static_cast<std::size_t>(s.max_num_seqs));
+  sglang.ratio_from = std::min(1.0, 0.7 * s.conservativeness);
+}
+
+// The answer is told too if the whole prompt is, and it has a name.
+void NaiveState::introduce(std::size_t request) {
+  std::vector<Token> beginning;
+  const auto append = [&beginning](const PrefixSegment& piece) {
+    for (std::int64_t at = 0; at < piece.tokens; ++at) beginning.push_back({false, piece.id, at});
+  };
+  for (const PrefixSegment& piece : pieces_of(scenario, request)) append(piece);
+  const Sequence& seq = sequences[request];
+  const std::uint64_t answer = scenario.arrivals[request].output_segment;
+  if (answer != 0 && static_cast<TokenCount>(beginning.size()) == seq.prompt) {
+    append({answer, static_cast<std::int32_t>(seq.max)});
+  }
+  blocks.introduce(request, std::move(beginning));
 }
 
 // docs/semantics.md 3 and 11.
@@ -24,17 +40,15 @@ void NaiveState::arrive(std::size_t request) {
   const TokenCount room = scenario.max_model_len - seq.prompt;
   seq.max = arrival.max_tokens > 0 ? TokenCount{arrival.max_tokens} : room;
   seq.output = std::min(TokenCount{arrival.output_tokens}, seq.max);
-  const TokenCount pool = scenario.memory == Memory::paged
-                              ? scenario.kv_blocks * scenario.block_size
-                              : scenario.kv_tokens;
-  const TokenCount least = seq.prompt + (scenario.policy == Policy::vllm ? 1 : seq.max);
-  if (room <= 0 || seq.max > room || least > pool) {
+  const TokenCount least = seq.prompt + (scenario.reserves() ? seq.max : 1);
+  if (room <= 0 || seq.max > room || least > scenario.pool_tokens()) {
     seq.left = true;
     out.outcome = Outcome::rejected;
     out.finish_ns = now;
     return;
   }
   out.queued_ns = now;
+  if (scenario.prefix_caching) introduce(request);
   waiting.push_back(request);
 }
 
@@ -45,34 +59,56 @@ bool NaiveState::try_reserve(std::size_t request, TokenCount tokens) {
   return true;
 }
 
-bool NaiveState::try_grow(std::size_t request, TokenCount tokens) {
-  if (!blocks.grow(request, tokens)) return false;
+bool NaiveState::try_grow(std::size_t request, TokenCount tokens, TokenCount known) {
+  if (!blocks.grow(request, tokens, known)) return false;
   note_peaks();
   return true;
 }
 
-void NaiveState::release(std::size_t request, bool keep_identity) {
-  if (scenario.memory == Memory::paged) {
-    blocks.release(request, sequences[request].computed,
-                   keep_identity ? KvRelease::preempted : KvRelease::finished);
-  } else {
-    cells.release(request);
+void NaiveState::release(std::size_t request, KvRelease how) {
+  switch (scenario.memory) {
+    case Memory::paged: blocks.release(request, sequences[request].computed, how); return;
+    case Memory::contiguous: cells.release(request); return;
+    case Memory::slots: break;
+  }
+  std::int64_t latest = 0;
+  for (const Slot& slot : slots) latest = std::max(latest, slot.given_back);
+  for (Slot& slot : slots) {
+    if (slot.request == request) slot = {kFreeSlot, latest + 1};
   }
 }
 
-void NaiveState::start_head() {
-  running.push_back(waiting.front());
-  waiting.erase(waiting.begin());
+void NaiveState::start(std::size_t request, TokenCount hit) {
+  waiting.erase(std::find(waiting.begin(), waiting.end(), request));
+  running.push_back(request);
+  sequences[request].computed = hit;
+  result.totals.cached_tokens += hit;
 }
 
-void NaiveState::preempt_last() {
-  const std::size_t victim = running.back();
-  release(victim, true);
-  sequences[victim].computed = 0;
-  sequences[victim].decodes = false;
-  running.pop_back();
-  waiting.insert(waiting.begin(), victim);
-  ++result.requests[victim].preemptions;
+void NaiveState::interrupt(std::size_t request, KvRelease how) {
+  release(request, how);
+  sequences[request].computed = 0;
+  sequences[request].decodes = false;
+  leave_running(request);
+  ++result.requests[request].preemptions;
+}
+
+void NaiveState::preempt(std::size_t request) {
+  interrupt(request, KvRelease::preempted);
+  waiting.insert(waiting.begin(), request);
+}
+
+void NaiveState::leave_running(std::size_t request) {
+  running.erase(std::find(running.begin(), running.end(), request));
+  sglang.batch_is_full = false;  // somebody left it
+}
+
+void NaiveState::reject(std::size_t request) {
+  waiting.erase(std::find(waiting.begin(), waiting.end(), request));
+  if (scenario.memory == Memory::paged) blocks.forget_request(request);
+  sequences[request].left = true;
+  result.requests[request].outcome = Outcome::rejected;
+  result.requests[request].finish_ns = now;
 }
 
 PlannedRow NaiveState::plan_row(std::size_t request, TokenCount tokens) {
@@ -125,11 +161,12 @@ void NaiveState::give_up(std::size_t request, bool plans_now, bool in_flight) {
 void NaiveState::withdraw(std::size_t request) {
   const auto seat = std::find(running.begin(), running.end(), request);
   if (seat != running.end()) {
-    release(request, false);
-    running.erase(seat);
+    release(request, KvRelease::finished);
+    leave_running(request);
   } else {
     waiting.erase(std::find(waiting.begin(), waiting.end(), request));
     if (scenario.memory == Memory::paged) blocks.forget_request(request);
+    if (scenario.memory == Memory::slots) release(request, KvRelease::finished);
   }
   sequences[request].left = true;
   result.requests[request].outcome = Outcome::cancelled;
@@ -143,7 +180,8 @@ void NaiveState::yield_token(std::size_t request, TickSum instant) {
   out.output_tokens = seq.generated;
   if (seq.generated == 1) {
     out.first_token_ns = floor_ns(instant);
-  } else if (!scenario.responds_at_end) {  // then they all arrive together, without gaps
+  } else if (!scenario.responds_at_end) {  // then they all arrive together,
+                                           // without gaps
     const TickSum gap = instant - seq.last_token;
     ++result.totals.gaps;
     result.totals.gap_ticks += gap;
@@ -168,8 +206,9 @@ void NaiveState::finish_sequences(TickSum instant) {
       still_running.push_back(request);
       continue;
     }
-    release(request, false);
+    release(request, KvRelease::finished);
     finish(request, instant);
+    sglang.batch_is_full = false;
   }
   running = still_running;
   std::vector<std::size_t> still_waiting;
@@ -190,7 +229,7 @@ void NaiveState::finish_static_batch(TickSum instant) {
   }
   for (const std::size_t request : running) {
     const TimeNs last_token_ns = result.requests[request].finish_ns;
-    release(request, false);
+    release(request, KvRelease::finished);
     finish(request, instant);
     if (scenario.responds_at_end) {
       result.requests[request].first_token_ns = floor_ns(instant);

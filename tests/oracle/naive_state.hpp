@@ -2,6 +2,7 @@
 // What the naive engine knows between two steps, and the few things its policies may do with it.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -27,13 +28,40 @@ struct Sequence {
   [[nodiscard]] bool has_all_tokens() const { return generated == output; }
   // Output tokens that are out or in flight reach M: nothing more will be planned for it.
   // A sequence that decodes feeds every planned token but the last.
-  [[nodiscard]] bool is_ending() const { return decodes && computed - pad - prompt + 1 >= max; }
+  [[nodiscard]] bool is_ending() const { return decodes && planned_output() >= max; }
+  [[nodiscard]] bool takes_decode() const { return decodes && !is_ending(); }
+  // Output tokens that are out or will come from steps planned so far.
+  [[nodiscard]] TokenCount planned_output() const {
+    return decodes ? computed - pad - prompt + 1 : generated;
+  }
 };
 
 // One row of a planned step.
 struct PlannedRow {
   StepRow row;
   TokenCount context_before = 0;
+};
+
+// What TGI's router remembers (tgi.hpp).
+struct RouterMemory {
+  bool joined_others = false;  // the latest admission interrupted a running batch,
+  bool step_since = true;      // and a step without one has been planned since
+  StepCount tokens_since = 0;  // tokens since the latest admission, with that of the prefill
+};
+
+// What SGLang remembers (sglang.hpp, sglang_retraction.hpp).
+struct SglangMemory {
+  bool batch_is_full = false;
+  double ratio_from = 0.0;  // new_token_ratio `decodes_since` decode steps ago
+  StepCount decodes_since = 0;
+};
+
+inline constexpr std::size_t kFreeSlot = SIZE_MAX;
+
+// A slot of llama.cpp's server.
+struct Slot {
+  std::size_t request = kFreeSlot;
+  std::int64_t given_back = 0;  // rank among all releases; 0 = never used
 };
 
 class NaiveState {
@@ -48,16 +76,26 @@ class NaiveState {
   std::optional<TimeNs> wake_up;  // set by a plan that came out empty
   BlockPool blocks;
   AddressSpace cells;
+  std::vector<Slot> slots;
+  RouterMemory router;
+  SglangMemory sglang;
   Result result;
 
   void arrive(std::size_t request);
   // Takes room for all `tokens` a request may ever need (orca, static); false if it has no room.
   [[nodiscard]] bool try_reserve(std::size_t request, TokenCount tokens);
-  [[nodiscard]] bool try_grow(std::size_t request, TokenCount tokens);
-  void release(std::size_t request, bool keep_identity);
-  // The head of the waiting queue becomes the last of the running list.
-  void start_head();
-  void preempt_last();
+  // Full blocks of its first `known` tokens can be found from now on.
+  [[nodiscard]] bool try_grow(std::size_t request, TokenCount tokens, TokenCount known = 0);
+  void release(std::size_t request, KvRelease how);
+  // Puts a waiting request at the end of the running list, behind a prefix hit of `hit` tokens.
+  void start(std::size_t request, TokenCount hit = 0);
+  void start_head() { start(waiting.front()); }
+  // Takes a running request out of the batch; the caller puts it back into the queue.
+  void interrupt(std::size_t request, KvRelease how);
+  void preempt(std::size_t request);  // to the front of the queue
+  void preempt_last() { preempt(running.back()); }
+  // A waiting request that can never be served leaves.
+  void reject(std::size_t request);
   // The client of `request` goes, after all step ends and arrivals of `now`. `plans_now`: plans are
   // made in this nanosecond. `in_flight`: a planned step that has not ended samples its row.
   void give_up(std::size_t request, bool plans_now, bool in_flight);
@@ -67,12 +105,14 @@ class NaiveState {
   bool end_step(const std::vector<StepRow>& rows, TickSum instant);
 
  private:
+  void introduce(std::size_t request);
   [[nodiscard]] bool batch_keeps_rows() const { return scenario.policy == Policy::static_batch; }
   void yield_token(std::size_t request, TickSum instant);
   void finish(std::size_t request, TickSum instant);
   void finish_sequences(TickSum instant);
   void finish_static_batch(TickSum instant);
   void withdraw(std::size_t request);
+  void leave_running(std::size_t request);
   void note_peaks();
 
   std::vector<std::size_t> leaving_;  // their clients have gone; they leave at the next step end

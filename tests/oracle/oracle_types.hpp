@@ -2,19 +2,37 @@
 // Scenario and result of the naive engine, the exact oracle that production must match to the
 // nanosecond. Written from docs/semantics.md alone.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "sim/kernel/time.hpp"
+#include "sim/serving/options.hpp"
 #include "sim/serving/request.hpp"
 #include "sim/serving/step_cost.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom::oracle {
 
-enum class Policy : std::uint8_t { vllm, orca, static_batch };
-enum class Memory : std::uint8_t { paged, contiguous };
+enum class Policy : std::uint8_t {
+  vllm,
+  orca,
+  static_batch,
+  vllm_v0,
+  sarathi,
+  tgi,
+  trtllm,
+  sglang,
+  llamacpp
+};
+enum class Memory : std::uint8_t { paged, contiguous, slots };
+
+// What a policy admits a request for: all it may ever need, or its prompt and one token.
+[[nodiscard]] constexpr bool reserves_everything(Policy policy, CapacityPolicy capacity) {
+  return policy == Policy::orca || policy == Policy::static_batch || policy == Policy::tgi ||
+         (policy == Policy::trtllm && capacity != CapacityPolicy::max_utilization);
+}
 
 // A price that can be printed and shrunk: one whole coefficient (ticks) per field of StepShape.
 // `step` >= 1 keeps every price positive; at least kTicksPerNs avoids two step ends in one ns.
@@ -43,23 +61,59 @@ using CostFunction = std::function<Ticks(const StepShape&)>;
 
 struct Scenario {
   std::vector<Arrival> arrivals;  // time_ns never decreases; ties arrive in this order
+  // What the prompts begin with, by arrival; what is longer than a prompt is cut to it. Shorter
+  // than `arrivals`: the others have no identities. Arrival::prefix stays empty here.
+  std::vector<std::vector<PrefixSegment>> prefixes = {};
   Policy policy = Policy::vllm;
-  Memory memory = Memory::paged;  // vllm: paged only
+  Memory memory = Memory::paged;  // contiguous: orca and static_batch only;
+                                  // slots: llamacpp only
   int depth = 1;                  // 1 or 2; static_batch: 1 only
   std::int64_t max_num_seqs = 8;
-  TokenCount max_num_batched_tokens = 64;  // vllm only, as the next four
-  bool chunked_prefill = true;
-  bool reserve_full_isl = true;  // the full-prompt gate
-  bool prefix_caching = false;
-  double watermark = 0.0;  // fraction of kv_blocks
-  TokenCount max_model_len = 128;
-  TokenCount block_size = 4;   // paged
-  BlockCount kv_blocks = 32;   // paged
-  TokenCount kv_tokens = 128;  // contiguous
-  TimeNs batch_wait_ns = 0;    // static_batch only, as the next one
+  TokenCount max_num_batched_tokens = 64;  // of a step: vllm, vllm_v0, sarathi, trtllm, llamacpp
+  bool chunked_prefill = true;             // vllm, vllm_v0, trtllm, tgi
+  bool reserve_full_isl = true;            // vllm: the full-prompt gate
+  bool prefix_caching = false;             // vllm, vllm_v0, sarathi
+  double watermark = 0.0;                  // fraction of kv_blocks: vllm, vllm_v0, sarathi
+  TokenCount long_prefill_token_threshold = 0;  // vllm, as the next one
+  bool priorities = false;                      // served by (Arrival::priority, arrival)
+  TokenCount max_batch_prefill_tokens = 32;     // tgi, as the next two
+  double waiting_served_ratio = 0.25;
+  std::int64_t max_waiting_tokens = 5;
+  CapacityPolicy capacity = CapacityPolicy::guaranteed_no_evict;  // trtllm, as the next one
+  bool equal_progress = false;
+  TokenCount max_prefill_tokens = 64;    // sglang, as the next four
+  TokenCount chunked_prefill_size = 32;  // 0 = prompts are never cut
+  bool mixed_chunk = false;
+  bool longest_output_first = false;  // schedule_policy lof; else fcfs
+  double conservativeness = 1.0;
+  TokenCount max_model_len = 128;  // llamacpp: context of a slot
+  TokenCount block_size = 4;       // paged
+  BlockCount kv_blocks = 32;       // paged
+  TokenCount kv_tokens = 128;      // contiguous
+  TimeNs batch_wait_ns = 0;        // static_batch only, as the next one
   bool responds_at_end = false;
   AffineCost cost;
+
+  [[nodiscard]] bool reserves() const { return reserves_everything(policy, capacity); }
+  // The largest request that the empty memory can hold.
+  [[nodiscard]] TokenCount pool_tokens() const {
+    if (memory == Memory::paged) return kv_blocks * block_size;
+    return memory == Memory::slots ? max_model_len : kv_tokens;
+  }
 };
+
+// What the prompt of an arrival begins with, cut to its length.
+[[nodiscard]] inline std::vector<PrefixSegment> pieces_of(const Scenario& s, std::size_t arrival) {
+  std::vector<PrefixSegment> pieces;
+  if (arrival >= s.prefixes.size()) return pieces;
+  std::int32_t left = s.arrivals[arrival].prompt_tokens;
+  for (const PrefixSegment& piece : s.prefixes[arrival]) {
+    if (left == 0) break;
+    pieces.push_back({piece.id, std::min(piece.tokens, left)});
+    left -= pieces.back().tokens;
+  }
+  return pieces;
+}
 
 // Times in ns, -1 where not reached.
 struct RequestResult {

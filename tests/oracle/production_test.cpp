@@ -16,10 +16,11 @@ namespace headroom {
 namespace {
 
 // scripts/soak.sh multiplies the number of random scenarios.
-std::uint64_t random_scenarios() {
+std::uint64_t times_soak(std::uint64_t scenarios) {
   const char* soak = std::getenv("HEADROOM_SOAK");
-  return soak == nullptr ? 6000 : 6000 * static_cast<std::uint64_t>(std::atoll(soak));
+  return soak == nullptr ? scenarios : scenarios * static_cast<std::uint64_t>(std::atoll(soak));
 }
+std::uint64_t random_scenarios() { return times_soak(6000); }
 
 // The peak inside a plan and the padding are not counted by the production code in this form.
 oracle::Totals comparable(oracle::Totals totals) {
@@ -75,6 +76,63 @@ TEST_CASE("single steps equal the naive engine on random scenarios") {
 
 TEST_CASE("randomly cut jumps equal the naive engine on random scenarios") {
   require_equal_on_all_seeds(Way::random_cuts);
+}
+
+// Every third with clients that give up; `prefixes`: with prompts that begin alike.
+void require_equal_in_all_ways(oracle::Policy policy, bool prefixes = false) {
+  for (std::uint64_t seed = 1; seed <= times_soak(300); ++seed) {
+    oracle::Scenario scenario = oracle::random_scenario(policy, seed);
+    if (prefixes) scenario = oracle::with_prefixes(std::move(scenario), seed);
+    if (seed % 3 == 0) scenario = oracle::with_deadlines(std::move(scenario), seed);
+    for (const Way way : {Way::jumps, Way::single_steps, Way::random_cuts}) {
+      require_equal(scenario, way, "seed " + std::to_string(seed));
+    }
+  }
+}
+
+TEST_CASE("vllm with thresholds and priorities equals the naive engine") {
+  require_equal_in_all_ways(oracle::Policy::vllm);
+}
+
+TEST_CASE("vllm with shared prefixes equals the naive engine") {
+  require_equal_in_all_ways(oracle::Policy::vllm, true);
+}
+
+TEST_CASE("vllm V0 equals the naive engine") {
+  require_equal_in_all_ways(oracle::Policy::vllm_v0, GENERATE(false, true));
+}
+
+TEST_CASE("sarathi equals the naive engine") {
+  require_equal_in_all_ways(oracle::Policy::sarathi, GENERATE(false, true));
+}
+
+TEST_CASE("tgi equals the naive engine") { require_equal_in_all_ways(oracle::Policy::tgi); }
+
+TEST_CASE("trtllm equals the naive engine") { require_equal_in_all_ways(oracle::Policy::trtllm); }
+
+TEST_CASE("llama.cpp equals the naive engine") {
+  require_equal_in_all_ways(oracle::Policy::llamacpp);
+}
+
+TEST_CASE("the scenarios of every policy are legal, and those of pausing ones pause somebody") {
+  const auto interruptions = [](oracle::Policy policy) {
+    std::int64_t sum = 0;
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+      const oracle::Scenario scenario = oracle::random_scenario(policy, seed);
+      REQUIRE(oracle::is_legal(scenario));
+      for (const oracle::RequestResult& r : oracle::run_naive(scenario).requests) {
+        sum += r.preemptions;
+      }
+    }
+    return sum;
+  };
+  CHECK(interruptions(oracle::Policy::vllm) > 300);
+  CHECK(interruptions(oracle::Policy::vllm_v0) > 200);
+  CHECK(interruptions(oracle::Policy::sarathi) > 200);
+  CHECK(interruptions(oracle::Policy::trtllm) > 150);
+  CHECK(interruptions(oracle::Policy::sglang) > 20);
+  CHECK(interruptions(oracle::Policy::tgi) == 0);
+  CHECK(interruptions(oracle::Policy::llamacpp) == 0);
 }
 
 TEST_CASE("jumps equal the naive engine on every tiny scenario") {

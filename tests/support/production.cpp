@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/batching/llamacpp.hpp"
 #include "scheduler/batching/orca.hpp"
+#include "scheduler/batching/sarathi.hpp"
+#include "scheduler/batching/sglang.hpp"
 #include "scheduler/batching/static.hpp"
+#include "scheduler/batching/tgi.hpp"
+#include "scheduler/batching/trtllm.hpp"
 #include "scheduler/batching/vllm.hpp"
+#include "scheduler/batching/vllm_v0.hpp"
 #include "scheduler/kv/contiguous.hpp"
 #include "scheduler/kv/paged.hpp"
+#include "scheduler/kv/slots.hpp"
 #include "scheduler/routing/round_robin.hpp"
 #include "tests/support/randomly_cut.hpp"
 
@@ -53,21 +60,76 @@ class CollectingSink final : public MetricsSink {
   oracle::Result result;
 };
 
-std::unique_ptr<BatchScheduler> make_scheduler(const oracle::Scenario& s) {
+std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
+
+SchedulerOptions scheduler_options(const oracle::Scenario& s) {
   SchedulerOptions options;
-  options.max_num_seqs = static_cast<std::int32_t>(s.max_num_seqs);
-  options.max_num_batched_tokens = static_cast<std::int32_t>(s.max_num_batched_tokens);
-  options.max_model_len = static_cast<std::int32_t>(s.max_model_len);
+  options.max_num_seqs = narrow(s.max_num_seqs);
+  options.max_num_batched_tokens = narrow(s.max_num_batched_tokens);
+  options.max_model_len = narrow(s.max_model_len);
   options.enable_chunked_prefill = s.chunked_prefill;
   options.reserve_full_isl = s.reserve_full_isl;
   options.watermark = s.watermark;
+  options.long_prefill_token_threshold = narrow(s.long_prefill_token_threshold);
+  options.policy = s.priorities ? SchedulingPolicy::priority : SchedulingPolicy::fcfs;
   options.batch_wait_ns = s.batch_wait_ns;
+  options.trtllm.capacity_policy = s.capacity;
+  options.trtllm.chunking_policy =
+      s.equal_progress ? ChunkingPolicy::equal_progress : ChunkingPolicy::first_come_first_served;
+  options.sglang.max_prefill_tokens = narrow(s.max_prefill_tokens);
+  options.sglang.chunked_prefill_size = narrow(s.chunked_prefill_size);
+  options.sglang.enable_mixed_chunk = s.mixed_chunk;
+  options.sglang.schedule_conservativeness = s.conservativeness;
+  options.sglang.order = s.longest_output_first ? SglangOrder::lof : SglangOrder::fcfs;
+  options.tgi.max_batch_prefill_tokens = narrow(s.max_batch_prefill_tokens);
+  options.tgi.waiting_served_ratio = s.waiting_served_ratio;
+  options.tgi.max_waiting_tokens = narrow(s.max_waiting_tokens);
+  return options;
+}
+
+std::unique_ptr<BatchScheduler> make_scheduler(const oracle::Scenario& s, const KvAllocator& kv) {
+  const SchedulerOptions options = scheduler_options(s);
   switch (s.policy) {
     case oracle::Policy::vllm: return std::make_unique<VllmScheduler>(options);
     case oracle::Policy::orca: return std::make_unique<OrcaScheduler>(options);
     case oracle::Policy::static_batch: return std::make_unique<StaticScheduler>(options);
+    case oracle::Policy::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
+    case oracle::Policy::sarathi: return std::make_unique<SarathiScheduler>(options);
+    case oracle::Policy::tgi: return std::make_unique<TgiScheduler>(options);
+    case oracle::Policy::trtllm: return std::make_unique<TrtllmScheduler>(options, false);
+    case oracle::Policy::sglang: return std::make_unique<SglangScheduler>(options);
+    case oracle::Policy::llamacpp:
+      return std::make_unique<LlamaCppScheduler>(options, dynamic_cast<const SlotAssignment&>(kv));
   }
   return nullptr;
+}
+
+std::unique_ptr<KvAllocator> make_allocator(const oracle::Scenario& s) {
+  switch (s.memory) {
+    case oracle::Memory::contiguous: return std::make_unique<ContiguousKv>(s.kv_tokens);
+    case oracle::Memory::slots:
+      return std::make_unique<SlotKv>(SlotKvOptions{
+          .slots = narrow(s.max_num_seqs), .slot_tokens = s.max_model_len, .cache_prompt = false});
+    case oracle::Memory::paged: break;
+  }
+  const bool sets_aside = s.policy == oracle::Policy::orca || s.policy == oracle::Policy::tgi ||
+                          s.policy == oracle::Policy::static_batch;
+  return std::make_unique<PagedKv>(PagedKvOptions{.blocks = s.kv_blocks,
+                                                  .block_tokens = narrow(s.block_size),
+                                                  .enable_prefix_caching = s.prefix_caching,
+                                                  .reserve_final = sets_aside});
+}
+
+// The largest step a policy may plan.
+TokenCount max_step_tokens(const oracle::Scenario& s) {
+  switch (s.policy) {
+    case oracle::Policy::vllm:
+    case oracle::Policy::vllm_v0:
+    case oracle::Policy::sarathi:
+    case oracle::Policy::trtllm: return s.max_num_batched_tokens;
+    case oracle::Policy::llamacpp: return std::max(s.max_num_batched_tokens, s.max_num_seqs);
+    default: return INT64_MAX;
+  }
 }
 
 }  // namespace
@@ -84,27 +146,17 @@ void AffineStepCost::price(const StepShape& shape, StepPrice& price) const {
 
 ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& options) {
   ReplicaParts parts;
-  const bool reserves = s.policy != oracle::Policy::vllm;
   parts.options.max_sequences = s.max_num_seqs;
-  if (s.policy == oracle::Policy::vllm) parts.options.max_step_tokens = s.max_num_batched_tokens;
+  parts.options.max_step_tokens = max_step_tokens(s);
   parts.options.pipeline_depth = s.depth;
   parts.options.single_step = options.single_step;
   parts.options.responds_at_end = s.responds_at_end;
   parts.options.cancels_running = s.policy != oracle::Policy::static_batch;
-  parts.limits.max_model_len = static_cast<std::int32_t>(s.max_model_len);
-  parts.limits.reserves_max_tokens = reserves;
-  if (s.memory == oracle::Memory::paged) {
-    parts.limits.max_request_tokens = s.kv_blocks * s.block_size;
-    parts.kv = std::make_unique<PagedKv>(
-        PagedKvOptions{.blocks = s.kv_blocks,
-                       .block_tokens = static_cast<std::int32_t>(s.block_size),
-                       .enable_prefix_caching = s.prefix_caching,
-                       .reserve_final = reserves});
-  } else {
-    parts.limits.max_request_tokens = s.kv_tokens;
-    parts.kv = std::make_unique<ContiguousKv>(s.kv_tokens);
-  }
-  parts.scheduler = make_scheduler(s);
+  parts.limits.max_model_len = narrow(s.max_model_len);
+  parts.limits.reserves_max_tokens = s.reserves();
+  parts.limits.max_request_tokens = s.pool_tokens();
+  parts.kv = make_allocator(s);
+  parts.scheduler = make_scheduler(s, *parts.kv);
   if (options.cut_seed != 0) {
     parts.scheduler = std::make_unique<RandomlyCut>(std::move(parts.scheduler), options.cut_seed);
   }
@@ -115,7 +167,13 @@ ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& opti
 oracle::Result run_production(const oracle::Scenario& scenario, const ProductionOptions& options) {
   std::vector<ReplicaParts> parts;
   parts.push_back(make_parts(scenario, options));
-  ListSource source(scenario.arrivals);
+  std::vector<Arrival> arrivals = scenario.arrivals;
+  std::vector<std::vector<PrefixSegment>> prefixes;
+  for (std::size_t i = 0; i < arrivals.size(); ++i) {
+    prefixes.push_back(oracle::pieces_of(scenario, i));
+    arrivals[i].prefix = prefixes.back();
+  }
+  ListSource source(std::move(arrivals));
   CollectingSink sink(scenario.arrivals.size());
   FleetOptions fleet_options;
   fleet_options.full_check_interval = 1;

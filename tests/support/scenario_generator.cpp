@@ -133,7 +133,138 @@ void choose_vllm_options(Dice& dice, Scenario& s) {
   if (dice.percent(25)) s.watermark = static_cast<double>(dice.between(1, 4)) / 16.0;
 }
 
+void choose_token_budget(Dice& dice, Scenario& s) {
+  s.max_num_batched_tokens = s.max_num_seqs + dice.between(0, dice.percent(60) ? 20 : 200);
+}
+
+// Somebody's only token comes from the prefill.
+bool asks_for_one_token(const Scenario& s) {
+  return std::any_of(s.arrivals.begin(), s.arrivals.end(), [&](const Arrival& a) {
+    return a.max_tokens == 1 || (a.max_tokens == 0 && a.prompt_tokens + 1 == s.max_model_len);
+  });
+}
+
+// Prompts in a batch of its own, or decodes first.
+void choose_v0_options(Dice& dice, Scenario& s) {
+  choose_token_budget(dice, s);
+  s.chunked_prefill = s.policy == Policy::sarathi || dice.percent(40);
+  if (!s.chunked_prefill && dice.percent(80)) s.max_num_batched_tokens += s.max_model_len;
+  s.prefix_caching = dice.percent(50);
+  if (dice.percent(60)) s.watermark = static_cast<double>(dice.between(1, 6)) / 16.0;
+}
+
+void choose_tgi_options(Dice& dice, Scenario& s) {
+  s.chunked_prefill = dice.percent(50);
+  // tgi.hpp leaves open when the router looks again behind a prompt that was all of its request.
+  if (asks_for_one_token(s)) s.depth = 1;
+  // Whole prompts longer than the budget are refused; when exactly, nothing says.
+  TokenCount longest_prompt = 0;
+  for (const Arrival& a : s.arrivals) {
+    longest_prompt = std::max(longest_prompt, TokenCount{a.prompt_tokens});
+  }
+  s.max_batch_prefill_tokens =
+      s.chunked_prefill ? dice.between(s.max_num_seqs, 90) : longest_prompt + dice.between(0, 60);
+  s.waiting_served_ratio = static_cast<double>(dice.between(0, 20)) / 16.0;
+  s.max_waiting_tokens = dice.between(0, 25);
+}
+
+void choose_trtllm_options(Dice& dice, Scenario& s) {
+  const std::int64_t kind = dice.between(0, 5);
+  s.capacity = kind < 2   ? CapacityPolicy::guaranteed_no_evict
+               : kind < 5 ? CapacityPolicy::max_utilization
+                          : CapacityPolicy::static_batch;
+  s.chunked_prefill = dice.percent(60);
+  s.equal_progress = dice.percent(50);
+  choose_token_budget(dice, s);
+  s.max_num_batched_tokens += s.block_size;  // a chunk beside the decodes
+  const bool pauses = s.capacity == CapacityPolicy::max_utilization;
+  if (!s.chunked_prefill && (pauses || dice.percent(80))) {
+    s.max_num_batched_tokens += s.max_model_len;
+  }
+}
+
+void choose_sglang_options(Dice& dice, Scenario& s) {
+  // Pages of one token, SGLang's default: how budgets count longer ones, nothing says.
+  s.kv_blocks *= s.block_size;
+  s.block_size = 1;
+  s.max_prefill_tokens = dice.between(5, 120);
+  s.chunked_prefill_size = dice.between(1, 60);
+  if (dice.percent(25)) s.chunked_prefill_size = 0;
+  s.mixed_chunk = s.chunked_prefill_size > 0 && dice.percent(40);
+  // Nothing says whether rows whose last token is in flight count as tokens of a mixed step.
+  if (s.mixed_chunk) s.depth = 1;
+  s.longest_output_first = dice.percent(25);
+  // Small ones lead to retraction.
+  s.conservativeness = dice.percent(50) ? 1.0 : static_cast<double>(dice.between(1, 32)) / 16.0;
+}
+
+void choose_options(Dice& dice, Scenario& s) {
+  switch (s.policy) {
+    case Policy::vllm:
+      choose_vllm_options(dice, s);
+      if (dice.percent(40)) s.long_prefill_token_threshold = dice.between(1, 30);
+      s.priorities = dice.percent(40);
+      for (Arrival& arrival : s.arrivals) arrival.priority = dice.tokens(-1, 2);
+      return;
+    case Policy::vllm_v0:
+    case Policy::sarathi: choose_v0_options(dice, s); return;
+    case Policy::tgi: choose_tgi_options(dice, s); return;
+    case Policy::trtllm: choose_trtllm_options(dice, s); return;
+    case Policy::sglang: choose_sglang_options(dice, s); return;
+    case Policy::llamacpp:
+      s.memory = Memory::slots;
+      s.max_num_batched_tokens = dice.between(1, 60);
+      return;
+    case Policy::orca:
+      if (dice.percent(50)) s.memory = Memory::contiguous;
+      return;
+    case Policy::static_batch: s.memory = Memory::contiguous; return;
+  }
+}
+
 }  // namespace
+
+Scenario random_scenario(Policy policy, std::uint64_t seed) {
+  Dice dice(seed);
+  Scenario s;
+  s.policy = policy;
+  s.cost = random_cost(dice);
+  add_arrivals(dice, s);
+  size_memory(dice, s);
+  s.max_num_seqs = dice.percent(15) ? 1 : dice.between(2, 12);
+  if (policy != Policy::static_batch) s.depth = dice.percent(50) ? 2 : 1;
+  choose_options(dice, s);
+  return s;
+}
+
+// Texts are few, so that prompts meet; turns follow earlier arrivals whether they have ended or
+// not.
+Scenario with_prefixes(Scenario scenario, std::uint64_t seed) {
+  Dice dice(seed + 1);
+  scenario.prefix_caching = true;
+  scenario.prefixes.resize(scenario.arrivals.size());
+  for (std::size_t i = 0; i < scenario.arrivals.size(); ++i) {
+    Arrival& arrival = scenario.arrivals[i];
+    std::vector<PrefixSegment>& prefix = scenario.prefixes[i];
+    const std::int64_t kind = dice.between(0, 3);
+    if (kind == 0) continue;  // nothing is known of it
+    if (kind == 1 && i > 0) {
+      const auto earlier = static_cast<std::size_t>(dice.between(0, static_cast<int>(i) - 1));
+      prefix = pieces_of(scenario, earlier);
+      const std::uint64_t answer = scenario.arrivals[earlier].output_segment;
+      if (answer != 0) prefix.push_back({answer, scenario.arrivals[earlier].output_tokens});
+    } else {
+      const std::int64_t pieces = dice.between(1, 3);
+      for (std::int64_t n = 0; n < pieces; ++n) {
+        const auto id = static_cast<std::uint64_t>(dice.between(1, 3));
+        prefix.push_back({id, dice.tokens(1, 25)});
+      }
+    }
+    if (dice.percent(60)) prefix.push_back({100 + i, 1000});  // the rest of the prompt
+    if (dice.percent(60)) arrival.output_segment = 1000 + i;
+  }
+  return scenario;
+}
 
 // Short and long ones, also in the nanosecond of the arrival.
 Scenario with_deadlines(Scenario scenario, std::uint64_t seed) {
@@ -243,6 +374,46 @@ void for_each_tiny_scenario(const std::function<void(const Scenario&)>& visit) {
   }
 }
 
+namespace {
+
+bool has_legal_prefill_budget(const Scenario& s) {
+  if (s.max_batch_prefill_tokens < 1 || (s.depth == 2 && asks_for_one_token(s))) return false;
+  return s.chunked_prefill ||
+         std::all_of(s.arrivals.begin(), s.arrivals.end(), [&](const Arrival& a) {
+           return a.prompt_tokens <= s.max_batch_prefill_tokens;
+         });
+}
+
+// Whole prompts under MAX_UTILIZATION: one that was paused must not outgrow a step.
+bool has_legal_step_tokens(const Scenario& s) {
+  if (s.chunked_prefill) return s.max_num_batched_tokens >= s.max_num_seqs + s.block_size;
+  const bool pauses = s.capacity == CapacityPolicy::max_utilization;
+  return s.max_num_batched_tokens >= std::max(s.max_num_seqs, pauses ? s.max_model_len : 1);
+}
+
+bool has_legal_options(const Scenario& s) {
+  const bool paged = s.memory == Memory::paged;
+  switch (s.policy) {
+    case Policy::orca:
+    case Policy::static_batch: return true;
+    case Policy::llamacpp: return s.max_num_batched_tokens >= 1;
+    case Policy::tgi: return paged && !s.prefix_caching && has_legal_prefill_budget(s);
+    case Policy::vllm_v0:
+    case Policy::sarathi: return paged && s.max_num_batched_tokens >= s.max_num_seqs;
+    case Policy::trtllm: return paged && !s.prefix_caching && has_legal_step_tokens(s);
+    case Policy::sglang:
+      if (s.mixed_chunk && (s.chunked_prefill_size == 0 || s.depth == 2)) return false;
+      return paged && !s.prefix_caching && s.max_prefill_tokens >= 1 &&
+             s.chunked_prefill_size >= 0 && s.block_size == 1;
+    case Policy::vllm: break;
+  }
+  if (!s.reserve_full_isl && may_thrash(s)) return false;
+  const TokenCount least = s.chunked_prefill ? s.max_num_seqs : s.max_model_len;
+  return paged && s.max_num_batched_tokens >= least && s.max_num_batched_tokens >= s.max_num_seqs;
+}
+
+}  // namespace
+
 bool is_legal(const Scenario& s) {
   TimeNs last = 0;
   for (const Arrival& a : s.arrivals) {
@@ -256,11 +427,8 @@ bool is_legal(const Scenario& s) {
       s.kv_blocks < 1 || s.kv_tokens < 1 || s.batch_wait_ns < 0) {
     return false;
   }
-  if (s.policy != Policy::vllm) return true;
-  if (!s.reserve_full_isl && may_thrash(s)) return false;
-  const TokenCount least = s.chunked_prefill ? s.max_num_seqs : s.max_model_len;
-  return s.memory == Memory::paged && s.max_num_batched_tokens >= least &&
-         s.max_num_batched_tokens >= s.max_num_seqs;
+  if ((s.memory == Memory::slots) != (s.policy == Policy::llamacpp)) return false;
+  return has_legal_options(s);
 }
 
 }  // namespace headroom::oracle

@@ -15,6 +15,13 @@ namespace headroom::oracle {
 // contiguous memory only.
 [[nodiscard]] Scenario random_scenario(std::uint64_t seed);
 
+// The same under one policy: every one has a naive twin.
+[[nodiscard]] Scenario random_scenario(Policy policy, std::uint64_t seed);
+
+// The same with prompts that begin alike and with conversations: about half of the arrivals say
+// what their prompt begins with, some of them an earlier prompt and its answer. For paged memory.
+[[nodiscard]] Scenario with_prefixes(Scenario scenario, std::uint64_t seed);
+
 // The same with clients that give up: about half of the requests have a deadline.
 [[nodiscard]] Scenario with_deadlines(Scenario scenario, std::uint64_t seed);
 

@@ -17,9 +17,14 @@ struct NumberField {
   std::int64_t Scenario::*field;
   std::int64_t least;
 };
-constexpr std::array<NumberField, 7> kNumbers{{
+constexpr std::array<NumberField, 12> kNumbers{{
     {"max_num_seqs", &Scenario::max_num_seqs, 1},
     {"max_num_batched_tokens", &Scenario::max_num_batched_tokens, 1},
+    {"long_prefill_token_threshold", &Scenario::long_prefill_token_threshold, 0},
+    {"max_batch_prefill_tokens", &Scenario::max_batch_prefill_tokens, 1},
+    {"max_waiting_tokens", &Scenario::max_waiting_tokens, 0},
+    {"max_prefill_tokens", &Scenario::max_prefill_tokens, 1},
+    {"chunked_prefill_size", &Scenario::chunked_prefill_size, 0},
     {"max_model_len", &Scenario::max_model_len, 2},
     {"block_size", &Scenario::block_size, 1},
     {"kv_blocks", &Scenario::kv_blocks, 1},
@@ -48,10 +53,14 @@ struct Switch {
   bool Scenario::*field;
   bool simple;
 };
-constexpr std::array<Switch, 4> kSwitches{{
+constexpr std::array<Switch, 8> kSwitches{{
     {"chunked_prefill", &Scenario::chunked_prefill, true},
     {"reserve_full_isl", &Scenario::reserve_full_isl, false},
     {"prefix_caching", &Scenario::prefix_caching, false},
+    {"priorities", &Scenario::priorities, false},
+    {"equal_progress", &Scenario::equal_progress, false},
+    {"mixed_chunk", &Scenario::mixed_chunk, false},
+    {"longest_output_first", &Scenario::longest_output_first, false},
     {"responds_at_end", &Scenario::responds_at_end, false},
 }};
 
@@ -65,6 +74,7 @@ class Shrinker {
       progress_ = false;
       drop_requests();
       drop_deadlines();
+      drop_identities();
       simplify_switches();
       for (const NumberField& f : kNumbers) {
         reduce(best_.*f.field, f.least, [&](Scenario& s, std::int64_t v) { s.*f.field = v; });
@@ -93,6 +103,9 @@ class Shrinker {
         Scenario candidate = best_;
         const auto begin = candidate.arrivals.begin() + static_cast<std::ptrdiff_t>(first);
         candidate.arrivals.erase(begin, begin + static_cast<std::ptrdiff_t>(length));
+        for (std::size_t i = 0; i < length && first < candidate.prefixes.size(); ++i) {
+          candidate.prefixes.erase(candidate.prefixes.begin() + static_cast<std::ptrdiff_t>(first));
+        }
         if (!accept(candidate)) ++first;
       }
     }
@@ -149,6 +162,32 @@ class Shrinker {
     }
   }
 
+  void drop_identities() {
+    Scenario candidate = best_;
+    candidate.prefixes.clear();
+    if (!best_.prefixes.empty()) accept(candidate);
+    for (std::size_t i = 0; i < best_.prefixes.size(); ++i) {
+      while (!best_.prefixes[i].empty()) {
+        candidate = best_;
+        candidate.prefixes[i].pop_back();
+        if (!accept(candidate)) break;
+      }
+      for (std::size_t piece = 0; piece < best_.prefixes[i].size(); ++piece) {
+        reduce(best_.prefixes[i][piece].tokens, 1, [i, piece](Scenario& s, std::int64_t v) {
+          s.prefixes[i][piece].tokens = static_cast<std::int32_t>(v);
+        });
+      }
+    }
+    for (std::size_t i = 0; i < best_.arrivals.size(); ++i) {
+      candidate = best_;
+      candidate.arrivals[i].output_segment = 0;
+      if (best_.arrivals[i].output_segment != 0) accept(candidate);
+      candidate = best_;
+      candidate.arrivals[i].priority = 0;
+      if (best_.arrivals[i].priority != 0) accept(candidate);
+    }
+  }
+
   void reduce_arrivals() {
     for (std::size_t i = 0; i < best_.arrivals.size(); ++i) {
       const TimeNs before = i == 0 ? 0 : best_.arrivals[i - 1].time_ns;
@@ -180,8 +219,52 @@ const char* name_of(Policy policy) {
     case Policy::vllm: return "vllm";
     case Policy::orca: return "orca";
     case Policy::static_batch: return "static_batch";
+    case Policy::vllm_v0: return "vllm_v0";
+    case Policy::sarathi: return "sarathi";
+    case Policy::tgi: return "tgi";
+    case Policy::trtllm: return "trtllm";
+    case Policy::sglang: return "sglang";
+    case Policy::llamacpp: return "llamacpp";
   }
   return "";
+}
+
+const char* name_of(CapacityPolicy policy) {
+  switch (policy) {
+    case CapacityPolicy::guaranteed_no_evict: return "guaranteed_no_evict";
+    case CapacityPolicy::max_utilization: return "max_utilization";
+    case CapacityPolicy::static_batch: return "static_batch";
+  }
+  return "";
+}
+
+std::string arrivals_text(const Scenario& s) {
+  std::string text;
+  for (std::size_t i = 0; i < s.arrivals.size(); ++i) {
+    const Arrival& a = s.arrivals[i];
+    text += fmt::format("{}{{{}, {}, {}, {}", i == 0 ? "" : ", ", a.time_ns, a.prompt_tokens,
+                        a.output_tokens, a.max_tokens);
+    if (a.priority != 0) text += fmt::format(", .priority = {}", a.priority);
+    if (a.first_token_deadline_ns != kNever) {
+      text += fmt::format(", .first_token_deadline_ns = {}", a.first_token_deadline_ns);
+    }
+    if (a.deadline_ns != kNever) text += fmt::format(", .deadline_ns = {}", a.deadline_ns);
+    if (a.output_segment != 0) text += fmt::format(", .output_segment = {}", a.output_segment);
+    text += '}';
+  }
+  return text;
+}
+
+std::string prefixes_text(const Scenario& s) {
+  std::string text;
+  for (const std::vector<PrefixSegment>& prefix : s.prefixes) {
+    text += text.empty() ? "{" : ", {";
+    for (std::size_t i = 0; i < prefix.size(); ++i) {
+      text += fmt::format("{}{{{}, {}}}", i == 0 ? "" : ", ", prefix[i].id, prefix[i].tokens);
+    }
+    text += '}';
+  }
+  return text;
 }
 
 }  // namespace
@@ -193,40 +276,50 @@ Scenario shrink(Scenario scenario, const ScenarioPredicate& fails, int max_tries
 
 std::string to_cpp(const Scenario& s) {
   const Scenario standard;
-  std::string text = "Scenario{\n    .arrivals = {";
-  for (std::size_t i = 0; i < s.arrivals.size(); ++i) {
-    const Arrival& a = s.arrivals[i];
-    text += fmt::format("{}{{{}, {}, {}, {}", i == 0 ? "" : ", ", a.time_ns, a.prompt_tokens,
-                        a.output_tokens, a.max_tokens);
-    if (a.first_token_deadline_ns != kNever) {
-      text += fmt::format(", .first_token_deadline_ns = {}", a.first_token_deadline_ns);
-    }
-    if (a.deadline_ns != kNever) text += fmt::format(", .deadline_ns = {}", a.deadline_ns);
-    text += '}';
-  }
-  text += "},\n";
+  std::string text = fmt::format("Scenario{{\n    .arrivals = {{{}}},\n", arrivals_text(s));
+  if (!s.prefixes.empty()) text += fmt::format("    .prefixes = {{{}}},\n", prefixes_text(s));
   // In the order of declaration, which designated initialisers must follow.
-  const auto number = [&](const char* name) {
+  const auto field = [&](std::string_view name) {
     for (const NumberField& f : kNumbers) {
-      if (std::string_view(f.name) != name || s.*f.field == standard.*f.field) continue;
+      if (name != f.name || s.*f.field == standard.*f.field) continue;
+      text += fmt::format("    .{} = {},\n", name, s.*f.field);
+    }
+    for (const Switch& f : kSwitches) {
+      if (name != f.name || s.*f.field == standard.*f.field) continue;
       text += fmt::format("    .{} = {},\n", name, s.*f.field);
     }
   };
   text += fmt::format("    .policy = Policy::{},\n", name_of(s.policy));
   if (s.memory == Memory::contiguous) text += "    .memory = Memory::contiguous,\n";
+  if (s.memory == Memory::slots) text += "    .memory = Memory::slots,\n";
   text += fmt::format("    .depth = {},\n", s.depth);
-  number("max_num_seqs");
-  number("max_num_batched_tokens");
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (s.*kSwitches[i].field == standard.*kSwitches[i].field) continue;
-    text += fmt::format("    .{} = {},\n", kSwitches[i].name, s.*kSwitches[i].field);
+  for (const char* name : {"max_num_seqs", "max_num_batched_tokens", "chunked_prefill",
+                           "reserve_full_isl", "prefix_caching"}) {
+    field(name);
   }
   if (s.watermark > 0.0) text += fmt::format("    .watermark = {},\n", s.watermark);
   for (const char* name :
-       {"max_model_len", "block_size", "kv_blocks", "kv_tokens", "batch_wait_ns"}) {
-    number(name);
+       {"long_prefill_token_threshold", "priorities", "max_batch_prefill_tokens"}) {
+    field(name);
   }
-  if (s.responds_at_end) text += "    .responds_at_end = true,\n";
+  if (s.waiting_served_ratio != standard.waiting_served_ratio) {
+    text += fmt::format("    .waiting_served_ratio = {},\n", s.waiting_served_ratio);
+  }
+  field("max_waiting_tokens");
+  if (s.capacity != standard.capacity) {
+    text += fmt::format("    .capacity = CapacityPolicy::{},\n", name_of(s.capacity));
+  }
+  for (const char* name : {"equal_progress", "max_prefill_tokens", "chunked_prefill_size",
+                           "mixed_chunk", "longest_output_first"}) {
+    field(name);
+  }
+  if (s.conservativeness != standard.conservativeness) {
+    text += fmt::format("    .conservativeness = {},\n", s.conservativeness);
+  }
+  for (const char* name : {"max_model_len", "block_size", "kv_blocks", "kv_tokens", "batch_wait_ns",
+                           "responds_at_end"}) {
+    field(name);
+  }
   text += "    .cost = {";
   const char* separator = "";
   for (const CostField& f : kCosts) {

@@ -1,0 +1,235 @@
+// SGLang: sglang.hpp, sglang_order.hpp, sglang_retraction.hpp, ENGINES.md 3.4.
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "sim/kernel/check.hpp"
+#include "tests/oracle/naive_policies.hpp"
+
+namespace headroom::oracle {
+namespace {
+
+constexpr TokenCount kMostOutputSetAside = 4096;
+constexpr TokenCount kNoLimit = TokenCount{1} << 40;
+
+TokenCount free_tokens(const NaiveState& state) {
+  return state.blocks.free_blocks() * state.scenario.block_size;
+}
+
+// Whom no empty pool could take: known tokens and a page, output to come apart.
+bool can_never_run(const NaiveState& state, const Sequence& seq) {
+  return seq.known() + state.scenario.block_size >= state.scenario.pool_tokens();
+}
+
+// Output a request is taken to want still: no more than the pool could hold with its prompt.
+TokenCount output_to_come(const NaiveState& state, const Sequence& seq) {
+  const Scenario& s = state.scenario;
+  const TokenCount most = s.pool_tokens() - s.block_size - 1 - seq.prompt;
+  const TokenCount wanted = std::min(seq.max, most) - seq.planned_output();
+  return std::clamp(wanted, TokenCount{0}, kMostOutputSetAside);
+}
+
+double new_token_ratio(const NaiveState& state) {
+  const double start = std::min(1.0, 0.7 * state.scenario.conservativeness);
+  const double least = 0.14 * start;
+  const double decay = (start - least) / 600.0;
+  if (state.sglang.decodes_since == 0) return state.sglang.ratio_from;
+  return std::max(
+      least, state.sglang.ratio_from - decay * static_cast<double>(state.sglang.decodes_since));
+}
+
+void set_ratio(NaiveState& state, double ratio) {
+  state.sglang.ratio_from = ratio;
+  state.sglang.decodes_since = 0;
+}
+
+TokenCount set_aside_for_running(const NaiveState& state) {
+  TokenCount wanted = 0;
+  for (const std::size_t request : state.running) {
+    const Sequence& seq = state.sequences[request];
+    if (seq.decodes) wanted += output_to_come(state, seq);
+  }
+  return static_cast<TokenCount>(std::floor(static_cast<double>(wanted) * new_token_ratio(state)));
+}
+
+struct Budget {
+  TokenCount total = 0;
+  TokenCount input = 0;
+  TokenCount chunk = 0;
+};
+
+Budget budget_for(const NaiveState& state, TokenCount decodes_beside) {
+  const Scenario& s = state.scenario;
+  // Decodes that run beside the batch count as its tokens.
+  return {.total = free_tokens(state) - set_aside_for_running(state) - decodes_beside,
+          .input = s.max_prefill_tokens - decodes_beside,
+          .chunk = s.chunked_prefill_size > 0 ? s.chunked_prefill_size - decodes_beside : kNoLimit};
+}
+
+std::size_t next_waiting(const NaiveState& state) {
+  if (!state.scenario.longest_output_first) return state.waiting.front();
+  const auto smaller = [&state](std::size_t a, std::size_t b) {
+    return state.sequences[a].max < state.sequences[b].max;
+  };
+  return *std::max_element(state.waiting.begin(), state.waiting.end(), smaller);
+}
+
+void run(NaiveState& state, std::size_t request, TokenCount tokens, std::vector<PlannedRow>& rows) {
+  const Sequence& seq = state.sequences[request];
+  const bool grown = state.try_grow(request, seq.computed + tokens, seq.known());
+  HEADROOM_CHECK(grown, "a prompt has room when it is admitted");
+  rows.push_back(state.plan_row(request, tokens));
+}
+
+TokenCount whole_pages(const NaiveState& state, TokenCount tokens) {
+  return std::max(TokenCount{0}, tokens) / state.scenario.block_size * state.scenario.block_size;
+}
+
+void continue_chunked(NaiveState& state, Budget& budget, std::vector<PlannedRow>& rows) {
+  for (const std::size_t request : state.running) {
+    const Sequence& seq = state.sequences[request];
+    if (seq.decodes) continue;
+    const TokenCount rest = seq.known() - seq.computed;
+    const TokenCount tokens = rest <= budget.chunk ? rest : whole_pages(state, budget.chunk);
+    if (tokens == 0) return;
+    // Then nobody else is tried unless it is complete: it counts like a new one.
+    budget.total -= tokens + output_to_come(state, seq) + state.scenario.block_size;
+    run(state, request, tokens, rows);
+    budget.input -= tokens;
+    budget.chunk -= tokens;
+  }
+}
+
+// False: nobody else is tried.
+bool add(NaiveState& state, std::size_t request, Budget& budget, std::vector<PlannedRow>& rows) {
+  const Sequence& seq = state.sequences[request];
+  const TokenCount extend = seq.known();
+  const TokenCount total = extend + output_to_come(state, seq) + state.scenario.block_size;
+  if (total >= budget.total) {
+    state.sglang.batch_is_full = true;
+    return false;
+  }
+  if (extend > budget.input && !rows.empty()) return false;
+  const bool cut = extend > budget.chunk;
+  const TokenCount tokens = cut ? whole_pages(state, budget.chunk) : extend;
+  if (tokens == 0) return false;
+  state.start(request);
+  run(state, request, tokens, rows);
+  budget.total -= total;
+  budget.input -= extend;
+  budget.chunk -= extend;
+  return !cut;
+}
+
+std::vector<PlannedRow> prefill_batch(NaiveState& state, TokenCount decodes_beside) {
+  std::vector<PlannedRow> rows;
+  const bool chunked = std::any_of(state.running.begin(), state.running.end(),
+                                   [&](std::size_t r) { return !state.sequences[r].decodes; });
+  const bool closed = state.sglang.batch_is_full || state.waiting.empty();
+  if (closed && !chunked) return rows;
+  Budget budget = budget_for(state, decodes_beside);
+  continue_chunked(state, budget, rows);
+  // A prompt that is still not complete stays the only one.
+  for (const std::size_t request : state.running) {
+    if (!state.sequences[request].decodes) return rows;
+  }
+  while (!state.waiting.empty() && !state.sglang.batch_is_full) {
+    const std::size_t request = next_waiting(state);
+    if (can_never_run(state, state.sequences[request])) {
+      state.reject(request);
+      continue;
+    }
+    if (!has_seat(state) || !add(state, request, budget, rows)) break;
+  }
+  return rows;
+}
+
+BlockCount lacks_for_decodes(const NaiveState& state) {
+  BlockCount blocks = 0;
+  for (const std::size_t request : decoding(state)) {
+    blocks += lacks(state, request, state.sequences[request].computed + 1);
+  }
+  return blocks;
+}
+
+// First victim first: the shortest output, then the longest prompt, then the latest admission.
+std::vector<std::size_t> victims(const NaiveState& state) {
+  std::vector<std::size_t> order;
+  for (auto r = state.running.rbegin(); r != state.running.rend(); ++r) {
+    if (state.sequences[*r].decodes) order.push_back(*r);
+  }
+  std::stable_sort(order.begin(), order.end(), [&state](std::size_t a, std::size_t b) {
+    const Sequence& x = state.sequences[a];
+    const Sequence& y = state.sequences[b];
+    return std::tuple(x.planned_output(), -x.prompt) < std::tuple(y.planned_output(), -y.prompt);
+  });
+  return order;
+}
+
+void retract_one(NaiveState& state, std::size_t request) {
+  state.interrupt(request, KvRelease::dropped);
+  state.waiting.push_back(request);
+}
+
+void retract(NaiveState& state) {
+  std::vector<std::size_t> order = victims(state);
+  bool first = true;
+  while (order.size() > 1 &&
+         (first || free_tokens(state) < 20 * static_cast<TokenCount>(order.size()))) {
+    retract_one(state, order.front());
+    order.erase(order.begin());
+    first = false;
+  }
+  if (lacks_for_decodes(state) > state.blocks.free_blocks()) {
+    retract_one(state, order.front());
+    order.clear();
+  }
+  TokenCount decoded = 0;
+  TokenCount most = 0;
+  for (const std::size_t request : order) {
+    decoded += state.sequences[request].planned_output();
+    most += state.sequences[request].max;
+  }
+  const auto remaining = static_cast<TokenCount>(order.size());
+  set_ratio(state, std::min(1.0, static_cast<double>(decoded + 20 * remaining) /
+                                     static_cast<double>(most + 1)));
+}
+
+void take_decodes(NaiveState& state, std::vector<PlannedRow>& rows) {
+  for (const std::size_t request : decoding(state)) {
+    const bool grown = state.try_grow(request, state.sequences[request].computed + 1);
+    HEADROOM_CHECK(grown, "room was made");
+    rows.push_back(state.plan_row(request, 1));
+  }
+}
+
+}  // namespace
+
+std::vector<PlannedRow> plan_sglang(NaiveState& state) {
+  const bool mixed = state.scenario.mixed_chunk && state.scenario.chunked_prefill_size > 0;
+  const std::vector<std::size_t> decodes = decoding(state);
+  std::vector<PlannedRow> rows =
+      prefill_batch(state, mixed ? static_cast<TokenCount>(decodes.size()) : 0);
+  if (!rows.empty()) {
+    if (mixed && lacks_for_decodes(state) <= state.blocks.free_blocks()) {
+      for (const std::size_t request : decodes) {
+        const bool grown = state.try_grow(request, state.sequences[request].computed + 1);
+        HEADROOM_CHECK(grown, "room was counted");
+        rows.push_back(state.plan_row(request, 1));
+      }
+    }
+    return rows;
+  }
+  const bool short_of_room = lacks_for_decodes(state) > state.blocks.free_blocks();
+  if (short_of_room) retract(state);
+  take_decodes(state, rows);
+  if (rows.empty() && short_of_room) state.wake_up = state.now;
+  if (!rows.empty() && !short_of_room) ++state.sglang.decodes_since;
+  if (rows.empty() && state.running.empty() && state.waiting.empty()) {
+    set_ratio(state, std::min(1.0, 0.7 * state.scenario.conservativeness));
+  }
+  return rows;
+}
+
+}  // namespace headroom::oracle
