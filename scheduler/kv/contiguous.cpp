@@ -27,7 +27,7 @@ std::unique_ptr<AddressPlacement> make_placement(const ContiguousKvOptions& opti
 }  // namespace
 
 ContiguousKv::ContiguousKv(const ContiguousKvOptions& options)
-    : compaction_(options.compaction), placement_(make_placement(options)) {
+    : options_(options), placement_(make_placement(options)) {
   pool_.block_tokens = 1;
   pool_.grows_with_decode = false;
   pool_.total_blocks = options.tokens;
@@ -65,6 +65,13 @@ void ContiguousKv::release(RequestId id, const Request&, TokenCount, KvRelease) 
 
 TokenCount ContiguousKv::take_moved_tokens() { return std::exchange(moved_tokens_, 0); }
 
+void ContiguousKv::on_engine_lost() {
+  placement_ = make_placement(options_);
+  held_.clear();
+  moved_tokens_ = 0;
+  update_pool();
+}
+
 std::optional<TokenCount> ContiguousKv::address_of(RequestId id) const {
   if (id >= held_.size() || held_[id].length == 0) return std::nullopt;
   return held_[id].begin;
@@ -90,7 +97,7 @@ void ContiguousKv::compact() {
 void ContiguousKv::update_pool() {
   const PlacementState& state = placement_->state();
   pool_.free_blocks = state.free_tokens;
-  pool_.largest_hole = compaction_ ? state.free_tokens : state.largest_hole;
+  pool_.largest_hole = options_.compaction ? state.free_tokens : state.largest_hole;
 }
 
 }  // namespace headroom

@@ -38,6 +38,7 @@ class PagedKv final : public KvAllocator {
   void take(BlockCount blocks) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;
+  void on_engine_lost() override;
 
  private:
   // A running request.

@@ -12,20 +12,6 @@
 namespace headroom {
 namespace {
 
-HostRequest host_request(const Resolved& r) {
-  HostRequest request;
-  request.device = r.device;
-  request.metric = free_metric(r.profile->name, r.version, r.device);
-  if (const auto& given = r.scenario.environment.free_metric) {
-    request.metric = *given == "MemFree" ? FreeMetric::mem_free : FreeMetric::mem_available;
-  }
-  request.checkpoint_bytes = checkpoint_bytes(r.model);
-  request.device_bytes = rank_weight_bytes(r.model, r.sharding);
-  request.tensor_parallel = r.sharding.tensor;
-  request.first_start = r.scenario.environment.first_start;
-  return request;
-}
-
 bool is_about_the_pool(StartupStage stage) {
   return stage == StartupStage::blocks || stage == StartupStage::max_length_request;
 }
@@ -81,6 +67,20 @@ void resize_pool(const Resolved& r, MemoryBudget& budget) {
 }
 
 }  // namespace
+
+HostRequest host_request(const Resolved& r) {
+  HostRequest request;
+  request.device = r.device;
+  request.metric = free_metric(r.profile->name, r.version, r.device);
+  if (const auto& given = r.scenario.environment.free_metric) {
+    request.metric = *given == "MemFree" ? FreeMetric::mem_free : FreeMetric::mem_available;
+  }
+  request.checkpoint_bytes = checkpoint_bytes(r.model);
+  request.device_bytes = rank_weight_bytes(r.model, r.sharding);
+  request.tensor_parallel = r.sharding.tensor;
+  request.first_start = r.scenario.environment.first_start;
+  return request;
+}
 
 MemoryBudget startup_budget(Resolved& resolved) {
   const HostRequest host = host_request(resolved);
