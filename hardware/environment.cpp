@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/serving/host_ledger.hpp"
+#include "sim/kernel/check.hpp"
 
 namespace headroom {
 namespace {
@@ -85,6 +85,10 @@ ByteCount outside_working_set(const Environment& environment, const DeviceSpec& 
 }
 
 }  // namespace
+
+bool shares_memory(const HostRequest& request) {
+  return request.device.memory_model == MemoryModel::unified || request.cpu_backend;
+}
 
 std::string_view name_of(FreeMetric metric) {
   static constexpr std::array<std::string_view, 3> kNames{"cuda", "MemFree", "MemAvailable"};
@@ -179,23 +183,11 @@ std::string advice(HostRefusal refusal) {
          "stops answering";
 }
 
-// What was left of the limit that refused.
-ByteCount left_of(const HostLedger& ledger, HostRefusal refusal) {
-  const HostLimits& limits = ledger.limits();
-  if (refusal == HostRefusal::shm_full) {
-    return *limits.shm_bytes - ledger.charged(HostPurpose::tmpfs);
-  }
-  if (refusal != HostRefusal::cgroup_kill) return ledger.chargeable_bytes();
-  const ByteCount device = limits.device_is_heap ? ledger.charged(HostPurpose::device) : 0;
-  return *limits.host_bytes - ledger.charged(HostPurpose::tmpfs) -
-         ledger.charged(HostPurpose::engine_host) - device;
-}
-
 StartupFailure failure_of(const HostLedger& ledger, const Charge& charge, HostRefusal refusal) {
   StartupFailure failure;
   failure.stage = charge.stage;
   failure.wanted_bytes = charge.bytes;
-  failure.free_bytes = left_of(ledger, refusal);
+  failure.free_bytes = ledger.left_of(refusal);
   if (refusal == HostRefusal::host_oom) failure.kind = StartupKind::host_oom;
   if (refusal == HostRefusal::cgroup_kill) failure.kind = StartupKind::cgroup_kill;
   if (refusal == HostRefusal::host_freeze) failure.kind = StartupKind::host_freeze;
@@ -203,6 +195,19 @@ StartupFailure failure_of(const HostLedger& ledger, const Charge& charge, HostRe
                                 gib_from_bytes(charge.bytes), charge.what,
                                 gib_from_bytes(failure.free_bytes), advice(refusal));
   return failure;
+}
+
+std::vector<Charge> all_charges(const Environment& environment, const HostRequest& request,
+                                const MemoryBudget& budget) {
+  std::vector<Charge> charges = host_charges(environment, request);
+  if (shares_memory(request) && !budget.failure) {
+    const std::vector<Charge> device = device_charges(environment, request, budget);
+    charges.insert(charges.end(), device.begin(), device.end());
+  } else {
+    charges.push_back({HostPurpose::engine_host, compile_bytes(environment, request),
+                       StartupStage::profiling, "just-in-time compilation"});
+  }
+  return charges;
 }
 
 HostLimits limits_of(const Environment& environment, const HostRequest& request) {
@@ -224,21 +229,27 @@ HostLimits limits_of(const Environment& environment, const HostRequest& request)
 
 std::optional<StartupFailure> host_failure(const Environment& environment,
                                            const HostRequest& request, const MemoryBudget& budget) {
-  std::vector<Charge> charges = host_charges(environment, request);
-  const bool shared = request.device.memory_model == MemoryModel::unified || request.cpu_backend;
-  if (shared && !budget.failure) {
-    const std::vector<Charge> device = device_charges(environment, request, budget);
-    charges.insert(charges.end(), device.begin(), device.end());
-  } else {
-    charges.push_back({HostPurpose::engine_host, compile_bytes(environment, request),
-                       StartupStage::profiling, "just-in-time compilation"});
-  }
   HostLedger ledger(limits_of(environment, request));
-  for (const Charge& charge : charges) {
+  for (const Charge& charge : all_charges(environment, request, budget)) {
     const HostRefusal refusal = ledger.charge(charge.purpose, charge.bytes);
     if (refusal != HostRefusal::none) return failure_of(ledger, charge, refusal);
   }
   return std::nullopt;
+}
+
+HostLedger host_after_start(const Environment& environment, const HostRequest& request,
+                            const MemoryBudget& budget) {
+  HostLedger ledger(limits_of(environment, request));
+  for (const Charge& charge : all_charges(environment, request, budget)) {
+    const HostRefusal refusal = ledger.charge(charge.purpose, charge.bytes);
+    HEADROOM_CHECK(refusal == HostRefusal::none, "the host of an engine that did not start");
+  }
+  ByteCount files = environment.page_cache_bytes;
+  if (environment.checkpoint_cache_share > 0) {
+    files += share_of(request.checkpoint_bytes, environment.checkpoint_cache_share);
+  }
+  ledger.read_files(files);
+  return ledger;
 }
 
 namespace {

@@ -13,6 +13,7 @@
 
 #include "hardware/budget/budget.hpp"
 #include "hardware/engine_version.hpp"
+#include "sim/serving/host_ledger.hpp"
 
 namespace headroom {
 
@@ -106,6 +107,14 @@ struct HostRequest {
 [[nodiscard]] std::optional<StartupFailure> host_failure(const Environment& environment,
                                                          const HostRequest& request,
                                                          const MemoryBudget& budget);
+
+// Whether device allocations are the host's memory.
+[[nodiscard]] bool shares_memory(const HostRequest& request);
+
+// The host once the engine has started with `budget`, which host_failure() must let start. Page
+// cache is what of the files still fits.
+[[nodiscard]] HostLedger host_after_start(const Environment& environment,
+                                          const HostRequest& request, const MemoryBudget& budget);
 
 // What a reader must know: a container that changes nothing on a discrete device, assumptions with
 // their sources, "mechanism, unscored".

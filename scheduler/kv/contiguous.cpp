@@ -29,9 +29,7 @@ std::unique_ptr<AddressPlacement> make_placement(const ContiguousKvOptions& opti
 }  // namespace
 
 ContiguousKv::ContiguousKv(const ContiguousKvOptions& options)
-    : compaction_(options.compaction),
-      buddy_(options.placement == Placement::buddy),
-      placement_(make_placement(options)) {
+    : options_(options), placement_(make_placement(options)) {
   pool_.block_tokens = 1;
   pool_.grows_with_decode = false;
   pool_.total_blocks = options.tokens;
@@ -69,11 +67,18 @@ void ContiguousKv::release(RequestId id, const Request&, TokenCount, KvRelease) 
 
 // A pool of buddies is made of powers of two, so what is left beside whole blocks is of no use.
 TokenCount ContiguousKv::taken_by(TokenCount tokens) const {
-  if (!buddy_) return tokens;
+  if (options_.placement != Placement::buddy) return tokens;
   return static_cast<TokenCount>(std::bit_ceil(static_cast<std::uint64_t>(tokens)));
 }
 
 TokenCount ContiguousKv::take_moved_tokens() { return std::exchange(moved_tokens_, 0); }
+
+void ContiguousKv::on_engine_lost() {
+  placement_ = make_placement(options_);
+  held_.clear();
+  moved_tokens_ = 0;
+  update_pool();
+}
 
 std::optional<TokenCount> ContiguousKv::address_of(RequestId id) const {
   if (id >= held_.size() || held_[id].length == 0) return std::nullopt;
@@ -100,7 +105,7 @@ void ContiguousKv::compact() {
 void ContiguousKv::update_pool() {
   const PlacementState& state = placement_->state();
   pool_.free_blocks = state.free_tokens;
-  pool_.largest_hole = compaction_ ? state.free_tokens : state.largest_hole;
+  pool_.largest_hole = options_.compaction ? state.free_tokens : state.largest_hole;
 }
 
 }  // namespace headroom

@@ -40,6 +40,7 @@ class ContiguousKv final : public KvAllocator {
   // Whole reservations of requests that compaction moved: an upper bound, since what is not written
   // yet need not be copied, but the pool does not know how much that is.
   [[nodiscard]] TokenCount take_moved_tokens() override;
+  void on_engine_lost() override;
 
   // Where the reservation of `id` begins; none if it has none.
   [[nodiscard]] std::optional<TokenCount> address_of(RequestId id) const;
@@ -54,8 +55,7 @@ class ContiguousKv final : public KvAllocator {
   void compact();
   void update_pool();
 
-  bool compaction_;
-  bool buddy_;
+  ContiguousKvOptions options_;
   std::unique_ptr<AddressPlacement> placement_;
   std::vector<Range> held_;         // by RequestId; length 0 = nothing
   std::vector<RequestId> to_pack_;  // of compact()

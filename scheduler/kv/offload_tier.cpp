@@ -4,8 +4,15 @@
 
 namespace headroom {
 
-OffloadTier::OffloadTier(const OffloadTierOptions& options) : host_(options.host_blocks) {
+OffloadTier::OffloadTier(const OffloadTierOptions& options)
+    : options_(options), host_(options.host_blocks) {
   if (options.disk_blocks > 0) disk_.emplace(options.disk_blocks);
+}
+
+void OffloadTier::on_engine_lost() {
+  ++version_;
+  host_ = BlockLru(options_.host_blocks);
+  if (disk_) disk_.emplace(options_.disk_blocks);
 }
 
 void OffloadTier::store(const StoredRun& run) {

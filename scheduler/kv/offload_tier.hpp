@@ -33,12 +33,16 @@ class OffloadTier {
   // The device takes these blocks, which were found.
   void load(const StoredRun& run);
 
+  // The process died: its host memory is gone, and so is the index of what lies on the disk.
+  void on_engine_lost();
+
   // Since the start.
   [[nodiscard]] const KvTierCounts& counts() const { return counts_; }
   // Changes whenever what is found may change.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
  private:
+  OffloadTierOptions options_;
   BlockLru host_;
   std::optional<BlockLru> disk_;
   KvTierCounts counts_;

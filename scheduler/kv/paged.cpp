@@ -25,7 +25,7 @@ BlockCount PagedKv::blocks_for(TokenCount tokens) const {
 }
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
-  if (!shares_ || (tree_.nodes() == 0 && !tier_)) return 0;
+  if (!shares_ || request.prompt_logprobs || (tree_.nodes() == 0 && !tier_)) return 0;
   return look_up(id, request).blocks() * options_.block_tokens;
 }
 
@@ -180,6 +180,15 @@ void PagedKv::give_up_waiting(RequestId id, const Request& request) {
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, kAllBlocks), lookup_.match);
   lookup_.id = kNoRequest;
   tree_.forget_private(lookup_.match, free_);
+}
+
+void PagedKv::on_engine_lost() {
+  free_ = FreeList(options_.blocks, options_.plain_to_front);
+  tree_ = PrefixTree(options_.block_tokens);
+  if (tier_) tier_->on_engine_lost();
+  held_.clear();
+  lookup_ = {};
+  update_pool();
 }
 
 void PagedKv::update_pool() {

@@ -44,6 +44,7 @@ class PagedKv final : public KvAllocator {
   void take(BlockCount blocks) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;
+  void on_engine_lost() override;
   [[nodiscard]] KvTraffic take_traffic() override;
   [[nodiscard]] const KvTierCounts* tier_counts() const override {
     return tier_ ? &tier_->counts() : nullptr;

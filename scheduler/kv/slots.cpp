@@ -17,7 +17,7 @@ SlotKv::SlotKv(const SlotKvOptions& options)
 }
 
 TokenCount SlotKv::cached_prefix(RequestId id, const Request& request) const {
-  if (!options_.cache_prompt) return 0;
+  if (!options_.cache_prompt || request.prompt_logprobs) return 0;
   const std::int32_t has = slot_of(id);
   const std::int32_t slot = has >= 0 ? has : best_free_slot(&request);
   if (slot < 0) return 0;
@@ -74,6 +74,13 @@ void SlotKv::release(RequestId id, const Request& request, TokenCount held_token
   slot_of_[id] = kNoSlot;
   update_pool(slot.cells, slot.content_tokens);
   give_up_idle_content();
+}
+
+void SlotKv::on_engine_lost() {
+  slots_.assign(slots_.size(), {});
+  slot_of_.clear();
+  releases_ = 0;
+  update_pool(pool_.total_blocks - pool_.free_blocks, -pool_.cached_blocks);
 }
 
 std::int32_t SlotKv::best_free_slot(const Request* request) const {

@@ -43,6 +43,7 @@ class SlotKv final : public KvAllocator, public SlotAssignment {
   void take(BlockCount blocks) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;
+  void on_engine_lost() override;
 
   [[nodiscard]] std::int32_t slot_of(RequestId id) const override {
     return id < slot_of_.size() ? slot_of_[id] : kNoSlot;

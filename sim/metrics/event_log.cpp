@@ -49,7 +49,8 @@ void EventLog::add(const EngineEvent& event) {
   }
   if (event.kind != EngineEventKind::oom) return;
   ooms_.push_back({event.oom, event.time_ns, event.replica, event.request, event.tokens,
-                   event.state == nullptr ? std::nullopt : std::optional(*event.state)});
+                   event.state == nullptr ? std::nullopt : std::optional(*event.state),
+                   event.shortage == nullptr ? std::nullopt : std::optional(*event.shortage)});
 }
 
 }  // namespace headroom

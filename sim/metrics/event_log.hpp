@@ -38,6 +38,7 @@ struct OomMoment {
   std::uint64_t request = UINT64_MAX;
   TokenCount wanted_tokens = 0;
   std::optional<ReplicaState> state;
+  std::optional<MemoryShortage> shortage;  // where a ledger of bytes refused
 };
 
 class EventLog {

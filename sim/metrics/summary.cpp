@@ -95,7 +95,8 @@ std::vector<OomEntry> oom_entries(const Recorder& recorder) {
                        .replica = oom.replica,
                        .request = oom.request,
                        .wanted_tokens = oom.wanted_tokens,
-                       .kv = oom.state ? std::optional(split_of(*oom.state)) : std::nullopt});
+                       .kv = oom.state ? std::optional(split_of(*oom.state)) : std::nullopt,
+                       .shortage = oom.shortage});
   }
   for (const LoggedEvent& event : recorder.events().events()) {
     if (event.kind != EngineEventKind::rejected &&

@@ -56,9 +56,10 @@ struct OomEntry {
   std::uint16_t replica = 0;
   std::int64_t count = 1;  // requests concerned, where entries of a kind are counted together
   std::uint64_t request = UINT64_MAX;
-  TokenCount wanted_tokens = 0;    // thrash: recomputed in the window
-  TokenCount sampled_tokens = 0;   // thrash only
-  std::optional<KvSplit> kv = {};  // the pool at that moment; with run-time OOMs
+  TokenCount wanted_tokens = 0;                 // thrash: recomputed in the window
+  TokenCount sampled_tokens = 0;                // thrash only
+  std::optional<KvSplit> kv = {};               // the pool at that moment; with run-time OOMs
+  std::optional<MemoryShortage> shortage = {};  // bytes by purpose, where a ledger refused
 };
 
 // The requests of one class.

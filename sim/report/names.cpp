@@ -7,8 +7,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kOutcomes{"unfinished", "finished", "rejected",
                                                     "cancelled", "lost_to_oom"};
-constexpr std::array<std::string_view, 5> kOomKinds{"startup", "rejected_too_long",
-                                                    "runtime_device", "fragmentation", "thrash"};
 constexpr std::array<std::string_view, 10> kEventKinds{
     "queued", "admitted",    "preempted",        "rejected",          "cancelled",
     "oom",    "engine_lost", "engine_restarted", "placement_refused", "overloaded"};
@@ -16,7 +14,6 @@ constexpr std::array<std::string_view, 10> kEventKinds{
 }  // namespace
 
 std::string_view name_of(Outcome outcome) { return kOutcomes[static_cast<std::size_t>(outcome)]; }
-std::string_view name_of(OomKind kind) { return kOomKinds[static_cast<std::size_t>(kind)]; }
 std::string_view name_of(EngineEventKind kind) {
   return kEventKinds[static_cast<std::size_t>(kind)];
 }

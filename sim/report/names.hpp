@@ -9,7 +9,6 @@
 namespace headroom {
 
 [[nodiscard]] std::string_view name_of(Outcome outcome);
-[[nodiscard]] std::string_view name_of(OomKind kind);
 [[nodiscard]] std::string_view name_of(EngineEventKind kind);
 
 }  // namespace headroom

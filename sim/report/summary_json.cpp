@@ -157,6 +157,18 @@ Json startup_oom(const StartupFailure& failure) {
   return json;
 }
 
+// What a ledger refused, in bytes: there are no tokens in it.
+void add_shortage(Json& json, const MemoryShortage& shortage) {
+  json.erase("wanted_tokens");
+  json["wanted_bytes"] = shortage.wanted_bytes;
+  json["free_bytes"] = shortage.free_bytes;
+  Json held = Json::object();
+  for (const PurposeBytes& one : shortage.held) {
+    if (!one.purpose.empty()) held[std::string(one.purpose)] = one.bytes;
+  }
+  json["held_bytes"] = std::move(held);
+}
+
 Json oom_json(const RunResult& result) {
   Json list = Json::array();
   if (result.budget.failure) list.push_back(startup_oom(*result.budget.failure));
@@ -168,6 +180,7 @@ Json oom_json(const RunResult& result) {
                  {"count", entry.count},
                  {"wanted_tokens", entry.wanted_tokens},
                  {"wanted_bytes", entry.wanted_tokens * token_bytes}};
+    if (entry.shortage) add_shortage(json, *entry.shortage);
     if (entry.kind == OomKind::thrash) json["sampled_tokens"] = entry.sampled_tokens;
     if (entry.request != UINT64_MAX) json["first_request"] = entry.request;
     if (entry.kv) {

@@ -96,7 +96,8 @@ class BatchScheduler {
   // waiting request always leaves. The replica releases the KV.
   [[nodiscard]] virtual bool on_leave(RequestId id) = 0;
 
-  // Forget every admitted request: the engine died and restarts. The queue stays.
+  // Forget every admitted request: the engine died and restarts. The queue stays, but for those
+  // that on_leave() is told of behind this.
   virtual void on_engine_lost() = 0;
 };
 

@@ -68,6 +68,14 @@ ByteCount HostLedger::chargeable_bytes() const {
   return std::max<ByteCount>(mem_available_bytes() - limits_.reserve_bytes, 0);
 }
 
+ByteCount HostLedger::left_of(HostRefusal refusal) const {
+  if (refusal == HostRefusal::shm_full) return *limits_.shm_bytes - charged(HostPurpose::tmpfs);
+  if (refusal != HostRefusal::cgroup_kill) return chargeable_bytes();
+  const ByteCount device = limits_.device_is_heap ? charged(HostPurpose::device) : 0;
+  return *limits_.host_bytes - charged(HostPurpose::tmpfs) - charged(HostPurpose::engine_host) -
+         device;
+}
+
 HostRefusal HostLedger::refusal_of(HostPurpose purpose, ByteCount bytes) const {
   if (bytes == 0) return HostRefusal::none;
   if (purpose == HostPurpose::tmpfs && limits_.shm_bytes &&

@@ -79,7 +79,7 @@ class KvAllocator {
   [[nodiscard]] const KvPoolState& pool() const { return pool_; }
 
   // Tokens of the longest cached prefix of `request`, at most known_tokens - 1, those in a second
-  // tier included. Changes nothing.
+  // tier included; 0 for one that wants log-probabilities of its prompt. Changes nothing.
   [[nodiscard]] virtual TokenCount cached_prefix(RequestId id, const Request& request) const = 0;
 
   // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false nothing moved.
@@ -96,6 +96,9 @@ class KvAllocator {
   // waits: then only the memory of a preempted one is given up, that it might come back.
   virtual void release(RequestId id, const Request& request, TokenCount held_tokens,
                        KvRelease how) = 0;
+
+  // Forgets every request and all content: the engine died, and its memory with it.
+  virtual void on_engine_lost() = 0;
 
   // Tokens whose KV was copied within the pool since the last call; the replica prices them.
   [[nodiscard]] virtual TokenCount take_moved_tokens() { return 0; }

@@ -6,6 +6,7 @@
 
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
+#include "sim/serving/oom.hpp"
 #include "sim/serving/request.hpp"
 #include "sim/serving/step_cost.hpp"
 
@@ -63,14 +64,6 @@ enum class EngineEventKind : std::uint8_t {
   overloaded  // turned away at the door: too many requests are in the engine
 };
 
-enum class OomKind : std::uint8_t {
-  startup,
-  rejected_too_long,
-  runtime_device,
-  fragmentation,
-  thrash
-};
-
 struct EngineEvent {
   EngineEventKind kind = EngineEventKind::admitted;
   OomKind oom = OomKind::startup;  // with kind oom, rejected and placement_refused
@@ -80,10 +73,11 @@ struct EngineEvent {
   // Wanted (oom), recomputed later (preempted; 0 = swapped out), known tokens (admitted), generated
   // in vain (cancelled).
   TokenCount tokens = 0;
-  TokenCount cached_tokens = 0;         // admitted: prefix found, or swapped in
-  bool was_waiting = false;             // cancelled: it stood in the queue
-  bool resumed = false;                 // admitted: again, after a preemption
-  const ReplicaState* state = nullptr;  // with oom and placement_refused
+  TokenCount cached_tokens = 0;              // admitted: prefix found, or swapped in
+  bool was_waiting = false;                  // cancelled: it stood in the queue
+  bool resumed = false;                      // admitted: again, after a preemption
+  const ReplicaState* state = nullptr;       // with oom and placement_refused
+  const MemoryShortage* shortage = nullptr;  // with oom, where a ledger of bytes refused
 };
 
 class MetricsSink {

@@ -86,7 +86,11 @@ struct ReplicaOptions {
   // Drops a running request whose client has gone. False: its row runs on to its end (a static
   // batch is one call of `generate`).
   bool cancels_running = true;
-  TimeNs restart_ns = 0;           // after a run-time OOM of the device
+  TimeNs restart_ns = 0;  // out of service after an engine died
+  TimeNs reboot_ns = 0;   // more of it, when the machine stopped answering
+  // Requests that no engine has begun wait outside of it: they survive its death, and others may
+  // join them while it is down. False: they are lost with it, and whoever comes is turned away.
+  bool queue_survives = true;
   Ticks move_ticks_per_token = 0;  // copying the KV of a token within the pool (compaction)
   OutputReservation reservation = OutputReservation::max_tokens;
 };

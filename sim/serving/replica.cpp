@@ -64,7 +64,12 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   request.priority = arrival.priority;
   request.prefix = arrival.prefix;
   request.output_segment = arrival.output_segment;
+  request.prompt_logprobs = arrival.prompt_logprobs;
   request.state = RequestState::waiting;
+  if (now_ns < down_until_ns_ && !parts_.options.queue_survives) {
+    turn_away(request, Outcome::lost_to_oom, now_ns);
+    return kNoRequest;
+  }
   const bool servable = can_ever_serve(request);
   if (!servable || residents_ + waiting_ >= limits.max_requests) {
     reject(request, servable ? EngineEventKind::overloaded : EngineEventKind::rejected, now_ns);
@@ -91,37 +96,28 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   return id;
 }
 
-void Replica::reject(const Request& request, EngineEventKind kind, TimeNs now_ns) {
-  sink_.on_event({.kind = kind,
-                  .oom = OomKind::rejected_too_long,
-                  .time_ns = now_ns,
-                  .replica = number_,
-                  .request = request.index,
-                  .tokens = TokenCount{request.prompt_tokens} + request.max_tokens});
-  RequestRecord record;
-  record.arrival_ns = request.arrival_ns;
-  record.finish_ns = now_ns;
-  record.index = request.index;
-  record.prompt_tokens = request.prompt_tokens;
-  record.max_tokens = request.max_tokens;
-  record.replica = number_;
-  record.class_id = static_cast<std::uint8_t>(request.class_id);
-  record.outcome = Outcome::rejected;
-  sink_.on_request(record);
-  departures_.push_back({request.index, Outcome::rejected});
-}
-
 // The repetitions of the last segment were planned on the assumption that nothing changes. Keep
 // those that a single-stepping engine would have planned before `now_ns`; plan again at the first
 // instant after.
 void Replica::cut_at(TimeNs now_ns) {
   arrivals_can_join_ = false;  // until the next plan there is nothing left to cut
   const TickSum target = ticks_from_ns(now_ns);
-  StepIndex step = completed_;
-  TickSum instant = clock_;
   // A step may have ended in this very nanosecond, its repetition not being planned yet.
   const bool due_now = clock_ >= target && applied_ < completed_ + parts_.options.pipeline_depth;
-  for (std::size_t i = 0; !due_now && i < pipeline_.size() && step < plan_due_; ++i) {
+  if (!plan_again_after(due_now ? completed_ : first_end_from(target))) return;
+  if (due_now) {
+    next_plan_ns_ = now_ns;
+    next_stop_ns_ = kNever;
+  } else {
+    schedule_next_stop();
+  }
+}
+
+// The first step whose end lies at `target` or later, or one that is due for a plan anyway.
+StepIndex Replica::first_end_from(TickSum target) const {
+  StepIndex step = completed_;
+  TickSum instant = clock_;
+  for (std::size_t i = 0; i < pipeline_.size() && step < plan_due_; ++i) {
     const Segment& segment = pipeline_[i];
     const StepCount steps = segment.steps_to_reach(target - instant);
     if (steps <= segment.left()) {
@@ -131,7 +127,12 @@ void Replica::cut_at(TimeNs now_ns) {
     step += segment.left();
     instant += segment.duration(segment.left());
   }
-  if (step >= plan_due_) return;
+  return step;
+}
+
+// False when that is so already.
+bool Replica::plan_again_after(StepIndex step) {
+  if (step >= plan_due_) return false;
   plan_due_ = step;
   const StepIndex keep = step + parts_.options.pipeline_depth - 1;
   HEADROOM_CHECK(pipeline_.back().decodes || keep == planned_, "a cut among steps that pause");
@@ -140,12 +141,7 @@ void Replica::cut_at(TimeNs now_ns) {
   planned_ = keep;
   HEADROOM_CHECK(pipeline_.back().left() >= 1 && planned_ >= applied_,
                  "a cut below what time has reached");
-  if (due_now) {
-    next_plan_ns_ = now_ns;
-    next_stop_ns_ = kNever;
-  } else {
-    schedule_next_stop();
-  }
+  return true;
 }
 
 // --- time passes --------------------------------------------------------------------------------

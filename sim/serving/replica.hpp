@@ -19,6 +19,7 @@
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
 #include "sim/serving/request.hpp"
+#include "sim/serving/run_time_memory.hpp"
 #include "sim/serving/step_cost.hpp"
 #include "sim/serving/step_pipeline.hpp"
 #include "sim/serving/stop_heap.hpp"
@@ -33,6 +34,7 @@ struct ReplicaParts {
   std::unique_ptr<KvAllocator> kv;
   std::unique_ptr<StepCost> cost;
   TierLinks tier = {};  // of the allocator's second tier, if it has one
+  RunTimeMemory memory = {};
 };
 
 // A request that left the system, for the fleet to account for.
@@ -132,6 +134,8 @@ class Replica {
   void forget_in_flight(RequestId id);
   void drop_void_stops();
   void cut_at(TimeNs now_ns);
+  [[nodiscard]] StepIndex first_end_from(TickSum target) const;
+  [[nodiscard]] bool plan_again_after(StepIndex step);
   void schedule_next_stop();
   [[nodiscard]] ReplicaState state() const;
   [[nodiscard]] StepIndex step_of(const Stop& stop) const;
@@ -139,22 +143,30 @@ class Replica {
   [[nodiscard]] bool can_ever_serve(const Request& request) const;
   [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
   [[nodiscard]] std::int32_t reserved_output(const Request& request, std::int32_t output) const;
-  void reject(const Request& request, EngineEventKind kind, TimeNs now_ns);
 
   // replica_plan.cpp: plans are applied
   [[nodiscard]] bool plan_once(TimeNs now_ns);
   void apply_preemptions(TimeNs now_ns);
   void interrupt(RequestId id);
   void apply_rejections(TimeNs now_ns);
+  void reject(const Request& request, EngineEventKind kind, TimeNs now_ns);
+  void turn_away(const Request& request, Outcome outcome, TimeNs now_ns);
   void apply_chunks(TimeNs now_ns, Segment& segment);
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
   void add_transfers(StepPrice& price, const KvTraffic& traffic);
   [[nodiscard]] Ticks tier_delay(const KvTraffic& traffic);
   [[nodiscard]] StepCount repetitions(const StepPrice& price);
-  void lose_engine(TimeNs now_ns);
   void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
-                    TokenCount cached = 0, OomKind oom = OomKind::startup);
+                    TokenCount cached = 0, OomKind oom = OomKind::startup,
+                    const MemoryShortage* shortage = nullptr);
+
+  // replica_failure.cpp
+  [[nodiscard]] bool dies_of_growth(TimeNs now_ns);
+  [[nodiscard]] bool dies_of_logprobs(TimeNs now_ns);
+  void lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage = nullptr);
+  void lose(RequestId id, TimeNs now_ns);
+  void forget_all_steps();
 
   std::uint16_t number_;
   ReplicaParts parts_;

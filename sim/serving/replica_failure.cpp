@@ -1,6 +1,5 @@
-// The part of Replica that is about an engine that dies while it runs.
-
-#include <fmt/format.h>
+// The part of Replica that is about an engine that dies while it runs (docs/semantics.md, "An
+// engine that dies").
 
 #include <algorithm>
 
@@ -9,40 +8,90 @@
 
 namespace headroom {
 
-// A device allocation failed while the engine ran: the process dies with everything it held.
-void Replica::lose_engine(TimeNs now_ns) {
-  HEADROOM_CHECK(pipeline_.empty() && interrupted_.empty(), "run-time OOM with steps in flight");
-  report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, 0,
-               OomKind::runtime_device);
-  std::vector<RequestId> lost;
+// At a planning instant: what has grown since the engine started no longer fits.
+bool Replica::dies_of_growth(TimeNs now_ns) {
+  if (now_ns < parts_.memory.fails_ns()) return false;
+  plan_.clear();
+  const MemoryShortage shortage = parts_.memory.growth_shortage(now_ns);
+  lose_engine(now_ns, shortage.kind, &shortage);
+  return true;
+}
+
+// The plan is applied, and its chunks need more for log-probabilities than is free.
+bool Replica::dies_of_logprobs(TimeNs now_ns) {
+  if (!parts_.memory.counts_logprobs()) return false;
+  TokenCount longest = 0;
+  for (const Chunk& chunk : plan_.chunks) {
+    // Those of a prompt that is computed again, its answer having begun, are out already.
+    const bool wants = requests_[chunk.id].prompt_logprobs && progress_[chunk.id].generated == 0;
+    if (wants) longest = std::max<TokenCount>(longest, chunk.tokens);
+  }
+  if (longest == 0) return false;
+  const auto shortage = parts_.memory.logprob_shortage(longest, now_ns);
+  if (!shortage) return false;
+  lose_engine(now_ns, shortage->kind, &*shortage);
+  return true;
+}
+
+// The process dies with everything it held, steps in flight included.
+void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage) {
+  HEADROOM_CHECK(cancelled_.empty(), "a client's leaving outlived the next plan");
+  report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, 0, kind, shortage);
+  std::vector<RequestId> begun;  // preempted ones among them
+  std::vector<RequestId> queued;
   for (RequestId id = 0; id < progress_.size(); ++id) {
-    if (progress_[id].here && requests_[id].state != RequestState::waiting) lost.push_back(id);
+    if (!progress_[id].here) continue;
+    const bool is_begun = progress_[id].first_scheduled_ns >= 0;
+    if (is_begun || !parts_.options.queue_survives) (is_begun ? begun : queued).push_back(id);
   }
-  std::sort(lost.begin(), lost.end(), [this](RequestId a, RequestId b) {
-    return requests_[a].admission < requests_[b].admission;
-  });
-  for (const RequestId id : plan_.lost) {
-    --waiting_;
-    parts_.kv->release(id, requests_[id], 0, KvRelease::dropped);
-    record(id, Outcome::lost_to_oom, now_ns);
-    remove(id);
+  std::ranges::sort(begun, {}, [this](RequestId id) { return requests_[id].admission; });
+  std::ranges::sort(queued, {}, [this](RequestId id) { return requests_[id].index; });
+
+  parts_.scheduler->on_engine_lost();
+  // Those that the scheduler has taken out of its queue for a batch that never began come first.
+  for (const RequestId id : plan_.lost) lose(id, now_ns);
+  auto lost = static_cast<TokenCount>(plan_.lost.size());
+  for (const auto& list : {begun, queued}) {
+    for (const RequestId id : list) {
+      if (!progress_[id].here) continue;
+      if (requests_[id].state == RequestState::waiting) {
+        const bool leaves = parts_.scheduler->on_leave(id);
+        HEADROOM_CHECK(leaves, "a waiting request stays in its batch");
+      }
+      lose(id, now_ns);
+      ++lost;
+    }
   }
-  for (const RequestId id : lost) {
-    parts_.kv->release(id, requests_[id], computed_by(requests_[id], applied_decodes_),
-                       KvRelease::dropped);
-    if (!progress_[id].recorded) record(id, Outcome::lost_to_oom, now_ns);
-    remove(id);
-  }
+  if (last_refused_ != kNoRequest && !progress_[last_refused_].here) last_refused_ = kNoRequest;
+  parts_.kv->on_engine_lost();
+  forget_all_steps();
+  report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
+  const TimeNs reboot_ns = kind == OomKind::host_freeze ? parts_.options.reboot_ns : 0;
+  down_until_ns_ = now_ns + std::max<TimeNs>(1, parts_.options.restart_ns + reboot_ns);
+  next_plan_ns_ = down_until_ns_;
+  parts_.memory.start(down_until_ns_);
+}
+
+void Replica::lose(RequestId id, TimeNs now_ns) {
+  if (requests_[id].state == RequestState::waiting) --waiting_;
+  if (!progress_[id].recorded) record(id, Outcome::lost_to_oom, now_ns);
+  remove(id);
+}
+
+// Nothing is in flight any more, and nobody is in the batch. Tokens of steps that have ended are
+// out.
+void Replica::forget_all_steps() {
+  pipeline_.clear();
+  planned_ = applied_ = completed_;
+  planned_decodes_ = applied_decodes_ = completed_decodes_;
   decodes_ = DecodeSet(pool().decode_block_tokens());
   stops_.clear();
   paused_.clear();
+  interrupted_.clear();
   ghost_ids_.clear();
-  residents_ = ghosts_ = prefill_tokens_ = final_tokens_ = ghost_tokens_ = 0;
-  parts_.scheduler->on_engine_lost();
-  report_event(EngineEventKind::engine_lost, now_ns, kNoRequest,
-               static_cast<TokenCount>(lost.size() + plan_.lost.size()));
-  down_until_ns_ = now_ns + std::max<TimeNs>(1, parts_.options.restart_ns);
-  next_plan_ns_ = down_until_ns_;
+  residents_ = ghosts_ = prefill_tokens_ = final_tokens_ = ghost_tokens_ = moved_tokens_ = 0;
+  swapping_ = {};
+  static_cast<void>(parts_.kv->take_traffic());  // copies that nobody waits for any more
 }
 
 }  // namespace headroom

@@ -19,9 +19,15 @@ void Replica::on_plan(TimeNs now_ns) {
   sync(completed_);
   if (pipeline_.empty()) clock_ = std::max(clock_, ticks_from_ns(now_ns));
   const std::int32_t depth = parts_.options.pipeline_depth;
-  while (planned_ - completed_ < depth && plan_once(now_ns)) {
+  const bool died = dies_of_growth(now_ns);
+  while (!died && planned_ - completed_ < depth && plan_once(now_ns)) {
   }
   plan_due_ = std::max(planned_ - depth, completed_) + 1;
+  // An engine that outgrows its memory is found dead at the first planning instant after that.
+  const TimeNs fails_ns = parts_.memory.fails_ns();
+  if (fails_ns < kNever && !pipeline_.empty()) {
+    static_cast<void>(plan_again_after(first_end_from(ticks_from_ns(fails_ns))));
+  }
   schedule_next_stop();
   if (!pipeline_.empty()) return;
   sink_.on_idle(number_, clock_, state());
@@ -34,7 +40,7 @@ bool Replica::plan_once(TimeNs now_ns) {
   const PlanContext context{now_ns, planned_decodes_, requests_, *parts_.kv, decodes_};
   parts_.scheduler->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) {
-    lose_engine(now_ns);
+    lose_engine(now_ns, OomKind::runtime_device);
     return false;
   }
   apply_preemptions(now_ns);
@@ -64,6 +70,7 @@ bool Replica::plan_once(TimeNs now_ns) {
   segment.gaps_per_step = rows - ghosts_;
   ghost_tokens_ += ghosts_;
   apply_chunks(now_ns, segment);
+  if (dies_of_logprobs(now_ns)) return false;
   const StepShape& shape = segment.shape;
   HEADROOM_CHECK(shape.decode_rows + shape.chunk_rows <= parts_.options.max_sequences &&
                      shape.decode_rows + shape.chunk_tokens <= parts_.options.max_step_tokens,
@@ -208,6 +215,30 @@ void Replica::apply_rejections(TimeNs now_ns) {
   }
 }
 
+void Replica::reject(const Request& request, EngineEventKind kind, TimeNs now_ns) {
+  sink_.on_event({.kind = kind,
+                  .oom = OomKind::rejected_too_long,
+                  .time_ns = now_ns,
+                  .replica = number_,
+                  .request = request.index,
+                  .tokens = TokenCount{request.prompt_tokens} + request.max_tokens});
+  turn_away(request, Outcome::rejected, now_ns);
+}
+
+void Replica::turn_away(const Request& request, Outcome outcome, TimeNs now_ns) {
+  RequestRecord record;
+  record.arrival_ns = request.arrival_ns;
+  record.finish_ns = now_ns;
+  record.index = request.index;
+  record.prompt_tokens = request.prompt_tokens;
+  record.max_tokens = request.max_tokens;
+  record.replica = number_;
+  record.class_id = static_cast<std::uint8_t>(request.class_id);
+  record.outcome = outcome;
+  sink_.on_request(record);
+  departures_.push_back({request.index, outcome});
+}
+
 void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
   for (const Chunk& chunk : plan_.chunks) {
     Request& request = requests_[chunk.id];
@@ -298,8 +329,9 @@ void Replica::report_no_progress(TimeNs now_ns) {
 }
 
 void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
-                           TokenCount cached, OomKind oom) {
+                           TokenCount cached, OomKind oom, const MemoryShortage* shortage) {
   EngineEvent event;
+  event.shortage = shortage;
   event.kind = kind;
   event.oom = oom;
   event.time_ns = now_ns;

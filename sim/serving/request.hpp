@@ -31,6 +31,7 @@ struct Arrival {
   // the memory is the workload's, until the request leaves.
   std::span<const PrefixSegment> prefix = {};
   std::uint64_t output_segment = 0;  // identity of the answer in later prompts; 0 = none
+  bool prompt_logprobs = false;      // the client asks for log-probabilities of its prompt
 };
 
 enum class RequestState : std::uint8_t {
@@ -65,6 +66,8 @@ struct Request {
   // What the prompt begins with, and what its answer will be called: as in the arrival.
   std::span<const PrefixSegment> prefix = {};
   std::uint64_t output_segment = 0;
+  // Log-probabilities of the prompt: no cached prefix may stand in for any of it (ENGINES.md 2.2).
+  bool prompt_logprobs = false;
 };
 
 // Tokens with KV, counting the decode steps planned up to number `decodes`.

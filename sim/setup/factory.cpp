@@ -20,6 +20,7 @@
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/setup/kv_tier.hpp"
+#include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
 
 namespace headroom {
@@ -173,6 +174,7 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   const KvPoolState& pool = parts.kv->pool();
   parts.limits = admission_limits(resolved, pool.largest_hole * pool.block_tokens);
   parts.cost = make_cost(resolved, catalog, tokens, facts);
+  parts.memory = run_time_memory(resolved, budget);
   return parts;
 }
 

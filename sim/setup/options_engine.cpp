@@ -226,6 +226,19 @@ const OptionRow kRows[] = {
      .bounds = {.low = 0, .high = 1e6},
      .doc = "out of service after a run-time OOM",
      .absent = "15 s of process start, and the weights at environment.storage_gb_per_s"},
+    {.pointer = "/engine/queue_survives",
+     .reach = at<&E::queue_survives>,
+     .doc = "requests wait outside of the engine and outlive it; off: lost, and turned away while "
+            "it is down",
+     .absent = "on with scheduler static; the queues of all others are their own"},
+    {.pointer = "/engine/memory_growth_mib_per_hour",
+     .reach = at<&E::memory_growth_mib_per_hour>,
+     .unit = "MiB/h",
+     .bounds = {.low = 0, .high = 1e9},
+     .doc = "of device memory that the engine takes while it is up (a leak, fragmentation)",
+     .only_with =
+         "/engine/name=vllm|trtllm|sglang|tgi|fastertransformer|llamacpp|ollama|sarathi|orca|"
+         "static"},
     {.pointer = "/engine/scheduler",
      .reach = at<&E::scheduler>,
      .choices = "vllm|vllm_v0|sarathi|trtllm|sglang|tgi|llamacpp|orca|static",

@@ -260,6 +260,12 @@ const OptionRow kRequestRows[] = {
      .doc = "of the pauses between turns in which a tool runs",
      .group = "/workload/sessions"},
 
+    {.pointer = "/workload/prompt_logprobs_share",
+     .reach = at<&W::prompt_logprobs_share>,
+     .bounds = kShare,
+     .doc = "of the requests that ask for log-probabilities of their prompt",
+     .only_with = "/engine/scheduler=vllm|vllm_v0|sarathi|trtllm|sglang|tgi"},
+
     {.pointer = "/workload/max_tokens/rule",
      .reach = at<&W::max_tokens, &M::rule>,
      .choices = "value|times_output|engine_default|per_class",

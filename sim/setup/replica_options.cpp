@@ -103,6 +103,8 @@ ReplicaOptions replica_options(const Resolved& resolved) {
   options.cancels_running = resolved.scheduler != SchedulerKind::static_batch;
   options.responds_at_end = resolved.scheduler == SchedulerKind::static_batch && !e.stream;
   options.restart_ns = ns_from_seconds(*e.restart_s);
+  options.reboot_ns = ns_from_seconds(resolved.scenario.environment.reboot_s);
+  options.queue_survives = *e.queue_survives;
   options.reservation = output_reservation(e.kv_reservation);
   return options;
 }

@@ -92,6 +92,11 @@ void Resolver::resolve_restart() {
   constexpr double kProcessStartS = 15;
   const double gb = static_cast<double>(checkpoint_bytes(r_.model)) / 1e9;
   const double rate = r_.scenario.environment.storage_gb_per_s;
+  // vLLM, SGLang, TensorRT-LLM, TGI and llama.cpp end with their queues when a worker dies; a
+  // static batch is formed by whoever calls the engine.
+  const bool outside = r_.scheduler == SchedulerKind::static_batch;
+  fill("/engine/queue_survives", r_.scenario.engine.queue_survives, outside,
+       outside ? "the queue stands before the engine" : "the queue is the engine's own");
   fill("/engine/restart_s", r_.scenario.engine.restart_s, kProcessStartS + gb / rate,
        fmt::format("{} s of process start + {:.1f} GB of weights at {} GB/s", kProcessStartS, gb,
                    rate));
@@ -178,6 +183,16 @@ void Resolver::find_machine() {
   if (e.shm_size_gib) env.shm_size_bytes = bytes_from_gib(*e.shm_size_gib);
   if (e.memory_limit_gib) env.memory_limit_bytes = bytes_from_gib(*e.memory_limit_gib);
   if (e.checkpoint_cache_share) env.checkpoint_cache_share = *e.checkpoint_cache_share;
+  const bool shared = r_.device.memory_model == MemoryModel::unified;
+  if (e.host_growth_mib_per_hour > 0 && !shared && !env.memory_limit_bytes) {
+    refuse("/environment/host_growth_mib_per_hour",
+           "has no effect: the host's memory has no size here; give the container's limit "
+           "(environment.memory_limit_gib)");
+  }
+  if (r_.scenario.is_given("/environment/reboot_s") && !shared) {
+    refuse("/environment/reboot_s",
+           "has no effect: only device allocations in shared memory stop a machine");
+  }
 }
 
 void Resolver::resolve_formats() {

@@ -9,6 +9,7 @@
 #include "scheduler/routing/round_robin.hpp"
 #include "sim/metrics/run_digest.hpp"
 #include "sim/setup/factory.hpp"
+#include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
 
 namespace headroom {
@@ -129,6 +130,11 @@ void collect_warnings(RunResult& result) {
     result.warnings.push_back(
         fmt::format("priorities are not used: scheduler {} serves in the order of arrival",
                     name_of(result.resolved.scheduler)));
+  }
+  if (!result.budget.failure) {
+    if (const auto growth = memory_growth(result.resolved, result.budget)) {
+      result.warnings.push_back(growth->text);
+    }
   }
   if (result.started && replica_options(result.resolved).responds_at_end) {
     result.warnings.emplace_back(

@@ -33,6 +33,10 @@ struct EnvironmentSection {
   std::optional<double> memory_limit_gib;
   std::optional<std::string> free_metric;
   double storage_gb_per_s = 2;
+  double host_growth_mib_per_hour = 0;
+  // From the moment a machine stops answering to its engine's start: somebody notices, and it
+  // boots. Estimate: 3 min of watchdog and boot.
+  double reboot_s = 180;
 };
 
 struct EngineSection {
@@ -141,6 +145,8 @@ struct EngineSection {
   double batch_wait_ms = 0;
   bool stream = false;
   std::optional<double> restart_s;
+  std::optional<bool> queue_survives;
+  double memory_growth_mib_per_hour = 0;
   std::optional<std::string> scheduler;
   std::optional<std::string> kv_allocator;
   // contiguous

@@ -13,20 +13,6 @@
 namespace headroom {
 namespace {
 
-HostRequest host_request(const Resolved& r) {
-  HostRequest request;
-  request.device = r.device;
-  request.metric = free_metric(r.profile->name, r.version, r.device);
-  if (const auto& given = r.scenario.environment.free_metric) {
-    request.metric = *given == "MemFree" ? FreeMetric::mem_free : FreeMetric::mem_available;
-  }
-  request.checkpoint_bytes = checkpoint_bytes(r.model);
-  request.device_bytes = rank_weight_bytes(r.model, r.sharding);
-  request.tensor_parallel = r.sharding.tensor;
-  request.first_start = r.scenario.environment.first_start;
-  return request;
-}
-
 // What a second tier is worth where it lies in the memory of the pool.
 void warn_of_tier(Resolved& r) {
   const ByteCount tier = host_tier_bytes(r);
@@ -92,6 +78,20 @@ void resize_pool(const Resolved& r, MemoryBudget& budget) {
 }
 
 }  // namespace
+
+HostRequest host_request(const Resolved& r) {
+  HostRequest request;
+  request.device = r.device;
+  request.metric = free_metric(r.profile->name, r.version, r.device);
+  if (const auto& given = r.scenario.environment.free_metric) {
+    request.metric = *given == "MemFree" ? FreeMetric::mem_free : FreeMetric::mem_available;
+  }
+  request.checkpoint_bytes = checkpoint_bytes(r.model);
+  request.device_bytes = rank_weight_bytes(r.model, r.sharding);
+  request.tensor_parallel = r.sharding.tensor;
+  request.first_start = r.scenario.environment.first_start;
+  return request;
+}
 
 MemoryBudget startup_budget(Resolved& resolved) {
   const HostRequest host = host_request(resolved);

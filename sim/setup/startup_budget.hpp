@@ -7,6 +7,9 @@
 
 namespace headroom {
 
+// How the engine of `resolved` looks at its host.
+[[nodiscard]] HostRequest host_request(const Resolved& resolved);
+
 // `resolved.warnings` gets what the rule does not cover.
 [[nodiscard]] MemoryBudget startup_budget(Resolved& resolved);
 

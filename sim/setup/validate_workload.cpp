@@ -328,6 +328,9 @@ class WorkloadValidator {
     if (given_below("retries")) {
       refuse("retries", "clients of all classes try again alike: the workload says how");
     }
+    if (given("prompt_logprobs_share")) {
+      refuse("prompt_logprobs_share", "a share of all requests: the workload says it");
+    }
     if (w_.max_tokens.rule == "per_class") {
       refuse("max_tokens/rule", "a class is one class: use value");
     }

@@ -13,6 +13,7 @@
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/workload_laws.hpp"
 #include "workloads/merged_source.hpp"
+#include "workloads/prompt_logprobs_source.hpp"
 #include "workloads/retrying_source.hpp"
 #include "workloads/servegen.hpp"
 #include "workloads/synthetic_source.hpp"
@@ -82,6 +83,10 @@ class WorkloadBuilder {
       parts = parts_of_classes(section);
     }
     join(std::move(parts));
+    if (section.prompt_logprobs_share > 0) {
+      workload_.source = std::make_unique<PromptLogprobsSource>(
+          std::move(workload_.source), section.prompt_logprobs_share, seed());
+    }
     if (section.retries.max_attempts > 1) retry(section.retries);
     workload_.facts.max_tokens_rule = rule_text(section);
     return std::move(workload_);

@@ -163,7 +163,8 @@ struct WorkloadSection {
   SharedTextSection documents;
   SessionsSection sessions;
   PatienceSection patience;
-  RetriesSection retries;  // of the whole workload
+  RetriesSection retries;            // of the whole workload
+  double prompt_logprobs_share = 0;  // of the whole workload
   MaxTokensSection max_tokens;
   std::int64_t priority = 0;
   std::string name;  // of a class

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
 #include "sim/study/audit.hpp"
 
@@ -35,6 +36,7 @@ class Alerts {
       in_flight();
       few_requests();
       reserved();
+      growth();
     }
     formats();
     contiguous();
@@ -110,6 +112,12 @@ class Alerts {
         fmt::format("reserved - allocated is up to {:.1f} GB when idle: the allocator keeps the "
                     "activation peak. An alert at 2 GB fires without fragmentation",
                     peak / 1e9));
+  }
+
+  void growth() {
+    const auto growth = memory_growth(r_, budget_);
+    if (!growth) return;
+    add(AuditLevel::warning, "memory_growth", growth->lasts_s / 3600, 0, growth->text);
   }
 
   void baseline() {

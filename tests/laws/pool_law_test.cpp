@@ -51,6 +51,10 @@ class WrittenDown final : public KvAllocator {
     inner_->release(id, request, held, how);
     pool_ = inner_->pool();
   }
+  void on_engine_lost() override {
+    inner_->on_engine_lost();
+    pool_ = inner_->pool();
+  }
 
  private:
   std::unique_ptr<KvAllocator> inner_;
@@ -123,6 +127,7 @@ class BestFitKv final : public KvAllocator {
     }
     holes_ = std::move(merged);
   }
+  void on_engine_lost() override {}
 
  private:
   struct Range {

@@ -46,6 +46,8 @@ class WritingSink final : public MetricsSink {
   void on_event(const EngineEvent& event) override {
     result.events.push_back(event);
     result.events.back().state = nullptr;
+    result.events.back().shortage = nullptr;
+    if (event.shortage != nullptr) result.shortages.push_back(*event.shortage);
   }
   void on_idle(std::uint16_t, TickSum, const ReplicaState&) override {}
 
@@ -67,9 +69,14 @@ RecordKey key_of(const RequestRecord& r) {
           r.output_tokens, r.preemptions,        r.outcome};
 }
 
-using EventKey = std::tuple<EngineEventKind, TimeNs, std::uint64_t, TokenCount, TokenCount>;
+using EventKey =
+    std::tuple<EngineEventKind, TimeNs, std::uint64_t, TokenCount, TokenCount, OomKind>;
 EventKey key_of(const EngineEvent& e) {
-  return {e.kind, e.time_ns, e.request, e.tokens, e.cached_tokens};
+  return {e.kind, e.time_ns, e.request, e.tokens, e.cached_tokens, e.oom};
+}
+
+std::tuple<OomKind, ByteCount, ByteCount> key_of(const MemoryShortage& s) {
+  return {s.kind, s.wanted_bytes, s.free_bytes};
 }
 
 template <typename T>
@@ -102,6 +109,7 @@ PolicyRun run_policy(PolicySetup setup, std::vector<Arrival> arrivals) {
   replica.scheduler = std::move(setup.scheduler);
   replica.kv = std::move(setup.kv);
   replica.tier = std::move(setup.tier);
+  replica.memory = std::move(setup.memory);
   replica.cost = std::make_unique<AffineStepCost>(setup.cost);
   std::vector<ReplicaParts> parts;
   parts.push_back(std::move(replica));
@@ -152,6 +160,7 @@ void check_cut_invariance(const std::function<PolicySetup()>& make,
     require_equal(jumped.steps, other.steps);
     REQUIRE((jumped.tier == other.tier));
     REQUIRE(jumped.ghost_rows == other.ghost_rows);
+    require_equal(jumped.shortages, other.shortages);
   }
 }
 

@@ -17,6 +17,7 @@ struct PolicySetup {
   ReplicaOptions options;  // max_sequences, max_step_tokens, pipeline_depth, single_step, ...
   AdmissionLimits limits;  // max_request_tokens 0: the whole pool
   TierLinks tier;
+  RunTimeMemory memory;    // nothing grows
   // 10 us a step, 1 us a prompt token, 1 us a decoding row.
   oracle::AffineCost cost{.step = 10'000 * kTicksPerNs,
                           .decode_row = 1'000 * kTicksPerNs,
@@ -36,7 +37,8 @@ struct PolicyStep {
 struct PolicyRun {
   std::vector<PolicyStep> steps;
   std::vector<RequestRecord> requests;  // by order of arrival
-  std::vector<EngineEvent> events;      // `state` is not kept
+  std::vector<EngineEvent> events;      // `state` and `shortage` are not kept
+  std::vector<MemoryShortage> shortages;
   StopReason reason = StopReason::drained;
   KvTierCounts tier;
   std::int64_t ghost_rows = 0;

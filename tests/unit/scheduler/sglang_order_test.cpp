@@ -22,6 +22,7 @@ class SaidToBeCached final : public KvAllocator {
   bool try_grow(const KvGrowth&) override { return false; }
   void take(BlockCount) override {}
   void release(RequestId, const Request&, TokenCount, KvRelease) override {}
+  void on_engine_lost() override {}
 
   std::vector<TokenCount> tokens;
 };

@@ -4,4 +4,5 @@ list(APPEND UNIT_TEST_SOURCES
   link_test.cpp
   memory_ledger_test.cpp
   request_pool_test.cpp
+  run_time_memory_test.cpp
   worked_example_test.cpp)
