@@ -25,7 +25,9 @@ BlockCount PagedKv::blocks_for(TokenCount tokens) const {
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
   if (!shares_ || tree_.nodes() == 0) return 0;
-  return look_up(id, request).blocks * options_.block_tokens;
+  BlockCount blocks = look_up(id, request).blocks;
+  if (options_.drops_last_match && blocks > 0) --blocks;
+  return blocks * options_.block_tokens;
 }
 
 const PrefixTree::Match& PagedKv::look_up(RequestId id, const Request& request) const {

@@ -27,6 +27,8 @@ struct PagedKvOptions {
   // Blocks without a hash are used again first (vLLM since 2026), or in the order of their release
   // (vLLM up to 2025).
   bool plain_to_front = true;
+  // The last block of a hit is computed again, for the drafter's hidden states (ENGINES.md 2.2).
+  bool drops_last_match = false;
 };
 
 class PagedKv final : public KvAllocator {

@@ -33,7 +33,7 @@ void Replica::lose_engine(TimeNs now_ns) {
     if (!progress_[id].recorded) record(id, Outcome::lost_to_oom, now_ns);
     remove(id);
   }
-  decodes_ = DecodeSet(pool().decode_block_tokens());
+  decodes_ = DecodeSet(decode_block_tokens());
   stops_.clear();
   paused_.clear();
   ghost_ids_.clear();

@@ -62,12 +62,13 @@ bool Replica::plan_once(TimeNs now_ns) {
   segment.shape.sampled_rows = rows;
   segment.gaps_per_step = rows - ghosts_;
   ghost_tokens_ += ghosts_;
+  if (speculates()) apply_verified(segment);
   apply_chunks(now_ns, segment);
   const StepShape& shape = segment.shape;
   HEADROOM_CHECK(rows + shape.chunk_rows <= parts_.options.max_sequences &&
-                     rows + shape.chunk_tokens <= parts_.options.max_step_tokens,
-                 fmt::format("plan of {} decodes, {} chunks of {} tokens", rows, shape.chunk_rows,
-                             shape.chunk_tokens));
+                     shape.decode_tokens() + shape.chunk_tokens <= parts_.options.max_step_tokens,
+                 fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", rows,
+                             shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
   parts_.cost->price(shape, segment.price);
   if (moved_tokens_ > 0) add_transfers(segment.price);
   ++priced_plans_;
@@ -95,7 +96,10 @@ void Replica::add_transfers(StepPrice& price) {
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity
 // of the price, and the next step end at which a request finishes or leaves the plans.
 StepCount Replica::repetitions(const StepPrice& price) {
-  if (!plan_.chunks.empty() || !plan_.preempted.empty() || parts_.options.single_step) return 1;
+  if (!plan_.chunks.empty() || !plan_.preempted.empty() || parts_.options.single_step ||
+      speculates()) {
+    return 1;
+  }
   StepCount steps = std::min(plan_.steady_steps, price.valid_steps);
   drop_void_stops();
   if (!stops_.empty()) {
@@ -232,6 +236,8 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
     if (!segment.decodes && stop.decode <= planned_decodes_) stop.step = step;
     stop.action = StopAction::leave_plans;
   }
+  // With drafts the last step is known when it has ended: yield_accepted() tells.
+  if (speculates() && !at_once) return;
   stops_.push(stop);
 }
 
@@ -268,7 +274,7 @@ void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, To
 }
 
 void Replica::check_all() const {
-  DecodeSet decodes(pool().decode_block_tokens());
+  DecodeSet decodes(decode_block_tokens());
   TokenCount prefill = 0;
   BlockCount blocks = 0;
   std::int64_t residents = 0;
@@ -300,8 +306,7 @@ void Replica::check_all() const {
     HEADROOM_CHECK(decodes.blocks_needed(steps) == decodes_.blocks_needed(steps),
                    "block phases differ from the requests' lengths");
   }
-  HEADROOM_CHECK(!pool().grows_with_decode || blocks == pool().used_blocks() + pool().shared_blocks,
-                 fmt::format("{} blocks in use, requests hold {}", pool().used_blocks(), blocks));
+  if (pool().grows_with_decode) check_blocks(blocks);
 }
 
 }  // namespace headroom

@@ -16,10 +16,11 @@ struct PolicySetup {
   std::unique_ptr<KvAllocator> kv;
   ReplicaOptions options;  // max_sequences, max_step_tokens, pipeline_depth, single_step, ...
   AdmissionLimits limits;  // max_request_tokens 0: the whole pool
-  // 10 us a step, 1 us a prompt token, 1 us a decoding row.
+  // 10 us a step, 1 us a prompt token, a decoding row, or a draft.
   oracle::AffineCost cost{.step = 10'000 * kTicksPerNs,
                           .decode_row = 1'000 * kTicksPerNs,
-                          .chunk_token = 1'000 * kTicksPerNs};
+                          .chunk_token = 1'000 * kTicksPerNs,
+                          .draft_token = 1'000 * kTicksPerNs};
 };
 
 struct PolicyStep {
@@ -28,6 +29,7 @@ struct PolicyStep {
   std::int64_t decode_rows = 0;
   std::int64_t chunk_rows = 0;
   TokenCount chunk_tokens = 0;
+  TokenCount draft_tokens = 0;
   BlockCount used_blocks = 0;
   std::int64_t waiting = 0;
 };
@@ -36,6 +38,7 @@ struct PolicyRun {
   std::vector<PolicyStep> steps;
   std::vector<RequestRecord> requests;  // by order of arrival
   std::vector<EngineEvent> events;      // `state` is not kept
+  std::int64_t accepted_drafts = 0;
   StopReason reason = StopReason::drained;
 
   // Arrival indices of the events of one kind, in order.
