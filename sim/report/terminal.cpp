@@ -159,6 +159,13 @@ std::string result_lines(const RunResult& result) {
                                               static_cast<double>(s.engine.prefix_cache_queries)),
                                         human_count(s.engine.prefix_cache_queries)));
   }
+  if (const SpeculationCounts& drafts = s.engine.speculation; drafts.drafts > 0) {
+    const auto accepted = static_cast<double>(drafts.accepted_tokens);
+    out += line("drafts", fmt::format("{} of {} draft tokens accepted, {:.2f} tokens a step",
+                                      share(accepted / static_cast<double>(drafts.draft_tokens)),
+                                      human_count(drafts.draft_tokens),
+                                      1 + accepted / static_cast<double>(drafts.drafts)));
+  }
   return out;
 }
 

@@ -35,6 +35,20 @@ struct EnvironmentSection {
   double storage_gb_per_s = 2;
 };
 
+// vLLM's speculative_config; what it says of the drafter's success and speed is the simulator's
+// own.
+struct SpeculativeSection {
+  std::string method = "none";
+  std::optional<std::int64_t> num_speculative_tokens;
+  std::optional<double> acceptance_rate;
+  std::vector<double> acceptance_rates;
+  std::optional<std::string> model;
+  std::optional<double> draft_step_share;
+  double draft_host_us = 0;
+
+  [[nodiscard]] bool is_on() const { return method != "none"; }
+};
+
 struct EngineSection {
   std::string name = "vllm";
   std::optional<std::string> version;
@@ -134,6 +148,7 @@ struct EngineSection {
   double batch_wait_ms = 0;
   bool stream = false;
   std::optional<double> restart_s;
+  SpeculativeSection speculative;
   std::optional<std::string> scheduler;
   std::optional<std::string> kv_allocator;
   // contiguous

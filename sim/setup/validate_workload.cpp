@@ -328,6 +328,7 @@ class WorkloadValidator {
     if (given_below("retries")) {
       refuse("retries", "clients of all classes try again alike: the workload says how");
     }
+    if (given("n")) refuse("n", "prompts of all classes are answered alike: the workload says it");
     if (w_.max_tokens.rule == "per_class") {
       refuse("max_tokens/rule", "a class is one class: use value");
     }

@@ -165,6 +165,7 @@ struct WorkloadSection {
   PatienceSection patience;
   RetriesSection retries;  // of the whole workload
   MaxTokensSection max_tokens;
+  std::int64_t n = 1;  // of the whole workload
   std::int64_t priority = 0;
   std::string name;  // of a class
   double share = 1;  // of a class
