@@ -26,9 +26,11 @@ void AffineCost::price(const StepShape& shape, StepPrice& price) const {
   const bool decode_only = shape.chunk_rows == 0;
   const std::int64_t rows =
       decode_only ? padded_rows(shape.decode_rows, c_.capture_sizes) : shape.decode_rows;
+  // A draft is one more token to compute, like one of a prompt.
+  const TokenCount tokens = shape.chunk_tokens + shape.draft_tokens;
   price = StepPrice{};
   price.base_terms[CostTerm::step_overhead] = c_.per_step;
-  price.base_terms[CostTerm::linear_compute] = c_.per_prefill_token * shape.chunk_tokens;
+  price.base_terms[CostTerm::linear_compute] = c_.per_prefill_token * tokens;
   price.base_terms[CostTerm::linear_memory] = c_.per_decode_row * rows;
   price.base_terms[CostTerm::attention_decode] = c_.per_context_token * shape.decode_context;
   price.slope_terms[CostTerm::attention_decode] = c_.per_context_token * shape.decode_rows;

@@ -36,8 +36,10 @@ CostTerms RooflineCost::compute_decode(std::int64_t rows) const {
 }
 
 void RooflineCost::price(const StepShape& shape, StepPrice& price) const {
-  if (shape.chunk_rows == 0) {
+  if (shape.chunk_rows == 0 && shape.draft_tokens == 0) {
     price_decode_only(shape, price);
+  } else if (shape.chunk_rows == 0) {
+    price_verification(shape, price);
   } else {
     price_mixed(shape, price);
   }
@@ -66,8 +68,29 @@ void RooflineCost::price_decode_only(const StepShape& shape, StepPrice& price) c
   price.slope_terms[CostTerm::attention_decode] = price.slope;
 }
 
+// Decodes with drafts: products, logits and captured sizes go by tokens, while attention reads the
+// KV of a sequence once for all its tokens (ENGINES.md 5).
+void RooflineCost::price_verification(const StepShape& shape, StepPrice& price) const {
+  const TokenCount tokens = shape.decode_tokens();
+  const LinearTicks products = linear(padded_rows(tokens, capture_sizes_));
+  CostTerms& terms = price.base_terms;
+  terms = CostTerms{};
+  terms[CostTerm::linear_memory] = products.memory;
+  terms[CostTerm::linear_compute] = products.compute;
+  terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * tokens;
+  terms[CostTerm::attention_decode] =
+      attention_floor_ + attention_row_ * shape.decode_rows + context_ticks_ * shape.decode_context;
+  terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
+  terms[CostTerm::communication] = communication_step_ + communication_token_ * tokens;
+  terms[CostTerm::step_overhead] = step_;
+  price.base = terms.sum();
+  price.slope = context_ticks_ * shape.decode_rows;
+  price.slope_terms = CostTerms{};
+  price.slope_terms[CostTerm::attention_decode] = price.slope;
+}
+
 void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
-  const std::int64_t tokens = shape.decode_rows + shape.chunk_tokens;
+  const std::int64_t tokens = shape.decode_tokens() + shape.chunk_tokens;
   const LinearTicks products = linear(tokens);
   CostTerms& terms = price.base_terms;
   terms = CostTerms{};
@@ -77,7 +100,7 @@ void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
   terms[CostTerm::attention_prefill] = attention_floor_ +
                                        pair_twice_ticks_ * shape.chunk_pairs_twice +
                                        prefill_context_ * shape.chunk_context;
-  terms[CostTerm::head] = head(shape.sampled_rows);
+  terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
   terms[CostTerm::communication] = communication_step_ + communication_token_ * tokens;
   terms[CostTerm::step_overhead] = step_;
   price.slope = 0;

@@ -25,6 +25,9 @@ class PolicyQueue {
     return top_ == PriorityQueue::Top::first ? listed_.front() : listed_.back();
   }
 
+  // fcfs: all of them, in order.
+  [[nodiscard]] const RequestList& listed() const { return listed_; }
+
   void push_back(RequestId id, const Request& request) {
     fcfs_ ? listed_.push_back(id) : ranked_.push(id, request);
   }

@@ -26,7 +26,8 @@ TrtllmScheduler::TrtllmScheduler(const SchedulerOptions& options, bool enable_bl
       enable_block_reuse_(enable_block_reuse),
       deals_equally_(options.enable_chunked_prefill &&
                      options.trtllm.chunking_policy == ChunkingPolicy::equal_progress),
-      capacity_(make_trtllm_capacity(options.trtllm.capacity_policy)) {}
+      capacity_(make_trtllm_capacity(options.trtllm.capacity_policy,
+                                     options.speculation.num_speculative_tokens)) {}
 
 void TrtllmScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(id); }
 
@@ -34,8 +35,13 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   // A step smaller than a block still has to get through a prompt.
   unit_ = std::min<TokenCount>(context.kv.pool().block_tokens, options_.max_num_batched_tokens);
   const bool open = capacity_->is_open(started_.size());
-  take_decodes(context, plan);
-  TokenCount left = options_.max_num_batched_tokens - context.decodes.size();
+  TokenCount left = options_.max_num_batched_tokens;
+  if (options_.speculation.num_speculative_tokens > 0) {
+    left = take_verified(context, plan);
+  } else {
+    take_decodes(context, plan);
+    left -= context.decodes.size();
+  }
   // Behind a prompt that gets nothing, or behind a paused request, nobody starts.
   const bool looked_at_all = continue_prompts(left) && plan.preempted.empty() && open &&
                              start_waiting(context, plan, left);
@@ -56,6 +62,42 @@ void TrtllmScheduler::take_decodes(const PlanContext& context, BatchPlan& plan) 
     pause_last(context, plan);
   }
   context.take_decodes();
+}
+
+// The same with drafts, row by row: who has no room in the step sits it out, and so does everybody
+// behind. Returns the tokens that are left for prompts.
+TokenCount TrtllmScheduler::take_verified(const PlanContext& context, BatchPlan& plan) {
+  const std::int32_t tokens = 1 + options_.speculation.num_speculative_tokens;
+  TokenCount left = options_.max_num_batched_tokens;
+  bool room = true;
+  for (RequestId id = started_.front(); id != kNoRequest; id = started_.after(id)) {
+    const Request& request = context.requests[id];
+    if (request.state != RequestState::decoding) continue;
+    room = room && tokens <= left;
+    const TokenCount computed = computed_by(request, context.decodes_planned);
+    if (room && !hold_slots(context, plan, id, computed + tokens)) break;
+    plan.verified.push_back({id, room ? tokens : 0});
+    if (room) left -= tokens;
+  }
+  context.take_decodes();
+  return left;
+}
+
+// Pauses the last started requests until `id` has its slots; false: it was the last one itself.
+bool TrtllmScheduler::hold_slots(const PlanContext& context, BatchPlan& plan, RequestId id,
+                                 TokenCount slots) {
+  const KvPoolState& pool = context.kv.pool();
+  const Request& request = context.requests[id];
+  while (
+      !context.kv.try_grow({.id = id,
+                            .request = &request,
+                            .hold_tokens = slots,
+                            .keep_free = pool.free_blocks - capacity_->free_for_decodes(pool)})) {
+    const RequestId last = started_.back();
+    pause_last(context, plan);
+    if (last == id) return false;
+  }
+  return true;
 }
 
 void TrtllmScheduler::pause_last(const PlanContext& context, BatchPlan& plan) {

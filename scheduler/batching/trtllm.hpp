@@ -8,7 +8,8 @@
 // gets no tokens. At most max_num_seqs requests are active (started or looked at) in a plan.
 //
 // One plan costs O(changes): requests that decode are known as a sum. While prompts are computed it
-// also looks at the waiting requests that could reuse them, max_num_seqs at most.
+// also looks at the waiting requests that could reuse them, max_num_seqs at most. With speculative
+// decoding it looks at every row: drafts count in max_num_tokens and in blocks (ENGINES.md 5).
 
 #include <cstdint>
 #include <memory>
@@ -47,6 +48,9 @@ class TrtllmScheduler final : public BatchScheduler {
   };
 
   void take_decodes(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] TokenCount take_verified(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] bool hold_slots(const PlanContext& context, BatchPlan& plan, RequestId id,
+                                TokenCount slots);
   void pause_last(const PlanContext& context, BatchPlan& plan);
   [[nodiscard]] bool continue_prompts(TokenCount& left);
   [[nodiscard]] bool start_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& left);

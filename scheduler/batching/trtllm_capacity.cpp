@@ -22,13 +22,9 @@ void BlockClaims::clear() {
 
 // --- GUARANTEED_NO_EVICT ------------------------------------------------------------------------
 
-namespace {
-
-TokenCount tokens_to_completion(const Request& request) {
-  return TokenCount{request.prompt_tokens} + request.max_tokens;
+TokenCount GuaranteedNoEvict::tokens_to_completion(const Request& request) const {
+  return TokenCount{request.prompt_tokens} + request.max_tokens + drafts_;
 }
-
-}  // namespace
 
 bool GuaranteedNoEvict::is_open(std::int64_t) const { return true; }
 
@@ -77,13 +73,13 @@ void MaxUtilization::on_chunk(RequestId id, const Request& request, TokenCount t
                       blocks_needed(tokens, pool.block_tokens));
 }
 
-std::unique_ptr<TrtllmCapacity> make_trtllm_capacity(CapacityPolicy policy) {
+std::unique_ptr<TrtllmCapacity> make_trtllm_capacity(CapacityPolicy policy, TokenCount drafts) {
   switch (policy) {
     case CapacityPolicy::max_utilization: return std::make_unique<MaxUtilization>();
-    case CapacityPolicy::static_batch: return std::make_unique<StaticBatch>();
+    case CapacityPolicy::static_batch: return std::make_unique<StaticBatch>(drafts);
     case CapacityPolicy::guaranteed_no_evict: break;
   }
-  return std::make_unique<GuaranteedNoEvict>();
+  return std::make_unique<GuaranteedNoEvict>(drafts);
 }
 
 }  // namespace headroom

@@ -57,16 +57,24 @@ class TrtllmCapacity {
 // nobody is ever paused.
 class GuaranteedNoEvict : public TrtllmCapacity {
  public:
+  // `drafts`: slots that a request needs beyond its last token (speculative decoding).
+  explicit GuaranteedNoEvict(TokenCount drafts) : drafts_(drafts) {}
   [[nodiscard]] bool is_open(std::int64_t started) const override;
   [[nodiscard]] Need need(const Request& request, const KvPoolState& pool) const override;
   [[nodiscard]] BlockCount free_for_decodes(const KvPoolState& pool) const override;
   void on_chunk(RequestId id, const Request& request, TokenCount tokens,
                 const KvPoolState& pool) override;
+
+ private:
+  [[nodiscard]] TokenCount tokens_to_completion(const Request& request) const;
+
+  TokenCount drafts_;
 };
 
 // STATIC_BATCH: requests start together, and only when none is active.
 class StaticBatch final : public GuaranteedNoEvict {
  public:
+  using GuaranteedNoEvict::GuaranteedNoEvict;
   [[nodiscard]] bool is_open(std::int64_t started) const override;
 };
 
@@ -82,6 +90,7 @@ class MaxUtilization final : public TrtllmCapacity {
                 const KvPoolState& pool) override;
 };
 
-[[nodiscard]] std::unique_ptr<TrtllmCapacity> make_trtllm_capacity(CapacityPolicy policy);
+[[nodiscard]] std::unique_ptr<TrtllmCapacity> make_trtllm_capacity(CapacityPolicy policy,
+                                                                   TokenCount drafts);
 
 }  // namespace headroom

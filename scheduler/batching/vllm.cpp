@@ -15,6 +15,9 @@ VllmScheduler::VllmScheduler(const SchedulerOptions& options)
   HEADROOM_CHECK(options.max_num_batched_tokens >= options.max_num_seqs,
                  "max_num_batched_tokens must be at least max_num_seqs");
   HEADROOM_CHECK(options.long_prefill_token_threshold >= 0, "a chunk below 0 tokens");
+  HEADROOM_CHECK(
+      options.speculation.num_speculative_tokens == 0 || options.policy == SchedulingPolicy::fcfs,
+      "speculative decoding under priorities");
 }
 
 void VllmScheduler::enqueue(RequestId id, const Request& request) {
@@ -22,6 +25,7 @@ void VllmScheduler::enqueue(RequestId id, const Request& request) {
 }
 
 void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
+  if (options_.speculation.num_speculative_tokens > 0) return plan_verified(context, plan);
   make_room(context, plan);
   take_decodes_first(context, [&] { preempt(context, plan, running_.next()); });
   TokenCount budget = options_.max_num_batched_tokens - context.decodes.size();

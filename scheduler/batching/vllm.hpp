@@ -20,6 +20,9 @@
 //   the chunks of those left fit (under priority only while the budget is not short).
 // - A victim that needs a block itself ends vLLM's loop; under priority those behind it then miss
 //   the step. Here they still decode.
+//
+// With speculative decoding (fcfs only; vllm_speculation.cpp) a plan is vLLM's loop itself, row by
+// row: O(batch).
 
 #include <cstdint>
 
@@ -40,6 +43,9 @@ class VllmScheduler final : public BatchScheduler {
   void on_engine_lost() override;
 
  private:
+  void plan_verified(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] bool run_verified(const PlanContext& context, BatchPlan& plan, RequestId id,
+                                  TokenCount& budget);
   void make_room(const PlanContext& context, BatchPlan& plan);
   void continue_prefills(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
   void admit_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& budget);

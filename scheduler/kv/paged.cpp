@@ -26,7 +26,9 @@ BlockCount PagedKv::blocks_for(TokenCount tokens) const {
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
   if (!shares_ || request.prompt_logprobs || (tree_.nodes() == 0 && !tier_)) return 0;
-  return look_up(id, request).blocks() * options_.block_tokens;
+  BlockCount blocks = look_up(id, request).blocks();
+  if (options_.drops_last_match && blocks > 0) --blocks;
+  return blocks * options_.block_tokens;
 }
 
 const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) const {

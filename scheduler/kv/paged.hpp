@@ -33,6 +33,8 @@ struct PagedKvOptions {
   // (vLLM up to 2025).
   bool plain_to_front = true;
   OffloadTierOptions tier = {};  // only with prefix caching
+  // The last block of a hit is computed again, for the drafter's hidden states (ENGINES.md 2.2).
+  bool drops_last_match = false;
 };
 
 class PagedKv final : public KvAllocator {

@@ -30,6 +30,7 @@ void Recorder::on_steps(const StepRun& run) {
   track.meters.cost.add(view);
   track.meters.kv.add_run(view);
   track.meters.thrash.add_run(view);
+  track.meters.speculation.add_run(run);
   timeline_.add_run(view);
   track.state = state_in_step(view, run.steps - 1);
   track.since = view.end;

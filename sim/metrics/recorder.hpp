@@ -14,6 +14,7 @@
 #include "sim/metrics/population_meter.hpp"
 #include "sim/metrics/request_table.hpp"
 #include "sim/metrics/run_view.hpp"
+#include "sim/metrics/speculation_meter.hpp"
 #include "sim/metrics/thrash_meter.hpp"
 #include "sim/metrics/timeline.hpp"
 
@@ -29,6 +30,7 @@ struct ReplicaMeters {
   CostMeter cost;
   KvMeter kv;
   ThrashMeter thrash;
+  SpeculationMeter speculation;
 };
 
 class Recorder final : public MetricsSink {

@@ -72,6 +72,7 @@ EngineSummary engine_summary(const Recorder& recorder) {
     summary.steps += meters.cost.steps();
     summary.prefill_tokens += meters.cost.prefill_tokens();
     summary.recomputed_tokens += meters.thrash.recomputed_tokens();
+    summary.speculation.add(meters.speculation.counts());
   }
   constexpr double kSecondsPerTick = 1e-9 / static_cast<double>(kTicksPerNs);
   summary.busy_s = static_cast<double>(busy) * kSecondsPerTick;

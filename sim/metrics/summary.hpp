@@ -47,6 +47,7 @@ struct EngineSummary {
   std::int64_t preemptions = 0;
   TokenCount prefix_cache_queries = 0;  // tokens of requests when first admitted
   TokenCount prefix_cache_hits = 0;     // of these, found in the prefix cache
+  SpeculationCounts speculation;        // no drafts: no speculative decoding
 };
 
 // One way in which memory ran out.

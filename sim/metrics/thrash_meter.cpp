@@ -27,7 +27,8 @@ ThrashWindow& ThrashMeter::window_at(TimeNs t) {
 
 void ThrashMeter::add_run(const RunView& view) {
   const StepRun& run = view.run;
-  const TokenCount sampled = run.shape.sampled_rows;
+  // Extra tokens come with runs of one step only.
+  const TokenCount sampled = run.shape.sampled_rows + run.extra_tokens;
   if (sampled == 0) return;
   // Tokens come out at the ends of the steps.
   if (!windows_.empty() && contains(windows_.back(), floor_ns(run.begin)) &&

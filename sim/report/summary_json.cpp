@@ -195,19 +195,33 @@ Json oom_json(const RunResult& result) {
   return list;
 }
 
+// As vLLM's log says it: mean acceptance length = 1 + accepted / drafts.
+Json speculation_json(const SpeculationCounts& counts) {
+  const auto drafts = static_cast<double>(counts.drafts);
+  const auto accepted = static_cast<double>(counts.accepted_tokens);
+  return {{"drafts", counts.drafts},
+          {"draft_tokens", counts.draft_tokens},
+          {"accepted_tokens", counts.accepted_tokens},
+          {"accepted_per_position", counts.accepted_per_position},
+          {"draft_acceptance_rate", accepted / static_cast<double>(counts.draft_tokens)},
+          {"mean_acceptance_length", 1 + accepted / drafts}};
+}
+
 Json engine_json(const EngineSummary& engine) {
   Json terms = Json::object();
   for (std::size_t i = 0; i < kCostTermCount; ++i) {
     terms[std::string(name_of(static_cast<CostTerm>(i)))] = engine.time_s[i];
   }
-  return {{"steps", engine.steps},
-          {"busy_s", engine.busy_s},
-          {"time_s", terms},
-          {"prefill_tokens", engine.prefill_tokens},
-          {"tokens_out", engine.tokens_out},
-          {"recomputed_tokens", engine.recomputed_tokens},
-          {"prefix_cache_queries", engine.prefix_cache_queries},
-          {"prefix_cache_hits", engine.prefix_cache_hits}};
+  Json json = {{"steps", engine.steps},
+               {"busy_s", engine.busy_s},
+               {"time_s", terms},
+               {"prefill_tokens", engine.prefill_tokens},
+               {"tokens_out", engine.tokens_out},
+               {"recomputed_tokens", engine.recomputed_tokens},
+               {"prefix_cache_queries", engine.prefix_cache_queries},
+               {"prefix_cache_hits", engine.prefix_cache_hits}};
+  if (engine.speculation.drafts > 0) json["speculation"] = speculation_json(engine.speculation);
+  return json;
 }
 
 // What went through the second tier of KV.

@@ -168,6 +168,13 @@ std::string result_lines(const RunResult& result) {
                     human_count(tier->stored_blocks), gib_from_bytes(tier->stored_blocks * block),
                     human_count(tier->loaded_blocks), gib_from_bytes(tier->loaded_blocks * block)));
   }
+  if (const SpeculationCounts& drafts = s.engine.speculation; drafts.drafts > 0) {
+    const auto accepted = static_cast<double>(drafts.accepted_tokens);
+    out += line("drafts", fmt::format("{} of {} draft tokens accepted, {:.2f} tokens a step",
+                                      share(accepted / static_cast<double>(drafts.draft_tokens)),
+                                      human_count(drafts.draft_tokens),
+                                      1 + accepted / static_cast<double>(drafts.drafts)));
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@ namespace headroom {
 
 void BatchPlan::clear() {
   chunks.clear();
+  verified.clear();
   preempted.clear();
   swapped.clear();
   rejected.clear();

@@ -24,12 +24,20 @@ struct Chunk {
   bool resumes = false;
 };
 
+// Speculative decoding: what a decoding sequence does in the step.
+struct VerifiedRow {
+  RequestId id = kNoRequest;
+  std::int32_t tokens = 0;  // its next one and the drafts behind it; 0: it sits the step out
+};
+
 enum class PlanFailure : std::uint8_t { none, out_of_device_memory };
 
 // "All decoding sequences take one token each, unless they pause; besides, what is said here."
+// With speculative decoding `verified` names every decoding sequence once instead, in order.
 // Buffers are reused between plans.
 struct BatchPlan {
   std::vector<Chunk> chunks;
+  std::vector<VerifiedRow> verified;
   std::vector<RequestId> preempted;  // in the order of preemption
   std::vector<RequestId> swapped;    // of these, those whose KV went to the host
   std::vector<RequestId> rejected;   // waiting requests that will never be served; they leave now

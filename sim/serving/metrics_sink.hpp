@@ -21,10 +21,17 @@ struct ReplicaState {
   KvPoolState pool;
 };
 
-// So many tokens, each coming `gap` ticks after the same sequence's token before.
+// So many tokens, each coming `gap` ticks after the same sequence's token before. What a sequence
+// yields in one step comes out together and counts as one (ENGINES.md 7.1: ITL counts chunks).
 struct GapGroup {
   TickSum gap = 0;
   std::int64_t tokens = 0;
+};
+
+// Speculative decoding: what one decoding sequence made of a step's drafts.
+struct VerifiedDrafts {
+  std::int32_t drafts = 0;
+  std::int32_t accepted = 0;  // as verified; an answer that ends among them comes out shorter
 };
 
 // `steps` consecutive steps of one batch composition that have ended. They span the nanoseconds
@@ -44,9 +51,13 @@ struct StepRun {
   StepCount price_offset = 0;
   StepShape shape;  // of the composition's first step
   std::int64_t gaps_per_step =
-      0;  // tokens whose predecessor was the same sequence's token one step before
+      0;  // sequences that yield in each step of the run and yielded in the one before
   std::span<const GapGroup> other_gaps;  // of tokens that follow an interruption or a pause
-  const ReplicaState* state = nullptr;   // during the first step
+  // Speculative decoding, where every run is one step: of the sequences that verified drafts, and
+  // the tokens that came out beyond one of each sequence.
+  std::span<const VerifiedDrafts> verified = {};
+  TokenCount extra_tokens = 0;
+  const ReplicaState* state = nullptr;  // during the first step
   const DecodeSet* decodes =
       nullptr;  // growth profile: the i-th next step adds growth()[...] blocks
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "sim/kernel/time.hpp"
+#include "sim/serving/draft_acceptance.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -39,6 +40,13 @@ struct TgiOptions {                              // ENGINES.md 3.5, 6.4
   std::int32_t max_waiting_tokens = 20;          // decode steps, >= 0
 };
 
+// Speculative decoding as a scheduler sees it (ENGINES.md 5).
+struct SpeculationOptions {
+  std::int32_t num_speculative_tokens = 0;  // drafts of a sequence and step; 0 = none are made
+  // KV slots that a running sequence must have beyond those of the step: the drafter's.
+  std::int32_t lookahead_tokens = 0;
+};
+
 struct SchedulerOptions {
   std::int32_t max_num_seqs = 256;             // sequences in the batch, >= 1
   std::int32_t max_num_batched_tokens = 2048;  // token budget of a step, >= max_num_seqs (vllm)
@@ -55,6 +63,7 @@ struct SchedulerOptions {
   TrtllmOptions trtllm;
   SglangOptions sglang;
   TgiOptions tgi;
+  SpeculationOptions speculation;  // vllm (fcfs), trtllm
 };
 
 // How much output a reserving allocator sets aside for a request (ENGINES.md 1.8).
@@ -93,6 +102,9 @@ struct ReplicaOptions {
   bool queue_survives = true;
   Ticks move_ticks_per_token = 0;  // copying the KV of a token within the pool (compaction)
   OutputReservation reservation = OutputReservation::max_tokens;
+  // Which drafts of a verified step come out; empty: no speculative decoding. Pipeline depth 1
+  // only.
+  DraftAcceptance acceptance;
 };
 
 }  // namespace headroom

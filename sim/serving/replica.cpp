@@ -14,10 +14,11 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests
       parts_(std::move(parts)),
       requests_(requests),
       sink_(sink),
-      decodes_(pool().decode_block_tokens()),
+      decodes_(decode_block_tokens()),
       pipeline_(parts_.options.pipeline_depth) {
   const std::int32_t depth = parts_.options.pipeline_depth;
   HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
+  HEADROOM_CHECK(depth == 1 || !speculates(), "speculative decoding with steps queued");
   sink_.on_idle(number_, 0, state());
 }
 
@@ -178,6 +179,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   const bool resumes = segment.decodes && !paused_.empty();
   other_gaps_.clear();
   if (streams) note_gaps(segment, clock_ + duration);
+  const std::int64_t late = speculates() ? draw_accepted(clock_ + duration) : 0;
   const ReplicaState now = state();
   sink_.on_steps({.replica = number_,
                   .begin = clock_,
@@ -188,12 +190,14 @@ void Replica::report_run(Segment& segment, StepCount steps) {
                   .price = &segment.price,
                   .price_offset = segment.done,
                   .shape = segment.shape,
-                  .gaps_per_step = streams && !resumes ? segment.gaps_per_step : 0,
+                  .gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0,
                   .other_gaps = other_gaps_,
+                  .verified = outcomes_,
+                  .extra_tokens = extra_tokens_,
                   .state = &now,
                   .decodes = &decodes_});
-  tokens_out_ +=
-      static_cast<std::uint64_t>(segment.gaps_per_step * steps) + segment.first_tokens.size();
+  tokens_out_ += static_cast<std::uint64_t>(segment.gaps_per_step * steps + extra_tokens_) +
+                 segment.first_tokens.size();
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
   if (!segment.decodes) {
     note_pause(segment);
@@ -204,6 +208,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   clock_ += duration;
   completed_ += steps;
   segment.done += steps;
+  if (speculates()) yield_accepted();
 }
 
 void Replica::yield_first_tokens(const Segment& segment) {

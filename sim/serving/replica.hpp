@@ -104,7 +104,9 @@ class Replica {
     TimeNs queued_ns = -1;
     TimeNs first_scheduled_ns = -1;
     TimeNs first_token_ns = -1;
-    TickSum last_token = -1;  // instant of the latest token, kept only over a preemption
+    // Instant of the latest token, kept only over a preemption, and over steps that a speculating
+    // row sits out.
+    TickSum last_token = -1;
     std::uint32_t epoch = 0;  // invalidates entries of the stop heap
     bool here = false;        // this replica holds the request
     bool recorded = false;    // a ghost whose tokens were streamed
@@ -112,7 +114,8 @@ class Replica {
   };
 
   // replica_cancel.cpp is about clients that give up, replica_failure.cpp about an engine that
-  // dies, replica_pause.cpp about gaps longer than a step. replica.cpp: time passes
+  // dies, replica_pause.cpp about gaps longer than a step, replica_speculation.cpp about steps that
+  // verify drafts. replica.cpp: time passes
   void run_to(StepIndex step);
   void report_run(Segment& segment, StepCount steps);
   void sync(StepIndex completed);
@@ -156,6 +159,13 @@ class Replica {
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
   void add_transfers(StepPrice& price, const KvTraffic& traffic);
   [[nodiscard]] Ticks tier_delay(const KvTraffic& traffic);
+  [[nodiscard]] bool speculates() const { return parts_.options.acceptance.drafts() > 0; }
+  [[nodiscard]] std::int32_t decode_block_tokens() const;
+  void apply_verified(Segment& segment);
+  void sit_out(RequestId id);
+  [[nodiscard]] std::int64_t draw_accepted(TickSum end);
+  void yield_accepted();
+  void check_blocks(BlockCount blocks) const;
   [[nodiscard]] StepCount repetitions(const StepPrice& price);
   void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
                     TokenCount cached = 0, OomKind oom = OomKind::startup,
@@ -182,6 +192,9 @@ class Replica {
   std::vector<RequestId> cancelled_;    // leave at the next step end
   std::vector<RequestId> ghost_ids_;
   std::vector<GapGroup> other_gaps_;
+  std::vector<VerifiedRow> verified_;     // of the step in flight; then with what comes out of it
+  std::vector<VerifiedDrafts> outcomes_;  // of its rows that have drafts
+  TokenCount extra_tokens_ = 0;           // tokens that it yields beyond one of each row
 
   // While the latest steps that have ended were no decode steps: the rows that stand by, by the
   // instant of their latest token. The first group is of rows from before the pause.

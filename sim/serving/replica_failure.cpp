@@ -84,7 +84,7 @@ void Replica::forget_all_steps() {
   pipeline_.clear();
   planned_ = applied_ = completed_;
   planned_decodes_ = applied_decodes_ = completed_decodes_;
-  decodes_ = DecodeSet(pool().decode_block_tokens());
+  decodes_ = DecodeSet(decode_block_tokens());
   stops_.clear();
   paused_.clear();
   interrupted_.clear();

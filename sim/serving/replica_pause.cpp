@@ -52,6 +52,7 @@ void Replica::leave_pause(RequestId id) {
 
 // When the latest token of a decoding row came out that has none in flight.
 TickSum Replica::last_token_of(RequestId id) const {
+  if (speculates() && progress_[id].last_token >= 0) return progress_[id].last_token;
   if (paused_.empty()) return clock_;
   for (std::size_t i = 1; i < paused_.size(); ++i) {
     if (paused_[i].sample_step == progress_[id].sample_step) return paused_[i].instant;

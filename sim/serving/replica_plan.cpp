@@ -69,13 +69,14 @@ bool Replica::plan_once(TimeNs now_ns) {
   segment.shape.sampled_rows = rows;
   segment.gaps_per_step = rows - ghosts_;
   ghost_tokens_ += ghosts_;
+  if (speculates()) apply_verified(segment);
   apply_chunks(now_ns, segment);
   if (dies_of_logprobs(now_ns)) return false;
   const StepShape& shape = segment.shape;
   HEADROOM_CHECK(shape.decode_rows + shape.chunk_rows <= parts_.options.max_sequences &&
-                     shape.decode_rows + shape.chunk_tokens <= parts_.options.max_step_tokens,
-                 fmt::format("plan of {} decodes, {} chunks of {} tokens", rows, shape.chunk_rows,
-                             shape.chunk_tokens));
+                     shape.decode_tokens() + shape.chunk_tokens <= parts_.options.max_step_tokens,
+                 fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", rows,
+                             shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
   parts_.cost->price(shape, segment.price);
   KvTraffic traffic = parts_.kv->take_traffic();
   traffic.loaded_blocks += swapping_.loaded_blocks;
@@ -129,7 +130,10 @@ Ticks Replica::tier_delay(const KvTraffic& traffic) {
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity
 // of the price, and the next step end at which a request finishes or leaves the plans.
 StepCount Replica::repetitions(const StepPrice& price) {
-  if (!plan_.chunks.empty() || !plan_.preempted.empty() || parts_.options.single_step) return 1;
+  if (!plan_.chunks.empty() || !plan_.preempted.empty() || parts_.options.single_step ||
+      speculates()) {
+    return 1;
+  }
   StepCount steps = std::min(plan_.steady_steps, price.valid_steps);
   drop_void_stops();
   if (!stops_.empty()) {
@@ -313,6 +317,8 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
     if (!segment.decodes && stop.decode <= planned_decodes_) stop.step = step;
     stop.action = StopAction::leave_plans;
   }
+  // With drafts the last step is known when it has ended: yield_accepted() tells.
+  if (speculates() && !at_once) return;
   stops_.push(stop);
 }
 
@@ -350,7 +356,7 @@ void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, To
 }
 
 void Replica::check_all() const {
-  DecodeSet decodes(pool().decode_block_tokens());
+  DecodeSet decodes(decode_block_tokens());
   TokenCount prefill = 0;
   BlockCount blocks = 0;
   std::int64_t residents = 0;
@@ -382,8 +388,7 @@ void Replica::check_all() const {
     HEADROOM_CHECK(decodes.blocks_needed(steps) == decodes_.blocks_needed(steps),
                    "block phases differ from the requests' lengths");
   }
-  HEADROOM_CHECK(!pool().grows_with_decode || blocks == pool().used_blocks() + pool().shared_blocks,
-                 fmt::format("{} blocks in use, requests hold {}", pool().used_blocks(), blocks));
+  if (pool().grows_with_decode) check_blocks(blocks);
 }
 
 }  // namespace headroom

@@ -20,6 +20,11 @@ struct StepShape {
   TokenCount chunk_context = 0;        // sum of (ctx + q)
   std::int64_t chunk_pairs_twice = 0;  // sum of q * (2 ctx + q): twice the query-key pairs
   std::int64_t sampled_rows = 0;       // sequences that yield a token
+  // Drafts that the step verifies beside the decoding sequences' own tokens; 0 without speculative
+  // decoding. Each one is computed and sampled like a token; decode_context counts its KV.
+  TokenCount draft_tokens = 0;
+
+  [[nodiscard]] TokenCount decode_tokens() const { return decode_rows + draft_tokens; }
 };
 
 // Where the time of a step goes. The terms of a price add up to it exactly.

@@ -5,6 +5,7 @@
 
 #include "hardware/cost/affine.hpp"
 #include "hardware/cost/capture_sizes.hpp"
+#include "hardware/cost/drafter.hpp"
 #include "hardware/cost/factory.hpp"
 #include "scheduler/batching/llamacpp.hpp"
 #include "scheduler/batching/orca.hpp"
@@ -115,6 +116,8 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   options.enable_prefix_caching = finds_prefixes(resolved);
   options.plain_to_front = e.free_plain_blocks_first.value_or(true);
   if (!swaps(resolved)) options.tier = tier_options(resolved, budget.layout);
+  options.drops_last_match =
+      resolved.scheduler == SchedulerKind::vllm && drafter_has_kv(e.speculative);
   return std::make_unique<PagedKv>(options);
 }
 
@@ -159,6 +162,23 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
   return std::move(choice.cost);
 }
 
+namespace {
+
+std::unique_ptr<StepCost> with_drafter(const SpeculativeSection& section,
+                                       std::unique_ptr<StepCost> target) {
+  if (!section.is_on()) return target;
+  DrafterOptions options;
+  options.share_ppm = static_cast<std::int64_t>(section.draft_step_share.value_or(0) * 1e6 + 0.5);
+  if (section.method != "ngram") {
+    options.forwards = static_cast<std::int32_t>(*section.num_speculative_tokens);
+  }
+  options.uses_target_head = section.method != "draft_model";
+  options.host_ticks = ticks_from_us(section.draft_host_us);
+  return std::make_unique<DrafterCost>(std::move(target), options);
+}
+
+}  // namespace
+
 ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
                           const Catalog& catalog, CostFacts& facts) {
   const TokenCount tokens = pool_tokens(resolved, budget);
@@ -173,7 +193,8 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   parts.scheduler = make_scheduler(resolved, *parts.kv, budget.layout);
   const KvPoolState& pool = parts.kv->pool();
   parts.limits = admission_limits(resolved, pool.largest_hole * pool.block_tokens);
-  parts.cost = make_cost(resolved, catalog, tokens, facts);
+  parts.cost = with_drafter(resolved.scenario.engine.speculative,
+                            make_cost(resolved, catalog, tokens, facts));
   parts.memory = run_time_memory(resolved, budget);
   return parts;
 }

@@ -10,6 +10,9 @@ template <auto Member>
 constexpr auto at = field<&Scenario::engine, Member>;
 
 using E = EngineSection;
+using Speculative = SpeculativeSection;
+template <auto Member>
+constexpr auto of_drafts = field<&Scenario::engine, &E::speculative, Member>;
 constexpr Bounds kCount{.low = 1, .high = 1e9};
 constexpr std::string_view kVllmOnly = "/engine/name=vllm";
 constexpr std::string_view kVersioned =
@@ -22,6 +25,8 @@ constexpr std::string_view kVllmScheduler = "/engine/scheduler=vllm";
 constexpr std::string_view kV0 = "/engine/scheduler=vllm_v0";
 constexpr std::string_view kTiered = "/engine/scheduler=vllm|trtllm";
 constexpr std::string_view kStaticScheduler = "/engine/scheduler=static";
+constexpr std::string_view kDrafts =
+    "/engine/speculative_config/method=ngram|eagle|eagle3|mtp|draft_model";
 constexpr std::string_view kContiguous = "/engine/kv_allocator=contiguous";
 
 const OptionRow kRows[] = {
@@ -220,6 +225,48 @@ const OptionRow kRows[] = {
      .reach = at<&E::stream>,
      .doc = "clients see tokens at once, not when the batch ends",
      .only_with = kStaticScheduler},
+    {.pointer = "/engine/speculative_config/method",
+     .reach = of_drafts<&Speculative::method>,
+     .choices = "none|ngram|eagle|eagle3|mtp|draft_model",
+     .doc = "drafter of speculative decoding",
+     .only_with = "/engine/scheduler=vllm|trtllm"},
+    {.pointer = "/engine/speculative_config/num_speculative_tokens",
+     .reach = of_drafts<&Speculative::num_speculative_tokens>,
+     .unit = "tokens",
+     .bounds = {.low = 1, .high = 32},
+     .doc = "drafts of a sequence and step",
+     .absent = "by method (preset)",
+     .only_with = kDrafts},
+    {.pointer = "/engine/speculative_config/acceptance_rate",
+     .reach = of_drafts<&Speculative::acceptance_rate>,
+     .unit = "share",
+     .bounds = {.low = 0, .high = 1},
+     .doc = "chance that a draft is accepted if those before it are, the same at every position",
+     .absent = "acceptance_rates, or by method (preset, an estimate)",
+     .only_with = kDrafts},
+    {.pointer = "/engine/speculative_config/acceptance_rates",
+     .reach = of_drafts<&Speculative::acceptance_rates>,
+     .unit = "share",
+     .bounds = {.low = 0, .high = 1},
+     .doc = "the same per position, one for each draft, if those before it are accepted",
+     .only_with = kDrafts},
+    {.pointer = "/engine/speculative_config/model",
+     .reach = of_drafts<&Speculative::model>,
+     .doc = "draft model of the catalog: its share of a step is that of its weights",
+     .only_with = "/engine/speculative_config/method=draft_model"},
+    {.pointer = "/engine/speculative_config/draft_step_share",
+     .reach = of_drafts<&Speculative::draft_step_share>,
+     .unit = "share",
+     .bounds = {.low = 0, .high = 1},
+     .doc = "time of one pass of the drafter, of the target's layers for the same tokens",
+     .absent = "by method: 0, one layer, or the draft model's weights",
+     .only_with = kDrafts},
+    {.pointer = "/engine/speculative_config/draft_host_us",
+     .reach = of_drafts<&Speculative::draft_host_us>,
+     .unit = "us",
+     .bounds = {.low = 0, .high = 1e6},
+     .doc = "host time of a step for drafting, not hidden behind the device",
+     .only_with = kDrafts},
     {.pointer = "/engine/restart_s",
      .reach = at<&E::restart_s>,
      .unit = "s",

@@ -185,6 +185,12 @@ const OptionRow kRequestRows[] = {
      .bounds = {.low = 1, .high = 9e15},
      .doc = "of a synthetic workload",
      .absent = "required, or num_sessions, or duration_s"},
+    {.pointer = "/workload/n",
+     .reach = at<&W::n>,
+     .unit = "answers",
+     .bounds = {.low = 1, .high = 128},
+     .doc = "to each prompt (parallel sampling): requests of their own that arrive together and "
+            "share the full blocks of the prompt where the engine caches prefixes"},
     {.pointer = "/workload/num_sessions",
      .reach = at<&W::num_sessions>,
      .unit = "sessions",

@@ -88,6 +88,9 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
       e.max_batch_prefill_tokens.value_or(TgiOptions{}.max_batch_prefill_tokens));
   options.tgi.waiting_served_ratio = e.waiting_served_ratio;
   options.tgi.max_waiting_tokens = static_cast<std::int32_t>(e.max_waiting_tokens);
+  const auto drafts = static_cast<std::int32_t>(acceptance_rates(e.speculative).size());
+  options.speculation.num_speculative_tokens = drafts;
+  options.speculation.lookahead_tokens = drafter_has_kv(e.speculative) ? drafts : 0;
   return options;
 }
 
@@ -106,6 +109,10 @@ ReplicaOptions replica_options(const Resolved& resolved) {
   options.reboot_ns = ns_from_seconds(resolved.scenario.environment.reboot_s);
   options.queue_survives = *e.queue_survives;
   options.reservation = output_reservation(e.kv_reservation);
+  if (e.speculative.is_on()) {
+    options.acceptance = DraftAcceptance(static_cast<std::uint64_t>(resolved.scenario.seed),
+                                         acceptance_rates(e.speculative));
+  }
   return options;
 }
 
@@ -123,6 +130,9 @@ AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_token
   limits.reserves_max_tokens = reserves_max_tokens(resolved.scheduler, resolved.allocator) ||
                                (resolved.scheduler == SchedulerKind::trtllm &&
                                 e.capacity_scheduler_policy != "MAX_UTILIZATION");
+  if (resolved.scheduler == SchedulerKind::trtllm) {
+    limits.max_request_tokens -= static_cast<TokenCount>(acceptance_rates(e.speculative).size());
+  }
   switch (resolved.profile->budget) {
     case BudgetRule::tgi:
       limits.max_prompt_tokens = static_cast<std::int32_t>(*e.max_input_tokens);

@@ -45,6 +45,7 @@ Resolved Resolver::run() {
     case BudgetRule::plain: resolve_plain(); break;
   }
   resolve_restart();
+  resolve_speculation();
   for (const std::string& note : r_.model.notes) {
     r_.warnings.push_back(fmt::format("{}: {}", r_.model.id, note));
   }

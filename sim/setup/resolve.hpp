@@ -52,6 +52,10 @@ void validate(const Scenario& scenario);
 
 // Whether the KV cache of the run finds what earlier prompts have in common with a new one.
 [[nodiscard]] bool finds_prefixes(const Resolved& resolved);
+// Conditional acceptance rates by position; empty without speculative decoding.
+[[nodiscard]] std::vector<double> acceptance_rates(const SpeculativeSection& section);
+// Whether the drafter has KV of its own: lookahead slots, and hits lose their last block.
+[[nodiscard]] bool drafter_has_kv(const SpeculativeSection& section);
 [[nodiscard]] SchedulerOptions scheduler_options(const Resolved& resolved);
 [[nodiscard]] ReplicaOptions replica_options(const Resolved& resolved);
 // Tokens of the longest request that is let in. HF has no limit but the model's, whatever batch its

@@ -45,6 +45,8 @@ class Resolver {
   void resolve_parts();
   void resolve_scheduler();
   void resolve_restart();
+  void resolve_speculation();  // after the engine: turns asynchronous scheduling off
+  void resolve_drafter();
   void resolve_formats();
   // Fills the length of the longest request from the model; refuses or warns beyond it.
   void fill_length(const std::string& pointer, std::optional<std::int64_t>& option, bool strict);

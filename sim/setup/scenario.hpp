@@ -39,6 +39,20 @@ struct EnvironmentSection {
   double reboot_s = 180;
 };
 
+// vLLM's speculative_config; what it says of the drafter's success and speed is the simulator's
+// own.
+struct SpeculativeSection {
+  std::string method = "none";
+  std::optional<std::int64_t> num_speculative_tokens;
+  std::optional<double> acceptance_rate;
+  std::vector<double> acceptance_rates;
+  std::optional<std::string> model;
+  std::optional<double> draft_step_share;
+  double draft_host_us = 0;
+
+  [[nodiscard]] bool is_on() const { return method != "none"; }
+};
+
 struct EngineSection {
   std::string name = "vllm";
   std::optional<std::string> version;
@@ -147,6 +161,7 @@ struct EngineSection {
   std::optional<double> restart_s;
   std::optional<bool> queue_survives;
   double memory_growth_mib_per_hour = 0;
+  SpeculativeSection speculative;
   std::optional<std::string> scheduler;
   std::optional<std::string> kv_allocator;
   // contiguous

@@ -331,6 +331,7 @@ class WorkloadValidator {
     if (given("prompt_logprobs_share")) {
       refuse("prompt_logprobs_share", "a share of all requests: the workload says it");
     }
+    if (given("n")) refuse("n", "prompts of all classes are answered alike: the workload says it");
     if (w_.max_tokens.rule == "per_class") {
       refuse("max_tokens/rule", "a class is one class: use value");
     }

@@ -13,6 +13,7 @@
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/workload_laws.hpp"
 #include "workloads/merged_source.hpp"
+#include "workloads/parallel_samples.hpp"
 #include "workloads/prompt_logprobs_source.hpp"
 #include "workloads/retrying_source.hpp"
 #include "workloads/servegen.hpp"
@@ -87,6 +88,7 @@ class WorkloadBuilder {
       workload_.source = std::make_unique<PromptLogprobsSource>(
           std::move(workload_.source), section.prompt_logprobs_share, seed());
     }
+    if (section.n > 1) sample(section.n);
     if (section.retries.max_attempts > 1) retry(section.retries);
     workload_.facts.max_tokens_rule = rule_text(section);
     return std::move(workload_);
@@ -337,6 +339,13 @@ class WorkloadBuilder {
     } else {
       workload_.source = std::make_unique<MergedSource>(std::move(sources));
     }
+  }
+
+  // Children are the requests of the run.
+  void sample(std::int64_t samples) {
+    workload_.facts.requests *= samples;
+    workload_.facts.shares_prefixes = true;
+    workload_.source = std::make_unique<ParallelSamples>(std::move(workload_.source), samples);
   }
 
   void retry(const RetriesSection& section) {

@@ -45,12 +45,13 @@ struct AffineCost {
   Ticks chunk_context = 0;
   Ticks chunk_pair_twice = 0;
   Ticks sampled_row = 0;
+  Ticks draft_token = 0;  // production only: the naive engine knows no drafts
 
   [[nodiscard]] Ticks operator()(const StepShape& s) const {
     return step + decode_row * s.decode_rows + decode_context * s.decode_context +
            chunk_row * s.chunk_rows + chunk_token * s.chunk_tokens +
            chunk_context * s.chunk_context + chunk_pair_twice * s.chunk_pairs_twice +
-           sampled_row * s.sampled_rows;
+           sampled_row * s.sampled_rows + draft_token * s.draft_tokens;
   }
   // What one more step of the same decode rows costs more (StepPrice::slope of a pure decode step).
   [[nodiscard]] Ticks slope(const StepShape& s) const { return decode_context * s.decode_rows; }

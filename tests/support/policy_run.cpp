@@ -31,12 +31,15 @@ class WritingSink final : public MetricsSink {
                               .decode_rows = run.shape.decode_rows,
                               .chunk_rows = run.shape.chunk_rows,
                               .chunk_tokens = run.shape.chunk_tokens,
+                              .draft_tokens = run.shape.draft_tokens,
                               .used_blocks = used,
                               .waiting = run.state->waiting});
       gaps += run.gaps_per_step;
       gap_ticks += run.gaps_per_step * (end - begin);
       begin = end;
     }
+    extra_tokens += run.extra_tokens;
+    for (const VerifiedDrafts& row : run.verified) result.accepted_drafts += row.accepted;
     for (const GapGroup& group : run.other_gaps) {
       gaps += group.tokens;
       gap_ticks += group.tokens * group.gap;
@@ -53,13 +56,16 @@ class WritingSink final : public MetricsSink {
 
   PolicyRun result;
   std::int64_t gaps = 0;
+  TokenCount extra_tokens = 0;
   TickSum gap_ticks = 0;
 };
 
 // Without `waiting`: requests that arrive in the middle of a run of steps are told at its end.
-using StepKey = std::tuple<TimeNs, TimeNs, std::int64_t, std::int64_t, TokenCount, BlockCount>;
+using StepKey =
+    std::tuple<TimeNs, TimeNs, std::int64_t, std::int64_t, TokenCount, TokenCount, BlockCount>;
 StepKey key_of(const PolicyStep& s) {
-  return {s.begin_ns, s.end_ns, s.decode_rows, s.chunk_rows, s.chunk_tokens, s.used_blocks};
+  return {s.begin_ns,     s.end_ns,       s.decode_rows, s.chunk_rows,
+          s.chunk_tokens, s.draft_tokens, s.used_blocks};
 }
 
 using RecordKey =
@@ -125,7 +131,7 @@ PolicyRun run_policy(PolicySetup setup, std::vector<Arrival> arrivals) {
   sink.result.tier = fleet.totals().tier.value_or(KvTierCounts{});
   std::ranges::sort(sink.result.requests, {}, &RequestRecord::index);
   REQUIRE(sink.result.requests.size() == count);
-  // Every token but each answer's first follows another one of its request.
+  // Every token but each answer's first follows another one of its request, or comes with it.
   std::int64_t gaps = 0;
   TimeNs span = 0;
   bool whole = true;
@@ -134,7 +140,7 @@ PolicyRun run_policy(PolicySetup setup, std::vector<Arrival> arrivals) {
     if (r.outcome == Outcome::finished) span += r.finish_ns - r.first_token_ns;
     whole = whole && (r.outcome == Outcome::finished || r.output_tokens == 0);
   }
-  if (!setup.options.responds_at_end) REQUIRE(sink.gaps == gaps);
+  if (!setup.options.responds_at_end) REQUIRE(sink.gaps + sink.extra_tokens == gaps);
   if (!setup.options.responds_at_end && whole) {
     const TickSum difference = sink.gap_ticks - ticks_from_ns(span);
     const TickSum slack = ticks_from_ns(static_cast<TimeNs>(count));  // floors of both ends

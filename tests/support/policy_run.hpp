@@ -17,11 +17,12 @@ struct PolicySetup {
   ReplicaOptions options;  // max_sequences, max_step_tokens, pipeline_depth, single_step, ...
   AdmissionLimits limits;  // max_request_tokens 0: the whole pool
   TierLinks tier;
-  RunTimeMemory memory;    // nothing grows
-  // 10 us a step, 1 us a prompt token, 1 us a decoding row.
+  RunTimeMemory memory;  // nothing grows
+  // 10 us a step, 1 us a prompt token, a decoding row, or a draft.
   oracle::AffineCost cost{.step = 10'000 * kTicksPerNs,
                           .decode_row = 1'000 * kTicksPerNs,
-                          .chunk_token = 1'000 * kTicksPerNs};
+                          .chunk_token = 1'000 * kTicksPerNs,
+                          .draft_token = 1'000 * kTicksPerNs};
 };
 
 struct PolicyStep {
@@ -30,6 +31,7 @@ struct PolicyStep {
   std::int64_t decode_rows = 0;
   std::int64_t chunk_rows = 0;
   TokenCount chunk_tokens = 0;
+  TokenCount draft_tokens = 0;
   BlockCount used_blocks = 0;
   std::int64_t waiting = 0;
 };
@@ -39,6 +41,7 @@ struct PolicyRun {
   std::vector<RequestRecord> requests;  // by order of arrival
   std::vector<EngineEvent> events;      // `state` and `shortage` are not kept
   std::vector<MemoryShortage> shortages;
+  std::int64_t accepted_drafts = 0;
   StopReason reason = StopReason::drained;
   KvTierCounts tier;
   std::int64_t ghost_rows = 0;

@@ -15,7 +15,9 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/sglang_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/slots_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/tgi_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/trtllm_speculation_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/trtllm_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_loop_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/vllm_speculation_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_v0_test.cpp)

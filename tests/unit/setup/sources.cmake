@@ -13,5 +13,6 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/run_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_time_failure_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/scenario_file_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/speculation_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/validate_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/workload_run_test.cpp)

@@ -26,6 +26,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/merged_source_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/mooncake_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/paired_lengths_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/parallel_samples_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/prefix_reference_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/prefix_replay_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/published_trace.cpp

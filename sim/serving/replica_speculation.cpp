@@ -1,0 +1,119 @@
+// The part of Replica that is about speculative decoding (docs/semantics.md, "Speculative
+// decoding"): steps come one by one, and a decoding row yields several tokens at the end of one.
+//
+// Sums elsewhere count one token per row and decode step. Here the difference is booked: a row that
+// yields e tokens in a step has `generated` and its computed tokens moved up by e - 1, and its last
+// decode step moved earlier by as many; a row that sits a step out counts as one with e = 0.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/replica.hpp"
+
+namespace headroom {
+
+// With drafts the scheduler takes blocks row by row.
+std::int32_t Replica::decode_block_tokens() const {
+  return speculates() ? 0 : pool().decode_block_tokens();
+}
+
+// The step being planned: its rows, and what they ask of the device.
+void Replica::apply_verified(Segment& segment) {
+  HEADROOM_CHECK(
+      static_cast<std::int64_t>(plan_.verified.size()) == decodes_.size(),
+      fmt::format("{} rows in the plan, {} decode", plan_.verified.size(), decodes_.size()));
+  verified_.clear();
+  StepShape& shape = segment.shape;
+  shape.decode_rows = shape.decode_context = 0;
+  for (const VerifiedRow& row : plan_.verified) {
+    const Request& request = requests_[row.id];
+    HEADROOM_CHECK(request.state == RequestState::decoding && row.tokens >= 0 &&
+                       row.tokens <= 1 + parts_.options.acceptance.drafts(),
+                   fmt::format("{} tokens of request {}", row.tokens, request.index));
+    if (row.tokens == 0) {
+      sit_out(row.id);
+      continue;
+    }
+    verified_.push_back(row);
+    ++shape.decode_rows;
+    shape.draft_tokens += row.tokens - 1;
+    shape.decode_context += computed_by(request, planned_decodes_) + row.tokens;
+  }
+  shape.sampled_rows = segment.gaps_per_step = shape.decode_rows;
+}
+
+void Replica::sit_out(RequestId id) {
+  Request& request = requests_[id];
+  Progress& progress = progress_[id];
+  const TokenCount held = computed_by(request, planned_decodes_);
+  decodes_.leave(held + 1);
+  decodes_.join(held);
+  ++request.anchor_decode;
+  // `generated` falls behind when the step ends.
+  verified_.push_back({id, 0});
+  if (progress.last_token < 0) progress.last_token = clock_;
+}
+
+// What comes out of the step that ends at `end`. Returns the rows that yielded nothing in the step
+// before; their gaps are told one by one.
+std::int64_t Replica::draw_accepted(TickSum end) {
+  outcomes_.clear();
+  extra_tokens_ = 0;
+  std::int64_t late = 0;
+  for (VerifiedRow& row : verified_) {
+    if (row.tokens == 0) continue;
+    Progress& progress = progress_[row.id];
+    const std::int32_t drafts = row.tokens - 1;
+    const std::int32_t accepted = parts_.options.acceptance.accepted(
+        requests_[row.id].index, generated_so_far(row.id), drafts);
+    if (drafts > 0) outcomes_.push_back({drafts, accepted});
+    const StepCount left = progress.last_decode - completed_decodes_;
+    row.tokens = static_cast<std::int32_t>(std::min<StepCount>(1 + accepted, left));
+    extra_tokens_ += row.tokens - 1;
+    if (progress.last_token < 0) continue;
+    other_gaps_.push_back({end - progress.last_token, 1});
+    progress.last_token = -1;
+    ++late;
+  }
+  return late;
+}
+
+void Replica::yield_accepted() {
+  for (const VerifiedRow& row : verified_) {
+    Request& request = requests_[row.id];
+    Progress& progress = progress_[row.id];
+    const std::int32_t extra = row.tokens - 1;
+    progress.generated += extra;
+    progress.last_decode -= extra;
+    if (extra > 0) {
+      const TokenCount held = computed_by(request, applied_decodes_);
+      decodes_.leave(held);
+      decodes_.join(held + extra);
+      request.computed_tokens += extra;
+    }
+    if (progress.last_decode > completed_decodes_) continue;
+    HEADROOM_CHECK(progress.last_decode == completed_decodes_, "more tokens than an answer has");
+    stops_.push({.decode = completed_decodes_,
+                 .admission = request.admission,
+                 .id = row.id,
+                 .epoch = progress.epoch,
+                 .action = StopAction::finish});
+  }
+  verified_.clear();
+  outcomes_.clear();
+  extra_tokens_ = 0;
+}
+
+// `blocks`: what the computed tokens of all residents fill. Rows that speculate hold slots for
+// drafts and for the drafter's lookahead as well, of as many tokens at most, and keep them.
+void Replica::check_blocks(BlockCount blocks) const {
+  const BlockCount held = pool().used_blocks() + pool().shared_blocks;
+  const BlockCount ahead =
+      (2 * parts_.options.acceptance.drafts() + pool().block_tokens - 1) / pool().block_tokens;
+  HEADROOM_CHECK(blocks <= held && held <= blocks + residents_ * ahead,
+                 fmt::format("{} blocks in use, requests fill {}", held, blocks));
+}
+
+}  // namespace headroom

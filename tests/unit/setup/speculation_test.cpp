@@ -1,0 +1,93 @@
+// /engine/speculative_config, from the file to the parts of a replica.
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include "sim/setup/options.hpp"
+#include "sim/setup/resolve.hpp"
+#include "sim/setup/run.hpp"
+
+namespace headroom {
+namespace {
+
+Scenario scenario_of(const std::string& engine) {
+  return parse_scenario(
+      parse_json(R"({"model": "llama-3.1-8b", "device": "h100-sxm", "engine": )" + engine +
+                     R"(, "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 3,
+      "n": 2, "prompt": {"tokens": 64}, "output": {"tokens": 40}}})",
+                 "s.json"));
+}
+
+Resolved resolved(const std::string& engine) {
+  return resolve(scenario_of(engine), Catalog::embedded());
+}
+
+std::string source_of(const Resolved& r, const std::string& pointer) {
+  for (const ResolvedValue& value : resolved_values(r)) {
+    if (value.pointer == pointer) return value.source;
+  }
+  return "absent";
+}
+
+constexpr const char* kEagle3 = R"({"speculative_config": {"method": "eagle3"}})";
+
+}  // namespace
+
+// ENGINES.md 5: 0.7 to 0.85 at the first position, 5 to 10 points less at each further one.
+TEST_CASE("a drafter's preset is an estimate that results name", "[speculation]") {
+  const Resolved r = resolved(kEagle3);
+  const std::vector<double> rates = acceptance_rates(r.scenario.engine.speculative);
+  REQUIRE(rates.size() == 3);
+  CHECK(rates[0] == Approx(0.775));
+  CHECK(rates[2] == Approx(0.625));
+  CHECK(scheduler_options(r).speculation.lookahead_tokens == 3);
+  CHECK(source_of(r, "/engine/speculative_config/acceptance_rates") ==
+        "vllm 0.19: preset of eagle3, an estimate");
+  CHECK(source_of(r, "/engine/speculative_config/draft_step_share") ==
+        "vllm 0.19: one layer of 32");
+  CHECK(std::ranges::any_of(r.warnings, [](const std::string& warning) {
+    return warning.find("acceptance rates") != std::string::npos;
+  }));
+}
+
+TEST_CASE("drafts turn asynchronous scheduling off and say so", "[speculation]") {
+  const Resolved r = resolved(kEagle3);
+  CHECK(replica_options(r).pipeline_depth == 1);
+  CHECK(source_of(r, "/engine/async_scheduling") ==
+        "vllm 0.19: off: steps with drafts are modelled one by one only");
+  CHECK_THROWS_AS(resolved(R"({"async_scheduling": true,
+                               "speculative_config": {"method": "mtp"}})"),
+                  ConfigError);
+}
+
+TEST_CASE("speculative options that cannot stand together are refused", "[speculation]") {
+  for (const char* engine :
+       {R"({"name": "tgi", "speculative_config": {"method": "ngram"}})",
+        R"({"speculative_config": {"acceptance_rate": 0.5}})",
+        R"({"scheduling_policy": "priority", "speculative_config": {"method": "ngram"}})",
+        R"({"speculative_config": {"method": "ngram", "num_speculative_tokens": 3,
+                                   "acceptance_rates": [0.5]}})",
+        R"({"speculative_config": {"method": "ngram", "acceptance_rate": 0.5,
+                                   "acceptance_rates": [0.5]}})"}) {
+    CAPTURE(engine);
+    CHECK_THROWS_AS(resolved(engine), ConfigError);
+  }
+}
+
+// 3 prompts, 2 answers each of 40 tokens: all drafts are accepted, so an answer takes its first
+// token and ceil(39 / 4) = 10 steps of 3 drafts.
+TEST_CASE("a run counts its drafts", "[speculation]") {
+  const RunResult result = run(scenario_of(R"({"speculative_config": {
+      "method": "mtp", "num_speculative_tokens": 3, "acceptance_rate": 1}})"),
+                               Catalog::embedded());
+  const SpeculationCounts& counts = result.summary.engine.speculation;
+  CHECK(result.summary.requests.finished == 6);
+  CHECK(counts.drafts == 60);
+  CHECK(counts.draft_tokens == 180);
+  CHECK(counts.accepted_per_position == std::vector<std::int64_t>{60, 60, 60});
+  CHECK(result.summary.engine.prefix_cache_hits == 3 * 32);  // 64 tokens: 3 blocks, less one
+}
+
+}  // namespace headroom
