@@ -118,7 +118,7 @@ void Resolver::resolve_drafter() {
     fill(pointer, s.draft_step_share, 1.0 / static_cast<double>(r_.model.layers()),
          fmt::format("one layer of {}", r_.model.layers()));
   }
-  r_.warnings.push_back(
+  r_.warnings.emplace_back(
       "speculative decoding: the drafter's weights and KV are not in the memory budget");
 }
 
