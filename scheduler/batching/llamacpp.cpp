@@ -27,11 +27,13 @@ void LlamaCppScheduler::give_slots(const PlanContext& context) {
     const RequestId id = waiting_.front();
     const Request& request = context.requests[id];
     const TokenCount cached = context.kv.cached_prefix(id, request);
-    if (!context.kv.try_grow({.id = id,
-                              .request = &request,
-                              .cached_tokens = cached,
-                              .hold_tokens = request.known_tokens,
-                              .fit_tokens = request.known_tokens})) {
+    if (!context.kv.try_grow(
+            {.id = id,
+             .request = &request,
+             .cached_tokens = cached,
+             .hold_tokens = request.known_tokens,
+             .fit_tokens = request.known_tokens,
+             .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output})) {
       return;
     }
     waiting_.pop_front();

@@ -359,6 +359,7 @@ void Replica::check_all() const {
   DecodeSet decodes(decode_block_tokens());
   TokenCount prefill = 0;
   BlockCount blocks = 0;
+  TokenCount tokens = 0;
   std::int64_t residents = 0;
   std::int64_t waiting = 0;
   for (RequestId id = 0; id < progress_.size(); ++id) {
@@ -370,7 +371,8 @@ void Replica::check_all() const {
     }
     ++residents;
     const TokenCount held = computed_by(request, applied_decodes_);
-    blocks += (held + pool().block_tokens - 1) / pool().block_tokens;
+    blocks += blocks_needed(held, pool().block_tokens);
+    tokens += held;
     const bool decodes_now =
         request.state == RequestState::decoding || request.state == RequestState::ghost;
     if (decodes_now) {
@@ -388,7 +390,10 @@ void Replica::check_all() const {
     HEADROOM_CHECK(decodes.blocks_needed(steps) == decodes_.blocks_needed(steps),
                    "block phases differ from the requests' lengths");
   }
-  if (pool().grows_with_decode) check_blocks(blocks);
+  if (pool().grows_with_decode) return check_blocks(blocks);
+  const BlockCount set_aside = pool().used_blocks() + pool().shared_blocks;
+  HEADROOM_CHECK(tokens <= set_aside * pool().block_tokens,
+                 fmt::format("{} tokens held, {} blocks set aside", tokens, set_aside));
 }
 
 }  // namespace headroom

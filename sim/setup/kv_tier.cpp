@@ -58,9 +58,7 @@ ByteCount host_tier_bytes(const Resolved& resolved) {
 void check_kv_tier(const Resolved& resolved) {
   const Scenario& s = resolved.scenario;
   const auto refuse = [&s](const std::string& pointer, std::string_view why) {
-    const auto given = s.given.find(pointer);
-    throw ConfigError(
-        fmt::format("{}: {}: {}", given == s.given.end() ? s.file : given->second, pointer, why));
+    throw ConfigError(fmt::format("{}: {}: {}", s.origin(pointer), pointer, why));
   };
   const bool vllm = resolved.scheduler == SchedulerKind::vllm;
   if (swaps(resolved) && finds_prefixes(resolved)) {

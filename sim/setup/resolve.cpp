@@ -52,13 +52,8 @@ Resolved Resolver::run() {
   return std::move(r_);
 }
 
-std::string Resolver::origin(const std::string& pointer) const {
-  const auto found = r_.scenario.given.find(pointer);
-  return found == r_.scenario.given.end() ? r_.scenario.file : found->second;
-}
-
 void Resolver::refuse(const std::string& pointer, std::string_view why) const {
-  throw ConfigError(fmt::format("{}: {}: {}", origin(pointer), pointer, why));
+  throw ConfigError(fmt::format("{}: {}: {}", r_.scenario.origin(pointer), pointer, why));
 }
 
 void Resolver::note_rule(const std::string& pointer, std::string_view rule) {
@@ -315,10 +310,7 @@ namespace {
 
 void check_runnable(const Resolved& r) {
   const auto refuse = [&](const std::string& pointer, const std::string& why) {
-    const auto given = r.scenario.given.find(pointer);
-    throw ConfigError(fmt::format("{}: {}: {}",
-                                  given == r.scenario.given.end() ? r.scenario.file : given->second,
-                                  pointer, why));
+    throw ConfigError(fmt::format("{}: {}: {}", r.scenario.origin(pointer), pointer, why));
   };
   const Sharding& sharding = r.sharding;
   if (sharding.pipeline > 1 || sharding.data > 1 || sharding.expert_parallel) {
@@ -341,10 +333,8 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
     try {
       check_fits(catalog.calibration(calibration), resolved.device);
     } catch (const ConfigError& error) {
-      const auto given = scenario.given.find("/cost/calibration");
       throw ConfigError(fmt::format("{}: /cost/calibration: {}",
-                                    given == scenario.given.end() ? scenario.file : given->second,
-                                    error.what()));
+                                    scenario.origin("/cost/calibration"), error.what()));
     }
   }
   for (std::string& note : run_simplifications(resolved.model)) {

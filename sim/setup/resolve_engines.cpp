@@ -250,6 +250,9 @@ void Resolver::resolve_orca() {
   fill("/engine/async_scheduling", e.async_scheduling, false, "synchronous engine");
   OrcaBudgetOptions options;
   options.max_model_len = *e.max_model_len;
+  // The paper's two oracles: results say what no real engine knows.
+  const bool oracle = e.kv_reservation == "pow2" || e.kv_reservation == "oracle";
+  if (oracle) options.reservation = parse_orca_reservation(e.kv_reservation);
   r_.budget = options;
   set_common(*e.max_model_len, *e.max_num_seqs, std::max(kPlainStepTokens, *e.max_model_len),
              *e.block_size);

@@ -24,10 +24,10 @@ class Resolver {
     try {
       return action();
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: {}: {}", origin(pointer), pointer, error.what()));
+      throw ConfigError(
+          fmt::format("{}: {}: {}", r_.scenario.origin(pointer), pointer, error.what()));
     }
   }
-  [[nodiscard]] std::string origin(const std::string& pointer) const;
   [[noreturn]] void refuse(const std::string& pointer, std::string_view why) const;
   void note_rule(const std::string& pointer, std::string_view rule);
 

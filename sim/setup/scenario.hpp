@@ -219,6 +219,11 @@ struct Scenario {
   std::string directory;  // that relative file names are relative to; empty: the current one
 
   [[nodiscard]] bool is_given(const std::string& pointer) const { return given.contains(pointer); }
+  // Where an error about that value points to: the file or flag that gave it, else the scenario.
+  [[nodiscard]] const std::string& origin(const std::string& pointer) const {
+    const auto found = given.find(pointer);
+    return found == given.end() ? file : found->second;
+  }
 };
 
 }  // namespace headroom

@@ -43,15 +43,11 @@ class Validator {
     }
   }
 
-  [[nodiscard]] std::string origin(const std::string& pointer) const {
-    const auto found = s_.given.find(pointer);
-    return found == s_.given.end() ? s_.file : found->second;
-  }
   [[noreturn]] void missing(const std::string& pointer, std::string_view wanted) const {
     throw ConfigError(fmt::format("{}: {}: missing: expected {}", s_.file, pointer, wanted));
   }
   [[noreturn]] void refuse(const std::string& pointer, std::string_view why) const {
-    throw ConfigError(fmt::format("{}: {}: {}", origin(pointer), pointer, why));
+    throw ConfigError(fmt::format("{}: {}: {}", s_.origin(pointer), pointer, why));
   }
 
   const Scenario& s_;

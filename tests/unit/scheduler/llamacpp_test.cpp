@@ -20,6 +20,7 @@ struct Server {
   std::int32_t n_parallel = 3;
   std::int32_t n_batch = 16;
   std::int32_t slot_tokens = 200;
+  TokenCount shared_cells = 0;
   bool cache_prompt = true;
   std::int32_t depth = 1;
 };
@@ -31,6 +32,7 @@ PolicySetup setup_of(const Server& server) {
   options.max_model_len = server.slot_tokens;
   auto kv = std::make_unique<SlotKv>(SlotKvOptions{.slots = server.n_parallel,
                                                    .slot_tokens = server.slot_tokens,
+                                                   .shared_cells = server.shared_cells,
                                                    .cache_prompt = server.cache_prompt});
   PolicySetup setup;
   setup.scheduler = std::make_unique<LlamaCppScheduler>(options, *kv);
@@ -48,6 +50,18 @@ Arrival arrival(TimeNs time_ns, std::int32_t prompt, std::int32_t output) {
   a.prompt_tokens = prompt;
   a.output_tokens = a.max_tokens = output;
   return a;
+}
+
+TEST_CASE("llama.cpp: of shared cells a request sets aside its answer as well") {
+  // 60 cells for three slots of up to 50. A and B take 30 each (20 + 10), so C waits for one of
+  // them although 20 cells are empty when all prompts are written.
+  const Server server{.n_parallel = 3, .n_batch = 64, .slot_tokens = 50, .shared_cells = 60};
+  const PolicyRun run = run_policy(setup_of(server), std::vector<Arrival>(3, arrival(0, 20, 10)));
+  CHECK(run.steps[0].chunk_rows == 2);
+  CHECK(run.steps[0].used_blocks == 60);
+  CHECK(run.requests[2].first_scheduled_ns ==
+        std::min(run.requests[0].finish_ns, run.requests[1].finish_ns));
+  for (const RequestRecord& record : run.requests) CHECK(record.outcome == Outcome::finished);
 }
 
 TEST_CASE("llama.cpp: prompts fill the batch in the order of the slots, behind the decodes") {
