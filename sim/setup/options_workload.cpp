@@ -191,6 +191,15 @@ const OptionRow kRequestRows[] = {
      .bounds = {.low = 1, .high = 128},
      .doc = "to each prompt (parallel sampling): requests of their own that arrive together and "
             "share the full blocks of the prompt where the engine caches prefixes"},
+    {.pointer = "/workload/beam_width",
+     .reach = at<&W::beam_width>,
+     .unit = "beams",
+     .bounds = {.low = 2, .high = 64},
+     .doc =
+         "for each prompt (beam search outside of the engine, as with vLLM V1): a request a beam "
+         "for each token of the answer, found again in full blocks",
+     .absent = "no beam search",
+     .group = "/workload/beam_width"},
     {.pointer = "/workload/num_sessions",
      .reach = at<&W::num_sessions>,
      .unit = "sessions",

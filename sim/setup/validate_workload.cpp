@@ -26,6 +26,7 @@ class WorkloadValidator {
   void check_whole() const {
     if (given("share")) refuse("share", "only a class has a share of the arrivals");
     check_retries();
+    check_beams();
     if (w_.classes.empty()) {
       const Origin origin = this->origin();
       if (origin == Origin::none) {
@@ -260,6 +261,20 @@ class WorkloadValidator {
     }
   }
 
+  // The client of a search sends requests of its own: nobody else multiplies or repeats them.
+  void check_beams() const {
+    if (!w_.beam_width) return;
+    if (w_.n > 1) refuse("beam_width", "a beam search has one answer: remove n, or beam_width");
+    if (w_.retries.max_attempts > 1) {
+      refuse("beam_width", "a search that fails is not sent again: remove retries, or beam_width");
+    }
+    if (w_.prompt_logprobs_share > 0) {
+      refuse("beam_width",
+             "a search asks for no log-probabilities of its prompt: remove prompt_logprobs_share, "
+             "or beam_width");
+    }
+  }
+
   // Whether some client of the workload or of a class has a patience that ends.
   [[nodiscard]] bool may_give_up() const {
     bool may = given_below("patience");
@@ -332,6 +347,9 @@ class WorkloadValidator {
       refuse("prompt_logprobs_share", "a share of all requests: the workload says it");
     }
     if (given("n")) refuse("n", "prompts of all classes are answered alike: the workload says it");
+    if (given("beam_width")) {
+      refuse("beam_width", "prompts of all classes are searched alike: the workload says it");
+    }
     if (w_.max_tokens.rule == "per_class") {
       refuse("max_tokens/rule", "a class is one class: use value");
     }

@@ -12,6 +12,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/workload_laws.hpp"
+#include "workloads/beam_search.hpp"
 #include "workloads/merged_source.hpp"
 #include "workloads/parallel_samples.hpp"
 #include "workloads/prompt_logprobs_source.hpp"
@@ -89,8 +90,12 @@ class WorkloadBuilder {
           std::move(workload_.source), section.prompt_logprobs_share, seed());
     }
     if (section.n > 1) sample(section.n);
+    if (section.beam_width) search(*section.beam_width);
     if (section.retries.max_attempts > 1) retry(section.retries);
     workload_.facts.max_tokens_rule = rule_text(section);
+    if (section.beam_width) {
+      workload_.facts.max_tokens_rule += "; of the whole search: its requests declare 1 each";
+    }
     return std::move(workload_);
   }
 
@@ -346,6 +351,22 @@ class WorkloadBuilder {
     workload_.facts.requests *= samples;
     workload_.facts.shares_prefixes = true;
     workload_.source = std::make_unique<ParallelSamples>(std::move(workload_.source), samples);
+  }
+
+  // The beams of every round are the requests of the run: how many shows in it.
+  void search(std::int64_t beam_width) {
+    auto source = std::make_unique<BeamSearch>(std::move(workload_.source), beam_width, seed());
+    workload_.account = [before = std::move(workload_.account),
+                         reader = source.get()](WorkloadFacts& facts) {
+      before(facts);
+      const BeamSearchTotals& totals = reader->totals();
+      add_count(facts, "beam_searches", totals.searches);
+      add_count(facts, "beam_search_rounds", totals.rounds);
+      add_count(facts, "beam_searches_failed", totals.failed);
+    };
+    workload_.facts.requests = 0;
+    workload_.facts.shares_prefixes = true;
+    workload_.source = std::move(source);
   }
 
   void retry(const RetriesSection& section) {

@@ -166,7 +166,8 @@ struct WorkloadSection {
   RetriesSection retries;            // of the whole workload
   double prompt_logprobs_share = 0;  // of the whole workload
   MaxTokensSection max_tokens;
-  std::int64_t n = 1;  // of the whole workload
+  std::int64_t n = 1;                      // of the whole workload
+  std::optional<std::int64_t> beam_width;  // of the whole workload
   std::int64_t priority = 0;
   std::string name;  // of a class
   double share = 1;  // of a class

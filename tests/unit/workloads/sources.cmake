@@ -7,6 +7,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/arrivals_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/azure_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/bailian_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/beam_search_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/blis_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/burstgpt_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/closed_loop_test.cpp
