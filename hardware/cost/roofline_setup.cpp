@@ -309,15 +309,14 @@ std::vector<std::string> run_simplifications(const ModelSpec& model) {
   }
   if (windowed > 0) {
     notes.push_back(fmt::format(
-        "{}: {} of {} layers attend to a window only; a run keeps and reads the whole context in "
-        "every layer, so KV use and attention time are too high beyond the window",
+        "{}: {} of {} layers attend to a window only; a run prices them as if they read the whole "
+        "context, so attention time is too high beyond the window",
         model.id, windowed, model.layers()));
   }
   if (recurrent > 0) {
     notes.push_back(
         fmt::format("{}: {} of {} layers are recurrent; a run prices their matrices and states, "
-                    "not the chunked products of a prompt, and counts the states of its sequences "
-                    "on the safe side",
+                    "not the chunked products of a prompt",
                     model.id, recurrent, model.layers()));
   }
   if (compressed) {

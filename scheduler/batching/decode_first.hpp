@@ -1,22 +1,28 @@
 #pragma once
 // What policies share in which every decoding sequence takes its token before any prompt does.
 
+#include <algorithm>
+
 #include "sim/serving/batch_scheduler.hpp"
 
 namespace headroom {
 
-// Takes the blocks of one step of all decodes; while they are short, `preempt_next()` takes one
-// running request out. It is the engines' loop over the running requests in sums: the first ones
+// Takes the blocks of one step of all decodes; while they are short, `preempt()` takes the request
+// `next_victim()` out. It is the engines' loop over the running requests in sums: the first ones
 // take all free blocks, the next one in need preempts the last, and so on. The block of a victim
 // that had taken one already goes to somebody else in need.
-template <typename PreemptNext>
-void take_decodes_first(const PlanContext& context, PreemptNext preempt_next) {
+template <typename NextVictim, typename Preempt>
+void take_decodes_first(const PlanContext& context, NextVictim next_victim, Preempt preempt) {
   BlockCount taken = 0;
   while (context.decodes.blocks_needed(1) > taken + context.kv.pool().free_blocks) {
-    const BlockCount free = context.kv.pool().free_blocks;
-    context.kv.take(free);
-    taken += free;
-    preempt_next();
+    // A victim may need several ids, and the others none of them.
+    const BlockCount others = context.decodes.blocks_needed(1) - context.decode_need(next_victim());
+    const BlockCount more = std::min(context.kv.pool().free_blocks, others - taken);
+    if (more > 0) {
+      context.kv.take(more);
+      taken += more;
+    }
+    preempt();
   }
   context.take_decodes(taken);
 }

@@ -4,7 +4,6 @@
 
 #include "scheduler/batching/decode_first.hpp"
 #include "sim/kernel/check.hpp"
-#include "sim/serving/kv_layout.hpp"
 
 namespace headroom {
 
@@ -27,7 +26,8 @@ void VllmScheduler::enqueue(RequestId id, const Request& request) {
 void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (options_.speculation.num_speculative_tokens > 0) return plan_verified(context, plan);
   make_room(context, plan);
-  take_decodes_first(context, [&] { preempt(context, plan, running_.next()); });
+  take_decodes_first(
+      context, [&] { return running_.next(); }, [&] { preempt(context, plan, running_.next()); });
   TokenCount budget = options_.max_num_batched_tokens - context.decodes.size();
   continue_prefills(context, plan, budget);
   const bool preempted = !plan.preempted.empty();
@@ -52,15 +52,14 @@ TokenCount VllmScheduler::uncut_chunk(TokenCount left) const {
 // New blocks of the next chunks of all prompts in progress.
 BlockCount VllmScheduler::blocks_for_chunks(const PlanContext& context) const {
   TokenCount budget = options_.max_num_batched_tokens - context.decodes.size();
-  const std::int32_t block = context.kv.pool().block_tokens;
+  const SequenceBlocks& sequence = context.kv.sequence();
   BlockCount blocks = 0;
   for (RequestId id = prefilling_.front(); id != kNoRequest && budget > 0;
        id = prefilling_.after(id)) {
     const Request& request = context.requests[id];
     const TokenCount tokens =
         std::min(uncut_chunk(request.known_tokens - request.computed_tokens), budget);
-    blocks += blocks_needed(request.computed_tokens + tokens, block) -
-              blocks_needed(request.computed_tokens, block);
+    blocks += sequence.new_in_step(request.computed_tokens, request.computed_tokens + tokens);
     budget -= tokens;
   }
   return blocks;
@@ -88,8 +87,8 @@ void VllmScheduler::continue_prefills(const PlanContext& context, BatchPlan& pla
     const Request& request = context.requests[id];
     const std::int32_t left = request.known_tokens - request.computed_tokens;
     const auto tokens = static_cast<std::int32_t>(std::min(uncut_chunk(left), budget));
-    // Refused to the next victim itself, or by a pool that needs more than blocks_for_chunks() says
-    // (windows, placement): others have counted their tokens by now, so this one gives way.
+    // Refused to the next victim itself, or by placement, which needs more than blocks_for_chunks()
+    // says: others have counted their tokens by now, so this one gives way.
     if (!context.kv.try_grow(
             {.id = id, .request = &request, .hold_tokens = request.computed_tokens + tokens})) {
       return preempt(context, plan, id);

@@ -54,7 +54,8 @@ void WholePromptBatch::decode(const PlanContext& context, BatchPlan& plan) {
   if (prefilling_ != kNoRequest && context.decodes.blocks_needed(1) > usable) {
     preempt_last(context, plan);
   }
-  take_decodes_first(context, [&] { preempt_last(context, plan); });
+  take_decodes_first(
+      context, [&] { return running_.back(); }, [&] { preempt_last(context, plan); });
 }
 
 // Blocks that the prompt in progress still needs.

@@ -8,11 +8,14 @@
 namespace headroom {
 
 PagedKv::PagedKv(const PagedKvOptions& options)
-    : options_(options),
+    : KvAllocator(options.sequence.value_or(SequenceBlocks(options.block_tokens))),
+      options_(options),
       shares_(options.enable_prefix_caching && !options.reserve_final),
       free_(options.blocks, options.plain_to_front),
       tree_(options.block_tokens) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
+  HEADROOM_CHECK(sequence().uniform() || (!options.reserve_final && options.tier.host_blocks == 0),
+                 "windows and states in a pool that sets aside or has a second tier");
   if (shares_ && options.tier.host_blocks > 0) tier_.emplace(options.tier);
   pool_.block_tokens = options.block_tokens;
   pool_.grows_with_decode = !options.reserve_final;
@@ -87,6 +90,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   const BlockCount fit = blocks_for(std::max(hold, growth.fit_tokens));
   const BlockCount cached = growth.cached_tokens / options_.block_tokens;
   const BlockCount more = std::max<BlockCount>(0, blocks_for(hold) - holder.blocks - cached);
+  const Beside beside = beside_for(holder, growth);
   BlockCount loaded = 0;
   if (cached > 0) {
     HEADROOM_CHECK(shares_ && holder.blocks == 0 && growth.request != nullptr,
@@ -96,19 +100,27 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     loaded = cached - on_device;
     // Cached blocks that nobody holds lie in the free list: a hit uses them up like any other. What
     // is loaded needs a new block.
-    const BlockCount need = fit - on_device + tree_.free_blocks(found.match, on_device);
+    const BlockCount need =
+        fit + beside.fit - on_device + tree_.free_blocks(found.match, on_device);
     if (need + growth.keep_free > free_.size()) return false;
     holder.deepest = tree_.hold(found.match, on_device, free_);
     holder.path = on_device;
     // Before anything is overwritten, which might push it out of the tier.
     if (loaded > 0) load(found, loaded);
-  } else if (fit - holder.blocks + growth.keep_free > free_.size()) {
+  } else if (fit + beside.fit - holder.blocks + growth.keep_free > free_.size()) {
     return false;
   }
   const std::int64_t stored = tier_ ? tier_->counts().stored_blocks : 0;
-  take_blocks(loaded + more);
+  take_blocks(loaded + more + beside.take);
   if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
   holder.blocks += cached + more;
+  holder.tokens = hold;
+  if (beside.for_step > 0) {
+    HEADROOM_CHECK(holder.step_blocks == 0, "a request computes twice in a step");
+    holder.step_blocks = beside.for_step;
+    pool_.step_blocks += beside.for_step;
+    computing_.push_back(growth.id);
+  }
   if (shares_ && growth.request != nullptr) {
     const TokenCount known = std::min<TokenCount>(hold, growth.request->known_tokens);
     holder.known_full = std::max(holder.known_full, known / options_.block_tokens);
@@ -117,6 +129,38 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   }
   update_pool();
   return true;
+}
+
+// Ids of windows and states. Besides those held between steps (as many as `holder.tokens` ask for)
+// a step that computes many tokens has them all, also behind a window.
+PagedKv::Beside PagedKv::beside_for(const Holder& holder, const KvGrowth& growth) const {
+  Beside beside;
+  if (sequence().uniform()) return beside;
+  const TokenCount before = holder.blocks > 0 ? holder.tokens : growth.cached_tokens;
+  const BlockCount has = holder.blocks > 0 ? sequence().beside(holder.tokens) : BlockCount{0};
+  const BlockCount in_step = sequence().beside_in_step(before, growth.hold_tokens);
+  beside.for_step = in_step - sequence().beside(growth.hold_tokens);
+  beside.take = in_step - has;
+  // At admission for the whole prompt, also where the rest of it is not tested: what the first
+  // chunk needs changes with the cached prefix, and a head that is refused must stay refused until
+  // somebody leaves.
+  const TokenCount whole =
+      holder.blocks == 0 && growth.request != nullptr ? growth.request->known_tokens : 0;
+  beside.fit = std::max(in_step, sequence().beside_to_admit(whole)) - has;
+  return beside;
+}
+
+void PagedKv::begin_plan() {
+  if (computing_.empty()) return;
+  for (const RequestId id : computing_) give_up_step_blocks(held_[id]);
+  computing_.clear();
+  update_pool();
+}
+
+void PagedKv::give_up_step_blocks(Holder& holder) {
+  put_nameless(holder.step_blocks);
+  pool_.step_blocks -= holder.step_blocks;
+  holder.step_blocks = 0;
 }
 
 KvTraffic PagedKv::take_traffic() {
@@ -152,6 +196,15 @@ void PagedKv::take_blocks(BlockCount blocks) {
   });
 }
 
+// Blocks whose content nobody finds: windows, states.
+void PagedKv::put_nameless(BlockCount blocks) {
+  if (options_.enable_prefix_caching) {
+    free_.put_hashed(blocks);
+  } else {
+    free_.put_plain(blocks);
+  }
+}
+
 void PagedKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how) {
   if (held_tokens == 0) return give_up_waiting(id, request);
   HEADROOM_CHECK(id < held_.size() && held_[id].blocks > 0, "a request gives its KV back twice");
@@ -165,10 +218,12 @@ void PagedKv::release(RequestId id, const Request& request, TokenCount held_toke
     lengthen_path(holder, request, hashed, how != KvRelease::finished);
   }
   HEADROOM_CHECK(holder.path <= hashed && hashed <= blocks, "more full blocks than are held");
+  give_up_step_blocks(holder);
   // Last block first (ENGINES.md 2.1): the partly filled one, those nobody finds, the path.
   free_.put_plain(blocks - hashed);
   free_.put_hashed(hashed - holder.path);
   tree_.release(holder.deepest, how == KvRelease::finished, free_);
+  put_nameless(sequence().beside(std::max(held_tokens, holder.tokens)));
   HEADROOM_CHECK(free_.size() <= pool_.total_blocks, "more blocks given back than were taken");
   holder = {};
   update_pool();
@@ -189,6 +244,8 @@ void PagedKv::on_engine_lost() {
   tree_ = PrefixTree(options_.block_tokens);
   if (tier_) tier_->on_engine_lost();
   held_.clear();
+  computing_.clear();
+  pool_.step_blocks = 0;
   lookup_ = {};
   update_pool();
 }

@@ -9,6 +9,10 @@
 // nothing behind the copy is found either. Request::index must name one prompt for as long as the
 // pool is used.
 //
+// Windows and states of other layers (SequenceBlocks) have ids of their own. What is findable is
+// the content of the layers that keep every token: behind a hit the windows count as found too, but
+// take new ids, where vLLM looks for them and shares them.
+//
 // With a second tier a lookup that ends on the device goes on there. What it finds is loaded into
 // new blocks, which the request needs beside those it shares; then it is known on the device.
 
@@ -35,6 +39,9 @@ struct PagedKvOptions {
   OffloadTierOptions tier = {};  // only with prefix caching
   // The last block of a hit is computed again, for the drafter's hidden states (ENGINES.md 2.2).
   bool drops_last_match = false;
+  // Layers that keep a window or a state take ids of the same pool: block_tokens is that of their
+  // layout. Not with a tier or reserve_final.
+  std::optional<SequenceBlocks> sequence = {};
 };
 
 class PagedKv final : public KvAllocator {
@@ -43,6 +50,7 @@ class PagedKv final : public KvAllocator {
 
   [[nodiscard]] TokenCount cached_prefix(RequestId id, const Request& request) const override;
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
+  void begin_plan() override;
   void take(BlockCount blocks) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;
@@ -55,8 +63,10 @@ class PagedKv final : public KvAllocator {
  private:
   // A running request.
   struct Holder {
-    BlockCount blocks = 0;      // as of its last try_grow
-    BlockCount known_full = 0;  // full blocks of tokens known at its last try_grow
+    BlockCount blocks = 0;       // as of its last try_grow
+    TokenCount tokens = 0;       // likewise
+    BlockCount step_blocks = 0;  // KvPoolState::step_blocks of its own
+    BlockCount known_full = 0;   // full blocks of tokens known at its last try_grow
     PrefixTree::Index deepest = PrefixTree::kRoot;
     BlockCount path = 0;      // its first blocks, which are those of the tree down to `deepest`
     bool has_a_copy = false;  // the path cannot get longer
@@ -74,12 +84,22 @@ class PagedKv final : public KvAllocator {
     [[nodiscard]] BlockCount blocks() const { return match.blocks + tier_blocks; }
   };
 
+  // Of layers that keep less than every token.
+  struct Beside {
+    BlockCount take = 0;      // new ids
+    BlockCount for_step = 0;  // of them, those that only this step needs
+    BlockCount fit = 0;       // new ids that must fit
+  };
+
   [[nodiscard]] BlockCount blocks_for(TokenCount tokens) const;
+  [[nodiscard]] Beside beside_for(const Holder& holder, const KvGrowth& growth) const;
+  void give_up_step_blocks(Holder& holder);
   [[nodiscard]] const Lookup& look_up(RequestId id, const Request& request) const;
   void look_in_tier(const Request& request, BlockCount most) const;
   void load(const Lookup& found, BlockCount blocks);
   void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
   void take_blocks(BlockCount blocks);
+  void put_nameless(BlockCount blocks);
   void give_up_waiting(RequestId id, const Request& request);
   void update_pool();
 
@@ -90,7 +110,8 @@ class PagedKv final : public KvAllocator {
   std::vector<Holder> held_;  // by RequestId
   mutable Lookup lookup_;
   std::optional<OffloadTier> tier_;
-  KvTraffic traffic_;  // of try_grow, not asked for yet
+  KvTraffic traffic_;                 // of try_grow, not asked for yet
+  std::vector<RequestId> computing_;  // that hold step_blocks
 };
 
 }  // namespace headroom

@@ -56,7 +56,7 @@ GrowthSums<Int> growth_sums(const DecodeSet& decodes, StepCount steps) {
     extend(decodes, 0, steps, sums);
     return sums;
   }
-  // Every sequence takes one block per cycle: G(q * block + r) = q * size + G(r).
+  // A cycle takes `size` ids, whatever its first step: G(q * block + r) = q * size + G(r).
   const StepCount rest_steps = steps % block_steps;
   GrowthSums<Int> part;
   extend(decodes, 0, rest_steps, part);
@@ -65,12 +65,12 @@ GrowthSums<Int> growth_sums(const DecodeSet& decodes, StepCount steps) {
   const Int block = block_steps;
   const Int cycles = steps / block_steps;
   const Int rest = rest_steps;
-  const Int size = decodes.size();
+  const Int size = decodes.ids_per_cycle();
   const Int sum_q = cycles * (cycles - 1) / 2;
   const Int sum_qq = sum_q * (2 * cycles - 1) / 3;
   const Int sum_r = block * (block - 1) / 2;
-  sums.last = rest_steps > 0 ? decodes.size() * (steps / block_steps) + part.last
-                             : decodes.size() * (steps / block_steps - 1) + cycle.last;
+  sums.last = rest_steps > 0 ? decodes.ids_per_cycle() * (steps / block_steps) + part.last
+                             : decodes.ids_per_cycle() * (steps / block_steps - 1) + cycle.last;
   // Whole cycles first, then the rest.
   sums.plain = size * block * sum_q + cycles * cycle.plain + rest * cycles * size + part.plain;
   sums.weighted = size * block * block * sum_qq + size * sum_q * sum_r +
@@ -106,7 +106,7 @@ RunView view_of(const StepRun& run) {
   RunView view{.run = run, .ticks = ticks, .end = run.begin + ticks};
   if (run.steps == 1) return view;
   view.growth = growth_over(run, run.steps);
-  view.tokens_per_step = run.decodes->size();
+  view.tokens_per_step = run.decodes->ids_per_cycle();
   // Without chunks, every running sequence writes one of its reserved tokens per step.
   if (!run.state->pool.grows_with_decode) view.reserved_per_step = run.state->running;
   return view;

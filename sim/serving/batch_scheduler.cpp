@@ -24,10 +24,18 @@ void PlanContext::take_decodes(BlockCount taken) const {
   decodes.advance(1);
 }
 
+BlockCount PlanContext::decode_need(RequestId id) const {
+  if (id == kNoRequest || !kv.pool().grows_with_decode) return 0;
+  const Request& request = requests[id];
+  if (request.state != RequestState::decoding) return 0;
+  const bool crosses = computed_by(request, decodes_planned) % kv.pool().block_tokens == 0;
+  return crosses ? request.ids_per_block : 0;
+}
+
 void PlanContext::preempt(RequestId id, BatchPlan& plan, KvRelease how) const {
   const Request& request = requests[id];
   const TokenCount held = computed_by(request, decodes_planned);
-  if (request.state == RequestState::decoding) decodes.leave(held);
+  if (request.state == RequestState::decoding) decodes.leave(kv.row_of(request, held));
   kv.release(id, request, held, how);
   plan.preempted.push_back(id);
 }

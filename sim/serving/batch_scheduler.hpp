@@ -68,6 +68,9 @@ struct PlanContext {
   // before its chunks; they must be free.
   void take_decodes(BlockCount taken = 0) const;
 
+  // Blocks of these that belong to `id`; 0 unless it decodes.
+  [[nodiscard]] BlockCount decode_need(RequestId id) const;
+
   // Takes `id` out of the batch and gives back its KV; it may find its own blocks again later.
   // Not for a decoding sequence after take_decodes(), nor for one with a chunk in this plan.
   void preempt(RequestId id, BatchPlan& plan, KvRelease how = KvRelease::preempted) const;

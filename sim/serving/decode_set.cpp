@@ -11,11 +11,11 @@ BlockCount DecodeSet::blocks_needed(StepCount steps) const {
   HEADROOM_CHECK(steps >= 0, "number of steps below 0");
   if (crossings_.empty()) return 0;
   const auto block = static_cast<StepCount>(crossings_.size());
-  // A full cycle of `block` steps takes one block per sequence.
+  // A full cycle of `block` steps takes one block of every sequence.
   StepCount partial = steps;
   BlockCount need = 0;
   if (steps >= block) {
-    need = steps / block * size_;
+    need = steps / block * ids_per_cycle_;
     partial = steps % block;
   }
   auto slot = static_cast<std::size_t>(phase_);
@@ -32,11 +32,11 @@ StepCount DecodeSet::steps_within(BlockCount free, StepCount limit) const {
   const auto block = static_cast<StepCount>(crossings_.size());
   BlockCount left = free;
   StepCount steps = 0;
-  if (free >= size_) {
-    const BlockCount cycles = free / size_;
+  if (free >= ids_per_cycle_) {
+    const BlockCount cycles = free / ids_per_cycle_;
     if (cycles > limit / block) return limit;
     steps = cycles * block;
-    left -= cycles * size_;
+    left -= cycles * ids_per_cycle_;
   }
   // Fewer blocks are left than a full cycle takes, so this ends within one cycle.
   auto slot = static_cast<std::size_t>(phase_);

@@ -3,8 +3,9 @@
 // All quantities are *as planned*: `advance(n)` is called when n further steps are planned.
 //
 // Blocks: a sequence with c computed tokens holds ceil(c / block) blocks, so its next step takes a
-// new one exactly when c % block == 0. The set counts its sequences by the step slot (modulo the
-// block size) in which that happens; every sequence has one such slot per block_tokens steps.
+// new one exactly when c % block == 0; where layers keep unlike things it takes several ids then.
+// The set counts them by the step slot (modulo the block size) in which that happens; every
+// sequence has one such slot per block_tokens steps.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,31 +17,45 @@
 
 namespace headroom {
 
+// A sequence that joins or leaves.
+struct DecodingRow {
+  TokenCount tokens = 0;           // computed; 0 <= tokens < 2^31
+  std::int32_t ids_per_block = 1;  // block ids that each further block takes
+  TokenCount kept_beside = 0;      // what its ids hold beyond `tokens` (SequenceBlocks::kept)
+};
+
 class DecodeSet {
  public:
   // `block_tokens`: block size of a pool that grows with decode; 0 when decodes never need memory.
   explicit DecodeSet(std::int32_t block_tokens);
 
-  // A sequence with `tokens` computed (0 <= tokens < 2^31) joins or leaves; it is counted from the
-  // next step planned on. To leave, it says its tokens as planned: those it joined with plus one
-  // for every step since.
-  void join(TokenCount tokens) {
+  // A sequence is counted from the next step planned on. To leave, it says its tokens as planned:
+  // those it joined with plus one for every step since; what it keeps beside them has grown by
+  // ids_per_block - 1 in each.
+  void join(const DecodingRow& row) {
     ++size_;
-    context_sum_ += tokens;
-    if (!crossings_.empty()) ++crossings_[slot_of(tokens)];
+    ids_per_cycle_ += row.ids_per_block;
+    context_sum_ += row.tokens;
+    kept_beside_ += row.kept_beside;
+    if (!crossings_.empty()) crossings_[slot_of(row.tokens)] += row.ids_per_block;
   }
-  void leave(TokenCount tokens) {
-    HEADROOM_CHECK(size_ > 0 && tokens <= context_sum_, "a sequence left that had not joined");
+  void join(TokenCount tokens) { join(DecodingRow{.tokens = tokens}); }
+  void leave(const DecodingRow& row) {
+    HEADROOM_CHECK(size_ > 0 && row.tokens <= context_sum_, "a sequence left that had not joined");
     --size_;
-    context_sum_ -= tokens;
+    ids_per_cycle_ -= row.ids_per_block;
+    context_sum_ -= row.tokens;
+    kept_beside_ -= row.kept_beside;
     if (crossings_.empty()) return;
-    std::int32_t& sequences = crossings_[slot_of(tokens)];
-    HEADROOM_CHECK(sequences > 0, "a sequence left with another length than it has");
-    --sequences;
+    std::int32_t& ids = crossings_[slot_of(row.tokens)];
+    HEADROOM_CHECK(ids >= row.ids_per_block, "a sequence left with another length than it has");
+    ids -= row.ids_per_block;
   }
+  void leave(TokenCount tokens) { leave(DecodingRow{.tokens = tokens}); }
 
   void advance(StepCount steps) {
     context_sum_ += size_ * steps;
+    kept_beside_ += (ids_per_cycle_ - size_) * steps;
     if (crossings_.empty()) return;
     const auto block = static_cast<std::int32_t>(crossings_.size());
     if (steps < block) {
@@ -55,6 +70,11 @@ class DecodeSet {
   // Sum of computed tokens after the steps planned so far. The next step attends to
   // context_sum() + size() tokens.
   [[nodiscard]] TokenCount context_sum() const { return context_sum_; }
+  // Block ids that all sequences take in as many steps as a block has tokens; what their ids hold
+  // grows by as many tokens in each step.
+  [[nodiscard]] BlockCount ids_per_cycle() const { return ids_per_cycle_; }
+  // Sum of what their ids hold, in tokens of a block: context_sum() where layers are all alike.
+  [[nodiscard]] TokenCount kept_sum() const { return context_sum_ + kept_beside_; }
   // New blocks that the next `steps` steps need together. O(min(steps, block size)).
   [[nodiscard]] BlockCount blocks_needed(StepCount steps) const;
   // Largest n <= limit such that blocks_needed(n) <= free; free >= 0. O(block size).
@@ -78,9 +98,11 @@ class DecodeSet {
   }
 
   std::int64_t size_ = 0;
+  BlockCount ids_per_cycle_ = 0;
   TokenCount context_sum_ = 0;
+  TokenCount kept_beside_ = 0;
   std::int32_t phase_ = 0;               // slot of the next step
-  std::vector<std::int32_t> crossings_;  // sequences per step slot modulo the block size
+  std::vector<std::int32_t> crossings_;  // block ids per step slot modulo the block size
 };
 
 }  // namespace headroom

@@ -2,8 +2,11 @@
 // Port: whether KV fits and where. Compute the need, then refuse or act; never roll back.
 
 #include <cstdint>
+#include <utility>
 
+#include "sim/serving/decode_set.hpp"
 #include "sim/serving/request.hpp"
+#include "sim/serving/sequence_blocks.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -21,6 +24,9 @@ struct KvPoolState {
   // Blocks that several requests hold, counted once for each holder but the first: what the holders
   // have in all is used_blocks() + shared_blocks.
   BlockCount shared_blocks = 0;
+  // Used blocks that only the step planned last needs: the tokens that it computes behind the
+  // window of a layer. They come back when the next step is planned.
+  BlockCount step_blocks = 0;
 
   // Block size as a DecodeSet counts it: 0 when decodes never need memory.
   [[nodiscard]] std::int32_t decode_block_tokens() const {
@@ -78,6 +84,16 @@ class KvAllocator {
 
   [[nodiscard]] const KvPoolState& pool() const { return pool_; }
 
+  // Which blocks a sequence holds.
+  [[nodiscard]] const SequenceBlocks& sequence() const { return sequence_; }
+  // `request`, which decodes and has `held` computed tokens, as a DecodeSet counts it.
+  [[nodiscard]] DecodingRow row_of(const Request& request, TokenCount held) const {
+    return {held, request.ids_per_block, sequence_.uniform() ? 0 : sequence_.kept(held) - held};
+  }
+
+  // A step is about to be planned: what only the step before needed comes back.
+  virtual void begin_plan() {}
+
   // Tokens of the longest cached prefix of `request`, at most known_tokens - 1, those in a second
   // tier included; 0 for one that wants log-probabilities of its prompt. Changes nothing.
   [[nodiscard]] virtual TokenCount cached_prefix(RequestId id, const Request& request) const = 0;
@@ -111,7 +127,13 @@ class KvAllocator {
   [[nodiscard]] virtual const KvTierCounts* tier_counts() const { return nullptr; }
 
  protected:
+  explicit KvAllocator(SequenceBlocks sequence = SequenceBlocks(1))
+      : sequence_(std::move(sequence)) {}
+
   KvPoolState pool_;
+
+ private:
+  SequenceBlocks sequence_;
 };
 
 }  // namespace headroom

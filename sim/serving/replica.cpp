@@ -264,6 +264,8 @@ void Replica::process_stops() {
         continue;
       }
       leave_plans(stop.id);
+    } else if (stop.action == StopAction::window_full) {
+      count_fewer_ids(stop.id);
     } else {
       finish(stop.id);
     }
@@ -278,10 +280,10 @@ void Replica::leave_plans(RequestId id) {
   const TokenCount held = computed_by(request, applied_decodes_);
   HEADROOM_CHECK(progress.last_decode == applied_decodes_,
                  "left out of plans before its last step was planned");
-  decodes_.leave(held);
+  decodes_.leave(parts_.kv->row_of(request, held));
   request.computed_tokens = static_cast<std::int32_t>(held);
   request.state = RequestState::ending;
-  prefill_tokens_ += held;
+  prefill_kept_ += kept(held);
   stops_.push({progress.last_decode, 0, request.admission, id, progress.epoch, StopAction::finish});
 }
 
@@ -303,9 +305,9 @@ void Replica::finish(RequestId id) {
     parts_.kv->release(id, request, 0, KvRelease::finished);
   } else {
     if (request.state == RequestState::decoding) {
-      decodes_.leave(held);
+      decodes_.leave(parts_.kv->row_of(request, held));
     } else {
-      prefill_tokens_ -= held;
+      prefill_kept_ -= kept(held);
     }
     parts_.kv->release(id, request, held, KvRelease::finished);
     --residents_;
@@ -335,7 +337,7 @@ void Replica::retire_ghosts() {
   });
   for (const RequestId id : ghost_ids_) {
     const TokenCount held = computed_by(requests_[id], applied_decodes_);
-    decodes_.leave(held);
+    decodes_.leave(parts_.kv->row_of(requests_[id], held));
     parts_.kv->release(id, requests_[id], held, KvRelease::finished);
     if (!progress_[id].recorded) {
       progress_[id].first_token_ns = floor_ns(clock_);
@@ -472,7 +474,7 @@ ReplicaState Replica::state() const {
   ReplicaState now;
   now.running = residents_ - ghosts_;
   now.waiting = waiting_;
-  now.kv_tokens = decodes_.context_sum() + prefill_tokens_;
+  now.kv_tokens = decodes_.kept_sum() + prefill_kept_;
   now.pool = parts_.kv->pool();
   now.kv_tokens -= now.pool.shared_blocks * now.pool.block_tokens;
   if (!now.pool.grows_with_decode) {

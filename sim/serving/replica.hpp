@@ -127,6 +127,7 @@ class Replica {
   void note_interruptions();
   void process_stops();
   void leave_plans(RequestId id);
+  void count_fewer_ids(RequestId id);
   void finish(RequestId id);
   void become_ghost(RequestId id);
   void retire_ghosts();
@@ -145,6 +146,9 @@ class Replica {
   [[nodiscard]] std::int32_t generated_so_far(RequestId id) const;
   [[nodiscard]] bool can_ever_serve(const Request& request) const;
   [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
+  [[nodiscard]] TokenCount kept(TokenCount tokens) const {
+    return parts_.kv->sequence().kept(tokens);
+  }
   [[nodiscard]] std::int32_t reserved_output(const Request& request, std::int32_t output) const;
 
   // replica_plan.cpp: plans are applied
@@ -157,6 +161,7 @@ class Replica {
   void apply_chunks(TimeNs now_ns, Segment& segment);
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
+  void stop_where_a_window_is_full(RequestId id, TokenCount held);
   void add_transfers(StepPrice& price, const KvTraffic& traffic);
   [[nodiscard]] Ticks tier_delay(const KvTraffic& traffic);
   [[nodiscard]] bool speculates() const { return parts_.options.acceptance.drafts() > 0; }
@@ -224,9 +229,9 @@ class Replica {
   std::int64_t residents_ = 0;  // admitted and not gone, ghosts included
   std::int64_t ghosts_ = 0;
   std::int64_t waiting_ = 0;
-  TokenCount prefill_tokens_ = 0;  // computed tokens of residents that do not decode
-  TokenCount final_tokens_ = 0;    // KV that the residents (without ghosts) will hold at their end
-  TokenCount ghost_tokens_ = 0;    // computed tokens of ghosts, as applied
+  TokenCount prefill_kept_ = 0;  // what residents that do not decode keep of computed tokens
+  TokenCount final_tokens_ = 0;  // KV that the residents (without ghosts) will hold at their end
+  TokenCount ghost_tokens_ = 0;  // computed tokens of ghosts, as applied
   std::uint64_t admissions_ = 0;
   std::uint64_t tokens_out_ = 0;
   std::uint64_t recorded_tokens_ = 0;  // of requests that left

@@ -61,9 +61,9 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
         request.state == RequestState::decoding || progress_[id].last_decode > completed_decodes_;
     if (request.state != RequestState::prefilling && stands_by) leave_pause(id);
     if (request.state == RequestState::decoding) {
-      decodes_.leave(held);
+      decodes_.leave(parts_.kv->row_of(request, held));
     } else {
-      prefill_tokens_ -= held;
+      prefill_kept_ -= kept(held);
     }
     parts_.kv->release(id, request, held, KvRelease::finished);
     --residents_;

@@ -89,7 +89,7 @@ void Replica::forget_all_steps() {
   paused_.clear();
   interrupted_.clear();
   ghost_ids_.clear();
-  residents_ = ghosts_ = prefill_tokens_ = final_tokens_ = ghost_tokens_ = moved_tokens_ = 0;
+  residents_ = ghosts_ = prefill_kept_ = final_tokens_ = ghost_tokens_ = moved_tokens_ = 0;
   swapping_ = {};
   static_cast<void>(parts_.kv->take_traffic());  // copies that nobody waits for any more
 }

@@ -37,6 +37,7 @@ void Replica::on_plan(TimeNs now_ns) {
 // One plan. False when it is empty (nothing to run) or the engine died over it.
 bool Replica::plan_once(TimeNs now_ns) {
   plan_.clear();
+  parts_.kv->begin_plan();
   const PlanContext context{now_ns, planned_decodes_, requests_, *parts_.kv, decodes_};
   parts_.scheduler->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) {
@@ -150,10 +151,10 @@ void Replica::apply_preemptions(TimeNs now_ns) {
     Progress& progress = progress_[id];
     const TokenCount held = computed_by(request, planned_decodes_);
     if (request.state == RequestState::prefilling) {
-      prefill_tokens_ -= held;
+      prefill_kept_ -= kept(held);
     } else {
       interrupt(id);
-      if (request.state == RequestState::ending) prefill_tokens_ -= held;
+      if (request.state == RequestState::ending) prefill_kept_ -= kept(held);
     }
     final_tokens_ -= final_tokens_of(id);
     request.known_tokens = request.prompt_tokens + progress.generated;
@@ -255,7 +256,7 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
       request.computed_tokens = chunk.context_tokens;
       request.admission = ++admissions_;
       request.pad_tokens = chunk.padding;
-      prefill_tokens_ += chunk.context_tokens;
+      prefill_kept_ += kept(chunk.context_tokens);
       final_tokens_ += final_tokens_of(chunk.id);
       ++residents_;
       --waiting_;
@@ -271,7 +272,7 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
         fmt::format("chunk of {} after {} of {}", chunk.tokens, chunk.context_tokens, whole));
     request.computed_tokens += chunk.tokens;
     request.anchor_decode = planned_decodes_ + (segment.decodes ? 1 : 0);
-    prefill_tokens_ += chunk.tokens;
+    prefill_kept_ += kept(request.computed_tokens) - kept(chunk.context_tokens);
     if (chunk.resumes) {
       resume(chunk, segment);
     } else {
@@ -309,8 +310,10 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
     return;
   }
   request.state = RequestState::decoding;
-  prefill_tokens_ -= request.computed_tokens;
-  decodes_.join(request.computed_tokens);
+  prefill_kept_ -= kept(request.computed_tokens);
+  request.ids_per_block = parts_.kv->sequence().ids_per_block(request.computed_tokens);
+  decodes_.join(parts_.kv->row_of(request, request.computed_tokens));
+  stop_where_a_window_is_full(id, request.computed_tokens);
   if (known_end) {
     stop.decode += 1 - depth;
     // Not before its first token is out, if decodes pause for that.
@@ -320,6 +323,32 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   // With drafts the last step is known when it has ended: yield_accepted() tells.
   if (speculates() && !at_once) return;
   stops_.push(stop);
+}
+
+// A stop for the plan that follows the last token of a window's last block.
+void Replica::stop_where_a_window_is_full(RequestId id, TokenCount held) {
+  const TokenCount change = parts_.kv->sequence().next_change(held);
+  if (change == INT64_MAX) return;
+  const Request& request = requests_[id];
+  const Progress& progress = progress_[id];
+  const StepIndex decode = request.anchor_decode + change - request.computed_tokens;
+  // Rows whose end is not known stay in the plans for so long.
+  if (decode > progress.last_decode + parts_.options.pipeline_depth - 2) return;
+  stops_.push({.decode = decode + 1 - parts_.options.pipeline_depth,
+               .admission = request.admission,
+               .id = id,
+               .epoch = progress.epoch,
+               .action = StopAction::window_full});
+}
+
+void Replica::count_fewer_ids(RequestId id) {
+  Request& request = requests_[id];
+  const TokenCount held = computed_by(request, applied_decodes_);
+  if (request.state != RequestState::decoding) return;
+  decodes_.leave(parts_.kv->row_of(request, held));
+  request.ids_per_block = parts_.kv->sequence().ids_per_block(held);
+  decodes_.join(parts_.kv->row_of(request, held));
+  stop_where_a_window_is_full(id, held);
 }
 
 void Replica::report_no_progress(TimeNs now_ns) {
@@ -371,26 +400,28 @@ void Replica::check_all() const {
     }
     ++residents;
     const TokenCount held = computed_by(request, applied_decodes_);
-    blocks += blocks_needed(held, pool().block_tokens);
+    blocks += parts_.kv->sequence().held(held);
     tokens += held;
     const bool decodes_now =
         request.state == RequestState::decoding || request.state == RequestState::ghost;
     if (decodes_now) {
-      decodes.join(held);
+      decodes.join(parts_.kv->row_of(request, held));
     } else {
-      prefill += held;
+      prefill += kept(held);
     }
   }
   HEADROOM_CHECK(
       decodes.size() == decodes_.size() && decodes.context_sum() == decodes_.context_sum() &&
-          prefill == prefill_tokens_ && residents == residents_ && waiting == waiting_,
+          decodes.kept_sum() == decodes_.kept_sum() &&
+          decodes.ids_per_cycle() == decodes_.ids_per_cycle() && prefill == prefill_kept_ &&
+          residents == residents_ && waiting == waiting_,
       fmt::format("sums: {} decodes, {} tokens; requests: {} decodes, {} tokens", decodes_.size(),
                   decodes_.context_sum(), decodes.size(), decodes.context_sum()));
   for (StepCount steps = 1; steps <= static_cast<StepCount>(decodes.growth().size()); ++steps) {
     HEADROOM_CHECK(decodes.blocks_needed(steps) == decodes_.blocks_needed(steps),
                    "block phases differ from the requests' lengths");
   }
-  if (pool().grows_with_decode) return check_blocks(blocks);
+  if (pool().grows_with_decode) return check_blocks(blocks + pool().step_blocks);
   const BlockCount set_aside = pool().used_blocks() + pool().shared_blocks;
   HEADROOM_CHECK(tokens <= set_aside * pool().block_tokens,
                  fmt::format("{} tokens held, {} blocks set aside", tokens, set_aside));

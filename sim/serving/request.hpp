@@ -62,7 +62,8 @@ struct Request {
   RequestState state = RequestState::gone;
   // While decoding: computed_tokens + 1 for each decode step planned after this one.
   StepIndex anchor_decode = 0;
-  std::uint64_t admission = 0;  // rank among all admissions of its replica; later = larger
+  std::int32_t ids_per_block = 1;  // while decoding: block ids that its next block takes
+  std::uint64_t admission = 0;     // rank among all admissions of its replica; later = larger
   // What the prompt begins with, and what its answer will be called: as in the arrival.
   std::span<const PrefixSegment> prefix = {};
   std::uint64_t output_segment = 0;

@@ -116,6 +116,9 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   options.enable_prefix_caching = finds_prefixes(resolved);
   options.plain_to_front = e.free_plain_blocks_first.value_or(true);
   if (!swaps(resolved)) options.tier = tier_options(resolved, budget.layout);
+  if (follows_groups(resolved, budget.layout)) {
+    options.sequence = SequenceBlocks(budget.layout, resolved.max_num_batched_tokens);
+  }
   options.drops_last_match =
       resolved.scheduler == SchedulerKind::vllm && drafter_has_kv(e.speculative);
   return std::make_unique<PagedKv>(options);
@@ -181,7 +184,9 @@ std::unique_ptr<StepCost> with_drafter(const SpeculativeSection& section,
 
 ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
                           const Catalog& catalog, CostFacts& facts) {
-  const TokenCount tokens = pool_tokens(resolved, budget);
+  const TokenCount tokens = follows_groups(resolved, budget.layout)
+                                ? budget.usable_blocks * budget.layout.block_tokens
+                                : pool_tokens(resolved, budget);
   ReplicaParts parts;
   parts.options = replica_options(resolved);
   // A copy within the device reads and writes each byte once.
@@ -192,7 +197,7 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   parts.tier = tier_links(resolved, budget.layout);
   parts.scheduler = make_scheduler(resolved, *parts.kv, budget.layout);
   const KvPoolState& pool = parts.kv->pool();
-  parts.limits = admission_limits(resolved, pool.largest_hole * pool.block_tokens);
+  parts.limits = admission_limits(resolved, parts.kv->sequence().longest(pool.largest_hole));
   parts.cost = with_drafter(resolved.scenario.engine.speculative,
                             make_cost(resolved, catalog, tokens, facts));
   parts.memory = run_time_memory(resolved, budget);

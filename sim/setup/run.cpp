@@ -131,6 +131,10 @@ void collect_warnings(RunResult& result) {
         fmt::format("priorities are not used: scheduler {} serves in the order of arrival",
                     name_of(result.resolved.scheduler)));
   }
+  if (const auto note =
+          note_on_groups(result.resolved, result.budget, result.workload.shares_prefixes)) {
+    result.warnings.push_back(*note);
+  }
   if (!result.budget.failure) {
     if (const auto growth = memory_growth(result.resolved, result.budget)) {
       result.warnings.push_back(growth->text);

@@ -8,6 +8,7 @@
 #include "hardware/environment.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/serving/sequence_blocks.hpp"
 #include "sim/setup/kv_tier.hpp"
 
 namespace headroom {
@@ -151,11 +152,44 @@ TokenCount pool_tokens(const Resolved& resolved, const MemoryBudget& budget) {
   // A contiguous pool has no null block; the bytes are the same.
   if (resolved.allocator == AllocatorKind::contiguous) return budget.kv_tokens;
   if (layout.uniform() && !layout.recurrent()) return budget.usable_blocks * layout.block_tokens;
-  return run_blocks(resolved, budget) * layout.block_tokens;
+  if (!follows_groups(resolved, layout)) return run_blocks(resolved, budget) * layout.block_tokens;
+  // As vLLM logs it since 0.20 (ENGINES.md 1.1): in requests of max_model_len.
+  return static_cast<TokenCount>(budget.max_concurrency *
+                                 static_cast<double>(budget.max_model_len));
+}
+
+bool follows_groups(const Resolved& resolved, const KvLayout& layout) {
+  return resolved.allocator == AllocatorKind::paged && resolved.scheduler == SchedulerKind::vllm &&
+         !resolved.scenario.engine.speculative.is_on() && host_tier_bytes(resolved) == 0 &&
+         !layout.uniform() && SequenceBlocks::can_follow(layout);
+}
+
+std::optional<std::string> note_on_groups(const Resolved& resolved, const MemoryBudget& budget,
+                                          bool shares_prefixes) {
+  const bool unlike = std::ranges::any_of(resolved.model.kinds, [](const LayerKind& kind) {
+    return kind.recurrent || (kind.attention && kind.attention->window_tokens > 0);
+  });
+  const KvLayout& layout = budget.layout;
+  const bool engine_keeps_all =
+      resolved.profile->budget == BudgetRule::vllm && layout.uniform() && !layout.recurrent();
+  if (budget.failure || !unlike || engine_keeps_all) return std::nullopt;
+  if (!follows_groups(resolved, layout)) {
+    return fmt::format(
+        "the layers of {} keep unlike things, but each takes KV for every token here, and states "
+        "are set aside on the safe side: fewer requests fit than in the engine (scheduler vllm, "
+        "without drafts or offload, follows the groups)",
+        resolved.model.id);
+  }
+  if (!shares_prefixes || !finds_prefixes(resolved)) return std::nullopt;
+  return fmt::format(
+      "the layers of {} keep unlike things: of a cached prefix the content of windows and states "
+      "is taken to be there too, in new blocks",
+      resolved.model.id);
 }
 
 BlockCount run_blocks(const Resolved& resolved, const MemoryBudget& budget) {
   const KvLayout& layout = budget.layout;
+  if (follows_groups(resolved, layout)) return budget.usable_blocks;
   if (layout.uniform()) {
     // States that have no ids of their own are set aside for the largest batch.
     const ByteCount states = layout.state_bytes_per_sequence * resolved.max_num_seqs;

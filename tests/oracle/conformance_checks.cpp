@@ -161,17 +161,17 @@ std::string compared(const std::function<std::string()>& compare) {
 // What a request holds while it waits for its next token is more than the pool has.
 bool outgrew(const CheckedRun& run, const RequestRecord& record) {
   const TokenCount known = TokenCount{record.prompt_tokens} + record.output_tokens;
-  return blocks_needed(known, run.pool.block_tokens) > run.pool.total_blocks;
+  return known > run.longest_tokens;
 }
 
 // So small that every policy finds room for it: a step takes prompt and output at once, and the
 // pool holds the longest context, and a few blocks more than this request (watermarks, estimates).
 bool fits_for_sure(const CheckedRun& run, const RequestRecord& r) {
   const std::int32_t whole = r.prompt_tokens + r.max_tokens;
-  const BlockCount blocks = blocks_needed(whole, run.pool.block_tokens) + 5;
+  const TokenCount few_blocks = 5 * run.pool.block_tokens;
   return whole <= std::min(kConformanceModelLen, run.size.step_tokens) &&
          run.pool.largest_hole * run.pool.block_tokens >= kConformanceModelLen &&
-         blocks <= run.pool.total_blocks;
+         whole + few_blocks <= run.longest_tokens;
 }
 
 std::string wrong_outcome(const CheckedRun& run, const RequestRecord& record) {
@@ -253,7 +253,8 @@ CheckedRun checked_run(const ConformanceRow& row, const EngineSize& size, int de
   setup.options.pipeline_depth = depth;
   const KvPoolState pool = setup.kv->pool();
   const TokenCount most = setup.options.max_step_tokens;
-  return {row, arrivals, size, pool, most, run_policy(std::move(setup), arrivals)};
+  const TokenCount longest = setup.kv->sequence().longest(pool.total_blocks);
+  return {row, arrivals, size, pool, longest, most, run_policy(std::move(setup), arrivals)};
 }
 
 std::string unaccounted(const CheckedRun& run) {

@@ -37,7 +37,8 @@ struct CheckedRun {
   const ConformanceRow& row;
   const std::vector<Arrival>& arrivals;
   EngineSize size;
-  KvPoolState pool;  // empty
+  KvPoolState pool;               // empty
+  TokenCount longest_tokens = 0;  // prompt that it has room for
   TokenCount max_step_tokens = 0;
   PolicyRun run;
 };

@@ -55,6 +55,36 @@ Pool paged(std::int32_t block, bool caching, bool plain_to_front, bool reserves)
           }};
 }
 
+// Layers that keep less than every token: windows and chunks that the requests outgrow, a state.
+// A step may compute a whole prompt.
+Pool hybrid(std::int32_t block, bool caching, std::vector<KvGroup> groups) {
+  KvLayout layout;
+  layout.block_tokens = block;
+  layout.groups = std::move(groups);
+  std::string name = "kv_allocator=paged disable_hybrid_kv_cache_manager=false block_size=" +
+                     std::to_string(block);
+  name += caching ? " enable_prefix_caching=true " : " enable_prefix_caching=false ";
+  return {name, caching, false, [=](const EngineSize& size) {
+            return std::make_unique<PagedKv>(
+                PagedKvOptions{.blocks = 2 * size.pool_tokens / block,
+                               .block_tokens = block,
+                               .enable_prefix_caching = caching,
+                               .sequence = SequenceBlocks(layout, kConformanceModelLen)});
+          }};
+}
+
+std::vector<Pool> hybrid_pools() {
+  using Kind = KvGroupKind;
+  return {hybrid(16, true, {{Kind::full, 4, 16, 0}, {Kind::sliding, 4, 16, 24}}),
+          hybrid(4, false,
+                 {{Kind::full, 2, 4, 0},
+                  {Kind::sliding, 2, 2, 10},
+                  {Kind::chunked, 2, 4, 32},
+                  {Kind::recurrent, 2, 4, 0}}),
+          hybrid(2, true,
+                 {{Kind::full, 1, 2, 0}, {Kind::sliding, 1, 2, 5}, {Kind::sliding, 1, 2, 41}})};
+}
+
 std::vector<Pool> growing_pools() {
   std::vector<Pool> pools;
   for (const std::int32_t block : {1, 16}) {
@@ -122,7 +152,7 @@ void take_whole_prompts(Options& o) {
   o.max_num_batched_tokens = std::max(o.max_num_batched_tokens, kConformanceModelLen);
 }
 
-std::vector<Policy> growing_policies() {
+std::vector<Policy> vllm_policies() {
   using Kind = SchedulerKind;
   const auto priority = [](Options& o) { o.policy = SchedulingPolicy::priority; };
   return {
@@ -139,6 +169,12 @@ std::vector<Policy> growing_policies() {
          priority(o);
          o.long_prefill_token_threshold = 8;
        }},
+  };
+}
+
+std::vector<Policy> growing_policies() {
+  using Kind = SchedulerKind;
+  return {
       {"enable_chunked_prefill=false watermark=0.02 ", Kind::vllm_v0,
        [](Options& o) {
          o.enable_chunked_prefill = false;
@@ -273,7 +309,7 @@ PolicySetup make(const Policy& policy, const Pool& pool, const EngineSize& size)
   if (is_static) setup.options.restart_ns = 200 * kUs;
   const KvPoolState& state = setup.kv->pool();
   setup.limits.max_model_len = kConformanceModelLen;
-  setup.limits.max_request_tokens = state.largest_hole * state.block_tokens;
+  setup.limits.max_request_tokens = setup.kv->sequence().longest(state.largest_hole);
   if (policy.kind == SchedulerKind::llamacpp) {
     setup.limits.max_request_tokens = kConformanceModelLen;
   }
@@ -303,6 +339,8 @@ void add_rows(std::vector<ConformanceRow>& rows, const std::vector<Policy>& poli
 
 std::vector<ConformanceRow> all_rows() {
   std::vector<ConformanceRow> rows;
+  add_rows(rows, vllm_policies(), growing_pools());
+  add_rows(rows, vllm_policies(), hybrid_pools());
   add_rows(rows, growing_policies(), growing_pools());
   add_rows(rows, trtllm_policies(), growing_pools());
   add_rows(rows, sglang_policies(), growing_pools());

@@ -14,13 +14,25 @@ namespace {
 // The same by looking at every sequence in every step.
 struct NaiveSet {
   std::int32_t block = 0;
-  std::vector<TokenCount> tokens;
+  std::vector<DecodingRow> rows;
 
   BlockCount needed(StepCount steps) const {
     if (block == 0) return 0;
     BlockCount sum = 0;
-    for (const TokenCount t : tokens)
-      sum += blocks_needed(t + steps, block) - blocks_needed(t, block);
+    for (const DecodingRow& row : rows)
+      sum += row.ids_per_block *
+             (blocks_needed(row.tokens + steps, block) - blocks_needed(row.tokens, block));
+    return sum;
+  }
+  void advance(StepCount steps) {
+    for (DecodingRow& row : rows) {
+      row.tokens += steps;
+      row.kept_beside += (row.ids_per_block - 1) * steps;
+    }
+  }
+  TokenCount kept() const {
+    TokenCount sum = 0;
+    for (const DecodingRow& row : rows) sum += row.tokens + row.kept_beside;
     return sum;
   }
   StepCount within(BlockCount free, StepCount limit) const {
@@ -30,7 +42,7 @@ struct NaiveSet {
   }
   TokenCount context() const {
     TokenCount sum = 0;
-    for (const TokenCount t : tokens) sum += t;
+    for (const DecodingRow& row : rows) sum += row.tokens;
     return sum;
   }
 };
@@ -115,24 +127,27 @@ TEST_CASE("random batches agree with looking at every sequence", "[decode_set]")
   std::mt19937_64 random(99);
   for (const std::int32_t block : {0, 1, 2, 3, 16, 17, 64}) {
     DecodeSet set(block);
-    NaiveSet naive{.block = block, .tokens = {}};
+    NaiveSet naive{.block = block, .rows = {}};
     for (int i = 0; i < 1500; ++i) {
       const auto operation = random() % 4;
-      if (operation == 0 && naive.tokens.size() < 40) {
-        naive.tokens.push_back(static_cast<TokenCount>(random() % 300));
-        set.join(naive.tokens.back());
-      } else if (operation == 1 && !naive.tokens.empty()) {
-        std::swap(naive.tokens[random() % naive.tokens.size()], naive.tokens.back());
-        set.leave(naive.tokens.back());
-        naive.tokens.pop_back();
+      if (operation == 0 && naive.rows.size() < 40) {
+        naive.rows.push_back({.tokens = static_cast<TokenCount>(random() % 300),
+                              .ids_per_block = static_cast<std::int32_t>(1 + random() % 4),
+                              .kept_beside = static_cast<TokenCount>(random() % 300)});
+        set.join(naive.rows.back());
+      } else if (operation == 1 && !naive.rows.empty()) {
+        std::swap(naive.rows[random() % naive.rows.size()], naive.rows.back());
+        set.leave(naive.rows.back());
+        naive.rows.pop_back();
       } else {
         const auto steps = static_cast<StepCount>(random() % 3 == 0 ? random() % 200 : 1);
         set.advance(steps);
-        for (TokenCount& t : naive.tokens) t += steps;
+        naive.advance(steps);
       }
       const auto steps = static_cast<StepCount>(random() % 200);
       const auto free = static_cast<BlockCount>(random() % 100);
-      REQUIRE(set.size() == static_cast<std::int64_t>(naive.tokens.size()));
+      REQUIRE(set.size() == static_cast<std::int64_t>(naive.rows.size()));
+      REQUIRE(set.kept_sum() == naive.kept());
       REQUIRE(set.context_sum() == naive.context());
       REQUIRE(set.blocks_needed(steps) == naive.needed(steps));
       REQUIRE(set.steps_within(free, steps) == naive.within(free, steps));

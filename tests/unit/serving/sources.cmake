@@ -5,4 +5,5 @@ list(APPEND UNIT_TEST_SOURCES
   memory_ledger_test.cpp
   request_pool_test.cpp
   run_time_memory_test.cpp
+  sequence_blocks_test.cpp
   worked_example_test.cpp)

@@ -1,0 +1,129 @@
+#include "sim/serving/sequence_blocks.hpp"
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+namespace {
+
+bool is_window(const KvGroup& group) {
+  return group.kind == KvGroupKind::sliding || group.kind == KvGroupKind::chunked;
+}
+
+}  // namespace
+
+bool SequenceBlocks::can_follow(const KvLayout& layout) {
+  // Between the last block of a window and the first one that it need not take lies a step.
+  if (layout.block_tokens < 2) return false;
+  return std::ranges::count(layout.groups, KvGroupKind::full, &KvGroup::kind) == 1 &&
+         std::ranges::all_of(layout.groups, [&](const KvGroup& group) {
+           return !is_window(group) || layout.block_tokens % group.block_tokens == 0;
+         });
+}
+
+SequenceBlocks::SequenceBlocks(const KvLayout& layout, TokenCount step_tokens)
+    : block_tokens_(layout.block_tokens) {
+  HEADROOM_CHECK(can_follow(layout) && step_tokens >= 1, "a layout that cannot be followed");
+  for (const KvGroup& group : layout.groups) {
+    if (group.kind == KvGroupKind::recurrent) ++states_;
+    if (!is_window(group)) continue;
+    const bool chunked = group.kind == KvGroupKind::chunked;
+    const std::int32_t ids = block_tokens_ / group.block_tokens;
+    const auto same = std::ranges::find_if(windows_, [&](const Window& window) {
+      return window.window_tokens == group.window_tokens && window.chunked == chunked;
+    });
+    if (same != windows_.end()) {
+      same->ids_per_block += ids;
+      continue;
+    }
+    const TokenCount behind = chunked ? group.window_tokens : group.window_tokens - 1;
+    const BlockCount misaligned = chunked ? 0 : 1;
+    windows_.push_back(
+        {.ids_per_block = ids,
+         .most_blocks = blocks_needed(behind, block_tokens_) + misaligned,
+         .admitted_blocks = blocks_needed(behind + step_tokens, block_tokens_) + misaligned,
+         .window_tokens = group.window_tokens,
+         .chunked = chunked});
+  }
+}
+
+// Blocks that nothing computed behind `tokens` attends to.
+BlockCount SequenceBlocks::blocks_behind(const Window& window, TokenCount tokens) const {
+  const TokenCount unseen = window.chunked
+                                ? tokens / window.window_tokens * window.window_tokens
+                                : std::max<TokenCount>(0, tokens - window.window_tokens + 1);
+  return unseen / block_tokens_;
+}
+
+BlockCount SequenceBlocks::beside(TokenCount tokens) const {
+  BlockCount ids = states_;
+  for (const Window& window : windows_) {
+    ids +=
+        window.ids_per_block * std::min(blocks_needed(tokens, block_tokens_), window.most_blocks);
+  }
+  return ids;
+}
+
+BlockCount SequenceBlocks::beside_in_step(TokenCount before, TokenCount after) const {
+  BlockCount ids = states_;
+  for (const Window& window : windows_) {
+    const BlockCount blocks = blocks_needed(after, block_tokens_);
+    ids += window.ids_per_block *
+           std::max(blocks - blocks_behind(window, before), std::min(blocks, window.most_blocks));
+  }
+  return ids;
+}
+
+BlockCount SequenceBlocks::beside_to_admit(TokenCount tokens) const {
+  BlockCount ids = states_;
+  for (const Window& window : windows_) {
+    ids += window.ids_per_block *
+           std::min(blocks_needed(tokens, block_tokens_), window.admitted_blocks);
+  }
+  return ids;
+}
+
+BlockCount SequenceBlocks::new_in_step(TokenCount before, TokenCount after) const {
+  const BlockCount every =
+      blocks_needed(after, block_tokens_) - blocks_needed(before, block_tokens_);
+  return uniform() ? every : every + beside_in_step(before, after) - beside(before);
+}
+
+std::int32_t SequenceBlocks::ids_per_block(TokenCount tokens) const {
+  std::int32_t ids = 1;
+  for (const Window& window : windows_) {
+    if (tokens < window.most_blocks * block_tokens_) ids += window.ids_per_block;
+  }
+  return ids;
+}
+
+TokenCount SequenceBlocks::next_change(TokenCount tokens) const {
+  TokenCount change = INT64_MAX;
+  for (const Window& window : windows_) {
+    const TokenCount whole = window.most_blocks * block_tokens_;
+    if (tokens < whole) change = std::min(change, whole);
+  }
+  return change;
+}
+
+TokenCount SequenceBlocks::longest(BlockCount blocks) const {
+  // Every block of tokens takes an id at least.
+  BlockCount fits = 0;
+  BlockCount does_not = blocks + 1;
+  while (does_not - fits > 1) {
+    const BlockCount middle = fits + (does_not - fits) / 2;
+    (middle + beside_to_admit(middle * block_tokens_) <= blocks ? fits : does_not) = middle;
+  }
+  return fits * block_tokens_;
+}
+
+TokenCount SequenceBlocks::kept(TokenCount tokens) const {
+  TokenCount kept = tokens + TokenCount{states_} * block_tokens_;
+  for (const Window& window : windows_) {
+    kept += window.ids_per_block * std::min(tokens, window.most_blocks * block_tokens_);
+  }
+  return kept;
+}
+
+}  // namespace headroom

@@ -1,0 +1,73 @@
+#pragma once
+// How many block ids one sequence holds, by its length. Where all layers keep every token that is
+// ceil(tokens / block). Where some keep a window or a state they have block tables of their own,
+// which draw ids from the same pool (ENGINES.md 2.4; docs/semantics.md 27).
+//
+// Between two steps a windowed group holds min(ceil(c / b), C) ids for c computed tokens, C = what
+// a window needs wherever it begins: ceil((window - 1) / b) + 1, or window / b for chunks of
+// attention. vLLM holds one id less in one step out of b (where b divides the window). In a step
+// that computes many tokens it holds all of theirs, and lets go of those behind the window when it
+// is planned next.
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/serving/kv_layout.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+class SequenceBlocks {
+ public:
+  // One group that keeps every token in blocks of `block_tokens` (>= 1).
+  explicit SequenceBlocks(std::int32_t block_tokens) : block_tokens_(block_tokens) {}
+
+  // Whether the groups of a layout can be followed id by id: one that keeps every token, beside it
+  // windows with blocks that divide its own, and states.
+  [[nodiscard]] static bool can_follow(const KvLayout& layout);
+  // `step_tokens`: the most that a step computes (max_num_batched_tokens).
+  SequenceBlocks(const KvLayout& layout, TokenCount step_tokens);
+
+  [[nodiscard]] bool uniform() const { return windows_.empty() && states_ == 0; }
+
+  // Ids besides those of the group that keeps every token: between steps; while a step computes
+  // tokens before .. after; and those that the test of a whole prompt counts (the admission cap).
+  [[nodiscard]] BlockCount beside(TokenCount tokens) const;
+  [[nodiscard]] BlockCount beside_in_step(TokenCount before, TokenCount after) const;
+  [[nodiscard]] BlockCount beside_to_admit(TokenCount tokens) const;
+
+  // All ids between two steps.
+  [[nodiscard]] BlockCount held(TokenCount tokens) const {
+    const BlockCount every = blocks_needed(tokens, block_tokens_);
+    return uniform() ? every : every + beside(tokens);
+  }
+  // New ids of a step that computes tokens before .. after (before > 0).
+  [[nodiscard]] BlockCount new_in_step(TokenCount before, TokenCount after) const;
+
+  // Ids that the next block of a decoding sequence takes, and the first length beyond `tokens` at
+  // which that is less; INT64_MAX: never.
+  [[nodiscard]] std::int32_t ids_per_block(TokenCount tokens) const;
+  [[nodiscard]] TokenCount next_change(TokenCount tokens) const;
+
+  // The longest prompt that `blocks` ids are enough for; blocks x block size for a uniform one.
+  [[nodiscard]] TokenCount longest(BlockCount blocks) const;
+
+  // What the ids of a sequence hold, in tokens of a block: `tokens` for a uniform one.
+  [[nodiscard]] TokenCount kept(TokenCount tokens) const;
+
+ private:
+  struct Window {
+    std::int32_t ids_per_block = 1;  // of all groups with this window
+    BlockCount most_blocks = 0;      // C
+    BlockCount admitted_blocks = 0;  // the admission cap
+    TokenCount window_tokens = 0;
+    bool chunked = false;
+  };
+  [[nodiscard]] BlockCount blocks_behind(const Window& window, TokenCount tokens) const;
+
+  std::int32_t block_tokens_;
+  std::int32_t states_ = 0;
+  std::vector<Window> windows_;
+};
+
+}  // namespace headroom
