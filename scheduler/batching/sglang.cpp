@@ -53,8 +53,10 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
 
   const bool mixed = options_.sglang.enable_mixed_chunk && context.decodes.size() > 0;
   if (!mixed) {
+    const bool alone = running_.empty();
     build_prefill_batch(context, plan, budget_for(0));
     if (plan.chunks.empty()) return decode(context, plan);
+    if (alone) batch_is_full_ = false;
     plan.decodes_pause = true;
     return;
   }
@@ -65,6 +67,7 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   context.take_decodes();
   build_prefill_batch(context, plan, budget_for(rows));
   if (plan.chunks.empty()) return finish_decode_plan(context, plan);
+  batch_is_full_ = false;
   ratio_.skip_step();
 }
 
@@ -84,7 +87,9 @@ void SglangScheduler::build_prefill_batch(const PlanContext& context, BatchPlan&
   const bool admits = !waiting_.empty() && !batch_is_full_;
   if (admits) budget.set_aside = output_for_running(context);
   continue_chunked(context, plan, budget);
-  if (admits && chunked_ == kNoRequest && budget.chunk > 0) admit_waiting(context, plan, budget);
+  // Behind the last piece of a prompt one request is tested even if it could take no token.
+  const bool has_room = budget.chunk > 0 || !plan.chunks.empty();
+  if (admits && chunked_ == kNoRequest && has_room) admit_waiting(context, plan, budget);
 }
 
 void SglangScheduler::continue_chunked(const PlanContext& context, BatchPlan& plan,
@@ -132,7 +137,10 @@ void SglangScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan,
       if (added == Added::other) return;
       batch_is_full_ = added == Added::no_token && !alone;
       if (batch_is_full_) return;
-      if (added == Added::taken) continue;
+      if (added == Added::taken) {
+        if (budget.input <= 0 || budget.chunk <= 0) return;  // the next one is not tested
+        continue;
+      }
     }
     waiting_.pop_front();
     plan.rejected.push_back(id);

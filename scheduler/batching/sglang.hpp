@@ -61,7 +61,10 @@ class SglangScheduler final : public BatchScheduler {
   SglangQueue waiting_;
   RequestList running_;             // prompt complete
   RequestId chunked_ = kNoRequest;  // the one whose prompt is computed in part
-  bool batch_is_full_ = false;      // nobody is admitted before somebody leaves
+  // Nobody is admitted before somebody leaves. SGLang keeps it in its batch of running requests,
+  // and so forgets it when the next prefill batch takes the place of that one: when nobody ran
+  // before, or when the running ones were mixed into it.
+  bool batch_is_full_ = false;
   bool idle_ = true;
   NewTokenRatio ratio_;
   std::vector<RetractionCandidate> candidates_;

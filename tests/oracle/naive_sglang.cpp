@@ -22,11 +22,15 @@ bool can_never_run(const NaiveState& state, const Sequence& seq) {
   return seq.known() + state.scenario.block_size >= state.scenario.pool_tokens();
 }
 
-// Output a request is taken to want still: no more than the pool could hold with its prompt.
-TokenCount output_to_come(const NaiveState& state, const Sequence& seq) {
+// Output a request is taken to ask for: no more than the pool could hold with its prompt.
+TokenCount most_output(const NaiveState& state, const Sequence& seq) {
   const Scenario& s = state.scenario;
-  const TokenCount most = s.pool_tokens() - s.block_size - 1 - seq.prompt;
-  const TokenCount wanted = std::min(seq.max, most) - seq.planned_output();
+  const TokenCount room = s.pool_tokens() - s.block_size - 1 - seq.prompt;
+  return std::max(TokenCount{0}, std::min(seq.max, room));
+}
+
+TokenCount output_to_come(const NaiveState& state, const Sequence& seq) {
+  const TokenCount wanted = most_output(state, seq) - seq.planned_output();
   return std::clamp(wanted, TokenCount{0}, kMostOutputSetAside);
 }
 
@@ -54,6 +58,7 @@ TokenCount set_aside_for_running(const NaiveState& state) {
 }
 
 struct Budget {
+  TokenCount free = 0;
   TokenCount total = 0;
   TokenCount input = 0;
   TokenCount chunk = 0;
@@ -62,7 +67,9 @@ struct Budget {
 Budget budget_for(const NaiveState& state, TokenCount decodes_beside) {
   const Scenario& s = state.scenario;
   // Decodes that run beside the batch count as its tokens.
-  return {.total = free_tokens(state) - set_aside_for_running(state) - decodes_beside,
+  const TokenCount free = free_tokens(state) - decodes_beside;
+  return {.free = free,
+          .total = free - set_aside_for_running(state),
           .input = s.max_prefill_tokens - decodes_beside,
           .chunk = s.chunked_prefill_size > 0 ? s.chunked_prefill_size - decodes_beside : kNoLimit};
 }
@@ -91,7 +98,10 @@ void continue_chunked(NaiveState& state, Budget& budget, std::vector<PlannedRow>
     const Sequence& seq = state.sequences[request];
     if (seq.decodes) continue;
     const TokenCount rest = seq.known() - seq.computed;
-    const TokenCount tokens = rest <= budget.chunk ? rest : whole_pages(state, budget.chunk);
+    const TokenCount page = state.scenario.block_size;
+    const TokenCount room = ceil_div(seq.computed, page) * page - seq.computed + budget.free;
+    const TokenCount most = std::min(budget.chunk, room);
+    const TokenCount tokens = rest <= most ? rest : whole_pages(state, most);
     if (tokens == 0) return;
     // Then nobody else is tried unless it is complete: it counts like a new one.
     budget.total -= tokens + output_to_come(state, seq) + state.scenario.block_size;
@@ -119,14 +129,14 @@ bool add(NaiveState& state, std::size_t request, Budget& budget, std::vector<Pla
   budget.total -= total;
   budget.input -= extend;
   budget.chunk -= extend;
-  return !cut;
+  return !cut && budget.input > 0 && budget.chunk > 0;
 }
 
 std::vector<PlannedRow> prefill_batch(NaiveState& state, TokenCount decodes_beside) {
   std::vector<PlannedRow> rows;
   const bool chunked = std::any_of(state.running.begin(), state.running.end(),
                                    [&](std::size_t r) { return !state.sequences[r].decodes; });
-  const bool closed = state.sglang.batch_is_full || state.waiting.empty();
+  const bool closed = state.sglang.batch_is_full || state.waiting.empty() || !has_seat(state);
   if (closed && !chunked) return rows;
   Budget budget = budget_for(state, decodes_beside);
   continue_chunked(state, budget, rows);
@@ -134,6 +144,7 @@ std::vector<PlannedRow> prefill_batch(NaiveState& state, TokenCount decodes_besi
   for (const std::size_t request : state.running) {
     if (!state.sequences[request].decodes) return rows;
   }
+  if (rows.empty() && budget.chunk <= 0) return rows;  // the decodes beside it use it up
   while (!state.waiting.empty() && !state.sglang.batch_is_full) {
     const std::size_t request = next_waiting(state);
     if (can_never_run(state, state.sequences[request])) {
@@ -189,15 +200,16 @@ void retract(NaiveState& state) {
   TokenCount most = 0;
   for (const std::size_t request : order) {
     decoded += state.sequences[request].planned_output();
-    most += state.sequences[request].max;
+    most += most_output(state, state.sequences[request]);
   }
   const auto remaining = static_cast<TokenCount>(order.size());
   set_ratio(state, std::min(1.0, static_cast<double>(decoded + 20 * remaining) /
                                      static_cast<double>(most + 1)));
 }
 
-void take_decodes(NaiveState& state, std::vector<PlannedRow>& rows) {
-  for (const std::size_t request : decoding(state)) {
+void take(NaiveState& state, const std::vector<std::size_t>& decodes,
+          std::vector<PlannedRow>& rows) {
+  for (const std::size_t request : decodes) {
     const bool grown = state.try_grow(request, state.sequences[request].computed + 1);
     HEADROOM_CHECK(grown, "room was made");
     rows.push_back(state.plan_row(request, 1));
@@ -207,23 +219,24 @@ void take_decodes(NaiveState& state, std::vector<PlannedRow>& rows) {
 }  // namespace
 
 std::vector<PlannedRow> plan_sglang(NaiveState& state) {
-  const bool mixed = state.scenario.mixed_chunk && state.scenario.chunked_prefill_size > 0;
-  const std::vector<std::size_t> decodes = decoding(state);
-  std::vector<PlannedRow> rows =
-      prefill_batch(state, mixed ? static_cast<TokenCount>(decodes.size()) : 0);
+  const bool mixed = state.scenario.mixed_chunk && !decoding(state).empty();
+  const bool short_of_room = lacks_for_decodes(state) > state.blocks.free_blocks();
+  const bool nobody_ran = std::none_of(state.running.begin(), state.running.end(),
+                                       [&](std::size_t r) { return state.sequences[r].decodes; });
+  const std::vector<std::size_t> decodes = mixed ? decoding(state) : std::vector<std::size_t>{};
+  std::vector<PlannedRow> rows;
+  if (!mixed || !short_of_room) {
+    rows = prefill_batch(state, static_cast<TokenCount>(decodes.size()));
+  }
   if (!rows.empty()) {
-    if (mixed && lacks_for_decodes(state) <= state.blocks.free_blocks()) {
-      for (const std::size_t request : decodes) {
-        const bool grown = state.try_grow(request, state.sequences[request].computed + 1);
-        HEADROOM_CHECK(grown, "room was counted");
-        rows.push_back(state.plan_row(request, 1));
-      }
-    }
+    take(state, decodes, rows);
+    // The flag is the running batch's, and a prefill batch that finds that one empty or takes it in
+    // is the next running batch.
+    if (mixed || nobody_ran) state.sglang.batch_is_full = false;
     return rows;
   }
-  const bool short_of_room = lacks_for_decodes(state) > state.blocks.free_blocks();
   if (short_of_room) retract(state);
-  take_decodes(state, rows);
+  take(state, decoding(state), rows);
   if (rows.empty() && short_of_room) state.wake_up = state.now;
   if (!rows.empty() && !short_of_room) ++state.sglang.decodes_since;
   if (rows.empty() && state.running.empty() && state.waiting.empty()) {

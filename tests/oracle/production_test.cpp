@@ -110,6 +110,8 @@ TEST_CASE("tgi equals the naive engine") { require_equal_in_all_ways(oracle::Pol
 
 TEST_CASE("trtllm equals the naive engine") { require_equal_in_all_ways(oracle::Policy::trtllm); }
 
+TEST_CASE("sglang equals the naive engine") { require_equal_in_all_ways(oracle::Policy::sglang); }
+
 TEST_CASE("llama.cpp equals the naive engine") {
   require_equal_in_all_ways(oracle::Policy::llamacpp);
 }

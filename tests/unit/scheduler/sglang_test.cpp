@@ -165,6 +165,51 @@ TEST_CASE("sglang: a batch once found full stays so until somebody leaves it") {
   CHECK(run.requests[2].first_scheduled_ns == 7709 * kUs);
 }
 
+// A: 10 + 50; B and C: 20 + 60 each, and both arrive during A's prompt, which ends at 20 us.
+std::vector<Arrival> a_and_two_more() {
+  return {row(0, 10, 50, 50), row(1, 20, 60, 60), row(1, 20, 60, 60)};
+}
+
+TEST_CASE("sglang: who is behind a used-up budget is not tested, and so finds nothing full") {
+  // Pool 200. At 20 us A may want 49 more, and B is taken: 20 + 61 + floor(.7 * 49) = 115 < 190.
+  // C at that instant: 81 + 34 + 61 = 176 >= 170, the batch is full until A has gone, 49 steps of
+  // 12 us after 50 us. In the next plan: 81 + floor(.7 * (49 + 59)) = 81 + 75 < 170.
+  Engine engine;
+  engine.tokens = 200;
+  CHECK(engine.run(a_and_two_more()).requests[2].first_scheduled_ns == (50 + 49 * 12) * kUs);
+  engine.sglang.chunked_prefill_size = 20;
+  CHECK(engine.run(a_and_two_more()).requests[2].first_scheduled_ns == 50 * kUs);
+  engine.sglang.chunked_prefill_size = 30;
+  engine.sglang.max_prefill_tokens = 20;
+  CHECK(engine.run(a_and_two_more()).requests[2].first_scheduled_ns == 50 * kUs);
+}
+
+TEST_CASE("sglang: behind the last piece of a chunked prompt one request is tested all the same") {
+  // Pool 220, chunks of 20: B's 40 tokens end at 80 us. C at 50 us: 81 + 34 + 61 = 176 >= 170,
+  // though it could take no token, and A has gone at 80 + 49 * 12. At 80 us it would have had room:
+  // 81 + 75 < 170.
+  Engine engine;
+  engine.tokens = 220;
+  engine.sglang.chunked_prefill_size = 20;
+  std::vector<Arrival> arrivals = a_and_two_more();
+  arrivals[1].prompt_tokens = 40;
+  CHECK(engine.run(arrivals).requests[2].first_scheduled_ns == (80 + 49 * 12) * kUs);
+}
+
+TEST_CASE("sglang: a batch that nobody ran beside, or that all ran in, leaves no full flag") {
+  // Pool 160, without A: C in the plan of B: 81 + 61 = 142 >= 140. In the next one, at 30 us:
+  // 81 + floor(.7 * 59) = 122 < 140.
+  Engine engine;
+  engine.tokens = 160;
+  std::vector<Arrival> two = {row(0, 20, 60, 60), row(0, 20, 60, 60)};
+  CHECK(engine.run(two).requests[1].first_scheduled_ns == 30 * kUs);
+  // Pool 200, A decodes beside B: C at 20 us: 176 >= 169. At 51 us, with two decodes beside it:
+  // 81 + floor(.7 * (48 + 59)) = 81 + 74 < 167.
+  engine.tokens = 200;
+  engine.sglang.enable_mixed_chunk = true;
+  CHECK(engine.run(a_and_two_more()).requests[2].first_scheduled_ns == 51 * kUs);
+}
+
 TEST_CASE("sglang: vector 13: the shortest output is retracted first, then the longest prompt") {
   std::vector<RetractionCandidate> running = {{1, 5, 100, 1}, {2, 5, 300, 2}, {3, 9, 50, 3}};
   order_by_retraction(running);
