@@ -128,7 +128,7 @@ TgiScheduler::Weighed TgiScheduler::weigh(const PlanContext& context, std::int64
     if (id == kNoRequest) return Weighed::too_few_wait;
     const Request& request = context.requests[id];
     if (request.prompt_tokens > longest_prompt) continue;  // it will be refused
-    budget -= request.prompt_tokens;
+    budget -= request.prompt_tokens - context.kv.cached_prefix(id, request);
     free -= blocks_needed(whole_life(request), pool.block_tokens);
     --seats;
     if (budget < 0 || free < 0 || seats < 0) return Weighed::no_room;

@@ -18,9 +18,12 @@
 // is no least number of entries. The router hands new entries over in a call of its own and lets
 // one step pass before it looks at the queue again: into a running batch every second step at most.
 //
+// With prefix caching an entry holds what it finds with others, and only what is left to compute
+// counts in the budget (postfix_len).
+//
 // Limits: the pool stands for max_batch_total_tokens. Rows whose last token is in flight still
-// count as running. Prefix hits, where the allocator has any, shorten chunks, but do not count when
-// the least number is weighed: nothing is allocated to find out.
+// count as running. When the least number is weighed nothing is allocated to find out: a prefix
+// that others hold counts as if each entry needed it for itself.
 
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"

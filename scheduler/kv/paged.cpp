@@ -10,12 +10,14 @@ namespace headroom {
 PagedKv::PagedKv(const PagedKvOptions& options)
     : KvAllocator(options.sequence.value_or(SequenceBlocks(options.block_tokens))),
       options_(options),
-      shares_(options.enable_prefix_caching && !options.reserve_final),
+      shares_(options.enable_prefix_caching),
       free_(options.blocks, options.plain_to_front),
       tree_(options.block_tokens) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
   HEADROOM_CHECK(sequence().uniform() || (!options.reserve_final && options.tier.host_blocks == 0),
                  "windows and states in a pool that sets aside or has a second tier");
+  HEADROOM_CHECK(!options.reserve_final || options.tier.host_blocks == 0,
+                 "a pool that sets aside has a second tier");
   if (shares_ && options.tier.host_blocks > 0) tier_.emplace(options.tier);
   pool_.block_tokens = options.block_tokens;
   pool_.grows_with_decode = !options.reserve_final;
@@ -31,7 +33,7 @@ TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
   if (!shares_ || request.prompt_logprobs || (tree_.nodes() == 0 && !tier_)) return 0;
   BlockCount blocks = look_up(id, request).blocks();
   if (options_.drops_last_match && blocks > 0) --blocks;
-  return blocks * options_.block_tokens;
+  return std::min<TokenCount>(blocks * options_.block_tokens, request.known_tokens - 1);
 }
 
 const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) const {
@@ -44,8 +46,10 @@ const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) co
   last.index = request.index;
   last.known_tokens = request.known_tokens;
   last.version = version;
-  // At least one token is computed: it yields the logits (ENGINES.md 2.2).
-  const BlockCount most = (request.known_tokens - 1) / options_.block_tokens;
+  // At least one token is computed: it yields the logits (ENGINES.md 2.2, 2.7). Into a block of its
+  // own, or (TGI) again into the one that was found.
+  const std::int32_t longest = request.known_tokens - (options_.reserve_final ? 0 : 1);
+  const BlockCount most = longest / options_.block_tokens;
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, most), last.match);
   if (tier_) look_in_tier(request, most);
   return last;
@@ -88,7 +92,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   Holder& holder = held_[growth.id];
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
   const BlockCount fit = blocks_for(std::max(hold, growth.fit_tokens));
-  const BlockCount cached = growth.cached_tokens / options_.block_tokens;
+  const BlockCount cached = blocks_for(growth.cached_tokens);
   const BlockCount more = std::max<BlockCount>(0, blocks_for(hold) - holder.blocks - cached);
   const Beside beside = beside_for(holder, growth);
   BlockCount loaded = 0;
@@ -102,12 +106,16 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     // is loaded needs a new block.
     const BlockCount need =
         fit + beside.fit - on_device + tree_.free_blocks(found.match, on_device);
-    if (need + growth.keep_free > free_.size()) return false;
+    if (need + growth.keep_free > free_.size()) {
+      empty_cache_for(growth);
+      return false;
+    }
     holder.deepest = tree_.hold(found.match, on_device, free_);
     holder.path = on_device;
     // Before anything is overwritten, which might push it out of the tier.
     if (loaded > 0) load(found, loaded);
   } else if (fit + beside.fit - holder.blocks + growth.keep_free > free_.size()) {
+    empty_cache_for(growth);
     return false;
   }
   const std::int64_t stored = tier_ ? tier_->counts().stored_blocks : 0;
@@ -121,7 +129,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     pool_.step_blocks += beside.for_step;
     computing_.push_back(growth.id);
   }
-  if (shares_ && growth.request != nullptr) {
+  if (shares_ && !options_.reserve_final && growth.request != nullptr) {
     const TokenCount known = std::min<TokenCount>(hold, growth.request->known_tokens);
     holder.known_full = std::max(holder.known_full, known / options_.block_tokens);
     // Nobody else looks for private blocks: they need no identity before the release.
@@ -129,6 +137,21 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   }
   update_pool();
   return true;
+}
+
+// Of a request that does not fit: TGI takes what nobody holds out of its tree before it sees that
+// this is too little (radix.rs, alloc_or_reclaim). As many blocks are free as before.
+void PagedKv::empty_cache_for(const KvGrowth& growth) {
+  if (!options_.reserve_final || !shares_) return;
+  const BlockCount cached = blocks_for(growth.cached_tokens);
+  const PrefixTree::Match& found = lookup_.match;  // of this request, if anything is cached
+  if (free_.hashed() == (cached > 0 ? tree_.free_blocks(found, cached) : 0)) return;
+  const PrefixTree::Index kept = cached > 0 ? tree_.hold(found, cached, free_) : PrefixTree::kRoot;
+  const BlockCount others = free_.size();
+  take_blocks(others);
+  free_.put_plain(others);
+  tree_.release(kept, false, free_);
+  update_pool();
 }
 
 // Ids of windows and states. Besides those held between steps (as many as `holder.tokens` ask for)
@@ -209,24 +232,51 @@ void PagedKv::release(RequestId id, const Request& request, TokenCount held_toke
   if (held_tokens == 0) return give_up_waiting(id, request);
   HEADROOM_CHECK(id < held_.size() && held_[id].blocks > 0, "a request gives its KV back twice");
   Holder& holder = held_[id];
-  const BlockCount blocks =
-      options_.reserve_final ? holder.blocks : std::max(holder.blocks, blocks_for(held_tokens));
-  BlockCount hashed =
-      options_.enable_prefix_caching ? held_tokens / options_.block_tokens : BlockCount{0};
+  give_up_step_blocks(holder);
+  if (options_.reserve_final) {
+    release_prompt(holder, request, held_tokens);
+  } else {
+    release_path(holder, request, held_tokens, how);
+  }
+  put_nameless(sequence().beside(std::max(held_tokens, holder.tokens)));
+  HEADROOM_CHECK(free_.size() <= pool_.total_blocks, "more blocks given back than were taken");
+  holder = {};
+  update_pool();
+}
+
+// Last block first (ENGINES.md 2.1): the partly filled one, those nobody finds, the path.
+void PagedKv::release_path(Holder& holder, const Request& request, TokenCount held_tokens,
+                           KvRelease how) {
+  const BlockCount blocks = std::max(holder.blocks, blocks_for(held_tokens));
+  BlockCount hashed = shares_ ? held_tokens / options_.block_tokens : BlockCount{0};
   if (shares_) {
     if (how == KvRelease::dropped) hashed = holder.known_full;
     lengthen_path(holder, request, hashed, how != KvRelease::finished);
   }
   HEADROOM_CHECK(holder.path <= hashed && hashed <= blocks, "more full blocks than are held");
-  give_up_step_blocks(holder);
-  // Last block first (ENGINES.md 2.1): the partly filled one, those nobody finds, the path.
   free_.put_plain(blocks - hashed);
   free_.put_hashed(hashed - holder.path);
   tree_.release(holder.deepest, how == KvRelease::finished, free_);
-  put_nameless(sequence().beside(std::max(held_tokens, holder.tokens)));
-  HEADROOM_CHECK(free_.size() <= pool_.total_blocks, "more blocks given back than were taken");
-  holder = {};
-  update_pool();
+}
+
+// The prompt becomes known now, as far as it was computed.
+void PagedKv::release_prompt(const Holder& holder, const Request& request, TokenCount held_tokens) {
+  if (!shares_ || request.prompt_logprobs) return free_.put_plain(holder.blocks);
+  const TokenCount computed = std::min<TokenCount>(held_tokens, request.prompt_tokens);
+  const BlockCount full = computed / options_.block_tokens;
+  PrefixTree::Match& known = lookup_.match;
+  lookup_.id = kNoRequest;
+  tree_.match(RequestBlocks(request, options_.block_tokens, 0, full), known);
+  HEADROOM_CHECK(holder.path <= known.blocks && full <= holder.blocks,
+                 "a path that is held was forgotten");
+  const PrefixTree::Index path = tree_.hold(known, known.blocks, free_);
+  tree_.release(holder.deepest, false, free_);  // which the new path begins with
+  const PrefixTree::Extension behind =
+      tree_.extend(path, RequestBlocks(request, options_.block_tokens, known.blocks, full), false);
+  const BlockCount copies = known.blocks - holder.path;
+  free_.put_plain(holder.blocks - full + copies);
+  free_.put_hashed(full - known.blocks - behind.blocks);  // text that nobody else has
+  tree_.release(behind.deepest, false, free_);
 }
 
 // A request that waits holds nothing, but may have been preempted, and then has private blocks that

@@ -9,6 +9,13 @@
 // nothing behind the copy is found either. Request::index must name one prompt for as long as the
 // pool is used.
 //
+// A pool that sets aside shares as TGI's radix allocator does (radix.rs of its router): a request
+// holds what it finds with others and sets aside the rest of prompt + max_tokens. It makes its
+// prompt findable when it leaves, not before, and never its answer; behind text that another has
+// made known meanwhile its own goes on, and the copies are free at once. A fully cached prompt
+// computes one token, whatever the block. A request that does not fit has emptied the cache of all
+// that nobody holds, but for what it found itself.
+//
 // Windows and states of other layers (SequenceBlocks) have ids of their own. What is findable is
 // the content of the layers that keep every token: behind a hit the windows count as found too, but
 // take new ids, where vLLM looks for them and shares them.
@@ -31,8 +38,7 @@ struct PagedKvOptions {
   BlockCount blocks = 0;           // usable ones (vLLM's null block is not among them), >= 1
   std::int32_t block_tokens = 16;  // >= 1
   bool enable_prefix_caching = true;
-  bool reserve_final =
-      false;  // hold prompt + max_tokens from admission on (Orca's rule); no sharing
+  bool reserve_final = false;  // hold prompt + max_tokens from admission on (Orca, TGI); no tier
   // Blocks without a hash are used again first (vLLM since 2026), or in the order of their release
   // (vLLM up to 2025).
   bool plain_to_front = true;
@@ -97,7 +103,10 @@ class PagedKv final : public KvAllocator {
   [[nodiscard]] const Lookup& look_up(RequestId id, const Request& request) const;
   void look_in_tier(const Request& request, BlockCount most) const;
   void load(const Lookup& found, BlockCount blocks);
+  void empty_cache_for(const KvGrowth& growth);
   void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
+  void release_path(Holder& holder, const Request& request, TokenCount held_tokens, KvRelease how);
+  void release_prompt(const Holder& holder, const Request& request, TokenCount held_tokens);
   void take_blocks(BlockCount blocks);
   void put_nameless(BlockCount blocks);
   void give_up_waiting(RequestId id, const Request& request);

@@ -98,7 +98,8 @@ class KvAllocator {
   // tier included; 0 for one that wants log-probabilities of its prompt. Changes nothing.
   [[nodiscard]] virtual TokenCount cached_prefix(RequestId id, const Request& request) const = 0;
 
-  // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false nothing moved.
+  // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false nobody holds more or less
+  // (TGI forgets cached content over it).
   [[nodiscard]] virtual bool try_grow(const KvGrowth& growth) = 0;
 
   // Tokens that a reservation of `tokens` takes from an empty pool: more where sizes are rounded.

@@ -474,11 +474,11 @@ ReplicaState Replica::state() const {
   ReplicaState now;
   now.running = residents_ - ghosts_;
   now.waiting = waiting_;
-  now.kv_tokens = decodes_.kept_sum() + prefill_kept_;
   now.pool = parts_.kv->pool();
-  now.kv_tokens -= now.pool.shared_blocks * now.pool.block_tokens;
+  const TokenCount held = decodes_.kept_sum() + prefill_kept_;
+  now.kv_tokens = held - now.pool.shared_blocks * now.pool.block_tokens;
   if (!now.pool.grows_with_decode) {
-    now.reserved_tokens = std::max<TokenCount>(0, final_tokens_ - (now.kv_tokens - ghost_tokens_));
+    now.reserved_tokens = std::max<TokenCount>(0, final_tokens_ - (held - ghost_tokens_));
   }
   return now;
 }

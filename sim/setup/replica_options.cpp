@@ -51,6 +51,7 @@ bool finds_prefixes(const Resolved& resolved) {
   switch (resolved.scheduler) {
     case SchedulerKind::vllm:
     case SchedulerKind::vllm_v0:
+    case SchedulerKind::tgi:
     case SchedulerKind::sarathi: return e.enable_prefix_caching.value_or(false);
     case SchedulerKind::trtllm: return e.enable_block_reuse;
     case SchedulerKind::sglang: return !e.disable_radix_cache;

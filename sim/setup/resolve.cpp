@@ -115,6 +115,10 @@ void Resolver::resolve_scheduler() {
     fill("/engine/watermark", e.watermark, v0 ? 0.01 : 0.0,
          fmt::format("default of scheduler {}", name_of(kind)));
   }
+  if (kind == SchedulerKind::tgi && r_.profile->budget != BudgetRule::tgi) {  // else by attention
+    fill("/engine/enable_prefix_caching", e.enable_prefix_caching,
+         r_.allocator == AllocatorKind::paged, "on by default in scheduler tgi, on blocks");
+  }
   if (r_.profile->budget == BudgetRule::vllm) {
     // V0 kept cached blocks apart and took them last; V1 did so again from 2026 on. The release is
     // an estimate (ENGINES.md 2.1 says the year).

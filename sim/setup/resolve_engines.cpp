@@ -147,6 +147,21 @@ void Resolver::resolve_tgi() {
        "max_input_tokens + 50");
   fill("/engine/attention", e.attention,
        defaults.attention == TgiAttention::paged ? "paged" : "flashinfer", "by device");
+  if (r_.scheduler == SchedulerKind::tgi) {
+    // launcher/src/main.rs, resolve_attention: off where flashinfer does not know the heads.
+    std::int64_t head = 0;
+    for (const LayerKind& kind : r_.model.kinds) {
+      if (kind.attention) head = kind.attention->head_dim;
+    }
+    const bool shares = *e.attention != "paged" && r_.allocator == AllocatorKind::paged;
+    if (e.enable_prefix_caching.value_or(false) && !shares) {
+      refuse("/engine/enable_prefix_caching",
+             "TGI shares with attention flashinfer or flashdecoding, and on blocks, only");
+    }
+    fill("/engine/enable_prefix_caching", e.enable_prefix_caching,
+         shares && (head == 64 || head == 128 || head == 256),
+         "on with flashinfer and flashdecoding, for heads of 64, 128 and 256");
+  }
 
   TgiBudgetOptions options;
   options.version = r_.version;

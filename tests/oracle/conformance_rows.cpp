@@ -44,7 +44,8 @@ struct Policy {
 
 Pool paged(std::int32_t block, bool caching, bool plain_to_front, bool reserves) {
   std::string name = "kv_allocator=paged block_size=" + std::to_string(block);
-  if (!reserves) name += caching ? " enable_prefix_caching=true" : " enable_prefix_caching=false";
+  if (caching || !reserves)
+    name += caching ? " enable_prefix_caching=true" : " enable_prefix_caching=false";
   if (!plain_to_front) name += " free_plain_blocks_first=false";
   return {name + " ", caching, reserves, [=](const EngineSize& size) {
             return std::make_unique<PagedKv>(PagedKvOptions{.blocks = size.pool_tokens / block,
@@ -118,6 +119,10 @@ std::vector<Pool> reserving_pools() {
   std::vector<Pool> pools = contiguous_pools();
   for (const std::int32_t block : {1, 16}) pools.push_back(paged(block, false, true, true));
   return pools;
+}
+
+std::vector<Pool> sharing_reserving_pools() {
+  return {paged(1, true, true, true), paged(16, true, true, true)};
 }
 
 // What static batches run on: nothing is set aside in a paged pool, so it may run out.
@@ -230,12 +235,11 @@ std::vector<Policy> sglang_policies() {
   return policies;
 }
 
-std::vector<Policy> reserving_policies() {
+std::vector<Policy> tgi_policies() {
   const auto chunked = [](Options& o) { o.enable_chunked_prefill = true; };
   const auto apart = [](Options& o) { o.enable_chunked_prefill = false; };
   return {{"enable_chunked_prefill=true ", SchedulerKind::tgi, chunked, 2, true},
-          {"enable_chunked_prefill=false ", SchedulerKind::tgi, apart, 2, true},
-          {"kv_reservation=max_tokens ", SchedulerKind::orca, [](Options&) {}, 2, true}};
+          {"enable_chunked_prefill=false ", SchedulerKind::tgi, apart, 2, true}};
 }
 
 std::vector<Policy> orca_reservations() {
@@ -344,7 +348,10 @@ std::vector<ConformanceRow> all_rows() {
   add_rows(rows, growing_policies(), growing_pools());
   add_rows(rows, trtllm_policies(), growing_pools());
   add_rows(rows, sglang_policies(), growing_pools());
-  add_rows(rows, reserving_policies(), reserving_pools());
+  add_rows(rows, tgi_policies(), reserving_pools());
+  add_rows(rows, tgi_policies(), sharing_reserving_pools());
+  add_rows(rows, {{"kv_reservation=max_tokens ", SchedulerKind::orca, [](Options&) {}, 2, true}},
+           reserving_pools());
   add_rows(rows, orca_reservations(), {contiguous("first_fit", Placement::first_fit, false)});
   add_rows(rows, static_policies(), static_pools());
   add_rows(rows, {{"", SchedulerKind::llamacpp}}, slot_pools());

@@ -71,6 +71,10 @@ const FlagRow kRows[] = {
     {.takes = Takes::toggle,
      .pointer = "/engine/enable_chunked_prefill",
      .variable = "PREFILL_CHUNKING"},
+    // launcher/src/main.rs, resolve_attention
+    {.takes = Takes::toggle,
+     .pointer = "/engine/enable_prefix_caching",
+     .variable = "PREFIX_CACHING|USE_PREFIX_CACHING"},
     // Sharded and no --num-shard: all devices (find_num_shards).
     {.names = "--sharded",
      .takes = Takes::integer,
@@ -101,10 +105,6 @@ const FlagRow kRows[] = {
     {.names = "--disable-custom-kernels",
      .note = "its effect on step time and memory is not modelled",
      .variable = "DISABLE_CUSTOM_KERNELS"},
-    {.names = "--prefix-caching",
-     .takes = Takes::text,
-     .note = "requests of TGI share no prefixes in this model, whatever the setting",
-     .variable = "PREFIX_CACHING|USE_PREFIX_CACHING"},
     // ---- no effect on memory or scheduling
     {.names = "--hostname|--port|-p|--revision|--validation-workers|--max-best-of|"
               "--max-stop-sequences|--max-top-n-tokens|--shard-uds-path|--master-addr|"

@@ -222,5 +222,115 @@ TEST_CASE("a preempted request loses its last blocks first") {
   CHECK(kv.cached_prefix(2, r3.request) == 16);
 }
 
+// --- pools that set aside: TGI's radix allocator (ENGINES.md 2.7)
+// ---------------------------------
+
+// Prompt and `output` tokens from the admission on. Returns the hit; -1 = refused.
+TokenCount set_aside(PagedKv& kv, RequestId id, const Prompt& prompt, std::int32_t output) {
+  const TokenCount cached = kv.cached_prefix(id, prompt.request);
+  const bool fits = kv.try_grow({.id = id,
+                                 .request = &prompt.request,
+                                 .cached_tokens = cached,
+                                 .hold_tokens = prompt.request.known_tokens,
+                                 .final_tokens = prompt.request.known_tokens + output});
+  return fits ? cached : -1;
+}
+
+PagedKv reserving_pool(BlockCount blocks, std::int32_t block_tokens = 16) {
+  return PagedKv({.blocks = blocks, .block_tokens = block_tokens, .reserve_final = true});
+}
+
+// 40 + 24 tokens are 4 blocks, 2 of them full blocks of the prompt. The second holds those 2 with
+// nobody, then 3 for its 8 + 33 more: 5 blocks; the third shares the 2 and takes 1.
+TEST_CASE("a request holds the prefix it found, and sets aside the rest") {
+  PagedKv kv = reserving_pool(100);
+  const Prompt first(0, {{7, 40}});
+  CHECK(set_aside(kv, 0, first, 24) == 0);
+  CHECK(kv.pool().used_blocks() == 4);
+  finish(kv, 0, first, 50);
+  CHECK(kv.pool().used_blocks() == 0);
+  CHECK(kv.pool().cached_blocks == 2);
+  CHECK(set_aside(kv, 1, Prompt(1, {{7, 40}}, 7), 33) == 32);
+  CHECK(kv.pool().used_blocks() == 5);
+  CHECK(set_aside(kv, 2, Prompt(2, {{7, 40}}), 8) == 32);
+  CHECK(kv.pool().used_blocks() == 6);
+  CHECK(kv.pool().shared_blocks == 2);
+}
+
+// Pieces of 32 and 16, the first in common. While both run nothing is known. The first leaves 3
+// blocks; of the second's, 2 are copies, free at once, and its own third goes on behind the
+// first's.
+TEST_CASE("prompts are known when they leave, and go on behind what another has left") {
+  PagedKv kv = reserving_pool(8);
+  const Prompt first(0, {{7, 32}, {8, 16}});
+  const Prompt second(1, {{7, 32}, {9, 16}});
+  const Prompt look(2, {{7, 32}, {9, 16}}, 5);
+  CHECK(set_aside(kv, 0, first, 1) == 0);
+  CHECK(set_aside(kv, 1, second, 1) == 0);
+  CHECK(kv.cached_prefix(2, look.request) == 0);
+  finish(kv, 0, first, 48);
+  CHECK(kv.cached_prefix(2, look.request) == 32);
+  finish(kv, 1, second, 48);
+  CHECK(kv.cached_prefix(2, look.request) == 48);
+  CHECK(kv.pool().cached_blocks == 4);
+  CHECK(kv.pool().free_blocks == 8);
+}
+
+TEST_CASE("neither an answer nor a prompt that wants log-probabilities becomes known") {
+  PagedKv kv = reserving_pool(100);
+  const Prompt turn(0, {{7, 32}}, 0, 70);
+  CHECK(set_aside(kv, 0, turn, 32) == 0);
+  finish(kv, 0, turn, 63);
+  CHECK(kv.cached_prefix(1, Prompt(1, {{7, 32}, {70, 32}}).request) == 32);
+  Prompt wants(2, {{9, 32}});
+  wants.request.prompt_logprobs = true;
+  CHECK(set_aside(kv, 2, wants, 8) == 0);
+  finish(kv, 2, wants, 39);
+  CHECK(kv.pool().cached_blocks == 2);
+}
+
+// A block of 16 is found whole, and its last token computed again; of single tokens the last one is
+// a copy. A prompt that was computed up to token 20 is known for one block.
+TEST_CASE("a fully cached prompt computes one token where a pool sets aside") {
+  for (const std::int32_t block : {1, 16}) {
+    PagedKv kv = reserving_pool(200, block);
+    const Prompt first(0, {{7, 32}});
+    const Prompt second(1, {{7, 32}});
+    CHECK(set_aside(kv, 0, first, 16) == 0);
+    finish(kv, 0, first, 32);
+    CHECK(set_aside(kv, 1, second, 16) == 31);
+    CHECK(kv.pool().used_blocks() == 48 / block);
+    finish(kv, 1, second, 40);
+    CHECK(kv.pool().cached_blocks == 32 / block);
+    CHECK(kv.pool().free_blocks == 200);
+  }
+  PagedKv kv = reserving_pool(9);
+  const Prompt cut(0, {{7, 64}});
+  CHECK(set_aside(kv, 0, cut, 8) == 0);
+  kv.release(0, cut.request, 20, KvRelease::dropped);
+  CHECK(kv.cached_prefix(1, Prompt(1, {{7, 64}}).request) == 16);
+}
+
+// 8 blocks: 2 of text 7 and 2 of text 8 are cached, 3 are held. One that finds text 7 and needs 6
+// blocks in all does not fit into 5, and leaves nothing cached but what it found.
+TEST_CASE("a request that does not fit empties the cache but for its own prefix") {
+  PagedKv kv = reserving_pool(8);
+  const Prompt texts[] = {{0, {{7, 32}}}, {1, {{8, 32}}}};
+  for (const Prompt& text : texts) {
+    CHECK(set_aside(kv, 0, text, 1) == 0);
+    finish(kv, 0, text, 32);
+  }
+  const Prompt holder(2, {}, 40);
+  CHECK(set_aside(kv, 2, holder, 8) == 0);
+  CHECK(kv.pool().cached_blocks == 4);
+  const Prompt head(3, {{7, 32}}, 32);
+  CHECK(set_aside(kv, 3, head, 32) == -1);
+  CHECK(kv.pool().free_blocks == 5);
+  CHECK(kv.pool().cached_blocks == 2);
+  CHECK(kv.cached_prefix(3, head.request) == 32);
+  finish(kv, 2, holder, 47);
+  CHECK(set_aside(kv, 3, head, 32) == 32);
+}
+
 }  // namespace
 }  // namespace headroom

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 #include <utility>
 
 #include "scheduler/batching/tgi.hpp"
 #include "scheduler/kv/paged.hpp"
+#include "scheduler/routing/round_robin.hpp"
 #include "tests/support/policy_run.hpp"
+#include "tests/support/production.hpp"
 
 namespace headroom::test {
 namespace {
@@ -24,6 +27,7 @@ struct Tgi {
   std::int32_t max_batch_size = 16;
   BlockCount blocks = 100;
   std::int32_t depth = 1;
+  bool caching = false;
 };
 
 PolicySetup setup_of(const Tgi& tgi) {
@@ -37,7 +41,7 @@ PolicySetup setup_of(const Tgi& tgi) {
   setup.scheduler = std::make_unique<TgiScheduler>(options);
   setup.kv = std::make_unique<PagedKv>(PagedKvOptions{.blocks = tgi.blocks,
                                                       .block_tokens = 16,
-                                                      .enable_prefix_caching = false,
+                                                      .enable_prefix_caching = tgi.caching,
                                                       .reserve_final = true});
   setup.options.pipeline_depth = tgi.depth;
   setup.options.max_sequences = tgi.max_batch_size;
@@ -51,6 +55,24 @@ Arrival arrival(TimeNs time_ns, std::int32_t prompt, std::int32_t output) {
   a.prompt_tokens = prompt;
   a.output_tokens = a.max_tokens = output;
   return a;
+}
+
+// The prompt begins with `pieces`, which outlive the run.
+Arrival arrival(TimeNs time_ns, std::span<const PrefixSegment> pieces, std::int32_t prompt,
+                std::int32_t output) {
+  Arrival a = arrival(time_ns, prompt, output);
+  a.prefix = pieces;
+  return a;
+}
+
+constexpr PrefixSegment kText[] = {{7, 32}};
+
+std::vector<TokenCount> found_tokens(const PolicyRun& run) {
+  std::vector<TokenCount> found;
+  for (const EngineEvent& event : run.events) {
+    if (event.kind == EngineEventKind::admitted) found.push_back(event.cached_tokens);
+  }
+  return found;
 }
 
 std::vector<TokenCount> chunk_tokens(const PolicyRun& run) {
@@ -207,17 +229,111 @@ TEST_CASE("tgi: the queue survives the engine's death, and the next batch begins
   }
 }
 
-// Bursts and lulls; prompts around the budget, some clients that give up.
+// A (32 of a text, 1 token) leaves at 42 us. B and C begin with that text and 16 more: 2 x 16 are
+// to be computed, which the budget of 40 has room for. Each needs 4 blocks for 48 + 1, and they
+// have 2 together: 6. Without sharing the second would wait for blocks and budget.
+TEST_CASE("tgi: what an entry finds counts neither in the budget nor twice in the pool") {
+  const bool chunked = GENERATE(false, true);
+  const std::vector<Arrival> arrivals{arrival(0, kText, 32, 1), arrival(50 * kUs, kText, 48, 1),
+                                      arrival(50 * kUs, kText, 48, 1)};
+  Tgi tgi{.chunked = chunked, .max_batch_prefill_tokens = 40, .blocks = 6, .caching = true};
+  const PolicyRun run = run_policy(setup_of(tgi), arrivals);
+  CHECK(found_tokens(run) == std::vector<TokenCount>{0, 32, 32});
+  CHECK(chunk_tokens(run) == std::vector<TokenCount>{32, 32});
+  CHECK(run.steps[1].used_blocks == 6);
+  tgi.caching = false;
+  CHECK(chunk_tokens(run_policy(setup_of(tgi), arrivals)).size() > 2);
+}
+
+TEST_CASE("tgi: a prompt is found when its request has left, not while it runs") {
+  // A and B come together; C, with their text, while B still decodes and A (1 token) has left.
+  const PolicyRun run = run_policy(
+      setup_of({.chunked = true, .caching = true}),
+      {arrival(0, kText, 40, 1), arrival(0, kText, 40, 9), arrival(100 * kUs, kText, 40, 1)});
+  CHECK(found_tokens(run) == std::vector<TokenCount>{0, 0, 32});
+  CHECK(chunk_tokens(run).front() == 80);
+}
+
+TEST_CASE("tgi: a prompt that is found in full computes its last token") {
+  const PolicyRun run = run_policy(setup_of({.chunked = true, .caching = true}),
+                                   {arrival(0, kText, 32, 1), arrival(50 * kUs, kText, 32, 2)});
+  CHECK(chunk_tokens(run) == std::vector<TokenCount>{32, 1, 0});
+  CHECK(run.steps[1].used_blocks == 3);  // both of the text, and one for the answer
+}
+
+TEST_CASE("tgi: the next turn of a session finds the prompt before, but not the answer") {
+  const PrefixSegment next[] = {{7, 32}, {70, 16}, {8, 16}};
+  Arrival turn = arrival(0, kText, 32, 16);
+  turn.output_segment = 70;
+  const PolicyRun run = run_policy(setup_of({.chunked = true, .caching = true}),
+                                   {turn, arrival(1000 * kUs, next, 64, 1)});
+  CHECK(found_tokens(run) == std::vector<TokenCount>{0, 32});
+}
+
+// A text of 32 is known. 2 run, ratio 1: two entries are needed. They have 64 tokens each, together
+// more than the budget of 96; 32 of each are found, so they interrupt after one decode step.
+TEST_CASE("tgi: what entries find counts when the least number is weighed") {
+  for (const bool caching : {true, false}) {
+    const PolicyRun run = run_policy(
+        setup_of({.max_batch_prefill_tokens = 96, .waiting_served_ratio = 1.0, .caching = caching}),
+        {arrival(0, kText, 32, 1), arrival(50 * kUs, 5, 30), arrival(50 * kUs, 5, 30),
+         arrival(71 * kUs, kText, 64, 30), arrival(71 * kUs, kText, 64, 30)});
+    CHECK(chunk_tokens(run)[1] == 10);
+    CHECK(chunk_tokens(run)[3] == (caching ? 64 : 0));
+  }
+}
+
+class StateList final : public MetricsSink {
+ public:
+  void on_steps(const StepRun& run) override { states.push_back(*run.state); }
+  void on_request(const RequestRecord&) override {}
+  void on_event(const EngineEvent&) override {}
+  void on_idle(std::uint16_t, TickSum, const ReplicaState&) override {}
+
+  std::vector<ReplicaState> states;
+};
+
+// B and C have a text of 32 together. In the end they will hold 48 + 9 - 1 each: at any time what
+// they hold, with the text counted for both, and what they will fill is 112.
+TEST_CASE("tgi: what is reserved but not yet filled does not count a shared prefix") {
+  PolicySetup setup = setup_of({.chunked = true, .caching = true});
+  std::vector<ReplicaParts> parts(1);
+  parts[0].options = setup.options;
+  parts[0].limits = setup.limits;
+  parts[0].limits.max_request_tokens = parts[0].limits.max_model_len = 1600;
+  parts[0].scheduler = std::move(setup.scheduler);
+  parts[0].kv = std::move(setup.kv);
+  parts[0].cost = std::make_unique<AffineStepCost>(setup.cost);
+  ListSource source(
+      {arrival(0, kText, 32, 1), arrival(50 * kUs, kText, 48, 9), arrival(50 * kUs, kText, 48, 9)});
+  StateList list;
+  Fleet fleet({}, std::move(parts), std::make_unique<RoundRobinRouter>(), source, list);
+  CHECK(fleet.run({}) == StopReason::drained);
+  std::erase_if(list.states, [](const ReplicaState& state) { return state.running != 2; });
+  REQUIRE(list.states.size() > 1);
+  for (const ReplicaState& state : list.states) {
+    CHECK(state.pool.shared_blocks == 2);
+    CHECK(state.kv_tokens + 32 + state.reserved_tokens == 112);
+  }
+}
+
+// Bursts and lulls; prompts around the budget, some that begin alike, some clients that give up.
 std::vector<Arrival> random_arrivals(std::uint32_t seed, int count) {
   std::mt19937 random(seed);
   const auto below = [&random](std::uint32_t bound) {
     return static_cast<std::int32_t>(random() % bound);
   };
+  static constexpr PrefixSegment kTexts[] = {{1, 17}, {2, 32}, {3, 50}};
   std::vector<Arrival> arrivals;
   TimeNs time = 0;
   for (int i = 0; i < count; ++i) {
     if (below(3) > 0) time += below(200) * kUs / 3;
     Arrival a = arrival(time, 1 + below(70), 1 + below(40));
+    if (below(2) == 0) {
+      a.prefix = std::span(kTexts).subspan(static_cast<std::size_t>(below(3)), 1);
+      a.prompt_tokens = std::max(a.prompt_tokens, a.prefix.front().tokens);
+      a.prompt_logprobs = below(10) == 0;
+    }
     a.max_tokens += below(2) * below(30);
     if (below(8) == 0) a.deadline_ns = time + below(2000) * kUs;
     if (below(8) == 0) a.first_token_deadline_ns = time + below(300) * kUs;
@@ -234,6 +350,7 @@ Tgi random_tgi(std::uint32_t seed, bool chunked, std::int32_t depth) {
   tgi.max_waiting_tokens = static_cast<std::int32_t>(random() % 25);
   tgi.max_batch_size = 2 + static_cast<std::int32_t>(random() % 15);
   tgi.blocks = 9 + static_cast<BlockCount>(random() % 40);
+  tgi.caching = random() % 3 > 0;
   return tgi;
 }
 

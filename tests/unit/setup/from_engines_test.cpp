@@ -200,8 +200,9 @@ TEST_CASE("text-generation-launcher: settings that are variables in a container"
   CHECK(sorted(result.scenario.at("engine")) == Sorted::parse(R"({
     "name": "tgi", "version": "3.3.4", "tensor_parallel_size": 1, "max_batch_size": 48,
     "waiting_served_ratio": 0.0, "max_waiting_tokens": 1, "attention": "flashdecoding",
-    "enable_chunked_prefill": false, "kv_cache_dtype": "fp8_e4m3"})"));
-  CHECK(any_contains(result.notes, "PREFIX_CACHING: requests of TGI share no prefixes"));
+    "enable_chunked_prefill": false, "enable_prefix_caching": true,
+    "kv_cache_dtype": "fp8_e4m3"})"));
+  CHECK(result.unknown_flags.empty());
   CHECK(any_contains(from("ATTENTION=paged-v3 text-generation-launcher --model-id m").notes,
                      "ATTENTION: the block size of these attention kernels is not modelled"));
 }

@@ -244,6 +244,25 @@ TEST_CASE("SGLang's chunks are whole pages, and without a radix cache prefixes o
   CHECK(source_of(r, "/engine/schedule_policy") == "sglang 0.5: fcfs without the radix cache");
 }
 
+// launcher/src/main.rs, resolve_attention; Llama 3.1 8B has heads of 128, Phi-3
+// mini of 96. Before 3.0 the attention is paged here.
+TEST_CASE("TGI looks for prefixes by attention and size of the heads") {
+  CHECK(finds_prefixes(resolved(R"({"name": "tgi"})")));
+  CHECK(finds_prefixes(resolved(R"({"name": "tgi", "attention": "flashdecoding"})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "attention": "paged"})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "version": "2.4"})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "enable_prefix_caching": false})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "kv_allocator": "contiguous"})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "scheduler": "orca"})")));
+  CHECK(finds_prefixes(resolved(R"({"name": "vllm", "scheduler": "tgi"})")));
+  const Resolved narrow =
+      resolve(scenario_of(R"({"name": "tgi"})", "phi-3-mini"), Catalog::embedded());
+  CHECK_FALSE(finds_prefixes(narrow));
+  CHECK_THROWS_WITH(
+      resolved(R"({"name": "tgi", "attention": "paged", "enable_prefix_caching": true})"),
+      Catch::Contains("/engine/enable_prefix_caching: TGI shares with attention flashinfer"));
+}
+
 TEST_CASE("a run knows tensor parallelism only") {
   CHECK_THROWS_WITH(resolved(R"({"pipeline_parallel_size": 2})"),
                     Catch::Contains("/engine/pipeline_parallel_size"));
