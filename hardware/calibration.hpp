@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hardware/device.hpp"
 
@@ -20,6 +21,7 @@ struct Calibration {
   bool hopper_or_later = false;  // generic rows: which devices they stand for
   std::string engine;            // family, e.g. "vllm"; empty: generic
   std::string engine_versions;   // that the measured runs used; empty: generic
+  std::string weights;           // dtype that most of them had; empty: 16 bits
   EngineMode mode = EngineMode::async;
   double bandwidth_bytes_per_s = 0;  // fitted with; 0: generic
   double peak_flops = 0;             // dense 16-bit, fitted with; 0: generic
@@ -43,8 +45,9 @@ struct Calibration {
   double nvlink_latency_log2_ns = 0;
   double nvlink_bandwidth_share = 1;  // of the per-direction bandwidth
   double pcie_latency_ns = 0;
-  double pcie_bytes_per_s = 0;   // 0: the device's own PCIe bandwidth
-  double client_latency_ns = 0;  // added to TTFT and E2EL by the client side
+  double pcie_bytes_per_s = 0;           // 0: the device's own PCIe bandwidth
+  double client_latency_ns = 0;          // added to TTFT and E2EL by the client side
+  std::vector<std::string> fitted_runs;  // data sets of `headroom validate` that chose constants
   std::string source;
 };
 

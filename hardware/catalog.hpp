@@ -27,6 +27,9 @@ class Catalog {
   // The rows of one file: `name` is one of the four file names, `shown_as` what errors call it.
   void overlay_text(std::string_view name, std::string_view text, const std::string& shown_as);
 
+  // Takes the place of the row with its id.
+  void put(const Calibration& calibration) { calibrations_[calibration.id] = calibration; }
+
   // ConfigError naming the nearest known id. A model is also found by its Hugging Face name;
   // `overrides` is a file merged over its config.json (may be empty).
   [[nodiscard]] ModelSpec model(std::string_view id,

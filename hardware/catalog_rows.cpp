@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "hardware/calibration_fields.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 
@@ -57,11 +58,11 @@ class Row {
     if (find(key) == nullptr) return std::nullopt;
     return number(key, kSmallest, scale);
   }
-  // An efficiency: what share of a nominal rate is reached.
-  [[nodiscard]] double share(const std::string& key, double high = 1.0) {
-    const double value = number(key, kSmallest, 1);
-    if (value > high) throw error(key, fmt::format("number above 0 and up to {}", high));
-    return value;
+  [[nodiscard]] double number_between(const std::string& key, double low, double high,
+                                      double scale) {
+    const double value = number(key, low, 1);
+    if (value > high) throw error(key, fmt::format("number from {} to {}", low, high));
+    return value * scale;
   }
 
   [[nodiscard]] bool flag(const std::string& key, bool absent = false) {
@@ -198,6 +199,7 @@ void parse_fitted_on(Row& row, Calibration& c) {
   c.device = row.text_or_empty("device");
   c.engine = row.text_or_empty("engine");
   c.engine_versions = row.text_or_empty("engine_versions");
+  c.weights = row.text_or_empty("weights");
   if (c.device.empty() != c.engine.empty()) throw row.error("engine", "given exactly if device is");
   if (c.device.empty()) {
     c.hopper_or_later = row.flag("hopper_or_later");
@@ -208,32 +210,14 @@ void parse_fitted_on(Row& row, Calibration& c) {
 }
 
 Calibration parse_calibration(Row row) {
-  constexpr double kNsPerUs = 1e3;
-  constexpr double kNsPerMs = 1e6;
   Calibration c;
   c.id = row.text("id");
   c.mode = parse_mode(row);
   parse_fitted_on(row, c);
-  c.weight_bandwidth_share = row.share("weight_bandwidth_share");
-  c.compute_share = row.share("compute_share");
-  c.kv_bandwidth_share = row.share("kv_bandwidth_share");
-  c.prefill_compute_share = row.share("prefill_compute_share");
-  c.mixed_decode_factor = row.number("mixed_decode_factor", 1e-3, 1);
-  c.layer_ns = row.number("layer_us", 0, kNsPerUs);
-  c.attention_floor_ns = row.number("attention_floor_us", 0, kNsPerUs);
-  c.attention_row_ns = row.number("attention_row_us", 0, kNsPerUs);
-  c.step_ns = row.number("step_us", 0, kNsPerUs);
-  c.host_step_ns = row.number("host_step_us", 0, kNsPerUs);
-  c.host_row_ns = row.number("host_row_us", 0, kNsPerUs);
-  c.sampler_ns = row.number("sampler_us", 0, kNsPerUs);
-  c.sampler_passes = row.number("sampler_passes", 0, 1);
-  c.elementwise_bandwidth_factor = row.share("elementwise_bandwidth_factor", 10);
-  c.nvlink_latency_ns = row.number("nvlink_latency_us", 0, kNsPerUs);
-  c.nvlink_latency_log2_ns = row.number("nvlink_latency_log2_us", 0, kNsPerUs);
-  c.nvlink_bandwidth_share = row.share("nvlink_bandwidth_share");
-  c.pcie_latency_ns = row.number("pcie_latency_us", 0, kNsPerUs);
-  c.pcie_bytes_per_s = row.number("pcie_gb_per_s", 0, 1e9);
-  c.client_latency_ns = row.number("client_latency_ms", 0, kNsPerMs);
+  for (const CalibrationField& field : calibration_fields()) {
+    c.*field.member = row.number_between(std::string(field.key), field.low, field.high, field.unit);
+  }
+  c.fitted_runs = row.texts("fitted_runs");
   c.source = row.text("source");
   row.finish();
   return c;

@@ -9,10 +9,12 @@ namespace {
 
 const Calibration* find_calibration(const Catalog& catalog, const ModelSpec& model,
                                     const DeviceSpec& device, const CostRequest& request) {
-  // The rows were fitted with 16-bit weights; quantised kernels reach other shares.
-  if (is_quantised(main_dtype(model))) return nullptr;
+  // Kernels of other weights reach other shares.
+  const Dtype dtype = main_dtype(model);
+  const std::string_view weights = is_quantised(dtype) ? name_of(dtype) : std::string_view();
   for (const auto& [id, row] : catalog.calibrations()) {
-    if (row.device == device.id && row.engine == request.engine && row.mode == request.mode) {
+    if (row.device == device.id && row.engine == request.engine && row.mode == request.mode &&
+        row.weights == weights) {
       return &row;
     }
   }

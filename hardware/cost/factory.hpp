@@ -35,9 +35,10 @@ struct CostChoice {
   TimeNs client_latency_ns = 0;
 };
 
-// The row named, or the one for device, engine family and mode. A row fitted with 16-bit weights is
-// not used for quantised ones. Without one: the generic row. A row whose bandwidth or peak differs
-// from the catalog's device by more than 1 % is a ConfigError.
+// The row named, or the one for device, engine family and mode. A row is used for
+// weights of the dtype it was fitted with only (Calibration::weights). Without one: the generic
+// row. A row whose bandwidth or peak differs from the catalog's device by more than 1 % is a
+// ConfigError.
 [[nodiscard]] const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& model,
                                                     const DeviceSpec& device,
                                                     const CostRequest& request);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/app/audit_command.hpp"
+#include "sim/app/calibrate_command.hpp"
 #include "sim/app/capacity_command.hpp"
 #include "sim/app/from_command.hpp"
 #include "sim/app/list.hpp"
@@ -56,6 +57,7 @@ struct Arguments {
   FromArguments from;
   AuditArguments audit;
   ValidateArguments validate;
+  CalibrateArguments calibrate;
   TraceArguments trace;
 };
 
@@ -158,10 +160,28 @@ void add_audit(CLI::App& command, AuditArguments& a) {
 }
 
 void add_validate(CLI::App& command, ValidateArguments& a) {
-  command.add_option("what", a.what, "memory: budget rules against logged start-ups")->required();
+  command
+      .add_option("what", a.what,
+                  "memory: budget rules against logged start-ups; runs: measured runs replayed")
+      ->required();
   command.add_option("directory", a.directory, "folder with the measurements")->required();
   command.add_option("--catalog", a.catalog, kCatalogHelp);
   command.add_flag("--json", a.json, "print JSON");
+}
+
+void add_calibrate(CLI::App& command, CalibrateArguments& a) {
+  command.add_option("directory", a.directory, "folder with the measured runs")->required();
+  command
+      .add_option("--calibration", a.calibration, "row to start from (headroom list calibrations)")
+      ->required();
+  command.add_option("--runs", a.runs, "data sets of `validate runs` to fit on: a,b,...")
+      ->required()
+      ->delimiter(',');
+  command.add_option("--fit", a.fit, "constants to fit, by their names in the row: a,b,...")
+      ->required()
+      ->delimiter(',');
+  command.add_option("-o,--output", a.output, "folder for a calibrations.json with the fitted row");
+  command.add_option("--catalog", a.catalog, kCatalogHelp);
 }
 
 void add_from(CLI::App& command, FromArguments& a) {
@@ -211,6 +231,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
             arguments.audit);
   add_validate(*app.add_subcommand("validate", "score the models against measurements"),
                arguments.validate);
+  add_calibrate(*app.add_subcommand("calibrate", "fit step costs on measured runs"),
+                arguments.calibrate);
   add_from(*app.add_subcommand("from", "a scenario from what you run already"), arguments.from);
   add_trace(*app.add_subcommand("trace", "what a trace file holds, or the same in another format"),
             arguments.trace);
@@ -228,6 +250,8 @@ int dispatch(const CLI::App& app, Arguments& arguments) {
     print(audit_command(arguments.audit));
   } else if (app.got_subcommand("validate")) {
     print(validate_command(arguments.validate));
+  } else if (app.got_subcommand("calibrate")) {
+    print(calibrate_command(arguments.calibrate));
   } else if (app.got_subcommand("from")) {
     arguments.from.unknown = app.get_subcommand("from")->remaining();
     std::erase(arguments.from.unknown, "--");  // which only says that words follow

@@ -5,16 +5,22 @@
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/memory_validation_report.hpp"
+#include "sim/report/run_validation_report.hpp"
 #include "sim/study/memory_validation.hpp"
+#include "sim/study/run_validation.hpp"
 
 namespace headroom {
 
 std::string validate_command(const ValidateArguments& arguments) {
-  if (arguments.what != "memory") {
-    throw ConfigError(fmt::format("validate {}: expected memory", arguments.what));
+  const Catalog catalog = load_catalog(arguments.catalog);
+  if (arguments.what == "runs") {
+    const RunValidation validation = validate_runs(arguments.directory, catalog);
+    return arguments.json ? run_validation_json(validation) : run_validation_text(validation);
   }
-  const MemoryValidation validation =
-      validate_memory(arguments.directory, load_catalog(arguments.catalog));
+  if (arguments.what != "memory") {
+    throw ConfigError(fmt::format("validate {}: expected memory or runs", arguments.what));
+  }
+  const MemoryValidation validation = validate_memory(arguments.directory, catalog);
   return arguments.json ? memory_validation_json(validation) : memory_validation_text(validation);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// `headroom validate memory DIR`: the budget rules against logged start-ups.
+// `headroom validate memory DIR`: the budget rules against logged start-ups; `headroom validate
+// runs DIR`: measured runs replayed.
 
 #include <string>
 

@@ -1,8 +1,10 @@
 #include "sim/metrics/serving_metrics.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "sim/kernel/check.hpp"
 #include "sim/metrics/statistics.hpp"
 
 namespace headroom {
@@ -124,6 +126,21 @@ ServingMetrics serving_metrics(std::span<const RequestRecord> records, const Itl
   set_e2el(metrics, statistics_of(latencies.e2el_ns, kMsPerNs));
   set_tpot(metrics, statistics_of(latencies.tpot, kMsPerNs / (1 << kTpotBits)));
   return metrics;
+}
+
+double metric_of(const ServingMetrics& metrics, std::string_view name) {
+  using M = ServingMetrics;
+  static constexpr std::pair<std::string_view, double M::*> kMetrics[] = {
+      {"mean_ttft_ms", &M::mean_ttft_ms},     {"median_ttft_ms", &M::median_ttft_ms},
+      {"p90_ttft_ms", &M::p90_ttft_ms},       {"mean_tpot_ms", &M::mean_tpot_ms},
+      {"median_tpot_ms", &M::median_tpot_ms}, {"p90_tpot_ms", &M::p90_tpot_ms},
+      {"mean_e2el_ms", &M::mean_e2el_ms},     {"median_e2el_ms", &M::median_e2el_ms},
+      {"p90_e2el_ms", &M::p90_e2el_ms},       {"output_throughput", &M::output_throughput}};
+  for (const auto& [known, member] : kMetrics) {
+    if (known == name) return metrics.*member;
+  }
+  HEADROOM_CHECK(false, "no such metric");
+  return 0;
 }
 
 }  // namespace headroom

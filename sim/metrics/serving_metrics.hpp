@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "sim/metrics/itl_meter.hpp"
@@ -56,6 +57,9 @@ struct ServingMetrics {
   double mean_itl_ms = 0, median_itl_ms = 0, std_itl_ms = 0;
   double p90_itl_ms = 0, p95_itl_ms = 0, p99_itl_ms = 0;
 };
+
+// One of the above in ms or tokens/s, by its name; those that measured runs publish.
+[[nodiscard]] double metric_of(const ServingMetrics& metrics, std::string_view name);
 
 // `itl` may be null. `records` in order of arrival.
 [[nodiscard]] ServingMetrics serving_metrics(std::span<const RequestRecord> records,

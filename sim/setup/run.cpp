@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "scheduler/routing/round_robin.hpp"
@@ -157,14 +158,26 @@ void collect_warnings(RunResult& result) {
   }
 }
 
-RunResult prepare(const Scenario& scenario, const Catalog& catalog, Workload& workload) {
+// `given`: absent means that the scenario says what comes.
+RunResult prepare(const Scenario& scenario, const Catalog& catalog, std::optional<Workload> given,
+                  Workload& workload) {
   RunResult result;
   result.resolved = resolve(scenario, catalog);
-  workload = make_workload(result.resolved.scenario);
+  workload = given ? std::move(*given) : make_workload(result.resolved.scenario);
   result.workload = workload.facts;
   result.budget = startup_budget(result.resolved);
   result.pool_tokens = pool_tokens(result.resolved, result.budget);
   result.values = resolved_values(result.resolved);
+  return result;
+}
+
+RunResult run_prepared(const Catalog& catalog, const RunControl& control, Workload& workload,
+                       RunResult result) {
+  if (!result.budget.failure) simulate(catalog, control, workload, result);
+  workload.account(result.workload);
+  // What a duration or a pool would yield shows only in the run.
+  if (result.workload.requests == 0) result.workload.requests = result.summary.requests.arrived;
+  collect_warnings(result);
   return result;
 }
 
@@ -174,18 +187,20 @@ std::string_view name_of(StopReason reason) { return kStopNames[static_cast<std:
 
 RunResult run(const Scenario& scenario, const Catalog& catalog, const RunControl& control) {
   Workload workload;
-  RunResult result = prepare(scenario, catalog, workload);
-  if (!result.budget.failure) simulate(catalog, control, workload, result);
-  workload.account(result.workload);
-  // What a duration or a pool would yield shows only in the run.
-  if (result.workload.requests == 0) result.workload.requests = result.summary.requests.arrived;
-  collect_warnings(result);
-  return result;
+  RunResult result = prepare(scenario, catalog, std::nullopt, workload);
+  return run_prepared(catalog, control, workload, std::move(result));
+}
+
+RunResult run(const Scenario& scenario, const Catalog& catalog, Workload given,
+              const RunControl& control) {
+  Workload workload;
+  RunResult result = prepare(scenario, catalog, std::move(given), workload);
+  return run_prepared(catalog, control, workload, std::move(result));
 }
 
 RunResult check(const Scenario& scenario, const Catalog& catalog) {
   Workload workload;
-  RunResult result = prepare(scenario, catalog, workload);
+  RunResult result = prepare(scenario, catalog, std::nullopt, workload);
   if (!result.budget.failure) {
     static_cast<void>(make_replica(result.resolved, result.budget, catalog, result.cost));
   }

@@ -53,6 +53,10 @@ struct RunControl {
 [[nodiscard]] RunResult run(const Scenario& scenario, const Catalog& catalog,
                             const RunControl& control = {});
 
+// The same with requests from elsewhere, in place of those that the scenario describes.
+[[nodiscard]] RunResult run(const Scenario& scenario, const Catalog& catalog, Workload workload,
+                            const RunControl& control = {});
+
 // Everything `run` does before the first event: reads all files, resolves, budgets, builds the
 // parts.
 [[nodiscard]] RunResult check(const Scenario& scenario, const Catalog& catalog);

@@ -19,9 +19,24 @@ TEST_CASE("a measured device and engine get their own constants") {
   const CostChoice async = choose("h100-sxm", request);
   CHECK(async.calibration == "h100-sxm-vllm-async");
   CHECK_FALSE(async.uncalibrated);
-  CHECK(async.client_latency_ns == 9'000'000);
+  CHECK(async.client_latency_ns == 3'060'000);
   request.mode = EngineMode::sync;
   CHECK(choose("h100-sxm", request).calibration == "h100-sxm-vllm-sync");
+}
+
+TEST_CASE("constants are for weights of the dtype that they were fitted with") {
+  const Catalog catalog = Catalog::embedded();
+  CostRequest request;
+  request.engine = "trtllm";
+  const auto chosen = [&](const char* model) {
+    return choose_calibration(catalog, catalog.model(model), catalog.device("h100-sxm"), request)
+        .id;
+  };
+  CHECK(chosen("llama-3.3-70b-fp8-dynamic") == "h100-sxm-trtllm-async-fp8");
+  CHECK(chosen("llama-3.3-70b") == "generic-async-hopper");
+  request.engine = "vllm";
+  CHECK(chosen("llama-3.3-70b") == "h100-sxm-vllm-async");
+  CHECK(chosen("llama-3.3-70b-fp8-dynamic") == "generic-async-hopper");
 }
 
 TEST_CASE("without a fitting calibration the generic one is used and said so") {

@@ -1,9 +1,11 @@
 list(APPEND UNIT_TEST_SOURCES
   audit_log_test.cpp
   audit_test.cpp
+  calibrate_test.cpp
   capacity_test.cpp
   memory_series_test.cpp
   memory_validation_test.cpp
+  run_validation_test.cpp
   spark_validation_test.cpp
   startup_attribution_test.cpp
   startup_failure_test.cpp

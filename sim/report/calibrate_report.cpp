@@ -1,0 +1,82 @@
+#include "sim/report/calibrate_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "sim/report/capacity_report.hpp"
+#include "sim/report/memory_validation_report.hpp"
+
+namespace headroom {
+namespace {
+
+using TableRow = std::vector<std::string>;
+
+std::string constants_text(const CalibrationFit& fit) {
+  std::vector<TableRow> table{{"constant", "before", "fitted", "95 % +-", ""}};
+  for (const FittedConstant& constant : fit.constants) {
+    std::string note;
+    if (!constant.identified) {
+      note = "not identified by these runs: kept";
+    } else if (constant.at_limit) {
+      note = "at the limit of what was ever measured";
+    }
+    table.push_back({std::string(constant.field->key), fmt::format("{:.4g}", constant.before),
+                     fmt::format("{:.4g}", constant.value),
+                     constant.identified ? fmt::format("{:.2g}", constant.interval) : "-", note});
+  }
+  return table_text(table, kValidationWidth);
+}
+
+std::string percent(double share) { return fmt::format("{:+.1f} %", share * 100); }
+
+std::string errors_text(const CalibrationFit& fit) {
+  std::vector<TableRow> table{{"run", "metric", "before", "after", "left out"}};
+  for (std::size_t i = 0; i < fit.after.size(); ++i) {
+    const ScoredRun& run = fit.after[i];
+    for (std::size_t m = 0; m < run.metrics.size(); ++m) {
+      table.push_back({m == 0 ? run.data_set : "", std::string(run.metrics[m].name),
+                       percent(fit.before[i].metrics[m].error()), percent(run.metrics[m].error()),
+                       fit.left_out.empty() ? "-" : percent(fit.left_out[i].metrics[m].error())});
+    }
+  }
+  return table_text(table, kValidationWidth);
+}
+
+}  // namespace
+
+std::string calibrate_text(const CalibrationFit& fit) {
+  std::string out = constants_text(fit) + "\n" + errors_text(fit);
+  out += fmt::format(
+      "\nRoot mean square of the weighted log errors: {:.4f} before, {:.4f} after ({} replays).\n"
+      "Left out: the run's errors with constants fitted on the other runs.\n",
+      fit.rms_before, fit.rms_after, fit.replays);
+  return out;
+}
+
+std::string calibrations_file(const Calibration& c) {
+  Json row = {{"id", c.id}};
+  if (c.device.empty()) {
+    row["hopper_or_later"] = c.hopper_or_later;
+  } else {
+    row["device"] = c.device;
+    row["engine"] = c.engine;
+    if (!c.weights.empty()) row["weights"] = c.weights;
+    if (!c.engine_versions.empty()) row["engine_versions"] = c.engine_versions;
+    row["bandwidth_gb_per_s"] = c.bandwidth_bytes_per_s / 1e9;
+    row["peak_tflops"] = c.peak_flops / 1e12;
+  }
+  row["mode"] = name_of(c.mode);
+  for (const CalibrationField& field : calibration_fields()) {
+    // Four digits are more than any fit knows.
+    row[std::string(field.key)] = std::stod(fmt::format("{:.4g}", c.*field.member / field.unit));
+  }
+  if (!c.fitted_runs.empty()) row["fitted_runs"] = c.fitted_runs;
+  row["source"] = c.source;
+  return Json{{"about", "Fitted by headroom calibrate."}, {"calibrations", Json::array({row})}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace headroom

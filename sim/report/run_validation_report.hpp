@@ -1,0 +1,14 @@
+#pragma once
+// What `headroom validate runs` prints: every run with its errors, then the scores per situation
+// and metric; at most 110 columns. Or one JSON object.
+
+#include <string>
+
+#include "sim/study/run_validation.hpp"
+
+namespace headroom {
+
+[[nodiscard]] std::string run_validation_text(const RunValidation& validation);
+[[nodiscard]] std::string run_validation_json(const RunValidation& validation);
+
+}  // namespace headroom

@@ -1,0 +1,135 @@
+// One run of vLLM with the times of each request in the engine: the bench of LLMServingSim
+// (casys-kaist, MIT), bench/examples/<device>/<model>/vllm. `arrival_s` is when the engine was
+// called; TTFT and E2EL begin there. Output lengths were pinned (ignore_eos), prompts share
+// nothing. The first step was cold (70 to 200 ms more), so the first request is left out.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <span>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/metrics/serving_metrics.hpp"
+#include "sim/setup/json_document.hpp"
+#include "sim/study/measured_run.hpp"
+#include "sim/study/memory_facts.hpp"
+
+namespace headroom {
+namespace {
+
+struct Board {
+  std::string_view name;  // what the run calls it begins so
+  std::string_view device;
+};
+// The Server Edition: its runs were replayed with 1597 GB/s.
+constexpr Board kBoards[] = {{"RTX4090", "rtx4090"}, {"RTXPRO6000", "rtxpro6000-server"}};
+
+template <typename Number>
+void set(const Json& config, const char* key, std::optional<Number>& value) {
+  if (config.contains(key) && !config[key].is_null()) value = config[key].get<Number>();
+}
+
+void set_engine(const Json& config, EngineSection& engine) {
+  const Json& given = config.at("engine_kwargs");
+  engine.name = "vllm";
+  engine.version = config.at("vllm_version").get<std::string>();
+  engine.version = engine.version->substr(0, engine.version->rfind('.'));
+  engine.tensor_parallel_size = given.at("tensor_parallel_size").get<std::int64_t>();
+  set(given, "max_num_seqs", engine.max_num_seqs);
+  set(given, "max_num_batched_tokens", engine.max_num_batched_tokens);
+  set(given, "max_model_len", engine.max_model_len);
+  if (config.contains("kv_cache")) {
+    set(config["kv_cache"], "num_gpu_blocks", engine.num_gpu_blocks_override);
+  }
+}
+
+constexpr std::string_view kMetrics[] = {"mean_ttft_ms", "median_ttft_ms", "p90_ttft_ms",
+                                         "mean_tpot_ms", "median_tpot_ms", "p90_tpot_ms",
+                                         "mean_e2el_ms", "median_e2el_ms", "p90_e2el_ms"};
+
+// The run's figures are taken from its rows as a simulated run's are from its records.
+void read_rows(const std::vector<FactRow>& rows, MeasuredRun& run) {
+  std::vector<RequestRecord> records;
+  for (const FactRow& row : rows) {
+    const auto time = [&](std::string_view column) {
+      return static_cast<TimeNs>(row.number(column).value_or(0) * 1e9 + 0.5);
+    };
+    const auto tokens = [&](std::string_view column) {
+      return static_cast<std::int32_t>(row.count(column).value_or(0));
+    };
+    Arrival arrival;
+    arrival.time_ns = time("arrival_s");
+    arrival.prompt_tokens = tokens("input_toks");
+    arrival.output_tokens = arrival.max_tokens = tokens("output_toks");
+    const TimeNs first_token = time("first_token_s");
+    const TimeNs last_token = time("last_token_s");
+    if (arrival.prompt_tokens < 1 || arrival.output_tokens < 1 || arrival.time_ns < 0 ||
+        first_token < arrival.time_ns || last_token < first_token) {
+      throw DataError(
+          fmt::format("{}:{}: expected tokens, and arrival_s <= first_token_s <= "
+                      "last_token_s",
+                      row.file, row.line));
+    }
+    run.arrivals.push_back(arrival);
+    records.push_back({.arrival_ns = arrival.time_ns,
+                       .first_token_ns = first_token,
+                       .finish_ns = last_token,
+                       .prompt_tokens = arrival.prompt_tokens,
+                       .output_tokens = arrival.output_tokens,
+                       .outcome = Outcome::finished});
+  }
+  const auto warm = std::span(records).subspan(static_cast<std::size_t>(run.cold_requests));
+  const ServingMetrics metrics = serving_metrics(warm, nullptr, {});
+  for (const std::string_view name : kMetrics) {
+    run.measured.push_back({name, metric_of(metrics, name)});
+  }
+  run.measured.push_back(
+      {"output_throughput", serving_metrics(records, nullptr, {}).output_throughput});
+}
+
+}  // namespace
+
+void read_request_log(const std::filesystem::path& folder, const std::string& name,
+                      const Catalog& catalog, MeasuredRuns& result) {
+  const std::string config_file = (folder / "config.json").string();
+  MeasuredRun run;
+  run.data_set = name;
+  run.cold_requests = 1;
+  run.at_the_engine = true;
+  try {
+    const Json config = read_json_file(config_file).root;
+    const auto model = config.at("model").get<std::string>();
+    const auto* board = std::ranges::find_if(
+        kBoards, [&](const Board& known) { return name.starts_with(known.name); });
+    if (board == std::end(kBoards) || !catalog.has_model(model)) {
+      result.excluded.push_back({name, fmt::format("{} on this device is not known", model)});
+      return;
+    }
+    run.scenario.file = config_file;
+    run.scenario.name = name;
+    run.scenario.model = catalog.model(model).id;
+    run.scenario.device.name = board->device;
+    set_engine(config, run.scenario.engine);
+  } catch (const Json::exception& error) {
+    throw DataError(fmt::format("{}: {}", config_file, error.what()));
+  }
+  const std::string file = (folder / "requests.csv").string();
+  std::ifstream in(file);
+  const std::vector<FactRow> rows = read_facts(
+      in, file, {"input_toks", "output_toks", "arrival_s", "first_token_s", "last_token_s"});
+  if (static_cast<std::int64_t>(rows.size()) <= run.cold_requests) {
+    throw DataError(fmt::format("{}: {} requests: more than {} expected", file, rows.size(),
+                                run.cold_requests));
+  }
+  read_rows(rows, run);
+  std::ranges::stable_sort(run.arrivals, {}, &Arrival::time_ns);
+  run.label = fmt::format("{} on {}{}, {} requests", run.scenario.model, run.scenario.device.name,
+                          run.scenario.engine.tensor_parallel_size > 1
+                              ? fmt::format(" TP{}", run.scenario.engine.tensor_parallel_size)
+                              : "",
+                          run.arrivals.size());
+  result.runs.push_back(std::move(run));
+}
+
+}  // namespace headroom

@@ -1,0 +1,52 @@
+#include "sim/study/measured_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kDepth = 2;  // folders below the given one
+
+// `directory` and the folders below it, in the order of their names.
+std::vector<fs::path> folders_of(const fs::path& directory) {
+  std::vector<fs::path> folders{directory};
+  for (auto entry = fs::recursive_directory_iterator(directory);
+       entry != fs::recursive_directory_iterator(); ++entry) {
+    if (entry.depth() >= kDepth) entry.disable_recursion_pending();
+    if (entry->is_directory()) folders.push_back(entry->path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+}  // namespace
+
+MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalog) {
+  if (!fs::is_directory(directory)) {
+    throw ConfigError(fmt::format("{}: no such folder", directory.string()));
+  }
+  MeasuredRuns result;
+  for (const fs::path& folder : folders_of(directory)) {
+    const std::string name = folder.filename().string();
+    if (fs::exists(folder / "requests.csv") && fs::exists(folder / "config.json")) {
+      read_request_log(folder, name, catalog, result);
+    }
+    const auto read = [&](const char* file, auto reader) {
+      std::ifstream in(folder / file);
+      if (in) reader(in, name, catalog, result);
+    };
+    read("stages.csv", read_load_stages);
+    read("max_throughput.csv", read_max_throughput);
+  }
+  return result;
+}
+
+}  // namespace headroom

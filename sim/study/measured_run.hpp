@@ -1,0 +1,65 @@
+#pragma once
+// Serving runs that others measured, as scenarios to replay with what was measured in them. One
+// reader per published data set; what a data set does not record is said in its reader.
+//
+// Folders, each optional, in the given folder or below it:
+//   requests.csv + config.json   one run of vLLM, request by request (LLMServingSim bench, MIT)
+//   stages.csv                   means of load stages of vLLM 0.15 on H100 (inference-sim)
+//   max_throughput.csv           jobs of trtllm-bench (TensorRT-LLM performance overview,
+//   Apache-2.0)
+
+#include <cstdint>
+#include <filesystem>
+#include <istream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hardware/catalog.hpp"
+#include "sim/serving/request.hpp"
+#include "sim/setup/scenario.hpp"
+
+namespace headroom {
+
+// By the names of `vllm bench serve`, e.g. "mean_ttft_ms".
+struct MeasuredMetric {
+  std::string_view name;
+  double value = 0;
+};
+
+struct MeasuredRun {
+  std::string data_set;  // folder and row: what a calibration's `fitted_runs` names
+  std::string label;     // model, device and load
+  Scenario scenario;     // system and settings; its workload is `arrivals`
+  std::vector<Arrival> arrivals;
+  std::vector<PrefixSegment> pieces;  // what the arrivals' prefixes refer to
+  std::vector<MeasuredMetric> measured;
+  std::int64_t cold_requests = 0;  // first ones, left out of all means: the engine was cold
+  bool at_the_engine = false;      // times were taken in the engine: without a client's latency
+};
+
+struct ExcludedRun {
+  std::string data_set;
+  std::string why;
+};
+
+struct MeasuredRuns {
+  std::vector<MeasuredRun> runs;
+  std::vector<ExcludedRun> excluded;
+};
+
+// ConfigError: no such folder. DataError with file:line: a bad file. Runs in order of folder and
+// row.
+[[nodiscard]] MeasuredRuns read_measured_runs(const std::filesystem::path& directory,
+                                              const Catalog& catalog);
+
+// The readers. `name` is the data set's folder.
+void read_request_log(const std::filesystem::path& folder, const std::string& name,
+                      const Catalog& catalog, MeasuredRuns& result);
+void read_load_stages(std::istream& in, const std::string& name, const Catalog& catalog,
+                      MeasuredRuns& result);
+void read_max_throughput(std::istream& in, const std::string& name, const Catalog& catalog,
+                         MeasuredRuns& result);
+
+}  // namespace headroom

@@ -1,0 +1,155 @@
+#include "sim/study/run_validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/metrics/serving_metrics.hpp"
+#include "sim/setup/run.hpp"
+
+namespace headroom {
+namespace {
+
+class ListedArrivals final : public WorkloadSource {
+ public:
+  explicit ListedArrivals(const std::vector<Arrival>& arrivals) : arrivals_(arrivals) {}
+  [[nodiscard]] TimeNs next_time() override {
+    return next_ < arrivals_.size() ? arrivals_[next_].time_ns : kNever;
+  }
+  [[nodiscard]] Arrival take() override { return arrivals_[next_++]; }
+  void on_done(std::uint64_t, Outcome, TimeNs) override {}
+
+ private:
+  const std::vector<Arrival>& arrivals_;
+  std::size_t next_ = 0;
+};
+
+// `why`: of a run that does not get to its end.
+RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog, std::string& why) {
+  Workload workload;
+  workload.source = std::make_unique<ListedArrivals>(run.arrivals);
+  workload.facts.requests = static_cast<std::int64_t>(run.arrivals.size());
+  workload.facts.shares_prefixes = !run.pieces.empty();
+  workload.account = [](WorkloadFacts&) {};
+  Scenario scenario = run.scenario;
+  scenario.workload.trace.file = run.data_set;  // what the arrivals stand for; not opened
+  RunResult result = headroom::run(scenario, catalog, std::move(workload));
+  const RequestCounts& requests = result.summary.requests;
+  if (!result.started) {
+    why = fmt::format("does not start here: {}", result.budget.failure->message);
+  } else if (requests.finished != requests.arrived) {
+    why = fmt::format("{} of {} requests finish here", requests.finished, requests.arrived);
+  }
+  return result;
+}
+
+bool is_fitted_on(const Calibration& calibration, const std::string& data_set) {
+  return std::ranges::find(calibration.fitted_runs, data_set) != calibration.fitted_runs.end();
+}
+
+Situation situation_of(const MeasuredRun& run, const Calibration& calibration,
+                       const std::vector<MeasuredRun>& all) {
+  if (calibration.device.empty()) return Situation::uncalibrated;
+  if (is_fitted_on(calibration, run.data_set)) return Situation::self;
+  const bool same_model = std::ranges::any_of(all, [&](const MeasuredRun& other) {
+    return is_fitted_on(calibration, other.data_set) &&
+           other.scenario.model == run.scenario.model &&
+           other.scenario.engine.tensor_parallel_size == run.scenario.engine.tensor_parallel_size;
+  });
+  return same_model ? Situation::other_run : Situation::other_model;
+}
+
+void score(const MeasuredRun& run, const RunResult& result, ScoredRun& scored) {
+  const auto records = std::span(result.recorder->records());
+  ServingOptions options;
+  if (!run.at_the_engine) options.client_latency_ns = result.cost.client_latency_ns;
+  const ServingMetrics warm = serving_metrics(
+      records.subspan(static_cast<std::size_t>(run.cold_requests)), nullptr, options);
+  for (const MeasuredMetric& metric : run.measured) {
+    // A rate is of the whole run.
+    const bool rate = metric.name == "output_throughput";
+    scored.metrics.push_back(
+        {metric.name, metric.value,
+         rate ? result.summary.metrics.output_throughput : metric_of(warm, metric.name)});
+  }
+}
+
+}  // namespace
+
+RunValidation validate_runs(const std::filesystem::path& directory, const Catalog& catalog) {
+  MeasuredRuns measured = read_measured_runs(directory, catalog);
+  RunValidation validation;
+  validation.excluded = std::move(measured.excluded);
+  for (const MeasuredRun& run : measured.runs) {
+    std::string why;
+    const RunResult result = replay_if_possible(run, catalog, why);
+    if (!why.empty()) {
+      validation.excluded.push_back({run.data_set, std::move(why)});
+      continue;
+    }
+    ScoredRun scored;
+    scored.data_set = run.data_set;
+    scored.label = run.label;
+    scored.calibration = result.cost.calibration;
+    scored.situation =
+        situation_of(run, catalog.calibration(result.cost.calibration), measured.runs);
+    scored.preemptions = result.summary.engine.preemptions;
+    score(run, result, scored);
+    validation.runs.push_back(std::move(scored));
+  }
+  return validation;
+}
+
+RunResult replay(const MeasuredRun& run, const Catalog& catalog) {
+  std::string why;
+  RunResult result = replay_if_possible(run, catalog, why);
+  if (!why.empty()) throw ConfigError(fmt::format("{}: {}", run.data_set, why));
+  return result;
+}
+
+ScoredRun replay_and_score(const MeasuredRun& run, const Catalog& catalog,
+                           const std::string& calibration) {
+  MeasuredRun with = run;
+  with.scenario.cost.calibration = calibration;
+  const RunResult result = replay(with, catalog);
+  ScoredRun scored;
+  scored.data_set = run.data_set;
+  scored.label = run.label;
+  scored.calibration = calibration;
+  scored.situation = Situation::self;
+  scored.preemptions = result.summary.engine.preemptions;
+  score(run, result, scored);
+  return scored;
+}
+
+MetricScore score_of(const RunValidation& validation, Situation situation,
+                     std::string_view metric) {
+  MetricScore score;
+  std::vector<double> errors;
+  for (const ScoredRun& run : validation.runs) {
+    if (run.situation != situation) continue;
+    for (const ScoredMetric& scored : run.metrics) {
+      if (scored.name != metric) continue;
+      errors.push_back(std::abs(scored.error()));
+      if (std::abs(scored.error()) <= std::abs(score.worst) && score.runs > 0) continue;
+      score.worst = scored.error();
+      score.worst_run = run.data_set;
+      ++score.runs;
+    }
+  }
+  score.runs = static_cast<std::int64_t>(errors.size());
+  if (errors.empty()) return score;
+  for (const double error : errors) score.mean += error;
+  score.mean /= static_cast<double>(errors.size());
+  std::sort(errors.begin(), errors.end());
+  const std::size_t half = errors.size() / 2;
+  score.median = errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+  return score;
+}
+
+}  // namespace headroom
