@@ -53,6 +53,7 @@ const CalibrationField& calibration_field(std::string_view key) {
   const auto* found = std::ranges::find(kFields, key, &CalibrationField::key);
   if (found != kFields.end()) return *found;
   std::vector<std::string> names;
+  names.reserve(kFields.size());
   for (const CalibrationField& field : kFields) names.emplace_back(field.key);
   const std::string nearest = nearest_name(key, names);
   throw ConfigError(fmt::format("no constant \"{}\" of a calibration{}", key,

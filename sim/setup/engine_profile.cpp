@@ -25,7 +25,7 @@ constexpr std::array kProfiles{
                   .budget = BudgetRule::trtllm,
                   .scheduler = SchedulerKind::trtllm,
                   .cost_family = "trtllm",
-                  .measured = "memory",
+                  .measured = "memory, traffic",
                   .summary = "TensorRT-LLM: in-flight batching, KV counted to completion"},
     EngineProfile{.name = "sglang",
                   .version = "0.5",

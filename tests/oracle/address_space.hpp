@@ -98,7 +98,7 @@ class AddressSpace {
 
   // By address; next fit: those with a cell at or above the end of the last range come first.
   [[nodiscard]] std::vector<Run> holes_in_order_of_search() const {
-    const std::vector<Run> all = holes();
+    std::vector<Run> all = holes();
     if (fit_ != Fit::next) return all;
     std::vector<Run> order;
     for (const Run& hole : all) {

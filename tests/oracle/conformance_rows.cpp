@@ -1,5 +1,7 @@
 #include "tests/oracle/conformance_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -197,10 +199,13 @@ std::vector<Policy> trtllm_policies() {
       {"GUARANTEED_NO_EVICT", CapacityPolicy::guaranteed_no_evict},
       {"MAX_UTILIZATION", CapacityPolicy::max_utilization},
       {"STATIC_BATCH", CapacityPolicy::static_batch}};
-  for (const auto& [name, capacity] : capacities) {
+  for (const auto& entry : capacities) {
+    const std::string& name = entry.first;
+    const CapacityPolicy capacity = entry.second;
     const bool reserves = capacity != CapacityPolicy::max_utilization;
     const auto add = [&](const std::string& more, bool cuts, ChunkingPolicy chunking) {
-      policies.push_back({"capacity_scheduler_policy=" + name + " " + more, SchedulerKind::trtllm,
+      policies.push_back({fmt::format("capacity_scheduler_policy={} {}", name, more),
+                          SchedulerKind::trtllm,
                           [=](Options& o) {
                             o.enable_chunked_prefill = cuts;
                             o.trtllm = {.capacity_policy = capacity, .chunking_policy = chunking};
@@ -222,8 +227,9 @@ std::vector<Policy> sglang_policies() {
                                                         {"dfs-weight", SglangOrder::dfs_weight},
                                                         {"lof", SglangOrder::lof},
                                                         {"random", SglangOrder::random}};
-  for (const auto& [name, order] : orders) {
-    policies.push_back({"schedule_policy=" + name + " ", SchedulerKind::sglang,
+  for (const auto& entry : orders) {
+    const SglangOrder order = entry.second;
+    policies.push_back({"schedule_policy=" + entry.first + " ", SchedulerKind::sglang,
                         [=](Options& o) { o.sglang.order = order; }});
   }
   policies.push_back({"enable_mixed_chunk=true ", SchedulerKind::sglang,
