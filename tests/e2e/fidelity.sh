@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Measured runs replayed with the shipped constants: their errors stay what docs/fidelity.md says,
+# and a row that is fitted again is one that `run` accepts. Without the data it says so.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+measured=$HEADROOM_SOURCE_DIR/../shared/groundtruth
+if [[ ! -d $measured/llmservingsim_vllm019 || ! -d $measured/h100_vllm015_aggregates ]]; then
+  echo 'skipped: no measured runs in ../shared/groundtruth'
+  exit 0
+fi
+
+# at_most PER_CENT SITUATION METRIC: the mean |error| of the runs of a situation.
+at_most() {
+  awk -v most="$1" -v line="^  $2  +$3  +[0-9]" '
+    $0 ~ line { found = 1; if ($(NF - 6) > most) exit 1 }
+    END { if (!found) exit 1 }' scores.txt || fail "$2 $3 above $1 %, or not scored"
+}
+
+"$HEADROOM" validate runs "$measured" >scores.txt
+at_most 2.5 self TPOT
+at_most 2.5 self E2EL
+at_most 5 self 'TTFT mean'
+at_most 5.5 self 'TTFT median'
+
+# shows LABEL TTFT_MEAN TTFT_MEDIAN TPOT E2EL TOKENS: no error of that run is larger, in per cent.
+shows() {
+  awk -v label="$1" -v a="$2" -v b="$3" -v c="$4" -v d="$5" -v e="$6" '
+    BEGIN { split(a " " b " " c " " d " " e, most, " ") }
+    index($0, label) {
+      found = 1
+      sub(/^.*requests  +|^.*\.\.\.  +/, "")
+      gsub(/%/, "")
+      for (i = 1; i <= 5; ++i) if ($i > most[i] || -$i > most[i]) exit 1
+    }
+    END { if (!found) exit 1 }' scores.txt || fail "$1: worse than it was"
+}
+shows 'llama-3.1-8b on rtx4090' 3 3 2 2 2
+shows 'llama-3.1-8b on rtxpro6000-server' 3 4 2 2 2
+shows 'qwen3-32b on rtxpro6000-server TP2' 5 5 5 5 5
+
+# The bandwidth of the RTX 4090 is found again from another start, and the new row runs.
+"$HEADROOM" calibrate "$measured" --calibration rtx4090-vllm-async --runs RTX4090_Llama-3.1-8B \
+  --fit weight_bandwidth_share -o fitted >fit.txt
+share=$(number fitted/calibrations.json weight_bandwidth_share)
+awk -v share="$share" 'BEGIN { exit !(0.84 <= share && share <= 0.89) }' ||
+  fail "weight_bandwidth_share $share"
+"$HEADROOM" run rtx4090-kv-bound --catalog fitted --trace \
+  "$HEADROOM_SOURCE_DIR/../shared/traces/llmservingsim/sharegpt-llama-3.1-8b-300-sps10.jsonl" \
+  -o out >/dev/null
+accounted out/summary.json
+
+# What is no measured run is refused by name.
+if "$HEADROOM" calibrate "$measured" --calibration rtx4090-vllm-async --runs nothing \
+  --fit step_us >refused.txt 2>&1; then
+  fail 'a run that is not there was fitted on'
+fi
+grep -q 'no measured run "nothing"' refused.txt || fail 'which run is missing'
