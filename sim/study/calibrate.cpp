@@ -42,19 +42,25 @@ class Fit {
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       const CalibrationField& field = *fields_[i];
       const double number = before(i) + field.spread * x[static_cast<Eigen::Index>(i)];
-      moved.*field.member = field.unit * std::clamp(number, field.fit_low, field.fit_high);
+      moved.*field.member = field.unit * std::clamp(number, lowest(i), highest(i));
     }
     return moved;
   }
   [[nodiscard]] double before(std::size_t i) const {
     return row_.*fields_[i]->member / fields_[i]->unit;
   }
+  // Where the row itself lies beyond what was ever measured, a fit may stay there.
+  [[nodiscard]] double lowest(std::size_t i) const {
+    return std::min(fields_[i]->fit_low, before(i));
+  }
+  [[nodiscard]] double highest(std::size_t i) const {
+    return std::max(fields_[i]->fit_high, before(i));
+  }
   [[nodiscard]] VectorXd clamped(VectorXd x) const {
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       const auto k = static_cast<std::size_t>(i);
-      const CalibrationField& field = *fields_[k];
-      x[i] = std::clamp(x[i], (field.fit_low - before(k)) / field.spread,
-                        (field.fit_high - before(k)) / field.spread);
+      x[i] = std::clamp(x[i], (lowest(k) - before(k)) / fields_[k]->spread,
+                        (highest(k) - before(k)) / fields_[k]->spread);
     }
     return x;
   }
@@ -78,9 +84,11 @@ class Fit {
     }
     return Eigen::Map<const VectorXd>(errors.data(), static_cast<Eigen::Index>(errors.size()));
   }
+  // Of the residuals, by the constants that are fitted, in the order of free().
   [[nodiscard]] MatrixXd derivatives(const VectorXd& x) {
     MatrixXd j;
-    for (Eigen::Index i = 0; i < x.size(); ++i) {
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      const auto i = static_cast<Eigen::Index>(free_[k]);
       VectorXd up = x;
       VectorXd down = x;
       up[i] += kStep;
@@ -88,8 +96,8 @@ class Fit {
       up = clamped(up);
       down = clamped(down);
       const VectorXd change = residuals(up) - residuals(down);
-      if (j.size() == 0) j.resize(change.size(), x.size());
-      j.col(i) = change / (up[i] - down[i]);
+      if (k == 0) j.resize(change.size(), static_cast<Eigen::Index>(free_.size()));
+      j.col(static_cast<Eigen::Index>(k)) = change / (up[i] - down[i]);
     }
     return j;
   }
@@ -109,12 +117,8 @@ class Fit {
   // Gives up constants until the figures see every direction among the rest: each time the one that
   // has the least part in what is seen.
   void keep_identified() {
-    const MatrixXd all = derivatives(VectorXd::Zero(static_cast<Eigen::Index>(fields_.size())));
+    MatrixXd j = derivatives(VectorXd::Zero(static_cast<Eigen::Index>(fields_.size())));
     while (!free_.empty()) {
-      MatrixXd j(all.rows(), static_cast<Eigen::Index>(free_.size()));
-      for (std::size_t i = 0; i < free_.size(); ++i) {
-        j.col(static_cast<Eigen::Index>(i)) = all.col(static_cast<Eigen::Index>(free_[i]));
-      }
       const MatrixXd basis = seen(j);
       if (basis.cols() == j.cols()) return;
       Eigen::Index least = 0;
@@ -122,23 +126,18 @@ class Fit {
         if (basis.row(i).squaredNorm() < basis.row(least).squaredNorm()) least = i;
       }
       free_.erase(free_.begin() + least);
+      const Eigen::Index behind = j.cols() - least - 1;
+      j.middleCols(least, behind) = j.rightCols(behind).eval();
+      j.conservativeResize(Eigen::NoChange, j.cols() - 1);
     }
   }
   [[nodiscard]] const std::vector<std::size_t>& free() const { return free_; }
-  [[nodiscard]] MatrixXd free_derivatives(const VectorXd& x) {
-    const MatrixXd all = derivatives(x);
-    MatrixXd j(all.rows(), static_cast<Eigen::Index>(free_.size()));
-    for (std::size_t i = 0; i < free_.size(); ++i) {
-      j.col(static_cast<Eigen::Index>(i)) = all.col(static_cast<Eigen::Index>(free_[i]));
-    }
-    return j;
-  }
 
   [[nodiscard]] VectorXd solve() {
     VectorXd x = VectorXd::Zero(static_cast<Eigen::Index>(fields_.size()));
     VectorXd r = residuals(x);
     for (int round = 0; round < kRounds && !free_.empty(); ++round) {
-      const MatrixXd j = free_derivatives(x);
+      const MatrixXd j = derivatives(x);
       const double before = r.squaredNorm();
       double damping = 1e-4 * j.squaredNorm();
       for (int i = 0; i < kDampings; ++i, damping *= 20) {
@@ -195,7 +194,7 @@ double rms(const VectorXd& r) {
 void describe(Fit& fit, const VectorXd& x, const std::vector<const CalibrationField*>& fields,
               CalibrationFit& result) {
   const VectorXd r = fit.residuals(x);
-  const MatrixXd j = fit.free_derivatives(x);
+  const MatrixXd j = fit.derivatives(x);
   MatrixXd covariance;
   if (j.cols() > 0) {
     const auto freedom = std::max<Eigen::Index>(1, r.size() - j.cols());
