@@ -243,5 +243,28 @@ TEST_CASE("an end that nobody could foresee costs one step more when steps are p
   CHECK(first_token_of_b(10, 2) == 85 * kUs);
 }
 
+// --- benchmarks
+// -----------------------------------------------------------------------------------
+
+TEST_CASE("the test request before a benchmark leaves its prompt in the prefix cache") {
+  // `vllm bench serve` sends its first prompt once, untimed, before the run. 40 tokens: two full
+  // blocks are found again, 8 tokens are computed instead of 40; a prompt that nobody sent is
+  // computed in full.
+  const std::vector<PrefixSegment> first{{7, 40}};
+  const std::vector<PrefixSegment> other{{8, 40}};
+  Arrival warm_up = arrival(0, 40, 1);
+  warm_up.prefix = first;
+  Arrival timed = arrival(1'000 * kUs, 40, 1);
+  timed.prefix = first;
+  Arrival cold = arrival(2'000 * kUs, 40, 1);
+  cold.prefix = other;
+  const PolicyRun run = test::run_policy(
+      vllm(test::seats_and_tokens(16, 256), PagedKvOptions{.blocks = 100}), {warm_up, timed, cold});
+  REQUIRE(run.steps.size() == 3);
+  CHECK(run.steps[0].chunk_tokens == 40);
+  CHECK(run.steps[1].chunk_tokens == 8);
+  CHECK(run.steps[2].chunk_tokens == 40);
+}
+
 }  // namespace
 }  // namespace headroom
