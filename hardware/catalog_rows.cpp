@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "hardware/calibration_fields.hpp"
+#include "hardware/llm/dtype.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 
@@ -199,11 +201,16 @@ void parse_fitted_on(Row& row, Calibration& c) {
   c.device = row.text_or_empty("device");
   c.engine = row.text_or_empty("engine");
   c.engine_versions = row.text_or_empty("engine_versions");
-  c.weights = row.text_or_empty("weights");
   if (c.device.empty() != c.engine.empty()) throw row.error("engine", "given exactly if device is");
   if (c.device.empty()) {
     c.hopper_or_later = row.flag("hopper_or_later");
     return;
+  }
+  c.weights = row.text_or_empty("weights");
+  const std::vector<std::string> dtypes = dtype_names();
+  const bool is_name = std::ranges::find(dtypes, c.weights) != dtypes.end();
+  if (!c.weights.empty() && !(is_name && is_quantised(parse_dtype(c.weights)))) {
+    throw row.error("weights", "a data type below 16 bits by its name, e.g. fp8");
   }
   c.bandwidth_bytes_per_s = row.number("bandwidth_gb_per_s", 1e-3, 1e9);
   c.peak_flops = row.number("peak_tflops", 1e-3, 1e12);

@@ -7,6 +7,7 @@
 
 #include "sim/report/capacity_report.hpp"
 #include "sim/report/memory_validation_report.hpp"
+#include "sim/report/run_validation_report.hpp"
 
 namespace headroom {
 namespace {
@@ -29,16 +30,15 @@ std::string constants_text(const CalibrationFit& fit) {
   return table_text(table, kValidationWidth);
 }
 
-std::string percent(double share) { return fmt::format("{:+.1f} %", share * 100); }
-
 std::string errors_text(const CalibrationFit& fit) {
   std::vector<TableRow> table{{"run", "metric", "before", "after", "left out"}};
   for (std::size_t i = 0; i < fit.after.size(); ++i) {
     const ScoredRun& run = fit.after[i];
     for (std::size_t m = 0; m < run.metrics.size(); ++m) {
-      table.push_back({m == 0 ? run.data_set : "", std::string(run.metrics[m].name),
-                       percent(fit.before[i].metrics[m].error()), percent(run.metrics[m].error()),
-                       fit.left_out.empty() ? "-" : percent(fit.left_out[i].metrics[m].error())});
+      table.push_back(
+          {m == 0 ? run.data_set : "", std::string(run.metrics[m].name),
+           error_text(fit.before[i].metrics[m].error()), error_text(run.metrics[m].error()),
+           fit.left_out.empty() ? "-" : error_text(fit.left_out[i].metrics[m].error())});
     }
   }
   return table_text(table, kValidationWidth);
@@ -70,7 +70,7 @@ std::string calibrations_file(const Calibration& c) {
   row["mode"] = name_of(c.mode);
   for (const CalibrationField& field : calibration_fields()) {
     // Four digits are more than any fit knows.
-    row[std::string(field.key)] = std::stod(fmt::format("{:.4g}", c.*field.member / field.unit));
+    row[std::string(field.key)] = Json::parse(fmt::format("{:.4g}", c.*field.member / field.unit));
   }
   if (!c.fitted_runs.empty()) row["fitted_runs"] = c.fitted_runs;
   row["source"] = c.source;

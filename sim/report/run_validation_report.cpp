@@ -31,8 +31,6 @@ const ScoredMetric* metric_of(const ScoredRun& run, std::string_view name) {
   return nullptr;
 }
 
-std::string percent(double share) { return fmt::format("{:+.1f} %", share * 100); }
-
 std::string runs_text(const RunValidation& validation, Situation situation) {
   std::vector<TableRow> table{{std::string(name_of(situation))}};
   for (const std::string_view head : kHeads) table.front().emplace_back(head);
@@ -41,7 +39,7 @@ std::string runs_text(const RunValidation& validation, Situation situation) {
     TableRow row{run.label};
     for (const std::string_view name : kMetrics) {
       const ScoredMetric* metric = metric_of(run, name);
-      row.push_back(metric == nullptr ? "-" : percent(metric->error()));
+      row.push_back(metric == nullptr ? "-" : error_text(metric->error()));
     }
     table.push_back(std::move(row));
   }
@@ -57,7 +55,7 @@ std::string scores_text(const RunValidation& validation) {
       if (score.runs == 0) continue;
       table.push_back({std::string(name_of(situation)), std::string(kHeads[i]),
                        fmt::format("{}", score.runs), fmt::format("{:.1f} %", score.mean * 100),
-                       fmt::format("{:.1f} %", score.median * 100), percent(score.worst),
+                       fmt::format("{:.1f} %", score.median * 100), error_text(score.worst),
                        std::string(score.worst_run)});
     }
   }
@@ -76,6 +74,8 @@ std::string excluded_text(const RunValidation& validation) {
 }
 
 }  // namespace
+
+std::string error_text(double share) { return fmt::format("{:+.1f} %", share * 100); }
 
 std::string run_validation_text(const RunValidation& validation) {
   std::string out = "Simulated against measured, error = simulated / measured - 1.\n\n";

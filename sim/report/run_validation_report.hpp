@@ -8,6 +8,9 @@
 
 namespace headroom {
 
+// "-3.3 %".
+[[nodiscard]] std::string error_text(double share);
+
 [[nodiscard]] std::string run_validation_text(const RunValidation& validation);
 [[nodiscard]] std::string run_validation_json(const RunValidation& validation);
 

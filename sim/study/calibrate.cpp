@@ -174,11 +174,13 @@ std::vector<const MeasuredRun*> chosen_runs(const CalibrateOptions& options,
                                             const MeasuredRuns& measured) {
   std::vector<const MeasuredRun*> runs;
   for (const std::string& wanted : options.runs) {
-    const std::size_t so_far = runs.size();
+    bool found = false;
     for (const MeasuredRun& run : measured.runs) {
-      if (run.data_set == wanted || run.data_set.starts_with(wanted + "/")) runs.push_back(&run);
+      const bool meant = run.data_set == wanted || run.data_set.starts_with(wanted + "/");
+      found |= meant;
+      if (meant && std::ranges::find(runs, &run) == runs.end()) runs.push_back(&run);
     }
-    if (runs.size() == so_far) {
+    if (!found) {
       throw ConfigError(
           fmt::format("{}: no measured run \"{}\" (headroom validate runs shows them)",
                       options.directory.string(), wanted));
@@ -225,7 +227,12 @@ CalibrationFit calibrate(const CalibrateOptions& options, const Catalog& catalog
   const MeasuredRuns measured = read_measured_runs(options.directory, catalog);
   const std::vector<const MeasuredRun*> runs = chosen_runs(options, measured);
   std::vector<const CalibrationField*> fields;
-  for (const std::string& key : options.fit) fields.push_back(&calibration_field(key));
+  for (const std::string& key : options.fit) {
+    fields.push_back(&calibration_field(key));
+    if (std::ranges::count(fields, fields.back()) > 1) {
+      throw ConfigError(fmt::format("calibrate: {} is named twice", key));
+    }
+  }
   if (fields.empty() || runs.empty()) {
     throw ConfigError("calibrate: name the runs and the constants to fit on them");
   }

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "sim/kernel/errors.hpp"
+#include <utility>
+
 #include "sim/study/measured_run.hpp"
-#include "sim/study/memory_facts.hpp"
 
 namespace headroom {
 namespace {
@@ -27,50 +27,50 @@ void read_load_stages(std::istream& in, const std::string& name, const Catalog& 
                   "max_num_seqs", "rate_req_s", "sent", "prompt_len_mean", "output_len_mean",
                   "ttft_mean_s", "ttft_median_s", "e2e_mean_s"});
   for (const FactRow& row : rows) {
-    const auto number = [&](std::string_view column) { return row.number(column).value_or(0); };
     MeasuredRun run;
     run.data_set = name + "/" + row.text("stage_id");
     if (!catalog.has_model(row.text("model"))) {
       result.excluded.push_back({run.data_set, row.text("model") + " is not in the catalog"});
       continue;
     }
-    Scenario& s = run.scenario;
-    s.file = fmt::format("{}:{}", row.file, row.line);
-    s.name = run.data_set;
-    s.model = catalog.model(row.text("model")).id;
-    s.device.name = "h100-sxm";
-    s.engine.name = "vllm";
-    s.engine.version = "0.15";
-    s.engine.tensor_parallel_size = row.count("tp").value_or(1);
-    s.engine.max_model_len = row.count("max_model_len");
-    s.engine.max_num_batched_tokens = row.count("max_num_batched_tokens");
-    s.engine.max_num_seqs = row.count("max_num_seqs");
-    const double rate = number("rate_req_s");
-    const double outputs = number("output_len_mean");
-    const auto sent = row.count("sent").value_or(0);
-    if (rate <= 0 || sent < 1 || outputs < 1) {
-      throw DataError(fmt::format("{}:{}: a stage without load", row.file, row.line));
-    }
-    const std::int32_t prompt = rounded(number("prompt_len_mean"));
+    run.scenario = recorded_system(
+        fmt::format("{}:{}", row.file, row.line), catalog.model(row.text("model")).id, "h100-sxm",
+        {{"name", "vllm"},
+         {"version", "0.15"},
+         {"tensor_parallel_size", count_in(row, "tp", 1, 64)},
+         {"max_model_len", count_in(row, "max_model_len", 1, kMostMeasuredTokens)},
+         {"max_num_batched_tokens",
+          count_in(row, "max_num_batched_tokens", 1, kMostMeasuredTokens)},
+         {"max_num_seqs", count_in(row, "max_num_seqs", 1, kMostMeasuredTokens)}});
+    constexpr auto kTokens = static_cast<double>(kMostMeasuredTokens);
+    const double rate = number_in(row, "rate_req_s", 1e-3, 1e6);
+    // A token behind the first one, or there would be no TPOT.
+    const double outputs = number_in(row, "output_len_mean", 2, kTokens);
+    const std::int64_t sent = count_in(row, "sent", 1, 10'000'000);
+    const std::int32_t prompt = rounded(number_in(row, "prompt_len_mean", 1, kTokens));
+    std::vector<PrefixSegment> prompts;
     for (std::int64_t i = 0; i < kPrompts; ++i) {
-      run.pieces.push_back({kFirstPrompt + static_cast<std::uint64_t>(i), prompt});
+      prompts.push_back({kFirstPrompt + static_cast<std::uint64_t>(i), prompt});
     }
+    run.pieces = std::make_shared<const std::vector<PrefixSegment>>(std::move(prompts));
     for (std::int64_t i = 0; i < sent; ++i) {
       Arrival arrival;
       arrival.time_ns = static_cast<TimeNs>(static_cast<double>(i) / rate * 1e9 + 0.5);
       arrival.prompt_tokens = prompt;
       arrival.output_tokens = arrival.max_tokens = rounded(outputs);
-      arrival.prefix = std::span(run.pieces).subspan(static_cast<std::size_t>(i % kPrompts), 1);
+      arrival.prefix = std::span(*run.pieces).subspan(static_cast<std::size_t>(i % kPrompts), 1);
       run.arrivals.push_back(arrival);
     }
-    const double e2e_ms = 1e3 * number("e2e_mean_s");
-    const double ttft_ms = 1e3 * number("ttft_mean_s");
-    run.measured = {{"mean_ttft_ms", ttft_ms},
-                    {"median_ttft_ms", 1e3 * number("ttft_median_s")},
-                    {"mean_tpot_ms", (e2e_ms - ttft_ms) / (outputs - 1)},
-                    {"mean_e2el_ms", e2e_ms}};
-    run.label = fmt::format("{} TP{}, {:g} requests/s, {} in / {} out", s.model,
-                            s.engine.tensor_parallel_size, rate, prompt, rounded(outputs));
+    const double ttft_s = number_in(row, "ttft_mean_s", 1e-6, kLongestMeasuredRun);
+    const double e2e_s = number_in(row, "e2e_mean_s", ttft_s, kLongestMeasuredRun);
+    const double median_s = number_in(row, "ttft_median_s", 1e-6, kLongestMeasuredRun);
+    run.measured = {{"mean_ttft_ms", 1e3 * ttft_s},
+                    {"median_ttft_ms", 1e3 * median_s},
+                    {"mean_tpot_ms", 1e3 * (e2e_s - ttft_s) / (outputs - 1)},
+                    {"mean_e2el_ms", 1e3 * e2e_s}};
+    run.label =
+        fmt::format("{} TP{}, {:g} requests/s, {} in / {} out", run.scenario.model,
+                    run.scenario.engine.tensor_parallel_size, rate, prompt, rounded(outputs));
     result.runs.push_back(std::move(run));
   }
 }

@@ -10,7 +10,6 @@
 #include <array>
 
 #include "sim/study/measured_run.hpp"
-#include "sim/study/memory_facts.hpp"
 
 namespace headroom {
 namespace {
@@ -30,6 +29,7 @@ constexpr std::array kCheckpoints{
 };
 
 constexpr double kKvFraction = 0.95;
+constexpr std::int64_t kDefaultStepTokens = 8192;
 constexpr std::int64_t kMostSequences = 2048;  // the engine's max_batch_size
 constexpr std::int64_t kMostRequests = 3000;   // the longest jobs repeat themselves long before
 
@@ -54,30 +54,34 @@ void read_max_throughput(std::istream& in, const std::string& name, const Catalo
           {run.data_set, fmt::format("no {} weights in the catalog", row.text("precision"))});
       continue;
     }
-    Scenario& s = run.scenario;
-    s.file = fmt::format("{}:{}", row.file, row.line);
-    s.name = run.data_set;
-    s.model = known->id;
-    s.device.name = h100 ? "h100-sxm" : "b200";
-    s.engine.name = "trtllm";
-    s.engine.version = "1.0";
-    s.engine.tensor_parallel_size = row.count("tp").value_or(1);
-    s.engine.free_gpu_memory_fraction = kKvFraction;
-    s.engine.quantization = known->quantization;
-    s.engine.kv_cache_dtype = "fp8";
-    const auto prompt = static_cast<std::int32_t>(row.count("isl").value_or(1));
-    const auto output = static_cast<std::int32_t>(row.count("osl").value_or(1));
-    s.engine.max_seq_len = prompt + output;
+    if (count_in(row, "pp", 1, 1024) > 1) {
+      result.excluded.push_back({run.data_set, "a run knows no pipeline stages"});
+      continue;
+    }
+    const auto prompt = static_cast<std::int32_t>(count_in(row, "isl", 1, kMostMeasuredTokens));
+    const auto output = static_cast<std::int32_t>(count_in(row, "osl", 1, kMostMeasuredTokens));
+    const std::string_view device = h100 ? "h100-sxm" : "b200";
     // A step has room for a whole prompt beside all decoding sequences, or they would take turns.
-    s.engine.max_num_tokens = std::max(s.engine.max_num_tokens, prompt + kMostSequences);
-    const std::int64_t requests = std::min(row.count("num_requests").value_or(1), kMostRequests);
+    const std::int64_t step = std::max(kDefaultStepTokens, prompt + kMostSequences);
+    run.scenario =
+        recorded_system(fmt::format("{}:{}", row.file, row.line), std::string(known->id), device,
+                        {{"name", "trtllm"},
+                         {"version", "1.0"},
+                         {"tensor_parallel_size", count_in(row, "tp", 1, 64)},
+                         {"free_gpu_memory_fraction", kKvFraction},
+                         {"quantization", known->quantization},
+                         {"kv_cache_dtype", "fp8"},
+                         {"max_seq_len", prompt + output},
+                         {"max_num_tokens", step}});
+    const std::int64_t requests =
+        std::min(count_in(row, "num_requests", 1, 1'000'000'000), kMostRequests);
     Arrival arrival;
     arrival.prompt_tokens = prompt;
     arrival.output_tokens = arrival.max_tokens = output;
     run.arrivals.assign(static_cast<std::size_t>(requests), arrival);
-    run.measured = {{"output_throughput", row.number("total_output_tok_s").value_or(0)}};
-    run.label = fmt::format("{} on {} TP{}, {}/{}", s.model, s.device.name,
-                            s.engine.tensor_parallel_size, prompt, output);
+    run.measured = {{"output_throughput", number_in(row, "total_output_tok_s", 1e-3, 1e12)}};
+    run.label = fmt::format("{} on {} TP{}, {}/{}", run.scenario.model, device,
+                            run.scenario.engine.tensor_parallel_size, prompt, output);
     result.runs.push_back(std::move(run));
   }
 }

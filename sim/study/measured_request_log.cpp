@@ -11,9 +11,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/metrics/serving_metrics.hpp"
-#include "sim/setup/json_document.hpp"
 #include "sim/study/measured_run.hpp"
-#include "sim/study/memory_facts.hpp"
 
 namespace headroom {
 namespace {
@@ -25,23 +23,19 @@ struct Board {
 // The Server Edition: its runs were replayed with 1597 GB/s.
 constexpr Board kBoards[] = {{"RTX4090", "rtx4090"}, {"RTXPRO6000", "rtxpro6000-server"}};
 
-template <typename Number>
-void set(const Json& config, const char* key, std::optional<Number>& value) {
-  if (config.contains(key) && !config[key].is_null()) value = config[key].get<Number>();
-}
-
-void set_engine(const Json& config, EngineSection& engine) {
+// As a scenario names them; what the run left to the engine is left to it here.
+Json engine_of(const Json& config) {
   const Json& given = config.at("engine_kwargs");
-  engine.name = "vllm";
-  engine.version = config.at("vllm_version").get<std::string>();
-  engine.version = engine.version->substr(0, engine.version->rfind('.'));
-  engine.tensor_parallel_size = given.at("tensor_parallel_size").get<std::int64_t>();
-  set(given, "max_num_seqs", engine.max_num_seqs);
-  set(given, "max_num_batched_tokens", engine.max_num_batched_tokens);
-  set(given, "max_model_len", engine.max_model_len);
-  if (config.contains("kv_cache")) {
-    set(config["kv_cache"], "num_gpu_blocks", engine.num_gpu_blocks_override);
+  const auto version = config.at("vllm_version").get<std::string>();
+  Json engine = {{"name", "vllm"}, {"version", version.substr(0, version.rfind('.'))}};
+  for (const char* key :
+       {"tensor_parallel_size", "max_num_seqs", "max_num_batched_tokens", "max_model_len"}) {
+    if (given.contains(key) && !given[key].is_null()) engine[key] = given[key];
   }
+  if (config.contains("kv_cache")) {
+    engine["num_gpu_blocks_override"] = config["kv_cache"].at("num_gpu_blocks");
+  }
+  return engine;
 }
 
 constexpr std::string_view kMetrics[] = {"mean_ttft_ms", "median_ttft_ms", "p90_ttft_ms",
@@ -53,31 +47,30 @@ void read_rows(const std::vector<FactRow>& rows, MeasuredRun& run) {
   std::vector<RequestRecord> records;
   for (const FactRow& row : rows) {
     const auto time = [&](std::string_view column) {
-      return static_cast<TimeNs>(row.number(column).value_or(0) * 1e9 + 0.5);
+      return static_cast<TimeNs>(number_in(row, column, 0, kLongestMeasuredRun) * 1e9 + 0.5);
     };
     const auto tokens = [&](std::string_view column) {
-      return static_cast<std::int32_t>(row.count(column).value_or(0));
+      return static_cast<std::int32_t>(count_in(row, column, 1, kMostMeasuredTokens));
     };
-    Arrival arrival;
-    arrival.time_ns = time("arrival_s");
-    arrival.prompt_tokens = tokens("input_toks");
-    arrival.output_tokens = arrival.max_tokens = tokens("output_toks");
-    const TimeNs first_token = time("first_token_s");
-    const TimeNs last_token = time("last_token_s");
-    if (arrival.prompt_tokens < 1 || arrival.output_tokens < 1 || arrival.time_ns < 0 ||
-        first_token < arrival.time_ns || last_token < first_token) {
-      throw DataError(
-          fmt::format("{}:{}: expected tokens, and arrival_s <= first_token_s <= "
-                      "last_token_s",
-                      row.file, row.line));
+    const RequestRecord record{.arrival_ns = time("arrival_s"),
+                               .first_token_ns = time("first_token_s"),
+                               .finish_ns = time("last_token_s"),
+                               .prompt_tokens = tokens("input_toks"),
+                               .output_tokens = tokens("output_toks"),
+                               .outcome = Outcome::finished};
+    if (record.first_token_ns < record.arrival_ns || record.finish_ns < record.first_token_ns) {
+      throw DataError(fmt::format("{}:{}: expected arrival_s <= first_token_s <= last_token_s",
+                                  row.file, row.line));
     }
+    records.push_back(record);
+  }
+  std::ranges::stable_sort(records, {}, &RequestRecord::arrival_ns);
+  for (const RequestRecord& record : records) {
+    Arrival arrival;
+    arrival.time_ns = record.arrival_ns;
+    arrival.prompt_tokens = record.prompt_tokens;
+    arrival.output_tokens = arrival.max_tokens = record.output_tokens;
     run.arrivals.push_back(arrival);
-    records.push_back({.arrival_ns = arrival.time_ns,
-                       .first_token_ns = first_token,
-                       .finish_ns = last_token,
-                       .prompt_tokens = arrival.prompt_tokens,
-                       .output_tokens = arrival.output_tokens,
-                       .outcome = Outcome::finished});
   }
   const auto warm = std::span(records).subspan(static_cast<std::size_t>(run.cold_requests));
   const ServingMetrics metrics = serving_metrics(warm, nullptr, {});
@@ -106,11 +99,8 @@ void read_request_log(const std::filesystem::path& folder, const std::string& na
       result.excluded.push_back({name, fmt::format("{} on this device is not known", model)});
       return;
     }
-    run.scenario.file = config_file;
-    run.scenario.name = name;
-    run.scenario.model = catalog.model(model).id;
-    run.scenario.device.name = board->device;
-    set_engine(config, run.scenario.engine);
+    run.scenario =
+        recorded_system(config_file, catalog.model(model).id, board->device, engine_of(config));
   } catch (const Json::exception& error) {
     throw DataError(fmt::format("{}: {}", config_file, error.what()));
   }
@@ -123,7 +113,6 @@ void read_request_log(const std::filesystem::path& folder, const std::string& na
                                 run.cold_requests));
   }
   read_rows(rows, run);
-  std::ranges::stable_sort(run.arrivals, {}, &Arrival::time_ns);
   run.label = fmt::format("{} on {}{}, {} requests", run.scenario.model, run.scenario.device.name,
                           run.scenario.engine.tensor_parallel_size > 1
                               ? fmt::format(" TP{}", run.scenario.engine.tensor_parallel_size)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/setup/options.hpp"
 
 namespace headroom {
 namespace {
@@ -18,7 +19,8 @@ constexpr int kDepth = 2;  // folders below the given one
 // `directory` and the folders below it, in the order of their names.
 std::vector<fs::path> folders_of(const fs::path& directory) {
   std::vector<fs::path> folders{directory};
-  for (auto entry = fs::recursive_directory_iterator(directory);
+  constexpr auto kReadable = fs::directory_options::skip_permission_denied;
+  for (auto entry = fs::recursive_directory_iterator(directory, kReadable);
        entry != fs::recursive_directory_iterator(); ++entry) {
     if (entry.depth() >= kDepth) entry.disable_recursion_pending();
     if (entry->is_directory()) folders.push_back(entry->path());
@@ -29,12 +31,40 @@ std::vector<fs::path> folders_of(const fs::path& directory) {
 
 }  // namespace
 
+double number_in(const FactRow& row, std::string_view column, double low, double high) {
+  const std::optional<double> value = row.number(column);
+  if (!value || !(*value >= low && *value <= high)) {
+    throw DataError(fmt::format("{}:{}: {}: '{}': expected {:g} to {:g}", row.file, row.line,
+                                column, row.text(column), low, high));
+  }
+  return *value;
+}
+
+std::int64_t count_in(const FactRow& row, std::string_view column, std::int64_t low,
+                      std::int64_t high) {
+  static_cast<void>(number_in(row, column, static_cast<double>(low), static_cast<double>(high)));
+  return *row.count(column);
+}
+
+Scenario recorded_system(const std::string& place, const std::string& model,
+                         std::string_view device, const Json& engine) {
+  JsonDocument document;
+  document.name = place;
+  // The trace stands for the recorded arrivals; it is not opened.
+  document.root = {{"model", model},
+                   {"device", device},
+                   {"engine", engine},
+                   {"workload", {{"trace", {{"file", place}}}}}};
+  return parse_scenario(document);
+}
+
 MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalog) {
   if (!fs::is_directory(directory)) {
     throw ConfigError(fmt::format("{}: no such folder", directory.string()));
   }
   MeasuredRuns result;
-  for (const fs::path& folder : folders_of(directory)) {
+  // Data sets are called by their folders, also where one is given as "." or with a slash behind.
+  for (const fs::path& folder : folders_of(fs::canonical(directory))) {
     const std::string name = folder.filename().string();
     if (fs::exists(folder / "requests.csv") && fs::exists(folder / "config.json")) {
       read_request_log(folder, name, catalog, result);
@@ -45,6 +75,12 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
     };
     read("stages.csv", read_load_stages);
     read("max_throughput.csv", read_max_throughput);
+  }
+  if (result.runs.empty() && result.excluded.empty()) {
+    throw ConfigError(fmt::format(
+        "{}: no measured run (requests.csv with config.json, stages.csv, max_throughput.csv) is "
+        "there or up to {} folders below",
+        directory.string(), kDepth));
   }
   return result;
 }

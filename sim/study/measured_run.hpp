@@ -18,7 +18,9 @@
 
 #include "hardware/catalog.hpp"
 #include "sim/serving/request.hpp"
+#include "sim/setup/json_document.hpp"
 #include "sim/setup/scenario.hpp"
+#include "sim/study/memory_facts.hpp"
 
 namespace headroom {
 
@@ -33,7 +35,8 @@ struct MeasuredRun {
   std::string label;     // model, device and load
   Scenario scenario;     // system and settings; its workload is `arrivals`
   std::vector<Arrival> arrivals;
-  std::vector<PrefixSegment> pieces;  // what the arrivals' prefixes refer to
+  // What the arrivals' prefixes refer to; null: they share nothing.
+  std::shared_ptr<const std::vector<PrefixSegment>> pieces;
   std::vector<MeasuredMetric> measured;
   std::int64_t cold_requests = 0;  // first ones, left out of all means: the engine was cold
   bool at_the_engine = false;      // times were taken in the engine: without a client's latency
@@ -49,10 +52,23 @@ struct MeasuredRuns {
   std::vector<ExcludedRun> excluded;
 };
 
-// ConfigError: no such folder. DataError with file:line: a bad file. Runs in order of folder and
-// row.
+// ConfigError: no such folder, or none of the files in it. Both with file:line: a bad file. Runs in
+// order of folder and row.
 [[nodiscard]] MeasuredRuns read_measured_runs(const std::filesystem::path& directory,
                                               const Catalog& catalog);
+
+// A cell that must be there. DataError with file, line, column, value and range.
+[[nodiscard]] double number_in(const FactRow& row, std::string_view column, double low,
+                               double high);
+[[nodiscard]] std::int64_t count_in(const FactRow& row, std::string_view column, std::int64_t low,
+                                    std::int64_t high);
+inline constexpr std::int64_t kMostMeasuredTokens = 10'000'000;  // of a prompt or an answer
+inline constexpr double kLongestMeasuredRun = 1e8;               // s
+
+// The system that `place` (file, or file:line) recorded; `engine` as in a scenario. ConfigError, as
+// for a scenario.
+[[nodiscard]] Scenario recorded_system(const std::string& place, const std::string& model,
+                                       std::string_view device, const Json& engine);
 
 // The readers. `name` is the data set's folder.
 void read_request_log(const std::filesystem::path& folder, const std::string& name,

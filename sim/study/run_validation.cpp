@@ -29,15 +29,16 @@ class ListedArrivals final : public WorkloadSource {
   std::size_t next_ = 0;
 };
 
-// `why`: of a run that does not get to its end.
-RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog, std::string& why) {
+// `why`: of a run that does not get to its end. `calibration`: its row; "auto": chosen.
+RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog,
+                             const std::string& calibration, std::string& why) {
   Workload workload;
   workload.source = std::make_unique<ListedArrivals>(run.arrivals);
   workload.facts.requests = static_cast<std::int64_t>(run.arrivals.size());
-  workload.facts.shares_prefixes = !run.pieces.empty();
+  workload.facts.shares_prefixes = run.pieces != nullptr;
   workload.account = [](WorkloadFacts&) {};
   Scenario scenario = run.scenario;
-  scenario.workload.trace.file = run.data_set;  // what the arrivals stand for; not opened
+  scenario.cost.calibration = calibration;
   RunResult result = headroom::run(scenario, catalog, std::move(workload));
   const RequestCounts& requests = result.summary.requests;
   if (!result.started) {
@@ -64,7 +65,12 @@ Situation situation_of(const MeasuredRun& run, const Calibration& calibration,
   return same_model ? Situation::other_run : Situation::other_model;
 }
 
-void score(const MeasuredRun& run, const RunResult& result, ScoredRun& scored) {
+ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
+  ScoredRun scored;
+  scored.data_set = run.data_set;
+  scored.label = run.label;
+  scored.calibration = result.cost.calibration;
+  scored.preemptions = result.summary.engine.preemptions;
   const auto records = std::span(result.recorder->records());
   ServingOptions options;
   if (!run.at_the_engine) options.client_latency_ns = result.cost.client_latency_ns;
@@ -77,6 +83,7 @@ void score(const MeasuredRun& run, const RunResult& result, ScoredRun& scored) {
         {metric.name, metric.value,
          rate ? result.summary.metrics.output_throughput : metric_of(warm, metric.name)});
   }
+  return scored;
 }
 
 }  // namespace
@@ -87,43 +94,29 @@ RunValidation validate_runs(const std::filesystem::path& directory, const Catalo
   validation.excluded = std::move(measured.excluded);
   for (const MeasuredRun& run : measured.runs) {
     std::string why;
-    const RunResult result = replay_if_possible(run, catalog, why);
+    const RunResult result = replay_if_possible(run, catalog, "auto", why);
     if (!why.empty()) {
       validation.excluded.push_back({run.data_set, std::move(why)});
       continue;
     }
-    ScoredRun scored;
-    scored.data_set = run.data_set;
-    scored.label = run.label;
-    scored.calibration = result.cost.calibration;
-    scored.situation =
+    validation.runs.push_back(scored_run(run, result));
+    validation.runs.back().situation =
         situation_of(run, catalog.calibration(result.cost.calibration), measured.runs);
-    scored.preemptions = result.summary.engine.preemptions;
-    score(run, result, scored);
-    validation.runs.push_back(std::move(scored));
   }
   return validation;
 }
 
-RunResult replay(const MeasuredRun& run, const Catalog& catalog) {
+RunResult replay(const MeasuredRun& run, const Catalog& catalog, const std::string& calibration) {
   std::string why;
-  RunResult result = replay_if_possible(run, catalog, why);
+  RunResult result = replay_if_possible(run, catalog, calibration, why);
   if (!why.empty()) throw ConfigError(fmt::format("{}: {}", run.data_set, why));
   return result;
 }
 
 ScoredRun replay_and_score(const MeasuredRun& run, const Catalog& catalog,
                            const std::string& calibration) {
-  MeasuredRun with = run;
-  with.scenario.cost.calibration = calibration;
-  const RunResult result = replay(with, catalog);
-  ScoredRun scored;
-  scored.data_set = run.data_set;
-  scored.label = run.label;
-  scored.calibration = calibration;
+  ScoredRun scored = scored_run(run, replay(run, catalog, calibration));
   scored.situation = Situation::self;
-  scored.preemptions = result.summary.engine.preemptions;
-  score(run, result, scored);
   return scored;
 }
 
@@ -135,17 +128,18 @@ MetricScore score_of(const RunValidation& validation, Situation situation,
     if (run.situation != situation) continue;
     for (const ScoredMetric& scored : run.metrics) {
       if (scored.name != metric) continue;
-      errors.push_back(std::abs(scored.error()));
-      if (std::abs(scored.error()) <= std::abs(score.worst) && score.runs > 0) continue;
-      score.worst = scored.error();
-      score.worst_run = run.data_set;
-      ++score.runs;
+      const double error = scored.error();
+      if (errors.empty() || std::abs(error) > std::abs(score.worst)) {
+        score.worst = error;
+        score.worst_run = run.data_set;
+      }
+      errors.push_back(std::abs(error));
+      score.mean += std::abs(error);
     }
   }
-  score.runs = static_cast<std::int64_t>(errors.size());
   if (errors.empty()) return score;
-  for (const double error : errors) score.mean += error;
-  score.mean /= static_cast<double>(errors.size());
+  score.runs = static_cast<std::int64_t>(errors.size());
+  score.mean /= static_cast<double>(score.runs);
   std::sort(errors.begin(), errors.end());
   const std::size_t half = errors.size() / 2;
   score.median = errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;

@@ -53,7 +53,8 @@ struct RunValidation {
                                           const Catalog& catalog);
 
 // A measured run with its recorded settings, to its end. ConfigError when it does not get there.
-[[nodiscard]] RunResult replay(const MeasuredRun& run, const Catalog& catalog);
+[[nodiscard]] RunResult replay(const MeasuredRun& run, const Catalog& catalog,
+                               const std::string& calibration = "auto");
 
 // One run with a given row of constants. ConfigError when it does not get to its end.
 [[nodiscard]] ScoredRun replay_and_score(const MeasuredRun& run, const Catalog& catalog,

@@ -4,7 +4,9 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 measured=$HEADROOM_SOURCE_DIR/../shared/groundtruth
-if [[ ! -d $measured/llmservingsim_vllm019 || ! -d $measured/h100_vllm015_aggregates ]]; then
+trace=$HEADROOM_SOURCE_DIR/../shared/traces/llmservingsim/sharegpt-llama-3.1-8b-300-sps10.jsonl
+if [[ ! -f $trace || ! -d $measured/llmservingsim_vllm019 ||
+  ! -d $measured/h100_vllm015_aggregates ]]; then
   echo 'skipped: no measured runs in ../shared/groundtruth'
   exit 0
 fi
@@ -44,9 +46,7 @@ shows 'qwen3-32b on rtxpro6000-server TP2' 5 5 5 5 5
 share=$(number fitted/calibrations.json weight_bandwidth_share)
 awk -v share="$share" 'BEGIN { exit !(0.84 <= share && share <= 0.89) }' ||
   fail "weight_bandwidth_share $share"
-"$HEADROOM" run rtx4090-kv-bound --catalog fitted --trace \
-  "$HEADROOM_SOURCE_DIR/../shared/traces/llmservingsim/sharegpt-llama-3.1-8b-300-sps10.jsonl" \
-  -o out >/dev/null
+"$HEADROOM" run rtx4090-kv-bound --catalog fitted --trace "$trace" -o out >/dev/null
 accounted out/summary.json
 
 # What is no measured run is refused by name.

@@ -8,6 +8,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/startup_budget.hpp"
 #include "tests/support/temp_file.hpp"
+#include "tests/unit/setup/value_source.hpp"
 
 using namespace headroom;
 
@@ -24,13 +25,6 @@ Scenario scenario_of(const std::string& engine, const std::string& model = "llam
 
 Resolved resolved(const std::string& engine) {
   return resolve(scenario_of(engine), Catalog::embedded());
-}
-
-std::string source_of(const Resolved& r, const std::string& pointer) {
-  for (const ResolvedValue& value : resolved_values(r)) {
-    if (value.pointer == pointer) return value.source;
-  }
-  return "absent";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/run.hpp"
+#include "tests/unit/setup/value_source.hpp"
 
 namespace headroom {
 namespace {
@@ -22,13 +23,6 @@ Scenario scenario_of(const std::string& engine) {
 
 Resolved resolved(const std::string& engine) {
   return resolve(scenario_of(engine), Catalog::embedded());
-}
-
-std::string source_of(const Resolved& r, const std::string& pointer) {
-  for (const ResolvedValue& value : resolved_values(r)) {
-    if (value.pointer == pointer) return value.source;
-  }
-  return "absent";
 }
 
 constexpr const char* kEagle3 = R"({"speculative_config": {"method": "eagle3"}})";

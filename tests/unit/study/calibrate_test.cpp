@@ -122,6 +122,12 @@ TEST_CASE("calibrate: the fitted row is a calibrations.json that a catalog takes
     CHECK(read.*field.member == Approx(fit.calibration.*field.member).epsilon(1e-3));
   }
   CHECK(read.fitted_runs == fit.calibration.fitted_runs);
+
+  Calibration misspelt = fit.calibration;
+  misspelt.weights = "fp9";
+  CHECK_THROWS_WITH(
+      catalog.overlay_text("calibrations.json", calibrations_file(misspelt), "fitted"),
+      Contains("fitted: /calibrations/0/weights"));
 }
 
 TEST_CASE("calibrate: wrong names are refused by name") {
@@ -133,6 +139,7 @@ TEST_CASE("calibrate: wrong names are refused by name") {
                     Contains("unknown calibration 'rtx4091'"));
   CHECK_THROWS_WITH(fit(kRow, "RTX4090_b", "step_us"), Contains("no measured run \"RTX4090_b\""));
   CHECK_THROWS_WITH(fit(kRow, "RTX4090_a", "step_ms"), Contains("nearest: step_us"));
+  CHECK_THROWS_WITH(measured.fit({"step_us", "step_us"}), Contains("step_us is named twice"));
 }
 
 }  // namespace

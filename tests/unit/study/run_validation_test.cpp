@@ -52,22 +52,30 @@ TEST_CASE("measured stages: uniform gaps, a hundred prompts in turn, means in ms
 TEST_CASE("measured jobs: all at once, weights by precision, unknown ones left out by name") {
   const MeasuredRuns read = jobs(
       "Llama-3.1-8B,H100,1,1,FP8,128,2048,20000,30000\n"
-      "Llama-3.3-70B,B200,1,1,FP4,128,128,11147,30000\n");
+      "Llama-3.3-70B,B200,1,1,FP4,128,128,11147,30000\n"
+      "Llama-3.1-8B,H100,1,2,FP8,128,2048,20000,30000\n");
   REQUIRE(read.runs.size() == 1);
   CHECK(read.runs[0].scenario.engine.quantization == "fp8");
   CHECK(read.runs[0].scenario.engine.max_seq_len == 128 + 2048);
   CHECK(read.runs[0].arrivals.size() == 3000);
   CHECK(read.runs[0].arrivals.back().time_ns == 0);
-  REQUIRE(read.excluded.size() == 1);
+  REQUIRE(read.excluded.size() == 2);
   CHECK(read.excluded[0].why == "no FP4 weights in the catalog");
+  CHECK(read.excluded[1].why == "a run knows no pipeline stages");
 }
 
 TEST_CASE("measured runs: bad files are refused with file and line") {
   CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,1,4096,2048,128,x,300,5,5,1,1,2\n"),
                     Contains("h100/stages.csv:2: rate_req_s: 'x' is no number"));
   CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,1,4096,2048,128,0,300,5,5,1,1,2\n"),
-                    Contains("h100/stages.csv:2: a stage without load"));
+                    Contains("h100/stages.csv:2: rate_req_s: '0': expected 0.001 to"));
+  CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,1,4096,2048,128,5,300,5,1,1,1,2\n"),
+                    Contains("output_len_mean: '1': expected 2 to"));
+  CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,0,4096,2048,128,5,300,5,5,1,1,2\n"),
+                    Contains("tp: '0': expected 1 to 64"));
   CHECK_THROWS_AS(read_measured_runs("/no/such/folder", Catalog::embedded()), ConfigError);
+  CHECK_THROWS_WITH(read_measured_runs(TempFolder().path(), Catalog::embedded()),
+                    Contains("no measured run"));
   const TempFolder folder;
   folder.write("RTX4090_x/config.json", "{\"model\": 1}");
   folder.write("RTX4090_x/requests.csv", "input_toks\n");
@@ -79,7 +87,7 @@ TEST_CASE("measured runs: bad files are refused with file and line") {
   const std::string header = "input_toks,output_toks,arrival_s,first_token_s,last_token_s\n";
   folder.write("RTX4090_x/requests.csv", header + "10,10,0,1,2\n10,10,5,4,6\n");
   CHECK_THROWS_WITH(read_measured_runs(folder.path(), Catalog::embedded()),
-                    Contains("requests.csv:3: expected tokens, and arrival_s <= first_token_s"));
+                    Contains("requests.csv:3: expected arrival_s <= first_token_s <="));
   folder.write("RTX4090_x/requests.csv", header + "10,10,0,1,2\n");
   CHECK_THROWS_WITH(read_measured_runs(folder.path(), Catalog::embedded()),
                     Contains("1 requests: more than 1 expected"));
@@ -102,6 +110,9 @@ TEST_CASE("a run is scored by what was measured, and by how far its constants co
   fitted.fitted_runs = {"h100/own/stage_0"};
   catalog.put(fitted);
   validation = validate_runs(folder.path(), catalog);
+  CHECK(validation.runs[0].situation == Situation::self);
+  // The folder itself, however it is written: its name stays part of the run's.
+  validation = validate_runs(folder.path() + "/h100/", catalog);
   CHECK(validation.runs[0].situation == Situation::self);
   CHECK_THAT(run_validation_text(validation), Contains("llama-2-7b TP1, 5 requests/s"));
   CHECK_THAT(run_validation_json(validation), Contains("\"situation\": \"self\""));
