@@ -15,7 +15,9 @@ option(HEADROOM_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanit
 
 find_program(HEADROOM_CCACHE ccache)
 if(HEADROOM_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADROOM_CCACHE})
+  # The sloppiness is what ccache needs to take a precompiled header into account.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    env CCACHE_SLOPPINESS=pch_defines,time_macros ${HEADROOM_CCACHE})
 endif()
 
 # Same bytes everywhere: no contraction of a*b+c, no flags of the build machine's processor, and no
@@ -37,25 +39,49 @@ if(HEADROOM_SANITIZE)
 endif()
 target_include_directories(headroom_options INTERFACE ${PROJECT_SOURCE_DIR})
 
-# headroom_library(NAME SOURCES a.cpp ... LINKS x y): a static library `headroom_NAME`.
+option(HEADROOM_PCH "Precompile what most files include (a file may then lack an include)" OFF)
+set(HEADROOM_COMMON_HEADERS <algorithm> <cstdint> <functional> <map> <optional> <string>
+    <string_view> <vector> <fmt/format.h>)
+
+# headroom_library(NAME [COLD] SOURCES a.cpp ... LINKS x y): a static library `headroom_NAME`. COLD:
+# its code runs once per command, so that optimising it costs compile time and gains nothing.
 function(headroom_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "" "SOURCES;LINKS" ${ARGN})
   add_library(headroom_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(headroom_${name} PUBLIC headroom_options ${ARG_LINKS})
+  if(ARG_COLD)
+    target_compile_options(headroom_${name} PRIVATE
+      $<$<CONFIG:Release>:-O1> $<$<CONFIG:RelWithDebInfo>:-O0>)
+  endif()
+  if(HEADROOM_PCH)
+    set(headers ${HEADROOM_COMMON_HEADERS})
+    if("nlohmann_json::nlohmann_json" IN_LIST ARG_LINKS)
+      list(APPEND headers <nlohmann/json.hpp>)
+    endif()
+    target_precompile_headers(headroom_${name} PRIVATE ${headers})
+  endif()
 endfunction()
 
 # headroom_tests(LABEL SOURCES a_test.cpp ... LINKS x y): one Catch2 executable, one ctest per test
-# case. Release tests are compiled with -O1, sanitized ones with -O0: what they test is optimised,
-# and optimising Catch2's macros would cost more compile time than the whole program.
+# case; one tagged [large] reads whole published traces and is called LABEL:large:NAME. Release tests
+# are compiled with -O1, sanitized ones with -O0: what they test is optimised, and optimising
+# Catch2's macros would cost more compile time than the whole program.
 function(headroom_tests label)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(tests_${label} ${ARG_SOURCES})
   target_link_libraries(tests_${label} PRIVATE ${ARG_LINKS} Catch2::Catch2WithMain)
   target_compile_options(tests_${label} PRIVATE
     $<$<CONFIG:Release>:-O1> $<$<CONFIG:RelWithDebInfo>:-O0>)
+  if(HEADROOM_PCH)
+    target_precompile_headers(tests_${label} PRIVATE <catch2/catch.hpp> ${HEADROOM_COMMON_HEADERS})
+  endif()
   target_compile_definitions(tests_${label} PRIVATE
     HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     HEADROOM_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
-  catch_discover_tests(tests_${label} TEST_PREFIX "${label}:"
+  catch_discover_tests(tests_${label} TEST_SPEC ~[large] TEST_PREFIX "${label}:"
     PROPERTIES LABELS ${label} TIMEOUT 300)
+  if(label STREQUAL unit)
+    catch_discover_tests(tests_${label} TEST_SPEC [large] TEST_PREFIX "${label}:large:"
+      PROPERTIES LABELS ${label} TIMEOUT 300)
+  endif()
 endfunction()

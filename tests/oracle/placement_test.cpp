@@ -8,6 +8,7 @@
 
 #include "scheduler/kv/contiguous.hpp"
 #include "tests/oracle/address_space.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace headroom {
 namespace {
@@ -91,7 +92,7 @@ class PlacementPair {
 TEST_CASE("every placement equals its rule over single cells, operation by operation") {
   for (const Rule& rule : kRules) {
     TokenCount moved = 0;
-    for (unsigned seed = 0; seed < 400; ++seed) {
+    for (unsigned seed = 0; seed < test::repetitions(400); ++seed) {
       PlacementPair pair(rule, rule, seed);
       for (int i = 0; i < 250; ++i) {
         if (pair.step()) continue;

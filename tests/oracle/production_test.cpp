@@ -3,24 +3,17 @@
 // random.
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <utility>
 
 #include "sim/kernel/check.hpp"
 #include "tests/oracle/naive_engine.hpp"
 #include "tests/support/production.hpp"
+#include "tests/support/repetitions.hpp"
 #include "tests/support/scenario_generator.hpp"
 #include "tests/support/scenario_shrinker.hpp"
 
 namespace headroom {
 namespace {
-
-// scripts/soak.sh multiplies the number of random scenarios.
-std::uint64_t times_soak(std::uint64_t scenarios) {
-  const char* soak = std::getenv("HEADROOM_SOAK");
-  return soak == nullptr ? scenarios : scenarios * static_cast<std::uint64_t>(std::atoll(soak));
-}
-std::uint64_t random_scenarios() { return times_soak(6000); }
 
 // The peak inside a plan and the padding are not counted by the production code in this form.
 oracle::Totals comparable(oracle::Totals totals) {
@@ -61,7 +54,7 @@ oracle::Scenario scenario_of(std::uint64_t seed) {
 }
 
 void require_equal_on_all_seeds(Way way) {
-  for (std::uint64_t seed = 1; seed <= random_scenarios(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::repetitions(6000); ++seed) {
     require_equal(scenario_of(seed), way, "seed " + std::to_string(seed));
   }
 }
@@ -80,7 +73,7 @@ TEST_CASE("randomly cut jumps equal the naive engine on random scenarios") {
 
 // Every third with clients that give up; `prefixes`: with prompts that begin alike.
 void require_equal_in_all_ways(oracle::Policy policy, bool prefixes = false) {
-  for (std::uint64_t seed = 1; seed <= times_soak(300); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::repetitions(300); ++seed) {
     oracle::Scenario scenario = oracle::random_scenario(policy, seed);
     if (prefixes) scenario = oracle::with_prefixes(std::move(scenario), seed);
     if (seed % 3 == 0) scenario = oracle::with_deadlines(std::move(scenario), seed);

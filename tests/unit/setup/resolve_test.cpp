@@ -1,8 +1,9 @@
 #include "sim/setup/resolve.hpp"
 
-#include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <string>
 
 #include "sim/setup/options.hpp"
@@ -68,7 +69,8 @@ TEST_CASE("one pool size holds for the three engines") {
     INFO(name);
     for (const std::string size :
          {R"("kv_cache_memory_bytes": 8589934592)", R"("num_gpu_blocks_override": 4096)"}) {
-      Resolved r = resolved(R"({"name": ")" + name + R"(", "max_model_len": 16384, )" + size + "}");
+      Resolved r =
+          resolved(fmt::format(R"({{"name": "{}", "max_model_len": 16384, {}}})", name, size));
       const MemoryBudget budget = startup_budget(r);
       REQUIRE_FALSE(budget.failure.has_value());
       CHECK(budget.kv_pool_bytes == 8589934592);

@@ -67,7 +67,7 @@ std::string description(const std::string& path) {
   return trace_profile_json(profile);
 }
 
-TEST_CASE("published traces keep their canonical hash and description when converted") {
+TEST_CASE("published traces keep their canonical hash and description when converted", "[large]") {
   if (!fs::exists(kTraces / "golden.json")) {
     WARN("skipped: no golden values on this machine");
     return;

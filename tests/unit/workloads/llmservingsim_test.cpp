@@ -48,7 +48,7 @@ void check_token_trace(const std::string& name, std::int64_t pieces, std::int64_
 }
 
 TEST_CASE("LLMServingSim's traces of token ids are read as their reference values say",
-          "[workloads]") {
+          "[workloads][large]") {
   // Published: 0.07653 and 0.07971 of all blocks.
   check_token_trace("sharegpt-llama-3.1-8b-300-sps10", 15'942, 1'220);
   check_token_trace("sharegpt-qwen3-30b-a3b-300-sps10", 16'034, 1'278);

@@ -29,7 +29,8 @@ std::string row_of(int tokens, int ids) {
 
 const std::string kGood = row_of(1300, 3);  // 512 + 512 + 276: blocks of 512
 
-TEST_CASE("the Mooncake conversation trace is read as its reference values say", "[workloads]") {
+TEST_CASE("the Mooncake conversation trace is read as its reference values say",
+          "[workloads][large]") {
   const auto trace = check_published("mooncake-fast25/conversation_trace.jsonl", "mooncake");
   if (!trace) return;
   CHECK(trace->backward_steps == 0);

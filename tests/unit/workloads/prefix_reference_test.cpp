@@ -151,7 +151,7 @@ std::vector<Prompt> mooncake(const fs::path& path) {
   return prompts;
 }
 
-TEST_CASE("every reference number of the Mooncake conversation trace, in both modes") {
+TEST_CASE("every reference number of the Mooncake conversation trace, in both modes", "[large]") {
   const fs::path path = traces() / "mooncake-fast25/conversation_trace.jsonl";
   if (missing(path)) return;
   const std::vector<Prompt> prompts = mooncake(path);
@@ -174,7 +174,7 @@ void check_any_block_size(const std::vector<Prompt>& prompts, const std::vector<
   CHECK(differing == 0);
 }
 
-TEST_CASE("pieces of 512 tokens are cut into the engine's blocks, small, large or odd") {
+TEST_CASE("pieces of 512 tokens are cut into the engine's blocks, small, large or odd", "[large]") {
   const fs::path path = traces() / "mooncake-fast25/conversation_trace.jsonl";
   if (missing(path)) return;
   const std::vector<Prompt> prompts = mooncake(path);
@@ -267,7 +267,8 @@ ChunkHits chunk_hits(const std::vector<Prompt>& prompts) {
   return result;
 }
 
-TEST_CASE("chunks of their own lengths share what the reference says, in blocks of any size") {
+TEST_CASE("chunks of their own lengths share what the reference says, in blocks of any size",
+          "[large]") {
   if (missing(traces() / "ragpulse/0_trace.jsonl")) return;
   const std::vector<Prompt> prompts = ragpulse(traces() / "ragpulse");
   const json& expected = reference().at("ragpulse");
@@ -345,7 +346,7 @@ void check_token_trace(const std::string& name) {
   CHECK(sum == kept.at("hit_blocks"));
 }
 
-TEST_CASE("every reference number of the two ShareGPT traces of token ids") {
+TEST_CASE("every reference number of the two ShareGPT traces of token ids", "[large]") {
   check_token_trace("sharegpt-llama-3.1-8b-300-sps10");
   check_token_trace("sharegpt-qwen3-30b-a3b-300-sps10");
 }

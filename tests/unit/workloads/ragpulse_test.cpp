@@ -67,7 +67,7 @@ std::string second_row(const std::string& text) {
   return refusal(folder, "0_trace.jsonl");
 }
 
-TEST_CASE("the RAGPulse trace is read as its reference values say", "[workloads]") {
+TEST_CASE("the RAGPulse trace is read as its reference values say", "[workloads][large]") {
   const std::optional<Trace> trace = check_published("ragpulse/0_trace.jsonl", "ragpulse");
   if (!trace) return;
   CHECK(trace->backward_steps == 1);

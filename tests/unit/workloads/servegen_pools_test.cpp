@@ -138,7 +138,7 @@ void check_published(const Published& expected) {
 }
 
 TEST_CASE("the published ServeGen pool of deepseek-r1 has its requests and lengths",
-          "[workloads]") {
+          "[workloads][large]") {
   check_published({.archive = "servegen-reason-deepseek-r1.tar.gz",
                    .clients = 73,
                    .requests = 1'383'669,
@@ -147,7 +147,8 @@ TEST_CASE("the published ServeGen pool of deepseek-r1 has its requests and lengt
                    .thinking = 1249.71});
 }
 
-TEST_CASE("the published ServeGen pool of mm-image has its requests and lengths", "[workloads]") {
+TEST_CASE("the published ServeGen pool of mm-image has its requests and lengths",
+          "[workloads][large]") {
   // Text 572.09 and images 870.00 per request.
   check_published({.archive = "servegen-multimodal-mm-image.tar.gz",
                    .clients = 35,
