@@ -63,8 +63,8 @@ function(headroom_library name)
 endfunction()
 
 # headroom_tests(LABEL SOURCES a_test.cpp ... LINKS x y): one Catch2 executable, one ctest per test
-# case; one tagged [large] reads whole published traces and is called LABEL:large:NAME. Release tests
-# are compiled with -O1, sanitized ones with -O0: what they test is optimised, and optimising
+# case; one tagged [large] reads whole published traces and is called LABEL:large:NAME. Release
+# tests are compiled with -O1, sanitized ones with -O0: what they test is optimised, and optimising
 # Catch2's macros would cost more compile time than the whole program.
 function(headroom_tests label)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})

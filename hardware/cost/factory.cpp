@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "hardware/cost/kernel_table.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
@@ -42,18 +43,47 @@ const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& m
                                 device.id, request.engine, name_of(request.mode)));
 }
 
+namespace {
+
+// The profile names its model; another of the same shape (a fine-tune) is as good.
+void check_profiled_model(const Catalog& catalog, const ModelSpec& model,
+                          const std::filesystem::path& folder, const std::string& profiled) {
+  if (profiled.empty() || !catalog.has_model(profiled)) return;
+  const ModelSpec other = catalog.model(profiled);
+  if (other.hidden == model.hidden && other.layers() == model.layers() &&
+      other.vocab == model.vocab) {
+    return;
+  }
+  throw ConfigError(fmt::format("{}: kernel times are of {}, the scenario's model is {}",
+                                folder.string(), profiled, model.id));
+}
+
+}  // namespace
+
 CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
                           const CostRequest& request) {
   const Calibration calibration = request.level == CostLevel::spec
                                       ? spec_calibration(request.mode)
                                       : choose_calibration(catalog, model, device, request);
   CostChoice choice;
-  choice.cost = std::make_unique<RooflineCost>(model, device, calibration, request.roofline);
   choice.calibration = calibration.id;
   choice.source = calibration.source;
   choice.engine_versions = calibration.engine_versions;
-  choice.uncalibrated = request.level == CostLevel::calibrated && calibration.device.empty();
+  choice.uncalibrated = request.level != CostLevel::spec && calibration.device.empty();
   choice.client_latency_ns = static_cast<TimeNs>(calibration.client_latency_ns + 0.5);
+  if (request.level != CostLevel::table) {
+    choice.cost = std::make_unique<RooflineCost>(model, device, calibration, request.roofline);
+    return choice;
+  }
+  const std::filesystem::path folder =
+      kernel_times_folder(request.tables, request.roofline.tensor_parallel_size);
+  const KernelTimesMeta meta = read_kernel_times_meta(folder);
+  check_profiled_model(catalog, model, folder, meta.model);
+  choice.cost = std::make_unique<KernelTableCost>(model, device, calibration,
+                                                  read_kernel_times(folder), request.roofline);
+  choice.source =
+      fmt::format("kernel times of {}{}; links and host: {}", folder.string(),
+                  meta.gpu.empty() ? "" : fmt::format(" ({})", meta.gpu), calibration.source);
   return choice;
 }
 

@@ -2,6 +2,7 @@
 // Chooses the constants for a device and an engine, and builds the step cost from them.
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,15 +15,17 @@
 namespace headroom {
 
 enum class CostLevel : std::uint8_t {
-  spec,       // data sheet: every efficiency 1, no overheads
-  calibrated  // fitted constants of the device and engine, else the generic set
+  spec,        // data sheet: every efficiency 1, no overheads
+  calibrated,  // fitted constants of the device and engine, else the generic set
+  table        // measured kernels (kernel_table.hpp); the rest as `calibrated`
 };
 
 struct CostRequest {
   CostLevel level = CostLevel::calibrated;
   std::string engine = "vllm";  // engine family
   EngineMode mode = EngineMode::async;
-  std::string calibration;  // id of the row to use; empty: chosen by the above
+  std::string calibration;       // id of the row to use; empty: chosen by the above
+  std::filesystem::path tables;  // of level table: a folder of kernel times, or of its tp<N>
   RooflineOptions roofline;
 };
 
@@ -42,6 +45,7 @@ struct CostChoice {
 [[nodiscard]] const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& model,
                                                     const DeviceSpec& device,
                                                     const CostRequest& request);
+// ConfigError, DataError: kernel times that are missing, wrong, or of another model.
 [[nodiscard]] CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model,
                                         const DeviceSpec& device, const CostRequest& request);
 

@@ -1,6 +1,7 @@
 #include "hardware/cost/roofline.hpp"
 
 #include "hardware/cost/capture_sizes.hpp"
+#include "hardware/cost/host_time.hpp"
 
 namespace headroom {
 namespace {
@@ -43,7 +44,8 @@ void RooflineCost::price(const StepShape& shape, StepPrice& price) const {
   } else {
     price_mixed(shape, price);
   }
-  add_host(shape.decode_rows + shape.chunk_rows, price);
+  price.valid_steps = kManySteps;
+  add_host_time(host_step_ + host_row_ * (shape.decode_rows + shape.chunk_rows), mode_, price);
 }
 
 void RooflineCost::price_decode_only(const StepShape& shape, StepPrice& price) const {
@@ -112,28 +114,6 @@ void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
     price.slope_terms[CostTerm::attention_decode] = price.slope;
   }
   price.base = terms.sum();
-}
-
-// A synchronous engine adds its host time. An asynchronous one hides it behind the device: the step
-// takes the longer of both, and only what the device does not cover is charged as host time. That
-// part shrinks as contexts grow, until the device is the longer one: there the price ends.
-void RooflineCost::add_host(std::int64_t rows, StepPrice& price) const {
-  const Ticks host = host_step_ + host_row_ * rows;
-  price.valid_steps = kManySteps;
-  if (host == 0) return;
-  if (mode_ == EngineMode::sync) {
-    price.base_terms[CostTerm::host] = host;
-    price.base += host;
-    return;
-  }
-  const Ticks exposed = host - price.base;
-  if (exposed <= 0) return;
-  price.base_terms[CostTerm::host] = exposed;
-  price.base = host;
-  if (price.slope == 0) return;
-  price.valid_steps = exposed / price.slope + 1;
-  price.slope_terms[CostTerm::host] = -price.slope;
-  price.slope = 0;
 }
 
 }  // namespace headroom

@@ -75,13 +75,10 @@ class RooflineCost final : public StepCost {
                     const Calibration& calibration, const RooflineOptions& options);
   void set_attention(const ModelSpec& model, const DeviceSpec& device,
                      const Calibration& calibration, const RooflineOptions& options);
-  void set_communication(const ModelSpec& model, const DeviceSpec& device,
-                         const Calibration& calibration, std::int64_t tp);
   void fill_tables(const CostLimits& limits);
   void price_decode_only(const StepShape& shape, StepPrice& price) const;
   void price_verification(const StepShape& shape, StepPrice& price) const;
   void price_mixed(const StepShape& shape, StepPrice& price) const;
-  void add_host(std::int64_t rows, StepPrice& price) const;
   void check_largest_step(const CostLimits& limits) const;
 
   LinearModel linear_model_;

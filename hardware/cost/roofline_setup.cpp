@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
+#include "hardware/cost/all_reduce.hpp"
+#include "hardware/cost/expert_share.hpp"
 #include "hardware/cost/roofline.hpp"
+#include "hardware/cost/ticks.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/det_math.hpp"
@@ -16,25 +18,7 @@ namespace {
 
 constexpr std::int64_t kTableTokens = 16384;
 
-Ticks ticks_from_ns(double ns) {
-  const double ticks = ns * static_cast<double>(kTicksPerNs);
-  if (!(ticks < static_cast<double>(kMaxStepTicks))) {
-    throw ConfigError("step cost: a step would take longer than 73 minutes");
-  }
-  return static_cast<Ticks>(ticks + 0.5);
-}
-
-Ticks ticks_from_seconds(double seconds) { return ticks_from_ns(seconds * 1e9); }
-
 double real(std::int64_t value) { return static_cast<double>(value); }
-
-// Share of the experts that `tokens` tokens reach, each picking top_k of E at random: 1 - (1 -
-// k/E)^T. log_missed = ln(1 - k/E). Below exp(-40) the rest no longer changes a double.
-double share_of_experts(double log_missed, std::int64_t tokens) {
-  if (tokens == 0) return 0;
-  const double exponent = log_missed * real(tokens);
-  return exponent < -40 ? 1.0 : 1.0 - det::exp(exponent);
-}
 
 // Sum of `value(kind)` over the layers.
 template <typename Value>
@@ -103,12 +87,6 @@ AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options)
   return sums;
 }
 
-double log2_of(std::int64_t tp) {
-  const auto bits = static_cast<std::uint64_t>(tp);
-  if (std::has_single_bit(bits)) return real(static_cast<std::int64_t>(std::bit_width(bits)) - 1);
-  return det::log(real(tp)) / det::log(2.0);
-}
-
 }  // namespace
 
 RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
@@ -120,7 +98,10 @@ RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
   }
   set_products(model, device, calibration, options);
   set_attention(model, device, calibration, options);
-  set_communication(model, device, calibration, options.tensor_parallel_size);
+  const AllReduceTicks reduces =
+      all_reduce_ticks(model, device, calibration, options.tensor_parallel_size);
+  communication_step_ = reduces.step;
+  communication_token_ = reduces.token;
   step_ = ticks_from_ns(calibration.step_ns);
   host_step_ = ticks_from_ns(calibration.host_step_ns);
   host_row_ = ticks_from_ns(calibration.host_row_ns);
@@ -202,28 +183,6 @@ void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& devic
   mixed_context_ = ticks_from_seconds(mix * context_seconds);
   pair_twice_ticks_ = ticks_from_seconds(pair_seconds / 2.0);
   prefill_context_ = ticks_from_seconds(kv_seconds);
-}
-
-void RooflineCost::set_communication(const ModelSpec& model, const DeviceSpec& device,
-                                     const Calibration& calibration, std::int64_t tp) {
-  if (tp == 1) return;
-  double latency_ns = calibration.pcie_latency_ns;
-  double bandwidth = calibration.pcie_bytes_per_s;
-  if (device.nvlink_bytes_per_s) {
-    latency_ns = calibration.nvlink_latency_ns + calibration.nvlink_latency_log2_ns * log2_of(tp);
-    bandwidth = *device.nvlink_bytes_per_s * calibration.nvlink_bandwidth_share;
-  } else if (bandwidth == 0) {
-    bandwidth = device.pcie_bytes_per_s.value_or(0);
-  }
-  if (bandwidth == 0) {
-    throw ConfigError(fmt::format("tensor_parallel_size {}: device {} has no link in the catalog",
-                                  tp, device.id));
-  }
-  // Two all-reduces per layer, each moving 2 (tp - 1) / tp of a 16-bit hidden state per rank.
-  const double reduces = 2.0 * real(model.layers());
-  const double bytes = real(model.hidden) * 2.0 * 2.0 * real(tp - 1) / real(tp);
-  communication_step_ = ticks_from_ns(reduces * latency_ns);
-  communication_token_ = ticks_from_seconds(reduces * bytes / bandwidth);
 }
 
 RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens) const {

@@ -165,6 +165,9 @@ void add_validate(CLI::App& command, ValidateArguments& a) {
                   "memory: budget rules against logged start-ups; runs: measured runs replayed")
       ->required();
   command.add_option("directory", a.directory, "folder with the measurements")->required();
+  command.add_option("--tables", a.tables,
+                     "of runs: price them from the kernel profiles (meta.yaml, tp<N>/) in this "
+                     "folder");
   command.add_option("--catalog", a.catalog, kCatalogHelp);
   command.add_flag("--json", a.json, "print JSON");
 }

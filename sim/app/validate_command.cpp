@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/memory_validation_report.hpp"
@@ -14,12 +16,16 @@ namespace headroom {
 std::string validate_command(const ValidateArguments& arguments) {
   const Catalog catalog = load_catalog(arguments.catalog);
   if (arguments.what == "runs") {
-    const RunValidation validation = validate_runs(arguments.directory, catalog);
+    if (!arguments.tables.empty() && !std::filesystem::is_directory(arguments.tables)) {
+      throw ConfigError(fmt::format("--tables {}: no such folder", arguments.tables));
+    }
+    const RunValidation validation = validate_runs(arguments.directory, catalog, arguments.tables);
     return arguments.json ? run_validation_json(validation) : run_validation_text(validation);
   }
   if (arguments.what != "memory") {
     throw ConfigError(fmt::format("validate {}: expected memory or runs", arguments.what));
   }
+  if (!arguments.tables.empty()) throw ConfigError("--tables: for `validate runs` only");
   const MemoryValidation validation = validate_memory(arguments.directory, catalog);
   return arguments.json ? memory_validation_json(validation) : memory_validation_text(validation);
 }

@@ -9,6 +9,7 @@ namespace headroom {
 struct ValidateArguments {
   std::string what = "memory";
   std::string directory;
+  std::string tables;   // of runs: a folder of kernel profiles to price from; empty: constants
   std::string catalog;  // folder laid over the embedded one; empty: none
   bool json = false;
 };

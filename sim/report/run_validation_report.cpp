@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 using TableRow = std::vector<std::string>;
 
 constexpr std::array kSituations{Situation::self, Situation::other_run, Situation::other_model,
-                                 Situation::uncalibrated};
+                                 Situation::uncalibrated, Situation::tables};
 constexpr std::array<std::string_view, 5> kMetrics{"mean_ttft_ms", "median_ttft_ms", "mean_tpot_ms",
                                                    "mean_e2el_ms", "output_throughput"};
 constexpr std::array<std::string_view, 5> kHeads{"TTFT mean", "TTFT median", "TPOT", "E2EL",

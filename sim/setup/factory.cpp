@@ -23,6 +23,7 @@
 #include "sim/setup/kv_tier.hpp"
 #include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
+#include "sim/setup/workload_laws.hpp"
 
 namespace headroom {
 namespace {
@@ -131,7 +132,10 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
   if (section.level == "affine") return make_affine(section.affine, facts);
 
   CostRequest request;
-  request.level = section.level == "spec" ? CostLevel::spec : CostLevel::calibrated;
+  request.level = section.level == "spec"    ? CostLevel::spec
+                  : section.level == "table" ? CostLevel::table
+                                             : CostLevel::calibrated;
+  request.tables = SectionPlace{resolved.scenario, "/cost/tables"}.path_of(section.tables);
   request.engine = std::string(resolved.profile->cost_family);
   request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
   RooflineOptions& roofline = request.roofline;
@@ -146,15 +150,9 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
   roofline.limits.max_model_len = longest_request(resolved);
   roofline.limits.max_context_tokens = pool_tokens;
 
-  if (section.level == "calibrated" && section.calibration != "auto") {
-    const Calibration& calibration = catalog.calibration(section.calibration);
-    check_fits(calibration, resolved.device);
-    facts.calibration = calibration.id;
-    facts.source = calibration.source;
-    facts.engine_versions = calibration.engine_versions;
-    facts.uncalibrated = calibration.device.empty();
-    facts.client_latency_ns = static_cast<TimeNs>(calibration.client_latency_ns + 0.5);
-    return std::make_unique<RooflineCost>(resolved.model, resolved.device, calibration, roofline);
+  if (section.level != "spec" && section.calibration != "auto") {
+    request.calibration = section.calibration;
+    request.mode = catalog.calibration(section.calibration).mode;  // a named row brings its own
   }
   CostChoice choice = make_step_cost(catalog, resolved.model, resolved.device, request);
   facts.calibration = choice.calibration;

@@ -182,6 +182,7 @@ struct AffineSection {
 struct CostSection {
   std::string level = "calibrated";
   std::string calibration = "auto";
+  std::string tables;  // of level table
   AffineSection affine;
 };
 

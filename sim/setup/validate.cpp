@@ -24,6 +24,9 @@ class Validator {
     if (s_.engine.kv_compaction && s_.engine.kv_placement == "buddy") {
       refuse("/engine/kv_compaction", "buddy blocks have fixed places: nothing can be moved");
     }
+    if (s_.cost.level == "table" && s_.cost.tables.empty()) {
+      missing("/cost/tables", "a folder of kernel times, for level table");
+    }
   }
 
  private:

@@ -173,15 +173,4 @@ std::string from_message(std::string_view text, std::string_view message) {
   return std::string(at == std::string_view::npos ? text : text.substr(at));
 }
 
-std::optional<double> to_number(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, value);
-  if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
-  if (value - value != 0) return std::nullopt;  // "inf" and "nan" are no figures
-  return value;
-}
-
 }  // namespace headroom

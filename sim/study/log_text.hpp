@@ -47,7 +47,4 @@ inline constexpr std::size_t kMaxPatternNumbers = 8;
 // `text` from `message` on, or all of it where the message is broken over lines.
 [[nodiscard]] std::string from_message(std::string_view text, std::string_view message);
 
-// The whole of `text` as a finite number; nothing for anything else.
-[[nodiscard]] std::optional<double> to_number(std::string_view text);
-
 }  // namespace headroom

@@ -31,21 +31,6 @@ std::vector<fs::path> folders_of(const fs::path& directory) {
 
 }  // namespace
 
-double number_in(const FactRow& row, std::string_view column, double low, double high) {
-  const std::optional<double> value = row.number(column);
-  if (!value || !(*value >= low && *value <= high)) {
-    throw DataError(fmt::format("{}:{}: {}: '{}': expected {:g} to {:g}", row.file, row.line,
-                                column, row.text(column), low, high));
-  }
-  return *value;
-}
-
-std::int64_t count_in(const FactRow& row, std::string_view column, std::int64_t low,
-                      std::int64_t high) {
-  static_cast<void>(number_in(row, column, static_cast<double>(low), static_cast<double>(high)));
-  return *row.count(column);
-}
-
 Scenario recorded_system(const std::string& place, const std::string& model,
                          std::string_view device, const Json& engine) {
   JsonDocument document;

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
+#include "sim/kernel/fact_rows.hpp"
 #include "sim/serving/request.hpp"
 #include "sim/setup/json_document.hpp"
 #include "sim/setup/scenario.hpp"
-#include "sim/study/memory_facts.hpp"
 
 namespace headroom {
 
@@ -57,11 +57,6 @@ struct MeasuredRuns {
 [[nodiscard]] MeasuredRuns read_measured_runs(const std::filesystem::path& directory,
                                               const Catalog& catalog);
 
-// A cell that must be there. DataError with file, line, column, value and range.
-[[nodiscard]] double number_in(const FactRow& row, std::string_view column, double low,
-                               double high);
-[[nodiscard]] std::int64_t count_in(const FactRow& row, std::string_view column, std::int64_t low,
-                                    std::int64_t high);
 inline constexpr std::int64_t kMostMeasuredTokens = 10'000'000;  // of a prompt or an answer
 inline constexpr double kLongestMeasuredRun = 1e8;               // s
 

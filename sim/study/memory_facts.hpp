@@ -1,6 +1,5 @@
 #pragma once
-// The CSV files of logged start-ups (memory_validation.hpp) as rows of text, and the systems that
-// were logged as scenarios.
+// The systems of logged start-ups (memory_validation.hpp) as scenarios.
 
 #include <cstdint>
 #include <istream>
@@ -11,26 +10,10 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
+#include "sim/kernel/fact_rows.hpp"
 #include "sim/setup/scenario.hpp"
 
 namespace headroom {
-
-// One line with its cells by the header's names.
-struct FactRow {
-  std::string file;
-  std::int64_t line = 0;  // from 1, the header
-  std::map<std::string, std::string, std::less<>> cells;
-
-  [[nodiscard]] const std::string& text(std::string_view column) const;
-  // Absent for an empty cell. DataError on anything that is not a number.
-  [[nodiscard]] std::optional<double> number(std::string_view column) const;
-  [[nodiscard]] std::optional<std::int64_t> count(std::string_view column) const;
-};
-
-// Cells may be quoted. DataError: a column of `wanted` is missing, or a line has another number of
-// cells than the header.
-[[nodiscard]] std::vector<FactRow> read_facts(std::istream& in, const std::string& file,
-                                              const std::vector<std::string>& wanted);
 
 // A logged system: a scenario, or why it cannot be checked.
 struct LoggedSystem {

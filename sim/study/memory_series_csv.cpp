@@ -1,3 +1,4 @@
+#include "sim/kernel/fact_rows.hpp"
 #include "sim/study/memory_series.hpp"
 
 #include <fmt/format.h>

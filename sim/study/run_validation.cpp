@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <utility>
 
+#include "hardware/cost/kernel_times.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/metrics/serving_metrics.hpp"
 #include "sim/setup/run.hpp"
 
 namespace headroom {
 namespace {
+
+namespace fs = std::filesystem;
 
 class ListedArrivals final : public WorkloadSource {
  public:
@@ -29,16 +33,16 @@ class ListedArrivals final : public WorkloadSource {
   std::size_t next_ = 0;
 };
 
-// `why`: of a run that does not get to its end. `calibration`: its row; "auto": chosen.
+// `why`: of a run that does not get to its end.
 RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog,
-                             const std::string& calibration, std::string& why) {
+                             const CostSection& cost, std::string& why) {
   Workload workload;
   workload.source = std::make_unique<ListedArrivals>(run.arrivals);
   workload.facts.requests = static_cast<std::int64_t>(run.arrivals.size());
   workload.facts.shares_prefixes = run.pieces != nullptr;
   workload.account = [](WorkloadFacts&) {};
   Scenario scenario = run.scenario;
-  scenario.cost.calibration = calibration;
+  scenario.cost = cost;
   RunResult result = headroom::run(scenario, catalog, std::move(workload));
   const RequestCounts& requests = result.summary.requests;
   if (!result.started) {
@@ -65,6 +69,25 @@ Situation situation_of(const MeasuredRun& run, const Calibration& calibration,
   return same_model ? Situation::other_run : Situation::other_model;
 }
 
+// The folder below `tables` whose kernels are of the run's model and device, for its ranks; empty:
+// none.
+fs::path profile_of(const MeasuredRun& run, const Catalog& catalog, const fs::path& tables) {
+  const std::string sharded = fmt::format("tp{}", run.scenario.engine.tensor_parallel_size);
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(tables)) {
+    if (entry.path().filename() != "meta.yaml") continue;
+    const fs::path folder = entry.path().parent_path();
+    const KernelTimesMeta meta = read_kernel_times_meta(folder);
+    if (catalog.has_model(meta.model) &&
+        catalog.model(meta.model).id == catalog.model(run.scenario.model).id &&
+        meta.gpu.ends_with(catalog.device(run.scenario.device.name).name) &&
+        fs::is_directory(folder / sharded)) {
+      found.push_back(folder);
+    }
+  }
+  return found.empty() ? fs::path() : *std::ranges::min_element(found);
+}
+
 ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
   ScoredRun scored;
   scored.data_set = run.data_set;
@@ -88,27 +111,41 @@ ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
 
 }  // namespace
 
-RunValidation validate_runs(const std::filesystem::path& directory, const Catalog& catalog) {
+RunValidation validate_runs(const fs::path& directory, const Catalog& catalog,
+                            const fs::path& tables) {
   MeasuredRuns measured = read_measured_runs(directory, catalog);
   RunValidation validation;
   validation.excluded = std::move(measured.excluded);
   for (const MeasuredRun& run : measured.runs) {
     std::string why;
-    const RunResult result = replay_if_possible(run, catalog, "auto", why);
+    CostSection cost;
+    if (!tables.empty()) {
+      cost.level = "table";
+      cost.tables = profile_of(run, catalog, tables).string();
+      if (cost.tables.empty()) {
+        validation.excluded.push_back({run.data_set, "no kernel times of its model and device"});
+        continue;
+      }
+    }
+    const RunResult result = replay_if_possible(run, catalog, cost, why);
     if (!why.empty()) {
       validation.excluded.push_back({run.data_set, std::move(why)});
       continue;
     }
     validation.runs.push_back(scored_run(run, result));
     validation.runs.back().situation =
-        situation_of(run, catalog.calibration(result.cost.calibration), measured.runs);
+        cost.level == "table"
+            ? Situation::tables
+            : situation_of(run, catalog.calibration(result.cost.calibration), measured.runs);
   }
   return validation;
 }
 
 RunResult replay(const MeasuredRun& run, const Catalog& catalog, const std::string& calibration) {
   std::string why;
-  RunResult result = replay_if_possible(run, catalog, calibration, why);
+  CostSection cost;
+  cost.calibration = calibration;
+  RunResult result = replay_if_possible(run, catalog, cost, why);
   if (!why.empty()) throw ConfigError(fmt::format("{}: {}", run.data_set, why));
   return result;
 }

@@ -20,9 +20,10 @@ enum class Situation : std::uint8_t {
   other_run,     // on other runs of this model, device and engine
   other_model,   // on another model, or tensor-parallel size, of this device and engine
   uncalibrated,  // generic constants
+  tables,        // priced from kernels that were measured one by one
 };
-inline constexpr std::array<std::string_view, 4> kSituationNames{"self", "other run", "other model",
-                                                                 "uncalibrated"};
+inline constexpr std::array<std::string_view, 5> kSituationNames{"self", "other run", "other model",
+                                                                 "uncalibrated", "kernel tables"};
 [[nodiscard]] constexpr std::string_view name_of(Situation situation) {
   return kSituationNames[static_cast<std::size_t>(situation)];
 }
@@ -48,9 +49,12 @@ struct RunValidation {
   std::vector<ExcludedRun> excluded;
 };
 
-// ConfigError, DataError: the folder or a file in it is wrong.
+// With `tables`, a folder of kernel profiles (hardware/cost/kernel_times.hpp) by model and device,
+// runs are priced from those; runs without one are excluded. ConfigError, DataError: a folder or a
+// file in it is wrong.
 [[nodiscard]] RunValidation validate_runs(const std::filesystem::path& directory,
-                                          const Catalog& catalog);
+                                          const Catalog& catalog,
+                                          const std::filesystem::path& tables = {});
 
 // A measured run with its recorded settings, to its end. ConfigError when it does not get there.
 [[nodiscard]] RunResult replay(const MeasuredRun& run, const Catalog& catalog,

@@ -1,4 +1,5 @@
 #include "sim/study/startup_log_trtllm.hpp"
+#include "sim/kernel/fact_rows.hpp"
 
 #include <algorithm>
 #include <array>

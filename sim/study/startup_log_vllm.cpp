@@ -1,4 +1,5 @@
 #include "sim/study/startup_log_vllm.hpp"
+#include "sim/kernel/fact_rows.hpp"
 
 #include <array>
 #include <utility>

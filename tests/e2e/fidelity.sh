@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Measured runs replayed with the shipped constants: their errors stay what docs/fidelity.md says,
-# and a row that is fitted again is one that `run` accepts. Without the data it says so.
+# Measured runs replayed with the shipped constants, and from kernel tables: their errors stay what
+# docs/fidelity.md says; and a row that is fitted again is one that `run` accepts. Without the data
+# it says so.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 measured=$HEADROOM_SOURCE_DIR/../shared/groundtruth
@@ -39,6 +40,15 @@ shows() {
 shows 'llama-3.1-8b on rtx4090' 3 3 2 2 2
 shows 'llama-3.1-8b on rtxpro6000-server' 3 4 2 2 2
 shows 'qwen3-32b on rtxpro6000-server TP2' 5 5 5 5 5
+
+# Priced from kernels that were measured one by one, nothing fitted on a run.
+profiles=$measured/llmservingsim_layer_profiles
+if [[ -d $profiles ]]; then
+  "$HEADROOM" validate runs "$measured/llmservingsim_vllm019" --tables "$profiles" >scores.txt
+  shows 'llama-3.1-8b on rtx4090' 4 4 4 4 4
+  shows 'llama-3.1-8b on rtxpro6000-server' 8 14 8 8 8
+  shows 'qwen3-32b on rtxpro6000-server TP2' 5 5 5 5 5
+fi
 
 # The bandwidth of the RTX 4090 is found again from another start, and the new row runs.
 "$HEADROOM" calibrate "$measured" --calibration rtx4090-vllm-async --runs RTX4090_Llama-3.1-8B \

@@ -14,6 +14,7 @@ list(APPEND UNIT_TEST_SOURCES
   hf_quantization_test.cpp
   hf_rules_test.cpp
   hf_totals_test.cpp
+  kernel_table_test.cpp
   kv_geometry_test.cpp
   llamacpp_budget_test.cpp
   names_test.cpp

@@ -1,0 +1,222 @@
+#include "hardware/cost/kernel_times.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/fact_rows.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMost = 100'000'000;  // tokens, sequences
+constexpr double kLongestUs = 1e9;
+
+std::vector<FactRow> rows_of(const fs::path& file, const std::vector<std::string>& columns) {
+  std::ifstream in(file);
+  if (!in) throw ConfigError(fmt::format("{}: cannot be read", file.string()));
+  return read_facts(in, file.string(), columns);
+}
+
+double time_of(const FactRow& row) { return number_in(row, "time_us", 0, kLongestUs); }
+
+std::map<std::string, TimeCurve, std::less<>> read_curves(const fs::path& file,
+                                                          const std::string& axis) {
+  std::map<std::string, std::map<std::int64_t, double>> points;
+  for (const FactRow& row : rows_of(file, {"layer", axis, "time_us"})) {
+    const std::int64_t at = count_in(row, axis, 1, kMost);
+    if (!points[row.text("layer")].emplace(at, time_of(row)).second) {
+      throw DataError(fmt::format("{}:{}: {} {} twice", row.file, row.line, row.text("layer"), at));
+    }
+  }
+  std::map<std::string, TimeCurve, std::less<>> curves;
+  for (const auto& [layer, measured] : points) {
+    for (const auto& [at, us] : measured) curves[layer].add(static_cast<double>(at), us);
+  }
+  return curves;
+}
+
+using Key = std::vector<std::int64_t>;
+using Points = std::map<Key, double>;
+
+// The values of each axis.
+std::vector<std::set<std::int64_t>> axes_of(const Points& points) {
+  std::vector<std::set<std::int64_t>> axes(points.begin()->first.size());
+  for (const auto& [key, us] : points) {
+    for (std::size_t i = 0; i < key.size(); ++i) axes[i].insert(key[i]);
+  }
+  return axes;
+}
+
+// A profile may be of several grids, one finer than the other: values of an axis that lack some
+// combination are dropped, the emptiest first, until what is left is full.
+void keep_full_grid(Points& points) {
+  for (;;) {
+    const auto axes = axes_of(points);
+    std::size_t full = 1;
+    for (const auto& axis : axes) full *= axis.size();
+    if (points.size() == full) return;
+    double emptiest = 2;
+    std::size_t of_axis = 0;
+    std::int64_t value = 0;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      std::map<std::int64_t, std::size_t> rows;
+      for (const auto& [key, us] : points) ++rows[key[i]];
+      for (const auto& [at, count] : rows) {
+        const double filled =
+            static_cast<double>(count * axes[i].size()) / static_cast<double>(full);
+        if (filled < emptiest) {
+          emptiest = filled;
+          of_axis = i;
+          value = at;
+        }
+      }
+    }
+    std::erase_if(points, [&](const auto& point) { return point.first[of_axis] == value; });
+  }
+}
+
+TimeGrid grid_of(Points points, const std::string& file, std::string_view what) {
+  if (points.empty()) throw DataError(fmt::format("{}: no rows of {}", file, what));
+  keep_full_grid(points);
+  TimeGrid grid;
+  for (const auto& axis : axes_of(points)) {
+    if (axis.size() < 2) {
+      throw DataError(
+          fmt::format("{}: {}: the rows are no grid of two points or more each way", file, what));
+    }
+    grid.axes.emplace_back(axis.begin(), axis.end());
+  }
+  for (const auto& [key, us] : points) grid.us.push_back(us);
+  return grid;
+}
+
+void read_attention(const fs::path& file, KernelTimes& times) {
+  constexpr std::array kAxes{"prefill_chunk", "kv_prefill", "n_decode", "kv_decode"};
+  Points decode;
+  Points prefill;
+  Points mixed;
+  for (const FactRow& row :
+       rows_of(file, {"prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us"})) {
+    Key at;
+    for (const char* axis : kAxes) at.push_back(count_in(row, axis, 0, kMost));
+    const double us = time_of(row);
+    if (at[0] == 0 && at[2] == 0) {
+      throw DataError(
+          fmt::format("{}:{}: neither a chunk nor a decoding sequence", row.file, row.line));
+    }
+    const bool added = at[0] == 0   ? decode.emplace(Key{at[2], at[3]}, us).second
+                       : at[2] == 0 ? prefill.emplace(Key{at[0], at[1]}, us).second
+                                    : mixed.emplace(at, us).second;
+    if (!added) throw DataError(fmt::format("{}:{}: a combination twice", row.file, row.line));
+  }
+  times.decode = grid_of(std::move(decode), file.string(), "decoding sequences alone");
+  times.prefill = grid_of(std::move(prefill), file.string(), "a chunk alone");
+  times.mixed = grid_of(std::move(mixed), file.string(), "a chunk with decoding sequences");
+}
+
+// Rows of expert parallelism (ep > 1) are of shards that a run does not have.
+void read_experts(const fs::path& file, KernelTimes& times) {
+  Points points;
+  for (const FactRow& row : rows_of(file, {"ep", "tokens", "activated_experts", "time_us"})) {
+    const std::int64_t shards = count_in(row, "ep", 1, kMost);
+    const Key at{count_in(row, "tokens", 1, kMost), count_in(row, "activated_experts", 1, kMost)};
+    if (shards == 1) points.emplace(at, time_of(row));
+  }
+  // A few tokens cannot reach many experts: such corners are as slow as the most they reach.
+  if (points.empty()) return;
+  const auto axes = axes_of(points);
+  for (const std::int64_t tokens : axes[0]) {
+    double most = 0;
+    for (const std::int64_t experts : axes[1]) {
+      const auto found = points.find(Key{tokens, experts});
+      if (found != points.end())
+        most = found->second;
+      else
+        points.emplace(Key{tokens, experts}, most);
+    }
+  }
+  times.experts = grid_of(std::move(points), file.string(), "experts");
+}
+
+}  // namespace
+
+void TimeCurve::add(double at, double us) {
+  HEADROOM_CHECK(at_.empty() || at > at_.back(), "a time curve's points must ascend");
+  at_.push_back(at);
+  us_.push_back(us);
+}
+
+double TimeCurve::us(double at) const {
+  const AxisPlace place = place_on(at_, at);
+  if (at_.size() == 1) return us_.front();
+  return us_[place.low] + (us_[place.low + 1] - us_[place.low]) * place.share;
+}
+
+AxisPlace place_on(const std::vector<double>& axis, double at) {
+  HEADROOM_CHECK(!axis.empty(), "an axis has points");
+  if (axis.size() == 1 || at <= axis.front()) return {};
+  const auto above = std::upper_bound(axis.begin() + 1, axis.end() - 1, at);
+  const auto low = static_cast<std::size_t>(above - axis.begin()) - 1;
+  return {low, (at - axis[low]) / (axis[low + 1] - axis[low])};
+}
+
+double TimeGrid::at(std::span<const AxisPlace> places) const {
+  HEADROOM_CHECK(places.size() == axes.size(), "one place per axis");
+  double sum = 0;
+  for (std::size_t corner = 0; corner < (std::size_t{1} << axes.size()); ++corner) {
+    double weight = 1;
+    std::size_t index = 0;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const bool high = (corner >> i & 1) != 0;
+      weight *= high ? places[i].share : 1 - places[i].share;
+      index = index * axes[i].size() + places[i].low + (high ? 1 : 0);
+    }
+    if (weight != 0) sum += weight * us[index];
+  }
+  return sum;
+}
+
+KernelTimes read_kernel_times(const fs::path& folder) {
+  KernelTimes times;
+  times.folder = folder.string();
+  times.dense = read_curves(folder / "dense.csv", "tokens");
+  times.per_sequence = read_curves(folder / "per_sequence.csv", "sequences");
+  read_attention(folder / "attention.csv", times);
+  if (fs::exists(folder / "moe.csv")) read_experts(folder / "moe.csv", times);
+  return times;
+}
+
+KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
+  KernelTimesMeta meta;
+  for (const fs::path& place : {folder, folder.parent_path()}) {
+    std::ifstream in(place / "meta.yaml");
+    for (std::string line; std::getline(in, line);) {
+      const auto value = [&](std::string_view key) -> std::optional<std::string> {
+        if (!std::string_view(line).starts_with(key)) return std::nullopt;
+        return line.substr(key.size());
+      };
+      if (const auto model = value("model: ")) meta.model = *model;
+      if (const auto gpu = value("gpu: ")) meta.gpu = *gpu;
+    }
+    if (!meta.model.empty()) break;
+  }
+  return meta;
+}
+
+fs::path kernel_times_folder(const fs::path& root, std::int64_t tensor_parallel_size) {
+  const fs::path sharded = root / fmt::format("tp{}", tensor_parallel_size);
+  if (fs::is_directory(sharded) || !fs::exists(root / "dense.csv")) return sharded;
+  return root;
+}
+
+}  // namespace headroom

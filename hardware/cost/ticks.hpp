@@ -1,0 +1,20 @@
+#pragma once
+// Durations that a cost model computes, as whole ticks.
+
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/time.hpp"
+
+namespace headroom {
+
+// To the nearest tick. ConfigError from kMaxStepTicks on.
+inline Ticks ticks_from_ns(double ns) {
+  const double ticks = ns * static_cast<double>(kTicksPerNs);
+  if (!(ticks < static_cast<double>(kMaxStepTicks))) {
+    throw ConfigError("step cost: a step would take longer than 73 minutes");
+  }
+  return static_cast<Ticks>(ticks + 0.5);
+}
+
+inline Ticks ticks_from_seconds(double seconds) { return ticks_from_ns(seconds * 1e9); }
+
+}  // namespace headroom
