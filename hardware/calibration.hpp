@@ -15,6 +15,26 @@ namespace headroom {
 enum class EngineMode : std::uint8_t { sync, async };
 [[nodiscard]] std::string_view name_of(EngineMode mode);
 
+// How the time of moving bytes and that of arithmetic make the time of a kernel.
+enum class RooflineShape : std::uint8_t {
+  smooth,  // sqrt(memory^2 + compute^2), as everything here was fitted
+  larger,
+  sum
+};
+
+// What replays of measured runs showed with a row: lowest and highest simulated / measured - 1.
+struct ObservedErrors {
+  struct Range {
+    double low = 0;
+    double high = 0;
+  };
+  std::vector<std::string> models;  // catalog ids
+  std::int64_t runs = 0;
+  std::optional<Range> ttft;        // mean_ttft_ms
+  std::optional<Range> tpot;        // mean_tpot_ms
+  std::optional<Range> throughput;  // output_throughput
+};
+
 struct Calibration {
   std::string id;
   std::string device;            // catalog id; empty: generic
@@ -45,9 +65,13 @@ struct Calibration {
   double nvlink_latency_log2_ns = 0;
   double nvlink_bandwidth_share = 1;  // of the per-direction bandwidth
   double pcie_latency_ns = 0;
-  double pcie_bytes_per_s = 0;           // 0: the device's own PCIe bandwidth
-  double client_latency_ns = 0;          // added to TTFT and E2EL by the client side
+  double pcie_bytes_per_s = 0;   // 0: the device's own PCIe bandwidth
+  double client_latency_ns = 0;  // added to TTFT and E2EL by the client side
+  // Not of a row: for studies that remove a term.
+  RooflineShape shape = RooflineShape::smooth;
+  bool pads_batches = true;              // decodes to captured sizes
   std::vector<std::string> fitted_runs;  // data sets of `headroom validate` that chose constants
+  std::vector<ObservedErrors> observed;  // of `headroom validate`
   std::string source;
 };
 

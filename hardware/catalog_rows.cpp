@@ -98,6 +98,19 @@ class Row {
     return list;
   }
 
+  // A list of numbers; empty when absent.
+  [[nodiscard]] std::vector<double> numbers(const std::string& key) {
+    std::vector<double> list;
+    const Json* value = find(key);
+    if (value == nullptr) return list;
+    if (!value->is_array()) throw error(key, "list of numbers");
+    for (const Json& element : *value) {
+      if (!element.is_number()) throw error(key, "list of numbers");
+      list.push_back(element.get<double>());
+    }
+    return list;
+  }
+
   // An object as JSON text, read later by another reader; empty when absent and not required.
   [[nodiscard]] std::string json_text(const std::string& key, bool required) {
     const Json* value = find(key);
@@ -111,6 +124,18 @@ class Row {
     const Json* value = find(key);
     if (value == nullptr) return std::nullopt;
     return Row(*value, file_, pointer_ + "/" + key);
+  }
+
+  // A list of objects; empty when absent.
+  [[nodiscard]] std::vector<Row> objects(const std::string& key) {
+    std::vector<Row> list;
+    const Json* value = find(key);
+    if (value == nullptr) return list;
+    if (!value->is_array()) throw error(key, "list of objects");
+    for (const Json& element : *value) {
+      list.emplace_back(element, file_, fmt::format("{}/{}/{}", pointer_, key, list.size()));
+    }
+    return list;
   }
 
   // Call last: every key that was not asked for is unknown.
@@ -216,6 +241,26 @@ void parse_fitted_on(Row& row, Calibration& c) {
   c.peak_flops = row.number("peak_tflops", 1e-3, 1e12);
 }
 
+std::optional<ObservedErrors::Range> parse_range(Row& row, const std::string& key) {
+  const std::vector<double> ends = row.numbers(key);
+  if (ends.empty()) return std::nullopt;
+  if (ends.size() != 2 || !(ends[0] > -100) || !(ends[0] <= ends[1])) {
+    throw row.error(key, "lowest and highest error in per cent, above -100");
+  }
+  return ObservedErrors::Range{ends[0] / 100, ends[1] / 100};
+}
+
+ObservedErrors parse_observed(Row row) {
+  ObservedErrors errors;
+  errors.models = row.texts("models");
+  errors.runs = row.integer("runs", 1);
+  errors.ttft = parse_range(row, "mean_ttft_ms_percent");
+  errors.tpot = parse_range(row, "mean_tpot_ms_percent");
+  errors.throughput = parse_range(row, "output_throughput_percent");
+  row.finish();
+  return errors;
+}
+
 Calibration parse_calibration(Row row) {
   Calibration c;
   c.id = row.text("id");
@@ -225,6 +270,7 @@ Calibration parse_calibration(Row row) {
     c.*field.member = row.number_between(std::string(field.key), field.low, field.high, field.unit);
   }
   c.fitted_runs = row.texts("fitted_runs");
+  for (Row& errors : row.objects("observed")) c.observed.push_back(parse_observed(errors));
   c.source = row.text("source");
   row.finish();
   return c;

@@ -83,6 +83,7 @@ class RooflineCost final : public StepCost {
 
   LinearModel linear_model_;
   HeadModel head_model_;
+  RooflineShape shape_;
   std::vector<std::int32_t> capture_sizes_;
   EngineMode mode_;
 

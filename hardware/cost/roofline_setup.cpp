@@ -20,6 +20,15 @@ constexpr std::int64_t kTableTokens = 16384;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
 
+double roofline_seconds(RooflineShape shape, double memory, double compute) {
+  switch (shape) {
+    case RooflineShape::larger: return std::max(memory, compute);
+    case RooflineShape::sum: return memory + compute;
+    case RooflineShape::smooth: break;
+  }
+  return det::sqrt(memory * memory + compute * compute);
+}
+
 // Sum of `value(kind)` over the layers.
 template <typename Value>
 std::int64_t over_layers(const ModelSpec& m, Value value) {
@@ -91,7 +100,10 @@ AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options)
 
 RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
                            const Calibration& calibration, const RooflineOptions& options)
-    : capture_sizes_(options.capture_sizes), mode_(calibration.mode) {
+    : shape_(calibration.shape),
+      capture_sizes_(calibration.pads_batches ? options.capture_sizes
+                                              : std::vector<std::int32_t>()),
+      mode_(calibration.mode) {
   check_fits(calibration, device);
   if (!std::is_sorted(capture_sizes_.begin(), capture_sizes_.end())) {
     throw ConfigError("step cost: capture sizes must ascend");
@@ -194,7 +206,7 @@ RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens) cons
   const double memory_squared = memory * memory;
   const double square = memory_squared + compute * compute;
   if (square == 0) return {};
-  const Ticks total = ticks_from_seconds(det::sqrt(square));
+  const Ticks total = ticks_from_seconds(roofline_seconds(shape_, memory, compute));
   LinearTicks ticks;
   ticks.memory = static_cast<Ticks>(real(total) * (memory_squared / square));
   ticks.compute = total - ticks.memory;
@@ -203,7 +215,7 @@ RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens) cons
 
 Ticks RooflineCost::compute_head(std::int64_t rows) const {
   const double compute = head_model_.flops_s_per_row * real(rows);
-  const double product = det::sqrt(head_model_.bytes_s * head_model_.bytes_s + compute * compute);
+  const double product = roofline_seconds(shape_, head_model_.bytes_s, compute);
   return ticks_from_seconds(product + head_model_.fixed_s + head_model_.row_s * real(rows));
 }
 

@@ -19,6 +19,7 @@
 #include "sim/app/from_command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/progress.hpp"
+#include "sim/app/step_command.hpp"
 #include "sim/app/trace_command.hpp"
 #include "sim/app/validate_command.hpp"
 #include "sim/kernel/check.hpp"
@@ -58,6 +59,7 @@ struct Arguments {
   AuditArguments audit;
   ValidateArguments validate;
   CalibrateArguments calibrate;
+  StepArguments step;
   TraceArguments trace;
 };
 
@@ -141,6 +143,20 @@ void add_capacity(CLI::App& command, CapacityArguments& a) {
   command.add_flag("--json", a.json, "print JSON");
 }
 
+void add_step(CLI::App& command, StepArguments& a) {
+  command.add_option("scenario", a.scenario, "a file, or a name of `list scenarios`")->required();
+  command.add_option("--set", a.flags.set, "path=value, e.g. model=qwen2.5-7b")
+      ->allow_extra_args(false);
+  command.add_option("--decode", a.question.decodes, "decoding sequences in the step (0)");
+  command.add_option("--context", a.question.context, "tokens of each (1)");
+  command.add_option("--chunks", a.question.chunks, "sequences with prompt tokens in it (0)");
+  command.add_option("--chunk-tokens", a.question.chunk_tokens, "of each (1)");
+  command.add_option("--cached", a.question.cached_tokens, "tokens of each before them (0)");
+  command.add_option("--measured-ms", a.question.measured_ms, "what the step took on a machine");
+  command.add_option("--catalog", a.catalog, kCatalogHelp);
+  command.add_flag("--json", a.json, "print JSON");
+}
+
 void add_audit(CLI::App& command, AuditArguments& a) {
   command.add_option("target", a.target, "a scenario, or the log of a start-up");
   command.add_option("--set", a.flags.set, "path=value, e.g. engine.max_num_seqs=128")
@@ -168,6 +184,7 @@ void add_validate(CLI::App& command, ValidateArguments& a) {
   command.add_option("--tables", a.tables,
                      "of runs: price them from the kernel profiles (meta.yaml, tp<N>/) in this "
                      "folder");
+  command.add_flag("--ablate", a.ablate, "of runs: what each term of the step cost is worth");
   command.add_option("--catalog", a.catalog, kCatalogHelp);
   command.add_flag("--json", a.json, "print JSON");
 }
@@ -232,6 +249,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                arguments.capacity);
   add_audit(*app.add_subcommand("audit", "where every GiB goes, and the smallest fix"),
             arguments.audit);
+  add_step(*app.add_subcommand("step", "what one step costs, term by term"), arguments.step);
   add_validate(*app.add_subcommand("validate", "score the models against measurements"),
                arguments.validate);
   add_calibrate(*app.add_subcommand("calibrate", "fit step costs on measured runs"),
@@ -251,6 +269,8 @@ int dispatch(const CLI::App& app, Arguments& arguments) {
     print(capacity_command(arguments.capacity));
   } else if (app.got_subcommand("audit")) {
     print(audit_command(arguments.audit));
+  } else if (app.got_subcommand("step")) {
+    print(step_command(arguments.step));
   } else if (app.got_subcommand("validate")) {
     print(validate_command(arguments.validate));
   } else if (app.got_subcommand("calibrate")) {

@@ -6,8 +6,10 @@
 
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/report/ablation_report.hpp"
 #include "sim/report/memory_validation_report.hpp"
 #include "sim/report/run_validation_report.hpp"
+#include "sim/study/ablation.hpp"
 #include "sim/study/memory_validation.hpp"
 #include "sim/study/run_validation.hpp"
 
@@ -19,6 +21,11 @@ std::string validate_command(const ValidateArguments& arguments) {
     if (!arguments.tables.empty() && !std::filesystem::is_directory(arguments.tables)) {
       throw ConfigError(fmt::format("--tables {}: no such folder", arguments.tables));
     }
+    if (arguments.ablate) {
+      if (!arguments.tables.empty()) throw ConfigError("--ablate: not with --tables");
+      const Ablations ablations = ablate_runs(arguments.directory, catalog);
+      return arguments.json ? ablation_json(ablations) : ablation_text(ablations);
+    }
     const RunValidation validation = validate_runs(arguments.directory, catalog, arguments.tables);
     return arguments.json ? run_validation_json(validation) : run_validation_text(validation);
   }
@@ -26,6 +33,7 @@ std::string validate_command(const ValidateArguments& arguments) {
     throw ConfigError(fmt::format("validate {}: expected memory or runs", arguments.what));
   }
   if (!arguments.tables.empty()) throw ConfigError("--tables: for `validate runs` only");
+  if (arguments.ablate) throw ConfigError("--ablate: for `validate runs` only");
   const MemoryValidation validation = validate_memory(arguments.directory, catalog);
   return arguments.json ? memory_validation_json(validation) : memory_validation_text(validation);
 }

@@ -44,6 +44,9 @@ std::string errors_text(const CalibrationFit& fit) {
   return table_text(table, kValidationWidth);
 }
 
+// An error in per cent, to a tenth.
+Json tenth(double error) { return Json::parse(fmt::format("{:.1f}", 100 * error)); }
+
 }  // namespace
 
 std::string calibrate_text(const CalibrationFit& fit) {
@@ -73,6 +76,17 @@ std::string calibrations_file(const Calibration& c) {
     row[std::string(field.key)] = Json::parse(fmt::format("{:.4g}", c.*field.member / field.unit));
   }
   if (!c.fitted_runs.empty()) row["fitted_runs"] = c.fitted_runs;
+  for (const ObservedErrors& errors : c.observed) {
+    Json observed = {{"models", errors.models}, {"runs", errors.runs}};
+    const auto add = [&](const char* name, const std::optional<ObservedErrors::Range>& range) {
+      if (range)
+        observed[fmt::format("{}_percent", name)] = {tenth(range->low), tenth(range->high)};
+    };
+    add("mean_ttft_ms", errors.ttft);
+    add("mean_tpot_ms", errors.tpot);
+    add("output_throughput", errors.throughput);
+    row["observed"].push_back(std::move(observed));
+  }
   row["source"] = c.source;
   return Json{{"about", "Fitted by headroom calibrate."}, {"calibrations", Json::array({row})}}
              .dump(2) +

@@ -95,6 +95,7 @@ std::string run_validation_json(const RunValidation& validation) {
     runs.push_back({{"data_set", run.data_set},
                     {"label", run.label},
                     {"situation", name_of(run.situation)},
+                    {"model", run.model},
                     {"calibration", run.calibration},
                     {"preemptions", run.preemptions},
                     {"metrics", metrics}});

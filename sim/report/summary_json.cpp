@@ -108,6 +108,15 @@ Json metrics_json(const ServingMetrics& m, bool with_itl) {
   return json;
 }
 
+// Per cent that the truth may lie from what is shown.
+Json expected_error_json(const ExpectedError& error) {
+  Json json = {{"situation", error.situation}, {"measured_runs", error.runs}};
+  for (const ErrorRange& range : error.ranges) {
+    json[fmt::format("{}_percent", range.metric)] = {100 * range.low, 100 * range.high};
+  }
+  return json;
+}
+
 // By name; the limits of its own SLO decide a class's goodput.
 Json classes_json(const RunResult& result) {
   Json json = Json::object();
@@ -279,6 +288,7 @@ std::string summary_json(const RunResult& result, const std::string& version) {
                {"preemptions", s.engine.preemptions},
                {"engine", engine_json(s.engine)},
                {"windows", windows_json(s.windows)},
+               {"expected_error", expected_error_json(result.expected_error)},
                {"warnings", result.warnings},
                {"digest", result.digest}};
   if (!s.classes.empty()) json["classes"] = classes_json(result);

@@ -178,10 +178,27 @@ std::string result_lines(const RunResult& result) {
   return out;
 }
 
+std::string expected_error_text(const ExpectedError& error) {
+  std::string text;
+  for (const ErrorRange& range : error.ranges) {
+    text += fmt::format("{}{} {:+.0f} to {:+.0f} %", text.empty() ? "" : ", ", range.metric,
+                        100 * range.low, 100 * range.high);
+  }
+  if (error.runs > 0) {
+    return fmt::format("truth - shown in {} replayed run{} of {}: {}", error.runs,
+                       error.runs == 1 ? "" : "s",
+                       error.situation == "same model" ? "this model" : "other models", text);
+  }
+  return fmt::format("not measured; constants fitted elsewhere would say {}", text);
+}
+
 std::string warning_lines(const RunResult& result) {
   std::string out;
   if (!result.cost.calibration.empty() && !result.cost.uncalibrated) {
     out += line("step cost", fmt::format("{} ({})", result.cost.calibration, result.cost.source));
+  }
+  if (!result.expected_error.ranges.empty()) {
+    out += line("known error", expected_error_text(result.expected_error));
   }
   for (const std::string& warning : result.warnings) out += line("warning", warning);
   return out;

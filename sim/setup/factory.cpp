@@ -125,6 +125,21 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   return std::make_unique<PagedKv>(options);
 }
 
+RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_tokens) {
+  RooflineOptions roofline;
+  roofline.tensor_parallel_size = resolved.scenario.engine.tensor_parallel_size;
+  roofline.kv = resolved.kv;
+  if (resolved.scheduler == SchedulerKind::vllm && !resolved.scenario.engine.enforce_eager) {
+    roofline.capture_sizes =
+        vllm_capture_sizes(resolved.max_num_seqs, resolved.max_num_batched_tokens);
+  }
+  roofline.limits.max_num_seqs = resolved.max_num_seqs;
+  roofline.limits.max_step_tokens = largest_step_tokens(resolved, pool_tokens);
+  roofline.limits.max_model_len = longest_request(resolved);
+  roofline.limits.max_context_tokens = pool_tokens;
+  return roofline;
+}
+
 std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
                                     TokenCount pool_tokens, CostFacts& facts) {
   const CostSection& section = resolved.scenario.cost;
@@ -138,18 +153,7 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
   request.tables = SectionPlace{resolved.scenario, "/cost/tables"}.path_of(section.tables);
   request.engine = std::string(resolved.profile->cost_family);
   request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
-  RooflineOptions& roofline = request.roofline;
-  roofline.tensor_parallel_size = resolved.scenario.engine.tensor_parallel_size;
-  roofline.kv = resolved.kv;
-  if (resolved.scheduler == SchedulerKind::vllm && !resolved.scenario.engine.enforce_eager) {
-    roofline.capture_sizes =
-        vllm_capture_sizes(resolved.max_num_seqs, resolved.max_num_batched_tokens);
-  }
-  roofline.limits.max_num_seqs = resolved.max_num_seqs;
-  roofline.limits.max_step_tokens = largest_step_tokens(resolved, pool_tokens);
-  roofline.limits.max_model_len = longest_request(resolved);
-  roofline.limits.max_context_tokens = pool_tokens;
-
+  request.roofline = roofline_options(resolved, pool_tokens);
   if (section.level != "spec" && section.calibration != "auto") {
     request.calibration = section.calibration;
     request.mode = catalog.calibration(section.calibration).mode;  // a named row brings its own

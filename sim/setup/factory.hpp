@@ -1,6 +1,7 @@
 #pragma once
 // The parts of a replica from a resolved scenario.
 
+#include "hardware/cost/roofline.hpp"
 #include "sim/serving/replica.hpp"
 #include "sim/setup/run.hpp"
 
@@ -12,6 +13,9 @@ namespace headroom {
                                                              const KvLayout& layout);
 [[nodiscard]] std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved,
                                                           const MemoryBudget& budget);
+// What a price of the system's steps depends on beside model, device and constants.
+[[nodiscard]] RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_tokens);
+
 // Says in `facts` which constants price the steps.
 [[nodiscard]] std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
                                                   TokenCount pool_tokens, CostFacts& facts);

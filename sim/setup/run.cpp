@@ -173,7 +173,11 @@ RunResult prepare(const Scenario& scenario, const Catalog& catalog, std::optiona
 
 RunResult run_prepared(const Catalog& catalog, const RunControl& control, Workload& workload,
                        RunResult result) {
-  if (!result.budget.failure) simulate(catalog, control, workload, result);
+  if (!result.budget.failure) {
+    simulate(catalog, control, workload, result);
+    result.expected_error = expected_error(result.resolved, catalog, result.pool_tokens,
+                                           result.cost, result.summary.metrics);
+  }
   workload.account(result.workload);
   // What a duration or a pool would yield shows only in the run.
   if (result.workload.requests == 0) result.workload.requests = result.summary.requests.arrived;

@@ -12,6 +12,7 @@
 #include "sim/metrics/recorder.hpp"
 #include "sim/metrics/summary.hpp"
 #include "sim/serving/fleet.hpp"
+#include "sim/setup/expected_error.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/scenario.hpp"
 #include "sim/setup/workload_factory.hpp"
@@ -39,6 +40,7 @@ struct RunResult {
   FleetTotals totals;
   RunSummary summary;
   std::string digest;  // of all records and meters; equal digests, equal results
+  ExpectedError expected_error;
   std::vector<std::string> warnings;
   std::unique_ptr<Recorder> recorder;  // records, timeline and events; empty when nothing ran
 };

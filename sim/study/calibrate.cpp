@@ -257,6 +257,7 @@ CalibrationFit calibrate(const CalibrateOptions& options, const Catalog& catalog
   }
   result.before = fit.scores(row);
   result.after = fit.scores(result.calibration);
+  result.calibration.observed = observed_errors(result.after);
   result.replays = fit.replays();
   for (std::size_t i = 0; runs.size() > 1 && i < runs.size(); ++i) {
     std::vector<const MeasuredRun*> others = runs;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -92,6 +93,7 @@ ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
   ScoredRun scored;
   scored.data_set = run.data_set;
   scored.label = run.label;
+  scored.model = result.resolved.model.id;
   scored.calibration = result.cost.calibration;
   scored.preemptions = result.summary.engine.preemptions;
   const auto records = std::span(result.recorder->records());
@@ -155,6 +157,29 @@ ScoredRun replay_and_score(const MeasuredRun& run, const Catalog& catalog,
   ScoredRun scored = scored_run(run, replay(run, catalog, calibration));
   scored.situation = Situation::self;
   return scored;
+}
+
+std::vector<ObservedErrors> observed_errors(const std::vector<ScoredRun>& runs) {
+  std::map<std::string, ObservedErrors> by_model;
+  for (const ScoredRun& run : runs) {
+    ObservedErrors& errors = by_model[run.model];
+    errors.models = {run.model};
+    ++errors.runs;
+    for (const ScoredMetric& metric : run.metrics) {
+      std::optional<ObservedErrors::Range>* range = metric.name == "mean_ttft_ms"   ? &errors.ttft
+                                                    : metric.name == "mean_tpot_ms" ? &errors.tpot
+                                                    : metric.name == "output_throughput"
+                                                        ? &errors.throughput
+                                                        : nullptr;
+      if (range == nullptr) continue;
+      if (!*range) *range = ObservedErrors::Range{metric.error(), metric.error()};
+      (*range)->low = std::min((*range)->low, metric.error());
+      (*range)->high = std::max((*range)->high, metric.error());
+    }
+  }
+  std::vector<ObservedErrors> list;
+  for (auto& [model, errors] : by_model) list.push_back(std::move(errors));
+  return list;
 }
 
 MetricScore score_of(const RunValidation& validation, Situation situation,

@@ -39,6 +39,7 @@ struct ScoredRun {
   std::string data_set;
   std::string label;
   Situation situation = Situation::uncalibrated;
+  std::string model;  // catalog id
   std::string calibration;
   std::vector<ScoredMetric> metrics;
   std::int64_t preemptions = 0;
@@ -63,6 +64,9 @@ struct RunValidation {
 // One run with a given row of constants. ConfigError when it does not get to its end.
 [[nodiscard]] ScoredRun replay_and_score(const MeasuredRun& run, const Catalog& catalog,
                                          const std::string& calibration);
+
+// The errors of scored runs, one entry per model in the order of their names.
+[[nodiscard]] std::vector<ObservedErrors> observed_errors(const std::vector<ScoredRun>& runs);
 
 // One metric over the runs of a situation.
 struct MetricScore {

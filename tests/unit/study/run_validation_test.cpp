@@ -1,8 +1,10 @@
 #include "sim/study/run_validation.hpp"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "sim/kernel/errors.hpp"
 #include "sim/report/run_validation_report.hpp"
@@ -133,6 +135,41 @@ TEST_CASE("a score has mean, median and the worst error with its sign") {
   CHECK(score.median == Approx(0.04));
   CHECK(score.worst == Approx(-0.10));
   CHECK(score_of(validation, Situation::uncalibrated, "mean_tpot_ms").runs == 0);
+}
+
+TEST_CASE("what the rows say of their errors is what replays show", "[large]") {
+  const std::filesystem::path measured = std::filesystem::path(HEADROOM_SHARED_DIR) / "groundtruth";
+  if (!std::filesystem::exists(measured)) {
+    WARN("skipped: no measured runs at " << measured.string());
+    return;
+  }
+  const Catalog catalog = Catalog::embedded();
+  const RunValidation validation = validate_runs(measured, catalog);
+  for (const auto& [id, row] : catalog.calibrations()) {
+    if (row.device.empty()) continue;
+    INFO(id);
+    std::vector<ScoredRun> runs;
+    for (const ScoredRun& run : validation.runs) {
+      if (run.calibration == id) runs.push_back(run);
+    }
+    const std::vector<ObservedErrors> shown = observed_errors(runs);
+    REQUIRE(shown.size() == row.observed.size());
+    const auto same = [](const auto& a, const auto& b) {
+      REQUIRE(a.has_value() == b.has_value());
+      if (!a) return;
+      // Rows are written to a tenth of a per cent.
+      CHECK(a->low == Approx(b->low).margin(6e-4));
+      CHECK(a->high == Approx(b->high).margin(6e-4));
+    };
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      INFO(shown[i].models.front());
+      CHECK(shown[i].models == row.observed[i].models);
+      CHECK(shown[i].runs == row.observed[i].runs);
+      same(shown[i].ttft, row.observed[i].ttft);
+      same(shown[i].tpot, row.observed[i].tpot);
+      same(shown[i].throughput, row.observed[i].throughput);
+    }
+  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 list(APPEND UNIT_TEST_SOURCES
+  ablation_test.cpp
   audit_log_test.cpp
   audit_test.cpp
   calibrate_test.cpp
@@ -10,6 +11,7 @@ list(APPEND UNIT_TEST_SOURCES
   startup_attribution_test.cpp
   startup_failure_test.cpp
   startup_log_test.cpp
+  step_breakdown_test.cpp
   trace_check_test.cpp
   trace_convert_test.cpp
   trace_meters_test.cpp

@@ -1,0 +1,13 @@
+#pragma once
+// What `headroom step` prints.
+
+#include <string>
+
+#include "sim/study/step_breakdown.hpp"
+
+namespace headroom {
+
+[[nodiscard]] std::string step_text(const StepBreakdown& step, const StepQuestion& question);
+[[nodiscard]] std::string step_json(const StepBreakdown& step, const StepQuestion& question);
+
+}  // namespace headroom

@@ -1,0 +1,53 @@
+#include "sim/setup/plausible_costs.hpp"
+
+#include "hardware/cost/roofline.hpp"
+#include "sim/setup/factory.hpp"
+
+namespace headroom {
+namespace {
+
+// Links belong to a machine's wiring, host time to an engine's mode.
+void keep_own_parts(Calibration& row, const Calibration& from) {
+  row.nvlink_latency_ns = from.nvlink_latency_ns;
+  row.nvlink_latency_log2_ns = from.nvlink_latency_log2_ns;
+  row.nvlink_bandwidth_share = from.nvlink_bandwidth_share;
+  row.pcie_latency_ns = from.pcie_latency_ns;
+  row.pcie_bytes_per_s = from.pcie_bytes_per_s;
+  if (row.mode == from.mode) return;
+  row.mode = from.mode;
+  row.step_ns = from.step_ns;
+  row.host_step_ns = from.host_step_ns;
+  row.host_row_ns = from.host_row_ns;
+}
+
+}  // namespace
+
+PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
+                               TokenCount pool_tokens, const std::string& calibration,
+                               const StepShape& shape, Ticks price) {
+  PlausibleShare share;
+  if (!catalog.calibrations().contains(calibration)) return share;
+  const Calibration& in_use = catalog.calibration(calibration);
+  const RooflineOptions options = roofline_options(resolved, pool_tokens);
+  for (const auto& [id, fitted] : catalog.calibrations()) {
+    if (fitted.device.empty()) continue;
+    Calibration row = fitted;
+    row.device.clear();  // as shares of this device's data sheet
+    row.bandwidth_bytes_per_s = row.peak_flops = 0;
+    keep_own_parts(row, in_use);
+    StepPrice other;
+    RooflineCost(resolved.model, resolved.device, row, options).price(shape, other);
+    const double ratio = static_cast<double>(other.base) / static_cast<double>(price);
+    if (share.low_row.empty() || ratio < share.low) {
+      share.low = ratio;
+      share.low_row = id;
+    }
+    if (share.high_row.empty() || ratio > share.high) {
+      share.high = ratio;
+      share.high_row = id;
+    }
+  }
+  return share;
+}
+
+}  // namespace headroom
