@@ -7,10 +7,47 @@
 #include <system_error>
 
 #include "sim/app/list.hpp"
+#include "sim/kernel/errors.hpp"
 #include "sim/report/calibrate_report.hpp"
 #include "sim/report/replaced_file.hpp"
+#include "sim/study/calibrate.hpp"
+#include "sim/study/step_time_fit.hpp"
 
 namespace headroom {
+namespace {
+
+struct Fitted {
+  Calibration row;
+  std::string text;
+};
+
+Fitted fit_on_runs(const CalibrateArguments& arguments, const Catalog& catalog) {
+  if (arguments.runs.empty()) {
+    throw ConfigError(
+        fmt::format("calibrate: --runs: which of the runs in {}? (headroom validate "
+                    "runs shows them)",
+                    arguments.source));
+  }
+  if (!arguments.device.empty()) {
+    throw ConfigError("calibrate: --device goes with a file of the probe; runs name their device");
+  }
+  const CalibrationFit fit =
+      calibrate({arguments.source, arguments.calibration, arguments.runs, arguments.fit}, catalog);
+  return {fit.calibration, calibrate_text(fit)};
+}
+
+Fitted fit_on_steps(const CalibrateArguments& arguments, const Catalog& catalog) {
+  if (!arguments.runs.empty()) {
+    throw ConfigError(fmt::format("calibrate: --runs goes with a folder of runs; {} is a file",
+                                  arguments.source));
+  }
+  const StepTimeFit fit =
+      fit_step_times({arguments.calibration, arguments.device, arguments.fit},
+                     read_step_times(read_json_file(arguments.source)), catalog);
+  return {fit.calibration, calibrate_text(fit)};
+}
+
+}  // namespace
 
 std::string calibrate_command(const CalibrateArguments& arguments) {
   const Catalog catalog = load_catalog(arguments.catalog);
@@ -22,13 +59,18 @@ std::string calibrate_command(const CalibrateArguments& arguments) {
     std::filesystem::create_directories(arguments.output, failed);
     out.emplace(file.string());
   }
-  const CalibrationFit fit = calibrate(
-      {arguments.directory, arguments.calibration, arguments.runs, arguments.fit}, catalog);
-  std::string text = calibrate_text(fit);
-  if (!out) return text;
-  out->write(calibrations_file(fit.calibration));
+  std::error_code unknown;
+  const std::filesystem::file_status there = std::filesystem::status(arguments.source, unknown);
+  if (!std::filesystem::exists(there)) {
+    throw ConfigError(fmt::format("{}: no such file or folder", arguments.source));
+  }
+  const bool is_file = !std::filesystem::is_directory(there);
+  const Fitted fitted =
+      is_file ? fit_on_steps(arguments, catalog) : fit_on_runs(arguments, catalog);
+  if (!out) return fitted.text;
+  out->write(calibrations_file(fitted.row));
   out->publish();
-  return text +
+  return fitted.text +
          fmt::format("Written: {} (run with --catalog {})\n", file.string(), arguments.output);
 }
 

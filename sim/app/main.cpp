@@ -190,13 +190,17 @@ void add_validate(CLI::App& command, ValidateArguments& a) {
 }
 
 void add_calibrate(CLI::App& command, CalibrateArguments& a) {
-  command.add_option("directory", a.directory, "folder with the measured runs")->required();
+  command
+      .add_option("source", a.source,
+                  "folder with measured runs, or the file that hardware/probe/probe.py wrote")
+      ->required();
   command
       .add_option("--calibration", a.calibration, "row to start from (headroom list calibrations)")
       ->required();
-  command.add_option("--runs", a.runs, "data sets of `validate runs` to fit on: a,b,...")
-      ->required()
+  command.add_option("--runs", a.runs, "of a folder: data sets of `validate runs`: a,b,...")
       ->delimiter(',');
+  command.add_option("--device", a.device,
+                     "of a file: catalog id of the probed device (the row's)");
   command.add_option("--fit", a.fit, "constants to fit, by their names in the row: a,b,...")
       ->required()
       ->delimiter(',');
@@ -252,7 +256,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   add_step(*app.add_subcommand("step", "what one step costs, term by term"), arguments.step);
   add_validate(*app.add_subcommand("validate", "score the models against measurements"),
                arguments.validate);
-  add_calibrate(*app.add_subcommand("calibrate", "fit step costs on measured runs"),
+  add_calibrate(*app.add_subcommand("calibrate", "fit step costs on measured runs or steps"),
                 arguments.calibrate);
   add_from(*app.add_subcommand("from", "a scenario from what you run already"), arguments.from);
   add_trace(*app.add_subcommand("trace", "what a trace file holds, or the same in another format"),

@@ -3,23 +3,26 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <vector>
 
 #include "sim/report/capacity_report.hpp"
 #include "sim/report/memory_validation_report.hpp"
 #include "sim/report/run_validation_report.hpp"
+#include "sim/report/wrapped_text.hpp"
 
 namespace headroom {
 namespace {
 
 using TableRow = std::vector<std::string>;
 
-std::string constants_text(const CalibrationFit& fit) {
+// `figures`: what was fitted on.
+std::string constants_text(const ConstantsFit& fit, std::string_view figures) {
   std::vector<TableRow> table{{"constant", "before", "fitted", "95 % +-", ""}};
   for (const FittedConstant& constant : fit.constants) {
     std::string note;
     if (!constant.identified) {
-      note = "not identified by these runs: kept";
+      note = fmt::format("not identified by these {}: kept", figures);
     } else if (constant.at_limit) {
       note = "at the limit of what was ever measured";
     }
@@ -44,18 +47,44 @@ std::string errors_text(const CalibrationFit& fit) {
   return table_text(table, kValidationWidth);
 }
 
+std::string groups_text(const StepTimeFit& fit) {
+  std::vector<TableRow> table{
+      {"steps", "count", "scatter", "before", "after", "worst after", "left out", "worst"}};
+  const auto size_text = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+  for (const StepGroup& group : fit.groups) {
+    table.push_back(
+        {fmt::format("{}, {}", group.model, name_of(group.kind)), std::to_string(group.steps),
+         size_text(group.scatter), size_text(group.before.mean), size_text(group.after.mean),
+         error_text(group.after.worst), fit.cross_validated ? size_text(group.left_out.mean) : "-",
+         fit.cross_validated ? error_text(group.left_out.worst) : "-"});
+  }
+  return table_text(table, kValidationWidth);
+}
+
 // An error in per cent, to a tenth.
 Json tenth(double error) { return Json::parse(fmt::format("{:.1f}", 100 * error)); }
 
 }  // namespace
 
 std::string calibrate_text(const CalibrationFit& fit) {
-  std::string out = constants_text(fit) + "\n" + errors_text(fit);
+  std::string out = constants_text(fit, "runs") + "\n" + errors_text(fit);
   out += fmt::format(
       "\nRoot mean square of the weighted log errors: {:.4f} before, {:.4f} after ({} replays).\n"
       "Left out: the run's errors with constants fitted on the other runs.\n",
       fit.rms_before, fit.rms_after, fit.replays);
   return out;
+}
+
+std::string calibrate_text(const StepTimeFit& fit) {
+  const std::string notes = fmt::format(
+      "Prices against measured times, mean |error|; root mean square of the log errors: {:.4f} "
+      "before, {:.4f} after. Left out: a model's errors with constants fitted on the others. "
+      "Scatter: of the repeats of a step, median. Steps on a device know nothing of host, client "
+      "and links: those constants are as they were. The row is {}: a run takes it by name "
+      "(cost.calibration).",
+      fit.rms_before, fit.rms_after, fit.calibration.id);
+  return wrapped("", fit.measured, 0, kValidationWidth) + "\n" + constants_text(fit, "steps") +
+         "\n" + groups_text(fit) + "\n" + wrapped("", notes, 0, kValidationWidth);
 }
 
 std::string calibrations_file(const Calibration& c) {

@@ -1,14 +1,17 @@
 #pragma once
 // What `headroom calibrate` prints: constants before and after with their intervals, the errors of
-// every run before, after and when it was left out; at most 110 columns.
+// every run, or of every group of steps, before, after and when it was left out; at most 110
+// columns.
 
 #include <string>
 
 #include "sim/study/calibrate.hpp"
+#include "sim/study/step_time_fit.hpp"
 
 namespace headroom {
 
 [[nodiscard]] std::string calibrate_text(const CalibrationFit& fit);
+[[nodiscard]] std::string calibrate_text(const StepTimeFit& fit);
 
 // A calibrations.json with the row, as `--catalog` accepts it.
 [[nodiscard]] std::string calibrations_file(const Calibration& calibration);

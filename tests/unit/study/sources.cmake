@@ -12,6 +12,7 @@ list(APPEND UNIT_TEST_SOURCES
   startup_failure_test.cpp
   startup_log_test.cpp
   step_breakdown_test.cpp
+  step_times_test.cpp
   trace_check_test.cpp
   trace_convert_test.cpp
   trace_meters_test.cpp
