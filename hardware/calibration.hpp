@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hardware/device.hpp"
+#include "hardware/engine_version.hpp"
 
 namespace headroom {
 
@@ -41,7 +42,10 @@ struct Calibration {
   bool hopper_or_later = false;  // generic rows: which devices they stand for
   std::string engine;            // family, e.g. "vllm"; empty: generic
   std::string engine_versions;   // that the measured runs used; empty: generic
-  std::string weights;           // dtype that most of them had; empty: 16 bits
+  // The only releases that the row is chosen for by itself; absent: it stands for all.
+  std::optional<EngineVersion> first_version;
+  std::optional<EngineVersion> last_version;
+  std::string weights;  // dtype that most of them had; empty: 16 bits
   EngineMode mode = EngineMode::async;
   double bandwidth_bytes_per_s = 0;  // fitted with; 0: generic
   double peak_flops = 0;             // dense 16-bit, fitted with; 0: generic

@@ -222,6 +222,20 @@ EngineMode parse_mode(Row& row) {
   throw row.error("mode", "sync, async");
 }
 
+// Both ends, or none.
+void parse_releases(Row& row, Calibration& c) {
+  const std::string first = row.text_or_empty("first_version");
+  const std::string last = row.text_or_empty("last_version");
+  if (first.empty() && last.empty()) return;
+  try {
+    c.first_version = parse_engine_version(first);
+    c.last_version = parse_engine_version(last);
+  } catch (const ConfigError&) {
+    throw row.error("last_version", "two releases, first_version and last_version, e.g. 0.19");
+  }
+  if (*c.last_version < *c.first_version) throw row.error("last_version", "first_version or later");
+}
+
 void parse_fitted_on(Row& row, Calibration& c) {
   c.device = row.text_or_empty("device");
   c.engine = row.text_or_empty("engine");
@@ -231,6 +245,7 @@ void parse_fitted_on(Row& row, Calibration& c) {
     c.hopper_or_later = row.flag("hopper_or_later");
     return;
   }
+  parse_releases(row, c);
   c.weights = row.text_or_empty("weights");
   const std::vector<std::string> dtypes = dtype_names();
   const bool is_name = std::ranges::find(dtypes, c.weights) != dtypes.end();

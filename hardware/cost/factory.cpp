@@ -13,13 +13,20 @@ const Calibration* find_calibration(const Catalog& catalog, const ModelSpec& mod
   // Kernels of other weights reach other shares.
   const Dtype dtype = main_dtype(model);
   const std::string_view weights = is_quantised(dtype) ? name_of(dtype) : std::string_view();
+  const Calibration* for_all_releases = nullptr;
   for (const auto& [id, row] : catalog.calibrations()) {
-    if (row.device == device.id && row.engine == request.engine && row.mode == request.mode &&
-        row.weights == weights) {
+    if (row.device != device.id || row.engine != request.engine || row.mode != request.mode ||
+        row.weights != weights) {
+      continue;
+    }
+    if (!row.first_version) {
+      if (for_all_releases == nullptr) for_all_releases = &row;
+    } else if (request.version && *row.first_version <= *request.version &&
+               *request.version <= *row.last_version) {
       return &row;
     }
   }
-  return nullptr;
+  return for_all_releases;
 }
 
 }  // namespace

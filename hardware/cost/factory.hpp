@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct CostRequest {
   CostLevel level = CostLevel::calibrated;
   std::string engine = "vllm";  // engine family
   EngineMode mode = EngineMode::async;
-  std::string calibration;       // id of the row to use; empty: chosen by the above
+  std::optional<EngineVersion> version;  // of the engine; absent: not known, or not that engine's
+  std::string calibration;               // id of the row to use; empty: chosen by the above
   std::filesystem::path tables;  // of level table: a folder of kernel times, or of its tp<N>
   RooflineOptions roofline;
 };
@@ -39,9 +41,9 @@ struct CostChoice {
 };
 
 // The row named, or the one for device, engine family and mode. A row is used for
-// weights of the dtype it was fitted with only (Calibration::weights). Without one: the generic
-// row. A row whose bandwidth or peak differs from the catalog's device by more than 1 % is a
-// ConfigError.
+// weights of the dtype it was fitted with only (Calibration::weights). A row for certain releases
+// goes before one for all, and is chosen for no others. Without one: the generic row. A row whose
+// bandwidth or peak differs from the catalog's device by more than 1 % is a ConfigError.
 [[nodiscard]] const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& model,
                                                     const DeviceSpec& device,
                                                     const CostRequest& request);

@@ -96,6 +96,10 @@ std::string calibrations_file(const Calibration& c) {
     row["engine"] = c.engine;
     if (!c.weights.empty()) row["weights"] = c.weights;
     if (!c.engine_versions.empty()) row["engine_versions"] = c.engine_versions;
+    if (c.first_version) {
+      row["first_version"] = to_string(*c.first_version);
+      row["last_version"] = to_string(*c.last_version);
+    }
     row["bandwidth_gb_per_s"] = c.bandwidth_bytes_per_s / 1e9;
     row["peak_tflops"] = c.peak_flops / 1e12;
   }

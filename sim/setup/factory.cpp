@@ -152,6 +152,9 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
                                              : CostLevel::calibrated;
   request.tables = SectionPlace{resolved.scenario, "/cost/tables"}.path_of(section.tables);
   request.engine = std::string(resolved.profile->cost_family);
+  if (resolved.profile->versioned && resolved.profile->own_calibration) {
+    request.version = resolved.version;
+  }
   request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
   request.roofline = roofline_options(resolved, pool_tokens);
   if (section.level != "spec" && section.calibration != "auto") {

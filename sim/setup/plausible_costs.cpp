@@ -30,7 +30,7 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
   const Calibration& in_use = catalog.calibration(calibration);
   const RooflineOptions options = roofline_options(resolved, pool_tokens);
   for (const auto& [id, fitted] : catalog.calibrations()) {
-    if (fitted.device.empty()) continue;
+    if (fitted.device.empty() || fitted.first_version) continue;
     Calibration row = fitted;
     row.device.clear();  // as shares of this device's data sheet
     row.bandwidth_bytes_per_s = row.peak_flops = 0;

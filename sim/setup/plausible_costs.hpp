@@ -10,7 +10,8 @@
 
 namespace headroom {
 
-// Lowest and highest price among the fitted rows, relative to the price in use. No row: both 1.
+// Lowest and highest price among the fitted rows (but those of certain releases), relative to the
+// price in use. No row: both 1.
 struct PlausibleShare {
   double low = 1;
   double high = 1;

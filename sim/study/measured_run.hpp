@@ -7,6 +7,9 @@
 //   stages.csv                   means of load stages of vLLM 0.15 on H100 (inference-sim)
 //   max_throughput.csv           jobs of trtllm-bench (TensorRT-LLM performance overview,
 //   Apache-2.0)
+//   all_results.csv              static batches of 2024 (Argonne LLM-Inference-Bench, BSD-3-Clause)
+//   silicon_sample.csv           closed loops of InferenceMAX (NVIDIA aiconfigurator, Apache-2.0)
+//   perf_model.csv               prompt and token times of 2023 (Splitwise, MIT)
 
 #include <cstdint>
 #include <filesystem>
@@ -40,6 +43,9 @@ struct MeasuredRun {
   std::vector<MeasuredMetric> measured;
   std::int64_t cold_requests = 0;  // first ones, left out of all means: the engine was cold
   bool at_the_engine = false;      // times were taken in the engine: without a client's latency
+  // Closed loop: so many requests at a time, in the order of `arrivals` and whatever their times;
+  // the next one is sent when one ends. 0: each at its own time.
+  std::int64_t concurrency = 0;
 };
 
 struct ExcludedRun {
@@ -65,6 +71,14 @@ inline constexpr double kLongestMeasuredRun = 1e8;               // s
 [[nodiscard]] Scenario recorded_system(const std::string& place, const std::string& model,
                                        std::string_view device, const Json& engine);
 
+// `requests` equal ones at the start of the run, each with its length declared.
+[[nodiscard]] std::vector<Arrival> batch_of(std::int64_t requests, std::int32_t prompt_tokens,
+                                            std::int32_t output_tokens);
+// Whether the engine of `scenario` starts here and its pool holds all of `arrivals` at full length.
+[[nodiscard]] bool holds_at_once(const Scenario& scenario, const std::vector<Arrival>& arrivals,
+                                 const Catalog& catalog);
+[[nodiscard]] double median_of(std::vector<double> values);  // of at least one
+
 // The readers. `name` is the data set's folder.
 void read_request_log(const std::filesystem::path& folder, const std::string& name,
                       const Catalog& catalog, MeasuredRuns& result);
@@ -72,5 +86,11 @@ void read_load_stages(std::istream& in, const std::string& name, const Catalog& 
                       MeasuredRuns& result);
 void read_max_throughput(std::istream& in, const std::string& name, const Catalog& catalog,
                          MeasuredRuns& result);
+void read_static_batches(std::istream& in, const std::string& name, const Catalog& catalog,
+                         MeasuredRuns& result);
+void read_closed_loops(std::istream& in, const std::string& name, const Catalog& catalog,
+                       MeasuredRuns& result);
+void read_token_times(std::istream& in, const std::string& name, const Catalog& catalog,
+                      MeasuredRuns& result);
 
 }  // namespace headroom

@@ -34,16 +34,49 @@ class ListedArrivals final : public WorkloadSource {
   std::size_t next_ = 0;
 };
 
-// `why`: of a run that does not get to its end.
+// A client with `concurrency` places: whatever came of a request, its place goes to the next one.
+class ClosedLoop final : public WorkloadSource {
+ public:
+  ClosedLoop(const std::vector<Arrival>& arrivals, std::int64_t concurrency)
+      : arrivals_(arrivals), free_(concurrency) {}
+  [[nodiscard]] TimeNs next_time() override {
+    return free_ > 0 && next_ < arrivals_.size() ? free_since_ns_ : kNever;
+  }
+  [[nodiscard]] Arrival take() override {
+    --free_;
+    Arrival arrival = arrivals_[next_++];
+    arrival.time_ns = free_since_ns_;
+    return arrival;
+  }
+  void on_done(std::uint64_t, Outcome, TimeNs now_ns) override {
+    ++free_;
+    free_since_ns_ = now_ns;
+  }
+
+ private:
+  const std::vector<Arrival>& arrivals_;
+  std::int64_t free_;
+  TimeNs free_since_ns_ = 0;  // of the last one; earlier ones are taken before time goes on
+  std::size_t next_ = 0;
+};
+
+std::unique_ptr<WorkloadSource> requests_of(const MeasuredRun& run) {
+  if (run.concurrency == 0) return std::make_unique<ListedArrivals>(run.arrivals);
+  return std::make_unique<ClosedLoop>(run.arrivals, run.concurrency);
+}
+
+// `why`: of a run that does not get to its end. A row that the run names itself is used unless
+// `cost` names another.
 RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog,
                              const CostSection& cost, std::string& why) {
   Workload workload;
-  workload.source = std::make_unique<ListedArrivals>(run.arrivals);
+  workload.source = requests_of(run);
   workload.facts.requests = static_cast<std::int64_t>(run.arrivals.size());
   workload.facts.shares_prefixes = run.pieces != nullptr;
   workload.account = [](WorkloadFacts&) {};
   Scenario scenario = run.scenario;
   scenario.cost = cost;
+  if (cost.calibration == "auto") scenario.cost.calibration = run.scenario.cost.calibration;
   RunResult result = headroom::run(scenario, catalog, std::move(workload));
   const RequestCounts& requests = result.summary.requests;
   if (!result.started) {
@@ -54,8 +87,11 @@ RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog,
   return result;
 }
 
+// A row names runs, or all runs below a name.
 bool is_fitted_on(const Calibration& calibration, const std::string& data_set) {
-  return std::ranges::find(calibration.fitted_runs, data_set) != calibration.fitted_runs.end();
+  return std::ranges::any_of(calibration.fitted_runs, [&](const std::string& fitted) {
+    return data_set == fitted || data_set.starts_with(fitted + "/");
+  });
 }
 
 Situation situation_of(const MeasuredRun& run, const Calibration& calibration,

@@ -36,7 +36,31 @@ TEST_CASE("constants are for weights of the dtype that they were fitted with") {
   CHECK(chosen("llama-3.3-70b") == "generic-async-hopper");
   request.engine = "vllm";
   CHECK(chosen("llama-3.3-70b") == "h100-sxm-vllm-async");
-  CHECK(chosen("llama-3.3-70b-fp8-dynamic") == "generic-async-hopper");
+  CHECK(chosen("llama-3.3-70b-fp8-dynamic") == "h100-sxm-vllm-async-fp8");
+  CHECK(chosen("llama-3.3-70b-w8a8") == "generic-async-hopper");
+}
+
+TEST_CASE("constants for certain releases are chosen for these and for no others") {
+  Catalog catalog = Catalog::embedded();
+  Calibration old = catalog.calibration("h100-sxm-vllm-sync");
+  old.id = "an-old-engine";
+  old.first_version = EngineVersion{0, 2};
+  old.last_version = EngineVersion{0, 4};
+  catalog.put(old);
+  CostRequest request;
+  request.mode = EngineMode::sync;
+  const auto chosen = [&] {
+    return choose_calibration(catalog, catalog.model("llama-3.1-8b"), catalog.device("h100-sxm"),
+                              request)
+        .id;
+  };
+  CHECK(chosen() == "h100-sxm-vllm-sync");  // a release that is not known
+  request.version = EngineVersion{0, 2};
+  CHECK(chosen() == "an-old-engine");
+  request.version = EngineVersion{0, 4};
+  CHECK(chosen() == "an-old-engine");
+  request.version = EngineVersion{0, 5};
+  CHECK(chosen() == "h100-sxm-vllm-sync");
 }
 
 TEST_CASE("without a fitting calibration the generic one is used and said so") {
@@ -51,7 +75,7 @@ TEST_CASE("without a fitting calibration the generic one is used and said so") {
 TEST_CASE("constants fitted with 16-bit weights are not used for fp8") {
   const Catalog catalog = Catalog::embedded();
   const ModelSpec fp8 = quantised(catalog.model("llama-3.1-8b"), Dtype::fp8);
-  CHECK(make_step_cost(catalog, fp8, catalog.device("h100-sxm"), {}).uncalibrated);
+  CHECK(make_step_cost(catalog, fp8, catalog.device("rtx4090"), {}).uncalibrated);
 }
 
 TEST_CASE("the data-sheet level has no overheads and needs no calibration") {

@@ -4,6 +4,9 @@ list(APPEND UNIT_TEST_SOURCES
   audit_test.cpp
   calibrate_test.cpp
   capacity_test.cpp
+  measured_closed_loop_test.cpp
+  measured_static_batches_test.cpp
+  measured_token_times_test.cpp
   memory_series_test.cpp
   memory_validation_test.cpp
   run_validation_test.cpp
