@@ -1,5 +1,7 @@
 #include "hardware/cost/roofline.hpp"
 
+#include <algorithm>
+
 #include "hardware/cost/capture_sizes.hpp"
 #include "hardware/cost/host_time.hpp"
 
@@ -36,7 +38,40 @@ CostTerms RooflineCost::compute_decode(std::int64_t rows) const {
   return terms;
 }
 
+RooflineCost::ContextPrice RooflineCost::decode_context(const StepShape& shape,
+                                                        Ticks Reach::*ticks) const {
+  const std::int64_t rows = shape.decode_rows;
+  ContextPrice price{whole_.*ticks * shape.decode_context, whole_.*ticks * rows, kManySteps};
+  for (const Reach& reach : windows_) {
+    const TokenCount most = reach.window * rows;
+    price.base += reach.*ticks * std::min(shape.decode_context, most);
+    if (shape.decode_context >= most) continue;
+    price.slope += reach.*ticks * rows;
+    price.valid_steps = std::min(price.valid_steps, (most - shape.decode_context) / rows + 1);
+  }
+  return price;
+}
+
+Ticks RooflineCost::prefill_attention(const StepShape& shape) const {
+  Ticks sum =
+      whole_.pair_twice * shape.chunk_pairs_twice + whole_.prefill_context * shape.chunk_context;
+  const TokenCount cached = shape.chunk_context - shape.chunk_tokens;
+  for (const Reach& reach : windows_) {
+    // Tokens of all chunks that see everything before them; the others see `window` tokens.
+    const TokenCount most = reach.window * shape.chunk_rows;
+    const TokenCount within = std::clamp<TokenCount>(most - cached, 0, shape.chunk_tokens);
+    const std::int64_t pairs_twice = within == shape.chunk_tokens
+                                         ? shape.chunk_pairs_twice
+                                         : within * (2 * cached + within) / shape.chunk_rows +
+                                               2 * reach.window * (shape.chunk_tokens - within);
+    sum += reach.pair_twice * pairs_twice +
+           reach.prefill_context * (std::min(cached, most) + shape.chunk_tokens);
+  }
+  return sum;
+}
+
 void RooflineCost::price(const StepShape& shape, StepPrice& price) const {
+  price.valid_steps = kManySteps;
   if (shape.chunk_rows == 0 && shape.draft_tokens == 0) {
     price_decode_only(shape, price);
   } else if (shape.chunk_rows == 0) {
@@ -44,28 +79,28 @@ void RooflineCost::price(const StepShape& shape, StepPrice& price) const {
   } else {
     price_mixed(shape, price);
   }
-  price.valid_steps = kManySteps;
   add_host_time(host_step_ + host_row_ * (shape.decode_rows + shape.chunk_rows), mode_, price);
 }
 
 void RooflineCost::price_decode_only(const StepShape& shape, StepPrice& price) const {
   const std::int64_t rows = shape.decode_rows;
-  const Ticks context = context_ticks_ * shape.decode_context;
+  const ContextPrice context = decode_context(shape, &Reach::context);
   if (in_table(rows, decode_table_.size())) {
     const DecodeEntry& entry = decode_table_[static_cast<std::size_t>(rows)];
     price.base_terms = entry.terms;
-    price.base = entry.sum + context;
+    price.base = entry.sum + context.base;
   } else {
     price.base_terms = compute_decode(rows);
-    price.base = price.base_terms.sum() + context;
+    price.base = price.base_terms.sum() + context.base;
   }
-  price.base_terms[CostTerm::attention_decode] += context;
+  price.base_terms[CostTerm::attention_decode] += context.base;
   if (shape.sampled_rows != rows) {
     const Ticks sampled = head(shape.sampled_rows);
     price.base += sampled - price.base_terms[CostTerm::head];
     price.base_terms[CostTerm::head] = sampled;
   }
-  price.slope = context_ticks_ * rows;
+  price.slope = context.slope;
+  price.valid_steps = context.valid_steps;
   price.slope_terms = CostTerms{};
   price.slope_terms[CostTerm::attention_decode] = price.slope;
 }
@@ -80,13 +115,15 @@ void RooflineCost::price_verification(const StepShape& shape, StepPrice& price) 
   terms[CostTerm::linear_memory] = products.memory;
   terms[CostTerm::linear_compute] = products.compute;
   terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * tokens;
+  const ContextPrice context = decode_context(shape, &Reach::context);
   terms[CostTerm::attention_decode] =
-      attention_floor_ + attention_row_ * shape.decode_rows + context_ticks_ * shape.decode_context;
+      attention_floor_ + attention_row_ * shape.decode_rows + context.base;
   terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
   terms[CostTerm::communication] = communication_step_ + communication_token_ * tokens;
   terms[CostTerm::step_overhead] = step_;
   price.base = terms.sum();
-  price.slope = context_ticks_ * shape.decode_rows;
+  price.slope = context.slope;
+  price.valid_steps = context.valid_steps;
   price.slope_terms = CostTerms{};
   price.slope_terms[CostTerm::attention_decode] = price.slope;
 }
@@ -99,18 +136,18 @@ void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
   terms[CostTerm::linear_memory] = products.memory;
   terms[CostTerm::linear_compute] = products.compute;
   terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * tokens;
-  terms[CostTerm::attention_prefill] = attention_floor_ +
-                                       pair_twice_ticks_ * shape.chunk_pairs_twice +
-                                       prefill_context_ * shape.chunk_context;
+  terms[CostTerm::attention_prefill] = attention_floor_ + prefill_attention(shape);
   terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
   terms[CostTerm::communication] = communication_step_ + communication_token_ * tokens;
   terms[CostTerm::step_overhead] = step_;
   price.slope = 0;
   price.slope_terms = CostTerms{};
   if (shape.decode_rows > 0) {
+    const ContextPrice context = decode_context(shape, &Reach::mixed_context);
     terms[CostTerm::attention_decode] =
-        mixed_floor_ + mixed_row_ * shape.decode_rows + mixed_context_ * shape.decode_context;
-    price.slope = mixed_context_ * shape.decode_rows;
+        mixed_floor_ + mixed_row_ * shape.decode_rows + context.base;
+    price.slope = context.slope;
+    price.valid_steps = context.valid_steps;
     price.slope_terms[CostTerm::attention_decode] = price.slope;
   }
   price.base = terms.sum();

@@ -40,8 +40,9 @@ class RooflineCost final : public StepCost {
 
   void price(const StepShape& shape, StepPrice& price) const override;
 
-  // Ticks per token of context that decoding sequences read, in decode-only steps.
-  [[nodiscard]] Ticks decode_context_ticks() const { return context_ticks_; }
+  // Ticks per token of context that decoding sequences read in decode-only steps, in the layers
+  // that see all of it.
+  [[nodiscard]] Ticks decode_context_ticks() const { return whole_.context; }
 
  private:
   // Inputs of the two rooflines, in seconds and per rank; kept for shapes beyond the tables.
@@ -65,6 +66,19 @@ class RooflineCost final : public StepCost {
     CostTerms terms;
     Ticks sum = 0;
   };
+  // The layers that see the last `window` tokens, or everything.
+  struct Reach {
+    TokenCount window = 0;      // 0: everything
+    Ticks context = 0;          // kappa: one context token of a decoding sequence
+    Ticks mixed_context = 0;    // the same times `mix`
+    Ticks pair_twice = 0;       // half a query-key pair of a prompt
+    Ticks prefill_context = 0;  // KV of one token that a chunk reads
+  };
+  struct ContextPrice {  // of decoding sequences
+    Ticks base = 0;
+    Ticks slope = 0;  // per step, each sequence one token longer
+    StepCount valid_steps = kManySteps;
+  };
 
   [[nodiscard]] LinearTicks compute_linear(std::int64_t tokens) const;
   [[nodiscard]] Ticks compute_head(std::int64_t rows) const;
@@ -75,6 +89,10 @@ class RooflineCost final : public StepCost {
                     const Calibration& calibration, const RooflineOptions& options);
   void set_attention(const ModelSpec& model, const DeviceSpec& device,
                      const Calibration& calibration, const RooflineOptions& options);
+  // Sequences of unlike lengths count as long as their mean: exact while all are within the window
+  // or all beyond it.
+  [[nodiscard]] ContextPrice decode_context(const StepShape& shape, Ticks Reach::*ticks) const;
+  [[nodiscard]] Ticks prefill_attention(const StepShape& shape) const;
   void fill_tables(const CostLimits& limits);
   void price_decode_only(const StepShape& shape, StepPrice& price) const;
   void price_verification(const StepShape& shape, StepPrice& price) const;
@@ -91,12 +109,10 @@ class RooflineCost final : public StepCost {
   Ticks elementwise_token_ = 0;
   Ticks attention_floor_ = 0;  // a_floor * L, once per kind of attention
   Ticks attention_row_ = 0;    // a_seq * L
-  Ticks context_ticks_ = 0;    // kappa: one context token of a decoding sequence
-  Ticks mixed_floor_ = 0;      // the same three times `mix`
+  Ticks mixed_floor_ = 0;      // both times `mix`
   Ticks mixed_row_ = 0;
-  Ticks mixed_context_ = 0;
-  Ticks pair_twice_ticks_ = 0;  // half a query-key pair of a prompt
-  Ticks prefill_context_ = 0;   // KV of one token that a chunk reads
+  Reach whole_;
+  std::vector<Reach> windows_;  // one per window length
   Ticks communication_step_ = 0;
   Ticks communication_token_ = 0;
   Ticks step_ = 0;  // k_step

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "hardware/cost/all_reduce.hpp"
 #include "hardware/cost/expert_share.hpp"
@@ -69,12 +70,15 @@ const MoeSpec* experts_of(const ModelSpec& m) {
 }
 
 // What attention reads and multiplies per pair of a query and a context token, over all layers.
-struct AttentionSums {
-  std::int64_t layers = 0;
+struct ReachSums {
   ByteCount kv_bytes = 0;
   std::int64_t latent_products = 0;  // of MLA in decode, absorbed; near Hopper's ridge at 128 heads
   std::int64_t pair_products = 0;
-  ByteCount state_bytes = 0;  // recurrent states of a sequence
+};
+struct AttentionSums {
+  std::int64_t layers = 0;
+  std::map<TokenCount, ReachSums> by_window;  // 0: layers that see everything
+  ByteCount state_bytes = 0;                  // recurrent states of a sequence
 };
 
 AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options) {
@@ -89,9 +93,11 @@ AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options)
     a.shares_kv = false;  // shared entries are still read
     const std::int64_t heads = query_heads_per_rank(a, tp);
     sums.layers += n;
-    sums.kv_bytes += n * kv_bytes_per_token(a, {options.kv}, tp);
-    sums.pair_products += n * heads * (a.head_dim + (a.mla ? a.mla->v_head : a.v_head_dim));
-    if (a.mla) sums.latent_products += n * heads * (2 * a.mla->kv_lora_rank + a.mla->qk_rope);
+    // Entries of whole windows beside compressed ones are another mechanism (run_simplifications).
+    ReachSums& reach = sums.by_window[a.compress_ratio > 1 ? 0 : a.window_tokens];
+    reach.kv_bytes += n * kv_bytes_per_token(a, {options.kv}, tp);
+    reach.pair_products += n * heads * (a.head_dim + (a.mla ? a.mla->v_head : a.v_head_dim));
+    if (a.mla) reach.latent_products += n * heads * (2 * a.mla->kv_lora_rank + a.mla->qk_rope);
   }
   return sums;
 }
@@ -170,31 +176,38 @@ void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& devic
                                  const Calibration& calibration, const RooflineOptions& options) {
   const AttentionSums sums = attention_sums(model, options);
   const double layers = real(sums.layers);
-  const double kv_seconds =
-      real(sums.kv_bytes) / (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share);
-  double context_seconds = kv_seconds;
-  if (sums.latent_products > 0) {
-    const double flop_seconds =
-        2.0 * real(sums.latent_products) / (device.fp16_flops * calibration.compute_share);
-    context_seconds = det::sqrt(kv_seconds * kv_seconds + flop_seconds * flop_seconds);
+  const double mix = calibration.mixed_decode_factor;
+  for (const auto& [window, reach] : sums.by_window) {
+    const double kv_seconds =
+        real(reach.kv_bytes) / (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share);
+    double context_seconds = kv_seconds;
+    if (reach.latent_products > 0) {
+      const double flop_seconds =
+          2.0 * real(reach.latent_products) / (device.fp16_flops * calibration.compute_share);
+      context_seconds = det::sqrt(kv_seconds * kv_seconds + flop_seconds * flop_seconds);
+    }
+    const double pair_seconds =
+        2.0 * real(reach.pair_products) / (device.fp16_flops * calibration.prefill_compute_share);
+    const Reach ticks{.window = window,
+                      .context = ticks_from_seconds(context_seconds),
+                      .mixed_context = ticks_from_seconds(mix * context_seconds),
+                      .pair_twice = ticks_from_seconds(pair_seconds / 2.0),
+                      .prefill_context = ticks_from_seconds(kv_seconds)};
+    if (window == 0)
+      whole_ = ticks;
+    else
+      windows_.push_back(ticks);
   }
-  const double pair_seconds =
-      2.0 * real(sums.pair_products) / (device.fp16_flops * calibration.prefill_compute_share);
   // A state is read and written once per step.
   const double state_ns = 2.0e9 * real(sums.state_bytes) /
                           (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share);
 
-  const double mix = calibration.mixed_decode_factor;
   const double floor_ns = calibration.attention_floor_ns * layers;
   const double row_ns = calibration.attention_row_ns * layers + state_ns;
   attention_floor_ = ticks_from_ns(floor_ns);
   attention_row_ = ticks_from_ns(row_ns);
-  context_ticks_ = ticks_from_seconds(context_seconds);
   mixed_floor_ = ticks_from_ns(mix * floor_ns);
   mixed_row_ = ticks_from_ns(mix * row_ns);
-  mixed_context_ = ticks_from_seconds(mix * context_seconds);
-  pair_twice_ticks_ = ticks_from_seconds(pair_seconds / 2.0);
-  prefill_context_ = ticks_from_seconds(kv_seconds);
 }
 
 RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens) const {
@@ -249,14 +262,21 @@ void RooflineCost::check_largest_step(const CostLimits& limits) const {
   if (limits.max_context_tokens > 0) context = std::min(context, real(limits.max_context_tokens));
   // q (2 ctx + q) with ctx + q <= length is at most 2 length q, summed over the chunks of the step.
   const LinearTicks products = compute_linear(limits.max_step_tokens);
+  Reach all = whole_;  // windows as if they were none
+  for (const Reach& reach : windows_) {
+    all.context += reach.context;
+    all.mixed_context += reach.mixed_context;
+    all.pair_twice += reach.pair_twice;
+    all.prefill_context += reach.prefill_context;
+  }
   const double ticks =
       real(products.memory) + real(products.compute) + real(compute_head(limits.max_num_seqs)) +
       real(elementwise_step_) + real(communication_step_) + real(step_) + real(host_step_) +
       (real(elementwise_token_) + real(communication_token_)) * tokens + real(host_row_) * rows +
       real(attention_floor_) + real(std::max(attention_floor_, mixed_floor_)) +
       real(std::max(attention_row_, mixed_row_)) * rows +
-      real(std::max(context_ticks_, mixed_context_)) * context +
-      real(pair_twice_ticks_) * 2.0 * length * tokens + real(prefill_context_) * context;
+      real(std::max(all.context, all.mixed_context)) * context +
+      real(all.pair_twice) * 2.0 * length * tokens + real(all.prefill_context) * context;
   if (!(ticks < real(kMaxStepTicks))) {
     throw ConfigError(
         fmt::format("step cost: the largest step ({} sequences, {} tokens, contexts up to {}) "
@@ -268,21 +288,21 @@ void RooflineCost::check_largest_step(const CostLimits& limits) const {
 
 std::vector<std::string> run_simplifications(const ModelSpec& model) {
   std::vector<std::string> notes;
-  std::int64_t windowed = 0;
+  std::int64_t chunked = 0;
   std::int64_t recurrent = 0;
   bool compressed = false;
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
     const LayerKind& kind = model.kinds[k];
     if (kind.recurrent) recurrent += model.layers_of(k);
     if (!kind.attention) continue;
-    if (kind.attention->window_tokens > 0) windowed += model.layers_of(k);
+    if (kind.attention->chunked) chunked += model.layers_of(k);
     compressed = compressed || kind.attention->compress_ratio > 1 || kind.attention->indexer;
   }
-  if (windowed > 0) {
+  if (chunked > 0) {
     notes.push_back(fmt::format(
-        "{}: {} of {} layers attend to a window only; a run prices them as if they read the whole "
-        "context, so attention time is too high beyond the window",
-        model.id, windowed, model.layers()));
+        "{}: {} of {} layers attend within chunks; a run prices them as windows of a chunk's "
+        "length, the most they read",
+        model.id, chunked, model.layers()));
   }
   if (recurrent > 0) {
     notes.push_back(

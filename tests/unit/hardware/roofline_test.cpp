@@ -105,9 +105,44 @@ TEST_CASE("a prompt's attention counts its query-key pairs") {
   CHECK(price.slope == 0);
 }
 
+TEST_CASE("layers with a window read and multiply within it") {
+  // gpt-oss-20b: 24 layers, every other one sees 128 tokens; 2 * 8 * 64 * 2 = 2048 B of KV per
+  // token and layer, so 24576 B for each twelve.
+  const RooflineCost cost =
+      make("gpt-oss-20b", "h100-sxm", catalog().calibration("generic-async-hopper"));
+  const auto attention = [](const StepPrice& price) {
+    return ms(price.base_terms[CostTerm::attention_decode] +
+              price.base_terms[CostTerm::attention_prefill]);
+  };
+  // 8 us * 24 + 0.12 us * 24 * 16, and (16 * 1000 + 16 * 128) * 24576 B / 2948 GB/s.
+  CHECK(attention(price_of(cost, decode(16, 1000))) ==
+        Approx(0.192 + 0.04608 + 0.1504574).epsilon(1e-5));
+  // All within the window: both halves grow, until 16 * 128 tokens.
+  const StepPrice within = price_of(cost, decode(16, 100));
+  CHECK(within.valid_steps == 29);
+  CHECK(within.slope == 2 * price_of(cost, decode(16, 200)).slope);
+  // 1000 tokens after 2000: 2.5e6 pairs in twelve layers, 1000 * 128 in the others, of
+  // 4 * 64 * 64 * 12 FLOP at half of 989.4 TFLOP/s; KV of 3000 and of 128 + 1000 tokens.
+  StepShape shape;
+  shape.chunk_rows = 1;
+  shape.chunk_tokens = 1000;
+  shape.chunk_context = 3000;
+  shape.chunk_pairs_twice = 1000 * (2 * 2000 + 1000);
+  CHECK(attention(price_of(cost, shape)) == Approx(0.192 + 1.0444516 + 0.0344131).epsilon(1e-5));
+  // Two prompts from their start: 128 tokens each see all before them, 872 the window.
+  shape.chunk_rows = 2;
+  shape.chunk_tokens = shape.chunk_context = 2000;
+  shape.chunk_pairs_twice = 2 * 1000 * 1000;
+  const double pairs = 1e6 + 2 * (128 * 128 / 2.0 + 872 * 128);
+  CHECK(attention(price_of(cost, shape)) ==
+        Approx(0.192 + pairs * 4 * 64 * 64 * 12 / 494.7e12 * 1e3 + 4000 * 24576 / 2948e9 * 1e3)
+            .epsilon(1e-5));
+}
+
 TEST_CASE("the terms of every price add up to it exactly") {
   std::mt19937_64 bits(7);
-  for (const char* model : {"llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "opt-13b"}) {
+  for (const char* model :
+       {"llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "opt-13b", "gpt-oss-20b"}) {
     for (const char* id : {"generic-sync-other", "generic-async-other", "rtx4090-vllm-async"}) {
       RooflineOptions options;
       options.capture_sizes = vllm_capture_sizes(256, 8192);
@@ -123,10 +158,12 @@ TEST_CASE("the terms of every price add up to it exactly") {
 }
 
 TEST_CASE("the price is affine in the step while every sequence grows by a token") {
+  // Without and with windows, at whose ends a price ends.
+  const auto* const model = GENERATE("llama-3.1-8b", "gpt-oss-20b", "gemma-3-27b");
   std::mt19937_64 bits(11);
   Calibration hidden_host = catalog().calibration("generic-async-other");
   hidden_host.host_step_ns = 40e6;  // so that some steps wait for the host
-  const RooflineCost cost = make("llama-3.1-8b", "rtx4090", hidden_host);
+  const RooflineCost cost = make(model, "rtx4090", hidden_host);
   for (int n = 0; n < 500; ++n) {
     StepShape shape = random_shape(bits, false);
     const StepPrice first = price_of(cost, shape);
