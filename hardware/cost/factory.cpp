@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "hardware/cost/kernel_table.hpp"
 #include "sim/kernel/errors.hpp"
 
@@ -50,6 +52,17 @@ const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& m
                                 device.id, request.engine, name_of(request.mode)));
 }
 
+void take_part(double clock_share, double bandwidth_share, DeviceSpec& device, Calibration& row) {
+  device.fp16_flops *= clock_share;
+  for (std::optional<double>* rate : {&device.fp32_flops, &device.bf16_flops, &device.fp8_flops,
+                                      &device.fp4_flops, &device.int8_ops}) {
+    if (*rate) **rate *= clock_share;
+  }
+  device.bandwidth_bytes_per_s *= bandwidth_share;
+  row.peak_flops *= clock_share;
+  row.bandwidth_bytes_per_s *= bandwidth_share;
+}
+
 namespace {
 
 // The profile names its model; another of the same shape (a fine-tune) is as good.
@@ -69,9 +82,9 @@ void check_profiled_model(const Catalog& catalog, const ModelSpec& model,
 
 CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
                           const CostRequest& request) {
-  const Calibration calibration = request.level == CostLevel::spec
-                                      ? spec_calibration(request.mode)
-                                      : choose_calibration(catalog, model, device, request);
+  Calibration calibration = request.level == CostLevel::spec
+                                ? spec_calibration(request.mode)
+                                : choose_calibration(catalog, model, device, request);
   CostChoice choice;
   choice.calibration = calibration.id;
   choice.source = calibration.source;
@@ -79,7 +92,10 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
   choice.uncalibrated = request.level != CostLevel::spec && calibration.device.empty();
   choice.client_latency_ns = static_cast<TimeNs>(calibration.client_latency_ns + 0.5);
   if (request.level != CostLevel::table) {
-    choice.cost = std::make_unique<RooflineCost>(model, device, calibration, request.roofline);
+    check_fits(calibration, device);
+    DeviceSpec part = device;
+    take_part(request.clock_share, request.bandwidth_share, part, calibration);
+    choice.cost = std::make_unique<RooflineCost>(model, part, calibration, request.roofline);
     return choice;
   }
   const std::filesystem::path folder =

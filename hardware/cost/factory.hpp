@@ -27,6 +27,8 @@ struct CostRequest {
   EngineMode mode = EngineMode::async;
   std::optional<EngineVersion> version;  // of the engine; absent: not known, or not that engine's
   std::string calibration;               // id of the row to use; empty: chosen by the above
+  double clock_share = 1;                // of the data sheet's arithmetic rates, above 0
+  double bandwidth_share = 1;            // of the data sheet's memory bandwidth, above 0
   std::filesystem::path tables;  // of level table: a folder of kernel times, or of its tp<N>
   RooflineOptions roofline;
 };
@@ -47,6 +49,9 @@ struct CostChoice {
 [[nodiscard]] const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& model,
                                                     const DeviceSpec& device,
                                                     const CostRequest& request);
+// A device that runs slower, or whose memory others use, too; `row` was fitted on all of it.
+void take_part(double clock_share, double bandwidth_share, DeviceSpec& device, Calibration& row);
+
 // ConfigError, DataError: kernel times that are missing, wrong, or of another model.
 [[nodiscard]] CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model,
                                         const DeviceSpec& device, const CostRequest& request);

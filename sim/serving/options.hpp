@@ -101,6 +101,7 @@ struct ReplicaOptions {
   // join them while it is down. False: they are lost with it, and whoever comes is turned away.
   bool queue_survives = true;
   Ticks move_ticks_per_token = 0;  // copying the KV of a token within the pool (compaction)
+  Ticks cold_step_ticks = 0;       // more time of the first step after a start
   OutputReservation reservation = OutputReservation::max_tokens;
   // Which drafts of a verified step come out; empty: no speculative decoding. Pipeline depth 1
   // only.

@@ -162,6 +162,7 @@ class Replica {
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
   void stop_where_a_window_is_full(RequestId id, TokenCount held);
+  void add_cold_start(StepPrice& price);
   void add_transfers(StepPrice& price, const KvTraffic& traffic);
   [[nodiscard]] Ticks tier_delay(const KvTraffic& traffic);
   [[nodiscard]] bool speculates() const { return parts_.options.acceptance.drafts() > 0; }
@@ -236,6 +237,7 @@ class Replica {
   std::uint64_t tokens_out_ = 0;
   std::uint64_t recorded_tokens_ = 0;  // of requests that left
   std::uint64_t priced_plans_ = 0;     // cost evaluations
+  bool cold_ = true;                   // no step since the engine started
   TokenCount moved_tokens_ = 0;        // copied within the pool, to be paid for by the next step
   std::int64_t ghost_rows_ = 0;
   KvTierCounts swaps_;

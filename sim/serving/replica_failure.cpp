@@ -69,6 +69,7 @@ void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* sho
   const TimeNs reboot_ns = kind == OomKind::host_freeze ? parts_.options.reboot_ns : 0;
   down_until_ns_ = now_ns + std::max<TimeNs>(1, parts_.options.restart_ns + reboot_ns);
   next_plan_ns_ = down_until_ns_;
+  cold_ = true;
   parts_.memory.start(down_until_ns_);
 }
 

@@ -84,6 +84,8 @@ bool Replica::plan_once(TimeNs now_ns) {
   traffic.stored_blocks += swapping_.stored_blocks;
   swapping_ = {};
   if (moved_tokens_ > 0 || traffic.any()) add_transfers(segment.price, traffic);
+  if (cold_ && parts_.options.cold_step_ticks > 0) add_cold_start(segment.price);
+  cold_ = false;
   ++priced_plans_;
   HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
   segment.steps = repetitions(segment.price);
@@ -95,6 +97,13 @@ bool Replica::plan_once(TimeNs now_ns) {
   }
   pipeline_.push();
   return true;
+}
+
+// Kernels are compiled, and memory is touched for the first time.
+void Replica::add_cold_start(StepPrice& price) {
+  price.base += parts_.options.cold_step_ticks;
+  price.base_terms[CostTerm::host] += parts_.options.cold_step_ticks;
+  price.valid_steps = 1;
 }
 
 // What was copied since the step before delays this one.

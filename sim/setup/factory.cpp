@@ -157,6 +157,8 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
   }
   request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
   request.roofline = roofline_options(resolved, pool_tokens);
+  request.clock_share = section.clock_share;
+  request.bandwidth_share = section.bandwidth_share;
   if (section.level != "spec" && section.calibration != "auto") {
     request.calibration = section.calibration;
     request.mode = catalog.calibration(section.calibration).mode;  // a named row brings its own
@@ -198,6 +200,7 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   const double moved_bytes = 2.0 * static_cast<double>(budget.layout.bytes_per_token);
   parts.options.move_ticks_per_token =
       ticks_from_us(moved_bytes / resolved.device.bandwidth_bytes_per_s * 1e6);
+  parts.options.cold_step_ticks = ticks_from_us(resolved.scenario.cost.cold_step_ms * 1e3);
   parts.kv = make_allocator(resolved, budget);
   parts.tier = tier_links(resolved, budget.layout);
   parts.scheduler = make_scheduler(resolved, *parts.kv, budget.layout);

@@ -8,6 +8,8 @@ namespace {
 constexpr Bounds kManyGib{.low = 0, .high = 1e6};
 constexpr Bounds kPositive{.low = 0, .low_open = true};
 constexpr std::string_view kAffineOnly = "/cost/level=affine";
+constexpr std::string_view kRooflineOnly = "/cost/level=calibrated|spec";
+constexpr Bounds kPartOfDevice{.low = 0, .high = 1, .low_open = true};
 
 template <auto... M>
 constexpr auto at = field<M...>;
@@ -126,6 +128,21 @@ const OptionRow kRows[] = {
      .reach = at<&Scenario::cost, &CostSection::tables>,
      .doc = "folder of kernel times (dense.csv, attention.csv, per_sequence.csv), or of its tp<N>",
      .only_with = "/cost/level=table"},
+    {.pointer = "/cost/clock_share",
+     .reach = at<&Scenario::cost, &CostSection::clock_share>,
+     .bounds = kPartOfDevice,
+     .doc = "SM clock under a power cap, as a share of the data sheet's: arithmetic only",
+     .only_with = kRooflineOnly},
+    {.pointer = "/cost/bandwidth_share",
+     .reach = at<&Scenario::cost, &CostSection::bandwidth_share>,
+     .bounds = kPartOfDevice,
+     .doc = "of the memory's bandwidth, where another engine or the host takes the rest",
+     .only_with = kRooflineOnly},
+    {.pointer = "/cost/cold_step_ms",
+     .reach = at<&Scenario::cost, &CostSection::cold_step_ms>,
+     .unit = "ms",
+     .bounds = {.low = 0, .high = 1e6},
+     .doc = "more time of an engine's first step; measured: 70 to 200 (vLLM 0.19)"},
     {.pointer = "/cost/affine/step_us",
      .reach = at<&Scenario::cost, &CostSection::affine, &AffineSection::step_us>,
      .unit = "us",

@@ -1,5 +1,6 @@
 #include "sim/setup/plausible_costs.hpp"
 
+#include "hardware/cost/factory.hpp"
 #include "hardware/cost/roofline.hpp"
 #include "sim/setup/factory.hpp"
 
@@ -35,8 +36,11 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
     row.device.clear();  // as shares of this device's data sheet
     row.bandwidth_bytes_per_s = row.peak_flops = 0;
     keep_own_parts(row, in_use);
+    DeviceSpec device = resolved.device;
+    take_part(resolved.scenario.cost.clock_share, resolved.scenario.cost.bandwidth_share, device,
+              row);
     StepPrice other;
-    RooflineCost(resolved.model, resolved.device, row, options).price(shape, other);
+    RooflineCost(resolved.model, device, row, options).price(shape, other);
     const double ratio = static_cast<double>(other.base) / static_cast<double>(price);
     if (share.low_row.empty() || ratio < share.low) {
       share.low = ratio;

@@ -183,6 +183,9 @@ struct CostSection {
   std::string level = "calibrated";
   std::string calibration = "auto";
   std::string tables;  // of level table
+  double clock_share = 1;
+  double bandwidth_share = 1;
+  double cold_step_ms = 0;
   AffineSection affine;
 };
 

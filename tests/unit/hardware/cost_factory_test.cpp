@@ -78,6 +78,34 @@ TEST_CASE("constants fitted with 16-bit weights are not used for fp8") {
   CHECK(make_step_cost(catalog, fp8, catalog.device("rtx4090"), {}).uncalibrated);
 }
 
+TEST_CASE("a capped clock slows arithmetic, a shared memory what reads it") {
+  StepShape decode;
+  decode.decode_rows = decode.sampled_rows = 1;
+  decode.decode_context = 100;
+  StepShape chunk;
+  chunk.chunk_rows = chunk.sampled_rows = 1;
+  chunk.chunk_tokens = chunk.chunk_context = 8000;
+  chunk.chunk_pairs_twice = 8000 * 8000;
+  const auto ticks = [](double clock, double bandwidth, const StepShape& shape) {
+    CostRequest request;
+    request.level = CostLevel::spec;
+    request.clock_share = clock;
+    request.bandwidth_share = bandwidth;
+    StepPrice price;
+    choose("h100-sxm", request).cost->price(shape, price);
+    return static_cast<double>(price.base);
+  };
+  // One token waits for weights alone, 8000 tokens for arithmetic but for a few per cent.
+  CHECK(ticks(0.5, 1, decode) == Approx(ticks(1, 1, decode)).epsilon(0.001));
+  CHECK(ticks(1, 0.5, decode) == Approx(2 * ticks(1, 1, decode)).epsilon(0.001));
+  CHECK(ticks(0.5, 1, chunk) == Approx(2 * ticks(1, 1, chunk)).epsilon(0.1));
+  CHECK(ticks(1, 0.5, chunk) == Approx(ticks(1, 1, chunk)).epsilon(0.2));
+  // A fitted row is of the whole device, and still fits its part.
+  CostRequest fitted;
+  fitted.clock_share = 0.7;
+  CHECK(choose("h100-sxm", fitted).calibration == "h100-sxm-vllm-async");
+}
+
 TEST_CASE("the data-sheet level has no overheads and needs no calibration") {
   CostRequest request;
   request.level = CostLevel::spec;

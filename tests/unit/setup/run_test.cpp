@@ -79,6 +79,22 @@ TEST_CASE("single steps and jumps give the same results") {
   CHECK(run(load_scenario("demo", flags), Catalog::embedded()).digest != jumped.digest);
 }
 
+TEST_CASE("the first step of an engine may be cold, in jumps as in single steps") {
+  ScenarioFlags flags;
+  flags.set = {"workload.num_requests=50"};
+  const auto first_ttft_ms = [&] {
+    const RunResult result = run(load_scenario("demo", flags), Catalog::embedded());
+    const RequestRecord& record = result.recorder->records().front();
+    return static_cast<double>(record.first_token_ns - record.arrival_ns) / 1e6;
+  };
+  const double warm = first_ttft_ms();
+  flags.set.emplace_back("cost.cold_step_ms=150");
+  CHECK(first_ttft_ms() == Approx(warm + 150));
+  const std::string jumped = run(load_scenario("demo", flags), Catalog::embedded()).digest;
+  flags.single_step = true;
+  CHECK(run(load_scenario("demo", flags), Catalog::embedded()).digest == jumped);
+}
+
 TEST_CASE("an engine without constants of its own says whose it is priced with") {
   ScenarioFlags flags;
   flags.set = {"workload.num_requests=10", "engine.name=orca", "engine.version=null"};
