@@ -35,7 +35,7 @@ AllReduceTicks all_reduce_ticks(const ModelSpec& model, const DeviceSpec& device
                                   tp, device.id));
   }
   const double reduces = 2.0 * static_cast<double>(model.layers());
-  const double ranks = static_cast<double>(tp);
+  const auto ranks = static_cast<double>(tp);
   const double bytes = static_cast<double>(model.hidden) * 2.0 * 2.0 * (ranks - 1) / ranks;
   return {ticks_from_ns(reduces * latency_ns), ticks_from_seconds(reduces * bytes / bandwidth)};
 }

@@ -65,17 +65,25 @@ void take_part(double clock_share, double bandwidth_share, DeviceSpec& device, C
 
 namespace {
 
-// The profile names its model; another of the same shape (a fine-tune) is as good.
-void check_profiled_model(const Catalog& catalog, const ModelSpec& model,
-                          const std::filesystem::path& folder, const std::string& profiled) {
-  if (profiled.empty() || !catalog.has_model(profiled)) return;
-  const ModelSpec other = catalog.model(profiled);
-  if (other.hidden == model.hidden && other.layers() == model.layers() &&
-      other.vocab == model.vocab) {
-    return;
+// The profile names its model and device; another model of the same shape (a fine-tune) is as good.
+// What the catalog does not know is not checked.
+void check_profiled_system(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
+                           const std::filesystem::path& folder, const KernelTimesMeta& meta) {
+  const auto refuse = [&](const std::string& profiled, const std::string& wanted) {
+    throw ConfigError(fmt::format("{}: kernel times are of {}, the scenario's system is {}",
+                                  folder.string(), profiled, wanted));
+  };
+  if (catalog.has_model(meta.model)) {
+    const ModelSpec other = catalog.model(meta.model);
+    if (other.hidden != model.hidden || other.layers() != model.layers() ||
+        other.vocab != model.vocab) {
+      refuse(meta.model, model.id);
+    }
   }
-  throw ConfigError(fmt::format("{}: kernel times are of {}, the scenario's model is {}",
-                                folder.string(), profiled, model.id));
+  if (meta.gpu.ends_with(device.name)) return;
+  for (const std::string& id : catalog.device_ids()) {
+    if (meta.gpu.ends_with(catalog.device(id).name)) refuse(meta.gpu, device.id);
+  }
 }
 
 }  // namespace
@@ -101,7 +109,7 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
   const std::filesystem::path folder =
       kernel_times_folder(request.tables, request.roofline.tensor_parallel_size);
   const KernelTimesMeta meta = read_kernel_times_meta(folder);
-  check_profiled_model(catalog, model, folder, meta.model);
+  check_profiled_system(catalog, model, device, folder, meta);
   choice.cost = std::make_unique<KernelTableCost>(model, device, calibration,
                                                   read_kernel_times(folder), request.roofline);
   choice.source =

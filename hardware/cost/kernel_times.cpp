@@ -214,7 +214,7 @@ KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
 }
 
 fs::path kernel_times_folder(const fs::path& root, std::int64_t tensor_parallel_size) {
-  const fs::path sharded = root / fmt::format("tp{}", tensor_parallel_size);
+  fs::path sharded = root / fmt::format("tp{}", tensor_parallel_size);
   if (fs::is_directory(sharded) || !fs::exists(root / "dense.csv")) return sharded;
   return root;
 }

@@ -205,7 +205,7 @@ void read_closed_loops(std::istream& in, const std::string& name, const Catalog&
   }
   for (const auto& [load, point] : points) {
     MeasuredRun run = run_of(*point.row);
-    run.data_set = name + "/" + load;
+    run.data_set = fmt::format("{}/{}", name, load);
     run.measured = {{"mean_tpot_ms", median_of(point.tpot_ms)}};
     if (presses_on_the_pool(run, catalog)) {
       result.excluded.push_back({run.data_set, "near the pool's size, which is not recorded"});

@@ -12,6 +12,7 @@
 #include "sim/serving/kv_layout.hpp"
 #include "tests/oracle/address_space.hpp"
 #include "tests/oracle/block_pool.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace headroom {
 namespace {
@@ -192,7 +193,7 @@ class PagedPair {
   std::uint64_t arrivals_ = 0;
 };
 
-TokenCount compare_paged(std::int32_t block_tokens, int pieces, unsigned sequences) {
+TokenCount compare_paged(std::int32_t block_tokens, int pieces, std::uint64_t sequences) {
   TokenCount hits = 0;
   for (unsigned seed = 0; seed < sequences; ++seed) {
     std::mt19937 random(seed);
@@ -217,13 +218,14 @@ TEST_CASE("extents of blocks equal a pool of single blocks when nothing is share
 
 TEST_CASE("a tree of block runs equals single blocks found by their content") {
   const auto block_tokens = GENERATE(1, 3, 4, 16);
-  REQUIRE(compare_paged(block_tokens, 4, 1000) > 10'000);
+  const std::uint64_t sequences = test::repetitions(1000);
+  REQUIRE(compare_paged(block_tokens, 4, sequences) > 10 * static_cast<TokenCount>(sequences));
 }
 
 TEST_CASE("a pool with host memory and disk behind it equals single blocks in three lists") {
   const auto block_tokens = GENERATE(1, 4, 16);
   KvTierCounts sum;
-  for (unsigned seed = 0; seed < 1000; ++seed) {
+  for (unsigned seed = 0; seed < test::repetitions(1000); ++seed) {
     std::mt19937 random(seed);
     const TokenCount tokens = 60 + static_cast<TokenCount>(random() % 200);
     const BlockCount blocks = tokens / block_tokens + 4;
@@ -238,14 +240,15 @@ TEST_CASE("a pool with host memory and disk behind it equals single blocks in th
     for (int i = 0; i < 150; ++i) pair.step();
     sum += pair.tier();
   }
-  REQUIRE(sum.loaded_blocks - sum.loaded_from_disk > 1000);
-  REQUIRE(sum.loaded_from_disk > 100);
+  const auto sequences = static_cast<std::int64_t>(test::repetitions(1000));
+  REQUIRE(sum.loaded_blocks - sum.loaded_from_disk > sequences);
+  REQUIRE(sum.loaded_from_disk > sequences / 10);
 }
 
 TEST_CASE("runs of blocks that overwrite each other equal single blocks in two lists") {
   // Texts of 12 blocks in memories of up to 15: runs that are put again while their last blocks are
   // the oldest, and runs that are loaded in part.
-  for (unsigned seed = 0; seed < 1000; ++seed) {
+  for (unsigned seed = 0; seed < test::repetitions(1000); ++seed) {
     std::mt19937 random(seed);
     const auto below = [&](unsigned n) { return static_cast<std::int64_t>(random() % n); };
     const OffloadTierOptions size{1 + below(15), below(15)};
@@ -275,7 +278,7 @@ TEST_CASE("runs of blocks that overwrite each other equal single blocks in two l
 }
 
 TEST_CASE("contiguous placement equals first fit over single cells, operation by operation") {
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  for (unsigned seed = 0; seed < test::repetitions(200); ++seed) {
     std::mt19937 random(seed);
     const TokenCount total = 50 + static_cast<TokenCount>(random() % 200);
     ContiguousKv kv(total);

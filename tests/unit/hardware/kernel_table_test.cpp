@@ -199,6 +199,11 @@ TEST_CASE("kernel times that do not fit are refused with the place") {
   CHECK_THROWS_WITH(choose(request, "gpt-oss-20b"), Catch::Contains("whole context"));
   folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\nmodel: Qwen/Qwen3-32B\n");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("kernel times are of Qwen/Qwen3-32B"));
+  folder.write("meta.yaml",
+               "gpu: NVIDIA RTX PRO 6000 Blackwell Server Edition\n"
+               "model: meta-llama/Llama-3.1-8B\n");
+  CHECK_THROWS_WITH(choose(request),
+                    Catch::Contains("Server Edition, the scenario's system is rtx"));
   folder.write("meta.yaml", "model: meta-llama/Llama-3.1-8B\n");
   CHECK_NOTHROW(choose(request));
   folder.write("tp1/dense.csv", dense_csv() + "mystery,1,2\n");
