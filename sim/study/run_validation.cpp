@@ -214,6 +214,7 @@ std::vector<ObservedErrors> observed_errors(const std::vector<ScoredRun>& runs) 
     }
   }
   std::vector<ObservedErrors> list;
+  list.reserve(by_model.size());
   for (auto& [model, errors] : by_model) list.push_back(std::move(errors));
   return list;
 }

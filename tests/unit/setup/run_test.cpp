@@ -75,7 +75,7 @@ TEST_CASE("single steps and jumps give the same results") {
   flags.single_step = true;
   const RunResult stepped = run(load_scenario("demo", flags), Catalog::embedded());
   CHECK(jumped.digest == stepped.digest);
-  flags.set.push_back("seed=2");
+  flags.set.emplace_back("seed=2");
   CHECK(run(load_scenario("demo", flags), Catalog::embedded()).digest != jumped.digest);
 }
 
