@@ -21,26 +21,29 @@ struct Fitted {
   std::string text;
 };
 
-Fitted fit_on_runs(const CalibrateArguments& arguments, const Catalog& catalog) {
-  if (arguments.runs.empty()) {
+void check_arguments(const CalibrateArguments& arguments, bool is_file) {
+  if (is_file && !arguments.runs.empty()) {
+    throw ConfigError(fmt::format("calibrate: --runs goes with a folder of runs; {} is a file",
+                                  arguments.source));
+  }
+  if (!is_file && arguments.runs.empty()) {
     throw ConfigError(
         fmt::format("calibrate: --runs: which of the runs in {}? (headroom validate "
                     "runs shows them)",
                     arguments.source));
   }
-  if (!arguments.device.empty()) {
+  if (!is_file && !arguments.device.empty()) {
     throw ConfigError("calibrate: --device goes with a file of the probe; runs name their device");
   }
+}
+
+Fitted fit_on_runs(const CalibrateArguments& arguments, const Catalog& catalog) {
   const CalibrationFit fit =
       calibrate({arguments.source, arguments.calibration, arguments.runs, arguments.fit}, catalog);
   return {fit.calibration, calibrate_text(fit)};
 }
 
 Fitted fit_on_steps(const CalibrateArguments& arguments, const Catalog& catalog) {
-  if (!arguments.runs.empty()) {
-    throw ConfigError(fmt::format("calibrate: --runs goes with a folder of runs; {} is a file",
-                                  arguments.source));
-  }
   const StepTimeFit fit =
       fit_step_times({arguments.calibration, arguments.device, arguments.fit},
                      read_step_times(read_json_file(arguments.source)), catalog);
@@ -50,6 +53,13 @@ Fitted fit_on_steps(const CalibrateArguments& arguments, const Catalog& catalog)
 }  // namespace
 
 std::string calibrate_command(const CalibrateArguments& arguments) {
+  std::error_code unknown;
+  const std::filesystem::file_status there = std::filesystem::status(arguments.source, unknown);
+  if (!std::filesystem::exists(there)) {
+    throw ConfigError(fmt::format("{}: no such file or folder", arguments.source));
+  }
+  const bool is_file = !std::filesystem::is_directory(there);
+  check_arguments(arguments, is_file);
   const Catalog catalog = load_catalog(arguments.catalog);
   // Before the work: a folder that cannot be written is said at once.
   const std::filesystem::path file = std::filesystem::path(arguments.output) / "calibrations.json";
@@ -59,12 +69,6 @@ std::string calibrate_command(const CalibrateArguments& arguments) {
     std::filesystem::create_directories(arguments.output, failed);
     out.emplace(file.string());
   }
-  std::error_code unknown;
-  const std::filesystem::file_status there = std::filesystem::status(arguments.source, unknown);
-  if (!std::filesystem::exists(there)) {
-    throw ConfigError(fmt::format("{}: no such file or folder", arguments.source));
-  }
-  const bool is_file = !std::filesystem::is_directory(there);
   const Fitted fitted =
       is_file ? fit_on_steps(arguments, catalog) : fit_on_runs(arguments, catalog);
   if (!out) return fitted.text;

@@ -71,7 +71,9 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
                              TokenCount pool_tokens, const CostFacts& cost,
                              const ServingMetrics& metrics) {
   if (!catalog.calibrations().contains(cost.calibration)) return {};
-  if (cost.level == "calibrated") {
+  const CostSection& section = resolved.scenario.cost;
+  const bool whole_device = section.clock_share == 1 && section.bandwidth_share == 1;
+  if (cost.level == "calibrated" && whole_device) {
     ExpectedError known = observed(catalog.calibration(cost.calibration), resolved.model.id);
     if (known.runs > 0) return known;
   }
@@ -87,7 +89,8 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
     plausible.ranges.push_back({name, share.low - 1, share.high - 1});
   };
   add("decode_step", mean_decode_step(metrics));
-  add("prefill_step", mean_prefill_step(metrics, resolved.max_num_batched_tokens));
+  const TokenCount most = roofline_options(resolved, pool_tokens).limits.max_step_tokens;
+  add("prefill_step", mean_prefill_step(metrics, std::max<TokenCount>(1, most)));
   return plausible;
 }
 

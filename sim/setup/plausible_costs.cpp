@@ -29,7 +29,10 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
   PlausibleShare share;
   if (!catalog.calibrations().contains(calibration)) return share;
   const Calibration& in_use = catalog.calibration(calibration);
-  const RooflineOptions options = roofline_options(resolved, pool_tokens);
+  RooflineOptions options = roofline_options(resolved, pool_tokens);
+  // One step is asked for: what it costs is computed, not looked up, and a row of another device
+  // is not held against the largest step of this one.
+  options.limits = {.max_num_seqs = 1, .max_step_tokens = 1, .max_model_len = 1};
   for (const auto& [id, fitted] : catalog.calibrations()) {
     if (fitted.device.empty() || fitted.first_version) continue;
     Calibration row = fitted;

@@ -106,23 +106,36 @@ Situation situation_of(const MeasuredRun& run, const Calibration& calibration,
   return same_model ? Situation::other_run : Situation::other_model;
 }
 
-// The folder below `tables` whose kernels are of the run's model and device, for its ranks; empty:
-// none.
-fs::path profile_of(const MeasuredRun& run, const Catalog& catalog, const fs::path& tables) {
-  const std::string sharded = fmt::format("tp{}", run.scenario.engine.tensor_parallel_size);
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::recursive_directory_iterator(tables)) {
+struct KernelProfile {
+  fs::path folder;
+  KernelTimesMeta meta;
+};
+
+// Of all folders below `tables`, by path.
+std::vector<KernelProfile> kernel_profiles(const fs::path& tables) {
+  std::vector<KernelProfile> profiles;
+  if (tables.empty()) return profiles;
+  constexpr auto kReadable = fs::directory_options::skip_permission_denied;
+  for (const auto& entry : fs::recursive_directory_iterator(tables, kReadable)) {
     if (entry.path().filename() != "meta.yaml") continue;
     const fs::path folder = entry.path().parent_path();
-    const KernelTimesMeta meta = read_kernel_times_meta(folder);
-    if (catalog.has_model(meta.model) &&
-        catalog.model(meta.model).id == catalog.model(run.scenario.model).id &&
-        meta.gpu.ends_with(catalog.device(run.scenario.device.name).name) &&
-        fs::is_directory(folder / sharded)) {
-      found.push_back(folder);
-    }
+    profiles.push_back({folder, read_kernel_times_meta(folder)});
   }
-  return found.empty() ? fs::path() : *std::ranges::min_element(found);
+  std::ranges::sort(profiles, {}, &KernelProfile::folder);
+  return profiles;
+}
+
+// The first folder whose kernels are of the run's model and device, for its ranks; empty: none.
+fs::path profile_of(const MeasuredRun& run, const Catalog& catalog,
+                    const std::vector<KernelProfile>& profiles) {
+  const std::string sharded = fmt::format("tp{}", run.scenario.engine.tensor_parallel_size);
+  const auto found = std::ranges::find_if(profiles, [&](const KernelProfile& profile) {
+    return catalog.has_model(profile.meta.model) &&
+           catalog.model(profile.meta.model).id == catalog.model(run.scenario.model).id &&
+           profile.meta.gpu.ends_with(catalog.device(run.scenario.device.name).name) &&
+           fs::is_directory(profile.folder / sharded);
+  });
+  return found == profiles.end() ? fs::path() : found->folder;
 }
 
 ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
@@ -154,12 +167,13 @@ RunValidation validate_runs(const fs::path& directory, const Catalog& catalog,
   MeasuredRuns measured = read_measured_runs(directory, catalog);
   RunValidation validation;
   validation.excluded = std::move(measured.excluded);
+  const std::vector<KernelProfile> profiles = kernel_profiles(tables);
   for (const MeasuredRun& run : measured.runs) {
     std::string why;
     CostSection cost;
     if (!tables.empty()) {
       cost.level = "table";
-      cost.tables = profile_of(run, catalog, tables).string();
+      cost.tables = profile_of(run, catalog, profiles).string();
       if (cost.tables.empty()) {
         validation.excluded.push_back({run.data_set, "no kernel times of its model and device"});
         continue;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <string_view>
 
 #include "hardware/cost/roofline.hpp"
 #include "sim/kernel/errors.hpp"
@@ -12,26 +12,55 @@
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kMost = 1'000'000'000;
-
-void check(const char* what, std::int64_t value, std::int64_t low, std::int64_t times = 1) {
-  if (value >= low && value <= kMost / std::max<std::int64_t>(times, 1)) return;
-  throw ConfigError(fmt::format("--{}: {}: allowed are {} to {} (all of a step together)", what,
-                                value, low, kMost));
+void check(const char* what, std::int64_t value, std::int64_t low) {
+  if (value >= low) return;
+  throw ConfigError(fmt::format("--{}: {}: at least {}", what, value, low));
 }
 
-StepShape shape_of(const StepQuestion& q) {
+// Of the flags themselves.
+void check_flags(const StepQuestion& q) {
   check("decode", q.decodes, 0);
   check("chunks", q.chunks, 0);
-  check("context", q.context, 1, q.decodes);
-  check("chunk-tokens", q.chunk_tokens, 1, q.chunks);
-  check("cached", q.cached_tokens, 0, q.chunks);
-  if (q.decodes + q.chunks == 0) {
+  check("context", q.context, 1);
+  check("chunk-tokens", q.chunk_tokens, 1);
+  check("cached", q.cached_tokens, 0);
+  if (q.decodes == 0 && q.chunks == 0) {
     throw ConfigError("nothing is in the step: give --decode N, --chunks N, or both");
   }
   if (q.measured_ms && !(*q.measured_ms > 0 && *q.measured_ms < 1e9)) {
     throw ConfigError(fmt::format("--measured-ms: {}: above 0, below 1e9", *q.measured_ms));
   }
+}
+
+void check_most(std::string_view flags, std::int64_t value, std::int64_t most,
+                std::string_view what) {
+  if (value <= most) return;
+  throw ConfigError(fmt::format("{}: {}: this system has at most {} {}", flags, value, most, what));
+}
+
+// Against what a step of this system can hold; each bound keeps the products behind it small.
+void check_fits_system(const StepQuestion& q, const CostLimits& limits) {
+  check_most("--context", q.decodes > 0 ? q.context : 0, limits.max_model_len,
+             "tokens in a sequence");
+  check_most("--cached", q.chunks > 0 ? q.cached_tokens : 0, limits.max_model_len,
+             "tokens in a sequence");
+  check_most("--chunk-tokens", q.chunks > 0 ? q.chunk_tokens : 0, limits.max_model_len,
+             "tokens in a sequence");
+  check_most("--cached with --chunk-tokens", q.chunks > 0 ? q.cached_tokens + q.chunk_tokens : 0,
+             limits.max_model_len, "tokens in a sequence");
+  check_most("--decode", q.decodes, limits.max_num_seqs, "sequences in a batch");
+  check_most("--chunks", q.chunks, limits.max_num_seqs, "sequences in a batch");
+  check_most("--decode with --chunks", q.decodes + q.chunks, limits.max_num_seqs,
+             "sequences in a batch");
+  check_most("--chunks of --chunk-tokens with --decode", q.decodes + q.chunks * q.chunk_tokens,
+             limits.max_step_tokens, "tokens in a step");
+  if (limits.max_context_tokens == 0) return;
+  check_most("--context, --cached and --chunk-tokens of all sequences",
+             q.decodes * q.context + q.chunks * (q.cached_tokens + q.chunk_tokens),
+             limits.max_context_tokens, "tokens in the KV pool");
+}
+
+StepShape shape_of(const StepQuestion& q) {
   StepShape shape;
   shape.decode_rows = q.decodes;
   shape.decode_context = q.decodes * q.context;
@@ -49,13 +78,15 @@ StepShape shape_of(const StepQuestion& q) {
 
 StepBreakdown explain_step(const Scenario& scenario, const Catalog& catalog,
                            const StepQuestion& question) {
-  const StepShape shape = shape_of(question);
+  check_flags(question);
   StepBreakdown result;
   result.resolved = resolve(scenario, catalog);
   Resolved& resolved = result.resolved;
   const MemoryBudget budget = startup_budget(resolved);
   if (budget.failure) throw ConfigError(fmt::format("does not start: {}", budget.failure->message));
   const TokenCount pool = pool_tokens(resolved, budget);
+  check_fits_system(question, roofline_options(resolved, pool).limits);
+  const StepShape shape = shape_of(question);
   make_cost(resolved, catalog, pool, result.cost)->price(shape, result.price);
   const EngineMode mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
   StepPrice bound;

@@ -33,7 +33,7 @@ struct StepBreakdown {
 };
 
 // ConfigError: the scenario is wrong, does not start, or the question has nothing in it or more
-// than 10^9 tokens.
+// than a step of this system can hold.
 [[nodiscard]] StepBreakdown explain_step(const Scenario& scenario, const Catalog& catalog,
                                          const StepQuestion& question);
 

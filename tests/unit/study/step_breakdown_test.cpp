@@ -1,6 +1,9 @@
 #include "sim/study/step_breakdown.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
+#include <limits>
 #include <string>
 
 #include "sim/kernel/errors.hpp"
@@ -61,6 +64,22 @@ TEST_CASE("an empty or impossible step is refused by its flag") {
   CHECK_THROWS_WITH(refused({.chunks = 1, .chunk_tokens = 0}), Contains("--chunk-tokens: 0"));
   CHECK_THROWS_WITH(refused({.chunks = 1, .cached_tokens = -5}), Contains("--cached: -5"));
   CHECK_THROWS_WITH(refused({.decodes = 1, .measured_ms = 0}), Contains("--measured-ms"));
+}
+
+TEST_CASE("a step larger than the system can hold is refused, whatever prices it") {
+  for (const char* level : {"calibrated", "affine"}) {
+    const auto refused = [&](const StepQuestion& question) {
+      static_cast<void>(
+          explain_step(demo({fmt::format("cost.level={}", level)}), Catalog::embedded(), question));
+    };
+    constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+    CHECK_THROWS_WITH(refused({.chunks = 1, .chunk_tokens = 900'000'000}),
+                      Contains("--chunk-tokens: 900000000: this system has at most"));
+    CHECK_THROWS_WITH(refused({.chunks = 1, .cached_tokens = kHuge}), Contains("--cached: "));
+    CHECK_THROWS_WITH(refused({.decodes = kHuge}), Contains("--decode: "));
+    CHECK_THROWS_WITH(refused({.decodes = 1, .chunks = kHuge}), Contains("--chunks: "));
+    CHECK_THROWS_WITH(refused({.chunks = 64, .chunk_tokens = 4000}), Contains("tokens in"));
+  }
 }
 
 }  // namespace headroom
