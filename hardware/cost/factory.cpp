@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "hardware/cost/kernel_table.hpp"
+#include "hardware/cost/parallel.hpp"
+#include "hardware/cost/ticks.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
@@ -88,6 +92,33 @@ void check_profiled_system(const Catalog& catalog, const ModelSpec& model, const
 
 }  // namespace
 
+std::unique_ptr<StepCost> make_roofline_cost(const ModelSpec& model, const DeviceSpec& device,
+                                             const Calibration& row,
+                                             const RooflineOptions& options) {
+  auto chain = std::make_unique<RooflineCost>(model, device, row, options);
+  const Sharding& s = options.parallel.sharding;
+  if (s.pipeline > 1) {
+    PipelineOptions pipeline;
+    pipeline.stages = s.pipeline;
+    pipeline.layers = model.layers();
+    for (std::int64_t stage = 0; stage < s.pipeline; ++stage) {
+      const StageLayers range = stage_layers(model, s, stage);
+      const auto layers = static_cast<std::int64_t>(range.last - range.first);
+      if (stage + 1 == s.pipeline)
+        pipeline.last_layers = layers;
+      else
+        pipeline.most_layers = std::max(pipeline.most_layers, layers);
+    }
+    pipeline.micro_batch_tokens = options.micro_batch_tokens;
+    pipeline.hand_over = hand_over_ticks(model, device, row, options.parallel);
+    pipeline.host_step = ticks_from_ns(row.host_step_ns);
+    pipeline.host_row = ticks_from_ns(row.host_row_ns);
+    return std::make_unique<PipelineCost>(std::move(chain), pipeline);
+  }
+  if (s.data > 1) return std::make_unique<DataParallelCost>(std::move(chain), s.data);
+  return chain;
+}
+
 CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
                           const CostRequest& request) {
   Calibration calibration = request.level == CostLevel::spec
@@ -103,11 +134,11 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
     check_fits(calibration, device);
     DeviceSpec part = device;
     take_part(request.clock_share, request.bandwidth_share, part, calibration);
-    choice.cost = std::make_unique<RooflineCost>(model, part, calibration, request.roofline);
+    choice.cost = make_roofline_cost(model, part, calibration, request.roofline);
     return choice;
   }
   const std::filesystem::path folder =
-      kernel_times_folder(request.tables, request.roofline.tensor_parallel_size);
+      kernel_times_folder(request.tables, request.roofline.parallel.sharding.tensor);
   const KernelTimesMeta meta = read_kernel_times_meta(folder);
   check_profiled_system(catalog, model, device, folder, meta);
   choice.cost = std::make_unique<KernelTableCost>(model, device, calibration,

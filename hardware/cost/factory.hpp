@@ -52,6 +52,12 @@ struct CostChoice {
 // A device that runs slower, or whose memory others use, too; `row` was fitted on all of it.
 void take_part(double clock_share, double bandwidth_share, DeviceSpec& device, Calibration& row);
 
+// The roofline of a step with pipeline stages and data ranks, whichever `options` have.
+[[nodiscard]] std::unique_ptr<StepCost> make_roofline_cost(const ModelSpec& model,
+                                                           const DeviceSpec& device,
+                                                           const Calibration& row,
+                                                           const RooflineOptions& options);
+
 // ConfigError, DataError: kernel times that are missing, wrong, or of another model.
 [[nodiscard]] CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model,
                                         const DeviceSpec& device, const CostRequest& request);

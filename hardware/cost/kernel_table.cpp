@@ -7,10 +7,10 @@
 #include <string_view>
 #include <utility>
 
-#include "hardware/cost/all_reduce.hpp"
 #include "hardware/cost/capture_sizes.hpp"
 #include "hardware/cost/expert_share.hpp"
 #include "hardware/cost/host_time.hpp"
+#include "hardware/cost/interconnect.hpp"
 #include "hardware/cost/ticks.hpp"
 #include "sim/kernel/det_math.hpp"
 #include "sim/kernel/errors.hpp"
@@ -81,10 +81,9 @@ KernelTableCost::KernelTableCost(const ModelSpec& model, const DeviceSpec& devic
     : times_(std::move(times)), capture_sizes_(options.capture_sizes), mode_(calibration.mode) {
   check_attention(times_, model);
   set_counts(model);
-  const AllReduceTicks reduces =
-      all_reduce_ticks(model, device, calibration, options.tensor_parallel_size);
-  communication_step_ = reduces.step;
-  communication_token_ = reduces.token;
+  const CommunicationTicks sent = communication_ticks(model, device, calibration, options.parallel);
+  communication_step_ = sent.step;
+  communication_token_ = sent.token;
   step_ = ticks_from_ns(calibration.step_ns);
   host_step_ = ticks_from_ns(calibration.host_step_ns);
   host_row_ = ticks_from_ns(calibration.host_row_ns);

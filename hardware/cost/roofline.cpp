@@ -14,9 +14,11 @@ bool in_table(std::int64_t index, std::size_t size) {
 
 }  // namespace
 
-RooflineCost::LinearTicks RooflineCost::linear(std::int64_t tokens) const {
-  return in_table(tokens, linear_table_.size()) ? linear_table_[static_cast<std::size_t>(tokens)]
-                                                : compute_linear(tokens);
+RooflineCost::LinearTicks RooflineCost::linear(std::int64_t tokens, TokenCount all_tokens) const {
+  if (all_tokens > tokens || !in_table(tokens, linear_table_.size())) {
+    return compute_linear(tokens, std::max(tokens, all_tokens));
+  }
+  return linear_table_[static_cast<std::size_t>(tokens)];
 }
 
 Ticks RooflineCost::head(std::int64_t rows) const {
@@ -24,9 +26,9 @@ Ticks RooflineCost::head(std::int64_t rows) const {
                                             : compute_head(rows);
 }
 
-CostTerms RooflineCost::compute_decode(std::int64_t rows) const {
+CostTerms RooflineCost::compute_decode(std::int64_t rows, TokenCount all_tokens) const {
   // Only the matrix products run on the padded batch (FIDELITY.md 1: Tpad).
-  const LinearTicks products = linear(padded_rows(rows, capture_sizes_));
+  const LinearTicks products = linear(padded_rows(rows, capture_sizes_), all_tokens);
   CostTerms terms;
   terms[CostTerm::linear_memory] = products.memory;
   terms[CostTerm::linear_compute] = products.compute;
@@ -85,12 +87,12 @@ void RooflineCost::price(const StepShape& shape, StepPrice& price) const {
 void RooflineCost::price_decode_only(const StepShape& shape, StepPrice& price) const {
   const std::int64_t rows = shape.decode_rows;
   const ContextPrice context = decode_context(shape, &Reach::context);
-  if (in_table(rows, decode_table_.size())) {
+  if (shape.all_rank_tokens == 0 && in_table(rows, decode_table_.size())) {
     const DecodeEntry& entry = decode_table_[static_cast<std::size_t>(rows)];
     price.base_terms = entry.terms;
     price.base = entry.sum + context.base;
   } else {
-    price.base_terms = compute_decode(rows);
+    price.base_terms = compute_decode(rows, shape.all_rank_tokens);
     price.base = price.base_terms.sum() + context.base;
   }
   price.base_terms[CostTerm::attention_decode] += context.base;
@@ -109,7 +111,7 @@ void RooflineCost::price_decode_only(const StepShape& shape, StepPrice& price) c
 // KV of a sequence once for all its tokens (ENGINES.md 5).
 void RooflineCost::price_verification(const StepShape& shape, StepPrice& price) const {
   const TokenCount tokens = shape.decode_tokens();
-  const LinearTicks products = linear(padded_rows(tokens, capture_sizes_));
+  const LinearTicks products = linear(padded_rows(tokens, capture_sizes_), shape.all_rank_tokens);
   CostTerms& terms = price.base_terms;
   terms = CostTerms{};
   terms[CostTerm::linear_memory] = products.memory;
@@ -130,7 +132,7 @@ void RooflineCost::price_verification(const StepShape& shape, StepPrice& price) 
 
 void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
   const std::int64_t tokens = shape.decode_tokens() + shape.chunk_tokens;
-  const LinearTicks products = linear(tokens);
+  const LinearTicks products = linear(tokens, shape.all_rank_tokens);
   CostTerms& terms = price.base_terms;
   terms = CostTerms{};
   terms[CostTerm::linear_memory] = products.memory;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hardware/calibration.hpp"
+#include "hardware/cost/interconnect.hpp"
 #include "hardware/device.hpp"
 #include "hardware/llm/model_spec.hpp"
 #include "sim/serving/step_cost.hpp"
@@ -26,7 +27,8 @@ struct CostLimits {
 };
 
 struct RooflineOptions {
-  std::int64_t tensor_parallel_size = 1;
+  ParallelOptions parallel;
+  TokenCount micro_batch_tokens = 2048;  // of prompts, with pipeline stages
   Dtype kv = Dtype::bf16;
   std::vector<std::int32_t> capture_sizes;  // ascending; empty: decode batches are not padded
   CostLimits limits;
@@ -51,6 +53,12 @@ class RooflineCost final : public StepCost {
     double expert_bytes_s = 0;  // all routed experts; 0: none
     double log_missed = 0;      // of the chance that a token passes an expert by
     double flops_s_per_token = 0;
+    // Of whole experts on a rank: per token of all ranks, if routing were even; 0: in the above.
+    double expert_flops_s_per_token = 0;
+    double draws_per_token = 0;  // of this rank's experts, per token of all ranks: mean
+    double most_per_token = 0;   // and at most
+    double most_deviations = 0;  // that the busiest rank is above the mean, in standard deviations
+    double load_factor = 1;
   };
   struct HeadModel {
     double bytes_s = 0;
@@ -80,10 +88,11 @@ class RooflineCost final : public StepCost {
     StepCount valid_steps = kManySteps;
   };
 
-  [[nodiscard]] LinearTicks compute_linear(std::int64_t tokens) const;
+  // `all_tokens`: what the experts of this rank are reached by, the tokens of all data ranks.
+  [[nodiscard]] LinearTicks compute_linear(std::int64_t tokens, TokenCount all_tokens) const;
   [[nodiscard]] Ticks compute_head(std::int64_t rows) const;
-  [[nodiscard]] CostTerms compute_decode(std::int64_t rows) const;
-  [[nodiscard]] LinearTicks linear(std::int64_t tokens) const;
+  [[nodiscard]] CostTerms compute_decode(std::int64_t rows, TokenCount all_tokens) const;
+  [[nodiscard]] LinearTicks linear(std::int64_t tokens, TokenCount all_tokens) const;
   [[nodiscard]] Ticks head(std::int64_t rows) const;
   void set_products(const ModelSpec& model, const DeviceSpec& device,
                     const Calibration& calibration, const RooflineOptions& options);

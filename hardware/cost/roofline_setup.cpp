@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "hardware/cost/all_reduce.hpp"
 #include "hardware/cost/expert_share.hpp"
+#include "hardware/cost/interconnect.hpp"
 #include "hardware/cost/roofline.hpp"
 #include "hardware/cost/ticks.hpp"
 #include "hardware/llm/kv_geometry.hpp"
@@ -82,7 +82,7 @@ struct AttentionSums {
 };
 
 AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options) {
-  const std::int64_t tp = options.tensor_parallel_size;
+  const std::int64_t tp = options.parallel.sharding.tensor;
   AttentionSums sums;
   for (std::size_t k = 0; k < m.kinds.size(); ++k) {
     const LayerKind& kind = m.kinds[k];
@@ -116,10 +116,9 @@ RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
   }
   set_products(model, device, calibration, options);
   set_attention(model, device, calibration, options);
-  const AllReduceTicks reduces =
-      all_reduce_ticks(model, device, calibration, options.tensor_parallel_size);
-  communication_step_ = reduces.step;
-  communication_token_ = reduces.token;
+  const CommunicationTicks sent = communication_ticks(model, device, calibration, options.parallel);
+  communication_step_ = sent.step;
+  communication_token_ = sent.token;
   step_ = ticks_from_ns(calibration.step_ns);
   host_step_ = ticks_from_ns(calibration.host_step_ns);
   host_row_ = ticks_from_ns(calibration.host_row_ns);
@@ -129,10 +128,13 @@ RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
 
 void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device,
                                 const Calibration& calibration, const RooflineOptions& options) {
-  const std::int64_t tp = options.tensor_parallel_size;
+  // All stages of a pipeline one behind the other.
+  Sharding chain = options.parallel.sharding;
+  chain.pipeline = 1;
+  const std::int64_t tp = chain.tensor;
   const double bandwidth = device.bandwidth_bytes_per_s * calibration.weight_bandwidth_share;
   const double flops = matrix_flops(device, main_dtype(model)) * calibration.compute_share;
-  const ModelParts rank = rank_parts(model, Sharding{.tensor = tp});
+  const ModelParts rank = rank_parts(model, chain);
   const auto outside = {ModelPart::embedding, ModelPart::lm_head, ModelPart::experts,
                         ModelPart::expert_bias, ModelPart::vision};
 
@@ -151,7 +153,18 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
     linear_model_.expert_bytes_s = real(bytes) / bandwidth;
     const std::int64_t params =
         rank.params_of(ModelPart::experts) + rank.params_of(ModelPart::expert_bias);
-    active += real(params) * real(moe->top_k) / real(moe->experts);
+    const double reached = real(params) * real(moe->top_k) / real(moe->experts);
+    const std::int64_t ranks = chain.tensor * chain.data;
+    if (chain.expert_parallel && ranks > 1) {
+      linear_model_.expert_flops_s_per_token = 2.0 * reached / flops;
+      linear_model_.draws_per_token = real(moe->top_k) / real(ranks);
+      linear_model_.most_per_token =
+          real(std::min<std::int64_t>(moe->top_k, (moe->experts + ranks - 1) / ranks));
+      linear_model_.most_deviations = largest_of_normals(ranks);
+      linear_model_.load_factor = options.parallel.expert_load_factor;
+    } else {
+      active += reached;
+    }
   }
   linear_model_.flops_s_per_token = 2.0 * active / flops;
 
@@ -210,12 +223,20 @@ void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& devic
   mixed_row_ = ticks_from_ns(mix * row_ns);
 }
 
-RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens) const {
+RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens,
+                                                       TokenCount all_tokens) const {
   double memory = linear_model_.fixed_bytes_s;
   if (linear_model_.expert_bytes_s > 0) {
-    memory += linear_model_.expert_bytes_s * share_of_experts(linear_model_.log_missed, tokens);
+    memory += linear_model_.expert_bytes_s * share_of_experts(linear_model_.log_missed, all_tokens);
   }
-  const double compute = linear_model_.flops_s_per_token * real(tokens);
+  double compute = linear_model_.flops_s_per_token * real(tokens);
+  if (linear_model_.expert_flops_s_per_token > 0 && all_tokens > 0) {
+    const double mean = linear_model_.draws_per_token * real(all_tokens);
+    const double busiest = std::min(
+        linear_model_.load_factor * (mean + linear_model_.most_deviations * det::sqrt(mean)),
+        linear_model_.most_per_token * real(all_tokens));
+    compute += linear_model_.expert_flops_s_per_token * real(all_tokens) * (busiest / mean);
+  }
   const double memory_squared = memory * memory;
   const double square = memory_squared + compute * compute;
   if (square == 0) return {};
@@ -238,7 +259,8 @@ void RooflineCost::fill_tables(const CostLimits& limits) {
   };
   linear_table_.reserve(size(limits.max_step_tokens));
   for (std::size_t i = 0; i < size(limits.max_step_tokens); ++i) {
-    linear_table_.push_back(compute_linear(static_cast<std::int64_t>(i)));
+    linear_table_.push_back(
+        compute_linear(static_cast<std::int64_t>(i), static_cast<TokenCount>(i)));
   }
   head_table_.reserve(size(limits.max_num_seqs));
   for (std::size_t i = 0; i < size(limits.max_num_seqs); ++i) {
@@ -246,7 +268,7 @@ void RooflineCost::fill_tables(const CostLimits& limits) {
   }
   decode_table_.reserve(size(limits.max_num_seqs));
   for (std::size_t i = 0; i < size(limits.max_num_seqs); ++i) {
-    const CostTerms terms = compute_decode(static_cast<std::int64_t>(i));
+    const CostTerms terms = compute_decode(static_cast<std::int64_t>(i), 0);
     decode_table_.push_back({terms, terms.sum()});
   }
 }
@@ -261,7 +283,7 @@ void RooflineCost::check_largest_step(const CostLimits& limits) const {
   double context = rows * length;
   if (limits.max_context_tokens > 0) context = std::min(context, real(limits.max_context_tokens));
   // q (2 ctx + q) with ctx + q <= length is at most 2 length q, summed over the chunks of the step.
-  const LinearTicks products = compute_linear(limits.max_step_tokens);
+  const LinearTicks products = compute_linear(limits.max_step_tokens, limits.max_step_tokens);
   Reach all = whole_;  // windows as if they were none
   for (const Reach& reach : windows_) {
     all.context += reach.context;

@@ -7,7 +7,7 @@ std::string_view name_of(CostTerm term) {
       "linear_memory",     "linear_compute",   "elementwise",
       "attention_prefill", "attention_decode", "head",
       "communication",     "step_overhead",    "host",
-      "transfer"};
+      "transfer",          "pipeline"};
   return kNames[static_cast<std::size_t>(term)];
 }
 

@@ -23,6 +23,8 @@ struct StepShape {
   // Drafts that the step verifies beside the decoding sequences' own tokens; 0 without speculative
   // decoding. Each one is computed and sampled like a token; decode_context counts its KV.
   TokenCount draft_tokens = 0;
+  // Of the data ranks that share their experts with this one, and of itself; 0: it has no such.
+  TokenCount all_rank_tokens = 0;
 
   [[nodiscard]] TokenCount decode_tokens() const { return decode_rows + draft_tokens; }
 };
@@ -35,12 +37,13 @@ enum class CostTerm : std::uint8_t {
   attention_prefill,
   attention_decode,
   head,           // output head and sampler
-  communication,  // tensor-parallel all-reduce
+  communication,  // between ranks and stages
   step_overhead,  // constant per step on the device side
   host,           // host time that is not hidden behind the device
-  transfer        // KV copied within or between memories before the step can begin
+  transfer,       // KV copied within or between memories before the step can begin
+  pipeline        // stages that wait for the slowest one
 };
-inline constexpr std::size_t kCostTermCount = 10;
+inline constexpr std::size_t kCostTermCount = 11;
 [[nodiscard]] std::string_view name_of(CostTerm term);
 
 struct CostTerms {

@@ -72,8 +72,11 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
                              const ServingMetrics& metrics) {
   if (!catalog.calibrations().contains(cost.calibration)) return {};
   const CostSection& section = resolved.scenario.cost;
-  const bool whole_device = section.clock_share == 1 && section.bandwidth_share == 1;
-  if (cost.level == "calibrated" && whole_device) {
+  const Sharding& s = resolved.sharding;
+  // What measured runs had: whole devices, tensor parallelism at most.
+  const bool like_measured = section.clock_share == 1 && section.bandwidth_share == 1 &&
+                             s.devices() == s.tensor && !s.expert_parallel;
+  if (cost.level == "calibrated" && like_measured) {
     ExpectedError known = observed(catalog.calibration(cost.calibration), resolved.model.id);
     if (known.runs > 0) return known;
   }

@@ -21,6 +21,7 @@
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/setup/kv_tier.hpp"
+#include "sim/setup/parallel.hpp"
 #include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
 #include "sim/setup/workload_laws.hpp"
@@ -45,8 +46,9 @@ std::unique_ptr<StepCost> make_affine(const AffineSection& section, CostFacts& f
 
 // A whole-prompt engine's largest step takes all rows at their full length.
 std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_tokens) {
-  if (has_token_budget(resolved.scheduler)) return resolved.max_num_batched_tokens;
-  return std::min<std::int64_t>(std::int64_t{resolved.max_num_seqs} * longest_request(resolved),
+  const StepLimits limits = step_limits(resolved);
+  if (has_token_budget(resolved.scheduler)) return limits.max_num_batched_tokens;
+  return std::min<std::int64_t>(std::int64_t{limits.max_num_seqs} * longest_request(resolved),
                                 pool_tokens);
 }
 
@@ -111,14 +113,14 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   }
   const EngineSection& e = resolved.scenario.engine;
   PagedKvOptions options;
-  options.blocks = run_blocks(resolved, budget);
+  options.blocks = run_blocks(resolved, budget) * resolved.sharding.data;
   options.block_tokens = budget.layout.block_tokens;
   options.reserve_final = reserves_max_tokens(resolved.scheduler, resolved.allocator);
   options.enable_prefix_caching = finds_prefixes(resolved);
   options.plain_to_front = e.free_plain_blocks_first.value_or(true);
   if (!swaps(resolved)) options.tier = tier_options(resolved, budget.layout);
   if (follows_groups(resolved, budget.layout)) {
-    options.sequence = SequenceBlocks(budget.layout, resolved.max_num_batched_tokens);
+    options.sequence = SequenceBlocks(budget.layout, step_limits(resolved).max_num_batched_tokens);
   }
   options.drops_last_match =
       resolved.scheduler == SchedulerKind::vllm && drafter_has_kv(e.speculative);
@@ -127,13 +129,16 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
 
 RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_tokens) {
   RooflineOptions roofline;
-  roofline.tensor_parallel_size = resolved.scenario.engine.tensor_parallel_size;
+  roofline.parallel = parallel_options(resolved);
+  roofline.micro_batch_tokens = has_token_budget(resolved.scheduler)
+                                    ? resolved.max_num_batched_tokens
+                                    : longest_request(resolved);
   roofline.kv = resolved.kv;
   if (resolved.scheduler == SchedulerKind::vllm && !resolved.scenario.engine.enforce_eager) {
     roofline.capture_sizes =
         vllm_capture_sizes(resolved.max_num_seqs, resolved.max_num_batched_tokens);
   }
-  roofline.limits.max_num_seqs = resolved.max_num_seqs;
+  roofline.limits.max_num_seqs = step_limits(resolved).max_num_seqs;
   roofline.limits.max_step_tokens = largest_step_tokens(resolved, pool_tokens);
   roofline.limits.max_model_len = longest_request(resolved);
   roofline.limits.max_context_tokens = pool_tokens;
@@ -191,9 +196,10 @@ std::unique_ptr<StepCost> with_drafter(const SpeculativeSection& section,
 
 ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
                           const Catalog& catalog, CostFacts& facts) {
-  const TokenCount tokens = follows_groups(resolved, budget.layout)
-                                ? budget.usable_blocks * budget.layout.block_tokens
-                                : pool_tokens(resolved, budget);
+  const TokenCount tokens =
+      (follows_groups(resolved, budget.layout) ? budget.usable_blocks * budget.layout.block_tokens
+                                               : pool_tokens(resolved, budget)) *
+      resolved.sharding.data;
   ReplicaParts parts;
   parts.options = replica_options(resolved);
   // A copy within the device reads and writes each byte once.
@@ -205,7 +211,9 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   parts.tier = tier_links(resolved, budget.layout);
   parts.scheduler = make_scheduler(resolved, *parts.kv, budget.layout);
   const KvPoolState& pool = parts.kv->pool();
-  parts.limits = admission_limits(resolved, parts.kv->sequence().longest(pool.largest_hole));
+  // A request lies on one data rank.
+  const TokenCount hole = pool.largest_hole / resolved.sharding.data;
+  parts.limits = admission_limits(resolved, parts.kv->sequence().longest(hole));
   parts.cost = with_drafter(resolved.scenario.engine.speculative,
                             make_cost(resolved, catalog, tokens, facts));
   parts.memory = run_time_memory(resolved, budget);

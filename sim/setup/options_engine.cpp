@@ -57,6 +57,12 @@ const OptionRow kRows[] = {
     {.pointer = "/engine/enable_expert_parallel",
      .reach = at<&E::enable_expert_parallel>,
      .doc = "whole experts on each rank instead of a part of every expert"},
+    {.pointer = "/engine/all2all_backend",
+     .reach = at<&E::all2all_backend>,
+     .choices = "allgather_reducescatter|deepep_high_throughput|deepep_low_latency",
+     .doc = "how tokens reach experts on other data ranks: all tokens to all, or only those routed "
+            "there",
+     .only_with = "/engine/name=vllm"},
     {.pointer = "/engine/dtype",
      .reach = at<&E::dtype>,
      .choices = "auto|bfloat16|float16|float32",

@@ -1,7 +1,6 @@
 #include "sim/setup/plausible_costs.hpp"
 
 #include "hardware/cost/factory.hpp"
-#include "hardware/cost/roofline.hpp"
 #include "sim/setup/factory.hpp"
 
 namespace headroom {
@@ -43,7 +42,7 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
     take_part(resolved.scenario.cost.clock_share, resolved.scenario.cost.bandwidth_share, device,
               row);
     StepPrice other;
-    RooflineCost(resolved.model, device, row, options).price(shape, other);
+    make_roofline_cost(resolved.model, device, row, options)->price(shape, other);
     const double ratio = static_cast<double>(other.base) / static_cast<double>(price);
     if (share.low_row.empty() || ratio < share.low) {
       share.low = ratio;

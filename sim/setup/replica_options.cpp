@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/setup/parallel.hpp"
 #include "sim/setup/resolve.hpp"
 
 namespace headroom {
@@ -62,8 +63,9 @@ bool finds_prefixes(const Resolved& resolved) {
 SchedulerOptions scheduler_options(const Resolved& resolved) {
   const EngineSection& e = resolved.scenario.engine;
   SchedulerOptions options;
-  options.max_num_seqs = resolved.max_num_seqs;
-  options.max_num_batched_tokens = resolved.max_num_batched_tokens;
+  const StepLimits limits = step_limits(resolved);
+  options.max_num_seqs = limits.max_num_seqs;
+  options.max_num_batched_tokens = limits.max_num_batched_tokens;
   if (resolved.scheduler == SchedulerKind::vllm || resolved.scheduler == SchedulerKind::sarathi) {
     // A budget below the seats of another engine (vLLM has the same rule for its defaults).
     options.max_num_seqs = std::min(options.max_num_seqs, options.max_num_batched_tokens);
@@ -73,6 +75,11 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   options.reserve_full_isl = e.scheduler_reserve_full_isl;
   options.watermark = e.watermark.value_or(0);
   options.long_prefill_token_threshold = static_cast<std::int32_t>(e.long_prefill_token_threshold);
+  if (limits.max_prompt_chunk > 0) {
+    const std::int32_t own = options.long_prefill_token_threshold;
+    options.long_prefill_token_threshold =
+        own > 0 ? std::min(own, limits.max_prompt_chunk) : limits.max_prompt_chunk;
+  }
   options.policy =
       e.scheduling_policy == "priority" ? SchedulingPolicy::priority : SchedulingPolicy::fcfs;
   // What calls `generate`, or the dynamic batcher in front of FasterTransformer, knows of no
@@ -98,11 +105,14 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
 ReplicaOptions replica_options(const Resolved& resolved) {
   const EngineSection& e = resolved.scenario.engine;
   ReplicaOptions options;
-  options.max_sequences = resolved.max_num_seqs;
+  const StepLimits limits = step_limits(resolved);
+  options.max_sequences = limits.max_num_seqs;
   if (has_token_budget(resolved.scheduler)) {
-    options.max_step_tokens = resolved.max_num_batched_tokens;
+    options.max_step_tokens = limits.max_num_batched_tokens;
   }
-  options.pipeline_depth = resolved.async_scheduling ? 2 : 1;
+  // Behind a round of micro-batches in flight an arrival would wait for two, where a pipeline takes
+  // it into its next micro-batch.
+  options.pipeline_depth = resolved.async_scheduling && resolved.sharding.pipeline == 1 ? 2 : 1;
   options.single_step = resolved.scenario.run.single_step;
   options.cancels_running = resolved.scheduler != SchedulerKind::static_batch;
   options.responds_at_end = resolved.scheduler == SchedulerKind::static_batch && !e.stream;

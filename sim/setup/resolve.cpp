@@ -11,6 +11,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/setup/kv_tier.hpp"
 #include "sim/setup/options.hpp"
+#include "sim/setup/parallel.hpp"
 #include "sim/setup/resolver.hpp"
 
 namespace headroom {
@@ -310,27 +311,10 @@ Resolved resolve_system(const Scenario& scenario, const Catalog& catalog) {
   return Resolver(scenario, catalog).run();
 }
 
-namespace {
-
-void check_runnable(const Resolved& r) {
-  const auto refuse = [&](const std::string& pointer, const std::string& why) {
-    throw ConfigError(fmt::format("{}: {}: {}", r.scenario.origin(pointer), pointer, why));
-  };
-  const Sharding& sharding = r.sharding;
-  if (sharding.pipeline > 1 || sharding.data > 1 || sharding.expert_parallel) {
-    refuse(sharding.pipeline > 1 ? "/engine/pipeline_parallel_size"
-           : sharding.data > 1   ? "/engine/data_parallel_size"
-                                 : "/engine/enable_expert_parallel",
-           "a run prices tensor parallelism only; `headroom capacity` and `audit` know the others");
-  }
-}
-
-}  // namespace
-
 Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
   validate(scenario);
   Resolved resolved = Resolver(scenario, catalog).run();
-  check_runnable(resolved);
+  check_parallel(resolved);
   check_kv_tier(resolved);
   const std::string& calibration = resolved.scenario.cost.calibration;
   if (resolved.scenario.cost.level == "calibrated" && calibration != "auto") {
@@ -341,8 +325,8 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
                                     scenario.origin("/cost/calibration"), error.what()));
     }
   }
-  for (std::string& note : run_simplifications(resolved.model)) {
-    resolved.warnings.push_back(std::move(note));
+  for (auto notes : {run_simplifications(resolved.model), parallel_warnings(resolved)}) {
+    std::ranges::move(notes, std::back_inserter(resolved.warnings));
   }
   if (!resolved.profile->own_calibration && resolved.scenario.cost.level == "calibrated") {
     resolved.warnings.push_back(fmt::format(

@@ -10,6 +10,7 @@
 #include "scheduler/routing/round_robin.hpp"
 #include "sim/metrics/run_digest.hpp"
 #include "sim/setup/factory.hpp"
+#include "sim/setup/parallel.hpp"
 #include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
 
@@ -166,7 +167,7 @@ RunResult prepare(const Scenario& scenario, const Catalog& catalog, std::optiona
   workload = given ? std::move(*given) : make_workload(result.resolved.scenario);
   result.workload = workload.facts;
   result.budget = startup_budget(result.resolved);
-  result.pool_tokens = pool_tokens(result.resolved, result.budget);
+  result.pool_tokens = engine_pool_tokens(result.resolved, result.budget);
   result.values = resolved_values(result.resolved);
   return result;
 }

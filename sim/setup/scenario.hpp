@@ -17,6 +17,9 @@ namespace headroom {
 struct DeviceSection {
   std::string name;
   std::optional<double> memory_total_gib;
+  std::int64_t per_node = 8;
+  double nic_gb_per_s = 50;    // 400 Gb/s
+  double nic_latency_us = 10;  // estimate
 };
 
 // Values given here replace those of the named environment.
@@ -60,6 +63,7 @@ struct EngineSection {
   std::int64_t pipeline_parallel_size = 1;
   std::int64_t data_parallel_size = 1;
   bool enable_expert_parallel = false;
+  std::string all2all_backend = "allgather_reducescatter";
   std::string dtype = "auto";
   std::string quantization = "auto";
   std::string kv_cache_dtype = "auto";
@@ -184,6 +188,7 @@ struct CostSection {
   std::string calibration = "auto";
   std::string tables;  // of level table
   double clock_share = 1;
+  double expert_load_factor = 1;
   double bandwidth_share = 1;
   double cold_step_ms = 0;
   AffineSection affine;

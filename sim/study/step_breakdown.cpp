@@ -4,9 +4,10 @@
 
 #include <string_view>
 
-#include "hardware/cost/roofline.hpp"
+#include "hardware/cost/factory.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/factory.hpp"
+#include "sim/setup/parallel.hpp"
 #include "sim/setup/startup_budget.hpp"
 
 namespace headroom {
@@ -84,15 +85,15 @@ StepBreakdown explain_step(const Scenario& scenario, const Catalog& catalog,
   Resolved& resolved = result.resolved;
   const MemoryBudget budget = startup_budget(resolved);
   if (budget.failure) throw ConfigError(fmt::format("does not start: {}", budget.failure->message));
-  const TokenCount pool = pool_tokens(resolved, budget);
+  const TokenCount pool = engine_pool_tokens(resolved, budget);
   check_fits_system(question, roofline_options(resolved, pool).limits);
   const StepShape shape = shape_of(question);
   make_cost(resolved, catalog, pool, result.cost)->price(shape, result.price);
   const EngineMode mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
   StepPrice bound;
-  RooflineCost(resolved.model, resolved.device, spec_calibration(mode),
-               roofline_options(resolved, pool))
-      .price(shape, bound);
+  make_roofline_cost(resolved.model, resolved.device, spec_calibration(mode),
+                     roofline_options(resolved, pool))
+      ->price(shape, bound);
   result.data_sheet = bound.base_terms;
   result.plausible =
       plausible_share(resolved, catalog, pool, result.cost.calibration, shape, result.price.base);

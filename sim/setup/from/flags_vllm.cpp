@@ -146,7 +146,10 @@ const FlagRow kRows[] = {
      .takes = Takes::toggle,
      .note = "balancing and overlap of experts are not modelled"},
     {.names = "--eplb-config", .takes = Takes::json, .note = "redundant experts are not modelled"},
-    {.names = "--all2all-backend|--moe-backend|--attention-backend|--linear-backend|"
+    {.names = "--all2all-backend",
+     .takes = Takes::text,
+     .note = "where data ranks share their experts: set engine.all2all_backend"},
+    {.names = "--moe-backend|--attention-backend|--linear-backend|"
               "--num-redundant-experts|--expert-placement-strategy|--ubatch-size|"
               "--performance-mode",
      .takes = Takes::text,

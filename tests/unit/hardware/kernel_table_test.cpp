@@ -185,7 +185,7 @@ TEST_CASE("links and host come from a calibration row, kernels of each size from
   write_profile(folder, "tp2");
   CostRequest request = table_request(folder);
   CHECK_THROWS_AS(choose(request), ConfigError);  // no tp1
-  request.roofline.tensor_parallel_size = 2;
+  request.roofline.parallel.sharding.tensor = 2;
   const CostChoice choice = choose(request);
   CHECK(choice.calibration == "rtx4090-vllm-async");
   // 64 all-reduces of 20 us over PCIe.

@@ -47,7 +47,7 @@ TEST_CASE("MLA decode attention is a roofline of latent bytes and absorbed produ
   // DeepSeek-V3 at TP8 on H200: 16 heads per rank; 1000 tokens: bytes 70272 / 4.8e12, products
   // 61 * 2 * (576 + 512) * 16 FLOP / 989.4e12 per token.
   RooflineOptions options;
-  options.tensor_parallel_size = 8;
+  options.parallel.sharding.tensor = 8;
   const double bytes = 1000 * 70272 / 4.8e12 * 1e3;
   const double products = 1000 * 61 * 2.0 * 1088 * 16 / 989.4e12 * 1e3;
   const double expected = std::sqrt(bytes * bytes + products * products);
@@ -70,7 +70,7 @@ TEST_CASE("all-reduces of two ranks over PCIe, by hand") {
   // Qwen3-32B on RTX PRO 6000: 2 * 64 * (20 us + T * 5120 * 2 * 2 * (1/2) / 14.4 GB/s), T = 10.
   const Catalog catalog = Catalog::embedded();
   RooflineOptions options;
-  options.tensor_parallel_size = 2;
+  options.parallel.sharding.tensor = 2;
   const RooflineCost cost(catalog.model("qwen3-32b"), catalog.device("rtxpro6000-server"),
                           catalog.calibration("rtxpro6000-server-vllm-async"), options);
   StepShape shape;
@@ -99,7 +99,7 @@ TEST_CASE("a step that could not end within 73 minutes is refused") {
 TEST_CASE("ranks without a link are refused") {
   const Catalog catalog = Catalog::embedded();
   RooflineOptions options;
-  options.tensor_parallel_size = 2;
+  options.parallel.sharding.tensor = 2;
   CHECK_THROWS_AS(RooflineCost(catalog.model("llama-3.1-8b"), catalog.device("m3-ultra"),
                                spec_calibration(EngineMode::async), options),
                   ConfigError);

@@ -14,11 +14,13 @@ list(APPEND UNIT_TEST_SOURCES
   hf_quantization_test.cpp
   hf_rules_test.cpp
   hf_totals_test.cpp
+  interconnect_test.cpp
   kernel_table_test.cpp
   kv_geometry_test.cpp
   llamacpp_budget_test.cpp
   names_test.cpp
   orca_paper_budget_test.cpp
+  parallel_test.cpp
   parameters_test.cpp
   plain_budget_test.cpp
   roofline_parts_test.cpp

@@ -259,11 +259,6 @@ TEST_CASE("TGI looks for prefixes by attention and size of the heads") {
       Catch::Contains("/engine/enable_prefix_caching: TGI shares with attention flashinfer"));
 }
 
-TEST_CASE("a run knows tensor parallelism only") {
-  CHECK_THROWS_WITH(resolved(R"({"pipeline_parallel_size": 2})"),
-                    Catch::Contains("/engine/pipeline_parallel_size"));
-}
-
 TEST_CASE("every engine's profile resolves and starts on an idle H100") {
   const Catalog catalog = Catalog::embedded();
   for (const EngineProfile& profile : engine_profiles()) {

@@ -9,6 +9,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/json_document_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/kv_tier_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/options_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/parallel_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/resolve_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/retries_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_test.cpp

@@ -1,0 +1,175 @@
+#include "hardware/cost/parallel.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+
+#include "hardware/catalog.hpp"
+#include "hardware/cost/affine.hpp"
+#include "hardware/cost/factory.hpp"
+#include "sim/kernel/random.hpp"
+
+namespace headroom {
+namespace {
+
+// Through all stages: 60 of overhead, 500 per decoding row, 10 per token of its context, 3 per
+// prompt token.
+std::unique_ptr<StepCost> chain() {
+  return std::make_unique<AffineCost>(AffineCoefficients{.per_step = 60,
+                                                         .per_prefill_token = 3,
+                                                         .per_decode_row = 500,
+                                                         .per_context_token = 10,
+                                                         .capture_sizes = {}});
+}
+
+StepShape decodes(std::int64_t rows, TokenCount context) {
+  StepShape shape;
+  shape.decode_rows = shape.sampled_rows = rows;
+  shape.decode_context = context;
+  return shape;
+}
+
+PipelineOptions four_stages() {
+  PipelineOptions options;
+  options.stages = 4;
+  options.layers = 16;
+  options.most_layers = options.last_layers = 4;
+  options.micro_batch_tokens = 100;
+  return options;
+}
+
+StepPrice priced(const StepCost& cost, const StepShape& shape) {
+  StepPrice price;
+  cost.price(shape, price);
+  CHECK(price.base_terms.sum() == price.base);
+  CHECK(price.slope_terms.sum() == price.slope);
+  return price;
+}
+
+}  // namespace
+
+TEST_CASE("the largest part of a step grows by a token per row, as the whole does") {
+  const StepShape now = largest_part(decodes(10, 1007), 4, 1);
+  CHECK(now.decode_rows == 3);                        // of 3, 3, 2, 2
+  CHECK(now.decode_context == 100 * 3 + 7 * 3 / 10);  // each row 100, and its share of 7
+  CHECK(largest_part(decodes(10, 1017), 4, 1).decode_context == now.decode_context + 3);
+}
+
+TEST_CASE("chunks are dealt out to the parts that hold prompts") {
+  StepShape shape = decodes(4, 40);
+  shape.chunk_rows = 1;
+  shape.chunk_tokens = 250;
+  shape.chunk_context = 350;  // 100 cached
+  shape.chunk_pairs_twice = 250 * (200 + 250);
+  shape.sampled_rows = 5;
+  const StepShape part = largest_part(shape, 4, 3);
+  CHECK(part.chunk_rows == 1);
+  CHECK(part.chunk_tokens == 84);    // 250 / 3
+  CHECK(part.chunk_context == 350);  // the last piece reads all before it
+  CHECK(part.chunk_pairs_twice == 37'500);
+  CHECK(part.sampled_rows == 2);
+}
+
+TEST_CASE("one sequence passes through all stages, and nothing overlaps") {
+  PipelineOptions options = four_stages();
+  options.hand_over = {7, 2};
+  const StepPrice price = priced(PipelineCost(chain(), options), decodes(1, 100));
+  CHECK(price.base == 60 + 500 + 1000 + 7 + 2);
+  CHECK(price.slope == 10);
+  CHECK(price.base_terms[CostTerm::communication] == 9);
+  CHECK(price.base_terms[CostTerm::pipeline] == 0);
+}
+
+TEST_CASE("full stages take the overhead of every micro-batch") {
+  // 8 rows in 4 micro-batches of 2 with 200 tokens: layers 1000 + 2000, a stage a quarter of that
+  // and the overhead; four of them in a round: 4 * (750 + 60) where one pass takes 3060.
+  const StepPrice price = priced(PipelineCost(chain(), four_stages()), decodes(8, 800));
+  CHECK(price.base == 3240);
+  CHECK(price.base_terms[CostTerm::pipeline] == 180);
+  CHECK(price.slope == 20);  // two rows, 10 each
+}
+
+TEST_CASE("the slowest stage sets the pace of a round") {
+  PipelineOptions options = four_stages();
+  options.most_layers = 8;  // of 16, say 8 + 2 + 2 + 4
+  const StepPrice price = priced(PipelineCost(chain(), options), decodes(8, 800));
+  CHECK(price.base == 4 * (3000 * 8 / 16 + 60));
+  CHECK(price.slope == 4 * (20 * 8 / 16));
+}
+
+TEST_CASE("the host plans each micro-batch of a round") {
+  PipelineOptions options = four_stages();
+  options.host_step = 900;
+  options.host_row = 50;
+  const StepPrice price = priced(PipelineCost(chain(), options), decodes(8, 800));
+  CHECK(price.base == 4 * (900 + 2 * 50));
+  CHECK(price.base_terms[CostTerm::host] == 4000 - 3060);
+  CHECK(price.slope == 0);
+  // The stages take 3240 + 20 i, the pass 3060 + 20 i: hidden until step 38.
+  CHECK(price.valid_steps == 39);
+}
+
+TEST_CASE("prompt tokens fill as few micro-batches as hold them") {
+  StepShape shape;
+  shape.chunk_rows = shape.sampled_rows = 1;
+  shape.chunk_tokens = shape.chunk_context = 100;
+  shape.chunk_pairs_twice = 100 * 100;
+  const PipelineCost cost(chain(), four_stages());
+  CHECK(priced(cost, shape).base == 60 + 300);  // one micro-batch, alone
+  shape.chunk_tokens = shape.chunk_context = 400;
+  shape.chunk_pairs_twice = 400 * 400;
+  CHECK(priced(cost, shape).base == 4 * (60 + 75));  // four of 100
+}
+
+TEST_CASE("data ranks wait for the one with the most rows, and tell it of all tokens") {
+  struct Asked final : StepCost {
+    void price(const StepShape& shape, StepPrice& price) const override {
+      asked = shape;
+      price.base = 1;
+    }
+    mutable StepShape asked;
+  };
+  auto rank = std::make_unique<Asked>();
+  const Asked& seen = *rank;
+  const DataParallelCost cost(std::move(rank), 4);
+  StepShape shape = decodes(9, 900);
+  shape.chunk_rows = 2;
+  shape.chunk_tokens = shape.chunk_context = 64;
+  StepPrice price;
+  cost.price(shape, price);
+  CHECK(seen.asked.decode_rows == 3);
+  CHECK(seen.asked.chunk_rows == 1);  // a prompt is on one rank
+  CHECK(seen.asked.chunk_tokens == 32);
+  CHECK(seen.asked.all_rank_tokens == 9 + 64);
+}
+
+TEST_CASE("prices of stages and ranks may be cut at any step") {
+  const Catalog catalog = Catalog::embedded();
+  for (const bool data : {false, true}) {
+    for (const char* model : {"gpt-oss-120b", "qwen3-30b-a3b", "llama-3.1-70b"}) {
+      const bool dense = model == std::string("llama-3.1-70b");
+      if (data && dense) continue;
+      RooflineOptions options;
+      options.parallel.sharding.pipeline = data ? 1 : 3;
+      options.parallel.sharding.data = data ? 4 : 1;
+      options.parallel.sharding.expert_parallel = data;
+      const auto cost = make_roofline_cost(catalog.model(model), catalog.device("h100-sxm"),
+                                           catalog.calibration("h100-sxm-vllm-sync"), options);
+      RandomStream random(7, "cuts");
+      for (int i = 0; i < 300; ++i) {
+        const auto rows = random.uniform_int(1, 200);
+        StepShape shape = decodes(rows, rows + random.uniform_int(0, 300'000));
+        const StepPrice first = priced(*cost, shape);
+        const StepCount steps = std::min<StepCount>(first.valid_steps - 1, 200);
+        if (steps < 1) continue;
+        const StepCount cut = random.uniform_int(1, steps);
+        shape.decode_context += rows * cut;
+        CAPTURE(model, rows, cut);
+        CHECK(priced(*cost, shape).base == first.base + cut * first.slope);
+      }
+    }
+  }
+}
+
+}  // namespace headroom
