@@ -9,8 +9,6 @@
 
 #include "hardware/cost/capture_sizes.hpp"
 #include "hardware/cost/expert_share.hpp"
-#include "hardware/cost/host_time.hpp"
-#include "hardware/cost/interconnect.hpp"
 #include "hardware/cost/ticks.hpp"
 #include "sim/kernel/det_math.hpp"
 #include "sim/kernel/errors.hpp"
@@ -78,15 +76,10 @@ void check_attention(const KernelTimes& times, const ModelSpec& model) {
 KernelTableCost::KernelTableCost(const ModelSpec& model, const DeviceSpec& device,
                                  const Calibration& calibration, KernelTimes times,
                                  const RooflineOptions& options)
-    : times_(std::move(times)), capture_sizes_(options.capture_sizes), mode_(calibration.mode) {
+    : times_(std::move(times)), capture_sizes_(options.capture_sizes) {
   check_attention(times_, model);
   set_counts(model);
-  const CommunicationTicks sent = communication_ticks(model, device, calibration, options.parallel);
-  communication_step_ = sent.step;
-  communication_token_ = sent.token;
-  step_ = ticks_from_ns(calibration.step_ns);
-  host_step_ = ticks_from_ns(calibration.host_step_ns);
-  host_row_ = ticks_from_ns(calibration.host_row_ns);
+  overheads_ = overheads_of(model, device, calibration, options.parallel);
   check_largest_step(options.limits);
   const std::int64_t largest = std::min(options.limits.max_step_tokens, kTableTokens);
   token_table_.reserve(static_cast<std::size_t>(largest) + 1);
@@ -242,11 +235,11 @@ void KernelTableCost::price(const StepShape& shape, StepPrice& price) const {
       by_tokens(padded ? padded_rows(tokens, capture_sizes_) : tokens).linear;
   terms[CostTerm::elementwise] = by_tokens(tokens).elementwise;
   terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
-  terms[CostTerm::communication] = communication_step_ + communication_token_ * tokens;
-  terms[CostTerm::step_overhead] = step_;
+  terms[CostTerm::communication] = overheads_.communication(tokens);
+  terms[CostTerm::step_overhead] = overheads_.step;
   price_attention(shape, price);
   price.base = terms.sum();
-  add_host_time(host_step_ + host_row_ * (shape.decode_rows + shape.chunk_rows), mode_, price);
+  overheads_.add_host(shape, price);
 }
 
 void KernelTableCost::check_largest_step(const CostLimits& limits) const {
@@ -257,9 +250,7 @@ void KernelTableCost::check_largest_step(const CostLimits& limits) const {
   const TokenTicks products = compute_tokens(limits.max_step_tokens);
   const double attention_us = prefill_us(chunk) + mixed_us(chunk, rows, length);
   const double ticks = real(products.linear) + real(products.elementwise) +
-                       real(head(limits.max_num_seqs)) + real(communication_step_) +
-                       real(communication_token_) * tokens + real(step_) + real(host_step_) +
-                       real(host_row_) * rows +
+                       real(head(limits.max_num_seqs)) + overheads_.sum(rows, tokens) +
                        attention_us * layers_ * 1e3 * static_cast<double>(kTicksPerNs);
   if (!(ticks < static_cast<double>(kMaxStepTicks))) {
     throw ConfigError(

@@ -15,6 +15,7 @@
 
 #include "hardware/calibration.hpp"
 #include "hardware/cost/kernel_times.hpp"
+#include "hardware/cost/overheads.hpp"
 #include "hardware/cost/roofline.hpp"
 #include "hardware/device.hpp"
 #include "hardware/llm/model_spec.hpp"
@@ -62,7 +63,6 @@ class KernelTableCost final : public StepCost {
 
   KernelTimes times_;
   std::vector<std::int32_t> capture_sizes_;
-  EngineMode mode_;
   double layers_ = 0;
   // Curves of `times_.dense` with how often a step runs each.
   struct Counted {
@@ -74,11 +74,7 @@ class KernelTableCost final : public StepCost {
   double expert_layers_ = 0;
   double experts_ = 0;
   double log_missed_ = 0;
-  Ticks communication_step_ = 0;
-  Ticks communication_token_ = 0;
-  Ticks step_ = 0;
-  Ticks host_step_ = 0;
-  Ticks host_row_ = 0;
+  Overheads overheads_;
   std::vector<TokenTicks> token_table_;
 };
 

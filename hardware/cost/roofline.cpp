@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "hardware/cost/capture_sizes.hpp"
-#include "hardware/cost/host_time.hpp"
 
 namespace headroom {
 namespace {
@@ -35,8 +34,8 @@ CostTerms RooflineCost::compute_decode(std::int64_t rows, TokenCount all_tokens)
   terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * rows;
   terms[CostTerm::attention_decode] = attention_floor_ + attention_row_ * rows;
   terms[CostTerm::head] = head(rows);
-  terms[CostTerm::communication] = communication_step_ + communication_token_ * rows;
-  terms[CostTerm::step_overhead] = step_;
+  terms[CostTerm::communication] = overheads_.communication(rows);
+  terms[CostTerm::step_overhead] = overheads_.step;
   return terms;
 }
 
@@ -81,7 +80,7 @@ void RooflineCost::price(const StepShape& shape, StepPrice& price) const {
   } else {
     price_mixed(shape, price);
   }
-  add_host_time(host_step_ + host_row_ * (shape.decode_rows + shape.chunk_rows), mode_, price);
+  overheads_.add_host(shape, price);
 }
 
 void RooflineCost::price_decode_only(const StepShape& shape, StepPrice& price) const {
@@ -121,8 +120,8 @@ void RooflineCost::price_verification(const StepShape& shape, StepPrice& price) 
   terms[CostTerm::attention_decode] =
       attention_floor_ + attention_row_ * shape.decode_rows + context.base;
   terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
-  terms[CostTerm::communication] = communication_step_ + communication_token_ * tokens;
-  terms[CostTerm::step_overhead] = step_;
+  terms[CostTerm::communication] = overheads_.communication(tokens);
+  terms[CostTerm::step_overhead] = overheads_.step;
   price.base = terms.sum();
   price.slope = context.slope;
   price.valid_steps = context.valid_steps;
@@ -140,8 +139,8 @@ void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
   terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * tokens;
   terms[CostTerm::attention_prefill] = attention_floor_ + prefill_attention(shape);
   terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
-  terms[CostTerm::communication] = communication_step_ + communication_token_ * tokens;
-  terms[CostTerm::step_overhead] = step_;
+  terms[CostTerm::communication] = overheads_.communication(tokens);
+  terms[CostTerm::step_overhead] = overheads_.step;
   price.slope = 0;
   price.slope_terms = CostTerms{};
   if (shape.decode_rows > 0) {

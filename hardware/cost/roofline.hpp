@@ -10,6 +10,7 @@
 
 #include "hardware/calibration.hpp"
 #include "hardware/cost/interconnect.hpp"
+#include "hardware/cost/overheads.hpp"
 #include "hardware/device.hpp"
 #include "hardware/llm/model_spec.hpp"
 #include "sim/serving/step_cost.hpp"
@@ -112,7 +113,7 @@ class RooflineCost final : public StepCost {
   HeadModel head_model_;
   RooflineShape shape_;
   std::vector<std::int32_t> capture_sizes_;
-  EngineMode mode_;
+  Overheads overheads_;
 
   Ticks elementwise_step_ = 0;  // k_layer * L
   Ticks elementwise_token_ = 0;
@@ -122,11 +123,6 @@ class RooflineCost final : public StepCost {
   Ticks mixed_row_ = 0;
   Reach whole_;
   std::vector<Reach> windows_;  // one per window length
-  Ticks communication_step_ = 0;
-  Ticks communication_token_ = 0;
-  Ticks step_ = 0;  // k_step
-  Ticks host_step_ = 0;
-  Ticks host_row_ = 0;
 
   std::vector<DecodeEntry> decode_table_;  // by decode rows
   std::vector<LinearTicks> linear_table_;  // by tokens

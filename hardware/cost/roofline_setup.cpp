@@ -108,20 +108,14 @@ RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
                            const Calibration& calibration, const RooflineOptions& options)
     : shape_(calibration.shape),
       capture_sizes_(calibration.pads_batches ? options.capture_sizes
-                                              : std::vector<std::int32_t>()),
-      mode_(calibration.mode) {
+                                              : std::vector<std::int32_t>()) {
   check_fits(calibration, device);
   if (!std::is_sorted(capture_sizes_.begin(), capture_sizes_.end())) {
     throw ConfigError("step cost: capture sizes must ascend");
   }
   set_products(model, device, calibration, options);
   set_attention(model, device, calibration, options);
-  const CommunicationTicks sent = communication_ticks(model, device, calibration, options.parallel);
-  communication_step_ = sent.step;
-  communication_token_ = sent.token;
-  step_ = ticks_from_ns(calibration.step_ns);
-  host_step_ = ticks_from_ns(calibration.host_step_ns);
-  host_row_ = ticks_from_ns(calibration.host_row_ns);
+  overheads_ = overheads_of(model, device, calibration, options.parallel);
   check_largest_step(options.limits);
   fill_tables(options.limits);
 }
@@ -293,8 +287,7 @@ void RooflineCost::check_largest_step(const CostLimits& limits) const {
   }
   const double ticks =
       real(products.memory) + real(products.compute) + real(compute_head(limits.max_num_seqs)) +
-      real(elementwise_step_) + real(communication_step_) + real(step_) + real(host_step_) +
-      (real(elementwise_token_) + real(communication_token_)) * tokens + real(host_row_) * rows +
+      real(elementwise_step_) + real(elementwise_token_) * tokens + overheads_.sum(rows, tokens) +
       real(attention_floor_) + real(std::max(attention_floor_, mixed_floor_)) +
       real(std::max(attention_row_, mixed_row_)) * rows +
       real(std::max(all.context, all.mixed_context)) * context +
