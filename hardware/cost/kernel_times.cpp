@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "sim/kernel/check.hpp"
@@ -19,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMost = 100'000'000;  // tokens, sequences
+constexpr double kShortestUs = 1e-3;         // no kernel is faster; far above a tick
 constexpr double kLongestUs = 1e9;
 
 std::vector<FactRow> rows_of(const fs::path& file, const std::vector<std::string>& columns) {
@@ -27,7 +30,11 @@ std::vector<FactRow> rows_of(const fs::path& file, const std::vector<std::string
   return read_facts(in, file.string(), columns);
 }
 
-double time_of(const FactRow& row) { return number_in(row, "time_us", 0, kLongestUs); }
+double time_of(const FactRow& row) { return number_in(row, "time_us", kShortestUs, kLongestUs); }
+
+[[noreturn]] void refuse_second(const FactRow& row, const std::string& what) {
+  throw DataError(fmt::format("{}:{}: {} twice", row.file, row.line, what));
+}
 
 std::map<std::string, TimeCurve, std::less<>> read_curves(const fs::path& file,
                                                           const std::string& axis) {
@@ -35,11 +42,15 @@ std::map<std::string, TimeCurve, std::less<>> read_curves(const fs::path& file,
   for (const FactRow& row : rows_of(file, {"layer", axis, "time_us"})) {
     const std::int64_t at = count_in(row, axis, 1, kMost);
     if (!points[row.text("layer")].emplace(at, time_of(row)).second) {
-      throw DataError(fmt::format("{}:{}: {} {} twice", row.file, row.line, row.text("layer"), at));
+      refuse_second(row, fmt::format("{} {}", row.text("layer"), at));
     }
   }
   std::map<std::string, TimeCurve, std::less<>> curves;
   for (const auto& [layer, measured] : points) {
+    if (measured.size() < 2) {
+      throw DataError(fmt::format("{}: {}: one row; two or more tell how its time grows with {}",
+                                  file.string(), layer, axis));
+    }
     for (const auto& [at, us] : measured) curves[layer].add(static_cast<double>(at), us);
   }
   return curves;
@@ -58,22 +69,23 @@ std::vector<std::set<std::int64_t>> axes_of(const Points& points) {
 }
 
 // A profile may be of several grids, one finer than the other: values of an axis that lack some
-// combination are dropped, the emptiest first, until what is left is full.
-void keep_full_grid(Points& points) {
+// combination are dropped, the emptiest first, until what is left is full. An axis keeps two
+// values; false: the rest has gaps all the same.
+bool keep_full_grid(Points& points) {
   for (;;) {
     const auto axes = axes_of(points);
-    std::size_t full = 1;
-    for (const auto& axis : axes) full *= axis.size();
-    if (points.size() == full) return;
+    double full = 1;
+    for (const auto& axis : axes) full *= static_cast<double>(axis.size());
+    if (static_cast<double>(points.size()) == full) return true;
     double emptiest = 2;
     std::size_t of_axis = 0;
     std::int64_t value = 0;
     for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i].size() <= 2) continue;
       std::map<std::int64_t, std::size_t> rows;
       for (const auto& [key, us] : points) ++rows[key[i]];
       for (const auto& [at, count] : rows) {
-        const double filled =
-            static_cast<double>(count * axes[i].size()) / static_cast<double>(full);
+        const double filled = static_cast<double>(count * axes[i].size()) / full;
         if (filled < emptiest) {
           emptiest = filled;
           of_axis = i;
@@ -81,16 +93,17 @@ void keep_full_grid(Points& points) {
         }
       }
     }
+    if (emptiest > 1) return false;
     std::erase_if(points, [&](const auto& point) { return point.first[of_axis] == value; });
   }
 }
 
 TimeGrid grid_of(Points points, const std::string& file, std::string_view what) {
   if (points.empty()) throw DataError(fmt::format("{}: no rows of {}", file, what));
-  keep_full_grid(points);
+  const bool full = keep_full_grid(points);
   TimeGrid grid;
   for (const auto& axis : axes_of(points)) {
-    if (axis.size() < 2) {
+    if (!full || axis.size() < 2) {
       throw DataError(
           fmt::format("{}: {}: the rows are no grid of two points or more each way", file, what));
     }
@@ -117,11 +130,29 @@ void read_attention(const fs::path& file, KernelTimes& times) {
     const bool added = at[0] == 0   ? decode.emplace(Key{at[2], at[3]}, us).second
                        : at[2] == 0 ? prefill.emplace(Key{at[0], at[1]}, us).second
                                     : mixed.emplace(at, us).second;
-    if (!added) throw DataError(fmt::format("{}:{}: a combination twice", row.file, row.line));
+    if (!added) refuse_second(row, "a combination");
   }
   times.decode = grid_of(std::move(decode), file.string(), "decoding sequences alone");
   times.prefill = grid_of(std::move(prefill), file.string(), "a chunk alone");
   times.mixed = grid_of(std::move(mixed), file.string(), "a chunk with decoding sequences");
+}
+
+// A few tokens cannot reach many experts: such corners are as slow as the most they reach.
+void fill_unreached(Points& points, const std::string& file) {
+  const auto axes = axes_of(points);
+  for (const std::int64_t tokens : axes[0]) {
+    double most = 0;
+    std::int64_t missing = 0;  // the fewest experts without a row
+    for (const std::int64_t experts : axes[1]) {
+      const auto [point, added] = points.try_emplace(Key{tokens, experts}, most);
+      if (added && missing == 0) missing = experts;
+      if (!added && missing > 0) {
+        throw DataError(fmt::format("{}: {} tokens: a row of {} experts and none of {}", file,
+                                    tokens, experts, missing));
+      }
+      most = point->second;
+    }
+  }
 }
 
 // Rows of expert parallelism (ep > 1) are of shards that a run does not have.
@@ -130,21 +161,13 @@ void read_experts(const fs::path& file, KernelTimes& times) {
   for (const FactRow& row : rows_of(file, {"ep", "tokens", "activated_experts", "time_us"})) {
     const std::int64_t shards = count_in(row, "ep", 1, kMost);
     const Key at{count_in(row, "tokens", 1, kMost), count_in(row, "activated_experts", 1, kMost)};
-    if (shards == 1) points.emplace(at, time_of(row));
-  }
-  // A few tokens cannot reach many experts: such corners are as slow as the most they reach.
-  if (points.empty()) return;
-  const auto axes = axes_of(points);
-  for (const std::int64_t tokens : axes[0]) {
-    double most = 0;
-    for (const std::int64_t experts : axes[1]) {
-      const auto found = points.find(Key{tokens, experts});
-      if (found != points.end())
-        most = found->second;
-      else
-        points.emplace(Key{tokens, experts}, most);
+    const double us = time_of(row);
+    if (shards == 1 && !points.emplace(at, us).second) {
+      refuse_second(row, fmt::format("{} tokens with {} experts", at[0], at[1]));
     }
   }
+  if (points.empty()) return;
+  fill_unreached(points, file.string());
   times.experts = grid_of(std::move(points), file.string(), "experts");
 }
 
@@ -159,7 +182,8 @@ void TimeCurve::add(double at, double us) {
 double TimeCurve::us(double at) const {
   const AxisPlace place = place_on(at_, at);
   if (at_.size() == 1) return us_.front();
-  return us_[place.low] + (us_[place.low + 1] - us_[place.low]) * place.share;
+  const double us = us_[place.low] + (us_[place.low + 1] - us_[place.low]) * place.share;
+  return place.share > 1 ? std::max(us, us_.back()) : us;
 }
 
 AxisPlace place_on(const std::vector<double>& axis, double at) {
@@ -172,18 +196,24 @@ AxisPlace place_on(const std::vector<double>& axis, double at) {
 
 double TimeGrid::at(std::span<const AxisPlace> places) const {
   HEADROOM_CHECK(places.size() == axes.size(), "one place per axis");
-  double sum = 0;
-  for (std::size_t corner = 0; corner < (std::size_t{1} << axes.size()); ++corner) {
-    double weight = 1;
-    std::size_t index = 0;
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      const bool high = (corner >> i & 1) != 0;
-      weight *= high ? places[i].share : 1 - places[i].share;
-      index = index * axes[i].size() + places[i].low + (high ? 1 : 0);
+  const auto within = [&](double most_share) {
+    double sum = 0;
+    for (std::size_t corner = 0; corner < (std::size_t{1} << axes.size()); ++corner) {
+      double weight = 1;
+      std::size_t index = 0;
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        const bool high = (corner >> i & 1) != 0;
+        const double share = std::min(places[i].share, most_share);
+        weight *= high ? share : 1 - share;
+        index = index * axes[i].size() + places[i].low + (high ? 1 : 0);
+      }
+      if (weight != 0) sum += weight * us[index];
     }
-    if (weight != 0) sum += weight * us[index];
-  }
-  return sum;
+    return sum;
+  };
+  const auto beyond = [](const AxisPlace& place) { return place.share > 1; };
+  if (std::ranges::none_of(places, beyond)) return within(1);
+  return std::max(within(std::numeric_limits<double>::max()), within(1));
 }
 
 KernelTimes read_kernel_times(const fs::path& folder) {
@@ -192,7 +222,8 @@ KernelTimes read_kernel_times(const fs::path& folder) {
   times.dense = read_curves(folder / "dense.csv", "tokens");
   times.per_sequence = read_curves(folder / "per_sequence.csv", "sequences");
   read_attention(folder / "attention.csv", times);
-  if (fs::exists(folder / "moe.csv")) read_experts(folder / "moe.csv", times);
+  std::error_code no_such_file;
+  if (fs::exists(folder / "moe.csv", no_such_file)) read_experts(folder / "moe.csv", times);
   return times;
 }
 
@@ -201,6 +232,7 @@ KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
   for (const fs::path& place : {folder, folder.parent_path()}) {
     std::ifstream in(place / "meta.yaml");
     for (std::string line; std::getline(in, line);) {
+      line.erase(line.find_last_not_of(" \t\r") + 1);
       const auto value = [&](std::string_view key) -> std::optional<std::string> {
         if (!std::string_view(line).starts_with(key)) return std::nullopt;
         return line.substr(key.size());
@@ -215,7 +247,10 @@ KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
 
 fs::path kernel_times_folder(const fs::path& root, std::int64_t tensor_parallel_size) {
   fs::path sharded = root / fmt::format("tp{}", tensor_parallel_size);
-  if (fs::is_directory(sharded) || !fs::exists(root / "dense.csv")) return sharded;
+  std::error_code unreadable;  // a name that no file can have: said of the file that is opened
+  if (fs::is_directory(sharded, unreadable) || !fs::exists(root / "dense.csv", unreadable)) {
+    return sharded;
+  }
   return root;
 }
 

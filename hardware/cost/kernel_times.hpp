@@ -18,8 +18,8 @@
 
 namespace headroom {
 
-// Time over one quantity, linear between the measured points and beyond the last; below the first
-// it stays at the first.
+// Time over one quantity, linear between the measured points. Below the first it stays at the
+// first; beyond the last it goes on as before, but never falls, which is noise of the measurement.
 class TimeCurve {
  public:
   // `at` above that of the point before. DataError is the reader's.
@@ -43,7 +43,8 @@ struct TimeGrid {
   std::vector<std::vector<double>> axes;
   std::vector<double> us;
 
-  // Multilinear between the points that enclose `places` (one per axis).
+  // Multilinear between the points that enclose `places` (one per axis). Beyond an axis the same
+  // function goes on, but never below its value at the edge of the grid: always above 0.
   [[nodiscard]] double at(std::span<const AxisPlace> places) const;
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 #include "hardware/cost/factory.hpp"
 #include "sim/kernel/errors.hpp"
@@ -39,21 +40,26 @@ std::string dense_csv() {
   return text;
 }
 
-std::string attention_csv() {
+double attention_us(double c, double k, double n, double d) {
+  if (c == 0) return decode_us(n, d);
+  return n == 0 ? prefill_us(c, k) : prefill_us(c, k) + decode_us(n, d) + 5;
+}
+
+using AttentionLaw = double (*)(double c, double k, double n, double d);
+
+std::string attention_csv(AttentionLaw law = attention_us) {
   std::string text = "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n";
   const auto add = [&](double c, double k, double n, double d, double us) {
     text += fmt::format("{},{},{},{},{:.6f}\n", c, k, n, d, us);
   };
   for (const double n : {1, 64}) {
-    for (const double d : {16, 1024, 8192}) add(0, 0, n, d, decode_us(n, d));
+    for (const double d : {16, 1024, 8192}) add(0, 0, n, d, law(0, 0, n, d));
   }
   for (const double c : {16, 2048}) {
     for (const double k : {0, 4096}) {
-      add(c, k, 0, 0, prefill_us(c, k));
+      add(c, k, 0, 0, law(c, k, 0, 0));
       for (const double n : {1, 64}) {
-        for (const double d : {16, 8192}) {
-          add(c, k, n, d, prefill_us(c, k) + decode_us(n, d) + 5);
-        }
+        for (const double d : {16, 8192}) add(c, k, n, d, law(c, k, n, d));
       }
     }
   }
@@ -123,6 +129,8 @@ TEST_CASE("a step of decodes is the sum of its kernels over the layers") {
   CHECK(us(price.base_terms[CostTerm::head]) == Approx(2 * 110.0));
   // Each step adds a token to each of ten: 32 x 0.001 x 10 us.
   CHECK(us(price.slope) == Approx(0.32));
+  // More sequences than the 256 of the limits, and than were measured.
+  CHECK(us(priced(*choice.cost, decodes(300, 300)).base_terms[CostTerm::head]) == Approx(2 * 400));
 }
 
 TEST_CASE("a chunk goes by its query-key pairs, several by those of all") {
@@ -206,18 +214,68 @@ TEST_CASE("kernel times that do not fit are refused with the place") {
                     Catch::Contains("Server Edition, the scenario's system is rtx"));
   folder.write("meta.yaml", "model: meta-llama/Llama-3.1-8B\n");
   CHECK_NOTHROW(choose(request));
-  folder.write("tp1/dense.csv", dense_csv() + "mystery,1,2\n");
+  folder.write("tp1/dense.csv", dense_csv() + "mystery,1,2\nmystery,2,2\n");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("'mystery'"));
   folder.write("tp1/dense.csv", "layer,tokens,time_us\nqkv_proj,1,-3\n");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("dense.csv:2: time_us: '-3'"));
   folder.write("tp1/dense.csv", dense_csv() + "qkv_proj,1,3\n");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("qkv_proj 1 twice"));
-  folder.write("tp1/dense.csv", "layer,tokens,time_us\nqkv_proj,1,3\n");
+  folder.write("tp1/dense.csv", "layer,tokens,time_us\n");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("no layer 'embedding'"));
   write_profile(folder, "tp1");
-  folder.write("tp1/attention.csv",
-               "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,1,16,3\n");
-  CHECK_THROWS_WITH(choose(request), Catch::Contains("decoding sequences alone"));
+  folder.write("tp1/per_sequence.csv", "layer,sequences,time_us\n");
+  CHECK_THROWS_WITH(choose(request), Catch::Contains("no layer 'lm_head'"));
+}
+
+TEST_CASE("lines of a profile may end as on Windows") {
+  const TempFolder folder;
+  write_profile(folder, "tp1");
+  folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\r\nmodel: Qwen/Qwen3-32B \r\n");
+  CHECK_THROWS_WITH(choose(table_request(folder)),
+                    Catch::Contains("kernel times are of Qwen/Qwen3-32B, the"));
+  folder.write("meta.yaml", "gpu: NVIDIA H100 80GB HBM3\r\nmodel:\r\n");
+  CHECK(read_kernel_times_meta(folder.path()).gpu == "NVIDIA H100 80GB HBM3");
+}
+
+// Every time falls with all that it goes by, as noise lets single ones do: continued, each would be
+// below 0 soon after the last point.
+TEST_CASE("a step takes time beyond points that fall") {
+  const TempFolder folder;
+  write_profile(folder, "tp1");
+  std::string dense = "layer,tokens,time_us\n";
+  for (const auto& names : {std::vector(kMatrices.begin(), kMatrices.end()),
+                            std::vector(kOthers.begin(), kOthers.end())}) {
+    for (const char* name : names) dense += fmt::format("{0},1000,20\n{0},1016,7\n", name);
+  }
+  folder.write("tp1/dense.csv", dense);
+  folder.write("tp1/attention.csv", attention_csv([](double c, double k, double n, double d) {
+                 return 400 - 0.01 * (c + k + d) - n;
+               }));
+  folder.write("tp1/per_sequence.csv",
+               "layer,sequences,time_us\n"
+               "lm_head,1,101\nlm_head,9,50\nsampler,1,101\nsampler,9,50\n");
+  folder.write("tp1/moe.csv",
+               "ep,tokens,activated_experts,time_us\n1,1,2,90\n1,2,2,20\n1,2,3,10\n");
+  const CostChoice choice = choose(table_request(folder), "mixtral-8x7b");
+  for (const std::int64_t rows : {0, 1, 64, 5000}) {
+    for (const TokenCount context : {1, 8192, 1'000'000}) {
+      for (const TokenCount chunk : {0, 16, 2048, 20'000}) {
+        if (rows + chunk == 0) continue;
+        StepShape shape = decodes(rows, rows * context);
+        if (chunk > 0) add_chunk(shape, chunk, context);
+        const StepPrice price = priced(*choice.cost, shape);
+        // Two matrices of dense.csv (no MLP) at their last 7 us, experts at their last 10.
+        if (rows + chunk > 1016) {
+          CHECK(us(price.base_terms[CostTerm::linear_memory]) == Approx(32 * (2 * 7 + 10)));
+        }
+        for (const Ticks term : price.base_terms.ticks) CHECK(term >= 0);
+        CHECK(price.base_terms[CostTerm::attention_decode] +
+                  price.base_terms[CostTerm::attention_prefill] >
+              0);
+        CHECK(price.slope >= 0);
+      }
+    }
+  }
 }
 
 }  // namespace headroom

@@ -16,6 +16,7 @@ list(APPEND UNIT_TEST_SOURCES
   hf_totals_test.cpp
   interconnect_test.cpp
   kernel_table_test.cpp
+  kernel_times_test.cpp
   kv_geometry_test.cpp
   llamacpp_budget_test.cpp
   names_test.cpp
