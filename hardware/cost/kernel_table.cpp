@@ -16,7 +16,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kTableTokens = 16384;
+constexpr std::int64_t kTableSize = 16384;  // tokens, rows; beyond it: computed when asked for
 
 // How often a step runs a kernel of dense.csv.
 enum class Often : std::uint8_t { step, layer, twice_a_layer, mlp_layer };
@@ -81,11 +81,7 @@ KernelTableCost::KernelTableCost(const ModelSpec& model, const DeviceSpec& devic
   set_counts(model);
   overheads_ = overheads_of(model, device, calibration, options.parallel);
   check_largest_step(options.limits);
-  const std::int64_t largest = std::min(options.limits.max_step_tokens, kTableTokens);
-  token_table_.reserve(static_cast<std::size_t>(largest) + 1);
-  for (std::int64_t tokens = 0; tokens <= largest; ++tokens) {
-    token_table_.push_back(compute_tokens(tokens));
-  }
+  fill_tables(options.limits);
 }
 
 void KernelTableCost::set_counts(const ModelSpec& model) {
@@ -100,7 +96,7 @@ void KernelTableCost::set_counts(const ModelSpec& model) {
     log_missed_ = det::log(1.0 - real(kind.moe->top_k) / experts_);
   }
   if (expert_layers_ > 0 && times_.experts.axes.empty()) {
-    refuse(times_, model, "has experts, and there is no moe.csv");
+    refuse(times_, model, "has experts, and there is no moe.csv with rows of ep 1");
   }
   for (const auto& [name, curve] : times_.dense) {
     const auto* known = std::ranges::find(kKernels, name, &KnownKernel::name);
@@ -121,10 +117,32 @@ void KernelTableCost::set_counts(const ModelSpec& model) {
     }
   }
   for (const std::string_view name : kHeadKernels) {
-    if (!times_.per_sequence.contains(name)) {
+    const auto found = times_.per_sequence.find(name);
+    if (found == times_.per_sequence.end()) {
       refuse(times_, model, fmt::format("per_sequence.csv has no layer '{}'", name));
     }
+    head_curves_.push_back(&found->second);
   }
+}
+
+void KernelTableCost::fill_tables(const CostLimits& limits) {
+  const std::int64_t tokens = std::min(limits.max_step_tokens, kTableSize);
+  token_table_.reserve(static_cast<std::size_t>(tokens) + 1);
+  for (std::int64_t i = 0; i <= tokens; ++i) token_table_.push_back(compute_tokens(i));
+  const std::int64_t rows = std::min(limits.max_num_seqs, kTableSize);
+  head_table_.reserve(static_cast<std::size_t>(rows) + 1);
+  for (std::int64_t i = 0; i <= rows; ++i) head_table_.push_back(compute_head(i));
+}
+
+void KernelTableCost::check_ticks(double ticks) const {
+  if (!(ticks < real(kMaxStepTicks))) {
+    throw ConfigError(fmt::format("{}: a step would take longer than 73 minutes", times_.folder));
+  }
+}
+
+Ticks KernelTableCost::ticks_of(double us) const {
+  check_ticks(us * 1e3 * real(kTicksPerNs));
+  return ticks_from_ns(us * 1e3);
 }
 
 KernelTableCost::TokenTicks KernelTableCost::compute_tokens(std::int64_t tokens) const {
@@ -140,7 +158,7 @@ KernelTableCost::TokenTicks KernelTableCost::compute_tokens(std::int64_t tokens)
     linear += expert_layers_ * times_.experts.at(std::array{place_on(axes[0], real(tokens)),
                                                             place_on(axes[1], reached)});
   }
-  return {ticks_from_ns(linear * 1e3), ticks_from_ns(elementwise * 1e3)};
+  return {ticks_of(linear), ticks_of(elementwise)};
 }
 
 KernelTableCost::TokenTicks KernelTableCost::by_tokens(std::int64_t tokens) const {
@@ -148,18 +166,19 @@ KernelTableCost::TokenTicks KernelTableCost::by_tokens(std::int64_t tokens) cons
   return index < token_table_.size() ? token_table_[index] : compute_tokens(tokens);
 }
 
-Ticks KernelTableCost::head(std::int64_t rows) const {
+Ticks KernelTableCost::compute_head(std::int64_t rows) const {
   if (rows == 0) return 0;
   double us = 0;
-  for (const std::string_view name : kHeadKernels) {
-    us += times_.per_sequence.find(name)->second.us(real(rows));
-  }
-  return ticks_from_ns(us * 1e3);
+  for (const TimeCurve* curve : head_curves_) us += curve->us(real(rows));
+  return ticks_of(us);
 }
 
-Ticks KernelTableCost::attention_ticks(double us) const {
-  return ticks_from_ns(us * layers_ * 1e3);
+Ticks KernelTableCost::head(std::int64_t rows) const {
+  const auto index = static_cast<std::uint64_t>(rows);
+  return index < head_table_.size() ? head_table_[index] : compute_head(rows);
 }
+
+Ticks KernelTableCost::attention_ticks(double us) const { return ticks_of(us * layers_); }
 
 KernelTableCost::DecodeLine KernelTableCost::decode_line(std::int64_t rows,
                                                          TokenCount context) const {
@@ -172,15 +191,16 @@ KernelTableCost::DecodeLine KernelTableCost::decode_line(std::int64_t rows,
   const auto sum_at = [&](std::size_t point) {
     return static_cast<TokenCount>(lengths[point]) * rows;
   };
-  if (context <= sum_at(0)) return {at(0, 0), 0, sum_at(0)};
+  if (context <= sum_at(0)) return {at(0, 0), 0, 0, sum_at(0)};
   std::size_t cell = 0;
   while (cell + 2 < lengths.size() && context > sum_at(cell + 1)) ++cell;
   DecodeLine line;
-  const Ticks low = at(cell, 0);
-  // A longer context is never priced below a shorter one: such a dip is noise of the measurement.
-  const Ticks rise = std::max<Ticks>(at(cell, 1) - low, 0);
-  line.slope = rise / (sum_at(cell + 1) - sum_at(cell));
-  line.base = low - line.slope * sum_at(cell);
+  line.low = at(cell, 0);
+  line.first = sum_at(cell);
+  // Within a cell, and beyond the last one, a longer context is never priced below a shorter one:
+  // such a dip is noise of the measurement.
+  const Ticks rise = std::max<Ticks>(at(cell, 1) - line.low, 0);
+  line.slope = rise / (sum_at(cell + 1) - line.first);
   line.last = cell + 2 < lengths.size() ? sum_at(cell + 1) : kManySteps;
   return line;
 }
@@ -201,7 +221,9 @@ double KernelTableCost::mixed_us(const Chunk& chunk, double rows, double context
 void KernelTableCost::price_attention(const StepShape& shape, StepPrice& price) const {
   if (shape.chunk_rows == 0) {
     const DecodeLine line = decode_line(shape.decode_rows, shape.decode_context);
-    price.base_terms[CostTerm::attention_decode] = line.base + line.slope * shape.decode_context;
+    const TokenCount further = shape.decode_context - line.first;
+    check_ticks(real(line.low) + real(line.slope) * real(further));
+    price.base_terms[CostTerm::attention_decode] = line.low + line.slope * further;
     price.slope = line.slope * shape.decode_rows;
     price.slope_terms[CostTerm::attention_decode] = price.slope;
     price.valid_steps = (line.last - shape.decode_context) / shape.decode_rows + 1;
@@ -238,6 +260,9 @@ void KernelTableCost::price(const StepShape& shape, StepPrice& price) const {
   terms[CostTerm::communication] = overheads_.communication(tokens);
   terms[CostTerm::step_overhead] = overheads_.step;
   price_attention(shape, price);
+  double ticks = 0;
+  for (const Ticks term : terms.ticks) ticks += real(term);
+  check_ticks(ticks);
   price.base = terms.sum();
   overheads_.add_host(shape, price);
 }
@@ -249,14 +274,18 @@ void KernelTableCost::check_largest_step(const CostLimits& limits) const {
   const Chunk chunk{tokens, length};
   const TokenTicks products = compute_tokens(limits.max_step_tokens);
   const double attention_us = prefill_us(chunk) + mixed_us(chunk, rows, length);
-  const double ticks = real(products.linear) + real(products.elementwise) +
-                       real(head(limits.max_num_seqs)) + overheads_.sum(rows, tokens) +
-                       attention_us * layers_ * 1e3 * static_cast<double>(kTicksPerNs);
+  const TokenCount context = limits.max_num_seqs * limits.max_model_len;
+  const DecodeLine decodes = decode_line(limits.max_num_seqs, context);
+  const double ticks =
+      real(products.linear) + real(products.elementwise) + real(head(limits.max_num_seqs)) +
+      overheads_.sum(rows, tokens) +
+      std::max(attention_us * layers_ * 1e3 * real(kTicksPerNs),
+               real(decodes.low) + real(decodes.slope) * real(context - decodes.first));
   if (!(ticks < static_cast<double>(kMaxStepTicks))) {
-    throw ConfigError(
-        fmt::format("step cost: the largest step ({} sequences, {} tokens, contexts up to {}) "
-                    "would take longer than 73 minutes",
-                    limits.max_num_seqs, limits.max_step_tokens, limits.max_model_len));
+    throw ConfigError(fmt::format(
+        "{}: the largest step ({} sequences, {} tokens, contexts up to {}) "
+        "would take longer than 73 minutes",
+        times_.folder, limits.max_num_seqs, limits.max_step_tokens, limits.max_model_len));
   }
 }
 

@@ -29,7 +29,7 @@ class KernelTableCost final : public StepCost {
   // layer (windows, recurrent states), or the largest legal step would exceed kMaxStepTicks.
   KernelTableCost(const ModelSpec& model, const DeviceSpec& device, const Calibration& calibration,
                   KernelTimes times, const RooflineOptions& options);
-  KernelTableCost(const KernelTableCost&) = delete;  // counted_ points into times_
+  KernelTableCost(const KernelTableCost&) = delete;  // pointers into times_
   KernelTableCost& operator=(const KernelTableCost&) = delete;
 
   void price(const StepShape& shape, StepPrice& price) const override;
@@ -41,8 +41,9 @@ class KernelTableCost final : public StepCost {
   };
   // Attention of `rows` decodes while their mean context stays within a cell of the table.
   struct DecodeLine {
-    Ticks base = 0;
-    Ticks slope = 0;      // per token of context, of all rows together
+    Ticks low = 0;    // at `first` tokens of context, of all rows together; above 0
+    Ticks slope = 0;  // per further token; never below 0
+    TokenCount first = 0;
     TokenCount last = 0;  // the largest sum of contexts that the line holds for
   };
   struct Chunk {  // one chunk that stands for all of a step
@@ -52,13 +53,18 @@ class KernelTableCost final : public StepCost {
 
   [[nodiscard]] TokenTicks compute_tokens(std::int64_t tokens) const;
   [[nodiscard]] TokenTicks by_tokens(std::int64_t tokens) const;
+  [[nodiscard]] Ticks compute_head(std::int64_t rows) const;
   [[nodiscard]] Ticks head(std::int64_t rows) const;
   [[nodiscard]] DecodeLine decode_line(std::int64_t rows, TokenCount context) const;
   [[nodiscard]] double prefill_us(const Chunk& chunk) const;
   [[nodiscard]] double mixed_us(const Chunk& chunk, double rows, double context) const;
   [[nodiscard]] Ticks attention_ticks(double us) const;
   void price_attention(const StepShape& shape, StepPrice& price) const;
+  // What is computed in doubles, before it becomes whole ticks. ConfigError: no step is that long.
+  void check_ticks(double ticks) const;
+  [[nodiscard]] Ticks ticks_of(double us) const;
   void set_counts(const ModelSpec& model);
+  void fill_tables(const CostLimits& limits);
   void check_largest_step(const CostLimits& limits) const;
 
   KernelTimes times_;
@@ -71,11 +77,13 @@ class KernelTableCost final : public StepCost {
     bool linear = false;
   };
   std::vector<Counted> counted_;
+  std::vector<const TimeCurve*> head_curves_;  // of `times_.per_sequence`
   double expert_layers_ = 0;
   double experts_ = 0;
   double log_missed_ = 0;
   Overheads overheads_;
-  std::vector<TokenTicks> token_table_;
+  std::vector<TokenTicks> token_table_;  // by tokens
+  std::vector<Ticks> head_table_;        // by sampled rows
 };
 
 }  // namespace headroom

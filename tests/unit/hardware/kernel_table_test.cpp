@@ -173,6 +173,8 @@ TEST_CASE("experts are priced by tokens and by how many of them those reach") {
   write_profile(folder, "tp1");
   CostRequest request = table_request(folder);
   CHECK_THROWS_WITH(choose(request, "mixtral-8x7b"), Catch::Contains("no moe.csv"));
+  folder.write("tp1/moe.csv", "ep,tokens,activated_experts,time_us\n2,1,2,5\n");
+  CHECK_THROWS_WITH(choose(request, "mixtral-8x7b"), Catch::Contains("no moe.csv with rows of ep"));
   // 7 us per expert, whatever the tokens; one token cannot reach eight.
   folder.write("tp1/moe.csv",
                "ep,tokens,activated_experts,time_us\n1,1,2,14\n1,1000,2,14\n1,1000,8,56\n"
@@ -276,6 +278,42 @@ TEST_CASE("a step takes time beyond points that fall") {
       }
     }
   }
+}
+
+TEST_CASE("times that add up to no step are refused") {
+  const TempFolder folder;
+  write_profile(folder, "tp1");
+  const CostRequest request = table_request(folder);
+  // 128 matrices, 130 other kernels and the head of 10 tokens take 3968, 4030 and 2000 s: each
+  // alone is below the longest step of 4398 s, all together exceed 64 bits. No other step is long.
+  std::string dense = "layer,tokens,time_us\n";
+  for (const auto& names : {std::vector(kMatrices.begin(), kMatrices.end()),
+                            std::vector(kOthers.begin(), kOthers.end())}) {
+    for (const char* name : names) {
+      dense += fmt::format("{0},9,1\n{0},10,31e6\n{0},11,1\n{0},12,1\n", name);
+    }
+  }
+  folder.write("tp1/dense.csv", dense);
+  std::string head = "layer,sequences,time_us\n";
+  for (const char* name : {"lm_head", "sampler"}) {
+    head += fmt::format("{0},9,1\n{0},10,1e9\n{0},11,1\n{0},12,1\n", name);
+  }
+  folder.write("tp1/per_sequence.csv", head);
+  const CostChoice choice = choose(request);
+  StepPrice price;
+  CHECK_NOTHROW(choice.cost->price(decodes(9, 9), price));
+  CHECK_THROWS_WITH(choice.cost->price(decodes(10, 10), price),
+                    Catch::Contains("tp1: a step would take longer than 73 minutes"));
+  // 1600 s at 8192 tokens of context, 1 us at 1024, and on.
+  write_profile(folder, "tp1");
+  folder.write("tp1/attention.csv", attention_csv([](double c, double, double, double d) {
+                 return c == 0 && d == 8192 ? 5e7 : 1.0;
+               }));
+  CHECK_THROWS_WITH(choose(request).cost->price(decodes(1, 100'000'000), price),
+                    Catch::Contains("73 minutes"));
+  CostRequest longer = request;
+  longer.roofline.limits.max_model_len = 100'000'000;
+  CHECK_THROWS_WITH(choose(longer), Catch::Contains("tp1: the largest step (256 sequences"));
 }
 
 }  // namespace headroom
