@@ -182,8 +182,10 @@ void TimeCurve::add(double at, double us) {
 double TimeCurve::us(double at) const {
   const AxisPlace place = place_on(at_, at);
   if (at_.size() == 1) return us_.front();
-  const double us = us_[place.low] + (us_[place.low + 1] - us_[place.low]) * place.share;
-  return place.share > 1 ? std::max(us, us_.back()) : us;
+  if (place.share <= 1) return us_[place.low] + (us_[place.low + 1] - us_[place.low]) * place.share;
+  const std::size_t half = place_on(at_, at_.back() / 2).low;
+  const double slope = (us_.back() - us_[half]) / (at_.back() - at_[half]);
+  return us_.back() + std::max(slope, 0.0) * (at - at_.back());
 }
 
 AxisPlace place_on(const std::vector<double>& axis, double at) {

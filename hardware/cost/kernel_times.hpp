@@ -19,7 +19,8 @@
 namespace headroom {
 
 // Time over one quantity, linear between the measured points. Below the first it stays at the
-// first; beyond the last it goes on as before, but never falls, which is noise of the measurement.
+// first. Beyond the last it grows as from half of that quantity to the last, and never falls:
+// neighbours are too close to tell growth from noise and from the steps of whole tiles.
 class TimeCurve {
  public:
   // `at` above that of the point before. DataError is the reader's.

@@ -56,7 +56,7 @@ KernelTimes read_experts_of(const std::string& rows) {
 
 }  // namespace
 
-TEST_CASE("a time that falls at its last points stays there") {
+TEST_CASE("beyond its last point a time grows as over the upper half, and never falls") {
   TimeCurve curve;
   curve.add(10, 100);
   curve.add(20, 200);
@@ -66,7 +66,10 @@ TEST_CASE("a time that falls at its last points stays there") {
   curve.add(30, 190);
   CHECK(curve.us(25) == 195);
   CHECK(curve.us(30) == 190);
-  CHECK(curve.us(300) == 190);
+  // 15 is half; the last point up to there is at 10: 90 us in 20.
+  CHECK(curve.us(50) == 190 + 20 * 4.5);
+  curve.add(40, 180);  // less than at 20, its half
+  CHECK(curve.us(400) == 180);
 }
 
 TEST_CASE("a grid goes on beyond its edge, and never below it") {
