@@ -55,6 +55,9 @@ struct Calibration {
   double kv_bandwidth_share = 1;            // ekv
   double prefill_compute_share = 1;         // epf
   double mixed_decode_factor = 1;           // mix: decode attention in a step that also prefills
+  double expert_compute_share = 1;          // of ec, in products of experts
+  double expert_reach = 1;                  // tokens count as so many that pick experts evenly
+  double expert_layer_ns = 0;               // per layer with experts and step: routing, permutation
   double layer_ns = 0;                      // k_layer, per layer and step
   double attention_floor_ns = 0;            // a_floor, per layer and attention kind
   double attention_row_ns = 0;              // a_seq, per layer and decoding sequence

@@ -21,13 +21,17 @@ constexpr double kGb = 1e9;
 constexpr double kShare = 1e-9;  // an efficiency is above 0
 constexpr double kMost = 1e12;
 
-// key, member, unit, legal range, range of a fit, spread
+// key, member, unit, legal range, range of a fit, spread; whether a file may leave it out
 constexpr std::array kFields{
     CalibrationField{"weight_bandwidth_share", &C::weight_bandwidth_share, 1, kShare, 1, .4, 1, .1},
     CalibrationField{"compute_share", &C::compute_share, 1, kShare, 1, .2, 1, .15},
     CalibrationField{"kv_bandwidth_share", &C::kv_bandwidth_share, 1, kShare, 1, .3, 1, .15},
     CalibrationField{"prefill_compute_share", &C::prefill_compute_share, 1, kShare, 1, .1, 1, .15},
     CalibrationField{"mixed_decode_factor", &C::mixed_decode_factor, 1, 1e-3, kMost, .5, 4, .7},
+    CalibrationField{"expert_compute_share", &C::expert_compute_share, 1, kShare, 1, .1, 1, .2,
+                     true},
+    CalibrationField{"expert_reach", &C::expert_reach, 1, kShare, 1, .1, 1, .2, true},
+    CalibrationField{"expert_layer_us", &C::expert_layer_ns, kUs, 0, kMost, 0, 200, 15, true},
     CalibrationField{"layer_us", &C::layer_ns, kUs, 0, kMost, 0, 60, 6},
     CalibrationField{"attention_floor_us", &C::attention_floor_ns, kUs, 0, kMost, 0, 40, 4},
     CalibrationField{"attention_row_us", &C::attention_row_ns, kUs, 0, kMost, 0, 4, .15},

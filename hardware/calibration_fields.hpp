@@ -19,6 +19,7 @@ struct CalibrationField {
   double fit_low = 0;
   double fit_high = 1;
   double spread = 0.1;
+  bool may_be_absent = false;  // of a file: the Calibration's own value stands
 };
 
 [[nodiscard]] std::span<const CalibrationField> calibration_fields();

@@ -26,6 +26,8 @@ class Row {
       throw ConfigError(fmt::format("{}: {}: must be an object", file_, pointer_));
   }
 
+  [[nodiscard]] bool has(const std::string& key) const { return json_.contains(key); }
+
   [[nodiscard]] ConfigError error(const std::string& key, std::string_view allowed) const {
     const auto found = json_.find(key);
     return ConfigError(fmt::format("{}: {}/{}: {} (allowed: {})", file_, pointer_, key,
@@ -282,6 +284,7 @@ Calibration parse_calibration(Row row) {
   c.mode = parse_mode(row);
   parse_fitted_on(row, c);
   for (const CalibrationField& field : calibration_fields()) {
+    if (field.may_be_absent && !row.has(std::string(field.key))) continue;
     c.*field.member = row.number_between(std::string(field.key), field.low, field.high, field.unit);
   }
   c.fitted_runs = row.texts("fitted_runs");

@@ -5,9 +5,26 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hardware/llm/model_spec.hpp"
 #include "sim/kernel/det_math.hpp"
 
 namespace headroom {
+
+// Routing of the layers with experts; all have the same in the models there are. nullptr: none has.
+inline const MoeSpec* experts_of(const ModelSpec& model) {
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.moe) return &*kind.moe;
+  }
+  return nullptr;
+}
+
+inline std::int64_t layers_with_experts(const ModelSpec& model) {
+  std::int64_t layers = 0;
+  for (std::size_t k = 0; k < model.kinds.size(); ++k) {
+    if (model.kinds[k].moe) layers += model.layers_of(k);
+  }
+  return layers;
+}
 
 // Share of the experts that `tokens` tokens reach, each picking top_k of E at random: 1 - (1 -
 // k/E)^T. log_missed = ln(1 - k/E). Below exp(-40) the rest no longer changes a double.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "hardware/cost/expert_share.hpp"
 #include "hardware/cost/ticks.hpp"
 #include "sim/kernel/det_math.hpp"
 #include "sim/kernel/errors.hpp"
@@ -89,27 +90,12 @@ class Links {
   double bandwidth_ = 0;
 };
 
-std::int64_t layers_with_experts(const ModelSpec& model) {
-  std::int64_t layers = 0;
-  for (std::size_t k = 0; k < model.kinds.size(); ++k) {
-    if (model.kinds[k].moe) layers += model.layers_of(k);
-  }
-  return layers;
-}
-
-std::int64_t experts_per_token(const ModelSpec& model) {
-  for (const LayerKind& kind : model.kinds) {
-    if (kind.moe) return kind.moe->top_k;
-  }
-  return 0;
-}
-
 // Bytes that one rank sends of one token of its batch: a copy to each other rank that one of the
 // token's experts is on, and as many back.
 double routed_bytes(const ModelSpec& model, const Sharding& sharding) {
   const std::int64_t ranks = sharding.tensor * sharding.data;
   double missed = 1;  // of the chance that a rank has none of the token's experts
-  for (std::int64_t k = 0; k < experts_per_token(model); ++k) missed *= 1 - 1 / real(ranks);
+  for (std::int64_t k = 0; k < experts_of(model)->top_k; ++k) missed *= 1 - 1 / real(ranks);
   const double others = real(ranks - 1) * (1 - missed);
   const double there = main_dtype(model) == Dtype::fp8 ? 1 : 2;
   // Tensor ranks hold the same tokens and share them out.

@@ -61,14 +61,6 @@ double elementwise_bytes(const ModelSpec& m, std::int64_t tp) {
   return 2.0 * (3.0 * real(mlp) / real(tp) + real(rest));
 }
 
-// Routing of the layers with experts; all have the same in the models there are.
-const MoeSpec* experts_of(const ModelSpec& m) {
-  for (const LayerKind& kind : m.kinds) {
-    if (kind.moe) return &*kind.moe;
-  }
-  return nullptr;
-}
-
 // What attention reads and multiplies per pair of a query and a context token, over all layers.
 struct ReachSums {
   ByteCount kv_bytes = 0;
@@ -141,13 +133,16 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
   linear_model_.fixed_bytes_s = real(fixed_bytes) / bandwidth;
   double active = real(fixed);
   if (const MoeSpec* moe = experts_of(model)) {
-    linear_model_.log_missed = det::log(1.0 - real(moe->top_k) / real(moe->experts));
+    linear_model_.log_missed =
+        calibration.expert_reach * det::log(1.0 - real(moe->top_k) / real(moe->experts));
     const ByteCount bytes =
         rank.bytes_of(ModelPart::experts) + rank.bytes_of(ModelPart::expert_bias);
     linear_model_.expert_bytes_s = real(bytes) / bandwidth;
     const std::int64_t params =
         rank.params_of(ModelPart::experts) + rank.params_of(ModelPart::expert_bias);
-    const double reached = real(params) * real(moe->top_k) / real(moe->experts);
+    // As if it were as many parameters more as its products take longer.
+    const double reached =
+        real(params) * real(moe->top_k) / real(moe->experts) / calibration.expert_compute_share;
     const std::int64_t ranks = chain.tensor * chain.data;
     if (chain.expert_parallel && ranks > 1) {
       linear_model_.expert_flops_s_per_token = 2.0 * reached / flops;
@@ -173,7 +168,8 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
       calibration.sampler_passes * real(model.vocab) * 4.0 / device.bandwidth_bytes_per_s;
 
   const double activation_scale = real(activation_bytes(head_dtype)) / 2.0;
-  elementwise_step_ = ticks_from_ns(calibration.layer_ns * real(model.layers()));
+  elementwise_step_ = ticks_from_ns(calibration.layer_ns * real(model.layers()) +
+                                    calibration.expert_layer_ns * real(layers_with_experts(model)));
   elementwise_token_ =
       ticks_from_seconds(elementwise_bytes(model, tp) * activation_scale /
                          (device.bandwidth_bytes_per_s * calibration.elementwise_bandwidth_factor));

@@ -153,8 +153,6 @@ std::vector<std::string> parallel_warnings(const Resolved& resolved) {
         "prompts find each other's prefixes across ranks; no measured run stands behind their "
         "price",
         s.data));
-  } else if (s.expert_parallel) {
-    warnings.emplace_back("no measured run stands behind the price of whole experts on a rank");
   }
   if (s.devices() > resolved.scenario.device.per_node) {
     warnings.push_back(fmt::format(

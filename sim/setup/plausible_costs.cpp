@@ -32,8 +32,11 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
   // One step is asked for: what it costs is computed, not looked up, and a row of another device
   // is not held against the largest step of this one.
   options.limits = {.max_num_seqs = 1, .max_step_tokens = 1, .max_model_len = 1};
+  const std::string_view weights = name_of(main_dtype(resolved.model));
   for (const auto& [id, fitted] : catalog.calibrations()) {
     if (fitted.device.empty() || fitted.first_version) continue;
+    // Kernels for four-bit weights reach shares of their own.
+    if (fitted.weights == name_of(Dtype::nvfp4) && fitted.weights != weights) continue;
     Calibration row = fitted;
     row.device.clear();  // as shares of this device's data sheet
     row.bandwidth_bytes_per_s = row.peak_flops = 0;

@@ -27,6 +27,11 @@ constexpr std::array kRemovals{
             [](Calibration& c) { c.weight_bandwidth_share = 1; }},
     Removal{"compute", "matrix products at the data sheet's rate",
             [](Calibration& c) { c.compute_share = 1; }},
+    Removal{"experts", "experts as fast as other layers, and picked evenly",
+            [](Calibration& c) {
+              c.expert_compute_share = c.expert_reach = 1;
+              c.expert_layer_ns = 0;
+            }},
     Removal{"graph_padding", "decode batches as they are, not padded to captured sizes",
             [](Calibration& c) { c.pads_batches = false; }},
     Removal{"layer", "no fixed time of small kernels per layer",

@@ -9,9 +9,11 @@
 // on H100 16 bits: loops of 32 and 64 long prompts on two devices have the same TPOT, so the pool
 // held fewer than 32 of them, and in fp8 it would hold 50.
 //
-// Left out, with the reason: prefill and decode apart, pipelines, data-parallel attention, expert
-// parallelism, rows of other origin (no law of lengths is known), SGLang, weights that the catalog
-// lacks, and loops that the pool or a limit of sequences decided, neither of which is recorded.
+// Left out, with the reason: prefill and decode apart, pipelines, data-parallel attention (rows
+// labelled so have the TPOT of expert parallelism on the same devices to 1 %, where both were
+// measured, so what they are is not certain), rows of other origin (no law of lengths is known),
+// SGLang, weights that the catalog lacks, and loops that the pool or a limit of sequences decided,
+// neither of which is recorded.
 
 #include <fmt/format.h>
 
@@ -30,10 +32,14 @@ struct KnownSystem {
   std::string_view model;
   std::string_view precision;
   std::string_view id;
+  std::string_view quantization = "auto";  // of the catalog's checkpoint
 };
 constexpr std::array kSystems{
     KnownSystem{"meta-llama/Llama-3.1-70B", "fp8", "llama-3.1-70b-fp8"},
+    KnownSystem{"meta-llama/Llama-3.1-70B", "fp4", "llama-3.1-70b", "nvfp4"},
     KnownSystem{"MiniMaxAI/MiniMax-M2.5", "fp8", "minimax-m2.5"},
+    KnownSystem{"MiniMaxAI/MiniMax-M2.5", "fp4", "minimax-m2.5-nvfp4"},
+    KnownSystem{"moonshotai/Kimi-K2.5", "fp4", "kimi-k2.5-nvfp4"},
     KnownSystem{"openai/gpt-oss-120b", "fp4", "gpt-oss-120b"},
 };
 
@@ -53,6 +59,20 @@ struct Release {
 };
 constexpr std::array kReleases{Release{"vllm", "0.11"}, Release{"trtllm", "1.1"}};
 
+std::string name_of(const KnownSystem& system) {
+  if (system.quantization == "auto") return std::string(system.id);
+  return fmt::format("{}-{}", system.id, system.quantization);
+}
+
+const KnownSystem* system_of(const FactRow& row) {
+  const auto* found = std::ranges::find_if(kSystems, [&](const KnownSystem& s) {
+    return s.model == row.text("model_path") && s.precision == row.text("precision");
+  });
+  return found == kSystems.end() ? nullptr : found;
+}
+
+bool whole_experts(const FactRow& row) { return row.count("moe_ep_size").value_or(1) > 1; }
+
 std::string why_not(const FactRow& row, const Catalog& catalog) {
   if (row.text("mode") != "agg") return "prefill and decode on devices of their own";
   if (count_in(row, "pp_size", 1, 1024) > 1) return "a run knows no pipeline stages";
@@ -60,28 +80,22 @@ std::string why_not(const FactRow& row, const Catalog& catalog) {
     return "not of InferenceMAX: lengths and settings are not recorded";
   }
   if (count_in(row, "attention_dp_size", 1, 1024) > 1) return "attention is data-parallel";
-  if (row.count("moe_ep_size").value_or(1) > 1) return "a run knows no expert parallelism";
+  const std::int64_t expert_ranks = row.count("moe_ep_size").value_or(1);
+  if (expert_ranks > 1 && expert_ranks != count_in(row, "tp_size", 1, 64)) {
+    return "experts are on other ranks than the layers";
+  }
   if (row.text("system") != "h100_sxm" && row.text("system") != "b200_sxm") {
     return row.text("system") + " is not replayed";
   }
   if (row.text("backend") != "vllm" && row.text("backend") != "trtllm") {
     return row.text("backend") + " has no measured constants";
   }
-  const bool known = std::ranges::any_of(kSystems, [&](const KnownSystem& s) {
-    return s.model == row.text("model_path") && s.precision == row.text("precision") &&
-           catalog.has_model(s.id);
-  });
-  if (!known) {
+  if (row.text("backend_version").starts_with("nightly")) return "a nightly build is no release";
+  const KnownSystem* system = system_of(row);
+  if (system == nullptr || !catalog.has_model(system->id)) {
     return fmt::format("{} in {} is not replayed", row.text("model_path"), row.text("precision"));
   }
   return "";
-}
-
-std::string_view model_of(const FactRow& row) {
-  const auto* found = std::ranges::find_if(kSystems, [&](const KnownSystem& s) {
-    return s.model == row.text("model_path") && s.precision == row.text("precision");
-  });
-  return found->id;
 }
 
 std::string version_of(const FactRow& row) {
@@ -102,6 +116,8 @@ Json engine_of(const FactRow& row, bool h100) {
     return {{"name", "vllm"},
             {"version", version_of(row)},
             {"tensor_parallel_size", tp},
+            {"enable_expert_parallel", whole_experts(row)},
+            {"quantization", system_of(row)->quantization},
             {"max_model_len", kLongestRequest},
             {"max_num_seqs", places},
             {"max_num_batched_tokens", kStepTokens},
@@ -110,10 +126,16 @@ Json engine_of(const FactRow& row, bool h100) {
             {"enable_prefix_caching", false},
             {"async_scheduling", true}};
   }
-  return {{"name", "trtllm"},           {"version", version_of(row)},
-          {"tensor_parallel_size", tp}, {"max_seq_len", kLongestRequest},
-          {"max_batch_size", 1024},     {"max_num_tokens", kLongestRequest},
-          {"kv_cache_dtype", "fp8"},    {"enable_block_reuse", false}};
+  return {{"name", "trtllm"},
+          {"version", version_of(row)},
+          {"tensor_parallel_size", tp},
+          {"enable_expert_parallel", whole_experts(row)},
+          {"quantization", system_of(row)->quantization},
+          {"max_seq_len", kLongestRequest},
+          {"max_batch_size", 1024},
+          {"max_num_tokens", kLongestRequest},
+          {"kv_cache_dtype", "fp8"},
+          {"enable_block_reuse", false}};
 }
 
 // Loops that press on the pool depend on its size, which is not recorded: all places taken by
@@ -153,10 +175,11 @@ std::string_view device_of(const FactRow& row) {
 }
 
 std::string point_of(const FactRow& row) {
-  return fmt::format(
-      "{} {} {} {}/TP{} {}x{} c{:03}", device_of(row), row.text("backend"), version_of(row),
-      model_of(row), count_in(row, "tp_size", 1, 64), count_in(row, "isl", 1, kMostMeasuredTokens),
-      count_in(row, "osl", 3, kMostMeasuredTokens), count_in(row, "batch_size", 1, kMostPlaces));
+  return fmt::format("{} {} {} {}/TP{}{} {}x{} c{:03}", device_of(row), row.text("backend"),
+                     version_of(row), name_of(*system_of(row)), count_in(row, "tp_size", 1, 64),
+                     whole_experts(row) ? " EP" : "", count_in(row, "isl", 1, kMostMeasuredTokens),
+                     count_in(row, "osl", 3, kMostMeasuredTokens),
+                     count_in(row, "batch_size", 1, kMostPlaces));
 }
 
 bool served_few_at_a_time(const FactRow& row) {
@@ -168,7 +191,7 @@ bool served_few_at_a_time(const FactRow& row) {
 MeasuredRun run_of(const FactRow& row) {
   MeasuredRun run;
   run.scenario =
-      recorded_system(fmt::format("{}:{}", row.file, row.line), std::string(model_of(row)),
+      recorded_system(fmt::format("{}:{}", row.file, row.line), std::string(system_of(row)->id),
                       device_of(row), engine_of(row, row.text("system") == "h100_sxm"));
   const std::int64_t prompt = count_in(row, "isl", 1, kMostMeasuredTokens);
   const std::int64_t output = count_in(row, "osl", 3, kMostMeasuredTokens);

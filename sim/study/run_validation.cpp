@@ -87,10 +87,11 @@ RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog,
   return result;
 }
 
-// A row names runs, or all runs below a name.
+// A row names runs, or all runs whose names begin with a whole part or word.
 bool is_fitted_on(const Calibration& calibration, const std::string& data_set) {
   return std::ranges::any_of(calibration.fitted_runs, [&](const std::string& fitted) {
-    return data_set == fitted || data_set.starts_with(fitted + "/");
+    return data_set == fitted || (data_set.starts_with(fitted) && (data_set[fitted.size()] == '/' ||
+                                                                   data_set[fitted.size()] == ' '));
   });
 }
 

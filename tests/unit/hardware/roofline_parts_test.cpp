@@ -43,6 +43,30 @@ TEST_CASE("a lone token of a mixture-of-experts model reads top_k experts, a lar
   CHECK(memory(60) == Approx(fixed + 8 * expert).epsilon(2e-3));
 }
 
+TEST_CASE("experts may cost more than other layers, in time per layer and in arithmetic") {
+  // Mixtral on an H100: 32 layers with experts, 7 us each. 2 of 8 experts of 3 x 4096 x 14336
+  // parameters per layer and token, at half the rate: as much time again.
+  const Catalog catalog = Catalog::embedded();
+  Calibration row = spec_calibration(EngineMode::async);
+  row.shape = RooflineShape::sum;
+  StepShape shape;
+  shape.chunk_rows = shape.sampled_rows = 1;
+  shape.chunk_tokens = shape.chunk_context = 100;
+  const auto ms = [&] {
+    StepPrice price;
+    RooflineCost(catalog.model("mixtral-8x7b"), catalog.device("h100-sxm"), row, {})
+        .price(shape, price);
+    return static_cast<double>(price.base) / 1048576e6;
+  };
+  const double plain = ms();
+  row.expert_layer_ns = 7000;
+  CHECK(ms() - plain == Approx(32 * 0.007).epsilon(1e-6));
+  row.expert_layer_ns = 0;
+  row.expert_compute_share = 0.5;
+  CHECK(ms() - plain ==
+        Approx(2.0 * 100 * 32 * 2 * 3 * 4096 * 14336 / 989.4e12 * 1e3).epsilon(1e-4));
+}
+
 TEST_CASE("MLA decode attention is a roofline of latent bytes and absorbed products") {
   // DeepSeek-V3 at TP8 on H200: 16 heads per rank; 1000 tokens: bytes 70272 / 4.8e12, products
   // 61 * 2 * (576 + 512) * 16 FLOP / 989.4e12 per token.

@@ -71,21 +71,36 @@ TEST_CASE("measured loops: what a run cannot price is left out by name") {
   const MeasuredRuns read = loops("vllm,," + kLlama + "disagg,1000,100,4,4,,,,80,11\n" +  //
                                   "vllm,," + kLlama + "agg,1000,100,4,4,1,,1,80,11\n" +   //
                                   "vllm,," + kLlama + "agg,1000,100,4,4,1,8,1,80,11\n" +  //
-                                  "vllm,," + kLlama + "agg,1000,100,4,4,1,1,4,80,11\n" +  //
+                                  "vllm,," + kLlama + "agg,1000,100,4,4,1,1,2,80,11\n" +  //
+                                  "vllm,nightly-5b8c," + kLlama + "agg,1000,100,4,4,1,1,1,80,11\n" +
                                   "sglang,0.5.9," + kLlama + "agg,1000,100,4,4,1,1,1,80,11\n" +
                                   // 5 ms a token for 100 tokens, after 20 s of waiting.
                                   "vllm,," + kLlama + "agg,1000,100,512,4,1,1,1,20000,5\n" +
                                   // 64 x 8 k tokens of 160 KiB a device are 80 GiB.
                                   "vllm,," + kLlama + "agg,8192,1024,64,2,1,1,1,59000,52\n");
   CHECK(read.runs.empty());
-  REQUIRE(read.excluded.size() == 7);
+  REQUIRE(read.excluded.size() == 8);
   CHECK(read.excluded[0].why == "prefill and decode on devices of their own");
   CHECK(read.excluded[1].why == "not of InferenceMAX: lengths and settings are not recorded");
   CHECK(read.excluded[2].why == "attention is data-parallel");
-  CHECK(read.excluded[3].why == "a run knows no expert parallelism");
-  CHECK(read.excluded[4].why == "sglang has no measured constants");
-  CHECK_THAT(read.excluded[5].why, Contains("mostly waiting"));
-  CHECK(read.excluded[6].why == "near the pool's size, which is not recorded");
+  CHECK(read.excluded[3].why == "experts are on other ranks than the layers");
+  CHECK(read.excluded[4].why == "a nightly build is no release");
+  CHECK(read.excluded[5].why == "sglang has no measured constants");
+  CHECK_THAT(read.excluded[6].why, Contains("mostly waiting"));
+  CHECK(read.excluded[7].why == "near the pool's size, which is not recorded");
+}
+
+TEST_CASE("measured loops: experts on the ranks, weights in four bits") {
+  const MeasuredRuns read = loops(
+      "vllm,0.19.0,MiniMaxAI/MiniMax-M2.5,b200_sxm,fp8,agg,1000,100,4,4,1,1,4,80,11\n"
+      "trtllm,,meta-llama/Llama-3.1-70B,b200_sxm,fp4,agg,1000,100,4,2,1,1,1,80,11\n");
+  REQUIRE(read.runs.size() == 2);
+  CHECK(read.runs[0].data_set == "silicon/b200 trtllm 1.1 llama-3.1-70b-nvfp4/TP2 1000x100 c004");
+  CHECK(read.runs[0].scenario.engine.quantization == "nvfp4");
+  CHECK_FALSE(read.runs[0].scenario.engine.enable_expert_parallel);
+  CHECK(read.runs[1].data_set == "silicon/b200 vllm 0.19 minimax-m2.5/TP4 EP 1000x100 c004");
+  CHECK(read.runs[1].scenario.engine.enable_expert_parallel);
+  CHECK(replay(read.runs[1], Catalog::embedded()).summary.requests.finished == 40);
 }
 
 TEST_CASE("published loops of InferenceMAX are read") {
@@ -98,7 +113,7 @@ TEST_CASE("published loops of InferenceMAX are read") {
   }
   MeasuredRuns read;
   read_closed_loops(in, "silicon", Catalog::embedded(), read);
-  CHECK(read.runs.size() > 350);
+  CHECK(read.runs.size() > 500);
 }
 
 }  // namespace headroom
