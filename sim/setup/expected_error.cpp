@@ -74,8 +74,8 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
   const CostSection& section = resolved.scenario.cost;
   const Sharding& s = resolved.sharding;
   // What measured runs had: whole devices, tensor parallelism at most.
-  const bool like_measured = section.clock_share == 1 && section.bandwidth_share == 1 &&
-                             s.devices() == s.tensor;
+  const bool like_measured =
+      section.clock_share == 1 && section.bandwidth_share == 1 && s.devices() == s.tensor;
   if (cost.level == "calibrated" && like_measured) {
     ExpectedError known = observed(catalog.calibration(cost.calibration), resolved.model.id);
     if (known.runs > 0) return known;
