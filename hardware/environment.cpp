@@ -163,7 +163,8 @@ std::vector<Charge> device_charges(const Environment& environment, const HostReq
   const BudgetTerms& terms = budget.terms;
   const ByteCount pass = terms[MemoryPurpose::activations] + terms[MemoryPurpose::context] +
                          terms[MemoryPurpose::communication];
-  return {{HostPurpose::device, terms[MemoryPurpose::weights], StartupStage::weights, "weights"},
+  const ByteCount weights = terms[MemoryPurpose::weights] + terms[MemoryPurpose::drafter];
+  return {{HostPurpose::device, weights, StartupStage::weights, "weights"},
           {HostPurpose::engine_host, compile_bytes(environment, request), StartupStage::profiling,
            "just-in-time compilation"},
           {HostPurpose::device, pass, StartupStage::profiling, "the profiling pass"},

@@ -72,6 +72,7 @@ struct BudgetInputs {
   Sharding sharding;
   Dtype kv = Dtype::bf16;
   MachineMemory machine;
+  std::optional<ModelSpec> drafter{};  // with weights of its own, on the last stage
 };
 
 // Bytes by purpose; they add up to the capacity.

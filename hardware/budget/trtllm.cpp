@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hardware/budget/activations.hpp"
+#include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
@@ -55,17 +56,23 @@ ModelSpec with_windows(const ModelSpec& model, const std::vector<std::int64_t>& 
 KvLayout layout_of(const BudgetInputs& inputs, const TrtllmBudgetOptions& options,
                    std::int64_t max_seq_len, std::int64_t stage) {
   // States of recurrent layers are outside the block pool: max_batch_size of them.
-  const ModelSpec model =
+  ModelSpec model =
       without_states(with_windows(inputs.model, options.max_attention_window, max_seq_len));
+  Sharding sharding = inputs.sharding;
+  if (inputs.drafter && holds_drafter(sharding, stage)) {
+    // A token costs the bytes of both models (_util.py, _get_kv_size_per_token).
+    model = with_drafter_layers(model, sharding, stage, *inputs.drafter);
+    sharding = drafter_sharding(sharding);
+    stage = 0;
+  }
   const KvFormat format{inputs.kv, false};
   const bool windows = std::ranges::any_of(model.kinds, [](const LayerKind& k) {
     return k.attention && k.attention->window_tokens > 0;
   });
   if (!windows) {
-    return flat_kv_layout(model, format, inputs.sharding, stage, options.tokens_per_block);
+    return flat_kv_layout(model, format, sharding, stage, options.tokens_per_block);
   }
-  return vllm_kv_layout(model, format, inputs.sharding, stage,
-                        {.block_tokens = options.tokens_per_block});
+  return vllm_kv_layout(model, format, sharding, stage, {.block_tokens = options.tokens_per_block});
 }
 
 // What decides the size of the pool, beside the memory.
@@ -102,6 +109,11 @@ void charge_engine(BudgetBuilder& builder, const BudgetInputs& inputs,
   builder.charge(MemoryPurpose::weights,
                  rank_parts(inputs.model, inputs.sharding, stage).bytes_total(),
                  StartupStage::weights);
+  if (inputs.drafter && holds_drafter(inputs.sharding, stage)) {
+    builder.charge(MemoryPurpose::drafter,
+                   rank_weight_bytes(*inputs.drafter, drafter_sharding(inputs.sharding)),
+                   StartupStage::weights);
+  }
   builder.charge(
       MemoryPurpose::kv_pool,
       options.max_batch_size * state_bytes_per_sequence(inputs.model, inputs.sharding, stage),

@@ -6,6 +6,7 @@
 
 #include "hardware/budget/activations.hpp"
 #include "hardware/cost/capture_sizes.hpp"
+#include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
@@ -158,6 +159,7 @@ void check_options(const VllmBudgetOptions& o) {
 struct Terms {
   ByteCount others = 0;  // before the first snapshot, page cache apart
   ByteCount weights = 0;
+  ByteCount drafter = 0;
   ByteCount activations = 0;
   ByteCount growth = 0;  // outside torch, on the device
   ByteCount graphs = 0;
@@ -170,6 +172,10 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
                  ? in.machine.others_bytes
                  : std::max(in.machine.others_bytes, vllm_other_bytes(in.sharding));
   t.weights = vllm_loaded_weight_bytes(in.model, in.sharding, stage);
+  if (in.drafter && holds_drafter(in.sharding, stage)) {
+    // Loaded with the model, inside what is measured; V0 did not see it (pull request 14067).
+    t.drafter = vllm_loaded_weight_bytes(*in.drafter, drafter_sharding(in.sharding), 0);
+  }
   t.activations = vllm_activation_bytes(in.model, in.sharding, options);
   t.growth = vllm_context_growth_bytes(options.version, in.sharding);
   if (in.sharding.tensor > 1 && !in.device.nvlink_bytes_per_s) {
@@ -192,7 +198,7 @@ ByteCount kv_bytes(const BudgetInputs& in, const VllmBudgetOptions& options, con
                    const KvLayout& layout) {
   if (options.num_gpu_blocks_override) return *options.num_gpu_blocks_override * layout.block_bytes;
   if (options.kv_cache_memory_bytes) return *options.kv_cache_memory_bytes;
-  ByteCount non_kv = t.weights + t.activations + t.growth + t.machine;
+  ByteCount non_kv = t.weights + t.drafter + t.activations + t.growth + t.machine;
   if (vllm_rule(options.version) == VllmRule::all_outside_torch) {
     non_kv += t.others + in.machine.cache_before_bytes;
   }
@@ -258,7 +264,13 @@ KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std
   // The hybrid manager is on by default from 0.10; before it windows kept everything.
   grouping.hybrid_manager =
       options.hybrid_kv_cache_manager && options.version >= EngineVersion{0, 10};
-  return vllm_kv_layout(in.model, {in.kv, true}, in.sharding, stage, grouping);
+  const KvFormat format{in.kv, true};
+  if (in.drafter && holds_drafter(in.sharding, stage)) {
+    // Its layers are registered like the model's, in the same dtype (pull request 32165).
+    return vllm_kv_layout(with_drafter_layers(in.model, in.sharding, stage, *in.drafter), format,
+                          drafter_sharding(in.sharding), 0, grouping);
+  }
+  return vllm_kv_layout(in.model, format, in.sharding, stage, grouping);
 }
 
 MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& options,
@@ -275,6 +287,7 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
   charge_machine(builder, machine);
   check_free(builder, in, options, t);
   builder.charge(MemoryPurpose::weights, t.weights, StartupStage::weights);
+  builder.charge(MemoryPurpose::drafter, t.drafter, StartupStage::weights);
   builder.charge(MemoryPurpose::page_cache, in.machine.cache_growth_bytes, StartupStage::weights);
   builder.charge(MemoryPurpose::engine_host, in.machine.engine_host_bytes, StartupStage::weights);
   builder.charge(MemoryPurpose::context, context, StartupStage::profiling);

@@ -20,7 +20,9 @@ Json memory_json(const CapacityRow& row) {
   const MemoryBudget& b = row.budget;
   Json purposes = Json::object();
   for (std::size_t i = 0; i < kMemoryPurposeCount; ++i) {
-    purposes[std::string(name_of(static_cast<MemoryPurpose>(i)))] = b.terms.bytes[i];
+    const auto purpose = static_cast<MemoryPurpose>(i);
+    if (purpose == MemoryPurpose::drafter && b.terms[purpose] == 0) continue;
+    purposes[std::string(name_of(purpose))] = b.terms[purpose];
   }
   Json json = {{"capacity_bytes", b.capacity_bytes},
                {"budget_bytes", purposes},

@@ -132,7 +132,9 @@ Json memory_json(const RunResult& result) {
   const MemoryBudget& budget = result.budget;
   Json purposes = Json::object();
   for (std::size_t i = 0; i < kMemoryPurposeCount; ++i) {
-    purposes[std::string(name_of(static_cast<MemoryPurpose>(i)))] = budget.terms.bytes[i];
+    const auto purpose = static_cast<MemoryPurpose>(i);
+    if (purpose == MemoryPurpose::drafter && budget.terms[purpose] == 0) continue;
+    purposes[std::string(name_of(purpose))] = budget.terms[purpose];
   }
   const MemorySummary& m = result.summary.memory;
   return {{"capacity_bytes", budget.capacity_bytes},

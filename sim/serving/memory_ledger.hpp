@@ -11,6 +11,7 @@ namespace headroom {
 
 enum class MemoryPurpose : std::uint8_t {
   weights,
+  drafter,        // weights of a speculative drafter; its KV is in the pool
   activations,    // peak of the engine's profiling pass
   context,        // CUDA context and growth outside the framework's allocator
   graphs,         // captured CUDA graphs
@@ -21,7 +22,7 @@ enum class MemoryPurpose : std::uint8_t {
   kv_pool,
   margin  // left over on purpose, e.g. 1 - gpu_memory_utilization
 };
-inline constexpr std::size_t kMemoryPurposeCount = 10;
+inline constexpr std::size_t kMemoryPurposeCount = 11;
 [[nodiscard]] std::string_view name_of(MemoryPurpose purpose);
 
 enum class LedgerRefusal : std::uint8_t { none, exceeds_capacity };

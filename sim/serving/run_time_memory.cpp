@@ -27,7 +27,9 @@ MemoryShortage shortage_of(const DeviceLedger& device, ByteCount wanted) {
   shortage.free_bytes = device.free_bytes();
   for (std::size_t i = 0; i < kMemoryPurposeCount; ++i) {
     const auto purpose = static_cast<MemoryPurpose>(i);
-    shortage.held[i] = {name_of(purpose), device.charged(purpose)};
+    const ByteCount bytes = device.charged(purpose);
+    if (bytes == 0 && purpose == MemoryPurpose::drafter) continue;
+    shortage.held[i] = {name_of(purpose), bytes};
   }
   return shortage;
 }

@@ -258,7 +258,8 @@ const OptionRow kRows[] = {
      .only_with = kDrafts},
     {.pointer = "/engine/speculative_config/model",
      .reach = of_drafts<&Speculative::model>,
-     .doc = "draft model of the catalog: its share of a step is that of its weights",
+     .doc = "draft model of the catalog: its weights and KV in the start-up budget, its share of "
+            "a step that of its weights",
      .only_with = "/engine/speculative_config/method=draft_model"},
     {.pointer = "/engine/speculative_config/draft_step_share",
      .reach = of_drafts<&Speculative::draft_step_share>,

@@ -22,7 +22,8 @@ struct Resolved {
   Scenario scenario;                         // with every optional that a rule fills
   std::map<std::string, std::string> rules;  // JSON pointer -> the rule that filled it
   const EngineProfile* profile = nullptr;
-  ModelSpec model;  // with the formats that the engine loads
+  ModelSpec model;                   // with the formats that the engine loads
+  std::optional<ModelSpec> drafter;  // whose weights and KV the start-up budget holds
   DeviceSpec device;
   Environment environment;
   Sharding sharding;

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/setup/resolver.hpp"
 
@@ -92,6 +93,9 @@ void Resolver::resolve_speculation() {
     note_rule("/engine/async_scheduling", kSynchronous);
   } else if (r_.profile->budget == BudgetRule::trtllm) {
     e.disable_overlap_scheduler = true;
+    auto& budget = std::get<TrtllmBudgetOptions>(r_.budget);
+    budget.disable_overlap_scheduler = true;
+    budget.max_draft_len = *s.num_speculative_tokens;
     note_rule("/engine/disable_overlap_scheduler", kSynchronous);
   }
   r_.async_scheduling = false;
@@ -104,22 +108,56 @@ void Resolver::resolve_drafter() {
     fill(pointer, s.draft_step_share, 0.0, "an n-gram drafter runs on the host");
     return;
   }
-  if (s.model && !s.draft_step_share) {
-    const ModelSpec draft =
-        lookup("/engine/speculative_config/model", [&] { return catalog_.model(*s.model, {}); });
-    const double share = static_cast<double>(checkpoint_bytes(draft)) /
+  find_drafter();
+  if (s.model) {
+    const double share = static_cast<double>(checkpoint_bytes(*r_.drafter)) /
                          static_cast<double>(checkpoint_bytes(r_.model));
-    if (share > 1)
+    if (share > 1) {
       refuse("/engine/speculative_config/model", "larger than the model it drafts for");
-    fill(pointer, s.draft_step_share, share, fmt::format("weights of {}", draft.id));
+    }
+    fill(pointer, s.draft_step_share, share, fmt::format("weights of {}", r_.drafter->id));
   } else if (s.method == "draft_model") {
     fill(pointer, s.draft_step_share, kDraftModelShare, "preset, an estimate");
   } else {
     fill(pointer, s.draft_step_share, 1.0 / static_cast<double>(r_.model.layers()),
          fmt::format("one layer of {}", r_.model.layers()));
   }
-  r_.warnings.emplace_back(
-      "speculative decoding: the drafter's weights and KV are not in the memory budget");
+  const bool budgeted =
+      r_.profile->budget == BudgetRule::vllm || r_.profile->budget == BudgetRule::trtllm;
+  if (budgeted && r_.drafter) {
+    r_.warnings.push_back(fmt::format(
+        "speculative decoding: the memory budget holds weights and KV of {}{}; its activations and "
+        "graphs are left out",
+        r_.drafter->id,
+        s.method == "draft_model" ? "" : ", one layer as the model's last one (an estimate)"));
+    return;
+  }
+  r_.drafter.reset();
+  r_.warnings.push_back(fmt::format(
+      "speculative decoding: the drafter's weights and KV are not in the memory budget{}",
+      budgeted ? ": name its model" : ""));
+}
+
+void Resolver::find_drafter() {
+  const SpeculativeSection& s = r_.scenario.engine.speculative;
+  if (s.method != "draft_model") {
+    r_.drafter = lookup("/engine/speculative_config/method", [&] {
+      if (s.method == "mtp") return mtp_module(r_.model);
+      return s.method == "eagle3" ? eagle3_head(r_.model) : eagle_head(r_.model);
+    });
+    if (s.method == "mtp" && r_.model.unloaded_params == 0) {
+      r_.warnings.push_back(
+          fmt::format("speculative decoding: {} is not known to ship a prediction module; the "
+                      "engine may refuse mtp",
+                      r_.model.id));
+    }
+  } else if (s.model) {
+    r_.drafter = lookup("/engine/speculative_config/model", [&] {
+      ModelSpec draft = catalog_.model(*s.model, {});
+      check_sharding(draft, drafter_sharding(r_.sharding));
+      return draft;
+    });
+  }
 }
 
 }  // namespace headroom

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hardware/environment.hpp"
+#include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/serving/sequence_blocks.hpp"
@@ -89,6 +90,12 @@ HostRequest host_request(const Resolved& r) {
   }
   request.checkpoint_bytes = checkpoint_bytes(r.model);
   request.device_bytes = rank_weight_bytes(r.model, r.sharding);
+  if (r.drafter) {
+    // A prediction module lies in the model's own files.
+    const bool own_files = r.scenario.engine.speculative.method != "mtp";
+    if (own_files) request.checkpoint_bytes += checkpoint_bytes(*r.drafter);
+    request.device_bytes += rank_weight_bytes(*r.drafter, drafter_sharding(r.sharding));
+  }
   request.tensor_parallel = r.sharding.tensor;
   request.first_start = r.scenario.environment.first_start;
   return request;
@@ -101,6 +108,7 @@ MemoryBudget startup_budget(Resolved& resolved) {
   inputs.device = resolved.device;
   inputs.sharding = resolved.sharding;
   inputs.kv = resolved.kv;
+  inputs.drafter = resolved.drafter;
   const Environment environment = environment_with_tier(resolved);
   inputs.machine = machine_memory(environment, host);
   if (resolved.device.memory_model == MemoryModel::unified &&

@@ -19,6 +19,7 @@ class TermSources {
   [[nodiscard]] Origin of(MemoryPurpose purpose) const {
     switch (purpose) {
       case MemoryPurpose::weights: return weights();
+      case MemoryPurpose::drafter: return drafter();
       case MemoryPurpose::activations: return activations();
       case MemoryPurpose::context: return outside("device context and growth outside torch");
       case MemoryPurpose::communication: return outside("buffers between the ranks");
@@ -51,6 +52,16 @@ class TermSources {
     return {TermOrigin::rule,
             fmt::format("geometry of {} in {}{}", r_.model.id, name_of(main_dtype(r_.model)),
                         ranks > 1 ? fmt::format(", the share of one of {} ranks", ranks) : "")};
+  }
+
+  [[nodiscard]] Origin drafter() const {
+    const std::string id = r_.drafter ? r_.drafter->id : std::string();
+    if (r_.scenario.engine.speculative.method == "draft_model") {
+      return {TermOrigin::rule, fmt::format("geometry of {}; its KV is in the pool", id)};
+    }
+    return {TermOrigin::estimate, fmt::format("{}, one layer as the model's last one; its KV is in "
+                                              "the pool",
+                                              id)};
   }
 
   [[nodiscard]] Origin activations() const {

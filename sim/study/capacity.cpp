@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/startup_budget.hpp"
@@ -106,12 +107,13 @@ std::int64_t held_together(const Resolved& r, const StartUp& start, const TokenB
 }
 
 // An engine may keep more per token than the geometry asks for (FasterTransformer: every query
-// head) or keep it in types of its own (llama.cpp). vLLM's layouts are the geometry's.
+// head), keep it in types of its own (llama.cpp), or keep a drafter's too. vLLM's other layouts are
+// the geometry's.
 ByteCount engine_bytes(const Resolved& r, const MemoryBudget& budget, const TokenBytes& token,
                        ByteCount geometry) {
   const ByteCount kept = budget.layout.bytes_per_token;
   if (token.override_model || token.rank == 0 || kept == 0 || kept == token.rank) return geometry;
-  if (r.profile->budget == BudgetRule::vllm) return geometry;
+  if (r.profile->budget == BudgetRule::vllm && !r.drafter) return geometry;
   const double ratio = static_cast<double>(kept) / static_cast<double>(token.rank);
   return static_cast<ByteCount>(static_cast<double>(geometry) * ratio + 0.5);
 }
@@ -145,6 +147,7 @@ std::optional<std::int64_t> smallest_tensor_size(const Resolved& r, const auto& 
     sharding.tensor = ranks;
     try {
       check_sharding(r.model, sharding);
+      if (r.drafter) check_sharding(*r.drafter, drafter_sharding(sharding));
     } catch (const ConfigError&) {
       continue;  // does not divide the model
     }

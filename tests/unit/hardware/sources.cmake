@@ -3,6 +3,7 @@ list(APPEND UNIT_TEST_SOURCES
   catalog_models_test.cpp
   catalog_test.cpp
   cost_factory_test.cpp
+  drafter_model_test.cpp
   drafter_test.cpp
   dtype_test.cpp
   environment_test.cpp

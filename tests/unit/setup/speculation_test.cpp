@@ -8,6 +8,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/run.hpp"
+#include "sim/setup/startup_budget.hpp"
 #include "tests/unit/setup/value_source.hpp"
 
 namespace headroom {
@@ -68,6 +69,45 @@ TEST_CASE("speculative options that cannot stand together are refused", "[specul
     CAPTURE(engine);
     CHECK_THROWS_AS(resolved(engine), ConfigError);
   }
+}
+
+// Only a drafter with weights takes memory: Llama-3.1-8B's EAGLE head is 0.47 GiB, and its layer
+// makes a token 132 instead of 128 KiB.
+TEST_CASE("the start-up budget holds the drafter's weights and KV", "[speculation]") {
+  const auto budget = [](const std::string& method) {
+    Resolved r = resolved(R"({"speculative_config": {"method": ")" + method + R"("}})");
+    return startup_budget(r);
+  };
+  const MemoryBudget none = budget("ngram");
+  const MemoryBudget eagle = budget("eagle");
+  CHECK(none.terms[MemoryPurpose::drafter] == 0);
+  CHECK(none.layout.bytes_per_token == 128 * 1024);
+  CHECK(gib_from_bytes(eagle.terms[MemoryPurpose::drafter]) == Approx(0.47).margin(0.01));
+  CHECK(eagle.layout.bytes_per_token == 132 * 1024);
+  CHECK(budget("draft_model").terms[MemoryPurpose::drafter] == 0);  // of unknown size
+}
+
+TEST_CASE("results say what of a drafter's memory is known", "[speculation]") {
+  const auto warns = [](const std::string& engine, const std::string& words) {
+    return std::ranges::any_of(resolved(engine).warnings, [&](const std::string& warning) {
+      return warning.find(words) != std::string::npos;
+    });
+  };
+  CHECK(warns(kEagle3, "an estimate); its activations"));
+  CHECK(warns(R"({"speculative_config": {"method": "mtp"}})", "not known to ship"));
+  CHECK(warns(R"({"speculative_config": {"method": "draft_model"}})", "name its model"));
+  CHECK(warns(R"({"speculative_config": {"method": "draft_model", "model": "qwen3-0.6b"}})",
+              "KV of qwen3-0.6b; its"));
+  CHECK(warns(R"({"name": "static", "scheduler": "vllm", "kv_allocator": "paged",
+                  "speculative_config": {"method": "eagle"}})",
+              "are not in the memory budget"));
+}
+
+// 14 query heads are not divided by 4 ranks; the model it drafts for is.
+TEST_CASE("a draft model must be divisible by the ranks of its target", "[speculation]") {
+  CHECK_THROWS_WITH(resolved(R"({"tensor_parallel_size": 4, "speculative_config":
+                                 {"method": "draft_model", "model": "qwen2.5-0.5b"}})"),
+                    Catch::Contains("/engine/speculative_config/model"));
 }
 
 // 3 prompts, 2 answers each of 40 tokens: all drafts are accepted, so an answer takes its first
