@@ -212,8 +212,13 @@ bool TrtllmScheduler::start_waiting(const PlanContext& context, BatchPlan& plan,
 bool TrtllmScheduler::try_start(const PlanContext& context, RequestId id, TokenCount& left) {
   const Request& request = context.requests[id];
   const TokenCount cached = context.kv.cached_prefix(id, request);
-  const TokenCount piece = first_piece(request.known_tokens, request.known_tokens - cached, left);
+  TokenCount piece = first_piece(request.known_tokens, request.known_tokens - cached, left);
   if (piece == 0) return false;
+  // Behind part of a block the first of several chunks ends with a block (llmRequest.h,
+  // setPrepopulatedPromptLen).
+  const TokenCount block = context.kv.pool().block_tokens;
+  const TokenCount over = (cached + piece) % block;
+  if (cached % block > 0 && cached + piece < request.known_tokens && over < piece) piece -= over;
   const TrtllmCapacity::Need need = capacity_->need(request, context.kv.pool());
   const KvGrowth growth{.id = id,
                         .request = &request,

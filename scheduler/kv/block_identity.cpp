@@ -37,6 +37,25 @@ bool goes_on(const BlockRun& run, const BlockRun& next, TokenCount block_tokens)
          run.offset + run.blocks * block_tokens == next.offset;
 }
 
+void public_parts(const Request& request, TokenCount begin, TokenCount end,
+                  std::vector<TextPart>& parts) {
+  parts.clear();
+  TokenCount piece_begin = 0;
+  const auto add = [&](std::uint64_t piece, TokenCount piece_end) {
+    const TokenCount from = std::max(begin, piece_begin);
+    const TokenCount to = std::min(end, piece_end);
+    if (from < to) parts.push_back({piece, from - piece_begin, to - from});
+    piece_begin = piece_end;
+  };
+  for (const PrefixSegment& segment : request.prefix) {
+    if (piece_begin >= end) return;
+    add(segment.id, std::min<TokenCount>(piece_begin + segment.tokens, request.prompt_tokens));
+  }
+  if (piece_begin == request.prompt_tokens && request.output_segment != 0) {
+    add(request.output_segment, kEndless);
+  }
+}
+
 RequestBlocks::RequestBlocks(const Request& request, std::int32_t block_tokens, BlockCount first,
                              BlockCount end)
     : request_(request),

@@ -6,6 +6,7 @@
 // has an id, the answer. Whatever follows is private: no other request has it.
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/serving/request.hpp"
 
@@ -45,6 +46,16 @@ using ChainId = std::uint64_t;
 // Whether `next` goes on in the piece of `run` where that ends.
 [[nodiscard]] bool goes_on(const BlockRun& run, const BlockRun& next, TokenCount block_tokens);
 
+// Tokens `offset`, `offset` + 1, ... of a piece.
+struct TextPart {
+  std::uint64_t piece = 0;
+  TokenCount offset = 0;
+  TokenCount tokens = 0;
+};
+// What tokens [begin, end) of `request` begin with, up to the first private one.
+void public_parts(const Request& request, TokenCount begin, TokenCount end,
+                  std::vector<TextPart>& parts);
+
 // Walks over the runs of blocks [first, end) of `request`, which must outlive the walk.
 class RequestBlocks {
  public:
@@ -53,6 +64,10 @@ class RequestBlocks {
 
   // False when there are no more.
   [[nodiscard]] bool next(BlockRun& run);
+  // Of the block that next() gave last, if it lies across pieces.
+  void public_parts_of_last(std::vector<TextPart>& parts) const {
+    public_parts(request_, position_ - block_tokens_, position_, parts);
+  }
 
  private:
   void enter_piece();

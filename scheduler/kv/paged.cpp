@@ -1,6 +1,7 @@
 #include "scheduler/kv/paged.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/kernel/check.hpp"
 #include "sim/serving/kv_layout.hpp"
@@ -12,12 +13,14 @@ PagedKv::PagedKv(const PagedKvOptions& options)
       options_(options),
       shares_(options.enable_prefix_caching),
       free_(options.blocks, options.plain_to_front),
-      tree_(options.block_tokens) {
+      tree_(options.block_tokens, options.partial_reuse) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
   HEADROOM_CHECK(sequence().uniform() || (!options.reserve_final && options.tier.host_blocks == 0),
                  "windows and states in a pool that sets aside or has a second tier");
   HEADROOM_CHECK(!options.reserve_final || options.tier.host_blocks == 0,
                  "a pool that sets aside has a second tier");
+  HEADROOM_CHECK(!options.partial_reuse || (!options.reserve_final && !options.drops_last_match),
+                 "parts of blocks in a pool that sets aside or drops what it found");
   if (shares_ && options.tier.host_blocks > 0) tier_.emplace(options.tier);
   pool_.block_tokens = options.block_tokens;
   pool_.grows_with_decode = !options.reserve_final;
@@ -31,9 +34,11 @@ BlockCount PagedKv::blocks_for(TokenCount tokens) const {
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
   if (!shares_ || request.prompt_logprobs || (tree_.nodes() == 0 && !tier_)) return 0;
-  BlockCount blocks = look_up(id, request).blocks();
+  const Lookup& found = look_up(id, request);
+  BlockCount blocks = found.blocks();
   if (options_.drops_last_match && blocks > 0) --blocks;
-  return std::min<TokenCount>(blocks * options_.block_tokens, request.known_tokens - 1);
+  return std::min<TokenCount>(blocks * options_.block_tokens + found.partial.tokens,
+                              request.known_tokens - 1);
 }
 
 const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) const {
@@ -52,8 +57,37 @@ const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) co
   const BlockCount most = longest / options_.block_tokens;
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, most), last.match);
   if (tier_) look_in_tier(request, most);
+  if (options_.partial_reuse) look_for_beginning(request);
   return last;
 }
+
+// Of the next block as far as it is known, but for the last token of all.
+void PagedKv::look_for_beginning(const Request& request) const {
+  Lookup& last = lookup_;
+  last.partial = {};
+  if (last.tier_blocks > 0) return;
+  const TokenCount begin = last.match.blocks * options_.block_tokens;
+  const TokenCount end =
+      std::min<TokenCount>(begin + options_.block_tokens, request.known_tokens - 1);
+  public_parts(request, begin, end, parts_);
+  const PrefixTree::Partial found = tree_.partial(last.match, parts_);
+  if (found.free_leaf || options_.copy_on_partial_reuse) last.partial = found;
+}
+
+// `tokens` of the block behind the match that was looked up last and is held now. True: the block
+// itself was taken over.
+bool PagedKv::reuse_beginning(TokenCount tokens) {
+  const PrefixTree::Partial& found = lookup_.partial;
+  HEADROOM_CHECK(tokens == found.tokens, "another beginning than the one that was found");
+  if (found.free_leaf) {
+    tree_.steal(found.node, free_);
+  } else {
+    copied_tokens_ += tokens;
+  }
+  return found.free_leaf;
+}
+
+TokenCount PagedKv::take_moved_tokens() { return std::exchange(copied_tokens_, 0); }
 
 // Goes on behind what was found on the device.
 void PagedKv::look_in_tier(const Request& request, BlockCount most) const {
@@ -92,11 +126,14 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   Holder& holder = held_[growth.id];
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
   const BlockCount fit = blocks_for(std::max(hold, growth.fit_tokens));
-  const BlockCount cached = blocks_for(growth.cached_tokens);
+  const TokenCount part =
+      options_.partial_reuse ? growth.cached_tokens % options_.block_tokens : TokenCount{0};
+  const BlockCount cached = blocks_for(growth.cached_tokens - part);
   const BlockCount more = std::max<BlockCount>(0, blocks_for(hold) - holder.blocks - cached);
   const Beside beside = beside_for(holder, growth);
   BlockCount loaded = 0;
-  if (cached > 0) {
+  BlockCount taken_over = 0;
+  if (growth.cached_tokens > 0) {
     HEADROOM_CHECK(shares_ && holder.blocks == 0 && growth.request != nullptr,
                    "a prefix is found at admission, for a request with an identity");
     const Lookup& found = look_up(growth.id, *growth.request);
@@ -114,12 +151,13 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     holder.path = on_device;
     // Before anything is overwritten, which might push it out of the tier.
     if (loaded > 0) load(found, loaded);
+    if (part > 0 && reuse_beginning(part)) taken_over = 1;
   } else if (fit + beside.fit - holder.blocks + growth.keep_free > free_.size()) {
     empty_cache_for(growth);
     return false;
   }
   const std::int64_t stored = tier_ ? tier_->counts().stored_blocks : 0;
-  take_blocks(loaded + more + beside.take);
+  take_blocks(loaded + more - taken_over + beside.take);
   if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
   holder.blocks += cached + more;
   holder.tokens = hold;
@@ -214,7 +252,11 @@ void PagedKv::take_blocks(BlockCount blocks) {
       if (tier_) tier_->store_nameless(n);
       return;
     }
-    if (tier_) tier_->store(tree_.end_of(node, n));
+    if (tier_ && tree_.is_tip(node)) {
+      tier_->store_nameless(n);
+    } else if (tier_) {
+      tier_->store(tree_.end_of(node, n));
+    }
     tree_.evict(node, n);
   });
 }
@@ -254,8 +296,19 @@ void PagedKv::release_path(Holder& holder, const Request& request, TokenCount he
     lengthen_path(holder, request, hashed, how != KvRelease::finished);
   }
   HEADROOM_CHECK(holder.path <= hashed && hashed <= blocks, "more full blocks than are held");
-  free_.put_plain(blocks - hashed);
-  free_.put_hashed(hashed - holder.path);
+  // A block that others may begin with lies right behind the path, unless it is a copy.
+  // Who is dropped makes nothing known.
+  parts_.clear();
+  const bool told = !holder.has_a_copy && how != KvRelease::dropped;
+  if (options_.partial_reuse && shares_ && told && holder.path < blocks) {
+    const TokenCount begin = holder.path * options_.block_tokens;
+    public_parts(request, begin, std::min(held_tokens, begin + options_.block_tokens), parts_);
+  }
+  const BlockCount tip = parts_.empty() ? 0 : 1;
+  const BlockCount nameless = std::max<BlockCount>(0, hashed - holder.path - tip);
+  free_.put_plain(blocks - holder.path - tip - nameless);
+  free_.put_hashed(nameless);
+  if (tip > 0) tree_.put_tip(holder.deepest, parts_, free_);
   tree_.release(holder.deepest, how == KvRelease::finished, free_);
 }
 
@@ -291,7 +344,7 @@ void PagedKv::give_up_waiting(RequestId id, const Request& request) {
 
 void PagedKv::on_engine_lost() {
   free_ = FreeList(options_.blocks, options_.plain_to_front);
-  tree_ = PrefixTree(options_.block_tokens);
+  tree_ = PrefixTree(options_.block_tokens, options_.partial_reuse);
   if (tier_) tier_->on_engine_lost();
   held_.clear();
   computing_.clear();

@@ -45,6 +45,12 @@ struct PagedKvOptions {
   OffloadTierOptions tier = {};  // only with prefix caching
   // The last block of a hit is computed again, for the drafter's hidden states (ENGINES.md 2.2).
   bool drops_last_match = false;
+  // What the next block of a prompt begins with is reused too, at most to the last token but one
+  // (TensorRT-LLM: enable_partial_reuse): a free block that nothing follows is taken over, any
+  // other one is copied (copy_on_partial_reuse), or left. Not with reserve_final, and not behind
+  // blocks of the second tier.
+  bool partial_reuse = false;
+  bool copy_on_partial_reuse = true;
   // Layers that keep a window or a state take ids of the same pool: block_tokens is that of their
   // layout. Not with a tier or reserve_final.
   std::optional<SequenceBlocks> sequence = {};
@@ -61,6 +67,7 @@ class PagedKv final : public KvAllocator {
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;
   void on_engine_lost() override;
+  [[nodiscard]] TokenCount take_moved_tokens() override;
   [[nodiscard]] KvTraffic take_traffic() override;
   [[nodiscard]] const KvTierCounts* tier_counts() const override {
     return tier_ ? &tier_->counts() : nullptr;
@@ -86,6 +93,7 @@ class PagedKv final : public KvAllocator {
     PrefixTree::Match match;
     std::vector<StoredRun> in_tier;  // behind the match
     BlockCount tier_blocks = 0;      // of these
+    PrefixTree::Partial partial;     // behind the match
 
     [[nodiscard]] BlockCount blocks() const { return match.blocks + tier_blocks; }
   };
@@ -102,6 +110,8 @@ class PagedKv final : public KvAllocator {
   void give_up_step_blocks(Holder& holder);
   [[nodiscard]] const Lookup& look_up(RequestId id, const Request& request) const;
   void look_in_tier(const Request& request, BlockCount most) const;
+  void look_for_beginning(const Request& request) const;
+  [[nodiscard]] bool reuse_beginning(TokenCount tokens);
   void load(const Lookup& found, BlockCount blocks);
   void empty_cache_for(const KvGrowth& growth);
   void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
@@ -119,6 +129,8 @@ class PagedKv final : public KvAllocator {
   std::vector<Holder> held_;  // by RequestId
   mutable Lookup lookup_;
   std::optional<OffloadTier> tier_;
+  mutable std::vector<TextPart> parts_;
+  TokenCount copied_tokens_ = 0;      // likewise
   KvTraffic traffic_;                 // of try_grow, not asked for yet
   std::vector<RequestId> computing_;  // that hold step_blocks
 };

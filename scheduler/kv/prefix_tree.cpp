@@ -8,7 +8,33 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kFirstTableSize = 64;  // a power of two
+constexpr std::size_t kFirstTableSize = 64;                  // a power of two
+constexpr std::uint64_t kTipTag = 0x7469705F5F5F5F5F;        // "tip_____"
+constexpr std::uint64_t kBeginningTag = 0x626567696E5F5F5F;  // "begin___"
+
+// Names what a block behind `parent` begins with: whole parts, then the start of one more. Calls
+// visit(name) for each of `parts`.
+template <class Visit>
+void visit_beginnings(PrefixTree::Index parent, std::span<const TextPart> parts,
+                      const Visit& visit) {
+  std::uint64_t before = mixed_id(kBeginningTag, parent);
+  for (const TextPart& part : parts) {
+    before = mixed_id(before, part.piece);
+    before = mixed_id(before, static_cast<std::uint64_t>(part.offset));
+    visit(before);
+    before = mixed_id(before, static_cast<std::uint64_t>(part.tokens));
+  }
+}
+
+TokenCount equal_tokens(std::span<const TextPart> a, std::span<const TextPart> b) {
+  TokenCount tokens = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (a[i].piece != b[i].piece || a[i].offset != b[i].offset) break;
+    tokens += std::min(a[i].tokens, b[i].tokens);
+    if (a[i].tokens != b[i].tokens) break;
+  }
+  return tokens;
+}
 
 std::uint32_t hash_of(PrefixTree::Index parent, std::uint64_t key) {
   return static_cast<std::uint32_t>(mixed_id(parent, key));
@@ -16,8 +42,11 @@ std::uint32_t hash_of(PrefixTree::Index parent, std::uint64_t key) {
 
 }  // namespace
 
-PrefixTree::PrefixTree(std::int32_t block_tokens)
-    : block_tokens_(block_tokens), nodes_(1), table_(kFirstTableSize) {}
+PrefixTree::PrefixTree(std::int32_t block_tokens, bool partial_reuse)
+    : block_tokens_(block_tokens),
+      partial_reuse_(partial_reuse),
+      nodes_(1),
+      table_(kFirstTableSize) {}
 
 void PrefixTree::match(RequestBlocks blocks, Match& result) const {
   result.nodes.clear();
@@ -81,6 +110,10 @@ PrefixTree::Extension PrefixTree::extend(Index deepest, RequestBlocks blocks, bo
       break;
     } else {
       result.deepest = add(result.deepest, run);
+      if (partial_reuse_ && run.offset == BlockRun::kAcross) {
+        blocks.public_parts_of_last(nodes_[result.deepest].parts);
+        find_by_beginnings(result.deepest);
+      }
     }
     result.blocks += run.blocks;
   }
@@ -97,11 +130,12 @@ void PrefixTree::release(Index deepest, bool forget_private, FreeList& free) {
                    "a path was released that is not held");
     if (--node.refs > 0) {
       shared_blocks_ -= node.run.blocks;
-    } else if (node.run.is_private && forget_private) {
+    } else if (node.run.is_private && forget_private && node.parts.empty()) {
       free.put_hashed(node.run.blocks);
       remove(index);
     } else {
       node.extent = free.put_owned(node.run.blocks, index);
+      find_by_beginnings(index);
     }
     index = parent;
   }
@@ -120,12 +154,79 @@ void PrefixTree::forget_private(const Match& match, FreeList& free) {
   for (std::size_t i = match.nodes.size(); i-- > 0;) {
     const Index index = match.nodes[i];
     Node& node = nodes_[index];
-    if (!node.run.is_private) return;
+    if (!node.run.is_private || !node.parts.empty()) return;
     HEADROOM_CHECK(node.refs == 0, "a waiting request holds blocks");
     ++version_;
     free.disown(node.extent);
     remove(index);
   }
+}
+
+void PrefixTree::put_tip(Index deepest, std::span<const TextPart> parts, FreeList& free) {
+  ++version_;
+  const BlockRun run{.piece = mixed_id(kTipTag, tips_++),
+                     .offset = BlockRun::kAcross,
+                     .blocks = 1,
+                     .is_private = true};
+  const Index index = add(deepest, run);
+  Node& node = nodes_[index];
+  node.refs = 0;
+  node.extent = free.put_owned(1, index);
+  node.is_tip = true;
+  node.parts.assign(parts.begin(), parts.end());
+  find_by_beginnings(index);
+}
+
+PrefixTree::Partial PrefixTree::partial(const Match& match,
+                                        std::span<const TextPart> wanted) const {
+  Partial best;
+  if (wanted.empty()) return best;
+  const Index at = match.nodes.empty() ? kRoot : match.nodes.back();
+  BlockCount last = match.blocks;  // of the last node of the match
+  for (const Index index : match.nodes) {
+    if (index != at) last -= nodes_[index].run.blocks;
+  }
+  const bool inside = at != kRoot && last < nodes_[at].run.blocks;
+  const BlockRun first{.piece = wanted[0].piece, .offset = wanted[0].offset, .blocks = 1};
+  BlockRun matched = nodes_[at].run;
+  matched.blocks = last;
+  if (inside && !goes_on(matched, first, block_tokens_)) return best;
+  // The block of one piece that starts like this, in the node or behind it.
+  if (const Index index = inside ? at : child(at, first.key()); index != kRoot) {
+    const Node& node = nodes_[index];
+    const bool is_last = node.run.blocks == (inside ? last : 0) + 1;
+    best = {index, wanted[0].tokens, node.refs == 0 && node.children == 0 && is_last};
+  }
+  if (inside) return best;
+  visit_beginnings(at, wanted, [&](std::uint64_t name) {
+    const auto found = beginnings_.find(name);
+    if (found == beginnings_.end()) return;
+    const Node& node = nodes_[found->second];
+    const TokenCount tokens = equal_tokens(wanted, node.parts);
+    if (tokens > best.tokens) {
+      best = {found->second, tokens, node.refs == 0 && node.children == 0};
+    }
+  });
+  return best;
+}
+
+void PrefixTree::steal(Index leaf, FreeList& free) {
+  free.take_owned(nodes_[leaf].extent);
+  evict(leaf, 1);
+}
+
+void PrefixTree::find_by_beginnings(Index index) {
+  const Node& node = nodes_[index];
+  visit_beginnings(node.parent, node.parts, [&](std::uint64_t name) { beginnings_[name] = index; });
+}
+
+void PrefixTree::forget_beginnings(Index index) {
+  Node& node = nodes_[index];
+  visit_beginnings(node.parent, node.parts, [&](std::uint64_t name) {
+    const auto found = beginnings_.find(name);
+    if (found != beginnings_.end() && found->second == index) beginnings_.erase(found);
+  });
+  node.parts.clear();
 }
 
 // The run goes on where the node ends, and only one holder, whose path ends there, would notice.
@@ -181,6 +282,7 @@ void PrefixTree::remove(Index index) {
   HEADROOM_CHECK(nodes_[index].children == 0 && nodes_[index].refs == 0,
                  "a node is removed after those behind it");
   leave(index);
+  forget_beginnings(index);
   --nodes_[nodes_[index].parent].children;
   spare_.push_back(index);
 }

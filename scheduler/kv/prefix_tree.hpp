@@ -10,9 +10,17 @@
 //  3. No two children of a node begin with the same key: each content is known once.
 //  4. Where a path ends inside a node the node is split; the existing index stays the lower part,
 //     so that an index that a holder keeps is its deepest node for as long as it holds it.
+//
+// With partial reuse (TensorRT-LLM) also blocks are found that only begin as the next block of a
+// prompt does. A *tip* is such a block that no prompt can find whole: partly filled, or with
+// private tokens behind those that others may have. It is a leaf that nobody holds. Blocks of one
+// piece are found by their place in the tree; tips and blocks across pieces under the beginnings of
+// all their parts, of equal ones the block that was put there last. When that one goes, older ones
+// are not looked for.
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "scheduler/kv/block_identity.hpp"
@@ -36,7 +44,13 @@ class PrefixTree {
     bool met_a_copy = false;  // the next block is known already, in another copy
   };
 
-  explicit PrefixTree(std::int32_t block_tokens);
+  struct Partial {
+    Index node = kRoot;
+    TokenCount tokens = 0;   // that the block begins with; 0: there is none
+    bool free_leaf = false;  // nobody holds it and nothing follows it
+  };
+
+  explicit PrefixTree(std::int32_t block_tokens, bool partial_reuse = false);
 
   // Longest known beginning of `blocks`.
   void match(RequestBlocks blocks, Match& result) const;
@@ -52,6 +66,16 @@ class PrefixTree {
   // A holder lets go of its path. What nobody else holds goes to the tail of the free list, last
   // block first; private nodes stay known only if they are to be found again.
   void release(Index deepest, bool forget_private, FreeList& free);
+  // The block behind `deepest`, which its holder gives back, is a tip with these parts (at least
+  // one). To be said before the path is released.
+  void put_tip(Index deepest, std::span<const TextPart> parts, FreeList& free);
+  // The block behind a match with most tokens of `wanted`, what the next block of a prompt begins
+  // with; of equal ones that of one piece.
+  [[nodiscard]] Partial partial(const Match& match, std::span<const TextPart> wanted) const;
+  // A new holder takes such a free leaf for its own; its content is forgotten. The match in front
+  // of it is held.
+  void steal(Index leaf, FreeList& free);
+  [[nodiscard]] bool is_tip(Index node) const { return nodes_[node].is_tip; }
   // The last `blocks` of a free node were overwritten.
   void evict(Index node, BlockCount blocks);
   // Makes the private nodes at the end of a match unknown; their blocks keep their places.
@@ -77,6 +101,8 @@ class PrefixTree {
     ChainId chain = 0;  // of what precedes the piece of the run
     std::int32_t refs = 0;
     FreeList::Index extent = FreeList::kNoExtent;
+    bool is_tip = false;
+    std::vector<TextPart> parts = {};  // with partial reuse, of a tip and across pieces
   };
 
   // Of the table of children: which node, and the hash of its (parent, key), so that most steps of
@@ -92,6 +118,9 @@ class PrefixTree {
   [[nodiscard]] bool continues(Index index, const BlockRun& run) const;
   [[nodiscard]] ChainId chain_after(Index index, BlockCount blocks, const BlockRun& next) const;
 
+  void find_by_beginnings(Index index);
+  void forget_beginnings(Index index);
+
   [[nodiscard]] Index child(Index parent, std::uint64_t key) const;
   void enter(Index index);
   void enter(std::uint32_t hash, Index index);
@@ -99,12 +128,15 @@ class PrefixTree {
   void enlarge();
 
   TokenCount block_tokens_;
+  bool partial_reuse_;
   std::vector<Node> nodes_;  // [0] is the root
   std::vector<Index> spare_;
   std::vector<Entry> table_;  // open addressing with linear probing, at most half full
   std::size_t entries_ = 0;
   BlockCount shared_blocks_ = 0;
   std::uint64_t version_ = 0;
+  std::uint64_t tips_ = 0;                               // ever put
+  std::unordered_map<std::uint64_t, Index> beginnings_;  // behind a node, up to where a part begins
 };
 
 }  // namespace headroom

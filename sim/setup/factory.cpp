@@ -122,6 +122,10 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   if (follows_groups(resolved, budget.layout)) {
     options.sequence = SequenceBlocks(budget.layout, step_limits(resolved).max_num_batched_tokens);
   }
+  if (resolved.scheduler == SchedulerKind::trtllm) {
+    options.partial_reuse = e.enable_partial_reuse;
+    options.copy_on_partial_reuse = e.copy_on_partial_reuse;
+  }
   options.drops_last_match =
       resolved.scheduler == SchedulerKind::vllm && drafter_has_kv(e.speculative);
   return std::make_unique<PagedKv>(options);

@@ -46,6 +46,7 @@ Resolved Resolver::run() {
     case BudgetRule::plain: resolve_plain(); break;
   }
   resolve_restart();
+  check_run_options();
   resolve_speculation();
   for (const std::string& note : r_.model.notes) {
     r_.warnings.push_back(fmt::format("{}: {}", r_.model.id, note));
@@ -81,6 +82,18 @@ void Resolver::resolve_parts() {
   resolve_scheduler();
   r_.sharding = {e.tensor_parallel_size, e.pipeline_parallel_size, e.data_parallel_size,
                  e.enable_expert_parallel};
+}
+
+void Resolver::check_run_options() const {
+  const EngineSection& e = r_.scenario.engine;
+  const auto given = [&](const char* pointer) { return r_.scenario.is_given(pointer); };
+  if (given("/engine/enable_partial_reuse") && !e.enable_block_reuse) {
+    refuse("/engine/enable_partial_reuse", "has no effect; only with enable_block_reuse");
+  }
+  const bool parts = e.enable_block_reuse && e.enable_partial_reuse;
+  if (given("/engine/copy_on_partial_reuse") && !parts) {
+    refuse("/engine/copy_on_partial_reuse", "has no effect; only with enable_partial_reuse");
+  }
 }
 
 // Weights are read again, all ranks from one store; a process that starts anew imports its

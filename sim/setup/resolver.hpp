@@ -45,7 +45,8 @@ class Resolver {
   void resolve_parts();
   void resolve_scheduler();
   void resolve_restart();
-  void resolve_speculation();  // after the engine: turns asynchronous scheduling off
+  void check_run_options() const;  // that stand for nothing, or for more than another one allows
+  void resolve_speculation();      // after the engine: turns asynchronous scheduling off
   void resolve_drafter();
   void find_drafter();  // its weights and KV, for the start-up budget
   void resolve_formats();

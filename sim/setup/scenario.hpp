@@ -106,6 +106,8 @@ struct EngineSection {
   std::int64_t host_cache_size = 0;
   bool disable_overlap_scheduler = false;
   bool enable_block_reuse = true;
+  bool enable_partial_reuse = true;
+  bool copy_on_partial_reuse = true;
   std::string capacity_scheduler_policy = "GUARANTEED_NO_EVICT";
   std::string context_chunking_policy = "FIRST_COME_FIRST_SERVED";
   // sglang

@@ -35,6 +35,7 @@ struct PoolShape {
   bool plain_to_front = true;
   int pieces = 0;  // most pieces of a prompt
   OffloadTierOptions tier = {};
+  oracle::PartialReuse partial = oracle::PartialReuse::off;
 };
 
 class PagedPair {
@@ -44,11 +45,13 @@ class PagedPair {
                 .block_tokens = shape.block_tokens,
                 .enable_prefix_caching = shape.caching,
                 .plain_to_front = shape.plain_to_front,
-                .tier = shape.tier}),
+                .tier = shape.tier,
+                .partial_reuse = shape.partial != oracle::PartialReuse::off,
+                .copy_on_partial_reuse = shape.partial == oracle::PartialReuse::copies}),
         tier_(static_cast<std::size_t>(shape.tier.host_blocks),
               static_cast<std::size_t>(shape.tier.disk_blocks)),
         single_(shape.blocks, shape.block_tokens, shape.caching, shape.plain_to_front,
-                shape.tier.host_blocks > 0 ? &tier_ : nullptr),
+                shape.tier.host_blocks > 0 ? &tier_ : nullptr, shape.partial),
         most_pieces_(shape.pieces),
         random_(random),
         clients_(kRequests) {}
@@ -77,6 +80,8 @@ class PagedPair {
   }
 
   TokenCount hits = 0;  // tokens
+  TokenCount copied = 0;
+  int taken_over = 0;
   [[nodiscard]] const KvTierCounts& tier() const { return tier_.counts; }
 
  private:
@@ -127,7 +132,9 @@ class PagedPair {
     const TokenCount known = client.request.known_tokens;
     const TokenCount cached = paged_.cached_prefix(id, client.request);
     const TokenCount on_device = single_.cached_prefix(index, known);
-    REQUIRE(cached == single_.prefix_with_tier(index, known));
+    const TokenCount whole = single_.prefix_with_tier(index, known);
+    const TokenCount part = whole == on_device ? single_.beginning(index, known) : 0;
+    REQUIRE(cached == whole + part);
     const TokenCount hold = one_in(2) ? known : cached + up_to(known - cached);
     const KvGrowth growth{.id = id,
                           .request = &client.request,
@@ -141,8 +148,12 @@ class PagedPair {
     REQUIRE(fits == (need <= single_.free_blocks()));
     if (!fits) return;
     single_.touch(index, on_device);
-    single_.load(index, on_device, cached);
+    single_.load(index, on_device, whole);
+    const bool takes_over = part > 0 && single_.take_over(index, known);
+    REQUIRE(paged_.take_moved_tokens() == (takes_over ? 0 : part));
     REQUIRE(single_.grow(index, hold, known));
+    if (takes_over) ++taken_over;
+    if (!takes_over) copied += part;
     client.held = hold;
     client.state = Client::State::running;
     hits += cached;
@@ -220,6 +231,30 @@ TEST_CASE("a tree of block runs equals single blocks found by their content") {
   const auto block_tokens = GENERATE(1, 3, 4, 16);
   const std::uint64_t sequences = test::repetitions(1000);
   REQUIRE(compare_paged(block_tokens, 4, sequences) > 10 * static_cast<TokenCount>(sequences));
+}
+
+TEST_CASE("blocks that only begin alike are taken over or copied as single blocks are") {
+  using oracle::PartialReuse;
+  const auto block_tokens = GENERATE(2, 4, 16);
+  const auto partial = GENERATE(PartialReuse::copies, PartialReuse::free_leaves);
+  TokenCount copied = 0;
+  int taken_over = 0;
+  for (unsigned seed = 0; seed < test::repetitions(500); ++seed) {
+    std::mt19937 random(seed);
+    const BlockCount blocks = (60 + static_cast<TokenCount>(random() % 300)) / block_tokens + 4;
+    PagedPair pair({.blocks = blocks,
+                    .block_tokens = block_tokens,
+                    .plain_to_front = seed % 3 != 0,
+                    .pieces = 4,
+                    .tier = {seed % 5 == 0 ? blocks / 2 : 0, 0},
+                    .partial = partial},
+                   random);
+    for (int i = 0; i < 150; ++i) pair.step();
+    copied += pair.copied;
+    taken_over += pair.taken_over;
+  }
+  REQUIRE(taken_over > 0);
+  REQUIRE((copied > 0) == (partial == PartialReuse::copies));
 }
 
 TEST_CASE("a pool with host memory and disk behind it equals single blocks in three lists") {

@@ -9,6 +9,34 @@ namespace {
 
 BlockCount ceil_div(TokenCount tokens, TokenCount size) { return (tokens + size - 1) / size; }
 
+bool follows(const Token& token, const Token& last) {
+  return token.is_private == last.is_private && token.text == last.text &&
+         token.offset == last.offset + 1;
+}
+
+bool is_one_piece(const std::vector<Token>& tokens) {
+  for (std::size_t i = 1; i < tokens.size(); ++i) {
+    if (!follows(tokens[i], tokens[i - 1])) return false;
+  }
+  return true;
+}
+
+TokenCount equal_tokens(const std::vector<Token>& a, const std::vector<Token>& b) {
+  std::size_t tokens = 0;
+  while (tokens < std::min(a.size(), b.size()) && a[tokens] == b[tokens]) ++tokens;
+  return static_cast<TokenCount>(tokens);
+}
+
+// The beginnings up to the first token of each part.
+std::vector<std::vector<Token>> beginnings_of(const std::vector<Token>& tokens) {
+  std::vector<std::vector<Token>> all;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i > 0 && follows(tokens[i], tokens[i - 1])) continue;
+    all.emplace_back(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return all;
+}
+
 }  // namespace
 
 void NaiveTier::store(std::int64_t content) {
@@ -42,11 +70,12 @@ void NaiveTier::load(std::int64_t content) {
 }
 
 BlockPool::BlockPool(BlockCount total, TokenCount block_size, bool prefix_caching,
-                     bool plain_to_front, NaiveTier* tier)
+                     bool plain_to_front, NaiveTier* tier, PartialReuse partial)
     : block_size_(block_size),
       prefix_caching_(prefix_caching),
       plain_to_front_(plain_to_front),
       tier_(tier),
+      partial_(partial),
       blocks_(static_cast<std::size_t>(total)) {
   for (BlockId id = 0; id < total; ++id) free_.push_back(id);
 }
@@ -138,16 +167,109 @@ void BlockPool::touch(std::uint64_t request, TokenCount tokens) {
   check();
 }
 
+TokenCount BlockPool::beginning(std::uint64_t request, TokenCount known) const {
+  if (partial_ == PartialReuse::off || !prefix_caching_) return 0;
+  const auto [id, tokens] = alike(request, known);
+  const bool usable = id >= 0 && (partial_ == PartialReuse::copies || is_free_leaf(id));
+  return usable ? tokens : 0;
+}
+
+bool BlockPool::take_over(std::uint64_t request, TokenCount known) {
+  // Asked before the run in front of it was touched, so it is asked of the content.
+  Sequence& mine = sequence(request);
+  std::vector<BlockId> held;
+  std::swap(held, mine.held);
+  const BlockId id = alike(request, known).first;
+  std::swap(held, mine.held);
+  if (!is_free_leaf(id)) return false;
+  free_.erase(std::find(free_.begin(), free_.end(), id));
+  NaiveTier* const tier = std::exchange(tier_, nullptr);
+  forget(id);
+  tier_ = tier;
+  block(id).holders = 1;
+  mine.held.push_back(id);
+  return true;
+}
+
+std::pair<BlockId, TokenCount> BlockPool::alike(std::uint64_t request, TokenCount known) const {
+  const BlockCount run = cached_prefix(request, known) / block_size_;
+  const TokenCount begin = run * block_size_;
+  const std::vector<Token> wanted = told(request, begin, std::min(begin + block_size_, known - 1));
+  std::pair<BlockId, TokenCount> best{-1, 0};
+  if (wanted.empty()) return best;
+  const ContentId parent = before(request, run);
+  for (const auto& [content, content_id] : contents_) {
+    const auto entry = found_.find(content_id);
+    if (content.parent != parent || entry == found_.end() || !is_one_piece(content.tokens))
+      continue;
+    const TokenCount tokens = equal_tokens(wanted, content.tokens);
+    if (tokens > best.second) best = {entry->second, tokens};
+  }
+  for (const std::vector<Token>& start : beginnings_of(wanted)) {
+    const auto entry = beginnings_.find({parent, start});
+    if (entry == beginnings_.end()) continue;
+    const TokenCount tokens = equal_tokens(wanted, block(entry->second).begins);
+    if (tokens > best.second) best = {entry->second, tokens};
+  }
+  return best;
+}
+
+bool BlockPool::is_free_leaf(BlockId id) const {
+  if (block(id).holders > 0) return false;
+  const auto here = found_.find(block(id).content);
+  if (here == found_.end() || here->second != id) return true;  // nobody can find what follows it
+  for (const auto& [content, content_id] : contents_) {
+    if (content.parent == block(id).content && found_.count(content_id) > 0) return false;
+  }
+  return std::none_of(beginnings_.begin(), beginnings_.end(), [&](const auto& entry) {
+    return block(entry.second).parent == block(id).content;
+  });
+}
+
+BlockPool::ContentId BlockPool::before(std::uint64_t request, BlockCount number) const {
+  return number == 0 ? 0 : content(request, number - 1);
+}
+
+std::vector<Token> BlockPool::told(std::uint64_t request, TokenCount from, TokenCount to) const {
+  const std::vector<Token>& all = sequence(request).beginning;
+  const TokenCount end = std::min(to, static_cast<TokenCount>(all.size()));
+  if (from >= end) return {};
+  return {all.begin() + from, all.begin() + end};
+}
+
+void BlockPool::find_by_beginning(BlockId id, ContentId parent, std::vector<Token> begins) {
+  for (const std::vector<Token>& start : beginnings_of(begins)) beginnings_[{parent, start}] = id;
+  block(id).parent = parent;
+  block(id).begins = std::move(begins);
+}
+
+void BlockPool::find_by_beginning(std::uint64_t request, BlockCount number, TokenCount end) {
+  const TokenCount begin = number * block_size_;
+  find_by_beginning(sequence(request).held[static_cast<std::size_t>(number)],
+                    before(request, number),
+                    told(request, begin, std::min(end, begin + block_size_)));
+}
+
 void BlockPool::release(std::uint64_t request, TokenCount held_tokens, KvRelease how) {
   Sequence& mine = sequence(request);
   BlockCount full = how == KvRelease::dropped ? mine.known : held_tokens / block_size_;
   if (!prefix_caching_) full = 0;
   HEADROOM_CHECK(full <= static_cast<BlockCount>(mine.held.size()), "more tokens than blocks");
   make_findable(request, full);
+  BlockCount tip = -1;
+  if (partial_ != PartialReuse::off && prefix_caching_ && !mine.behind_a_copy &&
+      how != KvRelease::dropped &&
+      !told(request, mine.findable * block_size_, held_tokens).empty()) {
+    tip = mine.findable;
+  }
   for (auto number = static_cast<BlockCount>(mine.held.size()) - 1; number >= 0; --number) {
     const BlockId id = mine.held[static_cast<std::size_t>(number)];
     if (--block(id).holders > 0) continue;
-    if (number < full || !plain_to_front_) {
+    const bool across = number < mine.findable && partial_ != PartialReuse::off &&
+                        !is_one_piece(tokens_of(request, number));
+    if (across || number == tip) find_by_beginning(request, number, held_tokens);
+    if (number == tip && number >= full) block(id).hashed = true;
+    if (number < full || number == tip || !plain_to_front_) {
       free_.push_back(id);
     } else {
       free_.push_front(id);
@@ -186,6 +308,15 @@ BlockPool::ContentId BlockPool::content(std::uint64_t request, BlockCount number
   return mine.chain[static_cast<std::size_t>(number)];
 }
 
+// Of a full block; those of a request alone are of no piece.
+std::vector<Token> BlockPool::tokens_of(std::uint64_t request, BlockCount number) const {
+  const ContentId wanted = content(request, number);
+  for (const auto& [content, content_id] : contents_) {
+    if (content_id == wanted) return content.tokens;
+  }
+  return {};
+}
+
 BlockId BlockPool::found(std::uint64_t request, BlockCount number) const {
   const auto entry = found_.find(content(request, number));
   return entry == found_.end() ? -1 : entry->second;
@@ -200,7 +331,13 @@ void BlockPool::make_findable(std::uint64_t request, BlockCount full) {
     block(id).content = content(request, number);
     if (mine.behind_a_copy) continue;
     mine.behind_a_copy = !found_.emplace(block(id).content, id).second;
-    if (!mine.behind_a_copy) ++mine.findable;
+    if (mine.behind_a_copy) continue;
+    ++mine.findable;
+    const TokenCount end = (number + 1) * block_size_;
+    const bool all_told = end <= static_cast<TokenCount>(mine.beginning.size());
+    if (partial_ != PartialReuse::off && all_told && !is_one_piece(tokens_of(request, number))) {
+      find_by_beginning(request, number, end);
+    }
   }
 }
 
@@ -209,6 +346,10 @@ void BlockPool::forget(BlockId id) {
   const bool known = block(id).hashed && entry != found_.end() && entry->second == id;
   if (block(id).hashed && tier_ != nullptr) tier_->store(known ? block(id).content : 0);
   if (known) found_.erase(entry);
+  for (const std::vector<Token>& start : beginnings_of(block(id).begins)) {
+    const auto way = beginnings_.find({block(id).parent, start});
+    if (way != beginnings_.end() && way->second == id) beginnings_.erase(way);
+  }
   block(id) = {};
 }
 

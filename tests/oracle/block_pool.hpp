@@ -45,10 +45,14 @@ class NaiveTier {
   std::list<std::int64_t> disk_;
 };
 
+// Whether blocks that only begin as the next one of a prompt are reused, and how.
+enum class PartialReuse : std::uint8_t { off, free_leaves, copies };
+
 class BlockPool {
  public:
   BlockPool(BlockCount total, TokenCount block_size, bool prefix_caching,
-            bool plain_to_front = true, NaiveTier* tier = nullptr);
+            bool plain_to_front = true, NaiveTier* tier = nullptr,
+            PartialReuse partial = PartialReuse::off);
 
   [[nodiscard]] BlockCount total_blocks() const;
   [[nodiscard]] BlockCount free_blocks() const;    // evictable (cached) ones included
@@ -81,6 +85,13 @@ class BlockPool {
   // those in the free list leave it, wherever they stand.
   void touch(std::uint64_t request, TokenCount tokens);
 
+  // Tokens that the block behind that run and another one begin with, at most to the last known
+  // token but one. Only behind what the pool itself found.
+  [[nodiscard]] TokenCount beginning(std::uint64_t request, TokenCount known) const;
+  // Takes the block over, as the next one of `request`, if nobody holds it and nothing findable
+  // follows it; else it is to be copied: false.
+  bool take_over(std::uint64_t request, TokenCount known);
+
   // Gives all blocks back, last one first. What nobody else holds goes, with prefix caching, to the
   // tail as far as it is full (floor(held_tokens / block size) blocks; `dropped`: those that `grow`
   // made findable), where it counts as cached until popped; the others go to the front, or with
@@ -101,7 +112,11 @@ class BlockPool {
     int holders = 0;
     bool hashed = false;
     ContentId content = 0;  // if hashed
+    // What it is found by that begins alike; empty: by nothing.
+    ContentId parent = 0;
+    std::vector<Token> begins;
   };
+  using Beginning = std::pair<ContentId, std::vector<Token>>;  // behind a content
   struct Sequence {
     std::vector<Token> beginning;
     std::vector<BlockId> held;
@@ -120,13 +135,24 @@ class BlockPool {
   // The block that is found for block `number` of the sequence; -1 = none.
   [[nodiscard]] BlockId found(std::uint64_t request, BlockCount number) const;
   void make_findable(std::uint64_t request, BlockCount full);
-  void forget(BlockId id);  // removes the hash, and the way to it
-  void check() const;       // every block is in the free list or held
+  void forget(BlockId id);  // removes the hash, and the ways to it
+  [[nodiscard]] std::vector<Token> tokens_of(std::uint64_t request, BlockCount number) const;
+  [[nodiscard]] ContentId before(std::uint64_t request, BlockCount number) const;
+  [[nodiscard]] std::vector<Token> told(std::uint64_t request, TokenCount from,
+                                        TokenCount to) const;
+  // The block that begins like the next one of `request`, and the tokens; -1 = none.
+  [[nodiscard]] std::pair<BlockId, TokenCount> alike(std::uint64_t request, TokenCount known) const;
+  [[nodiscard]] bool is_free_leaf(BlockId id) const;
+  void find_by_beginning(BlockId id, ContentId parent, std::vector<Token> begins);
+  void find_by_beginning(std::uint64_t request, BlockCount number, TokenCount end);
+  void check() const;  // every block is in the free list or held
 
   TokenCount block_size_;
   bool prefix_caching_;
   bool plain_to_front_;
   NaiveTier* tier_;
+  PartialReuse partial_;
+  std::map<Beginning, BlockId> beginnings_;  // up to the first token of a part
   std::vector<Block> blocks_;
   std::list<BlockId> free_;
   std::map<ContentId, BlockId> found_;

@@ -6,6 +6,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/llamacpp_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/offload_tier_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/paged_sharing_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/partial_reuse_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/placement_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/prefix_tree_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/priority_queue_test.cpp

@@ -26,6 +26,7 @@ struct Engine {
   BlockCount blocks = 1000;
   std::int32_t tokens_per_block = 32;
   bool reuse = false;
+  bool partial = false;
   std::int32_t depth = 1;
 };
 
@@ -39,7 +40,8 @@ test::PolicySetup make(const Engine& engine) {
   setup.scheduler = std::make_unique<TrtllmScheduler>(options, engine.reuse);
   setup.kv = std::make_unique<PagedKv>(PagedKvOptions{.blocks = engine.blocks,
                                                       .block_tokens = engine.tokens_per_block,
-                                                      .enable_prefix_caching = engine.reuse});
+                                                      .enable_prefix_caching = engine.reuse,
+                                                      .partial_reuse = engine.partial});
   setup.options.max_sequences = engine.max_batch_size;
   setup.options.max_step_tokens = engine.max_num_tokens;
   setup.options.pipeline_depth = engine.depth;
@@ -277,6 +279,24 @@ TEST_CASE("blocks that others hold cost a newcomer nothing, free cached ones do"
   CHECK(result.order_of(EngineEventKind::preempted).empty());
 }
 
+// The first prompt is 40 tokens that both have: the second finds a block of 32 and 8 tokens of the
+// next. With 40 tokens a step its first chunk ends with that block, at 64, the second after 36
+// more.
+TEST_CASE("the first chunk behind a part of a block ends with the block") {
+  const std::vector<PrefixSegment> system = {{7, 40}};
+  std::vector<Arrival> arrivals = {request(40, 1, 1), request(100, 1, 1)};
+  for (Arrival& arrival : arrivals) arrival.prefix = system;
+  arrivals[1].time_ns = 1'000'000;
+  Engine engine{.chunked = true, .max_num_tokens = 40, .reuse = true};
+  const test::PolicyRun whole = run(engine, arrivals);
+  CHECK(whole.steps[1].chunk_tokens == 32);
+  CHECK(whole.steps[2].chunk_tokens == 36);
+  engine.partial = true;
+  const test::PolicyRun parts = run(engine, arrivals);
+  CHECK(parts.steps[1].chunk_tokens == 24);
+  CHECK(parts.steps[2].chunk_tokens == 36);
+}
+
 // --- random traffic -----------------------------------------------------------------------------
 
 // Bursts of requests, some of which share the beginning of their prompts. `patience` in us: some
@@ -309,7 +329,7 @@ std::vector<Engine> tight_engines() {
   for (const auto capacity : {CapacityPolicy::guaranteed_no_evict, CapacityPolicy::max_utilization,
                               CapacityPolicy::static_batch}) {
     for (const int chunks : {0, 1, 2}) {
-      for (const bool reuse : {false, true}) {
+      for (const int reuse : {0, 1, 2}) {
         for (const int depth : {1, 2}) {
           engines.push_back({.capacity = capacity,
                              .chunked = chunks > 0,
@@ -319,7 +339,8 @@ std::vector<Engine> tight_engines() {
                              .max_num_tokens = chunks > 0 ? 23 : 64,
                              .blocks = 24,
                              .tokens_per_block = 4,
-                             .reuse = reuse,
+                             .reuse = reuse > 0,
+                             .partial = reuse == 2,
                              .depth = depth});
         }
       }

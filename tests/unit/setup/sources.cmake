@@ -12,6 +12,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/parallel_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/resolve_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/retries_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/run_options_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_time_failure_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/scenario_file_test.cpp

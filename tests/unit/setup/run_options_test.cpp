@@ -1,0 +1,34 @@
+// Options of a run that mean nothing, or more than another one allows.
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "sim/setup/options.hpp"
+#include "sim/setup/resolve.hpp"
+
+namespace headroom {
+namespace {
+
+Resolved resolved(const std::string& engine) {
+  return resolve(parse_scenario(parse_json(
+                     R"({"model": "llama-3.1-8b", "device": "h100-sxm", "engine": )" + engine +
+                         R"(, "workload": {"arrivals": {"process": "all_at_once"},
+      "num_requests": 3, "prompt": {"tokens": 64}, "output": {"tokens": 20}}})",
+                     "s.json")),
+                 Catalog::embedded());
+}
+
+}  // namespace
+
+TEST_CASE("reuse of parts of blocks needs the reuse of blocks", "[resolve]") {
+  CHECK_NOTHROW(resolved(R"({"name": "trtllm", "enable_partial_reuse": false})"));
+  for (const char* engine :
+       {R"({"name": "trtllm", "enable_block_reuse": false, "enable_partial_reuse": true})",
+        R"({"name": "trtllm", "enable_partial_reuse": false, "copy_on_partial_reuse": true})",
+        R"({"name": "vllm", "enable_partial_reuse": true})"}) {
+    CAPTURE(engine);
+    CHECK_THROWS_AS(resolved(engine), ConfigError);
+  }
+}
+
+}  // namespace headroom
