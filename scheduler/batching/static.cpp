@@ -1,6 +1,7 @@
 #include "scheduler/batching/static.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sim/kernel/check.hpp"
 #include "sim/serving/kv_layout.hpp"
@@ -14,13 +15,22 @@ void StaticScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (live_rows_ > 0) return continue_batch(context, plan);
   context.take_decodes();
   if (waiting_.empty()) return;
-  const bool full = waiting_.size() >= options_.max_num_seqs;
+  const std::int64_t most = rows_to_send(context, plan);
+  if (most > 0) start_batch(context, most, plan);
+}
+
+// 0: the batch waits, and the plan says until when. Once the oldest request has waited its time the
+// preferred sizes mean nothing.
+std::int64_t StaticScheduler::rows_to_send(const PlanContext& context, BatchPlan& plan) const {
+  const std::int64_t pending = std::min<std::int64_t>(waiting_.size(), options_.max_num_seqs);
   const TimeNs latest = context.requests[waiting_.front()].arrival_ns + options_.batch_wait_ns;
-  if (!full && context.now_ns < latest) {
-    plan.wake_at_ns = latest;
-    return;
-  }
-  start_batch(context, plan);
+  if (options_.batch_wait_ns > 0 && context.now_ns >= latest) return pending;
+  const auto& sizes = options_.preferred_batch_sizes;
+  const auto above = std::upper_bound(sizes.begin(), sizes.end(), pending);
+  if (above != sizes.begin()) return *std::prev(above);
+  if (options_.batch_wait_ns == 0 || pending == options_.max_num_seqs) return pending;
+  plan.wake_at_ns = latest;
+  return 0;
 }
 
 void StaticScheduler::continue_batch(const PlanContext& context, BatchPlan& plan) const {
@@ -52,10 +62,11 @@ void StaticScheduler::fail_batch(const Shape& batch, const KvAllocator& kv, Batc
   }
 }
 
-StaticScheduler::Shape StaticScheduler::next_batch(const PlanContext& context) const {
+StaticScheduler::Shape StaticScheduler::next_batch(const PlanContext& context,
+                                                   std::int64_t most) const {
   Shape batch;
   for (RequestId id = waiting_.front(); id != kNoRequest; id = waiting_.after(id)) {
-    if (batch.rows == options_.max_num_seqs) break;
+    if (batch.rows == most) break;
     const Request& request = context.requests[id];
     const Shape wider{.rows = batch.rows + 1,
                       .prompt_tokens = std::max(batch.prompt_tokens, request.prompt_tokens),
@@ -67,8 +78,8 @@ StaticScheduler::Shape StaticScheduler::next_batch(const PlanContext& context) c
   return batch;
 }
 
-void StaticScheduler::start_batch(const PlanContext& context, BatchPlan& plan) {
-  const Shape batch = next_batch(context);
+void StaticScheduler::start_batch(const PlanContext& context, std::int64_t most, BatchPlan& plan) {
+  const Shape batch = next_batch(context, most);
   if (blocks_of(batch, context.kv) > context.kv.pool().free_blocks) {
     return fail_batch(batch, context.kv, plan);
   }

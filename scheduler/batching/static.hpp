@@ -7,6 +7,8 @@
 // start. With one that grows (a concatenating cache), nothing is set aside, and a pool that runs
 // out while the batch decodes is a run-time OOM: the engine dies. So it does when nobody sizes the
 // batch to the pool and its prefill does not fit.
+//
+// Preferred sizes are those of Triton's dynamic batcher (its dynamic_batch_scheduler.cc).
 
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -30,10 +32,11 @@ class StaticScheduler final : public BatchScheduler {
     std::int32_t max_tokens = 0;     // largest
   };
   void continue_batch(const PlanContext& context, BatchPlan& plan) const;
-  void start_batch(const PlanContext& context, BatchPlan& plan);
+  void start_batch(const PlanContext& context, std::int64_t most, BatchPlan& plan);
   [[nodiscard]] static BlockCount blocks_of(const Shape& batch, const KvAllocator& kv);
   void fail_batch(const Shape& batch, const KvAllocator& kv, BatchPlan& plan);
-  [[nodiscard]] Shape next_batch(const PlanContext& context) const;
+  [[nodiscard]] std::int64_t rows_to_send(const PlanContext& context, BatchPlan& plan) const;
+  [[nodiscard]] Shape next_batch(const PlanContext& context, std::int64_t most) const;
 
   SchedulerOptions options_;
   RequestList waiting_;

@@ -2,6 +2,7 @@
 // Options of a replica's policies, filled by `setup`. One place per field: default, unit, range.
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/kernel/time.hpp"
 #include "sim/serving/draft_acceptance.hpp"
@@ -58,7 +59,9 @@ struct SchedulerOptions {
   SchedulingPolicy policy = SchedulingPolicy::fcfs;  // vllm
   // static: a batch takes only rows that fit; false: all that wait, and the engine dies of it.
   bool sizes_batches = true;
-  TimeNs batch_wait_ns = 0;    // static: wait for a full batch at most so long
+  TimeNs batch_wait_ns = 0;  // static: wait for a full batch at most so long
+  // static: batches of these sizes do not wait (ascending; up to max_num_seqs).
+  std::vector<std::int32_t> preferred_batch_sizes = {};
   BlockCount swap_blocks = 0;  // vllm_v0: host memory for victims; 0 = all are recomputed
   TrtllmOptions trtllm;
   SglangOptions sglang;

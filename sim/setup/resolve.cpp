@@ -86,6 +86,11 @@ void Resolver::resolve_parts() {
 
 void Resolver::check_run_options() const {
   const EngineSection& e = r_.scenario.engine;
+  for (const std::int64_t size : e.preferred_batch_size) {
+    if (size <= r_.max_num_seqs) continue;
+    refuse("/engine/preferred_batch_size",
+           fmt::format("{}: no batch has more than {} requests", size, r_.max_num_seqs));
+  }
   const auto given = [&](const char* pointer) { return r_.scenario.is_given(pointer); };
   if (given("/engine/enable_partial_reuse") && !e.enable_block_reuse) {
     refuse("/engine/enable_partial_reuse", "has no effect; only with enable_block_reuse");

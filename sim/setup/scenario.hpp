@@ -163,6 +163,7 @@ struct EngineSection {
   bool swa_full = false;
   // static
   double batch_wait_ms = 0;
+  std::vector<std::int64_t> preferred_batch_size;
   bool stream = false;
   std::optional<double> restart_s;
   std::optional<bool> queue_survives;

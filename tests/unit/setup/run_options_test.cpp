@@ -20,6 +20,17 @@ Resolved resolved(const std::string& engine) {
 
 }  // namespace
 
+TEST_CASE("preferred batch sizes are put in order and fit the largest batch", "[resolve]") {
+  const Resolved r = resolved(
+      R"({"name": "fastertransformer", "max_batch_size": 8, "preferred_batch_size": [8, 4]})");
+  CHECK(scheduler_options(r).preferred_batch_sizes == std::vector<std::int32_t>{4, 8});
+  CHECK_THROWS_WITH(
+      resolved(
+          R"({"name": "fastertransformer", "max_batch_size": 8, "preferred_batch_size": [9]})"),
+      Catch::Contains("/engine/preferred_batch_size") && Catch::Contains("8"));
+  CHECK_THROWS_AS(resolved(R"({"name": "vllm", "preferred_batch_size": [4]})"), ConfigError);
+}
+
 TEST_CASE("reuse of parts of blocks needs the reuse of blocks", "[resolve]") {
   CHECK_NOTHROW(resolved(R"({"name": "trtllm", "enable_partial_reuse": false})"));
   for (const char* engine :
