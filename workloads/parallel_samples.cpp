@@ -14,8 +14,11 @@ constexpr std::uint64_t kSamplesFamily = 0x53414D504C455321;
 
 }  // namespace
 
-ParallelSamples::ParallelSamples(std::unique_ptr<WorkloadSource> inner, std::int64_t samples)
-    : inner_(std::move(inner)), samples_(static_cast<std::uint64_t>(samples)) {
+ParallelSamples::ParallelSamples(std::unique_ptr<WorkloadSource> inner, std::int64_t samples,
+                                 bool one_piece)
+    : inner_(std::move(inner)),
+      samples_(static_cast<std::uint64_t>(samples)),
+      one_piece_(one_piece) {
   HEADROOM_CHECK(inner_ != nullptr && samples >= 1, "each prompt is answered once at least");
 }
 
@@ -48,6 +51,10 @@ void ParallelSamples::take_prompt() {
   const std::uint64_t number = taken_ / samples_;
   open_.emplace(number, slot);
   if (samples_ == 1) return;
+  if (one_piece_) {
+    prompt.arrival.prefix = {};
+    prompt.arrival.output_segment = 0;
+  }
   const auto given = prompt.arrival.prefix;
   prompt.pieces.assign(given.begin(), given.end());
   std::int32_t rest = prompt.arrival.prompt_tokens;

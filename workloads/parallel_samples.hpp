@@ -2,8 +2,8 @@
 // Parallel sampling (`n` of the OpenAI API): every prompt of another workload is answered n times.
 // As in vLLM V1 each answer is a request of its own: the children arrive together, with the same
 // prompt, and share its full KV blocks through the prefix cache of an engine that has one. The rest
-// of the prompt is kept once for each child (V0 shared the last, partly filled block, too, and
-// copied it at the first write).
+// of the prompt is kept once for each child. V0 forks one sequence instead, without a cache: then
+// the whole prompt is one piece that only its children have.
 //
 // Where the pieces of a prompt end, a piece of its own follows, up to the end of the prompt: it is
 // the children's alone.
@@ -28,7 +28,8 @@ namespace headroom {
 class ParallelSamples final : public WorkloadSource {
  public:
   // `samples` >= 1.
-  ParallelSamples(std::unique_ptr<WorkloadSource> inner, std::int64_t samples);
+  ParallelSamples(std::unique_ptr<WorkloadSource> inner, std::int64_t samples,
+                  bool one_piece = false);
 
   [[nodiscard]] TimeNs next_time() override;
   [[nodiscard]] Arrival take() override;
@@ -48,6 +49,7 @@ class ParallelSamples final : public WorkloadSource {
 
   std::unique_ptr<WorkloadSource> inner_;
   std::uint64_t samples_;
+  bool one_piece_;
   std::deque<Prompt> prompts_;  // by slot; addresses stay
   std::vector<Slot> free_;
   std::unordered_map<std::uint64_t, Slot> open_;  // by number of the prompt; never iterated

@@ -13,7 +13,8 @@ PagedKv::PagedKv(const PagedKvOptions& options)
       options_(options),
       shares_(options.enable_prefix_caching),
       free_(options.blocks, options.plain_to_front),
-      tree_(options.block_tokens, options.partial_reuse) {
+      tree_(options.block_tokens, options.partial_reuse),
+      forks_(options.block_tokens) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
   HEADROOM_CHECK(sequence().uniform() || (!options.reserve_final && options.tier.host_blocks == 0),
                  "windows and states in a pool that sets aside or has a second tier");
@@ -21,6 +22,9 @@ PagedKv::PagedKv(const PagedKvOptions& options)
                  "a pool that sets aside has a second tier");
   HEADROOM_CHECK(!options.partial_reuse || (!options.reserve_final && !options.drops_last_match),
                  "parts of blocks in a pool that sets aside or drops what it found");
+  HEADROOM_CHECK(!options.forks_samples || (!options.enable_prefix_caching &&
+                                            !options.reserve_final && sequence().uniform()),
+                 "forks in a pool that finds, sets aside or forgets blocks");
   if (shares_ && options.tier.host_blocks > 0) tier_.emplace(options.tier);
   pool_.block_tokens = options.block_tokens;
   pool_.grows_with_decode = !options.reserve_final;
@@ -33,6 +37,7 @@ BlockCount PagedKv::blocks_for(TokenCount tokens) const {
 }
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
+  if (options_.forks_samples) return forks_.found(request);
   if (!shares_ || request.prompt_logprobs || (tree_.nodes() == 0 && !tier_)) return 0;
   const Lookup& found = look_up(id, request);
   BlockCount blocks = found.blocks();
@@ -124,6 +129,7 @@ void PagedKv::load(const Lookup& found, BlockCount blocks) {
 bool PagedKv::try_grow(const KvGrowth& growth) {
   if (growth.id >= held_.size()) held_.resize(growth.id + 1);
   Holder& holder = held_[growth.id];
+  if (options_.forks_samples) return grow_answer(holder, growth);
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
   const BlockCount fit = blocks_for(std::max(hold, growth.fit_tokens));
   const TokenCount part =
@@ -172,6 +178,30 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     holder.known_full = std::max(holder.known_full, known / options_.block_tokens);
     // Nobody else looks for private blocks: they need no identity before the release.
     lengthen_path(holder, *growth.request, holder.known_full, false);
+  }
+  update_pool();
+  return true;
+}
+
+// With forks of samples. A fork takes blocks for what its prompt does not fill, and copies those
+// that are partly filled.
+bool PagedKv::grow_answer(Holder& holder, const KvGrowth& growth) {
+  const bool forks = growth.cached_tokens > 0;
+  const BlockCount shared = forks ? forks_.blocks(*growth.request) : BlockCount{0};
+  const BlockCount has = holder.blocks + shared;
+  const BlockCount fit = blocks_for(std::max(growth.hold_tokens, growth.fit_tokens));
+  if (fit - has + growth.keep_free > free_.size()) return false;
+  const BlockCount more = std::max<BlockCount>(0, blocks_for(growth.hold_tokens) - has);
+  take_blocks(more);
+  holder.blocks = has + more;
+  holder.tokens = growth.hold_tokens;
+  if (forks) {
+    forks_.fork(*growth.request);
+    holder.is_fork = true;
+    if (forks_.copies(*growth.request)) copied_tokens_ += options_.block_tokens;
+  } else if (!holder.is_fork && growth.request != nullptr &&
+             growth.hold_tokens >= growth.request->prompt_tokens) {
+    holder.is_fork = forks_.offer(*growth.request);
   }
   update_pool();
   return true;
@@ -289,7 +319,8 @@ void PagedKv::release(RequestId id, const Request& request, TokenCount held_toke
 // Last block first (ENGINES.md 2.1): the partly filled one, those nobody finds, the path.
 void PagedKv::release_path(Holder& holder, const Request& request, TokenCount held_tokens,
                            KvRelease how) {
-  const BlockCount blocks = std::max(holder.blocks, blocks_for(held_tokens));
+  BlockCount blocks = std::max(holder.blocks, blocks_for(held_tokens));
+  if (holder.is_fork && !forks_.leave(request)) blocks -= forks_.blocks(request);
   BlockCount hashed = shares_ ? held_tokens / options_.block_tokens : BlockCount{0};
   if (shares_) {
     if (how == KvRelease::dropped) hashed = holder.known_full;
@@ -346,6 +377,7 @@ void PagedKv::on_engine_lost() {
   free_ = FreeList(options_.blocks, options_.plain_to_front);
   tree_ = PrefixTree(options_.block_tokens, options_.partial_reuse);
   if (tier_) tier_->on_engine_lost();
+  forks_.on_engine_lost();
   held_.clear();
   computing_.clear();
   pool_.step_blocks = 0;
@@ -356,7 +388,7 @@ void PagedKv::on_engine_lost() {
 void PagedKv::update_pool() {
   pool_.free_blocks = pool_.largest_hole = free_.size();
   pool_.cached_blocks = free_.hashed();
-  pool_.shared_blocks = tree_.shared_blocks();
+  pool_.shared_blocks = tree_.shared_blocks() + forks_.shared_blocks();
 }
 
 }  // namespace headroom

@@ -30,6 +30,7 @@
 #include "scheduler/kv/free_list.hpp"
 #include "scheduler/kv/offload_tier.hpp"
 #include "scheduler/kv/prefix_tree.hpp"
+#include "scheduler/kv/sample_forks.hpp"
 #include "sim/serving/kv_allocator.hpp"
 
 namespace headroom {
@@ -51,6 +52,9 @@ struct PagedKvOptions {
   // blocks of the second tier.
   bool partial_reuse = false;
   bool copy_on_partial_reuse = true;
+  // Answers to one prompt share its blocks (SampleForks). Only without prefix caching, windows and
+  // reserve_final.
+  bool forks_samples = false;
   // Layers that keep a window or a state take ids of the same pool: block_tokens is that of their
   // layout. Not with a tier or reserve_final.
   std::optional<SequenceBlocks> sequence = {};
@@ -83,6 +87,7 @@ class PagedKv final : public KvAllocator {
     PrefixTree::Index deepest = PrefixTree::kRoot;
     BlockCount path = 0;      // its first blocks, which are those of the tree down to `deepest`
     bool has_a_copy = false;  // the path cannot get longer
+    bool is_fork = false;     // shares the blocks of its prompt
   };
   // The last lookup: the head of a queue is looked up in every plan. `index` stands for the prompt.
   struct Lookup {
@@ -114,6 +119,7 @@ class PagedKv final : public KvAllocator {
   [[nodiscard]] bool reuse_beginning(TokenCount tokens);
   void load(const Lookup& found, BlockCount blocks);
   void empty_cache_for(const KvGrowth& growth);
+  [[nodiscard]] bool grow_answer(Holder& holder, const KvGrowth& growth);
   void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
   void release_path(Holder& holder, const Request& request, TokenCount held_tokens, KvRelease how);
   void release_prompt(const Holder& holder, const Request& request, TokenCount held_tokens);
@@ -126,6 +132,7 @@ class PagedKv final : public KvAllocator {
   bool shares_;
   FreeList free_;
   PrefixTree tree_;
+  SampleForks forks_;
   std::vector<Holder> held_;  // by RequestId
   mutable Lookup lookup_;
   std::optional<OffloadTier> tier_;

@@ -24,6 +24,7 @@
 #include "sim/setup/parallel.hpp"
 #include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
+#include "sim/setup/workload_factory.hpp"
 #include "sim/setup/workload_laws.hpp"
 
 namespace headroom {
@@ -122,6 +123,7 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   if (follows_groups(resolved, budget.layout)) {
     options.sequence = SequenceBlocks(budget.layout, step_limits(resolved).max_num_batched_tokens);
   }
+  options.forks_samples = resolved.scenario.workload.n > 1 && forks_samples(resolved.scenario);
   if (resolved.scheduler == SchedulerKind::trtllm) {
     options.partial_reuse = e.enable_partial_reuse;
     options.copy_on_partial_reuse = e.copy_on_partial_reuse;

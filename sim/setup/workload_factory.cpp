@@ -350,7 +350,8 @@ class WorkloadBuilder {
   void sample(std::int64_t samples) {
     workload_.facts.requests *= samples;
     workload_.facts.shares_prefixes = true;
-    workload_.source = std::make_unique<ParallelSamples>(std::move(workload_.source), samples);
+    workload_.source = std::make_unique<ParallelSamples>(std::move(workload_.source), samples,
+                                                         forks_samples(scenario_));
   }
 
   // The beams of every round are the requests of the run: how many shows in it.
@@ -392,6 +393,11 @@ class WorkloadBuilder {
 };
 
 }  // namespace
+
+bool forks_samples(const Scenario& scenario) {
+  return switch_state("/engine/scheduler", scenario) == "vllm_v0" &&
+         !scenario.engine.enable_prefix_caching.value_or(false);
+}
 
 Workload make_workload(const Scenario& scenario) {
   try {

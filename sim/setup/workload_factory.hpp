@@ -44,6 +44,10 @@ struct Workload {
 
 [[nodiscard]] Workload make_workload(const Scenario& scenario);
 
+// Whether the answers to one prompt are forks of one sequence, which share its blocks without a
+// prefix cache (vLLM V0).
+[[nodiscard]] bool forks_samples(const Scenario& scenario);
+
 // "value: 1024 for every request": echoed in results, since it decides every engine that reserves
 // it.
 [[nodiscard]] std::string max_tokens_text(const MaxTokensSection& section);

@@ -68,8 +68,8 @@ std::int64_t block_steps(std::int64_t samples, bool one_prompt) {
 // A child holds 19 + j tokens in step j = 0 .. 57: 2 blocks of 16 for 14 steps, 3 and 4 for 16
 // each, 5 for 12: 200 block-steps. The children share the one full block of the prompt in all 58
 // steps: (n - 1) x 58 of n x 200, i.e. 14.5 %, 21.8 % and 24.2 % for n = 2, 4, 6. The paper's 6.1
-// to 9.8 % are of the whole data set, where most prompts do not fill a block of 16; there the
-// copied block counts, which V1 does not share.
+// to 9.8 % are of the whole data set, where most prompts do not fill a block of 16: a block that
+// everybody has written to is shared by nobody, in V0 neither.
 TEST_CASE("parallel sampling saves the full blocks of the prompt", "[workloads][samples]") {
   for (const std::int64_t n : {2, 4, 6}) {
     CAPTURE(n);
