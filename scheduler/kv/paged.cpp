@@ -14,7 +14,8 @@ PagedKv::PagedKv(const PagedKvOptions& options)
       shares_(options.enable_prefix_caching),
       free_(options.blocks, options.plain_to_front),
       tree_(options.block_tokens, options.partial_reuse),
-      forks_(options.block_tokens) {
+      forks_(options.block_tokens),
+      windows_(sequence(), options.block_tokens, free_) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
   HEADROOM_CHECK(sequence().uniform() || (!options.reserve_final && options.tier.host_blocks == 0),
                  "windows and states in a pool that sets aside or has a second tier");
@@ -48,7 +49,8 @@ TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
 
 const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) const {
   Lookup& last = lookup_;
-  const std::uint64_t version = tree_.version() + (tier_ ? tier_->version() : 0);
+  const std::uint64_t version =
+      tree_.version() + windows_.version() + (tier_ ? tier_->version() : 0);
   const bool same = last.id == id && last.index == request.index &&
                     last.known_tokens == request.known_tokens && last.version == version;
   if (same) return last;
@@ -61,6 +63,7 @@ const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) co
   const std::int32_t longest = request.known_tokens - (options_.reserve_final ? 0 : 1);
   const BlockCount most = longest / options_.block_tokens;
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, most), last.match);
+  last.with_windows = windows_.found(request, last.match.blocks);
   if (tier_) look_in_tier(request, most);
   if (options_.partial_reuse) look_for_beginning(request);
   return last;
@@ -126,12 +129,20 @@ void PagedKv::load(const Lookup& found, BlockCount blocks) {
   traffic_.loaded_from_disk += tier_->counts().loaded_from_disk - from_disk;
 }
 
+// Where windows are kept, an admission needs room for all of a prompt that is known: what its first
+// chunk needs changes with the prefix that is found, and a head that is refused must stay refused
+// until somebody leaves.
+TokenCount PagedKv::whole_prompt(const KvGrowth& growth) const {
+  const bool admits = held_[growth.id].blocks == 0 && growth.request != nullptr;
+  return admits && moves_windows() ? growth.request->known_tokens : TokenCount{0};
+}
+
 bool PagedKv::try_grow(const KvGrowth& growth) {
   if (growth.id >= held_.size()) held_.resize(growth.id + 1);
   Holder& holder = held_[growth.id];
   if (options_.forks_samples) return grow_answer(holder, growth);
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
-  const BlockCount fit = blocks_for(std::max(hold, growth.fit_tokens));
+  const BlockCount fit = blocks_for(std::max({hold, growth.fit_tokens, whole_prompt(growth)}));
   const TokenCount part =
       options_.partial_reuse ? growth.cached_tokens % options_.block_tokens : TokenCount{0};
   const BlockCount cached = blocks_for(growth.cached_tokens - part);
@@ -162,6 +173,13 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     empty_cache_for(growth);
     return false;
   }
+  if (moves_windows()) {
+    if (holder.blocks == 0) {
+      windows_.start(growth.id, *growth.request, cached, hold);
+    } else {
+      windows_.advance(growth.id, holder.tokens, hold);
+    }
+  }
   const std::int64_t stored = tier_ ? tier_->counts().stored_blocks : 0;
   take_blocks(loaded + more - taken_over + beside.take);
   if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
@@ -178,6 +196,9 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     holder.known_full = std::max(holder.known_full, known / options_.block_tokens);
     // Nobody else looks for private blocks: they need no identity before the release.
     lengthen_path(holder, *growth.request, holder.known_full, false);
+    if (windows_.any()) {
+      windows_.make_known(growth.id, *growth.request, holder.known_full);
+    }
   }
   update_pool();
   return true;
@@ -224,34 +245,56 @@ void PagedKv::empty_cache_for(const KvGrowth& growth) {
 
 // Ids of windows and states. Besides those held between steps (as many as `holder.tokens` ask for)
 // a step that computes many tokens has them all, also behind a window.
-PagedKv::Beside PagedKv::beside_for(const Holder& holder, const KvGrowth& growth) const {
+PagedKv::Beside PagedKv::beside_for(const Holder& holder, const KvGrowth& growth) {
   Beside beside;
   if (sequence().uniform()) return beside;
-  const TokenCount before = holder.blocks > 0 ? holder.tokens : growth.cached_tokens;
-  const BlockCount has = holder.blocks > 0 ? sequence().beside(holder.tokens) : BlockCount{0};
+  const bool admits = holder.blocks == 0;
+  HEADROOM_CHECK(!admits || growth.request != nullptr, "an admission without a request");
+  const TokenCount before = admits ? growth.cached_tokens : holder.tokens;
+  WindowBlocks::Ids found;  // those in the free list are used up by a hit like any other
+  if (admits) {
+    found = windows_.ids_behind(*growth.request, growth.cached_tokens / options_.block_tokens);
+  }
+  WindowBlocks::Ids leaves;
+  if (!admits && moves_windows()) {
+    leaves = windows_.ids_leaving(growth.id, before, growth.hold_tokens);
+  }
+  const BlockCount has = admits ? found.all : sequence().beside(holder.tokens);
   const BlockCount in_step = sequence().beside_in_step(before, growth.hold_tokens);
   beside.for_step = in_step - sequence().beside(growth.hold_tokens);
-  beside.take = in_step - has;
-  // At admission for the whole prompt, also where the rest of it is not tested: what the first
-  // chunk needs changes with the cached prefix, and a head that is refused must stay refused until
-  // somebody leaves.
-  const TokenCount whole =
-      holder.blocks == 0 && growth.request != nullptr ? growth.request->known_tokens : 0;
-  beside.fit = std::max(in_step, sequence().beside_to_admit(whole)) - has;
+  beside.take = in_step - has + leaves.all;
+  const BlockCount to_admit =
+      admits ? sequence().beside_to_admit(growth.request->known_tokens, before) : BlockCount{0};
+  beside.fit = std::max(in_step, to_admit) - has + found.free + leaves.all - leaves.free;
   return beside;
 }
 
 void PagedKv::begin_plan() {
   if (computing_.empty()) return;
-  for (const RequestId id : computing_) give_up_step_blocks(held_[id]);
+  for (const RequestId id : computing_) give_up_step_blocks(id);
   computing_.clear();
   update_pool();
 }
 
-void PagedKv::give_up_step_blocks(Holder& holder) {
-  put_nameless(holder.step_blocks);
+void PagedKv::give_up_step_blocks(RequestId id) {
+  Holder& holder = held_[id];
+  if (holder.step_blocks == 0) return;
+  if (moves_windows()) {
+    windows_.trim(id, holder.tokens);
+  } else {
+    free_.put_plain(holder.step_blocks);
+  }
   pool_.step_blocks -= holder.step_blocks;
   holder.step_blocks = 0;
+}
+
+// The block that leaves is free before the next one is taken.
+void PagedKv::move_windows(RequestId id, TokenCount tokens) {
+  const std::span<const SequenceBlocks::Window> windows = sequence().windows();
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    while (windows_.move(id, w, tokens)) take_blocks(windows[w].ids_per_block);
+  }
+  update_pool();
 }
 
 KvTraffic PagedKv::take_traffic() {
@@ -282,6 +325,7 @@ void PagedKv::take_blocks(BlockCount blocks) {
       if (tier_) tier_->store_nameless(n);
       return;
     }
+    if ((node & WindowBlocks::kOwnerBit) != 0) return windows_.evict(node, n);
     if (tier_ && tree_.is_tip(node)) {
       tier_->store_nameless(n);
     } else if (tier_) {
@@ -291,42 +335,38 @@ void PagedKv::take_blocks(BlockCount blocks) {
   });
 }
 
-// Blocks whose content nobody finds: windows, states.
-void PagedKv::put_nameless(BlockCount blocks) {
-  if (options_.enable_prefix_caching) {
-    free_.put_hashed(blocks);
-  } else {
-    free_.put_plain(blocks);
-  }
-}
-
 void PagedKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how) {
   if (held_tokens == 0) return give_up_waiting(id, request);
   HEADROOM_CHECK(id < held_.size() && held_[id].blocks > 0, "a request gives its KV back twice");
   Holder& holder = held_[id];
-  give_up_step_blocks(holder);
+  give_up_step_blocks(id);
   if (options_.reserve_final) {
     release_prompt(holder, request, held_tokens);
   } else {
-    release_path(holder, request, held_tokens, how);
+    release_path(id, request, held_tokens, how);
   }
-  put_nameless(sequence().beside(std::max(held_tokens, holder.tokens)));
   HEADROOM_CHECK(free_.size() <= pool_.total_blocks, "more blocks given back than were taken");
   holder = {};
   update_pool();
 }
 
-// Last block first (ENGINES.md 2.1): the partly filled one, those nobody finds, the path.
-void PagedKv::release_path(Holder& holder, const Request& request, TokenCount held_tokens,
+// Last block first (ENGINES.md 2.1): the partly filled one, those nobody finds, the path; behind
+// them the windows, and states.
+void PagedKv::release_path(RequestId id, const Request& request, TokenCount held_tokens,
                            KvRelease how) {
+  Holder& holder = held_[id];
+  const bool private_too = how != KvRelease::finished;
+  const TokenCount tokens = std::max(held_tokens, holder.tokens);
   BlockCount blocks = std::max(holder.blocks, blocks_for(held_tokens));
   if (holder.is_fork && !forks_.leave(request)) blocks -= forks_.blocks(request);
   BlockCount hashed = shares_ ? held_tokens / options_.block_tokens : BlockCount{0};
   if (shares_) {
     if (how == KvRelease::dropped) hashed = holder.known_full;
-    lengthen_path(holder, request, hashed, how != KvRelease::finished);
+    lengthen_path(holder, request, hashed, private_too);
   }
   HEADROOM_CHECK(holder.path <= hashed && hashed <= blocks, "more full blocks than are held");
+  // It may have found fewer of its own blocks than there were: where a window was not known.
+  if (shares_ && !private_too && request.preemptions > 0) forget_private(request);
   // A block that others may begin with lies right behind the path, unless it is a copy.
   // Who is dropped makes nothing known.
   parts_.clear();
@@ -340,7 +380,15 @@ void PagedKv::release_path(Holder& holder, const Request& request, TokenCount he
   free_.put_plain(blocks - holder.path - tip - nameless);
   free_.put_hashed(nameless);
   if (tip > 0) tree_.put_tip(holder.deepest, parts_, free_);
-  tree_.release(holder.deepest, how == KvRelease::finished, free_);
+  tree_.release(holder.deepest, !private_too, free_);
+  if (moves_windows()) {
+    windows_.release(id, request, tokens, hashed, private_too);
+    free_.put_hashed(sequence().states());
+  } else if (shares_) {
+    free_.put_hashed(sequence().beside(tokens));
+  } else {
+    free_.put_plain(sequence().beside(tokens));
+  }
 }
 
 // The prompt becomes known now, as far as it was computed.
@@ -367,7 +415,10 @@ void PagedKv::release_prompt(const Holder& holder, const Request& request, Token
 // only it would find again.
 void PagedKv::give_up_waiting(RequestId id, const Request& request) {
   HEADROOM_CHECK(id >= held_.size() || held_[id].blocks == 0, "a waiting request holds blocks");
-  if (!shares_) return;
+  if (shares_) forget_private(request);
+}
+
+void PagedKv::forget_private(const Request& request) {
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, kAllBlocks), lookup_.match);
   lookup_.id = kNoRequest;
   tree_.forget_private(lookup_.match, free_);
@@ -376,6 +427,7 @@ void PagedKv::give_up_waiting(RequestId id, const Request& request) {
 void PagedKv::on_engine_lost() {
   free_ = FreeList(options_.blocks, options_.plain_to_front);
   tree_ = PrefixTree(options_.block_tokens, options_.partial_reuse);
+  windows_.clear();
   if (tier_) tier_->on_engine_lost();
   forks_.on_engine_lost();
   held_.clear();
@@ -388,7 +440,7 @@ void PagedKv::on_engine_lost() {
 void PagedKv::update_pool() {
   pool_.free_blocks = pool_.largest_hole = free_.size();
   pool_.cached_blocks = free_.hashed();
-  pool_.shared_blocks = tree_.shared_blocks() + forks_.shared_blocks();
+  pool_.shared_blocks = tree_.shared_blocks() + forks_.shared_blocks() + windows_.shared_ids();
 }
 
 }  // namespace headroom

@@ -16,9 +16,8 @@
 // computes one token, whatever the block. A request that does not fit has emptied the cache of all
 // that nobody holds, but for what it found itself.
 //
-// Windows and states of other layers (SequenceBlocks) have ids of their own. What is findable is
-// the content of the layers that keep every token: behind a hit the windows count as found too, but
-// take new ids, where vLLM looks for them and shares them.
+// Windows and states of other layers (SequenceBlocks) have ids of their own. Windows are looked for
+// and shared block by block (WindowBlocks); a state is never found, and taken to be behind a hit.
 //
 // With a second tier a lookup that ends on the device goes on there. What it finds is loaded into
 // new blocks, which the request needs beside those it shares; then it is known on the device.
@@ -31,6 +30,7 @@
 #include "scheduler/kv/offload_tier.hpp"
 #include "scheduler/kv/prefix_tree.hpp"
 #include "scheduler/kv/sample_forks.hpp"
+#include "scheduler/kv/window_blocks.hpp"
 #include "sim/serving/kv_allocator.hpp"
 
 namespace headroom {
@@ -68,6 +68,8 @@ class PagedKv final : public KvAllocator {
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
   void begin_plan() override;
   void take(BlockCount blocks) override;
+  [[nodiscard]] bool moves_windows() const override { return shares_ && windows_.any(); }
+  void move_windows(RequestId id, TokenCount tokens) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;
   void on_engine_lost() override;
@@ -96,11 +98,12 @@ class PagedKv final : public KvAllocator {
     std::int32_t known_tokens = 0;
     std::uint64_t version = 0;
     PrefixTree::Match match;
+    BlockCount with_windows = 0;     // of the match, behind which every window is known
     std::vector<StoredRun> in_tier;  // behind the match
     BlockCount tier_blocks = 0;      // of these
     PrefixTree::Partial partial;     // behind the match
 
-    [[nodiscard]] BlockCount blocks() const { return match.blocks + tier_blocks; }
+    [[nodiscard]] BlockCount blocks() const { return with_windows + tier_blocks; }
   };
 
   // Of layers that keep less than every token.
@@ -111,8 +114,9 @@ class PagedKv final : public KvAllocator {
   };
 
   [[nodiscard]] BlockCount blocks_for(TokenCount tokens) const;
-  [[nodiscard]] Beside beside_for(const Holder& holder, const KvGrowth& growth) const;
-  void give_up_step_blocks(Holder& holder);
+  [[nodiscard]] TokenCount whole_prompt(const KvGrowth& growth) const;
+  [[nodiscard]] Beside beside_for(const Holder& holder, const KvGrowth& growth);
+  void give_up_step_blocks(RequestId id);
   [[nodiscard]] const Lookup& look_up(RequestId id, const Request& request) const;
   void look_in_tier(const Request& request, BlockCount most) const;
   void look_for_beginning(const Request& request) const;
@@ -121,11 +125,11 @@ class PagedKv final : public KvAllocator {
   void empty_cache_for(const KvGrowth& growth);
   [[nodiscard]] bool grow_answer(Holder& holder, const KvGrowth& growth);
   void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
-  void release_path(Holder& holder, const Request& request, TokenCount held_tokens, KvRelease how);
+  void release_path(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how);
   void release_prompt(const Holder& holder, const Request& request, TokenCount held_tokens);
   void take_blocks(BlockCount blocks);
-  void put_nameless(BlockCount blocks);
   void give_up_waiting(RequestId id, const Request& request);
+  void forget_private(const Request& request);
   void update_pool();
 
   PagedKvOptions options_;
@@ -133,6 +137,7 @@ class PagedKv final : public KvAllocator {
   FreeList free_;
   PrefixTree tree_;
   SampleForks forks_;
+  mutable WindowBlocks windows_;
   std::vector<Holder> held_;  // by RequestId
   mutable Lookup lookup_;
   std::optional<OffloadTier> tier_;

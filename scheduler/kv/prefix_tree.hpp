@@ -78,7 +78,8 @@ class PrefixTree {
   [[nodiscard]] bool is_tip(Index node) const { return nodes_[node].is_tip; }
   // The last `blocks` of a free node were overwritten.
   void evict(Index node, BlockCount blocks);
-  // Makes the private nodes at the end of a match unknown; their blocks keep their places.
+  // Makes the private nodes that nobody holds at the end of a match unknown; their blocks keep
+  // their places.
   void forget_private(const Match& match, FreeList& free);
 
   // The last `blocks` of a node, as a second tier knows them.

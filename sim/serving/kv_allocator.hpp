@@ -109,6 +109,12 @@ class KvAllocator {
   // to follows from its length, so it is not said here. The caller has checked pool().free_blocks.
   virtual void take(BlockCount blocks) = 0;
 
+  // Whether a decoding sequence has to say when a full window of its layers takes a further block:
+  // where the content of the block that leaves can be found. The number of ids stays.
+  [[nodiscard]] virtual bool moves_windows() const { return false; }
+  // `id` goes on to `tokens`, and what it keeps of them begins with other blocks.
+  virtual void move_windows(RequestId /*id*/, TokenCount /*tokens*/) {}
+
   // Gives back everything `id` holds. `held_tokens` = tokens it holds KV for; 0 for a request that
   // waits: then only the memory of a preempted one is given up, that it might come back.
   virtual void release(RequestId id, const Request& request, TokenCount held_tokens,

@@ -264,8 +264,8 @@ void Replica::process_stops() {
         continue;
       }
       leave_plans(stop.id);
-    } else if (stop.action == StopAction::window_full) {
-      count_fewer_ids(stop.id);
+    } else if (stop.action == StopAction::windows_change) {
+      change_windows(stop.id);
     } else {
       finish(stop.id);
     }

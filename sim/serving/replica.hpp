@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sim/serving/batch_scheduler.hpp"
@@ -127,7 +128,7 @@ class Replica {
   void note_interruptions();
   void process_stops();
   void leave_plans(RequestId id);
-  void count_fewer_ids(RequestId id);
+  void change_windows(RequestId id);
   void finish(RequestId id);
   void become_ghost(RequestId id);
   void retire_ghosts();
@@ -161,7 +162,8 @@ class Replica {
   void apply_chunks(TimeNs now_ns, Segment& segment);
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
-  void stop_where_a_window_is_full(RequestId id, TokenCount held);
+  void stop_for_windows(RequestId id, TokenCount held, TokenCount next);
+  void move_windows();
   void add_cold_start(StepPrice& price);
   void add_transfers(StepPrice& price, const KvTraffic& traffic);
   [[nodiscard]] Ticks tier_delay(const KvTraffic& traffic);
@@ -196,6 +198,7 @@ class Replica {
   std::vector<Departure> departures_;
   std::vector<RequestId> interrupted_;  // preempted while tokens of theirs were in flight
   std::vector<RequestId> cancelled_;    // leave at the next step end
+  std::vector<std::pair<RequestId, std::uint32_t>> moving_;  // in the next plan; with their epochs
   std::vector<RequestId> ghost_ids_;
   std::vector<GapGroup> other_gaps_;
   std::vector<VerifiedRow> verified_;     // of the step in flight; then with what comes out of it

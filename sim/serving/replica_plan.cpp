@@ -38,6 +38,7 @@ void Replica::on_plan(TimeNs now_ns) {
 bool Replica::plan_once(TimeNs now_ns) {
   plan_.clear();
   parts_.kv->begin_plan();
+  move_windows();
   const PlanContext context{now_ns, planned_decodes_, requests_, *parts_.kv, decodes_};
   parts_.scheduler->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) {
@@ -322,7 +323,7 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   prefill_kept_ -= kept(request.computed_tokens);
   request.ids_per_block = parts_.kv->sequence().ids_per_block(request.computed_tokens);
   decodes_.join(parts_.kv->row_of(request, request.computed_tokens));
-  stop_where_a_window_is_full(id, request.computed_tokens);
+  stop_for_windows(id, request.computed_tokens, request.computed_tokens);
   if (known_end) {
     stop.decode += 1 - depth;
     // Not before its first token is out, if decodes pause for that.
@@ -334,30 +335,44 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   stops_.push(stop);
 }
 
-// A stop for the plan that follows the last token of a window's last block.
-void Replica::stop_where_a_window_is_full(RequestId id, TokenCount held) {
-  const TokenCount change = parts_.kv->sequence().next_change(held);
+// A stop for the plan of a step with which the windows of a sequence change: one becomes full
+// behind `held`, or, from `next` on, a full one takes a block and lets go of its first. In a
+// pipeline the step behind the prompt is planned already: then the plan after it.
+void Replica::stop_for_windows(RequestId id, TokenCount held, TokenCount next) {
+  TokenCount change = parts_.kv->sequence().next_change(held);
+  if (parts_.kv->moves_windows()) change = std::min(change, parts_.kv->sequence().next_move(next));
   if (change == INT64_MAX) return;
   const Request& request = requests_[id];
   const Progress& progress = progress_[id];
   const StepIndex decode = request.anchor_decode + change - request.computed_tokens;
   // Rows whose end is not known stay in the plans for so long.
   if (decode > progress.last_decode + parts_.options.pipeline_depth - 2) return;
-  stops_.push({.decode = decode + 1 - parts_.options.pipeline_depth,
-               .admission = request.admission,
-               .id = id,
-               .epoch = progress.epoch,
-               .action = StopAction::window_full});
+  stops_.push(
+      {.decode = std::max(decode + 1 - parts_.options.pipeline_depth, request.anchor_decode),
+       .admission = request.admission,
+       .id = id,
+       .epoch = progress.epoch,
+       .action = StopAction::windows_change});
 }
 
-void Replica::count_fewer_ids(RequestId id) {
+void Replica::change_windows(RequestId id) {
   Request& request = requests_[id];
   const TokenCount held = computed_by(request, applied_decodes_);
   if (request.state != RequestState::decoding) return;
   decodes_.leave(parts_.kv->row_of(request, held));
   request.ids_per_block = parts_.kv->sequence().ids_per_block(held);
   decodes_.join(parts_.kv->row_of(request, held));
-  stop_where_a_window_is_full(id, held);
+  if (parts_.kv->moves_windows()) moving_.push_back({id, progress_[id].epoch});
+  stop_for_windows(id, held, held + 1);
+}
+
+// Of those that have not left since, in order of admission.
+void Replica::move_windows() {
+  for (const auto& [id, epoch] : moving_) {
+    if (progress_[id].epoch != epoch || requests_[id].state != RequestState::decoding) continue;
+    parts_.kv->move_windows(id, computed_by(requests_[id], applied_decodes_) + 1);
+  }
+  moving_.clear();
 }
 
 void Replica::report_no_progress(TimeNs now_ns) {

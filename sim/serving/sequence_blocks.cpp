@@ -48,7 +48,6 @@ SequenceBlocks::SequenceBlocks(const KvLayout& layout, TokenCount step_tokens)
   }
 }
 
-// Blocks that nothing computed behind `tokens` attends to.
 BlockCount SequenceBlocks::blocks_behind(const Window& window, TokenCount tokens) const {
   const TokenCount unseen = window.chunked
                                 ? tokens / window.window_tokens * window.window_tokens
@@ -56,30 +55,37 @@ BlockCount SequenceBlocks::blocks_behind(const Window& window, TokenCount tokens
   return unseen / block_tokens_;
 }
 
+BlockCount SequenceBlocks::held_of(const Window& window, TokenCount tokens) const {
+  return std::min(blocks_needed(tokens, block_tokens_), window.most_blocks);
+}
+
+BlockCount SequenceBlocks::held_in_step(const Window& window, TokenCount before,
+                                        TokenCount after) const {
+  const BlockCount blocks = blocks_needed(after, block_tokens_);
+  return std::max(blocks - blocks_behind(window, before), std::min(blocks, window.most_blocks));
+}
+
 BlockCount SequenceBlocks::beside(TokenCount tokens) const {
   BlockCount ids = states_;
-  for (const Window& window : windows_) {
-    ids +=
-        window.ids_per_block * std::min(blocks_needed(tokens, block_tokens_), window.most_blocks);
-  }
+  for (const Window& window : windows_) ids += window.ids_per_block * held_of(window, tokens);
   return ids;
 }
 
 BlockCount SequenceBlocks::beside_in_step(TokenCount before, TokenCount after) const {
   BlockCount ids = states_;
   for (const Window& window : windows_) {
-    const BlockCount blocks = blocks_needed(after, block_tokens_);
-    ids += window.ids_per_block *
-           std::max(blocks - blocks_behind(window, before), std::min(blocks, window.most_blocks));
+    ids += window.ids_per_block * held_in_step(window, before, after);
   }
   return ids;
 }
 
-BlockCount SequenceBlocks::beside_to_admit(TokenCount tokens) const {
+BlockCount SequenceBlocks::beside_to_admit(TokenCount tokens, TokenCount cached) const {
   BlockCount ids = states_;
+  const BlockCount found = cached / block_tokens_;
   for (const Window& window : windows_) {
+    const BlockCount most = std::min(blocks_needed(tokens, block_tokens_), window.admitted_blocks);
     ids += window.ids_per_block *
-           std::min(blocks_needed(tokens, block_tokens_), window.admitted_blocks);
+           (std::max<BlockCount>(0, most - found) + found - blocks_behind(window, cached));
   }
   return ids;
 }
@@ -105,6 +111,15 @@ TokenCount SequenceBlocks::next_change(TokenCount tokens) const {
     if (tokens < whole) change = std::min(change, whole);
   }
   return change;
+}
+
+TokenCount SequenceBlocks::next_move(TokenCount tokens) const {
+  TokenCount move = INT64_MAX;
+  for (const Window& window : windows_) {
+    const BlockCount block = std::max(window.most_blocks, blocks_needed(tokens, block_tokens_));
+    move = std::min(move, block * block_tokens_);
+  }
+  return move;
 }
 
 TokenCount SequenceBlocks::longest(BlockCount blocks) const {

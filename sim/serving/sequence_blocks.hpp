@@ -10,6 +10,7 @@
 // is planned next.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/serving/kv_layout.hpp"
@@ -19,6 +20,15 @@ namespace headroom {
 
 class SequenceBlocks {
  public:
+  // The groups that keep the same window.
+  struct Window {
+    std::int32_t ids_per_block = 1;  // of all of them
+    BlockCount most_blocks = 0;      // C
+    BlockCount admitted_blocks = 0;  // the admission cap
+    TokenCount window_tokens = 0;
+    bool chunked = false;
+  };
+
   // One group that keeps every token in blocks of `block_tokens` (>= 1).
   explicit SequenceBlocks(std::int32_t block_tokens) : block_tokens_(block_tokens) {}
 
@@ -29,12 +39,21 @@ class SequenceBlocks {
   SequenceBlocks(const KvLayout& layout, TokenCount step_tokens);
 
   [[nodiscard]] bool uniform() const { return windows_.empty() && states_ == 0; }
+  [[nodiscard]] std::int32_t states() const { return states_; }
+  [[nodiscard]] std::span<const Window> windows() const { return windows_; }
+  // Blocks that nothing computed behind `tokens` attends to.
+  [[nodiscard]] BlockCount blocks_behind(const Window& window, TokenCount tokens) const;
+  // Blocks of one group of a window: between steps, and while a step computes before .. after.
+  [[nodiscard]] BlockCount held_of(const Window& window, TokenCount tokens) const;
+  [[nodiscard]] BlockCount held_in_step(const Window& window, TokenCount before,
+                                        TokenCount after) const;
 
   // Ids besides those of the group that keeps every token: between steps; while a step computes
-  // tokens before .. after; and those that the test of a whole prompt counts (the admission cap).
+  // tokens before .. after; and those that the test of a whole prompt counts (the admission cap),
+  // where its first `cached` tokens, whole blocks, have been found.
   [[nodiscard]] BlockCount beside(TokenCount tokens) const;
   [[nodiscard]] BlockCount beside_in_step(TokenCount before, TokenCount after) const;
-  [[nodiscard]] BlockCount beside_to_admit(TokenCount tokens) const;
+  [[nodiscard]] BlockCount beside_to_admit(TokenCount tokens, TokenCount cached = 0) const;
 
   // All ids between two steps.
   [[nodiscard]] BlockCount held(TokenCount tokens) const {
@@ -48,6 +67,9 @@ class SequenceBlocks {
   // which that is less; INT64_MAX: never.
   [[nodiscard]] std::int32_t ids_per_block(TokenCount tokens) const;
   [[nodiscard]] TokenCount next_change(TokenCount tokens) const;
+  // The first length from `tokens` on at which a decoding sequence takes a block for a window that
+  // is full, so that its first block leaves; INT64_MAX: never.
+  [[nodiscard]] TokenCount next_move(TokenCount tokens) const;
 
   // The longest prompt that `blocks` ids are enough for; blocks x block size for a uniform one.
   [[nodiscard]] TokenCount longest(BlockCount blocks) const;
@@ -56,15 +78,6 @@ class SequenceBlocks {
   [[nodiscard]] TokenCount kept(TokenCount tokens) const;
 
  private:
-  struct Window {
-    std::int32_t ids_per_block = 1;  // of all groups with this window
-    BlockCount most_blocks = 0;      // C
-    BlockCount admitted_blocks = 0;  // the admission cap
-    TokenCount window_tokens = 0;
-    bool chunked = false;
-  };
-  [[nodiscard]] BlockCount blocks_behind(const Window& window, TokenCount tokens) const;
-
   std::int32_t block_tokens_;
   std::int32_t states_ = 0;
   std::vector<Window> windows_;

@@ -12,10 +12,10 @@
 namespace headroom {
 
 enum class StopAction : std::uint8_t {
-  finish,       // it has yielded its last token
-  leave_plans,  // its declared end is in sight: the plan made now leaves it out (pipeline depth >
-                // 1)
-  window_full   // from here on a window of its layers takes no further blocks
+  finish,         // it has yielded its last token
+  leave_plans,    // its declared end is in sight: the plan made now leaves it out (pipeline depth >
+                  // 1)
+  windows_change  // a window of its layers takes no further ids from here on, or moves on
 };
 
 // Due when so many decode steps have ended, and step `step` as well (0: says nothing; set where

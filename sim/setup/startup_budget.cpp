@@ -188,10 +188,10 @@ std::optional<std::string> note_on_groups(const Resolved& resolved, const Memory
         "without drafts or offload, follows the groups)",
         resolved.model.id);
   }
-  if (!shares_prefixes || !finds_prefixes(resolved)) return std::nullopt;
+  if (!shares_prefixes || !finds_prefixes(resolved) || !layout.recurrent()) return std::nullopt;
   return fmt::format(
-      "the layers of {} keep unlike things: of a cached prefix the content of windows and states "
-      "is taken to be there too, in new blocks",
+      "the layers of {} keep unlike things: behind a cached prefix their states are taken to be "
+      "cached too",
       resolved.model.id);
 }
 

@@ -11,4 +11,5 @@ list(APPEND ORACLE_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/radix_pool_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/recorder_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/recursions_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/scenario_generator_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/scenario_generator_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/window_pool_test.cpp)

@@ -24,4 +24,5 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/vllm_speculation_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_v0_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/window_pool_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/window_pool_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/window_prefix_test.cpp)

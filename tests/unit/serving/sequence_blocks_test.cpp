@@ -97,6 +97,24 @@ TEST_CASE("what a further block takes becomes less where a window is full") {
   }
 }
 
+TEST_CASE("a full window moves whenever a further block begins") {
+  const SequenceBlocks blocks(layout_of(16, {sliding(16, 128)}), 8192);  // 9 blocks: 144 tokens
+  CHECK(blocks.next_move(100) == 144);
+  CHECK(blocks.next_move(144) == 144);
+  CHECK(blocks.next_move(145) == 160);
+  CHECK(SequenceBlocks(16).next_move(100) == INT64_MAX);
+}
+
+TEST_CASE("a prompt behind a cached prefix needs the window before it and what follows") {
+  // 4096 tokens, 2048 of them found: 128 blocks of a cap of ceil((127 + 8192) / 16) + 1, and the
+  // 8 blocks that the next token attends to.
+  const SequenceBlocks blocks(layout_of(16, {sliding(16, 128)}), 8192);
+  CHECK(blocks.beside_to_admit(4096, 2048) == 128 + 8);
+  // Steps of 64 tokens: a cap of ceil(191 / 16) + 1 = 13 blocks, which were found all.
+  const SequenceBlocks small(layout_of(16, {sliding(16, 128)}), 64);
+  CHECK(small.beside_to_admit(4096, 2048) == 8);
+}
+
 TEST_CASE("a state takes one id of a sequence, a chunk of attention at most its own blocks") {
   const KvGroup state{KvGroupKind::recurrent, 4, 16, 0};
   const KvGroup chunk{KvGroupKind::chunked, 4, 16, 64};

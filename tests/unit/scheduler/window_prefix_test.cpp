@@ -1,0 +1,167 @@
+// What is found of windows in a paged pool's prefix cache, one behaviour each (docs/semantics.md
+// 27). Equality with single ids in tables: tests/oracle/window_pool_test.cpp.
+
+#include <catch2/catch.hpp>
+#include <utility>
+#include <vector>
+
+#include "scheduler/batching/vllm.hpp"
+#include "scheduler/kv/paged.hpp"
+#include "tests/support/policy_run.hpp"
+
+namespace headroom {
+namespace {
+
+// Blocks of 16; a group that keeps every token beside one with a window of 24: at most
+// ceil(23 / 16) + 1 = 3 blocks between steps, and 2 of them behind a hit.
+PagedKvOptions options_of(BlockCount blocks) {
+  KvLayout layout;
+  layout.groups = {{KvGroupKind::full, 4, 16, 0}, {KvGroupKind::sliding, 4, 16, 24}};
+  return {.blocks = blocks, .sequence = SequenceBlocks(layout, 256)};
+}
+
+// The first tokens of text 7, and `own` that nobody else has.
+struct Prompt {
+  std::vector<PrefixSegment> pieces;
+  Request request;
+
+  Prompt(std::uint64_t index, std::int32_t of_text, std::int32_t own = 0) : pieces{{7, of_text}} {
+    request.index = index;
+    request.prompt_tokens = request.known_tokens = of_text + own;
+    request.prefix = pieces;
+  }
+  Prompt(const Prompt&) = delete;
+  Prompt& operator=(const Prompt&) = delete;
+};
+
+TokenCount admit(PagedKv& kv, RequestId id, const Prompt& prompt) {
+  const TokenCount cached = kv.cached_prefix(id, prompt.request);
+  REQUIRE(kv.try_grow({.id = id,
+                       .request = &prompt.request,
+                       .cached_tokens = cached,
+                       .hold_tokens = prompt.request.known_tokens}));
+  return cached;
+}
+
+// 64 ids, 160 tokens of the text computed and released. In the free list: 44 that were never used,
+// blocks 6 .. 0 of the window, which left it behind the prompt's step, then 9 .. 0 of the first
+// group, then 9 .. 7 of the window. `overwritten` ids from the front are used for something else.
+void use_text(PagedKv& kv, BlockCount overwritten) {
+  const Prompt first(0, 160);
+  CHECK(admit(kv, 0, first) == 0);
+  CHECK(kv.pool().used_blocks() == 20);
+  kv.begin_plan();
+  CHECK(kv.pool().used_blocks() == 10 + 3);
+  kv.release(0, first.request, 160, KvRelease::finished);
+  CHECK(kv.pool().cached_blocks == 20);
+  kv.take(overwritten);
+}
+
+TEST_CASE("a hit needs the blocks of a window at its end, not those before them") {
+  PagedKv kv(options_of(64));
+  use_text(kv, 44 + 7);
+  const Prompt longer(1, 160, 16);
+  CHECK(kv.cached_prefix(1, longer.request) == 160);
+  // 64 - 51 = 13 are free, and it needs the 10 + 2 that it found and 2 of its own.
+  CHECK_FALSE(
+      kv.try_grow({.id = 1, .request = &longer.request, .cached_tokens = 160, .hold_tokens = 176}));
+}
+
+TEST_CASE("a hit ends where the window before it is known, however much the others have") {
+  const auto [overwritten, hit] = GENERATE(table<BlockCount, TokenCount>(
+      {{0, 80},    // blocks 3 and 4 are there
+       {3, 64},    // 6, 5 and 4 are gone: 2 and 3 are known behind 64 tokens
+       {5, 32},    // 2 and more are gone: 0 and 1
+       {6, 16},    // only 0 is there: as much as a prefix of one block needs
+       {7, 0}}));  // while all five blocks of the first group are
+  PagedKv kv(options_of(64));
+  use_text(kv, 44 + overwritten);
+  CHECK(kv.cached_prefix(1, Prompt(1, 80, 16).request) == hit);
+}
+
+TEST_CASE("requests that begin alike hold the window before their hit together") {
+  PagedKv kv(options_of(64));
+  const Prompt first(0, 160);
+  const Prompt second(1, 160, 16);
+  CHECK(admit(kv, 0, first) == 0);
+  CHECK(admit(kv, 1, second) == 160);  // in the same plan
+  // Of its own it has the last block, in both groups.
+  CHECK(kv.pool().used_blocks() == 20 + 2);
+  CHECK(kv.pool().shared_blocks == 10 + 2);
+  kv.begin_plan();
+  // The first keeps blocks 7 .. 9 of its window, the second 8 .. 10.
+  CHECK(kv.pool().used_blocks() == 10 + 3 + 2);
+  kv.release(0, first.request, 160, KvRelease::finished);
+  CHECK(kv.pool().used_blocks() == 11 + 3);
+  CHECK(kv.pool().shared_blocks == 0);
+}
+
+TEST_CASE("what decodes push out of a window stays known until it is overwritten") {
+  PagedKv kv(options_of(20));
+  const Prompt first(0, 48);
+  CHECK(admit(kv, 0, first) == 0);
+  kv.begin_plan();
+  CHECK(kv.pool().used_blocks() == 6);
+  kv.move_windows(0, 49);  // block 0 leaves, block 3 is taken: the number of ids stays
+  kv.take(1);
+  CHECK(kv.pool().used_blocks() == 4 + 3);
+  CHECK(kv.pool().cached_blocks == 1);
+  CHECK(kv.cached_prefix(1, Prompt(1, 16, 16).request) == 16);
+  kv.take(13);
+  CHECK(kv.cached_prefix(1, Prompt(1, 16, 16).request) == 0);
+  CHECK(kv.cached_prefix(2, Prompt(2, 48, 16).request) == 48);  // blocks 1 and 2 are held
+}
+
+TEST_CASE("a block that others hold leaves a window only when there is another one") {
+  PagedKv kv(options_of(13));
+  const Prompt first(0, 48);
+  const Prompt second(1, 48, 16);
+  CHECK(admit(kv, 0, first) == 0);
+  CHECK(admit(kv, 1, second) == 48);  // shares 3 of the first group, blocks 1 and 2 of the window
+  CHECK(kv.pool().used_blocks() == 6 + 2);
+  kv.begin_plan();
+  kv.take(5);
+  kv.move_windows(1, 65);  // its window: 1, 2, 3; the first request keeps 1
+  CHECK(kv.pool().used_blocks() == 13);
+  kv.release(0, first.request, 48, KvRelease::finished);  // block 0 of the window is free
+  kv.move_windows(1, 65);                                 // 1 leaves, and 4 takes the id of 0
+  CHECK(kv.pool().free_blocks == 1);
+}
+
+test::PolicySetup setup_of(BlockCount pool_blocks, std::int32_t depth) {
+  SchedulerOptions options;
+  options.max_num_seqs = 6;
+  options.max_num_batched_tokens = 64;
+  options.max_model_len = 1000;
+  test::PolicySetup setup;
+  setup.kv = std::make_unique<PagedKv>(options_of(pool_blocks));
+  setup.scheduler = std::make_unique<VllmScheduler>(options);
+  setup.options.max_sequences = 6;
+  setup.options.max_step_tokens = 64;
+  setup.options.pipeline_depth = depth;
+  setup.limits.max_model_len = 1000;
+  setup.limits.max_request_tokens = setup.kv->sequence().longest(pool_blocks);
+  return setup;
+}
+
+TEST_CASE("windows that are shared: jumps, single steps and random cuts are the same") {
+  static const std::vector<PrefixSegment> kLong{{7, 90}};
+  static const std::vector<PrefixSegment> kShort{{7, 40}};
+  std::vector<Arrival> arrivals;
+  for (std::int32_t i = 0; i < 16; ++i) {
+    Arrival arrival;
+    arrival.prefix = i % 3 == 0 ? kShort : kLong;
+    arrival.prompt_tokens = (i % 3 == 0 ? 40 : 90) + 31 * i % 70;
+    arrival.output_tokens = arrival.max_tokens = 1 + 29 * i % 90;
+    arrival.time_ns = 40'000 * i;
+    arrivals.push_back(arrival);
+  }
+  for (const std::int32_t depth : {1, 2}) {
+    for (const BlockCount blocks : {34, 60}) {
+      test::check_cut_invariance([=] { return setup_of(blocks, depth); }, arrivals);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headroom
