@@ -7,6 +7,7 @@
 
 #include "hardware/environment.hpp"
 #include "hardware/llm/drafter_model.hpp"
+#include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/serving/sequence_blocks.hpp"
@@ -172,26 +173,73 @@ bool follows_groups(const Resolved& resolved, const KvLayout& layout) {
          !layout.uniform() && SequenceBlocks::can_follow(layout);
 }
 
+namespace {
+
+bool has_windows(const ModelSpec& model) {
+  return std::ranges::any_of(model.kinds, [](const LayerKind& kind) {
+    return kind.attention && kind.attention->window_tokens > 0;
+  });
+}
+
+bool has_states(const ModelSpec& model) {
+  return std::ranges::any_of(model.kinds, [](const LayerKind& kind) { return !!kind.recurrent; });
+}
+
+// Engines that count windows at start-up for good: llama.cpp's slots have cells of their own for
+// them, SGLang's tokens a share of a second pool, and TensorRT-LLM keeps every token unless
+// max_attention_window says otherwise.
+bool counts_windows_at_start(BudgetRule rule) {
+  return rule == BudgetRule::llamacpp || rule == BudgetRule::ollama || rule == BudgetRule::sglang ||
+         rule == BudgetRule::trtllm;
+}
+
+// Whether such an engine keeps less of the windows than of other layers. llama.cpp does not where
+// all layers have one, and SGLang only in some models.
+bool cuts_windows(const Resolved& resolved, const KvLayout& layout) {
+  switch (resolved.profile->budget) {
+    case BudgetRule::sglang:
+      return layout.bytes_per_token <
+             flat_kv_layout(resolved.model, {resolved.kv, false}, resolved.sharding, 0, 1)
+                 .bytes_per_token;
+    case BudgetRule::llamacpp:
+    case BudgetRule::ollama:
+      return !resolved.scenario.engine.swa_full &&
+             std::ranges::any_of(resolved.model.kinds, [](const LayerKind& kind) {
+               return kind.attention && kind.attention->window_tokens == 0;
+             });
+    default: return false;
+  }
+}
+
+}  // namespace
+
 std::optional<std::string> note_on_groups(const Resolved& resolved, const MemoryBudget& budget,
                                           bool shares_prefixes) {
-  const bool unlike = std::ranges::any_of(resolved.model.kinds, [](const LayerKind& kind) {
-    return kind.recurrent || (kind.attention && kind.attention->window_tokens > 0);
-  });
+  const BudgetRule rule = resolved.profile->budget;
   const KvLayout& layout = budget.layout;
-  const bool engine_keeps_all =
-      resolved.profile->budget == BudgetRule::vllm && layout.uniform() && !layout.recurrent();
-  if (budget.failure || !unlike || engine_keeps_all) return std::nullopt;
-  if (!follows_groups(resolved, layout)) {
+  const bool windows = has_windows(resolved.model);
+  const bool states = has_states(resolved.model);
+  const bool engine_keeps_all = rule == BudgetRule::vllm && layout.uniform() && !layout.recurrent();
+  if (budget.failure || !(windows || states) || engine_keeps_all) return std::nullopt;
+  const bool finds = shares_prefixes && finds_prefixes(resolved);
+  if (follows_groups(resolved, layout)) {
+    if (!finds || !layout.recurrent()) return std::nullopt;
+    return fmt::format(
+        "the layers of {} keep unlike things: behind a cached prefix their states are taken to be "
+        "cached too",
+        resolved.model.id);
+  }
+  if (states || !counts_windows_at_start(rule)) {
     return fmt::format(
         "the layers of {} keep unlike things, but each takes KV for every token here, and states "
         "are set aside on the safe side: fewer requests fit than in the engine (scheduler vllm, "
         "without drafts or offload, follows the groups)",
         resolved.model.id);
   }
-  if (!shares_prefixes || !finds_prefixes(resolved) || !layout.recurrent()) return std::nullopt;
+  if (!finds || !cuts_windows(resolved, layout)) return std::nullopt;
   return fmt::format(
-      "the layers of {} keep unlike things: behind a cached prefix their states are taken to be "
-      "cached too",
+      "layers of {} have a window: of a cached prefix its content is taken to be there too, where "
+      "the engine computes again what it has not kept",
       resolved.model.id);
 }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <vector>
 
 #include "sim/setup/options.hpp"
 #include "sim/setup/scenario_file.hpp"
@@ -103,4 +104,39 @@ TEST_CASE("an engine without constants of its own says whose it is priced with")
   CHECK(result.warnings.front() ==
         "engine orca has no measured constants: its steps are priced "
         "like those of synchronous vllm");
+}
+
+namespace {
+
+// Of two turns of a conversation that begin alike.
+std::vector<std::string> notes_on_windows(const std::string& engine, const std::string& model) {
+  const std::string text = R"({"model": ")" + model + R"(", "device": "h200-sxm",
+    "engine": {)" + engine +
+                           R"(}, "cost": {"level": "spec"},
+    "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 2,
+                 "system_prompts": {"count": 1, "tokens": {"law": "fixed", "tokens": 64}},
+                 "prompt": {"tokens": 100}, "output": {"tokens": 5}}})";
+  std::vector<std::string> notes;
+  for (const std::string& warning : result_of(text).warnings) {
+    if (warning.find("have a window") != std::string::npos) notes.push_back("prefix");
+    if (warning.find("unlike things") != std::string::npos) notes.push_back("memory");
+  }
+  return notes;
+}
+
+}  // namespace
+
+TEST_CASE("a run says what it leaves out of the windows of a model") {
+  using Notes = std::vector<std::string>;
+  CHECK(notes_on_windows(R"("name": "vllm")", "gpt-oss-20b") == Notes{});
+  CHECK(notes_on_windows(R"("name": "vllm", "kv_offloading_size_gib": 1)", "gpt-oss-20b") ==
+        Notes{"memory"});
+  CHECK(notes_on_windows(R"("name": "sglang")", "gpt-oss-20b") == Notes{"prefix"});
+  CHECK(notes_on_windows(R"("name": "sglang", "disable_radix_cache": true)", "gpt-oss-20b") ==
+        Notes{});
+  CHECK(notes_on_windows(R"("name": "sglang")", "gemma-3-12b") == Notes{});  // one pool
+  CHECK(notes_on_windows(R"("name": "llamacpp")", "gpt-oss-20b") == Notes{"prefix"});
+  CHECK(notes_on_windows(R"("name": "llamacpp", "swa_full": true)", "gpt-oss-20b") == Notes{});
+  CHECK(notes_on_windows(R"("name": "trtllm")", "gpt-oss-20b") == Notes{});
+  CHECK(notes_on_windows(R"("name": "vllm")", "llama-3.1-8b") == Notes{});
 }
