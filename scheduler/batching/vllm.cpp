@@ -17,10 +17,25 @@ VllmScheduler::VllmScheduler(const SchedulerOptions& options)
   HEADROOM_CHECK(
       options.speculation.num_speculative_tokens == 0 || options.policy == SchedulingPolicy::fcfs,
       "speculative decoding under priorities");
+  HEADROOM_CHECK(!options.enable_lora || (options.policy == SchedulingPolicy::fcfs &&
+                                          options.speculation.num_speculative_tokens == 0),
+                 "LoRA with drafts or priorities");
 }
 
 void VllmScheduler::enqueue(RequestId id, const Request& request) {
   waiting_.push_back(id, request);
+  if (options_.enable_lora) waiting_by_adapter_.push_back(id, request.adapter);
+}
+
+void VllmScheduler::leave_queue(RequestId id) {
+  waiting_.remove(id);
+  if (options_.enable_lora) waiting_by_adapter_.remove(id);
+}
+
+// kNoRequest: nobody whose adapter the batch may have.
+RequestId VllmScheduler::next_waiting(const PlanContext& context) const {
+  const bool any = context.adapters == nullptr || context.adapters->has_room();
+  return any ? waiting_.next() : waiting_by_adapter_.first_of(context.adapters->in_use());
 }
 
 void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
@@ -36,10 +51,10 @@ void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (!plan.chunks.empty() || preempted) return;
   // Only decodes: the same step again until the pool is used up. A blocked head stays blocked: free
   // blocks only become fewer until somebody finishes, and that is a plan of its own. An arrival
-  // waits behind it, unless its priority puts it in front.
+  // waits behind it, unless its priority puts it in front, or nobody waits but for adapters.
   plan.steady_steps = steady_decodes(context);
   const bool arrival_is_looked_at =
-      waiting_.empty() || options_.policy == SchedulingPolicy::priority;
+      next_waiting(context) == kNoRequest || options_.policy == SchedulingPolicy::priority;
   plan.arrivals_can_join =
       arrival_is_looked_at && running_.size() < options_.max_num_seqs && budget > 0;
 }
@@ -103,8 +118,9 @@ void VllmScheduler::continue_prefills(const PlanContext& context, BatchPlan& pla
 }
 
 void VllmScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& budget) {
-  while (!waiting_.empty() && budget > 0 && running_.size() < options_.max_num_seqs) {
-    const RequestId id = waiting_.next();
+  while (budget > 0 && running_.size() < options_.max_num_seqs) {
+    const RequestId id = next_waiting(context);
+    if (id == kNoRequest) return;
     const Request& request = context.requests[id];
     const TokenCount cached = context.kv.cached_prefix(id, request);
     const TokenCount left = request.known_tokens - cached;
@@ -121,8 +137,9 @@ void VllmScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan, T
         .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
         .keep_free = others ? watermark_blocks(options_.watermark, context.kv.pool()) : 0};
     if (!context.kv.try_grow(growth)) return;
-    waiting_.remove(id);
+    leave_queue(id);
     running_.push_back(id, request);
+    if (context.adapters != nullptr) context.adapters->join(request.adapter);
     plan.chunks.push_back({.id = id,
                            .context_tokens = static_cast<std::int32_t>(cached),
                            .tokens = static_cast<std::int32_t>(tokens),
@@ -139,10 +156,15 @@ void VllmScheduler::preempt(const PlanContext& context, BatchPlan& plan, Request
   running_.remove(id);
   if (prefilling_.contains(id)) prefilling_.remove(id);
   waiting_.push_front(id, context.requests[id]);
+  if (options_.enable_lora) waiting_by_adapter_.push_front(id, context.requests[id].adapter);
 }
 
 bool VllmScheduler::on_leave(RequestId id) {
-  (running_.contains(id) ? running_ : waiting_).remove(id);
+  if (running_.contains(id)) {
+    running_.remove(id);
+  } else {
+    leave_queue(id);
+  }
   if (prefilling_.contains(id)) prefilling_.remove(id);
   return true;
 }

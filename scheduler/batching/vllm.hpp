@@ -21,11 +21,15 @@
 // - A victim that needs a block itself ends vLLM's loop; under priority those behind it then miss
 //   the step. Here they still decode.
 //
+// With LoRA (fcfs only) whoever waits for another adapter than the batch's, when it has as many as
+// it may, is passed over: the first of the others is found in O(max_loras).
+//
 // With speculative decoding (fcfs only; vllm_speculation.cpp) a plan is vLLM's loop itself, row by
 // row: O(batch).
 
 #include <cstdint>
 
+#include "scheduler/batching/adapter_queue.hpp"
 #include "scheduler/batching/policy_queue.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -50,12 +54,15 @@ class VllmScheduler final : public BatchScheduler {
   void continue_prefills(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
   void admit_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
   void preempt(const PlanContext& context, BatchPlan& plan, RequestId id);
+  [[nodiscard]] RequestId next_waiting(const PlanContext& context) const;
+  void leave_queue(RequestId id);
   [[nodiscard]] BlockCount blocks_for_chunks(const PlanContext& context) const;
   [[nodiscard]] TokenCount uncut_chunk(TokenCount left) const;
 
   SchedulerOptions options_;
-  PolicyQueue running_;     // fcfs: in order of admission
-  PolicyQueue waiting_;     // fcfs: preempted ones at the front
+  PolicyQueue running_;              // fcfs: in order of admission
+  PolicyQueue waiting_;              // fcfs: preempted ones at the front
+  AdapterQueue waiting_by_adapter_;  // the same; only with LoRA
   RequestList prefilling_;  // running ones whose prompt is not complete, in order of admission
 };
 

@@ -8,6 +8,7 @@ namespace {
 constexpr std::uint64_t kPrivateTag = 0x707269766174655F;  // "private_"
 constexpr std::uint64_t kInsideTag = 0x696E736964655F5F;   // "inside__"
 constexpr std::uint64_t kAcrossTag = 0x6163726F73735F5F;   // "across__"
+constexpr std::uint64_t kAdapterTag = 0x616461707465725F;  // "adapter_"
 constexpr TokenCount kEndless = TokenCount{1} << 60;
 
 }  // namespace
@@ -96,17 +97,24 @@ BlockRun RequestBlocks::block_across() {
   return run;
 }
 
+// KV depends on the LoRA adapter that made it: the id is part of the key of every block (ENGINES.md
+// 2.2, extra keys).
+std::uint64_t RequestBlocks::identity_of(std::uint64_t piece) const {
+  const auto adapter = static_cast<std::uint64_t>(request_.adapter);
+  return adapter == 0 ? piece : mixed_id(mixed_id(kAdapterTag, adapter), piece);
+}
+
 void RequestBlocks::enter_piece() {
   piece_begin_ = piece_end_;
   if (piece_ < request_.prefix.size()) {
     const PrefixSegment& segment = request_.prefix[piece_];
-    id_ = segment.id;
+    id_ = identity_of(segment.id);
     piece_end_ = std::min<TokenCount>(piece_begin_ + segment.tokens, request_.prompt_tokens);
     return;
   }
   piece_end_ = kEndless;
   is_private_ = piece_begin_ < request_.prompt_tokens || request_.output_segment == 0;
-  id_ = is_private_ ? mixed_id(kPrivateTag, request_.index) : request_.output_segment;
+  id_ = is_private_ ? mixed_id(kPrivateTag, request_.index) : identity_of(request_.output_segment);
 }
 
 }  // namespace headroom

@@ -71,6 +71,7 @@ class RequestBlocks {
 
  private:
   void enter_piece();
+  [[nodiscard]] std::uint64_t identity_of(std::uint64_t piece) const;
   void next_piece() {
     ++piece_;
     enter_piece();

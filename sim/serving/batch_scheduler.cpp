@@ -36,6 +36,9 @@ void PlanContext::preempt(RequestId id, BatchPlan& plan, KvRelease how) const {
   const Request& request = requests[id];
   const TokenCount held = computed_by(request, decodes_planned);
   if (request.state == RequestState::decoding) decodes.leave(kv.row_of(request, held));
+  if (adapters != nullptr && request.state != RequestState::ending) {
+    adapters->leave(request.adapter);
+  }
   kv.release(id, request, held, how);
   plan.preempted.push_back(id);
 }

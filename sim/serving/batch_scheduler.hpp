@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/serving/adapter_slots.hpp"
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/request.hpp"
@@ -62,6 +63,8 @@ struct PlanContext {
   RequestPool& requests;          // a scheduler reads; the replica writes
   KvAllocator& kv;
   DecodeSet& decodes;  // changed only by the two functions below
+  // Null: LoRA is off. A scheduler lets join() whom it admits.
+  AdapterSlots* adapters = nullptr;
 
   // Takes the blocks of one step of all decoding sequences, less those the caller has taken for
   // them already, and counts that step. Exactly once in each plan in which they do not pause,

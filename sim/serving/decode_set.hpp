@@ -22,6 +22,7 @@ struct DecodingRow {
   TokenCount tokens = 0;           // computed; 0 <= tokens < 2^31
   std::int32_t ids_per_block = 1;  // block ids that each further block takes
   TokenCount kept_beside = 0;      // what its ids hold beyond `tokens` (SequenceBlocks::kept)
+  bool adapted = false;            // by a LoRA adapter
 };
 
 class DecodeSet {
@@ -37,6 +38,7 @@ class DecodeSet {
     ids_per_cycle_ += row.ids_per_block;
     context_sum_ += row.tokens;
     kept_beside_ += row.kept_beside;
+    adapted_ += row.adapted ? 1 : 0;
     if (!crossings_.empty()) crossings_[slot_of(row.tokens)] += row.ids_per_block;
   }
   void join(TokenCount tokens) { join(DecodingRow{.tokens = tokens}); }
@@ -46,6 +48,7 @@ class DecodeSet {
     ids_per_cycle_ -= row.ids_per_block;
     context_sum_ -= row.tokens;
     kept_beside_ -= row.kept_beside;
+    adapted_ -= row.adapted ? 1 : 0;
     if (crossings_.empty()) return;
     std::int32_t& ids = crossings_[slot_of(row.tokens)];
     HEADROOM_CHECK(ids >= row.ids_per_block, "a sequence left with another length than it has");
@@ -67,6 +70,7 @@ class DecodeSet {
   }
 
   [[nodiscard]] std::int64_t size() const { return size_; }
+  [[nodiscard]] std::int64_t adapted() const { return adapted_; }  // with a LoRA adapter
   // Sum of computed tokens after the steps planned so far. The next step attends to
   // context_sum() + size() tokens.
   [[nodiscard]] TokenCount context_sum() const { return context_sum_; }
@@ -98,6 +102,7 @@ class DecodeSet {
   }
 
   std::int64_t size_ = 0;
+  std::int64_t adapted_ = 0;
   BlockCount ids_per_cycle_ = 0;
   TokenCount context_sum_ = 0;
   TokenCount kept_beside_ = 0;

@@ -205,6 +205,10 @@ void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
     if (reason == StopReason::no_progress) replica->report_no_progress(now_ns);
     replica->stop(now_ns);
     totals_.cost_evaluations += replica->priced_plans();
+    if (const AdapterCounts* counts = replica->adapter_counts()) {
+      if (!totals_.adapters) totals_.adapters.emplace();
+      *totals_.adapters += *counts;
+    }
     const KvTierCounts* counts = replica->tier_counts();
     if (counts == nullptr) continue;
     if (!totals_.tier) totals_.tier.emplace();

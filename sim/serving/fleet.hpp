@@ -39,8 +39,9 @@ struct FleetTotals {
   std::uint64_t events = 0;
   std::uint64_t arrived = 0;
   std::uint64_t cost_evaluations = 0;
-  std::optional<KvTierCounts> tier;  // of all replicas; empty: no second tier
-  TimeNs end_ns = 0;                 // time of the last event, or `until`
+  std::optional<KvTierCounts> tier;       // of all replicas; empty: no second tier
+  std::optional<AdapterCounts> adapters;  // likewise; empty: LoRA is off
+  TimeNs end_ns = 0;                      // time of the last event, or `until`
 };
 
 class Fleet {

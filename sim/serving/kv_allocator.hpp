@@ -88,7 +88,8 @@ class KvAllocator {
   [[nodiscard]] const SequenceBlocks& sequence() const { return sequence_; }
   // `request`, which decodes and has `held` computed tokens, as a DecodeSet counts it.
   [[nodiscard]] DecodingRow row_of(const Request& request, TokenCount held) const {
-    return {held, request.ids_per_block, sequence_.uniform() ? 0 : sequence_.kept(held) - held};
+    return {held, request.ids_per_block, sequence_.uniform() ? 0 : sequence_.kept(held) - held,
+            request.adapter != 0};
   }
 
   // A step is about to be planned: what only the step before needed comes back.

@@ -67,6 +67,7 @@ struct SchedulerOptions {
   SglangOptions sglang;
   TgiOptions tgi;
   SpeculationOptions speculation;  // vllm (fcfs), trtllm
+  bool enable_lora = false;        // vllm (fcfs, no drafts)
 };
 
 // How much output a reserving allocator sets aside for a request (ENGINES.md 1.8).

@@ -66,6 +66,8 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   request.prefix = arrival.prefix;
   request.output_segment = arrival.output_segment;
   request.prompt_logprobs = arrival.prompt_logprobs;
+  request.adapter = arrival.adapter;
+  HEADROOM_CHECK(request.adapter == 0 || parts_.adapters, "a request with an adapter without LoRA");
   request.state = RequestState::waiting;
   if (now_ns < down_until_ns_ && !parts_.options.queue_survives) {
     turn_away(request, Outcome::lost_to_oom, now_ns);
@@ -280,6 +282,7 @@ void Replica::leave_plans(RequestId id) {
   const TokenCount held = computed_by(request, applied_decodes_);
   HEADROOM_CHECK(progress.last_decode == applied_decodes_,
                  "left out of plans before its last step was planned");
+  leave_adapter(request);
   decodes_.leave(parts_.kv->row_of(request, held));
   request.computed_tokens = static_cast<std::int32_t>(held);
   request.state = RequestState::ending;
@@ -299,6 +302,7 @@ void Replica::finish(RequestId id) {
   }
   if (!leaves) return become_ghost(id);
 
+  leave_adapter(request);
   const TokenCount held = computed_by(request, applied_decodes_);
   if (request.state == RequestState::waiting) {
     --waiting_;

@@ -10,9 +10,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "sim/serving/adapter_slots.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
@@ -36,6 +38,7 @@ struct ReplicaParts {
   std::unique_ptr<StepCost> cost;
   TierLinks tier = {};  // of the allocator's second tier, if it has one
   RunTimeMemory memory = {};
+  std::optional<AdapterSlots> adapters = {};  // empty: LoRA is off
 };
 
 // A request that left the system, for the fleet to account for.
@@ -90,6 +93,11 @@ class Replica {
     return counts == nullptr && parts_.tier.to_device ? &swaps_ : counts;
   }
 
+  // Nullptr: LoRA is off.
+  [[nodiscard]] const AdapterCounts* adapter_counts() const {
+    return parts_.adapters ? &parts_.adapters->counts() : nullptr;
+  }
+
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
   void check_all() const;
 
@@ -114,9 +122,9 @@ class Replica {
     bool cancelled = false;   // the client has gone
   };
 
-  // replica_cancel.cpp is about clients that give up, replica_failure.cpp about an engine that
-  // dies, replica_pause.cpp about gaps longer than a step, replica_speculation.cpp about steps that
-  // verify drafts. replica.cpp: time passes
+  // replica_adapters.cpp is about LoRA, replica_cancel.cpp about clients that give up,
+  // replica_failure.cpp about an engine that dies, replica_pause.cpp about gaps longer than a step,
+  // replica_speculation.cpp about steps that verify drafts. replica.cpp: time passes
   void run_to(StepIndex step);
   void report_run(Segment& segment, StepCount steps);
   void sync(StepIndex completed);
@@ -165,7 +173,7 @@ class Replica {
   void stop_for_windows(RequestId id, TokenCount held, TokenCount next);
   void move_windows();
   void add_cold_start(StepPrice& price);
-  void add_transfers(StepPrice& price, const KvTraffic& traffic);
+  void add_transfers(StepPrice& price, const KvTraffic& traffic, Ticks loads);
   [[nodiscard]] Ticks tier_delay(const KvTraffic& traffic);
   [[nodiscard]] bool speculates() const { return parts_.options.acceptance.drafts() > 0; }
   [[nodiscard]] std::int32_t decode_block_tokens() const;
@@ -174,6 +182,9 @@ class Replica {
   [[nodiscard]] std::int64_t draw_accepted(TickSum end);
   void yield_accepted();
   void check_blocks(BlockCount blocks) const;
+  void count_adapters(StepShape& shape);
+  void leave_adapter(const Request& request);
+  void check_adapters() const;
   [[nodiscard]] StepCount repetitions(const StepPrice& price);
   void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
                     TokenCount cached = 0, OomKind oom = OomKind::startup,

@@ -51,6 +51,7 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
   event.was_waiting = waits;
   sink_.on_event(event);
   record(id, Outcome::cancelled, now_ns);
+  leave_adapter(request);
   if (waits) {
     --waiting_;
     parts_.kv->release(id, request, 0, KvRelease::finished);

@@ -64,6 +64,7 @@ void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* sho
   }
   if (last_refused_ != kNoRequest && !progress_[last_refused_].here) last_refused_ = kNoRequest;
   parts_.kv->on_engine_lost();
+  if (parts_.adapters) parts_.adapters->on_engine_lost();
   forget_all_steps();
   report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
   const TimeNs reboot_ns = kind == OomKind::host_freeze ? parts_.options.reboot_ns : 0;

@@ -39,7 +39,9 @@ bool Replica::plan_once(TimeNs now_ns) {
   plan_.clear();
   parts_.kv->begin_plan();
   move_windows();
-  const PlanContext context{now_ns, planned_decodes_, requests_, *parts_.kv, decodes_};
+  const PlanContext context{now_ns,    planned_decodes_,
+                            requests_, *parts_.kv,
+                            decodes_,  parts_.adapters ? &*parts_.adapters : nullptr};
   parts_.scheduler->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) {
     lose_engine(now_ns, OomKind::runtime_device);
@@ -71,6 +73,7 @@ bool Replica::plan_once(TimeNs now_ns) {
   segment.shape.sampled_rows = rows;
   segment.gaps_per_step = rows - ghosts_;
   ghost_tokens_ += ghosts_;
+  if (parts_.adapters) count_adapters(segment.shape);
   if (speculates()) apply_verified(segment);
   apply_chunks(now_ns, segment);
   if (dies_of_logprobs(now_ns)) return false;
@@ -84,7 +87,10 @@ bool Replica::plan_once(TimeNs now_ns) {
   traffic.loaded_blocks += swapping_.loaded_blocks;
   traffic.stored_blocks += swapping_.stored_blocks;
   swapping_ = {};
-  if (moved_tokens_ > 0 || traffic.any()) add_transfers(segment.price, traffic);
+  const Ticks loads = parts_.adapters ? parts_.adapters->take_load_ticks() : 0;
+  if (moved_tokens_ > 0 || loads > 0 || traffic.any()) {
+    add_transfers(segment.price, traffic, loads);
+  }
   if (cold_ && parts_.options.cold_step_ticks > 0) add_cold_start(segment.price);
   cold_ = false;
   ++priced_plans_;
@@ -108,8 +114,9 @@ void Replica::add_cold_start(StepPrice& price) {
 }
 
 // What was copied since the step before delays this one.
-void Replica::add_transfers(StepPrice& price, const KvTraffic& traffic) {
-  const Ticks ticks = moved_tokens_ * parts_.options.move_ticks_per_token + tier_delay(traffic);
+void Replica::add_transfers(StepPrice& price, const KvTraffic& traffic, Ticks loads) {
+  const Ticks ticks =
+      moved_tokens_ * parts_.options.move_ticks_per_token + tier_delay(traffic) + loads;
   price.base += ticks;
   price.base_terms[CostTerm::transfer] += ticks;
   price.valid_steps = 1;
@@ -315,6 +322,7 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
             .epoch = progress.epoch,
             .action = StopAction::finish};
   if (known_end && at_once) {
+    leave_adapter(request);
     request.state = RequestState::ending;
     stops_.push(stop);
     return;
@@ -409,6 +417,7 @@ void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, To
 }
 
 void Replica::check_all() const {
+  if (parts_.adapters) check_adapters();
   DecodeSet decodes(decode_block_tokens());
   TokenCount prefill = 0;
   BlockCount blocks = 0;

@@ -32,6 +32,7 @@ struct Arrival {
   std::span<const PrefixSegment> prefix = {};
   std::uint64_t output_segment = 0;  // identity of the answer in later prompts; 0 = none
   bool prompt_logprobs = false;      // the client asks for log-probabilities of its prompt
+  std::int32_t adapter = 0;          // LoRA adapter; 0 = the model as it is
 };
 
 enum class RequestState : std::uint8_t {
@@ -69,6 +70,7 @@ struct Request {
   std::uint64_t output_segment = 0;
   // Log-probabilities of the prompt: no cached prefix may stand in for any of it (ENGINES.md 2.2).
   bool prompt_logprobs = false;
+  std::int32_t adapter = 0;  // LoRA; its KV is found by requests of the same one only
 };
 
 // Tokens with KV, counting the decode steps planned up to number `decodes`.

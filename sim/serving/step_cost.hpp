@@ -25,6 +25,8 @@ struct StepShape {
   TokenCount draft_tokens = 0;
   // Of the data ranks that share their experts with this one, and of itself; 0: it has no such.
   TokenCount all_rank_tokens = 0;
+  std::int64_t adapters = 0;      // distinct LoRA adapters of the batch
+  TokenCount adapter_tokens = 0;  // of all tokens, those of requests with an adapter
 
   [[nodiscard]] TokenCount decode_tokens() const { return decode_rows + draft_tokens; }
 };

@@ -23,6 +23,7 @@ struct Token {
   bool is_private = false;  // of a text that only the request numbered `text` has
   std::uint64_t text = 0;
   std::int64_t offset = 0;
+  std::int32_t adapter = 0;  // that its KV is made with
   auto operator<=>(const Token&) const = default;
 };
 

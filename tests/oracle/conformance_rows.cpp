@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "scheduler/batching/llamacpp.hpp"
@@ -40,6 +41,7 @@ struct Policy {
   int depths = 2;
   bool reserves_max_tokens = false;  // its own rule, whatever the pool does
   OutputReservation reservation = OutputReservation::max_tokens;
+  std::optional<AdapterOptions> adapters = {};
 };
 
 // --- pools --------------------------------------------------------------------------------------
@@ -179,6 +181,21 @@ std::vector<Policy> vllm_policies() {
   };
 }
 
+std::vector<Policy> lora_policies() {
+  std::vector<Policy> policies;
+  for (const std::int32_t slots : {1, 3}) {
+    Policy policy{fmt::format("enable_lora=true max_loras={} ", slots), SchedulerKind::vllm,
+                  [](Options& o) { o.enable_lora = true; }};
+    policy.adapters = AdapterOptions{.adapters = 7,
+                                     .device_slots = slots,
+                                     .host_slots = slots + 2,
+                                     .load_ticks = 20 * kUs * kTicksPerNs,
+                                     .read_ticks = 50 * kUs * kTicksPerNs};
+    policies.push_back(std::move(policy));
+  }
+  return policies;
+}
+
 std::vector<Policy> growing_policies() {
   using Kind = SchedulerKind;
   return {
@@ -312,6 +329,7 @@ PolicySetup make(const Policy& policy, const Pool& pool, const EngineSize& size)
     setup.options.max_step_tokens = options.max_num_batched_tokens;
   }
   setup.options.reservation = policy.reservation;
+  if (policy.adapters) setup.adapters = AdapterSlots(*policy.adapters);
   setup.options.move_ticks_per_token = 100 * kTicksPerNs;
   const bool is_static = policy.kind == SchedulerKind::static_batch;
   setup.options.cancels_running = !is_static;
@@ -325,6 +343,8 @@ PolicySetup make(const Policy& policy, const Pool& pool, const EngineSize& size)
   }
   setup.limits.reserves_max_tokens = policy.reserves_max_tokens || pool.reserves;
   setup.cost.decode_context = 7;  // ticks
+  setup.cost.adapter = 1'500 * kTicksPerNs;
+  setup.cost.adapter_token = 300 * kTicksPerNs;
   return setup;
 }
 
@@ -338,6 +358,7 @@ void add_rows(std::vector<ConformanceRow>& rows, const std::vector<Policy>& poli
       row.name = "scheduler=" + std::string(name_of(policy.kind)) + " " + policy.name + pool.name;
       row.depths = policy.depths;
       row.pads = is_static;
+      row.adapters = policy.adapters ? policy.adapters->adapters : 0;
       row.may_die = is_static && (!pool.reserves || !options.sizes_batches);
       row.idle_while_some_wait_ns = is_static ? options.batch_wait_ns : 0;
       row.make = [=](const EngineSize& size) { return make(policy, pool, size); };
@@ -351,6 +372,7 @@ std::vector<ConformanceRow> all_rows() {
   std::vector<ConformanceRow> rows;
   add_rows(rows, vllm_policies(), growing_pools());
   add_rows(rows, vllm_policies(), hybrid_pools());
+  add_rows(rows, lora_policies(), {paged(16, false, true, false), paged(16, true, true, false)});
   add_rows(rows, growing_policies(), growing_pools());
   add_rows(rows, trtllm_policies(), growing_pools());
   add_rows(rows, sglang_policies(), growing_pools());

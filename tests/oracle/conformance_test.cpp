@@ -45,7 +45,12 @@ void for_all_rows(Check check) {
       for (int depth = 1; depth <= row.depths; ++depth) {
         ++seed;
         CAPTURE(row.name, size.pool_tokens, depth, seed);
-        check(row, size, depth, random_traffic(seed, seed % 4 != 1));
+        Traffic traffic = random_traffic(seed, seed % 4 != 1);
+        for (std::size_t i = 0; row.adapters > 0 && i < traffic.arrivals.size(); ++i) {
+          const auto number = static_cast<std::int32_t>(i * 5 % 13);
+          traffic.arrivals[i].adapter = number <= row.adapters ? number : 0;
+        }
+        check(row, size, depth, traffic);
       }
     }
   }

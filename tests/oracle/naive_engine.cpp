@@ -158,8 +158,14 @@ class NaiveEngine {
     StepEntry step;
     step.planned_ns = state_.now;
     step.shape = shape_of(rows);
+    const Ticks loads = state_.load_adapters();
+    step.shape.adapters = static_cast<std::int64_t>(state_.adapters.batch.size());
+    for (const PlannedRow& planned : rows) {
+      if (state_.sequences[planned.row.request].adapter == 0) continue;
+      step.shape.adapter_tokens += planned.row.tokens;
+    }
     for (const PlannedRow& planned : rows) step.rows.push_back(planned.row);
-    const Ticks duration = cost_(step.shape);
+    const Ticks duration = cost_(step.shape) + loads;
     HEADROOM_CHECK(duration > 0, "a step takes time");
     step.start = std::max(last_end_, ticks_from_ns(state_.now));
     step.end = step.start + duration;

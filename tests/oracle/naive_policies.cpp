@@ -1,6 +1,7 @@
 #include "tests/oracle/naive_policies.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "sim/kernel/check.hpp"
@@ -8,8 +9,33 @@
 namespace headroom::oracle {
 namespace {
 
+// Before the rows of a plan: who is gone since the latest step becomes idle.
+void note_batch(NaiveState& state) {
+  const std::set<std::int32_t> now = state.adapters_of_batch();
+  std::vector<std::int32_t> gone;
+  for (const std::int32_t adapter : state.adapters.batch) {
+    if (!now.contains(adapter)) gone.push_back(adapter);
+  }
+  state.adapters.idle.insert(state.adapters.idle.begin(), gone.begin(), gone.end());
+  state.adapters.batch = now;
+}
+
+// The first of the queue whose adapter may join; the end of it: nobody's.
+std::size_t first_allowed(const NaiveState& state) {
+  std::set<std::int32_t> used = state.adapters.batch;
+  used.insert(state.adapters.joined.begin(), state.adapters.joined.end());
+  std::size_t place = 0;
+  for (; place < state.waiting.size(); ++place) {
+    const std::int32_t adapter = state.sequences[state.waiting[place]].adapter;
+    const bool full = static_cast<std::int64_t>(used.size()) == state.scenario.max_loras;
+    if (adapter == 0 || used.contains(adapter) || !full) break;
+  }
+  return place;
+}
+
 // The next to be admitted: the head of the queue, or the smallest (priority, arrival).
 std::size_t next_waiting(const NaiveState& state) {
+  if (state.scenario.adapters > 0) return state.waiting[first_allowed(state)];
   if (!state.scenario.priorities) return state.waiting.front();
   const auto first = [&state](std::size_t a, std::size_t b) {
     return std::pair(state.scenario.arrivals[a].priority, a) <
@@ -96,6 +122,7 @@ bool fits(const NaiveState& state, std::size_t request, TokenCount hit, TokenCou
 
 void admit_waiting(NaiveState& state, TokenCount budget, std::vector<PlannedRow>& rows) {
   while (!state.waiting.empty() && budget > 0 && has_seat(state)) {
+    if (first_allowed(state) == state.waiting.size()) return;
     const std::size_t request = next_waiting(state);
     const TokenCount known = state.sequences[request].known();
     const TokenCount hit = state.blocks.cached_prefix(request, known);
@@ -108,6 +135,8 @@ void admit_waiting(NaiveState& state, TokenCount budget, std::vector<PlannedRow>
     HEADROOM_CHECK(grown, "the need was computed before");
     state.start(request, hit);
     rows.push_back(state.plan_row(request, tokens));
+    const std::int32_t adapter = state.sequences[request].adapter;
+    if (adapter != 0) state.adapters.joined.push_back(adapter);
     budget -= tokens;
   }
 }
@@ -168,6 +197,7 @@ std::vector<PlannedRow> form_batch(NaiveState& state) {
 std::vector<PlannedRow> plan_vllm(NaiveState& state) {
   const bool for_decodes = make_room_for_decodes(state);
   const bool for_prompts = make_room_for_prompts(state);
+  note_batch(state);
   std::vector<PlannedRow> rows;
   const std::vector<Piece> pieces = continued_prompts(state);
   plan_decodes(state, decoding(state), rows);

@@ -14,13 +14,20 @@ NaiveState::NaiveState(const Scenario& s)
   result.requests.resize(s.arrivals.size());
   if (s.memory == Memory::slots) slots.resize(static_cast<std::size_t>(s.max_num_seqs));
   sglang.ratio_from = std::min(1.0, 0.7 * s.conservativeness);
+  for (std::int64_t a = s.adapters; a > std::max<std::int64_t>(0, s.adapters - s.max_cpu_loras);
+       --a) {
+    adapters.idle.push_back(static_cast<std::int32_t>(a));
+  }
 }
 
 // The answer is told too if the whole prompt is, and it has a name.
 void NaiveState::introduce(std::size_t request) {
   std::vector<Token> beginning;
-  const auto append = [&beginning](const PrefixSegment& piece) {
-    for (std::int64_t at = 0; at < piece.tokens; ++at) beginning.push_back({false, piece.id, at});
+  const std::int32_t adapter = sequences[request].adapter;
+  const auto append = [&](const PrefixSegment& piece) {
+    for (std::int64_t at = 0; at < piece.tokens; ++at) {
+      beginning.push_back({false, piece.id, at, adapter});
+    }
   };
   for (const PrefixSegment& piece : pieces_of(scenario, request)) append(piece);
   const Sequence& seq = sequences[request];
@@ -37,6 +44,7 @@ void NaiveState::arrive(std::size_t request) {
   Sequence& seq = sequences[request];
   RequestResult& out = result.requests[request];
   seq.prompt = arrival.prompt_tokens;
+  seq.adapter = arrival.adapter;
   const TokenCount room = scenario.max_model_len - seq.prompt;
   seq.max = arrival.max_tokens > 0 ? TokenCount{arrival.max_tokens} : room;
   seq.output = std::min(TokenCount{arrival.output_tokens}, seq.max);
@@ -122,6 +130,44 @@ PlannedRow NaiveState::plan_row(std::size_t request, TokenCount tokens) {
   RequestResult& out = result.requests[request];
   if (out.first_scheduled_ns < 0) out.first_scheduled_ns = now;
   return planned;
+}
+
+std::set<std::int32_t> NaiveState::adapters_of_batch() const {
+  std::set<std::int32_t> used;
+  for (const std::size_t request : running) {
+    const Sequence& seq = sequences[request];
+    if (seq.adapter != 0 && !seq.is_ending()) used.insert(seq.adapter);
+  }
+  return used;
+}
+
+// Whoever is among the first max_loras of batch and idle ones together is on the device.
+Ticks NaiveState::load_adapters() {
+  Ticks ticks = 0;
+  for (const std::int32_t adapter : adapters.joined) {
+    if (adapters.batch.contains(adapter)) continue;
+    const auto found = std::find(adapters.idle.begin(), adapters.idle.end(), adapter);
+    const bool in_memory = found != adapters.idle.end();
+    const auto before =
+        static_cast<std::int64_t>(adapters.batch.size()) + (found - adapters.idle.begin());
+    if (!in_memory || before >= scenario.max_loras) {
+      ++result.totals.adapter_loads;
+      ticks += scenario.adapter_load;
+    }
+    if (in_memory) {
+      adapters.idle.erase(found);
+    } else {
+      ++result.totals.adapter_reads;
+      ticks += scenario.adapter_read;
+    }
+    adapters.batch.insert(adapter);
+    while (static_cast<std::int64_t>(adapters.batch.size() + adapters.idle.size()) >
+           scenario.max_cpu_loras) {
+      adapters.idle.pop_back();
+    }
+  }
+  adapters.joined.clear();
+  return ticks;
 }
 
 bool NaiveState::end_step(const std::vector<StepRow>& rows, TickSum instant) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "tests/oracle/address_space.hpp"
@@ -22,6 +23,7 @@ struct Sequence {
   bool decodes = false;   // a planned chunk has reached `known`
   bool left = false;      // finished, rejected or cancelled
   bool given_up = false;  // its client has gone
+  std::int32_t adapter = 0;
   TickSum last_token = 0;
 
   [[nodiscard]] TokenCount known() const { return prompt + generated; }
@@ -56,6 +58,13 @@ struct SglangMemory {
   StepCount decodes_since = 0;
 };
 
+// Where LoRA adapters are (docs/semantics.md 29).
+struct AdapterMemory {
+  std::set<std::int32_t> batch;      // of the plan in progress, or of the latest step
+  std::vector<std::int32_t> joined;  // by its admissions, in order
+  std::vector<std::int32_t> idle;    // in host memory and not in the batch, the latest first
+};
+
 inline constexpr std::size_t kFreeSlot = SIZE_MAX;
 
 // A slot of llama.cpp's server.
@@ -79,6 +88,7 @@ class NaiveState {
   std::vector<Slot> slots;
   RouterMemory router;
   SglangMemory sglang;
+  AdapterMemory adapters;
   Result result;
 
   void arrive(std::size_t request);
@@ -101,6 +111,10 @@ class NaiveState {
   void give_up(std::size_t request, bool plans_now, bool in_flight);
   // Plans `tokens` for a running request and moves `computed`.
   [[nodiscard]] PlannedRow plan_row(std::size_t request, TokenCount tokens);
+  // The batch without those that admissions add: before the rows of a plan are.
+  [[nodiscard]] std::set<std::int32_t> adapters_of_batch() const;
+  // The step is planned: moves adapters, and says how long that takes.
+  [[nodiscard]] Ticks load_adapters();
   // The effects of the end of a step at `instant`; whether it yielded a token.
   bool end_step(const std::vector<StepRow>& rows, TickSum instant);
 

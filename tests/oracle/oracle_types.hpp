@@ -45,13 +45,16 @@ struct AffineCost {
   Ticks chunk_context = 0;
   Ticks chunk_pair_twice = 0;
   Ticks sampled_row = 0;
+  Ticks adapter = 0;  // a distinct one of the batch
+  Ticks adapter_token = 0;
   Ticks draft_token = 0;  // production only: the naive engine knows no drafts
 
   [[nodiscard]] Ticks operator()(const StepShape& s) const {
     return step + decode_row * s.decode_rows + decode_context * s.decode_context +
            chunk_row * s.chunk_rows + chunk_token * s.chunk_tokens +
            chunk_context * s.chunk_context + chunk_pair_twice * s.chunk_pairs_twice +
-           sampled_row * s.sampled_rows + draft_token * s.draft_tokens;
+           sampled_row * s.sampled_rows + adapter * s.adapters + adapter_token * s.adapter_tokens +
+           draft_token * s.draft_tokens;
   }
   // What one more step of the same decode rows costs more (StepPrice::slope of a pure decode step).
   [[nodiscard]] Ticks slope(const StepShape& s) const { return decode_context * s.decode_rows; }
@@ -93,6 +96,11 @@ struct Scenario {
   TokenCount kv_tokens = 128;      // contiguous
   TimeNs batch_wait_ns = 0;        // static_batch only, as the next one
   bool responds_at_end = false;
+  std::int64_t adapters = 0;       // known ones, of Arrival::adapter; 0: LoRA is off. vllm only
+  std::int64_t max_loras = 1;      // as the next three
+  std::int64_t max_cpu_loras = 1;  // >= max_loras
+  std::int64_t adapter_load = 0;   // ticks, into a slot
+  std::int64_t adapter_read = 0;   // ticks, from the disk
   AffineCost cost;
 
   [[nodiscard]] bool reserves() const { return reserves_everything(policy, capacity); }
@@ -140,6 +148,8 @@ struct Totals {
   std::int64_t gaps = 0;            // between consecutive tokens of one request
   Int128 gap_ticks = 0;
   Int128 gap_ticks_squared = 0;
+  std::int64_t adapter_loads = 0;
+  std::int64_t adapter_reads = 0;
   bool operator==(const Totals&) const = default;
 };
 

@@ -71,11 +71,14 @@ TEST_CASE("randomly cut jumps equal the naive engine on random scenarios") {
   require_equal_on_all_seeds(Way::random_cuts);
 }
 
-// Every third with clients that give up; `prefixes`: with prompts that begin alike.
-void require_equal_in_all_ways(oracle::Policy policy, bool prefixes = false) {
+// Every third with clients that give up; `prefixes`: with prompts that begin alike; `adapters`:
+// with LoRA.
+void require_equal_in_all_ways(oracle::Policy policy, bool prefixes = false,
+                               bool adapters = false) {
   for (std::uint64_t seed = 1; seed <= test::repetitions(300); ++seed) {
     oracle::Scenario scenario = oracle::random_scenario(policy, seed);
     if (prefixes) scenario = oracle::with_prefixes(std::move(scenario), seed);
+    if (adapters) scenario = oracle::with_adapters(std::move(scenario), seed);
     if (seed % 3 == 0) scenario = oracle::with_deadlines(std::move(scenario), seed);
     for (const Way way : {Way::jumps, Way::single_steps, Way::random_cuts}) {
       require_equal(scenario, way, "seed " + std::to_string(seed));
@@ -89,6 +92,29 @@ TEST_CASE("vllm with thresholds and priorities equals the naive engine") {
 
 TEST_CASE("vllm with shared prefixes equals the naive engine") {
   require_equal_in_all_ways(oracle::Policy::vllm, true);
+}
+
+TEST_CASE("vllm with LoRA adapters equals the naive engine") {
+  require_equal_in_all_ways(oracle::Policy::vllm, GENERATE(false, true), true);
+}
+
+TEST_CASE("the random scenarios with adapters load them, and let some wait for others") {
+  oracle::Totals sum;
+  std::int64_t changed = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    oracle::Scenario scenario = oracle::random_scenario(oracle::Policy::vllm, seed);
+    scenario = oracle::with_adapters(std::move(scenario), seed);
+    REQUIRE(oracle::is_legal(scenario));
+    scenario.adapter_load = scenario.adapter_read = 0;
+    const oracle::Result result = oracle::run_naive(scenario);
+    sum.adapter_loads += result.totals.adapter_loads;
+    sum.adapter_reads += result.totals.adapter_reads;
+    scenario.max_loras = scenario.max_cpu_loras = 6;
+    changed += same(oracle::run_naive(scenario), result) ? 0 : 1;
+  }
+  CHECK(sum.adapter_loads > 300);
+  CHECK(sum.adapter_reads > 100);
+  CHECK(changed > 100);
 }
 
 TEST_CASE("vllm V0 equals the naive engine") {

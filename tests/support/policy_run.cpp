@@ -116,6 +116,7 @@ PolicyRun run_policy(PolicySetup setup, std::vector<Arrival> arrivals) {
   replica.kv = std::move(setup.kv);
   replica.tier = std::move(setup.tier);
   replica.memory = std::move(setup.memory);
+  replica.adapters = std::move(setup.adapters);
   replica.cost = std::make_unique<AffineStepCost>(setup.cost);
   std::vector<ReplicaParts> parts;
   parts.push_back(std::move(replica));
@@ -129,6 +130,7 @@ PolicyRun run_policy(PolicySetup setup, std::vector<Arrival> arrivals) {
   sink.result.reason = fleet.run(limits);
   sink.result.ghost_rows = fleet.replicas().front()->ghost_rows();
   sink.result.tier = fleet.totals().tier.value_or(KvTierCounts{});
+  sink.result.adapters = fleet.totals().adapters.value_or(AdapterCounts{});
   std::ranges::sort(sink.result.requests, {}, &RequestRecord::index);
   REQUIRE(sink.result.requests.size() == count);
   // Every token but each answer's first follows another one of its request, or comes with it.
@@ -165,6 +167,7 @@ void check_cut_invariance(const std::function<PolicySetup()>& make,
     require_equal(jumped.events, other.events);
     require_equal(jumped.steps, other.steps);
     REQUIRE((jumped.tier == other.tier));
+    REQUIRE((jumped.adapters == other.adapters));
     REQUIRE(jumped.ghost_rows == other.ghost_rows);
     require_equal(jumped.shortages, other.shortages);
   }

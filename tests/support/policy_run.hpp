@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/serving/fleet.hpp"
@@ -18,6 +19,7 @@ struct PolicySetup {
   AdmissionLimits limits;  // max_request_tokens 0: the whole pool
   TierLinks tier;
   RunTimeMemory memory;  // nothing grows
+  std::optional<AdapterSlots> adapters = {};
   // 10 us a step, 1 us a prompt token, a decoding row, or a draft.
   oracle::AffineCost cost{.step = 10'000 * kTicksPerNs,
                           .decode_row = 1'000 * kTicksPerNs,
@@ -44,6 +46,7 @@ struct PolicyRun {
   std::int64_t accepted_drafts = 0;
   StopReason reason = StopReason::drained;
   KvTierCounts tier;
+  AdapterCounts adapters;
   std::int64_t ghost_rows = 0;
 
   // Arrival indices of the events of one kind, in order.

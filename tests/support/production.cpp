@@ -73,6 +73,7 @@ SchedulerOptions scheduler_options(const oracle::Scenario& s) {
   options.long_prefill_token_threshold = narrow(s.long_prefill_token_threshold);
   options.policy = s.priorities ? SchedulingPolicy::priority : SchedulingPolicy::fcfs;
   options.batch_wait_ns = s.batch_wait_ns;
+  options.enable_lora = s.adapters > 0;
   options.trtllm.capacity_policy = s.capacity;
   options.trtllm.chunking_policy =
       s.equal_progress ? ChunkingPolicy::equal_progress : ChunkingPolicy::first_come_first_served;
@@ -160,6 +161,13 @@ ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& opti
   if (options.cut_seed != 0) {
     parts.scheduler = std::make_unique<RandomlyCut>(std::move(parts.scheduler), options.cut_seed);
   }
+  if (s.adapters > 0) {
+    parts.adapters = AdapterSlots({.adapters = narrow(s.adapters),
+                                   .device_slots = narrow(s.max_loras),
+                                   .host_slots = narrow(s.max_cpu_loras),
+                                   .load_ticks = s.adapter_load,
+                                   .read_ticks = s.adapter_read});
+  }
   parts.cost = std::make_unique<AffineStepCost>(s.cost);
   return parts;
 }
@@ -183,6 +191,10 @@ oracle::Result run_production(const oracle::Scenario& scenario, const Production
   const StopReason reason = fleet.run(limits);
   if (options.reason != nullptr) *options.reason = reason;
   sink.result.totals.ghost_rows = fleet.replicas().front()->ghost_rows();
+  if (const AdapterCounts* counts = fleet.replicas().front()->adapter_counts()) {
+    sink.result.totals.adapter_loads = counts->loads;
+    sink.result.totals.adapter_reads = counts->reads;
+  }
   return std::move(sink.result);
 }
 

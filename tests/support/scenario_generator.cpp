@@ -266,6 +266,24 @@ Scenario with_prefixes(Scenario scenario, std::uint64_t seed) {
   return scenario;
 }
 
+Scenario with_adapters(Scenario scenario, std::uint64_t seed) {
+  Dice dice(seed + 2);
+  scenario.priorities = false;
+  scenario.adapters = dice.between(1, 6);
+  scenario.max_loras = dice.between(1, 3);
+  scenario.max_cpu_loras = scenario.max_loras + dice.between(0, 2);
+  if (dice.percent(60)) scenario.adapter_load = dice.between(0, 3 * scenario.cost.step);
+  if (dice.percent(60)) scenario.adapter_read = dice.between(0, 3 * scenario.cost.step);
+  if (dice.percent(60)) scenario.cost.adapter = dice.between(0, scenario.cost.step);
+  if (dice.percent(60)) scenario.cost.adapter_token = dice.between(0, kTicksPerNs);
+  for (Arrival& arrival : scenario.arrivals) {
+    if (dice.percent(80)) {
+      arrival.adapter = static_cast<std::int32_t>(dice.between(1, scenario.adapters));
+    }
+  }
+  return scenario;
+}
+
 // Short and long ones, also in the nanosecond of the arrival.
 Scenario with_deadlines(Scenario scenario, std::uint64_t seed) {
   Dice dice(seed);
@@ -414,6 +432,19 @@ bool has_legal_options(const Scenario& s) {
 
 }  // namespace
 
+namespace {
+
+bool has_legal_adapters(const Scenario& s) {
+  const bool known = std::all_of(s.arrivals.begin(), s.arrivals.end(), [&s](const Arrival& a) {
+    return 0 <= a.adapter && a.adapter <= s.adapters;
+  });
+  if (s.adapters == 0 || !known) return known;
+  return s.policy == Policy::vllm && !s.priorities && s.max_loras >= 1 &&
+         s.max_cpu_loras >= s.max_loras;
+}
+
+}  // namespace
+
 bool is_legal(const Scenario& s) {
   TimeNs last = 0;
   for (const Arrival& a : s.arrivals) {
@@ -428,7 +459,7 @@ bool is_legal(const Scenario& s) {
     return false;
   }
   if ((s.memory == Memory::slots) != (s.policy == Policy::llamacpp)) return false;
-  return has_legal_options(s);
+  return has_legal_adapters(s) && has_legal_options(s);
 }
 
 }  // namespace headroom::oracle

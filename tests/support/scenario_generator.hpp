@@ -22,6 +22,9 @@ namespace headroom::oracle {
 // what their prompt begins with, some of them an earlier prompt and its answer. For paged memory.
 [[nodiscard]] Scenario with_prefixes(Scenario scenario, std::uint64_t seed);
 
+// The same with LoRA adapters, few enough that requests wait for one another's. vllm, fcfs.
+[[nodiscard]] Scenario with_adapters(Scenario scenario, std::uint64_t seed);
+
 // The same with clients that give up: about half of the requests have a deadline.
 [[nodiscard]] Scenario with_deadlines(Scenario scenario, std::uint64_t seed);
 

@@ -17,7 +17,7 @@ struct NumberField {
   std::int64_t Scenario::*field;
   std::int64_t least;
 };
-constexpr std::array<NumberField, 12> kNumbers{{
+constexpr std::array<NumberField, 17> kNumbers{{
     {"max_num_seqs", &Scenario::max_num_seqs, 1},
     {"max_num_batched_tokens", &Scenario::max_num_batched_tokens, 1},
     {"long_prefill_token_threshold", &Scenario::long_prefill_token_threshold, 0},
@@ -30,6 +30,11 @@ constexpr std::array<NumberField, 12> kNumbers{{
     {"kv_blocks", &Scenario::kv_blocks, 1},
     {"kv_tokens", &Scenario::kv_tokens, 1},
     {"batch_wait_ns", &Scenario::batch_wait_ns, 0},
+    {"adapters", &Scenario::adapters, 0},
+    {"max_loras", &Scenario::max_loras, 1},
+    {"max_cpu_loras", &Scenario::max_cpu_loras, 1},
+    {"adapter_load", &Scenario::adapter_load, 0},
+    {"adapter_read", &Scenario::adapter_read, 0},
 }};
 
 struct CostField {
@@ -37,7 +42,7 @@ struct CostField {
   Ticks AffineCost::*field;
   Ticks least;
 };
-constexpr std::array<CostField, 8> kCosts{{
+constexpr std::array<CostField, 10> kCosts{{
     {"step", &AffineCost::step, kTicksPerNs},
     {"decode_row", &AffineCost::decode_row, 0},
     {"decode_context", &AffineCost::decode_context, 0},
@@ -46,6 +51,8 @@ constexpr std::array<CostField, 8> kCosts{{
     {"chunk_context", &AffineCost::chunk_context, 0},
     {"chunk_pair_twice", &AffineCost::chunk_pair_twice, 0},
     {"sampled_row", &AffineCost::sampled_row, 0},
+    {"adapter", &AffineCost::adapter, 0},
+    {"adapter_token", &AffineCost::adapter_token, 0},
 }};
 
 struct Switch {
@@ -185,6 +192,9 @@ class Shrinker {
       candidate = best_;
       candidate.arrivals[i].priority = 0;
       if (best_.arrivals[i].priority != 0) accept(candidate);
+      candidate = best_;
+      candidate.arrivals[i].adapter = 0;
+      if (best_.arrivals[i].adapter != 0) accept(candidate);
     }
   }
 
@@ -250,6 +260,7 @@ std::string arrivals_text(const Scenario& s) {
     }
     if (a.deadline_ns != kNever) text += fmt::format(", .deadline_ns = {}", a.deadline_ns);
     if (a.output_segment != 0) text += fmt::format(", .output_segment = {}", a.output_segment);
+    if (a.adapter != 0) text += fmt::format(", .adapter = {}", a.adapter);
     text += '}';
   }
   return text;
@@ -316,8 +327,9 @@ std::string to_cpp(const Scenario& s) {
   if (s.conservativeness != standard.conservativeness) {
     text += fmt::format("    .conservativeness = {},\n", s.conservativeness);
   }
-  for (const char* name : {"max_model_len", "block_size", "kv_blocks", "kv_tokens", "batch_wait_ns",
-                           "responds_at_end"}) {
+  for (const char* name :
+       {"max_model_len", "block_size", "kv_blocks", "kv_tokens", "batch_wait_ns", "responds_at_end",
+        "adapters", "max_loras", "max_cpu_loras", "adapter_load", "adapter_read"}) {
     field(name);
   }
   text += "    .cost = {";

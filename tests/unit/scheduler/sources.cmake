@@ -21,6 +21,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/trtllm_speculation_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/trtllm_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_loop_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/vllm_lora_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_speculation_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_v0_test.cpp

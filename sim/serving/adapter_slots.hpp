@@ -1,0 +1,83 @@
+#pragma once
+// LoRA adapters: which ones the batch uses, and where each one is: in a slot of the device, in host
+// memory, or on the disk alone (docs/semantics.md 29).
+//
+// One order of recency decides all. Adapters of the batch come first, in no order; behind them
+// those of earlier steps, the latest in front; of those that the same step was the last to use, the
+// smallest number. The first `device_slots` of all are on the device, the first `host_slots` in
+// host memory too.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/kernel/time.hpp"
+
+namespace headroom {
+
+struct AdapterOptions {
+  std::int32_t adapters = 0;      // numbered from 1; 0 of a request is the model as it is
+  std::int32_t device_slots = 1;  // distinct adapters of a batch, >= 1 (vLLM: max_loras)
+  std::int32_t host_slots = 1;    // >= device_slots (vLLM: max_cpu_loras)
+  Ticks load_ticks = 0;           // of one adapter, from host memory into its slot
+  Ticks read_ticks = 0;           // from the disk to the host, before that
+};
+
+struct AdapterCounts {
+  std::int64_t used = 0;   // distinct adapters that ever ran
+  std::int64_t loads = 0;  // into a slot
+  std::int64_t reads = 0;  // of these, from the disk
+
+  friend constexpr bool operator==(const AdapterCounts&, const AdapterCounts&) = default;
+  AdapterCounts& operator+=(const AdapterCounts& other) {
+    used += other.used;
+    loads += other.loads;
+    reads += other.reads;
+    return *this;
+  }
+};
+
+class AdapterSlots {
+ public:
+  explicit AdapterSlots(const AdapterOptions& options);
+
+  // Whether the batch may take in one more adapter than it has.
+  [[nodiscard]] bool has_room() const {
+    return static_cast<std::int32_t>(in_use_.size()) < options_.device_slots;
+  }
+  // Distinct adapters of the batch; their order means nothing.
+  [[nodiscard]] std::span<const std::int32_t> in_use() const { return in_use_; }
+  [[nodiscard]] std::int64_t rows() const { return rows_; }  // of the batch that use one
+
+  // A request enters the batch; only with an adapter that is in use, or while there is room. 0: no
+  // adapter.
+  void join(std::int32_t adapter);
+  // It takes part in no further plans.
+  void leave(std::int32_t adapter);
+  // Everybody has joined the step that is being planned.
+  void on_step() { latest_ = 0; }
+  // The engine died. It starts with the adapters of the highest numbers: it loads all, from 1 on.
+  void on_engine_lost();
+
+  // How long the loads since the last call take.
+  [[nodiscard]] Ticks take_load_ticks();
+  [[nodiscard]] const AdapterCounts& counts() const { return counts_; }
+
+ private:
+  struct State {
+    std::int64_t rows = 0;
+    bool was_used = false;
+  };
+
+  AdapterOptions options_;
+  std::vector<State> states_;  // by adapter
+  std::vector<std::int32_t> in_use_;
+  std::vector<std::int32_t> unused_;  // in host memory, the latest first
+  std::ptrdiff_t latest_ = 0;         // of these, the first ones: used by the last step
+  std::int64_t rows_ = 0;
+  Ticks load_ticks_ = 0;
+  AdapterCounts counts_;
+};
+
+}  // namespace headroom
