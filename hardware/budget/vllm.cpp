@@ -160,6 +160,7 @@ struct Terms {
   ByteCount others = 0;  // before the first snapshot, page cache apart
   ByteCount weights = 0;
   ByteCount drafter = 0;
+  ByteCount adapters = 0;
   ByteCount activations = 0;
   ByteCount growth = 0;  // outside torch, on the device
   ByteCount graphs = 0;
@@ -176,6 +177,7 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
     // Loaded with the model, inside what is measured; V0 did not see it (pull request 14067).
     t.drafter = vllm_loaded_weight_bytes(*in.drafter, drafter_sharding(in.sharding), 0);
   }
+  t.adapters = vllm_adapter_bytes(in.model, in.sharding, stage, options);
   t.activations = vllm_activation_bytes(in.model, in.sharding, options);
   t.growth = vllm_context_growth_bytes(options.version, in.sharding);
   if (in.sharding.tensor > 1 && !in.device.nvlink_bytes_per_s) {
@@ -198,7 +200,7 @@ ByteCount kv_bytes(const BudgetInputs& in, const VllmBudgetOptions& options, con
                    const KvLayout& layout) {
   if (options.num_gpu_blocks_override) return *options.num_gpu_blocks_override * layout.block_bytes;
   if (options.kv_cache_memory_bytes) return *options.kv_cache_memory_bytes;
-  ByteCount non_kv = t.weights + t.drafter + t.activations + t.growth + t.machine;
+  ByteCount non_kv = t.weights + t.drafter + t.adapters + t.activations + t.growth + t.machine;
   if (vllm_rule(options.version) == VllmRule::all_outside_torch) {
     non_kv += t.others + in.machine.cache_before_bytes;
   }
@@ -288,6 +290,7 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
   check_free(builder, in, options, t);
   builder.charge(MemoryPurpose::weights, t.weights, StartupStage::weights);
   builder.charge(MemoryPurpose::drafter, t.drafter, StartupStage::weights);
+  builder.charge(MemoryPurpose::adapters, t.adapters, StartupStage::weights);
   builder.charge(MemoryPurpose::page_cache, in.machine.cache_growth_bytes, StartupStage::weights);
   builder.charge(MemoryPurpose::engine_host, in.machine.engine_host_bytes, StartupStage::weights);
   builder.charge(MemoryPurpose::context, context, StartupStage::profiling);
@@ -328,6 +331,13 @@ ByteCount vllm_loaded_weight_bytes(const ModelSpec& model, const Sharding& shard
                                    std::int64_t stage) {
   return rank_parts(model, sharding, stage).bytes_total() + rotary_table_bytes(model) +
          torch_rounding_bytes(model, sharding, stage);
+}
+
+ByteCount vllm_adapter_bytes(const ModelSpec& model, const Sharding& sharding, std::int64_t stage,
+                             const VllmBudgetOptions& options) {
+  if (!options.lora) return 0;
+  return options.max_loras * lora_size(model, sharding, stage, *options.lora).slot_elements() *
+         lora_element_bytes(model);
 }
 
 ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,

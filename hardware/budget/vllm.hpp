@@ -16,6 +16,7 @@
 
 #include "hardware/budget/budget.hpp"
 #include "hardware/engine_version.hpp"
+#include "hardware/llm/lora.hpp"
 
 namespace headroom {
 
@@ -39,6 +40,8 @@ struct VllmBudgetOptions {
   std::optional<bool> estimate_graphs;  // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS
   bool compile_cache_empty = false;     // the first start of a model on a machine
   bool hybrid_kv_cache_manager = true;  // off: windows are kept as full attention
+  std::optional<LoraShape> lora;        // enable_lora; its rank: max_lora_rank
+  std::int64_t max_loras = 1;           // slots
 };
 
 [[nodiscard]] MemoryBudget vllm_budget(const BudgetInputs& inputs,
@@ -47,6 +50,9 @@ struct VllmBudgetOptions {
 // The terms of the rule, of one pipeline stage.
 [[nodiscard]] ByteCount vllm_loaded_weight_bytes(const ModelSpec& model, const Sharding& sharding,
                                                  std::int64_t stage);
+// Slots for LoRA adapters; 0 without.
+[[nodiscard]] ByteCount vllm_adapter_bytes(const ModelSpec& model, const Sharding& sharding,
+                                           std::int64_t stage, const VllmBudgetOptions& options);
 [[nodiscard]] ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
                                               const VllmBudgetOptions& options);
 [[nodiscard]] ByteCount vllm_context_growth_bytes(EngineVersion version, const Sharding& sharding);

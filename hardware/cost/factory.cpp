@@ -130,10 +130,14 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
   choice.engine_versions = calibration.engine_versions;
   choice.uncalibrated = request.level != CostLevel::spec && calibration.device.empty();
   choice.client_latency_ns = static_cast<TimeNs>(calibration.client_latency_ns + 0.5);
+  DeviceSpec part = device;
   if (request.level != CostLevel::table) {
     check_fits(calibration, device);
-    DeviceSpec part = device;
     take_part(request.clock_share, request.bandwidth_share, part, calibration);
+  }
+  choice.weight_bytes_per_s = part.bandwidth_bytes_per_s * calibration.weight_bandwidth_share;
+  choice.matrix_flops_per_s = matrix_flops(part, model.dtype) * calibration.compute_share;
+  if (request.level != CostLevel::table) {
     choice.cost = make_roofline_cost(model, part, calibration, request.roofline);
     return choice;
   }

@@ -40,6 +40,8 @@ struct CostChoice {
   std::string engine_versions;  // that they were fitted on; empty for generic and spec
   bool uncalibrated = false;    // generic constants: results must say so
   TimeNs client_latency_ns = 0;
+  double weight_bytes_per_s = 0;  // that matrix products reach on a rank
+  double matrix_flops_per_s = 0;  // likewise, with activations as weights
 };
 
 // The row named, or the one for device, engine family and mode. A row is used for

@@ -21,8 +21,8 @@ Json memory_json(const CapacityRow& row) {
   Json purposes = Json::object();
   for (std::size_t i = 0; i < kMemoryPurposeCount; ++i) {
     const auto purpose = static_cast<MemoryPurpose>(i);
-    if (purpose == MemoryPurpose::drafter && b.terms[purpose] == 0) continue;
-    purposes[std::string(name_of(purpose))] = b.terms[purpose];
+    const ByteCount bytes = b.terms.bytes[i];
+    if (is_listed(purpose, bytes)) purposes[std::string(name_of(purpose))] = bytes;
   }
   Json json = {{"capacity_bytes", b.capacity_bytes},
                {"budget_bytes", purposes},

@@ -133,8 +133,8 @@ Json memory_json(const RunResult& result) {
   Json purposes = Json::object();
   for (std::size_t i = 0; i < kMemoryPurposeCount; ++i) {
     const auto purpose = static_cast<MemoryPurpose>(i);
-    if (purpose == MemoryPurpose::drafter && budget.terms[purpose] == 0) continue;
-    purposes[std::string(name_of(purpose))] = budget.terms[purpose];
+    const ByteCount bytes = budget.terms.bytes[i];
+    if (is_listed(purpose, bytes)) purposes[std::string(name_of(purpose))] = bytes;
   }
   const MemorySummary& m = result.summary.memory;
   return {{"capacity_bytes", budget.capacity_bytes},
@@ -250,6 +250,14 @@ Json tier_json(const RunResult& result) {
           {"loaded_bytes", counts.loaded_blocks * block}};
 }
 
+// Adapters of the run, and how often one was brought to the device.
+Json lora_json(const RunResult& result) {
+  const AdapterCounts& counts = *result.totals.adapters;
+  return {{"distinct_adapters", counts.used},
+          {"adapter_loads", counts.loads},
+          {"adapter_loads_from_disk", counts.reads}};
+}
+
 Json window_json(const WindowReport& window) {
   return {{"start_s", seconds(window.start_ns)},
           {"end_s", seconds(window.end_ns)},
@@ -295,6 +303,7 @@ std::string summary_json(const RunResult& result, const std::string& version) {
                {"digest", result.digest}};
   if (!s.classes.empty()) json["classes"] = classes_json(result);
   if (result.totals.tier) json["kv_tier"] = tier_json(result);
+  if (result.totals.adapters) json["lora"] = lora_json(result);
   return text_of(json);
 }
 

@@ -168,6 +168,11 @@ std::string result_lines(const RunResult& result) {
                     human_count(tier->stored_blocks), gib_from_bytes(tier->stored_blocks * block),
                     human_count(tier->loaded_blocks), gib_from_bytes(tier->loaded_blocks * block)));
   }
+  if (const auto& adapters = result.totals.adapters) {
+    out += line("LoRA", fmt::format("{} adapters used; loaded {} times, {} of them from the disk",
+                                    human_count(adapters->used), human_count(adapters->loads),
+                                    human_count(adapters->reads)));
+  }
   if (const SpeculationCounts& drafts = s.engine.speculation; drafts.drafts > 0) {
     const auto accepted = static_cast<double>(drafts.accepted_tokens);
     out += line("drafts", fmt::format("{} of {} draft tokens accepted, {:.2f} tokens a step",

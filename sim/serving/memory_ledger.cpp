@@ -8,8 +8,8 @@ namespace headroom {
 
 std::string_view name_of(MemoryPurpose purpose) {
   static constexpr std::array<std::string_view, kMemoryPurposeCount> kNames{
-      "weights", "drafter",    "activations", "context", "graphs", "communication",
-      "others",  "page_cache", "engine_host", "kv_pool", "margin"};
+      "weights",       "drafter", "adapters",   "activations", "context", "graphs",
+      "communication", "others",  "page_cache", "engine_host", "kv_pool", "margin"};
   return kNames[static_cast<std::size_t>(purpose)];
 }
 

@@ -12,6 +12,7 @@ namespace headroom {
 enum class MemoryPurpose : std::uint8_t {
   weights,
   drafter,        // weights of a speculative drafter; its KV is in the pool
+  adapters,       // slots for LoRA adapters, set aside before any is loaded
   activations,    // peak of the engine's profiling pass
   context,        // CUDA context and growth outside the framework's allocator
   graphs,         // captured CUDA graphs
@@ -22,8 +23,12 @@ enum class MemoryPurpose : std::uint8_t {
   kv_pool,
   margin  // left over on purpose, e.g. 1 - gpu_memory_utilization
 };
-inline constexpr std::size_t kMemoryPurposeCount = 11;
+inline constexpr std::size_t kMemoryPurposeCount = 12;
 [[nodiscard]] std::string_view name_of(MemoryPurpose purpose);
+// Results name every purpose, but adapters and drafters only where there are any.
+[[nodiscard]] constexpr bool is_listed(MemoryPurpose purpose, ByteCount bytes) {
+  return bytes > 0 || (purpose != MemoryPurpose::adapters && purpose != MemoryPurpose::drafter);
+}
 
 enum class LedgerRefusal : std::uint8_t { none, exceeds_capacity };
 

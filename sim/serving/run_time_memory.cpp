@@ -28,8 +28,7 @@ MemoryShortage shortage_of(const DeviceLedger& device, ByteCount wanted) {
   for (std::size_t i = 0; i < kMemoryPurposeCount; ++i) {
     const auto purpose = static_cast<MemoryPurpose>(i);
     const ByteCount bytes = device.charged(purpose);
-    if (bytes == 0 && purpose == MemoryPurpose::drafter) continue;
-    shortage.held[i] = {name_of(purpose), bytes};
+    if (is_listed(purpose, bytes)) shortage.held[i] = {name_of(purpose), bytes};
   }
   return shortage;
 }

@@ -21,6 +21,7 @@
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/setup/kv_tier.hpp"
+#include "sim/setup/lora.hpp"
 #include "sim/setup/parallel.hpp"
 #include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
@@ -180,7 +181,7 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
   facts.engine_versions = choice.engine_versions;
   facts.uncalibrated = choice.uncalibrated;
   facts.client_latency_ns = choice.client_latency_ns;
-  return std::move(choice.cost);
+  return with_adapters(resolved, std::move(choice));
 }
 
 namespace {
@@ -223,6 +224,7 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   parts.cost = with_drafter(resolved.scenario.engine.speculative,
                             make_cost(resolved, catalog, tokens, facts));
   parts.memory = run_time_memory(resolved, budget);
+  parts.adapters = adapter_slots(resolved);
   return parts;
 }
 

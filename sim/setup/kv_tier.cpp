@@ -6,6 +6,7 @@
 
 #include "hardware/budget/budget.hpp"
 #include "sim/setup/json_document.hpp"
+#include "sim/setup/lora.hpp"
 
 namespace headroom {
 namespace {
@@ -19,17 +20,6 @@ constexpr double kC2cBytesPerS = 450e9;
 
 bool is_unified(const Resolved& r) { return r.device.memory_model == MemoryModel::unified; }
 
-// Per direction; on unified memory of a copy that reads and writes the same memory.
-std::optional<double> host_rate(const Resolved& r) {
-  if (const auto& given = r.scenario.engine.kv_offloading_gb_per_s) return *given * 1e9;
-  switch (r.device.memory_model) {
-    case MemoryModel::unified: return r.device.bandwidth_bytes_per_s / 2;
-    case MemoryModel::coherent_discrete: return kC2cBytesPerS;
-    case MemoryModel::discrete: break;
-  }
-  return r.device.pcie_bytes_per_s;
-}
-
 std::unique_ptr<Link> serial_link(double bytes_per_s, TimeNs latency_ns) {
   return std::make_unique<SerialLink>(static_cast<std::int64_t>(bytes_per_s), latency_ns);
 }
@@ -41,6 +31,17 @@ ByteCount disk_tier_bytes(const Resolved& r) {
 }
 
 }  // namespace
+
+// On unified memory of a copy that reads and writes the same memory.
+std::optional<double> host_copy_bytes_per_s(const Resolved& r) {
+  if (const auto& given = r.scenario.engine.kv_offloading_gb_per_s) return *given * 1e9;
+  switch (r.device.memory_model) {
+    case MemoryModel::unified: return r.device.bandwidth_bytes_per_s / 2;
+    case MemoryModel::coherent_discrete: return kC2cBytesPerS;
+    case MemoryModel::discrete: break;
+  }
+  return r.device.pcie_bytes_per_s;
+}
 
 bool swaps(const Resolved& resolved) {
   return resolved.scheduler == SchedulerKind::vllm_v0 &&
@@ -77,7 +78,7 @@ void check_kv_tier(const Resolved& resolved) {
   if (!swaps(resolved) && !finds_prefixes(resolved)) {
     refuse(size, "without prefix caching nothing looks for the blocks that were offloaded");
   }
-  if (!host_rate(resolved)) {
+  if (!host_copy_bytes_per_s(resolved)) {
     refuse(size, fmt::format("the catalog has no PCIe rate of {}: give kv_offloading_gb_per_s",
                              resolved.device.id));
   }
@@ -85,7 +86,9 @@ void check_kv_tier(const Resolved& resolved) {
 
 Environment environment_with_tier(const Resolved& resolved) {
   Environment environment = resolved.environment;
-  if (is_unified(resolved)) environment.engine_host_bytes += host_tier_bytes(resolved);
+  if (is_unified(resolved)) {
+    environment.engine_host_bytes += host_tier_bytes(resolved) + lora_host_bytes(resolved);
+  }
   return environment;
 }
 
@@ -111,7 +114,7 @@ TierLinks tier_links(const Resolved& resolved, const KvLayout& layout) {
   TierLinks links;
   const OffloadTierOptions options = tier_options(resolved, layout);
   if (options.host_blocks == 0) return links;
-  const double rate = *host_rate(resolved);
+  const double rate = *host_copy_bytes_per_s(resolved);
   links.block_bytes = run_block_bytes(layout);
   links.to_device = serial_link(rate, kCopyLatencyNs);
   // A bus has two directions; copies within one memory share its bandwidth, and V0 swaps in and out

@@ -2,6 +2,8 @@
 // The second tier of a run's KV: what the engine's options ask for, where its bytes come from and
 // over which links they move (docs/semantics.md, "A second tier").
 
+#include <optional>
+
 #include "hardware/budget/budget.hpp"
 #include "scheduler/kv/offload_tier.hpp"
 #include "sim/serving/link.hpp"
@@ -19,7 +21,11 @@ namespace headroom {
 // ConfigError: options that do not go together, or a device whose path to the host is not known.
 void check_kv_tier(const Resolved& resolved);
 
-// The environment of the start: where host and device share one memory the tier is taken out of it.
+// Between the device and host memory, per direction and rank; empty: not known.
+[[nodiscard]] std::optional<double> host_copy_bytes_per_s(const Resolved& resolved);
+
+// The environment of the start: where host and device share one memory the tier and adapters in
+// host memory are taken out of it.
 [[nodiscard]] Environment environment_with_tier(const Resolved& resolved);
 
 // Bytes of one block of a run's allocator, on one rank.

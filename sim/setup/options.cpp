@@ -209,7 +209,7 @@ Condition condition_of(const OptionRow& row) {
 
 std::string switch_state(std::string_view pointer, const Scenario& scenario) {
   const Json state = value_of(*find_row(pointer), scenario);
-  if (!state.is_null()) return state.get<std::string>();
+  if (!state.is_null()) return state.is_string() ? state.get<std::string>() : state.dump();
   const EngineProfile& profile = engine_profile(scenario.engine.name);
   if (pointer == "/engine/kv_allocator") return std::string(name_of(profile.allocator));
   HEADROOM_CHECK(pointer == "/engine/scheduler", "a switch without a value");

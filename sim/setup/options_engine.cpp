@@ -27,6 +27,7 @@ constexpr std::string_view kTiered = "/engine/scheduler=vllm|trtllm";
 constexpr std::string_view kStaticScheduler = "/engine/scheduler=static";
 constexpr std::string_view kDrafts =
     "/engine/speculative_config/method=ngram|eagle|eagle3|mtp|draft_model";
+constexpr std::string_view kLora = "/engine/enable_lora=true";
 constexpr std::string_view kContiguous = "/engine/kv_allocator=contiguous";
 
 const OptionRow kRows[] = {
@@ -197,6 +198,33 @@ const OptionRow kRows[] = {
      .doc = "host memory for blocks that the device overwrites, of all ranks together "
             "(--kv-offloading-size)",
      .only_with = kVllmScheduler},
+    {.pointer = "/engine/enable_lora",
+     .reach = at<&E::enable_lora>,
+     .doc = "serve LoRA adapters beside the model (workload.lora says which requests use one)",
+     .only_with = kVllmOnly,
+     .group = "/engine/enable_lora"},
+    {.pointer = "/engine/max_loras",
+     .reach = at<&E::max_loras>,
+     .unit = "adapters",
+     .bounds = {.low = 1, .high = 10000},
+     .doc = "of one batch: slots set aside on the device before the KV pool",
+     .only_with = kLora},
+    {.pointer = "/engine/max_lora_rank",
+     .reach = at<&E::max_lora_rank>,
+     .bounds = {.low = 1, .high = 512},
+     .doc = "of a slot: 1, 8, 16, 32, 64, 128, 256, 320 or 512",
+     .only_with = kLora},
+    {.pointer = "/engine/max_cpu_loras",
+     .reach = at<&E::max_cpu_loras>,
+     .unit = "adapters",
+     .bounds = {.low = 1, .high = 1e6},
+     .doc = "kept in host memory; others are read at environment.storage_gb_per_s",
+     .absent = "max_loras",
+     .only_with = kLora},
+    {.pointer = "/engine/fully_sharded_loras",
+     .reach = at<&E::fully_sharded_loras>,
+     .doc = "both matrices of an adapter are divided over the ranks, not one of them",
+     .only_with = kLora},
     {.pointer = "/engine/preemption_mode",
      .reach = at<&E::preemption_mode>,
      .choices = "recompute|swap",

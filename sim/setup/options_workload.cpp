@@ -17,6 +17,8 @@ constexpr Bounds kTokens{.low = 1, .high = 1e8};
 constexpr Bounds kPositive{.low = 0, .high = 1e9, .low_open = true};
 constexpr Bounds kNonNegative{.low = 0, .high = 1e9};
 constexpr Bounds kShare{.low = 0, .high = 1};
+constexpr std::string_view kWithLora = "/engine/enable_lora=true";
+constexpr std::string_view kGroupLora = "/workload/lora";
 
 constexpr std::string_view kGroupLoop = "/workload/closed_loop";
 constexpr std::string_view kGroupServeGen = "/workload/servegen";
@@ -280,6 +282,33 @@ const OptionRow kRequestRows[] = {
      .bounds = kShare,
      .doc = "of the requests that ask for log-probabilities of their prompt",
      .only_with = "/engine/scheduler=vllm|vllm_v0|sarathi|trtllm|sglang|tgi"},
+
+    {.pointer = "/workload/lora/count",
+     .reach = at<&W::lora, &LoraSection::count>,
+     .unit = "adapters",
+     .bounds = {.low = 1, .high = 1e6},
+     .doc = "different LoRA adapters",
+     .absent = "none",
+     .only_with = kWithLora,
+     .group = kGroupLora},
+    {.pointer = "/workload/lora/share",
+     .reach = at<&W::lora, &LoraSection::share>,
+     .bounds = kShare,
+     .doc = "of the sessions (of requests without one) that use an adapter",
+     .only_with = kWithLora,
+     .group = kGroupLora},
+    {.pointer = "/workload/lora/exponent",
+     .reach = at<&W::lora, &LoraSection::exponent>,
+     .bounds = {.low = 0, .high = 20},
+     .doc = "popularity of the k-th ~ k^-exponent; 0 = all equal",
+     .only_with = kWithLora,
+     .group = kGroupLora},
+    {.pointer = "/workload/lora/rank",
+     .reach = at<&W::lora, &LoraSection::rank>,
+     .bounds = {.low = 1, .high = 512},
+     .doc = "of all adapters, at most engine.max_lora_rank",
+     .only_with = kWithLora,
+     .group = kGroupLora},
 
     {.pointer = "/workload/max_tokens/rule",
      .reach = at<&W::max_tokens, &M::rule>,

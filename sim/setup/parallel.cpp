@@ -58,6 +58,9 @@ class Check {
       refuse(at, "cost level affine gives the price of a whole step: leave the split out of it");
     }
     if (level == "table") refuse(at, "kernel times are of one rank's tensor-parallel share only");
+    if (r_.scenario.engine.enable_lora) {
+      refuse(at, "LoRA adapters are priced on tensor-parallel ranks only");
+    }
     if (r_.scenario.engine.speculative.is_on()) {
       refuse(at, "speculative decoding is priced on tensor-parallel ranks only");
     }

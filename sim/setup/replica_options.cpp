@@ -102,6 +102,7 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   const auto drafts = static_cast<std::int32_t>(acceptance_rates(e.speculative).size());
   options.speculation.num_speculative_tokens = drafts;
   options.speculation.lookahead_tokens = drafter_has_kv(e.speculative) ? drafts : 0;
+  options.enable_lora = e.enable_lora;
   return options;
 }
 

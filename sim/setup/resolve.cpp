@@ -10,6 +10,7 @@
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/setup/kv_tier.hpp"
+#include "sim/setup/lora.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/parallel.hpp"
 #include "sim/setup/resolver.hpp"
@@ -48,6 +49,7 @@ Resolved Resolver::run() {
   resolve_restart();
   check_run_options();
   resolve_speculation();
+  resolve_lora();
   for (const std::string& note : r_.model.notes) {
     r_.warnings.push_back(fmt::format("{}: {}", r_.model.id, note));
   }
@@ -334,6 +336,7 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
   Resolved resolved = Resolver(scenario, catalog).run();
   check_parallel(resolved);
   check_kv_tier(resolved);
+  check_lora(resolved);
   const std::string& calibration = resolved.scenario.cost.calibration;
   if (resolved.scenario.cost.level == "calibrated" && calibration != "auto") {
     try {

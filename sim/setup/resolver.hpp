@@ -49,6 +49,7 @@ class Resolver {
   void resolve_speculation();      // after the engine: turns asynchronous scheduling off
   void resolve_drafter();
   void find_drafter();  // its weights and KV, for the start-up budget
+  void resolve_lora();  // after the engine: its slots are part of the budget
   void resolve_formats();
   // Fills the length of the longest request from the model; refuses or warns beyond it.
   void fill_length(const std::string& pointer, std::optional<std::int64_t>& option, bool strict);

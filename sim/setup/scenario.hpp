@@ -89,6 +89,12 @@ struct EngineSection {
   bool allow_long_max_model_len = false;
   double rope_scaling_factor = 1;
   double kv_offloading_size_gib = 0;
+  // vllm V1
+  bool enable_lora = false;
+  std::int64_t max_loras = 1;
+  std::int64_t max_lora_rank = 16;
+  std::optional<std::int64_t> max_cpu_loras;
+  bool fully_sharded_loras = false;
   // vllm_v0
   std::string preemption_mode = "recompute";
   double swap_space_gib = 4;

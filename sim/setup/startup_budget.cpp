@@ -12,6 +12,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/serving/sequence_blocks.hpp"
 #include "sim/setup/kv_tier.hpp"
+#include "sim/setup/lora.hpp"
 
 namespace headroom {
 namespace {
@@ -115,7 +116,7 @@ MemoryBudget startup_budget(Resolved& resolved) {
   if (resolved.device.memory_model == MemoryModel::unified &&
       inputs.machine.engine_host_bytes == 0) {
     // A machine whose host is not followed: all the same the tier lies in the device's memory.
-    inputs.machine.engine_host_bytes = host_tier_bytes(resolved);
+    inputs.machine.engine_host_bytes = host_tier_bytes(resolved) + lora_host_bytes(resolved);
   }
   MemoryBudget budget = budget_by_rule(inputs, resolved.budget);
   const BudgetRule rule = resolved.profile->budget;

@@ -27,6 +27,7 @@ class WorkloadValidator {
     if (given("share")) refuse("share", "only a class has a share of the arrivals");
     check_retries();
     check_beams();
+    if (given_below("lora") && !w_.lora.count) missing("lora/count", "how many adapters");
     if (w_.classes.empty()) {
       const Origin origin = this->origin();
       if (origin == Origin::none) {
@@ -345,6 +346,9 @@ class WorkloadValidator {
     }
     if (given("prompt_logprobs_share")) {
       refuse("prompt_logprobs_share", "a share of all requests: the workload says it");
+    }
+    if (given_below("lora")) {
+      refuse("lora", "adapters of all requests: the workload says them");
     }
     if (given("n")) refuse("n", "prompts of all classes are answered alike: the workload says it");
     if (given("beam_width")) {

@@ -12,6 +12,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/workload_laws.hpp"
+#include "workloads/adapter_source.hpp"
 #include "workloads/beam_search.hpp"
 #include "workloads/merged_source.hpp"
 #include "workloads/parallel_samples.hpp"
@@ -88,6 +89,10 @@ class WorkloadBuilder {
     if (section.prompt_logprobs_share > 0) {
       workload_.source = std::make_unique<PromptLogprobsSource>(
           std::move(workload_.source), section.prompt_logprobs_share, seed());
+    }
+    if (const LoraSection& lora = section.lora; lora.count) {
+      workload_.source = std::make_unique<AdapterSource>(
+          std::move(workload_.source), AdapterLaw{*lora.count, lora.share, lora.exponent}, seed());
     }
     if (section.n > 1) sample(section.n);
     if (section.beam_width) search(*section.beam_width);

@@ -119,6 +119,13 @@ struct PatienceSection {
   DurationSection answer;
 };
 
+struct LoraSection {
+  std::optional<std::int64_t> count;
+  double share = 1;
+  double exponent = 0;
+  std::int64_t rank = 16;
+};
+
 struct RetryOutcomesSection {
   bool lost_to_oom = true;
   bool rejected = false;
@@ -165,6 +172,7 @@ struct WorkloadSection {
   PatienceSection patience;
   RetriesSection retries;            // of the whole workload
   double prompt_logprobs_share = 0;  // of the whole workload
+  LoraSection lora;                  // of the whole workload
   MaxTokensSection max_tokens;
   std::int64_t n = 1;                      // of the whole workload
   std::optional<std::int64_t> beam_width;  // of the whole workload

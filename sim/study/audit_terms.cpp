@@ -20,6 +20,10 @@ class TermSources {
     switch (purpose) {
       case MemoryPurpose::weights: return weights();
       case MemoryPurpose::drafter: return drafter();
+      case MemoryPurpose::adapters:
+        return {TermOrigin::rule,
+                fmt::format("max_loras = {} slots for LoRA adapters of rank {}",
+                            r_.scenario.engine.max_loras, r_.scenario.engine.max_lora_rank)};
       case MemoryPurpose::activations: return activations();
       case MemoryPurpose::context: return outside("device context and growth outside torch");
       case MemoryPurpose::communication: return outside("buffers between the ranks");

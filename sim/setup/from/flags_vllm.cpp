@@ -8,7 +8,6 @@ namespace headroom {
 namespace {
 
 constexpr std::string_view kSpeculative = "speculative decoding is not modelled";
-constexpr std::string_view kLora = "LoRA adapters take memory that is not modelled";
 constexpr std::string_view kGraphs = "which CUDA graphs are captured is not modelled";
 constexpr std::string_view kMultimodal =
     "inputs other than text are not modelled: neither their memory nor their tokens";
@@ -65,6 +64,13 @@ const FlagRow kRows[] = {
      .takes = Takes::count,
      .pointer = "/engine/kv_cache_memory_bytes"},
     {.names = "--enforce-eager", .takes = Takes::toggle, .pointer = "/engine/enforce_eager"},
+    {.names = "--enable-lora", .takes = Takes::toggle, .pointer = "/engine/enable_lora"},
+    {.names = "--max-loras", .takes = Takes::integer, .pointer = "/engine/max_loras"},
+    {.names = "--max-lora-rank", .takes = Takes::integer, .pointer = "/engine/max_lora_rank"},
+    {.names = "--max-cpu-loras", .takes = Takes::integer, .pointer = "/engine/max_cpu_loras"},
+    {.names = "--fully-sharded-loras",
+     .takes = Takes::toggle,
+     .pointer = "/engine/fully_sharded_loras"},
     {.names = "--scheduling-policy",
      .takes = Takes::text,
      .pointer = "/engine/scheduling_policy",
@@ -92,13 +98,13 @@ const FlagRow kRows[] = {
               "--speculative-draft-tensor-parallel-size",
      .takes = Takes::text,
      .note = kSpeculative},
-    {.names = "--enable-lora|--fully-sharded-loras|--specialize-active-lora",
-     .takes = Takes::toggle,
-     .note = kLora},
-    {.names = "--max-loras|--max-lora-rank|--max-cpu-loras|--lora-dtype|--lora-extra-vocab-size",
+    {.names = "--specialize-active-lora", .takes = Takes::toggle, .note = kGraphs},
+    {.names = "--lora-dtype|--lora-extra-vocab-size",
      .takes = Takes::text,
-     .note = kLora},
-    {.names = "--lora-modules|--default-mm-loras", .takes = Takes::words, .note = kLora},
+     .note = "the format of LoRA adapters is the model's"},
+    {.names = "--lora-modules|--default-mm-loras",
+     .takes = Takes::words,
+     .note = "which requests use a LoRA adapter is said by workload.lora"},
     {.names = "--compilation-config|-cc", .takes = Takes::json, .note = kGraphs},
     {.names = "--optimization-level|-O|--max-cudagraph-capture-size|--max-seq-len-to-capture",
      .takes = Takes::text,

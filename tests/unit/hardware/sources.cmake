@@ -24,6 +24,7 @@ list(APPEND UNIT_TEST_SOURCES
   orca_paper_budget_test.cpp
   parallel_test.cpp
   parameters_test.cpp
+  lora_test.cpp
   plain_budget_test.cpp
   roofline_parts_test.cpp
   roofline_test.cpp

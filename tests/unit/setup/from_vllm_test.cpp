@@ -157,11 +157,11 @@ TEST_CASE("an unknown switch in front of the model does not swallow it") {
 
 TEST_CASE("what a scenario cannot express is a note that names the flag") {
   const FromResult result = from(
-      "vllm serve m --speculative-config '{\"method\": \"mtp\"}' --enable-lora "
+      "vllm serve m --speculative-config '{\"method\": \"mtp\"}' --lora-modules a=b "
       "--compilation-config.cudagraph_mode FULL -O3 --limit-mm-per-prompt '{\"image\": 2}' "
       "--no-enable-dbo --served-model-name a b");
   CHECK(any_contains(result.notes, "--speculative-config: speculative decoding is not modelled"));
-  CHECK(any_contains(result.notes, "--enable-lora: "));
+  CHECK(any_contains(result.notes, "--lora-modules: "));
   CHECK(any_contains(result.notes, "--compilation-config.cudagraph_mode: "));
   CHECK(any_contains(result.notes, "-O3: "));
   CHECK(any_contains(result.notes, "--limit-mm-per-prompt: "));

@@ -83,6 +83,7 @@ TEST_CASE("stages and ranks that a run does not know are refused by what would b
   CHECK_THROWS_WITH(refused(with(kStages, "cost.level=affine")), Contains("affine"));
   CHECK_THROWS_WITH(refused(with(kStages, R"(engine.speculative_config={"method":"ngram"})")),
                     Contains("speculative decoding"));
+  CHECK_THROWS_WITH(refused(with(kStages, "engine.enable_lora=true")), Contains("LoRA"));
   CHECK_THROWS_WITH(refused(with(kExperts, "engine.kv_offloading_size_gib=8")),
                     Contains("second tier"));
 }

@@ -6,6 +6,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/from_shell_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/from_vllm_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/from_yaml_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/lora_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/json_document_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/kv_tier_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/options_test.cpp

@@ -1,0 +1,87 @@
+#include "sim/setup/lora.hpp"
+
+#include <fmt/format.h>
+
+#include "hardware/cost/lora.hpp"
+#include "hardware/cost/ticks.hpp"
+#include "sim/setup/kv_tier.hpp"
+
+namespace headroom {
+namespace {
+
+// Two copies and two fills of a matrix's part of the slot, each called from Python
+// (vllm/lora/layers: reset_lora, set_lora). An estimate.
+constexpr double kCallNs = 5'000;
+constexpr double kCallsPerMatrix = 2;
+
+// Of the workload's adapters.
+LoraSize adapter_size(const Resolved& r) {
+  return lora_size(r.model, r.sharding, 0,
+                   {r.scenario.workload.lora.rank, r.scenario.engine.fully_sharded_loras});
+}
+
+ByteCount file_bytes(const Resolved& r) {
+  return adapter_size(r).elements * lora_element_bytes(r.model);
+}
+
+}  // namespace
+
+void check_lora(const Resolved& resolved) {
+  const Scenario& s = resolved.scenario;
+  const LoraSection& adapters = s.workload.lora;
+  if (!s.engine.enable_lora || !adapters.count) return;
+  const auto refuse = [&s](const std::string& pointer, const std::string& why) {
+    throw ConfigError(fmt::format("{}: {}: {}", s.origin(pointer), pointer, why));
+  };
+  if (adapters.rank > s.engine.max_lora_rank) {
+    refuse("/workload/lora/rank",
+           fmt::format("value {}: the engine loads ranks up to engine.max_lora_rank = {}",
+                       adapters.rank, s.engine.max_lora_rank));
+  }
+  if (!host_copy_bytes_per_s(resolved)) {
+    refuse("/workload/lora/count",
+           fmt::format("the catalog has no PCIe rate of {}: give engine.kv_offloading_gb_per_s",
+                       resolved.device.id));
+  }
+}
+
+ByteCount lora_host_bytes(const Resolved& resolved) {
+  const EngineSection& e = resolved.scenario.engine;
+  if (!e.enable_lora || !resolved.scenario.workload.lora.count) return 0;
+  // Each rank's process reads whole adapters.
+  return *e.max_cpu_loras * file_bytes(resolved) * e.tensor_parallel_size;
+}
+
+std::optional<AdapterSlots> adapter_slots(const Resolved& resolved) {
+  const EngineSection& e = resolved.scenario.engine;
+  if (!e.enable_lora) return std::nullopt;
+  AdapterOptions options;
+  options.device_slots = static_cast<std::int32_t>(e.max_loras);
+  options.host_slots = static_cast<std::int32_t>(*e.max_cpu_loras);
+  if (const auto& count = resolved.scenario.workload.lora.count) {
+    const LoraSize size = adapter_size(resolved);
+    const auto slot_bytes =
+        static_cast<double>(size.rank_elements * lora_element_bytes(resolved.model));
+    options.adapters = static_cast<std::int32_t>(*count);
+    options.load_ticks =
+        ticks_from_ns(kCallNs * kCallsPerMatrix * static_cast<double>(size.matrices) +
+                      slot_bytes / *host_copy_bytes_per_s(resolved) * 1e9);
+    options.read_ticks = ticks_from_ns(static_cast<double>(file_bytes(resolved)) /
+                                       resolved.scenario.environment.storage_gb_per_s);
+  }
+  return AdapterSlots(options);
+}
+
+std::unique_ptr<StepCost> with_adapters(const Resolved& resolved, CostChoice choice) {
+  const EngineSection& e = resolved.scenario.engine;
+  if (!e.enable_lora) return std::move(choice.cost);
+  // Kernels run over the whole slot, whatever the adapter's own rank.
+  const LoraSize size =
+      lora_size(resolved.model, resolved.sharding, 0, {e.max_lora_rank, e.fully_sharded_loras});
+  LoraCostOptions options = lora_cost_options(size, lora_element_bytes(resolved.model),
+                                              choice.weight_bytes_per_s, choice.matrix_flops_per_s);
+  options.every_step = resolved.version < kLoraGraphsApart;
+  return std::make_unique<LoraCost>(std::move(choice.cost), options);
+}
+
+}  // namespace headroom

@@ -1,0 +1,55 @@
+// LoRA adapters: vLLM's options (vllm/config/lora.py), and what its V1 engine runs them with.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "hardware/llm/lora.hpp"
+#include "sim/setup/resolver.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::array<std::int64_t, 9> kRanks{1, 8, 16, 32, 64, 128, 256, 320, 512};
+
+}  // namespace
+
+void Resolver::resolve_lora() {
+  EngineSection& e = r_.scenario.engine;
+  if (!e.enable_lora) return;
+  if (r_.scheduler != SchedulerKind::vllm) {
+    refuse("/engine/enable_lora", "modelled with scheduler vllm only (V1, from 0.8)");
+  }
+  if (e.scheduling_policy == "priority") {
+    refuse("/engine/scheduling_policy", "with LoRA only fcfs is modelled");
+  }
+  if (e.speculative.is_on()) {
+    refuse("/engine/speculative_config/method", "with LoRA no drafts are modelled");
+  }
+  if (std::ranges::find(kRanks, e.max_lora_rank) == kRanks.end()) {
+    refuse("/engine/max_lora_rank",
+           fmt::format("value {}: expected one of {}", e.max_lora_rank, fmt::join(kRanks, ", ")));
+  }
+  fill("/engine/max_cpu_loras", e.max_cpu_loras, e.max_loras, "max_loras");
+  if (*e.max_cpu_loras < e.max_loras) {
+    refuse("/engine/max_cpu_loras", fmt::format("value {}: expected at least max_loras = {}",
+                                                *e.max_cpu_loras, e.max_loras));
+  }
+  if (e.fully_sharded_loras && e.tensor_parallel_size == 1) {
+    refuse("/engine/fully_sharded_loras", "has no effect on one rank");
+  }
+  if (e.fully_sharded_loras && e.max_lora_rank % e.tensor_parallel_size != 0) {
+    refuse("/engine/fully_sharded_loras", fmt::format("max_lora_rank {} is not divided by {} ranks",
+                                                      e.max_lora_rank, e.tensor_parallel_size));
+  }
+  auto& budget = std::get<VllmBudgetOptions>(r_.budget);
+  budget.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};
+  budget.max_loras = e.max_loras;
+  lookup("/engine/enable_lora", [&] { return lora_size(r_.model, r_.sharding, 0, *budget.lora); });
+  r_.warnings.emplace_back(
+      "LoRA: the time of adapters' kernels and loads is computed, no measurement scores it "
+      "(uncalibrated); CUDA graphs that are captured once more are not in the budget");
+}
+
+}  // namespace headroom
