@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
-#include "sim/metrics/run_view.hpp"
 
 namespace headroom {
 
@@ -19,15 +18,26 @@ void ItlMeter::add(const StepRun& run) {
   const std::int64_t gaps = run.gaps_per_step;
   if (gaps == 0) return;
   HEADROOM_CHECK(gaps > 0 && gaps <= kMaxGapsPerStep, "decoding rows of a step out of range");
-  sum_ += gaps * ticks_of(run, run.steps);
+  if (run.gaps.empty()) return add_run(run.first_ticks, run.slope_ticks, run.steps, gaps);
+  for (const GapRun& part : run.gaps) {
+    if (part.steps == 1) {
+      add_gaps(part.first, gaps);
+    } else {
+      HEADROOM_CHECK(part.first <= kMaxStepTicks, "a gap in a run of steps out of range");
+      add_run(static_cast<Ticks>(part.first), part.slope, part.steps, gaps);
+    }
+  }
+}
+
+// Of `gaps` sequences in each step.
+void ItlMeter::add_run(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
+  sum_ += gaps * (TickSum{first} * steps + TickSum{slope} * steps * (steps - 1) / 2);
   // A falling duration is a rising one read backwards.
-  Ticks first = run.first_ticks;
-  Ticks slope = run.slope_ticks;
   if (slope < 0) {
-    first += slope * (run.steps - 1);
+    first += slope * (steps - 1);
     slope = -slope;
   }
-  StepCount left = run.steps;
+  StepCount left = steps;
   for (; left > kPieceSteps; left -= kPieceSteps) {
     add_squares(first, slope, kPieceSteps, gaps);
     add_buckets(first, slope, kPieceSteps, gaps);

@@ -20,6 +20,7 @@ class ItlMeter {
   [[nodiscard]] const LogHistogram& histogram_ns() const { return histogram_; }
 
  private:
+  void add_run(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps);
   void add_gaps(TickSum ticks, std::int64_t count);
   void add_squares(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps);
   void add_buckets(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps);

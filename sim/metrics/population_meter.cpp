@@ -18,9 +18,8 @@ Int128 sojourn_sum_ns(std::span<const RequestRecord> records, TimeNs end_ns) {
 }
 
 TimeNs time_in_system_ns(const RequestRecord& record, TimeNs from_ns, TimeNs to_ns) {
-  if (record.queued_ns < 0) return 0;
   const TimeNs left_ns = record.finish_ns < 0 ? to_ns : std::min(record.finish_ns, to_ns);
-  return std::max<TimeNs>(0, left_ns - std::max(record.queued_ns, from_ns));
+  return std::max<TimeNs>(0, left_ns - std::max(record.arrival_ns, from_ns));
 }
 
 Int128 population_integral_ns(std::span<const RequestRecord> records, TimeNs from_ns,

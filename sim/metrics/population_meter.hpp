@@ -37,7 +37,8 @@ class PopulationMeter {
 // Sum over the records of the time between entering a queue and leaving the system (or `end_ns`).
 [[nodiscard]] Int128 sojourn_sum_ns(std::span<const RequestRecord> records, TimeNs end_ns);
 
-// Time that one request spends in the system within [from_ns, to_ns).
+// Time that one request spends in the system within [from_ns, to_ns): from its sending on, also
+// while an API server has it.
 [[nodiscard]] TimeNs time_in_system_ns(const RequestRecord& record, TimeNs from_ns, TimeNs to_ns);
 
 // Integral of the number in system over [from_ns, to_ns), from the records.

@@ -258,6 +258,14 @@ Json lora_json(const RunResult& result) {
           {"adapter_loads_from_disk", counts.reads}};
 }
 
+Json api_server_json(const RunResult& result) {
+  const ApiServerUse& use = *result.totals.api_server;
+  return {{"processes", *result.resolved.scenario.engine.api_server_count},
+          {"utilisation", utilisation(use)},
+          {"greatest_backlog_ms", 1e3 * backlog_s(use)},
+          {"saturated", is_saturated(use)}};
+}
+
 Json window_json(const WindowReport& window) {
   return {{"start_s", seconds(window.start_ns)},
           {"end_s", seconds(window.end_ns)},
@@ -304,6 +312,7 @@ std::string summary_json(const RunResult& result, const std::string& version) {
   if (!s.classes.empty()) json["classes"] = classes_json(result);
   if (result.totals.tier) json["kv_tier"] = tier_json(result);
   if (result.totals.adapters) json["lora"] = lora_json(result);
+  if (result.totals.api_server) json["api_server"] = api_server_json(result);
   return text_of(json);
 }
 

@@ -173,6 +173,12 @@ std::string result_lines(const RunResult& result) {
                                     human_count(adapters->used), human_count(adapters->loads),
                                     human_count(adapters->reads)));
   }
+  if (const auto& use = result.totals.api_server) {
+    const std::int64_t processes = *result.resolved.scenario.engine.api_server_count;
+    out += line("API server", fmt::format("{} process{}, busy {}; at most {:.1f} ms behind",
+                                          processes, processes == 1 ? "" : "es",
+                                          share(utilisation(*use)), 1e3 * backlog_s(*use)));
+  }
   if (const SpeculationCounts& drafts = s.engine.speculation; drafts.drafts > 0) {
     const auto accepted = static_cast<double>(drafts.accepted_tokens);
     out += line("drafts", fmt::format("{} of {} draft tokens accepted, {:.2f} tokens a step",

@@ -2,9 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/kernel/check.hpp"
 
 namespace headroom {
+namespace {
+
+// Replicas, the workload, and API servers if there are any.
+std::uint32_t sources_of(const std::vector<ReplicaParts>& parts) {
+  const bool served = !parts.empty() && parts.front().options.api_server.processes > 0;
+  return static_cast<std::uint32_t>(parts.size() * (served ? 2 : 1)) + 1;
+}
+
+}  // namespace
 
 Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts,
              std::unique_ptr<Router> router, WorkloadSource& workload, MetricsSink& sink)
@@ -12,10 +23,16 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts,
       router_(std::move(router)),
       workload_(workload),
       sink_(sink),
-      events_(static_cast<std::uint32_t>(parts.size()) + 1),
+      events_(sources_of(parts)),
       loads_(parts.size()),
       pending_(parts.size()) {
   HEADROOM_CHECK(!parts.empty(), "a fleet has a replica");
+  HEADROOM_CHECK(std::ranges::all_of(parts,
+                                     [&parts](const ReplicaParts& part) {
+                                       return (part.options.api_server.processes > 0) ==
+                                              (parts.front().options.api_server.processes > 0);
+                                     }),
+                 "some replicas have an API server and some have none");
   HEADROOM_CHECK((options.full_check_interval & (options.full_check_interval - 1)) == 0,
                  "the interval of full checks is a power of two");
   for (ReplicaParts& part : parts) {
@@ -69,6 +86,17 @@ StopReason Fleet::run(const RunLimits& limits) {
 }
 
 void Fleet::handle(const Event& event) {
+  if (event.source > arrivals()) {
+    const std::uint32_t number = event.source - arrivals() - 1;
+    if (event.priority == Priority::arrival) {
+      pending_[number].ready_ns = kNever;
+      admit_sent(number, event.time_ns);
+    } else {
+      pending_[number].answer_ns = kNever;
+    }
+    account(number, event.time_ns);
+    return reschedule(number);
+  }
   if (event.priority == Priority::arrival) return arrive(event.time_ns);
   if (event.priority == Priority::cancel) return give_up(event.time_ns);
   Replica& replica = *replicas_[event.source];
@@ -99,21 +127,35 @@ void Fleet::arrive(TimeNs now_ns) {
   std::uint32_t number = 0;
   if (replicas_.size() > 1) {
     for (std::size_t i = 0; i < replicas_.size(); ++i) {
-      loads_[i] = {replicas_[i]->running(), replicas_[i]->waiting()};
+      const ApiServer* api = replicas_[i]->api_server();
+      const auto held = api == nullptr ? 0 : static_cast<std::int64_t>(api->held());
+      loads_[i] = {replicas_[i]->running(), replicas_[i]->waiting() + held};
     }
     number = router_->route(arrival, loads_);
   }
-  const RequestId id = replicas_[number]->submit(arrival, totals_.arrived++, now_ns);
-  if (id != kNoRequest) await(arrival, number, id);
+  const std::uint64_t index = totals_.arrived++;
+  if (replicas_[number]->api_server() != nullptr) {
+    replicas_[number]->send(arrival, index, now_ns);
+    admit_sent(number, now_ns);
+  } else {
+    await(arrival, index, number, replicas_[number]->submit(arrival, index, now_ns));
+  }
   next_arrival_ns_ = kNever;  // taken
   schedule_arrival(now_ns);
   account(number, now_ns);
   reschedule(number);
 }
 
+void Fleet::admit_sent(std::uint32_t number, TimeNs now_ns) {
+  while (const std::optional<Admission> sent = replicas_[number]->admit_sent(now_ns)) {
+    await(sent->arrival, sent->index, number, sent->id);
+  }
+}
+
 // Tells the workload who left; it may answer with requests that arrive at once.
 void Fleet::account(std::uint32_t number, TimeNs now_ns) {
   Replica& replica = *replicas_[number];
+  if (replica.api_server() != nullptr) replica.collect_answers(now_ns);
   if (!replica.departures().empty()) {
     for (const Departure& departure : replica.departures()) {
       ++departed_;
@@ -135,8 +177,9 @@ void Fleet::schedule_arrival(TimeNs now_ns) {
   events_.schedule(next, Priority::arrival, arrivals());
 }
 
-void Fleet::await(const Arrival& arrival, std::uint32_t number, RequestId id) {
-  const std::uint64_t index = totals_.arrived - 1;
+// `id` kNoRequest: it was rejected.
+void Fleet::await(const Arrival& arrival, std::uint64_t index, std::uint32_t number, RequestId id) {
+  if (id == kNoRequest) return;
   if (arrival.first_token_deadline_ns != kNever) {
     deadlines_.push({arrival.first_token_deadline_ns, index, id, number, true});
   }
@@ -151,7 +194,7 @@ void Fleet::give_up(TimeNs now_ns) {
   const Deadline deadline = deadlines_.top();
   deadlines_.pop();
   Replica& replica = *replicas_[deadline.replica];
-  if (replica.awaits(deadline.id, deadline.index, deadline.first_token)) {
+  if (replica.awaits(deadline.id, deadline.index, deadline.first_token, now_ns)) {
     replica.cancel(deadline.id, now_ns);
     account(deadline.replica, now_ns);
     reschedule(deadline.replica);
@@ -162,7 +205,8 @@ void Fleet::give_up(TimeNs now_ns) {
 void Fleet::schedule_deadline() {
   while (!deadlines_.empty()) {
     const Deadline& next = deadlines_.top();
-    if (replicas_[next.replica]->awaits(next.id, next.index, next.first_token)) break;
+    const Replica& replica = *replicas_[next.replica];
+    if (replica.awaits(next.id, next.index, next.first_token, next.time_ns)) break;
     deadlines_.pop();
   }
   const TimeNs next_ns = deadlines_.empty() ? kNever : deadlines_.top().time_ns;
@@ -176,15 +220,20 @@ void Fleet::reschedule(std::uint32_t number) {
   const Replica& replica = *replicas_[number];
   reschedule(Priority::step_end, number, replica.next_stop_ns(), pending_[number].stop_ns);
   reschedule(Priority::plan, number, replica.next_plan_ns(), pending_[number].plan_ns);
+  const ApiServer* api = replica.api_server();
+  if (api == nullptr) return;
+  Pending& pending = pending_[number];
+  reschedule(Priority::step_end, api_server(number), api->next_answer_ns(), pending.answer_ns);
+  reschedule(Priority::arrival, api_server(number), api->next_ready_ns(), pending.ready_ns);
 }
 
-void Fleet::reschedule(Priority priority, std::uint32_t number, TimeNs wanted, TimeNs& pending) {
+void Fleet::reschedule(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending) {
   if (wanted == pending) return;
   pending = wanted;
   if (wanted == kNever) {
-    events_.cancel(priority, number);
+    events_.cancel(priority, source);
   } else {
-    events_.schedule(wanted, priority, number);
+    events_.schedule(wanted, priority, source);
   }
 }
 
@@ -193,7 +242,12 @@ void Fleet::reschedule(Priority priority, std::uint32_t number, TimeNs wanted, T
 void Fleet::check_totals(const Replica& replica, std::uint32_t number) {
   ghosts_ += replica.recorded_ghosts() - pending_[number].ghosts;
   pending_[number].ghosts = replica.recorded_ghosts();
-  const std::uint64_t here = requests_.live() - static_cast<std::uint64_t>(ghosts_);
+  std::uint64_t here = requests_.live() - static_cast<std::uint64_t>(ghosts_);
+  for (const auto& one : replicas_) {
+    const ApiServer* api = one->api_server();
+    if (api == nullptr) break;  // all have one, or none
+    here += api->held();
+  }
   HEADROOM_CHECK(totals_.arrived == departed_ + here,
                  fmt::format("{} arrived, {} left, {} here", totals_.arrived, departed_, here));
 }
@@ -208,6 +262,10 @@ void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
     if (const AdapterCounts* counts = replica->adapter_counts()) {
       if (!totals_.adapters) totals_.adapters.emplace();
       *totals_.adapters += *counts;
+    }
+    if (const ApiServer* api = replica->api_server()) {
+      if (!totals_.api_server) totals_.api_server.emplace();
+      *totals_.api_server += api->use();
     }
     const KvTierCounts* counts = replica->tier_counts();
     if (counts == nullptr) continue;

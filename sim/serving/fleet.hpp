@@ -39,9 +39,10 @@ struct FleetTotals {
   std::uint64_t events = 0;
   std::uint64_t arrived = 0;
   std::uint64_t cost_evaluations = 0;
-  std::optional<KvTierCounts> tier;       // of all replicas; empty: no second tier
-  std::optional<AdapterCounts> adapters;  // likewise; empty: LoRA is off
-  TimeNs end_ns = 0;                      // time of the last event, or `until`
+  std::optional<KvTierCounts> tier;        // of all replicas; empty: no second tier
+  std::optional<AdapterCounts> adapters;   // likewise; empty: LoRA is off
+  std::optional<ApiServerUse> api_server;  // likewise; empty: none stands before the engine
+  TimeNs end_ns = 0;                       // time of the last event, or `until`
 };
 
 class Fleet {
@@ -57,26 +58,34 @@ class Fleet {
 
  private:
   void arrive(TimeNs now_ns);
+  void admit_sent(std::uint32_t number, TimeNs now_ns);
   void handle(const Event& event);
   void account(std::uint32_t number, TimeNs now_ns);
   void schedule_arrival(TimeNs now_ns);
-  void await(const Arrival& arrival, std::uint32_t number, RequestId id);
+  void await(const Arrival& arrival, std::uint64_t index, std::uint32_t number, RequestId id);
   void give_up(TimeNs now_ns);
   void schedule_deadline();
   void reschedule(std::uint32_t number);
-  void reschedule(Priority priority, std::uint32_t number, TimeNs wanted, TimeNs& pending);
+  void reschedule(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending);
   void check_totals(const Replica& replica, std::uint32_t number);
   void stop_at(TimeNs now_ns, StopReason reason);
   [[nodiscard]] std::uint64_t tokens_out() const;
-  // Source of arrivals and deadlines in the event queue, behind those of the replicas.
+  // Source of arrivals and deadlines in the event queue, behind those of the replicas. Behind it
+  // come the API servers: a `step_end` of theirs is an answer that reaches its client, an `arrival`
+  // a request that reaches the engine.
   [[nodiscard]] std::uint32_t arrivals() const {
     return static_cast<std::uint32_t>(replicas_.size());
+  }
+  [[nodiscard]] std::uint32_t api_server(std::uint32_t number) const {
+    return arrivals() + 1 + number;
   }
 
   // What this replica was last seen to want, so that unchanged events are left alone.
   struct Pending {
     TimeNs stop_ns = kNever;
     TimeNs plan_ns = kNever;
+    TimeNs answer_ns = kNever;  // of its API server
+    TimeNs ready_ns = kNever;
     std::int64_t ghosts = 0;
   };
 

@@ -28,6 +28,13 @@ struct GapGroup {
   std::int64_t tokens = 0;
 };
 
+// So many consecutive steps' gaps: the first one, each next one `slope` ticks longer.
+struct GapRun {
+  TickSum first = 0;
+  Ticks slope = 0;
+  StepCount steps = 0;
+};
+
 // Speculative decoding: what one decoding sequence made of a step's drafts.
 struct VerifiedDrafts {
   std::int32_t drafts = 0;
@@ -52,6 +59,9 @@ struct StepRun {
   StepShape shape;  // of the composition's first step
   std::int64_t gaps_per_step =
       0;  // sequences that yield in each step of the run and yielded in the one before
+  // Where an API server is in between: what the gaps of these sequences are, of `steps` steps in
+  // all. Empty: as long as the steps.
+  std::span<const GapRun> gaps = {};
   std::span<const GapGroup> other_gaps;  // of tokens that follow an interruption or a pause
   // Speculative decoding, where every run is one step: of the sequences that verified drafts, and
   // the tokens that came out beyond one of each sequence.

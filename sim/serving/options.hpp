@@ -90,6 +90,16 @@ struct AdmissionLimits {
   std::int64_t max_requests = INT64_MAX;  // in the engine at once; more are turned away (HTTP 429)
 };
 
+// The processes between clients and engine. Each has work to do, in ticks of one process.
+struct ApiServerOptions {
+  std::int64_t processes = 0;    // 0: clients talk to the engine itself
+  Ticks request_ticks = 0;       // per request, before the engine's queue,
+  Ticks prompt_token_ticks = 0;  //   and per token of its prompt
+  Ticks output_token_ticks = 0;
+  Ticks answer_ticks = 0;  // per answer that is complete
+  TimeNs network_ns = 0;   // client to server and back; no work
+};
+
 struct ReplicaOptions {
   std::int64_t max_sequences = 256;        // contract of every plan: sequences in a step
   TokenCount max_step_tokens = INT64_MAX;  // contract of every plan: tokens in a step
@@ -110,6 +120,7 @@ struct ReplicaOptions {
   // Which drafts of a verified step come out; empty: no speculative decoding. Pipeline depth 1
   // only.
   DraftAcceptance acceptance;
+  ApiServerOptions api_server;  // only where tokens are streamed
 };
 
 }  // namespace headroom

@@ -19,6 +19,10 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests
   const std::int32_t depth = parts_.options.pipeline_depth;
   HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
   HEADROOM_CHECK(depth == 1 || !speculates(), "speculative decoding with steps queued");
+  if (parts_.options.api_server.processes > 0) {
+    HEADROOM_CHECK(!parts_.options.responds_at_end, "an API server of an engine without streams");
+    api_.emplace(parts_.options.api_server);
+  }
   sink_.on_idle(number_, 0, state());
 }
 
@@ -89,6 +93,7 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   ++waiting_;
   parts_.scheduler->enqueue(id, requests_[id]);
   report_event(EngineEventKind::queued, now_ns, id, request.prompt_tokens);
+  if (api_) api_->queued(id, arrival);
 
   if (next_plan_ns_ <= now_ns || now_ns < down_until_ns_) return id;
   if (pipeline_.empty()) {
@@ -142,8 +147,9 @@ bool Replica::plan_again_after(StepIndex step) {
   if (pipeline_.back().decodes) planned_decodes_ -= planned_ - keep;
   pipeline_.back().steps -= planned_ - keep;
   planned_ = keep;
-  HEADROOM_CHECK(pipeline_.back().left() >= 1 && planned_ >= applied_,
+  HEADROOM_CHECK(pipeline_.back().left() >= (api_ ? 0 : 1) && planned_ >= applied_,
                  "a cut below what time has reached");
+  if (pipeline_.back().left() == 0) pipeline_.pop();  // it ended now, and nothing else happened
   return true;
 }
 
@@ -177,32 +183,39 @@ void Replica::run_to(StepIndex step) {
 
 void Replica::report_run(Segment& segment, StepCount steps) {
   const TickSum duration = segment.duration(steps);
+  const TickSum before = latest_tokens();
   const bool streams = !parts_.options.responds_at_end;
   const bool resumes = segment.decodes && !paused_.empty();
   other_gaps_.clear();
   if (streams) note_gaps(segment, clock_ + duration);
   const std::int64_t late = speculates() ? draw_accepted(clock_ + duration) : 0;
+  const auto alone = static_cast<std::int64_t>(segment.first_tokens.size()) + extra_tokens_;
+  const Ticks first_ticks = segment.price.base + segment.price.slope * segment.done;
+  if (api_) {
+    api_->put_out(clock_, steps, first_ticks, segment.price.slope, segment.gaps_per_step + alone);
+    for (GapGroup& gaps : other_gaps_) gaps.gap += api_->written() - (clock_ + duration);
+  }
   const ReplicaState now = state();
   sink_.on_steps({.replica = number_,
                   .begin = clock_,
                   .first_step = completed_ + 1,
                   .steps = steps,
-                  .first_ticks = segment.price.base + segment.price.slope * segment.done,
+                  .first_ticks = first_ticks,
                   .slope_ticks = segment.price.slope,
                   .price = &segment.price,
                   .price_offset = segment.done,
                   .shape = segment.shape,
                   .gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0,
+                  .gaps = api_ ? api_->gaps() : std::span<const GapRun>(),
                   .other_gaps = other_gaps_,
                   .verified = outcomes_,
                   .extra_tokens = extra_tokens_,
                   .state = &now,
                   .decodes = &decodes_});
-  tokens_out_ += static_cast<std::uint64_t>(segment.gaps_per_step * steps + extra_tokens_) +
-                 segment.first_tokens.size();
+  tokens_out_ += static_cast<std::uint64_t>(segment.gaps_per_step * steps + alone);
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
   if (!segment.decodes) {
-    note_pause(segment);
+    note_pause(segment, before, api_ ? api_->written() : clock_ + duration);
   } else {
     paused_.clear();
     completed_decodes_ += steps;
@@ -216,7 +229,9 @@ void Replica::report_run(Segment& segment, StepCount steps) {
 void Replica::yield_first_tokens(const Segment& segment) {
   for (const RequestId id : segment.first_tokens) {
     Progress& progress = progress_[id];
-    if (progress.first_token_ns < 0) progress.first_token_ns = floor_ns(clock_);
+    if (progress.first_token_ns < 0) {
+      progress.first_token_ns = api_ ? api_->received_ns() : floor_ns(clock_);
+    }
     progress.last_token = -1;
   }
 }
@@ -226,7 +241,7 @@ void Replica::note_interruptions() {
   for (const RequestId id : interrupted_) {
     HEADROOM_CHECK(progress_[id].counted_to == completed_,
                    "a token in flight outlived the next step end");
-    progress_[id].last_token = clock_;
+    progress_[id].last_token = latest_tokens();
   }
   interrupted_.clear();
 }
@@ -321,40 +336,6 @@ void Replica::finish(RequestId id) {
   remove(id);
 }
 
-void Replica::become_ghost(RequestId id) {
-  Request& request = requests_[id];
-  HEADROOM_CHECK(request.state == RequestState::decoding,
-                 "only a decoding row can stay as a ghost");
-  final_tokens_ -= final_tokens_of(id);
-  ghost_tokens_ += computed_by(request, applied_decodes_);
-  request.state = RequestState::ghost;
-  ++ghosts_;
-  ghost_ids_.push_back(id);
-  if (parts_.options.responds_at_end) return;
-  record(id, Outcome::finished, floor_ns(clock_));
-  progress_[id].recorded = true;
-}
-
-void Replica::retire_ghosts() {
-  std::sort(ghost_ids_.begin(), ghost_ids_.end(), [this](RequestId a, RequestId b) {
-    return requests_[a].admission < requests_[b].admission;
-  });
-  for (const RequestId id : ghost_ids_) {
-    const TokenCount held = computed_by(requests_[id], applied_decodes_);
-    decodes_.leave(parts_.kv->row_of(requests_[id], held));
-    parts_.kv->release(id, requests_[id], held, KvRelease::finished);
-    if (!progress_[id].recorded) {
-      progress_[id].first_token_ns = floor_ns(clock_);
-      record(id, Outcome::finished, floor_ns(clock_));
-    }
-    remove(id);
-  }
-  residents_ -= ghosts_;
-  ghosts_ = 0;
-  ghost_tokens_ = 0;
-  ghost_ids_.clear();
-}
-
 // Tokens that are out by the end of step `completed_`.
 std::int32_t Replica::generated_so_far(RequestId id) const {
   const Progress& progress = progress_[id];
@@ -381,26 +362,26 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
       outcome != Outcome::finished || (generated == progress.output_tokens &&
                                        request.arrival_ns <= progress.first_scheduled_ns &&
                                        progress.first_scheduled_ns <= progress.first_token_ns &&
-                                       progress.first_token_ns <= finish_ns),
+                                       (api_ || progress.first_token_ns <= finish_ns)),
       fmt::format("request {} finished at {} with {} of {} tokens", request.index, finish_ns,
                   generated, progress.output_tokens));
   // Whatever came of it, nobody was there to read it.
   const Outcome seen =
       outcome == Outcome::finished && progress.cancelled ? Outcome::cancelled : outcome;
-  sink_.on_request({.arrival_ns = request.arrival_ns,
-                    .queued_ns = progress.queued_ns,
-                    .first_scheduled_ns = progress.first_scheduled_ns,
-                    .first_token_ns = progress.first_token_ns,
-                    .finish_ns = finish_ns,
-                    .index = request.index,
-                    .prompt_tokens = request.prompt_tokens,
-                    .output_tokens = generated,
-                    .max_tokens = request.max_tokens,
-                    .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
-                    .replica = number_,
-                    .class_id = static_cast<std::uint8_t>(request.class_id),
-                    .outcome = seen});
-  if (outcome != Outcome::unfinished) departures_.push_back({request.index, seen});
+  leave({.arrival_ns = request.arrival_ns,
+         .queued_ns = progress.queued_ns,
+         .first_scheduled_ns = progress.first_scheduled_ns,
+         .first_token_ns = progress.first_token_ns,
+         .finish_ns = finish_ns,
+         .index = request.index,
+         .prompt_tokens = request.prompt_tokens,
+         .output_tokens = generated,
+         .max_tokens = request.max_tokens,
+         .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
+         .replica = number_,
+         .class_id = static_cast<std::uint8_t>(request.class_id),
+         .outcome = seen},
+        id);
 }
 
 void Replica::remove(RequestId id) {
@@ -450,25 +431,23 @@ void Replica::schedule_next_stop() {
 }
 
 void Replica::stop(TimeNs now_ns) {
-  // Steps whose end falls in a nanosecond <= now_ns, short of the next one at which somebody
-  // finishes.
-  const TickSum target = ticks_from_ns(now_ns + 1);
-  StepIndex step = completed_;
-  TickSum instant = clock_;
-  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
-    const StepCount steps = pipeline_[i].steps_to_reach(target - instant) - 1;
-    step += steps;
-    if (steps < pipeline_[i].left()) break;
-    instant += pipeline_[i].duration(steps);
+  // What has ended, short of the next step at which somebody finishes.
+  if (!pipeline_.empty() && next_stop_ns_ != kNever) {
+    run_to(std::min(ended_by(now_ns), next_stop_step_ - 1));
   }
-  if (!pipeline_.empty() && next_stop_ns_ != kNever) run_to(std::min(step, next_stop_step_ - 1));
   std::vector<RequestId> left;
   for (RequestId id = 0; id < progress_.size(); ++id) {
     if (progress_[id].here && !progress_[id].recorded) left.push_back(id);
   }
   std::sort(left.begin(), left.end(),
             [this](RequestId a, RequestId b) { return requests_[a].index < requests_[b].index; });
-  for (const RequestId id : left) record(id, Outcome::unfinished, -1);
+  for (const RequestId id : left) {
+    if (progress_[id].first_token_ns > now_ns) progress_[id].first_token_ns = -1;
+    record(id, Outcome::unfinished, -1);
+  }
+  if (api_) {
+    for (const RequestRecord& record : api_->stop(number_, now_ns)) sink_.on_request(record);
+  }
   HEADROOM_CHECK(
       recorded_tokens_ == tokens_out_,
       fmt::format("{} tokens came out, requests have {}", tokens_out_, recorded_tokens_));

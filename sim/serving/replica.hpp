@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/serving/adapter_slots.hpp"
+#include "sim/serving/api_server.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
@@ -47,6 +48,13 @@ struct Departure {
   Outcome outcome = Outcome::unfinished;
 };
 
+// What became of a request that an API server has handed on; `id` as `submit` returns it.
+struct Admission {
+  Arrival arrival;
+  std::uint64_t index = 0;
+  RequestId id = kNoRequest;
+};
+
 class Replica {
  public:
   Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests, MetricsSink& sink);
@@ -54,9 +62,17 @@ class Replica {
   // Takes a request that arrives now; kNoRequest: rejected it, so that it departs at once.
   RequestId submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
 
-  // Whether the client of request `id`, which arrived as number `index`, still waits here for its
-  // answer (`first_token`: for the beginning of it).
-  [[nodiscard]] bool awaits(RequestId id, std::uint64_t index, bool first_token) const;
+  // Nullptr: clients talk to the engine itself, with `submit`. Otherwise a request is sent first
+  // and admitted when the server is done with it, and answers are collected when their time comes.
+  [[nodiscard]] const ApiServer* api_server() const { return api_ ? &*api_ : nullptr; }
+  void send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
+  [[nodiscard]] std::optional<Admission> admit_sent(TimeNs now_ns);  // the next one due by now
+  void collect_answers(TimeNs now_ns);
+
+  // Whether the client of request `id`, which arrived as number `index`, will still wait here at
+  // `time_ns` for its answer (`first_token`: for the beginning of it), as far as is known now.
+  [[nodiscard]] bool awaits(RequestId id, std::uint64_t index, bool first_token,
+                            TimeNs time_ns) const;
   // That client gives up, after all step ends and arrivals of this nanosecond.
   void cancel(RequestId id, TimeNs now_ns);
 
@@ -113,8 +129,8 @@ class Replica {
     TimeNs queued_ns = -1;
     TimeNs first_scheduled_ns = -1;
     TimeNs first_token_ns = -1;
-    // Instant of the latest token, kept only over a preemption, and over steps that a speculating
-    // row sits out.
+    // Instant of the latest token (see latest_tokens), kept only over a preemption, and over steps
+    // that a speculating row sits out.
     TickSum last_token = -1;
     std::uint32_t epoch = 0;  // invalidates entries of the stop heap
     bool here = false;        // this replica holds the request
@@ -122,14 +138,16 @@ class Replica {
     bool cancelled = false;   // the client has gone
   };
 
-  // replica_adapters.cpp is about LoRA, replica_cancel.cpp about clients that give up,
-  // replica_failure.cpp about an engine that dies, replica_pause.cpp about gaps longer than a step,
-  // replica_speculation.cpp about steps that verify drafts. replica.cpp: time passes
+  // replica_adapters.cpp is about LoRA, replica_api_server.cpp about what stands between engine and
+  // clients, replica_cancel.cpp about clients that give up, replica_failure.cpp about an engine that
+  // dies, replica_ghosts.cpp about rows that outlive their requests, replica_pause.cpp about gaps
+  // longer than a step, replica_speculation.cpp about steps that verify drafts. replica.cpp: time
+  // passes
   void run_to(StepIndex step);
   void report_run(Segment& segment, StepCount steps);
   void sync(StepIndex completed);
   void note_gaps(const Segment& segment, TickSum end);
-  void note_pause(const Segment& segment);
+  void note_pause(const Segment& segment, TickSum before, TickSum after);
   void leave_pause(RequestId id);
   [[nodiscard]] TickSum last_token_of(RequestId id) const;
   void yield_first_tokens(const Segment& segment);
@@ -141,6 +159,10 @@ class Replica {
   void become_ghost(RequestId id);
   void retire_ghosts();
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);
+  void leave(const RequestRecord& record, RequestId id);
+  void catch_up(TimeNs now_ns);
+  [[nodiscard]] StepIndex ended_by(TimeNs now_ns) const;
+  [[nodiscard]] TickSum latest_tokens() const;
   void remove(RequestId id);
   void withdraw(RequestId id, TimeNs now_ns);
   void withdraw_cancelled(TimeNs now_ns);
@@ -199,6 +221,7 @@ class Replica {
 
   std::uint16_t number_;
   ReplicaParts parts_;
+  std::optional<ApiServer> api_;
   RequestPool& requests_;
   MetricsSink& sink_;
   DecodeSet decodes_;

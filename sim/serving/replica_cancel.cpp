@@ -7,10 +7,11 @@
 
 namespace headroom {
 
-bool Replica::awaits(RequestId id, std::uint64_t index, bool first_token) const {
+bool Replica::awaits(RequestId id, std::uint64_t index, bool first_token, TimeNs time_ns) const {
   const Progress& progress = progress_[id];
   if (!progress.here || progress.recorded || requests_[id].index != index) return false;
-  const bool begun = progress.first_token_ns >= 0 && !parts_.options.responds_at_end;
+  const bool begun = progress.first_token_ns >= 0 && progress.first_token_ns <= time_ns &&
+                     !parts_.options.responds_at_end;
   return !progress.cancelled && !(first_token && begun);
 }
 

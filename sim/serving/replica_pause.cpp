@@ -24,14 +24,14 @@ void Replica::note_gaps(const Segment& segment, TickSum end) {
 }
 
 // A step without the decoding rows ends at the next instant: they stand by, and those that it lets
-// begin join them.
-void Replica::note_pause(const Segment& segment) {
-  if (paused_.empty()) paused_.push_back({0, clock_, segment.rows_paused});
+// begin join them. Latest tokens came out at `before` it, and at `after` it.
+void Replica::note_pause(const Segment& segment, TickSum before, TickSum after) {
+  if (paused_.empty()) paused_.push_back({0, before, segment.rows_paused});
   std::int64_t rows = 0;
   for (const RequestId id : segment.first_tokens) {
     rows += requests_[id].state == RequestState::decoding ? 1 : 0;
   }
-  paused_.push_back({segment.first, clock_ + segment.duration(1), rows});
+  paused_.push_back({segment.first, after, rows});
 }
 
 // A decoding row leaves the batch: it is no longer among those that stand by.
@@ -53,7 +53,7 @@ void Replica::leave_pause(RequestId id) {
 // When the latest token of a decoding row came out that has none in flight.
 TickSum Replica::last_token_of(RequestId id) const {
   if (speculates() && progress_[id].last_token >= 0) return progress_[id].last_token;
-  if (paused_.empty()) return clock_;
+  if (paused_.empty()) return latest_tokens();
   for (std::size_t i = 1; i < paused_.size(); ++i) {
     if (paused_[i].sample_step == progress_[id].sample_step) return paused_[i].instant;
   }

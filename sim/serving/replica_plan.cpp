@@ -257,8 +257,7 @@ void Replica::turn_away(const Request& request, Outcome outcome, TimeNs now_ns) 
   record.replica = number_;
   record.class_id = static_cast<std::uint8_t>(request.class_id);
   record.outcome = outcome;
-  sink_.on_request(record);
-  departures_.push_back({request.index, outcome});
+  leave(record, kNoRequest);
 }
 
 void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {

@@ -53,7 +53,7 @@ void Replica::sit_out(RequestId id) {
   ++request.anchor_decode;
   // `generated` falls behind when the step ends.
   verified_.push_back({id, 0});
-  if (progress.last_token < 0) progress.last_token = clock_;
+  if (progress.last_token < 0) progress.last_token = latest_tokens();
 }
 
 // What comes out of the step that ends at `end`. Returns the rows that yielded nothing in the step

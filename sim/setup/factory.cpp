@@ -199,6 +199,21 @@ std::unique_ptr<StepCost> with_drafter(const SpeculativeSection& section,
   return std::make_unique<DrafterCost>(std::move(target), options);
 }
 
+// The server's own model takes the place of the calibration's one constant.
+ApiServerOptions api_server_options(const EngineSection& engine, TimeNs client_latency_ns) {
+  const ApiServerSection& section = engine.api_server;
+  ApiServerOptions options;
+  options.processes = *engine.api_server_count;
+  options.request_ticks = ticks_from_us(section.request_us);
+  options.prompt_token_ticks = ticks_from_us(section.prompt_token_us);
+  options.output_token_ticks = ticks_from_us(section.output_token_us);
+  options.answer_ticks = ticks_from_us(section.finish_us);
+  options.network_ns =
+      section.network_ms ? ns_from_seconds(*section.network_ms / 1e3)
+                         : std::max<TimeNs>(0, client_latency_ns - floor_ns(options.request_ticks));
+  return options;
+}
+
 }  // namespace
 
 ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
@@ -225,6 +240,10 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
                             make_cost(resolved, catalog, tokens, facts));
   parts.memory = run_time_memory(resolved, budget);
   parts.adapters = adapter_slots(resolved);
+  if (const EngineSection& engine = resolved.scenario.engine; engine.api_server_count) {
+    parts.options.api_server = api_server_options(engine, facts.client_latency_ns);
+    facts.client_latency_ns = 0;
+  }
   return parts;
 }
 

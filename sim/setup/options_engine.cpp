@@ -10,7 +10,10 @@ template <auto Member>
 constexpr auto at = field<&Scenario::engine, Member>;
 
 using E = EngineSection;
+using Api = ApiServerSection;
 using Speculative = SpeculativeSection;
+template <auto Member>
+constexpr auto of_api = field<&Scenario::engine, &E::api_server, Member>;
 template <auto Member>
 constexpr auto of_drafts = field<&Scenario::engine, &E::speculative, Member>;
 constexpr Bounds kCount{.low = 1, .high = 1e9};
@@ -21,6 +24,9 @@ constexpr std::string_view kVersioned =
 constexpr std::string_view kKvFormat =
     "/engine/name=vllm|trtllm|sglang|tgi|hf|fastertransformer|sarathi|orca|static";
 constexpr std::string_view kOwnPool = "/engine/name=vllm|sarathi|orca|static";
+constexpr std::string_view kVllmSchedulers = "/engine/scheduler=vllm|vllm_v0";
+constexpr std::string_view kApi = "/engine/api_server";  // the group
+constexpr Bounds kWork{.low = 0, .high = 1e9};
 constexpr std::string_view kVllmScheduler = "/engine/scheduler=vllm";
 constexpr std::string_view kV0 = "/engine/scheduler=vllm_v0";
 constexpr std::string_view kTiered = "/engine/scheduler=vllm|trtllm";
@@ -249,6 +255,51 @@ const OptionRow kRows[] = {
      .doc = "between device and host memory, per direction and rank",
      .absent = "the device's PCIe or C2C rate; half its bandwidth on unified memory",
      .only_with = "/engine/scheduler=vllm|vllm_v0|trtllm"},
+    {.pointer = "/engine/api_server_count",
+     .reach = at<&E::api_server_count>,
+     .unit = "processes",
+     .bounds = {.low = 1, .high = 1024},
+     .doc = "of the API server, which tokenises, detokenises and may fall behind "
+            "(--api-server-count; vLLM starts one)",
+     .absent = "no API server: the calibration's client latency at every load",
+     .only_with = kVllmSchedulers,
+     .group = kApi},
+    {.pointer = "/engine/api_server/request_us",
+     .reach = of_api<&Api::request_us>,
+     .unit = "us",
+     .bounds = kWork,
+     .doc = "a process's work on a request before the engine has it",
+     .only_with = kVllmSchedulers,
+     .group = kApi},
+    {.pointer = "/engine/api_server/prompt_token_us",
+     .reach = of_api<&Api::prompt_token_us>,
+     .unit = "us",
+     .bounds = kWork,
+     .doc = "the same for each token of its prompt",
+     .only_with = kVllmSchedulers,
+     .group = kApi},
+    {.pointer = "/engine/api_server/output_token_us",
+     .reach = of_api<&Api::output_token_us>,
+     .unit = "us",
+     .bounds = kWork,
+     .doc = "to detokenise and stream a token",
+     .only_with = kVllmSchedulers,
+     .group = kApi},
+    {.pointer = "/engine/api_server/finish_us",
+     .reach = of_api<&Api::finish_us>,
+     .unit = "us",
+     .bounds = kWork,
+     .doc = "on an answer that is complete",
+     .only_with = kVllmSchedulers,
+     .group = kApi},
+    {.pointer = "/engine/api_server/network_ms",
+     .reach = of_api<&Api::network_ms>,
+     .unit = "ms",
+     .bounds = {.low = 0, .high = 1e6},
+     .doc = "client to server and back, and whatever is no work of a process",
+     .absent = "what request_us leaves of the calibration's client latency",
+     .only_with = kVllmSchedulers,
+     .group = kApi},
     {.pointer = "/engine/batch_wait_ms",
      .reach = at<&E::batch_wait_ms>,
      .unit = "ms",

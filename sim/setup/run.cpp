@@ -152,6 +152,13 @@ void collect_warnings(RunResult& result) {
         "not stationary: the backlog grows, so latencies depend on the "
         "length of the run");
   }
+  if (const auto& use = result.totals.api_server; use && is_saturated(*use)) {
+    result.warnings.push_back(fmt::format(
+        "the API server is the bottleneck: busy {:.1f} % of the time while requests came, and up "
+        "to {:.1f} s behind (engine.api_server_count = {})",
+        100 * utilisation(*use), backlog_s(*use),
+        *result.resolved.scenario.engine.api_server_count));
+  }
   if (result.started && result.stop != StopReason::drained) {
     result.warnings.push_back(fmt::format("the run was ended early ({}): {} requests unfinished",
                                           name_of(result.stop),

@@ -24,6 +24,11 @@ class Validator {
     if (s_.engine.kv_compaction && s_.engine.kv_placement == "buddy") {
       refuse("/engine/kv_compaction", "buddy blocks have fixed places: nothing can be moved");
     }
+    const auto api = s_.given.lower_bound("/engine/api_server/");
+    if (!s_.engine.api_server_count && api != s_.given.end() &&
+        api->first.starts_with("/engine/api_server/")) {
+      refuse(api->first, "has no effect without engine.api_server_count");
+    }
     if (s_.cost.level == "table" && s_.cost.tables.empty()) {
       missing("/cost/tables", "a folder of kernel times, for level table");
     }

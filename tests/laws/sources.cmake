@@ -1,4 +1,5 @@
 list(APPEND LAWS_TEST_SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/api_server_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/arrival_laws_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/batch_laws_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/closed_loop_law_test.cpp

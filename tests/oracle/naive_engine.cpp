@@ -41,7 +41,8 @@ class NaiveEngine {
       : scenario_(scenario), cost_(cost), state_(scenario) {
     const bool legal = (scenario.depth == 1 || scenario.depth == 2) &&
                        (scenario.policy != Policy::static_batch || scenario.depth == 1) &&
-                       is_memory_of(scenario.policy, scenario.memory);
+                       is_memory_of(scenario.policy, scenario.memory) &&
+                       (scenario.policy != Policy::static_batch || !state_.api.exists());
     HEADROOM_CHECK(legal, "a combination the specification has no rules for");
     const auto earlier = [](const Arrival& a, const Arrival& b) { return a.time_ns < b.time_ns; };
     HEADROOM_CHECK(std::is_sorted(scenario.arrivals.begin(), scenario.arrivals.end(), earlier),
@@ -65,12 +66,18 @@ class NaiveEngine {
   }
 
  private:
+  struct Sent {
+    TimeNs ready_ns = 0;
+    std::size_t request = 0;
+  };
+
   TimeNs next_event() const {
     TimeNs next = kNever;
     if (!in_flight_.empty()) next = std::min(next, floor_ns(in_flight_.front().end));
     if (next_arrival_ < scenario_.arrivals.size()) {
       next = std::min(next, scenario_.arrivals[next_arrival_].time_ns);
     }
+    for (const Sent& sent : sent_) next = std::min(next, sent.ready_ns);
     if (state_.wake_up) next = std::min(next, *state_.wake_up);
     for (std::size_t i = 0; i < next_arrival_; ++i) next = std::min(next, patience_ends(i));
     return next;
@@ -79,10 +86,13 @@ class NaiveEngine {
   // When the client of an arrived request goes; kNever: it has gone, or got what it waited for.
   TimeNs patience_ends(std::size_t request) const {
     const Sequence& seq = state_.sequences[request];
-    if (seq.left || seq.given_up) return kNever;
+    const bool with_the_engine = state_.result.requests[request].queued_ns >= 0;
+    if (seq.left || seq.given_up || !with_the_engine) return kNever;
     if (seq.has_all_tokens() && !scenario_.responds_at_end) return kNever;
     const Arrival& arrival = scenario_.arrivals[request];
-    const bool begun = seq.generated > 0 && !scenario_.responds_at_end;
+    const TimeNs first_ns = state_.result.requests[request].first_token_ns;
+    const bool begun =
+        first_ns >= 0 && first_ns <= arrival.first_token_deadline_ns && !scenario_.responds_at_end;
     return begun ? arrival.deadline_ns
                  : std::min(arrival.deadline_ns, arrival.first_token_deadline_ns);
   }
@@ -121,11 +131,43 @@ class NaiveEngine {
     bool any = false;
     while (next_arrival_ < scenario_.arrivals.size() &&
            scenario_.arrivals[next_arrival_].time_ns == state_.now) {
-      state_.arrive(next_arrival_);
+      if (state_.api.exists()) {
+        send(next_arrival_);
+      } else {
+        state_.arrive(next_arrival_);
+        any = true;
+      }
       ++next_arrival_;
+    }
+    while (const Sent* next = next_sent()) {
+      const std::size_t request = next->request;
+      sent_.erase(sent_.begin() + (next - sent_.data()));
+      state_.arrive(request);
       any = true;
     }
     return any;
+  }
+
+  // Who loses patience before the engine has the request is gone then.
+  void send(std::size_t request) {
+    const Arrival& arrival = scenario_.arrivals[request];
+    const TimeNs ready_ns = state_.api.send(arrival.prompt_tokens, state_.now);
+    const TimeNs gone_ns = std::min(arrival.first_token_deadline_ns, arrival.deadline_ns);
+    if (gone_ns >= ready_ns) return sent_.push_back({ready_ns, request});
+    state_.sequences[request].left = true;
+    state_.result.requests[request].outcome = Outcome::cancelled;
+    state_.result.requests[request].finish_ns = gone_ns;
+  }
+
+  // The first of those that reach the engine now.
+  const Sent* next_sent() const {
+    const Sent* first = nullptr;
+    for (const Sent& sent : sent_) {
+      if (sent.ready_ns == state_.now && (first == nullptr || sent.request < first->request)) {
+        first = &sent;
+      }
+    }
+    return first;
   }
 
   std::vector<PlannedRow> plan() {
@@ -183,6 +225,7 @@ class NaiveEngine {
   NaiveState state_;
   std::deque<StepEntry> in_flight_;  // the first one runs, the others follow back to back
   std::size_t next_arrival_ = 0;
+  std::vector<Sent> sent_;
   TickSum last_end_ = 0;  // of the last step planned
   StepCount steps_without_token_ = 0;
 };

@@ -9,7 +9,8 @@ namespace headroom::oracle {
 NaiveState::NaiveState(const Scenario& s)
     : scenario(s),
       blocks(s.memory == Memory::paged ? s.kv_blocks : 0, s.block_size, s.prefix_caching),
-      cells(s.memory == Memory::contiguous ? s.kv_tokens : 0) {
+      cells(s.memory == Memory::contiguous ? s.kv_tokens : 0),
+      api(s.api_server) {
   sequences.resize(s.arrivals.size());
   result.requests.resize(s.arrivals.size());
   if (s.memory == Memory::slots) slots.resize(static_cast<std::size_t>(s.max_num_seqs));
@@ -52,7 +53,7 @@ void NaiveState::arrive(std::size_t request) {
   if (room <= 0 || seq.max > room || least > scenario.pool_tokens()) {
     seq.left = true;
     out.outcome = Outcome::rejected;
-    out.finish_ns = now;
+    out.finish_ns = api.exists() ? api.answer(false, ticks_from_ns(now)) : now;
     return;
   }
   out.queued_ns = now;
@@ -90,6 +91,7 @@ void NaiveState::start(std::size_t request, TokenCount hit) {
   waiting.erase(std::find(waiting.begin(), waiting.end(), request));
   running.push_back(request);
   sequences[request].computed = hit;
+  sequences[request].admission = ++admissions_;
   result.totals.cached_tokens += hit;
 }
 
@@ -116,7 +118,7 @@ void NaiveState::reject(std::size_t request) {
   if (scenario.memory == Memory::paged) blocks.forget_request(request);
   sequences[request].left = true;
   result.requests[request].outcome = Outcome::rejected;
-  result.requests[request].finish_ns = now;
+  result.requests[request].finish_ns = api.exists() ? api.answer(false, ticks_from_ns(now)) : now;
 }
 
 PlannedRow NaiveState::plan_row(std::size_t request, TokenCount tokens) {
@@ -171,27 +173,31 @@ Ticks NaiveState::load_adapters() {
 }
 
 bool NaiveState::end_step(const std::vector<StepRow>& rows, TickSum instant) {
-  bool any_token = false;
+  std::vector<std::size_t> yield;
   for (const StepRow& row : rows) {
     if (!row.samples) continue;
     const Sequence& seq = sequences[row.request];
     if (seq.left || seq.has_all_tokens()) {
       ++result.totals.ghost_rows;
     } else {
-      yield_token(row.request, instant);
-      any_token = true;
+      yield.push_back(row.request);
     }
   }
+  const auto tokens = static_cast<TokenCount>(yield.size());
+  const TickSum written = api.exists() ? api.put_out(tokens, instant) : instant;
+  for (const std::size_t request : yield) yield_token(request, written);
   if (batch_keeps_rows()) {
     finish_static_batch(instant);
   } else {
     finish_sequences(instant);
   }
+  if (api.exists()) answer_finished(instant);
+  finished_.clear();
   for (const std::size_t request : leaving_) {
     if (!sequences[request].left) withdraw(request);
   }
   leaving_.clear();
-  return any_token;
+  return !yield.empty();
 }
 
 // docs/semantics.md 13.
@@ -215,8 +221,10 @@ void NaiveState::withdraw(std::size_t request) {
     if (scenario.memory == Memory::slots) release(request, KvRelease::finished);
   }
   sequences[request].left = true;
-  result.requests[request].outcome = Outcome::cancelled;
-  result.requests[request].finish_ns = now;
+  RequestResult& out = result.requests[request];
+  out.outcome = Outcome::cancelled;
+  out.finish_ns = now;
+  if (out.first_token_ns > now) out.first_token_ns = -1;
 }
 
 void NaiveState::yield_token(std::size_t request, TickSum instant) {
@@ -225,7 +233,7 @@ void NaiveState::yield_token(std::size_t request, TickSum instant) {
   ++seq.generated;
   out.output_tokens = seq.generated;
   if (seq.generated == 1) {
-    out.first_token_ns = floor_ns(instant);
+    out.first_token_ns = api.exists() ? api.received(instant) : floor_ns(instant);
   } else if (!scenario.responds_at_end) {  // then they all arrive together,
                                            // without gaps
     const TickSum gap = instant - seq.last_token;
@@ -242,6 +250,30 @@ void NaiveState::finish(std::size_t request, TickSum instant) {
   result.requests[request].outcome =
       sequences[request].given_up ? Outcome::cancelled : Outcome::finished;
   result.requests[request].finish_ns = floor_ns(instant);
+  finished_.push_back(request);
+}
+
+// In the order of their latest admissions. A client whose patience ends before it has what it waits
+// for has gone by then.
+void NaiveState::answer_finished(TickSum instant) {
+  std::sort(finished_.begin(), finished_.end(), [this](std::size_t a, std::size_t b) {
+    return sequences[a].admission < sequences[b].admission;
+  });
+  for (const std::size_t request : finished_) {
+    RequestResult& out = result.requests[request];
+    const Arrival& arrival = scenario.arrivals[request];
+    if (out.outcome == Outcome::finished) out.finish_ns = api.answer(true, instant);
+    TimeNs gone = kNever;
+    if (out.first_token_ns > arrival.first_token_deadline_ns) {
+      gone = arrival.first_token_deadline_ns;
+    }
+    if (out.finish_ns > arrival.deadline_ns) gone = std::min(gone, arrival.deadline_ns);
+    if (out.outcome == Outcome::finished && gone < kNever) {
+      out.outcome = Outcome::cancelled;
+      out.finish_ns = gone;
+    }
+    if (out.first_token_ns > out.finish_ns) out.first_token_ns = -1;
+  }
 }
 
 // Running ones give their KV back in the order of the list; a preempted one has none.

@@ -9,6 +9,7 @@
 
 #include "tests/oracle/address_space.hpp"
 #include "tests/oracle/block_pool.hpp"
+#include "tests/oracle/naive_api_server.hpp"
 #include "tests/oracle/oracle_types.hpp"
 
 namespace headroom::oracle {
@@ -25,6 +26,7 @@ struct Sequence {
   bool given_up = false;  // its client has gone
   std::int32_t adapter = 0;
   TickSum last_token = 0;
+  std::int64_t admission = 0;  // rank of the latest one
 
   [[nodiscard]] TokenCount known() const { return prompt + generated; }
   [[nodiscard]] bool has_all_tokens() const { return generated == output; }
@@ -89,6 +91,7 @@ class NaiveState {
   RouterMemory router;
   SglangMemory sglang;
   AdapterMemory adapters;
+  NaiveApiServer api;
   Result result;
 
   void arrive(std::size_t request);
@@ -123,13 +126,16 @@ class NaiveState {
   [[nodiscard]] bool batch_keeps_rows() const { return scenario.policy == Policy::static_batch; }
   void yield_token(std::size_t request, TickSum instant);
   void finish(std::size_t request, TickSum instant);
+  void answer_finished(TickSum instant);
   void finish_sequences(TickSum instant);
   void finish_static_batch(TickSum instant);
   void withdraw(std::size_t request);
   void leave_running(std::size_t request);
   void note_peaks();
 
-  std::vector<std::size_t> leaving_;  // their clients have gone; they leave at the next step end
+  std::int64_t admissions_ = 0;
+  std::vector<std::size_t> finished_;  // in this step
+  std::vector<std::size_t> leaving_;   // their clients have gone; they leave at the next step end
 };
 
 }  // namespace headroom::oracle

@@ -129,6 +129,21 @@ TEST_CASE("tgi equals the naive engine") { require_equal_in_all_ways(oracle::Pol
 
 TEST_CASE("trtllm equals the naive engine") { require_equal_in_all_ways(oracle::Policy::trtllm); }
 
+TEST_CASE("an API server before the engine equals the naive one") {
+  for (const oracle::Policy policy :
+       {oracle::Policy::vllm, oracle::Policy::vllm_v0, oracle::Policy::sarathi,
+        oracle::Policy::trtllm, oracle::Policy::sglang, oracle::Policy::tgi}) {
+    for (std::uint64_t seed = 1; seed <= test::repetitions(300); ++seed) {
+      oracle::Scenario scenario = oracle::random_scenario(policy, seed);
+      if (seed % 3 == 0) scenario = oracle::with_deadlines(std::move(scenario), seed);
+      scenario = oracle::with_api_server(std::move(scenario), seed);
+      for (const Way way : {Way::jumps, Way::single_steps, Way::random_cuts}) {
+        require_equal(scenario, way, "seed " + std::to_string(seed));
+      }
+    }
+  }
+}
+
 TEST_CASE("sglang equals the naive engine") { require_equal_in_all_ways(oracle::Policy::sglang); }
 
 TEST_CASE("llama.cpp equals the naive engine") {

@@ -16,6 +16,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "scheduler/kv/slots.hpp"
 #include "scheduler/routing/round_robin.hpp"
+#include "sim/kernel/check.hpp"
 #include "tests/support/randomly_cut.hpp"
 
 namespace headroom::test {
@@ -31,17 +32,19 @@ class CollectingSink final : public MetricsSink {
     for (StepCount i = 0; i < run.steps; ++i) {
       const Int128 ticks = run.first_ticks + static_cast<Int128>(i) * run.slope_ticks;
       t.busy_ticks += ticks;
-      t.gaps += run.gaps_per_step;
-      t.gap_ticks += run.gaps_per_step * ticks;
-      t.gap_ticks_squared += run.gaps_per_step * ticks * ticks;
+      if (run.gaps.empty()) add_gaps(run.gaps_per_step, ticks);
     }
+    StepCount steps = 0;
+    for (const GapRun& part : run.gaps) {
+      steps += part.steps;
+      for (StepCount i = 0; i < part.steps; ++i) {
+        add_gaps(run.gaps_per_step, part.first + i * TickSum{part.slope});
+      }
+    }
+    HEADROOM_CHECK(run.gaps.empty() || steps == run.steps, "gaps of another number of steps");
     t.steps += run.steps;
     t.prefill_tokens += run.shape.chunk_tokens * run.steps;
-    for (const GapGroup& group : run.other_gaps) {
-      t.gaps += group.tokens;
-      t.gap_ticks += group.tokens * group.gap;
-      t.gap_ticks_squared += group.tokens * group.gap * group.gap;
-    }
+    for (const GapGroup& group : run.other_gaps) add_gaps(group.tokens, group.gap);
   }
   void on_request(const RequestRecord& r) override {
     result.requests.at(r.index) = {.outcome = r.outcome,
@@ -58,6 +61,13 @@ class CollectingSink final : public MetricsSink {
   void on_idle(std::uint16_t, TickSum, const ReplicaState&) override {}
 
   oracle::Result result;
+
+ private:
+  void add_gaps(std::int64_t count, TickSum gap) {
+    result.totals.gaps += count;
+    result.totals.gap_ticks += count * gap;
+    result.totals.gap_ticks_squared += count * gap * gap;
+  }
 };
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
@@ -152,6 +162,7 @@ ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& opti
   parts.options.pipeline_depth = s.depth;
   parts.options.single_step = options.single_step;
   parts.options.responds_at_end = s.responds_at_end;
+  parts.options.api_server = s.api_server;
   parts.options.cancels_running = s.policy != oracle::Policy::static_batch;
   parts.limits.max_model_len = narrow(s.max_model_len);
   parts.limits.reserves_max_tokens = s.reserves();

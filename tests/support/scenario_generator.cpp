@@ -300,6 +300,20 @@ Scenario with_deadlines(Scenario scenario, std::uint64_t seed) {
   return scenario;
 }
 
+Scenario with_api_server(Scenario scenario, std::uint64_t seed) {
+  Dice dice(seed);
+  const Ticks step = scenario.cost.step;
+  const auto some = [&](Ticks most) { return dice.percent(25) ? 0 : dice.between(0, most); };
+  ApiServerOptions& api = scenario.api_server;
+  api.processes = dice.between(1, 3);
+  api.request_ticks = some(dice.percent(30) ? 20 * step : step);
+  api.prompt_token_ticks = some(step / 8);
+  api.output_token_ticks = some(dice.percent(40) ? 3 * step : step / 4);
+  api.answer_ticks = some(2 * step);
+  api.network_ns = dice.percent(50) ? 0 : dice.between(0, 3 * (floor_ns(step) + 1));
+  return scenario;
+}
+
 Scenario random_scenario(std::uint64_t seed) {
   Dice dice(seed);
   Scenario s;

@@ -28,6 +28,10 @@ namespace headroom::oracle {
 // The same with clients that give up: about half of the requests have a deadline.
 [[nodiscard]] Scenario with_deadlines(Scenario scenario, std::uint64_t seed);
 
+// The same behind an API server of 1 to 3 processes, some of them slower than the engine. Not for
+// static batches.
+[[nodiscard]] Scenario with_api_server(Scenario scenario, std::uint64_t seed);
+
 // All cases of 1-4 requests of 3 lengths in 3 memory sizes, at once and staggered, under every
 // scheduler, depth and memory: about 7,000.
 void for_each_tiny_scenario(const std::function<void(const Scenario&)>& visit);

@@ -339,7 +339,14 @@ std::string to_cpp(const Scenario& s) {
     text += fmt::format("{}.{} = {}", separator, f.name, s.cost.*f.field);
     separator = ", ";
   }
-  return text + "}}";
+  text += "}";
+  const ApiServerOptions& api = s.api_server;
+  if (api.processes > 0) {
+    text += fmt::format(",\n    .api_server = {{{}, {}, {}, {}, {}, {}}}", api.processes,
+                        api.request_ticks, api.prompt_token_ticks, api.output_token_ticks,
+                        api.answer_ticks, api.network_ns);
+  }
+  return text + "}";
 }
 
 }  // namespace headroom::oracle

@@ -25,6 +25,22 @@ TEST_CASE("the gaps of a run are its step durations, once per row") {
   CHECK(metrics.std_itl_ms == Approx(1.6329931618554521e-6));  // sqrt(8 / 3) ns
 }
 
+TEST_CASE("gaps that clients see take the place of the durations") {
+  // Two rows, three steps of 10 ns; their tokens come 25, 20, and 22 ns after those before:
+  // sum 2 * 67, squares 2 * (625 + 400 + 484).
+  OneRun one(16, 100, {5, 6});
+  one.takes(0, 3, 10 * kNsTicks, 0);
+  const std::vector<GapRun> gaps{{25 * kNsTicks, 0, 1}, {20 * kNsTicks, 2 * kNsTicks, 2}};
+  one.run.gaps = gaps;
+  ItlMeter meter;
+  meter.add(one.run);
+  CHECK(meter.count() == 6);
+  CHECK(meter.sum_ticks() == 134 * kNsTicks);
+  CHECK(meter.sum_squares().low() == (Uint128{3018} << 40));
+  CHECK(meter.histogram_ns().count_in(10) == 0);
+  CHECK(meter.histogram_ns().count_in(25) == 2);
+}
+
 TEST_CASE("a constant gap has a deviation of exactly 0") {
   OneRun one(16, 100, {5, 6, 7});
   one.takes(0, 1000, 33'333'333'333'333, 0);

@@ -1,4 +1,5 @@
 list(APPEND UNIT_TEST_SOURCES
+  api_server_test.cpp
   decode_set_test.cpp
   host_ledger_test.cpp
   link_test.cpp

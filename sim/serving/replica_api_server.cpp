@@ -1,0 +1,66 @@
+// The part of Replica that is about the API server between it and its clients (docs/semantics.md,
+// "The API server").
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/replica.hpp"
+
+namespace headroom {
+
+void Replica::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
+  catch_up(now_ns);
+  api_->send(arrival, index, number_, now_ns);
+}
+
+std::optional<Admission> Replica::admit_sent(TimeNs now_ns) {
+  const std::optional<ApiServer::Ready> ready = api_->take_ready(now_ns);
+  if (!ready) return std::nullopt;
+  catch_up(now_ns);
+  return Admission{ready->arrival, ready->index, submit(ready->arrival, ready->index, now_ns)};
+}
+
+void Replica::collect_answers(TimeNs now_ns) {
+  while (const std::optional<RequestRecord> record = api_->take_answer(now_ns)) {
+    sink_.on_request(*record);
+    departures_.push_back({record->index, record->outcome});
+  }
+}
+
+// Tells the API server of all steps that have ended, short of those at whose end the engine does
+// something: their events come first.
+void Replica::catch_up(TimeNs now_ns) {
+  const TickSum now = ticks_from_ns(now_ns);
+  if (pipeline_.empty() || next_stop_ns_ == kNever || clock_ >= now) return;
+  const StepIndex next = std::min(first_end_from(now), next_stop_step_ - 1);
+  run_to(std::min(next, ended_by(now_ns)));
+}
+
+// The last step whose end falls in a nanosecond <= now_ns.
+StepIndex Replica::ended_by(TimeNs now_ns) const {
+  const TickSum target = ticks_from_ns(now_ns + 1);
+  StepIndex step = completed_;
+  TickSum instant = clock_;
+  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
+    const StepCount steps = pipeline_[i].steps_to_reach(target - instant) - 1;
+    step += steps;
+    if (steps < pipeline_[i].left()) break;
+    instant += pipeline_[i].duration(steps);
+  }
+  return step;
+}
+
+// A request leaves the engine, and the system as soon as its client knows.
+void Replica::leave(const RequestRecord& record, RequestId id) {
+  if (api_ && record.outcome != Outcome::unfinished) {
+    return api_->answer(record, id, std::max(clock_, ticks_from_ns(record.finish_ns)));
+  }
+  sink_.on_request(record);
+  if (record.outcome != Outcome::unfinished) departures_.push_back({record.index, record.outcome});
+}
+
+// When the tokens of the latest step reached the clients, with its sub-nanosecond part and without
+// what is the same for all.
+TickSum Replica::latest_tokens() const { return api_ ? api_->written() : clock_; }
+
+}  // namespace headroom

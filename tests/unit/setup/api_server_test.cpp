@@ -1,0 +1,103 @@
+// /engine/api_server_count and /engine/api_server, from the file to the results.
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "sim/report/result_files.hpp"
+#include "sim/setup/options.hpp"
+#include "sim/setup/run.hpp"
+
+using namespace headroom;
+
+namespace {
+
+// Two requests of 100 prompt and 3 output tokens at once, steps of 10 ms; no client latency of a
+// calibration.
+RunResult result_of(const std::string& engine) {
+  return run(parse_scenario(parse_json(R"({"model": "llama-3.1-8b", "device": "h100-sxm",
+    "engine": {"max_model_len": 4096, "async_scheduling": false, )" +
+                                           engine + R"(},
+    "cost": {"level": "affine", "affine": {"step_us": 10000, "prompt_token_us": 0,
+                                           "decode_token_us": 0}},
+    "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 2,
+                 "prompt": {"tokens": 100}, "output": {"tokens": 3}}})",
+                                       "s.json")),
+             Catalog::embedded());
+}
+
+std::string error_of(const std::string& engine) {
+  try {
+    static_cast<void>(result_of(engine));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+constexpr const char* kCosts = R"("api_server": {"request_us": 2000, "prompt_token_us": 10,
+  "output_token_us": 500, "finish_us": 1000, "network_ms": 1})";
+
+}  // namespace
+
+TEST_CASE("requests, tokens and answers pass the API server") {
+  const RunResult result = result_of(R"("api_server_count": 1, )" + std::string(kCosts));
+  const auto records = result.recorder->records();
+  REQUIRE(records.size() == 2);
+  // 3 ms of work each: the engine has them at 3 and 6 ms. The second one waits for the step that
+  // ends at 13, and joins the next one.
+  CHECK(records[0].queued_ns == 3'000'000);
+  CHECK(records[1].queued_ns == 6'000'000);
+  // Steps end at 13, 23, 33, 43 with 1, 2, 2, 1 tokens: written .5 ms per token later, and with the
+  // client 1 ms after that.
+  CHECK(records[0].first_token_ns == 14'500'000);
+  CHECK(records[1].first_token_ns == 25'000'000);
+  // 1 ms more of work for each answer.
+  CHECK(records[0].finish_ns == 36'000'000);
+  CHECK(records[1].finish_ns == 45'500'000);
+  CHECK(result.cost.client_latency_ns == 0);
+  REQUIRE(result.totals.api_server.has_value());
+  // Both were sent at 0: work of 6 + 3 + 2 ms until 44.5.
+  CHECK(utilisation(*result.totals.api_server) == Approx(11 / 44.5));
+  CHECK(result.warnings.empty());
+  CHECK(summary_json(result, "").find(R"("api_server": {)") != std::string::npos);
+}
+
+TEST_CASE("without an API server nothing of it is in the results") {
+  const RunResult result = result_of(R"("name": "vllm")");
+  CHECK_FALSE(result.totals.api_server.has_value());
+  CHECK(summary_json(result, "").find("api_server") == std::string::npos);
+  CHECK(resolved_json(result, "").find("api_server") == std::string::npos);
+}
+
+TEST_CASE("a server that hardly ever idles is a warning") {
+  const RunResult result =
+      result_of(R"("api_server_count": 1, "api_server": {"output_token_us": 50000})");
+  REQUIRE(result.warnings.size() == 1);
+  CHECK(result.warnings[0].find("the API server is the bottleneck") == 0);
+}
+
+TEST_CASE("what is left of the calibration's client latency is network") {
+  const std::string text = R"({"model": "llama-3.1-8b", "device": "h100-sxm",
+    "engine": {"max_model_len": 4096, "api_server_count": 1,
+               "api_server": {"prompt_token_us": 0, "output_token_us": 0, "finish_us": 0}},
+    "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 1,
+                 "prompt": {"tokens": 100}, "output": {"tokens": 3}}})";
+  Scenario scenario = parse_scenario(parse_json(text, "s.json"));
+  const RunResult with = run(scenario, Catalog::embedded());
+  scenario.engine.api_server_count.reset();
+  scenario.engine.api_server = {};
+  scenario.given.clear();
+  const RunResult without = run(scenario, Catalog::embedded());
+  CHECK(without.cost.client_latency_ns > 3'000'000);  // of which 3 ms are the request's work
+  CHECK(with.summary.metrics.mean_ttft_ms == Approx(without.summary.metrics.mean_ttft_ms));
+}
+
+TEST_CASE("work without an API server is refused, and a server without streams") {
+  CHECK(error_of(kCosts) ==
+        "s.json: /engine/api_server/finish_us: has no effect without engine.api_server_count");
+  CHECK(
+      error_of(R"("name": "static", "api_server_count": 1)").find("only with /engine/scheduler") !=
+      std::string::npos);
+  CHECK(error_of(R"("api_server_count": 0)").find("integer >= 1") != std::string::npos);
+}
