@@ -56,10 +56,10 @@ struct SpeculativeSection {
   [[nodiscard]] bool is_on() const { return method != "none"; }
 };
 
-// Work of one API server process. Tokens and answers: a fit to vLLM (ENGINES.md 4). A request:
-// estimate; one process of vLLM 0.7 handled 64 requests/s with 12,850 tokens/s (vLLM PR 12287),
-// which leaves it 5.7 ms at most. Prompt tokens: "a few hundred milliseconds" for 256k (vLLM PR
-// 10635).
+// Work of one API server process. Tokens and answers: a fit to vLLM (ENGINES.md 4). A request: what
+// two saturated servers leave for it, an estimate (docs/fidelity.md, "The API server"). Tokens of a
+// prompt: "a few hundred milliseconds" for 256k of them, about 1 us each
+// (vLLM PR 10635).
 struct ApiServerSection {
   double request_us = 3000;
   double prompt_token_us = 1;

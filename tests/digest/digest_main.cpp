@@ -44,6 +44,8 @@ std::vector<Case> cases_of_workloads() {
        {"workload.arrivals={\"process\":\"piecewise\",\"rates\":[2,20],"
         "\"durations_s\":[30,30],\"repeat\":true}"}},
       {"vllm diurnal", {"workload.arrivals.process=diurnal", "workload.arrivals.period_s=300"}},
+      {"vllm behind an API server",
+       {"engine.api_server_count=2", "engine.api_server.output_token_us=500"}},
       {"vllm ramp",
        {"workload.arrivals.process=ramp", "workload.arrivals.end_rate=20",
         "workload.arrivals.ramp_s=100", "workload.arrivals.ramp_shape=exponential"}},
