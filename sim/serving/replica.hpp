@@ -138,11 +138,10 @@ class Replica {
     bool cancelled = false;   // the client has gone
   };
 
-  // replica_adapters.cpp is about LoRA, replica_api_server.cpp about what stands between engine and
-  // clients, replica_cancel.cpp about clients that give up, replica_failure.cpp about an engine that
-  // dies, replica_ghosts.cpp about rows that outlive their requests, replica_pause.cpp about gaps
-  // longer than a step, replica_speculation.cpp about steps that verify drafts. replica.cpp: time
-  // passes
+  // replica_adapters.cpp is about LoRA, replica_api_server.cpp about what stands before the engine,
+  // replica_cancel.cpp about clients that give up, replica_failure.cpp about an engine that dies,
+  // replica_ghosts.cpp about rows that outlive their requests, replica_pause.cpp about gaps longer
+  // than a step, replica_speculation.cpp about steps that verify drafts. replica.cpp: time passes
   void run_to(StepIndex step);
   void report_run(Segment& segment, StepCount steps);
   void sync(StepIndex completed);

@@ -102,7 +102,7 @@ struct Scenario {
   std::int64_t adapter_load = 0;   // ticks, into a slot
   std::int64_t adapter_read = 0;   // ticks, from the disk
   AffineCost cost;
-  ApiServerOptions api_server;  // not with static_batch
+  ApiServerOptions api_server{};  // not with static_batch
 
   [[nodiscard]] bool reserves() const { return reserves_everything(policy, capacity); }
   // The largest request that the empty memory can hold.

@@ -84,9 +84,9 @@ TEST_CASE("windows take the requests that arrived in them") {
 TEST_CASE("the number in system is integrated from the records exactly") {
   // [5, 25) and [10, inf) over [0, 40): 20 + 30; over [20, 30): 5 + 10.
   std::vector<RequestRecord> records(2);
-  records[0].queued_ns = 5;
+  records[0].arrival_ns = records[0].queued_ns = 5;
   records[0].finish_ns = 25;
-  records[1].queued_ns = 10;
+  records[1].arrival_ns = records[1].queued_ns = 10;
   CHECK(population_integral_ns(records, 0, 40) == 50);
   CHECK(population_integral_ns(records, 20, 30) == 15);
   CHECK(sojourn_sum_ns(records, 40) == 50);
