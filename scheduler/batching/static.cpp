@@ -25,7 +25,7 @@ std::int64_t StaticScheduler::rows_to_send(const PlanContext& context, BatchPlan
   const std::int64_t pending = std::min<std::int64_t>(waiting_.size(), options_.max_num_seqs);
   const TimeNs latest = context.requests[waiting_.front()].arrival_ns + options_.batch_wait_ns;
   if (options_.batch_wait_ns > 0 && context.now_ns >= latest) return pending;
-  const auto& sizes = options_.preferred_batch_sizes;
+  const auto& sizes = preferred_batch_sizes_;
   const auto above = std::upper_bound(sizes.begin(), sizes.end(), pending);
   if (above != sizes.begin()) return *std::prev(above);
   if (options_.batch_wait_ns == 0 || pending == options_.max_num_seqs) return pending;

@@ -10,6 +10,10 @@
 //
 // Preferred sizes are those of Triton's dynamic batcher (its dynamic_batch_scheduler.cc).
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
@@ -18,7 +22,10 @@ namespace headroom {
 
 class StaticScheduler final : public BatchScheduler {
  public:
-  explicit StaticScheduler(const SchedulerOptions& options) : options_(options) {}
+  // Batches of the preferred sizes (ascending, up to max_num_seqs) do not wait.
+  explicit StaticScheduler(const SchedulerOptions& options,
+                           std::vector<std::int32_t> preferred_batch_sizes = {})
+      : options_(options), preferred_batch_sizes_(std::move(preferred_batch_sizes)) {}
 
   void enqueue(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
@@ -39,6 +46,7 @@ class StaticScheduler final : public BatchScheduler {
   [[nodiscard]] Shape next_batch(const PlanContext& context, std::int64_t most) const;
 
   SchedulerOptions options_;
+  std::vector<std::int32_t> preferred_batch_sizes_;
   RequestList waiting_;
   std::int64_t live_rows_ = 0;  // rows of the running batch that still lack tokens
 };

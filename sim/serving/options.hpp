@@ -2,7 +2,6 @@
 // Options of a replica's policies, filled by `setup`. One place per field: default, unit, range.
 
 #include <cstdint>
-#include <vector>
 
 #include "sim/kernel/time.hpp"
 #include "sim/serving/draft_acceptance.hpp"
@@ -60,8 +59,6 @@ struct SchedulerOptions {
   // static: a batch takes only rows that fit; false: all that wait, and the engine dies of it.
   bool sizes_batches = true;
   TimeNs batch_wait_ns = 0;  // static: wait for a full batch at most so long
-  // static: batches of these sizes do not wait (ascending; up to max_num_seqs).
-  std::vector<std::int32_t> preferred_batch_sizes = {};
   BlockCount swap_blocks = 0;  // vllm_v0: host memory for victims; 0 = all are recomputed
   TrtllmOptions trtllm;
   SglangOptions sglang;

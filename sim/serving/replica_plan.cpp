@@ -369,7 +369,7 @@ void Replica::change_windows(RequestId id) {
   decodes_.leave(parts_.kv->row_of(request, held));
   request.ids_per_block = parts_.kv->sequence().ids_per_block(held);
   decodes_.join(parts_.kv->row_of(request, held));
-  if (parts_.kv->moves_windows()) moving_.push_back({id, progress_[id].epoch});
+  if (parts_.kv->moves_windows()) moving_.emplace_back(id, progress_[id].epoch);
   stop_for_windows(id, held, held + 1);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "hardware/cost/affine.hpp"
 #include "hardware/cost/capture_sizes.hpp"
@@ -54,6 +55,13 @@ std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_token
                                 pool_tokens);
 }
 
+std::unique_ptr<BatchScheduler> make_static(const Resolved& resolved,
+                                            const SchedulerOptions& options) {
+  const std::vector<std::int64_t>& given = resolved.scenario.engine.preferred_batch_size;
+  return std::make_unique<StaticScheduler>(options,
+                                           std::vector<std::int32_t>(given.begin(), given.end()));
+}
+
 }  // namespace
 
 std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const KvAllocator& kv,
@@ -74,7 +82,7 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const K
       return std::make_unique<LlamaCppScheduler>(options, *slots);
     }
     case SchedulerKind::orca: return std::make_unique<OrcaScheduler>(options);
-    case SchedulerKind::static_batch: return std::make_unique<StaticScheduler>(options);
+    case SchedulerKind::static_batch: return make_static(resolved, options);
   }
   HEADROOM_CHECK(false, "unknown scheduler");
   return nullptr;

@@ -87,9 +87,6 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   const BudgetRule rule = resolved.profile->budget;
   options.sizes_batches = rule != BudgetRule::hf_generate && rule != BudgetRule::fastertransformer;
   options.batch_wait_ns = ns_from_seconds(e.batch_wait_ms / 1e3);
-  options.preferred_batch_sizes.assign(e.preferred_batch_size.begin(),
-                                       e.preferred_batch_size.end());
-  std::ranges::sort(options.preferred_batch_sizes);
   options.trtllm.capacity_policy = capacity_policy(e.capacity_scheduler_policy);
   options.trtllm.chunking_policy = e.context_chunking_policy == "EQUAL_PROGRESS"
                                        ? ChunkingPolicy::equal_progress

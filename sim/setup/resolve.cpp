@@ -82,6 +82,7 @@ void Resolver::resolve_parts() {
   r_.scheduler = scheduler_kind(*e.scheduler);
   r_.allocator = allocator_kind(*e.kv_allocator);
   resolve_scheduler();
+  std::ranges::sort(e.preferred_batch_size);
   r_.sharding = {e.tensor_parallel_size, e.pipeline_parallel_size, e.data_parallel_size,
                  e.enable_expert_parallel};
 }

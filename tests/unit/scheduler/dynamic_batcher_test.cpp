@@ -14,10 +14,9 @@ namespace {
 PolicyRun run_batches(std::vector<std::int32_t> preferred, TimeNs wait_ns,
                       std::vector<Arrival> arrivals) {
   SchedulerOptions options = seats_and_tokens(8, 1000);
-  options.preferred_batch_sizes = std::move(preferred);
   options.batch_wait_ns = wait_ns;
   PolicySetup setup;
-  setup.scheduler = std::make_unique<StaticScheduler>(options);
+  setup.scheduler = std::make_unique<StaticScheduler>(options, std::move(preferred));
   setup.kv = std::make_unique<ContiguousKv>(100'000);
   setup.limits.reserves_max_tokens = true;
   setup.options.cancels_running = false;
@@ -71,10 +70,10 @@ TEST_CASE("preferred sizes do not depend on cuts", "[batcher]") {
   check_cut_invariance(
       [] {
         SchedulerOptions options = seats_and_tokens(8, 1000);
-        options.preferred_batch_sizes = {3, 5};
         options.batch_wait_ns = 40 * kUs;
         PolicySetup setup;
-        setup.scheduler = std::make_unique<StaticScheduler>(options);
+        setup.scheduler =
+            std::make_unique<StaticScheduler>(options, std::vector<std::int32_t>{3, 5});
         setup.kv = std::make_unique<ContiguousKv>(100'000);
         setup.limits.reserves_max_tokens = true;
         setup.options.cancels_running = false;

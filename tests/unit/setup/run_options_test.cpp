@@ -23,7 +23,7 @@ Resolved resolved(const std::string& engine) {
 TEST_CASE("preferred batch sizes are put in order and fit the largest batch", "[resolve]") {
   const Resolved r = resolved(
       R"({"name": "fastertransformer", "max_batch_size": 8, "preferred_batch_size": [8, 4]})");
-  CHECK(scheduler_options(r).preferred_batch_sizes == std::vector<std::int32_t>{4, 8});
+  CHECK(r.scenario.engine.preferred_batch_size == std::vector<std::int64_t>{4, 8});
   CHECK_THROWS_WITH(
       resolved(
           R"({"name": "fastertransformer", "max_batch_size": 8, "preferred_batch_size": [9]})"),
