@@ -72,10 +72,10 @@ TEST_CASE("every scheduler, allocator, order and placement of a scenario has a r
         "/engine/capacity_scheduler_policy", "/engine/context_chunking_policy"}) {
     const auto row = std::ranges::find(all_options(), pointer, &OptionRow::pointer);
     REQUIRE(row != all_options().end());
-    const std::string key = std::string(pointer).substr(std::string("/engine/").size());
+    const std::string key = std::string(pointer).substr(std::string("/engine/").size()) + '=';
     for (const std::string& choice : choices_of(*row)) {
       CAPTURE(key, choice);
-      CHECK(has_row_with(key + "=" + choice));
+      CHECK(has_row_with(key + choice));
       ++found;
     }
   }

@@ -302,9 +302,8 @@ void WindowPool::release(std::uint64_t request, TokenCount held, KvRelease how) 
   const BlockCount full = how == KvRelease::dropped ? seq.known : held / block_size_;
   name(request, full, how != KvRelease::finished);
   for (Table& table : seq.tables) {
-    for (auto entry = table.rbegin(); entry != table.rend(); ++entry) {
-      give_back(entry->second, entry->first < full);
-    }
+    std::for_each(table.rbegin(), table.rend(),
+                  [&](const auto& entry) { give_back(entry.second, entry.first < full); });
     table.clear();
   }
   seq.tokens = 0;
