@@ -7,42 +7,14 @@
 
 #include "scheduler/kv/paged.hpp"
 #include "sim/kernel/check.hpp"
+#include "tests/unit/scheduler/prompt_fixture.hpp"
 
 namespace headroom {
 namespace {
 
-// A request whose prompt is `pieces` and then `own` tokens that nobody else has.
-struct Prompt {
-  std::vector<PrefixSegment> pieces;
-  Request request;
-
-  Prompt(std::uint64_t index, std::vector<PrefixSegment> parts, std::int32_t own = 0,
-         std::uint64_t answer = 0)
-      : pieces(std::move(parts)) {
-    request.index = index;
-    request.prompt_tokens = own;
-    for (const PrefixSegment& piece : pieces) request.prompt_tokens += piece.tokens;
-    request.known_tokens = request.prompt_tokens;
-    request.prefix = pieces;
-    request.output_segment = answer;
-  }
-  Prompt(const Prompt&) = delete;
-  Prompt& operator=(const Prompt&) = delete;
-};
-
-// Admits the whole of what is known in one chunk and returns its hit; -1 = refused.
-TokenCount admit(PagedKv& kv, RequestId id, const Prompt& prompt) {
-  const TokenCount cached = kv.cached_prefix(id, prompt.request);
-  const bool fits = kv.try_grow({.id = id,
-                                 .request = &prompt.request,
-                                 .cached_tokens = cached,
-                                 .hold_tokens = prompt.request.known_tokens});
-  return fits ? cached : -1;
-}
-
-void finish(PagedKv& kv, RequestId id, const Prompt& prompt, TokenCount held) {
-  kv.release(id, prompt.request, held, KvRelease::finished);
-}
+using test::finish;
+using test::Prompt;
+using test::try_admit;
 
 // ENGINES.md 12.1, vector 9. Block 1 is SGLang's pool.
 TEST_CASE("a fully cached prompt computes its last block, or at least one token") {
@@ -51,9 +23,9 @@ TEST_CASE("a fully cached prompt computes its last block, or at least one token"
   PagedKv kv({.blocks = 100, .block_tokens = block});
   const Prompt first(0, {{7, tokens}});
   const Prompt second(1, {{7, tokens}});
-  CHECK(admit(kv, 0, first) == 0);
+  CHECK(try_admit(kv, 0, first) == 0);
   finish(kv, 0, first, tokens);
-  CHECK(admit(kv, 1, second) == hit);
+  CHECK(try_admit(kv, 1, second) == hit);
 }
 
 // 100 blocks. The first takes 3. The second, in the same plan, finds 2 of them and takes 1 of its
@@ -62,8 +34,8 @@ TEST_CASE("a second request finds the blocks that the same plan has given to the
   PagedKv kv({.blocks = 100, .block_tokens = 16});
   const Prompt first(0, {{7, 40}});
   const Prompt second(1, {{7, 40}}, 8);
-  CHECK(admit(kv, 0, first) == 0);
-  CHECK(admit(kv, 1, second) == 32);
+  CHECK(try_admit(kv, 0, first) == 0);
+  CHECK(try_admit(kv, 1, second) == 32);
   CHECK(kv.pool().used_blocks() == 4);
   CHECK(kv.pool().shared_blocks == 2);
   finish(kv, 0, first, 40);
@@ -74,7 +46,7 @@ TEST_CASE("a second request finds the blocks that the same plan has given to the
 // Pieces (7, 20) (8, 28): block 0 is in piece 7, block 1 lies across, block 2 in piece 8.
 TEST_CASE("a block across pieces is found when all its parts are equal") {
   PagedKv kv({.blocks = 100, .block_tokens = 16});
-  CHECK(admit(kv, 0, Prompt(0, {{7, 20}, {8, 28}}, 9)) == 0);
+  CHECK(try_admit(kv, 0, Prompt(0, {{7, 20}, {8, 28}}, 9)) == 0);
   CHECK(kv.cached_prefix(1, Prompt(1, {{7, 20}, {8, 28}}, 1).request) == 48);
   CHECK(kv.cached_prefix(1, Prompt(2, {{7, 20}, {9, 28}}, 1).request) == 16);
   CHECK(kv.cached_prefix(1, Prompt(3, {{7, 21}, {8, 27}}, 1).request) == 16);
@@ -85,8 +57,8 @@ TEST_CASE("a block across pieces is found when all its parts are equal") {
 // request sees that the first one's blocks behind them are still known.
 TEST_CASE("a piece of another length is shared over the shorter one") {
   PagedKv kv({.blocks = 100, .block_tokens = 16});
-  CHECK(admit(kv, 0, Prompt(0, {{7, 100}})) == 0);
-  CHECK(admit(kv, 1, Prompt(1, {{7, 40}}, 20)) == 32);
+  CHECK(try_admit(kv, 0, Prompt(0, {{7, 100}})) == 0);
+  CHECK(try_admit(kv, 1, Prompt(1, {{7, 40}}, 20)) == 32);
   CHECK(kv.pool().used_blocks() == 7 + 2);
   CHECK(kv.pool().shared_blocks == 2);
   CHECK(kv.cached_prefix(2, Prompt(2, {{7, 200}}).request) == 96);
@@ -97,7 +69,7 @@ TEST_CASE("the next turn of a session finds the answer, but only after it has en
   PagedKv kv({.blocks = 100, .block_tokens = 16});
   const Prompt turn(0, {{7, 32}}, 0, 70);
   const Prompt next(1, {{7, 32}, {70, 17}, {8, 10}});
-  CHECK(admit(kv, 0, turn) == 0);
+  CHECK(try_admit(kv, 0, turn) == 0);
   kv.take(1);
   CHECK(kv.cached_prefix(1, next.request) == 32);
   finish(kv, 0, turn, 48);
@@ -107,7 +79,7 @@ TEST_CASE("the next turn of a session finds the answer, but only after it has en
 TEST_CASE("an answer behind text that nobody else has is not found") {
   PagedKv kv({.blocks = 100, .block_tokens = 16});
   const Prompt turn(0, {{7, 32}}, 16, 70);
-  CHECK(admit(kv, 0, turn) == 0);
+  CHECK(try_admit(kv, 0, turn) == 0);
   kv.take(1);
   finish(kv, 0, turn, 64);
   CHECK(kv.pool().cached_blocks == 4);
@@ -121,9 +93,9 @@ TEST_CASE("a hit on free blocks uses them up, a hit on held blocks costs nothing
   PagedKv kv({.blocks = 4, .block_tokens = 16});
   const Prompt first(0, {{7, 33}});
   const Prompt second(1, {{7, 33}});
-  CHECK(admit(kv, 0, first) == 0);
+  CHECK(try_admit(kv, 0, first) == 0);
   CHECK(kv.pool().free_blocks == 1);
-  CHECK(admit(kv, 1, second) == 32);  // 2 held by the first, 1 new
+  CHECK(try_admit(kv, 1, second) == 32);  // 2 held by the first, 1 new
   finish(kv, 0, first, 33);
   finish(kv, 1, second, 33);
   const KvGrowth growth{
@@ -131,7 +103,7 @@ TEST_CASE("a hit on free blocks uses them up, a hit on held blocks costs nothing
   CHECK(kv.cached_prefix(2, second.request) == 32);
   CHECK_FALSE(kv.try_grow(growth));
   CHECK(kv.pool().cached_blocks == 2);
-  CHECK(admit(kv, 2, second) == 32);
+  CHECK(try_admit(kv, 2, second) == 32);
   CHECK(kv.pool().free_blocks == 1);
 }
 
@@ -143,7 +115,7 @@ TEST_CASE("the end of what was released goes first, in both orders of eviction")
   PagedKv kv({.blocks = 6, .block_tokens = 16, .plain_to_front = plain_to_front});
   const Prompt first(0, {{7, 33}});
   const Prompt look(9, {{7, 33}});
-  CHECK(admit(kv, 0, first) == 0);
+  CHECK(try_admit(kv, 0, first) == 0);
   finish(kv, 0, first, 33);
   kv.take(4);
   CHECK(kv.cached_prefix(9, look.request) == 32);
@@ -160,8 +132,8 @@ TEST_CASE("a plain block is used again at once, or waits its turn behind hashed 
   PagedKv kv({.blocks = 4, .block_tokens = 16, .plain_to_front = plain_to_front});
   const Prompt a(0, {{7, 32}});
   const Prompt b(1, {{8, 17}});
-  CHECK(admit(kv, 0, a) == 0);
-  CHECK(admit(kv, 1, b) == 0);
+  CHECK(try_admit(kv, 0, a) == 0);
+  CHECK(try_admit(kv, 1, b) == 0);
   finish(kv, 0, a, 32);
   finish(kv, 1, b, 17);
   kv.take(1);
@@ -174,7 +146,7 @@ TEST_CASE("a dropped request finds its prompt again, a preempted one its answer 
       table<KvRelease, TokenCount>({{KvRelease::preempted, 48}, {KvRelease::dropped, 32}}));
   PagedKv kv({.blocks = 100, .block_tokens = 16});
   Prompt prompt(0, {}, 32);
-  CHECK(admit(kv, 0, prompt) == 0);
+  CHECK(try_admit(kv, 0, prompt) == 0);
   kv.take(1);
   kv.release(0, prompt.request, 48, how);
   CHECK(kv.pool().cached_blocks == hit / 16);
@@ -185,7 +157,7 @@ TEST_CASE("a dropped request finds its prompt again, a preempted one its answer 
 TEST_CASE("a preempted request that gives up leaves what others can find") {
   PagedKv kv({.blocks = 100, .block_tokens = 16});
   Prompt prompt(0, {{7, 32}}, 32);
-  CHECK(admit(kv, 0, prompt) == 0);
+  CHECK(try_admit(kv, 0, prompt) == 0);
   kv.release(0, prompt.request, 64, KvRelease::preempted);
   prompt.request.known_tokens = 65;
   CHECK(kv.cached_prefix(0, prompt.request) == 64);
@@ -197,7 +169,7 @@ TEST_CASE("a preempted request that gives up leaves what others can find") {
 TEST_CASE("giving KV back twice is our own bug") {
   PagedKv kv({.blocks = 100, .block_tokens = 16});
   const Prompt prompt(0, {{7, 40}});
-  CHECK(admit(kv, 0, prompt) == 0);
+  CHECK(try_admit(kv, 0, prompt) == 0);
   CHECK_THROWS_AS(kv.release(0, prompt.request, 0, KvRelease::finished), InternalError);
   finish(kv, 0, prompt, 40);
   CHECK_THROWS_AS(finish(kv, 0, prompt, 40), InternalError);
@@ -210,9 +182,9 @@ TEST_CASE("a preempted request loses its last blocks first") {
   const Prompt r1(0, {}, 48);
   const Prompt r2(1, {}, 48);
   Prompt r3(2, {}, 40);
-  CHECK(admit(kv, 0, r1) == 0);
-  CHECK(admit(kv, 1, r2) == 0);
-  CHECK(admit(kv, 2, r3) == 0);
+  CHECK(try_admit(kv, 0, r1) == 0);
+  CHECK(try_admit(kv, 1, r2) == 0);
+  CHECK(try_admit(kv, 2, r3) == 0);
   CHECK(kv.pool().free_blocks == 0);
   kv.release(2, r3.request, 40, KvRelease::preempted);
   r3.request.known_tokens = 41;

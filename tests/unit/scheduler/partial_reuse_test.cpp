@@ -7,27 +7,14 @@
 #include <vector>
 
 #include "scheduler/kv/paged.hpp"
+#include "tests/unit/scheduler/prompt_fixture.hpp"
 
 namespace headroom {
 namespace {
 
-struct Prompt {
-  std::vector<PrefixSegment> pieces;
-  Request request;
-
-  Prompt(std::uint64_t index, std::vector<PrefixSegment> parts, std::int32_t own = 0,
-         std::uint64_t answer = 0)
-      : pieces(std::move(parts)) {
-    request.index = index;
-    request.prompt_tokens = own;
-    for (const PrefixSegment& piece : pieces) request.prompt_tokens += piece.tokens;
-    request.known_tokens = request.prompt_tokens;
-    request.prefix = pieces;
-    request.output_segment = answer;
-  }
-  Prompt(const Prompt&) = delete;
-  Prompt& operator=(const Prompt&) = delete;
-};
+using test::admit;
+using test::finish;
+using test::Prompt;
 
 PagedKv pool(bool copies = true, BlockCount blocks = 100) {
   return PagedKv({.blocks = blocks,
@@ -35,20 +22,6 @@ PagedKv pool(bool copies = true, BlockCount blocks = 100) {
                   .plain_to_front = true,
                   .partial_reuse = true,
                   .copy_on_partial_reuse = copies});
-}
-
-// Admits the whole prompt and returns its hit.
-TokenCount admit(PagedKv& kv, RequestId id, const Prompt& prompt) {
-  const TokenCount cached = kv.cached_prefix(id, prompt.request);
-  REQUIRE(kv.try_grow({.id = id,
-                       .request = &prompt.request,
-                       .cached_tokens = cached,
-                       .hold_tokens = prompt.request.known_tokens}));
-  return cached;
-}
-
-void finish(PagedKv& kv, RequestId id, const Prompt& prompt, TokenCount held) {
-  kv.release(id, prompt.request, held, KvRelease::finished);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "scheduler/batching/vllm.hpp"
 #include "scheduler/kv/paged.hpp"
 #include "tests/support/policy_run.hpp"
+#include "tests/unit/scheduler/prompt_fixture.hpp"
 
 namespace headroom {
 namespace {
@@ -20,34 +21,19 @@ PagedKvOptions options_of(BlockCount blocks) {
   return {.blocks = blocks, .sequence = SequenceBlocks(layout, 256)};
 }
 
-// The first tokens of text 7, and `own` that nobody else has.
-struct Prompt {
-  std::vector<PrefixSegment> pieces;
-  Request request;
+using test::admit;
+using test::Prompt;
 
-  Prompt(std::uint64_t index, std::int32_t of_text, std::int32_t own = 0) : pieces{{7, of_text}} {
-    request.index = index;
-    request.prompt_tokens = request.known_tokens = of_text + own;
-    request.prefix = pieces;
-  }
-  Prompt(const Prompt&) = delete;
-  Prompt& operator=(const Prompt&) = delete;
-};
-
-TokenCount admit(PagedKv& kv, RequestId id, const Prompt& prompt) {
-  const TokenCount cached = kv.cached_prefix(id, prompt.request);
-  REQUIRE(kv.try_grow({.id = id,
-                       .request = &prompt.request,
-                       .cached_tokens = cached,
-                       .hold_tokens = prompt.request.known_tokens}));
-  return cached;
+// A prompt of the first tokens of text 7, and `own` that nobody else has.
+Prompt of_text(std::uint64_t index, std::int32_t tokens, std::int32_t own = 0) {
+  return {index, {{7, tokens}}, own};
 }
 
 // 64 ids, 160 tokens of the text computed and released. In the free list: 44 that were never used,
 // blocks 6 .. 0 of the window, which left it behind the prompt's step, then 9 .. 0 of the first
 // group, then 9 .. 7 of the window. `overwritten` ids from the front are used for something else.
 void use_text(PagedKv& kv, BlockCount overwritten) {
-  const Prompt first(0, 160);
+  const Prompt first = of_text(0, 160);
   CHECK(admit(kv, 0, first) == 0);
   CHECK(kv.pool().used_blocks() == 20);
   kv.begin_plan();
@@ -60,7 +46,7 @@ void use_text(PagedKv& kv, BlockCount overwritten) {
 TEST_CASE("a hit needs the blocks of a window at its end, not those before them") {
   PagedKv kv(options_of(64));
   use_text(kv, 44 + 7);
-  const Prompt longer(1, 160, 16);
+  const Prompt longer = of_text(1, 160, 16);
   CHECK(kv.cached_prefix(1, longer.request) == 160);
   // 64 - 51 = 13 are free, and it needs the 10 + 2 that it found and 2 of its own.
   CHECK_FALSE(
@@ -76,13 +62,13 @@ TEST_CASE("a hit ends where the window before it is known, however much the othe
        {7, 0}}));  // while all five blocks of the first group are
   PagedKv kv(options_of(64));
   use_text(kv, 44 + overwritten);
-  CHECK(kv.cached_prefix(1, Prompt(1, 80, 16).request) == hit);
+  CHECK(kv.cached_prefix(1, of_text(1, 80, 16).request) == hit);
 }
 
 TEST_CASE("requests that begin alike hold the window before their hit together") {
   PagedKv kv(options_of(64));
-  const Prompt first(0, 160);
-  const Prompt second(1, 160, 16);
+  const Prompt first = of_text(0, 160);
+  const Prompt second = of_text(1, 160, 16);
   CHECK(admit(kv, 0, first) == 0);
   CHECK(admit(kv, 1, second) == 160);  // in the same plan
   // Of its own it has the last block, in both groups.
@@ -98,7 +84,7 @@ TEST_CASE("requests that begin alike hold the window before their hit together")
 
 TEST_CASE("what decodes push out of a window stays known until it is overwritten") {
   PagedKv kv(options_of(20));
-  const Prompt first(0, 48);
+  const Prompt first = of_text(0, 48);
   CHECK(admit(kv, 0, first) == 0);
   kv.begin_plan();
   CHECK(kv.pool().used_blocks() == 6);
@@ -106,16 +92,16 @@ TEST_CASE("what decodes push out of a window stays known until it is overwritten
   kv.take(1);
   CHECK(kv.pool().used_blocks() == 4 + 3);
   CHECK(kv.pool().cached_blocks == 1);
-  CHECK(kv.cached_prefix(1, Prompt(1, 16, 16).request) == 16);
+  CHECK(kv.cached_prefix(1, of_text(1, 16, 16).request) == 16);
   kv.take(13);
-  CHECK(kv.cached_prefix(1, Prompt(1, 16, 16).request) == 0);
-  CHECK(kv.cached_prefix(2, Prompt(2, 48, 16).request) == 48);  // blocks 1 and 2 are held
+  CHECK(kv.cached_prefix(1, of_text(1, 16, 16).request) == 0);
+  CHECK(kv.cached_prefix(2, of_text(2, 48, 16).request) == 48);  // blocks 1 and 2 are held
 }
 
 TEST_CASE("a block that others hold leaves a window only when there is another one") {
   PagedKv kv(options_of(13));
-  const Prompt first(0, 48);
-  const Prompt second(1, 48, 16);
+  const Prompt first = of_text(0, 48);
+  const Prompt second = of_text(1, 48, 16);
   CHECK(admit(kv, 0, first) == 0);
   CHECK(admit(kv, 1, second) == 48);  // shares 3 of the first group, blocks 1 and 2 of the window
   CHECK(kv.pool().used_blocks() == 6 + 2);
