@@ -58,7 +58,7 @@ struct SchedulerOptions {
   SchedulingPolicy policy = SchedulingPolicy::fcfs;  // vllm
   // static: a batch takes only rows that fit; false: all that wait, and the engine dies of it.
   bool sizes_batches = true;
-  TimeNs batch_wait_ns = 0;  // static: wait for a full batch at most so long
+  TimeNs batch_wait_ns = 0;    // static: wait for a full batch at most so long
   BlockCount swap_blocks = 0;  // vllm_v0: host memory for victims; 0 = all are recomputed
   TrtllmOptions trtllm;
   SglangOptions sglang;
