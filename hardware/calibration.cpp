@@ -28,7 +28,7 @@ Calibration spec_calibration(EngineMode mode) {
 
 void check_fits(const Calibration& calibration, const DeviceSpec& device) {
   if (calibration.device.empty()) return;
-  if (calibration.device != device.id) {
+  if (!device.has_chip_of(calibration.device)) {
     throw ConfigError(fmt::format("calibration {} was fitted on {}, not on {}", calibration.id,
                                   calibration.device, device.id));
   }

@@ -36,6 +36,9 @@ struct ObservedErrors {
   std::optional<Range> throughput;  // output_throughput
 };
 
+// `weights` of a row whose constants were fitted on several formats at once.
+inline constexpr std::string_view kAnyWeights = "any";
+
 struct Calibration {
   std::string id;
   std::string device;            // catalog id; empty: generic
@@ -45,7 +48,7 @@ struct Calibration {
   // The only releases that the row is chosen for by itself; absent: it stands for all.
   std::optional<EngineVersion> first_version;
   std::optional<EngineVersion> last_version;
-  std::string weights;  // dtype that most of them had; empty: 16 bits
+  std::string weights;  // dtype that most of them had, or kAnyWeights; empty: 16 bits
   EngineMode mode = EngineMode::async;
   double bandwidth_bytes_per_s = 0;  // fitted with; 0: generic
   double peak_flops = 0;             // dense 16-bit, fitted with; 0: generic
@@ -56,7 +59,7 @@ struct Calibration {
   double prefill_compute_share = 1;         // epf
   double mixed_decode_factor = 1;           // mix: decode attention in a step that also prefills
   double expert_compute_share = 1;          // of ec, in products of experts
-  double expert_reach = 1;                  // tokens count as so many that pick experts evenly
+  double expert_reach = 1;                  // tokens but the first count as so many evenly picking
   double expert_layer_ns = 0;               // per layer with experts and step: routing, permutation
   double layer_ns = 0;                      // k_layer, per layer and step
   double attention_floor_ns = 0;            // a_floor, per layer and attention kind

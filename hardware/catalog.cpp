@@ -114,6 +114,14 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
     put_rows(environments_, parse_environments(text, shown_as), shown_as);
   } else if (name == "devices.json") {
     put_rows(devices_, parse_devices(text, shown_as), shown_as);
+    for (const auto& [id, device] : devices_) {
+      if (!device.same_chip_as.empty() && !devices_.contains(device.same_chip_as)) {
+        throw ConfigError(
+            fmt::format("{}: device {}: same_chip_as: value {}: expected the id of a "
+                        "device",
+                        shown_as, id, device.same_chip_as));
+      }
+    }
   } else if (name == "calibrations.json") {
     put_rows(calibrations_, parse_calibrations(text, shown_as), shown_as);
   } else {

@@ -39,6 +39,8 @@ class Catalog {
   [[nodiscard]] const Environment& environment(std::string_view id) const;
   [[nodiscard]] const Calibration& calibration(std::string_view id) const;
 
+  [[nodiscard]] bool has_device(std::string_view id) const { return devices_.contains(id); }
+
   // In the order of their ids.
   [[nodiscard]] std::vector<std::string> model_ids() const;
   [[nodiscard]] std::vector<std::string> device_ids() const;

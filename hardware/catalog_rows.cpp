@@ -191,6 +191,7 @@ MemoryModel parse_memory_model(Row& row) {
 DeviceSpec parse_device(Row row) {
   DeviceSpec d;
   d.id = row.text("id");
+  d.same_chip_as = row.text_or_empty("same_chip_as");
   d.name = row.text("name");
   d.vendor = row.text("vendor");
   d.architecture = row.text("architecture");
@@ -251,8 +252,9 @@ void parse_fitted_on(Row& row, Calibration& c) {
   c.weights = row.text_or_empty("weights");
   const std::vector<std::string> dtypes = dtype_names();
   const bool is_name = std::ranges::find(dtypes, c.weights) != dtypes.end();
-  if (!c.weights.empty() && !(is_name && is_quantised(parse_dtype(c.weights)))) {
-    throw row.error("weights", "a data type below 16 bits by its name, e.g. fp8");
+  if (!c.weights.empty() && c.weights != kAnyWeights &&
+      !(is_name && is_quantised(parse_dtype(c.weights)))) {
+    throw row.error("weights", "a data type below 16 bits by its name, e.g. fp8, or any");
   }
   c.bandwidth_bytes_per_s = row.number("bandwidth_gb_per_s", 1e-3, 1e9);
   c.peak_flops = row.number("peak_tflops", 1e-3, 1e12);

@@ -19,6 +19,7 @@ enum class MemoryModel : std::uint8_t {
 
 struct DeviceSpec {
   std::string id;
+  std::string same_chip_as;  // catalog id whose fitted constants hold here too; empty: none
   std::string name;
   std::string vendor;
   std::string architecture;
@@ -38,6 +39,11 @@ struct DeviceSpec {
   std::string source;
   std::string confidence;  // where the row's numbers come from
   std::string notes;
+
+  // Whether constants fitted on the device `fitted` are of this chip.
+  [[nodiscard]] bool has_chip_of(const std::string& fitted) const {
+    return fitted == id || (!fitted.empty() && fitted == same_chip_as);
+  }
 
   // NVIDIA of sm 90 or more. GB10 and the RTX Blackwell parts (sm 12x) are not: they have the
   // server-class latencies of neither Hopper nor data-centre Blackwell (FIDELITY.md 1, fits per

@@ -26,11 +26,12 @@ inline std::int64_t layers_with_experts(const ModelSpec& model) {
   return layers;
 }
 
-// Share of the experts that `tokens` tokens reach, each picking top_k of E at random: 1 - (1 -
-// k/E)^T. log_missed = ln(1 - k/E). Below exp(-40) the rest no longer changes a double.
-inline double share_of_experts(double log_missed, std::int64_t tokens) {
+// Share of the experts that T `tokens` reach, each picking top_k of E at random: 1 - (1 - k/E)^T.
+// log_missed = ln(1 - k/E). Tokens that are alike pick alike: each but the first counts as `reach`
+// tokens, in (0, 1]. Below exp(-40) the rest no longer changes a double.
+inline double share_of_experts(double log_missed, std::int64_t tokens, double reach) {
   if (tokens == 0) return 0;
-  const double exponent = log_missed * static_cast<double>(tokens);
+  const double exponent = log_missed * (1.0 + reach * static_cast<double>(tokens - 1));
   return exponent < -40 ? 1.0 : 1.0 - det::exp(exponent);
 }
 

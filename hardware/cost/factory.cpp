@@ -19,20 +19,26 @@ const Calibration* find_calibration(const Catalog& catalog, const ModelSpec& mod
   // Kernels of other weights reach other shares.
   const Dtype dtype = main_dtype(model);
   const std::string_view weights = is_quantised(dtype) ? name_of(dtype) : std::string_view();
-  const Calibration* for_all_releases = nullptr;
+  // The closest: of these weights before any, of certain releases before all, in the catalog's
+  // order.
+  const Calibration* found = nullptr;
+  int closest = 0;
   for (const auto& [id, row] : catalog.calibrations()) {
-    if (row.device != device.id || row.engine != request.engine || row.mode != request.mode ||
-        row.weights != weights) {
+    if (!device.has_chip_of(row.device) || row.engine != request.engine ||
+        row.mode != request.mode || (row.weights != weights && row.weights != kAnyWeights)) {
       continue;
     }
-    if (!row.first_version) {
-      if (for_all_releases == nullptr) for_all_releases = &row;
-    } else if (request.version && *row.first_version <= *request.version &&
-               *request.version <= *row.last_version) {
-      return &row;
+    if (row.first_version && !(request.version && *row.first_version <= *request.version &&
+                               *request.version <= *row.last_version)) {
+      continue;
+    }
+    const int closeness = 1 + (row.first_version ? 1 : 0) + (row.weights == weights ? 2 : 0);
+    if (closeness > closest) {
+      closest = closeness;
+      found = &row;
     }
   }
-  return for_all_releases;
+  return found;
 }
 
 }  // namespace

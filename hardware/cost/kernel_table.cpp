@@ -153,7 +153,7 @@ KernelTableCost::TokenTicks KernelTableCost::compute_tokens(std::int64_t tokens)
     (kernel.linear ? linear : elementwise) += kernel.count * kernel.curve->us(real(tokens));
   }
   if (expert_layers_ > 0) {
-    const double reached = experts_ * share_of_experts(log_missed_, tokens);
+    const double reached = experts_ * share_of_experts(log_missed_, tokens, 1);
     const auto& axes = times_.experts.axes;
     linear += expert_layers_ * times_.experts.at(std::array{place_on(axes[0], real(tokens)),
                                                             place_on(axes[1], reached)});

@@ -137,7 +137,8 @@ void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
   terms[CostTerm::linear_memory] = products.memory;
   terms[CostTerm::linear_compute] = products.compute;
   terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * tokens;
-  terms[CostTerm::attention_prefill] = attention_floor_ + prefill_attention(shape);
+  terms[CostTerm::attention_prefill] =
+      attention_floor_ + prefill_attention(shape) + recurrent_token_ * shape.chunk_tokens;
   terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
   terms[CostTerm::communication] = overheads_.communication(tokens);
   terms[CostTerm::step_overhead] = overheads_.step;

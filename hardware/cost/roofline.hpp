@@ -53,6 +53,7 @@ class RooflineCost final : public StepCost {
     double fixed_bytes_s = 0;   // weights that every step reads
     double expert_bytes_s = 0;  // all routed experts; 0: none
     double log_missed = 0;      // of the chance that a token passes an expert by
+    double expert_reach = 1;    // of tokens after the first
     double flops_s_per_token = 0;
     // Of whole experts on a rank: per token of all ranks, if routing were even; 0: in the above.
     double expert_flops_s_per_token = 0;
@@ -121,6 +122,7 @@ class RooflineCost final : public StepCost {
   Ticks attention_row_ = 0;    // a_seq * L
   Ticks mixed_floor_ = 0;      // both times `mix`
   Ticks mixed_row_ = 0;
+  Ticks recurrent_token_ = 0;  // products of recurrent layers per token of a prompt
   Reach whole_;
   std::vector<Reach> windows_;  // one per window length
 

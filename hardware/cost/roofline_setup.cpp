@@ -94,6 +94,38 @@ AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options)
   return sums;
 }
 
+// Multiply-adds per prompt token and rank of layers with a state, beside their matrices. Kernels
+// cut a prompt into chunks of C tokens: products of tokens with each other within a chunk, and of
+// a chunk with the state. Mamba-2 (state space duality, Dao and Gu 2024, section 6; C = 256 in
+// mamba_ssm), delta networks as in flash-linear-attention (C = 64: keys with keys, queries with
+// keys, the inverse applied to keys and values, scores with values; the state is read twice and
+// written once). Mamba-1 has no products: its scan goes by the state's elements.
+std::int64_t recurrent_products(const RecurrentSpec& r) {
+  using Family = RecurrentSpec::Family;
+  constexpr std::int64_t kMambaChunk = 256;
+  constexpr std::int64_t kDeltaChunk = 64;
+  const std::int64_t state = r.key_head_dim * r.value_head_dim * r.value_heads;
+  switch (r.family) {
+    case Family::mamba1: return 3 * state;
+    case Family::mamba2:
+      return kMambaChunk * (r.key_head_dim * r.key_heads + r.value_head_dim * r.value_heads) +
+             2 * state;
+    case Family::gated_delta_net:
+    case Family::kimi_delta_attention:
+      return kDeltaChunk * (3 * r.key_head_dim + 2 * r.value_head_dim) * r.value_heads + 3 * state;
+    case Family::short_convolution: break;
+  }
+  return 0;
+}
+
+std::int64_t recurrent_products(const ModelSpec& model, std::int64_t tp) {
+  return over_layers(model,
+                     [](const LayerKind& kind) {
+                       return kind.recurrent ? recurrent_products(*kind.recurrent) : 0;
+                     }) /
+         tp;
+}
+
 }  // namespace
 
 RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
@@ -133,8 +165,8 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
   linear_model_.fixed_bytes_s = real(fixed_bytes) / bandwidth;
   double active = real(fixed);
   if (const MoeSpec* moe = experts_of(model)) {
-    linear_model_.log_missed =
-        calibration.expert_reach * det::log(1.0 - real(moe->top_k) / real(moe->experts));
+    linear_model_.log_missed = det::log(1.0 - real(moe->top_k) / real(moe->experts));
+    linear_model_.expert_reach = calibration.expert_reach;
     const ByteCount bytes =
         rank.bytes_of(ModelPart::experts) + rank.bytes_of(ModelPart::expert_bias);
     linear_model_.expert_bytes_s = real(bytes) / bandwidth;
@@ -157,17 +189,20 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
   }
   linear_model_.flops_s_per_token = 2.0 * active / flops;
 
-  // The head stays 16-bit (32-bit with fp32 weights), its table is shared out over the ranks.
-  const Dtype head_dtype = model.dtype == Dtype::fp32 ? Dtype::fp32 : Dtype::fp16;
+  // The table of the head is shared out over the ranks.
+  const WeightFormat head = model.tie_embeddings ? model.embedding_format : model.head_format;
+  const Dtype head_dtype = is_quantised(head.dtype)     ? head.dtype
+                           : model.dtype == Dtype::fp32 ? Dtype::fp32
+                                                        : Dtype::fp16;
   const double head_params = real(model.vocab) * real(model.hidden) / real(tp);
-  head_model_.bytes_s = head_params * real(activation_bytes(head_dtype)) / bandwidth;
+  head_model_.bytes_s = real(stored_bytes(head, model.vocab * model.hidden)) / real(tp) / bandwidth;
   head_model_.flops_s_per_row =
       2.0 * head_params / (matrix_flops(device, head_dtype) * calibration.compute_share);
   head_model_.fixed_s = calibration.sampler_ns * 1e-9;
   head_model_.row_s =
       calibration.sampler_passes * real(model.vocab) * 4.0 / device.bandwidth_bytes_per_s;
 
-  const double activation_scale = real(activation_bytes(head_dtype)) / 2.0;
+  const double activation_scale = real(activation_bytes(model.dtype)) / 2.0;
   elementwise_step_ = ticks_from_ns(calibration.layer_ns * real(model.layers()) +
                                     calibration.expert_layer_ns * real(layers_with_experts(model)));
   elementwise_token_ =
@@ -207,6 +242,9 @@ void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& devic
 
   const double floor_ns = calibration.attention_floor_ns * layers;
   const double row_ns = calibration.attention_row_ns * layers + state_ns;
+  recurrent_token_ =
+      ticks_from_seconds(2.0 * real(recurrent_products(model, options.parallel.sharding.tensor)) /
+                         (device.fp16_flops * calibration.prefill_compute_share));
   attention_floor_ = ticks_from_ns(floor_ns);
   attention_row_ = ticks_from_ns(row_ns);
   mixed_floor_ = ticks_from_ns(mix * floor_ns);
@@ -217,7 +255,8 @@ RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens,
                                                        TokenCount all_tokens) const {
   double memory = linear_model_.fixed_bytes_s;
   if (linear_model_.expert_bytes_s > 0) {
-    memory += linear_model_.expert_bytes_s * share_of_experts(linear_model_.log_missed, all_tokens);
+    memory += linear_model_.expert_bytes_s *
+              share_of_experts(linear_model_.log_missed, all_tokens, linear_model_.expert_reach);
   }
   double compute = linear_model_.flops_s_per_token * real(tokens);
   if (linear_model_.expert_flops_s_per_token > 0 && all_tokens > 0) {
@@ -300,11 +339,9 @@ void RooflineCost::check_largest_step(const CostLimits& limits) const {
 std::vector<std::string> run_simplifications(const ModelSpec& model) {
   std::vector<std::string> notes;
   std::int64_t chunked = 0;
-  std::int64_t recurrent = 0;
   bool compressed = false;
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
     const LayerKind& kind = model.kinds[k];
-    if (kind.recurrent) recurrent += model.layers_of(k);
     if (!kind.attention) continue;
     if (kind.attention->chunked) chunked += model.layers_of(k);
     compressed = compressed || kind.attention->compress_ratio > 1 || kind.attention->indexer;
@@ -314,12 +351,6 @@ std::vector<std::string> run_simplifications(const ModelSpec& model) {
         "{}: {} of {} layers attend within chunks; a run prices them as windows of a chunk's "
         "length, the most they read",
         model.id, chunked, model.layers()));
-  }
-  if (recurrent > 0) {
-    notes.push_back(
-        fmt::format("{}: {} of {} layers are recurrent; a run prices their matrices and states, "
-                    "not the chunked products of a prompt",
-                    model.id, recurrent, model.layers()));
   }
   if (compressed) {
     notes.push_back(

@@ -20,6 +20,12 @@ void keep_own_parts(Calibration& row, const Calibration& from) {
   row.host_row_ns = from.host_row_ns;
 }
 
+bool is_unified(const DeviceSpec& device) { return device.memory_model == MemoryModel::unified; }
+
+bool is_unified(const Catalog& catalog, const std::string& device) {
+  return catalog.has_device(device) && is_unified(catalog.device(device));
+}
+
 }  // namespace
 
 PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
@@ -37,6 +43,8 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
     if (fitted.device.empty() || fitted.first_version) continue;
     // Kernels for four-bit weights reach shares of their own.
     if (fitted.weights == name_of(Dtype::nvfp4) && fitted.weights != weights) continue;
+    // Nor are a small machine's long steps what a server takes.
+    if (is_unified(catalog, fitted.device) && !is_unified(resolved.device)) continue;
     Calibration row = fitted;
     row.device.clear();  // as shares of this device's data sheet
     row.bandwidth_bytes_per_s = row.peak_flops = 0;

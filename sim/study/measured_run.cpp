@@ -95,11 +95,13 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
     read("all_results.csv", read_static_batches);
     read("silicon_sample.csv", read_closed_loops);
     read("perf_model.csv", read_token_times);
+    read("decode_rates.csv", read_decode_rates);
   }
   if (result.runs.empty() && result.excluded.empty()) {
     throw ConfigError(fmt::format(
         "{}: no measured run (requests.csv with config.json, stages.csv, max_throughput.csv, "
-        "all_results.csv, silicon_sample.csv, perf_model.csv) is there or up to {} folders below",
+        "all_results.csv, silicon_sample.csv, perf_model.csv, decode_rates.csv) is there or up to "
+        "{} folders below",
         directory.string(), kDepth));
   }
   return result;

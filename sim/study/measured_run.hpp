@@ -10,6 +10,7 @@
 //   all_results.csv              static batches of 2024 (Argonne LLM-Inference-Bench, BSD-3-Clause)
 //   silicon_sample.csv           closed loops of InferenceMAX (NVIDIA aiconfigurator, Apache-2.0)
 //   perf_model.csv               prompt and token times of 2023 (Splitwise, MIT)
+//   decode_rates.csv             rates that reports give, with their settings (its reader)
 
 #include <cstdint>
 #include <filesystem>
@@ -46,6 +47,9 @@ struct MeasuredRun {
   // Closed loop: so many requests at a time, in the order of `arrivals` and whatever their times;
   // the next one is sent when one ends. 0: each at its own time.
   std::int64_t concurrency = 0;
+  // output_throughput is of decoding alone: all tokens but first ones, over the time from the first
+  // one of any request to the last of all. Else of the whole run.
+  bool decoding_rate = false;
 };
 
 struct ExcludedRun {
@@ -92,5 +96,7 @@ void read_closed_loops(std::istream& in, const std::string& name, const Catalog&
                        MeasuredRuns& result);
 void read_token_times(std::istream& in, const std::string& name, const Catalog& catalog,
                       MeasuredRuns& result);
+void read_decode_rates(std::istream& in, const std::string& name, const Catalog& catalog,
+                       MeasuredRuns& result);
 
 }  // namespace headroom

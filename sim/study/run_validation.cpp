@@ -139,6 +139,21 @@ fs::path profile_of(const MeasuredRun& run, const Catalog& catalog,
   return found == profiles.end() ? fs::path() : found->folder;
 }
 
+// Tokens per second from the first token of any request to the last of all, first ones left out.
+double decoding_rate(std::span<const RequestRecord> records) {
+  TimeNs first_ns = kNever;
+  TimeNs last_ns = 0;
+  std::int64_t tokens = 0;
+  for (const RequestRecord& record : records) {
+    first_ns = std::min(first_ns, record.first_token_ns);
+    last_ns = std::max(last_ns, record.finish_ns);
+    tokens += record.output_tokens - 1;
+  }
+  return last_ns > first_ns
+             ? static_cast<double>(tokens) * 1e9 / static_cast<double>(last_ns - first_ns)
+             : 0;
+}
+
 ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
   ScoredRun scored;
   scored.data_set = run.data_set;
@@ -152,11 +167,14 @@ ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
   const ServingMetrics warm = serving_metrics(
       records.subspan(static_cast<std::size_t>(run.cold_requests)), nullptr, options);
   for (const MeasuredMetric& metric : run.measured) {
-    // A rate is of the whole run.
-    const bool rate = metric.name == "output_throughput";
-    scored.metrics.push_back(
-        {metric.name, metric.value,
-         rate ? result.summary.metrics.output_throughput : metric_of(warm, metric.name)});
+    if (metric.name != "output_throughput") {
+      scored.metrics.push_back({metric.name, metric.value, metric_of(warm, metric.name)});
+    } else if (run.decoding_rate) {
+      scored.metrics.push_back({metric.name, metric.value, decoding_rate(records)});
+    } else {
+      scored.metrics.push_back(
+          {metric.name, metric.value, result.summary.metrics.output_throughput});
+    }
   }
   return scored;
 }

@@ -94,7 +94,8 @@ TEST_CASE("ids of catalog models are sorted, ids and repositories unique") {
   for (const Json& row : rows()) {
     ids.push_back(row.at("id"));
     INFO(ids.back());
-    CHECK(repositories.insert(row.at("hf_repo")).second);
+    // A checkpoint that engines make themselves while loading another has none.
+    if (row.contains("hf_repo")) CHECK(repositories.insert(row.at("hf_repo")).second);
   }
   CHECK(std::ranges::is_sorted(ids));
   CHECK(std::ranges::adjacent_find(ids) == ids.end());

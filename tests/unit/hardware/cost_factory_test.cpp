@@ -40,6 +40,26 @@ TEST_CASE("constants are for weights of the dtype that they were fitted with") {
   CHECK(chosen("llama-3.3-70b-w8a8") == "generic-async-hopper");
 }
 
+TEST_CASE("constants of a chip hold whatever drivers report, those of any weights come last") {
+  Catalog catalog = Catalog::embedded();
+  CostRequest request;
+  const auto chosen = [&](const char* model, const char* device) {
+    return choose_calibration(catalog, catalog.model(model), catalog.device(device), request).id;
+  };
+  for (const char* device : {"gb10", "gb10-2025"}) {
+    CHECK(chosen("llama-3.1-8b", device) == "gb10-vllm-async");
+    CHECK(chosen("gpt-oss-120b", device) == "gb10-vllm-async");
+    CHECK(make_step_cost(catalog, catalog.model("llama-3.1-8b"), catalog.device(device), request)
+              .calibration == "gb10-vllm-async");
+  }
+  Calibration own = catalog.calibration("gb10-vllm-async");
+  own.id = "a-row-of-its-own";  // before it in the catalog
+  own.weights = "mxfp4";
+  catalog.put(own);
+  CHECK(chosen("gpt-oss-120b", "gb10") == "a-row-of-its-own");
+  CHECK(chosen("llama-3.1-8b", "gb10") == "gb10-vllm-async");
+}
+
 TEST_CASE("constants for certain releases are chosen for these and for no others") {
   Catalog catalog = Catalog::embedded();
   Calibration old = catalog.calibration("h100-sxm-vllm-sync");

@@ -43,6 +43,59 @@ TEST_CASE("a lone token of a mixture-of-experts model reads top_k experts, a lar
   CHECK(memory(60) == Approx(fixed + 8 * expert).epsilon(2e-3));
 }
 
+TEST_CASE("tokens that are alike reach fewer experts, a lone one as many as ever") {
+  // Mixtral as above, every token but the first worth half a token: two tokens reach
+  // 8 (1 - 0.75^1.5) = 2.80385 experts.
+  const double expert = 32.0 * 3 * 4096 * 14336 * 2 / 3.35e12 * 1e3;
+  const Catalog catalog = Catalog::embedded();
+  Calibration row = spec_calibration(EngineMode::async);
+  row.expert_reach = 0.5;
+  const auto memory = [&](const Calibration& calibration, std::int64_t rows) {
+    const RooflineCost cost(catalog.model("mixtral-8x7b"), catalog.device("h100-sxm"), calibration,
+                            {});
+    StepShape shape;
+    shape.decode_rows = shape.sampled_rows = rows;
+    StepPrice price;
+    cost.price(shape, price);
+    return static_cast<double>(price.base_terms[CostTerm::linear_memory]) / 1048576e6;
+  };
+  const Calibration even = spec_calibration(EngineMode::async);
+  CHECK(memory(row, 1) == memory(even, 1));
+  CHECK(memory(row, 2) - memory(row, 1) == Approx(0.80385 * expert).epsilon(1e-4));
+}
+
+TEST_CASE("recurrent layers multiply the tokens of a prompt with each other and with their state") {
+  // Qwen3.5-27B: delta networks in 48 of 64 layers, 48 value heads of 128 with keys of 128. Per
+  // token and layer 48 (64 (3 x 128 + 2 x 128) + 3 x 128 x 128) = 4325376 multiply-adds.
+  const Catalog catalog = Catalog::embedded();
+  ModelSpec model = catalog.model("qwen3.5-27b");
+  const auto prefill = [&](const ModelSpec& m) {
+    const RooflineCost cost(m, catalog.device("h100-sxm"), spec_calibration(EngineMode::async), {});
+    StepShape shape;
+    shape.chunk_rows = shape.sampled_rows = 1;
+    shape.chunk_tokens = shape.chunk_context = 1000;
+    StepPrice price;
+    cost.price(shape, price);
+    return static_cast<double>(price.base_terms[CostTerm::attention_prefill]) / 1048576e6;
+  };
+  const double with = prefill(model);
+  for (LayerKind& kind : model.kinds) {
+    if (kind.recurrent) kind.recurrent->family = RecurrentSpec::Family::short_convolution;
+  }
+  CHECK(with - prefill(model) == Approx(48 * 4325376.0 * 2 * 1000 / 989.5e12 * 1e3).epsilon(1e-3));
+}
+
+TEST_CASE("the output head is read as it is stored") {
+  // Llama-3.1-8B: 128256 x 4096 elements at 273 GB/s, 16 bits or 4 bits with 8 per 32.
+  ModelSpec model = Catalog::embedded().model("llama-3.1-8b");
+  const double elements = 128256.0 * 4096;
+  CHECK(term_ms(model, "gb10", CostTerm::head, 1, {}) ==
+        Approx(elements * 2 / 273e9 * 1e3).epsilon(1e-3));
+  model.head_format = format_of(Dtype::mxfp4);
+  CHECK(term_ms(model, "gb10", CostTerm::head, 1, {}) ==
+        Approx(elements * 4.25 / 8 / 273e9 * 1e3).epsilon(1e-3));
+}
+
 TEST_CASE("experts may cost more than other layers, in time per layer and in arithmetic") {
   // Mixtral on an H100: 32 layers with experts, 7 us each. 2 of 8 experts of 3 x 4096 x 14336
   // parameters per layer and token, at half the rate: as much time again.

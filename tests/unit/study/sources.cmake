@@ -5,6 +5,7 @@ list(APPEND UNIT_TEST_SOURCES
   calibrate_test.cpp
   capacity_test.cpp
   measured_closed_loop_test.cpp
+  measured_decode_rates_test.cpp
   measured_static_batches_test.cpp
   measured_token_times_test.cpp
   memory_series_test.cpp
