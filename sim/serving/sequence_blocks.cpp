@@ -23,7 +23,7 @@ bool SequenceBlocks::can_follow(const KvLayout& layout) {
 }
 
 SequenceBlocks::SequenceBlocks(const KvLayout& layout, TokenCount step_tokens)
-    : block_tokens_(layout.block_tokens) {
+    : block_tokens_(layout.block_tokens), step_tokens_(step_tokens) {
   HEADROOM_CHECK(can_follow(layout) && step_tokens >= 1, "a layout that cannot be followed");
   for (const KvGroup& group : layout.groups) {
     if (group.kind == KvGroupKind::recurrent) ++states_;

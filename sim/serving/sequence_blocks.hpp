@@ -35,10 +35,12 @@ class SequenceBlocks {
   // Whether the groups of a layout can be followed id by id: one that keeps every token, beside it
   // windows with blocks that divide its own, and states.
   [[nodiscard]] static bool can_follow(const KvLayout& layout);
-  // `step_tokens`: the most that a step computes (max_num_batched_tokens).
+  // `step_tokens`: the most that a step computes of a sequence (max_num_batched_tokens).
   SequenceBlocks(const KvLayout& layout, TokenCount step_tokens);
 
   [[nodiscard]] bool uniform() const { return windows_.empty() && states_ == 0; }
+  // The most tokens of a sequence that a step may compute; INT64_MAX: any number.
+  [[nodiscard]] TokenCount step_tokens() const { return step_tokens_; }
   [[nodiscard]] std::int32_t states() const { return states_; }
   [[nodiscard]] std::span<const Window> windows() const { return windows_; }
   // Blocks that nothing computed behind `tokens` attends to.
@@ -79,6 +81,7 @@ class SequenceBlocks {
 
  private:
   std::int32_t block_tokens_;
+  TokenCount step_tokens_ = INT64_MAX;
   std::int32_t states_ = 0;
   std::vector<Window> windows_;
 };

@@ -72,6 +72,12 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const K
     case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
     case SchedulerKind::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
     case SchedulerKind::sarathi: return std::make_unique<SarathiScheduler>(options);
+  if (!kv.sequence().windows().empty() && resolved.sharding.pipeline > 1) {
+    const TokenCount own = options.long_prefill_token_threshold;
+    const TokenCount chunk = kv.sequence().step_tokens();
+    options.long_prefill_token_threshold =
+        static_cast<std::int32_t>(own > 0 ? std::min(own, chunk) : chunk);
+  }
     case SchedulerKind::trtllm:
       return std::make_unique<TrtllmScheduler>(options, finds_prefixes(resolved));
     case SchedulerKind::sglang: return std::make_unique<SglangScheduler>(options);
@@ -106,6 +112,15 @@ std::unique_ptr<KvAllocator> make_slots(const Resolved& resolved, const MemoryBu
   const EngineSection& e = resolved.scenario.engine;
   const TokenCount parts = TokenCount{resolved.max_num_seqs} * resolved.max_model_len;
   return std::make_unique<SlotKv>(
+// With data ranks a step computes one budget of a prompt at most (StepLimits). Stages take one each
+// where that leaves room for the longest request: an engine starts if one budget does.
+SequenceBlocks sequence_blocks(const Resolved& resolved, const MemoryBudget& budget) {
+  const TokenCount one = resolved.max_num_batched_tokens;
+  SequenceBlocks rounds(budget.layout, one * resolved.sharding.pipeline);
+  if (rounds.longest(run_blocks(resolved, budget)) >= longest_request(resolved)) return rounds;
+  return {budget.layout, one};
+}
+
       SlotKvOptions{.slots = resolved.max_num_seqs,
                     .slot_tokens = resolved.max_model_len,
                     .shared_cells = budget.kv_tokens < parts ? budget.kv_tokens : 0,
@@ -130,7 +145,7 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   options.plain_to_front = e.free_plain_blocks_first.value_or(true);
   if (!swaps(resolved)) options.tier = tier_options(resolved, budget.layout);
   if (follows_groups(resolved, budget.layout)) {
-    options.sequence = SequenceBlocks(budget.layout, step_limits(resolved).max_num_batched_tokens);
+    options.sequence = sequence_blocks(resolved, budget);
   }
   options.forks_samples = resolved.scenario.workload.n > 1 && forks_samples(resolved.scenario);
   if (resolved.scheduler == SchedulerKind::trtllm) {

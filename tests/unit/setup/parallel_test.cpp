@@ -69,6 +69,23 @@ TEST_CASE("data ranks have a pool each, and a request fits into one of them") {
   CHECK(result.expected_error.situation == "uncalibrated");
 }
 
+TEST_CASE("what a window needs is counted by the chunk of a prompt, not by the step of all ranks") {
+  // 2000 ids. Of 17500 tokens the full layers take 1094, a window of 128 with chunks of 8192
+  // ceil((127 + 8192) / 16) + 1 = 521; with chunks of 16384, as two stages have them, 1033.
+  for (const char* split : {R"("data_parallel_size": 8, "enable_expert_parallel": true)",
+                            R"("pipeline_parallel_size": 2)"}) {
+    const RunResult result =
+        demo({"model=gpt-oss-20b",
+              std::string(R"(engine={"name": "vllm", "version": "0.19", "max_model_len": 17600,
+          "max_num_batched_tokens": 8192, "num_gpu_blocks_override": 2000, )") +
+                  split + "}",
+              R"(workload={"num_requests": 3, "prompt": {"law": "fixed", "tokens": 17500},
+          "output": {"law": "fixed", "tokens": 50}, "arrivals": {"process": "all_at_once"}})"});
+    CAPTURE(split);
+    CHECK(result.summary.requests.finished == 3);
+  }
+}
+
 TEST_CASE("stages and ranks that a run does not know are refused by what would be needed") {
   const auto refused = [](Settings set) { static_cast<void>(resolved(std::move(set))); };
   using Catch::Matchers::Contains;
