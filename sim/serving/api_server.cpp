@@ -77,7 +77,7 @@ std::optional<ApiServer::Ready> ApiServer::take_ready(TimeNs now_ns) {
 
 void ApiServer::queued(RequestId id, const Arrival& arrival) {
   if (id >= patience_.size()) patience_.resize(id + 1);
-  patience_[id] = {arrival.first_token_deadline_ns, arrival.deadline_ns};
+  patience_[id] = patience_of(arrival);
 }
 
 // --- tokens -------------------------------------------------------------------------------------
@@ -158,24 +158,14 @@ void ApiServer::queue_answer(TimeNs time_ns, const RequestRecord& record) {
   answers_.push({time_ns, answered_++, record});
 }
 
-void ApiServer::answer(const RequestRecord& record, RequestId id, TickSum instant) {
+void ApiServer::answer(const RequestRecord& record, const Patience& patience, TickSum instant) {
   RequestRecord seen = record;
   if (seen.outcome != Outcome::cancelled) {
-    add_work(instant, seen.outcome == Outcome::finished ? answer_.shared : 0);
-    const TickSum own = seen.outcome == Outcome::finished ? answer_.own : 0;
+    const bool complete = seen.outcome == Outcome::finished;
+    add_work(instant, complete ? answer_.shared : 0);
+    const TickSum own = complete ? answer_.own : 0;
     seen.finish_ns = floor_ns(free_at_ + std::max<TickSum>(own, token_.own)) + network_ns_;
-  }
-  if (seen.outcome == Outcome::finished) {
-    const Patience& patience = patience_.at(id);
-    TimeNs gives_up_ns = kNever;
-    if (seen.first_token_ns > patience.first_token_ns) gives_up_ns = patience.first_token_ns;
-    if (seen.finish_ns > patience.answer_ns) {
-      gives_up_ns = std::min(gives_up_ns, patience.answer_ns);
-    }
-    if (gives_up_ns < kNever) {
-      seen.outcome = Outcome::cancelled;
-      seen.finish_ns = gives_up_ns;
-    }
+    give_up(seen, patience);
   }
   if (seen.first_token_ns > seen.finish_ns) seen.first_token_ns = -1;  // nobody was there
   queue_answer(seen.finish_ns, seen);
@@ -208,6 +198,16 @@ std::vector<RequestRecord> ApiServer::stop(std::uint16_t replica, TimeNs now_ns)
   }
   return left;
 }
+// Whoever waits for a first token that never came waits until there is news.
+void ApiServer::give_up(RequestRecord& seen, const Patience& patience) {
+  const TimeNs first_ns = seen.first_token_ns < 0 ? seen.finish_ns : seen.first_token_ns;
+  TimeNs gives_up_ns = first_ns > patience.first_token_ns ? patience.first_token_ns : kNever;
+  if (seen.finish_ns > patience.answer_ns) gives_up_ns = std::min(gives_up_ns, patience.answer_ns);
+  if (gives_up_ns == kNever) return;
+  seen.outcome = Outcome::cancelled;
+  seen.finish_ns = gives_up_ns;
+}
+
 
 ApiServerUse ApiServer::use() const {
   if (first_sent_ns_ == kNever) return {0, 0, backlog_};

@@ -35,6 +35,12 @@ struct ApiServerUse {
 class ApiServer {
  public:
   explicit ApiServer(const ApiServerOptions& options);
+  // Until when a client waits for the first token, and for the whole answer.
+  struct Patience {
+    TimeNs first_token_ns = kNever;
+    TimeNs answer_ns = kNever;
+  };
+
 
   struct Ready {
     TimeNs time_ns = 0;
@@ -52,6 +58,10 @@ class ApiServer {
   void queued(RequestId id, const Arrival& arrival);
 
   // `steps` steps have ended, the first of `first` ticks from `begin` on, each next one `slope`
+  [[nodiscard]] static Patience patience_of(const Arrival& arrival) {
+    return {arrival.first_token_deadline_ns, arrival.deadline_ns};
+  }
+  [[nodiscard]] const Patience& patience_of(RequestId id) const { return patience_.at(id); }
   // longer, and `tokens` came out of each.
   void put_out(TickSum begin, StepCount steps, Ticks first, Ticks slope, std::int64_t tokens);
   // Of these steps: from the tokens before to those of each of them, as clients see it.
@@ -61,9 +71,9 @@ class ApiServer {
   // and when a client has them.
   [[nodiscard]] TimeNs received_ns() const { return floor_ns(written_ + token_.own) + network_ns_; }
 
-  // A request has left the engine at `instant` (`id` kNoRequest: it was never queued). It leaves
-  // the system when its client knows, or has given up.
-  void answer(const RequestRecord& record, RequestId id, TickSum instant);
+  // A request has left the engine at `instant`. It leaves the system when its client knows, or has
+  // given up.
+  void answer(const RequestRecord& record, const Patience& patience, TickSum instant);
   [[nodiscard]] TimeNs next_answer_ns() const {
     return answers_.empty() ? kNever : answers_.top().time_ns;
   }
@@ -91,11 +101,6 @@ class ApiServer {
       return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.number > b.number;
     }
   };
-  struct Patience {
-    TimeNs first_token_ns = kNever;
-    TimeNs answer_ns = kNever;
-  };
-
   // Steps still to come in `put_out`, from the end of the one before.
   struct Steps {
     TickSum since = 0;
@@ -113,6 +118,7 @@ class ApiServer {
   void put_out_while_idle(Steps& steps, TickSum work);
 
   // An item of work: its share of what all processes can do (its time / count), and what it takes
+  static void give_up(RequestRecord& seen, const Patience& patience);
   // beyond that because one process does it.
   struct Item {
     Ticks shared = 0;

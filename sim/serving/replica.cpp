@@ -74,12 +74,13 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   HEADROOM_CHECK(request.adapter == 0 || parts_.adapters, "a request with an adapter without LoRA");
   request.state = RequestState::waiting;
   if (now_ns < down_until_ns_ && !parts_.options.queue_survives) {
-    turn_away(request, Outcome::lost_to_oom, now_ns);
+    turn_away(request, Outcome::lost_to_oom, ApiServer::patience_of(arrival), now_ns);
     return kNoRequest;
   }
   const bool servable = can_ever_serve(request);
   if (!servable || residents_ + waiting_ >= limits.max_requests) {
-    reject(request, servable ? EngineEventKind::overloaded : EngineEventKind::rejected, now_ns);
+    reject(request, servable ? EngineEventKind::overloaded : EngineEventKind::rejected,
+           ApiServer::patience_of(arrival), now_ns);
     return kNoRequest;
   }
 
@@ -381,7 +382,7 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
          .replica = number_,
          .class_id = static_cast<std::uint8_t>(request.class_id),
          .outcome = seen},
-        id);
+        api_ ? api_->patience_of(id) : ApiServer::Patience{});
 }
 
 void Replica::remove(RequestId id) {

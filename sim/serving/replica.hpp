@@ -158,7 +158,7 @@ class Replica {
   void become_ghost(RequestId id);
   void retire_ghosts();
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);
-  void leave(const RequestRecord& record, RequestId id);
+  void leave(const RequestRecord& record, const ApiServer::Patience& patience);
   void catch_up(TimeNs now_ns);
   [[nodiscard]] StepIndex ended_by(TimeNs now_ns) const;
   [[nodiscard]] TickSum latest_tokens() const;
@@ -186,8 +186,10 @@ class Replica {
   void apply_preemptions(TimeNs now_ns);
   void interrupt(RequestId id);
   void apply_rejections(TimeNs now_ns);
-  void reject(const Request& request, EngineEventKind kind, TimeNs now_ns);
-  void turn_away(const Request& request, Outcome outcome, TimeNs now_ns);
+  void reject(const Request& request, EngineEventKind kind, const ApiServer::Patience& patience,
+              TimeNs now_ns);
+  void turn_away(const Request& request, Outcome outcome, const ApiServer::Patience& patience,
+                 TimeNs now_ns);
   void apply_chunks(TimeNs now_ns, Segment& segment);
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);

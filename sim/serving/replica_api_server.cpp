@@ -51,9 +51,9 @@ StepIndex Replica::ended_by(TimeNs now_ns) const {
 }
 
 // A request leaves the engine, and the system as soon as its client knows.
-void Replica::leave(const RequestRecord& record, RequestId id) {
+void Replica::leave(const RequestRecord& record, const ApiServer::Patience& patience) {
   if (api_ && record.outcome != Outcome::unfinished) {
-    return api_->answer(record, id, std::max(clock_, ticks_from_ns(record.finish_ns)));
+    return api_->answer(record, patience, std::max(clock_, ticks_from_ns(record.finish_ns)));
   }
   sink_.on_request(record);
   if (record.outcome != Outcome::unfinished) departures_.push_back({record.index, record.outcome});

@@ -237,17 +237,19 @@ void Replica::apply_rejections(TimeNs now_ns) {
   }
 }
 
-void Replica::reject(const Request& request, EngineEventKind kind, TimeNs now_ns) {
+void Replica::reject(const Request& request, EngineEventKind kind,
+                     const ApiServer::Patience& patience, TimeNs now_ns) {
   sink_.on_event({.kind = kind,
                   .oom = OomKind::rejected_too_long,
                   .time_ns = now_ns,
                   .replica = number_,
                   .request = request.index,
                   .tokens = TokenCount{request.prompt_tokens} + request.max_tokens});
-  turn_away(request, Outcome::rejected, now_ns);
+  turn_away(request, Outcome::rejected, patience, now_ns);
 }
 
-void Replica::turn_away(const Request& request, Outcome outcome, TimeNs now_ns) {
+void Replica::turn_away(const Request& request, Outcome outcome,
+                        const ApiServer::Patience& patience, TimeNs now_ns) {
   RequestRecord record;
   record.arrival_ns = request.arrival_ns;
   record.finish_ns = now_ns;
@@ -257,7 +259,7 @@ void Replica::turn_away(const Request& request, Outcome outcome, TimeNs now_ns) 
   record.replica = number_;
   record.class_id = static_cast<std::uint8_t>(request.class_id);
   record.outcome = outcome;
-  leave(record, kNoRequest);
+  leave(record, patience);
 }
 
 void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {

@@ -53,7 +53,8 @@ void NaiveState::arrive(std::size_t request) {
   if (room <= 0 || seq.max > room || least > scenario.pool_tokens()) {
     seq.left = true;
     out.outcome = Outcome::rejected;
-    out.finish_ns = api.exists() ? api.answer(false, ticks_from_ns(now)) : now;
+    out.finish_ns = now;
+    if (api.exists()) tell(request, ticks_from_ns(now));
     return;
   }
   out.queued_ns = now;
@@ -118,7 +119,8 @@ void NaiveState::reject(std::size_t request) {
   if (scenario.memory == Memory::paged) blocks.forget_request(request);
   sequences[request].left = true;
   result.requests[request].outcome = Outcome::rejected;
-  result.requests[request].finish_ns = api.exists() ? api.answer(false, ticks_from_ns(now)) : now;
+  result.requests[request].finish_ns = now;
+  if (api.exists()) tell(request, ticks_from_ns(now));
 }
 
 PlannedRow NaiveState::plan_row(std::size_t request, TokenCount tokens) {
@@ -253,27 +255,31 @@ void NaiveState::finish(std::size_t request, TickSum instant) {
   finished_.push_back(request);
 }
 
-// In the order of their latest admissions. A client whose patience ends before it has what it waits
-// for has gone by then.
+// In the order of their latest admissions.
 void NaiveState::answer_finished(TickSum instant) {
   std::sort(finished_.begin(), finished_.end(), [this](std::size_t a, std::size_t b) {
     return sequences[a].admission < sequences[b].admission;
   });
-  for (const std::size_t request : finished_) {
-    RequestResult& out = result.requests[request];
+  for (const std::size_t request : finished_) tell(request, instant);
+}
+
+// What became of a request is on its way to the client. If its patience ends before that, or ended
+// before a first token was there, it has gone by then.
+void NaiveState::tell(std::size_t request, TickSum instant) {
+  RequestResult& out = result.requests[request];
+  if (out.outcome != Outcome::cancelled) {
+    out.finish_ns = api.answer(out.outcome == Outcome::finished, instant);
     const Arrival& arrival = scenario.arrivals[request];
-    if (out.outcome == Outcome::finished) out.finish_ns = api.answer(true, instant);
-    TimeNs gone = kNever;
-    if (out.first_token_ns > arrival.first_token_deadline_ns) {
-      gone = arrival.first_token_deadline_ns;
-    }
-    if (out.finish_ns > arrival.deadline_ns) gone = std::min(gone, arrival.deadline_ns);
-    if (out.outcome == Outcome::finished && gone < kNever) {
+    const bool begun =
+        out.first_token_ns >= 0 && out.first_token_ns <= arrival.first_token_deadline_ns;
+    TimeNs patience = arrival.deadline_ns;
+    if (!begun) patience = std::min(patience, arrival.first_token_deadline_ns);
+    if (out.finish_ns > patience) {
       out.outcome = Outcome::cancelled;
-      out.finish_ns = gone;
+      out.finish_ns = patience;
     }
-    if (out.first_token_ns > out.finish_ns) out.first_token_ns = -1;
   }
+  if (out.first_token_ns > out.finish_ns) out.first_token_ns = -1;
 }
 
 // Running ones give their KV back in the order of the list; a preempted one has none.

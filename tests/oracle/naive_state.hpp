@@ -127,6 +127,7 @@ class NaiveState {
   void yield_token(std::size_t request, TickSum instant);
   void finish(std::size_t request, TickSum instant);
   void answer_finished(TickSum instant);
+  void tell(std::size_t request, TickSum instant);
   void finish_sequences(TickSum instant);
   void finish_static_batch(TickSum instant);
   void withdraw(std::size_t request);

@@ -139,11 +139,10 @@ TEST_CASE("who gives up before its turn never reaches the engine", "[api_server]
 
 TEST_CASE("an answer that comes too late is one for nobody", "[api_server]") {
   ApiServer server(options_of(1, 0, 0, 0, 10));
-  server.queued(0, request_of(1, 105 * kUs));
   RequestRecord record;
   record.outcome = Outcome::finished;
   record.first_token_ns = record.finish_ns = 100 * kUs;
-  server.answer(record, 0, 100 * kUsTicks);  // complete at 110
+  server.answer(record, {.answer_ns = 105 * kUs}, 100 * kUsTicks);  // complete at 110
   const auto seen = server.take_answer(105 * kUs);
   REQUIRE(seen.has_value());
   CHECK(seen->outcome == Outcome::cancelled);
@@ -151,15 +150,43 @@ TEST_CASE("an answer that comes too late is one for nobody", "[api_server]") {
   CHECK(seen->first_token_ns == 100 * kUs);
 }
 
+TEST_CASE("who has given up is told of no rejection and no loss", "[api_server]") {
+  // The server is busy until 100, so that the news of 20 are with the client then. Its answer
+  // should have been there at 90; another client waits for a first token until 80 only, a third one
+  // has it, and a fourth one is patient.
+  struct Case {
+    ApiServer::Patience patience;
+    TimeNs first_token_us;
+    Outcome outcome;
+    TimeNs finish_us;
+  };
+  for (const Outcome fate : {Outcome::rejected, Outcome::lost_to_oom}) {
+    for (const Case& one :
+         {Case{{kNever, 90 * kUs}, -1, Outcome::cancelled, 90},
+          Case{{80 * kUs, 90 * kUs}, -1, Outcome::cancelled, 80},
+          Case{{80 * kUs, kNever}, 10, fate, 100}, Case{{100 * kUs, 100 * kUs}, -1, fate, 100}}) {
+      ApiServer server(options_of(1, 100, 0, 0, 10));
+      server.send(request_of(1), 0, 0, 0);
+      RequestRecord record;
+      record.outcome = fate;
+      record.first_token_ns = one.first_token_us < 0 ? -1 : one.first_token_us * kUs;
+      server.answer(record, one.patience, 20 * kUsTicks);
+      const auto seen = server.take_answer(100 * kUs);
+      REQUIRE(seen.has_value());
+      CHECK(seen->outcome == one.outcome);
+      CHECK(seen->finish_ns == one.finish_us * kUs);
+    }
+  }
+}
+
 TEST_CASE("what the run's end finds in the server is unfinished", "[api_server]") {
   ApiServer server(options_of(1, 10, 0, 0, 10));
   server.send(request_of(1), 7, 0, 0);
-  server.queued(0, request_of(1));
   RequestRecord record;
   record.index = 6;
   record.outcome = Outcome::finished;
   record.first_token_ns = 12 * kUs;
-  server.answer(record, 0, 5 * kUsTicks);
+  server.answer(record, {}, 5 * kUsTicks);
   const std::vector<RequestRecord> left = server.stop(0, 11 * kUs);
   REQUIRE(left.size() == 2);
   CHECK(left[0].index == 7);
