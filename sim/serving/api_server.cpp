@@ -5,8 +5,15 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
 
 namespace headroom {
+namespace {
+
+// What follows from it fits everywhere: TPOT has 10 bits below the nanosecond.
+constexpr TimeNs kLongestDelayNs = TimeNs{1} << 52;
+
+}  // namespace
 
 ApiServerUse& ApiServerUse::operator+=(const ApiServerUse& other) {
   busy += other.busy;
@@ -19,7 +26,9 @@ double utilisation(const ApiServerUse& use) {
   return use.span == 0 ? 0 : static_cast<double>(use.busy) / static_cast<double>(use.span);
 }
 
-bool is_saturated(const ApiServerUse& use) { return utilisation(use) >= 0.95; }
+bool is_saturated(const ApiServerUse& use) {
+  return utilisation(use) >= 0.95 && use.span >= ticks_from_ns(kNsPerSecond);
+}
 
 double backlog_s(const ApiServerUse& use) {
   return static_cast<double>(floor_ns(use.backlog)) / static_cast<double>(kNsPerSecond);
@@ -36,11 +45,19 @@ ApiServer::ApiServer(const ApiServerOptions& options)
       answer_(item_of(options.answer_ticks, options.processes)),
       network_ns_(options.network_ns) {}
 
+void ApiServer::check_delay(TickSum ticks) {
+  if (ticks < ticks_from_ns(kLongestDelayNs)) return;
+  throw ConfigError(
+      "/engine/api_server: the server is more than 52 days behind: lower request_us, "
+      "prompt_token_us, output_token_us or finish_us");
+}
+
 // Work that comes at `instant`, behind all that came before.
 void ApiServer::add_work(TickSum instant, TickSum ticks) {
   free_at_ = std::max(free_at_, instant) + ticks;
   work_ += ticks;
   backlog_ = std::max(backlog_, free_at_ - instant);
+  check_delay(backlog_);
 }
 
 // --- requests -----------------------------------------------------------------------------------
@@ -145,6 +162,7 @@ void ApiServer::put_out_while_busy(Steps& steps, TickSum work) {
 // All is written when the next step ends. Steps that do not become shorter leave it so.
 void ApiServer::put_out_while_idle(Steps& steps, TickSum work) {
   const TickSum backlog = free_at_ - steps.since;  // >= work: the step before left that much
+  check_delay(backlog_);
   const StepCount count = backlog > work || steps.slope < 0 ? 1 : steps.left;
   gaps_.push_back({steps.duration + work - backlog, count > 1 ? steps.slope : 0, count});
   steps.skip(count);

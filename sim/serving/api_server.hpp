@@ -28,7 +28,8 @@ struct ApiServerUse {
   ApiServerUse& operator+=(const ApiServerUse& other);
 };
 [[nodiscard]] double utilisation(const ApiServerUse& use);
-// Hardly ever idle while requests came: what clients see is the server, not the engine.
+// Hardly ever idle while requests came, for a second at least: what clients see is the server, not
+// the engine.
 [[nodiscard]] bool is_saturated(const ApiServerUse& use);
 [[nodiscard]] double backlog_s(const ApiServerUse& use);
 
@@ -113,6 +114,7 @@ class ApiServer {
   };
 
   void add_work(TickSum instant, TickSum ticks);
+  static void check_delay(TickSum ticks);
   void queue_answer(TimeNs time_ns, const RequestRecord& record);
   void put_out_while_busy(Steps& steps, TickSum work);
   void put_out_while_idle(Steps& steps, TickSum work);

@@ -41,6 +41,20 @@ TEST_CASE("gaps that clients see take the place of the durations") {
   CHECK(meter.histogram_ns().count_in(25) == 2);
 }
 
+TEST_CASE("equal gaps of a run may be longer than any step") {
+  // 2^64 ticks (5 h) behind a server, in 100'000 steps of two rows: more than are added at once.
+  // Squares: 2 * 10^5 * 2^128.
+  OneRun one(16, 100, {5, 6});
+  one.takes(0, 100'000, 10 * kNsTicks, 0);
+  const std::vector<GapRun> gaps{{TickSum{1} << 64, 0, 100'000}};
+  one.run.gaps = gaps;
+  ItlMeter meter;
+  meter.add(one.run);
+  CHECK(meter.count() == 200'000);
+  CHECK(meter.sum_ticks() == (TickSum{200'000} << 64));
+  CHECK(serving_metrics({}, &meter, {}).std_itl_ms == 0.0);
+}
+
 TEST_CASE("a constant gap has a deviation of exactly 0") {
   OneRun one(16, 100, {5, 6, 7});
   one.takes(0, 1000, 33'333'333'333'333, 0);
