@@ -32,6 +32,7 @@ Arrival ParallelSamples::take() {
   if (first) take_prompt();
   Arrival child = prompts_[open_.at(taken_ / samples_)].arrival;
   if (!first) child.output_segment = 0;
+  if (samples_ > 1) child.shared_prompt = 1 + taken_ / samples_;
   ++taken_;
   return child;
 }

@@ -71,6 +71,7 @@ RetryingSource::Slot RetryingSource::take_again() {
   Arrival& arrival = request.arrival;
   const TimeNs before_ns = arrival.time_ns;
   arrival.time_ns = next.time_ns;
+  arrival.shared_prompt = 0;  // it is sent on its own
   arrival.deadline_ns = moved(arrival.deadline_ns, before_ns, next.time_ns);
   arrival.first_token_deadline_ns = moved(arrival.first_token_deadline_ns, before_ns, next.time_ns);
   return next.slot;

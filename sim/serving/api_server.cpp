@@ -62,15 +62,24 @@ void ApiServer::add_work(TickSum instant, TickSum ticks) {
 
 // --- requests -----------------------------------------------------------------------------------
 
-void ApiServer::send(const Arrival& arrival, std::uint64_t index, std::uint16_t replica,
-                     TimeNs now_ns) {
+void ApiServer::take_prompt(const Arrival& arrival, TimeNs now_ns) {
   const TickSum now = ticks_from_ns(now_ns);
   first_sent_ns_ = std::min(first_sent_ns_, now_ns);
   last_sent_ns_ = now_ns;
   done_when_last_sent_ = work_ - std::max<TickSum>(0, free_at_ - now);
   add_work(now, request_.shared + TickSum{prompt_token_.shared} * arrival.prompt_tokens);
   const TickSum own = request_.own + TickSum{prompt_token_.own} * arrival.prompt_tokens;
-  const TimeNs ready_ns = floor_ns(free_at_ + own);
+  check_delay(own);
+  latest_prompt_ = arrival.shared_prompt;
+  latest_ready_ns_ = floor_ns(free_at_ + own);
+}
+
+void ApiServer::send(const Arrival& arrival, std::uint64_t index, std::uint16_t replica,
+                     TimeNs now_ns) {
+  const bool is_sent = arrival.shared_prompt == 0 || arrival.shared_prompt != latest_prompt_ ||
+                       now_ns != last_sent_ns_;
+  if (is_sent) take_prompt(arrival, now_ns);
+  const TimeNs ready_ns = latest_ready_ns_;
   const TimeNs gives_up_ns = std::min(arrival.first_token_deadline_ns, arrival.deadline_ns);
   if (gives_up_ns >= ready_ns) return ready_.push({ready_ns, index, arrival});
   RequestRecord record;
@@ -153,6 +162,7 @@ void ApiServer::put_out_while_busy(Steps& steps, TickSum work) {
     peak = 1;
   }
   backlog_ = std::max(backlog_, backlog + peak * work - steps.last(peak));
+  check_delay(backlog_);
   gaps_.push_back({work, 0, low});
   free_at_ += low * work;
   work_ += low * work;
@@ -162,7 +172,6 @@ void ApiServer::put_out_while_busy(Steps& steps, TickSum work) {
 // All is written when the next step ends. Steps that do not become shorter leave it so.
 void ApiServer::put_out_while_idle(Steps& steps, TickSum work) {
   const TickSum backlog = free_at_ - steps.since;  // >= work: the step before left that much
-  check_delay(backlog_);
   const StepCount count = backlog > work || steps.slope < 0 ? 1 : steps.left;
   gaps_.push_back({steps.duration + work - backlog, count > 1 ? steps.slope : 0, count});
   steps.skip(count);
@@ -187,6 +196,16 @@ void ApiServer::answer(const RequestRecord& record, const Patience& patience, Ti
   }
   if (seen.first_token_ns > seen.finish_ns) seen.first_token_ns = -1;  // nobody was there
   queue_answer(seen.finish_ns, seen);
+}
+
+// Whoever waits for a first token that never came waits until there is news.
+void ApiServer::give_up(RequestRecord& seen, const Patience& patience) {
+  const TimeNs first_ns = seen.first_token_ns < 0 ? seen.finish_ns : seen.first_token_ns;
+  TimeNs gives_up_ns = first_ns > patience.first_token_ns ? patience.first_token_ns : kNever;
+  if (seen.finish_ns > patience.answer_ns) gives_up_ns = std::min(gives_up_ns, patience.answer_ns);
+  if (gives_up_ns == kNever) return;
+  seen.outcome = Outcome::cancelled;
+  seen.finish_ns = gives_up_ns;
 }
 
 std::optional<RequestRecord> ApiServer::take_answer(TimeNs now_ns) {
@@ -216,16 +235,6 @@ std::vector<RequestRecord> ApiServer::stop(std::uint16_t replica, TimeNs now_ns)
   }
   return left;
 }
-// Whoever waits for a first token that never came waits until there is news.
-void ApiServer::give_up(RequestRecord& seen, const Patience& patience) {
-  const TimeNs first_ns = seen.first_token_ns < 0 ? seen.finish_ns : seen.first_token_ns;
-  TimeNs gives_up_ns = first_ns > patience.first_token_ns ? patience.first_token_ns : kNever;
-  if (seen.finish_ns > patience.answer_ns) gives_up_ns = std::min(gives_up_ns, patience.answer_ns);
-  if (gives_up_ns == kNever) return;
-  seen.outcome = Outcome::cancelled;
-  seen.finish_ns = gives_up_ns;
-}
-
 
 ApiServerUse ApiServer::use() const {
   if (first_sent_ns_ == kNever) return {0, 0, backlog_};

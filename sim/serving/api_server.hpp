@@ -35,20 +35,21 @@ struct ApiServerUse {
 
 class ApiServer {
  public:
-  explicit ApiServer(const ApiServerOptions& options);
   // Until when a client waits for the first token, and for the whole answer.
   struct Patience {
     TimeNs first_token_ns = kNever;
     TimeNs answer_ns = kNever;
   };
 
+  explicit ApiServer(const ApiServerOptions& options);
 
   struct Ready {
     TimeNs time_ns = 0;
     std::uint64_t index = 0;  // of the request, in order of sending
     Arrival arrival;
   };
-  // A client sends a request. If its patience ends before its turn, the engine never sees it.
+  // A client sends a request, or it comes with the prompt sent before it in this ns. If its
+  // patience ends before its turn, the engine never sees it.
   void send(const Arrival& arrival, std::uint64_t index, std::uint16_t replica, TimeNs now_ns);
   [[nodiscard]] TimeNs next_ready_ns() const {
     return ready_.empty() ? kNever : ready_.top().time_ns;
@@ -57,12 +58,12 @@ class ApiServer {
   [[nodiscard]] std::optional<Ready> take_ready(TimeNs now_ns);
   // The engine has queued it as `id`.
   void queued(RequestId id, const Arrival& arrival);
-
-  // `steps` steps have ended, the first of `first` ticks from `begin` on, each next one `slope`
   [[nodiscard]] static Patience patience_of(const Arrival& arrival) {
     return {arrival.first_token_deadline_ns, arrival.deadline_ns};
   }
   [[nodiscard]] const Patience& patience_of(RequestId id) const { return patience_.at(id); }
+
+  // `steps` steps have ended, the first of `first` ticks from `begin` on, each next one `slope`
   // longer, and `tokens` came out of each.
   void put_out(TickSum begin, StepCount steps, Ticks first, Ticks slope, std::int64_t tokens);
   // Of these steps: from the tokens before to those of each of them, as clients see it.
@@ -113,14 +114,15 @@ class ApiServer {
     void skip(StepCount count);
   };
 
-  void add_work(TickSum instant, TickSum ticks);
   static void check_delay(TickSum ticks);
+  void add_work(TickSum instant, TickSum ticks);
+  void take_prompt(const Arrival& arrival, TimeNs now_ns);
   void queue_answer(TimeNs time_ns, const RequestRecord& record);
+  static void give_up(RequestRecord& seen, const Patience& patience);
   void put_out_while_busy(Steps& steps, TickSum work);
   void put_out_while_idle(Steps& steps, TickSum work);
 
   // An item of work: its share of what all processes can do (its time / count), and what it takes
-  static void give_up(RequestRecord& seen, const Patience& patience);
   // beyond that because one process does it.
   struct Item {
     Ticks shared = 0;
@@ -140,6 +142,8 @@ class ApiServer {
   std::priority_queue<Answer, std::vector<Answer>, LaterAnswer> answers_;
   std::uint64_t answered_ = 0;
   std::vector<Patience> patience_;  // by RequestId
+  std::uint64_t latest_prompt_ = 0;
+  TimeNs latest_ready_ns_ = 0;
 
   TimeNs first_sent_ns_ = kNever;
   TimeNs last_sent_ns_ = 0;

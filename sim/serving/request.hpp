@@ -33,6 +33,9 @@ struct Arrival {
   std::uint64_t output_segment = 0;  // identity of the answer in later prompts; 0 = none
   bool prompt_logprobs = false;      // the client asks for log-probabilities of its prompt
   std::int32_t adapter = 0;          // LoRA adapter; 0 = the model as it is
+  // Requests in a row with one number are answers of one prompt, which clients send once; 0: the
+  // only one.
+  std::uint64_t shared_prompt = 0;
 };
 
 enum class RequestState : std::uint8_t {

@@ -278,6 +278,11 @@ class WorkloadValidator {
 
   // Whether some client of the workload or of a class has a patience that ends.
   [[nodiscard]] bool may_give_up() const {
+    if (s_.engine.api_server_count) {
+      refuse("beam_width",
+             "a search runs in the API server, which has no beams here: remove "
+             "engine.api_server_count, or beam_width");
+    }
     bool may = given_below("patience");
     for (std::size_t i = 0; i < w_.classes.size(); ++i) {
       may |= is_given_below(s_, class_pointer(i, "/patience"));

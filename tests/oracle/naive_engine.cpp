@@ -148,10 +148,20 @@ class NaiveEngine {
     return any;
   }
 
+  // Of several answers of a prompt only the first is sent.
+  bool comes_with_prompt_before(std::size_t request) const {
+    if (request == 0 || scenario_.arrivals[request].shared_prompt == 0) return false;
+    const Arrival& before = scenario_.arrivals[request - 1];
+    return before.shared_prompt == scenario_.arrivals[request].shared_prompt;
+  }
+
   // Who loses patience before the engine has the request is gone then.
   void send(std::size_t request) {
     const Arrival& arrival = scenario_.arrivals[request];
-    const TimeNs ready_ns = state_.api.send(arrival.prompt_tokens, state_.now);
+    if (!comes_with_prompt_before(request)) {
+      prompt_ready_ns_ = state_.api.send(arrival.prompt_tokens, state_.now);
+    }
+    const TimeNs ready_ns = prompt_ready_ns_;
     const TimeNs gone_ns = std::min(arrival.first_token_deadline_ns, arrival.deadline_ns);
     if (gone_ns >= ready_ns) return sent_.push_back({ready_ns, request});
     state_.sequences[request].left = true;
@@ -226,7 +236,8 @@ class NaiveEngine {
   std::deque<StepEntry> in_flight_;  // the first one runs, the others follow back to back
   std::size_t next_arrival_ = 0;
   std::vector<Sent> sent_;
-  TickSum last_end_ = 0;  // of the last step planned
+  TimeNs prompt_ready_ns_ = 0;  // of the prompt sent last
+  TickSum last_end_ = 0;        // of the last step planned
   StepCount steps_without_token_ = 0;
 };
 

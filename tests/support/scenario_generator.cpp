@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <utility>
 
 namespace headroom::oracle {
 namespace {
@@ -311,6 +312,14 @@ Scenario with_api_server(Scenario scenario, std::uint64_t seed) {
   api.output_token_ticks = some(dice.percent(40) ? 3 * step : step / 4);
   api.answer_ticks = some(2 * step);
   api.network_ns = dice.percent(50) ? 0 : dice.between(0, 3 * (floor_ns(step) + 1));
+  if (dice.percent(70)) return scenario;
+  // All that arrive in one ns are answers of one prompt.
+  std::uint64_t prompt = 0;
+  TimeNs latest_ns = -1;
+  for (Arrival& arrival : scenario.arrivals) {
+    if (std::exchange(latest_ns, arrival.time_ns) != arrival.time_ns) ++prompt;
+    arrival.shared_prompt = prompt;
+  }
   return scenario;
 }
 

@@ -260,6 +260,7 @@ std::string arrivals_text(const Scenario& s) {
     }
     if (a.deadline_ns != kNever) text += fmt::format(", .deadline_ns = {}", a.deadline_ns);
     if (a.output_segment != 0) text += fmt::format(", .output_segment = {}", a.output_segment);
+    if (a.shared_prompt != 0) text += fmt::format(", .shared_prompt = {}", a.shared_prompt);
     if (a.adapter != 0) text += fmt::format(", .adapter = {}", a.adapter);
     text += '}';
   }

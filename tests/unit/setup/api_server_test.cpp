@@ -1,8 +1,9 @@
 // /engine/api_server_count and /engine/api_server, from the file to the results.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
-
 #include <string>
+#include <vector>
 
 #include "sim/report/result_files.hpp"
 #include "sim/setup/options.hpp"
@@ -72,13 +73,13 @@ TEST_CASE("without an API server nothing of it is in the results") {
 
 TEST_CASE("a server that hardly ever idles is a warning") {
   const RunResult result =
-      result_of(R"("api_server_count": 1, "api_server": {"output_token_us": 50000})");
+      result_of(R"("api_server_count": 1, "api_server": {"output_token_us": 500000})");
   REQUIRE(result.warnings.size() == 1);
   CHECK(result.warnings[0].find("the API server is the bottleneck") == 0);
-}
   // It is no bottleneck because a few requests came together: 0.3 s of work.
   CHECK(result_of(R"("api_server_count": 1, "api_server": {"output_token_us": 50000})")
             .warnings.empty());
+}
 
 TEST_CASE("what is left of the calibration's client latency is network") {
   const std::string text = R"({"model": "llama-3.1-8b", "device": "h100-sxm",
@@ -95,6 +96,47 @@ TEST_CASE("what is left of the calibration's client latency is network") {
   const RunResult without = run(scenario, Catalog::embedded());
   CHECK(without.cost.client_latency_ns > 3'000'000);  // of which 3 ms are the request's work
   CHECK(with.summary.metrics.mean_ttft_ms == Approx(without.summary.metrics.mean_ttft_ms));
+}
+
+TEST_CASE("answers of one prompt are one request to the API server") {
+  // 2 ms and 10 us for each of 100 tokens, once for a prompt of two answers: both are queued at 3
+  // ms, those of the second prompt at 6.
+  const RunResult result = run(parse_scenario(parse_json(R"({"model": "llama-3.1-8b",
+    "device": "h100-sxm", "engine": {"max_model_len": 4096, "api_server_count": 1,
+      "api_server": {"request_us": 2000, "prompt_token_us": 10}},
+    "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 2, "n": 2,
+                 "prompt": {"tokens": 100}, "output": {"tokens": 3}}})",
+                                                         "s.json")),
+                               Catalog::embedded());
+  std::vector<TimeNs> queued;
+  for (const RequestRecord& record : result.recorder->records()) queued.push_back(record.queued_ns);
+  std::ranges::sort(queued);
+  CHECK(queued == std::vector<TimeNs>{3'000'000, 3'000'000, 6'000'000, 6'000'000});
+}
+
+TEST_CASE("a beam search has no API server") {
+  CHECK_THROWS_WITH(
+      run(parse_scenario(parse_json(R"({"model": "llama-3.1-8b",
+    "device": "h100-sxm", "engine": {"max_model_len": 4096, "api_server_count": 1},
+    "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 2, "beam_width": 2,
+                 "prompt": {"tokens": 100}, "output": {"tokens": 3}}})",
+                                    "s.json")),
+          Catalog::embedded()),
+      Catch::Contains("/workload/beam_width") && Catch::Contains("engine.api_server_count"));
+}
+
+TEST_CASE("a server that is months behind is refused by its options") {
+  CHECK_THAT(error_of(R"("api_server_count": 1, "api_server": {"prompt_token_us": 1e9})"),
+             Catch::Equals("no error"));  // 200 prompt tokens, 1000 s each
+  // 2e6 tokens of 1000 s are 2e9 s; 2^52 ns are 4.5e6.
+  CHECK_THROWS_WITH(run(parse_scenario(parse_json(R"({"model": "llama-3.1-8b",
+    "device": "h100-sxm", "engine": {"max_model_len": 4096, "api_server_count": 1,
+      "api_server": {"prompt_token_us": 1e9}},
+    "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 1000,
+                 "prompt": {"tokens": 2000}, "output": {"tokens": 3}}})",
+                                                  "s.json")),
+                        Catalog::embedded()),
+                    Catch::Contains("/engine/api_server") && Catch::Contains("prompt_token_us"));
 }
 
 TEST_CASE("work without an API server is refused, and a server without streams") {
