@@ -7,6 +7,7 @@
 // smallest number. The first `device_slots` of all are on the device, the first `host_slots` in
 // host memory too.
 
+#include <boost/intrusive/set.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -56,27 +57,45 @@ class AdapterSlots {
   // It takes part in no further plans.
   void leave(std::int32_t adapter);
   // Everybody has joined the step that is being planned.
-  void on_step() { latest_ = 0; }
+  void on_step() { ++step_; }
   // The engine died. It starts with the adapters of the highest numbers: it loads all, from 1 on.
   void on_engine_lost();
 
   // How long the loads since the last call take.
-  [[nodiscard]] Ticks take_load_ticks();
+  [[nodiscard]] TickSum take_load_ticks();
   [[nodiscard]] const AdapterCounts& counts() const { return counts_; }
 
  private:
-  struct State {
+  enum class Place : std::uint8_t { disk, host, device, in_use };
+  using Hook =
+      boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+  struct State : Hook {
     std::int64_t rows = 0;
+    std::int64_t last_used = 0;  // step
+    std::int32_t adapter = 0;
+    std::uint32_t seat = 0;  // in in_use_
+    Place place = Place::disk;
     bool was_used = false;
   };
+  struct Order {
+    bool operator()(const State& a, const State& b) const {
+      return a.last_used != b.last_used ? a.last_used > b.last_used : a.adapter < b.adapter;
+    }
+  };
+  using Unused = boost::intrusive::set<State, boost::intrusive::compare<Order>>;
+
+  void take_unused(State& state);
+  void fill_device();
 
   AdapterOptions options_;
   std::vector<State> states_;  // by adapter
   std::vector<std::int32_t> in_use_;
-  std::vector<std::int32_t> unused_;  // in host memory, the latest first
-  std::ptrdiff_t latest_ = 0;         // of these, the first ones: used by the last step
+  // The others in memory, in order: first those on the device, behind them those that are not.
+  Unused on_device_;
+  Unused in_host_;
+  std::int64_t step_ = 0;  // beyond all numbers of adapters
   std::int64_t rows_ = 0;
-  Ticks load_ticks_ = 0;
+  TickSum load_ticks_ = 0;
   AdapterCounts counts_;
 };
 

@@ -196,8 +196,8 @@ class Replica {
   void stop_for_windows(RequestId id, TokenCount held, TokenCount next);
   void move_windows();
   void add_cold_start(StepPrice& price);
-  void add_transfers(StepPrice& price, const KvTraffic& traffic, Ticks loads);
-  [[nodiscard]] Ticks tier_delay(const KvTraffic& traffic);
+  void add_transfers(StepPrice& price, const KvTraffic& traffic, TickSum loads);
+  [[nodiscard]] TickSum tier_delay(const KvTraffic& traffic);
   [[nodiscard]] bool speculates() const { return parts_.options.acceptance.drafts() > 0; }
   [[nodiscard]] std::int32_t decode_block_tokens() const;
   void apply_verified(Segment& segment);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
 #include "sim/serving/kv_layout.hpp"
 #include "sim/serving/replica.hpp"
 
@@ -87,7 +88,7 @@ bool Replica::plan_once(TimeNs now_ns) {
   traffic.loaded_blocks += swapping_.loaded_blocks;
   traffic.stored_blocks += swapping_.stored_blocks;
   swapping_ = {};
-  const Ticks loads = parts_.adapters ? parts_.adapters->take_load_ticks() : 0;
+  const TickSum loads = parts_.adapters ? parts_.adapters->take_load_ticks() : 0;
   if (moved_tokens_ > 0 || loads > 0 || traffic.any()) {
     add_transfers(segment.price, traffic, loads);
   }
@@ -114,9 +115,16 @@ void Replica::add_cold_start(StepPrice& price) {
 }
 
 // What was copied since the step before delays this one.
-void Replica::add_transfers(StepPrice& price, const KvTraffic& traffic, Ticks loads) {
-  const Ticks ticks =
-      moved_tokens_ * parts_.options.move_ticks_per_token + tier_delay(traffic) + loads;
+void Replica::add_transfers(StepPrice& price, const KvTraffic& traffic, TickSum loads) {
+  const TickSum moves = TickSum{moved_tokens_} * parts_.options.move_ticks_per_token;
+  const TickSum all = moves + tier_delay(traffic) + loads;
+  if (price.base + all >= kMaxStepTicks) {
+    throw ConfigError(
+        fmt::format("a step waits {} s for copies, more than 73 minutes: raise "
+                    "engine.kv_offloading_gb_per_s or environment.storage_gb_per_s",
+                    floor_ns(all) / kNsPerSecond));
+  }
+  const auto ticks = static_cast<Ticks>(all);
   price.base += ticks;
   price.base_terms[CostTerm::transfer] += ticks;
   price.valid_steps = 1;
@@ -125,7 +133,7 @@ void Replica::add_transfers(StepPrice& price, const KvTraffic& traffic, Ticks lo
 
 // How long the step that is being planned waits for its copies, which are asked for when it would
 // begin: first what is overwritten, then what is loaded.
-Ticks Replica::tier_delay(const KvTraffic& traffic) {
+TickSum Replica::tier_delay(const KvTraffic& traffic) {
   if (!traffic.any()) return 0;
   TickSum start = clock_;
   for (std::size_t i = 0; i < pipeline_.size(); ++i) {
@@ -142,7 +150,7 @@ Ticks Replica::tier_delay(const KvTraffic& traffic) {
   copy(links.to_host ? links.to_host.get() : links.to_device.get(), traffic.stored_blocks);
   copy(links.to_device.get(), traffic.loaded_blocks);
   copy(links.from_disk.get(), traffic.loaded_from_disk);
-  return static_cast<Ticks>(ticks_from_ns(end - begin));
+  return ticks_from_ns(end - begin);
 }
 
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity

@@ -1,4 +1,5 @@
 list(APPEND UNIT_TEST_SOURCES
+  adapter_slots_test.cpp
   api_server_test.cpp
   decode_set_test.cpp
   host_ledger_test.cpp
