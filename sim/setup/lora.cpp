@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "hardware/cost/lora.hpp"
 #include "hardware/cost/ticks.hpp"
 #include "sim/setup/kv_tier.hpp"
@@ -22,6 +24,19 @@ LoraSize adapter_size(const Resolved& r) {
 
 ByteCount file_bytes(const Resolved& r) {
   return adapter_size(r).elements * lora_element_bytes(r.model);
+}
+
+struct LoadNs {
+  double load = 0;  // into a slot
+  double read = 0;  // from the disk, before that
+};
+
+LoadNs load_ns(const Resolved& r) {
+  const LoraSize size = adapter_size(r);
+  const auto slot_bytes = static_cast<double>(size.rank_elements * lora_element_bytes(r.model));
+  return {.load = kCallNs * kCallsPerMatrix * static_cast<double>(size.matrices) +
+                  slot_bytes / *host_copy_bytes_per_s(r) * 1e9,
+          .read = static_cast<double>(file_bytes(r)) / r.scenario.environment.storage_gb_per_s};
 }
 
 }  // namespace
@@ -47,9 +62,20 @@ void check_lora(const Resolved& resolved) {
 
 ByteCount lora_host_bytes(const Resolved& resolved) {
   const EngineSection& e = resolved.scenario.engine;
+  const LoadNs one = load_ns(resolved);
+  const auto most = static_cast<double>(std::min(s.engine.max_loras, *adapters.count));
+  constexpr double kMostNs = static_cast<double>(kMaxStepTicks) / kTicksPerNs;
+  if (!(most * (one.load + one.read) < kMostNs)) {
+    refuse("/workload/lora/count",
+           fmt::format("a step would wait longer than 73 minutes for {} adapters of {} s each: "
+                       "raise engine.kv_offloading_gb_per_s or environment.storage_gb_per_s, or "
+                       "lower engine.max_loras",
+                       most, (one.load + one.read) / 1e9));
+  }
   if (!e.enable_lora || !resolved.scenario.workload.lora.count) return 0;
   // Each rank's process reads whole adapters.
-  return *e.max_cpu_loras * file_bytes(resolved) * e.tensor_parallel_size;
+  const std::int64_t kept = std::min(*e.max_cpu_loras, *resolved.scenario.workload.lora.count);
+  return kept * file_bytes(resolved) * e.tensor_parallel_size;
 }
 
 std::optional<AdapterSlots> adapter_slots(const Resolved& resolved) {
@@ -59,15 +85,10 @@ std::optional<AdapterSlots> adapter_slots(const Resolved& resolved) {
   options.device_slots = static_cast<std::int32_t>(e.max_loras);
   options.host_slots = static_cast<std::int32_t>(*e.max_cpu_loras);
   if (const auto& count = resolved.scenario.workload.lora.count) {
-    const LoraSize size = adapter_size(resolved);
-    const auto slot_bytes =
-        static_cast<double>(size.rank_elements * lora_element_bytes(resolved.model));
+    const LoadNs one = load_ns(resolved);
     options.adapters = static_cast<std::int32_t>(*count);
-    options.load_ticks =
-        ticks_from_ns(kCallNs * kCallsPerMatrix * static_cast<double>(size.matrices) +
-                      slot_bytes / *host_copy_bytes_per_s(resolved) * 1e9);
-    options.read_ticks = ticks_from_ns(static_cast<double>(file_bytes(resolved)) /
-                                       resolved.scenario.environment.storage_gb_per_s);
+    options.load_ticks = ticks_from_ns(one.load);
+    options.read_ticks = ticks_from_ns(one.read);
   }
   return AdapterSlots(options);
 }

@@ -251,7 +251,7 @@ const OptionRow kRows[] = {
     {.pointer = "/engine/kv_offloading_gb_per_s",
      .reach = at<&E::kv_offloading_gb_per_s>,
      .unit = "GB/s",
-     .bounds = {.low = 0, .high = 1e5, .low_open = true},
+     .bounds = {.low = 1e-3, .high = 1e5},
      .doc = "between device and host memory, per direction and rank",
      .absent = "the device's PCIe or C2C rate; half its bandwidth on unified memory",
      .only_with = "/engine/scheduler=vllm|vllm_v0|trtllm"},

@@ -134,9 +134,9 @@ TEST_CASE("loads take as long as their bytes and calls") {
 }
 
 TEST_CASE("on unified memory adapters in host memory come out of the pool") {
-  const auto pool = [](const std::string& cpu) {
-    const Scenario s =
-        scenario(R"("enable_lora": true, "max_cpu_loras": )" + cpu + ", ", kAdapters);
+  const auto pool = [](const std::string& cpu, const std::string& count = "100") {
+    const Scenario s = scenario(R"("enable_lora": true, "max_cpu_loras": )" + cpu + ", ",
+                                R"(, "lora": {"count": )" + count + "}");
     Scenario unified = s;
     unified.device.name = "gb10";
     return result_of(unified).budget.kv_pool_bytes;
@@ -148,3 +148,24 @@ TEST_CASE("on unified memory adapters in host memory come out of the pool") {
 
 }  // namespace
 }  // namespace headroom
+  // There are no more than the workload has.
+  CHECK(pool("100000", "8") == pool("8", "8"));
+}
+
+TEST_CASE("loads that no step can wait for are refused by the rates behind them") {
+  // 83,886,080 bytes at 1 MB/s: 84 s from the disk and as long into the slot; 64 of them take
+  // 10,740 s, more than the 4398 of a step.
+  const auto slow = [](const std::string& loras) {
+    Scenario s =
+        scenario(R"("enable_lora": true, "kv_offloading_gb_per_s": 0.001,
+                             "max_loras": )" +
+                     loras + ", ",
+                 R"(, "lora": {"count": 64})", R"("environment": {"storage_gb_per_s": 0.001}, )");
+    return resolve(s, Catalog::embedded());
+  };
+  CHECK_THROWS_WITH(slow("64"), Catch::Contains("/workload/lora/count") &&
+                                    Catch::Contains("64 adapters") &&
+                                    Catch::Contains("environment.storage_gb_per_s"));
+  CHECK_NOTHROW(slow("16"));
+  CHECK_THROWS_WITH(scenario("", "", R"("environment": {"storage_gb_per_s": 1e-9}, )"),
+                    Catch::Contains("/environment/storage_gb_per_s"));
