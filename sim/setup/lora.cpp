@@ -44,10 +44,14 @@ LoadNs load_ns(const Resolved& r) {
 void check_lora(const Resolved& resolved) {
   const Scenario& s = resolved.scenario;
   const LoraSection& adapters = s.workload.lora;
-  if (!s.engine.enable_lora || !adapters.count) return;
+  if (!s.engine.enable_lora) return;
   const auto refuse = [&s](const std::string& pointer, const std::string& why) {
     throw ConfigError(fmt::format("{}: {}: {}", s.origin(pointer), pointer, why));
   };
+  if (!adapters.count) {
+    if (!s.is_given("/engine/max_cpu_loras")) return;
+    refuse("/engine/max_cpu_loras", "has no effect; only with adapters (workload.lora)");
+  }
   if (adapters.rank > s.engine.max_lora_rank) {
     refuse("/workload/lora/rank",
            fmt::format("value {}: the engine loads ranks up to engine.max_lora_rank = {}",
@@ -58,10 +62,6 @@ void check_lora(const Resolved& resolved) {
            fmt::format("the catalog has no PCIe rate of {}: give engine.kv_offloading_gb_per_s",
                        resolved.device.id));
   }
-}
-
-ByteCount lora_host_bytes(const Resolved& resolved) {
-  const EngineSection& e = resolved.scenario.engine;
   const LoadNs one = load_ns(resolved);
   const auto most = static_cast<double>(std::min(s.engine.max_loras, *adapters.count));
   constexpr double kMostNs = static_cast<double>(kMaxStepTicks) / kTicksPerNs;
@@ -72,6 +72,10 @@ ByteCount lora_host_bytes(const Resolved& resolved) {
                        "lower engine.max_loras",
                        most, (one.load + one.read) / 1e9));
   }
+}
+
+ByteCount lora_host_bytes(const Resolved& resolved) {
+  const EngineSection& e = resolved.scenario.engine;
   if (!e.enable_lora || !resolved.scenario.workload.lora.count) return 0;
   // Each rank's process reads whole adapters.
   const std::int64_t kept = std::min(*e.max_cpu_loras, *resolved.scenario.workload.lora.count);

@@ -330,6 +330,20 @@ TimeNs ns_from_seconds(double seconds) {
 Resolved resolve_system(const Scenario& scenario, const Catalog& catalog) {
   validate_system(scenario);
   return Resolver(scenario, catalog).run();
+namespace {
+
+void check_copy_rate(const Resolved& resolved) {
+  const Scenario& s = resolved.scenario;
+  const std::string pointer = "/engine/kv_offloading_gb_per_s";
+  const bool loads = s.engine.enable_lora && s.workload.lora.count;
+  if (!s.is_given(pointer) || loads || host_tier_bytes(resolved) > 0) return;
+  throw ConfigError(
+      fmt::format("{}: {}: has no effect; only with KV in host memory, or adapters (workload.lora)",
+                  s.origin(pointer), pointer));
+}
+
+}  // namespace
+
 }
 
 Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
@@ -345,6 +359,7 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
     } catch (const ConfigError& error) {
       throw ConfigError(fmt::format("{}: /cost/calibration: {}",
                                     scenario.origin("/cost/calibration"), error.what()));
+  check_copy_rate(resolved);
     }
   }
   for (auto notes : {run_simplifications(resolved.model), parallel_warnings(resolved)}) {

@@ -27,7 +27,7 @@ class WorkloadValidator {
     if (given("share")) refuse("share", "only a class has a share of the arrivals");
     check_retries();
     check_beams();
-    if (given_below("lora") && !w_.lora.count) missing("lora/count", "how many adapters");
+    check_adapters();
     if (w_.classes.empty()) {
       const Origin origin = this->origin();
       if (origin == Origin::none) {
@@ -262,10 +262,27 @@ class WorkloadValidator {
     }
   }
 
+  void check_adapters() const {
+    if (given_below("lora") && !w_.lora.count) missing("lora/count", "how many adapters");
+    if (given("lora/exponent") && w_.lora.count == 1) {
+      refuse("lora/exponent", "has no effect: there is one adapter");
+    }
+    for (const char* option : {"lora/exponent", "lora/rank"}) {
+      if (given(option) && w_.lora.share == 0) {
+        refuse(option, "has no effect: no request uses an adapter (workload.lora.share)");
+      }
+    }
+  }
+
   // The client of a search sends requests of its own: nobody else multiplies or repeats them.
   void check_beams() const {
     if (!w_.beam_width) return;
     if (w_.n > 1) refuse("beam_width", "a beam search has one answer: remove n, or beam_width");
+    if (s_.engine.api_server_count) {
+      refuse("beam_width",
+             "a search runs in the API server, which has no beams here: remove "
+             "engine.api_server_count, or beam_width");
+    }
     if (w_.retries.max_attempts > 1) {
       refuse("beam_width", "a search that fails is not sent again: remove retries, or beam_width");
     }
@@ -278,11 +295,6 @@ class WorkloadValidator {
 
   // Whether some client of the workload or of a class has a patience that ends.
   [[nodiscard]] bool may_give_up() const {
-    if (s_.engine.api_server_count) {
-      refuse("beam_width",
-             "a search runs in the API server, which has no beams here: remove "
-             "engine.api_server_count, or beam_width");
-    }
     bool may = given_below("patience");
     for (std::size_t i = 0; i < w_.classes.size(); ++i) {
       may |= is_given_below(s_, class_pointer(i, "/patience"));

@@ -54,6 +54,15 @@ TEST_CASE("options of LoRA that have no effect, or do not go together, are error
              Contains("/workload/lora/count"));
   CHECK_THAT(refusal_of(R"("enable_lora": true, )", R"(, "lora": {"count": 2, "rank": 32})"),
              Contains("/workload/lora/rank"));
+  CHECK_THAT(refusal_of(R"("enable_lora": true, "max_cpu_loras": 4, )"),
+             Contains("/engine/max_cpu_loras") && Contains("only with adapters"));
+  CHECK_THAT(refusal_of(R"("enable_lora": true, )", R"(, "lora": {"count": 1, "exponent": 2})"),
+             Contains("/workload/lora/exponent") && Contains("one adapter"));
+  CHECK_THAT(
+      refusal_of(R"("enable_lora": true, )", R"(, "lora": {"count": 2, "share": 0, "rank": 8})"),
+      Contains("/workload/lora/rank") && Contains("no request"));
+  CHECK_THAT(refusal_of(R"("kv_offloading_gb_per_s": 20, )"),
+             Contains("/engine/kv_offloading_gb_per_s") && Contains("only with KV in host memory"));
 }
 
 TEST_CASE("other engines refuse adapters by the name of the option") {
@@ -144,10 +153,6 @@ TEST_CASE("on unified memory adapters in host memory come out of the pool") {
   // 64 more of 83,886,080 bytes: 5 GiB, but for a block of 2 MiB.
   const ByteCount difference = pool("1") - pool("65");
   CHECK(std::abs(difference - bytes_from_gib(5)) <= 2 * 1024 * 1024);
-}
-
-}  // namespace
-}  // namespace headroom
   // There are no more than the workload has.
   CHECK(pool("100000", "8") == pool("8", "8"));
 }
@@ -169,3 +174,7 @@ TEST_CASE("loads that no step can wait for are refused by the rates behind them"
   CHECK_NOTHROW(slow("16"));
   CHECK_THROWS_WITH(scenario("", "", R"("environment": {"storage_gb_per_s": 1e-9}, )"),
                     Catch::Contains("/environment/storage_gb_per_s"));
+}
+
+}  // namespace
+}  // namespace headroom
