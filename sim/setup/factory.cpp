@@ -1,6 +1,9 @@
 #include "sim/setup/factory.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +24,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
 #include "sim/setup/kv_tier.hpp"
 #include "sim/setup/lora.hpp"
 #include "sim/setup/parallel.hpp"
@@ -68,16 +72,16 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const K
                                                const KvLayout& layout) {
   SchedulerOptions options = scheduler_options(resolved);
   if (swaps(resolved)) options.swap_blocks = tier_options(resolved, layout).host_blocks;
-  switch (resolved.scheduler) {
-    case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
-    case SchedulerKind::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
-    case SchedulerKind::sarathi: return std::make_unique<SarathiScheduler>(options);
   if (!kv.sequence().windows().empty() && resolved.sharding.pipeline > 1) {
     const TokenCount own = options.long_prefill_token_threshold;
     const TokenCount chunk = kv.sequence().step_tokens();
     options.long_prefill_token_threshold =
         static_cast<std::int32_t>(own > 0 ? std::min(own, chunk) : chunk);
   }
+  switch (resolved.scheduler) {
+    case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
+    case SchedulerKind::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
+    case SchedulerKind::sarathi: return std::make_unique<SarathiScheduler>(options);
     case SchedulerKind::trtllm:
       return std::make_unique<TrtllmScheduler>(options, finds_prefixes(resolved));
     case SchedulerKind::sglang: return std::make_unique<SglangScheduler>(options);
@@ -108,10 +112,6 @@ std::unique_ptr<KvAllocator> make_contiguous(const Resolved& resolved, TokenCoun
       .tokens = tokens, .placement = placement_of(e.kv_placement), .compaction = e.kv_compaction});
 }
 
-std::unique_ptr<KvAllocator> make_slots(const Resolved& resolved, const MemoryBudget& budget) {
-  const EngineSection& e = resolved.scenario.engine;
-  const TokenCount parts = TokenCount{resolved.max_num_seqs} * resolved.max_model_len;
-  return std::make_unique<SlotKv>(
 // With data ranks a step computes one budget of a prompt at most (StepLimits). Stages take one each
 // where that leaves room for the longest request: an engine starts if one budget does.
 SequenceBlocks sequence_blocks(const Resolved& resolved, const MemoryBudget& budget) {
@@ -121,6 +121,10 @@ SequenceBlocks sequence_blocks(const Resolved& resolved, const MemoryBudget& bud
   return {budget.layout, one};
 }
 
+std::unique_ptr<KvAllocator> make_slots(const Resolved& resolved, const MemoryBudget& budget) {
+  const EngineSection& e = resolved.scenario.engine;
+  const TokenCount parts = TokenCount{resolved.max_num_seqs} * resolved.max_model_len;
+  return std::make_unique<SlotKv>(
       SlotKvOptions{.slots = resolved.max_num_seqs,
                     .slot_tokens = resolved.max_model_len,
                     .shared_cells = budget.kv_tokens < parts ? budget.kv_tokens : 0,
@@ -175,8 +179,10 @@ RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_token
   return roofline;
 }
 
-std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
-                                    TokenCount pool_tokens, CostFacts& facts) {
+namespace {
+
+std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog& catalog,
+                                        TokenCount pool_tokens, CostFacts& facts) {
   const CostSection& section = resolved.scenario.cost;
   facts.level = section.level;
   if (section.level == "affine") return make_affine(section.affine, facts);
@@ -205,6 +211,24 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
   facts.uncalibrated = choice.uncalibrated;
   facts.client_latency_ns = choice.client_latency_ns;
   return with_adapters(resolved, std::move(choice));
+}
+
+}  // namespace
+
+std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
+                                    TokenCount pool_tokens, CostFacts& facts) {
+  try {
+    return cost_of_level(resolved, catalog, pool_tokens, facts);
+  } catch (const ConfigError& error) {
+    // The prices of a step know rates and sizes, not the options that they came from.
+    const std::string_view what = error.what();
+    if (!what.starts_with("step cost:")) throw;
+    throw ConfigError(fmt::format(
+        "{}: {}: it takes its rates from device (device.nic_gb_per_s, device.nic_latency_us "
+        "between nodes) and cost.clock_share, cost.bandwidth_share, its size from "
+        "engine.max_num_batched_tokens, engine.max_num_seqs and engine.max_model_len",
+        resolved.scenario.file, what));
+  }
 }
 
 namespace {

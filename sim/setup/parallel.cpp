@@ -78,6 +78,11 @@ class Check {
   void check_settings() const {
     const std::int64_t devices = s_.devices();
     unused("/device/per_node", devices == 1, "there is one device");
+    const bool affine = r_.scenario.cost.level == "affine";
+    for (const char* place :
+         {"/device/per_node", "/device/nic_gb_per_s", "/device/nic_latency_us"}) {
+      unused(place, affine, "cost level affine gives the price of a whole step");
+    }
     for (const char* port : {"/device/nic_gb_per_s", "/device/nic_latency_us"}) {
       unused(port, devices <= r_.scenario.device.per_node,
              fmt::format("{} devices are on one node (device.per_node)", devices));

@@ -33,7 +33,15 @@ Resolved Resolver::run() {
   find_model();
   find_machine();
   resolve_formats();
-  lookup("/engine/tensor_parallel_size", [&] { check_sharding(r_.model, r_.sharding); });
+  const Sharding& split = r_.sharding;
+  const auto check = [&](const char* pointer, const Sharding& part) {
+    lookup(pointer, [&] { check_sharding(r_.model, part); });
+  };
+  check("/engine/pipeline_parallel_size", {1, split.pipeline, 1, false});
+  if (split.expert_parallel) {
+    check("/engine/enable_expert_parallel", {1, 1, split.tensor * split.data, true});
+  }
+  check("/engine/tensor_parallel_size", {split.tensor, 1, 1, split.expert_parallel});
   switch (r_.profile->budget) {
     case BudgetRule::vllm: resolve_vllm(); break;
     case BudgetRule::trtllm: resolve_trtllm(); break;
@@ -322,14 +330,6 @@ void add_class_values(const Scenario& scenario, std::vector<ResolvedValue>& valu
 
 }  // namespace
 
-TimeNs ns_from_seconds(double seconds) {
-  HEADROOM_CHECK(seconds >= 0 && seconds < 9.2e9, "seconds beyond the range of TimeNs");
-  return static_cast<TimeNs>(seconds * 1e9 + 0.5);
-}
-
-Resolved resolve_system(const Scenario& scenario, const Catalog& catalog) {
-  validate_system(scenario);
-  return Resolver(scenario, catalog).run();
 namespace {
 
 void check_copy_rate(const Resolved& resolved) {
@@ -344,6 +344,14 @@ void check_copy_rate(const Resolved& resolved) {
 
 }  // namespace
 
+TimeNs ns_from_seconds(double seconds) {
+  HEADROOM_CHECK(seconds >= 0 && seconds < 9.2e9, "seconds beyond the range of TimeNs");
+  return static_cast<TimeNs>(seconds * 1e9 + 0.5);
+}
+
+Resolved resolve_system(const Scenario& scenario, const Catalog& catalog) {
+  validate_system(scenario);
+  return Resolver(scenario, catalog).run();
 }
 
 Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
@@ -351,6 +359,7 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
   Resolved resolved = Resolver(scenario, catalog).run();
   check_parallel(resolved);
   check_kv_tier(resolved);
+  check_copy_rate(resolved);
   check_lora(resolved);
   const std::string& calibration = resolved.scenario.cost.calibration;
   if (resolved.scenario.cost.level == "calibrated" && calibration != "auto") {
@@ -359,7 +368,6 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
     } catch (const ConfigError& error) {
       throw ConfigError(fmt::format("{}: /cost/calibration: {}",
                                     scenario.origin("/cost/calibration"), error.what()));
-  check_copy_rate(resolved);
     }
   }
   for (auto notes : {run_simplifications(resolved.model), parallel_warnings(resolved)}) {

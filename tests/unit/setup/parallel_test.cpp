@@ -69,6 +69,13 @@ TEST_CASE("data ranks have a pool each, and a request fits into one of them") {
   CHECK(result.expected_error.situation == "uncalibrated");
 }
 
+TEST_CASE("a step that no clock holds is refused by the options behind it") {
+  // 8192 tokens of 16 KiB, two sums in each of 80 layers: 21 GB and more over 1 MB/s.
+  CHECK_THROWS_WITH(demo({"model=llama-3.1-70b", "engine.tensor_parallel_size=8",
+                          "device.per_node=1", "device.nic_gb_per_s=0.001"}),
+                    Catch::Contains("73 minutes") && Catch::Contains("device.nic_gb_per_s"));
+}
+
 TEST_CASE("what a window needs is counted by the chunk of a prompt, not by the step of all ranks") {
   // 2000 ids. Of 17500 tokens the full layers take 1094, a window of 128 with chunks of 8192
   // ceil((127 + 8192) / 16) + 1 = 521; with chunks of 16384, as two stages have them, 1033.
@@ -98,6 +105,14 @@ TEST_CASE("stages and ranks that a run does not know are refused by what would b
   CHECK_THROWS_WITH(refused(with(kExperts, "engine.pipeline_parallel_size=2")),
                     Contains("not both together"));
   CHECK_THROWS_WITH(refused(with(kStages, "cost.level=affine")), Contains("affine"));
+  CHECK_THROWS_WITH(refused({"engine.tensor_parallel_size=8", "cost.level=affine",
+                             "device.per_node=4", "device.nic_gb_per_s=1"}),
+                    Contains("/device/per_node: has no effect: cost level affine"));
+  CHECK_THROWS_WITH(refused({"engine.pipeline_parallel_size=64"}),
+                    Contains("/engine/pipeline_parallel_size: pipeline_parallel_size 64"));
+  CHECK_THROWS_WITH(refused({"model=qwen3-30b-a3b", "engine.data_parallel_size=256",
+                             "engine.enable_expert_parallel=true"}),
+                    Contains("/engine/enable_expert_parallel: expert parallelism over 256 ranks"));
   CHECK_THROWS_WITH(refused(with(kStages, R"(engine.speculative_config={"method":"ngram"})")),
                     Contains("speculative decoding"));
   CHECK_THROWS_WITH(refused(with(kStages, "engine.enable_lora=true")), Contains("LoRA"));
