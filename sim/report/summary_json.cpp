@@ -137,14 +137,16 @@ Json memory_json(const RunResult& result) {
     if (is_listed(purpose, bytes)) purposes[std::string(name_of(purpose))] = bytes;
   }
   const MemorySummary& m = result.summary.memory;
+  // Bytes are of one device; blocks, tokens and requests of all data ranks.
+  const std::int64_t pools = result.resolved.sharding.data;
   return {{"capacity_bytes", budget.capacity_bytes},
           {"budget_bytes", purposes},
           {"kv_pool_bytes", budget.kv_pool_bytes},
-          {"kv_blocks", budget.usable_blocks},
+          {"kv_blocks", budget.usable_blocks * pools},
           {"kv_block_tokens", budget.layout.block_tokens},
           {"kv_tokens", result.pool_tokens},
           {"kv_bytes_per_token", budget.layout.bytes_per_token},
-          {"max_concurrency", budget.max_concurrency},
+          {"max_concurrency", budget.max_concurrency * static_cast<double>(pools)},
           {"peak_kv_tokens", m.peak_kv_tokens},
           {"peak_utilisation", m.peak_utilisation},
           {"mean_utilisation", m.mean_utilisation},

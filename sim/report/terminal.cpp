@@ -52,8 +52,13 @@ std::string setup_lines(const RunResult& result) {
                                       w.max_tokens_rule));
   const MemoryBudget& budget = result.budget;
   out += line("memory",
-              fmt::format("{} of {} per rank for KV = {} tokens", human_bytes(budget.kv_pool_bytes),
-                          human_bytes(budget.capacity_bytes), human_count(result.pool_tokens)));
+              fmt::format("{} of {} per rank for KV = {} tokens{}",
+                          human_bytes(budget.kv_pool_bytes), human_bytes(budget.capacity_bytes),
+                          human_count(result.pool_tokens / r.sharding.data),
+                          r.sharding.data > 1
+                              ? fmt::format(", {} on {} data ranks",
+                                            human_count(result.pool_tokens), r.sharding.data)
+                              : ""));
   return out;
 }
 
