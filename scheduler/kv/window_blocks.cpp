@@ -63,9 +63,15 @@ BlockCount WindowBlocks::found_in(std::size_t window, BlockCount blocks) const {
     return block_with(key_of(window, number)) != kNone;
   };
   if (shape.chunked) {
-    BlockCount end = sequence_.blocks_behind(shape, blocks * block_tokens_);
-    while (end < blocks && is_known(end)) ++end;
-    return end;
+    // Where blocks straddle chunks, what ends with the block that a chunk begins in attends to the
+    // chunk before.
+    while (true) {
+      const BlockCount begin = sequence_.blocks_behind(shape, blocks * block_tokens_);
+      BlockCount end = begin;
+      while (end < blocks && is_known(end)) ++end;
+      if (sequence_.blocks_behind(shape, end * block_tokens_) == begin) return end;
+      blocks = end;
+    }
   }
   // From the right: as many known blocks in a row as the next token attends to, or all the first.
   const BlockCount needed = blocks_needed(shape.window_tokens - 1, block_tokens_);
@@ -84,7 +90,7 @@ WindowBlocks::Ids WindowBlocks::ids_behind(const Request& request, BlockCount bl
     const SequenceBlocks::Window& window = sequence_.windows()[w];
     BlockCount number = sequence_.blocks_behind(window, blocks * block_tokens_);
     for (; number < blocks; ++number) {
-      const Block& block = blocks_[block_with(key_of(w, number))];
+      const Block& block = blocks_[known_block(w, number)];
       ids.all += window.ids_per_block;
       if (block.holders == 0) ids.free += window.ids_per_block;
     }
@@ -95,6 +101,12 @@ WindowBlocks::Ids WindowBlocks::ids_behind(const Request& request, BlockCount bl
 WindowBlocks::Index WindowBlocks::block_with(std::uint64_t key) const {
   Index index = buckets_[key & (buckets_.size() - 1)];
   while (index != kNone && blocks_[index].key != key) index = blocks_[index].next;
+  return index;
+}
+
+WindowBlocks::Index WindowBlocks::known_block(std::size_t window, BlockCount number) const {
+  const Index index = block_with(key_of(window, number));
+  HEADROOM_CHECK(index != kNone, "a block behind a hit is not known");
   return index;
 }
 
@@ -166,7 +178,7 @@ void WindowBlocks::start(RequestId id, const Request& request, BlockCount blocks
     // A chunk of attention has as many ids as ever from its beginning on.
     held.known.assign(static_cast<std::size_t>(behind - held.first), kNone);
     for (BlockCount number = behind; number < blocks; ++number) {
-      const Index index = block_with(key_of(w, number));
+      const Index index = known_block(w, number);
       Block& block = blocks_[index];
       if (block.holders++ == 0) {
         free_.take_owned(block.extent);

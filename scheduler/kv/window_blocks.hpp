@@ -104,6 +104,7 @@ class WindowBlocks {
   void name(RequestId id, std::size_t window, BlockCount blocks, bool private_too);
   [[nodiscard]] BlockCount found_in(std::size_t window, BlockCount blocks) const;
   [[nodiscard]] Index block_with(std::uint64_t key) const;
+  [[nodiscard]] Index known_block(std::size_t window, BlockCount number) const;
   [[nodiscard]] Index add(std::uint64_t key, BlockCount ids);
   void forget(Index index);
   void let_go(Index index, BlockCount ids);

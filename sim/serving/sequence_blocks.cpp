@@ -1,6 +1,7 @@
 #include "sim/serving/sequence_blocks.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/kernel/check.hpp"
 
@@ -39,9 +40,12 @@ SequenceBlocks::SequenceBlocks(const KvLayout& layout, TokenCount step_tokens)
     }
     const TokenCount behind = chunked ? group.window_tokens : group.window_tokens - 1;
     const BlockCount misaligned = chunked ? 0 : 1;
+    // Chunks of attention begin at multiples of the greatest common divisor within a block.
+    const TokenCount before =
+        chunked ? block_tokens_ - std::gcd(group.window_tokens, TokenCount{block_tokens_}) : 0;
     windows_.push_back(
         {.ids_per_block = ids,
-         .most_blocks = blocks_needed(behind, block_tokens_) + misaligned,
+         .most_blocks = blocks_needed(before + behind, block_tokens_) + misaligned,
          .admitted_blocks = blocks_needed(behind + step_tokens, block_tokens_) + misaligned,
          .window_tokens = group.window_tokens,
          .chunked = chunked});

@@ -4,10 +4,10 @@
 // which draw ids from the same pool (ENGINES.md 2.4; docs/semantics.md 27).
 //
 // Between two steps a windowed group holds min(ceil(c / b), C) ids for c computed tokens, C = what
-// a window needs wherever it begins: ceil((window - 1) / b) + 1, or window / b for chunks of
-// attention. vLLM holds one id less in one step out of b (where b divides the window). In a step
-// that computes many tokens it holds all of theirs, and lets go of those behind the window when it
-// is planned next.
+// a window needs wherever it begins: ceil((window - 1) / b) + 1, or the most blocks that a chunk of
+// attention touches (window / b where b divides it). vLLM holds one id less in one step out of b
+// (where b divides the window). In a step that computes many tokens it holds all of theirs, and
+// lets go of those behind the window when it is planned next.
 
 #include <cstdint>
 #include <span>

@@ -38,7 +38,13 @@ BlockCount WindowPool::blocks(TokenCount tokens) const {
 }
 
 BlockCount WindowPool::most(const NaiveWindow& window) const {
-  return window.chunked ? blocks(window.tokens) : blocks(window.tokens - 1) + 1;
+  if (!window.chunked) return blocks(window.tokens - 1) + 1;
+  BlockCount touched = 0;  // by any chunk of attention; they repeat after as many as a block has
+  for (TokenCount chunk = 0; chunk < block_size_; ++chunk) {
+    const TokenCount begin = chunk * window.tokens;
+    touched = std::max(touched, blocks(begin + window.tokens) - begin / block_size_);
+  }
+  return touched;
 }
 
 // Of what the token behind `tokens` attends to.

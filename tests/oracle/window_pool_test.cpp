@@ -222,5 +222,13 @@ TEST_CASE("windows of several groups, of several lengths and chunks of attention
   compare({{24, 1, true}});
 }
 
+// With blocks of 3 and of 4 tokens chunks of 10 and of 11 begin within a block; one of 11 touches a
+// block more than it fills.
+TEST_CASE("chunks of attention that are no whole blocks do so too") {
+  compare({{10, 1, true}});
+  compare({{11, 1, true}});
+  compare({{10, 1, true}, {14, 2, true}});
+}
+
 }  // namespace
 }  // namespace headroom
