@@ -34,7 +34,10 @@ bool VllmScheduler::run_verified(const PlanContext& context, BatchPlan& plan, Re
   if (tokens > 0) {
     const TokenCount slots = std::min<TokenCount>(
         computed + tokens + options_.speculation.lookahead_tokens, options_.max_model_len);
-    while (!context.kv.try_grow({.id = id, .request = &request, .hold_tokens = slots})) {
+    while (!context.kv.try_grow({.id = id,
+                                 .request = &request,
+                                 .hold_tokens = slots,
+                                 .lookahead_tokens = slots - computed - tokens})) {
       const RequestId victim = running_.next();
       preempt(context, plan, victim);
       if (victim == id) return false;

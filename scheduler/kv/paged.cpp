@@ -192,7 +192,8 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     computing_.push_back(growth.id);
   }
   if (shares_ && !options_.reserve_final && growth.request != nullptr) {
-    const TokenCount known = std::min<TokenCount>(hold, growth.request->known_tokens);
+    const TokenCount computed = hold - growth.lookahead_tokens;
+    const TokenCount known = std::min<TokenCount>(computed, growth.request->known_tokens);
     holder.known_full = std::max(holder.known_full, known / options_.block_tokens);
     // Nobody else looks for private blocks: they need no identity before the release.
     lengthen_path(holder, *growth.request, holder.known_full, false);

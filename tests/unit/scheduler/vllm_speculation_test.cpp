@@ -111,5 +111,25 @@ TEST_CASE("speculating random traffic is cut anywhere without a change",
   }
 }
 
+// Blocks of 16, chunks of 31. The second one ends at 62 tokens and holds slots for 65: four blocks,
+// three of them computed. Its client leaves behind that step; the next one finds those three.
+TEST_CASE("the lookahead of a chunk makes no block known", "[scheduler][speculation]") {
+  static const std::vector<PrefixSegment> kText{{7, 100}};
+  PagedKvOptions pool;
+  pool.blocks = 40;
+  std::vector<Arrival> arrivals{arrival(0, 100, 5), arrival(100 * kUs, 100, 5)};
+  for (Arrival& each : arrivals) each.prefix = kText;
+  arrivals[0].deadline_ns = 50 * kUs;  // in the second step, 41 .. 82 us
+  const PolicyRun run =
+      run_policy(speculating(seats_and_tokens(4, 31), pool, {{1, 1, 1}, 3}), arrivals);
+  CHECK(run.requests[0].outcome == Outcome::cancelled);
+  CHECK(run.requests[1].outcome == Outcome::finished);
+  std::vector<TokenCount> found;
+  for (const EngineEvent& event : run.events) {
+    if (event.kind == EngineEventKind::admitted) found.push_back(event.cached_tokens);
+  }
+  CHECK(found == std::vector<TokenCount>{0, 48});
+}
+
 }  // namespace
 }  // namespace headroom::test
