@@ -78,6 +78,11 @@ void check_kv_tier(const Resolved& resolved) {
   if (!swaps(resolved) && !finds_prefixes(resolved)) {
     refuse(size, "without prefix caching nothing looks for the blocks that were offloaded");
   }
+  if (reserves_max_tokens(resolved.scheduler, resolved.allocator)) {
+    refuse(size,
+           "scheduler tgi sets whole requests aside and has no second tier: take scheduler "
+           "trtllm or sglang, or leave it out");
+  }
   if (!host_copy_bytes_per_s(resolved)) {
     refuse(size, fmt::format("the catalog has no PCIe rate of {}: give kv_offloading_gb_per_s",
                              resolved.device.id));

@@ -123,6 +123,9 @@ TEST_CASE("a tier that nothing could find, or reach, is refused") {
             .find("/engine/kv_offloading_size_gib: without prefix caching") != std::string::npos);
   CHECK(refusal_of(sessions("h100-sxm", vllm(R"("kv_offloading_disk_gib": 4)")))
             .find("give /engine/kv_offloading_size_gib too") != std::string::npos);
+  CHECK(refusal_of(sessions("h100-sxm", R"("name": "trtllm", "scheduler": "tgi",
+                                           "host_cache_size": 4294967296)"))
+            .find("/engine/host_cache_size: scheduler tgi") != std::string::npos);
   const std::string no_rate = R"("kv_offloading_size_gib": 4)";
   CHECK(refusal_of(sessions("a40", vllm(no_rate))).find("no PCIe rate of a40") !=
         std::string::npos);
