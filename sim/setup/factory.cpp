@@ -25,6 +25,7 @@
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/serving/kv_layout.hpp"
 #include "sim/setup/kv_tier.hpp"
 #include "sim/setup/lora.hpp"
 #include "sim/setup/parallel.hpp"
@@ -78,6 +79,10 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const K
     options.long_prefill_token_threshold =
         static_cast<std::int32_t>(own > 0 ? std::min(own, chunk) : chunk);
   }
+  // Whole pages of the pool; SGLang's own option is one of them already.
+  const std::int32_t page = kv.pool().block_tokens;
+  std::int32_t& chunk = options.sglang.chunked_prefill_size;
+  chunk = static_cast<std::int32_t>(blocks_needed(chunk, page) * page);
   switch (resolved.scheduler) {
     case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
     case SchedulerKind::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);

@@ -31,11 +31,8 @@ SglangOptions sglang_options(const Resolved& resolved) {
   const EngineSection& e = resolved.scenario.engine;
   SglangOptions options;
   options.max_prefill_tokens = static_cast<std::int32_t>(e.max_prefill_tokens);
-  // Whole pages, of at least one; SGLang's own option is one already.
   const std::int64_t chunk = e.chunked_prefill_size.value_or(options.chunked_prefill_size);
-  const std::int64_t pages = (chunk + resolved.block_size - 1) / resolved.block_size;
-  options.chunked_prefill_size =
-      chunk <= 0 ? 0 : static_cast<std::int32_t>(pages * resolved.block_size);
+  options.chunked_prefill_size = static_cast<std::int32_t>(std::max<std::int64_t>(0, chunk));
   options.enable_mixed_chunk = e.enable_mixed_chunk;
   options.schedule_conservativeness = e.schedule_conservativeness;
   options.order = sglang_order(e.schedule_policy);
