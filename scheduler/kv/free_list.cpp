@@ -5,6 +5,18 @@ namespace headroom {
 FreeList::FreeList(BlockCount blocks, bool plain_to_front)
     : plain_to_front_(plain_to_front), plain_(blocks), extents_(1) {}
 
+FreeList::Front FreeList::front() const {
+  if (plain_to_front_) return {plain_, hashed_};
+  Front front{.plain = plain_};
+  Index index = extents_[kEnd].next;
+  if (index != kEnd && !extents_[index].hashed) {
+    front.plain += extents_[index].blocks;
+    index = extents_[index].next;
+  }
+  if (index != kEnd && extents_[index].hashed) front.hashed = extents_[index].blocks;
+  return front;
+}
+
 void FreeList::put_plain(BlockCount blocks) {
   if (plain_to_front_) {
     plain_ += blocks;

@@ -28,6 +28,13 @@ class FreeList {
 
   [[nodiscard]] BlockCount size() const { return plain_ + listed_; }
   [[nodiscard]] BlockCount hashed() const { return hashed_; }
+  // The first ones in order: those without a hash before the first hashed one, and from there on
+  // hashed ones, as many as are known in O(1) to follow each other.
+  struct Front {
+    BlockCount plain = 0;
+    BlockCount hashed = 0;
+  };
+  [[nodiscard]] Front front() const;
 
   void put_plain(BlockCount blocks);
   // To the tail. The extent of an owner keeps its index until its last block is gone; extents that

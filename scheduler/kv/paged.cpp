@@ -441,6 +441,9 @@ void PagedKv::on_engine_lost() {
 void PagedKv::update_pool() {
   pool_.free_blocks = pool_.largest_hole = free_.size();
   pool_.cached_blocks = free_.hashed();
+  const FreeList::Front front = free_.front();
+  pool_.mixed_blocks = free_.size() - front.plain - front.hashed;
+  pool_.mixed_plain = pool_.mixed_blocks - (free_.hashed() - front.hashed);
   pool_.shared_blocks = tree_.shared_blocks() + forks_.shared_blocks() + windows_.shared_ids();
 }
 

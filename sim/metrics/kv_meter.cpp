@@ -47,18 +47,18 @@ Int128 reserved_integral(const RunView& view) {
   return weigh(view.run, std::min(view.run.steps, until_empty), reserved, -view.reserved_per_step);
 }
 
-// Of min(cached in the first step, free), which begins to fall when growth reaches the cached
-// blocks.
+// Of the cached blocks, which begin to fall when growth has taken those without content that come
+// first.
 Int128 cached_integral(const RunView& view) {
   const BlockCount cached = view.run.state->pool.cached_blocks;
-  const BlockCount free = view.run.state->pool.free_blocks;
-  const BlockCount slack = free - cached;
+  const BlockCount slack = view.run.state->pool.plain_first();
+  const BlockCount reach = slack + cached;
   if (cached == 0) return 0;
   if (view.growth.last <= slack) return cached * view.ticks;
-  if (slack == 0) return free * view.ticks - view.growth.block_ticks;
+  if (slack == 0) return reach * view.ticks - view.growth.block_ticks;
   const StepCount whole = view.run.decodes->steps_within(slack, view.run.steps - 1) + 1;
   const TickSum whole_ticks = ticks_of(view.run, whole);
-  return cached * whole_ticks + free * (view.ticks - whole_ticks) -
+  return cached * whole_ticks + reach * (view.ticks - whole_ticks) -
          (view.growth.block_ticks - growth_over(view.run, whole).block_ticks);
 }
 

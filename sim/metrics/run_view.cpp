@@ -117,14 +117,13 @@ ReplicaState state_in_step(const RunView& view, StepCount i) {
   if (i > 0) {
     const BlockCount growth =
         i == view.run.steps - 1 ? view.growth.last : view.run.decodes->blocks_needed(i);
+    state.pool.cached_blocks -= std::max<BlockCount>(0, growth - state.pool.plain_first());
     state.pool.free_blocks -= growth;
     state.pool.largest_hole -= growth;
     state.kv_tokens += i * view.tokens_per_step;
     state.reserved_tokens =
         std::max<TokenCount>(0, state.reserved_tokens - i * view.reserved_per_step);
   }
-  // Decodes take cached blocks only when no others are free.
-  state.pool.cached_blocks = std::min(state.pool.cached_blocks, state.pool.free_blocks);
   return state;
 }
 

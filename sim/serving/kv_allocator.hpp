@@ -27,12 +27,20 @@ struct KvPoolState {
   // Used blocks that only the step planned last needs: the tokens that it computes behind the
   // window of a layer. They come back when the next step is planned.
   BlockCount step_blocks = 0;
+  // Free blocks without content are taken before cached ones, but for a pool that takes them as
+  // they were released: there that is so of the first ones, and behind them lie `mixed_blocks`,
+  // `mixed_plain` of them without content.
+  BlockCount mixed_blocks = 0;
+  BlockCount mixed_plain = 0;
 
   // Block size as a DecodeSet counts it: 0 when decodes never need memory.
   [[nodiscard]] std::int32_t decode_block_tokens() const {
     return grows_with_decode ? block_tokens : 0;
   }
   [[nodiscard]] BlockCount used_blocks() const { return total_blocks - free_blocks; }
+  // Blocks that can be taken before the order is unknown; and those before a cached one goes.
+  [[nodiscard]] BlockCount ordered_blocks() const { return free_blocks - mixed_blocks; }
+  [[nodiscard]] BlockCount plain_first() const { return free_blocks - cached_blocks - mixed_plain; }
 };
 
 // How a request leaves the pool: what becomes of the identities of its full blocks.

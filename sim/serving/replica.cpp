@@ -174,7 +174,12 @@ void Replica::run_to(StepIndex step) {
     sync(completed_);
     Segment& segment = pipeline_.front();
     const bool resumes = segment.decodes && !paused_.empty();  // its first step has other gaps
-    report_run(segment, resumes ? 1 : std::min(segment.left(), step - completed_));
+    StepCount steps = resumes ? 1 : std::min(segment.left(), step - completed_);
+    // One report tells of cached blocks as far as it is known in which order they are taken.
+    if (pool().mixed_blocks > 0) {
+      steps = 1 + decodes_.steps_within(pool().ordered_blocks(), steps - 1);
+    }
+    report_run(segment, steps);
     if (segment.left() > 0) continue;
     yield_first_tokens(segment);
     pipeline_.pop();

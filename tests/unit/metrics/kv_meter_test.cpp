@@ -40,6 +40,20 @@ TEST_CASE("a pool that reserves fills up its reservations") {
   CHECK(meter.integrals().external_blocks == 15 * 46);
 }
 
+TEST_CASE("a pool that takes blocks as they were released loses cached ones before others") {
+  // Blocks of 4. Rows of 3 and 4 tokens: 1 + 2, 2 + 2, 2 + 2 blocks. Of 97 free ones 50 are cached:
+  // 7 of them come first, then 90 mixed ones.
+  OneRun one(4, 100, {3, 4});
+  one.takes(0, 3, 10, 1);
+  one.state.pool.cached_blocks = 50;
+  one.state.pool.mixed_blocks = 90;
+  one.state.pool.mixed_plain = 47;
+  KvMeter meter;
+  meter.add_run(view_of(one.run));
+  CHECK(meter.integrals().cached_blocks == 50 * 10 + 49 * 11 + 49 * 12);
+  CHECK(state_in_step(view_of(one.run), 1).pool.cached_blocks == 49);
+}
+
 TEST_CASE("the split of a pool adds up to its capacity") {
   ReplicaState state;
   state.kv_tokens = 50;

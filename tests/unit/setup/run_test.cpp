@@ -80,6 +80,16 @@ TEST_CASE("single steps and jumps give the same results") {
   CHECK(run(load_scenario("demo", flags), Catalog::embedded()).digest != jumped.digest);
 }
 
+TEST_CASE("a pool that takes blocks as they were released: jumps and single steps are the same") {
+  ScenarioFlags flags;
+  flags.set = {"engine.version=0.11"};
+  flags.until_s = 300;
+  const RunResult jumped = run(load_scenario("chat-sessions", flags), Catalog::embedded());
+  CHECK(jumped.summary.memory.mean_cached > 0);
+  flags.single_step = true;
+  CHECK(run(load_scenario("chat-sessions", flags), Catalog::embedded()).digest == jumped.digest);
+}
+
 // A state of qwen3.5-27b makes its blocks 784 tokens long, which 8192 is no multiple of.
 TEST_CASE("SGLang's chunks are whole pages of the pool") {
   const RunResult result = result_of(R"({"model": "qwen3.5-27b", "device": "h200-sxm",
