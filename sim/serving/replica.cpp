@@ -440,6 +440,7 @@ void Replica::stop(TimeNs now_ns) {
   // What has ended, short of the next step at which somebody finishes.
   if (!pipeline_.empty() && next_stop_ns_ != kNever) {
     run_to(std::min(ended_by(now_ns), next_stop_step_ - 1));
+    sync(completed_);  // the step in flight was planned, its blocks are taken
   }
   std::vector<RequestId> left;
   for (RequestId id = 0; id < progress_.size(); ++id) {

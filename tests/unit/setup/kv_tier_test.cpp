@@ -132,6 +132,24 @@ TEST_CASE("a tier that nothing could find, or reach, is refused") {
   CHECK(refusal_of(sessions("a40", vllm(no_rate + R"(, "kv_offloading_gb_per_s": 25)"))).empty());
 }
 
+TEST_CASE("what a run has stored when it is ended does not depend on jumps") {
+  const auto stored = [](int until_ms, const std::string& single_step) {
+    std::string text = sessions("h100-sxm", vllm(R"("num_gpu_blocks_override": 301,
+                                                   "kv_offloading_size_gib": 1)"));
+    text.pop_back();
+    const RunResult result =
+        result_of(text + R"(, "run": {"until_s": )" + std::to_string(until_ms) + "e-3" +
+                  R"(, "single_step": )" + single_step + "}}");
+    REQUIRE(result.totals.tier);
+    return result.totals.tier->stored_blocks;
+  };
+  CHECK(stored(60'000, "false") > 0);
+  for (int until_ms = 60'000; until_ms < 61'000; until_ms += 23) {
+    CAPTURE(until_ms);
+    CHECK(stored(until_ms, "false") == stored(until_ms, "true"));
+  }
+}
+
 TEST_CASE("V0 swaps its victims instead of computing them again") {
   // 100 blocks admit 14 prompts of 7 blocks, which grow to 19 blocks each.
   const auto crowd = [](const std::string& options) {
