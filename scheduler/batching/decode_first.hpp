@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/kernel/check.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 
 namespace headroom {
@@ -10,18 +11,22 @@ namespace headroom {
 // Takes the blocks of one step of all decodes; while they are short, `preempt()` takes the request
 // `next_victim()` out. It is the engines' loop over the running requests in sums: the first ones
 // take all free blocks, the next one in need preempts the last, and so on. The block of a victim
-// that had taken one already goes to somebody else in need.
+// that had taken one already goes to somebody else in need. Where windows take ids of their own a
+// step of one sequence needs several: then nothing is taken before the last victim is out, since
+// the next one might need more than those left.
 template <typename NextVictim, typename Preempt>
 void take_decodes_first(const PlanContext& context, NextVictim next_victim, Preempt preempt) {
+  const bool one_each = context.kv.sequence().windows().empty();
   BlockCount taken = 0;
   while (context.decodes.blocks_needed(1) > taken + context.kv.pool().free_blocks) {
     // A victim may need several ids, and the others none of them.
     const BlockCount others = context.decodes.blocks_needed(1) - context.decode_need(next_victim());
-    const BlockCount more = std::min(context.kv.pool().free_blocks, others - taken);
-    if (more > 0) {
-      context.kv.take(more);
-      taken += more;
-    }
+    const BlockCount free = context.kv.pool().free_blocks;
+    const bool is_last = others - taken <= free;
+    const BlockCount more = is_last || one_each ? std::min(free, others - taken) : BlockCount{0};
+    HEADROOM_CHECK(more >= 0, "a victim had taken blocks for the others");
+    if (more > 0) context.kv.take(more);
+    taken += more;
     preempt();
   }
   context.take_decodes(taken);

@@ -149,5 +149,40 @@ TEST_CASE("windows that are shared: jumps, single steps and random cuts are the 
   }
 }
 
+// Blocks of 16, a window of 40 (up to 4 blocks), chunks of 16. B (priority 5) and E (4) compute
+// prompts of 32 in two steps; C (0) finds B's 32 in the second one and computes 16 more. They hold
+// 4 + 4 + 2 of 13 ids, and in the third step each wants 2, while 3 are free. B, the first victim,
+// frees nothing: C holds all it has. So E goes too, and C alone holds 49 tokens: 4 + 4 ids.
+TEST_CASE("a victim that needs several ids leaves nothing taken that nobody needs") {
+  static const std::vector<PrefixSegment> kText{{7, 32}};
+  KvLayout layout;
+  layout.groups = {{KvGroupKind::full, 4, 16, 0}, {KvGroupKind::sliding, 4, 16, 40}};
+  test::PolicySetup setup = setup_of(13, 1);
+  setup.kv = std::make_unique<PagedKv>(
+      PagedKvOptions{.blocks = 13, .sequence = SequenceBlocks(layout, 64)});
+  SchedulerOptions options;
+  options.max_num_seqs = 6;
+  options.max_num_batched_tokens = 64;
+  options.long_prefill_token_threshold = 16;
+  options.max_model_len = 1000;
+  options.policy = SchedulingPolicy::priority;
+  setup.scheduler = std::make_unique<VllmScheduler>(options);
+  std::vector<Arrival> arrivals(3);
+  for (Arrival& each : arrivals) {
+    each.prompt_tokens = 32;
+    each.output_tokens = each.max_tokens = 4;
+  }
+  arrivals[0].prefix = arrivals[2].prefix = kText;
+  arrivals[0].priority = 5;
+  arrivals[1].priority = 4;
+  arrivals[2].prompt_tokens = 48;
+  arrivals[2].time_ns = 5'000;
+  const test::PolicyRun run = test::run_policy(std::move(setup), arrivals);
+  CHECK(run.order_of(EngineEventKind::preempted) == std::vector<std::uint64_t>{0, 1});
+  REQUIRE(run.steps.size() > 3);
+  CHECK(run.steps[1].used_blocks == 10);
+  CHECK(run.steps[2].used_blocks == 8);
+}
+
 }  // namespace
 }  // namespace headroom
