@@ -433,6 +433,7 @@ void PagedKv::on_engine_lost() {
   forks_.on_engine_lost();
   held_.clear();
   computing_.clear();
+  copied_tokens_ = 0;
   pool_.step_blocks = 0;
   lookup_ = {};
   update_pool();

@@ -90,6 +90,7 @@ void Replica::forget_all_steps() {
   stops_.clear();
   paused_.clear();
   interrupted_.clear();
+  moving_.clear();
   ghost_ids_.clear();
   residents_ = ghosts_ = prefill_kept_ = final_tokens_ = ghost_tokens_ = moved_tokens_ = 0;
   swapping_ = {};

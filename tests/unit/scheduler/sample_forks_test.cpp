@@ -119,4 +119,14 @@ TEST_CASE("a prompt below a block saves its computation only", "[forks]") {
   CHECK(run.steps[0].chunk_tokens == 10 + 3);
 }
 
+TEST_CASE("copies of an engine that died are not paid for by the next one", "[forks]") {
+  PagedKv kv(forking_pool(100));
+  const std::vector<PrefixSegment> prompt = {{9, 19}};
+  const Request request = answer_to(prompt);
+  static_cast<void>(admit(kv, 0, request));
+  CHECK(admit(kv, 1, request) == 18);  // copies the block that is filled in part
+  kv.on_engine_lost();
+  CHECK(kv.take_moved_tokens() == 0);
+}
+
 }  // namespace headroom::test
