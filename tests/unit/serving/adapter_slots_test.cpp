@@ -53,6 +53,22 @@ TEST_CASE("of adapters that left in one step the smallest number stays") {
   CHECK(cost_of(slots, 2) == kLoad);
 }
 
+TEST_CASE("who leaves in the same step stands behind smaller numbers, also of those pushed out") {
+  AdapterSlots slots({.adapters = 4,
+                      .device_slots = 2,
+                      .host_slots = 4,
+                      .load_ticks = kLoad,
+                      .read_ticks = kRead});
+  for (const std::int32_t adapter : {1, 2}) slots.join(adapter);
+  slots.on_step();
+  for (const std::int32_t adapter : {1, 2}) slots.leave(adapter);
+  for (const std::int32_t adapter : {3, 4}) slots.join(adapter);
+  slots.leave(4);  // 3 in use: 1 | 2 4
+  static_cast<void>(slots.take_load_ticks());
+  slots.join(1);
+  CHECK(slots.take_load_ticks() == 0);
+}
+
 TEST_CASE("loads add up beyond the longest step") {
   AdapterSlots slots({.adapters = 6,
                       .device_slots = 3,
