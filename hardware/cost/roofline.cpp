@@ -48,7 +48,8 @@ RooflineCost::ContextPrice RooflineCost::decode_context(const StepShape& shape,
     price.base += reach.*ticks * std::min(shape.decode_context, most);
     if (shape.decode_context >= most) continue;
     price.slope += reach.*ticks * rows;
-    price.valid_steps = std::min(price.valid_steps, (most - shape.decode_context) / rows + 1);
+    // Not the step in which the window is just full: from there on the price has another slope.
+    price.valid_steps = std::min(price.valid_steps, (most - shape.decode_context - 1) / rows + 1);
   }
   return price;
 }

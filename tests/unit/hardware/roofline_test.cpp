@@ -117,9 +117,11 @@ TEST_CASE("layers with a window read and multiply within it") {
   // 8 us * 24 + 0.12 us * 24 * 16, and (16 * 1000 + 16 * 128) * 24576 B / 2948 GB/s.
   CHECK(attention(price_of(cost, decode(16, 1000))) ==
         Approx(0.192 + 0.04608 + 0.1504574).epsilon(1e-5));
-  // All within the window: both halves grow, until 16 * 128 tokens.
+  // All within the window: both halves grow, in the 28 steps of 100 to 127 tokens.
   const StepPrice within = price_of(cost, decode(16, 100));
-  CHECK(within.valid_steps == 29);
+  CHECK(within.valid_steps == 28);
+  CHECK(price_of(cost, decode(16, 127)).slope == within.slope);
+  CHECK(price_of(cost, decode(16, 128)).slope == within.slope / 2);
   CHECK(within.slope == 2 * price_of(cost, decode(16, 200)).slope);
   // 1000 tokens after 2000: 2.5e6 pairs in twelve layers, 1000 * 128 in the others, of
   // 4 * 64 * 64 * 12 FLOP at half of 989.4 TFLOP/s; KV of 3000 and of 128 + 1000 tokens.
