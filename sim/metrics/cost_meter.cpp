@@ -2,35 +2,30 @@
 
 namespace headroom {
 
-inline void CostMeter::add_term(std::size_t t, Ticks base, Ticks slope, StepCount steps,
-                                Int128 slopes) {
-  Ticks constant = 0;
-  Ticks rising = 0;
-  const auto few = static_cast<std::int64_t>(slopes);
-  const bool fits = few == slopes && !__builtin_mul_overflow(base, steps, &constant) &&
-                    !__builtin_mul_overflow(slope, few, &rising);
-  Ticks sum = 0;
-  if (fits && !__builtin_add_overflow(constant, rising, &sum) &&
-      !__builtin_add_overflow(recent_[t], sum, &sum)) {
-    recent_[t] = sum;
-    return;
-  }
-  terms_[t] += recent_[t] + static_cast<Int128>(base) * steps + slope * slopes;
-  recent_[t] = 0;
-}
-
 void CostMeter::add(const RunView& view) {
   const StepRun& run = view.run;
-  // Sum over the steps of offset + i.
-  const Int128 slopes =
-      static_cast<Int128>(run.steps) * run.price_offset + run.steps * (run.steps - 1) / 2;
   const CostTerms& base = run.price->base_terms;
   const CostTerms& slope = run.price->slope_terms;
-  for (std::size_t t = 0; t < kCostTermCount; ++t) {
-    if (base.ticks[t] == 0 && slope.ticks[t] == 0) continue;
-    add_term(t, base.ticks[t], slope.ticks[t], run.steps, slopes);
-  }
+  const StepCount offset = run.price_offset;
+  const StepCount pairs = run.steps * (run.steps - 1) / 2;
   busy_ += view.ticks;
+  recent_busy_ += view.ticks;
+  // No term is negative in any step. So a term's sum is at most that of all, and its first value
+  // times the steps at most twice that, were it to fall to nothing.
+  if (recent_busy_ <= kMostRecent) {
+    for (std::size_t t = 0; t < kCostTermCount; ++t) {
+      const Ticks first = base.ticks[t] + slope.ticks[t] * offset;
+      recent_[t] += first * run.steps + slope.ticks[t] * pairs;
+    }
+  } else {
+    for (std::size_t t = 0; t < kCostTermCount; ++t) {
+      const Ticks first = base.ticks[t] + slope.ticks[t] * offset;
+      terms_[t] += recent_[t] + static_cast<Int128>(first) * run.steps +
+                   static_cast<Int128>(slope.ticks[t]) * pairs;
+    }
+    recent_.fill(0);
+    recent_busy_ = 0;
+  }
   steps_ += run.steps;
   prefill_tokens_ += run.shape.chunk_tokens * run.steps;
 }

@@ -22,10 +22,11 @@ class CostMeter {
   [[nodiscard]] bool balanced() const;
 
  private:
-  void add_term(std::size_t t, Ticks base, Ticks slope, StepCount steps, Int128 slopes);
+  static constexpr TickSum kMostRecent = TickSum{1} << 60;  // in recent_: 18 minutes
 
   std::array<TickSum, kCostTermCount> terms_{};
   std::array<Ticks, kCostTermCount> recent_{};  // not yet in terms_, which takes 128-bit arithmetic
+  TickSum recent_busy_ = 0;                     // what recent_ adds up to
   TickSum busy_ = 0;
   StepCount steps_ = 0;
   TokenCount prefill_tokens_ = 0;

@@ -1,9 +1,9 @@
 // requests.csv, timeline.csv and events.jsonl: one row per request, sample or event.
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,11 +18,7 @@ namespace {
 constexpr std::size_t kMaxCellBytes = 21;  // 64 bits and a comma
 constexpr std::size_t kMaxRowBytes = 14 * kMaxCellBytes;
 
-char* cell(char* at, std::int64_t value) {
-  at = std::to_chars(at, at + kMaxCellBytes, value).ptr;
-  *at = ',';
-  return at + 1;
-}
+char* cell(char* at, std::int64_t value) { return fmt::format_to(at, FMT_COMPILE("{},"), value); }
 
 // Instants that were not reached stay empty.
 char* instant_cell(char* at, TimeNs ns) {

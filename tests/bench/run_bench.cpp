@@ -3,7 +3,10 @@
 
 #include <benchmark/benchmark.h>
 
+#include <filesystem>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "hardware/catalog.hpp"
 #include "sim/setup/run.hpp"
@@ -49,6 +52,69 @@ void chat_kv_bound(benchmark::State& state) {
        "workload.num_requests=300000", "workload.prompt.max=8000", "engine.max_model_len=12288"});
 }
 BENCHMARK(chat_kv_bound)->Unit(benchmark::kMillisecond);
+
+// Every other family at 70 % of its own capacity on that traffic, found by a saturated run. Static
+// batches serve few requests a second, so fewer are sent.
+double capacity_of(const std::string& engine) {
+  ScenarioFlags flags;
+  flags.set = {"engine=" + engine, "workload.arrivals.request_rate=1000",
+               "workload.num_requests=5000"};
+  const RunResult result = run(load_scenario("chat-million", flags), Catalog::embedded());
+  return result.summary.metrics.request_throughput;
+}
+
+void family(benchmark::State& state, const std::string& engine) {
+  static std::map<std::string, double> capacities;  // Google Benchmark calls it several times
+  const auto [capacity, is_new] = capacities.try_emplace(engine, 0.0);
+  if (is_new) capacity->second = capacity_of(engine);
+  run_scenario(state, "chat-million",
+               {"engine=" + engine,
+                "workload.arrivals.request_rate=" + std::to_string(0.7 * capacity->second),
+                "workload.num_requests=200000"});
+}
+BENCHMARK_CAPTURE(family, vllm_v0, R"({"name":"vllm","version":"0.6","max_model_len":16384})")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(family, trtllm, R"({"name":"trtllm"})")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(family, sglang, R"({"name":"sglang"})")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(family, tgi, R"({"name":"tgi"})")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(family, sarathi, R"({"name":"sarathi"})")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(family, orca, R"({"name":"orca"})")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(family, llamacpp, R"({"name":"llamacpp"})")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(family, hf, R"({"name":"hf"})")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(family, static_batches, R"({"name":"static"})")->Unit(benchmark::kMillisecond);
+
+// Prompts that share documents and histories: the Mooncake conversation trace a hundred times over,
+// at the rate of one.
+void mooncake_hundredfold(benchmark::State& state) {
+  const std::filesystem::path trace = std::filesystem::path(HEADROOM_SHARED_DIR) /
+                                      "traces/mooncake-fast25/conversation_trace.jsonl";
+  if (!std::filesystem::exists(trace)) {
+    state.SkipWithError(("no trace at " + trace.string()).c_str());
+    return;
+  }
+  run_scenario(state, "mooncake-prefix-cache",
+               {"workload.trace.file=" + trace.string(), "workload.trace.copies=100",
+                "workload.trace.copies_share_prefixes=true", "workload.trace.rate_scale=0.01"});
+}
+BENCHMARK(mooncake_hundredfold)->Unit(benchmark::kMillisecond);
+
+// Cost does not grow with the outputs where batches change as often: requests of one length, one a
+// second, so that a step's batch is what arrived in the time of a request.
+void output_length(benchmark::State& state) {
+  const std::string tokens = std::to_string(state.range(0));
+  run_scenario(state, "chat-million",
+               {"workload.arrivals.request_rate=" +
+                    std::to_string(2000.0 / static_cast<double>(state.range(0))),
+                "workload.num_requests=200000",
+                R"(workload.output={"law":"fixed","tokens":)" + tokens + "}"});
+}
+BENCHMARK(output_length)->Arg(256)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
+
+// Linear in the number of requests.
+void requests(benchmark::State& state) {
+  run_scenario(state, "chat-million", {"workload.num_requests=" + std::to_string(state.range(0))});
+}
+BENCHMARK(requests)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
 // The same traffic at a tenth of the length, single-stepped: what the jumps save.
 void single_steps(benchmark::State& state) {
