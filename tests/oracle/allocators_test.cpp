@@ -12,6 +12,7 @@
 #include "sim/serving/kv_layout.hpp"
 #include "tests/oracle/address_space.hpp"
 #include "tests/oracle/block_pool.hpp"
+#include "tests/oracle/random_prompt.hpp"
 #include "tests/support/repetitions.hpp"
 
 namespace headroom {
@@ -100,30 +101,11 @@ class PagedPair {
     REQUIRE(a.loaded_from_disk == b.loaded_from_disk);
   }
 
-  // Few texts, so that many prompts begin alike, in pieces of all lengths; some answers are known
-  // by name, and two requests may even give the same one.
   void arrive(Client& client) {
     client = {};
     client.request.index = arrivals_++;
-    std::vector<oracle::Token> beginning;
-    const auto pieces =
-        most_pieces_ == 0 ? 0U : random_() % static_cast<unsigned>(most_pieces_ + 1);
-    for (unsigned i = 0; i < pieces; ++i) {
-      const PrefixSegment piece{1 + random_() % 2, static_cast<std::int32_t>(up_to(24))};
-      client.pieces.push_back(piece);
-      for (std::int64_t at = 0; at < piece.tokens; ++at) beginning.push_back({false, piece.id, at});
-    }
-    const bool more = pieces == 0 || one_in(2);
-    const auto shared = static_cast<TokenCount>(beginning.size());
-    client.request.prompt_tokens = static_cast<std::int32_t>(shared + (more ? up_to(20) : 0));
-    client.request.known_tokens = client.request.prompt_tokens;
-    client.request.prefix = client.pieces;
-    if (most_pieces_ > 0 && one_in(2)) client.request.output_segment = 100 + random_() % 3;
-    const bool answer_told = !more && client.request.output_segment != 0;
-    for (std::int64_t at = 0; answer_told && at < 500; ++at) {
-      beginning.push_back({false, client.request.output_segment, at});
-    }
-    single_.introduce(client.request.index, std::move(beginning));
+    single_.introduce(client.request.index,
+                      oracle::random_prompt(random_, most_pieces_, client.request, client.pieces));
     client.state = Client::State::waiting;
   }
 

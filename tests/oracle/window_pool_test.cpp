@@ -8,6 +8,7 @@
 
 #include "scheduler/kv/paged.hpp"
 #include "sim/serving/kv_layout.hpp"
+#include "tests/oracle/random_prompt.hpp"
 #include "tests/oracle/window_pool.hpp"
 #include "tests/support/repetitions.hpp"
 
@@ -92,27 +93,11 @@ class WindowPair {
     for (Client& client : clients_) client.computed_now = client.left_now = false;
   }
 
-  // Few texts, so that many prompts begin alike; some answers are known by name.
   void arrive(Client& client) {
     client = {};
     client.request.index = arrivals_++;
-    std::vector<oracle::Token> beginning;
-    const auto pieces = random_() % 5;
-    for (unsigned i = 0; i < pieces; ++i) {
-      const PrefixSegment piece{1 + random_() % 2, static_cast<std::int32_t>(up_to(24))};
-      client.pieces.push_back(piece);
-      for (std::int64_t at = 0; at < piece.tokens; ++at) beginning.push_back({false, piece.id, at});
-    }
-    const bool more = pieces == 0 || one_in(2);
-    const auto shared = static_cast<TokenCount>(beginning.size());
-    client.request.prompt_tokens = static_cast<std::int32_t>(shared + (more ? up_to(20) : 0));
-    client.request.known_tokens = client.request.prompt_tokens;
-    client.request.prefix = client.pieces;
-    if (one_in(2)) client.request.output_segment = 100 + random_() % 3;
-    for (std::int64_t at = 0; !more && client.request.output_segment != 0 && at < 500; ++at) {
-      beginning.push_back({false, client.request.output_segment, at});
-    }
-    single_.introduce(client.request.index, std::move(beginning));
+    single_.introduce(client.request.index,
+                      oracle::random_prompt(random_, 4, client.request, client.pieces));
     client.state = State::waiting;
   }
 
