@@ -55,7 +55,7 @@ ModelSpec model(const std::string& id) { return read_row(row_of(id)); }
 
 // Where the tests may read collected files; empty when they are not there.
 fs::path shared_catalog() {
-  const fs::path path = fs::path(HEADROOM_SHARED_DIR) / "catalog";
+  fs::path path = fs::path(HEADROOM_SHARED_DIR) / "catalog";
   if (fs::exists(path / "models.json")) return path;
   WARN("skipped: no collected models at " << path.string());
   return {};
