@@ -70,6 +70,13 @@ void check_kv_tier(const Resolved& resolved) {
   const std::string size = swaps(resolved) ? "/engine/swap_space_gib"
                            : vllm          ? "/engine/kv_offloading_size_gib"
                                            : "/engine/host_cache_size";
+  if (s.engine.host_cache_size > 0 && size == "/engine/host_cache_size" &&
+      !finds_prefixes(resolved)) {
+    refuse(size, "takes what a prefix cache overwrites: needs enable_block_reuse");
+  }
+  if (s.engine.host_cache_size > 0 && size != "/engine/host_cache_size") {
+    refuse("/engine/host_cache_size", fmt::format("this scheduler's second tier is {}", size));
+  }
   if (host_tier_bytes(resolved) == 0) {
     if (disk_tier_bytes(resolved) == 0) return;
     refuse("/engine/kv_offloading_disk_gib",

@@ -126,6 +126,12 @@ TEST_CASE("a tier that nothing could find, or reach, is refused") {
   CHECK(refusal_of(sessions("h100-sxm", R"("name": "trtllm", "scheduler": "tgi",
                                            "host_cache_size": 4294967296)"))
             .find("/engine/host_cache_size: scheduler tgi") != std::string::npos);
+  CHECK(refusal_of(sessions("h100-sxm", R"("name": "trtllm", "enable_block_reuse": false,
+                                           "host_cache_size": 4294967296)"))
+            .find("/engine/host_cache_size: takes what a prefix cache") != std::string::npos);
+  CHECK(refusal_of(sessions("h100-sxm", R"("name": "trtllm", "scheduler": "vllm",
+                                           "host_cache_size": 4294967296)"))
+            .find("second tier is /engine/kv_offloading_size_gib") != std::string::npos);
   const std::string no_rate = R"("kv_offloading_size_gib": 4)";
   CHECK(refusal_of(sessions("a40", vllm(no_rate))).find("no PCIe rate of a40") !=
         std::string::npos);
