@@ -60,6 +60,14 @@ std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_token
                                 pool_tokens);
 }
 
+// Chunks are whole pages of the pool; SGLang's own option is one of them already.
+std::unique_ptr<BatchScheduler> make_sglang(SchedulerOptions options, const KvAllocator& kv) {
+  const std::int32_t page = kv.pool().block_tokens;
+  std::int32_t& chunk = options.sglang.chunked_prefill_size;
+  chunk = static_cast<std::int32_t>(blocks_needed(chunk, page) * page);
+  return std::make_unique<SglangScheduler>(options);
+}
+
 std::unique_ptr<BatchScheduler> make_static(const Resolved& resolved,
                                             const SchedulerOptions& options) {
   const std::vector<std::int64_t>& given = resolved.scenario.engine.preferred_batch_size;
@@ -79,17 +87,13 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const K
     options.long_prefill_token_threshold =
         static_cast<std::int32_t>(own > 0 ? std::min(own, chunk) : chunk);
   }
-  // Whole pages of the pool; SGLang's own option is one of them already.
-  const std::int32_t page = kv.pool().block_tokens;
-  std::int32_t& chunk = options.sglang.chunked_prefill_size;
-  chunk = static_cast<std::int32_t>(blocks_needed(chunk, page) * page);
   switch (resolved.scheduler) {
     case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
     case SchedulerKind::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
     case SchedulerKind::sarathi: return std::make_unique<SarathiScheduler>(options);
     case SchedulerKind::trtllm:
       return std::make_unique<TrtllmScheduler>(options, finds_prefixes(resolved));
-    case SchedulerKind::sglang: return std::make_unique<SglangScheduler>(options);
+    case SchedulerKind::sglang: return make_sglang(options, kv);
     case SchedulerKind::tgi: return std::make_unique<TgiScheduler>(options);
     case SchedulerKind::llamacpp: {
       const auto* slots = dynamic_cast<const SlotAssignment*>(&kv);

@@ -72,7 +72,7 @@ void check_kv_tier(const Resolved& resolved) {
                                            : "/engine/host_cache_size";
   if (s.engine.host_cache_size > 0 && size == "/engine/host_cache_size" &&
       !finds_prefixes(resolved)) {
-    refuse(size, "takes what a prefix cache overwrites: needs enable_block_reuse");
+    refuse(size, "takes what a prefix cache overwrites, and there is none");
   }
   if (s.engine.host_cache_size > 0 && size != "/engine/host_cache_size") {
     refuse("/engine/host_cache_size", fmt::format("this scheduler's second tier is {}", size));
