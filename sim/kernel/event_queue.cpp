@@ -1,6 +1,5 @@
 #include "sim/kernel/event_queue.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "sim/kernel/check.hpp"
@@ -9,7 +8,8 @@ namespace headroom {
 
 EventQueue::EventQueue(std::uint32_t sources)
     : sources_(sources),
-      leaves_(std::bit_ceil(std::max(2U, sources * kPriorityCount))),
+      source_bits_(std::bit_width(sources - 1)),
+      leaves_(kPriorityCount << source_bits_),
       times_(leaves_, kNever),
       winners_(leaves_) {
   HEADROOM_CHECK(sources >= 1, "a queue without sources");
@@ -20,17 +20,26 @@ EventQueue::EventQueue(std::uint32_t sources)
 
 std::uint32_t EventQueue::slot_of(Priority priority, std::uint32_t source) const {
   HEADROOM_CHECK(source < sources_, "event of an unknown source");
-  return static_cast<std::uint32_t>(priority) * sources_ + source;
+  return (static_cast<std::uint32_t>(priority) << source_bits_) | source;
 }
 
+// A match whose winner neither was nor is this slot tells those above nothing new.
 void EventQueue::set(std::uint32_t slot, TimeNs time_ns) {
   times_[slot] = time_ns;
-  for (std::uint32_t node = (slot + leaves_) / 2; node >= 1; node /= 2) {
-    const bool above_leaves = 2 * node >= leaves_;
-    const std::uint32_t left = above_leaves ? 2 * node - leaves_ : winners_[2 * node];
-    const std::uint32_t right = above_leaves ? left + 1 : winners_[2 * node + 1];
-    // Slots are numbered by priority, then source, and left ones are smaller: ties go to the left.
-    winners_[node] = times_[right] < times_[left] ? right : left;
+  std::uint32_t node = (slot + leaves_) / 2;
+  // Slots are numbered by priority, then source, and left ones are smaller: ties go to the left.
+  const std::uint32_t left = slot & ~1U;
+  std::uint32_t winner = times_[left + 1] < times_[left] ? left + 1 : left;
+  while (true) {
+    const std::uint32_t before = winners_[node];
+    winners_[node] = winner;
+    if (node == 1 || (before == winner && winner != slot)) return;
+    const std::uint32_t other = winners_[node ^ 1];
+    const bool other_is_left = (node & 1) != 0;
+    const bool other_wins =
+        other_is_left ? times_[other] <= times_[winner] : times_[other] < times_[winner];
+    if (other_wins) winner = other;
+    node /= 2;
   }
 }
 

@@ -39,7 +39,8 @@ class EventQueue {
   [[nodiscard]] std::optional<Event> peek() const {
     const std::uint32_t slot = winners_[1];
     if (times_[slot] == kNever) return std::nullopt;
-    return Event{times_[slot], static_cast<Priority>(slot / sources_), slot % sources_};
+    return Event{times_[slot], static_cast<Priority>(slot >> source_bits_),
+                 slot & ((1U << source_bits_) - 1)};
   }
   [[nodiscard]] std::optional<Event> pop();
 
@@ -48,8 +49,9 @@ class EventQueue {
   void set(std::uint32_t slot, TimeNs time_ns);
 
   std::uint32_t sources_;
-  std::uint32_t leaves_;       // a power of two >= slots
-  std::vector<TimeNs> times_;  // by slot = priority * sources + source; kNever: not pending
+  int source_bits_;
+  std::uint32_t leaves_;                // one for each slot
+  std::vector<TimeNs> times_;           // by slot = priority, source in binary; kNever: not pending
   std::vector<std::uint32_t> winners_;  // node k: slot of the earliest event below it; root is 1
 };
 
