@@ -33,15 +33,20 @@ std::vector<std::string> ids_of(const std::map<std::string, Value, std::less<>>&
   return ids;
 }
 
+ConfigError unknown_name(std::string_view name, std::string_view kind,
+                         const std::vector<std::string>& known) {
+  const std::string nearest = nearest_name(name, known);
+  return ConfigError(fmt::format("unknown {} '{}'{}", kind, name,
+                                 nearest.empty() ? fmt::format(" (see: headroom list {}s)", kind)
+                                                 : fmt::format(" (nearest: {})", nearest)));
+}
+
 template <typename Value>
 const Value& find_row(const std::map<std::string, Value, std::less<>>& rows, std::string_view id,
                       std::string_view kind) {
   const auto found = rows.find(id);
   if (found != rows.end()) return found->second;
-  const std::string nearest = nearest_name(id, ids_of(rows));
-  throw ConfigError(fmt::format("unknown {} '{}'{}", kind, id,
-                                nearest.empty() ? fmt::format(" (see: headroom list {}s)", kind)
-                                                : fmt::format(" (nearest: {})", nearest)));
+  throw unknown_name(id, kind, ids_of(rows));
 }
 
 ModelSpec read_row(const ModelRow& row, const HfText& overrides) {
@@ -81,7 +86,12 @@ void put_rows(std::map<std::string, Value, std::less<>>& rows, std::vector<Value
 Catalog Catalog::embedded() {
   Catalog catalog;
   for (const EmbeddedFile& file : catalog_files()) {
-    catalog.overlay_text(file.name, file.content, fmt::format("(built in) {}", file.name));
+    const std::string shown_as = fmt::format("(built in) {}", file.name);
+    if (file.name == "models.json") {
+      catalog.models_.set_built_in(file.content, shown_as);
+    } else {
+      catalog.overlay_text(file.name, file.content, shown_as);
+    }
   }
   return catalog;
 }
@@ -91,11 +101,12 @@ void Catalog::overlay(const std::filesystem::path& directory) {
   for (const std::string_view name : kFiles) {
     const std::filesystem::path path = directory / name;
     if (!std::filesystem::exists(path)) continue;
-    overlay_text(name, read_text(path), path.string());
+    const std::string text = read_text(path);
+    overlay_text(name, text, path.string());
     // The user's rows are read at once: a bad one is known before any work.
     if (name == "models.json") {
-      for (const auto& [id, row] : models_) {
-        if (row.shown_as.starts_with(path.string())) static_cast<void>(read_row(row, {}));
+      for (const ModelRow& row : parse_models(text, path.string())) {
+        static_cast<void>(read_row(row, {}));
       }
     }
     found = true;
@@ -109,7 +120,9 @@ void Catalog::overlay(const std::filesystem::path& directory) {
 void Catalog::overlay_text(std::string_view name, std::string_view text,
                            const std::string& shown_as) {
   if (name == "models.json") {
-    put_rows(models_, parse_models(text, shown_as), shown_as);
+    std::map<std::string, ModelRow, std::less<>> rows;
+    put_rows(rows, parse_models(text, shown_as), shown_as);
+    for (auto& [id, row] : rows) models_.put(std::move(row));
   } else if (name == "environments.json") {
     put_rows(environments_, parse_environments(text, shown_as), shown_as);
   } else if (name == "devices.json") {
@@ -129,20 +142,11 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
   }
 }
 
-const ModelRow* Catalog::find_model(std::string_view id) const {
-  for (const auto& [known, row] : models_) {
-    if (!row.hf_repo.empty() && row.hf_repo == id) return &row;
-    if (std::ranges::find(row.aliases, id) != row.aliases.end()) return &row;
-  }
-  const auto found = models_.find(id);
-  return found == models_.end() ? nullptr : &found->second;
-}
-
-bool Catalog::has_model(std::string_view id) const { return find_model(id) != nullptr; }
+bool Catalog::has_model(std::string_view id) const { return models_.find(id).has_value(); }
 
 ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overrides) const {
-  const ModelRow* row = find_model(id);
-  if (row == nullptr) row = &find_row(models_, id, "model");  // throws with the nearest id
+  const std::optional<ModelRow> row = models_.find(id);
+  if (!row) throw unknown_name(id, "model", models_.ids());
   if (overrides.empty()) return read_row(*row, {});
   const std::string text = read_text(overrides);
   return read_row(*row, {text, overrides.string()});
@@ -160,7 +164,7 @@ const Calibration& Catalog::calibration(std::string_view id) const {
   return find_row(calibrations_, id, "calibration");
 }
 
-std::vector<std::string> Catalog::model_ids() const { return ids_of(models_); }
+std::vector<std::string> Catalog::model_ids() const { return models_.ids(); }
 std::vector<std::string> Catalog::device_ids() const { return ids_of(devices_); }
 std::vector<std::string> Catalog::environment_ids() const { return ids_of(environments_); }
 std::vector<std::string> Catalog::calibration_ids() const { return ids_of(calibrations_); }

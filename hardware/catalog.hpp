@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "hardware/calibration.hpp"
-#include "hardware/catalog_rows.hpp"
 #include "hardware/device.hpp"
 #include "hardware/environment.hpp"
 #include "hardware/llm/model_spec.hpp"
+#include "hardware/model_rows.hpp"
 
 namespace headroom {
 
@@ -51,9 +51,7 @@ class Catalog {
   }
 
  private:
-  [[nodiscard]] const ModelRow* find_model(std::string_view id) const;
-
-  std::map<std::string, ModelRow, std::less<>> models_;
+  ModelRows models_;
   std::map<std::string, DeviceSpec, std::less<>> devices_;
   std::map<std::string, Environment, std::less<>> environments_;
   std::map<std::string, Calibration, std::less<>> calibrations_;

@@ -329,6 +329,15 @@ std::vector<Value> parse_file(std::string_view text, const std::string& file,
 
 }  // namespace
 
+ModelRow parse_model_row(std::string_view row, const std::string& file, std::size_t number) {
+  const std::string pointer = fmt::format("/models/{}", number);
+  try {
+    return parse_model(Row(Json::parse(row), file, pointer));
+  } catch (const Json::exception& error) {
+    throw ConfigError(fmt::format("{}: {}: {}", file, pointer, error.what()));
+  }
+}
+
 std::vector<ModelRow> parse_models(std::string_view text, const std::string& file) {
   return parse_file<ModelRow>(text, file, "models", parse_model);
 }

@@ -2,6 +2,7 @@
 // Reads rows of the catalog files. Strict: an unknown key, a wrong type or a number out of range is
 // a ConfigError with file and JSON pointer.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ struct ModelRow {
 
 // `file` is what errors call the text.
 [[nodiscard]] std::vector<ModelRow> parse_models(std::string_view text, const std::string& file);
+// One row of such a file, the `number`th from 0.
+[[nodiscard]] ModelRow parse_model_row(std::string_view row, const std::string& file,
+                                       std::size_t number);
 [[nodiscard]] std::vector<DeviceSpec> parse_devices(std::string_view text, const std::string& file);
 [[nodiscard]] std::vector<Calibration> parse_calibrations(std::string_view text,
                                                           const std::string& file);

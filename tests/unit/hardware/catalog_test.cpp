@@ -1,11 +1,19 @@
 #include "hardware/catalog.hpp"
 
 #include <catch2/catch.hpp>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "hardware/model_rows.hpp"
+#include "sim/kernel/embedded_file.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
+
+[[nodiscard]] std::span<const EmbeddedFile> catalog_files();
+
 namespace {
 
 constexpr const char* kTinyModel = R"({"models": [{"id": "tiny", "config": {
@@ -45,6 +53,27 @@ TEST_CASE("an unknown id names the nearest one") {
 
 TEST_CASE("a model is found by its Hugging Face name") {
   CHECK(Catalog::embedded().model("Qwen/Qwen3-8B").id == "qwen3-8b");
+}
+
+TEST_CASE("a model that is built in is the same by its id and by its other names") {
+  for (const EmbeddedFile& file : catalog_files()) {
+    if (file.name != "models.json") continue;
+    for (const ModelRow& row : parse_models(file.content, "(built in) models.json")) {
+      CAPTURE(row.id);
+      ModelRows rows;
+      rows.set_built_in(file.content, "(built in) models.json");
+      std::vector<std::string> names = row.aliases;
+      names.push_back(row.id);
+      if (!row.hf_repo.empty()) names.push_back(row.hf_repo);
+      for (const std::string& name : names) {
+        const std::optional<ModelRow> found = rows.find(name);
+        REQUIRE(found);
+        CHECK(found->config == row.config);
+        CHECK(found->quantization == row.quantization);
+        CHECK(found->shown_as == row.shown_as);
+      }
+    }
+  }
 }
 
 TEST_CASE("an overlay adds rows and replaces rows of the same id") {
