@@ -1,5 +1,7 @@
 #include "sim/metrics/event_log.hpp"
 
+#include <algorithm>
+
 namespace headroom {
 
 EventLog::Episode& EventLog::refusal(std::uint16_t replica) {
@@ -11,7 +13,7 @@ void EventLog::end_refusal(const EngineEvent& event) {
   if (event.replica >= refusals_.size()) return;
   Episode& episode = refusals_[event.replica];
   if (episode.request != event.request) return;
-  events_[episode.entry].until_ns = event.time_ns;
+  if (episode.entry < events_.size()) events_[episode.entry].until_ns = event.time_ns;
   episode.request = UINT64_MAX;
 }
 
@@ -32,9 +34,37 @@ void EventLog::add(const EngineEvent& event) {
   if (event.kind == EngineEventKind::placement_refused) {
     Episode& episode = refusal(event.replica);
     if (episode.request == event.request) return;
-    episode = {event.request, events_.size()};
+    episode = {event.request, events_.size() < most_events_ ? events_.size() : SIZE_MAX};
   }
   ++count;
+  if (event.kind == EngineEventKind::rejected || event.kind == EngineEventKind::placement_refused) {
+    turn_away(event);
+  }
+  if (events_.size() < most_events_) {
+    keep(event);
+  } else {
+    ++not_kept_;
+  }
+  if (event.kind != EngineEventKind::oom) return;
+  ooms_.push_back({event.oom, event.time_ns, event.replica, event.request, event.tokens,
+                   event.state == nullptr ? std::nullopt : std::optional(*event.state),
+                   event.shortage == nullptr ? std::nullopt : std::optional(*event.shortage)});
+}
+
+void EventLog::turn_away(const EngineEvent& event) {
+  const auto same = std::ranges::find_if(turned_away_, [&](const TurnedAway& group) {
+    return group.first.oom == event.oom && group.first.replica == event.replica;
+  });
+  if (same != turned_away_.end()) {
+    ++same->count;
+    return;
+  }
+  turned_away_.push_back({event, 1});
+  turned_away_.back().first.state = nullptr;  // lives as long as the event
+  turned_away_.back().first.shortage = nullptr;
+}
+
+void EventLog::keep(const EngineEvent& event) {
   LoggedEvent& entry = events_.emplace_back();
   entry.kind = event.kind;
   entry.oom = event.oom;
@@ -47,10 +77,6 @@ void EventLog::add(const EngineEvent& event) {
     entry.waiting = event.state->waiting;
     entry.free_blocks = event.state->pool.free_blocks;
   }
-  if (event.kind != EngineEventKind::oom) return;
-  ooms_.push_back({event.oom, event.time_ns, event.replica, event.request, event.tokens,
-                   event.state == nullptr ? std::nullopt : std::optional(*event.state),
-                   event.shortage == nullptr ? std::nullopt : std::optional(*event.shortage)});
 }
 
 }  // namespace headroom

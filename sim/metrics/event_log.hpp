@@ -41,11 +41,23 @@ struct OomMoment {
   std::optional<MemoryShortage> shortage;  // where a ledger of bytes refused
 };
 
+// Requests turned away for want of memory, by replica and kind of OOM: `rejected_too_long`, and
+// `fragmentation` for those that found enough free blocks but no hole.
+struct TurnedAway {
+  EngineEvent first;
+  std::int64_t count = 0;
+};
+
 class EventLog {
  public:
+  // Keeps so many events, the first ones; later ones are counted only.
+  explicit EventLog(std::size_t most_events = SIZE_MAX) : most_events_(most_events) {}
   void add(const EngineEvent& event);
 
   [[nodiscard]] std::span<const LoggedEvent> events() const { return events_; }
+  [[nodiscard]] std::int64_t not_kept() const { return not_kept_; }
+  // By the first of their kind.
+  [[nodiscard]] std::span<const TurnedAway> turned_away() const { return turned_away_; }
   [[nodiscard]] std::span<const OomMoment> ooms() const { return ooms_; }
   // Entries of a kind (requests, not repetitions, for placement_refused); all events for those
   // kinds that are not kept.
@@ -60,12 +72,17 @@ class EventLog {
  private:
   struct Episode {  // the request a replica fails to place now
     std::uint64_t request = UINT64_MAX;
-    std::size_t entry = 0;
+    std::size_t entry = SIZE_MAX;  // SIZE_MAX: was not kept
   };
   void end_refusal(const EngineEvent& event);
+  void turn_away(const EngineEvent& event);
+  void keep(const EngineEvent& event);
   [[nodiscard]] Episode& refusal(std::uint16_t replica);
 
+  std::size_t most_events_;
+  std::int64_t not_kept_ = 0;
   std::vector<LoggedEvent> events_;
+  std::vector<TurnedAway> turned_away_;
   std::vector<OomMoment> ooms_;
   std::vector<Episode> refusals_;  // by replica
   std::array<std::int64_t, kEngineEventKinds> counts_{};

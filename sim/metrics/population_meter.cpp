@@ -34,10 +34,15 @@ void check_littles_law(const PopulationMeter& meter, std::span<const RequestReco
   const auto present = std::count_if(records.begin(), records.end(), [](const auto& record) {
     return record.queued_ns >= 0 && record.finish_ns < 0;
   });
-  HEADROOM_CHECK(meter.present() == present,
+  check_littles_law(meter, present, sojourn_sum_ns(records, end_ns));
+}
+
+void check_littles_law(const PopulationMeter& meter, std::int64_t without_end,
+                       Int128 sojourn_sum_ns) {
+  HEADROOM_CHECK(meter.present() == without_end,
                  fmt::format("{} requests in the system, {} records without an end",
-                             meter.present(), present));
-  HEADROOM_CHECK(meter.integral_ns() == sojourn_sum_ns(records, end_ns),
+                             meter.present(), without_end));
+  HEADROOM_CHECK(meter.integral_ns() == sojourn_sum_ns,
                  "integral of the number in system differs from the sum of sojourns");
 }
 

@@ -49,5 +49,8 @@ class PopulationMeter {
 // another time than its record says.
 void check_littles_law(const PopulationMeter& meter, std::span<const RequestRecord> records,
                        TimeNs end_ns);
+// The same from sums: `without_end` requests were queued and never left.
+void check_littles_law(const PopulationMeter& meter, std::int64_t without_end,
+                       Int128 sojourn_sum_ns);
 
 }  // namespace headroom

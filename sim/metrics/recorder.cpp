@@ -2,12 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "sim/kernel/check.hpp"
 
 namespace headroom {
 
-Recorder::Recorder(const RecorderOptions& options)
-    : requests_(options.expected_requests), timeline_(options.timeline) {}
+namespace {
+constexpr std::size_t kEventsBesideStream = 100'000;
+}  // namespace
+
+Recorder::Recorder(RecorderOptions options)
+    : requests_(options.stream ? 0 : options.expected_requests),
+      stream_(std::move(options.stream)),
+      timeline_(options.timeline),
+      events_(stream_ ? kEventsBesideStream : SIZE_MAX) {}
 
 Recorder::Track& Recorder::track(std::uint16_t replica) {
   if (replica >= replicas_.size()) replicas_.resize(std::size_t{replica} + 1);
@@ -37,7 +46,11 @@ void Recorder::on_steps(const StepRun& run) {
 }
 
 void Recorder::on_request(const RequestRecord& record) {
-  requests_.add(record);
+  if (stream_) {
+    stream_->add(record);
+  } else {
+    requests_.add(record);
+  }
   if (record.queued_ns >= 0 && record.finish_ns >= 0) population_.leave(record.finish_ns);
 }
 
@@ -49,6 +62,7 @@ void Recorder::on_event(const EngineEvent& event) {
       timeline_.change_queue(event.replica, event.time_ns, 1);
       break;
     case EngineEventKind::cancelled:
+      track(event.replica).meters.thrash.add_event(event);
       if (event.was_waiting) timeline_.change_queue(event.replica, event.time_ns, -1);
       break;
     case EngineEventKind::admitted:
@@ -82,7 +96,11 @@ void Recorder::finish(TimeNs end_ns) {
   }
   timeline_.finish();
   population_.advance(end_ns);
-  check_littles_law(population_, records(), end_ns);
+  if (stream_) {
+    check_littles_law(population_, stream_->queued_without_end(), stream_->sojourn_sum_ns(end_ns));
+  } else {
+    check_littles_law(population_, records(), end_ns);
+  }
 }
 
 }  // namespace headroom

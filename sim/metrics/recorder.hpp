@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "sim/metrics/itl_meter.hpp"
 #include "sim/metrics/kv_meter.hpp"
 #include "sim/metrics/population_meter.hpp"
+#include "sim/metrics/request_stream.hpp"
 #include "sim/metrics/request_table.hpp"
 #include "sim/metrics/run_view.hpp"
 #include "sim/metrics/speculation_meter.hpp"
@@ -23,6 +25,8 @@ namespace headroom {
 struct RecorderOptions {
   TimelineOptions timeline = {};
   std::size_t expected_requests = 0;  // memory set aside at once; no limit
+  // Given: records are summed up there instead of being kept, and few events are.
+  std::optional<RequestStream> stream = {};
 };
 
 // What is measured of one replica.
@@ -35,7 +39,7 @@ struct ReplicaMeters {
 
 class Recorder final : public MetricsSink {
  public:
-  explicit Recorder(const RecorderOptions& options = {});
+  explicit Recorder(RecorderOptions options = {});
 
   void on_steps(const StepRun& run) override;
   void on_request(const RequestRecord& record) override;
@@ -46,6 +50,9 @@ class Recorder final : public MetricsSink {
   // contracts V0.7 (cost identity) and V0.8 (Little's law).
   void finish(TimeNs end_ns);
 
+  // Nullptr: records are kept.
+  [[nodiscard]] const RequestStream* stream() const { return stream_ ? &*stream_ : nullptr; }
+  // None where they are summed up at once.
   [[nodiscard]] std::span<const RequestRecord> records() const { return requests_.records(); }
   [[nodiscard]] const ItlMeter& itl() const { return itl_; }
   [[nodiscard]] const Timeline& timeline() const { return timeline_; }
@@ -68,6 +75,7 @@ class Recorder final : public MetricsSink {
   void hold_until(Track& track, std::uint16_t replica, TickSum instant);
 
   RequestTable requests_;
+  std::optional<RequestStream> stream_;
   ItlMeter itl_;
   Timeline timeline_;
   EventLog events_;

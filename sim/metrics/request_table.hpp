@@ -12,7 +12,7 @@ namespace headroom {
 
 class RequestTable {
  public:
-  explicit RequestTable(std::size_t expected_requests = 0) { slots_.reserve(expected_requests); }
+  explicit RequestTable(std::size_t expected_requests = 0);
 
   // Each index once; in any order.
   void add(const RequestRecord& record) {

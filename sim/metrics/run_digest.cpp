@@ -1,6 +1,7 @@
 #include "sim/metrics/run_digest.hpp"
 
 #include "sim/kernel/digest.hpp"
+#include "sim/metrics/record_digest.hpp"
 
 namespace headroom {
 
@@ -13,18 +14,7 @@ std::uint64_t pack(std::int32_t high, std::int32_t low) {
 
 void add_records(Digest& digest, std::span<const RequestRecord> records) {
   digest.add(records.size());
-  for (const RequestRecord& record : records) {
-    digest.add(record.arrival_ns);
-    digest.add(record.queued_ns);
-    digest.add(record.first_scheduled_ns);
-    digest.add(record.first_token_ns);
-    digest.add(record.finish_ns);
-    digest.add(record.index);
-    digest.add(pack(record.prompt_tokens, record.output_tokens));
-    digest.add(pack(record.max_tokens, record.class_id));
-    digest.add(pack((record.replica << 8) | static_cast<std::uint8_t>(record.outcome),
-                    record.preemptions));
-  }
+  for (const RequestRecord& record : records) add_record(digest, record);
 }
 
 void add_itl(Digest& digest, const ItlMeter& itl) {
@@ -101,7 +91,12 @@ void add_events(Digest& digest, const EventLog& log) {
 std::string run_digest(const Recorder& recorder) {
   Digest digest;
   digest.add(recorder.end_ns());
-  add_records(digest, recorder.records());
+  if (const RequestStream* stream = recorder.stream()) {
+    digest.add(stream->counts().arrived);
+    digest.add(std::string_view(stream->digest().hex()));
+  } else {
+    add_records(digest, recorder.records());
+  }
   add_itl(digest, recorder.itl());
   digest.add(recorder.population().integral_ns());
   digest.add(recorder.replicas());

@@ -11,16 +11,6 @@ namespace headroom {
 
 namespace {
 
-constexpr double kMsPerNs = 1e-6;
-// TPOT is a quotient: it is kept in whole 2^-10 ns, so that its sums are exact too.
-constexpr int kTpotBits = 10;
-
-struct Latencies {
-  std::vector<std::int64_t> ttft_ns;
-  std::vector<std::int64_t> e2el_ns;
-  std::vector<std::int64_t> tpot;  // 2^-10 ns
-};
-
 bool keeps(const std::optional<double>& limit_ms, TimeNs latency_ns, std::int64_t per = 1) {
   return !limit_ms || static_cast<double>(latency_ns) <= *limit_ms * 1e6 * static_cast<double>(per);
 }
@@ -30,6 +20,19 @@ bool is_good(const RequestRecord& record, TimeNs ttft_ns, TimeNs e2el_ns,
   const std::int64_t gaps = record.output_tokens - 1;
   return keeps(limits.ttft_ms, ttft_ns) && keeps(limits.e2el_ms, e2el_ns) &&
          (gaps < 1 || keeps(limits.tpot_ms, e2el_ns - ttft_ns, gaps));
+}
+
+TimeNs ttft_ns_of(const RequestRecord& record, const ServingOptions& options) {
+  return record.first_token_ns - record.arrival_ns + options.client_latency_ns;
+}
+
+TimeNs e2el_ns_of(const RequestRecord& record, const ServingOptions& options) {
+  return record.finish_ns - record.arrival_ns + options.client_latency_ns;
+}
+
+std::optional<std::int64_t> tpot_of(const RequestRecord& record) {
+  if (record.output_tokens < 2) return std::nullopt;
+  return ((record.finish_ns - record.first_token_ns) << kTpotBits) / (record.output_tokens - 1);
 }
 
 void set_ttft(ServingMetrics& m, const LatencyStats& s) {
@@ -80,51 +83,96 @@ bool ServingOptions::has_goodput() const {
                                       [](const GoodputLimits& limits) { return limits.any(); });
 }
 
-ServingMetrics serving_metrics(std::span<const RequestRecord> records, const ItlMeter* itl,
-                               const ServingOptions& options) {
-  ServingMetrics metrics;
-  Latencies latencies;
-  latencies.ttft_ns.reserve(records.size());
-  latencies.e2el_ns.reserve(records.size());
-  latencies.tpot.reserve(records.size());
-  TimeNs last_finish_ns = 0;
-  std::int64_t good = 0;
-  for (const RequestRecord& record : records) {
-    if (record.outcome != Outcome::finished) continue;
-    const TimeNs decode_ns = record.finish_ns - record.first_token_ns;
-    const TimeNs ttft_ns = record.first_token_ns - record.arrival_ns + options.client_latency_ns;
-    latencies.ttft_ns.push_back(ttft_ns);
-    latencies.e2el_ns.push_back(ttft_ns + decode_ns);
-    if (record.output_tokens > 1) {
-      latencies.tpot.push_back((decode_ns << kTpotBits) / (record.output_tokens - 1));
-    }
-    if (is_good(record, ttft_ns, ttft_ns + decode_ns, options.limits_of(record.class_id))) {
-      ++good;
-    }
-    metrics.total_input_tokens += record.prompt_tokens;
-    metrics.total_output_tokens += record.output_tokens;
-    last_finish_ns = std::max(last_finish_ns, record.finish_ns);
-  }
-  metrics.completed = static_cast<std::int64_t>(latencies.ttft_ns.size());
-  if (itl != nullptr) set_itl(metrics, *itl);
-  const bool with_goodput = options.has_goodput();
-  if (with_goodput) metrics.request_goodput = 0.0;
-  if (metrics.completed == 0) return metrics;
+RequestLatencies latencies_of(const RequestRecord& record, const ServingOptions& options) {
+  RequestLatencies latencies;
+  latencies.ttft_ns = ttft_ns_of(record, options);
+  latencies.e2el_ns = e2el_ns_of(record, options);
+  latencies.tpot = tpot_of(record);
+  latencies.good =
+      is_good(record, latencies.ttft_ns, latencies.e2el_ns, options.limits_of(record.class_id));
+  return latencies;
+}
 
-  const TimeNs duration_ns = last_finish_ns - records.front().arrival_ns;
+void ServingSums::add(const RequestRecord& record, bool is_good) {
+  ++completed;
+  if (is_good) ++good;
+  input_tokens += record.prompt_tokens;
+  output_tokens += record.output_tokens;
+  last_finish_ns = std::max(last_finish_ns, record.finish_ns);
+}
+
+void ServingSums::merge(const ServingSums& other) {
+  completed += other.completed;
+  good += other.good;
+  input_tokens += other.input_tokens;
+  output_tokens += other.output_tokens;
+  first_arrival_ns = std::min(first_arrival_ns, other.first_arrival_ns);
+  last_finish_ns = std::max(last_finish_ns, other.last_finish_ns);
+}
+
+ServingMetrics metrics_of(const ServingSums& sums, const ItlMeter* itl, bool with_goodput) {
+  ServingMetrics metrics;
+  metrics.completed = sums.completed;
+  metrics.total_input_tokens = sums.input_tokens;
+  metrics.total_output_tokens = sums.output_tokens;
+  if (itl != nullptr) set_itl(metrics, *itl);
+  if (with_goodput) metrics.request_goodput = 0.0;
+  if (sums.completed == 0) return metrics;
+
+  const TimeNs duration_ns = sums.last_finish_ns - sums.first_arrival_ns;
   metrics.duration = static_cast<double>(duration_ns) * 1e-9;
   if (duration_ns > 0) {
-    const std::int64_t tokens = metrics.total_input_tokens + metrics.total_output_tokens;
-    metrics.request_throughput = static_cast<double>(metrics.completed) / metrics.duration;
-    metrics.output_throughput = static_cast<double>(metrics.total_output_tokens) / metrics.duration;
+    const std::int64_t tokens = sums.input_tokens + sums.output_tokens;
+    metrics.request_throughput = static_cast<double>(sums.completed) / metrics.duration;
+    metrics.output_throughput = static_cast<double>(sums.output_tokens) / metrics.duration;
     metrics.total_token_throughput = static_cast<double>(tokens) / metrics.duration;
     if (with_goodput) {
-      metrics.request_goodput = static_cast<double>(good) / metrics.duration;
+      metrics.request_goodput = static_cast<double>(sums.good) / metrics.duration;
     }
   }
-  set_ttft(metrics, statistics_of(latencies.ttft_ns, kMsPerNs));
-  set_e2el(metrics, statistics_of(latencies.e2el_ns, kMsPerNs));
-  set_tpot(metrics, statistics_of(latencies.tpot, kMsPerNs / (1 << kTpotBits)));
+  return metrics;
+}
+
+void set_latencies(ServingMetrics& metrics, const ServingLatencies& latencies) {
+  set_ttft(metrics, latencies.ttft);
+  set_tpot(metrics, latencies.tpot);
+  set_e2el(metrics, latencies.e2el);
+}
+
+ServingMetrics serving_metrics(std::span<const RequestRecord> records, const ItlMeter* itl,
+                               const ServingOptions& options) {
+  const bool with_goodput = options.has_goodput();
+  ServingSums sums;
+  if (!records.empty()) sums.note_arrival(records.front());
+  for (const RequestRecord& record : records) {
+    if (record.outcome != Outcome::finished) continue;
+    sums.add(record, !with_goodput ||
+                         is_good(record, ttft_ns_of(record, options), e2el_ns_of(record, options),
+                                 options.limits_of(record.class_id)));
+  }
+  ServingMetrics metrics = metrics_of(sums, itl, with_goodput);
+  if (metrics.completed == 0) return metrics;
+
+  // One latency at a time: its values are as much memory as everything else here.
+  std::vector<std::int64_t> values;
+  values.reserve(static_cast<std::size_t>(sums.completed));
+  const auto statistics = [&](auto value_of, double scale) {
+    values.clear();
+    for (const RequestRecord& record : records) {
+      if (record.outcome != Outcome::finished) continue;
+      const std::optional<std::int64_t> value = value_of(record);
+      if (value) values.push_back(*value);
+    }
+    return statistics_of(values, scale);
+  };
+  using Value = std::optional<std::int64_t>;
+  const auto ttft = [&](const RequestRecord& r) -> Value { return ttft_ns_of(r, options); };
+  const auto e2el = [&](const RequestRecord& r) -> Value { return e2el_ns_of(r, options); };
+  ServingLatencies latencies;
+  latencies.ttft = statistics(ttft, kMsPerNs);
+  latencies.tpot = statistics(tpot_of, kMsPerTpotUnit);
+  latencies.e2el = statistics(e2el, kMsPerNs);
+  set_latencies(metrics, latencies);
   return metrics;
 }
 

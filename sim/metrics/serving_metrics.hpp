@@ -2,6 +2,7 @@
 // The metrics of `vllm bench serve`, by their names there (vLLM benchmarks/serve.py; ENGINES.md
 // 7.1). Only finished requests count.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "sim/metrics/itl_meter.hpp"
+#include "sim/metrics/statistics.hpp"
 #include "sim/serving/request.hpp"
 
 namespace headroom {
@@ -57,6 +59,50 @@ struct ServingMetrics {
   double mean_itl_ms = 0, median_itl_ms = 0, std_itl_ms = 0;
   double p90_itl_ms = 0, p95_itl_ms = 0, p99_itl_ms = 0;
 };
+
+inline constexpr double kMsPerNs = 1e-6;
+// TPOT is a quotient: it is kept in whole 2^-10 ns, so that its sums are exact too.
+inline constexpr int kTpotBits = 10;
+inline constexpr double kMsPerTpotUnit = kMsPerNs / (1 << kTpotBits);
+
+// What the client of a finished request saw.
+struct RequestLatencies {
+  TimeNs ttft_ns = 0;
+  TimeNs e2el_ns = 0;
+  std::optional<std::int64_t> tpot = {};  // 2^-10 ns; with two output tokens or more
+  bool good = false;                      // kept the limits of its class
+};
+[[nodiscard]] RequestLatencies latencies_of(const RequestRecord& record,
+                                            const ServingOptions& options);
+
+// The sums behind ServingMetrics that are no latencies; all but the first arrival are of finished
+// requests.
+struct ServingSums {
+  std::int64_t completed = 0;
+  std::int64_t good = 0;
+  std::int64_t input_tokens = 0;
+  std::int64_t output_tokens = 0;
+  TimeNs first_arrival_ns = kNever;
+  TimeNs last_finish_ns = 0;
+
+  void note_arrival(const RequestRecord& record) {
+    first_arrival_ns = std::min(first_arrival_ns, record.arrival_ns);
+  }
+  void add(const RequestRecord& record, bool is_good);
+  void merge(const ServingSums& other);
+};
+
+struct ServingLatencies {
+  LatencyStats ttft;
+  LatencyStats tpot;
+  LatencyStats e2el;
+};
+
+// All but TTFT, TPOT and E2EL, which `set_latencies` adds when anything finished. `itl` may be
+// null; `with_goodput`: there are limits to keep.
+[[nodiscard]] ServingMetrics metrics_of(const ServingSums& sums, const ItlMeter* itl,
+                                        bool with_goodput);
+void set_latencies(ServingMetrics& metrics, const ServingLatencies& latencies);
 
 // One of the above in ms or tokens/s, by its name; those that measured runs publish.
 [[nodiscard]] double metric_of(const ServingMetrics& metrics, std::string_view name);

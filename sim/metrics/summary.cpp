@@ -7,16 +7,7 @@ namespace headroom {
 
 RequestCounts count_requests(std::span<const RequestRecord> records) {
   RequestCounts counts;
-  counts.arrived = static_cast<std::int64_t>(records.size());
-  for (const RequestRecord& record : records) {
-    switch (record.outcome) {
-      case Outcome::unfinished: ++counts.unfinished; break;
-      case Outcome::finished: ++counts.finished; break;
-      case Outcome::rejected: ++counts.rejected; break;
-      case Outcome::cancelled: ++counts.cancelled; break;
-      case Outcome::lost_to_oom: ++counts.lost_to_oom; break;
-    }
-  }
+  for (const RequestRecord& record : records) counts.add(record.outcome);
   return counts;
 }
 
@@ -82,6 +73,7 @@ EngineSummary engine_summary(const Recorder& recorder) {
   for (const RequestRecord& record : recorder.records()) {
     summary.tokens_out += record.output_tokens;
   }
+  if (recorder.stream() != nullptr) summary.tokens_out = recorder.stream()->tokens_out();
   summary.prefix_cache_queries = recorder.events().prefix_queries();
   summary.prefix_cache_hits = recorder.events().prefix_hits();
   summary.preemptions = recorder.events().count(EngineEventKind::preempted);
@@ -99,23 +91,13 @@ std::vector<OomEntry> oom_entries(const Recorder& recorder) {
                        .kv = oom.state ? std::optional(split_of(*oom.state)) : std::nullopt,
                        .shortage = oom.shortage});
   }
-  for (const LoggedEvent& event : recorder.events().events()) {
-    if (event.kind != EngineEventKind::rejected &&
-        event.kind != EngineEventKind::placement_refused) {
-      continue;
-    }
-    const auto same = std::find_if(entries.begin(), entries.end(), [&](const OomEntry& entry) {
-      return entry.kind == event.oom && entry.replica == event.replica;
-    });
-    if (same != entries.end()) {
-      ++same->count;
-      continue;
-    }
-    entries.push_back({.kind = event.oom,
-                       .time_ns = event.time_ns,
-                       .replica = event.replica,
-                       .request = event.request,
-                       .wanted_tokens = event.tokens,
+  for (const TurnedAway& group : recorder.events().turned_away()) {
+    entries.push_back({.kind = group.first.oom,
+                       .time_ns = group.first.time_ns,
+                       .replica = group.first.replica,
+                       .count = group.count,
+                       .request = group.first.request,
+                       .wanted_tokens = group.first.tokens,
                        .kv = {}});
   }
   for (std::size_t i = 0; i < recorder.replicas(); ++i) {
@@ -151,17 +133,42 @@ std::vector<ClassSummary> class_summaries(std::span<const RequestRecord> records
   return summaries;
 }
 
+namespace {
+
+void summarise_stream(const RequestStream& stream, const Recorder& recorder, RunSummary& summary) {
+  const bool with_goodput = stream.serving().has_goodput();
+  summary.requests = stream.counts();
+  summary.metrics = stream.total().metrics(&recorder.itl(), with_goodput);
+  summary.windows = stream.windows(recorder.end_ns());
+  for (std::size_t id = 0; id < stream.classes().size(); ++id) {
+    const ServingTotals& own = stream.classes()[id];
+    const auto number = static_cast<std::int32_t>(id);
+    const bool has_limits = stream.serving().limits_of(number).any();
+    summary.classes.push_back({number, own.counts(), own.metrics(nullptr, has_limits)});
+  }
+}
+
+void summarise_table(const Recorder& recorder, const SummaryOptions& options, RunSummary& summary) {
+  const auto records = recorder.records();
+  summary.requests = count_requests(records);
+  summary.metrics = serving_metrics(records, &recorder.itl(), options.serving);
+  summary.windows = windows_of(records, recorder.end_ns(), options.windows, options.serving);
+  summary.classes = class_summaries(records, options.classes, options.serving);
+}
+
+}  // namespace
+
 RunSummary summarise(const Recorder& recorder, const SummaryOptions& options) {
   RunSummary summary;
   summary.end_ns = recorder.end_ns();
-  summary.requests = count_requests(recorder.records());
-  summary.metrics = serving_metrics(recorder.records(), &recorder.itl(), options.serving);
-  summary.windows =
-      windows_of(recorder.records(), recorder.end_ns(), options.windows, options.serving);
+  if (const RequestStream* stream = recorder.stream()) {
+    summarise_stream(*stream, recorder, summary);
+  } else {
+    summarise_table(recorder, options, summary);
+  }
   summary.memory = memory_summary(recorder);
   summary.engine = engine_summary(recorder);
   summary.ooms = oom_entries(recorder);
-  summary.classes = class_summaries(recorder.records(), options.classes, options.serving);
   return summary;
 }
 

@@ -8,19 +8,11 @@
 #include <vector>
 
 #include "sim/metrics/recorder.hpp"
+#include "sim/metrics/request_counts.hpp"
 #include "sim/metrics/serving_metrics.hpp"
 #include "sim/metrics/windows.hpp"
 
 namespace headroom {
-
-struct RequestCounts {
-  std::int64_t arrived = 0;  // the sum of all others
-  std::int64_t finished = 0;
-  std::int64_t rejected = 0;
-  std::int64_t cancelled = 0;
-  std::int64_t lost_to_oom = 0;
-  std::int64_t unfinished = 0;
-};
 
 // KV pools over the whole run, replicas together. Fractions are of the capacity, averaged over
 // time; used + reserved + internal <= 1, external and cached are parts of the rest.

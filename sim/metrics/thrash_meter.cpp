@@ -50,16 +50,17 @@ void ThrashMeter::add_run(const RunView& view) {
 
 void ThrashMeter::add_event(const EngineEvent& event) {
   if (event.kind == EngineEventKind::preempted) {
-    if (event.request >= dropped_.size()) dropped_.resize(event.request + 1, 0);
     dropped_[event.request] = event.tokens;
-  } else if (event.kind == EngineEventKind::admitted && event.request < dropped_.size()) {
-    TokenCount& dropped = dropped_[event.request];
-    if (dropped == 0) return;
-    const TokenCount again = std::max<TokenCount>(0, dropped - event.cached_tokens);
-    dropped = 0;
-    recomputed_ += again;
-    window_at(event.time_ns).recomputed_tokens += again;
+    return;
   }
+  const auto found = dropped_.empty() ? dropped_.end() : dropped_.find(event.request);
+  if (found == dropped_.end()) return;
+  if (event.kind == EngineEventKind::admitted) {
+    const TokenCount again = std::max<TokenCount>(0, found->second - event.cached_tokens);
+    recomputed_ += again;
+    if (again > 0) window_at(event.time_ns).recomputed_tokens += again;
+  }
+  dropped_.erase(found);
 }
 
 std::optional<ThrashWindow> ThrashMeter::first_thrashing(TimeNs end_ns) const {

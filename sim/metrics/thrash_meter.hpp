@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/metrics/run_view.hpp"
@@ -36,7 +37,7 @@ class ThrashMeter {
   [[nodiscard]] ThrashWindow& window_at(TimeNs t);
 
   std::vector<ThrashWindow> windows_;
-  std::vector<TokenCount> dropped_;  // by arrival index; only as long as the last preempted request
+  std::unordered_map<std::uint64_t, TokenCount> dropped_;  // of requests that wait, preempted
   TokenCount recomputed_ = 0;
 };
 

@@ -26,11 +26,7 @@ bool contains(const WindowReport& window, TimeNs t) {
 void fill(WindowReport& report, Records records, const ServingOptions& serving) {
   const Records inside = arrived_in(records, report.start_ns, report.end_ns);
   report.arrived = static_cast<std::int64_t>(inside.size());
-  if (report.end_ns > report.start_ns) {
-    const double length_s = static_cast<double>(report.end_ns - report.start_ns) * 1e-9;
-    report.arrival_rate = static_cast<double>(report.arrived) / length_s;
-    report.finish_rate = static_cast<double>(report.finished_inside) / length_s;
-  }
+  set_rates(report);
   report.metrics = serving_metrics(inside, nullptr, serving);
 }
 
@@ -51,22 +47,29 @@ void scan(WindowSummary& summary, Records records, TimeNs third_ns) {
   }
 }
 
-void judge(Stationarity& result, TimeNs third_ns) {
+TimeNs offset_ns(const std::optional<double>& seconds, TimeNs otherwise_ns) {
+  return seconds ? static_cast<TimeNs>(*seconds * 1e9) : otherwise_ns;
+}
+
+}  // namespace
+
+void set_rates(WindowReport& report) {
+  if (report.end_ns <= report.start_ns) return;
+  const double length_s = static_cast<double>(report.end_ns - report.start_ns) * 1e-9;
+  report.arrival_rate = static_cast<double>(report.arrived) / length_s;
+  report.finish_rate = static_cast<double>(report.finished_inside) / length_s;
+}
+
+void judge(Stationarity& result, const std::array<TimeNs, 3>& length_ns) {
   for (std::size_t third = 0; third < 3; ++third) {
     result.mean_in_system[third] =
-        static_cast<double>(result.integral_ns[third]) / static_cast<double>(third_ns);
+        static_cast<double>(result.integral_ns[third]) / static_cast<double>(length_ns[third]);
   }
   const auto& mean = result.mean_in_system;
   const bool grows = mean[0] < mean[1] && mean[1] < mean[2];
   result.stationary =
       !(grows && mean[2] > 1.25 * mean[0] && mean[2] > mean[0] + 4 * std::sqrt(mean[0]) + 1);
 }
-
-TimeNs offset_ns(const std::optional<double>& seconds, TimeNs otherwise_ns) {
-  return seconds ? static_cast<TimeNs>(*seconds * 1e9) : otherwise_ns;
-}
-
-}  // namespace
 
 WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
                          const WindowOptions& windows, const ServingOptions& serving) {
@@ -85,7 +88,7 @@ WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
   summary.drain.end_ns = std::max(steady_end_ns, end_ns + 1);
   const TimeNs third_ns = (steady_end_ns - warmup_end_ns) / 3;
   scan(summary, records, third_ns);
-  if (third_ns > 0) judge(summary.stationarity, third_ns);
+  if (third_ns > 0) judge(summary.stationarity, {third_ns, third_ns, third_ns});
   for (WindowReport* window : {&summary.warmup, &summary.steady, &summary.drain}) {
     fill(*window, records, serving);
   }

@@ -48,6 +48,11 @@ struct WindowSummary {
   Stationarity stationarity;  // of the steady window
 };
 
+// `arrived` and `finished_inside` over the length of the window.
+void set_rates(WindowReport& report);
+// Means and verdict from the integrals over thirds of these lengths; none of them empty.
+void judge(Stationarity& result, const std::array<TimeNs, 3>& length_ns);
+
 // `records` in order of arrival; the run ended at `end_ns`.
 [[nodiscard]] WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
                                        const WindowOptions& windows, const ServingOptions& serving);

@@ -124,7 +124,9 @@ void write_events_jsonl(const RunResult& result, const std::string& path) {
 
 void write_results(const RunResult& result, const std::string& version,
                    const ResultDirectory& directory) {
-  write_requests_csv(result, directory.path("requests.csv"));
+  if (!result.resolved.scenario.output.streaming) {
+    write_requests_csv(result, directory.path("requests.csv"));
+  }
   write_timeline_csv(result, directory.path("timeline.csv"));
   write_events_jsonl(result, directory.path("events.jsonl"));
   OutputFile resolved(directory.path("resolved.json"));

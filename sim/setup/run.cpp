@@ -74,11 +74,15 @@ void simulate(const Catalog& catalog, const RunControl& control, Workload& workl
   std::vector<ReplicaParts> parts;
   parts.push_back(make_replica(result.resolved, result.budget, catalog, result.cost));
 
+  const SummaryOptions summary = summary_options(scenario, result.cost, workload);
   RecorderOptions options;
   options.timeline.interval_ns = ns_from_seconds(scenario.output.timeline_interval_s);
   options.expected_requests =
       static_cast<std::size_t>(std::min(workload.facts.requests, kMostExpectedRequests));
-  result.recorder = std::make_unique<Recorder>(options);
+  if (scenario.output.streaming) {
+    options.stream.emplace(summary.serving, summary.windows, summary.classes);
+  }
+  result.recorder = std::make_unique<Recorder>(std::move(options));
 
   std::unique_ptr<CountingSource> counting;
   if (control.done != nullptr) {
@@ -92,9 +96,40 @@ void simulate(const Catalog& catalog, const RunControl& control, Workload& workl
   result.stop = fleet.run(limits_of(scenario.run, control));
   result.totals = fleet.totals();
   result.recorder->finish(result.totals.end_ns);
-  result.summary = summarise(*result.recorder, summary_options(scenario, result.cost, workload));
+  result.summary = summarise(*result.recorder, summary);
   result.digest = run_digest(*result.recorder);
   result.started = true;
+}
+
+// What only a run shows.
+void warn_of_outcome(RunResult& result) {
+  if (replica_options(result.resolved).responds_at_end) {
+    result.warnings.emplace_back(
+        "clients see a batch's tokens when it ends: TTFT is the whole latency, "
+        "TPOT and ITL are 0 (engine.stream = true: as they are made)");
+  }
+  if (!result.summary.windows.stationarity.stationary) {
+    result.warnings.emplace_back(
+        "not stationary: the backlog grows, so latencies depend on the "
+        "length of the run");
+  }
+  if (result.recorder->events().not_kept() > 0) {
+    result.warnings.push_back(fmt::format(
+        "events.jsonl holds the first {} events; {} more were only counted",
+        result.recorder->events().events().size(), result.recorder->events().not_kept()));
+  }
+  if (const auto& use = result.totals.api_server; use && is_saturated(*use)) {
+    result.warnings.push_back(fmt::format(
+        "the API server is the bottleneck: busy {:.1f} % of the time while requests came, and up "
+        "to {:.1f} s behind (engine.api_server_count = {})",
+        100 * utilisation(*use), backlog_s(*use),
+        *result.resolved.scenario.engine.api_server_count));
+  }
+  if (result.stop != StopReason::drained) {
+    result.warnings.push_back(fmt::format("the run was ended early ({}): {} requests unfinished",
+                                          name_of(result.stop),
+                                          result.summary.requests.unfinished));
+  }
 }
 
 void collect_warnings(RunResult& result) {
@@ -142,28 +177,7 @@ void collect_warnings(RunResult& result) {
       result.warnings.push_back(growth->text);
     }
   }
-  if (result.started && replica_options(result.resolved).responds_at_end) {
-    result.warnings.emplace_back(
-        "clients see a batch's tokens when it ends: TTFT is the whole latency, "
-        "TPOT and ITL are 0 (engine.stream = true: as they are made)");
-  }
-  if (result.started && !result.summary.windows.stationarity.stationary) {
-    result.warnings.emplace_back(
-        "not stationary: the backlog grows, so latencies depend on the "
-        "length of the run");
-  }
-  if (const auto& use = result.totals.api_server; use && is_saturated(*use)) {
-    result.warnings.push_back(fmt::format(
-        "the API server is the bottleneck: busy {:.1f} % of the time while requests came, and up "
-        "to {:.1f} s behind (engine.api_server_count = {})",
-        100 * utilisation(*use), backlog_s(*use),
-        *result.resolved.scenario.engine.api_server_count));
-  }
-  if (result.started && result.stop != StopReason::drained) {
-    result.warnings.push_back(fmt::format("the run was ended early ({}): {} requests unfinished",
-                                          name_of(result.stop),
-                                          result.summary.requests.unfinished));
-  }
+  if (result.started) warn_of_outcome(result);
 }
 
 // `given`: absent means that the scenario says what comes.

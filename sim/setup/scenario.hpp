@@ -228,6 +228,7 @@ struct RunSection {
 
 struct OutputSection {
   double timeline_interval_s = 1;
+  bool streaming = false;
 };
 
 struct Scenario {

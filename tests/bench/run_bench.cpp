@@ -116,6 +116,13 @@ void requests(benchmark::State& state) {
 }
 BENCHMARK(requests)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
+// Requests summed up as they leave, in flat memory.
+void streaming(benchmark::State& state) {
+  run_scenario(state, "chat-million",
+               {"workload.arrivals.request_rate=22.3", "output.streaming=true"});
+}
+BENCHMARK(streaming)->Unit(benchmark::kMillisecond);
+
 // The same traffic at a tenth of the length, single-stepped: what the jumps save.
 void single_steps(benchmark::State& state) {
   run_scenario(state, "chat-million",

@@ -32,6 +32,14 @@ rm -r results
 "$HEADROOM" run "$HEADROOM_SOURCE_DIR/scenarios/demo.json" --json | cmp - a.json ||
   fail 'same bytes'
 
+# Summed up as they leave: the same run without a table of requests.
+"$HEADROOM" run demo --set output.streaming=true -o streamed --json >s.json
+[[ $(ls streamed | tr '\n' ' ') == 'events.jsonl resolved.json summary.json timeline.csv ' ]] ||
+  fail 'result files of a streamed run'
+for metric in completed total_output_tokens mean_ttft_ms std_ttft_ms mean_e2el_ms p99_itl_ms; do
+  [[ $(number s.json $metric) == "$(number a.json $metric)" ]] || fail "streamed $metric"
+done
+
 # A model that does not fit is an answer, not an error.
 "$HEADROOM" run llama-70b-does-not-fit --json >oom.json || fail 'exit code of a start-up OOM'
 grep -q '"kind": "startup"' oom.json || fail 'start-up OOM'

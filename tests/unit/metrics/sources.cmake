@@ -4,6 +4,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/engine_events_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/itl_meter_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/kv_meter_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/request_stream_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/scripted_run.cpp
   ${CMAKE_CURRENT_LIST_DIR}/serving_metrics_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/statistics_test.cpp

@@ -1,0 +1,72 @@
+#pragma once
+// Stands in for the request table in streaming mode (`output.streaming`): records are summed up as
+// they come and forgotten, so that memory does not grow with their number.
+//
+// Windows are not known before the last arrival. Time is therefore cut into slots of equal width,
+// from 20 to 40 of them: when more are needed, neighbours become one. Windows begin and end at
+// their edges.
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/kernel/digest.hpp"
+#include "sim/metrics/serving_totals.hpp"
+#include "sim/metrics/windows.hpp"
+
+namespace headroom {
+
+class RequestStream {
+ public:
+  // `classes`: ids are below; with one there are no sums per class.
+  RequestStream(ServingOptions serving, WindowOptions windows, std::int32_t classes);
+
+  // Each request once, when it leaves; those that never do when the run ends.
+  void add(const RequestRecord& record);
+
+  [[nodiscard]] RequestCounts counts() const { return total().counts(); }
+  [[nodiscard]] TokenCount tokens_out() const { return tokens_out_; }
+  // Records in the order in which they came.
+  [[nodiscard]] const Digest& digest() const { return digest_; }
+  // As sojourn_sum_ns() and the records without an end of population_meter.hpp.
+  [[nodiscard]] Int128 sojourn_sum_ns(TimeNs end_ns) const;
+  [[nodiscard]] std::int64_t queued_without_end() const { return queued_without_end_; }
+
+  [[nodiscard]] ServingTotals total() const;
+  [[nodiscard]] WindowSummary windows(TimeNs end_ns) const;
+  [[nodiscard]] const std::vector<ServingTotals>& classes() const { return classes_; }
+  [[nodiscard]] const ServingOptions& serving() const { return serving_; }
+
+ private:
+  struct Slot {
+    ServingTotals arrived;          // requests that arrived in it
+    std::int64_t finished = 0;      // requests that finished in it
+    Int128 present_request_ns = 0;  // number in system, integrated over it
+  };
+
+  void cover(TimeNs t);
+  [[nodiscard]] std::size_t slot_of(TimeNs t) const;
+  [[nodiscard]] TimeNs edge_ns(std::size_t slot) const;
+  [[nodiscard]] std::size_t nearest_edge(TimeNs t) const;
+  // Adds one request's time in system from `from_ns` to `to_ns` to the slots' integrals.
+  template <typename AddTo>
+  void spread(TimeNs from_ns, TimeNs to_ns, AddTo add_to) const;
+  [[nodiscard]] WindowReport window(std::size_t from, std::size_t to, TimeNs end_ns) const;
+  [[nodiscard]] Stationarity stationarity(std::size_t from, std::size_t to, TimeNs end_ns) const;
+
+  ServingOptions serving_;
+  WindowOptions windows_;
+  std::vector<ServingTotals> classes_;
+  std::vector<Slot> slots_;
+  TimeNs origin_ns_ = -1;  // of the grid; slot 0 also takes what lies before it
+  TimeNs width_ns_;
+  TimeNs first_arrival_ns_ = kNever;
+  TimeNs last_arrival_ns_ = 0;
+  std::vector<TimeNs> without_end_ns_;  // arrivals of requests that never left
+  std::int64_t queued_without_end_ = 0;
+  Int128 sojourns_ns_ = 0;  // of requests that left
+  Int128 queued_sum_ns_ = 0;
+  TokenCount tokens_out_ = 0;
+  Digest digest_;
+};
+
+}  // namespace headroom
