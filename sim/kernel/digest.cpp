@@ -71,19 +71,25 @@ std::string Digest::hex() const {
 void Sha256::compress(const unsigned char* block) {
   const Schedule w = message_schedule(block);
   auto [a, b, c, d, e, f, g, h] = state_;
-  for (std::size_t i = 0; i < w.size(); ++i) {
-    const std::uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
-    const std::uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kRoundConstants[i] + w[i];
-    const std::uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
-    const std::uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
-    h = g;
-    g = f;
-    f = e;
-    e = d + t1;
-    d = c;
-    c = b;
-    b = a;
-    a = t1 + t2;
+  // One round; the variables change places from call to call, so that none is moved.
+  const auto round = [&w](std::uint32_t p, std::uint32_t q, std::uint32_t r, std::uint32_t& s,
+                          std::uint32_t t, std::uint32_t u, std::uint32_t v, std::uint32_t& x,
+                          std::size_t i) {
+    const std::uint32_t s1 = std::rotr(t, 6) ^ std::rotr(t, 11) ^ std::rotr(t, 25);
+    const std::uint32_t t1 = x + s1 + (v ^ (t & (u ^ v))) + kRoundConstants[i] + w[i];
+    const std::uint32_t s0 = std::rotr(p, 2) ^ std::rotr(p, 13) ^ std::rotr(p, 22);
+    s += t1;
+    x = t1 + s0 + (((p | q) & r) | (p & q));
+  };
+  for (std::size_t i = 0; i < w.size(); i += 8) {
+    round(a, b, c, d, e, f, g, h, i);
+    round(h, a, b, c, d, e, f, g, i + 1);
+    round(g, h, a, b, c, d, e, f, i + 2);
+    round(f, g, h, a, b, c, d, e, i + 3);
+    round(e, f, g, h, a, b, c, d, i + 4);
+    round(d, e, f, g, h, a, b, c, i + 5);
+    round(c, d, e, f, g, h, a, b, i + 6);
+    round(b, c, d, e, f, g, h, a, i + 7);
   }
   const std::array<std::uint32_t, 8> change{a, b, c, d, e, f, g, h};
   for (std::size_t i = 0; i < state_.size(); ++i) state_[i] += change[i];
@@ -93,10 +99,14 @@ void Sha256::update(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t used = length_bytes_ % pending_.size();
     const std::size_t part = std::min(bytes.size(), pending_.size() - used);
-    std::copy_n(bytes.begin(), part, pending_.begin() + static_cast<std::ptrdiff_t>(used));
     length_bytes_ += part;
+    if (part == pending_.size()) {
+      compress(reinterpret_cast<const unsigned char*>(bytes.data()));
+    } else {
+      std::copy_n(bytes.begin(), part, pending_.begin() + static_cast<std::ptrdiff_t>(used));
+      if (used + part == pending_.size()) compress(pending_.data());
+    }
     bytes.remove_prefix(part);
-    if (used + part == pending_.size()) compress(pending_.data());
   }
 }
 
