@@ -14,6 +14,7 @@
 #include "sim/setup/engine_profile.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/scenario_file.hpp"
+#include "sim/study/sweep/study_file.hpp"
 
 namespace headroom {
 namespace {
@@ -76,9 +77,9 @@ std::string list_engines() {
   return out;
 }
 
-std::string list_scenarios() {
+std::string list_files(std::span<const EmbeddedFile> files) {
   std::string out;
-  for (const EmbeddedFile& file : scenario_files()) {
+  for (const EmbeddedFile& file : files) {
     const std::string name = std::filesystem::path(file.name).stem().string();
     const Json root = parse_json(file.content, name).root;
     out += fmt::format("{}\n    {}\n", name, root.value("description", ""));
@@ -97,14 +98,17 @@ Catalog load_catalog(const std::string& directory) {
 std::string list_text(const std::string& kind, const std::string& catalog_directory) {
   if (kind == "engines") return list_engines();
   if (kind == "options") return options_table();
-  if (kind == "scenarios") return list_scenarios();
+  if (kind == "scenarios") return list_files(scenario_files());
+  if (kind == "studies") return list_files(study_files());
   if (kind == "schema") return scenario_schema().dump(2) + "\n";
+  if (kind == "study-schema") return study_schema().dump(2) + "\n";
   if (kind == "models") return list_models(load_catalog(catalog_directory));
   if (kind == "devices") return list_devices(load_catalog(catalog_directory));
   if (kind == "environments") return list_environments(load_catalog(catalog_directory));
   if (kind == "calibrations") return list_calibrations(load_catalog(catalog_directory));
-  const std::vector<std::string> kinds{"models",       "devices", "engines",   "environments",
-                                       "calibrations", "options", "scenarios", "schema"};
+  const std::vector<std::string> kinds{"models",       "devices",     "engines",   "environments",
+                                       "calibrations", "options",     "scenarios", "studies",
+                                       "schema",       "study-schema"};
   const std::string nearest = nearest_name(kind, kinds);
   throw ConfigError(fmt::format("list {}: expected one of {}{}", kind, kListKinds,
                                 nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));

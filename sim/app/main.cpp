@@ -1,5 +1,6 @@
 // The command line. Exit codes: 0 done (running out of memory is a result, too), 2 the scenario, a
-// file or a flag is wrong, 70 a bug of Headroom, 130 interrupted with complete results up to then.
+// file or a flag is wrong, 3 some runs of a study failed or are missing, 70 a bug of Headroom, 130
+// interrupted with complete results up to then.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -20,6 +21,7 @@
 #include "sim/app/list.hpp"
 #include "sim/app/progress.hpp"
 #include "sim/app/step_command.hpp"
+#include "sim/app/sweep_command.hpp"
 #include "sim/app/trace_command.hpp"
 #include "sim/app/validate_command.hpp"
 #include "sim/kernel/check.hpp"
@@ -34,6 +36,7 @@ namespace {
 using namespace headroom;
 
 constexpr int kExitUser = 2;
+constexpr int kExitIncomplete = 3;
 constexpr int kExitInternal = 70;
 constexpr int kExitInterrupted = 130;
 const std::string kVersion = HEADROOM_VERSION;
@@ -61,6 +64,8 @@ struct Arguments {
   CalibrateArguments calibrate;
   StepArguments step;
   TraceArguments trace;
+  SweepArguments sweep;
+  MergeArguments merge;
 };
 
 // Characters that a scenario's name may bring into a path are replaced.
@@ -110,6 +115,18 @@ int check_command(const Arguments& arguments) {
   const RunResult result = check(scenario, load_catalog(arguments.catalog));
   print(arguments.json ? resolved_json(result, kVersion) : terminal_check(result));
   return 0;
+}
+
+int answer_of(const StudyAnswer& answer) {
+  print(answer.text);
+  if (answer.end == StudyEnd::interrupted) return kExitInterrupted;
+  return answer.end == StudyEnd::incomplete ? kExitIncomplete : 0;
+}
+
+int sweep(const SweepArguments& arguments) {
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGXFSZ, SIG_IGN);
+  return answer_of(sweep_command(arguments, kVersion, interrupted));
 }
 
 void add_scenario_options(CLI::App& command, Arguments& arguments) {
@@ -233,6 +250,23 @@ void add_trace(CLI::App& command, TraceArguments& a) {
   }
 }
 
+void add_sweep(CLI::App& command, SweepArguments& a) {
+  command.add_option("study", a.study, "a file, or a name of `list studies`")->required();
+  command.add_option("-o,--output", a.output, "SQLite file (results/<name of the study>.db)");
+  command.add_option("-j,--threads", a.threads, "runs at a time (all cores)");
+  command.add_flag("--resume", a.resume, "go on where the file ends; failed runs are tried again");
+  command.add_flag("--dry-run", a.dry_run, "check everything, say how much and how long it is");
+  command.add_option("--shard", a.shard, "i/n: only every n-th point, from the i-th");
+  command.add_option("--set", a.set, "path=value, laid over the base scenario")
+      ->allow_extra_args(false);
+  command.add_option("--catalog", a.catalog, kCatalogHelp);
+}
+
+void add_merge(CLI::App& command, MergeArguments& a) {
+  command.add_option("output", a.output, "SQLite file to make")->required();
+  command.add_option("inputs", a.inputs, "files of shards of one study")->required();
+}
+
 std::string trace_command(const CLI::App& command, const TraceArguments& arguments) {
   if (command.got_subcommand("describe")) return trace_describe_command(arguments);
   if (command.got_subcommand("convert")) return trace_convert_command(arguments);
@@ -261,6 +295,9 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   add_from(*app.add_subcommand("from", "a scenario from what you run already"), arguments.from);
   add_trace(*app.add_subcommand("trace", "what a trace file holds, or the same in another format"),
             arguments.trace);
+  add_sweep(*app.add_subcommand("sweep", "all runs of a study, into one SQLite file"),
+            arguments.sweep);
+  add_merge(*app.add_subcommand("merge", "the shards of a study as one file"), arguments.merge);
   CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
   list_app->add_option("kind", arguments.kind, std::string(kListKinds))->required();
   list_app->add_option("--catalog", arguments.catalog, kCatalogHelp);
@@ -269,6 +306,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
 int dispatch(const CLI::App& app, Arguments& arguments) {
   if (app.got_subcommand("run")) return run_command(arguments);
   if (app.got_subcommand("check")) return check_command(arguments);
+  if (app.got_subcommand("sweep")) return sweep(arguments.sweep);
+  if (app.got_subcommand("merge")) return answer_of(merge_command(arguments.merge));
   if (app.got_subcommand("capacity")) {
     print(capacity_command(arguments.capacity));
   } else if (app.got_subcommand("audit")) {
@@ -298,7 +337,8 @@ int parse_and_dispatch(int argc, char** argv) {
   app.set_version_flag("--version", "headroom " + kVersion);
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 2 wrong scenario, file or flag, 70 internal error, 130 interrupted\n"
+      "Exit codes: 0 done, 2 wrong scenario, file or flag, 3 runs of a study failed or missing,\n"
+      "70 internal error, 130 interrupted\n"
       "First steps: headroom run demo; headroom list scenarios");
   add_commands(app, arguments);
   try {

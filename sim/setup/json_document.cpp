@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -136,6 +137,28 @@ class StrictReader final : public nlohmann::json_sax<Json> {
   std::vector<Level> levels_;
 };
 
+// A key of a JSON pointer without its escapes.
+std::string unescaped(std::string_view token) {
+  std::string key;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const bool escape = token[i] == '~' && i + 1 < token.size();
+    if (escape && (token[i + 1] == '0' || token[i + 1] == '1')) {
+      key += token[++i] == '0' ? '~' : '/';
+    } else {
+      key += token[i];
+    }
+  }
+  return key;
+}
+
+// `size` when the key is no number below it.
+std::size_t list_index(const std::string& key, std::size_t size) {
+  std::size_t index = 0;
+  const char* const end = key.data() + key.size();
+  const auto [stop, error] = std::from_chars(key.data(), end, index);
+  return error == std::errc() && stop == end ? std::min(index, size) : size;
+}
+
 ConfigError located(const JsonDocument& document, const std::string& pointer,
                     const std::string& what, std::string_view nearest) {
   const std::string hint = nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest);
@@ -191,24 +214,52 @@ void set_value(JsonDocument& document, std::string_view assignment) {
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded()) value = text;
 
-  Json* node = &document.root;
-  std::string pointer;
-  std::size_t begin = 0;
-  while (begin <= path.size()) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    const std::string key(path.substr(begin, end - begin));
-    if (key.empty()) throw ConfigError(fmt::format("{}: empty name in the path", flag));
-    if (node->is_string()) *node = Json{{"name", std::move(*node)}};  // a section by its name
-    if (!node->is_object()) {
-      throw ConfigError(fmt::format("{}: {} is a value, not a section", flag, pointer));
-    }
-    node = &(*node)[key];
-    if (node->is_null() && end < path.size()) *node = Json::object();
-    pointer += '/' + pointer_token(key);
+  set_at(document, path_keys(path, flag), std::move(value), flag);
+}
+
+std::vector<std::string> path_keys(std::string_view path, const std::string& origin) {
+  const bool pointer = path.starts_with('/');
+  if (pointer) path.remove_prefix(1);
+  std::vector<std::string> keys;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(pointer ? '/' : '.', begin), path.size());
+    keys.push_back(pointer ? unescaped(path.substr(begin, end - begin))
+                           : std::string(path.substr(begin, end - begin)));
+    if (keys.back().empty()) throw ConfigError(fmt::format("{}: empty name in the path", origin));
     begin = end + 1;
   }
+  return keys;
+}
+
+std::string pointer_of(std::span<const std::string> keys) {
+  std::string pointer;
+  for (const std::string& key : keys) pointer += '/' + pointer_token(key);
+  return pointer;
+}
+
+void set_at(JsonDocument& document, std::span<const std::string> keys, Json value,
+            const std::string& origin) {
+  Json* node = &document.root;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto here = [&] { return pointer_of(keys.first(i)); };
+    if (node->is_string()) *node = Json{{"name", std::move(*node)}};  // a section by its name
+    if (node->is_array()) {
+      const std::size_t index = list_index(keys[i], node->size());
+      if (index == node->size()) {
+        throw ConfigError(fmt::format("{}: {} is a list of {}: expected a number below that",
+                                      origin, here(), node->size()));
+      }
+      node = &(*node)[index];
+      continue;
+    }
+    if (!node->is_object()) {
+      throw ConfigError(fmt::format("{}: {} is a value, not a section", origin, here()));
+    }
+    node = &(*node)[keys[i]];
+    if (node->is_null() && i + 1 < keys.size()) *node = Json::object();
+  }
   *node = std::move(value);
-  document.overrides[pointer] = flag;
+  document.overrides[pointer_of(keys)] = origin;
 }
 
 std::string origin_of(const JsonDocument& document, const std::string& pointer) {

@@ -4,8 +4,10 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/kernel/errors.hpp"
 
@@ -27,8 +29,17 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 [[nodiscard]] JsonDocument read_json_file(const std::string& path);
 
 // Sets `a.b.c=value` in the document, creating objects on the way. The value is read as JSON, and
-// as a string when it is not JSON. `flag` is how errors and provenance name its origin.
+// as a string when it is not JSON. Errors and provenance call it `--set a.b.c=value`.
 void set_value(JsonDocument& document, std::string_view assignment);
+
+// The keys of a path: `engine.max_num_seqs`, or a JSON pointer `/engine/max_num_seqs`. Elements of
+// lists are numbers. ConfigError, beginning with `origin`, on an empty name.
+[[nodiscard]] std::vector<std::string> path_keys(std::string_view path, const std::string& origin);
+[[nodiscard]] std::string pointer_of(std::span<const std::string> keys);
+// Sets the value at that place, creating objects on the way. `origin` is who set it: errors and
+// provenance name it.
+void set_at(JsonDocument& document, std::span<const std::string> keys, Json value,
+            const std::string& origin);
 
 // Who set the value at `pointer`: a flag, else the file.
 [[nodiscard]] std::string origin_of(const JsonDocument& document, const std::string& pointer);

@@ -12,26 +12,6 @@ namespace {
 
 std::string stem_of(std::string_view file) { return std::filesystem::path(file).stem().string(); }
 
-// A folder does not hide the built-in scenario of its name.
-JsonDocument read_document(const std::string& name, std::string& directory) {
-  std::error_code ignored;
-  const bool is_folder = std::filesystem::is_directory(name, ignored);
-  if (std::filesystem::exists(name, ignored) && !is_folder) {
-    directory = std::filesystem::path(name).parent_path().string();
-    return read_json_file(name);
-  }
-  std::vector<std::string> known;
-  for (const EmbeddedFile& file : scenario_files()) {
-    if (stem_of(file.name) == name) return parse_json(file.content, name);
-    known.push_back(stem_of(file.name));
-  }
-  if (is_folder) return read_json_file(name);  // says what it is
-  const std::string nearest = nearest_name(name, known);
-  throw ConfigError(fmt::format("{}: no such file, and no built-in scenario of this name{}", name,
-                                nearest.empty() ? " (see `headroom list scenarios`)"
-                                                : fmt::format(" (nearest: {})", nearest)));
-}
-
 // A trace brings its own arrivals, lengths and sessions, so those of the scenario go.
 void set_trace(JsonDocument& document, const std::string& file) {
   Json& workload = document.root["workload"];
@@ -62,9 +42,32 @@ void set_flag(JsonDocument& document, const char* section, const char* key, Json
 
 }  // namespace
 
+// A folder does not hide the built-in scenario of its name.
+ScenarioDocument read_scenario_document(const std::string& name, const std::string& folder) {
+  std::error_code ignored;
+  const auto is_file = [&](const std::string& path) {
+    return std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored);
+  };
+  const std::string beside = (std::filesystem::path(folder) / name).string();
+  for (const std::string& path : {beside, name}) {
+    if (is_file(path)) {
+      return {read_json_file(path), std::filesystem::path(path).parent_path().string()};
+    }
+  }
+  std::vector<std::string> known;
+  for (const EmbeddedFile& file : scenario_files()) {
+    if (stem_of(file.name) == name) return {parse_json(file.content, name), ""};
+    known.push_back(stem_of(file.name));
+  }
+  if (std::filesystem::is_directory(name, ignored)) return {read_json_file(name), ""};  // says so
+  const std::string nearest = nearest_name(name, known);
+  throw ConfigError(fmt::format("{}: no such file, and no built-in scenario of this name{}", name,
+                                nearest.empty() ? " (see `headroom list scenarios`)"
+                                                : fmt::format(" (nearest: {})", nearest)));
+}
+
 Scenario load_scenario(const std::string& name, const ScenarioFlags& flags) {
-  std::string directory;
-  JsonDocument document = read_document(name, directory);
+  auto [document, directory] = read_scenario_document(name);
   if (!document.root.is_object()) {
     throw value_error(document, "", document.root, "expected an object");
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/kernel/embedded_file.hpp"
+#include "sim/setup/json_document.hpp"
 #include "sim/setup/scenario.hpp"
 
 namespace headroom {
@@ -22,6 +23,15 @@ struct ScenarioFlags {
   std::optional<double> until_s;
   bool single_step = false;
 };
+
+// A scenario as it is written, before it is read.
+struct ScenarioDocument {
+  JsonDocument json;
+  std::string directory;  // of its file, which file names in it are relative to; empty: here
+};
+// `name` as in load_scenario; a file is looked for in `folder` first, where one is given.
+[[nodiscard]] ScenarioDocument read_scenario_document(const std::string& name,
+                                                      const std::string& folder = {});
 
 // `name` is a path, or the name of an embedded scenario ("demo") when no such file exists.
 // ConfigError when it is neither, or its content is wrong.

@@ -88,7 +88,7 @@ std::optional<DurationOptions> patience(const DurationSection& section) {
 
 std::string SectionPlace::path_of(const std::string& file) const {
   const auto given = scenario.given.find(pointer);
-  const bool from_flag = given != scenario.given.end() && given->second != scenario.file;
+  const bool from_flag = given != scenario.given.end() && given->second.starts_with("--");
   if (from_flag || scenario.directory.empty()) return file;
   return (std::filesystem::path(scenario.directory) / file).string();
 }

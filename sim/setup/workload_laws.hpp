@@ -9,8 +9,8 @@
 
 namespace headroom {
 
-// A part of a scenario, to find the files it names: those of a scenario file are relative to it,
-// those of a flag to the current directory.
+// A part of a scenario, to find the files it names: those of a scenario (or of a study's values)
+// are relative to the scenario's file, those of a flag to the current directory.
 struct SectionPlace {
   const Scenario& scenario;
   std::string pointer;  // "/workload/classes/1"

@@ -1,4 +1,5 @@
 list(APPEND UNIT_TEST_SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/backlog_slope_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/cost_meter_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/cut_invariance_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/engine_events_test.cpp

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <vector>
 
 using namespace headroom;
 
@@ -95,4 +96,24 @@ TEST_CASE("files that cannot be read are refused by name") {
   };
   CHECK(message("no-such.json") == "no-such.json: cannot read: No such file or directory");
   CHECK(message("/") == "/: cannot read: Is a directory");
+}
+
+TEST_CASE("a path is dotted or a JSON pointer, and both set the same place") {
+  CHECK(path_keys("a.b", "x") == path_keys("/a/b", "x"));
+  CHECK(path_keys("/a~1b/c~0d", "x") == std::vector<std::string>{"a/b", "c~d"});
+  CHECK_THROWS_WITH(path_keys("/a//b", "x"), "x: empty name in the path");
+  CHECK_THROWS_WITH(path_keys("", "x"), "x: empty name in the path");
+  CHECK(pointer_of(path_keys("/a~1b/c", "x")) == "/a~1b/c");
+}
+
+TEST_CASE("an element of a list is set by its number") {
+  JsonDocument document = parse_json(R"({"classes": [{"share": 1}, {"share": 2}]})", "s.json");
+  set_value(document, "classes.1.share=5");
+  CHECK(document.root["classes"][0]["share"] == 1);
+  CHECK(document.root["classes"][1]["share"] == 5);
+  CHECK_THROWS_WITH(
+      set_value(document, "classes.2.share=5"),
+      "--set classes.2.share=5: /classes is a list of 2: expected a number below that");
+  CHECK_THROWS_WITH(set_value(document, "classes.x=5"),
+                    "--set classes.x=5: /classes is a list of 2: expected a number below that");
 }

@@ -17,6 +17,10 @@ list(APPEND UNIT_TEST_SOURCES
   startup_log_test.cpp
   step_breakdown_test.cpp
   step_times_test.cpp
+  study_file_test.cpp
+  study_plan_test.cpp
+  study_runner_test.cpp
+  study_store_test.cpp
   trace_check_test.cpp
   trace_convert_test.cpp
   trace_meters_test.cpp

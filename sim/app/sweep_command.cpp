@@ -1,0 +1,144 @@
+#include "sim/app/sweep_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "sim/app/list.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/report/result_files.hpp"
+#include "sim/report/sweep_report.hpp"
+#include "sim/study/store/merge.hpp"
+#include "sim/study/store/results_store.hpp"
+#include "sim/study/sweep/study_plan.hpp"
+#include "sim/study/sweep/study_runner.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::int64_t kMostThreads = 1024;
+constexpr double kSampleSeconds = 2;  // that one run of an estimate may take
+
+std::size_t threads_of(const SweepArguments& arguments) {
+  if (!arguments.threads) return std::max(1U, std::thread::hardware_concurrency());
+  if (*arguments.threads < 1 || *arguments.threads > kMostThreads) {
+    throw ConfigError(
+        fmt::format("-j {}: expected 1 to {} threads", *arguments.threads, kMostThreads));
+  }
+  return static_cast<std::size_t>(*arguments.threads);
+}
+
+// The default lies in a folder that is made for it; a file that the user names, where he says.
+std::string output_of(const SweepArguments& arguments, const Study& study) {
+  if (!arguments.output.empty()) return arguments.output;
+  std::string name = study.name;
+  std::ranges::replace(name, '/', '_');
+  std::error_code error;
+  std::filesystem::create_directories("results", error);
+  if (error) throw ConfigError(fmt::format("results: cannot write: {}", error.message()));
+  return fmt::format("results/{}.db", name);
+}
+
+// How far a study is, on stderr: a line that is replaced on a terminal, now and then a line of its
+// own elsewhere.
+class SweepProgress {
+ public:
+  SweepProgress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+  ~SweepProgress() {
+    if (terminal_ && shown_) fmt::print(stderr, "\r\033[K");
+  }
+  SweepProgress(const SweepProgress&) = delete;
+  SweepProgress& operator=(const SweepProgress&) = delete;
+
+  void show(const SweepState& state) {
+    const Clock::time_point now = Clock::now();
+    const auto wait = terminal_ ? kOnTerminal : kElsewhere;
+    if (now - last_ < wait) return;
+    last_ = now;
+    shown_ = true;
+    const double elapsed_s = std::chrono::duration<double>(now - start_).count();
+    const double rate = static_cast<double>(state.stored) / elapsed_s;
+    std::string text =
+        fmt::format("{} of {} runs, {:.1f} per second", state.stored, state.wanted, rate);
+    if (state.stored > 0) {
+      const double left = static_cast<double>(state.wanted - state.stored) / rate;
+      text += fmt::format(", {} left", duration_text(left));
+    }
+    if (state.failed > 0) text += fmt::format(", {} failed", state.failed);
+    fmt::print(stderr, "{}{}{}", terminal_ ? "\r" : "", text, terminal_ ? "\033[K" : "\n");
+    std::fflush(stderr);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kOnTerminal{200};
+  static constexpr std::chrono::milliseconds kElsewhere{10'000};
+
+  bool terminal_;
+  bool shown_ = false;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_ = start_;
+};
+
+StudyEnd end_of(const std::vector<StoredRun>& runs, const std::vector<std::int64_t>& wanted) {
+  const bool failed = std::ranges::any_of(runs, [&](const StoredRun& run) {
+    return !run.done && std::ranges::binary_search(wanted, run.run);
+  });
+  return failed ? StudyEnd::incomplete : StudyEnd::complete;
+}
+
+}  // namespace
+
+StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& version,
+                          const std::atomic<bool>& interrupted) {
+  const StudyShard shard = parse_shard(arguments.shard);
+  const std::size_t threads = threads_of(arguments);
+  const Catalog catalog = load_catalog(arguments.catalog);
+  const StudyPlan plan(load_study(arguments.study, arguments.set));
+  plan.check(catalog);
+  const std::vector<std::int64_t> wanted = plan.runs_of(shard);
+  if (arguments.dry_run) {
+    return {sweep_plan_text(plan, static_cast<std::int64_t>(wanted.size()),
+                            estimate(plan, catalog, wanted, kSampleSeconds), threads)};
+  }
+
+  const std::string path = output_of(arguments, plan.study());
+  const std::vector<StoredParameter> parameters = parameters_of(plan);
+  StudyAnswer answer;
+  {
+    ResultsStore store(path, arguments.resume ? StoreMode::resume : StoreMode::create,
+                       facts_of(plan, version), parameters);
+    const std::vector<std::int64_t> missing = missing_runs(wanted, store.done());
+    SweepProgress progress;
+    SweepOptions options;
+    options.threads = threads;
+    options.interrupted = &interrupted;
+    options.summary = [&](const RunResult& result) { return summary_json(result, version); };
+    options.progress = [&](const SweepState& state) { progress.show(state); };
+    const SweepState state = run_study(plan, catalog, missing, store, options);
+    if (state.stored < state.wanted) answer.end = StudyEnd::interrupted;
+    store.finish();
+  }
+  const std::vector<StoredRun> runs = read_runs(Database(path, Database::Mode::read_only));
+  answer.text = sweep_text(parameters, runs, path);
+  if (answer.end == StudyEnd::interrupted) {
+    answer.text += "interrupted: the same command with --resume goes on\n";
+  } else {
+    answer.end = end_of(runs, wanted);
+  }
+  return answer;
+}
+
+StudyAnswer merge_command(const MergeArguments& arguments) {
+  const MergeResult result = merge_stores(arguments.output, arguments.inputs);
+  const bool complete = result.failed == 0 && result.missing.empty();
+  return {merge_text(result, arguments.output),
+          complete ? StudyEnd::complete : StudyEnd::incomplete};
+}
+
+}  // namespace headroom

@@ -1,0 +1,28 @@
+#pragma once
+// What a person reads of a study: before it runs, and after it.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/study/store/merge.hpp"
+#include "sim/study/store/results_store.hpp"
+#include "sim/study/sweep/study_plan.hpp"
+#include "sim/study/sweep/study_runner.hpp"
+
+namespace headroom {
+
+// "3 h 20 min", "12 s"
+[[nodiscard]] std::string duration_text(double seconds);
+
+// `--dry-run`: how much it is, and how long `runs` of it will take with that many threads.
+[[nodiscard]] std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs,
+                                          const SweepEstimate& estimate, std::size_t threads);
+
+// A row for each point: means over its runs, out-of-memory, failures. `path` is the file it is in.
+[[nodiscard]] std::string sweep_text(const std::vector<StoredParameter>& parameters,
+                                     const std::vector<StoredRun>& runs, const std::string& path);
+
+[[nodiscard]] std::string merge_text(const MergeResult& result, const std::string& path);
+
+}  // namespace headroom

@@ -1,0 +1,16 @@
+#pragma once
+// What a study keeps of a run: flat numbers with their units in their names.
+
+#include <string>
+
+#include "sim/setup/run.hpp"
+#include "sim/study/store/results_store.hpp"
+
+namespace headroom {
+
+// Names of `vllm bench serve` and of summary.json. Latencies (all that end in _ms) are left out of
+// a run that is not stationary or finished nothing: they would say how long the run was. A run that
+// did not start has throughput 0 and its out-of-memory. `summary` is the run's summary.json.
+[[nodiscard]] StoredRun row_of(const RunResult& result, std::string summary);
+
+}  // namespace headroom

@@ -1,0 +1,61 @@
+#pragma once
+// A study written out: its points in order, and the scenario of each run.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hardware/catalog.hpp"
+#include "sim/setup/scenario.hpp"
+#include "sim/study/sweep/study_file.hpp"
+
+namespace headroom {
+
+// A share of the points, for many machines: number `index` of `count`, from 1.
+struct StudyShard {
+  std::int64_t index = 1;
+  std::int64_t count = 1;
+};
+// "2/8"; ConfigError otherwise.
+[[nodiscard]] StudyShard parse_shard(const std::string& text);
+
+struct StudyParameter {
+  std::string path;
+  std::string json;  // the value as JSON text
+};
+
+// Combinations of all values in the order of the file, the last group fastest, without those that
+// the conditions leave out. Points are numbered from 0; run = point * replications + replication.
+class StudyPlan {
+ public:
+  // ConfigError: no point is left, or there are too many.
+  explicit StudyPlan(Study study);
+
+  [[nodiscard]] const Study& study() const { return study_; }
+  [[nodiscard]] std::int64_t points() const { return static_cast<std::int64_t>(points_.size()); }
+  [[nodiscard]] std::int64_t left_out() const { return combinations_ - points(); }
+  [[nodiscard]] std::int64_t runs() const { return points() * study_.replications; }
+
+  // What is varied, with the values of a point.
+  [[nodiscard]] std::vector<StudyParameter> parameters(std::int64_t point) const;
+  // ConfigError: this combination is no scenario.
+  [[nodiscard]] Scenario scenario(std::int64_t run) const;
+  // Runs of one shard, in order: every count-th point with all its replications.
+  [[nodiscard]] std::vector<std::int64_t> runs_of(const StudyShard& shard) const;
+
+  // Reads and resolves the scenario of every point, as far as that needs no trace. ConfigError, and
+  // its text ends with the point's values.
+  void check(const Catalog& catalog) const;
+
+ private:
+  [[nodiscard]] std::vector<std::size_t> choice_of(std::int64_t combination) const;
+  [[nodiscard]] bool is_kept(const std::vector<std::size_t>& choice) const;
+
+  Study study_;
+  std::int64_t combinations_ = 1;
+  std::vector<std::int64_t> points_;  // numbers of the combinations that are kept
+};
+
+inline constexpr std::int64_t kMaxCombinations = 10'000'000;
+
+}  // namespace headroom

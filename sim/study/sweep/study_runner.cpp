@@ -1,0 +1,233 @@
+#include "sim/study/sweep/study_runner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <iterator>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+
+#include "sim/study/sweep/run_row.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::chrono::milliseconds kInterval{100};
+// Rows that wait for the writer; a row is some 10 KB.
+constexpr std::size_t kMostWaiting = 256;
+
+// Hands out runs, and carries rows from the threads that make them to the one that stores them.
+class Workshop {
+ public:
+  Workshop(const StudyPlan& plan, const Catalog& catalog, std::span<const std::int64_t> runs,
+           const SweepOptions& options)
+      : plan_(plan), catalog_(catalog), runs_(runs), options_(options) {
+    const std::size_t threads =
+        std::clamp<std::size_t>(options.threads, 1, std::max<std::size_t>(runs.size(), 1));
+    working_ = threads;
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~Workshop() {
+    stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Workshop(const Workshop&) = delete;
+  Workshop& operator=(const Workshop&) = delete;
+
+  // Runs in progress end as soon as they can, and are forgotten.
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_.store(true, std::memory_order_relaxed);
+    }
+    room_.notify_all();
+  }
+
+  // The next row; empty when none came within the interval.
+  std::optional<StoredRun> take() {
+    std::unique_lock lock(mutex_);
+    filled_.wait_for(lock, kInterval, [this] { return !rows_.empty() || working_ == 0; });
+    if (rows_.empty()) return std::nullopt;
+    StoredRun row = std::move(rows_.front());
+    rows_.pop_front();
+    lock.unlock();
+    room_.notify_one();
+    return row;
+  }
+
+  [[nodiscard]] bool is_over() {
+    const std::lock_guard lock(mutex_);
+    return working_ == 0 && rows_.empty();
+  }
+
+ private:
+  void work() {
+    while (!stop_.load(std::memory_order_relaxed)) {
+      const std::size_t next = next_.fetch_add(1, std::memory_order_relaxed);
+      if (next >= runs_.size()) break;
+      std::optional<StoredRun> row = make(runs_[next]);
+      std::unique_lock lock(mutex_);
+      room_.wait(lock, [this] { return rows_.size() < kMostWaiting || is_stopped(); });
+      if (!row || is_stopped()) continue;
+      rows_.push_back(std::move(*row));
+      filled_.notify_one();
+    }
+    const std::lock_guard lock(mutex_);
+    --working_;
+    filled_.notify_one();
+  }
+
+  [[nodiscard]] bool is_stopped() const { return stop_.load(std::memory_order_relaxed); }
+
+  // Empty: cut short.
+  [[nodiscard]] std::optional<StoredRun> make(std::int64_t number) const {
+    StoredRun row;
+    std::int64_t seed = 0;
+    try {
+      const Scenario scenario = plan_.scenario(number);
+      seed = scenario.seed;
+      const RunResult result = run(scenario, catalog_, {&stop_, nullptr});
+      if (result.started && result.stop == StopReason::interrupted) return std::nullopt;
+      row = row_of(result, options_.summary(result));
+    } catch (const std::bad_alloc&) {
+      row = {};
+      row.error = "this machine has not enough memory for the run";
+    } catch (const std::exception& error) {
+      row = {};
+      row.error = error.what();
+    }
+    const std::int64_t replications = plan_.study().replications;
+    row.run = number;
+    row.point = number / replications;
+    row.replication = number % replications;
+    row.seed = seed;
+    return row;
+  }
+
+  const StudyPlan& plan_;
+  const Catalog& catalog_;
+  std::span<const std::int64_t> runs_;
+  const SweepOptions& options_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::condition_variable room_;
+  std::deque<StoredRun> rows_;
+  std::size_t working_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+// Ends a run when its time is up.
+class Alarm {
+ public:
+  explicit Alarm(double seconds)
+      : thread_([this, seconds] {
+          std::unique_lock lock(mutex_);
+          if (!over_.wait_for(lock, std::chrono::duration<double>(seconds),
+                              [this] { return off_; }))
+            rung_.store(true, std::memory_order_relaxed);
+        }) {}
+  ~Alarm() {
+    {
+      const std::lock_guard lock(mutex_);
+      off_ = true;
+    }
+    over_.notify_one();
+    thread_.join();
+  }
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+  [[nodiscard]] const std::atomic<bool>* rung() const { return &rung_; }
+
+ private:
+  std::atomic<bool> rung_{false};
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool off_ = false;
+  std::thread thread_;
+};
+
+// Points whose time is measured: enough to see that they differ, few enough to be quick.
+constexpr std::size_t kSample = 5;
+
+}  // namespace
+
+SweepState run_study(const StudyPlan& plan, const Catalog& catalog,
+                     std::span<const std::int64_t> runs, ResultsStore& store,
+                     const SweepOptions& options) {
+  SweepState state;
+  state.wanted = static_cast<std::int64_t>(runs.size());
+  Workshop workshop(plan, catalog, runs, options);
+  while (!workshop.is_over()) {
+    if (options.interrupted != nullptr && options.interrupted->load(std::memory_order_relaxed)) {
+      workshop.stop();
+    }
+    if (const std::optional<StoredRun> row = workshop.take()) {
+      store.add(*row);
+      ++state.stored;
+      if (!row->done) ++state.failed;
+    }
+    if (options.progress) options.progress(state);
+  }
+  return state;
+}
+
+StudyFacts facts_of(const StudyPlan& plan, const std::string& version) {
+  const Study& study = plan.study();
+  return {version, study.name, study.text, study.sha256, plan.runs()};
+}
+
+std::vector<StoredParameter> parameters_of(const StudyPlan& plan) {
+  std::vector<StoredParameter> all;
+  for (std::int64_t point = 0; point < plan.points(); ++point) {
+    for (StudyParameter& one : plan.parameters(point)) {
+      all.push_back({point, std::move(one.path), std::move(one.json)});
+    }
+  }
+  return all;
+}
+
+std::vector<std::int64_t> missing_runs(std::span<const std::int64_t> wanted,
+                                       std::span<const std::int64_t> done) {
+  std::vector<std::int64_t> missing;
+  std::ranges::set_difference(wanted, done, std::back_inserter(missing));
+  return missing;
+}
+
+SweepEstimate estimate(const StudyPlan& plan, const Catalog& catalog,
+                       std::span<const std::int64_t> runs, double seconds_each) {
+  using Clock = std::chrono::steady_clock;
+  SweepEstimate estimate;
+  const std::size_t count = std::min(runs.size(), kSample);
+  double seconds = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = count == 1 ? 0 : i * (runs.size() - 1) / (count - 1);
+    ++estimate.sampled;
+    try {
+      const Scenario scenario = plan.scenario(runs[at]);
+      std::atomic<std::uint64_t> served{0};
+      const Alarm alarm(seconds_each);
+      const Clock::time_point start = Clock::now();
+      const RunResult result = run(scenario, catalog, {alarm.rung(), &served});
+      double took = std::chrono::duration<double>(Clock::now() - start).count();
+      if (result.started && result.stop == StopReason::interrupted) {
+        ++estimate.scaled;
+        const auto all = static_cast<double>(result.workload.requests);
+        took *= std::max(1.0, all / static_cast<double>(std::max<std::uint64_t>(served, 1)));
+      }
+      seconds += took;
+    } catch (const std::exception&) {
+      ++estimate.failed;
+    }
+  }
+  const std::int64_t measured = estimate.sampled - estimate.failed;
+  if (measured > 0) estimate.seconds_per_run = seconds / static_cast<double>(measured);
+  return estimate;
+}
+
+}  // namespace headroom

@@ -1,0 +1,96 @@
+// The JSON Schema of study files, for editors. What it cannot say (paths that exist, ranges that
+// are not empty) is checked when a study is read.
+
+#include "sim/setup/options.hpp"
+#include "sim/study/sweep/study_axes.hpp"
+
+namespace headroom {
+namespace {
+
+Json object(Json properties, Json required) {
+  return {{"type", "object"},
+          {"additionalProperties", false},
+          {"properties", std::move(properties)},
+          {"required", std::move(required)}};
+}
+
+Json axis_schema() {
+  const Json number = {{"type", "number"}};
+  const Json range = object(
+      {{"from", number}, {"to", number}, {"step", {{"type", "number"}, {"exclusiveMinimum", 0}}}},
+      {"from", "to", "step"});
+  const Json log_range = object({{"from", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                                 {"to", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                                 {"points", {{"type", "integer"}, {"minimum", 2}}}},
+                                {"from", "to", "points"});
+  Json axis = object(
+      {{"path",
+        {{"description", "option or section of the scenario: engine.max_num_seqs"},
+         {"anyOf", Json::array({{{"enum", option_paths()}}, {{"type", "string"}}})}}},
+       {"values", {{"description", "the values, one by one"}, {"type", "array"}, {"minItems", 1}}},
+       {"range", range},
+       {"log_range", log_range}},
+      {"path"});
+  axis["oneOf"] = Json::array(
+      {{{"required", {"values"}}}, {{"required", {"range"}}}, {{"required", {"log_range"}}}});
+  axis["description"] =
+      "one option and its values; a log_range has the same ratio from value to value, rounded to 6 "
+      "digits, or to whole numbers where the option is one";
+  return axis;
+}
+
+Json conditions_schema(const char* description) {
+  return {{"description", description},
+          {"type", "array"},
+          {"minItems", 1},
+          {"items",
+           {{"description",
+             "varied paths with a value, or with comparisons (==, !=, <, <=, >, >=, in) to a value "
+             "or to {\"axis\": path}; all must hold"},
+            {"type", "object"},
+            {"minProperties", 1}}}};
+}
+
+}  // namespace
+
+Json study_schema() {
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "Headroom study"},
+                 {"type", "object"},
+                 {"additionalProperties", false}};
+  Json& p = schema["properties"];
+  p["$schema"] = {{"type", "string"}};
+  p["name"] = {{"description", "of the study; when absent: that of the file"}, {"type", "string"}};
+  p["description"] = {{"description", "for people"}, {"type", "string"}};
+  p["base"] = {{"description",
+                "the scenario that is varied: a file, a name of `headroom list scenarios`, or the "
+                "scenario itself"},
+               {"type", {"string", "object"}}};
+  p["vary"] = {{"description", "axes; all combinations are points of the study, the last fastest"},
+               {"type", "array"},
+               {"items",
+                {{"anyOf", Json::array({{{"$ref", "#/$defs/axis"}},
+                                        object({{"zip",
+                                                 {{"description", "axes that advance together"},
+                                                  {"type", "array"},
+                                                  {"minItems", 2},
+                                                  {"items", {{"$ref", "#/$defs/axis"}}}}}},
+                                               {"zip"})})}}}};
+  p["skip_if"] = conditions_schema("a point is left out when one of these holds");
+  p["only_if"] = conditions_schema("a point is left out when not all of these hold");
+  p["replications"] = {
+      {"description", "runs of each point, with the scenario's seed, seed + 1, ..."},
+      {"type", "integer"},
+      {"minimum", 1},
+      {"maximum", kMaxReplications},
+      {"default", 1}};
+  p["seeds"] = {{"description", "instead of replications: the seeds of each point's runs"},
+                {"type", "array"},
+                {"minItems", 1},
+                {"items", {{"type", "integer"}, {"minimum", 0}}}};
+  schema["required"] = Json::array({"base"});
+  schema["$defs"] = {{"axis", axis_schema()}};
+  return schema;
+}
+
+}  // namespace headroom

@@ -1,0 +1,218 @@
+#include "sim/study/sweep/study_file.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/temp_folder.hpp"
+
+using namespace headroom;
+
+namespace {
+
+Study study_of(const std::string& rest, const std::vector<std::string>& set = {}) {
+  return parse_study(parse_json(R"({"base": "demo", )" + rest + "}", "s.json"), "", set);
+}
+
+std::string error_of(const std::string& rest, const std::vector<std::string>& set = {}) {
+  try {
+    static_cast<void>(study_of(rest, set));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string axis_error(const std::string& axis) { return error_of(R"("vary": [)" + axis + "]"); }
+
+std::string values_of(const std::string& axis) {
+  return Json(study_of(R"("vary": [)" + axis + "]").groups.at(0).at(0).values).dump();
+}
+
+constexpr const char* kTwoAxes =
+    R"("vary": [{"path": "engine.max_num_seqs", "values": [8, 64]},
+                {"path": "engine.name", "values": ["vllm", "tgi"]}], )";
+
+std::string condition_error(const std::string& condition) {
+  return error_of(std::string(kTwoAxes) + R"("skip_if": [)" + condition + "]");
+}
+
+}  // namespace
+
+TEST_CASE("a list gives its values, whatever they are") {
+  CHECK(values_of(R"({"path": "engine", "values": ["vllm", {"name": "tgi"}]})") ==
+        R"(["vllm",{"name":"tgi"}])");
+}
+
+TEST_CASE("a path in pointer spelling is the dotted one") {
+  const Study study = study_of(R"("vary": [{"path": "/engine/max_num_seqs", "values": [1]}])");
+  CHECK(study.groups[0][0].path == "engine.max_num_seqs");
+}
+
+TEST_CASE("a range goes from its first value in steps, and its end is included when it is met") {
+  const auto range = [](const std::string& text) {
+    return values_of(R"({"path": "engine.max_num_seqs", "range": )" + text + "}");
+  };
+  CHECK(range(R"({"from": 1, "to": 10, "step": 3})") == "[1,4,7,10]");
+  CHECK(range(R"({"from": 1, "to": 9, "step": 3})") == "[1,4,7]");
+  CHECK(range(R"({"from": 5, "to": 5, "step": 1})") == "[5]");
+  // 0.3 is not 3 x 0.1 in binary; what is written is meant.
+  CHECK(range(R"({"from": 0.1, "to": 0.3, "step": 0.1})") == "[0.1,0.2,0.3]");
+}
+
+TEST_CASE("a log range has one ratio, 6 digits, and whole numbers where the option is one") {
+  CHECK(values_of(R"({"path": "workload.arrivals.request_rate",
+                      "log_range": {"from": 1, "to": 100, "points": 5}})") ==
+        "[1.0,3.16228,10.0,31.6228,100.0]");
+  CHECK(values_of(R"({"path": "engine.max_num_seqs",
+                      "log_range": {"from": 1, "to": 64, "points": 4}})") == "[1,4,16,64]");
+}
+
+TEST_CASE("mistakes in axes are named with their place") {
+  CHECK(error_of(R"("vary": 3)") == "s.json: /vary: value 3: expected a list of axes");
+  CHECK(axis_error(R"({"path": "engine.max_num_seq", "values": [1]})") ==
+        "s.json: /vary/0/path: value \"engine.max_num_seq\": no such option of a scenario (see "
+        "`headroom list options`) (nearest: engine.max_num_seqs)");
+  CHECK(axis_error(R"({"values": [1]})") ==
+        "s.json: /vary/0/path: missing: expected an option, e.g. \"engine.max_num_seqs\"");
+  CHECK(axis_error(R"({"path": "model", "values": []})") ==
+        "s.json: /vary/0/values: value []: expected a list of one or more values");
+  CHECK(axis_error(R"({"path": "model"})") ==
+        "s.json: /vary/0: expected one of values, range, log_range");
+  CHECK(axis_error(R"({"path": "model", "value": ["a"]})") ==
+        "s.json: /vary/0/value: unknown key (nearest: values)");
+  CHECK(axis_error(R"({"path": "seed", "values": [1]})") ==
+        "s.json: /vary/0/path: seeds are not varied: use replications or seeds");
+  CHECK(axis_error(R"({"path": "engine.block_size", "values": [16, 8, 16.0]})") ==
+        "s.json: /vary/0: value 16 stands twice (numbers 1 and 3)");
+  CHECK(axis_error(R"({"path": "engine.max_num_seqs", "range": {"from": 2, "to": 1, "step": 1}})")
+            .find("/vary/0/range: value {\"from\":2,\"to\":1,\"step\":1}: an empty range") !=
+        std::string::npos);
+  CHECK(
+      axis_error(R"({"path": "engine.max_num_seqs", "range": {"from": 1, "to": 2, "step": 0}})") ==
+      "s.json: /vary/0/range/step: value 0: expected a number > 0");
+  CHECK(axis_error(R"({"path": "engine.max_num_seqs", "range": {"from": 1, "to": 2}})") ==
+        "s.json: /vary/0/range/step: missing: expected a number > 0");
+  CHECK(axis_error(
+            R"({"path": "engine.max_num_seqs", "range": {"from": 1, "to": 1e9, "step": 1}})") ==
+        "s.json: /vary/0/range: 1000000000 values: at most 100000");
+  CHECK(axis_error(R"({"path": "engine.max_num_seqs",
+                       "log_range": {"from": 1, "to": 3, "points": 9}})")
+            .find("stands twice") != std::string::npos);
+  CHECK(axis_error(R"({"path": "engine.max_num_seqs",
+                       "log_range": {"from": 0, "to": 3, "points": 2}})") ==
+        "s.json: /vary/0/log_range/from: value 0: expected a number > 0");
+  CHECK(axis_error(R"({"path": "model", "values": ["a"]}, {"path": "/model", "values": ["b"]})") ==
+        "s.json: /vary/1: model is varied twice");
+  CHECK(axis_error(R"({"path": "engine.name", "values": ["tgi"]},
+                      {"path": "engine", "values": ["vllm"]})") ==
+        "s.json: /vary/1: engine would replace engine.name, which is varied before it: put the "
+        "section first");
+}
+
+TEST_CASE("zipped axes advance together and must be equally long") {
+  const Study study = study_of(R"("vary": [{"zip": [{"path": "model", "values": ["a", "b"]},
+                                                    {"path": "device", "values": ["x", "x"]}]}])");
+  REQUIRE(study.groups.size() == 1);
+  CHECK(study.groups[0].size() == 2);
+  CHECK(axis_error(R"({"zip": [{"path": "model", "values": ["a", "b"]},
+                               {"path": "device", "values": ["x"]}]})") ==
+        "s.json: /vary/0/zip/1: 1 values, but the first axis of the group has 2: zipped axes "
+        "advance together");
+  CHECK(axis_error(R"({"zip": [{"path": "model", "values": ["a"]}]})")
+            .find("expected a list of two or more axes") != std::string::npos);
+  CHECK(axis_error(R"({"zip": [{"path": "model", "values": ["a", "a"]},
+                               {"path": "device", "values": ["x", "x"]}]})") ==
+        "s.json: /vary/0: value \"a\", \"x\" stands twice (numbers 1 and 2)");
+}
+
+TEST_CASE("conditions compare varied paths with values of their kind only") {
+  CHECK(condition_error(R"({"engine.max_num_seq": 8})") ==
+        "s.json: /skip_if/0/engine.max_num_seq: not varied by this study: expected one of the "
+        "varied paths (nearest: engine.max_num_seqs)");
+  CHECK(condition_error(R"({"engine.max_num_seqs": {"=>": 8}})") ==
+        "s.json: /skip_if/0/engine.max_num_seqs/=>: no such comparison: expected one of ==, !=, <, "
+        "<=, >, >=, in");
+  CHECK(condition_error(R"({"engine.max_num_seqs": {">": "8"}})") ==
+        "s.json: /skip_if/0/engine.max_num_seqs/>: value \"8\": cannot be compared with 8, a value "
+        "of engine.max_num_seqs: order is of numbers only");
+  CHECK(condition_error(R"({"engine.name": {">": 8}})").find("order is of numbers only") !=
+        std::string::npos);
+  CHECK(condition_error(R"({"engine.name": 8})").find("of another kind") != std::string::npos);
+  CHECK(condition_error(R"({"engine.name": {"in": "vllm"}})").find("expected a list of values") !=
+        std::string::npos);
+  CHECK(condition_error(R"({"engine.max_num_seqs": {">": {"axis": "model"}}})")
+            .find("/skip_if/0/engine.max_num_seqs/>/axis: not varied") != std::string::npos);
+  CHECK(condition_error("{}").find("expected an object of varied paths") != std::string::npos);
+  CHECK(
+      error_of(std::string(kTwoAxes) + R"("skip_if": [])").find("expected a list of conditions") !=
+      std::string::npos);
+}
+
+TEST_CASE("replications and seeds are checked") {
+  CHECK(study_of(R"("replications": 3)").replications == 3);
+  CHECK(study_of(R"("seeds": [4, 9])").replications == 2);
+  CHECK(error_of(R"("replications": 0)") ==
+        "s.json: /replications: value 0: expected an integer from 1 to 100000");
+  CHECK(error_of(R"("replications": 2.5)").find("expected an integer") != std::string::npos);
+  CHECK(error_of(R"("seeds": [1, 2, 1])") ==
+        "s.json: /seeds/2: value 1: expected a list of different integers >= 0");
+  CHECK(error_of(R"("seeds": [1], "replications": 1)") ==
+        "s.json: /seeds: replications and seeds exclude each other");
+}
+
+TEST_CASE("a study without a base, or with one that is not there, is refused") {
+  const auto error = [](const std::string& text) {
+    try {
+      static_cast<void>(parse_study(parse_json(text, "s.json"), "", {}));
+    } catch (const ConfigError& what) {
+      return std::string(what.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(error("{}").starts_with("s.json: /base: missing"));
+  CHECK(error(R"({"base": 1})").starts_with("s.json: /base: value 1: expected a file"));
+  CHECK(error(R"({"base": "dem0"})") ==
+        "s.json: /base: dem0: no such file, and no built-in scenario of this name (nearest: demo)");
+  CHECK(error(R"({"base": "demo", "varys": []})") == "s.json: /varys: unknown key (nearest: vary)");
+}
+
+TEST_CASE("a flag is laid over the base, unless the study varies that") {
+  const std::string axis = R"("vary": [{"path": "engine.max_num_seqs", "values": [1]}])";
+  const Study plain = study_of(axis);
+  const Study set = study_of(axis, {"workload.num_requests=5"});
+  CHECK(set.base.root["workload"]["num_requests"] == 5);
+  CHECK(set.sha256 != plain.sha256);
+  CHECK(error_of(axis, {"engine.max_num_seqs=4"}) ==
+        "--set engine.max_num_seqs=4: has no effect: s.json varies engine.max_num_seqs");
+  CHECK(error_of(R"("seeds": [1])", {"seed=4"}) ==
+        "--set seed=4: has no effect: s.json lists its seeds");
+}
+
+TEST_CASE("what a study is called and says for people does not make it another study") {
+  const Study a = study_of(R"("name": "x", "description": "one")");
+  const Study b = study_of(R"("name": "x", "description": "two")");
+  CHECK(a.sha256 == b.sha256);
+  CHECK(study_of(R"("name": "x", "replications": 2)").sha256 != a.sha256);
+}
+
+TEST_CASE("a base file is found beside the study, and files it names beside itself") {
+  const TempFolder folder;
+  folder.write("base.json", R"({"model": "llama-3.1-8b"})");
+  folder.write("study.json", R"({"base": "base.json"})");
+  const Study study = load_study(folder.path() + "/study.json", {});
+  CHECK(study.name == "study");
+  CHECK(study.directory == folder.path());
+  CHECK(study.base.root["model"] == "llama-3.1-8b");
+}
+
+TEST_CASE("the published schema of studies is up to date") {
+  std::ifstream file(HEADROOM_SOURCE_DIR "/scenarios/study.schema.json");
+  std::stringstream committed;
+  committed << file.rdbuf();
+  // Refresh with: headroom list study-schema > scenarios/study.schema.json
+  CHECK(committed.str() == study_schema().dump(2) + "\n");
+}

@@ -1,0 +1,129 @@
+#include "sim/study/sweep/study_plan.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace headroom;
+
+namespace {
+
+StudyPlan plan_of(const std::string& rest) {
+  return StudyPlan(parse_study(parse_json(R"({"base": "demo", )" + rest + "}", "s.json"), "", {}));
+}
+
+// "8/vllm 8/tgi 64/vllm"
+std::string points_of(const StudyPlan& plan) {
+  std::string text;
+  for (std::int64_t point = 0; point < plan.points(); ++point) {
+    if (point > 0) text += ' ';
+    std::string values;
+    for (const StudyParameter& one : plan.parameters(point)) {
+      values += (values.empty() ? "" : "/") + one.json;
+    }
+    text += values;
+  }
+  return text;
+}
+
+std::string check_error(const std::string& rest) {
+  try {
+    plan_of(rest).check(Catalog::embedded());
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+const std::string kAxes =
+    R"("vary": [{"path": "engine.max_num_seqs", "values": [8, 64, 256]},
+                {"path": "engine.max_model_len", "values": [16, 64]}])";
+
+}  // namespace
+
+TEST_CASE("points are all combinations in the order of the file, the last axis fastest") {
+  CHECK(points_of(plan_of(kAxes)) == "8/16 8/64 64/16 64/64 256/16 256/64");
+  CHECK(plan_of(R"("replications": 4)").runs() == 4);  // nothing varied: one point
+}
+
+TEST_CASE("zipped axes count as one") {
+  const StudyPlan plan = plan_of(R"("vary": [{"zip": [{"path": "model", "values": ["a", "b"]},
+                                   {"path": "device", "values": ["x", "y"]}]},
+                          {"path": "engine.max_num_seqs", "values": [1, 2]}])");
+  CHECK(points_of(plan) == R"("a"/"x"/1 "a"/"x"/2 "b"/"y"/1 "b"/"y"/2)");
+}
+
+TEST_CASE(
+    "skip_if leaves out what any of its conditions says, a condition being all of its lines") {
+  const StudyPlan plan = plan_of(kAxes + R"(, "skip_if": [
+      {"engine.max_num_seqs": {">=": 64}, "engine.max_model_len": 16},
+      {"/engine/max_num_seqs": 8}])");
+  CHECK(points_of(plan) == "64/64 256/64");
+  CHECK(plan.left_out() == 4);
+}
+
+TEST_CASE("only_if keeps what all of its conditions say") {
+  CHECK(points_of(plan_of(kAxes + R"(, "only_if": [{"engine.max_num_seqs": {"<": 256}},
+                                                   {"engine.max_model_len": {"!=": 16}}])")) ==
+        "8/64 64/64");
+  CHECK(points_of(plan_of(kAxes + R"(, "only_if": [{"engine.max_num_seqs": {"in": [8, 256]}}])")) ==
+        "8/16 8/64 256/16 256/64");
+}
+
+TEST_CASE("axes are compared with each other") {
+  CHECK(points_of(plan_of(kAxes + R"(, "only_if": [
+          {"engine.max_num_seqs": {"<=": {"axis": "engine.max_model_len"}}}])")) ==
+        "8/16 8/64 64/64");
+}
+
+TEST_CASE("conditions that leave nothing are an error") {
+  CHECK_THROWS_WITH(plan_of(kAxes + R"(, "skip_if": [{"engine.max_num_seqs": {">": 0}}])"),
+                    "s.json: no point is left: the conditions leave out all 6 of them");
+}
+
+TEST_CASE("a run's scenario has the point's values and the replication's seed") {
+  const StudyPlan plan = plan_of(kAxes + R"(, "replications": 3)");
+  const Scenario scenario = plan.scenario(3 * 3 + 2);  // point 3: 64/64
+  CHECK(scenario.engine.max_num_seqs == 64);
+  CHECK(scenario.engine.max_model_len == 64);
+  CHECK(scenario.seed == 3);  // the demo's is 1
+  CHECK(scenario.name == "demo");
+  CHECK(plan_of(kAxes + R"(, "seeds": [7, 11])").scenario(1).seed == 11);
+}
+
+TEST_CASE("shards have every point once, with all its replications") {
+  const StudyPlan plan = plan_of(kAxes + R"(, "replications": 2)");
+  CHECK(plan.runs_of(parse_shard("1/4")) == std::vector<std::int64_t>{0, 1, 8, 9});
+  std::vector<std::int64_t> all;
+  for (const char* shard : {"1/4", "2/4", "3/4", "4/4"}) {
+    const auto runs = plan.runs_of(parse_shard(shard));
+    all.insert(all.end(), runs.begin(), runs.end());
+  }
+  std::sort(all.begin(), all.end());
+  CHECK(all == plan.runs_of({}));
+  for (const char* bad : {"0/4", "5/4", "4", "a/b", "1/0", "-1/2", "1/2/3"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(parse_shard(bad), ConfigError);
+  }
+}
+
+TEST_CASE("every point is checked before anything runs, and errors say which it is") {
+  CHECK(check_error(kAxes) == "no error");
+  CHECK(check_error(R"("vary": [{"path": "engine.max_num_seqs", "values": [8, "many"]}])") ==
+        "s.json: /vary/0/values/1: /engine/max_num_seqs: value \"many\": expected integer >= 1 and "
+        "<= 1000000 (point 1: engine.max_num_seqs = \"many\")");
+  CHECK(check_error(R"("vary": [{"path": "device", "values": ["h100-sxm", "h1000"]}])")
+            .find("(point 1: device = \"h1000\")") != std::string::npos);
+  // A number where text belongs, as in a scenario file.
+  CHECK(check_error(R"("vary": [{"path": "engine.version", "values": [0.19]}])")
+            .find("/vary/0/values/0: /engine/version: value 0.19") != std::string::npos);
+}
+
+TEST_CASE("more combinations than can be written out are refused") {
+  CHECK_THROWS_WITH(plan_of(R"("vary": [
+        {"path": "engine.max_num_seqs", "range": {"from": 1, "to": 10000, "step": 1}},
+        {"path": "engine.max_model_len", "range": {"from": 1, "to": 10000, "step": 1}}])"),
+                    "s.json: /vary: more than 10000000 combinations");
+}
