@@ -26,6 +26,7 @@
 #include "sim/app/validate_command.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/report/perfetto_log.hpp"
 #include "sim/report/result_files.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/setup/run.hpp"
@@ -55,6 +56,7 @@ struct Arguments {
   std::string output;
   std::string catalog;
   std::string kind;
+  std::string event_log;
   ScenarioFlags flags;
   bool json = false;
   CapacityArguments capacity;
@@ -96,11 +98,16 @@ int run_command(const Arguments& arguments) {
   std::optional<ResultDirectory> directory;
   if (!arguments.json || !arguments.output.empty()) directory.emplace(target);
 
+  std::optional<PerfettoLog> event_log;
+  if (!arguments.event_log.empty()) event_log.emplace(arguments.event_log);
+
   RunResult result;
   {
     Progress progress;
-    result = run(scenario, catalog, {&interrupted, progress.done()});
+    result =
+        run(scenario, catalog, {&interrupted, progress.done(), event_log ? &*event_log : nullptr});
   }
+  if (event_log) event_log->finish(result.summary.end_ns);
   if (directory) {
     write_results(result, kVersion, *directory);
     directory->publish();
@@ -280,6 +287,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   run_app->add_flag("--json", arguments.json, "print summary.json; files only with -o");
   run_app->add_flag("--single-step", arguments.flags.single_step,
                     "never jump over equal steps: same results, slower");
+  run_app->add_option("--event-log", arguments.event_log,
+                      "also every step and request as a Chrome/Perfetto trace (JSON)");
   CLI::App* check_app = app.add_subcommand("check", "read everything, simulate nothing");
   add_scenario_options(*check_app, arguments);
   check_app->add_flag("--json", arguments.json, "print every value with who set it");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "scheduler/routing/round_robin.hpp"
+#include "sim/metrics/fan_out.hpp"
 #include "sim/metrics/run_digest.hpp"
 #include "sim/setup/factory.hpp"
 #include "sim/setup/parallel.hpp"
@@ -91,8 +92,11 @@ void simulate(const Catalog& catalog, const RunControl& control, Workload& workl
   WorkloadSource& source = counting ? static_cast<WorkloadSource&>(*counting) : *workload.source;
   FleetOptions fleet_options;
   fleet_options.seed = static_cast<std::uint64_t>(scenario.seed);
-  Fleet fleet(fleet_options, std::move(parts), std::make_unique<RoundRobinRouter>(), source,
-              *result.recorder);
+  std::optional<FanOut> both;
+  if (control.sink != nullptr)
+    both.emplace(std::vector<MetricsSink*>{result.recorder.get(), control.sink});
+  MetricsSink& sink = both ? static_cast<MetricsSink&>(*both) : *result.recorder;
+  Fleet fleet(fleet_options, std::move(parts), std::make_unique<RoundRobinRouter>(), source, sink);
   result.stop = fleet.run(limits_of(scenario.run, control));
   result.totals = fleet.totals();
   result.recorder->finish(result.totals.end_ns);

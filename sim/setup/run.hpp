@@ -12,6 +12,7 @@
 #include "sim/metrics/recorder.hpp"
 #include "sim/metrics/summary.hpp"
 #include "sim/serving/fleet.hpp"
+#include "sim/serving/metrics_sink.hpp"
 #include "sim/setup/expected_error.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/scenario.hpp"
@@ -49,6 +50,7 @@ struct RunResult {
 struct RunControl {
   const std::atomic<bool>* interrupted = nullptr;  // ends the run, with complete results
   std::atomic<std::uint64_t>* done = nullptr;      // requests that left so far, for a progress line
+  MetricsSink* sink = nullptr;                     // is told everything, too
 };
 
 // ConfigError, DataError: the scenario or its files are wrong.

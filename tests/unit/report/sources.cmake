@@ -1,6 +1,7 @@
 list(APPEND UNIT_TEST_SOURCES
   audit_report_test.cpp
   capacity_report_test.cpp
+  perfetto_log_test.cpp
   result_directory_test.cpp
   result_files_test.cpp
   terminal_test.cpp
