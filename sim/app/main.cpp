@@ -20,6 +20,7 @@
 #include "sim/app/from_command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/progress.hpp"
+#include "sim/app/report_command.hpp"
 #include "sim/app/step_command.hpp"
 #include "sim/app/sweep_command.hpp"
 #include "sim/app/trace_command.hpp"
@@ -68,6 +69,7 @@ struct Arguments {
   TraceArguments trace;
   SweepArguments sweep;
   MergeArguments merge;
+  ReportArguments report;
 };
 
 // Characters that a scenario's name may bring into a path are replaced.
@@ -242,6 +244,15 @@ void add_from(CLI::App& command, FromArguments& a) {
   command.allow_extras();  // flags of a command without quotes: refused with what to write instead
 }
 
+void add_report(CLI::App& command, ReportArguments& a) {
+  command
+      .add_option("results", a.paths,
+                  "a run's folder, several to be compared, or the database of a study")
+      ->required();
+  command.add_option("-o,--output", a.output, "HTML file (report.html)");
+  command.add_option("--title", a.title, "of the page (the scenario's or study's name)");
+}
+
 void add_trace(CLI::App& command, TraceArguments& a) {
   command.require_subcommand(1);
   CLI::App* describe = command.add_subcommand("describe", "arrivals, lengths, sessions, prefixes");
@@ -307,6 +318,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   add_sweep(*app.add_subcommand("sweep", "all runs of a study, into one SQLite file"),
             arguments.sweep);
   add_merge(*app.add_subcommand("merge", "the shards of a study as one file"), arguments.merge);
+  add_report(*app.add_subcommand("report", "results as one HTML file"), arguments.report);
   CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
   list_app->add_option("kind", arguments.kind, std::string(kListKinds))->required();
   list_app->add_option("--catalog", arguments.catalog, kCatalogHelp);
@@ -333,6 +345,8 @@ int dispatch(const CLI::App& app, Arguments& arguments) {
     print(from_command(arguments.from));
   } else if (app.got_subcommand("trace")) {
     print(trace_command(*app.get_subcommand("trace"), arguments.trace));
+  } else if (app.got_subcommand("report")) {
+    print(report_command(arguments.report, kVersion));
   } else {
     print(list_text(arguments.kind, arguments.catalog));
   }

@@ -321,7 +321,9 @@ std::string summary_json(const RunResult& result, const std::string& version) {
 std::string resolved_json(const RunResult& result, const std::string& version) {
   Json values = Json::object();
   for (const ResolvedValue& value : result.values) {
-    values[value.pointer] = {{"value", Json::parse(value.json)}, {"set_by", value.source}};
+    values[value.pointer] = {{"value", Json::parse(value.json)},
+                             {"set_by", value.source},
+                             {"given", result.resolved.scenario.is_given(value.pointer)}};
   }
   const WorkloadFacts& w = result.workload;
   const Json json = {

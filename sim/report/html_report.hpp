@@ -1,0 +1,27 @@
+#pragma once
+// `headroom report`: a run, several runs beside each other, or a study, as one HTML file that needs
+// nothing else: no network, no file beside it.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/kernel/embedded_file.hpp"
+
+namespace headroom {
+
+// sim/report/web: the page, its style and scripts, and the chart library.
+[[nodiscard]] std::span<const EmbeddedFile> web_files();
+
+struct HtmlReportQuery {
+  // Folders of runs, or the one database of a study; one at least.
+  std::vector<std::string> paths;
+  std::string title;    // empty: the name of the scenario or study
+  std::string version;  // the program's own
+};
+
+// The whole page. ConfigError, DataError: a path is no result, or its files are damaged or of
+// another version.
+[[nodiscard]] std::string html_report(const HtmlReportQuery& query);
+
+}  // namespace headroom

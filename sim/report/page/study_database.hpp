@@ -1,0 +1,72 @@
+#pragma once
+// The database of a study, opened for reading only: the one place here that speaks SQL.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+struct sqlite3;
+
+namespace headroom {
+
+struct StudyParameter {
+  std::int64_t point = 0;
+  std::string path;   // what was varied, e.g. workload.arrivals.request_rate
+  std::string value;  // JSON text
+};
+
+struct StudyOom {
+  std::string kind;
+  std::int64_t count = 0;
+  std::optional<double> first_time_s;
+};
+
+struct StudyRun {
+  std::int64_t run = 0;
+  std::int64_t point = 0;
+  std::int64_t replication = 0;
+  std::int64_t seed = 0;
+  bool failed = false;
+  std::string error;                                         // of a failed run
+  std::optional<bool> stationary;                            // absent: nothing ran
+  std::vector<std::pair<std::string, double>> metrics = {};  // by name
+  std::vector<StudyOom> ooms = {};
+};
+
+// A table whose columns its writer defines; cells as text, numbers in SQLite's spelling.
+struct StudyTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+class StudyDatabase {
+ public:
+  // ConfigError: cannot be opened, no database, or not of a study of this version.
+  explicit StudyDatabase(const std::string& path);
+
+  // The functions below throw ConfigError where the file is damaged or a column is missing.
+  [[nodiscard]] std::map<std::string, std::string> meta() const;
+  [[nodiscard]] std::vector<StudyParameter> parameters() const;  // by point, then path
+  [[nodiscard]] std::vector<StudyRun> runs() const;              // by number
+  [[nodiscard]] StudyTable searches() const;                     // empty: the study has none
+  // summary.json of the first replication of each point that did not fail.
+  void each_summary(
+      const std::function<void(std::int64_t point, std::string_view summary)>& use) const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  class Query;
+
+  std::string path_;
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+}  // namespace headroom

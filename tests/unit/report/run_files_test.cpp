@@ -1,0 +1,103 @@
+#include "sim/report/page/run_files.hpp"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "tests/unit/report/written_run.hpp"
+
+using namespace headroom;
+using Catch::Contains;
+
+namespace {
+
+// What reading says after `change` of one file's text.
+std::string refused(const WrittenRun& run, const std::string& file,
+                    const std::function<std::string(std::string)>& change) {
+  const std::string before = run.text(file);
+  run.overwrite(file, change(before));
+  std::string message = "nothing";
+  try {
+    static_cast<void>(read_run(run.path()));
+  } catch (const ConfigError& error) {
+    message = error.what();
+  } catch (const DataError& error) {
+    message = error.what();
+  }
+  run.overwrite(file, before);
+  return message;
+}
+
+std::function<std::string(std::string)> replaced(const std::string& what, const std::string& by) {
+  return [=](std::string text) {
+    const std::size_t at = text.find(what);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, what.size(), by);
+  };
+}
+
+std::string first_half(const std::string& text) { return text.substr(0, text.size() / 2); }
+
+}  // namespace
+
+TEST_CASE("what is no folder of a run is refused") {
+  CHECK_THROWS_WITH(read_run("no/such/folder"), Contains("no such folder"));
+  CHECK_THROWS_WITH(read_run(std::filesystem::temp_directory_path().string()),
+                    Contains("no folder of a run: it has no summary.json"));
+}
+
+TEST_CASE("damaged result files are refused with file and place") {
+  const WrittenRun run("damaged");
+  CHECK_THAT(refused(run, "summary.json", first_half),
+             Contains("summary.json:") && Contains("not valid JSON"));
+  CHECK_THAT(refused(run, "resolved.json", first_half), Contains("resolved.json:"));
+  CHECK_THAT(refused(run, "requests.csv", first_half), Contains("requests.csv"));
+  CHECK_THAT(refused(run, "requests.csv", [](const std::string&) { return std::string(); }),
+             Contains("requests.csv:") && Contains("no header line"));
+  CHECK_THAT(refused(run, "requests.csv", replaced("finish_ns", "end_ns")),
+             Contains("requests.csv:1: no column 'finish_ns'"));
+  CHECK_THAT(refused(run, "requests.csv", replaced(",finished\n", ",done\n")),
+             Contains("requests.csv:2") && Contains("outcome"));
+  CHECK_THAT(refused(run, "requests.csv", replaced("\n0,0,0,", "\n0,0,x,")),
+             Contains("requests.csv:2") && Contains("replica"));
+  CHECK_THAT(refused(run, "timeline.csv", replaced(",interval\n", ",sometimes\n")),
+             Contains("timeline.csv:2") && Contains("cause"));
+  CHECK_THAT(refused(run, "timeline.csv", replaced("kv_used_tokens", "used")),
+             Contains("timeline.csv:1: no column 'kv_used_tokens'"));
+  CHECK_THAT(
+      refused(run, "events.jsonl",
+              [](const std::string&) {
+                return std::string("{\"time_ns\":0,\"kind\":\"preempted\"}\n{\"time_ns\":1,");
+              }),
+      Contains("events.jsonl:2: no JSON object"));
+  CHECK_THAT(refused(run, "events.jsonl",
+                     [](const std::string&) {
+                       return std::string("{\"time_ns\":0,\"kind\":\"slept\"}\n");
+                     }),
+             Contains("events.jsonl:1: kind: expected one of") && Contains("preempted"));
+}
+
+TEST_CASE("a whole row that is missing is seen by the number of requests") {
+  const WrittenRun run("short");
+  CHECK_THAT(refused(run, "requests.csv",
+                     [](const std::string& text) {
+                       return text.substr(0, text.rfind('\n', text.size() - 2) + 1);
+                     }),
+             Contains("39 rows, but summary.json says that 40 requests arrived"));
+}
+
+TEST_CASE("a file of another shape names what is missing and who wrote it") {
+  const WrittenRun run("other");
+  CHECK_THAT(refused(run, "summary.json", replaced("\"budget_bytes\"", "\"budget\"")),
+             Contains("/memory/budget_bytes: missing, expected an object") &&
+                 Contains("written by headroom 1.2.3"));
+  CHECK_THAT(refused(run, "summary.json", replaced("\"preemptions\": 0", "\"preemptions\": \"0\"")),
+             Contains("/preemptions: of another type, expected a number"));
+  CHECK_THAT(refused(run, "summary.json", [](const std::string&) { return std::string("[]"); }),
+             Contains("no result file of headroom"));
+  CHECK_THAT(refused(run, "resolved.json", replaced("\"set_by\"", "\"by\"")),
+             Contains("expected value and set_by"));
+  CHECK_THAT(refused(run, "resolved.json", replaced("\"/name\"", "\"/na~me\"")),
+             Contains("resolved.json") || Contains("nothing"));
+}
