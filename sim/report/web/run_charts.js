@@ -25,11 +25,21 @@ const RunCharts = (() => {
     return Chart.xAxis(ctx, name, {type: 'log', splitLine: {show: true}});
   }
 
-  // lines: {name, color, points, label}.
+  // The name of a line beside its median, where lines are few and far apart.
+  function labelled(line) {
+    const middle = line.points.findIndex(([, level]) => level >= 50);
+    const label = {show: true, formatter: line.name, color: line.color, fontSize: 12, distance: 6,
+      position: line.side};
+    return line.points.map((value, i) => i !== middle || !line.side ? value
+      : {value, itemStyle: {opacity: 1, color: 'transparent'}, label});
+  }
+
+  // lines: {name, color, points, side}; `side`: of its median, for the line's name.
   function cdfOption(ctx, lines, xName) {
     const shown = lines.filter((line) => line.points.length);
     return Chart.option(ctx, {
-      legend: Chart.legend(ctx, shown.map((line) => line.name), {show: true,
+      legend: Chart.legend(ctx, shown.map((line) => line.name), {
+        show: !shown.every((line) => line.side),
         itemStyle: {opacity: 1}}),
       grid: Chart.grid(ctx, {top: 34, bottom: 40}),
       xAxis: logAxis(ctx, xName),
@@ -37,7 +47,7 @@ const RunCharts = (() => {
       tooltip: {trigger: 'item', formatter: (item) => Chart.tip(item.seriesName, [
         {label: `${Format.number(item.value[1])} % within`,
           value: Format.milliseconds(item.value[0])}])},
-      series: shown.map((line) => Chart.line(line.name, line.points, line.color, {
+      series: shown.map((line) => Chart.line(line.name, labelled(line), line.color, {
         triggerLineEvent: true, symbol: 'circle', symbolSize: 9, showSymbol: true,
         itemStyle: {opacity: 0}})),
     });
@@ -67,7 +77,8 @@ const RunCharts = (() => {
         `${name} median ${Format.milliseconds(atLevel(run, metric, 50))}, ` +
         `99 % within ${Format.milliseconds(atLevel(run, metric, 99))}`).join('; ')}.`,
       option: (ctx) => cdfOption(ctx, LATENCIES.map(([metric, name], i) => ({name,
-        color: ctx.colors.series[i], points: cdf(run, metric)})), 'latency (ms)'),
+        side: metric === 'tpot_ms' ? 'left' : 'right', color: ctx.colors.series[i],
+        points: cdf(run, metric)})), 'latency (ms)'),
       table: () => quantileTable([run], LATENCIES),
     };
   }
@@ -109,7 +120,7 @@ const RunCharts = (() => {
           xAxis: [Chart.xAxis(ctx, '', {...time.axis, name: '', gridIndex: 0,
             axisLabel: {show: false}}), time.axis],
           yAxis: [Chart.yAxis(ctx, 'output tokens/s', {splitNumber: 3}),
-            Chart.yAxis(ctx, 'requests/s', {gridIndex: 1, splitNumber: 3})],
+            Chart.yAxis(ctx, 'requests/s', {gridIndex: 1, splitNumber: 2})],
           axisPointer: {link: [{xAxisIndex: 'all'}]},
           tooltip: {trigger: 'axis', formatter: (items) => Chart.tip(
             Format.seconds(items[0].value[0] * time.unit.seconds), items.map((item) => ({
@@ -326,7 +337,8 @@ const RunCharts = (() => {
     return Chart.option(ctx, {
       legend: Chart.legend(ctx, runs.map((run) => run.name)),
       grid: Chart.grid(ctx, {top: one ? 4 : 30, bottom: 4, right: 132}),
-      xAxis: Chart.xAxis(ctx, '', {axisLabel: {show: false}, axisLine: {show: false}, min: 0}),
+      xAxis: {...Chart.xAxis(ctx, '', {axisLabel: {show: false}, min: 0}),
+        axisLine: {show: false}},
       yAxis: Chart.yAxis(ctx, '', {type: 'category', data: names, inverse: true,
         axisLabel: {formatter: (text) => text, color: ctx.colors.text, interval: 0},
         splitLine: {show: false}}),

@@ -158,8 +158,12 @@ const RunPage = (() => {
         number: true, csv: name}))];
     return Table.create(columns, parts.map((name) => {
       const one = windows[name];
-      return [name, one.start_s, one.end_s, one.arrival_rate, one.finish_rate,
-        ...metrics.map((metric) => (one.metrics || {})[metric])];
+      // A window without length has no rates, one without requests no latencies.
+      const isLong = one.end_s - one.start_s > 1e-6;
+      const isUsed = one.metrics && one.metrics.completed > 0;
+      return [name, one.start_s, one.end_s, isLong ? one.arrival_rate : null,
+        isLong ? one.finish_rate : null,
+        ...metrics.map((metric) => isUsed ? one.metrics[metric] : null)];
     }), {name: windows.stationary ? 'Windows of the run (stationary)'
       : 'Windows of the run (not stationary: the backlog grows)'});
   }

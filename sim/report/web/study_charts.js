@@ -132,6 +132,9 @@ const StudyCharts = (() => {
     });
   }
 
+  // Few enough to be told apart as lines.
+  const isFew = (axis) => axis.values.length <= 12;
+
   const has = (study, wanted) => wanted.find((one) => study.metrics.includes(one)) ||
     study.metrics[0];
 
@@ -143,10 +146,23 @@ const StudyCharts = (() => {
       rows: rows.filter((row) => row.values[axis.at] === i)})).filter((one) => one.rows.length);
   }
 
+  function grouped(rows, key) {
+    const groups = new Map();
+    for (const row of rows) {
+      const group = groups.get(key(row));
+      if (group) {
+        group.push(row);
+      } else {
+        groups.set(key(row), [row]);
+      }
+    }
+    return groups;
+  }
+
   // One row per place on `axis`, in its order.
   function along(choice, rows, axis, metric) {
-    return axis.values.map((_, i) => choice.best(rows.filter((row) =>
-      row.values[axis.at] === i), metric)).filter(Boolean);
+    const places = grouped(rows, (row) => row.values[axis.at]);
+    return axis.values.map((_, i) => choice.best(places.get(i) || [], metric)).filter(Boolean);
   }
 
   function pointTip(study, row, metrics) {
@@ -161,10 +177,14 @@ const StudyCharts = (() => {
       [...lines, ...(said ? [{label: said, value: ''}] : [])]);
   }
 
+  // Points on a line from which on they are drawn small.
+  const DENSE = 60;
+
   // Hollow: not stationary. Diamond: something ran out of memory.
-  function symbolOf(ctx, row, color) {
+  function symbolOf(ctx, row, color, isDense) {
     const unsteady = isUnsteady(row);
-    return {symbol: row.oom.length ? 'diamond' : 'circle', symbolSize: row.oom.length ? 10 : 7,
+    const size = row.oom.length ? 10 : 7;
+    return {symbol: row.oom.length ? 'diamond' : 'circle', symbolSize: isDense ? size / 2 : size,
       itemStyle: {color: unsteady ? ctx.colors.surface : color, borderColor: color,
         borderWidth: unsteady ? 2 : 0}};
   }
@@ -225,7 +245,7 @@ const StudyCharts = (() => {
       emphasis: {disabled: true},
       ...(parts.length > 1 ? Chart.endLabel(ctx, color, part.short) : {}),
       data: part.rows.map((row) => ({value: [place(row), study.mean(metric, row)], row,
-        ...symbolOf(ctx, row, color)}))},
+        ...symbolOf(ctx, row, color, part.rows.length > DENSE)}))},
       ...(study.replications > 1
         ? [spread(study, part.name, part.rows, metric, color, place)] : []),
       crosses(study, part.name, part.rows, metric, color, place)];
@@ -266,8 +286,9 @@ const StudyCharts = (() => {
     : '';
 
   function explorer(parent, study) {
-    const [x, series] = preferred(study, [/rate|concurrency|users/, /num_seqs|batch/,
+    const [x, ...others] = preferred(study, [/rate|concurrency|users/, /num_seqs|batch/,
       /context|prompt|model_len/]);
+    const series = others.find(isFew);
     const choice = new Choice(study, {x: x.at, series: series ? series.at : -1});
     choice.metrics.metric = has(study, ['p99_ttft_ms', 'output_throughput']);
     const figure = Figures.add(parent, {
@@ -303,13 +324,14 @@ const StudyCharts = (() => {
           emphasis: {disabled: true},
       ...(parts.length > 1 ? Chart.endLabel(ctx, color, part.short) : {}),
           data: part.rows.map((row) => ({value: [study.mean(across, row), study.mean(up, row)], row,
-            ...symbolOf(ctx, row, color)}))};
+            ...symbolOf(ctx, row, color, part.rows.length > DENSE)}))};
       }),
     });
   }
 
   function curve(parent, study) {
-    const [along, series] = preferred(study, [/rate|concurrency|users/, /num_seqs|batch/]);
+    const [along, ...others] = preferred(study, [/rate|concurrency|users/, /num_seqs|batch/]);
+    const series = others.find(isFew);
     const choice = new Choice(study, {along: along.at, series: series ? series.at : -1});
     choice.metrics.x = has(study, ['output_throughput', 'request_throughput']);
     choice.metrics.y = has(study, ['p99_ttft_ms', 'p99_e2el_ms', 'median_ttft_ms']);
@@ -333,11 +355,15 @@ const StudyCharts = (() => {
   function heatCells(study, choice) {
     const {metric} = choice.metrics;
     const [x, y] = [choice.axis('x'), choice.axis('y')];
-    const rows = choice.rows();
-    return y.values.flatMap((_, j) => x.values.map((__, i) => choice.best(rows.filter((row) =>
-      row.values[x.at] === i && row.values[y.at] === j), metric)).map((row, i) =>
-      row ? {value: [i, j, study.mean(metric, row) ?? '-'], row} : null)).filter(Boolean);
+    return [...grouped(choice.rows(), (row) => `${row.values[x.at]} ${row.values[y.at]}`).values()]
+      .map((rows) => choice.best(rows, metric))
+      .filter((row) => row.values[x.at] !== null && row.values[y.at] !== null)
+      .map((row) => ({value: [row.values[x.at], row.values[y.at], study.mean(metric, row) ?? '-'],
+        row}));
   }
+
+  // Pixels of a row of cells.
+  const rowHeight = (axis) => Math.max(3, Math.min(34, 720 / axis.values.length));
 
   function heatOption(ctx, study, choice) {
     const {metric} = choice.metrics;
@@ -350,7 +376,7 @@ const StudyCharts = (() => {
     const isDeep = (value) => (value - low) / (high - low || 1) > .55;
     const text = (value) => value === '-' ? '×'
       : Format.isShare(metric) ? Format.percent(value) : Format.tick(value);
-    const wide = ctx.width / x.values.length > 44;
+    const wide = ctx.width / x.values.length > 44 && rowHeight(y) >= 18;
     return Chart.option(ctx, {
       legend: {show: false},
       grid: Chart.grid(ctx, {top: 36, bottom: 78}),
@@ -367,10 +393,10 @@ const StudyCharts = (() => {
       series: [{type: 'heatmap', data: cells.map((cell) => ({...cell, label: {
         color: cell.value[2] === '-' ? ctx.colors.text
           : isDeep(cell.value[2]) === !Theme.isDark() ? '#ffffff' : '#10202c'}})),
-      itemStyle: {borderColor: ctx.colors.surface, borderWidth: 2},
+      itemStyle: {borderColor: ctx.colors.surface, borderWidth: rowHeight(y) >= 18 ? 2 : 0},
       emphasis: {itemStyle: {borderColor: ctx.colors.text, borderWidth: 1}},
       label: {show: true, fontSize: 12, textBorderWidth: 0, formatter: (item) => {
-        const mark = letters(item.data.row);
+        const mark = rowHeight(y) >= 18 ? letters(item.data.row) : '';
         const value = wide ? text(item.value[2]) : '';
         return mark ? `${value === '×' ? '' : value} {mark|${mark}}` : value;
       }, rich: {mark: {color: '#ffffff', backgroundColor: '#b3470a', padding: [1, 4],
@@ -390,7 +416,8 @@ const StudyCharts = (() => {
     const figure = Figures.add(parent, {
       title: 'Heat map over two axes', wide: true,
       note: `${kinds.length ? `Memory ran out: ${legend}. ` : ''}× has no value.`,
-      height: () => 130 + Math.max(3, choice.axis('y').values.length) * 34,
+      height: () => 130 + Math.max(100, choice.axis('y').values.length *
+        rowHeight(choice.axis('y'))),
       controls: choice.controls({metrics: {metric: 'Metric'},
         axes: {x: ['Horizontal axis', false], y: ['Vertical axis', false]}}, () => figure.update()),
       label: () => `${Format.title(choice.metrics.metric)} over ${choice.axis('x').path} and ` +
