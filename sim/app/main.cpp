@@ -17,6 +17,7 @@
 #include "sim/app/audit_command.hpp"
 #include "sim/app/calibrate_command.hpp"
 #include "sim/app/capacity_command.hpp"
+#include "sim/app/compare_command.hpp"
 #include "sim/app/from_command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/progress.hpp"
@@ -67,6 +68,7 @@ struct Arguments {
   CalibrateArguments calibrate;
   StepArguments step;
   TraceArguments trace;
+  CompareArguments compare;
   SweepArguments sweep;
   MergeArguments merge;
   ReportArguments report;
@@ -136,6 +138,27 @@ int sweep(const SweepArguments& arguments) {
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGXFSZ, SIG_IGN);
   return answer_of(sweep_command(arguments, kVersion, interrupted));
+}
+
+int compare(const CompareArguments& arguments) {
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGXFSZ, SIG_IGN);
+  print(compare_command(arguments, kVersion, interrupted));
+  return interrupted ? kExitInterrupted : 0;
+}
+
+void add_compare(CLI::App& command, CompareArguments& a) {
+  command.add_option("a", a.a, "a scenario; alone: a study with two points, or use --set-b")
+      ->required();
+  command.add_option("b", a.b, "the other scenario");
+  command.add_option("--set", a.set, "path=value in both")->allow_extra_args(false);
+  command.add_option("--set-a", a.set_a, "path=value in A")->allow_extra_args(false);
+  command.add_option("--set-b", a.set_b, "path=value in B")->allow_extra_args(false);
+  command.add_option("--replications", a.replications, "pairs of runs, each with a seed (5)");
+  command.add_option("-j,--threads", a.threads, "runs at a time (all cores)");
+  command.add_option("-o,--output", a.output, "folder for the first pair's result files");
+  command.add_option("--catalog", a.catalog, kCatalogHelp);
+  command.add_flag("--json", a.json, "print JSON");
 }
 
 void add_scenario_options(CLI::App& command, Arguments& arguments) {
@@ -315,6 +338,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   add_from(*app.add_subcommand("from", "a scenario from what you run already"), arguments.from);
   add_trace(*app.add_subcommand("trace", "what a trace file holds, or the same in another format"),
             arguments.trace);
+  add_compare(*app.add_subcommand("compare", "two scenarios under the same traffic"),
+              arguments.compare);
   add_sweep(*app.add_subcommand("sweep", "all runs of a study, into one SQLite file"),
             arguments.sweep);
   add_merge(*app.add_subcommand("merge", "the shards of a study as one file"), arguments.merge);
@@ -328,6 +353,7 @@ int dispatch(const CLI::App& app, Arguments& arguments) {
   if (app.got_subcommand("run")) return run_command(arguments);
   if (app.got_subcommand("check")) return check_command(arguments);
   if (app.got_subcommand("sweep")) return sweep(arguments.sweep);
+  if (app.got_subcommand("compare")) return compare(arguments.compare);
   if (app.got_subcommand("merge")) return answer_of(merge_command(arguments.merge));
   if (app.got_subcommand("capacity")) {
     print(capacity_command(arguments.capacity));

@@ -132,6 +132,7 @@ class Row {
     double in_system = 0;
     for (const double third : windows.stationarity.mean_in_system) in_system += third / 3;
     add("steady_in_system", in_system);
+    if (result_.recorder->stream() != nullptr) return;  // it has no records
     const auto slope = backlog_slope(result_.recorder->records(), windows.steady);
     if (!slope) return;
     add("backlog_slope_per_s", slope->per_s);

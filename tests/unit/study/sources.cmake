@@ -4,6 +4,7 @@ list(APPEND UNIT_TEST_SOURCES
   audit_test.cpp
   calibrate_test.cpp
   capacity_test.cpp
+  compare_test.cpp
   measured_closed_loop_test.cpp
   measured_decode_rates_test.cpp
   measured_static_batches_test.cpp

@@ -1,0 +1,192 @@
+#include "sim/study/compare/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/study/compare/student_t.hpp"
+#include "sim/study/sweep/run_row.hpp"
+#include "sim/study/sweep/study_plan.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kMostWorst = 20;
+
+// What a point of a pair differs in from the other: "engine.name=tgi".
+std::string label_of(const StudyPlan& plan, std::int64_t point) {
+  const std::vector<StudyParameter> own = plan.parameters(point);
+  const std::vector<StudyParameter> other = plan.parameters(1 - point);
+  std::string label;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].json == other[i].json) continue;
+    if (!label.empty()) label += ", ";
+    label += fmt::format("{}={}", own[i].path, own[i].json);
+  }
+  std::erase(label, '"');
+  return label;
+}
+
+// Runs both sides of every replication, on several threads.
+class Runs {
+ public:
+  Runs(const Comparison& comparison, const Catalog& catalog, const CompareOptions& options)
+      : comparison_(comparison),
+        catalog_(catalog),
+        options_(options),
+        tasks_(static_cast<std::size_t>(2 * comparison.replications)),
+        rows_(tasks_),
+        errors_(tasks_) {}
+
+  void run(ComparisonResult& result) {
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < std::clamp<std::size_t>(options_.threads, 1, tasks_); ++i) {
+        threads.emplace_back([this, &result] { work(result); });
+      }
+    }
+    for (const std::exception_ptr& error : errors_) {
+      if (error) std::rethrow_exception(error);
+    }
+    for (std::size_t task = 0; task < tasks_; ++task) {
+      (task % 2 == 0 ? result.a : result.b).rows.push_back(std::move(rows_[task]));
+    }
+  }
+
+ private:
+  void work(ComparisonResult& result) {
+    while (true) {
+      const std::size_t task = next_.fetch_add(1, std::memory_order_relaxed);
+      if (task >= tasks_) return;
+      try {
+        make(task, result);
+      } catch (...) {
+        errors_[task] = std::current_exception();
+      }
+    }
+  }
+
+  void make(std::size_t task, ComparisonResult& result) {
+    const bool is_a = task % 2 == 0;
+    Scenario scenario = (is_a ? comparison_.a : comparison_.b).scenario;
+    const auto replication = static_cast<std::int64_t>(task / 2);
+    scenario.seed = comparison_.a.scenario.seed + replication;
+    RunResult run = headroom::run(scenario, catalog_, {options_.interrupted, nullptr});
+    StoredRun& row = rows_[task] = row_of(run, {});
+    row.replication = replication;
+    row.seed = scenario.seed;
+    row.done = true;
+    if (replication == 0) (is_a ? result.a : result.b).first = std::move(run);
+  }
+
+  const Comparison& comparison_;
+  const Catalog& catalog_;
+  const CompareOptions& options_;
+  std::size_t tasks_;
+  std::atomic<std::size_t> next_{0};
+  std::vector<StoredRun> rows_;
+  std::vector<std::exception_ptr> errors_;
+};
+
+const double* find_metric(const StoredRun& run, const std::string& name) {
+  const auto found = std::ranges::find(run.metrics, name, [](const auto& m) { return m.first; });
+  return found == run.metrics.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> joined(std::vector<std::string> common,
+                                const std::vector<std::string>& own) {
+  common.insert(common.end(), own.begin(), own.end());
+  return common;
+}
+
+std::span<const RequestRecord> records_of(const RunResult& result) {
+  if (!result.recorder) return {};
+  return result.recorder->records();
+}
+
+}  // namespace
+
+Comparison load_pair(const std::string& name, const std::vector<std::string>& set) {
+  const StudyPlan plan(load_study(name, set));
+  if (plan.points() != 2) {
+    throw ConfigError(
+        fmt::format("{}: {} points: a comparison is of two scenarios, or a study with two points",
+                    plan.study().file, plan.points()));
+  }
+  const std::int64_t replications = plan.study().replications;
+  Comparison comparison;
+  comparison.name = plan.study().name;
+  comparison.a = {label_of(plan, 0), plan.scenario(0)};
+  comparison.b = {label_of(plan, 1), plan.scenario(replications)};
+  if (replications > 1) comparison.replications = replications;
+  return comparison;
+}
+
+Comparison load_pair(const std::string& a, const std::string& b,
+                     const std::vector<std::string>& set, const std::vector<std::string>& set_a,
+                     const std::vector<std::string>& set_b) {
+  const auto side = [&set](const std::string& name, const std::vector<std::string>& own) {
+    ScenarioFlags flags;
+    flags.set = joined(set, own);
+    ComparedScenario compared{name, load_scenario(name, flags)};
+    for (const std::string& assignment : own) compared.label += " " + assignment;
+    return compared;
+  };
+  Comparison comparison;
+  comparison.a = side(a, set_a);
+  comparison.b = side(b, set_b);
+  comparison.name = fmt::format("{} and {}", comparison.a.label, comparison.b.label);
+  return comparison;
+}
+
+std::vector<MetricPair> pair_metrics(const std::vector<StoredRun>& a,
+                                     const std::vector<StoredRun>& b) {
+  std::vector<std::string> names;
+  for (const StoredRun& run : a) {
+    for (const auto& [name, value] : run.metrics) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+  }
+  std::vector<MetricPair> pairs;
+  for (const std::string& name : names) {
+    MetricPair pair{.name = name};
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+      const double* in_a = find_metric(a[i], name);
+      const double* in_b = find_metric(b[i], name);
+      if (in_a == nullptr || in_b == nullptr) continue;
+      pair.mean_a += *in_a;
+      pair.mean_b += *in_b;
+      differences.push_back(*in_b - *in_a);
+    }
+    if (differences.empty()) continue;
+    pair.pairs = static_cast<std::int64_t>(differences.size());
+    pair.mean_a /= static_cast<double>(pair.pairs);
+    pair.mean_b /= static_cast<double>(pair.pairs);
+    const MeanInterval interval = mean_interval(differences);
+    pair.difference = interval.mean;
+    pair.half_width = interval.half_width;
+    pairs.push_back(std::move(pair));
+  }
+  return pairs;
+}
+
+ComparisonResult compare(const Comparison& comparison, const Catalog& catalog,
+                         const CompareOptions& options) {
+  ComparisonResult result;
+  Runs(comparison, catalog, options).run(result);
+  result.metrics = pair_metrics(result.a.rows, result.b.rows);
+  if (comparison.a.scenario.output.streaming || comparison.b.scenario.output.streaming) {
+    result.requests.why_not = "output.streaming keeps none";
+  } else {
+    result.requests =
+        pair_requests(records_of(result.a.first), records_of(result.b.first), kMostWorst);
+  }
+  return result;
+}
+
+}  // namespace headroom
