@@ -46,20 +46,33 @@ std::string cell(Runs runs, const Column& column) {
   return mean < 100 ? fmt::format("{:.2f}", mean) : fmt::format("{:.0f}", mean);
 }
 
-// "startup OOM; not stationary"; of several runs how many: "(2 of 3)".
-std::string notes(Runs runs) {
-  std::map<std::string, std::size_t> counts;
-  for (const StoredRun& run : runs) {
-    if (!run.done) ++counts["failed"];
-    if (run.stationary && !*run.stationary) ++counts["not stationary"];
-    for (const StoredOom& oom : run.ooms) ++counts["OOM " + oom.kind];
-  }
+using Counts = std::map<std::string, std::size_t>;
+
+// "failed 1/3; not stationary": of all runs, or of how many.
+std::string counted(const Counts& counts, std::size_t runs) {
   std::string text;
   for (const auto& [what, count] : counts) {
     text += (text.empty() ? "" : "; ") + what;
-    if (count < runs.size()) text += fmt::format(" ({} of {})", count, runs.size());
+    if (count < runs) text += fmt::format(" {}/{}", count, runs);
   }
   return text;
+}
+
+std::string oom_kinds(Runs runs) {
+  Counts counts;
+  for (const StoredRun& run : runs) {
+    for (const StoredOom& oom : run.ooms) ++counts[oom.kind];
+  }
+  return counted(counts, runs.size());
+}
+
+std::string notes(Runs runs) {
+  Counts counts;
+  for (const StoredRun& run : runs) {
+    if (!run.done) ++counts["failed"];
+    if (run.stationary && !*run.stationary) ++counts["not stationary"];
+  }
+  return counted(counts, runs.size());
 }
 
 // The last name of each path; the whole path where two paths end alike.
@@ -124,7 +137,7 @@ std::string error_lines(const std::vector<StoredRun>& runs) {
 }  // namespace
 
 std::string duration_text(double seconds) {
-  if (seconds < 1) return "under 1 s";
+  if (seconds < 1) return "less than 1 s";
   const auto whole = static_cast<std::int64_t>(seconds + 0.5);
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
@@ -157,7 +170,7 @@ std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs, const Swee
   const double seconds = estimate.seconds_per_run * static_cast<double>(runs) /
                          static_cast<double>(std::max<std::size_t>(threads, 1));
   text += fmt::format(
-      "time       about {} with -j {} ({:.0f} ms a run: mean of {} sample runs{}{})\n",
+      "time       {} with -j {} ({:.0f} ms a run: mean of {} sample runs{}{})\n",
       duration_text(seconds), threads, 1e3 * estimate.seconds_per_run, measured,
       estimate.scaled == 0
           ? ", all measured whole"
@@ -171,7 +184,7 @@ std::string sweep_text(const std::vector<StoredParameter>& parameters,
   const Points points(parameters);
   std::vector<std::string> head = points.head();
   for (const Column& column : kColumns) head.emplace_back(column.head);
-  head.emplace_back("note");
+  head.insert(head.end(), {"OOM", "note"});
   std::vector<std::vector<std::string>> table{head};
   std::size_t shown_points = 0;
   std::size_t all_points = 0;
@@ -184,6 +197,7 @@ std::string sweep_text(const std::vector<StoredParameter>& parameters,
     ++shown_points;
     std::vector<std::string> row = points.cells(own.front().point);
     for (const Column& column : kColumns) row.push_back(cell(own, column));
+    row.push_back(oom_kinds(own));
     row.push_back(notes(own));
     table.push_back(std::move(row));
   }

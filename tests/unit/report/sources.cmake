@@ -8,5 +8,6 @@ list(APPEND UNIT_TEST_SOURCES
   run_data_test.cpp
   run_files_test.cpp
   study_data_test.cpp
+  sweep_report_test.cpp
   terminal_test.cpp
   trace_report_test.cpp)

@@ -1,0 +1,81 @@
+#include "sim/report/sweep_report.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace headroom;
+
+namespace {
+
+StoredRun run_of(std::int64_t point, std::int64_t replication, double ttft_ms) {
+  StoredRun run;
+  run.run = 2 * point + replication;
+  run.point = point;
+  run.replication = replication;
+  run.done = true;
+  run.stationary = true;
+  run.metrics = {{"p99_ttft_ms", ttft_ms}};
+  return run;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("durations are read in the units of their size") {
+  CHECK(duration_text(0.4) == "less than 1 s");
+  CHECK(duration_text(12.4) == "12 s");
+  CHECK(duration_text(200) == "3 min 20 s");
+  CHECK(duration_text(3600 * 30 + 60 * 5) == "30 h 5 min");
+}
+
+TEST_CASE("a point is a row of means, with what is wrong with some of its runs") {
+  std::vector<StoredRun> runs{run_of(0, 0, 100), run_of(0, 1, 300), run_of(1, 0, 7),
+                              run_of(1, 1, 0)};
+  runs[2].ooms = {{"runtime_device", 3, 0.5}};
+  runs[3].stationary = false;
+  runs[3].metrics.clear();
+  const std::string text = sweep_text({{0, "engine.max_num_seqs", "8"},
+                                       {0, "model", "\"m\""},
+                                       {1, "engine.max_num_seqs", "16"},
+                                       {1, "model", "\"m\""}},
+                                      runs, "x.db");
+  INFO(text);
+  CHECK(has(text, "max_num_seqs"));
+  CHECK_FALSE(has(text, "engine.max_num_seqs"));
+  CHECK(has(text, "200"));   // the mean of 100 and 300
+  CHECK(has(text, "7.00"));  // of the one run that has it
+  CHECK(has(text, "runtime_device 1/2  not stationary 1/2"));
+  CHECK(has(text, "4 runs of 2 points in x.db"));
+}
+
+TEST_CASE("failed runs are named with their errors") {
+  StoredRun failed = run_of(0, 0, 1);
+  failed.done = false;
+  failed.error = "no such file";
+  const std::string text = sweep_text({{0, "model", "\"m\""}}, {failed}, "x.db");
+  CHECK(has(text, "run 0 (point 0) failed: no such file"));
+  CHECK(has(text, "1 runs of 1 points, 1 failed, in x.db"));
+}
+
+TEST_CASE("paths that end alike are headed in full") {
+  const std::string text =
+      sweep_text({{0, "workload.prompt.tokens", "1"}, {0, "workload.output.tokens", "2"}},
+                 {run_of(0, 0, 1)}, "x.db");
+  CHECK(has(text, "workload.prompt.tokens"));
+  CHECK(has(text, "workload.output.tokens"));
+}
+
+TEST_CASE("a merge says what it has and what is missing") {
+  MergeResult result;
+  result.facts.name = "curve";
+  result.facts.total_runs = 10;
+  result.runs = 7;
+  result.missing = {1, 2, 9};
+  CHECK(merge_text(result, "m.db") ==
+        "m.db: 7 of 10 runs of study curve\nmissing    3 runs: 1-2, 9\n");
+}
