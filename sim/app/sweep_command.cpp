@@ -85,13 +85,6 @@ class SweepProgress {
   Clock::time_point last_ = start_;
 };
 
-StudyEnd end_of(const std::vector<StoredRun>& runs, const std::vector<std::int64_t>& wanted) {
-  const bool failed = std::ranges::any_of(runs, [&](const StoredRun& run) {
-    return !run.done && std::ranges::binary_search(wanted, run.run);
-  });
-  return failed ? StudyEnd::incomplete : StudyEnd::complete;
-}
-
 }  // namespace
 
 StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& version,
@@ -108,11 +101,10 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
   }
 
   const std::string path = output_of(arguments, plan.study());
-  const std::vector<StoredParameter> parameters = parameters_of(plan);
   StudyAnswer answer;
   {
     ResultsStore store(path, arguments.resume ? StoreMode::resume : StoreMode::create,
-                       facts_of(plan, version), parameters);
+                       facts_of(plan, version), parameters_of(plan));
     const std::vector<std::int64_t> missing = missing_runs(wanted, store.done());
     SweepProgress progress;
     SweepOptions options;
@@ -121,15 +113,13 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
     options.summary = [&](const RunResult& result) { return summary_json(result, version); };
     options.progress = [&](const SweepState& state) { progress.show(state); };
     const SweepState state = run_study(plan, catalog, missing, store, options);
+    if (state.failed > 0) answer.end = StudyEnd::incomplete;
     if (state.stored < state.wanted) answer.end = StudyEnd::interrupted;
     store.finish();
   }
-  const std::vector<StoredRun> runs = read_runs(Database(path, Database::Mode::read_only));
-  answer.text = sweep_text(parameters, runs, path);
+  answer.text = sweep_text(read_shown(path), path);
   if (answer.end == StudyEnd::interrupted) {
     answer.text += "interrupted: the same command with --resume goes on\n";
-  } else {
-    answer.end = end_of(runs, wanted);
   }
   return answer;
 }

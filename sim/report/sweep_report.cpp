@@ -14,8 +14,6 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kMostRows = 60;
-constexpr std::size_t kMostErrors = 5;
 constexpr std::size_t kWidth = 160;
 
 struct Column {
@@ -123,14 +121,13 @@ class Points {
   std::map<std::int64_t, std::map<std::string, std::string>> values_;
 };
 
-std::string error_lines(const std::vector<StoredRun>& runs) {
+std::string failure_lines(const SweepShown& shown) {
   std::string text;
-  std::size_t failed = 0;
-  for (const StoredRun& run : runs) {
-    if (run.done || ++failed > kMostErrors) continue;
+  for (const StoredRun& run : shown.failures) {
     text += fmt::format("  run {} (point {}) failed: {}\n", run.run, run.point, run.error);
   }
-  if (failed > kMostErrors) text += fmt::format("  ... {} more failed\n", failed - kMostErrors);
+  const auto more = shown.counts.failed - static_cast<std::int64_t>(shown.failures.size());
+  if (more > 0) text += fmt::format("  ... {} more failed\n", human_count(more));
   return text;
 }
 
@@ -179,39 +176,37 @@ std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs, const Swee
   return text;
 }
 
-std::string sweep_text(const std::vector<StoredParameter>& parameters,
-                       const std::vector<StoredRun>& runs, const std::string& path) {
-  const Points points(parameters);
+SweepShown read_shown(const std::string& path) {
+  const Database database(path, Database::Mode::read_only);
+  return {read_parameters(database), read_runs(database, kMostPoints),
+          read_failures(database, kMostFailures), read_counts(database)};
+}
+
+std::string sweep_text(const SweepShown& shown, const std::string& path) {
+  const Points points(shown.parameters);
   std::vector<std::string> head = points.head();
   for (const Column& column : kColumns) head.emplace_back(column.head);
   head.insert(head.end(), {"OOM", "note"});
   std::vector<std::vector<std::string>> table{head};
-  std::size_t shown_points = 0;
-  std::size_t all_points = 0;
-  for (std::size_t i = 0; i < runs.size();) {
+  for (std::size_t i = 0; i < shown.runs.size();) {
     std::size_t end = i;
-    while (end < runs.size() && runs[end].point == runs[i].point) ++end;
-    const Runs own(runs.data() + i, end - i);
+    while (end < shown.runs.size() && shown.runs[end].point == shown.runs[i].point) ++end;
+    const Runs own(shown.runs.data() + i, end - i);
     i = end;
-    if (++all_points > kMostRows) continue;
-    ++shown_points;
     std::vector<std::string> row = points.cells(own.front().point);
     for (const Column& column : kColumns) row.push_back(cell(own, column));
     row.push_back(oom_kinds(own));
     row.push_back(notes(own));
     table.push_back(std::move(row));
   }
+  const StoredCounts& counts = shown.counts;
+  const auto more = counts.points - static_cast<std::int64_t>(table.size() - 1);
   std::string text = table_text(table, kWidth);
-  if (all_points > shown_points) {
-    text += fmt::format("... {} more points\n",
-                        human_count(static_cast<std::int64_t>(all_points - shown_points)));
-  }
-  text += error_lines(runs);
-  const auto failed = std::ranges::count_if(runs, [](const StoredRun& run) { return !run.done; });
-  text += fmt::format("\n{} runs of {} points{} in {}\n",
-                      human_count(static_cast<std::int64_t>(runs.size())),
-                      human_count(static_cast<std::int64_t>(all_points)),
-                      failed == 0 ? "" : fmt::format(", {} failed,", human_count(failed)), path);
+  if (more > 0) text += fmt::format("... {} more points\n", human_count(more));
+  text += failure_lines(shown);
+  text += fmt::format(
+      "\n{} runs of {} points{} in {}\n", human_count(counts.runs), human_count(counts.points),
+      counts.failed == 0 ? "" : fmt::format(", {} failed,", human_count(counts.failed)), path);
   return text;
 }
 

@@ -19,9 +19,20 @@ namespace headroom {
 [[nodiscard]] std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs,
                                           const SweepEstimate& estimate, std::size_t threads);
 
+inline constexpr std::int64_t kMostPoints = 60;   // that are shown
+inline constexpr std::int64_t kMostFailures = 5;  // that are named
+
+struct SweepShown {
+  std::vector<StoredParameter> parameters;
+  std::vector<StoredRun> runs;      // of the points that are shown
+  std::vector<StoredRun> failures;  // that are named
+  StoredCounts counts;              // of all
+};
+// What is shown of a file of results.
+[[nodiscard]] SweepShown read_shown(const std::string& path);
+
 // A row for each point: means over its runs, out-of-memory, failures. `path` is the file it is in.
-[[nodiscard]] std::string sweep_text(const std::vector<StoredParameter>& parameters,
-                                     const std::vector<StoredRun>& runs, const std::string& path);
+[[nodiscard]] std::string sweep_text(const SweepShown& shown, const std::string& path);
 
 [[nodiscard]] std::string merge_text(const MergeResult& result, const std::string& path);
 

@@ -51,6 +51,22 @@ Database open_store(const std::string& path, StoreMode mode) {
   return {path, exists ? Database::Mode::existing : Database::Mode::create};
 }
 
+const std::string kSelectRuns =
+    "SELECT run, point, replication, seed, status, error, digest, stationary FROM runs ";
+
+StoredRun run_in(const Statement& row) {
+  StoredRun run;
+  run.run = row.integer(0);
+  run.point = row.integer(1);
+  run.replication = row.integer(2);
+  run.seed = row.integer(3);
+  run.done = row.text(4) == "done";
+  run.error = row.text(5);
+  run.digest = row.text(6);
+  if (!row.is_null(7)) run.stationary = row.integer(7) != 0;
+  return run;
+}
+
 }  // namespace
 
 struct ResultsStore::Statements {
@@ -177,40 +193,49 @@ std::vector<StoredParameter> read_parameters(const Database& database) {
   return parameters;
 }
 
-std::vector<StoredRun> read_runs(const Database& database) {
+std::vector<StoredRun> read_runs(const Database& database, std::int64_t points) {
+  Statement all = database.prepare(kSelectRuns + "WHERE point < ? ORDER BY run");
+  all.bind(0, points);
   std::vector<StoredRun> runs;
-  Statement all = database.prepare(
-      "SELECT run, point, replication, seed, status, error, digest, stationary FROM runs ORDER BY "
-      "run");
-  while (all.step()) {
-    StoredRun run;
-    run.run = all.integer(0);
-    run.point = all.integer(1);
-    run.replication = all.integer(2);
-    run.seed = all.integer(3);
-    run.done = all.text(4) == "done";
-    run.error = all.text(5);
-    run.digest = all.text(6);
-    if (!all.is_null(7)) run.stationary = all.integer(7) != 0;
-    runs.push_back(std::move(run));
-  }
+  while (all.step()) runs.push_back(run_in(all));
   const auto owner = [at = std::size_t{0}, &runs](std::int64_t number) mutable -> StoredRun* {
     while (at < runs.size() && runs[at].run < number) ++at;
     return at < runs.size() && runs[at].run == number ? &runs[at] : nullptr;
   };
-  Statement metrics = database.prepare("SELECT run, name, value FROM metrics ORDER BY run, name");
+  Statement metrics =
+      database.prepare("SELECT run, name, value FROM metrics WHERE run <= ? ORDER BY run, name");
+  const std::int64_t last = runs.empty() ? -1 : runs.back().run;
+  metrics.bind(0, last);
   for (auto find = owner; metrics.step();) {
     if (StoredRun* run = find(metrics.integer(0))) {
       run->metrics.emplace_back(metrics.text(1), metrics.number(2));
     }
   }
-  Statement ooms = database.prepare("SELECT run, kind, count, first_time_s FROM oom ORDER BY 1, 2");
+  Statement ooms = database.prepare(
+      "SELECT run, kind, count, first_time_s FROM oom WHERE run <= ? ORDER BY 1, 2");
+  ooms.bind(0, last);
   for (auto find = owner; ooms.step();) {
     if (StoredRun* run = find(ooms.integer(0))) {
       run->ooms.push_back({ooms.text(1), ooms.integer(2), ooms.number(3)});
     }
   }
   return runs;
+}
+
+std::vector<StoredRun> read_failures(const Database& database, std::int64_t most) {
+  Statement all = database.prepare(kSelectRuns + "WHERE status = 'failed' ORDER BY run LIMIT ?");
+  all.bind(0, most);
+  std::vector<StoredRun> runs;
+  while (all.step()) runs.push_back(run_in(all));
+  return runs;
+}
+
+StoredCounts read_counts(const Database& database) {
+  Statement count = database.prepare(
+      "SELECT COUNT(*), COUNT(DISTINCT point), COUNT(*) FILTER (WHERE status = 'failed') FROM "
+      "runs");
+  if (!count.step()) return {};
+  return {count.integer(0), count.integer(1), count.integer(2)};
 }
 
 }  // namespace headroom

@@ -84,8 +84,19 @@ class ResultsStore {
 
 // Reading; the file stays as it is. ConfigError as above.
 [[nodiscard]] StudyFacts read_facts(const Database& database);
-// With metrics and out-of-memory, but without summaries, in order of their numbers.
-[[nodiscard]] std::vector<StoredRun> read_runs(const Database& database);
+// Runs of the points below `points`, in order of their numbers, with metrics and out-of-memory, but
+// without summaries.
+[[nodiscard]] std::vector<StoredRun> read_runs(const Database& database,
+                                               std::int64_t points = INT64_MAX);
+// The first `most` runs that failed, without metrics.
+[[nodiscard]] std::vector<StoredRun> read_failures(const Database& database, std::int64_t most);
+
+struct StoredCounts {
+  std::int64_t runs = 0;
+  std::int64_t points = 0;
+  std::int64_t failed = 0;
+};
+[[nodiscard]] StoredCounts read_counts(const Database& database);
 [[nodiscard]] std::vector<StoredParameter> read_parameters(const Database& database);
 
 }  // namespace headroom

@@ -39,11 +39,14 @@ TEST_CASE("a point is a row of means, with what is wrong with some of its runs")
   runs[2].ooms = {{"runtime_device", 3, 0.5}};
   runs[3].stationary = false;
   runs[3].metrics.clear();
-  const std::string text = sweep_text({{0, "engine.max_num_seqs", "8"},
-                                       {0, "model", "\"m\""},
-                                       {1, "engine.max_num_seqs", "16"},
-                                       {1, "model", "\"m\""}},
-                                      runs, "x.db");
+  const std::string text = sweep_text({{{0, "engine.max_num_seqs", "8"},
+                                        {0, "model", "\"m\""},
+                                        {1, "engine.max_num_seqs", "16"},
+                                        {1, "model", "\"m\""}},
+                                       runs,
+                                       {},
+                                       {4, 2, 0}},
+                                      "x.db");
   INFO(text);
   CHECK(has(text, "max_num_seqs"));
   CHECK_FALSE(has(text, "engine.max_num_seqs"));
@@ -57,15 +60,21 @@ TEST_CASE("failed runs are named with their errors") {
   StoredRun failed = run_of(0, 0, 1);
   failed.done = false;
   failed.error = "no such file";
-  const std::string text = sweep_text({{0, "model", "\"m\""}}, {failed}, "x.db");
+  const std::string text =
+      sweep_text({{{0, "model", "\"m\""}}, {failed}, {failed}, {9, 5, 3}}, "x.db");
   CHECK(has(text, "run 0 (point 0) failed: no such file"));
-  CHECK(has(text, "1 runs of 1 points, 1 failed, in x.db"));
+  CHECK(has(text, "... 2 more failed"));
+  CHECK(has(text, "... 4 more points"));
+  CHECK(has(text, "9 runs of 5 points, 3 failed, in x.db"));
 }
 
 TEST_CASE("paths that end alike are headed in full") {
   const std::string text =
-      sweep_text({{0, "workload.prompt.tokens", "1"}, {0, "workload.output.tokens", "2"}},
-                 {run_of(0, 0, 1)}, "x.db");
+      sweep_text({{{0, "workload.prompt.tokens", "1"}, {0, "workload.output.tokens", "2"}},
+                  {run_of(0, 0, 1)},
+                  {},
+                  {1, 1, 0}},
+                 "x.db");
   CHECK(has(text, "workload.prompt.tokens"));
   CHECK(has(text, "workload.output.tokens"));
 }

@@ -95,6 +95,14 @@ TEST_CASE("what is stored is read back") {
   CHECK_FALSE(runs[2].done);
   CHECK(runs[2].error == "it broke");
   CHECK_FALSE(runs[2].stationary.has_value());
+  const auto first = read_runs(database, 1);  // of point 0
+  REQUIRE(first.size() == 2);
+  CHECK(first[1].metrics == run_of(1).metrics);
+  REQUIRE(read_failures(database, 5).size() == 1);
+  CHECK(read_failures(database, 5)[0].error == "it broke");
+  CHECK(read_counts(database).runs == 3);
+  CHECK(read_counts(database).points == 2);
+  CHECK(read_counts(database).failed == 1);
   CHECK(missing_runs(database, facts.total_runs) == std::vector<std::int64_t>{3});
 }
 
