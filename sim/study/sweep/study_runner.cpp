@@ -69,7 +69,8 @@ class Workshop {
     while (!stop_.load(std::memory_order_relaxed)) {
       const std::size_t next = next_.fetch_add(1, std::memory_order_relaxed);
       if (next >= runs_.size()) break;
-      std::optional<StoredRun> row = make(runs_[next]);
+      std::optional<StoredRun> row =
+          make_run(plan_, catalog_, runs_[next], options_.summary, &stop_);
       std::unique_lock lock(mutex_);
       room_.wait(lock, [this] { return rows_.size() < kMostWaiting || is_stopped(); });
       if (!row || is_stopped()) continue;
@@ -82,31 +83,6 @@ class Workshop {
   }
 
   [[nodiscard]] bool is_stopped() const { return stop_.load(std::memory_order_relaxed); }
-
-  // Empty: cut short.
-  [[nodiscard]] std::optional<StoredRun> make(std::int64_t number) const {
-    StoredRun row;
-    std::int64_t seed = 0;
-    try {
-      const Scenario scenario = plan_.scenario(number);
-      seed = scenario.seed;
-      const RunResult result = run(scenario, catalog_, {&stop_, nullptr});
-      if (result.started && result.stop == StopReason::interrupted) return std::nullopt;
-      row = row_of(result, options_.summary(result));
-    } catch (const std::bad_alloc&) {
-      row = {};
-      row.error = "this machine has not enough memory for the run";
-    } catch (const std::exception& error) {
-      row = {};
-      row.error = error.what();
-    }
-    const std::int64_t replications = plan_.study().replications;
-    row.run = number;
-    row.point = number / replications;
-    row.replication = number % replications;
-    row.seed = seed;
-    return row;
-  }
 
   const StudyPlan& plan_;
   const Catalog& catalog_;
@@ -156,6 +132,33 @@ class Alarm {
 constexpr std::size_t kSample = 5;
 
 }  // namespace
+
+std::optional<StoredRun> make_run(const StudyPlan& plan, const Catalog& catalog,
+                                  std::int64_t number,
+                                  const std::function<std::string(const RunResult&)>& summary,
+                                  const std::atomic<bool>* interrupted) {
+  StoredRun row;
+  std::int64_t seed = 0;
+  try {
+    const Scenario scenario = plan.scenario(number);
+    seed = scenario.seed;
+    const RunResult result = run(scenario, catalog, {interrupted, nullptr});
+    if (result.started && result.stop == StopReason::interrupted) return std::nullopt;
+    row = row_of(result, summary(result));
+  } catch (const std::bad_alloc&) {
+    row = {};
+    row.error = "this machine has not enough memory for the run";
+  } catch (const std::exception& error) {
+    row = {};
+    row.error = error.what();
+  }
+  const std::int64_t replications = plan.study().replications;
+  row.run = number;
+  row.point = number / replications;
+  row.replication = number % replications;
+  row.seed = seed;
+  return row;
+}
 
 SweepState run_study(const StudyPlan& plan, const Catalog& catalog,
                      std::span<const std::int64_t> runs, ResultsStore& store,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,12 @@ struct SweepOptions {
   std::function<std::string(const RunResult&)> summary;  // summary.json, called by any thread
   std::function<void(const SweepState&)> progress = {};  // several times a second, by the caller's
 };
+
+// One run of a study as it is stored; a run that throws is a failed one. Empty: interrupted.
+[[nodiscard]] std::optional<StoredRun> make_run(
+    const StudyPlan& plan, const Catalog& catalog, std::int64_t number,
+    const std::function<std::string(const RunResult&)>& summary,
+    const std::atomic<bool>* interrupted);
 
 // Runs are taken in the order of `runs`; each is a function of its scenario alone, so what is
 // stored does not depend on the number of threads. A run that throws is stored as failed. Runs that
