@@ -13,7 +13,6 @@
 namespace headroom {
 namespace {
 
-constexpr double kNsPerSecondReal = 1e9;
 constexpr TimeNs kLastArrivalNs = TimeNs{1} << 62;
 // Below it the mean gap is made by draws so rare (beyond 2^-53) that a stream never gives them.
 constexpr double kMinWeibullShape = 0.1;

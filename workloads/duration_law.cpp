@@ -8,15 +8,14 @@
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/det_math.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/time.hpp"
 #include "workloads/gamma_function.hpp"
 #include "workloads/length_laws/length_quantile.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr double kNsPerSecondReal = 1e9;
 constexpr double kMaxSeconds = 1e9;
-constexpr double kMaxSigma = 10.0;
 
 void check_range(std::string_view name, std::string_view option, double value, double low,
                  double high, std::string_view unit) {
@@ -48,7 +47,7 @@ DurationQuantile::Law DurationQuantile::law_of(const DurationOptions& options,
   const double mean = options.mean_s;
   check_range(name, "mean_s", mean, 0.0, kMaxSeconds, " s");
   const bool lognormal = options.law == DurationLaw::lognormal;
-  if (lognormal) check_range(name, "sigma", options.sigma, 0.0, kMaxSigma, "");
+  if (lognormal) check_range(name, "sigma", options.sigma, 0.0, kMaxLognormalSigma, "");
   const bool gamma = options.law == DurationLaw::gamma;
   if (gamma) check_range(name, "shape", options.shape, kMinGammaShape, kMaxGammaShape, "");
   if (mean == 0.0) return Fixed{0.0};

@@ -7,6 +7,8 @@
 
 namespace headroom {
 
+inline constexpr double kMaxLognormalSigma = 10.0;  // what users may ask for
+
 class LognormalQuantile {
  public:
   // median > 0; sigma >= 0. Relative error below 1e-6: far below the rounding to whole tokens.

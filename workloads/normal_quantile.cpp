@@ -53,7 +53,7 @@ double polynomial(const Coefficients& c, double x) {
   return sum;
 }
 
-double ratio(const Coefficients& up, const Coefficients& down, double x) {
+double quotient(const Coefficients& up, const Coefficients& down, double x) {
   return polynomial(up, x) / polynomial(down, x);
 }
 
@@ -62,12 +62,12 @@ double ratio(const Coefficients& up, const Coefficients& down, double x) {
 double normal_quantile(double probability) {
   const double q = probability - 0.5;
   if (q <= 0.425 && q >= -0.425) {
-    return q * ratio(kCentralUp, kCentralDown, 0.180625 - q * q);
+    return q * quotient(kCentralUp, kCentralDown, 0.180625 - q * q);
   }
   const double tail = q < 0.0 ? probability : 1.0 - probability;
   const double r = det::sqrt(-det::log(tail));
   const double z =
-      r <= 5.0 ? ratio(kMiddleUp, kMiddleDown, r - 1.6) : ratio(kFarUp, kFarDown, r - 5.0);
+      r <= 5.0 ? quotient(kMiddleUp, kMiddleDown, r - 1.6) : quotient(kFarUp, kFarDown, r - 5.0);
   return q < 0.0 ? -z : z;
 }
 

@@ -9,12 +9,14 @@
 namespace headroom {
 
 inline constexpr std::int64_t kMaxPopularItems = 10'000'000;
+inline constexpr double kMaxPopularityExponent = 20.0;
 
 class Popularity {
  public:
-  // 1 <= count <= kMaxPopularItems; exponent in 0 .. 20, 0 = all equal. The chances of items behind
-  // the 4096th are those of the integral from k - 1/2 to k + 1/2 (the midpoint rule), too large by
-  // exponent * (exponent + 1) / (24 k^2) of themselves: 5e-9 at exponent 1.
+  // 1 <= count <= kMaxPopularItems; 0 <= exponent <= kMaxPopularityExponent, 0 = all equal. The
+  // chances of items behind the 4096th are those of the integral from k - 1/2 to k + 1/2 (the
+  // midpoint rule), too large by exponent * (exponent + 1) / (24 k^2) of themselves: 5e-9 at
+  // exponent 1.
   Popularity(std::int64_t count, double exponent);
 
   [[nodiscard]] std::int64_t operator()(double probability) const;  // in (0, 1)

@@ -8,8 +8,6 @@
 namespace headroom {
 namespace {
 
-constexpr double kMaxExponent = 20.0;
-
 const SharedTextOptions& checked(const SharedTextOptions& options, std::string_view scope,
                                  std::string_view name) {
   if (options.count < 0 || options.count > kMaxPopularItems) {
@@ -20,9 +18,9 @@ const SharedTextOptions& checked(const SharedTextOptions& options, std::string_v
     throw ConfigError(
         fmt::format("{}{}: share is {}; allowed: 0 .. 1", scope, name, options.share));
   }
-  if (!(options.exponent >= 0.0 && options.exponent <= kMaxExponent)) {
+  if (!(options.exponent >= 0.0 && options.exponent <= kMaxPopularityExponent)) {
     throw ConfigError(fmt::format("{}{}: exponent is {}; allowed: 0 .. {}", scope, name,
-                                  options.exponent, kMaxExponent));
+                                  options.exponent, kMaxPopularityExponent));
   }
   return options;
 }

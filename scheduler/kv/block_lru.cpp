@@ -7,14 +7,14 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kFirstBuckets = 64;  // a power of two
+constexpr std::size_t kFirstExtentBuckets = 64;  // a power of two
 
 std::int64_t end_of(const StoredRun& run) { return run.first + run.blocks; }
 
 }  // namespace
 
 BlockLru::BlockLru(BlockCount capacity)
-    : capacity_(capacity), extents_(1), buckets_(kFirstBuckets) {
+    : capacity_(capacity), extents_(1), buckets_(kFirstExtentBuckets) {
   HEADROOM_CHECK(capacity >= 1, "a memory without a block");
 }
 

@@ -7,7 +7,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kFirstBuckets = 64;  // a power of two
+constexpr std::size_t kFirstBlockBuckets = 64;  // a power of two
 
 }  // namespace
 
@@ -17,7 +17,7 @@ WindowBlocks::WindowBlocks(const SequenceBlocks& sequence, std::int32_t block_to
       block_tokens_(block_tokens),
       free_(free),
       blocks_(1),
-      buckets_(kFirstBuckets) {}
+      buckets_(kFirstBlockBuckets) {}
 
 // --- what is known ------------------------------------------------------------------------------
 
@@ -311,7 +311,7 @@ void WindowBlocks::clear() {
   tables_.clear();
   blocks_.assign(1, {});
   spare_.clear();
-  buckets_.assign(kFirstBuckets, kNone);
+  buckets_.assign(kFirstBlockBuckets, kNone);
   shared_ids_ = 0;
   ++version_;
 }

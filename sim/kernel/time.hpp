@@ -16,7 +16,10 @@ using TickSum = Int128;       // sums of ticks; also instants with their sub-nan
 inline constexpr int kTickBits = 20;
 inline constexpr std::int64_t kTicksPerNs = std::int64_t{1} << kTickBits;
 inline constexpr Ticks kMaxStepTicks = Ticks{1} << 62;
+inline constexpr TimeNs kNsPerMs = 1'000'000;
 inline constexpr TimeNs kNsPerSecond = 1'000'000'000;
+inline constexpr double kNsPerMsReal = 1e6;  // for times in real numbers
+inline constexpr double kNsPerSecondReal = 1e9;
 inline constexpr TimeNs kNever = INT64_MAX;
 
 // The nanosecond in which an instant falls (floor).

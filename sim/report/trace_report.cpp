@@ -72,7 +72,6 @@ std::string file_lines(const TraceProfile& p) {
 // --- arrivals and lengths ------------------------------------------------------------------------
 
 std::string seconds_text(TimeNs ns) {
-  constexpr TimeNs kNsPerMs = 1'000'000;
   const TimeNs ms = ns / kNsPerMs + (ns % kNsPerMs >= kNsPerMs / 2 ? 1 : 0);
   return fmt::format("{}.{:03} s", human_count(ms / 1000), ms % 1000);
 }

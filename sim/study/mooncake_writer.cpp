@@ -10,7 +10,6 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
-constexpr TimeNs kNsPerMs = 1'000'000;
 
 }  // namespace
 

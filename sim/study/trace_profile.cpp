@@ -10,8 +10,6 @@
 namespace headroom {
 namespace {
 
-constexpr double kNsPerMs = 1e6;
-
 class ProfileSink {
  public:
   ProfileSink(TraceClock clock, const ReservationOptions& options)
@@ -42,14 +40,14 @@ std::optional<MeasuredProfile> TraceProfiler::Latency::profile() const {
   if (rows == 0) return std::nullopt;
   const auto max = static_cast<double>(max_ns_);
   // The middle of the highest bucket may lie above its values.
-  const auto ms = [&](double p) { return std::min(histogram_.percentile(p), max) / kNsPerMs; };
+  const auto ms = [&](double p) { return std::min(histogram_.percentile(p), max) / kNsPerMsReal; };
   return MeasuredProfile{
       .rows = rows,
-      .mean_ms = static_cast<double>(sum_ns_) / static_cast<double>(rows) / kNsPerMs,
+      .mean_ms = static_cast<double>(sum_ns_) / static_cast<double>(rows) / kNsPerMsReal,
       .p50_ms = ms(50),
       .p90_ms = ms(90),
       .p99_ms = ms(99),
-      .max_ms = max / kNsPerMs};
+      .max_ms = max / kNsPerMsReal};
 }
 
 TraceProfiler::TraceProfiler(TraceClock clock, const ReservationOptions& options)

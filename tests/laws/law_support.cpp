@@ -139,13 +139,13 @@ std::span<const RequestRecord> LawRun::steady() const {
 double LawRun::sojourn_ms() const {
   Int128 sum = 0;
   for (const RequestRecord& record : steady()) sum += record.finish_ns - record.arrival_ns;
-  return static_cast<double>(sum) / static_cast<double>(steady().size()) / kNsPerMs;
+  return static_cast<double>(sum) / static_cast<double>(steady().size()) / kNsPerMsReal;
 }
 
 double LawRun::wait_ms() const {
   Int128 sum = 0;
   for (const RequestRecord& record : steady()) sum += record.first_scheduled_ns - record.arrival_ns;
-  return static_cast<double>(sum) / static_cast<double>(steady().size()) / kNsPerMs;
+  return static_cast<double>(sum) / static_cast<double>(steady().size()) / kNsPerMsReal;
 }
 
 double LawRun::wait_ms(std::int32_t prompt_tokens) const {
@@ -156,7 +156,7 @@ double LawRun::wait_ms(std::int32_t prompt_tokens) const {
     sum += record.first_scheduled_ns - record.arrival_ns;
     ++count;
   }
-  return static_cast<double>(sum) / static_cast<double>(count) / kNsPerMs;
+  return static_cast<double>(sum) / static_cast<double>(count) / kNsPerMsReal;
 }
 
 void run_replica(const Experiment& experiment, WorkloadSource& workload, MetricsSink& sink) {

@@ -19,7 +19,6 @@
 namespace headroom::laws {
 
 inline constexpr Ticks kMs = 1'000'000 * kTicksPerNs;
-inline constexpr double kNsPerMs = 1e6;
 
 using LengthDraw = std::function<std::int32_t(RandomStream&)>;
 using SchedulerMaker = std::function<std::unique_ptr<BatchScheduler>(const SchedulerOptions&)>;

@@ -114,7 +114,7 @@ TEST_CASE("law: Little's law is exact for a long run") {
   e.rate_per_ms = .08;
   e.requests = 100'000;
   e.max_num_seqs = 1;
-  e.draw_prompt = exponential(10 * kNsPerMs);
+  e.draw_prompt = exponential(10 * kNsPerMsReal);
   e.cost.chunk_token = kTicksPerNs;
   Presence right;
   const LawRun run = run_law(e, 1, &right);

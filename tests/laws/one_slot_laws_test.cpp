@@ -25,7 +25,7 @@ Experiment deterministic(double rate) {
 // Time average of the number waiting: the time that requests of the window waited, per time.
 double mean_queue(const LawRun& run) {
   return run.wait_ms() * static_cast<double>(run.steady().size() - 1) /
-         (static_cast<double>(run.to_ns() - run.from_ns()) / kNsPerMs);
+         (static_cast<double>(run.to_ns() - run.from_ns()) / kNsPerMsReal);
 }
 
 bool md1_holds(const Experiment& e) {
@@ -58,7 +58,7 @@ Experiment exponential_service(double rate) {
   Experiment e;
   e.rate_per_ms = rate;
   e.max_num_seqs = 1;
-  e.draw_prompt = exponential(10 * kNsPerMs);
+  e.draw_prompt = exponential(10 * kNsPerMsReal);
   e.cost.chunk_token = kTicksPerNs;
   return e;
 }

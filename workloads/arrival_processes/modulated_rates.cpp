@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "sim/kernel/time.hpp"
 #include "workloads/arrival_processes/option_range.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr double kNsPerSecondReal = 1e9;
 constexpr double kLongestPeriodNs = 0x1p62;  // the reach of arrivals: a longer one ends no earlier
 constexpr std::size_t kMaxStates = 1000;
 constexpr double kRowTolerance = 1e-9;

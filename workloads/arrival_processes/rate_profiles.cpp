@@ -4,12 +4,12 @@
 #include <limits>
 #include <utility>
 
+#include "sim/kernel/time.hpp"
 #include "workloads/arrival_processes/option_range.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr double kNsPerSecondReal = 1e9;
 constexpr int kDiurnalPieces = 1440;
 constexpr double kMinExponentialRate = 1e-12;
 constexpr double kTwoPi = 6.283185307179586477;

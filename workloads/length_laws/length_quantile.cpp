@@ -10,8 +10,6 @@
 namespace headroom {
 namespace {
 
-constexpr double kMaxSigma = 10.0;
-constexpr double kMaxExponent = 20.0;
 constexpr auto kMaxLengthReal = static_cast<double>(kMaxLengthTokens);
 
 std::int32_t checked(std::int64_t tokens, std::string_view name, std::string_view option) {
@@ -47,9 +45,9 @@ double lognormal_median(const LengthOptions& options, std::string_view name) {
     throw ConfigError(fmt::format("{}: a lognormal law needs its median or its mean{}", name,
                                   options.median ? ", not both" : ""));
   }
-  if (!(options.sigma >= 0.0 && options.sigma <= kMaxSigma)) {
+  if (!(options.sigma >= 0.0 && options.sigma <= kMaxLognormalSigma)) {
     throw ConfigError(
-        fmt::format("{}: sigma is {}; allowed: 0 .. {}", name, options.sigma, kMaxSigma));
+        fmt::format("{}: sigma is {}; allowed: 0 .. {}", name, options.sigma, kMaxLognormalSigma));
   }
   if (options.median) return above_0(*options.median, name, "median");
   return above_0(*options.mean, name, "mean") * det::exp(-0.5 * options.sigma * options.sigma);
@@ -90,9 +88,9 @@ ZipfLength zipf_length(const LengthOptions& options, std::string_view name) {
     throw ConfigError(fmt::format("{}: min {} and max {} span more than {} lengths of a zipf law",
                                   name, bounds.min, bounds.max, kMaxZipfLengths));
   }
-  if (!(options.exponent > 0.0 && options.exponent <= kMaxExponent)) {
+  if (!(options.exponent > 0.0 && options.exponent <= kMaxZipfExponent)) {
     throw ConfigError(fmt::format("{}: exponent is {}; allowed: above 0, at most {}", name,
-                                  options.exponent, kMaxExponent));
+                                  options.exponent, kMaxZipfExponent));
   }
   return {ZipfQuantile(bounds.min, bounds.max, options.exponent)};
 }

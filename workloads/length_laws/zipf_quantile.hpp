@@ -9,10 +9,11 @@
 namespace headroom {
 
 inline constexpr std::int64_t kMaxZipfLengths = 1'000'000;
+inline constexpr double kMaxZipfExponent = 20.0;
 
 class ZipfQuantile {
  public:
-  // 1 <= min <= max, at most kMaxZipfLengths lengths; exponent in (0, 20].
+  // 1 <= min <= max, at most kMaxZipfLengths lengths; 0 < exponent <= kMaxZipfExponent.
   ZipfQuantile(std::int32_t min, std::int32_t max, double exponent);
 
   [[nodiscard]] std::int32_t operator()(double probability) const;  // in (0, 1)

@@ -14,11 +14,6 @@ using Kind = JsonNode::Kind;
 
 bool present(const JsonNode* value) { return value != nullptr && value->kind != Kind::null; }
 
-std::string_view text_of(const JsonNode& object, std::string_view key) {
-  const JsonNode* value = object.find(key);
-  return value != nullptr ? std::string_view(value->text) : std::string_view();
-}
-
 // ns per unit of time as AIPerf prints it; nothing of other units.
 std::optional<TimeNs> unit_ns(std::string_view unit) {
   constexpr std::array<std::pair<std::string_view, TimeNs>, 5> kUnits = {

@@ -111,7 +111,7 @@ constexpr std::array kFormats = {
 };
 
 // At most 80 characters, and printable: it may be anything.
-std::string shown(std::string_view line) {
+std::string shown_ascii(std::string_view line) {
   constexpr std::size_t kShown = 80;
   std::string text;
   for (const char c : line.substr(0, kShown)) {
@@ -132,7 +132,7 @@ std::string shown(std::string_view line) {
     known += fmt::format("\n  {}: {}", format.name, format.begins_with);
   }
   throw DataError(fmt::format("{}:{}: unknown trace format; it begins with '{}'. Known formats:{}",
-                              lines.path(), lines.line_number() + 1, shown(start.first_line),
+                              lines.path(), lines.line_number() + 1, shown_ascii(start.first_line),
                               known));
 }
 

@@ -18,7 +18,6 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 18;  // stays in the second-level cache
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 constexpr int kGzipOnly = 16 + MAX_WBITS;  // zlib.h: decode only the gzip format
 
@@ -31,7 +30,7 @@ std::int64_t modification_ns(const struct stat& status) {
 // One or more gzip members, one after the other.
 class InputFile::Inflater {
  public:
-  explicit Inflater(InputFile& file) : file_(file), raw_(kBlockBytes) {
+  explicit Inflater(InputFile& file) : file_(file), raw_(kReadBytes) {
     HEADROOM_CHECK(inflateInit2(&stream_, kGzipOnly) == Z_OK, "zlib cannot be set up");
   }
   ~Inflater() { inflateEnd(&stream_); }
@@ -130,7 +129,7 @@ std::size_t InputFile::read_raw(char* into, std::size_t bytes) {
 std::string content_sha256(const std::string& path, const InputFile::State& state) {
   InputFile file(path);
   Sha256 hash;
-  std::vector<char> buffer(kBlockBytes);
+  std::vector<char> buffer(kReadBytes);
   const InputFile::State before = file.state();
   while (const std::size_t got = file.read(buffer.data(), buffer.size())) {
     hash.update(std::string_view(buffer.data(), got));

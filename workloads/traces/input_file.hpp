@@ -9,6 +9,9 @@
 
 namespace headroom {
 
+// A good size of one read: it stays in the second-level cache.
+inline constexpr std::size_t kReadBytes = std::size_t{1} << 18;
+
 class InputFile {
  public:
   // DataError when the file cannot be opened or read, or is a directory.

@@ -21,6 +21,11 @@ std::string_view first_json_key(const FileStart& start) {
   return quote == std::string_view::npos ? std::string_view() : rest.substr(0, quote);
 }
 
+std::string_view text_of(const JsonNode& object, std::string_view key) {
+  const JsonNode* value = object.find(key);
+  return value != nullptr ? std::string_view(value->text) : std::string_view();
+}
+
 std::int32_t need_count(const JsonRows& rows, const JsonNode& object, std::string_view key) {
   if (object.find(key) == nullptr) {
     rows.refuse(key, nullptr, fmt::format("an integer in 0 .. {}", INT32_MAX));

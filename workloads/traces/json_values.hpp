@@ -12,10 +12,11 @@
 
 namespace headroom {
 
-inline constexpr TimeNs kNsPerMs = 1'000'000;
-
 // The first key of the object with which a file begins; empty when it does not begin with one.
 [[nodiscard]] std::string_view first_json_key(const FileStart& start);
+
+// The text of a value that is a text, a number or a boolean; missing, other kinds: empty.
+[[nodiscard]] std::string_view text_of(const JsonNode& object, std::string_view key);
 
 // As JsonRows::count, but the key must be there; null is a missing count, 0.
 [[nodiscard]] std::int32_t need_count(const JsonRows& rows, const JsonNode& object,

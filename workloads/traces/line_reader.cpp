@@ -9,7 +9,6 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 18;  // stays in the second-level cache
 constexpr std::size_t kStartBytes = std::size_t{1} << 16;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
@@ -19,7 +18,7 @@ LineReader::LineReader(const std::string& path, std::size_t max_line_bytes)
     : file_(path),
       max_line_bytes_(max_line_bytes),
       file_state_(file_.state()),
-      buffer_(kBlockBytes + 1) {
+      buffer_(kReadBytes + 1) {
   buffer_[0] = '\0';
   at_ = end_ = buffer_.data();
   // A byte order mark is shorter than any read, but a pipe may deliver its bytes one by one.

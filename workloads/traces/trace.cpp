@@ -13,6 +13,8 @@ bool has_details(const TraceRecord& record) {
          record.priority != 0 || record.max_tokens != 0 || record.thinking_tokens != 0;
 }
 
+bool is_earlier(const TraceRow& a, const TraceRow& b) { return a.time_ns < b.time_ns; }
+
 template <typename T>
 void reorder(std::vector<T>& values, const std::vector<std::uint32_t>& order) {
   std::vector<T> sorted;
@@ -31,6 +33,17 @@ void ZeroTokenRows::count(const TraceRecord& record) {
   } else {
     ++both;
   }
+}
+
+void sort_by_time(Trace& trace) {
+  if (std::ranges::is_sorted(trace.rows, is_earlier)) return;
+  std::vector<std::uint32_t> order(trace.rows.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return is_earlier(trace.rows[a], trace.rows[b]);
+  });
+  reorder(trace.rows, order);
+  if (!trace.details.empty()) reorder(trace.details, order);
 }
 
 std::string Trace::sha256() const {
@@ -121,16 +134,6 @@ std::int32_t TraceBuilder::class_id_of(std::string_view name) {
   return id;
 }
 
-void TraceBuilder::sort() {
-  std::vector<std::uint32_t> order(trace_.rows.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return trace_.rows[a].time_ns < trace_.rows[b].time_ns;
-  });
-  reorder(trace_.rows, order);
-  if (!trace_.details.empty()) reorder(trace_.details, order);
-}
-
 void TraceBuilder::cut() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < trace_.rows.size(); ++i) {
@@ -150,7 +153,7 @@ Trace TraceBuilder::finish() {
   if (trace_.clock == TraceClock::absolute && trace_.rows_read != 0) {
     trace_.offset_ns = earliest_ns_;
     for (TraceRow& row : trace_.rows) row.time_ns -= trace_.offset_ns;
-    if (trace_.backward_steps != 0) sort();
+    if (trace_.backward_steps != 0) sort_by_time(trace_);
   }
   if (whole_file_) cut();
   return std::move(trace_);

@@ -97,6 +97,9 @@ struct Trace {
   std::string pipe_sha256;  // empty for a regular file
 };
 
+// Into order of time; rows of equal time keep their order.
+void sort_by_time(Trace& trace);
+
 // Collects rows in the order of the file, applies the options, then rebases and sorts.
 class TraceBuilder {
  public:
@@ -117,7 +120,6 @@ class TraceBuilder {
   [[nodiscard]] bool is_outside(TimeNs time_ns) const;
   void keep(const TraceRecord& record, const TraceRow& row);
   [[nodiscard]] std::int32_t class_id_of(std::string_view name);
-  void sort();
   void cut();
 
   TraceOptions options_;

@@ -13,7 +13,11 @@
 
 namespace headroom {
 
+namespace {
+
 using Kind = JsonNode::Kind;
+
+}  // namespace
 
 // The bytes of the file, handed out line by line: so the line of every byte is known.
 class TraceDocument::Input final : public std::streambuf {

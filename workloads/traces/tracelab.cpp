@@ -14,11 +14,6 @@ namespace {
 
 using Kind = JsonNode::Kind;
 
-std::string_view text_of(const JsonNode& object, std::string_view key) {
-  const JsonNode* value = object.find(key);
-  return value != nullptr ? std::string_view(value->text) : std::string_view();
-}
-
 bool is_input(std::string_view event) { return event == "user_message" || event == "tool_result"; }
 
 bool is_output(std::string_view event) {

@@ -7,8 +7,6 @@
 namespace headroom {
 namespace {
 
-constexpr TimeNs kNsPerMs = 1'000'000;
-
 CsvRows::Column session_column(const CsvRows& rows) {
   const std::optional<CsvRows::Column> column = rows.find("session_id");
   return column ? *column : rows.need("id");

@@ -14,11 +14,6 @@ using Kind = JsonNode::Kind;
 
 constexpr std::int32_t kUsualBlockTokens = 64;
 
-std::string_view text_of(const JsonNode& object, std::string_view key) {
-  const JsonNode* value = object.find(key);
-  return value != nullptr ? std::string_view(value->text) : std::string_view();
-}
-
 }  // namespace
 
 bool is_weka(const FileStart& start) {

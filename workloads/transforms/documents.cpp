@@ -20,7 +20,6 @@ namespace headroom {
 namespace {
 
 constexpr std::string_view kLengths = "lengths/document";
-constexpr double kMaxExponent = 20.0;
 // First halves of documents' identities (fractional digits of the square roots of 2 and 3).
 constexpr std::uint64_t kOfRow = 0x6A09E667F3BCC908;
 constexpr std::uint64_t kOfPool = 0xBB67AE8584CAA73B;
@@ -98,8 +97,8 @@ void check_documents(const DocumentOptions& options) {
   if (options.count < 0 || options.count > kMaxZipfLengths) {
     refuse("count", options.count, kMaxZipfLengths);
   }
-  if (!(options.exponent >= 0.0 && options.exponent <= kMaxExponent)) {
-    refuse("exponent", options.exponent, kMaxExponent);
+  if (!(options.exponent >= 0.0 && options.exponent <= kMaxZipfExponent)) {
+    refuse("exponent", options.exponent, kMaxZipfExponent);
   }
   static_cast<void>(length_quantile(options.tokens, kLengths));
 }

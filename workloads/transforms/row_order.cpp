@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 
 #include "sim/kernel/check.hpp"
@@ -13,16 +12,6 @@
 
 namespace headroom {
 namespace {
-
-bool is_earlier(const TraceRow& a, const TraceRow& b) { return a.time_ns < b.time_ns; }
-
-template <typename T>
-void reorder(std::vector<T>& values, const std::vector<std::uint32_t>& order) {
-  std::vector<T> sorted;
-  sorted.reserve(values.size());
-  for (const std::uint32_t place : order) sorted.push_back(values[place]);
-  values = std::move(sorted);
-}
 
 template <typename T>
 void keep(std::vector<T>& values, const std::vector<bool>& kept) {
@@ -34,17 +23,6 @@ void keep(std::vector<T>& values, const std::vector<bool>& kept) {
 }
 
 }  // namespace
-
-void sort_by_time(Trace& trace) {
-  if (std::ranges::is_sorted(trace.rows, is_earlier)) return;
-  std::vector<std::uint32_t> order(trace.rows.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return is_earlier(trace.rows[a], trace.rows[b]);
-  });
-  reorder(trace.rows, order);
-  if (!trace.details.empty()) reorder(trace.details, order);
-}
 
 void keep_rows(Trace& trace, const std::vector<bool>& kept) {
   HEADROOM_CHECK(kept.size() == trace.rows.size(), "one flag per row");

@@ -1,5 +1,5 @@
 #pragma once
-// Rows of a trace as a whole: their order, and which of them stay.
+// Rows of a trace as a whole: which of them stay, and what each has.
 
 #include <string_view>
 #include <vector>
@@ -8,9 +8,6 @@
 #include "workloads/traces/trace.hpp"
 
 namespace headroom {
-
-// Into order of time; rows of equal time keep their order.
-void sort_by_time(Trace& trace);
 
 // Only the rows whose flag is set; one flag per row.
 void keep_rows(Trace& trace, const std::vector<bool>& kept);
