@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kHeader =
     "model_id,environment,iteration,timestamp,peak_memory_gib,kv_cache_gib,output_tokens_per_s,"
     "start_temp_c,end_temp_c";
-constexpr std::size_t kFields = 9;
+constexpr std::size_t kColumns = 9;
 
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -62,8 +62,8 @@ bool is_timestamp(std::string_view text) {
 
 SparkRun parse_run(const RowPlace& place, std::string_view line) {
   const std::vector<std::string_view> fields = split(line);
-  if (fields.size() != kFields) {
-    throw place.error("row", line, fmt::format("{} comma-separated fields", kFields));
+  if (fields.size() != kColumns) {
+    throw place.error("row", line, fmt::format("{} comma-separated fields", kColumns));
   }
   if (fields[0].empty()) throw place.error("model_id", fields[0], "a model");
   if (fields[1] != "native" && fields[1] != "container") {

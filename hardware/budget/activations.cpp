@@ -10,8 +10,6 @@
 namespace headroom {
 namespace {
 
-constexpr ByteCount kMib = 1024 * 1024;
-
 // Elements per token of the projections and their output.
 std::int64_t attention_width(const AttentionSpec& a, std::int64_t tp) {
   const std::int64_t q_heads = query_heads_per_rank(a, tp);

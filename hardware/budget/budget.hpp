@@ -148,6 +148,8 @@ void place_pool(BudgetBuilder& builder, const PoolRule& rule, MemoryBudget& budg
 [[nodiscard]] MemoryBudget tightest_stage(
     const Sharding& sharding, const std::function<MemoryBudget(std::int64_t stage)>& rule);
 
+inline constexpr ByteCount kMib = ByteCount{1} << 20;
+
 // Smallest integer >= share * total, for 0 < share <= 1.
 [[nodiscard]] ByteCount share_of(ByteCount total, double share);
 [[nodiscard]] ByteCount bytes_from_gib(double gib);

@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kVocabPadding = 8;  // per tensor rank, for 16-bit tensor cores
+constexpr std::int64_t kRankVocabPadding = 8;  // per tensor rank, for 16-bit tensor cores
 
 void check(const FtBatch& b) {
   if (b.sequences < 1 || b.beam_width < 1 || b.input_tokens < 1 || b.output_tokens < 1) {
@@ -95,7 +95,7 @@ FtBuffers ft_buffers(const ModelSpec& model, const Sharding& sharding,
   const std::int64_t rows = b.sequences * b.beam_width;
   const std::int64_t tokens = b.sequence_tokens();
   const std::int64_t element = activation_bytes(model.dtype);
-  const std::int64_t pad = kVocabPadding * sharding.tensor;
+  const std::int64_t pad = kRankVocabPadding * sharding.tensor;
   const std::int64_t vocab = (model.vocab + pad - 1) / pad * pad;
   FtBuffers buffers;
   buffers.cache = rows * tokens * cache_bytes_per_token(model, sharding, stage);

@@ -12,7 +12,7 @@ namespace {
 constexpr EngineVersion kTieredContext{0, 16};  // 0.15.5, and releases are compared by minor
 constexpr EngineVersion kFourThousand{0, 6};
 constexpr EngineVersion kOneParallel{0, 10};
-constexpr EngineVersion kFlashByDefault{0, 13};
+constexpr EngineVersion kOllamaFlashByDefault{0, 13};
 
 void check_options(const OllamaOptions& o) {
   if ((o.num_ctx && *o.num_ctx < 1) || (o.num_parallel && *o.num_parallel < 1) ||
@@ -50,7 +50,7 @@ OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaOptions& opti
   o.parallel = options.num_parallel.value_or(defaults.num_parallel);
   o.ctx_size = num_ctx * *o.parallel;
   o.kv_unified = false;
-  const bool flash = options.flash_attention.value_or(options.version >= kFlashByDefault);
+  const bool flash = options.flash_attention.value_or(options.version >= kOllamaFlashByDefault);
   o.flash_attn = flash ? LlamacppFlashAttn::on : LlamacppFlashAttn::off;
   o.cache_type_k = o.cache_type_v = options.kv_cache_type;
   if (is_quantised(options.kv_cache_type) && !flash) {

@@ -14,8 +14,6 @@
 namespace headroom {
 namespace {
 
-constexpr double kMib = 1048576.0;
-
 struct DefaultsRow {
   double below_gib;
   std::int64_t chunk;
@@ -121,7 +119,8 @@ Split split_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
   split.before = capacity_of(inputs) - inputs.machine.others_bytes -
                  inputs.machine.cache_before_bytes - kContextBytes -
                  communication_bytes(inputs.sharding);
-  const double device_mib = static_cast<double>(inputs.device.memory_reported_bytes) / kMib;
+  const double device_mib =
+      static_cast<double>(inputs.device.memory_reported_bytes) / static_cast<double>(kMib);
   split.fraction = options.mem_fraction_static.value_or(sglang_mem_fraction_static(
       device_mib, sglang_reserved_mib(options, defaults, inputs.sharding, device_mib)));
   split.rest = loaded.free_bytes() -
@@ -194,8 +193,7 @@ void charge_rest(BudgetBuilder& builder, const BudgetInputs& inputs,
   if (builder.failed()) return;
   const std::int64_t graph_bs = options.cuda_graph_max_bs.value_or(defaults.cuda_graph_max_bs);
   // 2 MiB per sequence is what the engine itself sets aside for graphs.
-  const ByteCount graphs =
-      options.disable_cuda_graph ? 0 : static_cast<ByteCount>(2 * kMib) * graph_bs;
+  const ByteCount graphs = options.disable_cuda_graph ? 0 : 2 * kMib * graph_bs;
   if (graphs > builder.free_bytes()) {
     builder.fail({StartupStage::graph_capture,
                   fmt::format("Capture CUDA graph failed: CUDA out of memory: {:.2f} GiB wanted, "

@@ -76,7 +76,6 @@ ByteCount rotary_table_bytes(const ModelSpec& model) {
 // allocated when at most 1 MiB of it is left over (CUDACachingAllocator: kMinLargeAlloc,
 // kRoundLarge, should_split). 0 to 0.1 GiB; closes Qwen2.5, Kimi-Dev-72B and Gemma-2 to 0.01 GiB.
 ByteCount rounding_of(ByteCount bytes) {
-  constexpr ByteCount kMib = ByteCount{1} << 20;
   if (bytes < 10 * kMib) return 0;
   const ByteCount rest = (2 * kMib - bytes % (2 * kMib)) % (2 * kMib);
   return rest <= kMib ? rest : 0;

@@ -13,7 +13,7 @@ constexpr std::array kLayerTerms = {CostTerm::linear_memory,    CostTerm::linear
                                     CostTerm::elementwise,      CostTerm::attention_prefill,
                                     CostTerm::attention_decode, CostTerm::communication};
 
-Ticks share_of(Ticks ticks, std::int64_t times, std::int64_t ppm) {
+Ticks scaled(Ticks ticks, std::int64_t times, std::int64_t ppm) {
   return static_cast<Ticks>(static_cast<TickSum>(ticks) * times * ppm / kWholePpm);
 }
 
@@ -28,10 +28,10 @@ DrafterCost::DrafterCost(std::unique_ptr<StepCost> target, const DrafterOptions&
 
 void DrafterCost::add_pass(const CostTerms& target, std::int64_t times, CostTerms& sum) const {
   for (const CostTerm term : kLayerTerms) {
-    sum[term] += share_of(target[term], times, options_.share_ppm);
+    sum[term] += scaled(target[term], times, options_.share_ppm);
   }
   const std::int64_t head = options_.uses_target_head ? kWholePpm : options_.share_ppm;
-  sum[CostTerm::head] += share_of(target[CostTerm::head], times, head);
+  sum[CostTerm::head] += scaled(target[CostTerm::head], times, head);
 }
 
 void DrafterCost::price(const StepShape& shape, StepPrice& price) const {

@@ -13,8 +13,6 @@
 namespace headroom {
 namespace {
 
-double real(std::int64_t value) { return static_cast<double>(value); }
-
 double log2_of(std::int64_t ranks) {
   const auto bits = static_cast<std::uint64_t>(ranks);
   if (std::has_single_bit(bits)) return static_cast<double>(std::bit_width(bits)) - 1;

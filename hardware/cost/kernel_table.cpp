@@ -42,8 +42,6 @@ constexpr std::array kKernels{
 };
 constexpr std::array<std::string_view, 2> kHeadKernels{"lm_head", "sampler"};
 
-double real(std::int64_t value) { return static_cast<double>(value); }
-
 // Query-key pairs of a chunk, twice.
 double pairs_twice(double tokens, double cached) { return tokens * (2 * cached + tokens); }
 

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMost = 100'000'000;  // tokens, sequences
-constexpr double kShortestUs = 1e-3;         // no kernel is faster; far above a tick
+constexpr std::int64_t kMostCount = 100'000'000;  // tokens, sequences
+constexpr double kShortestUs = 1e-3;              // no kernel is faster; far above a tick
 constexpr double kLongestUs = 1e9;
 
 std::vector<FactRow> rows_of(const fs::path& file, const std::vector<std::string>& columns) {
@@ -40,7 +40,7 @@ std::map<std::string, TimeCurve, std::less<>> read_curves(const fs::path& file,
                                                           const std::string& axis) {
   std::map<std::string, std::map<std::int64_t, double>> points;
   for (const FactRow& row : rows_of(file, {"layer", axis, "time_us"})) {
-    const std::int64_t at = count_in(row, axis, 1, kMost);
+    const std::int64_t at = count_in(row, axis, 1, kMostCount);
     if (!points[row.text("layer")].emplace(at, time_of(row)).second) {
       refuse_second(row, fmt::format("{} {}", row.text("layer"), at));
     }
@@ -121,7 +121,7 @@ void read_attention(const fs::path& file, KernelTimes& times) {
   for (const FactRow& row :
        rows_of(file, {"prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us"})) {
     Key at;
-    for (const char* axis : kAxes) at.push_back(count_in(row, axis, 0, kMost));
+    for (const char* axis : kAxes) at.push_back(count_in(row, axis, 0, kMostCount));
     const double us = time_of(row);
     if (at[0] == 0 && at[2] == 0) {
       throw DataError(
@@ -159,8 +159,9 @@ void fill_unreached(Points& points, const std::string& file) {
 void read_experts(const fs::path& file, KernelTimes& times) {
   Points points;
   for (const FactRow& row : rows_of(file, {"ep", "tokens", "activated_experts", "time_us"})) {
-    const std::int64_t shards = count_in(row, "ep", 1, kMost);
-    const Key at{count_in(row, "tokens", 1, kMost), count_in(row, "activated_experts", 1, kMost)};
+    const std::int64_t shards = count_in(row, "ep", 1, kMostCount);
+    const Key at{count_in(row, "tokens", 1, kMostCount),
+                 count_in(row, "activated_experts", 1, kMostCount)};
     const double us = time_of(row);
     if (shards == 1 && !points.emplace(at, us).second) {
       refuse_second(row, fmt::format("{} tokens with {} experts", at[0], at[1]));

@@ -5,11 +5,6 @@
 #include "hardware/cost/ticks.hpp"
 
 namespace headroom {
-namespace {
-
-double real(std::int64_t value) { return static_cast<double>(value); }
-
-}  // namespace
 
 void Overheads::add_host(const StepShape& shape, StepPrice& price) const {
   const Ticks host = host_step + host_row * (shape.decode_rows + shape.chunk_rows);

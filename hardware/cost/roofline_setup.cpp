@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::int64_t kTableTokens = 16384;
 
-double real(std::int64_t value) { return static_cast<double>(value); }
-
 double roofline_seconds(RooflineShape shape, double memory, double compute) {
   switch (shape) {
     case RooflineShape::larger: return std::max(memory, compute);

@@ -6,6 +6,9 @@
 
 namespace headroom {
 
+// Counts, bytes and ticks as cost formulas take them.
+inline double real(std::int64_t value) { return static_cast<double>(value); }
+
 // To the nearest tick. ConfigError from kMaxStepTicks on.
 inline Ticks ticks_from_ns(double ns) {
   const double ticks = ns * static_cast<double>(kTicksPerNs);

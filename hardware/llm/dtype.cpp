@@ -13,7 +13,7 @@
 namespace headroom {
 namespace {
 
-struct Row {
+struct DtypeRow {
   std::string_view name;
   std::int32_t bits;
   std::int32_t group;
@@ -23,7 +23,7 @@ struct Row {
 // Group layouts of llama.cpp's types: ggml-common.h (bytes per block of 32 or 256). The mixtures
 // are averages of whole files of Llama-3.1-8B, from the table in llama.cpp's tools/quantize README,
 // in 1/10000 bit.
-constexpr std::array<Row, 21> kRows{{
+constexpr std::array<DtypeRow, 21> kRows{{
     {"fp32", 32, 0, 0},         {"fp16", 16, 0, 0},         {"bf16", 16, 0, 0},
     {"fp8", 8, 0, 0},           {"int8", 8, 0, 0},          {"int4", 4, 128, 20},
     {"nvfp4", 4, 16, 8},        {"mxfp4", 4, 32, 8},        {"nf4", 4, 64, 32},
@@ -52,7 +52,7 @@ constexpr std::array<std::pair<std::string_view, Dtype>, 16> kOtherNames{{
     {"fp4", Dtype::nvfp4},
 }};
 
-const Row& row_of(Dtype dtype) { return kRows[static_cast<std::size_t>(dtype)]; }
+const DtypeRow& row_of(Dtype dtype) { return kRows[static_cast<std::size_t>(dtype)]; }
 
 }  // namespace
 
@@ -61,7 +61,7 @@ std::string_view name_of(Dtype dtype) { return row_of(dtype).name; }
 std::vector<std::string> dtype_names() {
   std::vector<std::string> names;
   names.reserve(kRows.size());
-  for (const Row& row : kRows) names.emplace_back(row.name);
+  for (const DtypeRow& row : kRows) names.emplace_back(row.name);
   return names;
 }
 
@@ -87,7 +87,7 @@ bool is_quantised(Dtype dtype) { return dtype > Dtype::bf16; }
 bool is_gguf_mixture(Dtype dtype) { return dtype >= Dtype::q2_k; }
 
 WeightFormat format_of(Dtype dtype) {
-  const Row& row = row_of(dtype);
+  const DtypeRow& row = row_of(dtype);
   return {dtype, row.group, row.group_bits};
 }
 

@@ -137,7 +137,7 @@ std::string repository(const HfFields& root) {
   return name;
 }
 
-std::string read_text(const std::filesystem::path& path) {
+std::string read_config(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file.is_open() || file.bad()) {
@@ -220,9 +220,9 @@ ModelSpec load_hf_config(const std::filesystem::path& path,
   const std::filesystem::path file =
       std::filesystem::is_directory(path) ? path / kConfigName : path;
   const std::filesystem::path beside = quantization_beside(file);
-  const std::string config = read_text(file);
-  const std::string quantization = beside.empty() ? "" : read_text(beside);
-  const std::string patch = overrides.empty() ? "" : read_text(overrides);
+  const std::string config = read_config(file);
+  const std::string quantization = beside.empty() ? "" : read_config(beside);
+  const std::string patch = overrides.empty() ? "" : read_config(overrides);
   const std::string file_name = file.string();
   const std::string beside_name = beside.string();
   const std::string overrides_name = overrides.string();

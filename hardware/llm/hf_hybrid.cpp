@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-using Family = RecurrentSpec::Family;
+using RecurrentFamily = RecurrentSpec::Family;
 
 // vLLM's MambaStateDtypeCalculator: the convolution in the model's dtype, the recurrence as the
 // config declares, else in `fallback`.
@@ -37,7 +37,7 @@ LayerKind recurrent_layer(const RecurrentSpec& r, std::int64_t norms) {
 
 RecurrentSpec read_delta_net(const HfIntake& in) {
   RecurrentSpec r;
-  r.family = Family::gated_delta_net;
+  r.family = RecurrentFamily::gated_delta_net;
   r.key_heads = in.text.integer({"linear_num_key_heads"});
   r.value_heads = in.text.integer({"linear_num_value_heads"});
   r.key_head_dim = in.text.integer({"linear_key_head_dim"});
@@ -51,7 +51,7 @@ RecurrentSpec read_delta_net(const HfIntake& in) {
 // Mamba 2 as Nemotron-H, Granite 4 and Mamba-2 name its fields.
 RecurrentSpec read_mamba2_mixer(const HfIntake& in) {
   RecurrentSpec r;
-  r.family = Family::mamba2;
+  r.family = RecurrentFamily::mamba2;
   r.value_heads = in.text.integer({"mamba_num_heads", "mamba_n_heads", "num_heads"});
   r.value_head_dim = in.text.integer({"mamba_head_dim", "mamba_d_head", "head_dim"});
   r.key_heads = in.text.integer({"n_groups", "mamba_n_groups"});
@@ -65,7 +65,7 @@ RecurrentSpec read_mamba2_mixer(const HfIntake& in) {
 
 RecurrentSpec read_mamba1_mixer(const HfIntake& in) {
   RecurrentSpec r;
-  r.family = Family::mamba1;
+  r.family = RecurrentFamily::mamba1;
   const std::int64_t expand = in.text.integer_or({"mamba_expand", "expand"}, 2);
   r.value_heads = in.text.integer_or({"d_inner"}, expand * in.model.hidden);
   r.value_head_dim = 1;
@@ -278,7 +278,7 @@ void read_lfm2(HfIntake& in) {
   }
   const AttentionSpec attention = read_attention(in);
   RecurrentSpec conv;
-  conv.family = Family::short_convolution;
+  conv.family = RecurrentFamily::short_convolution;
   conv.value_heads = attention.q_heads;
   conv.value_head_dim = in.model.hidden / attention.q_heads;
   conv.key_heads = 1;
