@@ -1,5 +1,6 @@
 #pragma once
-// Option rows that repeat: a law of lengths or of durations stands in several places of a scenario.
+// What the tables of options share: bounds, the way to a section, and rows that repeat, for a law
+// of lengths or of durations stands in several places of a scenario.
 
 #include <deque>
 #include <string>
@@ -9,6 +10,15 @@
 #include "sim/setup/options.hpp"
 
 namespace headroom {
+
+inline constexpr Bounds kCount{.low = 1, .high = 1e9};
+inline constexpr Bounds kTokens{.low = 1, .high = 1e8};
+inline constexpr Bounds kPositive{.low = 0, .high = 1e9, .low_open = true};
+inline constexpr Bounds kShare{.low = 0, .high = 1};
+inline constexpr Bounds kShareAbove0{.low = 0, .high = 1, .low_open = true};
+
+template <auto... Members>
+inline constexpr auto of_engine = field<&Scenario::engine, Members...>;
 
 // Rows whose texts are put together here; they stay where they are.
 class RowTable {
@@ -55,8 +65,6 @@ struct LawRows {
 template <auto... Path>
 void add_length_rows(RowTable& table, const LawPlace& place) {
   using L = LengthSection;
-  constexpr Bounds kTokens{.low = 1, .high = 1e8};
-  constexpr Bounds kPositive{.low = 0, .high = 1e9, .low_open = true};
   detail::LawRows rows{table, place};
   const std::string_view unit = place.unit;
   rows.add("law", field<Path..., &L::law>,

@@ -188,7 +188,7 @@ struct Condition {
   std::vector<std::string> values;
 };
 
-std::vector<std::string> split(std::string_view text, char separator) {
+std::vector<std::string> parts_of(std::string_view text, char separator) {
   std::vector<std::string> parts;
   if (text.empty()) return parts;
   std::size_t begin = 0;
@@ -202,7 +202,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 Condition condition_of(const OptionRow& row) {
   const std::size_t equals = row.only_with.find('=');
-  return {row.only_with.substr(0, equals), split(row.only_with.substr(equals + 1), '|')};
+  return {row.only_with.substr(0, equals), parts_of(row.only_with.substr(equals + 1), '|')};
 }
 
 }  // namespace
@@ -350,7 +350,7 @@ bool is_optional(const OptionRow& row) {
       row.reach);
 }
 
-std::vector<std::string> choices_of(const OptionRow& row) { return split(row.choices, '|'); }
+std::vector<std::string> choices_of(const OptionRow& row) { return parts_of(row.choices, '|'); }
 
 std::string allowed_text(const OptionRow& row) {
   if (!row.choices.empty()) return "one of " + joined(choices_of(row), ", ");

@@ -24,6 +24,15 @@ enum class Takes : std::uint8_t {
   maybe_switch  // on, off, auto, true, false, 0, 1; else the word belongs to what follows
 };
 
+// Notes on flags that several engines have.
+inline constexpr std::string_view kSpeculativeNote = "speculative decoding is not modelled";
+inline constexpr std::string_view kLoraNote = "LoRA adapters take memory that is not modelled";
+inline constexpr std::string_view kGraphsNote = "which CUDA graphs are captured is not modelled";
+inline constexpr std::string_view kOffloadNote = "offloading to host memory is not modelled";
+inline constexpr std::string_view kUnmodelledNote =
+    "its effect on step time and memory is not modelled";
+inline constexpr std::string_view kNodesNote = "several nodes are not modelled";
+
 // A flag with a `pointer` sets that option; one without it is explained by `note`, or, when that is
 // empty too, has no effect on memory or scheduling. With both, the note is for values that are none
 // of the option's choices: they leave it at its default.

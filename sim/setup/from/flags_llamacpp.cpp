@@ -7,11 +7,8 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kSpeculative = "speculative decoding is not modelled";
-constexpr std::string_view kLora = "LoRA adapters take memory that is not modelled";
 constexpr std::string_view kPlacement = "this placement of tensors is not modelled";
-constexpr std::string_view kUnmodelled = "its effect on step time and memory is not modelled";
-constexpr std::string_view kMultimodal = "inputs other than text are not modelled";
+constexpr std::string_view kTextOnly = "inputs other than text are not modelled";
 constexpr std::string_view kRope =
     "changes the model's configuration: check the model's context length";
 
@@ -112,10 +109,10 @@ const FlagRow kLlamacppRows[] = {
               "--kv-unified-per-slot|-ctxcp|--ctx-checkpoints|--swa-checkpoints|-cram|--cache-ram|"
               "--cache-reuse|-dt|--defrag-thold|--keep",
      .takes = Takes::text,
-     .note = kUnmodelled},
+     .note = kUnmodelledNote},
     {.names = "-nr|--no-repack|--repack|--mlock|--context-shift|--no-context-shift|-nocb|"
               "--no-cont-batching|--direct-io|-bs|--backend-sampling",
-     .note = kUnmodelled},
+     .note = kUnmodelledNote},
     {.names = "-md|--model-draft|--spec-draft-model|-hfd|-hfrd|--hf-repo-draft|--spec-draft-hf|"
               "--draft|--draft-n|--draft-max|--draft-min|--draft-n-min|--draft-p-min|"
               "--draft-p-split|-cd|--ctx-size-draft|-ngld|--gpu-layers-draft|"
@@ -124,15 +121,15 @@ const FlagRow kLlamacppRows[] = {
               "--spec-draft-n-min|--spec-draft-p-min|--spec-type|-lcs|--lookup-cache-static|-lcd|"
               "--lookup-cache-dynamic",
      .takes = Takes::text,
-     .note = kSpeculative},
-    {.names = "--spec-default", .note = kSpeculative},
+     .note = kSpeculativeNote},
+    {.names = "--spec-default", .note = kSpeculativeNote},
     {.names = "--lora|--lora-scaled|--control-vector|--control-vector-scaled",
      .takes = Takes::text,
-     .note = kLora},
+     .note = kLoraNote},
     {.names = "-mm|--mmproj|-mmu|--mmproj-url|--image-min-tokens|--image-max-tokens",
      .takes = Takes::text,
-     .note = kMultimodal},
-    {.names = "--no-mmproj|--no-mmproj-offload", .note = kMultimodal},
+     .note = kTextOnly},
+    {.names = "--no-mmproj|--no-mmproj-offload", .note = kTextOnly},
     {.names = "--rope-scaling|--rope-scale|--rope-freq-base|--rope-freq-scale|--yarn-orig-ctx|"
               "--yarn-ext-factor|--yarn-attn-factor|--yarn-beta-slow|--yarn-beta-fast|-gan|-gaw|"
               "--override-kv",

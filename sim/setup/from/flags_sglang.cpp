@@ -6,15 +6,9 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kSpeculative = "speculative decoding is not modelled";
-constexpr std::string_view kLora = "LoRA adapters take memory that is not modelled";
-constexpr std::string_view kGraphs = "which CUDA graphs are captured is not modelled";
-constexpr std::string_view kOffload = "offloading to host memory is not modelled";
-constexpr std::string_view kUnmodelled = "its effect on step time and memory is not modelled";
-constexpr std::string_view kNodes = "several nodes are not modelled";
 constexpr std::string_view kDisaggregation = "prefill apart from decode is not modelled";
 
-const FlagRow kRows[] = {
+const FlagRow kSglangRows[] = {
     {.names = "--model-path|--model", .takes = Takes::text, .pointer = "/model"},
     {.names = "--config", .takes = Takes::text, .pointer = kSettingsFile},
     {.names = "--tensor-parallel-size|--tp-size|--tp",
@@ -81,29 +75,29 @@ const FlagRow kRows[] = {
               "--speculative-accept-threshold-acc|--speculative-ngram-min-bfs-breadth|"
               "--speculative-ngram-max-bfs-breadth|--speculative-moe-runner-backend",
      .takes = Takes::text,
-     .note = kSpeculative},
-    {.names = "--enable-multi-layer-eagle", .note = kSpeculative},
-    {.names = "--enable-lora|--enable-lora-overlap-loading", .note = kLora},
+     .note = kSpeculativeNote},
+    {.names = "--enable-multi-layer-eagle", .note = kSpeculativeNote},
+    {.names = "--enable-lora|--enable-lora-overlap-loading", .note = kLoraNote},
     {.names = "--max-lora-rank|--max-loras-per-batch|--max-loaded-loras|--lora-backend|"
               "--lora-eviction-policy|--max-lora-chunk-size",
      .takes = Takes::text,
-     .note = kLora},
-    {.names = "--lora-paths|--lora-target-modules", .takes = Takes::words, .note = kLora},
+     .note = kLoraNote},
+    {.names = "--lora-paths|--lora-target-modules", .takes = Takes::words, .note = kLoraNote},
     {.names = "--cuda-graph-bs|--piecewise-cuda-graph-tokens",
      .takes = Takes::words,
-     .note = kGraphs},
+     .note = kGraphsNote},
     {.names = "--disable-cuda-graph-padding|--disable-piecewise-cuda-graph|"
               "--enable-piecewise-cuda-graph|--enforce-piecewise-cuda-graph",
-     .note = kGraphs},
-    {.names = "--piecewise-cuda-graph-max-tokens", .takes = Takes::text, .note = kGraphs},
+     .note = kGraphsNote},
+    {.names = "--piecewise-cuda-graph-max-tokens", .takes = Takes::text, .note = kGraphsNote},
     {.names = "--cpu-offload-gb|--hicache-ratio|--hicache-size|--hicache-write-policy|"
               "--hicache-io-backend|--hicache-mem-layout|--hicache-storage-backend|"
               "--hicache-storage-prefetch-policy|--hicache-storage-backend-extra-config|"
               "--offload-group-size|--offload-num-in-group|--offload-mode|--kt-num-gpu-experts|"
               "--kt-weight-path|--kt-method|--kt-cpuinfer|--kt-threadpool-count",
      .takes = Takes::text,
-     .note = kOffload},
-    {.names = "--enable-hierarchical-cache|--enable-lmcache", .note = kOffload},
+     .note = kOffloadNote},
+    {.names = "--enable-hierarchical-cache|--enable-lmcache", .note = kOffloadNote},
     {.names = "--disaggregation-mode|--disaggregation-transfer-backend|"
               "--disaggregation-bootstrap-port|--disaggregation-ib-device|"
               "--num-reserved-decode-tokens",
@@ -120,7 +114,7 @@ const FlagRow kRows[] = {
               "--enable-priority-scheduling|--enable-deterministic-inference|"
               "--flashinfer-mla-disable-ragged|--enable-attn-tp-input-scattered|"
               "--enable-fused-qk-norm-rope",
-     .note = kUnmodelled},
+     .note = kUnmodelledNote},
     {.names = "--attention-backend|--prefill-attention-backend|--decode-attention-backend|"
               "--mm-attention-backend|--sampling-backend|--moe-a2a-backend|--moe-runner-backend|"
               "--fp8-gemm-backend|--fp4-gemm-backend|--deepep-mode|--deepep-config|"
@@ -135,10 +129,10 @@ const FlagRow kRows[] = {
               "--nsa-prefill-backend|--nsa-decode-backend|--dllm-algorithm|--modelopt-quant|"
               "--radix-eviction-policy",
      .takes = Takes::text,
-     .note = kUnmodelled},
+     .note = kUnmodelledNote},
     {.names = "--nnodes|--node-rank|--dist-init-addr|--nccl-init-addr",
      .takes = Takes::text,
-     .note = kNodes},
+     .note = kNodesNote},
     {.names = "--json-model-override-args",
      .takes = Takes::json,
      .note = "changes the model's configuration: check the model's context length"},
@@ -194,7 +188,7 @@ const FlagRow kRows[] = {
 const EngineFlags kSglangFlags{
     .engine = "sglang",
     .title = "SGLang",
-    .rows = kRows,
+    .rows = kSglangRows,
     .abbreviations = true,
     .positional_model = true,
     .variable_prefixes = "SGLANG_|SGL_",

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kModelConfig =
     "changes the model's configuration: check the model's context length";
 
-const FlagRow kRows[] = {
+const FlagRow kTgiRows[] = {
     {.names = "--model-id", .takes = Takes::text, .pointer = "/model", .variable = "MODEL_ID"},
     {.names = "--num-shard",
      .takes = Takes::integer,
@@ -123,7 +123,7 @@ const FlagRow kRows[] = {
 const EngineFlags kTgiFlags{
     .engine = "tgi",
     .title = "Text Generation Inference",
-    .rows = kRows,
+    .rows = kTgiRows,
 };
 
 }  // namespace headroom

@@ -7,10 +7,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kUnmodelled = "its effect on step time and memory is not modelled";
-constexpr std::string_view kGraphs = "which CUDA graphs are captured is not modelled";
-
-const FlagRow kRows[] = {
+const FlagRow kTrtllmRows[] = {
     {.names = "--model", .takes = Takes::text, .pointer = "/model"},
     {.names = "--config|--extra_llm_api_options", .takes = Takes::text, .pointer = kSettingsFile},
     {.names = "--tensor_parallel_size|--tp_size",
@@ -77,11 +74,11 @@ const FlagRow kRows[] = {
      .takes = Takes::text,
      .note = "the PyTorch backend's rules are used, whatever the backend"},
     {.names = "--max_beam_width", .takes = Takes::text, .note = "beam search is not modelled"},
-    {.names = "--max_input_len", .takes = Takes::text, .note = kUnmodelled},
+    {.names = "--max_input_len", .takes = Takes::text, .note = kUnmodelledNote},
     {.names = "--context_parallel_size|--cp_size|--moe_cluster_parallel_size|--cluster_size|"
               "--moe_tensor_parallel_size|--gpus_per_node",
      .takes = Takes::text,
-     .note = kUnmodelled},
+     .note = kUnmodelledNote},
     {.names = "--enable_attention_dp",
      .takes = Takes::toggle,
      .note = "attention split by requests instead of heads is not modelled"},
@@ -90,23 +87,23 @@ const FlagRow kRows[] = {
               "--cache_transceiver_config|--peft_cache_config|--lora_config|"
               "--sparse_attention_config|--perf_knobs",
      .takes = Takes::json,
-     .note = kUnmodelled},
+     .note = kUnmodelledNote},
     {.names = "--speculative_config",
      .takes = Takes::json,
      .note = "speculative decoding is not modelled"},
-    {.names = "--cuda_graph_config", .takes = Takes::json, .note = kGraphs},
+    {.names = "--cuda_graph_config", .takes = Takes::json, .note = kGraphsNote},
     {.names = "--use_cuda_graph|--cuda_graph_padding_enabled",
      .takes = Takes::toggle,
-     .note = kGraphs},
+     .note = kGraphsNote},
     {.names = "--attn_backend|--moe_backend|--allreduce_strategy|--stream_interval|"
               "--batch_wait_timeout_ms|--batch_wait_timeout_iters|--batch_wait_max_tokens_ratio|"
               "--sampler_type|--disagg_cluster_uri|--server_role|--metadata_server_config_file",
      .takes = Takes::text,
-     .note = kUnmodelled},
+     .note = kUnmodelledNote},
     {.names = "--enable_layerwise_nvtx_marker|--enable_min_latency|--autotuner_enabled|"
               "--enable_autotuner|--enable_lora|--force_dynamic_quantization",
      .takes = Takes::toggle,
-     .note = kUnmodelled},
+     .note = kUnmodelledNote},
     // ---- no effect on memory or scheduling
     {.names = "--host|--port|--tokenizer|--custom_tokenizer|--custom_module_dirs|--log_level|"
               "--num_postprocess_workers|--revision|--tokenizer_revision|--reasoning_parser|"
@@ -126,7 +123,7 @@ const FlagRow kRows[] = {
 const EngineFlags kTrtllmFlags{
     .engine = "trtllm",
     .title = "TensorRT-LLM",
-    .rows = kRows,
+    .rows = kTrtllmRows,
     .positional_model = true,
     .settings_win = true,
     .variable_prefixes = "TRTLLM_|TLLM_",

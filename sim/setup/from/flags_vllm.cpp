@@ -7,16 +7,12 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kSpeculative = "speculative decoding is not modelled";
-constexpr std::string_view kGraphs = "which CUDA graphs are captured is not modelled";
 constexpr std::string_view kMultimodal =
     "inputs other than text are not modelled: neither their memory nor their tokens";
-constexpr std::string_view kOffload = "offloading to host memory is not modelled";
 constexpr std::string_view kPartialPrefills =
     "limits on how many prompts are split at once are not modelled";
-constexpr std::string_view kNodes = "several nodes are not modelled";
 
-const FlagRow kRows[] = {
+const FlagRow kVllmRows[] = {
     {.names = "--model", .takes = Takes::text, .pointer = "/model"},
     {.names = "--config", .takes = Takes::text, .pointer = kSettingsFile},
     {.names = "--tensor-parallel-size|-tp",
@@ -96,25 +92,25 @@ const FlagRow kRows[] = {
      .pointer = "/engine/allow_long_max_model_len",
      .variable = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},
     // ---- effects that a scenario cannot express
-    {.names = "--speculative-config|-sc", .takes = Takes::json, .note = kSpeculative},
+    {.names = "--speculative-config|-sc", .takes = Takes::json, .note = kSpeculativeNote},
     {.names = "--speculative-model|--num-speculative-tokens|--ngram-prompt-lookup-max|"
               "--speculative-draft-tensor-parallel-size",
      .takes = Takes::text,
-     .note = kSpeculative},
-    {.names = "--specialize-active-lora", .takes = Takes::toggle, .note = kGraphs},
+     .note = kSpeculativeNote},
+    {.names = "--specialize-active-lora", .takes = Takes::toggle, .note = kGraphsNote},
     {.names = "--lora-dtype|--lora-extra-vocab-size",
      .takes = Takes::text,
      .note = "the format of LoRA adapters is the model's"},
     {.names = "--lora-modules|--default-mm-loras",
      .takes = Takes::words,
      .note = "which requests use a LoRA adapter is said by workload.lora"},
-    {.names = "--compilation-config|-cc", .takes = Takes::json, .note = kGraphs},
+    {.names = "--compilation-config|-cc", .takes = Takes::json, .note = kGraphsNote},
     {.names = "--optimization-level|-O|--max-cudagraph-capture-size|--max-seq-len-to-capture",
      .takes = Takes::text,
-     .note = kGraphs},
+     .note = kGraphsNote},
     {.names = "--cudagraph-capture-sizes|--cuda-graph-sizes",
      .takes = Takes::words,
-     .note = kGraphs},
+     .note = kGraphsNote},
     {.names = "--limit-mm-per-prompt|--mm-processor-kwargs|--media-io-kwargs",
      .takes = Takes::json,
      .note = kMultimodal},
@@ -135,7 +131,7 @@ const FlagRow kRows[] = {
      .note = "V0 swaps requests with several beams; see engine.preemption_mode"},
     {.names = "--cpu-offload-gb|--kv-offloading-backend|--offload-backend",
      .takes = Takes::text,
-     .note = kOffload},
+     .note = kOffloadNote},
     {.names = "--kv-transfer-config|--ec-transfer-config",
      .takes = Takes::json,
      .note = "moving KV cache between engines is not modelled"},
@@ -149,8 +145,8 @@ const FlagRow kRows[] = {
               "--data-parallel-start-rank|-dpr|--nnodes|-n|--node-rank|-r|--master-addr|"
               "--master-port|--data-parallel-address|-dpa|--data-parallel-rpc-port|-dpp",
      .takes = Takes::text,
-     .note = kNodes},
-    {.names = "--headless", .note = kNodes},
+     .note = kNodesNote},
+    {.names = "--headless", .note = kNodesNote},
     {.names = "--enable-eplb|--enable-dbo|--enable-elastic-ep",
      .takes = Takes::toggle,
      .note = "balancing and overlap of experts are not modelled"},
@@ -262,7 +258,7 @@ const FlagRow kRows[] = {
 const EngineFlags kVllmFlags{
     .engine = "vllm",
     .title = "vLLM",
-    .rows = kRows,
+    .rows = kVllmRows,
     .abbreviations = true,
     .positional_model = true,
     .variable_prefixes = "VLLM_",

@@ -11,9 +11,9 @@
 namespace headroom {
 namespace {
 
-class LineReader {
+class SampleLine {
  public:
-  explicit LineReader(std::string_view line) : rest_(line) {}
+  explicit SampleLine(std::string_view line) : rest_(line) {}
 
   // False when the line is no sample.
   bool read(std::string& name, MetricSample& sample, std::optional<double>& timestamp_ms) {
@@ -118,7 +118,7 @@ MetricsDump read_prometheus(std::istream& text, const std::string& name) {
     std::string metric;
     MetricSample sample;
     std::optional<double> timestamp_ms;
-    if (!LineReader(content).read(metric, sample, timestamp_ms)) {
+    if (!SampleLine(content).read(metric, sample, timestamp_ms)) {
       throw DataError(
           fmt::format("{}:{}: no line of a /metrics dump (name{{labels}} value), after "
                       "{} samples",
