@@ -68,7 +68,7 @@ FromResult from_metrics(const std::vector<std::string>& files) {
   return scenario_from_metrics(first, last, files.back(), times);
 }
 
-bool is_log(const std::string& text) {
+bool holds_log_lines(const std::string& text) {
   constexpr std::array<std::string_view, 5> kMarks{"LLM engine (v", "KV cache memory",
                                                    "# GPU blocks", "[TensorRT-LLM]", "[TRT-LLM]"};
   return std::ranges::any_of(
@@ -115,7 +115,7 @@ FromResult read(const FromArguments& arguments) {
     std::ifstream stream(first);
     return scenario_from_compose(stream, first, arguments.service);
   }
-  if (is_log(text)) return from_log(arguments);
+  if (holds_log_lines(text)) return from_log(arguments);
   return scenario_from_command(text, first);
 }
 

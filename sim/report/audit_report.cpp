@@ -12,23 +12,18 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kLabel = 14;
 constexpr std::size_t kShownFixes = 12;
-
-std::string line(std::string_view label, std::string_view text) {
-  return wrapped(label, text, kLabel, kAuditWidth);
-}
 
 std::string system_lines(const AuditReport& report) {
   const Resolved& r = report.system.resolved;
   const std::string version = r.scenario.engine.version.value_or("");
   const std::int64_t ranks = r.sharding.tensor * r.sharding.pipeline;
   std::string out =
-      line("system", fmt::format("{} on {}{}, {}{}{}", r.model.id,
-                                 ranks > 1 ? fmt::format("{} x ", ranks) : "", r.device.id,
-                                 r.profile->name, version.empty() ? "" : " ", version));
+      audit_line("system", fmt::format("{} on {}{}, {}{}{}", r.model.id,
+                                       ranks > 1 ? fmt::format("{} x ", ranks) : "", r.device.id,
+                                       r.profile->name, version.empty() ? "" : " ", version));
   if (r.device.memory_model == MemoryModel::unified || r.environment.container) {
-    out += line("environment", fmt::format("{}: {}", r.environment.id, r.environment.title));
+    out += audit_line("environment", fmt::format("{}: {}", r.environment.id, r.environment.title));
   }
   return out;
 }
@@ -76,25 +71,26 @@ std::string terms_table(const AuditReport& report) {
 std::string headroom_lines(const AuditReport& report) {
   const AuditHeadroom& h = report.headroom;
   std::string out =
-      "\n" + line("left", fmt::format("{} of the device; {} tokens of KV",
-                                      human_bytes(h.free_bytes), human_count(h.kv_tokens)));
+      "\n" + audit_line("left", fmt::format("{} of the device; {} tokens of KV",
+                                            human_bytes(h.free_bytes), human_count(h.kv_tokens)));
   if (report.system.budget.failure) return out;
-  out += line("requests", fmt::format("{:.1f} of the longest ({} tokens) fit the pool together; "
-                                      "the engine batches {}",
-                                      h.longest_requests, human_count(h.longest_tokens),
-                                      human_count(h.max_num_seqs)));
+  out +=
+      audit_line("requests", fmt::format("{:.1f} of the longest ({} tokens) fit the pool together; "
+                                         "the engine batches {}",
+                                         h.longest_requests, human_count(h.longest_tokens),
+                                         human_count(h.max_num_seqs)));
   if (report.need.context > 0) {
-    out += line("", fmt::format("{} of {} tokens", human_count(h.pool_requests),
-                                human_count(h.context_tokens)));
+    out += audit_line("", fmt::format("{} of {} tokens", human_count(h.pool_requests),
+                                      human_count(h.context_tokens)));
   }
   return out;
 }
 
 std::string alert_lines(const std::vector<AuditAlert>& alerts) {
-  if (alerts.empty()) return "\n" + line("alerts", "none");
+  if (alerts.empty()) return "\n" + audit_line("alerts", "none");
   std::string out = "\n";
   for (const AuditAlert& alert : alerts) {
-    out += line(name_of(alert.level), fmt::format("{}: {}", alert.name, alert.text));
+    out += audit_line(name_of(alert.level), fmt::format("{}: {}", alert.name, alert.text));
   }
   return out;
 }
@@ -107,34 +103,41 @@ std::string fix_text(const Fix& fix) {
 std::string fix_lines(const AuditReport& report) {
   if (report.verdict == AuditVerdict::fits) return "";
   if (report.fixes.empty()) {
-    return "\n" + line("smallest fix", "no single change of an option makes it fit");
+    return "\n" + audit_line("smallest fix", "no single change of an option makes it fit");
   }
-  std::string out = "\n" + line("smallest fix", fix_text(report.fixes.front()));
+  std::string out = "\n" + audit_line("smallest fix", fix_text(report.fixes.front()));
   const std::size_t shown = std::min(report.fixes.size(), kShownFixes);
   for (std::size_t i = 1; i < shown; ++i) {
     const Fix& fix = report.fixes[i];
-    out += line(i == 1 ? "or" : "", fmt::format("[{}] {}", name_of(fix.cost), fix_text(fix)));
+    out += audit_line(i == 1 ? "or" : "", fmt::format("[{}] {}", name_of(fix.cost), fix_text(fix)));
   }
   return out;
 }
 
 std::string mitigation_lines(const AuditReport& report) {
   if (!report.mitigated) return "";
-  if (report.mitigations.empty()) return "\n" + line("mitigations", "none gives KV tokens back");
+  if (report.mitigations.empty()) {
+    return "\n" + audit_line("mitigations", "none gives KV tokens back");
+  }
   std::string out = "\nKV tokens regained, each remedy alone:\n";
   for (const Mitigation& m : report.mitigations) {
-    out += line(fmt::format("{:>12}", "+" + human_count(m.regained)),
-                fmt::format("{} ({})", m.remedy, m.change));
-    out += line("", fmt::format("assumes: {} [{}]", m.assumption, m.source));
+    out += audit_line(fmt::format("{:>12}", "+" + human_count(m.regained)),
+                      fmt::format("{} ({})", m.remedy, m.change));
+    out += audit_line("", fmt::format("assumes: {} [{}]", m.assumption, m.source));
   }
   return out;
 }
 
 }  // namespace
 
+std::string audit_line(std::string_view label, std::string_view text) {
+  constexpr std::size_t kLabelWidth = 14;
+  return wrapped(label, text, kLabelWidth, kAuditWidth);
+}
+
 std::string audit_text(const AuditReport& report) {
   std::string out = system_lines(report);
-  out += line("verdict", verdict_text(report));
+  out += audit_line("verdict", verdict_text(report));
   out += terms_table(report);
   out += headroom_lines(report);
   out += alert_lines(report.alerts);
@@ -142,7 +145,7 @@ std::string audit_text(const AuditReport& report) {
   out += mitigation_lines(report);
   if (!report.warnings.empty()) out += "\n";
   for (std::size_t i = 0; i < report.warnings.size(); ++i) {
-    out += line(i == 0 ? "assumptions" : "", report.warnings[i]);
+    out += audit_line(i == 0 ? "assumptions" : "", report.warnings[i]);
   }
   return out;
 }

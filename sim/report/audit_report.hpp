@@ -3,6 +3,7 @@
 // columns, or one JSON object.
 
 #include <string>
+#include <string_view>
 
 #include "sim/study/audit.hpp"
 #include "sim/study/audit_log.hpp"
@@ -11,6 +12,9 @@
 namespace headroom {
 
 inline constexpr std::size_t kAuditWidth = 100;
+
+// A line of such a text: a label of 14 columns, then words.
+[[nodiscard]] std::string audit_line(std::string_view label, std::string_view text);
 
 [[nodiscard]] std::string audit_text(const AuditReport& report);
 [[nodiscard]] std::string audit_json(const AuditReport& report);

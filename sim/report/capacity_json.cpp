@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "sim/report/capacity_report.hpp"
+#include "sim/report/json_text.hpp"
 #include "sim/report/terminal.hpp"
 
 namespace headroom {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json optional_json(const auto& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json memory_json(const CapacityRow& row) {
   const MemoryBudget& b = row.budget;
@@ -153,10 +152,6 @@ Json heads_json(const std::vector<CapacityRow>& rows) {
   return list;
 }
 
-std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 // --- worksheet ----------------------------------------------------------------------------------
 
 using TableRow = std::vector<std::string>;
@@ -225,12 +220,12 @@ Json audit_json(const MemoryAudit& a) {
 }  // namespace
 
 std::string capacity_json(const std::vector<CapacityRow>& rows) {
-  if (rows.size() == 1) return text_of(system_json(rows.front()));
+  if (rows.size() == 1) return json_text(system_json(rows.front()));
   Json systems = Json::array();
   for (const CapacityRow& row : rows) systems.push_back(system_json(row));
   const Json comparison = {{"environments", environments_json(rows)},
                            {"kv_per_token", heads_json(rows)}};
-  return text_of({{"systems", std::move(systems)}, {"comparison", comparison}});
+  return json_text({{"systems", std::move(systems)}, {"comparison", comparison}});
 }
 
 std::string worksheet_text(const std::vector<Worksheet>& sheets) {
@@ -263,7 +258,7 @@ std::string worksheet_json(const std::vector<Worksheet>& sheets) {
                     {"columns", std::move(columns)},
                     {"audit", audit_json(sheet.audit)}});
   }
-  return text_of({{"worksheets", std::move(list)}});
+  return json_text({{"worksheets", std::move(list)}});
 }
 
 }  // namespace headroom

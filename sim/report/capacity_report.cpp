@@ -8,6 +8,7 @@
 
 #include "hardware/llm/parameters.hpp"
 #include "sim/report/terminal.hpp"
+#include "sim/report/wrapped_text.hpp"
 
 namespace headroom {
 namespace {
@@ -17,16 +18,12 @@ using TableRow = std::vector<std::string>;
 constexpr std::size_t kLabelWidth = 14;
 constexpr std::size_t kBarWidth = 40;
 constexpr std::size_t kMostLabel = 44;  // of a table's first column
-constexpr std::string_view kIndent = "  ";
-
-std::string clipped(const std::string& text, std::size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
-}
+constexpr std::string_view kMargin = "  ";
 
 // "  label       text", wrapped at words.
-std::string line(std::string_view label, std::string_view text) {
-  const std::string margin(kIndent.size() + kLabelWidth, ' ');
-  std::string out = fmt::format("{}{:<{}}", kIndent, label, kLabelWidth);
+std::string capacity_line(std::string_view label, std::string_view text) {
+  const std::string margin(kMargin.size() + kLabelWidth, ' ');
+  std::string out = fmt::format("{}{:<{}}", kMargin, label, kLabelWidth);
   std::size_t column = margin.size();
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
@@ -109,12 +106,12 @@ std::string bars(const MemoryBudget& budget) {
     const bool unplaced = purpose == MemoryPurpose::margin && budget.failure.has_value();
     const double share = static_cast<double>(bytes) / static_cast<double>(budget.capacity_bytes);
     const auto filled = static_cast<std::size_t>(share * static_cast<double>(kBarWidth) + 0.5);
-    out += fmt::format("{}{:<{}}{:<{}}{:>9} GiB{:>7.1f} %\n", kIndent,
+    out += fmt::format("{}{:<{}}{:<{}}{:>9} GiB{:>7.1f} %\n", kMargin,
                        unplaced ? "not given out" : name_of(purpose), kLabelWidth,
                        std::string(filled, '#') + std::string(kBarWidth - filled, '.'), kBarWidth,
                        gib_text(bytes), share * 100);
   }
-  out += fmt::format("{}{:<{}}{:>{}} GiB\n", kIndent, "device", kLabelWidth,
+  out += fmt::format("{}{:<{}}{:>{}} GiB\n", kMargin, "device", kLabelWidth,
                      gib_text(budget.capacity_bytes), kBarWidth + 9);
   return out;
 }
@@ -132,7 +129,7 @@ std::string pool_lines(const CapacityRow& row) {
     if (b.usable_blocks < b.total_blocks) {
       pool += fmt::format("; {} blocks usable", human_count(b.usable_blocks));
     }
-    out += line("KV pool", pool);
+    out += capacity_line("KV pool", pool);
   }
   const TokenBytes& t = row.token;
   std::string text = size_text(b.layout.bytes_per_token);
@@ -147,9 +144,9 @@ std::string pool_lines(const CapacityRow& row) {
   const double saved = t.saved();
   text += saved > 0 ? fmt::format(" ({:.0f} % less than with all query heads)", saved * 100)
                     : std::string(" (as much as with all query heads)");
-  out += line("KV per token", text);
+  out += capacity_line("KV per token", text);
   if (b.layout.state_bytes_per_sequence > 0) {
-    out += line("state", size_text(b.layout.state_bytes_per_sequence) + " per sequence");
+    out += capacity_line("state", size_text(b.layout.state_bytes_per_sequence) + " per sequence");
   }
   return out;
 }
@@ -172,10 +169,10 @@ std::string devices_text(const CapacityRow& row, const std::optional<std::int64_
 
 std::string verdict_lines(const CapacityRow& row) {
   const WeightsVerdict& w = row.weights;
-  std::string out =
-      line("weights", fmt::format("{}: {} on {} per device; takes {}", w.fit ? "fit" : "do not fit",
-                                  size_text(w.wanted_bytes), size_text(w.available_bytes),
-                                  devices_text(row, w.ranks_that_fit)));
+  std::string out = capacity_line(
+      "weights", fmt::format("{}: {} on {} per device; takes {}", w.fit ? "fit" : "do not fit",
+                             size_text(w.wanted_bytes), size_text(w.available_bytes),
+                             devices_text(row, w.ranks_that_fit)));
   const MemoryBudget& b = row.budget;
   if (const auto& failure = b.failure) {
     std::string text = fmt::format(
@@ -183,23 +180,24 @@ std::string verdict_lines(const CapacityRow& row) {
         failure->kind == StartupKind::startup ? "" : ", ",
         failure->kind == StartupKind::startup ? "" : name_of(failure->kind), failure->message);
     text += fmt::format("; starting takes {}", devices_text(row, w.ranks_that_start));
-    return out + line("serving", text);
+    return out + capacity_line("serving", text);
   }
   std::string text = fmt::format("starts: {} tokens for requests", human_count(row.pool_tokens));
   if (!row.usable_fraction && !row.one_batch) {
     text += fmt::format("; {:.2f} requests of {} tokens (max_model_len) by the engine's count",
                         b.max_concurrency, human_count(row.max_model_len));
   }
-  return out + line("serving", text);
+  return out + capacity_line("serving", text);
 }
 
 std::string start_lines(const CapacityRow& row) {
   std::string out;
   for (const StartCase& s : row.starts) {
     if (row.starts.size() == 1 && s.kv_pool_bytes.is_one_value()) continue;
-    out += line(s.first_start ? "first start" : "later start",
-                fmt::format("KV pool {} GiB, {} tokens", range_text(s.kv_pool_bytes, gib_text),
-                            range_text(s.kv_tokens, human_count)));
+    out += capacity_line(
+        s.first_start ? "first start" : "later start",
+        fmt::format("KV pool {} GiB, {} tokens", range_text(s.kv_pool_bytes, gib_text),
+                    range_text(s.kv_tokens, human_count)));
   }
   return out;
 }
@@ -210,12 +208,12 @@ std::string warning_lines(const CapacityRow& row, std::set<std::string>& said) {
   std::size_t again = 0;
   for (const std::string& warning : row.warnings) {
     if (said.insert(warning).second) {
-      out += line("note", warning);
+      out += capacity_line("note", warning);
     } else {
       ++again;
     }
   }
-  if (again > 0) out += line("note", fmt::format("{} as above", again));
+  if (again > 0) out += capacity_line("note", fmt::format("{} as above", again));
   return out;
 }
 
@@ -336,12 +334,12 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows, std::s
   std::string out;
   for (std::size_t first = 1; first < widths.size();) {
     std::size_t last = first;
-    std::size_t used = kIndent.size() + widths[0];
+    std::size_t used = kMargin.size() + widths[0];
     while (last < widths.size() && (last == first || used + 2 + widths[last] <= width)) {
       used += 2 + widths[last++];
     }
     for (const TableRow& row : rows) {
-      out += fmt::format("{}{:<{}}", kIndent, clipped(row[0], kMostLabel), widths[0]);
+      out += fmt::format("{}{:<{}}", kMargin, clipped(row[0], kMostLabel), widths[0]);
       for (std::size_t i = first; i < last; ++i) {
         out += fmt::format("  {:>{}}", clipped(row[i], kMostLabel), widths[i]);
       }

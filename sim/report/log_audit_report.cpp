@@ -9,16 +9,11 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kLabel = 14;
 constexpr std::size_t kWhyColumn = 54;
-
-std::string line(std::string_view label, std::string_view text) {
-  return wrapped(label, text, kLabel, kAuditWidth);
-}
 
 std::string list_lines(std::string_view label, const std::vector<std::string>& texts) {
   std::string out;
-  for (std::size_t i = 0; i < texts.size(); ++i) out += line(i == 0 ? label : "", texts[i]);
+  for (std::size_t i = 0; i < texts.size(); ++i) out += audit_line(i == 0 ? label : "", texts[i]);
   return out;
 }
 
@@ -62,20 +57,21 @@ std::string leak_text(const SeriesLeak& leak) {
 std::string log_audit_text(const LogAudit& audit) {
   const Resolved& r = audit.system.resolved;
   std::string out =
-      line("log", fmt::format("{}: {} {}", audit.log.name, name_of(audit.log.engine),
-                              audit.log.version ? audit.log.version->value : "(no version)"));
-  out +=
-      line("modelled",
-           fmt::format("{} on {}{}", r.model.id,
-                       r.sharding.devices() > 1 ? fmt::format("{} x ", r.sharding.devices()) : "",
-                       r.device.id));
+      audit_line("log", fmt::format("{}: {} {}", audit.log.name, name_of(audit.log.engine),
+                                    audit.log.version ? audit.log.version->value : "(no version)"));
+  out += audit_line(
+      "modelled",
+      fmt::format("{} on {}{}", r.model.id,
+                  r.sharding.devices() > 1 ? fmt::format("{} x ", r.sharding.devices()) : "",
+                  r.device.id));
   if (const auto& failure = audit.log.failure) {
-    out += line("failed", fmt::format("in {}, line {}: {}", name_of(failure->stage), failure->line,
-                                      failure->text));
+    out += audit_line("failed", fmt::format("in {}, line {}: {}", name_of(failure->stage),
+                                            failure->line, failure->text));
   }
   if (const std::optional<double> closure = closure_gib(audit.log)) {
-    out += line("closure",
-                fmt::format("the log's own figures leave {:+.2f} GiB unaccounted for", *closure));
+    out += audit_line(
+        "closure",
+        fmt::format("the log's own figures leave {:+.2f} GiB unaccounted for", *closure));
   }
   out += fmt::format("\n{:<16}{:>12}{:>12}{:>10}    {}\n", "GiB per device", "log", "model", "pool",
                      "why");
@@ -87,24 +83,28 @@ std::string log_audit_text(const LogAudit& audit) {
 }
 
 std::string series_text(const std::string& name, const SeriesReport& report) {
-  std::string out = line("series", fmt::format("{}: {} samples over {:.1f} s", name,
-                                               human_count(report.samples), report.duration_s));
-  if (report.capacity_gib) out += line("capacity", fmt::format("{:.2f} GiB", *report.capacity_gib));
-  out += line("baseline",
-              fmt::format("{:.2f} GiB at {:.1f} s", report.baseline.gib, report.baseline.time_s));
-  out += line("peak", fmt::format("{:.2f} GiB at {:.1f} s", report.peak.gib, report.peak.time_s));
-  out += line("leak", report.leak ? leak_text(*report.leak) : "none seen");
+  std::string out =
+      audit_line("series", fmt::format("{}: {} samples over {:.1f} s", name,
+                                       human_count(report.samples), report.duration_s));
+  if (report.capacity_gib) {
+    out += audit_line("capacity", fmt::format("{:.2f} GiB", *report.capacity_gib));
+  }
+  out += audit_line("baseline", fmt::format("{:.2f} GiB at {:.1f} s", report.baseline.gib,
+                                            report.baseline.time_s));
+  out += audit_line("peak",
+                    fmt::format("{:.2f} GiB at {:.1f} s", report.peak.gib, report.peak.time_s));
+  out += audit_line("leak", report.leak ? leak_text(*report.leak) : "none seen");
   for (const SeriesStep& step : report.steps) {
-    out +=
-        line("step", fmt::format("{:+.2f} GiB at {:.1f} s, for good", step.size_gib, step.time_s));
+    out += audit_line("step",
+                      fmt::format("{:+.2f} GiB at {:.1f} s, for good", step.size_gib, step.time_s));
   }
   if (const auto& load = report.after_load) {
-    out +=
-        line("after load", fmt::format("{:+.2f} GiB against before ({:.2f} -> {:.2f})",
-                                       load->difference_gib(), load->before.gib, load->after.gib));
+    out += audit_line("after load",
+                      fmt::format("{:+.2f} GiB against before ({:.2f} -> {:.2f})",
+                                  load->difference_gib(), load->before.gib, load->after.gib));
   }
-  for (const SeriesAlert& alert : report.alerts) out += line("alert", alert_text(alert));
-  if (report.alerts.empty()) out += line("alerts", "none");
+  for (const SeriesAlert& alert : report.alerts) out += audit_line("alert", alert_text(alert));
+  if (report.alerts.empty()) out += audit_line("alerts", "none");
   return out + list_lines("notes", report.notes);
 }
 

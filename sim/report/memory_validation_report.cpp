@@ -19,11 +19,7 @@ using TableRow = std::vector<std::string>;
 constexpr std::array kGroups{ValidationGroup::h100_dense,  ValidationGroup::h100_moe,
                              ValidationGroup::h100_vision, ValidationGroup::h100_pipeline,
                              ValidationGroup::elsewhere,   ValidationGroup::assumed};
-constexpr std::size_t kLabel = 36;
-
-std::string clipped(const std::string& text, std::size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
-}
+constexpr std::size_t kLabelBytes = 36;
 
 std::string logged_text(const ComparedTerm& term) {
   return term.logged ? fmt::format("{:.2f}", *term.logged) : "-";
@@ -37,7 +33,7 @@ std::string term_text(const ComparedTerm& term) {
 }
 
 TableRow row_text(const ValidationRow& row) {
-  return {clipped(row.label, kLabel),
+  return {clipped(row.label, kLabelBytes),
           term_text(row.weights),
           term_text(row.activation),
           term_text(row.outside_torch),

@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sim/report/json_text.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/result_files.hpp"
 #include "sim/setup/kv_tier.hpp"
@@ -286,10 +287,6 @@ Json windows_json(const WindowSummary& windows) {
           {"mean_in_system_by_third", windows.stationarity.mean_in_system}};
 }
 
-std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 std::string summary_json(const RunResult& result, const std::string& version) {
@@ -315,7 +312,7 @@ std::string summary_json(const RunResult& result, const std::string& version) {
   if (result.totals.tier) json["kv_tier"] = tier_json(result);
   if (result.totals.adapters) json["lora"] = lora_json(result);
   if (result.totals.api_server) json["api_server"] = api_server_json(result);
-  return text_of(json);
+  return json_text(json);
 }
 
 std::string resolved_json(const RunResult& result, const std::string& version) {
@@ -339,7 +336,7 @@ std::string resolved_json(const RunResult& result, const std::string& version) {
       {"trace", {{"name", w.trace_name}, {"sha256", w.trace_sha256}}},
       {"max_tokens_rule", w.max_tokens_rule},
       {"warnings", result.warnings}};
-  return text_of(json);
+  return json_text(json);
 }
 
 }  // namespace headroom

@@ -13,20 +13,20 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t kWidth = 80;
-constexpr std::size_t kIndent = 12;
+constexpr std::size_t kNameWidth = 12;
 
 // "label      text", wrapped at words to the width of the terminal.
-std::string line(std::string_view label, std::string_view text) {
-  std::string out = fmt::format("{:<{}}", label, kIndent);
-  std::size_t column = kIndent;
+std::string summary_line(std::string_view label, std::string_view text) {
+  std::string out = fmt::format("{:<{}}", label, kNameWidth);
+  std::size_t column = kNameWidth;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (column > kIndent && column + 1 + word.size() > kWidth) {
-      out += fmt::format("\n{:{}}", "", kIndent);
-      column = kIndent;
-    } else if (column > kIndent) {
+    if (column > kNameWidth && column + 1 + word.size() > kWidth) {
+      out += fmt::format("\n{:{}}", "", kNameWidth);
+      column = kNameWidth;
+    } else if (column > kNameWidth) {
       out += ' ';
       ++column;
     }
@@ -41,32 +41,33 @@ std::string share(double fraction) { return fmt::format("{:.1f} %", fraction * 1
 std::string setup_lines(const RunResult& result) {
   const Resolved& r = result.resolved;
   const std::int64_t tp = r.scenario.engine.tensor_parallel_size;
-  std::string out =
-      line("scenario", fmt::format("{}: {} on {}{}, engine {} {}", r.scenario.name, r.model.id,
-                                   tp > 1 ? fmt::format("{} x ", tp) : "", r.device.id,
-                                   r.profile->name, r.scenario.engine.version.value_or("")));
+  std::string out = summary_line(
+      "scenario", fmt::format("{}: {} on {}{}, engine {} {}", r.scenario.name, r.model.id,
+                              tp > 1 ? fmt::format("{} x ", tp) : "", r.device.id, r.profile->name,
+                              r.scenario.engine.version.value_or("")));
   const WorkloadFacts& w = result.workload;
   const std::string count = w.requests == 0 ? "" : human_count(w.requests) + " ";
-  out += line("workload", fmt::format("{}requests {}; max_tokens by {}", count,
-                                      w.trace_name.empty() ? "generated" : "of " + w.trace_name,
-                                      w.max_tokens_rule));
+  out += summary_line(
+      "workload",
+      fmt::format("{}requests {}; max_tokens by {}", count,
+                  w.trace_name.empty() ? "generated" : "of " + w.trace_name, w.max_tokens_rule));
   const MemoryBudget& budget = result.budget;
-  out += line("memory",
-              fmt::format("{} of {} per rank for KV = {} tokens{}",
-                          human_bytes(budget.kv_pool_bytes), human_bytes(budget.capacity_bytes),
-                          human_count(result.pool_tokens / r.sharding.data),
-                          r.sharding.data > 1
-                              ? fmt::format(", {} on {} data ranks",
-                                            human_count(result.pool_tokens), r.sharding.data)
-                              : ""));
+  out += summary_line(
+      "memory", fmt::format("{} of {} per rank for KV = {} tokens{}",
+                            human_bytes(budget.kv_pool_bytes), human_bytes(budget.capacity_bytes),
+                            human_count(result.pool_tokens / r.sharding.data),
+                            r.sharding.data > 1
+                                ? fmt::format(", {} on {} data ranks",
+                                              human_count(result.pool_tokens), r.sharding.data)
+                                : ""));
   return out;
 }
 
 std::string latency_table(const ServingMetrics& m) {
-  std::string out =
-      fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", "", kIndent, "mean", "median", "p90", "p99");
+  std::string out = fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", "", kNameWidth, "mean",
+                                "median", "p90", "p99");
   const auto row = [&out](std::string_view name, const std::array<double, 4>& ms) {
-    out += fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", name, kIndent, human_ms(ms[0]),
+    out += fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", name, kNameWidth, human_ms(ms[0]),
                        human_ms(ms[1]), human_ms(ms[2]), human_ms(ms[3]));
   };
   row("TTFT", {m.mean_ttft_ms, m.median_ttft_ms, m.p90_ttft_ms, m.p99_ttft_ms});
@@ -89,14 +90,14 @@ std::string outcome_line(const RequestCounts& counts) {
   add(counts.cancelled, "cancelled");
   add(counts.lost_to_oom, "lost to OOM");
   add(counts.unfinished, "unfinished");
-  return line("requests", text);
+  return summary_line("requests", text);
 }
 
 std::string oom_lines(const RunResult& result) {
   std::string out;
   if (const auto& failure = result.budget.failure) {
-    out += line("OOM",
-                fmt::format("does not start ({}): {}", name_of(failure->stage), failure->message));
+    out += summary_line(
+        "OOM", fmt::format("does not start ({}): {}", name_of(failure->stage), failure->message));
   }
   // One line per kind; summary.json has them one by one.
   std::vector<OomEntry> kinds;
@@ -111,9 +112,9 @@ std::string oom_lines(const RunResult& result) {
     }
   }
   for (const OomEntry& entry : kinds) {
-    out += line("OOM",
-                fmt::format("{} x {}, first at {:.3f} s", name_of(entry.kind),
-                            human_count(entry.count), static_cast<double>(entry.time_ns) / 1e9));
+    out += summary_line(
+        "OOM", fmt::format("{} x {}, first at {:.3f} s", name_of(entry.kind),
+                           human_count(entry.count), static_cast<double>(entry.time_ns) / 1e9));
   }
   return out;
 }
@@ -131,7 +132,7 @@ std::string class_lines(const RunResult& result) {
     }
     if (m.request_goodput) text += fmt::format("; goodput {:.2f}/s", *m.request_goodput);
     const std::string& name = result.workload.classes[static_cast<std::size_t>(one.class_id)];
-    out += line("class", fmt::format("{}: {}", name, text));
+    out += summary_line("class", fmt::format("{}: {}", name, text));
   }
   return out;
 }
@@ -145,51 +146,56 @@ std::string result_lines(const RunResult& result) {
   if (s.metrics.request_goodput) {
     rates += fmt::format("; goodput {:.2f} requests/s", *s.metrics.request_goodput);
   }
-  out += line("throughput", rates);
+  out += summary_line("throughput", rates);
   if (s.metrics.completed > 0) out += latency_table(s.metrics);
   out += class_lines(result);
   const MemorySummary& m = s.memory;
-  out += line("KV pool",
-              fmt::format("{} in use on average, {} at peak; written {}, reserved {}, internal {}, "
-                          "external {}",
-                          share(m.mean_utilisation), share(m.peak_utilisation), share(m.mean_used),
-                          share(m.mean_reserved), share(m.mean_internal), share(m.mean_external)));
-  out += line("engine", fmt::format("{} steps, busy {:.1f} s; {} preemptions, {} tokens computed "
-                                    "again",
-                                    human_count(s.engine.steps), s.engine.busy_s,
-                                    human_count(s.engine.preemptions),
-                                    human_count(s.engine.recomputed_tokens)));
+  out += summary_line(
+      "KV pool",
+      fmt::format("{} in use on average, {} at peak; written {}, reserved {}, internal {}, "
+                  "external {}",
+                  share(m.mean_utilisation), share(m.peak_utilisation), share(m.mean_used),
+                  share(m.mean_reserved), share(m.mean_internal), share(m.mean_external)));
+  out += summary_line(
+      "engine",
+      fmt::format("{} steps, busy {:.1f} s; {} preemptions, {} tokens computed "
+                  "again",
+                  human_count(s.engine.steps), s.engine.busy_s, human_count(s.engine.preemptions),
+                  human_count(s.engine.recomputed_tokens)));
   if (s.engine.prefix_cache_hits > 0) {
-    out += line("prefixes", fmt::format("{} of {} tokens found in the prefix cache",
-                                        share(static_cast<double>(s.engine.prefix_cache_hits) /
-                                              static_cast<double>(s.engine.prefix_cache_queries)),
-                                        human_count(s.engine.prefix_cache_queries)));
+    out += summary_line("prefixes",
+                        fmt::format("{} of {} tokens found in the prefix cache",
+                                    share(static_cast<double>(s.engine.prefix_cache_hits) /
+                                          static_cast<double>(s.engine.prefix_cache_queries)),
+                                    human_count(s.engine.prefix_cache_queries)));
   }
   if (const auto& tier = result.totals.tier) {
     const ByteCount block = run_block_bytes(result.budget.layout);
-    out += line(
+    out += summary_line(
         "host KV",
         fmt::format("{} blocks ({:.1f} GiB) to the host, {} ({:.1f} GiB) back",
                     human_count(tier->stored_blocks), gib_from_bytes(tier->stored_blocks * block),
                     human_count(tier->loaded_blocks), gib_from_bytes(tier->loaded_blocks * block)));
   }
   if (const auto& adapters = result.totals.adapters) {
-    out += line("LoRA", fmt::format("{} adapters used; loaded {} times, {} of them from the disk",
+    out += summary_line("LoRA",
+                        fmt::format("{} adapters used; loaded {} times, {} of them from the disk",
                                     human_count(adapters->used), human_count(adapters->loads),
                                     human_count(adapters->reads)));
   }
   if (const auto& use = result.totals.api_server) {
     const std::int64_t processes = *result.resolved.scenario.engine.api_server_count;
-    out += line("API server", fmt::format("{} process{}, busy {}; at most {:.1f} ms behind",
-                                          processes, processes == 1 ? "" : "es",
-                                          share(utilisation(*use)), 1e3 * backlog_s(*use)));
+    out += summary_line("API server", fmt::format("{} process{}, busy {}; at most {:.1f} ms behind",
+                                                  processes, processes == 1 ? "" : "es",
+                                                  share(utilisation(*use)), 1e3 * backlog_s(*use)));
   }
   if (const SpeculationCounts& drafts = s.engine.speculation; drafts.drafts > 0) {
     const auto accepted = static_cast<double>(drafts.accepted_tokens);
-    out += line("drafts", fmt::format("{} of {} draft tokens accepted, {:.2f} tokens a step",
-                                      share(accepted / static_cast<double>(drafts.draft_tokens)),
-                                      human_count(drafts.draft_tokens),
-                                      1 + accepted / static_cast<double>(drafts.drafts)));
+    out += summary_line("drafts",
+                        fmt::format("{} of {} draft tokens accepted, {:.2f} tokens a step",
+                                    share(accepted / static_cast<double>(drafts.draft_tokens)),
+                                    human_count(drafts.draft_tokens),
+                                    1 + accepted / static_cast<double>(drafts.drafts)));
   }
   return out;
 }
@@ -211,12 +217,13 @@ std::string expected_error_text(const ExpectedError& error) {
 std::string warning_lines(const RunResult& result) {
   std::string out;
   if (!result.cost.calibration.empty() && !result.cost.uncalibrated) {
-    out += line("step cost", fmt::format("{} ({})", result.cost.calibration, result.cost.source));
+    out += summary_line("step cost",
+                        fmt::format("{} ({})", result.cost.calibration, result.cost.source));
   }
   if (!result.expected_error.ranges.empty()) {
-    out += line("known error", expected_error_text(result.expected_error));
+    out += summary_line("known error", expected_error_text(result.expected_error));
   }
-  for (const std::string& warning : result.warnings) out += line("warning", warning);
+  for (const std::string& warning : result.warnings) out += summary_line("warning", warning);
   return out;
 }
 
@@ -250,7 +257,7 @@ std::string terminal_summary(const RunResult& result, const std::string& where) 
   if (result.started) out += result_lines(result);
   out += oom_lines(result);
   out += warning_lines(result);
-  if (!where.empty()) out += line("files", where);
+  if (!where.empty()) out += summary_line("files", where);
   return out;
 }
 
@@ -258,7 +265,8 @@ std::string terminal_check(const RunResult& result) {
   std::string out = setup_lines(result);
   out += oom_lines(result);
   out += warning_lines(result);
-  out += line("check", result.budget.failure ? "valid, but the engine would not start" : "ok");
+  out +=
+      summary_line("check", result.budget.failure ? "valid, but the engine would not start" : "ok");
   return out;
 }
 

@@ -2,19 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/report/json_text.hpp"
 #include "sim/report/trace_report.hpp"
 
 namespace headroom {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A file or class may have a name that is no UTF-8.
-std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Json optional_json(const auto& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json arrivals_json(const ArrivalStats& a) {
   if (a.arrivals == 0) return nullptr;
@@ -115,38 +109,39 @@ Json odd_json(const OddRows& odd) {
 }  // namespace
 
 std::string trace_profile_json(const TraceProfile& p) {
-  return text_of({{"file", p.file},
-                  {"format", p.format},
-                  {"clock", name_of(p.clock)},
-                  {"backward_step_rows", p.backward_steps},
-                  {"held_in_memory", p.in_memory},
-                  {"all", rows_json(p.all)},
-                  {"without_zero_tokens", rows_json(p.left)},
-                  {"zero_token_rows",
-                   {{"without_prompt_rows", p.zero.prompt_only},
-                    {"without_output_rows", p.zero.output_only},
-                    {"without_both_rows", p.zero.both}}},
-                  {"thinking_tokens", p.thinking_tokens},
-                  {"closed_loop_rows", p.closed_loop_rows},
-                  {"timeless_rows", p.timeless_rows},
-                  {"classes", classes_json(p.classes)},
-                  {"sessions", sessions_json(p.sessions)},
-                  {"prefix", prefix_json(p.prefix)},
-                  {"measured", {{"ttft", measured_json(p.ttft)}, {"e2el", measured_json(p.e2el)}}},
-                  {"reservations", reservations_json(p.reservations)}});
+  return json_text(
+      {{"file", p.file},
+       {"format", p.format},
+       {"clock", name_of(p.clock)},
+       {"backward_step_rows", p.backward_steps},
+       {"held_in_memory", p.in_memory},
+       {"all", rows_json(p.all)},
+       {"without_zero_tokens", rows_json(p.left)},
+       {"zero_token_rows",
+        {{"without_prompt_rows", p.zero.prompt_only},
+         {"without_output_rows", p.zero.output_only},
+         {"without_both_rows", p.zero.both}}},
+       {"thinking_tokens", p.thinking_tokens},
+       {"closed_loop_rows", p.closed_loop_rows},
+       {"timeless_rows", p.timeless_rows},
+       {"classes", classes_json(p.classes)},
+       {"sessions", sessions_json(p.sessions)},
+       {"prefix", prefix_json(p.prefix)},
+       {"measured", {{"ttft", measured_json(p.ttft)}, {"e2el", measured_json(p.e2el)}}},
+       {"reservations", reservations_json(p.reservations)}});
 }
 
 std::string trace_check_json(const TraceCheck& check) {
-  return text_of({{"file", check.file},
-                  {"format", check.format},
-                  {"clock", name_of(check.clock)},
-                  {"rows", check.rows},
-                  {"usable_rows", check.usable_rows},
-                  {"backward_steps", odd_json(check.backward_steps)},
-                  {"ties", odd_json(check.ties)},
-                  {"without_prompt", odd_json(check.zero_prompt)},
-                  {"without_output", odd_json(check.zero_output)},
-                  {"without_both", odd_json(check.zero_both)}});
+  return json_text({{"file", check.file},
+                    {"format", check.format},
+                    {"clock", name_of(check.clock)},
+                    {"rows", check.rows},
+                    {"usable_rows", check.usable_rows},
+                    {"backward_steps", odd_json(check.backward_steps)},
+                    {"ties", odd_json(check.ties)},
+                    {"without_prompt", odd_json(check.zero_prompt)},
+                    {"without_output", odd_json(check.zero_output)},
+                    {"without_both", odd_json(check.zero_both)}});
 }
 
 }  // namespace headroom

@@ -16,7 +16,7 @@ namespace {
 
 using Table = std::vector<std::vector<std::string>>;
 
-constexpr std::size_t kIndent = 12;
+constexpr std::size_t kLabelIndent = 12;
 constexpr std::size_t kMostClasses = 20;  // JSON has them all
 
 // A class or file may have any name.
@@ -30,8 +30,8 @@ std::string rows_text(std::int64_t rows) {
   return fmt::format("{} row{}", human_count(rows), rows == 1 ? "" : "s");
 }
 
-std::string line(std::string_view label, const std::string& text) {
-  return wrapped(label, text, kIndent, kTraceWidth);
+std::string trace_line(std::string_view label, const std::string& text) {
+  return wrapped(label, text, kLabelIndent, kTraceWidth);
 }
 
 // --- the file ------------------------------------------------------------------------------------
@@ -52,19 +52,20 @@ std::string zero_rows_text(std::int64_t no_prompt, std::int64_t no_output, std::
 }
 
 std::string file_lines(const TraceProfile& p) {
-  std::string out = line("trace", fmt::format("{}, format {}", shown(p.file), p.format));
+  std::string out = trace_line("trace", fmt::format("{}, format {}", shown(p.file), p.format));
   if (p.backward_steps > 0) {
-    out += line("order", rows_text(p.backward_steps) +
-                             " earlier than the one before: read again, sorted in memory");
+    out += trace_line("order", rows_text(p.backward_steps) +
+                                   " earlier than the one before: read again, sorted in memory");
   } else if (p.in_memory) {
-    out += line("order", "by time; held in memory, as a pipe cannot be read again");
+    out += trace_line("order", "by time; held in memory, as a pipe cannot be read again");
   }
-  if (p.clock != TraceClock::absolute) out += line("clock", std::string(clock_text(p.clock)));
+  if (p.clock != TraceClock::absolute) out += trace_line("clock", std::string(clock_text(p.clock)));
   if (p.zero.total() > 0) {
-    out += line("zero tokens",
-                fmt::format("{}: {}; without them {} are left", rows_text(p.zero.total()),
-                            zero_rows_text(p.zero.prompt_only, p.zero.output_only, p.zero.both),
-                            human_count(p.left.rows)));
+    out +=
+        trace_line("zero tokens",
+                   fmt::format("{}: {}; without them {} are left", rows_text(p.zero.total()),
+                               zero_rows_text(p.zero.prompt_only, p.zero.output_only, p.zero.both),
+                               human_count(p.left.rows)));
   }
   return out;
 }
@@ -186,16 +187,16 @@ std::string class_lines(const std::vector<ClassRows>& classes) {
     text += fmt::format(", and {} more",
                         human_count(std::ssize(classes) - static_cast<std::int64_t>(kMostClasses)));
   }
-  return classes.empty() ? "" : line("classes", text);
+  return classes.empty() ? "" : trace_line("classes", text);
 }
 
 std::string session_lines(const TraceProfile& p) {
   std::string out;
   const SessionProfile& s = p.sessions;
   if (s.sessions > 0) {
-    out += line("sessions", fmt::format("{} with {}; turns: {} in the median, {} at most",
-                                        human_count(s.sessions), rows_text(s.rows),
-                                        human_count(s.p50_turns), human_count(s.max_turns)));
+    out += trace_line("sessions", fmt::format("{} with {}; turns: {} in the median, {} at most",
+                                              human_count(s.sessions), rows_text(s.rows),
+                                              human_count(s.p50_turns), human_count(s.max_turns)));
   }
   if (p.closed_loop_rows > 0) {
     std::string text = rows_text(p.closed_loop_rows) + " sent some time after the answer before";
@@ -203,18 +204,19 @@ std::string session_lines(const TraceProfile& p) {
       text += fmt::format(", {} of them without a time, so not among the arrivals below",
                           human_count(p.timeless_rows));
     }
-    out += line("closed loop", text);
+    out += trace_line("closed loop", text);
   }
   return out;
 }
 
 std::string prefix_lines(const PrefixProfile& p) {
   if (p.rows == 0) return "";
-  return line("prefixes",
-              fmt::format("{:.1f} % of the prompt tokens ({}) are in full blocks of {} that an "
-                          "endless cache of the prompts before holds; identities: {}, {} tokens",
-                          100 * p.hit_share, human_count(p.hit_tokens), PrefixShare::kBlockTokens,
-                          rows_text(p.rows), human_count(p.prefix_tokens)));
+  return trace_line(
+      "prefixes",
+      fmt::format("{:.1f} % of the prompt tokens ({}) are in full blocks of {} that an "
+                  "endless cache of the prompts before holds; identities: {}, {} tokens",
+                  100 * p.hit_share, human_count(p.hit_tokens), PrefixShare::kBlockTokens,
+                  rows_text(p.rows), human_count(p.prefix_tokens)));
 }
 
 std::string measured_text(const TraceProfile& p) {
@@ -310,19 +312,19 @@ std::string trace_check_text(const TraceCheck& check) {
 
 std::string conversion_text(const Conversion& conversion, std::string_view where) {
   std::string out =
-      line("trace", fmt::format("{}, format {}", shown(conversion.file), conversion.format));
-  out += line("rows", human_count(conversion.rows));
+      trace_line("trace", fmt::format("{}, format {}", shown(conversion.file), conversion.format));
+  out += trace_line("rows", human_count(conversion.rows));
   if (conversion.backward_steps > 0) {
-    out += line("order",
-                fmt::format("sorted: {} backward step{}", human_count(conversion.backward_steps),
-                            conversion.backward_steps == 1 ? "" : "s"));
+    out += trace_line(
+        "order", fmt::format("sorted: {} backward step{}", human_count(conversion.backward_steps),
+                             conversion.backward_steps == 1 ? "" : "s"));
   }
   if (!conversion.left_out.empty()) {
     std::string names;
     for (const std::string& name : conversion.left_out) names += (names.empty() ? "" : ", ") + name;
-    out += line("left out", names + ": the format has no place for them");
+    out += trace_line("left out", names + ": the format has no place for them");
   }
-  return out + line("written to", shown(where));
+  return out + trace_line("written to", shown(where));
 }
 
 }  // namespace headroom

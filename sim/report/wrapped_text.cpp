@@ -34,4 +34,8 @@ std::string wrapped(std::string_view label, std::string_view text, std::size_t i
   return out + "\n";
 }
 
+std::string clipped(const std::string& text, std::size_t most) {
+  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
+
 }  // namespace headroom

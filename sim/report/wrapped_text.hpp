@@ -12,4 +12,7 @@ namespace headroom {
 [[nodiscard]] std::string wrapped(std::string_view label, std::string_view text, std::size_t indent,
                                   std::size_t width);
 
+// At most `most` bytes (3 or more), the last three "..." where something was cut off.
+[[nodiscard]] std::string clipped(const std::string& text, std::size_t most);
+
 }  // namespace headroom

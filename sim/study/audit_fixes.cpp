@@ -14,7 +14,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kOrigin = "audit";
+constexpr std::string_view kFixOrigin = "audit";
 constexpr double kLowestShare = 0.10;     // of memory: below it a start makes no sense
 constexpr double kHighestShare = 0.99;    // the driver itself needs some of the rest
 constexpr std::int64_t kMostGrowth = 64;  // of a pool of given size: then it is another machine
@@ -80,7 +80,7 @@ class FixFinder {
   [[nodiscard]] std::optional<BudgetedSystem> serving(const FixCandidate& candidate,
                                                       const Json& value) const {
     Scenario changed = scenario_;
-    set_option(changed, std::string(candidate.pointer), value, std::string(kOrigin));
+    set_option(changed, std::string(candidate.pointer), value, std::string(kFixOrigin));
     std::optional<BudgetedSystem> system = try_system(changed, catalog_);
     if (system && verdict_of(*system, need_) != AuditVerdict::fits) system.reset();
     return system;

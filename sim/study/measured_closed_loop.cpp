@@ -73,7 +73,7 @@ const KnownSystem* system_of(const FactRow& row) {
 
 bool whole_experts(const FactRow& row) { return row.count("moe_ep_size").value_or(1) > 1; }
 
-std::string why_not(const FactRow& row, const Catalog& catalog) {
+std::string why_no_loop(const FactRow& row, const Catalog& catalog) {
   if (row.text("mode") != "agg") return "prefill and decode on devices of their own";
   if (count_in(row, "pp_size", 1, 1024) > 1) return "a run knows no pipeline stages";
   if (row.text("attention_dp_size").empty()) {
@@ -165,17 +165,17 @@ std::vector<Arrival> drawn(std::int64_t requests, std::int64_t prompt, std::int6
 }
 
 // One point: the median of what was measured there.
-struct Point {
+struct LoopPoint {
   const FactRow* row = nullptr;  // the first
   std::vector<double> tpot_ms;
 };
 
-std::string_view device_of(const FactRow& row) {
+std::string_view loop_device(const FactRow& row) {
   return row.text("system") == "h100_sxm" ? "h100-sxm" : "b200";
 }
 
 std::string point_of(const FactRow& row) {
-  return fmt::format("{} {} {} {}/TP{}{} {}x{} c{:03}", device_of(row), row.text("backend"),
+  return fmt::format("{} {} {} {}/TP{}{} {}x{} c{:03}", loop_device(row), row.text("backend"),
                      version_of(row), name_of(*system_of(row)), count_in(row, "tp_size", 1, 64),
                      whole_experts(row) ? " EP" : "", count_in(row, "isl", 1, kMostMeasuredTokens),
                      count_in(row, "osl", 3, kMostMeasuredTokens),
@@ -192,14 +192,14 @@ MeasuredRun run_of(const FactRow& row) {
   MeasuredRun run;
   run.scenario =
       recorded_system(fmt::format("{}:{}", row.file, row.line), std::string(system_of(row)->id),
-                      device_of(row), engine_of(row, row.text("system") == "h100_sxm"));
+                      loop_device(row), engine_of(row, row.text("system") == "h100_sxm"));
   const std::int64_t prompt = count_in(row, "isl", 1, kMostMeasuredTokens);
   const std::int64_t output = count_in(row, "osl", 3, kMostMeasuredTokens);
   run.concurrency = count_in(row, "batch_size", 1, kMostPlaces);
   run.arrivals = drawn(kPromptsPerPlace * run.concurrency, prompt, output);
   run.label = fmt::format("c{} {}/{} TP{} {}, {} on {}", run.concurrency, prompt, output,
                           run.scenario.engine.tensor_parallel_size, run.scenario.model,
-                          row.text("backend"), device_of(row));
+                          row.text("backend"), loop_device(row));
   return run;
 }
 
@@ -212,9 +212,9 @@ void read_closed_loops(std::istream& in, const std::string& name, const Catalog&
                  {"backend", "backend_version", "model_path", "system", "precision", "mode", "isl",
                   "osl", "batch_size", "tp_size", "pp_size", "attention_dp_size", "moe_ep_size",
                   "silicon_ttft_ms", "silicon_tpot_ms"});
-  std::map<std::string, Point> points;
+  std::map<std::string, LoopPoint> points;
   for (const FactRow& row : rows) {
-    std::string why = why_not(row, catalog);
+    std::string why = why_no_loop(row, catalog);
     if (why.empty() && served_few_at_a_time(row)) {
       why = "mostly waiting: the server took few requests at a time";
     }
@@ -222,7 +222,7 @@ void read_closed_loops(std::istream& in, const std::string& name, const Catalog&
       result.excluded.push_back({fmt::format("{}/line {}", name, row.line), std::move(why)});
       continue;
     }
-    Point& point = points[point_of(row)];
+    LoopPoint& point = points[point_of(row)];
     if (point.row == nullptr) point.row = &row;
     point.tpot_ms.push_back(number_in(row, "silicon_tpot_ms", 1e-3, 1e6));
   }

@@ -31,7 +31,7 @@ constexpr std::array kCheckpoints{
 constexpr double kKvFraction = 0.95;
 constexpr std::int64_t kDefaultStepTokens = 8192;
 constexpr std::int64_t kMostSequences = 2048;  // the engine's max_batch_size
-constexpr std::int64_t kMostRequests = 3000;   // the longest jobs repeat themselves long before
+constexpr std::int64_t kMostReplayed = 3000;   // the longest jobs repeat themselves long before
 
 }  // namespace
 
@@ -74,7 +74,7 @@ void read_max_throughput(std::istream& in, const std::string& name, const Catalo
                          {"max_seq_len", prompt + output},
                          {"max_num_tokens", step}});
     const std::int64_t requests =
-        std::min(count_in(row, "num_requests", 1, 1'000'000'000), kMostRequests);
+        std::min(count_in(row, "num_requests", 1, 1'000'000'000), kMostReplayed);
     Arrival arrival;
     arrival.prompt_tokens = prompt;
     arrival.output_tokens = arrival.max_tokens = output;

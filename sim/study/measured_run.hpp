@@ -68,6 +68,7 @@ struct MeasuredRuns {
                                               const Catalog& catalog);
 
 inline constexpr std::int64_t kMostMeasuredTokens = 10'000'000;  // of a prompt or an answer
+inline constexpr std::int64_t kMostMeasuredBatch = 4096;         // sequences
 inline constexpr double kLongestMeasuredRun = 1e8;               // s
 
 // The system that `place` (file, or file:line) recorded; `engine` as in a scenario. ConfigError, as

@@ -36,7 +36,6 @@ constexpr std::array kModels{KnownModel{"meta-llama/Llama-2-7b-hf", "llama-2-7b"
 
 constexpr std::string_view kDevice = "a100-40";
 constexpr std::string_view kBoard = "Nvidia A100 GPU";
-constexpr std::int64_t kMostRows = 4096;
 // Twice the length costs at most this much more per token where a batch runs at once (1.4 is the
 // most among those that surely do); a batch in two turns takes about twice as long.
 constexpr double kInTurns = 1.5;
@@ -64,7 +63,7 @@ Json engine_of(const FactRow& row, std::int64_t length, std::int64_t batch) {
           {"disable_overlap_scheduler", true}};
 }
 
-std::string why_not(const FactRow& row, const Catalog& catalog) {
+std::string why_no_batch(const FactRow& row, const Catalog& catalog) {
   if (row.text("hardware") != kBoard) return row.text("hardware") + " is not replayed";
   if (row.text("framework") != "vLLM" && row.text("framework") != "TensorRT-LLM") {
     return fmt::format("{} of 2024 has no engine here", row.text("framework"));
@@ -74,21 +73,21 @@ std::string why_not(const FactRow& row, const Catalog& catalog) {
     return row.text("model") + " is not in the catalog";
   }
   if (row.text("framework") == "TensorRT-LLM" && known->id == "mixtral-8x7b" &&
-      count_in(row, "batch_size", 1, kMostRows) > 1) {
+      count_in(row, "batch_size", 1, kMostMeasuredBatch) > 1) {
     return "faster than its experts can be read";
   }
   return "";
 }
 
 // One point: the median of what was measured there.
-struct Point {
+struct BatchPoint {
   const FactRow* row = nullptr;  // the first
   std::vector<double> latencies_s;
 };
 using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t>;
 
 // Against the same batch at half the length.
-bool ran_in_turns(const std::map<Key, Point>& points, Key key, double latency_s) {
+bool ran_in_turns(const std::map<Key, BatchPoint>& points, Key key, double latency_s) {
   std::get<3>(key) /= 2;
   const auto half = points.find(key);
   return half != points.end() && latency_s / 2 > kInTurns * median_of(half->second.latencies_s);
@@ -117,16 +116,16 @@ void read_static_batches(std::istream& in, const std::string& name, const Catalo
   const std::vector<FactRow> rows = read_facts(in, name + "/all_results.csv",
                                                {"hardware", "num_hardware", "framework", "model",
                                                 "input_output_len", "batch_size", "latency_s"});
-  std::map<Key, Point> points;
+  std::map<Key, BatchPoint> points;
   for (const FactRow& row : rows) {
-    if (std::string why = why_not(row, catalog); !why.empty()) {
+    if (std::string why = why_no_batch(row, catalog); !why.empty()) {
       result.excluded.push_back({fmt::format("{}/line {}", name, row.line), std::move(why)});
       continue;
     }
-    Point& point =
+    BatchPoint& point =
         points[{row.text("framework"), row.text("model"), count_in(row, "num_hardware", 1, 64),
                 count_in(row, "input_output_len", 2, kMostMeasuredTokens),
-                count_in(row, "batch_size", 1, kMostRows)}];
+                count_in(row, "batch_size", 1, kMostMeasuredBatch)}];
     if (point.row == nullptr) point.row = &row;
     point.latencies_s.push_back(number_in(row, "latency_s", 1e-6, kLongestMeasuredRun));
   }

@@ -18,31 +18,30 @@ namespace headroom {
 namespace {
 
 constexpr std::int64_t kEndedEarly = 1024;  // tokens of output
-constexpr std::int64_t kMostRows = 4096;
 constexpr std::int64_t kBlock = 16;
 
-struct Point {
+struct TokenTimes {
   const FactRow* row = nullptr;  // the first
   std::vector<double> prompt_ms;
   std::vector<double> token_ms;
 };
 
-std::string_view device_of(const FactRow& row) {
+std::string_view timed_device(const FactRow& row) {
   if (row.text("hardware") == "a100-80gb") return "a100-80";
   return row.text("hardware") == "h100-80gb" ? "h100-sxm" : "";
 }
 
-std::string why_not(const FactRow& row, const Catalog& catalog) {
+std::string why_no_times(const FactRow& row, const Catalog& catalog) {
   if (row.text("model") != "llama2-70b" || !catalog.has_model("llama-2-70b")) {
     return row.text("model") + " is not in the catalog";
   }
   if (row.text("hardware") == "h100-80gb-pcap") return "the power of the board was capped";
-  if (device_of(row).empty()) return row.text("hardware") + " is not replayed";
+  if (timed_device(row).empty()) return row.text("hardware") + " is not replayed";
   if (count_in(row, "token_size", 2, kMostMeasuredTokens) >= kEndedEarly) {
     return "outputs ended early";
   }
   if (count_in(row, "tensor_parallel", 1, 64) == 2 &&
-      count_in(row, "batch_size", 1, kMostRows) >= 64) {
+      count_in(row, "batch_size", 1, kMostMeasuredBatch) >= 64) {
     return "a batch of 64 on two devices takes less time than one of 32";
   }
   return "";
@@ -72,17 +71,17 @@ void read_token_times(std::istream& in, const std::string& name, const Catalog& 
                  {"model", "hardware", "prompt_size", "batch_size", "token_size", "prompt_time",
                   "token_time", "tensor_parallel"});
   std::map<std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, std::int64_t>,
-           Point>
+           TokenTimes>
       points;
   for (const FactRow& row : rows) {
-    if (std::string why = why_not(row, catalog); !why.empty()) {
+    if (std::string why = why_no_times(row, catalog); !why.empty()) {
       result.excluded.push_back({fmt::format("{}/line {}", name, row.line), std::move(why)});
       continue;
     }
-    Point& point = points[{device_of(row), count_in(row, "tensor_parallel", 1, 64),
-                           count_in(row, "prompt_size", 1, kMostMeasuredTokens),
-                           count_in(row, "batch_size", 1, kMostRows),
-                           count_in(row, "token_size", 2, kMostMeasuredTokens)}];
+    TokenTimes& point = points[{timed_device(row), count_in(row, "tensor_parallel", 1, 64),
+                                count_in(row, "prompt_size", 1, kMostMeasuredTokens),
+                                count_in(row, "batch_size", 1, kMostMeasuredBatch),
+                                count_in(row, "token_size", 2, kMostMeasuredTokens)}];
     if (point.row == nullptr) point.row = &row;
     point.prompt_ms.push_back(number_in(row, "prompt_time", 1e-6, 1e9));
     point.token_ms.push_back(number_in(row, "token_time", 1e-6, 1e9));

@@ -31,7 +31,7 @@ constexpr std::array kKnownAs{
 
 // Device of the catalog by what the row calls its board; the total is the row's own. A class of
 // boards is one of it: only the total and the defaults by memory size enter.
-constexpr std::array kBoards{
+constexpr std::array kKnownBoards{
     KnownAs{"RTX 4090", "rtx4090"},        KnownAs{"H100", "h100-sxm"},
     KnownAs{"2x H100", "h100-sxm"},        KnownAs{"A10G/L4", "a10g"},
     KnownAs{"80GB class", "a100-80"},      KnownAs{"48GB class", "rtxa6000"},
@@ -164,9 +164,9 @@ LoggedSystem blocks_system(const FactRow& row, const Catalog& catalog) {
   }
   const std::string& gpu = row.text("gpu");
   const auto board = std::ranges::find_if(
-      kBoards, [&gpu](const KnownAs& known) { return gpu.starts_with(known.name); });
+      kKnownBoards, [&gpu](const KnownAs& known) { return gpu.starts_with(known.name); });
   const std::string version = version_of(row.text("engine"));
-  if (board == kBoards.end()) return exclude(fmt::format("board '{}' is not known", gpu));
+  if (board == kKnownBoards.end()) return exclude(fmt::format("board '{}' is not known", gpu));
   if (version.empty()) return exclude(fmt::format("release '{}' is not known", row.text("engine")));
 
   Scenario& s = system.scenario;

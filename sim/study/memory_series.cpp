@@ -24,7 +24,7 @@ constexpr double kSteady = 0.25;  // ours: share of the slope that both halves m
 using Points = std::vector<SeriesPoint>;
 
 // The upper of two middle values; `values` is not empty.
-double median_of(std::vector<double> values) {
+double upper_median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
@@ -83,7 +83,7 @@ std::vector<SeriesStep> take_out_steps(const Points& samples, const SeriesOption
     const double duration_s = points[i].time_s - points[i - 1].time_s;
     if (duration_s > 0) slopes.push_back((points[i].gib - points[i - 1].gib) / duration_s);
   }
-  const double usual = slopes.empty() ? 0 : median_of(slopes);
+  const double usual = slopes.empty() ? 0 : upper_median_of(slopes);
   std::vector<double> excess;
   excess.reserve(points.size());
   for (std::size_t i = 1; i < points.size(); ++i) {
@@ -93,7 +93,7 @@ std::vector<SeriesStep> take_out_steps(const Points& samples, const SeriesOption
   std::vector<double> deviations;
   deviations.reserve(excess.size());
   for (const double value : excess) deviations.push_back(value < 0 ? -value : value);
-  const double limit = std::max(options.min_step_gib, kStepSpread * median_of(deviations));
+  const double limit = std::max(options.min_step_gib, kStepSpread * upper_median_of(deviations));
 
   std::vector<SeriesStep> steps;
   const Points raw = points;
@@ -155,7 +155,7 @@ class SeriesAnalysis {
       idle.push_back(samples_[i].used_gib);
     }
     if (idle.empty()) return std::nullopt;
-    return SeriesPoint{*time_s, median_of(std::move(idle))};
+    return SeriesPoint{*time_s, upper_median_of(std::move(idle))};
   }
 
   [[nodiscard]] SeriesPoint least(std::size_t from, std::size_t to) const {
@@ -358,7 +358,7 @@ std::optional<double> theil_sen_slope(const std::vector<SeriesPoint>& points) {
     }
   }
   if (slopes.empty()) return std::nullopt;
-  return median_of(std::move(slopes));
+  return upper_median_of(std::move(slopes));
 }
 
 SeriesReport report_memory_series(const MemorySeries& series, const SeriesOptions& options) {

@@ -49,35 +49,35 @@ struct Name {
   std::string_view name;
   Role role;
 };
-constexpr std::array kNames{Name{"time", Role::time},
-                            Name{"timestamp", Role::time},
-                            Name{"t", Role::time},
-                            Name{"elapsed", Role::time},
-                            Name{"seconds", Role::time},
-                            Name{"memory_used", Role::used},
-                            Name{"used_memory", Role::used},
-                            Name{"used", Role::used},
-                            Name{"memory", Role::used},
-                            Name{"reserved", Role::reserved},
-                            Name{"memory_reserved", Role::reserved},
-                            Name{"allocated", Role::allocated},
-                            Name{"memory_allocated", Role::allocated},
-                            Name{"memory_total", Role::total},
-                            Name{"total", Role::total},
-                            Name{"capacity", Role::total},
-                            Name{"running", Role::running},
-                            Name{"num_requests_running", Role::running},
-                            Name{"running_requests", Role::running},
-                            Name{"in_flight", Role::running},
-                            Name{"max_context", Role::context},
-                            Name{"max_context_tokens", Role::context},
-                            Name{"max_context_length", Role::context},
-                            Name{"context_tokens", Role::context},
-                            Name{"index", Role::gpu},
-                            Name{"gpu", Role::gpu},
-                            Name{"gpu_id", Role::gpu},
-                            Name{"uuid", Role::gpu},
-                            Name{"pci_bus_id", Role::gpu}};
+constexpr std::array kColumnNames{Name{"time", Role::time},
+                                  Name{"timestamp", Role::time},
+                                  Name{"t", Role::time},
+                                  Name{"elapsed", Role::time},
+                                  Name{"seconds", Role::time},
+                                  Name{"memory_used", Role::used},
+                                  Name{"used_memory", Role::used},
+                                  Name{"used", Role::used},
+                                  Name{"memory", Role::used},
+                                  Name{"reserved", Role::reserved},
+                                  Name{"memory_reserved", Role::reserved},
+                                  Name{"allocated", Role::allocated},
+                                  Name{"memory_allocated", Role::allocated},
+                                  Name{"memory_total", Role::total},
+                                  Name{"total", Role::total},
+                                  Name{"capacity", Role::total},
+                                  Name{"running", Role::running},
+                                  Name{"num_requests_running", Role::running},
+                                  Name{"running_requests", Role::running},
+                                  Name{"in_flight", Role::running},
+                                  Name{"max_context", Role::context},
+                                  Name{"max_context_tokens", Role::context},
+                                  Name{"max_context_length", Role::context},
+                                  Name{"context_tokens", Role::context},
+                                  Name{"index", Role::gpu},
+                                  Name{"gpu", Role::gpu},
+                                  Name{"gpu_id", Role::gpu},
+                                  Name{"uuid", Role::gpu},
+                                  Name{"pci_bus_id", Role::gpu}};
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\"");
@@ -114,8 +114,8 @@ std::string plain_name(std::string_view cell) {
 }
 
 Role role_of(std::string_view name) {
-  const auto at = std::ranges::find(kNames, name, &Name::name);
-  return at == kNames.end() ? Role::ignored : at->role;
+  const auto at = std::ranges::find(kColumnNames, name, &Name::name);
+  return at == kColumnNames.end() ? Role::ignored : at->role;
 }
 
 template <std::size_t N>

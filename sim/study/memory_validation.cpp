@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kLoggedDigits = 0.005;  // half of the last digit of a logged GiB
-constexpr int kDepth = 2;                // folders below the given one
+constexpr int kSearchDepth = 2;          // folders below the given one
 
 ValidationGroup h100_group(const Resolved& r) {
   if (r.sharding.pipeline > 1) return ValidationGroup::h100_pipeline;
@@ -249,7 +249,7 @@ MemoryValidation validate_memory(const fs::path& directory, const Catalog& catal
   MemoryValidation validation;
   Validator validator(validation, catalog);
   const auto read = [&](std::string_view name, void (Validator::*reader)(std::istream&)) {
-    const fs::path path = find_file(directory, name, kDepth);
+    const fs::path path = find_file(directory, name, kSearchDepth);
     if (path.empty()) return;
     std::ifstream in(path);
     if (!in) throw ConfigError(fmt::format("{}: cannot be read", path.string()));
@@ -261,7 +261,8 @@ MemoryValidation validate_memory(const fs::path& directory, const Catalog& catal
   read(kSparkFile, &Validator::spark);
   if (validation.files.empty()) {
     throw ConfigError(fmt::format("{}: none of {}, {} and {} is there or up to {} folders below",
-                                  directory.string(), kH100File, kBlocksFile, kSparkFile, kDepth));
+                                  directory.string(), kH100File, kBlocksFile, kSparkFile,
+                                  kSearchDepth));
   }
   return validation;
 }

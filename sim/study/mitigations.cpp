@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kOrigin = "audit --mitigate";
+constexpr std::string_view kMitigationOrigin = "audit --mitigate";
 // A desktop session with its services, which a headless boot does not start. Estimate: idle GB10
 // machines differed by 2.8 GiB in what they had available (115.85 and 113.07 GiB: unsloth pull
 // request 10704, nvitop pull request 208), and why is not recorded.
@@ -51,7 +51,7 @@ class MitigationFinder {
   [[nodiscard]] std::optional<BudgetedSystem> with(const std::string& pointer,
                                                    const Json& value) const {
     Scenario changed = scenario_;
-    set_option(changed, pointer, value, std::string(kOrigin));
+    set_option(changed, pointer, value, std::string(kMitigationOrigin));
     return try_system(changed, catalog_);
   }
 

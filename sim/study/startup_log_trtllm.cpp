@@ -10,7 +10,7 @@ namespace {
 
 using Memory = RankMemory;
 
-constexpr std::array kMemoryRules{
+constexpr std::array kTrtllmMemoryRules{
     // "GB" is GiB (startup_log.hpp).
     MemoryRule{"Use # GB for model weights", {&Memory::weights_gib}},
     MemoryRule{"uses # GB for model weights", {&Memory::weights_gib}},
@@ -38,7 +38,7 @@ constexpr std::array kMemoryRules{
     MemoryRule{"Allocated # GiB for max tokens in paged KV cache", {&Memory::kv_gib}},
 };
 
-constexpr std::array kCountRules{
+constexpr std::array kTrtllmCountRules{
     CountRule{"for max tokens in paged KV cache (#)", {&StartupLog::max_tokens}},
     CountRule{"Using # tokens in paged KV cache", {&StartupLog::max_tokens}},
     CountRule{"Number of blocks in KV cache primary pool: #", {&StartupLog::blocks}},
@@ -63,8 +63,8 @@ bool has_weights(const RankMemory& memory) { return memory.weights_gib.has_value
 void TrtllmLogReader::read(const LogLine& line) {
   if (is_tagged(line.text)) ++marks_;
   pytorch_ = pytorch_ || contains(line.text, "Peak memory during memory usage profiling");
-  const bool memory = apply_rules(kMemoryRules, line, log_);
-  const bool counts = apply_rules(kCountRules, line, log_);
+  const bool memory = apply_rules(kTrtllmMemoryRules, line, log_);
+  const bool counts = apply_rules(kTrtllmCountRules, line, log_);
   marks_ += memory || counts ? 1 : 0;
   read_settings(line);
   read_runtime_memory(line);

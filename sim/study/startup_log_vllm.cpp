@@ -13,7 +13,7 @@ using Memory = RankMemory;
 constexpr std::string_view kBlockLetter = "\u2588";
 
 // Wordings as they stand in logs and sources of the releases named.
-constexpr std::array kMemoryRules{
+constexpr std::array kVllmMemoryRules{
     // V0 to 0.7, then from 0.8 on; "GB" is GiB (startup_log.hpp).
     MemoryRule{"Loading model weights took # G", {&Memory::weights_gib}},
     MemoryRule{"Model loading took # G", {&Memory::weights_gib}},
@@ -56,7 +56,7 @@ constexpr std::array kMemoryRules{
                {&Memory::graph_gib, &Memory::graph_estimate_gib}},
 };
 
-constexpr std::array kCountRules{
+constexpr std::array kVllmCountRules{
     CountRule{"GPU KV cache size: # tokens", {&StartupLog::kv_tokens}},
     CountRule{"GPU blocks: #", {&StartupLog::gpu_blocks}},  // V0 and V1 to 0.7
     CountRule{"CUDA blocks: #", {&StartupLog::gpu_blocks}},
@@ -171,8 +171,8 @@ void VllmLogReader::read_settings(const LogLine& line) {
 }
 
 void VllmLogReader::read_figures(const LogLine& line) {
-  const bool memory = apply_rules(kMemoryRules, line, log_);
-  const bool counts = apply_rules(kCountRules, line, log_);
+  const bool memory = apply_rules(kVllmMemoryRules, line, log_);
+  const bool counts = apply_rules(kVllmCountRules, line, log_);
   marks_ += memory || counts ? 1 : 0;
 
   std::array<double, 2> numbers{};

@@ -15,10 +15,10 @@ namespace {
 
 // kv_per_token and model_sizes of the document. Its values for llama_70b (64 heads instead of 8
 // groups) and mixtral_8x7b are those of full multi-head attention or more: FACTS.md 002.
-constexpr std::array kModels{WorksheetModel{"llama_7b", 0.0005, 14, "llama-2-7b"},
-                             WorksheetModel{"llama_13b", 0.001, 26, "llama-2-13b"},
-                             WorksheetModel{"llama_70b", 0.0025, 140, "llama-2-70b"},
-                             WorksheetModel{"mixtral_8x7b", 0.002, 90, "mixtral-8x7b"}};
+constexpr std::array kWorksheetModels{WorksheetModel{"llama_7b", 0.0005, 14, "llama-2-7b"},
+                                      WorksheetModel{"llama_13b", 0.001, 26, "llama-2-13b"},
+                                      WorksheetModel{"llama_70b", 0.0025, 140, "llama-2-70b"},
+                                      WorksheetModel{"mixtral_8x7b", 0.002, 90, "mixtral-8x7b"}};
 
 void check_range(std::string_view flag, double value, bool zero_is_legal) {
   // Also false for NaN. 1e9 GB is beyond any machine and keeps the counts below in their range.
@@ -75,11 +75,11 @@ MemoryAudit audit_of(const WorksheetInput& in) {
 
 }  // namespace
 
-std::span<const WorksheetModel> worksheet_models() { return kModels; }
+std::span<const WorksheetModel> worksheet_models() { return kWorksheetModels; }
 
 const WorksheetModel* worksheet_model(std::string_view name) {
-  const auto found = std::ranges::find(kModels, name, &WorksheetModel::name);
-  return found == kModels.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(kWorksheetModels, name, &WorksheetModel::name);
+  return found == kWorksheetModels.end() ? nullptr : &*found;
 }
 
 void fill_from_system(WorksheetInput& input, const Resolved& system) {
