@@ -241,7 +241,7 @@ const OptionRow kGeneralRows[] = {
      .bounds = {.low = 1e-6, .high = 9e9},
      .doc = "between rows of timeline.csv"},
     {.pointer = "/output/streaming",
-     .reach = at<&Scenario::output, &OutputSection::streaming>,
+     .reach = field<&Scenario::output, &OutputSection::streaming>,
      .doc = "sum requests up instead of keeping them: memory does not grow with their number"},
 };
 

@@ -24,7 +24,13 @@ const StudyCharts = (() => {
     const mean = (metric, row) => study.values[metric].mean[row.i];
     const range = (metric, row) => study.values[metric].low
       ? [study.values[metric].low[row.i], study.values[metric].high[row.i]] : null;
-    const varying = axes.filter((axis) => axis.values.length > 1);
+    // An axis that advances together with one before it (`zip`) is no choice of its own.
+    const follows = (axis) => axes.slice(0, axis.at).some((before) => {
+      const pairs = new Set(study.points.map((point) => JSON.stringify(
+        [point[before.at], point[axis.at]])));
+      return before.values.length === axis.values.length && pairs.size === axis.values.length;
+    });
+    const varying = axes.filter((axis) => axis.values.length > 1 && !follows(axis));
     return {...study, axes, varying, rows, mean, range};
   }
 
