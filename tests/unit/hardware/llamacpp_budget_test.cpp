@@ -12,7 +12,6 @@ namespace {
 
 using namespace budget_test;
 
-constexpr ByteCount kMib = 1024 * 1024;
 constexpr ByteCount kGib = 1024 * kMib;
 
 ModelSpec llama2_7b() {
