@@ -9,13 +9,17 @@ the command line prints: nothing is computed twice.
 """
 
 from .program import HeadroomError, call, find_program
-from .runs import Result, capacity, load, run, run_many
+from .questions import ask, audit, capacity, shared, step, validate, worksheet
+from .runs import Result, basis, load, run, run_many
 from .studies import Study, load_study, sweep
 
 __all__ = [
     "HeadroomError",
     "Result",
     "Study",
+    "ask",
+    "audit",
+    "basis",
     "call",
     "capacity",
     "find_program",
@@ -23,5 +27,9 @@ __all__ = [
     "load_study",
     "run",
     "run_many",
+    "shared",
+    "step",
     "sweep",
+    "validate",
+    "worksheet",
 ]

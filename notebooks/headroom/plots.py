@@ -50,8 +50,11 @@ _PURPOSES = {
 
 
 def use_style() -> None:
-    """One look for all figures."""
+    """One look for all figures and tables."""
     plt.rcParams.update(_STYLE)
+    pd.options.display.float_format = "{:,.4g}".format
+    pd.options.display.max_colwidth = None
+    pd.options.display.max_rows = 100
 
 
 def _axes(axes: Axes | None) -> Axes:

@@ -43,6 +43,16 @@ class Result:
         return bool(self.summary["started"])
 
     @property
+    def warnings(self) -> list[str]:
+        """What the answer rests on, in sentences."""
+        return list(self.summary["warnings"])
+
+    @property
+    def expected_error(self) -> dict[str, Any]:
+        """How far runs like this one were from measured ones, in percent; {} where nothing ran."""
+        return dict(self.summary.get("expected_error") or {})
+
+    @property
     def stationary(self) -> bool:
         """False: the backlog grows, and latencies depend on how long the run was."""
         return bool(self.summary["windows"]["stationary"])
@@ -142,18 +152,13 @@ def run_many(scenario: Scenario, settings: Iterable[Settings], *, jobs: int | No
         return list(pool.map(lambda one: run(scenario, one), settings))
 
 
-def capacity(scenario: str | None = None, **options: Any) -> list[dict[str, Any]]:
-    """What fits, without traffic: the options of `headroom capacity`, e.g. model="qwen2.5-7b",
-    device="h100-sxm", engine="vllm,trtllm", context="2k,8k". Lists are joined by commas; True is a
-    flag. One dict for each combination."""
-    flags: list[str] = [] if scenario is None else [scenario]
-    for name, value in options.items():
-        flag = "--" + name.replace("_", "-")
-        if value is True:
-            flags.append(flag)
-        elif isinstance(value, (list, tuple)):
-            flags += [flag, ",".join(str(one) for one in value)]
-        else:
-            flags += [flag, str(value)]
-    answer = json.loads(call("capacity", *flags, "--json"))
-    return answer if isinstance(answer, list) else [answer]
+def basis(results: Iterable[Result]) -> pd.DataFrame:
+    """What a set of results rests on: each warning once, with the number of runs that gave it, and
+    the situation of the expected error (whether constants were fitted for it)."""
+    counts: dict[str, int] = {}
+    for result in results:
+        situation = result.expected_error.get("situation")
+        notes = [f"expected error: {situation}"] if situation else []
+        for note in dict.fromkeys(notes + result.warnings):
+            counts[note] = counts.get(note, 0) + 1
+    return pd.DataFrame({"runs": counts.values(), "note": counts.keys()})
