@@ -4,8 +4,8 @@
     result = headroom.run("demo", {"engine.max_num_seqs": 64})
     result.metrics["p99_ttft_ms"], result.requests.ttft_ms.describe()
 
-Every function calls the `headroom` program (see `headroom.program`), so that what it returns is what
-the command line prints: nothing is computed twice.
+Every function calls the `headroom` program (see `headroom.program`), so that what it returns is
+what the command line prints: nothing is computed twice.
 """
 
 from .program import HeadroomError, call, find_program

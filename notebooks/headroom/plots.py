@@ -8,12 +8,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, Normalize
 
 from .program import HeadroomError
 from .runs import Result, load
@@ -25,6 +27,7 @@ _STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.alpha": 0.3,
     "figure.figsize": (7, 3.6),
     "figure.dpi": 110,
@@ -61,13 +64,16 @@ def _axes(axes: Axes | None) -> Axes:
     return plt.subplots(layout="constrained")[1] if axes is None else axes
 
 
-def latency_cdf(results: Mapping[str, Result], metric: str = "ttft_ms", axes: Axes | None = None) -> Axes:
-    """Share of finished requests below a latency (`ttft_ms`, `tpot_ms`, `e2el_ms`), one line each."""
+def latency_cdf(
+    results: Mapping[str, Result], metric: str = "ttft_ms", axes: Axes | None = None
+) -> Axes:
+    """Share of finished requests below a latency (`ttft_ms`, `tpot_ms`, `e2el_ms`), a line each."""
     axes = _axes(axes)
     for label, result in results.items():
         values = np.sort(result.requests[metric].dropna())
         if len(values) > 0:
-            axes.step(values, np.arange(1, len(values) + 1) / len(values), where="post", label=label)
+            shares = np.arange(1, len(values) + 1) / len(values)
+            axes.step(values, shares, where="post", label=label)
     axes.set(xscale="log", ylim=(0, 1), xlabel=f"{metric.removesuffix('_ms').upper()} (ms)",
              ylabel="share of requests")
     if len(results) > 1:
@@ -83,11 +89,13 @@ def kv_over_time(result: Result, axes: Axes | None = None) -> Axes:
     capacity = samples.groupby("time_s").kv_capacity_tokens.sum()
     axes.stackplot(sums.index, sums.T.to_numpy(), labels=list(_KV_PARTS),
                    colors=list(_KV_PARTS.values()))
-    axes.plot(capacity.index, capacity, color="black", linewidth=1, linestyle="--", label="capacity")
+    axes.plot(capacity.index, capacity, color="black", linewidth=1, linestyle="--",
+              label="capacity")
     for time_s in result.timeline[result.timeline.cause == "oom"].time_s:
         axes.axvline(time_s, color="#D55E00", linewidth=1)
     axes.set(xlabel="time (s)", ylabel="KV tokens", ylim=(0, None))
-    axes.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.16))
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.legend(ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1))
     return axes
 
 
@@ -114,19 +122,23 @@ def budget_bars(budgets: Mapping[str, Mapping[str, float]], axes: Axes | None = 
         left += frame[purpose].to_numpy()
     axes.invert_yaxis()
     axes.set(xlabel="GiB")
-    axes.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.18))
+    axes.legend(ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1))
     return axes
 
 
-def heat_map(frame: pd.DataFrame, unit: str, axes: Axes | None = None) -> Axes:
-    """A table of numbers as colours, with the numbers in the cells; NaN is a cell without colour."""
+def heat_map(
+    frame: pd.DataFrame, unit: str, axes: Axes | None = None, *, logarithmic: bool = False
+) -> Axes:
+    """A table of numbers as colours, with the numbers in the cells; NaN is a cell without colour.
+    `logarithmic` colours are for positive numbers only."""
     axes = _axes(axes)
-    image = axes.imshow(frame.to_numpy(float), aspect="auto", cmap="cividis", origin="lower")
-    limit = np.nanmean([np.nanmin(frame.to_numpy(float)), np.nanmax(frame.to_numpy(float))])
-    for (row, column), value in np.ndenumerate(frame.to_numpy(float)):
+    norm = LogNorm() if logarithmic else Normalize()
+    values = frame.to_numpy(float)
+    image = axes.imshow(values, aspect="auto", cmap="cividis", origin="lower", norm=norm)
+    for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
             axes.text(column, row, f"{value:,.4g}", ha="center", va="center", fontsize=8,
-                      color="black" if value > limit else "white")
+                      color="black" if norm(value) > 0.5 else "white")
     axes.set_xticks(range(len(frame.columns)), [str(name) for name in frame.columns])
     axes.set_yticks(range(len(frame.index)), [str(name) for name in frame.index])
     axes.set(xlabel=frame.columns.name, ylabel=frame.index.name)
@@ -135,16 +147,21 @@ def heat_map(frame: pd.DataFrame, unit: str, axes: Axes | None = None) -> Axes:
     return axes
 
 
+def _budget(result: Result) -> Axes:
+    return budget_bars({result.summary["scenario"]: result.memory["budget_bytes"]})
+
+
 _FIGURES: dict[str, Callable[[Result], Axes]] = {
     "latency": lambda result: latency_cdf({result.summary["scenario"]: result}),
     "kv": kv_over_time,
     "queue": queue_over_time,
-    "budget": lambda result: budget_bars({result.summary["scenario"]: result.memory["budget_bytes"]}),
+    "budget": _budget,
 }
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="headroom.plots", description="One figure of a run as a file.")
+    parser = argparse.ArgumentParser(prog="headroom.plots",
+                                     description="One figure of a run as a file.")
     parser.add_argument("figure", choices=sorted(_FIGURES))
     parser.add_argument("directory", help="folder of a run")
     parser.add_argument("-o", "--output", required=True, help="file.svg, .png or .pdf")
@@ -154,8 +171,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         axes = _FIGURES[chosen.figure](load(chosen.directory))
         # No date in the file: the same result gives the same bytes.
-        svg = chosen.output.endswith(".svg")
-        axes.figure.savefig(chosen.output, metadata={"Date": None} if svg else None)
+        dates = {".svg": "Date", ".pdf": "CreationDate"}
+        date = dates.get(Path(chosen.output).suffix)
+        axes.figure.savefig(chosen.output, metadata={date: None} if date else None)
     except (HeadroomError, OSError, ValueError) as error:
         print(f"headroom.plots: {error}", file=sys.stderr)
         return 2

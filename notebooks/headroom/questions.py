@@ -1,4 +1,4 @@
-"""Questions that need no traffic: what fits, where memory goes, what a step costs, what was measured."""
+"""Questions without traffic: what fits, where memory goes, what a step costs, what was measured."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def capacity(*scenario: str, **options: Any) -> list[dict[str, Any]]:
     """What fits: `headroom capacity`, e.g. model="qwen2.5-7b", device="h100-sxm",
     engine=["vllm", "trtllm"], context="2k,8k". One dict for each combination."""
     answer = ask("capacity", *scenario, **options)
-    return answer if isinstance(answer, list) else [answer]
+    return list(answer.get("systems", [answer]))
 
 
 def worksheet(**options: Any) -> dict[str, dict[str, Any]]:

@@ -59,8 +59,9 @@ class Result:
 
     @cached_property
     def requests(self) -> pd.DataFrame:
-        """One row per request, in order of arrival. Instants and latencies in ms; NaN where a request
-        never got there. `client_latency_ms` of the step-time model is part of TTFT and E2EL."""
+        """One row per request, in order of arrival. Instants and latencies in ms; NaN where a
+        request never got there. `client_latency_ms` of the step-time model is part of TTFT and
+        E2EL."""
         frame = pd.read_csv(self.directory / "requests.csv", index_col="index")
         out = frame.drop(columns=[c for c in frame if c.endswith("_ns")])
         for column in (c for c in frame if c.endswith("_ns")):
@@ -80,6 +81,8 @@ class Result:
     def timeline(self) -> pd.DataFrame:
         """Requests and KV tokens at a fixed interval, and at every OOM; `time_s` in seconds."""
         frame = pd.read_csv(self.directory / "timeline.csv")
+        if frame.empty:  # did not start: columns without values are numbers all the same
+            frame = frame.astype({column: float for column in frame if column != "cause"})
         frame.insert(0, "time_s", frame.pop("time_ns") / 1e9)
         return frame
 
@@ -146,7 +149,9 @@ def run(
     return Result(summary, directory, keeper)
 
 
-def run_many(scenario: Scenario, settings: Iterable[Settings], *, jobs: int | None = None) -> list[Result]:
+def run_many(
+    scenario: Scenario, settings: Iterable[Settings], *, jobs: int | None = None
+) -> list[Result]:
     """The same scenario with each of the settings, in their order; all cores, or so many jobs."""
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         return list(pool.map(lambda one: run(scenario, one), settings))
@@ -161,4 +166,5 @@ def basis(results: Iterable[Result]) -> pd.DataFrame:
         notes = [f"expected error: {situation}"] if situation else []
         for note in dict.fromkeys(notes + result.warnings):
             counts[note] = counts.get(note, 0) + 1
-    return pd.DataFrame({"runs": counts.values(), "note": counts.keys()})
+    notes = pd.DataFrame({"runs": counts.values(), "note": counts.keys()})
+    return notes.sort_values("runs", ascending=False, kind="stable", ignore_index=True)

@@ -35,16 +35,30 @@ class Study:
         return groups.agg(["mean", "min", "max", "count"]).reset_index()
 
 
+SCHEMA_VERSION = "1"
+
+
 def load_study(database: str | os.PathLike[str]) -> Study:
+    """HeadroomError when there is no such file, or it is no results store of this version."""
     path = Path(database)
     if not path.exists():
         raise HeadroomError(f"{path}: no such file")
+    try:
+        return _read_study(path)
+    except (sqlite3.DatabaseError, pd.errors.DatabaseError) as error:
+        raise HeadroomError(f"{path}: not a results store: {error}") from error
+
+
+def _read_study(path: Path) -> Study:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
 
         def table(query: str) -> pd.DataFrame:
             return pd.read_sql_query(query, connection)
 
         meta = dict(connection.execute("SELECT key, value FROM meta"))
+        version = meta.get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise HeadroomError(f"{path}: schema version {version}; expected {SCHEMA_VERSION}")
         parameters = table("SELECT point, path, value FROM parameters")
         runs = table(
             "SELECT run, point, replication, seed, status, error, stationary FROM runs ORDER BY run"
