@@ -4,7 +4,7 @@
 #   scripts/notebooks.sh [NAME...]             into a folder that is removed again
 #   scripts/notebooks.sh --update [NAME...]    in place
 # A NAME is a notebook's file name without .ipynb; all of them unless given. The program is
-# $HEADROOM or the newest build of this checkout.
+# $HEADROOM or the newest build of this checkout. Exits with 77 when Jupyter or pandas is missing.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -24,14 +24,26 @@ if [[ ${#names[@]} == 0 ]]; then
   for file in "$root"/notebooks/*.ipynb; do names+=("$(basename "${file%.ipynb}")"); done
 fi
 
+python=
+for candidate in python3 /usr/bin/python3; do
+  if "$candidate" -c 'import ipykernel, matplotlib, nbconvert, pandas' 2>/dev/null; then
+    python=$candidate
+    break
+  fi
+done
+if [[ -z $python ]] || ! command -v jupyter-nbconvert >/dev/null; then
+  echo 'notebooks.sh: skipped: Jupyter, pandas or matplotlib is missing (scripts/setup.sh test)' >&2
+  exit 77
+fi
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Settings of the user's own Jupyter, IPython and matplotlib would change what is drawn.
 export IPYTHONDIR=$work/ipython JUPYTER_CONFIG_DIR=$work/jupyter MPLCONFIGDIR=$work/matplotlib
 export JUPYTER_DATA_DIR=$work/jupyter-data JUPYTER_RUNTIME_DIR=$work/runtime
 export PYDEVD_DISABLE_FILE_VALIDATION=1
-# Its font cache, so that no notebook begins with a message about it.
-/usr/bin/env -S python3 -c 'import matplotlib.font_manager' 2>/dev/null || true
+# Without its font cache, matplotlib would begin the first notebook with a message.
+"$python" -c 'import matplotlib.font_manager' 2>/dev/null
 
 failed=()
 for name in "${names[@]}"; do
