@@ -8,7 +8,7 @@ namespace headroom {
 
 EventQueue::EventQueue(std::uint32_t sources)
     : sources_(sources),
-      source_bits_(std::bit_width(sources - 1)),
+      source_bits_(static_cast<int>(std::bit_width(sources - 1))),
       leaves_(kPriorityCount << source_bits_),
       times_(leaves_, kNever),
       winners_(leaves_) {
