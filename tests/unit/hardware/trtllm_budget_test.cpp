@@ -14,7 +14,6 @@ namespace {
 
 using namespace budget_test;
 
-
 // Of Llama-3.1-8B on 80 GiB, by hand: weights 2 x 8,030,261,248; a dummy run of one prompt of 8192
 // tokens, 2 bytes x (2 x 4096 of residual and norm + 3 x 14336 of the MLP) each; graphs of 1, 2, 4
 // and the 16 multiples of 8 up to 128, 5 MiB each; the context's 551 MB.
