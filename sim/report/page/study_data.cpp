@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 16> kFirstMetrics{
 // Six digits are more than any figure shows.
 Json rounded(double value) { return Json::parse(fmt::format("{:.6g}", value), nullptr, false); }
 
-Json value_of(const std::string& path, const StudyParameter& parameter) {
+Json value_of(const std::string& path, const VariedValue& parameter) {
   Json value = Json::parse(parameter.value, nullptr, false);
   if (value.is_discarded()) {
     throw ConfigError(fmt::format("{}: table parameters, point {}, {}: no JSON value: {}", path,
@@ -79,7 +79,7 @@ class StudyPage {
 
  private:
   void find_points() {
-    for (const StudyParameter& one : parameters_) points_.insert(one.point);
+    for (const VariedValue& one : parameters_) points_.insert(one.point);
     for (const StudyRun& run : runs_) points_.insert(run.point);
     for (const std::int64_t point : points_) row_of_.emplace(point, row_of_.size());
     runs_of_.resize(points_.size());
@@ -87,7 +87,7 @@ class StudyPage {
   }
 
   void find_axes() {
-    for (const StudyParameter& one : parameters_) {
+    for (const VariedValue& one : parameters_) {
       auto axis = std::ranges::find(axes_, one.path, &Axis::path);
       if (axis == axes_.end()) axis = axes_.insert(axes_.end(), Axis{one.path, {}});
       const Json value = value_of(path_, one);
@@ -109,7 +109,7 @@ class StudyPage {
     for (std::size_t i = 0; i < points_.size(); ++i) {
       points.push_back(std::vector<Json>(axes_.size(), nullptr));
     }
-    for (const StudyParameter& one : parameters_) {
+    for (const VariedValue& one : parameters_) {
       const auto axis = std::ranges::find(axes_, one.path, &Axis::path);
       const auto value = std::ranges::find(axis->values, value_of(path_, one));
       points[row_of_.at(one.point)][static_cast<std::size_t>(axis - axes_.begin())] =
@@ -242,7 +242,7 @@ class StudyPage {
   std::string path_;
   StudyDatabase database_;
   std::vector<StudyRun> runs_;
-  std::vector<StudyParameter> parameters_;
+  std::vector<VariedValue> parameters_;
   std::set<std::int64_t> points_;
   std::map<std::int64_t, std::size_t> row_of_;         // of a point in all that is by point
   std::vector<std::vector<const StudyRun*>> runs_of_;  // by row

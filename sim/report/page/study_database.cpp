@@ -97,8 +97,8 @@ std::map<std::string, std::string> StudyDatabase::meta() const {
   return values;
 }
 
-std::vector<StudyParameter> StudyDatabase::parameters() const {
-  std::vector<StudyParameter> parameters;
+std::vector<VariedValue> StudyDatabase::parameters() const {
+  std::vector<VariedValue> parameters;
   Query query(*this, "SELECT point, path, value FROM parameters ORDER BY point, path");
   while (query.next()) {
     parameters.push_back(

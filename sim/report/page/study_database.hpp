@@ -15,7 +15,7 @@ struct sqlite3;
 
 namespace headroom {
 
-struct StudyParameter {
+struct VariedValue {
   std::int64_t point = 0;
   std::string path;   // what was varied, e.g. workload.arrivals.request_rate
   std::string value;  // JSON text
@@ -52,9 +52,9 @@ class StudyDatabase {
 
   // The functions below throw ConfigError where the file is damaged or a column is missing.
   [[nodiscard]] std::map<std::string, std::string> meta() const;
-  [[nodiscard]] std::vector<StudyParameter> parameters() const;  // by point, then path
-  [[nodiscard]] std::vector<StudyRun> runs() const;              // by number
-  [[nodiscard]] StudyTable searches() const;                     // empty: the study has none
+  [[nodiscard]] std::vector<VariedValue> parameters() const;  // by point, then path
+  [[nodiscard]] std::vector<StudyRun> runs() const;           // by number
+  [[nodiscard]] StudyTable searches() const;                  // empty: the study has none
   // summary.json of the first replication of each point that did not fail.
   void each_summary(
       const std::function<void(std::int64_t point, std::string_view summary)>& use) const;
