@@ -102,7 +102,8 @@ void RetryingSource::on_done(std::uint64_t index, Outcome outcome, TimeNs now_ns
 
 bool RetryingSource::retries(Outcome outcome) const {
   switch (outcome) {
-    case Outcome::lost_to_oom: return options_.on_lost_to_oom;
+    case Outcome::lost_to_oom:
+    case Outcome::lost_to_fault: return options_.on_lost_to_oom;
     case Outcome::rejected: return options_.on_rejected;
     case Outcome::cancelled: return options_.on_cancelled;
     case Outcome::finished:
@@ -113,7 +114,8 @@ bool RetryingSource::retries(Outcome outcome) const {
 
 void RetryingSource::count_again(Outcome failure) {
   switch (failure) {
-    case Outcome::lost_to_oom: ++totals_.after_loss; break;
+    case Outcome::lost_to_oom:
+    case Outcome::lost_to_fault: ++totals_.after_loss; break;
     case Outcome::rejected: ++totals_.after_rejection; break;
     case Outcome::cancelled: ++totals_.after_cancellation; break;
     case Outcome::finished:

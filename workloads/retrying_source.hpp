@@ -53,7 +53,7 @@ struct RetryOptions {
   // 0 .. 1: share of a delay that is random. A delay d becomes uniform in ((1 - jitter) d, d]; 1 is
   // the "full jitter" and 0.5 the "equal jitter" of the AWS SDKs.
   double jitter = 0.0;
-  bool on_lost_to_oom = true;
+  bool on_lost_to_oom = true;  // or to a fault: the engine died
   bool on_rejected = false;
   bool on_cancelled = true;  // the client's own time-out (Arrival::deadline_ns)
 };

@@ -258,7 +258,8 @@ bool TrafficSource::continues(Slot slot, Outcome outcome, TimeNs now_ns) {
     case Outcome::finished: ++totals_.ended_full; break;
     case Outcome::rejected: ++totals_.ended_rejected; break;
     case Outcome::cancelled: ++totals_.ended_cancelled; break;
-    case Outcome::lost_to_oom: ++totals_.ended_lost; break;
+    case Outcome::lost_to_oom:
+    case Outcome::lost_to_fault: ++totals_.ended_lost; break;
     case Outcome::unfinished: break;
   }
   return false;

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-inline constexpr std::size_t kEngineEventKinds = 10;
+inline constexpr std::size_t kEngineEventKinds = 12;
 
 struct LoggedEvent {
   EngineEventKind kind = EngineEventKind::preempted;

@@ -61,6 +61,9 @@ void Recorder::on_event(const EngineEvent& event) {
       population_.enter(event.time_ns);
       timeline_.change_queue(event.replica, event.time_ns, 1);
       break;
+    case EngineEventKind::requeued:  // it has been in the system all the time
+      timeline_.change_queue(event.replica, event.time_ns, 1);
+      break;
     case EngineEventKind::cancelled:
       track(event.replica).meters.thrash.add_event(event);
       if (event.was_waiting) timeline_.change_queue(event.replica, event.time_ns, -1);

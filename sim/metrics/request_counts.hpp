@@ -13,6 +13,7 @@ struct RequestCounts {
   std::int64_t rejected = 0;
   std::int64_t cancelled = 0;
   std::int64_t lost_to_oom = 0;
+  std::int64_t lost_to_fault = 0;
   std::int64_t unfinished = 0;
 
   void add(Outcome outcome) {
@@ -23,6 +24,7 @@ struct RequestCounts {
       case Outcome::rejected: ++rejected; break;
       case Outcome::cancelled: ++cancelled; break;
       case Outcome::lost_to_oom: ++lost_to_oom; break;
+      case Outcome::lost_to_fault: ++lost_to_fault; break;
     }
   }
   void merge(const RequestCounts& other) {
@@ -31,6 +33,7 @@ struct RequestCounts {
     rejected += other.rejected;
     cancelled += other.cancelled;
     lost_to_oom += other.lost_to_oom;
+    lost_to_fault += other.lost_to_fault;
     unfinished += other.unfinished;
   }
 };

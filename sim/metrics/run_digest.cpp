@@ -69,7 +69,9 @@ void add_timeline(Digest& digest, const Timeline& timeline) {
 }
 
 void add_events(Digest& digest, const EventLog& log) {
-  for (std::size_t kind = 0; kind < kEngineEventKinds; ++kind) {
+  // Those behind are entries of the log, one by one.
+  constexpr auto kCounted = static_cast<std::size_t>(EngineEventKind::crashed);
+  for (std::size_t kind = 0; kind < kCounted; ++kind) {
     digest.add(log.count(static_cast<EngineEventKind>(kind)));
   }
   for (const LoggedEvent& event : log.events()) {

@@ -5,11 +5,11 @@
 namespace headroom {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOutcomes{"unfinished", "finished", "rejected",
-                                                    "cancelled", "lost_to_oom"};
-constexpr std::array<std::string_view, 10> kEventKinds{
-    "queued", "admitted",    "preempted",        "rejected",          "cancelled",
-    "oom",    "engine_lost", "engine_restarted", "placement_refused", "overloaded"};
+constexpr std::array<std::string_view, kOutcomeCount> kOutcomes{
+    "unfinished", "finished", "rejected", "cancelled", "lost_to_oom", "lost_to_fault"};
+constexpr std::array<std::string_view, 12> kEventKinds{
+    "queued",      "admitted",         "preempted",         "rejected",   "cancelled", "oom",
+    "engine_lost", "engine_restarted", "placement_refused", "overloaded", "crashed",   "requeued"};
 
 }  // namespace
 

@@ -47,7 +47,9 @@ bool is_instant(EngineEventKind kind) {
     case EngineEventKind::oom:
     case EngineEventKind::engine_lost:
     case EngineEventKind::engine_restarted:
-    case EngineEventKind::overloaded: return true;
+    case EngineEventKind::overloaded:
+    case EngineEventKind::crashed:
+    case EngineEventKind::requeued: return true;
     case EngineEventKind::queued:
     case EngineEventKind::admitted:
     case EngineEventKind::placement_refused: return false;

@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sim/report/fleet_report.hpp"
 #include "sim/report/json_text.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/result_files.hpp"
@@ -308,6 +309,10 @@ std::string summary_json(const RunResult& result, const std::string& version) {
                {"expected_error", expected_error_json(result.expected_error)},
                {"warnings", result.warnings},
                {"digest", result.digest}};
+  if (!result.groups.empty()) {
+    json["requests"]["lost_to_fault"] = s.requests.lost_to_fault;
+    json["fleet"] = fleet_json(result);
+  }
   if (!s.classes.empty()) json["classes"] = classes_json(result);
   if (result.totals.tier) json["kv_tier"] = tier_json(result);
   if (result.totals.adapters) json["lora"] = lora_json(result);
@@ -323,7 +328,7 @@ std::string resolved_json(const RunResult& result, const std::string& version) {
                              {"given", result.resolved.scenario.is_given(value.pointer)}};
   }
   const WorkloadFacts& w = result.workload;
-  const Json json = {
+  Json json = {
       {"headroom_version", version},
       {"values", std::move(values)},
       {"budget_rule", name_of(result.resolved.profile->budget)},
@@ -336,6 +341,7 @@ std::string resolved_json(const RunResult& result, const std::string& version) {
       {"trace", {{"name", w.trace_name}, {"sha256", w.trace_sha256}}},
       {"max_tokens_rule", w.max_tokens_rule},
       {"warnings", result.warnings}};
+  if (!result.groups.empty()) json["groups"] = group_values_json(result);
   return json_text(json);
 }
 

@@ -27,6 +27,11 @@ char* instant_cell(char* at, TimeNs ns) {
   return at + 1;
 }
 
+// Of a request that was turned away at the fleet's door, empty.
+char* replica_cell(char* at, std::uint16_t replica) {
+  return instant_cell(at, replica == kNoReplica ? -1 : replica);
+}
+
 char* last_cell(char* at, std::string_view text) {
   at = std::copy(text.begin(), text.end(), at);
   *at = '\n';
@@ -36,7 +41,7 @@ char* last_cell(char* at, std::string_view text) {
 char* request_row(char* at, const RequestRecord& record) {
   at = cell(at, static_cast<std::int64_t>(record.index));
   at = cell(at, record.class_id);
-  at = cell(at, record.replica);
+  at = replica_cell(at, record.replica);
   at = instant_cell(at, record.arrival_ns);
   at = instant_cell(at, record.queued_ns);
   at = instant_cell(at, record.first_scheduled_ns);
@@ -70,7 +75,7 @@ void write_event(OutputFile& file, const LoggedEvent& event) {
                              event.kind == EngineEventKind::rejected ||
                              event.kind == EngineEventKind::placement_refused;
   if (out_of_memory) line += fmt::format(",\"oom\":\"{}\"", name_of(event.oom));
-  line += fmt::format(",\"replica\":{}", event.replica);
+  if (event.replica != kNoReplica) line += fmt::format(",\"replica\":{}", event.replica);
   if (event.request != UINT64_MAX) line += fmt::format(",\"request\":{}", event.request);
   line += fmt::format(",\"tokens\":{}", event.tokens);
   if (event.until_ns >= 0) line += fmt::format(",\"until_ns\":{}", event.until_ns);

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "sim/report/fleet_report.hpp"
 #include "sim/report/names.hpp"
 #include "sim/setup/kv_tier.hpp"
 
@@ -89,6 +90,7 @@ std::string outcome_line(const RequestCounts& counts) {
   add(counts.rejected, "rejected");
   add(counts.cancelled, "cancelled");
   add(counts.lost_to_oom, "lost to OOM");
+  add(counts.lost_to_fault, "lost to crashes");
   add(counts.unfinished, "unfinished");
   return summary_line("requests", text);
 }
@@ -149,6 +151,7 @@ std::string result_lines(const RunResult& result) {
   out += summary_line("throughput", rates);
   if (s.metrics.completed > 0) out += latency_table(s.metrics);
   out += class_lines(result);
+  for (const auto& [label, text] : fleet_lines(result)) out += summary_line(label, text);
   const MemorySummary& m = s.memory;
   out += summary_line(
       "KV pool",

@@ -17,14 +17,16 @@ std::uint32_t sources_of(const std::vector<ReplicaParts>& parts) {
 
 }  // namespace
 
-Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts,
-             std::unique_ptr<Router> router, WorkloadSource& workload, MetricsSink& sink)
+Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, FleetParts fleet_parts,
+             WorkloadSource& workload, MetricsSink& sink)
     : options_(options),
-      router_(std::move(router)),
+      parts_(std::move(fleet_parts)),
       workload_(workload),
       sink_(sink),
       events_(sources_of(parts)),
       loads_(parts.size()),
+      noted_loads_(parts.size()),
+      prompt_tokens_(parts.size()),
       pending_(parts.size()) {
   HEADROOM_CHECK(!parts.empty(), "a fleet has a replica");
   HEADROOM_CHECK(std::ranges::all_of(parts,
@@ -37,19 +39,24 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts,
                  "the interval of full checks is a power of two");
   for (ReplicaParts& part : parts) {
     const auto number = static_cast<std::uint16_t>(replicas_.size());
-    replicas_.push_back(std::make_unique<Replica>(number, std::move(part), requests_, sink_));
+    replicas_.push_back(std::make_unique<Replica>(number, std::move(part), sink_));
   }
+  if (parts_.faults) next_fault_ns_ = parts_.faults->next_time();
 }
 
 StopReason Fleet::run(const RunLimits& limits) {
   RunPosition& position = run_position();
   position = {0, 0, options_.seed};
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    noted_loads_[i] = replicas_[i]->load(0);
+    show_load(i, noted_loads_[i]);
+  }
   schedule_arrival(0);
   std::uint64_t tokens = 0;
   std::uint64_t progress_at = 0;
   StopReason reason = StopReason::drained;
   while (const std::optional<Event> next = events_.peek()) {
-    if (next->time_ns > limits.until_ns) {
+    if (std::min(next->time_ns, next_fault_ns_) > limits.until_ns) {
       reason = StopReason::until;
       break;
     }
@@ -69,13 +76,20 @@ StopReason Fleet::run(const RunLimits& limits) {
       tokens = tokens_out();
       progress_at = totals_.events;
     }
-    const Event event = *events_.pop();
+    if (parts_.faults && is_over()) break;
+    const bool fails = fault_is_next(*next);
+    const Event event =
+        fails ? Event{next_fault_ns_, Priority::cancel, arrivals()} : *events_.pop();
     HEADROOM_CHECK(event.time_ns >= totals_.end_ns, "time runs backwards");
     position.now_ns = totals_.end_ns = event.time_ns;
     position.event = ++totals_.events;
-    handle(event);
+    if (fails) {
+      fail(event.time_ns);
+    } else {
+      handle(event);
+    }
     if ((totals_.events & (options_.full_check_interval - 1)) == 0) {
-      for (const auto& replica : replicas_) replica->check_all();
+      check_one();
     }
   }
   // Nothing will ever happen again, yet requests wait: the silent hang of ENGINES.md 3.1.
@@ -107,7 +121,8 @@ void Fleet::handle(const Event& event) {
     // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
     // plan is next in order anyway and need not go through the queue.
     const std::optional<Event> next = events_.peek();
-    if (replica.next_plan_ns() != event.time_ns || (next && next->time_ns == event.time_ns)) {
+    const bool alone = !(next && next->time_ns == event.time_ns) && next_fault_ns_ != event.time_ns;
+    if (replica.next_plan_ns() != event.time_ns || !alone) {
       return reschedule(event.source);
     }
   } else {
@@ -124,23 +139,24 @@ void Fleet::arrive(TimeNs now_ns) {
       arrival.time_ns <= now_ns && arrival.prompt_tokens >= 1 && arrival.output_tokens >= 1,
       fmt::format("arrival at {} with {} + {} tokens", arrival.time_ns, arrival.prompt_tokens,
                   arrival.output_tokens));
-  std::uint32_t number = 0;
-  if (replicas_.size() > 1) {
-    for (std::size_t i = 0; i < replicas_.size(); ++i) {
-      const ApiServer* api = replicas_[i]->api_server();
-      const auto held = api == nullptr ? 0 : static_cast<std::int64_t>(api->held());
-      loads_[i] = {replicas_[i]->running(), replicas_[i]->waiting() + held};
-    }
-    number = router_->route(arrival, loads_);
-  }
   const std::uint64_t index = totals_.arrived++;
+  next_arrival_ns_ = kNever;  // taken
+  if (parts_.admission && !parts_.admission->admits(arrival, door(now_ns))) {
+    return turn_away(arrival, index, now_ns);
+  }
+  send(arrival, index, now_ns);
+}
+
+void Fleet::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
+  if (options_.resends_lost) in_flight_.emplace(index, arrival);
+  const std::uint32_t number = route(arrival, now_ns);
+  prompt_tokens_[number] += arrival.prompt_tokens;
   if (replicas_[number]->api_server() != nullptr) {
     replicas_[number]->send(arrival, index, now_ns);
     admit_sent(number, now_ns);
   } else {
     await(arrival, index, number, replicas_[number]->submit(arrival, index, now_ns));
   }
-  next_arrival_ns_ = kNever;  // taken
   schedule_arrival(now_ns);
   account(number, now_ns);
   reschedule(number);
@@ -158,14 +174,21 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
   if (replica.api_server() != nullptr) replica.collect_answers(now_ns);
   if (!replica.departures().empty()) {
     for (const Departure& departure : replica.departures()) {
-      ++departed_;
-      workload_.on_done(departure.index, departure.outcome, now_ns);
+      prompt_tokens_[number] -= departure.prompt_tokens;
+      depart(departure.index, departure.outcome, now_ns);
     }
     replica.departures().clear();
     schedule_arrival(now_ns);
     schedule_deadline();
   }
   check_totals(replica, number);
+  if (replicas_.size() > 1 || parts_.admission) note_load(number, now_ns);
+}
+
+void Fleet::depart(std::uint64_t index, Outcome outcome, TimeNs now_ns) {
+  ++departed_;
+  if (options_.resends_lost) in_flight_.erase(index);
+  workload_.on_done(index, outcome, now_ns);
 }
 
 void Fleet::schedule_arrival(TimeNs now_ns) {
@@ -240,25 +263,29 @@ void Fleet::reschedule(Priority priority, std::uint32_t source, TimeNs wanted, T
 // Nothing is lost: whoever arrived has left with an outcome or is still here (VERIFICATION V0.1). A
 // streamed row that stays as a ghost has left, but keeps its slot.
 void Fleet::check_totals(const Replica& replica, std::uint32_t number) {
-  ghosts_ += replica.recorded_ghosts() - pending_[number].ghosts;
-  pending_[number].ghosts = replica.recorded_ghosts();
-  std::uint64_t here = requests_.live() - static_cast<std::uint64_t>(ghosts_);
-  for (const auto& one : replicas_) {
-    const ApiServer* api = one->api_server();
-    if (api == nullptr) break;  // all have one, or none
-    here += api->held();
-  }
-  HEADROOM_CHECK(totals_.arrived == departed_ + here,
-                 fmt::format("{} arrived, {} left, {} here", totals_.arrived, departed_, here));
+  auto here = static_cast<std::int64_t>(replica.live()) - replica.recorded_ghosts();
+  if (const ApiServer* api = replica.api_server()) here += static_cast<std::int64_t>(api->held());
+  here_ += here - pending_[number].here;
+  pending_[number].here = here;
+  HEADROOM_CHECK(totals_.arrived == departed_ + static_cast<std::uint64_t>(here_ + in_transit_),
+                 fmt::format("{} arrived, {} left, {} here", totals_.arrived, departed_, here_));
+}
+
+void Fleet::check_one() {
+  const std::uint64_t turn = totals_.events / options_.full_check_interval;
+  replicas_[turn % replicas_.size()]->check_all();
 }
 
 void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
   totals_.end_ns = now_ns;
   for (const auto& replica : replicas_) {
     replica->check_all();
-    if (reason == StopReason::no_progress) replica->report_no_progress(now_ns);
+    // In a fleet only those that somebody waits for.
+    const bool stuck = replicas_.size() == 1 || replica->live() > 0;
+    if (reason == StopReason::no_progress && stuck) replica->report_no_progress(now_ns);
     replica->stop(now_ns);
     totals_.cost_evaluations += replica->priced_plans();
+    totals_.replicas.push_back(replica->counts());
     if (const AdapterCounts* counts = replica->adapter_counts()) {
       if (!totals_.adapters) totals_.adapters.emplace();
       *totals_.adapters += *counts;

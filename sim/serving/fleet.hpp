@@ -4,13 +4,17 @@
 #include <atomic>
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <queue>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/kernel/event_queue.hpp"
+#include "sim/serving/admission_policy.hpp"
+#include "sim/serving/fault_source.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/replica.hpp"
 #include "sim/serving/request.hpp"
@@ -30,8 +34,21 @@ struct RunLimits {
 enum class StopReason : std::uint8_t { drained, until, max_events, no_progress, interrupted };
 
 struct FleetOptions {
-  std::uint64_t seed = 0;                    // only printed by failed checks
-  std::uint64_t full_check_interval = 4096;  // events between two full scans of the contracts; 2^k
+  std::uint64_t seed = 0;  // only printed by failed checks
+  // Events between two full scans of the contracts, 2^k; of one replica in its turn, so that many
+  // replicas cost no more than one.
+  std::uint64_t full_check_interval = 4096;
+  TimeNs router_delay_ns = 0;  // the router sees loads as they were so long ago; >= 0
+  // Requests that a crash catches are sent to another replica at once, and begin anew there. False:
+  // they are lost. Only without API servers.
+  bool resends_lost = false;
+};
+
+// What a fleet is made of besides its replicas. Empty pointers: everybody is let in, nothing fails.
+struct FleetParts {
+  std::unique_ptr<Router> router;
+  std::unique_ptr<AdmissionPolicy> admission = {};
+  std::unique_ptr<FaultSource> faults = {};
 };
 
 // Totals of a run that no sink can know.
@@ -42,13 +59,18 @@ struct FleetTotals {
   std::optional<KvTierCounts> tier;        // of all replicas; empty: no second tier
   std::optional<AdapterCounts> adapters;   // likewise; empty: LoRA is off
   std::optional<ApiServerUse> api_server;  // likewise; empty: none stands before the engine
-  TimeNs end_ns = 0;                       // time of the last event, or `until`
+  std::vector<ReplicaCounts> replicas;
+  std::int64_t turned_away = 0;  // at the fleet's door, before any replica
+  TimeNs end_ns = 0;             // time of the last event, or `until`
 };
 
 class Fleet {
  public:
+  Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, FleetParts fleet_parts,
+        WorkloadSource& workload, MetricsSink& sink);
   Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts,
-        std::unique_ptr<Router> router, WorkloadSource& workload, MetricsSink& sink);
+        std::unique_ptr<Router> router, WorkloadSource& workload, MetricsSink& sink)
+      : Fleet(options, std::move(parts), FleetParts{std::move(router)}, workload, sink) {}
 
   // Runs once, from an empty system to its stop.
   StopReason run(const RunLimits& limits);
@@ -57,17 +79,31 @@ class Fleet {
   [[nodiscard]] const std::vector<std::unique_ptr<Replica>>& replicas() const { return replicas_; }
 
  private:
+  [[nodiscard]] bool fault_is_next(const Event& event) const;
+  [[nodiscard]] bool is_over() const;
   void arrive(TimeNs now_ns);
+  void send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
+  [[nodiscard]] DoorState door(TimeNs now_ns) const;
+  void turn_away(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
+  void depart(std::uint64_t index, Outcome outcome, TimeNs now_ns);
+  [[nodiscard]] std::uint32_t route(const Arrival& arrival, TimeNs now_ns);
+  void note_load(std::uint32_t number, TimeNs now_ns);
+  void show_load(std::uint32_t number, const ReplicaLoad& load);
   void admit_sent(std::uint32_t number, TimeNs now_ns);
   void handle(const Event& event);
   void account(std::uint32_t number, TimeNs now_ns);
   void schedule_arrival(TimeNs now_ns);
   void await(const Arrival& arrival, std::uint64_t index, std::uint32_t number, RequestId id);
   void give_up(TimeNs now_ns);
+  // fleet_faults.cpp
+  void fail(TimeNs now_ns);
+  void crash(const Fault& fault, TimeNs now_ns);
+  void resend(std::uint32_t from, const HandedBack& lost, TimeNs now_ns);
   void schedule_deadline();
   void reschedule(std::uint32_t number);
   void reschedule(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending);
   void check_totals(const Replica& replica, std::uint32_t number);
+  void check_one();
   void stop_at(TimeNs now_ns, StopReason reason);
   [[nodiscard]] std::uint64_t tokens_out() const;
   // Source of arrivals and deadlines in the event queue, behind those of the replicas. Behind it
@@ -86,7 +122,14 @@ class Fleet {
     TimeNs plan_ns = kNever;
     TimeNs answer_ns = kNever;  // of its API server
     TimeNs ready_ns = kNever;
-    std::int64_t ghosts = 0;
+    std::int64_t here = 0;  // its requests that have not left
+  };
+
+  // A load that the router has not been told of yet.
+  struct DelayedLoad {
+    TimeNs due_ns = 0;
+    std::uint32_t replica = 0;
+    ReplicaLoad load;
   };
 
   // The client of a request leaves at `time_ns` unless it has its answer, or the beginning of it.
@@ -100,21 +143,29 @@ class Fleet {
   };
 
   FleetOptions options_;
-  RequestPool requests_;
   std::vector<std::unique_ptr<Replica>> replicas_;
-  std::unique_ptr<Router> router_;
+  FleetParts parts_;
   WorkloadSource& workload_;
   MetricsSink& sink_;
   EventQueue events_;
-  std::vector<ReplicaLoad> loads_;
+  std::vector<ReplicaLoad> loads_;         // as the router sees them
+  std::vector<ReplicaLoad> noted_loads_;   // as they are; the same without a delay
+  std::vector<TokenCount> prompt_tokens_;  // by replica, of the requests routed to it that are here
+  std::deque<DelayedLoad> delayed_loads_;  // the oldest first
   std::vector<Pending> pending_;
   FleetTotals totals_;
   TimeNs next_arrival_ns_ = kNever;  // as scheduled
   // Deadlines, the earliest on top. Those of requests that have left are dropped on top only.
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
   TimeNs next_deadline_ns_ = kNever;  // as scheduled
+  TimeNs next_fault_ns_ = kNever;
+  // By arrival index, where a crash may call for them again.
+  std::unordered_map<std::uint64_t, Arrival> in_flight_;
+  TokenCount waiting_tokens_ = 0;    // in the queues of all engines
+  TokenCount scheduled_tokens_ = 0;  // that have left them
+  std::int64_t in_transit_ = 0;      // handed back, and not sent again yet
   std::uint64_t departed_ = 0;
-  std::int64_t ghosts_ = 0;  // rows that have left but keep their slots
+  std::int64_t here_ = 0;  // requests that some replica has
 };
 
 }  // namespace headroom

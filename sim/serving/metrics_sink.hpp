@@ -82,7 +82,9 @@ enum class EngineEventKind : std::uint8_t {
   engine_lost,
   engine_restarted,
   placement_refused,
-  overloaded  // turned away at the door: too many requests are in the engine
+  overloaded,  // turned away at the door: too many requests are in the engine, or in the fleet
+  crashed,     // a fault, not memory
+  requeued     // entered a queue again, of another replica after a crash
 };
 
 struct EngineEvent {

@@ -9,13 +9,13 @@
 
 namespace headroom {
 
-Replica::Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests, MetricsSink& sink)
+Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     : number_(number),
       parts_(std::move(parts)),
-      requests_(requests),
       sink_(sink),
       decodes_(decode_block_tokens()),
-      pipeline_(parts_.options.pipeline_depth) {
+      pipeline_(parts_.options.pipeline_depth),
+      cost_(parts_.cost.get()) {
   const std::int32_t depth = parts_.options.pipeline_depth;
   HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
   HEADROOM_CHECK(depth == 1 || !speculates(), "speculative decoding with steps queued");
@@ -51,7 +51,8 @@ std::int32_t Replica::reserved_output(const Request& request, std::int32_t outpu
   return request.max_tokens;
 }
 
-RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
+RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns,
+                          TimeNs queued_ns) {
   Request request;
   request.index = index;
   request.arrival_ns = arrival.time_ns;
@@ -74,13 +75,15 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   HEADROOM_CHECK(request.adapter == 0 || parts_.adapters, "a request with an adapter without LoRA");
   request.state = RequestState::waiting;
   if (now_ns < down_until_ns_ && !parts_.options.queue_survives) {
-    turn_away(request, Outcome::lost_to_oom, ApiServer::patience_of(arrival), now_ns);
+    turn_away(request, {.outcome = down_outcome_, .queued_ns = queued_ns},
+              ApiServer::patience_of(arrival), now_ns);
     return kNoRequest;
   }
   const bool servable = can_ever_serve(request);
   if (!servable || residents_ + waiting_ >= limits.max_requests) {
-    reject(request, servable ? EngineEventKind::overloaded : EngineEventKind::rejected,
-           ApiServer::patience_of(arrival), now_ns);
+    const EngineEventKind why = servable ? EngineEventKind::overloaded : EngineEventKind::rejected;
+    turn_away(request, {.event = why, .queued_ns = queued_ns}, ApiServer::patience_of(arrival),
+              now_ns);
     return kNoRequest;
   }
 
@@ -89,11 +92,12 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   Progress& progress = progress_[id];
   progress = Progress{.epoch = progress.epoch};
   progress.output_tokens = output;
-  progress.queued_ns = now_ns;
+  progress.queued_ns = queued_ns < 0 ? now_ns : queued_ns;
   progress.here = true;
-  ++waiting_;
+  enter_queue(requests_[id]);
   parts_.scheduler->enqueue(id, requests_[id]);
-  report_event(EngineEventKind::queued, now_ns, id, request.prompt_tokens);
+  report_event(queued_ns < 0 ? EngineEventKind::queued : EngineEventKind::requeued, now_ns, id,
+               request.prompt_tokens);
   if (api_) api_->queued(id, arrival);
 
   if (next_plan_ns_ <= now_ns || now_ns < down_until_ns_) return id;
@@ -264,6 +268,7 @@ void Replica::on_step_end(TimeNs now_ns) {
   } else {
     schedule_next_stop();
   }
+  if (membership_changed_) show_load();
 }
 
 void Replica::drop_void_stops() {
@@ -313,6 +318,7 @@ void Replica::leave_plans(RequestId id) {
 
 void Replica::finish(RequestId id) {
   Request& request = requests_[id];
+  membership_changed_ = true;
   const bool leaves = parts_.scheduler->on_leave(id);
   if (request.state == RequestState::decoding) {
     // Steps planned while its last token was in flight still carry its row, which yields nothing.
@@ -326,7 +332,7 @@ void Replica::finish(RequestId id) {
   leave_adapter(request);
   const TokenCount held = computed_by(request, applied_decodes_);
   if (request.state == RequestState::waiting) {
-    --waiting_;
+    leave_queue(request);
     parts_.kv->release(id, request, 0, KvRelease::finished);
   } else {
     if (request.state == RequestState::decoding) {
@@ -453,7 +459,7 @@ void Replica::stop(TimeNs now_ns) {
     record(id, Outcome::unfinished, -1);
   }
   if (api_) {
-    for (const RequestRecord& record : api_->stop(number_, now_ns)) sink_.on_request(record);
+    for (const RequestRecord& record : api_->stop(number_, now_ns)) report(record);
   }
   HEADROOM_CHECK(
       recorded_tokens_ == tokens_out_,

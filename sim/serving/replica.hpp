@@ -22,6 +22,7 @@
 #include "sim/serving/link.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
+#include "sim/serving/replica_load.hpp"
 #include "sim/serving/request.hpp"
 #include "sim/serving/run_time_memory.hpp"
 #include "sim/serving/step_cost.hpp"
@@ -37,6 +38,7 @@ struct ReplicaParts {
   std::unique_ptr<BatchScheduler> scheduler;
   std::unique_ptr<KvAllocator> kv;
   std::unique_ptr<StepCost> cost;
+  std::vector<std::unique_ptr<StepCost>> slow_costs = {};  // of a replica that is slow for a while
   TierLinks tier = {};  // of the allocator's second tier, if it has one
   RunTimeMemory memory = {};
   std::optional<AdapterSlots> adapters = {};  // empty: LoRA is off
@@ -46,6 +48,13 @@ struct ReplicaParts {
 struct Departure {
   std::uint64_t index = 0;
   Outcome outcome = Outcome::unfinished;
+  std::int32_t prompt_tokens = 0;
+};
+
+// A request whose replica crashed, for somebody else to serve.
+struct HandedBack {
+  std::uint64_t index = 0;
+  TimeNs queued_ns = -1;  // when it first entered a queue
 };
 
 // What became of a request that an API server has handed on; `id` as `submit` returns it.
@@ -57,10 +66,12 @@ struct Admission {
 
 class Replica {
  public:
-  Replica(std::uint16_t number, ReplicaParts parts, RequestPool& requests, MetricsSink& sink);
+  Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink);
 
   // Takes a request that arrives now; kNoRequest: rejected it, so that it departs at once.
-  RequestId submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
+  // `queued_ns` of one that another replica has handed back: when it first entered a queue.
+  RequestId submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns,
+                   TimeNs queued_ns = -1);
 
   // Nullptr: clients talk to the engine itself, with `submit`. Otherwise a request is sent first
   // and admitted when the server is done with it, and answers are collected when their time comes.
@@ -75,6 +86,12 @@ class Replica {
                             TimeNs time_ns) const;
   // That client gives up, after all step ends and arrivals of this nanosecond.
   void cancel(RequestId id, TimeNs now_ns);
+
+  // The engine dies of a fault, after all step ends, arrivals and cancellations of this nanosecond,
+  // and is back `down_ns` (>= 1) later. Who was in it is lost, or handed back without a record.
+  void crash(TimeNs now_ns, TimeNs down_ns, std::vector<HandedBack>* handed_back);
+  // Plans from now on are priced by slow_costs[number]; -1: by `cost` again.
+  void use_cost(std::int32_t number, TimeNs now_ns);
 
   // When this replica wants to be called next; kNever when only an arrival can wake it.
   [[nodiscard]] TimeNs next_stop_ns() const { return next_stop_ns_; }  // Priority::step_end
@@ -93,8 +110,12 @@ class Replica {
   // Requests that left since the last call, in order.
   [[nodiscard]] std::vector<Departure>& departures() { return departures_; }
 
-  [[nodiscard]] std::int64_t running() const { return residents_ - ghosts_; }
-  [[nodiscard]] std::int64_t waiting() const { return waiting_; }
+  // As a router may see it. KV and generated tokens are those of the latest step end or plan at
+  // which a request was admitted, preempted or left: what they are in between is known to the
+  // engine alone, and a run of steps may be cut anywhere without changing what is shown.
+  [[nodiscard]] ReplicaLoad load(TimeNs now_ns) const;
+  [[nodiscard]] const ReplicaCounts& counts() const { return counts_; }
+  [[nodiscard]] std::size_t live() const { return requests_.live(); }
   // Ghost rows whose requests have left the system already.
   [[nodiscard]] std::int64_t recorded_ghosts() const {
     return parts_.options.responds_at_end ? 0 : ghosts_;
@@ -159,6 +180,10 @@ class Replica {
   void retire_ghosts();
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);
   void leave(const RequestRecord& record, const ApiServer::Patience& patience);
+  void report(const RequestRecord& record);
+  void enter_queue(const Request& request);
+  void leave_queue(const Request& request);
+  void show_load();
   void catch_up(TimeNs now_ns);
   [[nodiscard]] StepIndex ended_by(TimeNs now_ns) const;
   [[nodiscard]] TickSum latest_tokens() const;
@@ -186,10 +211,14 @@ class Replica {
   void apply_preemptions(TimeNs now_ns);
   void interrupt(RequestId id);
   void apply_rejections(TimeNs now_ns);
-  void reject(const Request& request, EngineEventKind kind, const ApiServer::Patience& patience,
-              TimeNs now_ns);
-  void turn_away(const Request& request, Outcome outcome, const ApiServer::Patience& patience,
-                 TimeNs now_ns);
+  // Of a request that does not enter the queue.
+  struct Refusal {
+    Outcome outcome = Outcome::rejected;
+    EngineEventKind event = EngineEventKind::rejected;  // with outcome rejected
+    TimeNs queued_ns = -1;                              // of another replica
+  };
+  void turn_away(const Request& request, const Refusal& refusal,
+                 const ApiServer::Patience& patience, TimeNs now_ns);
   void apply_chunks(TimeNs now_ns, Segment& segment);
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
@@ -217,13 +246,16 @@ class Replica {
   [[nodiscard]] bool dies_of_growth(TimeNs now_ns);
   [[nodiscard]] bool dies_of_logprobs(TimeNs now_ns);
   void lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage = nullptr);
-  void lose(RequestId id, TimeNs now_ns);
+  [[nodiscard]] TokenCount lose_all(TimeNs now_ns, Outcome outcome,
+                                    std::vector<HandedBack>* handed_back);
+  void lose(RequestId id, TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back);
+  void be_down_until(TimeNs time_ns, Outcome outcome);
   void forget_all_steps();
 
   std::uint16_t number_;
   ReplicaParts parts_;
   std::optional<ApiServer> api_;
-  RequestPool& requests_;
+  RequestPool requests_;
   MetricsSink& sink_;
   DecodeSet decodes_;
   std::vector<Progress> progress_;  // by RequestId
@@ -263,11 +295,19 @@ class Replica {
   TimeNs next_stop_ns_ = kNever;
   TimeNs next_plan_ns_ = kNever;
   TimeNs down_until_ns_ = 0;
+  Outcome down_outcome_ = Outcome::lost_to_oom;  // of who is turned away meanwhile
+  const StepCost* cost_ = nullptr;               // that plans are priced by now
   bool arrivals_can_join_ = true;
 
   std::int64_t residents_ = 0;  // admitted and not gone, ghosts included
   std::int64_t ghosts_ = 0;
   std::int64_t waiting_ = 0;
+  TokenCount waiting_tokens_ = 0;  // known tokens of those that wait
+  // What `load` shows of the state that every step changes; see there.
+  TokenCount shown_kv_tokens_ = 0;
+  TokenCount shown_generated_ = 0;
+  bool membership_changed_ = false;  // since it was shown
+  ReplicaCounts counts_;
   TokenCount prefill_kept_ = 0;  // what residents that do not decode keep of computed tokens
   TokenCount final_tokens_ = 0;  // KV that the residents (without ghosts) will hold at their end
   TokenCount ghost_tokens_ = 0;  // computed tokens of ghosts, as applied

@@ -22,8 +22,8 @@ std::optional<Admission> Replica::admit_sent(TimeNs now_ns) {
 
 void Replica::collect_answers(TimeNs now_ns) {
   while (const std::optional<RequestRecord> record = api_->take_answer(now_ns)) {
-    sink_.on_request(*record);
-    departures_.push_back({record->index, record->outcome});
+    report(*record);
+    departures_.push_back({record->index, record->outcome, record->prompt_tokens});
   }
 }
 
@@ -55,8 +55,10 @@ void Replica::leave(const RequestRecord& record, const ApiServer::Patience& pati
   if (api_ && record.outcome != Outcome::unfinished) {
     return api_->answer(record, patience, std::max(clock_, ticks_from_ns(record.finish_ns)));
   }
-  sink_.on_request(record);
-  if (record.outcome != Outcome::unfinished) departures_.push_back({record.index, record.outcome});
+  report(record);
+  if (record.outcome != Outcome::unfinished) {
+    departures_.push_back({record.index, record.outcome, record.prompt_tokens});
+  }
 }
 
 // When the tokens of the latest step reached the clients, with its sub-nanosecond part and without

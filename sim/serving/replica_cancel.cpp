@@ -41,6 +41,7 @@ void Replica::withdraw_cancelled(TimeNs now_ns) {
 void Replica::withdraw(RequestId id, TimeNs now_ns) {
   Request& request = requests_[id];
   const bool waits = request.state == RequestState::waiting;
+  membership_changed_ = true;
   const bool leaves = parts_.scheduler->on_leave(id);
   HEADROOM_CHECK(leaves, "a row that cannot leave its batch was cancelled");
   EngineEvent event;
@@ -54,7 +55,7 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
   record(id, Outcome::cancelled, now_ns);
   leave_adapter(request);
   if (waits) {
-    --waiting_;
+    leave_queue(request);
     parts_.kv->release(id, request, 0, KvRelease::finished);
   } else {
     const TokenCount held = computed_by(request, applied_decodes_);

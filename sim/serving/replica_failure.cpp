@@ -37,6 +37,52 @@ bool Replica::dies_of_logprobs(TimeNs now_ns) {
 void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage) {
   HEADROOM_CHECK(cancelled_.empty(), "a client's leaving outlived the next plan");
   report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, 0, kind, shortage);
+  const TokenCount lost = lose_all(now_ns, Outcome::lost_to_oom, nullptr);
+  report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
+  const TimeNs reboot_ns = kind == OomKind::host_freeze ? parts_.options.reboot_ns : 0;
+  be_down_until(now_ns + std::max<TimeNs>(1, parts_.options.restart_ns + reboot_ns),
+                Outcome::lost_to_oom);
+}
+
+void Replica::crash(TimeNs now_ns, TimeNs down_ns, std::vector<HandedBack>* handed_back) {
+  HEADROOM_CHECK(down_ns >= 1, "a replica that crashes is down for a while");
+  HEADROOM_CHECK(handed_back == nullptr || !api_, "an API server hands nothing back");
+  if (now_ns < down_until_ns_) {  // it has nothing left to lose
+    return be_down_until(std::max(down_until_ns_, now_ns + down_ns), Outcome::lost_to_fault);
+  }
+  // What has ended; steps at whose end somebody finishes have been dealt with.
+  if (!pipeline_.empty() && next_stop_ns_ != kNever) {
+    run_to(std::min(ended_by(now_ns), next_stop_step_ - 1));
+  }
+  ++counts_.crashes;
+  report_event(EngineEventKind::crashed, now_ns, kNoRequest, 0);
+  plan_.clear();
+  cancelled_.clear();  // their outcome says so all the same
+  const TokenCount lost = lose_all(now_ns, Outcome::lost_to_fault, handed_back);
+  report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
+  next_stop_ns_ = kNever;
+  be_down_until(now_ns + down_ns, Outcome::lost_to_fault);
+  clock_ = std::max(clock_, ticks_from_ns(now_ns));
+  show_load();
+  sink_.on_idle(number_, clock_, state());
+}
+
+void Replica::use_cost(std::int32_t number, TimeNs now_ns) {
+  cost_ =
+      number < 0 ? parts_.cost.get() : parts_.slow_costs[static_cast<std::size_t>(number)].get();
+  if (!pipeline_.empty()) cut_at(now_ns);
+}
+
+void Replica::be_down_until(TimeNs time_ns, Outcome outcome) {
+  down_until_ns_ = time_ns;
+  down_outcome_ = outcome;
+  next_plan_ns_ = time_ns;
+  cold_ = true;
+  parts_.memory.start(time_ns);
+}
+
+// Everybody who is in the engine; of those that wait, its own queue only. How many.
+TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back) {
   std::vector<RequestId> begun;  // preempted ones among them
   std::vector<RequestId> queued;
   for (RequestId id = 0; id < progress_.size(); ++id) {
@@ -49,7 +95,7 @@ void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* sho
 
   parts_.scheduler->on_engine_lost();
   // Those that the scheduler has taken out of its queue for a batch that never began come first.
-  for (const RequestId id : plan_.lost) lose(id, now_ns);
+  for (const RequestId id : plan_.lost) lose(id, now_ns, outcome, handed_back);
   auto lost = static_cast<TokenCount>(plan_.lost.size());
   for (const auto& list : {begun, queued}) {
     for (const RequestId id : list) {
@@ -58,7 +104,7 @@ void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* sho
         const bool leaves = parts_.scheduler->on_leave(id);
         HEADROOM_CHECK(leaves, "a waiting request stays in its batch");
       }
-      lose(id, now_ns);
+      lose(id, now_ns, outcome, handed_back);
       ++lost;
     }
   }
@@ -66,17 +112,26 @@ void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* sho
   parts_.kv->on_engine_lost();
   if (parts_.adapters) parts_.adapters->on_engine_lost();
   forget_all_steps();
-  report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
-  const TimeNs reboot_ns = kind == OomKind::host_freeze ? parts_.options.reboot_ns : 0;
-  down_until_ns_ = now_ns + std::max<TimeNs>(1, parts_.options.restart_ns + reboot_ns);
-  next_plan_ns_ = down_until_ns_;
-  cold_ = true;
-  parts_.memory.start(down_until_ns_);
+  membership_changed_ = true;
+  return lost;
 }
 
-void Replica::lose(RequestId id, TimeNs now_ns) {
-  if (requests_[id].state == RequestState::waiting) --waiting_;
-  if (!progress_[id].recorded) record(id, Outcome::lost_to_oom, now_ns);
+void Replica::lose(RequestId id, TimeNs now_ns, Outcome outcome,
+                   std::vector<HandedBack>* handed_back) {
+  if (requests_[id].state == RequestState::waiting) leave_queue(requests_[id]);
+  const Progress& progress = progress_[id];
+  const bool is_fault = outcome == Outcome::lost_to_fault;
+  if (progress.recorded) {
+    // A ghost row: its request has left.
+  } else if (handed_back != nullptr && !progress.cancelled) {
+    const auto generated = static_cast<std::uint64_t>(generated_so_far(id));
+    recorded_tokens_ += generated;
+    counts_.discarded_tokens += static_cast<TokenCount>(generated);
+    ++counts_.handed_back;
+    handed_back->push_back({requests_[id].index, progress.queued_ns});
+  } else {
+    record(id, is_fault && progress.cancelled ? Outcome::cancelled : outcome, now_ns);
+  }
   remove(id);
 }
 

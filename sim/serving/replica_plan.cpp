@@ -30,6 +30,7 @@ void Replica::on_plan(TimeNs now_ns) {
     static_cast<void>(plan_again_after(first_end_from(ticks_from_ns(fails_ns))));
   }
   schedule_next_stop();
+  if (membership_changed_) show_load();
   if (!pipeline_.empty()) return;
   sink_.on_idle(number_, clock_, state());
   if (next_plan_ns_ == kNever) next_plan_ns_ = plan_.wake_at_ns;
@@ -83,7 +84,7 @@ bool Replica::plan_once(TimeNs now_ns) {
                      shape.decode_tokens() + shape.chunk_tokens <= parts_.options.max_step_tokens,
                  fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", rows,
                              shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
-  parts_.cost->price(shape, segment.price);
+  cost_->price(shape, segment.price);
   KvTraffic traffic = parts_.kv->take_traffic();
   traffic.loaded_blocks += swapping_.loaded_blocks;
   traffic.stored_blocks += swapping_.stored_blocks;
@@ -187,7 +188,8 @@ void Replica::apply_preemptions(TimeNs now_ns) {
     request.state = RequestState::waiting;
     ++request.preemptions;
     --residents_;
-    ++waiting_;
+    enter_queue(request);
+    membership_changed_ = true;
     const bool swapped = std::ranges::find(plan_.swapped, id) != plan_.swapped.end();
     report_event(EngineEventKind::preempted, now_ns, id, swapped ? 0 : held);
   }
@@ -238,27 +240,25 @@ void Replica::apply_rejections(TimeNs now_ns) {
                  TokenCount{request.prompt_tokens} + request.max_tokens, 0,
                  OomKind::rejected_too_long);
     parts_.kv->release(id, request, 0, KvRelease::finished);
-    --waiting_;
+    leave_queue(request);
     if (last_refused_ == id) last_refused_ = kNoRequest;
     record(id, Outcome::rejected, now_ns);
     remove(id);
   }
 }
 
-void Replica::reject(const Request& request, EngineEventKind kind,
-                     const ApiServer::Patience& patience, TimeNs now_ns) {
-  sink_.on_event({.kind = kind,
-                  .oom = OomKind::rejected_too_long,
-                  .time_ns = now_ns,
-                  .replica = number_,
-                  .request = request.index,
-                  .tokens = TokenCount{request.prompt_tokens} + request.max_tokens});
-  turn_away(request, Outcome::rejected, patience, now_ns);
-}
-
-void Replica::turn_away(const Request& request, Outcome outcome,
+void Replica::turn_away(const Request& request, const Refusal& refusal,
                         const ApiServer::Patience& patience, TimeNs now_ns) {
+  if (refusal.outcome == Outcome::rejected) {
+    sink_.on_event({.kind = refusal.event,
+                    .oom = OomKind::rejected_too_long,
+                    .time_ns = now_ns,
+                    .replica = number_,
+                    .request = request.index,
+                    .tokens = TokenCount{request.prompt_tokens} + request.max_tokens});
+  }
   RequestRecord record;
+  record.queued_ns = refusal.queued_ns;
   record.arrival_ns = request.arrival_ns;
   record.finish_ns = now_ns;
   record.index = request.index;
@@ -266,7 +266,7 @@ void Replica::turn_away(const Request& request, Outcome outcome,
   record.max_tokens = request.max_tokens;
   record.replica = number_;
   record.class_id = static_cast<std::uint8_t>(request.class_id);
-  record.outcome = outcome;
+  record.outcome = refusal.outcome;
   leave(record, patience);
 }
 
@@ -285,7 +285,8 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
       prefill_kept_ += kept(chunk.context_tokens);
       final_tokens_ += final_tokens_of(chunk.id);
       ++residents_;
-      --waiting_;
+      leave_queue(request);
+      membership_changed_ = true;
       report_event(EngineEventKind::admitted, now_ns, chunk.id, request.known_tokens,
                    chunk.context_tokens);
     }
@@ -433,11 +434,13 @@ void Replica::check_all() const {
   TokenCount tokens = 0;
   std::int64_t residents = 0;
   std::int64_t waiting = 0;
+  TokenCount waiting_tokens = 0;
   for (RequestId id = 0; id < progress_.size(); ++id) {
     if (!progress_[id].here) continue;
     const Request& request = requests_[id];
     if (request.state == RequestState::waiting) {
       ++waiting;
+      waiting_tokens += request.known_tokens;
       continue;
     }
     ++residents;
@@ -456,7 +459,7 @@ void Replica::check_all() const {
       decodes.size() == decodes_.size() && decodes.context_sum() == decodes_.context_sum() &&
           decodes.kept_sum() == decodes_.kept_sum() &&
           decodes.ids_per_cycle() == decodes_.ids_per_cycle() && prefill == prefill_kept_ &&
-          residents == residents_ && waiting == waiting_,
+          residents == residents_ && waiting == waiting_ && waiting_tokens == waiting_tokens_,
       fmt::format("sums: {} decodes, {} tokens; requests: {} decodes, {} tokens", decodes_.size(),
                   decodes_.context_sum(), decodes.size(), decodes.context_sum()));
   for (StepCount steps = 1; steps <= static_cast<StepCount>(decodes.growth().size()); ++steps) {

@@ -13,6 +13,7 @@
 
 namespace headroom {
 
+inline constexpr std::uint16_t kNoReplica = UINT16_MAX;  // turned away at the fleet's door
 inline constexpr std::uint64_t kNoSession = UINT64_MAX;
 
 // One row of a workload.
@@ -47,7 +48,15 @@ enum class RequestState : std::uint8_t {
   gone
 };
 
-enum class Outcome : std::uint8_t { unfinished, finished, rejected, cancelled, lost_to_oom };
+enum class Outcome : std::uint8_t {
+  unfinished,
+  finished,
+  rejected,
+  cancelled,
+  lost_to_oom,
+  lost_to_fault  // its replica crashed
+};
+inline constexpr std::size_t kOutcomeCount = 6;
 
 struct Request {
   std::uint64_t index = 0;  // order of arrival in the run, from 0

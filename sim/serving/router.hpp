@@ -4,19 +4,21 @@
 #include <cstdint>
 #include <span>
 
+#include "sim/serving/replica_load.hpp"
 #include "sim/serving/request.hpp"
 
 namespace headroom {
 
-struct ReplicaLoad {
-  std::int64_t running = 0;
-  std::int64_t waiting = 0;
-};
-
 class Router {
  public:
   virtual ~Router() = default;
-  // Index into `loads`, which has one entry per replica.
+
+  // loads[replica] is not what it was when the router last saw it, or it sees it for the first
+  // time: all of them are shown once before the first request. O(log replicas).
+  virtual void on_load(std::uint32_t /*replica*/, std::span<const ReplicaLoad> /*loads*/) {}
+
+  // Index into `loads`, which has one entry per replica: of one that is up, as long as there is
+  // such. Must not take time in proportion to the number of replicas.
   [[nodiscard]] virtual std::uint32_t route(const Arrival& arrival,
                                             std::span<const ReplicaLoad> loads) = 0;
 };

@@ -272,12 +272,23 @@ ApiServerOptions api_server_options(const EngineSection& engine, TimeNs client_l
 
 }  // namespace
 
-ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
-                          const Catalog& catalog, CostFacts& facts) {
+std::unique_ptr<StepCost> make_replica_cost(const Resolved& resolved, const MemoryBudget& budget,
+                                            const Catalog& catalog, CostFacts& facts) {
   const TokenCount tokens =
       (follows_groups(resolved, budget.layout) ? budget.usable_blocks * budget.layout.block_tokens
                                                : pool_tokens(resolved, budget)) *
       resolved.sharding.data;
+  return with_drafter(resolved.scenario.engine.speculative,
+                      make_cost(resolved, catalog, tokens, facts));
+}
+
+ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
+                          const Catalog& catalog, CostFacts& facts) {
+  return make_replica(resolved, budget, make_replica_cost(resolved, budget, catalog, facts), facts);
+}
+
+ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
+                          std::unique_ptr<StepCost> cost, CostFacts& facts) {
   ReplicaParts parts;
   parts.options = replica_options(resolved);
   // A copy within the device reads and writes each byte once.
@@ -292,8 +303,7 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   // A request lies on one data rank.
   const TokenCount hole = pool.largest_hole / resolved.sharding.data;
   parts.limits = admission_limits(resolved, parts.kv->sequence().longest(hole));
-  parts.cost = with_drafter(resolved.scenario.engine.speculative,
-                            make_cost(resolved, catalog, tokens, facts));
+  parts.cost = std::move(cost);
   parts.memory = run_time_memory(resolved, budget);
   parts.adapters = adapter_slots(resolved);
   if (const EngineSection& engine = resolved.scenario.engine; engine.api_server_count) {

@@ -20,6 +20,13 @@ namespace headroom {
 [[nodiscard]] std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
                                                   TokenCount pool_tokens, CostFacts& facts);
 
+// The price of a replica's steps, its drafter's included.
+[[nodiscard]] std::unique_ptr<StepCost> make_replica_cost(const Resolved& resolved,
+                                                          const MemoryBudget& budget,
+                                                          const Catalog& catalog, CostFacts& facts);
+// With a price that has been made before; `facts` are those of that one.
+[[nodiscard]] ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
+                                        std::unique_ptr<StepCost> cost, CostFacts& facts);
 [[nodiscard]] ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
                                         const Catalog& catalog, CostFacts& facts);
 

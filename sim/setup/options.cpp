@@ -8,6 +8,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/setup/engine_profile.hpp"
+#include "sim/setup/fleet_options.hpp"
 
 namespace headroom {
 namespace {
@@ -171,14 +172,12 @@ std::vector<std::string> names_in(const std::string& pointer) {
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   if (pointer == kWorkload) names.emplace_back("classes");
+  if (pointer == "/fleet") names.emplace_back("groups");
+  if (pointer == "/fleet/faults") names.insert(names.end(), {"crashes", "slow"});
   return names;
 }
 
-// A part of a document and the part of the options that it holds: the same, but for classes.
-struct Place {
-  std::string pointer;  // in the document
-  std::string options;  // of the rows
-};
+using Place = OptionPlace;
 
 void read_classes(const JsonDocument& document, const Json& classes, const std::string& pointer,
                   Scenario& scenario);
@@ -272,6 +271,8 @@ void read_section(const JsonDocument& document, const Json& section, const Place
       if (!value.is_object())
         throw value_error(document, here.pointer, value, "expected an object");
       read_section(document, value, here, scenario);
+    } else if (is_fleet_list(here.pointer)) {
+      continue;  // read_fleet_lists, when everything else is known
     } else if (here.pointer == kClasses) {
       read_classes(document, value, here.pointer, scenario);
     } else {
@@ -316,8 +317,8 @@ std::string class_pointer(std::size_t number, std::string_view row_pointer) {
 const std::vector<OptionRow>& all_options() {
   static const std::vector<OptionRow> rows = [] {
     std::vector<OptionRow> all;
-    for (const auto& part :
-         {general_options(), engine_options(), other_engine_options(), workload_options()}) {
+    for (const auto& part : {general_options(), engine_options(), other_engine_options(),
+                             fleet_options(), workload_options()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -378,7 +379,42 @@ Scenario parse_scenario(const JsonDocument& document) {
   scenario.file = document.name;
   read_section(document, document.root, {"", ""}, scenario);
   check_conditions(document, scenario, std::nullopt);
+  read_fleet_lists(document, scenario);
   return scenario;
+}
+
+void read_option_section(const JsonDocument& document, const Json& section,
+                         const OptionPlace& place, Scenario& scenario) {
+  read_section(document, section, place, scenario);
+}
+
+void read_option_element(const JsonDocument& document, const Json& element,
+                         const OptionPlace& place, std::span<const std::string_view> others,
+                         Scenario& scenario) {
+  if (!element.is_object()) {
+    throw value_error(document, place.pointer, element, "expected an object");
+  }
+  std::vector<std::string> known(others.begin(), others.end());
+  for (const OptionRow& row : fleet_element_options()) {
+    if (!row.pointer.starts_with(place.options + "/")) continue;
+    known.emplace_back(row.pointer.substr(place.options.size() + 1));
+  }
+  for (const auto& [key, value] : element.items()) {
+    const std::string token = pointer_token(key);
+    const std::string here = place.pointer + "/" + token;
+    const auto row = std::ranges::find(fleet_element_options(), place.options + "/" + token,
+                                       &OptionRow::pointer);
+    if (row != fleet_element_options().end()) {
+      read_field(document, value, *row, here, scenario);
+      scenario.given[here] = origin_of(document, here);
+    } else if (std::ranges::find(others, key) == others.end()) {
+      throw key_error(document, here, "unknown key", nearest_name(key, known));
+    }
+  }
+}
+
+void check_option_conditions(const JsonDocument& document, const Scenario& scenario) {
+  check_conditions(document, scenario, std::nullopt);
 }
 
 }  // namespace headroom

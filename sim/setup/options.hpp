@@ -72,7 +72,11 @@ struct OptionRow {
 [[nodiscard]] std::span<const OptionRow> other_engine_options();  // of one engine each
 [[nodiscard]] std::span<const OptionRow> trace_options();
 [[nodiscard]] std::span<const OptionRow> workload_options();  // those of the trace included
+[[nodiscard]] std::span<const OptionRow> fleet_options();
 [[nodiscard]] const std::vector<OptionRow>& all_options();
+// Of the elements of lists: /fleet/groups, /fleet/faults/crashes, /fleet/faults/slow. They reach
+// the first element.
+[[nodiscard]] std::span<const OptionRow> fleet_element_options();
 
 // "integer >= 1, tokens": what an error says is allowed.
 [[nodiscard]] std::string allowed_text(const OptionRow& row);
@@ -86,6 +90,22 @@ struct OptionRow {
 // Classes of a workload are parsed by the rows of /workload (and /slo): the pointer of a row below
 // /workload/classes/<i>.
 [[nodiscard]] std::string class_pointer(std::size_t number, std::string_view row_pointer);
+
+// A part of a document and the part of the options that it holds: the same, but in lists.
+struct OptionPlace {
+  std::string pointer;  // in the document
+  std::string options;  // of the rows
+};
+// Strict, as parse_scenario. Reads all options of `section` into `scenario`.
+void read_option_section(const JsonDocument& document, const Json& section,
+                         const OptionPlace& place, Scenario& scenario);
+// One element of a list, by the rows of fleet_element_options() below `options`. `others`: keys
+// that somebody else reads.
+void read_option_element(const JsonDocument& document, const Json& element,
+                         const OptionPlace& place, std::span<const std::string_view> others,
+                         Scenario& scenario);
+// An option that would change nothing is an error.
+void check_option_conditions(const JsonDocument& document, const Scenario& scenario);
 
 // Strict: unknown keys, wrong types and values out of range are ConfigErrors with place and cause.
 [[nodiscard]] Scenario parse_scenario(const JsonDocument& document);

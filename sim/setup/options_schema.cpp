@@ -68,6 +68,37 @@ std::string dotted(std::string_view pointer) {
   return path;
 }
 
+Json list_schema(std::string_view pointer, std::string_view doc, const Json& required) {
+  Json element = {{"type", "object"}, {"additionalProperties", false}};
+  for (const OptionRow& row : fleet_element_options()) {
+    if (!row.pointer.starts_with(std::string(pointer) + "/")) continue;
+    Json& property = element["properties"][std::string(row.pointer.substr(pointer.size() + 1))];
+    property["description"] = described(row);
+    const std::string type = schema_type(row);
+    property["type"] = is_optional(row) ? Json::array({type, "null"}) : Json(type);
+    add_bounds(row.bounds, property);
+  }
+  element["required"] = required;
+  return {{"description", doc}, {"type", "array"}, {"minItems", 1}, {"items", std::move(element)}};
+}
+
+void add_fleet_lists(Json& properties) {
+  Json& fleet = properties["fleet"]["properties"];
+  Json groups = list_schema("/fleet/groups",
+                            "replicas of several kinds: the scenario with what a group says "
+                            "instead",
+                            Json::array({"name"}));
+  for (const char* key : {"model", "model_override", "device", "environment", "engine", "cost"}) {
+    groups["items"]["properties"][key] = properties[key];
+  }
+  fleet["groups"] = std::move(groups);
+  Json& faults = fleet["faults"]["properties"];
+  faults["crashes"] =
+      list_schema("/fleet/faults/crashes", "by schedule", Json::array({"replica", "at_s"}));
+  faults["slow"] = list_schema("/fleet/faults/slow", "replicas that are slow for a while",
+                               Json::array({"replica", "at_s", "for_s", "factor"}));
+}
+
 }  // namespace
 
 Json scenario_schema() {
@@ -96,6 +127,7 @@ Json scenario_schema() {
       {"type", "array"},
       {"minItems", 1},
       {"items", std::move(of_class)}};
+  add_fleet_lists(schema["properties"]);
   schema["required"] = Json::array({"model", "device", "workload"});
   return schema;
 }
@@ -107,6 +139,12 @@ std::string options_table() {
     table += fmt::format("{}{}\n    {}; default: {}\n    {}\n", dotted(row.pointer), unit, row.doc,
                          default_text(row), allowed_text(row));
     if (!row.only_with.empty()) table += fmt::format("    only with {}\n", dotted(row.only_with));
+  }
+  for (const OptionRow& row : fleet_element_options()) {
+    const std::string unit = row.unit.empty() ? "" : fmt::format(" [{}]", row.unit);
+    table += fmt::format("{}{} (of each in the list)\n    {}; default: {}\n    {}\n",
+                         dotted(row.pointer), unit, row.doc,
+                         row.absent.empty() ? "-" : std::string(row.absent), allowed_text(row));
   }
   return table;
 }

@@ -9,6 +9,7 @@
 #include "hardware/llm/hf_config.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/setup/fleet_options.hpp"
 #include "sim/setup/kv_tier.hpp"
 #include "sim/setup/lora.hpp"
 #include "sim/setup/options.hpp"
@@ -310,8 +311,10 @@ std::string text_of(const Json& value) {
 // Results name the scenario's file, not where it lies.
 std::string giver_of(const std::string& pointer, const Scenario& scenario) {
   const std::string& origin = scenario.given.at(pointer);
-  const bool in_file = origin == scenario.file;
-  return in_file ? std::filesystem::path(origin).filename().string() : origin;
+  const std::string name = std::filesystem::path(scenario.file).filename().string();
+  if (origin == scenario.file) return name;
+  const bool in_group = origin.starts_with(scenario.file + ": ");
+  return in_group ? name + origin.substr(scenario.file.size()) : origin;
 }
 
 // What the classes of a workload say of themselves.
@@ -400,6 +403,9 @@ std::vector<ResolvedValue> resolved_values(const Resolved& resolved) {
     values.push_back({pointer, text_of(value), source});
   }
   add_class_values(s, values);
+  for (const auto& [pointer, value] : fleet_list_values(s)) {
+    values.push_back({pointer, text_of(value), giver_of(pointer, s)});
+  }
   return values;
 }
 

@@ -45,6 +45,9 @@ struct Resolved {
 void validate_system(const Scenario& scenario);
 void validate_workload(const Scenario& scenario);
 void validate(const Scenario& scenario);
+// The section `fleet`, and whether there is one.
+void validate_fleet(const Scenario& scenario);
+[[nodiscard]] bool is_fleet(const Scenario& scenario);
 
 // Everything but traffic: for capacity and audit.
 [[nodiscard]] Resolved resolve_system(const Scenario& scenario, const Catalog& catalog);

@@ -11,6 +11,7 @@
 #include "sim/metrics/fan_out.hpp"
 #include "sim/metrics/run_digest.hpp"
 #include "sim/setup/factory.hpp"
+#include "sim/setup/fleet_factory.hpp"
 #include "sim/setup/parallel.hpp"
 #include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
@@ -69,11 +70,26 @@ SummaryOptions summary_options(const Scenario& scenario, const CostFacts& cost,
   return options;
 }
 
+std::vector<ReplicaParts> make_parts(RunResult& result, const Catalog& catalog) {
+  const FaultsSection& faults = result.resolved.scenario.fleet.faults;
+  std::vector<ReplicaParts> parts = make_replicas(faults, result.groups, catalog);
+  if (result.groups.empty()) {
+    parts.push_back(make_replica(result.resolved, result.budget, catalog, result.cost));
+  } else {
+    result.cost = result.groups.front().cost;
+  }
+  return parts;
+}
+
+FleetParts make_fleet(const RunResult& result, const Workload& workload) {
+  if (result.groups.empty()) return {std::make_unique<RoundRobinRouter>()};
+  return make_fleet_parts(result.resolved.scenario, result.groups, workload.slo);
+}
+
 void simulate(const Catalog& catalog, const RunControl& control, Workload& workload,
               RunResult& result) {
   const Scenario& scenario = result.resolved.scenario;
-  std::vector<ReplicaParts> parts;
-  parts.push_back(make_replica(result.resolved, result.budget, catalog, result.cost));
+  std::vector<ReplicaParts> parts = make_parts(result, catalog);
 
   const SummaryOptions summary = summary_options(scenario, result.cost, workload);
   RecorderOptions options;
@@ -90,13 +106,12 @@ void simulate(const Catalog& catalog, const RunControl& control, Workload& workl
     counting = std::make_unique<CountingSource>(*workload.source, *control.done);
   }
   WorkloadSource& source = counting ? static_cast<WorkloadSource&>(*counting) : *workload.source;
-  FleetOptions fleet_options;
-  fleet_options.seed = static_cast<std::uint64_t>(scenario.seed);
   std::optional<FanOut> both;
   if (control.sink != nullptr)
     both.emplace(std::vector<MetricsSink*>{result.recorder.get(), control.sink});
   MetricsSink& sink = both ? static_cast<MetricsSink&>(*both) : *result.recorder;
-  Fleet fleet(fleet_options, std::move(parts), std::make_unique<RoundRobinRouter>(), source, sink);
+  Fleet fleet(make_fleet_options(scenario), std::move(parts), make_fleet(result, workload), source,
+              sink);
   result.stop = fleet.run(limits_of(scenario.run, control));
   result.totals = fleet.totals();
   result.recorder->finish(result.totals.end_ns);
@@ -136,16 +151,45 @@ void warn_of_outcome(RunResult& result) {
   }
 }
 
-void collect_warnings(RunResult& result) {
-  result.warnings = result.resolved.warnings;
-  const CostFacts& cost = result.cost;
+void warn_of_system(const Resolved& resolved, const CostFacts& cost,
+                    std::vector<std::string>& warnings) {
+  warnings.insert(warnings.end(), resolved.warnings.begin(), resolved.warnings.end());
   if (cost.uncalibrated) {
-    result.warnings.push_back(fmt::format(
-        "uncalibrated: no measured constants for {} on {}; step times use {}",
-        result.resolved.profile->cost_family, result.resolved.device.id, cost.calibration));
+    warnings.push_back(
+        fmt::format("uncalibrated: no measured constants for {} on {}; step times use {}",
+                    resolved.profile->cost_family, resolved.device.id, cost.calibration));
   }
   if (cost.level == "spec") {
-    result.warnings.emplace_back("step times are data-sheet limits, faster than any real engine");
+    warnings.emplace_back("step times are data-sheet limits, faster than any real engine");
+  }
+}
+
+// Of each group, once.
+void warn_of_groups(RunResult& result) {
+  for (const FleetGroup& group : result.groups) {
+    std::vector<std::string> own;
+    warn_of_system(group.resolved, group.cost, own);
+    for (const std::string& warning : own) {
+      const bool alone = result.groups.size() == 1;
+      const std::string text = alone ? warning : fmt::format("{}: {}", group.name, warning);
+      if (std::ranges::find(result.warnings, text) == result.warnings.end()) {
+        result.warnings.push_back(text);
+      }
+    }
+    if (group.cost.client_latency_ns != result.cost.client_latency_ns) {
+      result.warnings.push_back(fmt::format(
+          "{}: latencies count {:.1f} ms between client and engine, as measured for {}, not {:.1f}",
+          group.name, static_cast<double>(result.cost.client_latency_ns) / 1e6,
+          result.groups.front().name, static_cast<double>(group.cost.client_latency_ns) / 1e6));
+    }
+  }
+}
+
+void collect_warnings(RunResult& result) {
+  if (result.groups.empty()) {
+    warn_of_system(result.resolved, result.cost, result.warnings);
+  } else {
+    warn_of_groups(result);
   }
   if (result.workload.rows_dropped > 0) {
     result.warnings.push_back(
@@ -184,16 +228,32 @@ void collect_warnings(RunResult& result) {
   if (result.started) warn_of_outcome(result);
 }
 
+// The first group that does not start, else the first one.
+void show_group(RunResult& result) {
+  const auto failed = std::ranges::find_if(
+      result.groups, [](const FleetGroup& group) { return group.budget.failure.has_value(); });
+  const FleetGroup& group = failed == result.groups.end() ? result.groups.front() : *failed;
+  result.resolved = group.resolved;
+  result.budget = group.budget;
+  result.pool_tokens = group.pool_tokens;
+  result.values = resolved_values(result.resolved);  // with those of the fleet
+}
+
 // `given`: absent means that the scenario says what comes.
 RunResult prepare(const Scenario& scenario, const Catalog& catalog, std::optional<Workload> given,
                   Workload& workload) {
   RunResult result;
-  result.resolved = resolve(scenario, catalog);
+  result.groups = resolve_fleet(scenario, catalog);
+  if (result.groups.empty()) {
+    result.resolved = resolve(scenario, catalog);
+    result.budget = startup_budget(result.resolved);
+    result.pool_tokens = engine_pool_tokens(result.resolved, result.budget);
+    result.values = resolved_values(result.resolved);
+  } else {
+    show_group(result);
+  }
   workload = given ? std::move(*given) : make_workload(result.resolved.scenario);
   result.workload = workload.facts;
-  result.budget = startup_budget(result.resolved);
-  result.pool_tokens = engine_pool_tokens(result.resolved, result.budget);
-  result.values = resolved_values(result.resolved);
   return result;
 }
 
@@ -201,8 +261,10 @@ RunResult run_prepared(const Catalog& catalog, const RunControl& control, Worklo
                        RunResult result) {
   if (!result.budget.failure) {
     simulate(catalog, control, workload, result);
-    result.expected_error = expected_error(result.resolved, catalog, result.pool_tokens,
-                                           result.cost, result.summary.metrics);
+    if (result.groups.size() <= 1) {  // of several kinds nothing is known together
+      result.expected_error = expected_error(result.resolved, catalog, result.pool_tokens,
+                                             result.cost, result.summary.metrics);
+    }
   }
   workload.account(result.workload);
   // What a duration or a pool would yield shows only in the run.
@@ -232,7 +294,7 @@ RunResult check(const Scenario& scenario, const Catalog& catalog) {
   Workload workload;
   RunResult result = prepare(scenario, catalog, std::nullopt, workload);
   if (!result.budget.failure) {
-    static_cast<void>(make_replica(result.resolved, result.budget, catalog, result.cost));
+    static_cast<void>(make_parts(result, catalog));
   }
   collect_warnings(result);
   return result;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,23 @@ struct CostFacts {
   TimeNs client_latency_ns = 0;
 };
 
+// Replicas of one kind, in a scenario with a section `fleet`.
+struct FleetGroup {
+  std::string name;
+  std::int64_t count = 1;
+  double weight = 1;
+  std::optional<double> cost_per_hour;  // of one replica
+  Resolved resolved;
+  std::vector<ResolvedValue> values;
+  MemoryBudget budget;
+  TokenCount pool_tokens = 0;
+  CostFacts cost;
+};
+
 struct RunResult {
+  // Of a fleet: its groups. What stands here besides is then of the first one, or of the one that
+  // does not start.
+  std::vector<FleetGroup> groups;
   Resolved resolved;
   std::vector<ResolvedValue> values;
   MemoryBudget budget;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/setup/fleet_section.hpp"
 #include "sim/setup/workload_section.hpp"
 
 namespace headroom {
@@ -241,6 +242,7 @@ struct Scenario {
   EnvironmentSection environment;
   EngineSection engine;
   CostSection cost;
+  FleetSection fleet;
   WorkloadSection workload;
   SloSection slo;
   RunSection run;

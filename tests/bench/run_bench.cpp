@@ -98,6 +98,27 @@ void mooncake_hundredfold(benchmark::State& state) {
 }
 BENCHMARK(mooncake_hundredfold)->Unit(benchmark::kMillisecond);
 
+// 64 replicas, each with the traffic of `chat_million`.
+void fleet_of_64(benchmark::State& state, const std::string& router) {
+  run_scenario(
+      state, "chat-million",
+      {"fleet.replicas=64", "fleet.router.policy=" + router, "workload.arrivals.request_rate=1427",
+       "workload.num_requests=500000", "output.timeline_interval_s=60"});
+}
+BENCHMARK_CAPTURE(fleet_of_64, round_robin, "round_robin")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(fleet_of_64, least_outstanding, "least_outstanding")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(fleet_of_64, prefix_affinity, "prefix_affinity")->Unit(benchmark::kMillisecond);
+
+// A thousand replicas; the time of a request grows with the logarithm of their number.
+void fleet_of_1000(benchmark::State& state) {
+  run_scenario(state, "chat-million",
+               {"fleet.replicas=1000", "workload.arrivals.request_rate=22300",
+                "workload.num_requests=" + std::to_string(state.range(0)),
+                "output.timeline_interval_s=600"});
+}
+BENCHMARK(fleet_of_1000)->Arg(250'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
 // Cost does not grow with the outputs where batches change as often: requests of one length, one a
 // second, so that a step's batch is what arrived in the time of a request.
 void output_length(benchmark::State& state) {

@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "scheduler/batching/vllm.hpp"
+#include "scheduler/fleet/admission.hpp"
 #include "scheduler/kv/paged.hpp"
-#include "scheduler/routing/round_robin.hpp"
+#include "scheduler/routing/routers.hpp"
 #include "sim/kernel/det_math.hpp"
 #include "sim/metrics/fan_out.hpp"
 #include "sim/metrics/recorder.hpp"
@@ -159,7 +160,9 @@ double LawRun::wait_ms(std::int32_t prompt_tokens) const {
   return static_cast<double>(sum) / static_cast<double>(count) / kNsPerMsReal;
 }
 
-void run_replica(const Experiment& experiment, WorkloadSource& workload, MetricsSink& sink) {
+namespace {
+
+ReplicaParts parts_of(const Experiment& experiment) {
   SchedulerOptions options;
   options.max_num_seqs = experiment.max_num_seqs;
   options.max_num_batched_tokens = experiment.max_num_batched_tokens;
@@ -173,9 +176,23 @@ void run_replica(const Experiment& experiment, WorkloadSource& workload, Metrics
   parts.scheduler = experiment.scheduler ? experiment.scheduler(options)
                                          : std::make_unique<VllmScheduler>(options);
   parts.cost = std::make_unique<test::AffineStepCost>(experiment.cost);
+  return parts;
+}
+
+}  // namespace
+
+void run_replica(const Experiment& experiment, WorkloadSource& workload, MetricsSink& sink,
+                 std::uint64_t router_seed) {
   std::vector<ReplicaParts> all;
-  all.push_back(std::move(parts));
-  Fleet fleet({}, std::move(all), std::make_unique<RoundRobinRouter>(), workload, sink);
+  for (int i = 0; i < experiment.replicas; ++i) all.push_back(parts_of(experiment));
+  RouterOptions options;
+  options.seed = router_seed;
+  options.replicas = all.size();
+  FleetParts fleet_parts{router_row(experiment.router).make(options)};
+  if (experiment.max_in_flight > 0) {
+    fleet_parts.admission = std::make_unique<MaxInFlight>(experiment.max_in_flight);
+  }
+  Fleet fleet({}, std::move(all), std::move(fleet_parts), workload, sink);
   fleet.run({});
 }
 
@@ -187,7 +204,7 @@ LawRun run_law(const Experiment& experiment, std::uint64_t seed, MetricsSink* ob
   std::vector<MetricsSink*> all{&recorder, &steps};
   if (observer != nullptr) all.push_back(observer);
   FanOut sinks(all);
-  run_replica(experiment, source, sinks);
+  run_replica(experiment, source, sinks, seed);
   LawRun run;
   run.records.assign(recorder.records().begin(), recorder.records().end());
   run.steps = steps.totals;

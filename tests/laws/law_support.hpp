@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/kernel/random.hpp"
@@ -34,6 +35,9 @@ struct Experiment {
   std::int32_t max_num_seqs = INT32_MAX;
   std::int32_t max_num_batched_tokens = INT32_MAX;
   SchedulerMaker scheduler;  // absent: vllm
+  int replicas = 1;
+  std::string router = "round_robin";
+  std::int64_t max_in_flight = 0;  // in the fleet; 0: no limit
   oracle::AffineCost cost{.step = 0};
 };
 
@@ -72,8 +76,9 @@ struct LawRun {
 [[nodiscard]] LawRun run_law(const Experiment& experiment, std::uint64_t seed,
                              MetricsSink* observer = nullptr);
 
-// One replica for `experiment`'s policies and costs under any workload and sink.
-void run_replica(const Experiment& experiment, WorkloadSource& workload, MetricsSink& sink);
+// Replicas for `experiment`'s policies and costs under any workload and sink.
+void run_replica(const Experiment& experiment, WorkloadSource& workload, MetricsSink& sink,
+                 std::uint64_t router_seed = 1);
 
 struct Estimate {
   double mean = 0;

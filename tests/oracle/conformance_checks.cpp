@@ -186,6 +186,7 @@ std::string wrong_outcome(const CheckedRun& run, const RequestRecord& record) {
     }
     case Outcome::lost_to_oom:
       return run.row.may_die ? std::string{} : "was lost though this engine cannot die";
+    case Outcome::lost_to_fault: return "was lost to a fault, and there are none";
     case Outcome::unfinished: break;
   }
   if (run.run.reason != StopReason::no_progress) return "is unfinished though the run drained";

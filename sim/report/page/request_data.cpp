@@ -74,8 +74,8 @@ Json request_row(const RequestRecord& r, TimeNs client_latency_ns) {
 Json sampled_rows(std::span<const RequestRecord> records, TimeNs client_latency_ns) {
   std::vector<const RequestRecord*> drawn;
   draw(records, Outcome::finished, kSampledFinished, drawn);
-  for (const Outcome other :
-       {Outcome::rejected, Outcome::cancelled, Outcome::lost_to_oom, Outcome::unfinished}) {
+  for (const Outcome other : {Outcome::rejected, Outcome::cancelled, Outcome::lost_to_oom,
+                              Outcome::lost_to_fault, Outcome::unfinished}) {
     draw(records, other, kSampledOthers, drawn);
   }
   std::ranges::sort(drawn, {}, &RequestRecord::index);

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kOutcomes{Outcome::unfinished, Outcome::finished, Outcome::rejected,
-                               Outcome::cancelled, Outcome::lost_to_oom};
+constexpr std::array kOutcomes{Outcome::unfinished, Outcome::finished,    Outcome::rejected,
+                               Outcome::cancelled,  Outcome::lost_to_oom, Outcome::lost_to_fault};
 constexpr std::array kOomKinds{
     OomKind::startup, OomKind::rejected_too_long, OomKind::runtime_device, OomKind::fragmentation,
     OomKind::thrash,  OomKind::runtime_host,      OomKind::cgroup_kill,    OomKind::host_freeze};

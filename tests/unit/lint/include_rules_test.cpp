@@ -21,13 +21,13 @@ struct Module {
 };
 
 // A folder stands before the folders above it.
-constexpr std::array kModules{Module{"sim/kernel/", 0},   Module{"sim/serving/", 1},
-                              Module{"sim/metrics/", 2},  Module{"scheduler/batching/", 2},
-                              Module{"scheduler/kv/", 2}, Module{"scheduler/routing/", 2},
-                              Module{"workloads/", 2},    Module{"hardware/", 2},
-                              Module{"sim/setup/", 3},    Module{"sim/study/", 4},
-                              Module{"sim/report/", 5},   Module{"sim/app/", 6},
-                              Module{"tests/", 7}};
+constexpr std::array kModules{Module{"sim/kernel/", 0},      Module{"sim/serving/", 1},
+                              Module{"sim/metrics/", 2},     Module{"scheduler/batching/", 2},
+                              Module{"scheduler/kv/", 2},    Module{"scheduler/routing/", 2},
+                              Module{"scheduler/fleet/", 2}, Module{"workloads/", 2},
+                              Module{"hardware/", 2},        Module{"sim/setup/", 3},
+                              Module{"sim/study/", 4},       Module{"sim/report/", 5},
+                              Module{"sim/app/", 6},         Module{"tests/", 7}};
 
 // Folders whose own files may include nlohmann_json: it triples the compile time of a file.
 constexpr std::array<std::string_view, 5> kJsonFolders{"sim/setup/", "sim/report/",

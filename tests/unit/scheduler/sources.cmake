@@ -3,14 +3,17 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/engine_failure_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/engine_traps_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/engine_vectors_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/fleet_policies_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/kv_allocators_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/llamacpp_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/offload_tier_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/paged_sharing_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/partial_reuse_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/placement_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/prefix_index_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/prefix_tree_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/priority_queue_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/routers_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_time_oom_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sample_forks_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sarathi_test.cpp

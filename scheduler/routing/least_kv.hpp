@@ -1,0 +1,20 @@
+#pragma once
+// The replica whose KV pool is used least, as a share of it (in 2^-20): what engines publish.
+// Equals in turn.
+
+#include "scheduler/routing/least_loaded.hpp"
+#include "sim/serving/router.hpp"
+
+namespace headroom {
+
+class LeastKvRouter final : public Router {
+ public:
+  void on_load(std::uint32_t replica, std::span<const ReplicaLoad> loads) override;
+  [[nodiscard]] std::uint32_t route(const Arrival& arrival,
+                                    std::span<const ReplicaLoad> loads) override;
+
+ private:
+  LeastLoaded<std::int64_t> replicas_;
+};
+
+}  // namespace headroom

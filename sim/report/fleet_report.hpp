@@ -1,0 +1,21 @@
+#pragma once
+// What summary.json and the terminal say of a fleet. Only for results with groups.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/setup/run.hpp"
+
+namespace headroom {
+
+[[nodiscard]] nlohmann::ordered_json fleet_json(const RunResult& result);
+// Values of each group's scenario with who set them, for resolved.json.
+[[nodiscard]] nlohmann::ordered_json group_values_json(const RunResult& result);
+// Label and text of each line.
+[[nodiscard]] std::vector<std::pair<std::string_view, std::string>> fleet_lines(
+    const RunResult& result);
+
+}  // namespace headroom

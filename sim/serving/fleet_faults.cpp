@@ -1,0 +1,52 @@
+// The part of Fleet that is about replicas that fail (docs/semantics.md, "A fleet").
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/fleet.hpp"
+
+namespace headroom {
+
+// A run does not go on for the sake of replicas that crash and come back.
+bool Fleet::is_over() const { return next_arrival_ns_ == kNever && totals_.arrived == departed_; }
+
+// At one nanosecond faults come behind clients that give up, and before plans.
+bool Fleet::fault_is_next(const Event& event) const {
+  if (next_fault_ns_ != event.time_ns) return next_fault_ns_ < event.time_ns;
+  return event.priority > Priority::cancel;
+}
+
+void Fleet::fail(TimeNs now_ns) {
+  const Fault fault = parts_.faults->take();
+  next_fault_ns_ = parts_.faults->next_time();
+  HEADROOM_CHECK(
+      fault.time_ns == now_ns && fault.replica < replicas_.size() && next_fault_ns_ >= now_ns,
+      "a fault out of order, or of no replica");
+  if (fault.kind == FaultKind::crash) return crash(fault, now_ns);
+  const bool slow = fault.kind == FaultKind::slow;
+  replicas_[fault.replica]->use_cost(slow ? fault.slow_cost : -1, now_ns);
+  reschedule(fault.replica);
+}
+
+void Fleet::crash(const Fault& fault, TimeNs now_ns) {
+  std::vector<HandedBack> lost;
+  replicas_[fault.replica]->crash(now_ns, fault.down_ns, options_.resends_lost ? &lost : nullptr);
+  in_transit_ += static_cast<std::int64_t>(lost.size());
+  account(fault.replica, now_ns);
+  reschedule(fault.replica);
+  for (const HandedBack& one : lost) resend(fault.replica, one, now_ns);
+}
+
+// It begins anew elsewhere; its arrival, its deadlines and its place in the results stay.
+void Fleet::resend(std::uint32_t from, const HandedBack& lost, TimeNs now_ns) {
+  const Arrival arrival = in_flight_.at(lost.index);
+  prompt_tokens_[from] -= arrival.prompt_tokens;
+  note_load(from, now_ns);
+  const std::uint32_t number = route(arrival, now_ns);
+  prompt_tokens_[number] += arrival.prompt_tokens;
+  --in_transit_;
+  Replica& replica = *replicas_[number];
+  await(arrival, lost.index, number, replica.submit(arrival, lost.index, now_ns, lost.queued_ns));
+  account(number, now_ns);
+  reschedule(number);
+}
+
+}  // namespace headroom

@@ -1,0 +1,70 @@
+// The part of Fleet that is about its door: who is let in, and which replica gets a request.
+
+#include <fmt/format.h>
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/fleet.hpp"
+
+namespace headroom {
+
+std::uint32_t Fleet::route(const Arrival& arrival, TimeNs now_ns) {
+  if (replicas_.size() == 1) return 0;
+  while (!delayed_loads_.empty() && delayed_loads_.front().due_ns <= now_ns) {
+    show_load(delayed_loads_.front().replica, delayed_loads_.front().load);
+    delayed_loads_.pop_front();
+  }
+  const std::uint32_t number = parts_.router->route(arrival, loads_);
+  HEADROOM_CHECK(number < replicas_.size(), fmt::format("a router chose replica {}", number));
+  return number;
+}
+
+// After everything that may have changed replica `number`.
+void Fleet::note_load(std::uint32_t number, TimeNs now_ns) {
+  ReplicaLoad load = replicas_[number]->load(now_ns);
+  load.outstanding_tokens += prompt_tokens_[number];
+  if (load == noted_loads_[number]) return;
+  const TokenCount more = load.waiting_tokens - noted_loads_[number].waiting_tokens;
+  waiting_tokens_ += more;
+  if (more < 0) scheduled_tokens_ -= more;
+  noted_loads_[number] = load;
+  if (options_.router_delay_ns == 0) return show_load(number, load);
+  delayed_loads_.push_back({now_ns + options_.router_delay_ns, number, load});
+}
+
+void Fleet::show_load(std::uint32_t number, const ReplicaLoad& load) {
+  loads_[number] = load;
+  parts_.router->on_load(number, loads_);
+}
+
+DoorState Fleet::door(TimeNs now_ns) const {
+  // This request has arrived, and is not let in yet.
+  const auto in_flight = static_cast<std::int64_t>(totals_.arrived - departed_) - 1;
+  return {.now_ns = now_ns,
+          .in_flight = in_flight,
+          .waiting_tokens = waiting_tokens_,
+          .scheduled_tokens = scheduled_tokens_};
+}
+
+// No replica ever hears of it.
+void Fleet::turn_away(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
+  ++totals_.turned_away;
+  sink_.on_event({.kind = EngineEventKind::overloaded,
+                  .time_ns = now_ns,
+                  .replica = kNoReplica,
+                  .request = index,
+                  .tokens = TokenCount{arrival.prompt_tokens} + arrival.max_tokens});
+  RequestRecord record;
+  record.arrival_ns = arrival.time_ns;
+  record.finish_ns = now_ns;
+  record.index = index;
+  record.prompt_tokens = arrival.prompt_tokens;
+  record.max_tokens = arrival.max_tokens;
+  record.replica = kNoReplica;
+  record.class_id = static_cast<std::uint8_t>(arrival.class_id);
+  record.outcome = Outcome::rejected;
+  sink_.on_request(record);
+  depart(index, Outcome::rejected, now_ns);
+  schedule_arrival(now_ns);
+}
+
+}  // namespace headroom

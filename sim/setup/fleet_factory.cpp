@@ -1,0 +1,168 @@
+#include "sim/setup/fleet_factory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "scheduler/fleet/admission.hpp"
+#include "scheduler/fleet/fault_schedule.hpp"
+#include "scheduler/routing/routers.hpp"
+#include "sim/setup/factory.hpp"
+
+namespace headroom {
+namespace {
+
+// Replicas that are alike price their steps by the same tables.
+class SharedCost final : public StepCost {
+ public:
+  explicit SharedCost(std::shared_ptr<const StepCost> cost) : cost_(std::move(cost)) {}
+  void price(const StepShape& shape, StepPrice& price) const override {
+    cost_->price(shape, price);
+  }
+
+ private:
+  std::shared_ptr<const StepCost> cost_;
+};
+
+// A device that is throttled: its arithmetic and its memory take `factor` times as long. Host time
+// and links stay; the affine model knows no parts, so that all of it is slower.
+std::unique_ptr<StepCost> slow_cost(const FleetGroup& group, double factor,
+                                    const Catalog& catalog) {
+  Resolved slow = group.resolved;
+  CostSection& cost = slow.scenario.cost;
+  cost.clock_share /= factor;
+  cost.bandwidth_share /= factor;
+  for (double AffineSection::*us :
+       {&AffineSection::step_us, &AffineSection::prompt_token_us, &AffineSection::decode_token_us,
+        &AffineSection::context_token_us}) {
+    cost.affine.*us *= factor;
+  }
+  CostFacts facts;
+  return make_replica_cost(slow, group.budget, catalog, facts);
+}
+
+TimeNs down_ns(const FaultsSection& faults, const FleetGroup& group) {
+  const double seconds = faults.down_s.value_or(group.resolved.scenario.engine.restart_s.value());
+  return std::max<TimeNs>(1, ns_from_seconds(seconds));
+}
+
+std::vector<const FleetGroup*> group_by_replica(const std::vector<FleetGroup>& groups) {
+  std::vector<const FleetGroup*> by_replica;
+  for (const FleetGroup& group : groups) {
+    by_replica.insert(by_replica.end(), static_cast<std::size_t>(group.count), &group);
+  }
+  return by_replica;
+}
+
+FaultOptions fault_options(const Scenario& scenario,
+                           const std::vector<const FleetGroup*>& replicas) {
+  const FaultsSection& faults = scenario.fleet.faults;
+  FaultOptions options;
+  options.seed = static_cast<std::uint64_t>(scenario.seed);
+  options.mtbf_s = faults.mtbf_s.value_or(0);
+  for (const FleetGroup* group : replicas) options.down_ns.push_back(down_ns(faults, *group));
+  for (const CrashSection& crash : faults.crashes) {
+    const auto replica = static_cast<std::uint32_t>(crash.replica);
+    const TimeNs down = crash.down_s ? std::max<TimeNs>(1, ns_from_seconds(*crash.down_s))
+                                     : options.down_ns[replica];
+    options.scheduled.push_back({ns_from_seconds(crash.at_s), FaultKind::crash, replica, down, 0});
+  }
+  std::map<std::uint32_t, std::int32_t> costs;  // of each replica, in the order of make_replicas
+  for (const SlowSection& slow : faults.slow) {
+    const auto replica = static_cast<std::uint32_t>(slow.replica);
+    const TimeNs at = ns_from_seconds(slow.at_s);
+    options.scheduled.push_back({at, FaultKind::slow, replica, 1, costs[replica]++});
+    options.scheduled.push_back(
+        {ns_from_seconds(slow.at_s + slow.for_s), FaultKind::slow_end, replica, 1, 0});
+  }
+  return options;
+}
+
+std::unique_ptr<AdmissionPolicy> make_admission(const Scenario& scenario,
+                                                const std::vector<SloSection>& slo) {
+  const AdmissionSection& section = scenario.fleet.admission;
+  if (section.policy == "max_in_flight") {
+    return std::make_unique<MaxInFlight>(*section.max_in_flight);
+  }
+  if (section.policy == "token_bucket") {
+    return std::make_unique<TokenBucket>(
+        TokenBucket::Options{.counts_prompt_tokens = section.unit == "prompt_tokens",
+                             .rate_per_s = *section.rate,
+                             .burst = *section.burst});
+  }
+  if (section.policy == "unlimited") return nullptr;
+  std::vector<TimeNs> promised;
+  const auto add = [&](const std::optional<double>& ms) {
+    promised.push_back(ms ? ns_from_seconds(*ms / 1e3) : kNever);
+  };
+  for (const SloSection& one : slo) add(one.ttft_ms ? one.ttft_ms : scenario.slo.ttft_ms);
+  if (slo.empty()) add(scenario.slo.ttft_ms);
+  return std::make_unique<DeadlineShedding>(std::move(promised), ns_from_seconds(section.window_s));
+}
+
+RouterOptions router_options(const Scenario& scenario,
+                             const std::vector<const FleetGroup*>& replicas) {
+  const RouterSection& section = scenario.fleet.router;
+  RouterOptions options;
+  options.seed = static_cast<std::uint64_t>(scenario.seed);
+  options.replicas = replicas.size();
+  for (const FleetGroup* group : replicas) options.weights.push_back(group->weight);
+  options.ring_points = section.ring_points;
+  options.update_delay_ns = ns_from_seconds(section.update_delay_ms / 1e3);
+  options.prefix = {.cache_threshold = section.cache_threshold,
+                    .balance_abs = section.balance_abs_threshold,
+                    .balance_rel = section.balance_rel_threshold,
+                    .tree_tokens = section.tree_tokens};
+  options.weighted = {.prefix_weight = section.prefix_weight,
+                      .kv_weight = section.kv_weight,
+                      .request_weight = section.request_weight};
+  return options;
+}
+
+}  // namespace
+
+std::vector<ReplicaParts> make_replicas(const FaultsSection& faults,
+                                        std::vector<FleetGroup>& groups, const Catalog& catalog) {
+  std::vector<ReplicaParts> replicas;
+  for (FleetGroup& group : groups) {
+    const std::shared_ptr<const StepCost> cost =
+        make_replica_cost(group.resolved, group.budget, catalog, group.cost);
+    const CostFacts facts = group.cost;
+    for (std::int64_t i = 0; i < group.count; ++i) {
+      group.cost = facts;  // an API server takes the client's latency out of it, each time
+      ReplicaParts parts = make_replica(group.resolved, group.budget,
+                                        std::make_unique<SharedCost>(cost), group.cost);
+      const auto number = static_cast<std::int64_t>(replicas.size());
+      for (const SlowSection& slow : faults.slow) {
+        if (slow.replica != number) continue;
+        parts.slow_costs.push_back(slow_cost(group, slow.factor, catalog));
+      }
+      replicas.push_back(std::move(parts));
+    }
+  }
+  return replicas;
+}
+
+FleetParts make_fleet_parts(const Scenario& scenario, const std::vector<FleetGroup>& groups,
+                            const std::vector<SloSection>& slo) {
+  const std::vector<const FleetGroup*> replicas = group_by_replica(groups);
+  FleetParts parts;
+  parts.router = router_row(scenario.fleet.router.policy).make(router_options(scenario, replicas));
+  parts.admission = make_admission(scenario, slo);
+  const FaultsSection& faults = scenario.fleet.faults;
+  if (faults.mtbf_s || !faults.crashes.empty() || !faults.slow.empty()) {
+    parts.faults = std::make_unique<FaultSchedule>(fault_options(scenario, replicas));
+  }
+  return parts;
+}
+
+FleetOptions make_fleet_options(const Scenario& scenario) {
+  FleetOptions options;
+  options.seed = static_cast<std::uint64_t>(scenario.seed);
+  options.router_delay_ns = ns_from_seconds(scenario.fleet.router.update_delay_ms / 1e3);
+  options.resends_lost = scenario.fleet.faults.resend;
+  return options;
+}
+
+}  // namespace headroom

@@ -1,0 +1,67 @@
+// Groups of a fleet, each resolved as a scenario of its own.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/setup/fleet_factory.hpp"
+#include "sim/setup/parallel.hpp"
+#include "sim/setup/startup_budget.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kOnlyGroup = "replicas";  // the name of a fleet without groups
+
+FleetGroup resolve_group(const GroupSection& section, const Scenario& scenario,
+                         const Catalog& catalog) {
+  FleetGroup group;
+  group.name = section.name;
+  group.count = section.count;
+  group.weight = section.weight;
+  group.cost_per_hour = section.cost_per_hour;
+  group.resolved = resolve(scenario, catalog);
+  group.budget = startup_budget(group.resolved);
+  if (group.budget.failure) {
+    std::string& message = group.budget.failure->message;
+    message = fmt::format("fleet group {}: {}", group.name, message);
+  }
+  group.pool_tokens = engine_pool_tokens(group.resolved, group.budget);
+  group.values = resolved_values(group.resolved);
+  return group;
+}
+
+}  // namespace
+
+std::vector<FleetGroup> resolve_fleet(const Scenario& scenario, const Catalog& catalog) {
+  std::vector<FleetGroup> groups;
+  if (!is_fleet(scenario)) return groups;
+  validate_fleet(scenario);
+  const FleetSection& fleet = scenario.fleet;
+  if (fleet.groups.empty()) {
+    GroupSection all;
+    all.name = kOnlyGroup;
+    all.count = fleet.replicas.value_or(1);
+    all.cost_per_hour = fleet.cost_per_hour;
+    groups.push_back(resolve_group(all, scenario, catalog));
+  }
+  for (const GroupSection& section : fleet.groups) {
+    try {
+      groups.push_back(resolve_group(section, *section.scenario, catalog));
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{} (in fleet group {})", error.what(), section.name));
+    }
+    // Results show what the whole scenario says.
+    Scenario& own = groups.back().resolved.scenario;
+    own.fleet = fleet;
+    const auto begin = scenario.given.lower_bound("/fleet/");
+    for (auto at = begin; at != scenario.given.end() && at->first.starts_with("/fleet/"); ++at) {
+      own.given.insert(*at);
+    }
+  }
+  check_groups(scenario, groups);
+  return groups;
+}
+
+}  // namespace headroom

@@ -1,0 +1,244 @@
+// Option rows of the fleet: replicas, router, admission, faults.
+
+#include <array>
+
+#include "sim/setup/options.hpp"
+
+namespace headroom {
+namespace {
+
+using F = FleetSection;
+using R = RouterSection;
+using A = AdmissionSection;
+
+template <auto... M>
+constexpr auto at = field<&Scenario::fleet, M...>;
+
+constexpr std::string_view kFleet = "/fleet/";
+constexpr std::string_view kFaults = "/fleet/faults/";
+constexpr std::string_view kRing = "/fleet/router/policy=session_affinity";
+constexpr std::string_view kTree = "/fleet/router/policy=prefix_affinity|weighted";
+constexpr std::string_view kCacheAware = "/fleet/router/policy=prefix_affinity";
+constexpr std::string_view kWeighted = "/fleet/router/policy=weighted";
+constexpr std::string_view kBucket = "/fleet/admission/policy=token_bucket";
+constexpr Bounds kReplicas{.low = 1, .high = 65535};
+constexpr Bounds kWeight{.low = 0, .high = 1e6};
+constexpr Bounds kSeconds{.low = 0, .high = 9e9, .low_open = true};
+constexpr Bounds kInstant{.low = 0, .high = 9e9};
+constexpr Bounds kDollars{.low = 0, .high = 1e6};
+
+const OptionRow kRows[] = {
+    {.pointer = "/fleet/replicas",
+     .reach = at<&F::replicas>,
+     .bounds = kReplicas,
+     .doc = "how many, all as the scenario says; or list groups",
+     .absent = "1",
+     .group = kFleet},
+    {.pointer = "/fleet/cost_per_hour",
+     .reach = at<&F::cost_per_hour>,
+     .unit = "$/h",
+     .bounds = kDollars,
+     .doc = "of one replica",
+     .absent = "not counted",
+     .group = kFleet},
+    {.pointer = "/fleet/router/policy",
+     .reach = at<&F::router, &R::policy>,
+     .choices = "round_robin|random|least_outstanding|least_kv|power_of_two|join_shortest_tokens|"
+                "session_affinity|prefix_affinity|weighted",
+     .doc = "which replica gets a request",
+     .group = kFleet},
+    {.pointer = "/fleet/router/update_delay_ms",
+     .reach = at<&F::router, &R::update_delay_ms>,
+     .unit = "ms",
+     .bounds = {.low = 0, .high = 1e9},
+     .doc = "the router sees loads and caches as they were so long ago",
+     .only_with = "/fleet/router/policy=least_outstanding|least_kv|power_of_two|"
+                  "join_shortest_tokens|session_affinity|prefix_affinity|weighted",
+     .group = kFleet},
+    {.pointer = "/fleet/router/ring_points",
+     .reach = at<&F::router, &R::ring_points>,
+     .bounds = {.low = 1, .high = 10000},
+     .doc = "places on the ring of hashes, of a replica of weight 1",
+     .only_with = kRing,
+     .group = kFleet},
+    {.pointer = "/fleet/router/tree_tokens",
+     .reach = at<&F::router, &R::tree_tokens>,
+     .unit = "tokens",
+     .bounds = {.low = 1, .high = 1e12},
+     .doc = "of prompts that the router remembers of each replica; the least recent are forgotten",
+     .only_with = kTree,
+     .group = kFleet},
+    {.pointer = "/fleet/router/cache_threshold",
+     .reach = at<&F::router, &R::cache_threshold>,
+     .bounds = {.low = 0, .high = 1},
+     .doc = "share of the prompt that must be known at a replica, else the least loaded gets it",
+     .only_with = kCacheAware,
+     .group = kFleet},
+    {.pointer = "/fleet/router/balance_abs_threshold",
+     .reach = at<&F::router, &R::balance_abs_threshold>,
+     .unit = "requests",
+     .bounds = {.low = 0, .high = 1e12},
+     .doc = "out of balance, so that the least loaded gets it: most - fewest beyond this, and",
+     .only_with = kCacheAware,
+     .group = kFleet},
+    {.pointer = "/fleet/router/balance_rel_threshold",
+     .reach = at<&F::router, &R::balance_rel_threshold>,
+     .bounds = {.low = 0, .high = 1e6},
+     .doc = "... most beyond this times fewest",
+     .only_with = kCacheAware,
+     .group = kFleet},
+    {.pointer = "/fleet/router/prefix_weight",
+     .reach = at<&F::router, &R::prefix_weight>,
+     .bounds = kWeight,
+     .doc = "of tokens to compute first: those that wait, and of the prompt those not known there",
+     .only_with = kWeighted,
+     .group = kFleet},
+    {.pointer = "/fleet/router/kv_weight",
+     .reach = at<&F::router, &R::kv_weight>,
+     .bounds = kWeight,
+     .doc = "of tokens in the KV pool",
+     .only_with = kWeighted,
+     .group = kFleet},
+    {.pointer = "/fleet/router/request_weight",
+     .reach = at<&F::router, &R::request_weight>,
+     .unit = "tokens",
+     .bounds = kWeight,
+     .doc = "for how many tokens a running or waiting request counts",
+     .only_with = kWeighted,
+     .group = kFleet},
+
+    {.pointer = "/fleet/admission/policy",
+     .reach = at<&F::admission, &A::policy>,
+     .choices = "unlimited|max_in_flight|token_bucket|deadline",
+     .doc = "who is let in at all; others are rejected before any replica",
+     .group = kFleet},
+    {.pointer = "/fleet/admission/max_in_flight",
+     .reach = at<&F::admission, &A::max_in_flight>,
+     .unit = "requests",
+     .bounds = {.low = 1, .high = 1e12},
+     .doc = "in the fleet at once",
+     .only_with = "/fleet/admission/policy=max_in_flight",
+     .group = kFleet},
+    {.pointer = "/fleet/admission/unit",
+     .reach = at<&F::admission, &A::unit>,
+     .choices = "requests|prompt_tokens",
+     .doc = "what the bucket counts",
+     .only_with = kBucket,
+     .group = kFleet},
+    {.pointer = "/fleet/admission/rate",
+     .reach = at<&F::admission, &A::rate>,
+     .unit = "units/s",
+     .bounds = {.low = 0, .high = 1e12, .low_open = true},
+     .doc = "at which the bucket fills",
+     .only_with = kBucket,
+     .group = kFleet},
+    {.pointer = "/fleet/admission/burst",
+     .reach = at<&F::admission, &A::burst>,
+     .unit = "units",
+     .bounds = {.low = 1, .high = 1e12},
+     .doc = "what the bucket holds; full at the start",
+     .only_with = kBucket,
+     .group = kFleet},
+    {.pointer = "/fleet/admission/window_s",
+     .reach = at<&F::admission, &A::window_s>,
+     .unit = "s",
+     .bounds = kSeconds,
+     .doc = "over which the rate is measured at which queues empty",
+     .only_with = "/fleet/admission/policy=deadline",
+     .group = kFleet},
+
+    {.pointer = "/fleet/faults/mtbf_s",
+     .reach = at<&F::faults, &FaultsSection::mtbf_s>,
+     .unit = "s",
+     .bounds = kSeconds,
+     .doc = "mean time between crashes of a replica while it is up, exponential",
+     .absent = "none by chance",
+     .group = kFaults},
+    {.pointer = "/fleet/faults/down_s",
+     .reach = at<&F::faults, &FaultsSection::down_s>,
+     .unit = "s",
+     .bounds = kSeconds,
+     .doc = "from a crash until the replica is back",
+     .absent = "engine.restart_s of its group",
+     .group = kFaults},
+    {.pointer = "/fleet/faults/resend",
+     .reach = at<&F::faults, &FaultsSection::resend>,
+     .doc = "requests that a crash catches begin anew at another replica, unseen by their clients",
+     .group = kFaults},
+};
+
+template <auto Member>
+constexpr auto of_group = +[](Scenario& s) -> auto& {
+  return s.fleet.groups.front().*Member;
+};
+template <auto Member>
+constexpr auto of_crash = +[](Scenario& s) -> auto& {
+  return s.fleet.faults.crashes.front().*Member;
+};
+template <auto Member>
+constexpr auto of_slow = +[](Scenario& s) -> auto& {
+  return s.fleet.faults.slow.front().*Member;
+};
+
+constexpr Bounds kNumber{.low = 0, .high = 65534};
+
+const OptionRow kElementRows[] = {
+    {.pointer = "/fleet/groups/name",
+     .reach = of_group<&GroupSection::name>,
+     .doc = "as results call it"},
+    {.pointer = "/fleet/groups/count",
+     .reach = of_group<&GroupSection::count>,
+     .bounds = kReplicas,
+     .doc = "replicas of the group"},
+    {.pointer = "/fleet/groups/weight",
+     .reach = of_group<&GroupSection::weight>,
+     .bounds = {.low = 0, .high = 1e6, .low_open = true},
+     .doc = "share of the traffic of each of its replicas, against those of other groups"},
+    {.pointer = "/fleet/groups/cost_per_hour",
+     .reach = of_group<&GroupSection::cost_per_hour>,
+     .unit = "$/h",
+     .bounds = kDollars,
+     .doc = "of one of its replicas",
+     .absent = "not counted"},
+    {.pointer = "/fleet/faults/crashes/replica",
+     .reach = of_crash<&CrashSection::replica>,
+     .bounds = kNumber,
+     .doc = "number of the replica that crashes, from 0 in order of the groups"},
+    {.pointer = "/fleet/faults/crashes/at_s",
+     .reach = of_crash<&CrashSection::at_s>,
+     .unit = "s",
+     .bounds = kInstant,
+     .doc = "simulated time of the crash"},
+    {.pointer = "/fleet/faults/crashes/down_s",
+     .reach = of_crash<&CrashSection::down_s>,
+     .unit = "s",
+     .bounds = kSeconds,
+     .doc = "until it is back",
+     .absent = "fleet.faults.down_s"},
+    {.pointer = "/fleet/faults/slow/replica",
+     .reach = of_slow<&SlowSection::replica>,
+     .bounds = kNumber,
+     .doc = "number of the replica whose device is slow for a while"},
+    {.pointer = "/fleet/faults/slow/at_s",
+     .reach = of_slow<&SlowSection::at_s>,
+     .unit = "s",
+     .bounds = kInstant,
+     .doc = "from when on"},
+    {.pointer = "/fleet/faults/slow/for_s",
+     .reach = of_slow<&SlowSection::for_s>,
+     .unit = "s",
+     .bounds = kSeconds,
+     .doc = "for how long"},
+    {.pointer = "/fleet/faults/slow/factor",
+     .reach = of_slow<&SlowSection::factor>,
+     .bounds = {.low = 1, .high = 1000, .low_open = true},
+     .doc =
+         "its arithmetic and its memory take so many times as long (level affine: all of a step)"},
+};
+
+}  // namespace
+
+std::span<const OptionRow> fleet_options() { return kRows; }
+std::span<const OptionRow> fleet_element_options() { return kElementRows; }
+
+}  // namespace headroom

@@ -1,0 +1,163 @@
+// What a fleet must say, and what may not stand together.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scheduler/routing/routers.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/setup/fleet_factory.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::int64_t kMostReplicas = kNoReplica;  // records keep a replica in 16 bits
+
+bool gives_below(const Scenario& scenario, const std::string& pointer) {
+  const auto found = scenario.given.lower_bound(pointer + "/");
+  return found != scenario.given.end() && found->first.starts_with(pointer + "/");
+}
+
+class FleetValidator {
+ public:
+  explicit FleetValidator(const Scenario& scenario) : s_(scenario), fleet_(scenario.fleet) {
+    replicas_ = fleet_.replicas.value_or(1);
+    if (fleet_.groups.empty()) return;
+    replicas_ = 0;
+    for (const GroupSection& group : fleet_.groups) replicas_ += group.count;
+  }
+
+  void check() const {
+    check_groups();
+    check_router();
+    check_admission();
+    check_faults();
+  }
+
+ private:
+  void check_groups() const {
+    if (!fleet_.groups.empty() && fleet_.replicas) {
+      refuse("/fleet/replicas", "groups say how many replicas there are: give one of both");
+    }
+    if (!fleet_.groups.empty() && fleet_.cost_per_hour) {
+      refuse("/fleet/cost_per_hour", "has no effect: each group has its own");
+    }
+    if (replicas_ > kMostReplicas) {
+      refuse("/fleet/groups", fmt::format("{} replicas: {} at most", replicas_, kMostReplicas));
+    }
+    for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
+      const std::string& name = fleet_.groups[i].name;
+      const auto first = std::ranges::find(fleet_.groups, name, &GroupSection::name);
+      const std::string pointer = fmt::format("/fleet/groups/{}/name", i);
+      if (name.empty()) refuse(pointer, "a group needs a name");
+      if (first != fleet_.groups.begin() + static_cast<std::ptrdiff_t>(i)) {
+        refuse(pointer, fmt::format("value \"{}\": another group has this name", name));
+      }
+    }
+  }
+
+  void check_router() const {
+    if (replicas_ == 1 && gives_below(s_, "/fleet/router")) {
+      refuse(s_.given.lower_bound("/fleet/router/")->first, "has no effect with one replica");
+    }
+    const bool weighted = router_row(fleet_.router.policy).uses_weights;
+    for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
+      const std::string pointer = fmt::format("/fleet/groups/{}/weight", i);
+      if (s_.is_given(pointer) && !weighted) {
+        refuse(pointer, fmt::format("has no effect with router {}", fleet_.router.policy));
+      }
+    }
+  }
+
+  void check_admission() const {
+    const AdmissionSection& a = fleet_.admission;
+    if (a.policy == "max_in_flight" && !a.max_in_flight) {
+      missing("/fleet/admission/max_in_flight", "requests at once");
+    }
+    if (a.policy == "token_bucket" && !a.rate) {
+      missing("/fleet/admission/rate", "how much comes into the bucket in a second");
+    }
+    if (a.policy == "token_bucket" && !a.burst) {
+      missing("/fleet/admission/burst", "what the bucket holds");
+    }
+    if (a.policy != "deadline" || s_.slo.ttft_ms) return;
+    const auto& classes = s_.workload.classes;
+    if (std::ranges::none_of(classes,
+                             [](const auto& one) { return one.slo.ttft_ms.has_value(); })) {
+      missing("/slo/ttft_ms", "the promise that shedding keeps; here, or of a class");
+    }
+  }
+
+  void check_faults() const {
+    const FaultsSection& f = fleet_.faults;
+    const bool crashes = f.mtbf_s || !f.crashes.empty();
+    for (const char* name : {"/fleet/faults/resend", "/fleet/faults/down_s"}) {
+      if (s_.is_given(name) && !crashes) {
+        refuse(name, "has no effect without crashes (fleet.faults.mtbf_s or crashes)");
+      }
+    }
+    if (f.resend && replicas_ == 1) refuse("/fleet/faults/resend", "there is one replica only");
+    const auto in_range = [&](const char* list, std::size_t i, std::int64_t replica) {
+      if (replica < replicas_) return;
+      refuse(fmt::format("{}/{}/replica", list, i),
+             fmt::format("value {}: replicas are numbered 0 to {}", replica, replicas_ - 1));
+    };
+    for (std::size_t i = 0; i < f.crashes.size(); ++i) {
+      in_range("/fleet/faults/crashes", i, f.crashes[i].replica);
+    }
+    for (std::size_t i = 0; i < f.slow.size(); ++i) {
+      in_range("/fleet/faults/slow", i, f.slow[i].replica);
+      for (std::size_t k = 0; k < i; ++k) check_apart(k, i);
+    }
+  }
+
+  void check_apart(std::size_t earlier, std::size_t later) const {
+    const SlowSection& a = fleet_.faults.slow[earlier];
+    const SlowSection& b = fleet_.faults.slow[later];
+    const bool apart = a.at_s + a.for_s <= b.at_s || b.at_s + b.for_s <= a.at_s;
+    if (a.replica != b.replica || apart) return;
+    refuse(fmt::format("/fleet/faults/slow/{}/at_s", later),
+           fmt::format("replica {} is slow at that time already (slow[{}])", b.replica, earlier));
+  }
+
+  [[noreturn]] void refuse(const std::string& pointer, std::string_view why) const {
+    throw ConfigError(fmt::format("{}: {}: {}", s_.origin(pointer), pointer, why));
+  }
+  [[noreturn]] void missing(const std::string& pointer, std::string_view wanted) const {
+    throw ConfigError(fmt::format("{}: {}: missing: expected {}", s_.file, pointer, wanted));
+  }
+
+  const Scenario& s_;
+  const FleetSection& fleet_;
+  std::int64_t replicas_ = 1;
+};
+
+}  // namespace
+
+bool is_fleet(const Scenario& scenario) { return gives_below(scenario, "/fleet"); }
+
+void validate_fleet(const Scenario& scenario) { FleetValidator(scenario).check(); }
+
+void check_groups(const Scenario& scenario, const std::vector<FleetGroup>& groups) {
+  const auto has_server = [](const FleetGroup& group) {
+    return group.resolved.scenario.engine.api_server_count.has_value();
+  };
+  const auto refuse = [&](const char* pointer, std::string_view why) {
+    throw ConfigError(fmt::format("{}: {}: {}", scenario.origin(pointer), pointer, why));
+  };
+  const bool any = std::ranges::any_of(groups, has_server);
+  if (any && !std::ranges::all_of(groups, has_server)) {
+    refuse("/fleet/groups", "engine.api_server_count: all groups have it, or none");
+  }
+  if (any && scenario.fleet.faults.resend) {
+    refuse("/fleet/faults/resend", "not modelled with engine.api_server_count");
+  }
+  if (!scenario.fleet.faults.slow.empty() &&
+      std::ranges::any_of(groups, [](const FleetGroup& group) {
+        return group.resolved.scenario.cost.level == "table";
+      })) {
+    refuse("/fleet/faults/slow", "not with cost.level \"table\": measured times do not scale");
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,213 @@
+// Section `fleet`: from the options of a scenario to its results.
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <string>
+
+#include "scheduler/routing/routers.hpp"
+#include "sim/setup/fleet_factory.hpp"
+#include "sim/setup/options.hpp"
+#include "sim/setup/run.hpp"
+
+using namespace headroom;
+
+namespace {
+
+const std::string kBase =
+    R"("model": "llama-3.1-8b", "device": "h100-sxm",
+       "engine": {"name": "vllm", "max_model_len": 4096, "max_num_seqs": 64},
+       "workload": {"arrivals": {"process": "constant", "request_rate": 40}, "num_requests": 400,
+                    "prompt": {"tokens": 200}, "output": {"tokens": 50}})";
+
+Scenario parsed(const std::string& fleet) {
+  const std::string more = fleet.empty() ? "" : ", \"fleet\": " + fleet;
+  return parse_scenario(parse_json("{" + kBase + more + "}", "s.json"));
+}
+
+std::string error_of(const std::string& fleet) {
+  try {
+    static_cast<void>(check(parsed(fleet), Catalog::embedded()));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+RunResult run_fleet(const std::string& fleet) { return run(parsed(fleet), Catalog::embedded()); }
+
+std::int64_t finished(const RunResult& result, std::size_t replica) {
+  return result.totals.replicas[replica].of(Outcome::finished);
+}
+
+}  // namespace
+
+TEST_CASE("a fleet of one is the scenario without a fleet") {
+  const RunResult alone = run_fleet("");
+  const RunResult one = run_fleet(R"({"replicas": 1})");
+  CHECK(alone.groups.empty());
+  CHECK(one.groups.size() == 1);
+  CHECK(one.digest == alone.digest);
+}
+
+TEST_CASE("four replicas in turn serve a quarter each") {
+  const RunResult result = run_fleet(R"({"replicas": 4, "router": {"policy": "round_robin"}})");
+  REQUIRE(result.totals.replicas.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(finished(result, i) == 100);
+  for (const RequestRecord& record : result.recorder->records()) {
+    REQUIRE(record.replica == record.index % 4);
+  }
+}
+
+TEST_CASE("groups are the scenario with what they say instead") {
+  const RunResult result = run_fleet(R"({"groups": [
+      {"name": "big", "count": 2, "cost_per_hour": 4},
+      {"name": "small", "device": "l4", "engine": {"max_num_seqs": 16}},
+      {"name": "other", "engine": "sglang", "model": "qwen3-14b"}]})");
+  REQUIRE(result.groups.size() == 3);
+  const Resolved& big = result.groups[0].resolved;
+  const Resolved& small = result.groups[1].resolved;
+  const Resolved& other = result.groups[2].resolved;
+  CHECK(big.device.id == "h100-sxm");
+  CHECK(big.max_num_seqs == 64);
+  // An engine that is not named otherwise keeps the options that the group does not mention.
+  CHECK(small.device.id == "l4");
+  CHECK(small.max_num_seqs == 16);
+  CHECK(small.max_model_len == 4096);
+  // Another engine begins from its own defaults.
+  CHECK(other.profile->name == "sglang");
+  CHECK_FALSE(other.scenario.is_given("/engine/max_model_len"));
+  CHECK(other.model.id == "qwen3-14b");
+  CHECK(result.groups[0].pool_tokens > result.groups[1].pool_tokens);
+  CHECK(result.totals.replicas.size() == 4);
+  CHECK(result.summary.requests.finished == 400);
+
+  for (const ResolvedValue& value : result.groups[1].values) {
+    if (value.pointer == "/engine/max_num_seqs") {
+      CHECK(value.source == "s.json: /fleet/groups/1");
+    }
+    if (value.pointer == "/engine/max_model_len") CHECK(value.source == "s.json");
+  }
+}
+
+TEST_CASE("a group that does not start is the run's start-up OOM, by its name") {
+  const RunResult result =
+      run_fleet(R"({"groups": [{"name": "fits"}, {"name": "small", "model": "llama-3.1-70b"}]})");
+  CHECK_FALSE(result.started);
+  REQUIRE(result.budget.failure);
+  CHECK(result.budget.failure->message.starts_with("fleet group small: "));
+  CHECK(result.resolved.model.id == "llama-3.1-70b");
+}
+
+TEST_CASE("the routers that scenarios name are those of the table") {
+  const OptionRow* row = nullptr;
+  for (const OptionRow& one : fleet_options()) {
+    if (one.pointer == "/fleet/router/policy") row = &one;
+  }
+  REQUIRE(row != nullptr);
+  std::vector<std::string> table;
+  for (const RouterRow& one : router_rows()) table.emplace_back(one.name);
+  CHECK(choices_of(*row) == table);
+}
+
+TEST_CASE("every router serves all requests") {
+  for (const RouterRow& row : router_rows()) {
+    INFO(row.name);
+    const RunResult result =
+        run_fleet(R"({"replicas": 3, "router": {"policy": ")" + std::string(row.name) + "\"}}");
+    CHECK(result.summary.requests.finished == 400);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(finished(result, i) > 60);
+  }
+}
+
+TEST_CASE("weights share the traffic out") {
+  const RunResult result = run_fleet(R"({"router": {"policy": "round_robin"}, "groups": [
+      {"name": "a", "weight": 3}, {"name": "b"}]})");
+  CHECK(finished(result, 0) == 300);
+  CHECK(finished(result, 1) == 100);
+}
+
+TEST_CASE("admission turns requests away before any replica") {
+  const RunResult result =
+      run_fleet(R"({"replicas": 2, "admission": {"policy": "max_in_flight", "max_in_flight": 5}})");
+  CHECK(result.totals.turned_away > 0);
+  CHECK(result.summary.requests.rejected == result.totals.turned_away);
+  CHECK(result.summary.requests.finished + result.summary.requests.rejected == 400);
+  for (const RequestRecord& record : result.recorder->records()) {
+    REQUIRE((record.replica == kNoReplica) == (record.outcome == Outcome::rejected));
+  }
+  // 40 a second come, 10 a second are let in: all of the first 20, then a quarter.
+  const RunResult bucket = run_fleet(R"({"replicas": 2, "admission": {"policy": "token_bucket",
+      "rate": 10, "burst": 20}})");
+  CHECK(bucket.summary.requests.finished >= 118);
+  CHECK(bucket.summary.requests.finished <= 120);
+}
+
+TEST_CASE("what a crash catches is lost, or sent again") {
+  const std::string crash = R"("crashes": [{"replica": 1, "at_s": 5, "down_s": 2}])";
+  const RunResult lost = run_fleet(R"({"replicas": 2, "faults": {)" + crash + "}}");
+  CHECK(lost.summary.requests.lost_to_fault > 0);
+  CHECK(lost.summary.requests.finished + lost.summary.requests.lost_to_fault == 400);
+  CHECK(lost.totals.replicas[1].crashes == 1);
+  const RunResult resent =
+      run_fleet(R"({"replicas": 2, "faults": {"resend": true, )" + crash + "}}");
+  CHECK(resent.summary.requests.finished == 400);
+  CHECK(resent.totals.replicas[1].handed_back == lost.summary.requests.lost_to_fault);
+  CHECK(resent.totals.replicas[1].discarded_tokens > 0);
+}
+
+TEST_CASE("a slow replica is slower for so long, and a router that looks spares it") {
+  const std::string slow = R"("faults": {"slow": [{"replica": 0, "at_s": 0, "for_s": 100,
+      "factor": 4}]}})";
+  const RunResult turns =
+      run_fleet(R"({"replicas": 2, "router": {"policy": "round_robin"}, )" + slow);
+  CHECK(finished(turns, 0) == 200);
+  const RunResult looks = run_fleet(R"({"replicas": 2, )" + slow);
+  CHECK(finished(looks, 0) < 120);
+  CHECK(looks.summary.metrics.mean_e2el_ms < turns.summary.metrics.mean_e2el_ms);
+}
+
+TEST_CASE("errors of a fleet name the place and what is allowed") {
+  CHECK(error_of(R"({"replicas": 0})") ==
+        "s.json: /fleet/replicas: value 0: expected integer >= 1 and <= 65535");
+  CHECK(error_of(R"({"replica": 2})") == "s.json: /fleet/replica: unknown key (nearest: replicas)");
+  CHECK(error_of(R"({"groups": {}})") ==
+        "s.json: /fleet/groups: value {}: expected a list of 1 to 1000 objects");
+  CHECK(error_of(R"({"groups": [{"count": 2}]})") == "s.json: /fleet/groups/0: missing: name");
+  CHECK(error_of(R"({"groups": [{"name": "a", "devise": "l4"}]})") ==
+        "s.json: /fleet/groups/0/devise: unknown key (nearest: device)");
+  CHECK(error_of(R"({"groups": [{"name": "a", "engine": {"max_num_seq": 4}}]})") ==
+        "s.json: /fleet/groups/0/engine/max_num_seq: unknown key (nearest: max_num_seqs)");
+  CHECK(error_of(R"({"groups": [{"name": "a"}, {"name": "a"}]})") ==
+        "s.json: /fleet/groups/1/name: value \"a\": another group has this name");
+  CHECK(error_of(R"({"replicas": 2, "groups": [{"name": "a"}]})") ==
+        "s.json: /fleet/replicas: groups say how many replicas there are: give one of both");
+  CHECK(error_of(R"({"groups": [{"name": "a", "device": "l5"}]})")
+            .starts_with("s.json: /fleet/groups/0: /device/name: "));
+}
+
+TEST_CASE("an option of a fleet without effect is refused") {
+  CHECK(error_of(R"({"router": {"policy": "random"}})") ==
+        "s.json: /fleet/router/policy: has no effect with one replica");
+  CHECK(error_of(R"({"replicas": 2, "router": {"policy": "random", "kv_weight": 2}})") ==
+        "s.json: /fleet/router/kv_weight: value 2.0: has no effect with /fleet/router/policy = "
+        "\"random\"; only with weighted");
+  CHECK(error_of(R"({"groups": [{"name": "a", "weight": 2}, {"name": "b"}]})") ==
+        "s.json: /fleet/groups/0/weight: has no effect with router least_outstanding");
+  CHECK(error_of(R"({"replicas": 2, "faults": {"resend": true}})") ==
+        "s.json: /fleet/faults/resend: has no effect without crashes (fleet.faults.mtbf_s or "
+        "crashes)");
+  CHECK(error_of(R"({"admission": {"policy": "max_in_flight"}})") ==
+        "s.json: /fleet/admission/max_in_flight: missing: expected requests at once");
+  CHECK(error_of(R"({"admission": {"policy": "deadline"}})") ==
+        "s.json: /slo/ttft_ms: missing: expected the promise that shedding keeps; here, or of a "
+        "class");
+  CHECK(error_of(R"({"replicas": 2, "faults": {"crashes": [{"replica": 2, "at_s": 1}]}})") ==
+        "s.json: /fleet/faults/crashes/0/replica: value 2: replicas are numbered 0 to 1");
+  CHECK(error_of(R"({"replicas": 2, "faults": {"slow": [
+            {"replica": 1, "at_s": 1, "for_s": 5, "factor": 2},
+            {"replica": 1, "at_s": 3, "for_s": 5, "factor": 2}]}})") ==
+        "s.json: /fleet/faults/slow/1/at_s: replica 1 is slow at that time already (slow[0])");
+  CHECK(error_of(R"({"groups": [{"name": "a", "engine": {"api_server_count": 1}},
+                                {"name": "b"}]})") ==
+        "s.json: /fleet/groups: engine.api_server_count: all groups have it, or none");
+}
