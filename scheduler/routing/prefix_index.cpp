@@ -37,7 +37,7 @@ std::uint32_t PrefixIndex::piece_of(std::uint32_t replica, std::uint64_t key) co
 }
 
 std::uint32_t PrefixIndex::new_piece(std::uint32_t replica, std::uint64_t key) {
-  std::uint32_t number = static_cast<std::uint32_t>(pieces_.size());
+  auto number = static_cast<std::uint32_t>(pieces_.size());
   if (free_.empty()) {
     pieces_.emplace_back();
   } else {

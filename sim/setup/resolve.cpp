@@ -311,7 +311,7 @@ std::string text_of(const Json& value) {
 // Results name the scenario's file, not where it lies.
 std::string giver_of(const std::string& pointer, const Scenario& scenario) {
   const std::string& origin = scenario.given.at(pointer);
-  const std::string name = std::filesystem::path(scenario.file).filename().string();
+  std::string name = std::filesystem::path(scenario.file).filename().string();
   if (origin == scenario.file) return name;
   const bool in_group = origin.starts_with(scenario.file + ": ");
   return in_group ? name + origin.substr(scenario.file.size()) : origin;

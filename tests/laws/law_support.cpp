@@ -184,6 +184,7 @@ ReplicaParts parts_of(const Experiment& experiment) {
 void run_replica(const Experiment& experiment, WorkloadSource& workload, MetricsSink& sink,
                  std::uint64_t router_seed) {
   std::vector<ReplicaParts> all;
+  all.reserve(static_cast<std::size_t>(experiment.replicas));
   for (int i = 0; i < experiment.replicas; ++i) all.push_back(parts_of(experiment));
   RouterOptions options;
   options.seed = router_seed;

@@ -88,6 +88,7 @@ std::vector<std::uint32_t> walk(const std::string& name, std::uint64_t seed, int
 
 std::vector<std::uint32_t> routes(Bench& bench, int count) {
   std::vector<std::uint32_t> chosen;
+  chosen.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) chosen.push_back(bench.route());
   return chosen;
 }
