@@ -18,7 +18,7 @@ std::uint64_t BlockRun::key() const {
   return mixed_id(mixed_id(kInsideTag, piece), static_cast<std::uint64_t>(offset));
 }
 
-StoredRun stored_run(ChainId chain, const BlockRun& run, TokenCount block_tokens) {
+StoredBlocks stored_run(ChainId chain, const BlockRun& run, TokenCount block_tokens) {
   const std::uint64_t text = mixed_id(chain, run.piece);
   if (run.offset == BlockRun::kAcross) return {text, 0, run.blocks};
   // Behind the same blocks the piece that the last of them began may go on, or another one with the

@@ -29,18 +29,18 @@ struct BlockRun {
 // Blocks `first`, first + 1, ... of a text, as a memory without a tree of its own knows them: the
 // text stands for the piece and all that precedes it, and equal (text, block) mean equal content
 // behind equal content. Text 0: nobody knows what it is.
-struct StoredRun {
+struct StoredBlocks {
   std::uint64_t text = 0;
   std::int64_t first = 0;
   BlockCount blocks = 0;
 
-  friend constexpr bool operator==(const StoredRun&, const StoredRun&) = default;
+  friend constexpr bool operator==(const StoredBlocks&, const StoredBlocks&) = default;
 };
 
 // What precedes a piece, from the first block of a sequence on; 0 before the first piece.
 using ChainId = std::uint64_t;
 // `run` behind `chain`, the chain of what precedes its piece.
-[[nodiscard]] StoredRun stored_run(ChainId chain, const BlockRun& run, TokenCount block_tokens);
+[[nodiscard]] StoredBlocks stored_run(ChainId chain, const BlockRun& run, TokenCount block_tokens);
 // What precedes whatever follows the last block of `run`, unless that goes on in the same piece.
 [[nodiscard]] ChainId chain_behind(ChainId chain, const BlockRun& run, TokenCount block_tokens);
 // Whether `next` goes on in the piece of `run` where that ends.

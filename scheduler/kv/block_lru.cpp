@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kFirstExtentBuckets = 64;  // a power of two
 
-std::int64_t end_of(const StoredRun& run) { return run.first + run.blocks; }
+std::int64_t end_of(const StoredBlocks& run) { return run.first + run.blocks; }
 
 }  // namespace
 
@@ -18,25 +18,25 @@ BlockLru::BlockLru(BlockCount capacity)
   HEADROOM_CHECK(capacity >= 1, "a memory without a block");
 }
 
-void BlockLru::put(StoredRun run, std::vector<StoredRun>& spilled) {
+void BlockLru::put(StoredBlocks run, std::vector<StoredBlocks>& spilled) {
   while (run.blocks > 0) {
     // As many at once as overwrite no block that is put later in this very call: such a block is
     // gone by then and takes a place again.
     BlockCount part = std::min(run.blocks, capacity_ - size_);
     if (part == 0) {
-      const StoredRun& oldest = extents_[extents_[kEnd].newer].run;
+      const StoredBlocks& oldest = extents_[extents_[kEnd].newer].run;
       const bool itself = run.text != 0 && oldest.text == run.text;
       part = itself ? 1 : std::min(run.blocks, oldest.blocks);
     }
     run.blocks -= part;
-    const StoredRun last{run.text, end_of(run), part};
+    const StoredBlocks last{run.text, end_of(run), part};
     remove(last);
     if (size_ + part > capacity_) spill_oldest(size_ + part - capacity_, spilled);
     append(last);
   }
 }
 
-BlockCount BlockLru::found(const StoredRun& run) const {
+BlockCount BlockLru::found(const StoredBlocks& run) const {
   BlockCount found = 0;
   while (found < run.blocks) {
     const Index index = extent_with(run.text, run.first + found);
@@ -46,7 +46,7 @@ BlockCount BlockLru::found(const StoredRun& run) const {
   return found;
 }
 
-BlockCount BlockLru::remove(const StoredRun& run) {
+BlockCount BlockLru::remove(const StoredBlocks& run) {
   if (run.text == 0) return 0;
   BlockCount removed = 0;
   Index following = kEnd;
@@ -62,20 +62,20 @@ BlockLru::Index BlockLru::extent_with(std::uint64_t text, std::int64_t block) co
   if (text == 0) return kEnd;
   Index index = buckets_[text & (buckets_.size() - 1)];
   for (; index != kEnd; index = extents_[index].next_in_bucket) {
-    const StoredRun& run = extents_[index].run;
+    const StoredBlocks& run = extents_[index].run;
     if (run.text == text && run.first <= block && block < end_of(run)) break;
   }
   return index;
 }
 
 // Takes the blocks of `run` out of an extent of the same text, which may fall in two.
-BlockCount BlockLru::cut(Index index, const StoredRun& run) {
-  StoredRun& held = extents_[index].run;
+BlockCount BlockLru::cut(Index index, const StoredBlocks& run) {
+  StoredBlocks& held = extents_[index].run;
   const std::int64_t begin = std::max(held.first, run.first);
   const std::int64_t end = std::min(end_of(held), end_of(run));
   if (begin >= end) return 0;
-  const StoredRun before{held.text, held.first, begin - held.first};
-  const StoredRun behind{held.text, end, end_of(held) - end};
+  const StoredBlocks before{held.text, held.first, begin - held.first};
+  const StoredBlocks behind{held.text, end, end_of(held) - end};
   if (before.blocks == 0 && behind.blocks == 0) {
     erase(index);
   } else if (behind.blocks == 0) {
@@ -87,10 +87,10 @@ BlockCount BlockLru::cut(Index index, const StoredRun& run) {
   return end - begin;
 }
 
-void BlockLru::append(const StoredRun& run) {
+void BlockLru::append(const StoredBlocks& run) {
   size_ += run.blocks;
   const Index newest = extents_[kEnd].older;
-  StoredRun& last = extents_[newest].run;
+  StoredBlocks& last = extents_[newest].run;
   if (newest == kEnd || last.text != run.text || (run.text != 0 && last.first != end_of(run))) {
     insert_after(newest, run);
     return;
@@ -100,9 +100,9 @@ void BlockLru::append(const StoredRun& run) {
 }
 
 // All of them are of the oldest extent.
-void BlockLru::spill_oldest(BlockCount blocks, std::vector<StoredRun>& spilled) {
+void BlockLru::spill_oldest(BlockCount blocks, std::vector<StoredBlocks>& spilled) {
   const Index oldest = extents_[kEnd].newer;
-  StoredRun& run = extents_[oldest].run;
+  StoredBlocks& run = extents_[oldest].run;
   HEADROOM_CHECK(blocks <= run.blocks, "more blocks overwritten than the oldest run has");
   run.blocks -= blocks;
   spilled.push_back({run.text, end_of(run), blocks});
@@ -110,7 +110,7 @@ void BlockLru::spill_oldest(BlockCount blocks, std::vector<StoredRun>& spilled) 
   if (run.blocks == 0) erase(oldest);
 }
 
-void BlockLru::insert_after(Index older, const StoredRun& run) {
+void BlockLru::insert_after(Index older, const StoredBlocks& run) {
   auto index = static_cast<Index>(extents_.size());
   if (spare_.empty()) {
     if (extents_.size() > buckets_.size()) enlarge();

@@ -20,11 +20,11 @@ class BlockLru {
 
   // Makes the blocks of `run` the newest ones, last block first. What is overwritten for it is
   // appended to `spilled`, in that order.
-  void put(StoredRun run, std::vector<StoredRun>& spilled);
+  void put(StoredBlocks run, std::vector<StoredBlocks>& spilled);
   // How many of the blocks of `run`, from the first on and without a gap, are here.
-  [[nodiscard]] BlockCount found(const StoredRun& run) const;
+  [[nodiscard]] BlockCount found(const StoredBlocks& run) const;
   // Removes those blocks of `run` that are here. Returns how many.
-  BlockCount remove(const StoredRun& run);
+  BlockCount remove(const StoredBlocks& run);
 
   [[nodiscard]] BlockCount size() const { return size_; }
   [[nodiscard]] BlockCount capacity() const { return capacity_; }
@@ -32,7 +32,7 @@ class BlockLru {
  private:
   using Index = std::uint32_t;
   struct Extent {
-    StoredRun run;
+    StoredBlocks run;
     Index older = 0;
     Index newer = 0;
     Index next_in_bucket = 0;
@@ -40,10 +40,10 @@ class BlockLru {
   static constexpr Index kEnd = 0;  // sentinel: its `newer` is the oldest, its `older` the newest
 
   [[nodiscard]] Index extent_with(std::uint64_t text, std::int64_t block) const;
-  BlockCount cut(Index index, const StoredRun& run);
-  void append(const StoredRun& run);
-  void spill_oldest(BlockCount blocks, std::vector<StoredRun>& spilled);
-  void insert_after(Index older, const StoredRun& run);
+  BlockCount cut(Index index, const StoredBlocks& run);
+  void append(const StoredBlocks& run);
+  void spill_oldest(BlockCount blocks, std::vector<StoredBlocks>& spilled);
+  void insert_after(Index older, const StoredBlocks& run);
   void erase(Index index);
   void enlarge();
   [[nodiscard]] Index& bucket(std::uint64_t text) { return buckets_[text & (buckets_.size() - 1)]; }

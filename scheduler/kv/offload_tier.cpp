@@ -15,7 +15,7 @@ void OffloadTier::on_engine_lost() {
   if (disk_) disk_.emplace(options_.disk_blocks);
 }
 
-void OffloadTier::store(const StoredRun& run) {
+void OffloadTier::store(const StoredBlocks& run) {
   ++version_;
   counts_.stored_blocks += run.blocks;
   spilled_.clear();
@@ -25,30 +25,30 @@ void OffloadTier::store(const StoredRun& run) {
   const std::size_t from_host = spilled_.size();
   for (std::size_t i = 0; i < from_host; ++i) {
     counts_.stored_on_disk += spilled_[i].blocks;
-    disk_->put(StoredRun(spilled_[i]), spilled_);
+    disk_->put(StoredBlocks(spilled_[i]), spilled_);
   }
 }
 
-BlockCount OffloadTier::found(const StoredRun& run) const {
+BlockCount OffloadTier::found(const StoredBlocks& run) const {
   BlockCount found = host_.found(run);
   if (!disk_) return found;
   while (found < run.blocks) {
-    const StoredRun rest{run.text, run.first + found, run.blocks - found};
+    const StoredBlocks rest{run.text, run.first + found, run.blocks - found};
     const BlockCount more = disk_->found(rest);
     if (more == 0) break;
     found += more;
-    const StoredRun behind{run.text, run.first + found, run.blocks - found};
+    const StoredBlocks behind{run.text, run.first + found, run.blocks - found};
     found += host_.found(behind);
   }
   return found;
 }
 
-void OffloadTier::load(const StoredRun& run) {
+void OffloadTier::load(const StoredBlocks& run) {
   ++version_;
   counts_.loaded_blocks += run.blocks;
-  StoredRun rest = run;
+  StoredBlocks rest = run;
   while (rest.blocks > 0) {
-    StoredRun next{rest.text, rest.first, host_.found(rest)};
+    StoredBlocks next{rest.text, rest.first, host_.found(rest)};
     if (next.blocks > 0) {
       host_.remove(next);
     } else {

@@ -25,13 +25,13 @@ class OffloadTier {
   explicit OffloadTier(const OffloadTierOptions& options);  // host_blocks >= 1
 
   // The device overwrites these blocks, last one first.
-  void store(const StoredRun& run);
+  void store(const StoredBlocks& run);
   // Blocks of which no content is known; they take room like others.
   void store_nameless(BlockCount blocks) { store({0, 0, blocks}); }
   // How many blocks of `run`, from the first on, are in one of the memories.
-  [[nodiscard]] BlockCount found(const StoredRun& run) const;
+  [[nodiscard]] BlockCount found(const StoredBlocks& run) const;
   // The device takes these blocks, which were found.
-  void load(const StoredRun& run);
+  void load(const StoredBlocks& run);
 
   // The process died: its host memory is gone, and so is the index of what lies on the disk.
   void on_engine_lost();
@@ -47,7 +47,7 @@ class OffloadTier {
   std::optional<BlockLru> disk_;
   KvTierCounts counts_;
   std::uint64_t version_ = 0;
-  std::vector<StoredRun> spilled_;
+  std::vector<StoredBlocks> spilled_;
 };
 
 }  // namespace headroom

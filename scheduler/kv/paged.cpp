@@ -107,7 +107,7 @@ void PagedKv::look_in_tier(const Request& request, BlockCount most) const {
   ChainId chain = 0;
   for (bool first = true; blocks.next(run); first = false) {
     if (first) chain = tree_.chain_at_end(last.match, run);
-    StoredRun stored = stored_run(chain, run, options_.block_tokens);
+    StoredBlocks stored = stored_run(chain, run, options_.block_tokens);
     stored.blocks = tier_->found(stored);
     if (stored.blocks > 0) last.in_tier.push_back(stored);
     last.tier_blocks += stored.blocks;
@@ -120,7 +120,7 @@ void PagedKv::look_in_tier(const Request& request, BlockCount most) const {
 void PagedKv::load(const Lookup& found, BlockCount blocks) {
   const std::int64_t from_disk = tier_->counts().loaded_from_disk;
   traffic_.loaded_blocks += blocks;
-  for (StoredRun run : found.in_tier) {
+  for (StoredBlocks run : found.in_tier) {
     run.blocks = std::min(run.blocks, blocks);
     blocks -= run.blocks;
     if (run.blocks > 0) tier_->load(run);

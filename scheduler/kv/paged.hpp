@@ -98,10 +98,10 @@ class PagedKv final : public KvAllocator {
     std::int32_t known_tokens = 0;
     std::uint64_t version = 0;
     PrefixTree::Match match;
-    BlockCount with_windows = 0;     // of the match, behind which every window is known
-    std::vector<StoredRun> in_tier;  // behind the match
-    BlockCount tier_blocks = 0;      // of these
-    PrefixTree::Partial partial;     // behind the match
+    BlockCount with_windows = 0;        // of the match, behind which every window is known
+    std::vector<StoredBlocks> in_tier;  // behind the match
+    BlockCount tier_blocks = 0;         // of these
+    PrefixTree::Partial partial;        // behind the match
 
     [[nodiscard]] BlockCount blocks() const { return with_windows + tier_blocks; }
   };

@@ -235,9 +235,9 @@ bool PrefixTree::continues(Index index, const BlockRun& run) const {
          goes_on(node.run, run, block_tokens_);
 }
 
-StoredRun PrefixTree::end_of(Index index, BlockCount blocks) const {
+StoredBlocks PrefixTree::end_of(Index index, BlockCount blocks) const {
   const Node& node = nodes_[index];
-  StoredRun run = stored_run(node.chain, node.run, block_tokens_);
+  StoredBlocks run = stored_run(node.chain, node.run, block_tokens_);
   run.first += run.blocks - blocks;
   run.blocks = blocks;
   return run;

@@ -83,7 +83,7 @@ class PrefixTree {
   void forget_private(const Match& match, FreeList& free);
 
   // The last `blocks` of a node, as a second tier knows them.
-  [[nodiscard]] StoredRun end_of(Index node, BlockCount blocks) const;
+  [[nodiscard]] StoredBlocks end_of(Index node, BlockCount blocks) const;
   // The chain before the piece of `next`, which follows the blocks of a match.
   [[nodiscard]] ChainId chain_at_end(const Match& match, const BlockRun& next) const;
 

@@ -90,7 +90,7 @@ class WindowBlocks {
     }
   };
   struct Part {
-    StoredRun run;
+    StoredBlocks run;
     BlockCount first = 0;  // number of its first block in the sequence
     bool is_private = false;
   };

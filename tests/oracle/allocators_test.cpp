@@ -272,11 +272,11 @@ TEST_CASE("runs of blocks that overwrite each other equal single blocks in two l
     OffloadTier runs(size);
     oracle::NaiveTier blocks(static_cast<std::size_t>(size.host_blocks),
                              static_cast<std::size_t>(size.disk_blocks));
-    const auto content = [](const StoredRun& run, std::int64_t i) {
+    const auto content = [](const StoredBlocks& run, std::int64_t i) {
       return run.text == 0 ? 0 : static_cast<std::int64_t>(100 * run.text) + run.first + i;
     };
     for (int i = 0; i < 100; ++i) {
-      StoredRun run{static_cast<std::uint64_t>(below(3)), below(12), 0};
+      StoredBlocks run{static_cast<std::uint64_t>(below(3)), below(12), 0};
       run.blocks = 1 + below(static_cast<unsigned>(12 - run.first));
       BlockCount found = 0;
       while (run.text != 0 && found < run.blocks && blocks.has(content(run, found))) ++found;

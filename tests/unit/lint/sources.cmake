@@ -4,4 +4,5 @@ list(APPEND UNIT_TEST_SOURCES
   machine_paths_test.cpp
   source_tree.cpp
   style_limits_test.cpp
-  test_lists_test.cpp)
+  test_lists_test.cpp
+  type_names_test.cpp)
