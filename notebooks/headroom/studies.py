@@ -21,7 +21,8 @@ from .program import HeadroomError, call
 class Study:
     """`runs`: a row per run, with what was varied (by path), `seed`, `status`, `error`,
     `stationary`, and every metric; latency percentiles are NaN where a run was not stationary.
-    `oom`: how often memory ran out, by run and kind. `searches`: what was searched for."""
+    `oom`: how often memory ran out, by run and kind. `searches`: what was found, by search and
+    point, with what was varied; `detail` is a dict (docs/studies.md)."""
 
     name: str
     runs: pd.DataFrame
@@ -35,7 +36,17 @@ class Study:
         return groups.agg(["mean", "min", "max", "count"]).reset_index()
 
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSIONS = ("1", "2")
+
+
+def read_searches(connection: sqlite3.Connection) -> pd.DataFrame:
+    """Empty where the file is of version 1, which had none."""
+    columns = ["search", "point", "name", "kind", "value", "low", "high", "status", "detail"]
+    known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'searches'").fetchone()
+    if known is None:
+        return pd.DataFrame(columns=columns)
+    query = f"SELECT {', '.join(columns)} FROM searches ORDER BY search, point"
+    return pd.read_sql_query(query, connection)
 
 
 def load_study(database: str | os.PathLike[str]) -> Study:
@@ -57,21 +68,24 @@ def _read_study(path: Path) -> Study:
 
         meta = dict(connection.execute("SELECT key, value FROM meta"))
         version = meta.get("schema_version")
-        if version != SCHEMA_VERSION:
-            raise HeadroomError(f"{path}: schema version {version}; expected {SCHEMA_VERSION}")
+        if version not in SCHEMA_VERSIONS:
+            allowed = " or ".join(SCHEMA_VERSIONS)
+            raise HeadroomError(f"{path}: schema version {version}; expected {allowed}")
         parameters = table("SELECT point, path, value FROM parameters")
         runs = table(
             "SELECT run, point, replication, seed, status, error, stationary FROM runs ORDER BY run"
         )
         metrics = table("SELECT run, name, value FROM metrics")
         oom = table("SELECT run, kind, count, first_time_s FROM oom ORDER BY run, kind")
-        searches = table("SELECT * FROM searches ORDER BY search")
+        searches = read_searches(connection)
     parameters["value"] = parameters.value.map(json.loads)
     varied = list(dict.fromkeys(parameters.path))
+    searches["detail"] = searches.detail.map(json.loads)
     wide = parameters.pivot(index="point", columns="path", values="value").reindex(columns=varied)
     numbers = metrics.pivot(index="run", columns="name", values="value")
     frame = runs.merge(wide.infer_objects(), left_on="point", right_index=True, how="left")
     frame = frame.merge(numbers, left_on="run", right_index=True, how="left").set_index("run")
+    searches = searches.merge(wide.infer_objects(), left_on="point", right_index=True, how="left")
     return Study(meta.get("study_name", path.stem), frame, oom, searches, varied)
 
 

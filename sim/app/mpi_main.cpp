@@ -1,11 +1,12 @@
-// `headroom-mpi STUDY -o FILE`: the runs of a study on the ranks of an MPI job. A program of its
-// own, so that `headroom` starts without MPI. Rank 0 keeps the file of results and hands a run to
-// whoever asks; what is stored is what `headroom sweep` stores. When a rank is lost MPI ends the
-// job; the file holds what was stored by then, and --resume goes on.
+// `headroom-mpi STUDY -o FILE`: a study on the ranks of an MPI job. A program of its own, so that
+// `headroom` starts without MPI. Rank 0 keeps the file of results and hands a run, or when none is
+// left a whole search, to whoever asks; what is stored is what `headroom sweep` stores. When a rank
+// is lost MPI ends the job; the file holds what was stored by then, and --resume goes on.
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/mpi.hpp>
 #include <boost/serialization/string.hpp>
 #include <boost/serialization/utility.hpp>
@@ -19,11 +20,43 @@
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/result_files.hpp"
+#include "sim/study/search/finish_searches.hpp"
+#include "sim/study/search/search_runner.hpp"
 #include "sim/study/store/results_store.hpp"
 #include "sim/study/sweep/study_plan.hpp"
 #include "sim/study/sweep/study_runner.hpp"
 
+namespace headroom {
+
+// From rank 0: a run, a search with its probes that are stored, or neither: no more will come.
+struct MpiOrder {
+  static constexpr std::int64_t kNone = -1;
+  std::int64_t run = kNone;
+  std::int64_t search = kNone;  // its place in tasks_of
+  std::vector<StoredProbe> known;
+
+  [[nodiscard]] bool is_last() const { return run == kNone && search == kNone; }
+};
+
+// To rank 0: what came of an order.
+struct MpiResult {
+  std::optional<StoredRun> run;
+  std::optional<SearchAnswer> search;
+};
+
+}  // namespace headroom
+
 namespace boost::serialization {
+
+// Boost knows its own optional only.
+template <typename Archive, typename T>
+void serialize_optional(Archive& archive, std::optional<T>& value) {
+  bool is_there = value.has_value();
+  archive& is_there;
+  if (!is_there) return;
+  if (!value) value.emplace();
+  archive&* value;
+}
 
 template <typename Archive>
 void serialize(Archive& archive, headroom::StoredOom& oom, unsigned /*version*/) {
@@ -32,10 +65,38 @@ void serialize(Archive& archive, headroom::StoredOom& oom, unsigned /*version*/)
 
 template <typename Archive>
 void serialize(Archive& archive, headroom::StoredRun& run, unsigned /*version*/) {
-  int stationary = run.stationary ? (*run.stationary ? 1 : 0) : -1;
-  archive& run.run& run.point& run.replication& run.seed& run.done& run.error& run
-      .digest& stationary& run.summary& run.metrics& run.ooms;
-  if (stationary >= 0) run.stationary = stationary == 1;
+  archive& run.run& run.point& run.replication& run.seed& run.done& run.error& run.digest;
+  serialize_optional(archive, run.stationary);
+  archive& run.summary& run.metrics& run.ooms;
+}
+
+template <typename Archive>
+void serialize(Archive& archive, headroom::StoredProbe& probe, unsigned /*version*/) {
+  archive& probe.search& probe.value& probe.run;
+}
+
+template <typename Archive>
+void serialize(Archive& archive, headroom::StoredSearch& row, unsigned /*version*/) {
+  archive& row.search& row.point& row.name& row.kind& row.status& row.detail;
+  serialize_optional(archive, row.value);
+  serialize_optional(archive, row.low);
+  serialize_optional(archive, row.high);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, headroom::SearchAnswer& answer, unsigned /*version*/) {
+  archive& answer.probes& answer.row;
+}
+
+template <typename Archive>
+void serialize(Archive& archive, headroom::MpiOrder& order, unsigned /*version*/) {
+  archive& order.run& order.search& order.known;
+}
+
+template <typename Archive>
+void serialize(Archive& archive, headroom::MpiResult& result, unsigned /*version*/) {
+  serialize_optional(archive, result.run);
+  serialize_optional(archive, result.search);
 }
 
 }  // namespace boost::serialization
@@ -51,12 +112,11 @@ constexpr int kExitInternal = 70;
 constexpr int kExitInterrupted = 130;
 const std::string kVersion = HEADROOM_VERSION;
 
-// From a rank to rank 0: it asks for its first run, or brings one and asks for the next.
+// From a rank to rank 0: it asks for its first order, or brings a result and asks for the next.
 constexpr int kAsk = 1;
 constexpr int kBring = 2;
-// From rank 0: the number of a run, or kNoMore.
+// From rank 0: an order.
 constexpr int kWork = 3;
-constexpr std::int64_t kNoMore = -1;
 constexpr std::chrono::milliseconds kPause{1};  // rank 0 looks for messages so often
 
 std::atomic<bool> interrupted{false};
@@ -72,54 +132,118 @@ struct MpiArguments {
 
 std::string summary_of(const RunResult& result) { return summary_json(result, kVersion); }
 
-// Hands out `runs` and stores what comes back, until every other rank has been told that no more
-// will come.
-SweepState serve(const mpi::communicator& world, const std::vector<std::int64_t>& runs,
-                 ResultsStore& store) {
-  SweepState state;
-  state.wanted = static_cast<std::int64_t>(runs.size());
-  std::size_t next = 0;
-  for (int working = world.size() - 1; working > 0;) {
-    const auto message = world.iprobe(mpi::any_source, mpi::any_tag);
-    if (!message) {
-      std::this_thread::sleep_for(kPause);
-      continue;
-    }
-    if (message->tag() == kBring) {
-      StoredRun row;
-      world.recv(message->source(), kBring, row);
-      store.add(row);
-      ++state.stored;
-      if (!row.done) ++state.failed;
-    } else {
-      world.recv(message->source(), kAsk);
-    }
-    const bool more = next < runs.size() && !interrupted;
-    world.send(message->source(), kWork, more ? runs[next++] : kNoMore);
-    if (!more) --working;
+// What is to do, and how far it is.
+struct MpiWork {
+  std::vector<std::int64_t> runs;
+  std::vector<SearchTask> searches;
+  SweepState run_state = {};
+  SearchState search_state = {};
+
+  [[nodiscard]] bool is_done() const {
+    return run_state.stored == run_state.wanted && search_state.done == search_state.wanted;
   }
-  return state;
-}
+  [[nodiscard]] bool has_failed() const { return run_state.failed + search_state.failed > 0; }
+};
+
+// Hands out orders and stores what comes back, until every other rank has been told that no more
+// will come.
+class Desk {
+ public:
+  Desk(const mpi::communicator& world, const StudyPlan& plan, MpiWork& work, ResultsStore& store)
+      : world_(world), all_(tasks_of(plan, {})), work_(work), store_(store) {}
+
+  void serve() {
+    for (int working = world_.size() - 1; working > 0;) {
+      const auto message = world_.iprobe(mpi::any_source, mpi::any_tag);
+      if (!message) {
+        std::this_thread::sleep_for(kPause);
+        continue;
+      }
+      if (message->tag() == kBring) {
+        MpiResult result;
+        world_.recv(message->source(), kBring, result);
+        keep(result);
+      } else {
+        world_.recv(message->source(), kAsk);
+      }
+      const MpiOrder order = next_order();
+      world_.send(message->source(), kWork, order);
+      if (order.is_last()) --working;
+    }
+  }
+
+ private:
+  void keep(const MpiResult& result) {
+    if (result.run) {
+      store_.add(*result.run);
+      ++work_.run_state.stored;
+      if (!result.run->done) ++work_.run_state.failed;
+    }
+    if (!result.search) return;
+    Transaction transaction(store_.database());
+    SearchRows rows(store_.database());
+    for (const StoredProbe& probe : result.search->probes) rows.add(probe);
+    rows.add(result.search->row);
+    transaction.commit();
+    ++work_.search_state.done;
+    work_.search_state.probes += std::ssize(result.search->probes);
+    if (result.search->row.status == name_of(SearchEnd::failed)) ++work_.search_state.failed;
+  }
+
+  MpiOrder next_order() {
+    MpiOrder order;
+    if (interrupted) return order;
+    if (next_run_ < work_.runs.size()) {
+      order.run = work_.runs[next_run_++];
+    } else if (next_search_ < work_.searches.size()) {
+      const SearchTask& task = work_.searches[next_search_++];
+      order.search = std::ranges::find(all_, task) - all_.begin();
+      const auto number = static_cast<std::int64_t>(task.search);
+      order.known = read_probes(store_.database(), number, task.point);
+    }
+    return order;
+  }
+
+  const mpi::communicator& world_;
+  const std::vector<SearchTask> all_;
+  MpiWork& work_;
+  ResultsStore& store_;
+  std::size_t next_run_ = 0;
+  std::size_t next_search_ = 0;
+};
 
 void work(const mpi::communicator& world, const StudyPlan& plan, const Catalog& catalog) {
+  const std::vector<SearchTask> tasks = tasks_of(plan, {});
   world.send(0, kAsk);
   while (true) {
-    std::int64_t number = kNoMore;
-    world.recv(0, kWork, number);
-    if (number == kNoMore) return;
+    MpiOrder order;
+    world.recv(0, kWork, order);
+    if (order.is_last()) return;
     // An interrupted job stores what is in progress: rank 0 hands out nothing after that.
-    const std::optional<StoredRun> row = make_run(plan, catalog, number, summary_of, nullptr);
-    world.send(0, kBring, *row);
+    MpiResult result;
+    if (order.run != MpiOrder::kNone) {
+      result.run = make_run(plan, catalog, order.run, summary_of, nullptr);
+    } else {
+      result.search = make_search(plan, catalog, tasks[static_cast<std::size_t>(order.search)],
+                                  std::move(order.known));
+    }
+    world.send(0, kBring, result);
   }
 }
 
-SweepState lead(const mpi::communicator& world, const StudyPlan& plan, const Catalog& catalog,
-                const std::vector<std::int64_t>& runs, ResultsStore& store) {
-  if (world.size() > 1) return serve(world, runs, store);
+void lead(const mpi::communicator& world, const StudyPlan& plan, const Catalog& catalog,
+          MpiWork& work, ResultsStore& store) {
+  work.run_state.wanted = std::ssize(work.runs);
+  work.search_state.wanted = std::ssize(work.searches);
+  if (world.size() > 1) return Desk(world, plan, work, store).serve();
   SweepOptions options;
   options.interrupted = &interrupted;
   options.summary = summary_of;
-  return run_study(plan, catalog, runs, store, options);
+  work.run_state = run_study(plan, catalog, work.runs, store, options);
+  if (interrupted) return;
+  SearchOptions search;
+  search.interrupted = &interrupted;
+  work.search_state = run_searches(plan, catalog, work.searches, store, search);
 }
 
 // What every rank reads for itself. ConfigError on all ranks when any of them cannot.
@@ -168,25 +292,31 @@ int sweep(const mpi::communicator& world, const MpiArguments& arguments) {
     if (open) work(world, plan, shared.catalog());
     return open ? 0 : kExitUser;
   }
-  SweepState state;
+  MpiWork todo;
   bool open = false;
   try {
     plan.check(shared.catalog());
     ResultsStore store(arguments.output, arguments.resume ? StoreMode::resume : StoreMode::create,
                        facts_of(plan, kVersion), parameters_of(plan));
-    const std::vector<std::int64_t> missing = missing_runs(plan.runs_of({}), store.done());
+    todo.runs = missing_runs(plan.runs_of({}), store.done());
+    todo.searches = missing_tasks(tasks_of(plan, {}), store.database());
     open = true;
     mpi::broadcast(world, open, 0);
-    state = lead(world, plan, shared.catalog(), missing, store);
+    lead(world, plan, shared.catalog(), todo, store);
     store.finish();
   } catch (...) {
     if (!open) mpi::broadcast(world, open, 0);
     throw;
   }
-  fmt::print("{} of {} runs, {} failed, {} ranks, in {}\n", state.stored, state.wanted,
-             state.failed, world.size(), arguments.output);
-  if (state.stored < state.wanted) return kExitInterrupted;
-  return state.failed > 0 ? kExitIncomplete : 0;
+  finish_searches(arguments.output);
+  fmt::print("{} of {} runs, {} failed, {} ranks, in {}\n", todo.run_state.stored,
+             todo.run_state.wanted, todo.run_state.failed, world.size(), arguments.output);
+  if (todo.search_state.wanted > 0) {
+    fmt::print("{} of {} searches, {} failed, {} runs for them\n", todo.search_state.done,
+               todo.search_state.wanted, todo.search_state.failed, todo.search_state.probes);
+  }
+  if (!todo.is_done()) return kExitInterrupted;
+  return todo.has_failed() ? kExitIncomplete : 0;
 }
 
 int run_job(int argc, char** argv, const mpi::communicator& world) {

@@ -13,6 +13,8 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/report/result_files.hpp"
 #include "sim/report/sweep_report.hpp"
+#include "sim/study/search/finish_searches.hpp"
+#include "sim/study/search/search_runner.hpp"
 #include "sim/study/store/merge.hpp"
 #include "sim/study/store/results_store.hpp"
 #include "sim/study/sweep/study_plan.hpp"
@@ -44,6 +46,15 @@ std::string output_of(const SweepArguments& arguments, const Study& study) {
   return fmt::format("results/{}.db", name);
 }
 
+// Runs whose time is measured: those of the study, or where it only searches, of its points as they
+// stand.
+std::vector<std::int64_t> samples_of(const StudyPlan& plan, const StudyShard& shard) {
+  if (plan.study().runs_points()) return plan.runs_of(shard);
+  std::vector<std::int64_t> runs = plan.points_of(shard);
+  for (std::int64_t& run : runs) run *= plan.study().replications;
+  return runs;
+}
+
 // How far a study is, on stderr: a line that is replaced on a terminal, now and then a line of its
 // own elsewhere.
 class SweepProgress {
@@ -57,10 +68,7 @@ class SweepProgress {
 
   void show(const SweepState& state) {
     const Clock::time_point now = Clock::now();
-    const auto wait = terminal_ ? kOnTerminal : kElsewhere;
-    if (now - last_ < wait) return;
-    last_ = now;
-    shown_ = true;
+    if (!is_due(now)) return;
     const double elapsed_s = std::chrono::duration<double>(now - start_).count();
     const double rate = static_cast<double>(state.stored) / elapsed_s;
     std::string text =
@@ -70,12 +78,30 @@ class SweepProgress {
       text += fmt::format(", {} left", duration_text(left));
     }
     if (state.failed > 0) text += fmt::format(", {} failed", state.failed);
-    fmt::print(stderr, "{}{}{}", terminal_ ? "\r" : "", text, terminal_ ? "\033[K" : "\n");
-    std::fflush(stderr);
+    print(text);
+  }
+  void show(const SearchState& state) {
+    if (!is_due(Clock::now())) return;
+    std::string text =
+        fmt::format("{} of {} searches, {} runs for them", state.done, state.wanted, state.probes);
+    if (state.failed > 0) text += fmt::format(", {} failed", state.failed);
+    print(text);
   }
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  bool is_due(Clock::time_point now) {
+    if (now - last_ < (terminal_ ? kOnTerminal : kElsewhere)) return false;
+    last_ = now;
+    shown_ = true;
+    return true;
+  }
+  void print(const std::string& text) const {
+    fmt::print(stderr, "{}{}{}", terminal_ ? "\r" : "", text, terminal_ ? "\033[K" : "\n");
+    std::fflush(stderr);
+  }
+
   static constexpr std::chrono::milliseconds kOnTerminal{200};
   static constexpr std::chrono::milliseconds kElsewhere{10'000};
 
@@ -95,9 +121,12 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
   const StudyPlan plan(load_study(arguments.study, arguments.set));
   plan.check(catalog);
   const std::vector<std::int64_t> wanted = plan.runs_of(shard);
+  const std::vector<SearchTask> tasks = tasks_of(plan, shard);
   if (arguments.dry_run) {
-    return {sweep_plan_text(plan, static_cast<std::int64_t>(wanted.size()),
-                            estimate(plan, catalog, wanted, kSampleSeconds), threads)};
+    const std::vector<std::int64_t> points = plan.points_of(shard);
+    return {sweep_plan_text(plan, std::ssize(wanted), std::ssize(points),
+                            estimate(plan, catalog, samples_of(plan, shard), kSampleSeconds),
+                            threads)};
   }
 
   const std::string path = output_of(arguments, plan.study());
@@ -115,8 +144,19 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
     const SweepState state = run_study(plan, catalog, missing, store, options);
     if (state.failed > 0) answer.end = StudyEnd::incomplete;
     if (state.stored < state.wanted) answer.end = StudyEnd::interrupted;
+    if (answer.end != StudyEnd::interrupted && !tasks.empty()) {
+      SearchOptions search;
+      search.threads = threads;
+      search.interrupted = &interrupted;
+      search.progress = [&](const SearchState& now) { progress.show(now); };
+      const SearchState found =
+          run_searches(plan, catalog, missing_tasks(tasks, store.database()), store, search);
+      if (found.failed > 0) answer.end = StudyEnd::incomplete;
+      if (found.done < found.wanted) answer.end = StudyEnd::interrupted;
+    }
     store.finish();
   }
+  finish_searches(path);
   answer.text = sweep_text(read_shown(path), path);
   if (answer.end == StudyEnd::interrupted) {
     answer.text += "interrupted: the same command with --resume goes on\n";
@@ -126,8 +166,10 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
 
 StudyAnswer merge_command(const MergeArguments& arguments) {
   const MergeResult result = merge_stores(arguments.output, arguments.inputs);
-  const bool complete = result.failed == 0 && result.missing.empty();
-  return {merge_text(result, arguments.output),
+  const SearchCounts searches = finish_searches(arguments.output);
+  const bool complete =
+      result.failed == 0 && result.missing.empty() && searches.failed == 0 && searches.missing == 0;
+  return {merge_text(result, searches, arguments.output),
           complete ? StudyEnd::complete : StudyEnd::incomplete};
 }
 

@@ -9,6 +9,8 @@
 #include <span>
 
 #include "sim/report/capacity_report.hpp"
+#include "sim/report/search_report.hpp"
+#include "sim/report/study_points.hpp"
 #include "sim/report/terminal.hpp"
 
 namespace headroom {
@@ -73,54 +75,6 @@ std::string notes(Runs runs) {
   return counted(counts, runs.size());
 }
 
-// The last name of each path; the whole path where two paths end alike.
-std::vector<std::string> heads_of(const std::vector<std::string>& paths) {
-  std::vector<std::string> heads;
-  for (const std::string& path : paths) {
-    const std::string last = path.substr(path.rfind('.') + 1);
-    const auto same = std::ranges::count_if(paths, [&](const std::string& other) {
-      return other.substr(other.rfind('.') + 1) == last;
-    });
-    heads.push_back(same > 1 ? path : last);
-  }
-  return heads;
-}
-
-std::string shown(const std::string& json) {
-  const bool text = json.size() >= 2 && json.front() == '"' && json.back() == '"';
-  std::string value = text ? json.substr(1, json.size() - 2) : json;
-  if (value.size() > 40) value = value.substr(0, 37) + "...";
-  return value;
-}
-
-// Parameters of each point, in the order of the study's paths.
-class Points {
- public:
-  explicit Points(const std::vector<StoredParameter>& parameters) {
-    std::set<std::string> paths;
-    for (const StoredParameter& one : parameters) {
-      paths.insert(one.path);
-      values_[one.point][one.path] = one.json;
-    }
-    paths_.assign(paths.begin(), paths.end());
-  }
-  [[nodiscard]] std::vector<std::string> head() const {
-    std::vector<std::string> head{"point"};
-    for (std::string& one : heads_of(paths_)) head.push_back(std::move(one));
-    return head;
-  }
-  [[nodiscard]] std::vector<std::string> cells(std::int64_t point) const {
-    std::vector<std::string> cells{fmt::format("{}", point)};
-    const auto found = values_.find(point);
-    for (const std::string& path : paths_) cells.push_back(shown(found->second.at(path)));
-    return cells;
-  }
-
- private:
-  std::vector<std::string> paths_;
-  std::map<std::int64_t, std::map<std::string, std::string>> values_;
-};
-
 std::string failure_lines(const SweepShown& shown) {
   std::string text;
   for (const StoredRun& run : shown.failures) {
@@ -141,14 +95,15 @@ std::string duration_text(double seconds) {
   return fmt::format("{} h {} min", human_count(whole / 3600), whole / 60 % 60);
 }
 
-std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs, const SweepEstimate& estimate,
-                            std::size_t threads) {
+std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs, std::int64_t points,
+                            const SweepEstimate& estimate, std::size_t threads) {
   const Study& study = plan.study();
   std::string text = fmt::format("study      {} ({})\n", study.name, study.file);
   for (const AxisGroup& group : study.groups) {
     for (const StudyAxis& axis : group) {
       text += fmt::format("vary       {}: {} values, {} to {}{}\n", axis.path, axis.values.size(),
-                          shown(axis.values.front().dump()), shown(axis.values.back().dump()),
+                          shown_setting(axis.values.front().dump()),
+                          shown_setting(axis.values.back().dump()),
                           &axis == group.data() ? "" : " (together with the one before)");
     }
   }
@@ -156,16 +111,20 @@ std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs, const Swee
                       plan.left_out() == 0 ? ""
                                            : fmt::format(" ({} left out by conditions)",
                                                          human_count(plan.left_out())));
-  text += fmt::format(
-      "runs       {}: {} per point{}\n", human_count(plan.runs()), study.replications,
-      runs == plan.runs() ? "" : fmt::format(", {} of them to do here", human_count(runs)));
+  if (study.runs_points()) {
+    text += fmt::format(
+        "runs       {}: {} per point{}\n", human_count(plan.runs()), study.replications,
+        runs == plan.runs() ? "" : fmt::format(", {} of them to do here", human_count(runs)));
+  }
+  text += search_plan_lines(study);
   const std::int64_t measured = estimate.sampled - estimate.failed;
   if (measured == 0) {
     text += fmt::format("time       not known: all {} sample runs failed\n", estimate.sampled);
     return text;
   }
-  const double seconds = estimate.seconds_per_run * static_cast<double>(runs) /
-                         static_cast<double>(std::max<std::size_t>(threads, 1));
+  const auto all = static_cast<double>(runs + most_probes(study) * points);
+  const double seconds =
+      estimate.seconds_per_run * all / static_cast<double>(std::max<std::size_t>(threads, 1));
   text += fmt::format(
       "time       {} with -j {} ({:.0f} ms a run: mean of {} sample runs{}{})\n",
       duration_text(seconds), threads, 1e3 * estimate.seconds_per_run, measured,
@@ -179,11 +138,15 @@ std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs, const Swee
 SweepShown read_shown(const std::string& path) {
   const Database database(path, Database::Mode::read_only);
   return {read_parameters(database), read_runs(database, kMostPoints),
-          read_failures(database, kMostFailures), read_counts(database)};
+          read_failures(database, kMostFailures), read_counts(database),
+          read_search_rows(database)};
 }
 
 std::string sweep_text(const SweepShown& shown, const std::string& path) {
-  const Points points(shown.parameters);
+  const std::string searches = searches_text(shown.searches, shown.parameters, kMostPoints);
+  const StoredCounts& counts = shown.counts;
+  if (counts.runs == 0 && !searches.empty()) return fmt::format("{}in {}\n", searches, path);
+  const StudyPoints points(shown.parameters);
   std::vector<std::string> head = points.head();
   for (const Column& column : kColumns) head.emplace_back(column.head);
   head.insert(head.end(), {"OOM", "note"});
@@ -199,9 +162,8 @@ std::string sweep_text(const SweepShown& shown, const std::string& path) {
     row.push_back(notes(own));
     table.push_back(std::move(row));
   }
-  const StoredCounts& counts = shown.counts;
   const auto more = counts.points - static_cast<std::int64_t>(table.size() - 1);
-  std::string text = table_text(table, kWidth);
+  std::string text = searches + table_text(table, kWidth);
   if (more > 0) text += fmt::format("... {} more points\n", human_count(more));
   text += failure_lines(shown);
   text += fmt::format(
@@ -210,7 +172,8 @@ std::string sweep_text(const SweepShown& shown, const std::string& path) {
   return text;
 }
 
-std::string merge_text(const MergeResult& result, const std::string& path) {
+std::string merge_text(const MergeResult& result, const SearchCounts& searches,
+                       const std::string& path) {
   std::string text = fmt::format("{}: {} of {} runs of study {}", path, human_count(result.runs),
                                  human_count(result.facts.total_runs), result.facts.name);
   if (result.failed > 0) text += fmt::format(", {} failed", human_count(result.failed));
@@ -222,6 +185,13 @@ std::string merge_text(const MergeResult& result, const std::string& path) {
     text += fmt::format("missing    {} runs: {}\n",
                         human_count(static_cast<std::int64_t>(result.missing.size())),
                         ranges_text(result.missing, 20));
+  }
+  if (searches.missing > 0) {
+    text += fmt::format("missing    {} of {} searches\n", human_count(searches.missing),
+                        human_count(searches.wanted));
+  }
+  if (searches.failed > 0) {
+    text += fmt::format("failed     {} searches\n", human_count(searches.failed));
   }
   return text;
 }

@@ -59,8 +59,8 @@ study=$(dirname "${BASH_SOURCE[0]}")/report_study.py
 python3 "$study" study.db
 "$HEADROOM" report study.db -o study.html >/dev/null
 if grep -q 'onerror="' study.html; then fail 'a name became markup'; fi
-python3 "$study" newer.db --schema 2
-expect_error 'schema version 2' "$HEADROOM" report newer.db
+python3 "$study" newer.db --schema 3
+expect_error 'schema version 3' "$HEADROOM" report newer.db
 expect_error 'one database of a study alone' "$HEADROOM" report study.db small
 head -c 9000 study.db >half.db
 expect_error 'half.db: cannot read the study' "$HEADROOM" report half.db

@@ -15,36 +15,39 @@ ranks() { # ranks N ARGUMENT...
 contents() { sqlite3 "$1" .dump; }
 
 small_scenario >small.json
-cat >study.json <<'JSON'
-{
-  "base": "small.json",
+points='"base": "small.json",
   "vary": [
     { "path": "workload.arrivals.request_rate", "values": [5, 20, 80] },
     { "path": "engine.max_num_seqs", "values": [2, 8, 64] }
   ],
-  "replications": 4
-}
-JSON
+  "replications": 4'
+echo "{ $points }" >runs.json
+echo "{ $points, \"search\": [
+    { \"name\": \"share\", \"kind\": \"min_gpu_memory_utilization\", \"from\": 0.1, \"to\": 0.9,
+      \"tolerance\": 0.05 },
+    { \"name\": \"front\", \"kind\": \"pareto\", \"maximize\": [\"output_throughput\"],
+      \"minimize\": [\"p99_tpot_ms\"] } ] }" >study.json
 "$HEADROOM" sweep study.json -j 1 -o one.db >/dev/null
 contents one.db >one.sql
 for count in 1 2 4; do
   ranks "$count" study.json -o "ranks$count.db" >"ranks$count.txt"
   grep -q '^36 of 36 runs, 0 failed' "ranks$count.txt" || fail "$(cat "ranks$count.txt")"
+  grep -q '^9 of 9 searches, 0 failed' "ranks$count.txt" || fail "$(cat "ranks$count.txt")"
   contents "ranks$count.db" | cmp - one.sql || fail "$count ranks differ from one thread"
 done
 
 # A rank that is lost ends the job, not the results.
-ranks 3 study.json -o lost.db --set workload.num_requests=30000 >/dev/null 2>&1 &
+ranks 3 runs.json -o lost.db --set workload.num_requests=30000 >/dev/null 2>&1 &
 job=$!
 for _ in $(seq 1000); do # until some runs are stored
   (($(stat -c %s lost.db-wal 2>/dev/null || echo 0) > 50000)) && break
   sleep 0.01
 done
-pkill -9 -n -f "^$headroom_mpi study.json -o lost.db" || true
+pkill -9 -n -f "^$headroom_mpi runs.json -o lost.db" || true
 wait "$job" || true
 (($(sqlite3 lost.db 'SELECT COUNT(*) FROM runs') < 36)) || fail 'the job had ended before the loss'
-ranks 3 study.json -o lost.db --set workload.num_requests=30000 --resume >/dev/null
-"$HEADROOM" sweep study.json -o whole.db --set workload.num_requests=30000 >/dev/null
+ranks 3 runs.json -o lost.db --set workload.num_requests=30000 --resume >/dev/null
+"$HEADROOM" sweep runs.json -o whole.db --set workload.num_requests=30000 >/dev/null
 contents whole.db >whole.sql
 contents lost.db | cmp - whole.sql || fail 'after a lost rank'
 

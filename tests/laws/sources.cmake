@@ -18,6 +18,7 @@ list(APPEND LAWS_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/prefix_cache_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/prefix_loop_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/scenario_runs.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/search_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/speculation_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/statistics.cpp
   ${CMAKE_CURRENT_LIST_DIR}/traffic_laws_test.cpp

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import headroom
 
-# The results store, schema version 1, as `headroom sweep` writes it.
+# The results store, as `headroom sweep` writes it; version 1 had no searches.
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE parameters(point INTEGER, path TEXT, value TEXT, PRIMARY KEY(point, path))
@@ -17,7 +17,10 @@ CREATE TABLE runs(run INTEGER PRIMARY KEY, point INTEGER, replication INTEGER, s
 CREATE TABLE metrics(run INTEGER, name TEXT, value REAL, PRIMARY KEY(run, name)) WITHOUT ROWID;
 CREATE TABLE oom(run INTEGER, kind TEXT, count INTEGER, first_time_s REAL, PRIMARY KEY(run, kind))
   WITHOUT ROWID;
-CREATE TABLE searches(search INTEGER, name TEXT);
+"""
+SEARCHES = """
+CREATE TABLE searches(search INTEGER, point INTEGER, name TEXT, kind TEXT, value REAL, low REAL,
+  high REAL, status TEXT, detail TEXT, PRIMARY KEY(search, point)) WITHOUT ROWID;
 """
 
 
@@ -76,6 +79,20 @@ class Studies(unittest.TestCase):
         self.assertEqual(oom.to_dict("records"),
                          [{"run": 2, "kind": "thrash", "count": 3, "first_time_s": 60.0}])
 
+    def test_version_1_has_no_searches(self) -> None:
+        self.assertTrue(headroom.load_study(self.database).searches.empty)
+
+    def test_what_was_found_with_what_was_varied(self) -> None:
+        with closing(sqlite3.connect(self.database)) as store, store:
+            store.executescript(SEARCHES)
+            store.execute("UPDATE meta SET value = '2' WHERE key = 'schema_version'")
+            store.execute("INSERT INTO searches VALUES (0, 1, 'rate', 'max_request_rate', 4.5, 4.5,"
+                          " 4.6, 'found', '{\"monotone\": true}')")
+        searches = headroom.load_study(self.database).searches
+        self.assertEqual(list(searches["engine.name"]), ["trtllm"])
+        self.assertEqual(list(searches.value), [4.5])
+        self.assertTrue(searches.detail[0]["monotone"])
+
     def test_no_file_and_no_study(self) -> None:
         with self.assertRaisesRegex(headroom.HeadroomError, "no such file"):
             headroom.load_study(Path(self.folder.name) / "other.db")
@@ -86,8 +103,8 @@ class Studies(unittest.TestCase):
 
     def test_another_version_is_refused(self) -> None:
         with closing(sqlite3.connect(self.database)) as store, store:
-            store.execute("UPDATE meta SET value = '2' WHERE key = 'schema_version'")
-        with self.assertRaisesRegex(headroom.HeadroomError, "schema version 2"):
+            store.execute("UPDATE meta SET value = '9' WHERE key = 'schema_version'")
+        with self.assertRaisesRegex(headroom.HeadroomError, "schema version 9"):
             headroom.load_study(self.database)
 
 

@@ -49,6 +49,7 @@ class StudyPage {
   explicit StudyPage(const std::string& path) : path_(path), database_(path) {
     runs_ = database_.runs();
     parameters_ = database_.parameters();
+    searches_ = database_.searches();
     find_points();
     find_axes();
   }
@@ -72,8 +73,7 @@ class StudyPage {
     add_values(json);
     add_status(json);
     add_summaries(json);
-    const StudyTable searches = database_.searches();
-    json["searches"] = {{"columns", searches.columns}, {"rows", searches.rows}};
+    json["searches"] = searches_data();
     return json;
   }
 
@@ -81,6 +81,7 @@ class StudyPage {
   void find_points() {
     for (const VariedValue& one : parameters_) points_.insert(one.point);
     for (const StudyRun& run : runs_) points_.insert(run.point);
+    for (const StudySearch& search : searches_) points_.insert(search.point);
     for (const std::int64_t point : points_) row_of_.emplace(point, row_of_.size());
     runs_of_.resize(points_.size());
     for (const StudyRun& run : runs_) runs_of_[row_of_.at(run.point)].push_back(&run);
@@ -239,10 +240,35 @@ class StudyPage {
     json["expected_errors"] = listed(errors);
   }
 
+  [[nodiscard]] Json searches_data() const {
+    Json list = Json::array();
+    for (const StudySearch& search : searches_) {
+      const auto number = [](const std::optional<double>& value) {
+        return value ? rounded(*value) : Json(nullptr);
+      };
+      Json detail = Json::parse(search.detail, nullptr, false);
+      if (!detail.is_object()) {
+        throw ConfigError(
+            fmt::format("{}: table searches, {} of point {}: detail is no JSON object", path_,
+                        shown(search.name), search.point));
+      }
+      list.push_back({{"name", search.name},
+                      {"kind", search.kind},
+                      {"row", row_of_.at(search.point)},
+                      {"value", number(search.value)},
+                      {"low", number(search.low)},
+                      {"high", number(search.high)},
+                      {"status", search.status},
+                      {"detail", std::move(detail)}});
+    }
+    return list;
+  }
+
   std::string path_;
   StudyDatabase database_;
   std::vector<StudyRun> runs_;
   std::vector<VariedValue> parameters_;
+  std::vector<StudySearch> searches_;
   std::set<std::int64_t> points_;
   std::map<std::int64_t, std::size_t> row_of_;         // of a point in all that is by point
   std::vector<std::vector<const StudyRun*>> runs_of_;  // by row

@@ -10,7 +10,9 @@
 //   values                        by metric: mean, low, high over the replications, by point; null
 //                                 where a run has it not (withheld, failed, out of memory)
 //   status, oom                   by point: runs done, failed, not stationary; kinds of OOM
-//   errors, warnings, budgets, expected_errors, searches
+//   searches                      for each search and point: name, kind, row (of the point),
+//                                 value, low, high, status, detail as the writer left it
+//   errors, warnings, budgets, expected_errors
 
 #include "sim/report/page/study_database.hpp"
 #include "sim/setup/json_document.hpp"

@@ -11,7 +11,8 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kSchemaVersion = "1";
+constexpr std::string_view kSchemaVersion = "2";
+constexpr std::string_view kWithoutSearches = "1";  // and otherwise the same
 
 ConfigError cannot_read(const std::string& path, sqlite3* database) {
   return ConfigError(fmt::format("{}: cannot read the study: {}", path, sqlite3_errmsg(database)));
@@ -41,10 +42,6 @@ class StudyDatabase::Query {
     return code == SQLITE_ROW;
   }
 
-  [[nodiscard]] int columns() const { return sqlite3_column_count(statement_.get()); }
-  [[nodiscard]] std::string column_name(int column) const {
-    return sqlite3_column_name(statement_.get(), column);
-  }
   [[nodiscard]] bool is_null(int column) const {
     return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
   }
@@ -84,9 +81,9 @@ StudyDatabase::StudyDatabase(const std::string& path) : path_(path) {
   if (version == known.end()) {
     throw ConfigError(fmt::format("{}: no study: table meta has no schema_version", path));
   }
-  if (version->second != kSchemaVersion) {
-    throw ConfigError(fmt::format("{}: schema version {}: this program reads version {}", path,
-                                  shown(version->second), kSchemaVersion));
+  if (version->second != kSchemaVersion && version->second != kWithoutSearches) {
+    throw ConfigError(fmt::format("{}: schema version {}: this program reads versions {} and {}",
+                                  path, shown(version->second), kWithoutSearches, kSchemaVersion));
   }
 }
 
@@ -147,17 +144,22 @@ std::vector<StudyRun> StudyDatabase::runs() const {
   return runs;
 }
 
-StudyTable StudyDatabase::searches() const {
-  StudyTable table;
+std::vector<StudySearch> StudyDatabase::searches() const {
+  std::vector<StudySearch> searches;
   Query found(*this, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'searches'");
-  if (!found.next()) return table;
-  Query query(*this, "SELECT * FROM searches ORDER BY 1");
-  for (int i = 0; i < query.columns(); ++i) table.columns.push_back(query.column_name(i));
+  if (!found.next()) return searches;
+  Query query(*this,
+              "SELECT point, name, kind, value, low, high, status, detail FROM searches ORDER BY "
+              "search, point");
+  const auto number = [&](int column) {
+    return query.is_null(column) ? std::nullopt : std::optional(query.number(column));
+  };
   while (query.next()) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    for (int i = 0; i < query.columns(); ++i) row.emplace_back(query.text(i));
+    searches.push_back({query.integer(0), std::string(query.text(1)), std::string(query.text(2)),
+                        number(3), number(4), number(5), std::string(query.text(6)),
+                        std::string(query.text(7))});
   }
-  return table;
+  return searches;
 }
 
 void StudyDatabase::each_summary(

@@ -39,22 +39,28 @@ struct StudyRun {
   std::vector<StudyOom> ooms = {};
 };
 
-// A table whose columns its writer defines; cells as text, numbers in SQLite's spelling.
-struct StudyTable {
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;
+// What a search found for a point.
+struct StudySearch {
+  std::int64_t point = 0;
+  std::string name;
+  std::string kind;
+  std::optional<double> value;
+  std::optional<double> low;
+  std::optional<double> high;
+  std::string status;
+  std::string detail;  // JSON text
 };
 
 class StudyDatabase {
  public:
-  // ConfigError: cannot be opened, no database, or not of a study of this version.
+  // ConfigError: cannot be opened, no database, or not of a study of a known version.
   explicit StudyDatabase(const std::string& path);
 
   // The functions below throw ConfigError where the file is damaged or a column is missing.
   [[nodiscard]] std::map<std::string, std::string> meta() const;
   [[nodiscard]] std::vector<VariedValue> parameters() const;  // by point, then path
   [[nodiscard]] std::vector<StudyRun> runs() const;           // by number
-  [[nodiscard]] StudyTable searches() const;                  // empty: the study has none
+  [[nodiscard]] std::vector<StudySearch> searches() const;    // by number, then point
   // summary.json of the first replication of each point that did not fail.
   void each_summary(
       const std::function<void(std::int64_t point, std::string_view summary)>& use) const;

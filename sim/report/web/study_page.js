@@ -75,11 +75,38 @@ const StudyPage = (() => {
       summary: {memory: value}}));
   }
 
+  // What a search says beside its numbers: why the next value fails, and where it contradicts
+  // itself.
+  function searchNote({detail, value, low, high, status}) {
+    if (detail.error) return detail.error;
+    if (status === 'dominated') {
+      return `beaten by point ${Format.integer(detail.dominated_by)}`;
+    }
+    const list = (values) => values.map(Format.number).join(', ');
+    const notes = [];
+    if ((detail.passes_beyond || []).length) {
+      notes.push(`passes again at ${list(detail.passes_beyond)}`);
+    }
+    if ((detail.fails_before || []).length) notes.push(`fails at ${list(detail.fails_before)}`);
+    const next = value === low ? high : low;
+    const near = (detail.values || []).find((one) =>
+      next !== null && Math.abs(one.value - next) <= 1e-5 * Math.abs(next));
+    if (near && near.why) notes.push(`${Format.number(next)}: ${near.why}`);
+    return notes.join('; ');
+  }
+
   function searches(study) {
-    const {columns, rows} = study.searches;
-    if (!rows.length) return null;
-    return Table.create(columns.map((name) => ({name: name.replaceAll('_', ' '), csv: name})), rows,
-      {name: 'Searches'});
+    if (!study.searches.length) return null;
+    const isBad = (status) => status === 'not_monotone' || status === 'failed';
+    return Table.create([{name: 'Search', csv: 'search'}, {name: 'Of', csv: 'of'},
+      {name: 'Point', csv: 'point'}, {name: 'Value', number: true, csv: 'value'},
+      {name: 'Low', number: true, csv: 'low'}, {name: 'High', number: true, csv: 'high'},
+      {name: 'Status', csv: 'status', format: words, mark: (status) => isBad(status) ? 'bad' : ''},
+      {name: 'Note', csv: 'note', isWide: true}],
+    study.searches.map((one) => [one.name,
+      one.detail.path || Object.keys(one.detail.means || {}).join(', '),
+      StudyCharts.name(study, study.rows[one.row], study.varying), one.value, one.low, one.high,
+      one.status, searchNote(one)]), {name: 'Searches', search: study.searches.length > 20});
   }
 
   function expected(study) {

@@ -73,6 +73,24 @@ std::int64_t settle_doubles(Database& output, const std::string& path) {
   return doubles;
 }
 
+// What searches found, and the runs they made.
+void copy_searches(Database& output, const std::string& path) {
+  Statement differ = output.prepare(
+      "SELECT search, point FROM searches JOIN part.searches AS p USING(search, point) WHERE "
+      "searches.status <> 'failed' AND p.status <> 'failed' AND (searches.status <> p.status OR "
+      "searches.detail <> p.detail) LIMIT 1");
+  if (differ.step()) {
+    throw ConfigError(
+        fmt::format("{}: search {} of point {} has another result here than in a file before it",
+                    path, differ.integer(0), differ.integer(1)));
+  }
+  output.execute(
+      "INSERT OR REPLACE INTO main.searches SELECT * FROM part.searches WHERE status <> 'failed';"
+      "INSERT OR IGNORE INTO main.searches SELECT * FROM part.searches;"
+      "INSERT OR REPLACE INTO main.probes SELECT * FROM part.probes WHERE status = 'done';"
+      "INSERT OR IGNORE INTO main.probes SELECT * FROM part.probes");
+}
+
 std::int64_t copy_part(Database& output, const std::string& path) {
   Statement attach = output.prepare("ATTACH ? AS part");
   attach.bind(0, path).run();
@@ -85,6 +103,7 @@ std::int64_t copy_part(Database& output, const std::string& path) {
       "INSERT INTO main.metrics SELECT * FROM part.metrics WHERE run IN fresh;"
       "INSERT INTO main.oom SELECT * FROM part.oom WHERE run IN fresh;"
       "DROP TABLE fresh");
+  copy_searches(output, path);
   transaction.commit();
   output.execute("DETACH part");
   return doubles;

@@ -18,6 +18,11 @@ CREATE TABLE runs(run INTEGER PRIMARY KEY, point INTEGER, replication INTEGER, s
 CREATE TABLE metrics(run INTEGER, name TEXT, value REAL, PRIMARY KEY(run, name)) WITHOUT ROWID;
 CREATE TABLE oom(run INTEGER, kind TEXT, count INTEGER, first_time_s REAL, PRIMARY KEY(run, kind))
   WITHOUT ROWID;
+CREATE TABLE searches(search INTEGER, point INTEGER, name TEXT, kind TEXT, value REAL, low REAL,
+  high REAL, status TEXT, detail TEXT, PRIMARY KEY(search, point)) WITHOUT ROWID;
+CREATE TABLE probes(search INTEGER, point INTEGER, value REAL, replication INTEGER, seed INTEGER,
+  status TEXT, error TEXT, digest TEXT, stationary INTEGER, metrics TEXT,
+  PRIMARY KEY(search, point, value, replication)) WITHOUT ROWID;
 )sql";
 
 ConfigError refusal(const Database& database, const std::string& why) {
@@ -131,6 +136,19 @@ void ResultsStore::write_head(const StudyFacts& facts,
   transaction.commit();
 }
 
+void bind_result(Statement& row, int column, const StoredRun& run) {
+  if (run.done) {
+    row.bind(column, "done").bind_null(column + 1).bind(column + 2, run.digest);
+  } else {
+    row.bind(column, "failed").bind(column + 1, run.error).bind_null(column + 2);
+  }
+  if (run.stationary) {
+    row.bind(column + 3, std::int64_t{*run.stationary});
+  } else {
+    row.bind_null(column + 3);
+  }
+}
+
 std::vector<std::int64_t> ResultsStore::done() const {
   std::vector<std::int64_t> runs;
   Statement find = database_.prepare("SELECT run FROM runs WHERE status = 'done' ORDER BY run");
@@ -142,15 +160,11 @@ void ResultsStore::add(const StoredRun& run) {
   Transaction transaction(database_);
   Statement& row = statements_->run;
   row.bind(0, run.run).bind(1, run.point).bind(2, run.replication).bind(3, run.seed);
+  bind_result(row, 4, run);
   if (run.done) {
-    row.bind(4, "done").bind_null(5).bind(6, run.digest).bind(8, run.summary);
+    row.bind(8, run.summary);
   } else {
-    row.bind(4, "failed").bind(5, run.error).bind_null(6).bind_null(8);
-  }
-  if (run.stationary) {
-    row.bind(7, std::int64_t{*run.stationary});
-  } else {
-    row.bind_null(7);
+    row.bind_null(8);
   }
   row.run();
   for (const auto& [name, value] : run.metrics) {

@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-inline constexpr std::int64_t kStoreSchema = 1;
+inline constexpr std::int64_t kStoreSchema = 2;
 
 struct StoredOom {
   std::string kind;
@@ -59,6 +59,9 @@ enum class StoreMode {
   resume,  // continues a file of the same study; makes it when there is none
 };
 
+// Status, error, digest and label as four parameters from `column` on.
+void bind_result(Statement& row, int column, const StoredRun& run);
+
 class ResultsStore {
  public:
   // ConfigError: no results of this study, of another schema or program version, damaged, locked,
@@ -71,6 +74,8 @@ class ResultsStore {
   [[nodiscard]] std::vector<std::int64_t> done() const;
   // Replaces a failed run of that number.
   void add(const StoredRun& run);
+  // For what is read or added while the store is open.
+  [[nodiscard]] Database& database() { return database_; }
   // The file by itself: without journal files beside it.
   void finish();
 

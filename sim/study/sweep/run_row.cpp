@@ -43,6 +43,43 @@ constexpr std::array kLatencies{
     Latency{"p99_e2el_ms", &ServingMetrics::p99_e2el_ms}};
 // clang-format on
 
+// In the order in which a row has them.
+constexpr std::array<std::string_view, 35> kOthers{"oom_count",
+                                                   "started",
+                                                   "arrived",
+                                                   "completed",
+                                                   "rejected",
+                                                   "cancelled",
+                                                   "lost_to_oom",
+                                                   "lost_to_fault",
+                                                   "unfinished",
+                                                   "total_input_tokens",
+                                                   "total_output_tokens",
+                                                   "request_throughput",
+                                                   "output_throughput",
+                                                   "total_token_throughput",
+                                                   "request_goodput",
+                                                   "goodput_share",
+                                                   "kv_tokens",
+                                                   "kv_pool_bytes",
+                                                   "max_kv_used_share",
+                                                   "mean_kv_used_share",
+                                                   "mean_kv_reserved_share",
+                                                   "mean_kv_internal_share",
+                                                   "mean_kv_external_share",
+                                                   "duration",
+                                                   "preemptions",
+                                                   "recomputed_tokens",
+                                                   "steps",
+                                                   "busy_s",
+                                                   "prefix_cache_hit_share",
+                                                   "steady_arrival_rate",
+                                                   "steady_finish_rate",
+                                                   "steady_in_system",
+                                                   "backlog_slope_per_s",
+                                                   "backlog_slope_low_per_s",
+                                                   "backlog_slope_high_per_s"};
+
 class Row {
  public:
   Row(const RunResult& result, StoredRun& row) : result_(result), row_(row) {}
@@ -91,13 +128,18 @@ class Row {
     add("rejected", requests.rejected);
     add("cancelled", requests.cancelled);
     add("lost_to_oom", requests.lost_to_oom);
+    add("lost_to_fault", requests.lost_to_fault);
     add("unfinished", requests.unfinished);
     add("total_input_tokens", metrics.total_input_tokens);
     add("total_output_tokens", metrics.total_output_tokens);
     add("request_throughput", metrics.request_throughput);
     add("output_throughput", metrics.output_throughput);
     add("total_token_throughput", metrics.total_token_throughput);
-    if (metrics.request_goodput) add("request_goodput", *metrics.request_goodput);
+    if (!metrics.request_goodput) return;
+    add("request_goodput", *metrics.request_goodput);
+    // Of all that arrived: a request that was turned away or lost has kept no limit either.
+    const double good = *metrics.request_goodput * metrics.duration;
+    if (requests.arrived > 0) add("goodput_share", good / static_cast<double>(requests.arrived));
   }
 
   void add_memory() {
@@ -145,6 +187,12 @@ class Row {
 };
 
 }  // namespace
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names(kOthers.begin(), kOthers.end());
+  for (const Latency& latency : kLatencies) names.emplace_back(latency.name);
+  return names;
+}
 
 StoredRun row_of(const RunResult& result, std::string summary) {
   StoredRun row;

@@ -2,6 +2,7 @@
 // What a study keeps of a run: flat numbers with their units in their names.
 
 #include <string>
+#include <vector>
 
 #include "sim/setup/run.hpp"
 #include "sim/study/store/results_store.hpp"
@@ -12,5 +13,8 @@ namespace headroom {
 // a run that is not stationary or finished nothing: they would say how long the run was. A run that
 // did not start has throughput 0 and its out-of-memory. `summary` is the run's summary.json.
 [[nodiscard]] StoredRun row_of(const RunResult& result, std::string summary);
+
+// Every metric that a run may have.
+[[nodiscard]] std::vector<std::string> metric_names();
 
 }  // namespace headroom

@@ -18,7 +18,7 @@ constexpr std::string_view kClasses = "/workload/classes/";
 constexpr double kGreatestWhole = 9007199254740992.0;  // of the numbers that JSON keeps exactly
 
 // The row that reads the option at `pointer`; options of a class are those of a workload.
-const OptionRow* row_of(const std::string& pointer) {
+const OptionRow* row_at(const std::string& pointer) {
   std::string wanted = pointer;
   if (pointer.starts_with(kClasses)) {
     const std::size_t rest = pointer.find('/', kClasses.size());
@@ -37,7 +37,7 @@ bool is_section(const std::string& pointer) {
 }
 
 bool is_known(const std::string& pointer) {
-  return row_of(pointer) != nullptr || is_section(pointer) || pointer.starts_with(kClasses);
+  return row_at(pointer) != nullptr || is_section(pointer) || pointer.starts_with(kClasses);
 }
 
 // `digits` significant ones: what a person would have written for the value.
@@ -173,7 +173,7 @@ class AxisReader {
     }
     if (to <= from) empty_range(pointer, range);
     check_count(pointer, points);
-    const OptionRow* row = row_of(pointer_of(axis.keys));
+    const OptionRow* row = row_at(pointer_of(axis.keys));
     const bool whole = row != nullptr && type_name(*row) == "integer";
     const double width = det::log(to / from);
     for (std::int64_t i = 0; i < range["points"].get<std::int64_t>(); ++i) {
@@ -283,6 +283,10 @@ std::vector<std::string> read_path(const JsonDocument& document, const std::stri
                       nearest_name(dotted_path(keys), option_paths()));
   }
   return keys;
+}
+
+const OptionRow* option_at(const std::vector<std::string>& keys) {
+  return row_at(pointer_of(keys));
 }
 
 std::string dotted_path(const std::vector<std::string>& keys) {

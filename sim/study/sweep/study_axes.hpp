@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/setup/options.hpp"
 #include "sim/study/sweep/study_file.hpp"
 
 namespace headroom {
@@ -21,6 +22,8 @@ void expect_keys(const JsonDocument& document, const std::string& pointer, const
 // The keys of a path of a scenario that `value` names.
 [[nodiscard]] std::vector<std::string> read_path(const JsonDocument& document,
                                                  const std::string& pointer, const Json& value);
+// The option there; null for a section.
+[[nodiscard]] const OptionRow* option_at(const std::vector<std::string>& keys);
 // The dotted spelling of a path.
 [[nodiscard]] std::string dotted_path(const std::vector<std::string>& keys);
 

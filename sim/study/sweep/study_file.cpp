@@ -8,6 +8,7 @@
 #include "sim/kernel/digest.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/setup/scenario_file.hpp"
+#include "sim/study/search/search_file.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 
 namespace headroom {
@@ -15,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kKeys{"$schema", "name",    "description",  "base", "vary",
-                                     "skip_if", "only_if", "replications", "seeds"};
+const std::vector<std::string> kKeys{"$schema", "name",    "description",  "base",  "vary",
+                                     "skip_if", "only_if", "replications", "seeds", "search"};
 
 std::string stem_of(std::string_view file) { return fs::path(file).stem().string(); }
 
@@ -36,6 +37,7 @@ class StudyReader {
     study_.skip_if = read_conditions(document_, "/skip_if", study_.groups);
     study_.only_if = read_conditions(document_, "/only_if", study_.groups);
     read_replications();
+    study_.searches = read_searches(document_, study_.groups, study_.replications);
     for (const std::string& assignment : set) lay_over(assignment);
     study_.text = resolved_text();
     study_.sha256 = sha256_hex(study_.text);
@@ -129,6 +131,11 @@ class StudyReader {
               fmt::format("{}: has no effect: {} varies {}", flag, document_.name, axis.path));
         }
       }
+      for (const Search& search : study_.searches) {
+        if (search.is_front() || search.value.path != path) continue;
+        throw ConfigError(
+            fmt::format("{}: has no effect: {} searches {}", flag, document_.name, path));
+      }
       if (path == "seed" && !study_.seeds.empty()) {
         throw ConfigError(
             fmt::format("{}: has no effect: {} lists its seeds", flag, document_.name));
@@ -150,7 +157,7 @@ class StudyReader {
       }
       json["vary"].push_back(group.size() == 1 ? axes[0] : Json{{"zip", axes}});
     }
-    for (const char* key : {"skip_if", "only_if", "seeds"}) {
+    for (const char* key : {"skip_if", "only_if", "seeds", "search"}) {
       if (document_.root.contains(key)) json[key] = document_.root[key];
     }
     if (study_.seeds.empty()) json["replications"] = study_.replications;
@@ -163,6 +170,10 @@ class StudyReader {
 };
 
 }  // namespace
+
+bool Study::runs_points() const {
+  return searches.empty() || std::ranges::any_of(searches, &Search::is_front);
+}
 
 Study parse_study(const JsonDocument& document, const std::string& directory,
                   const std::vector<std::string>& set) {

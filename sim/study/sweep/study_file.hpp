@@ -10,6 +10,7 @@
 
 #include "sim/kernel/embedded_file.hpp"
 #include "sim/setup/json_document.hpp"
+#include "sim/study/search/search.hpp"
 
 namespace headroom {
 
@@ -54,8 +55,12 @@ struct Study {
   std::vector<StudyCondition> only_if;  // not all of them: the point is left out
   std::int64_t replications = 1;
   std::vector<std::int64_t> seeds;  // listed ones; empty: the scenario's seed + replication
-  std::string text;                 // everything that decides results, in one line of JSON
-  std::string sha256;               // of `text`
+  std::vector<Search> searches = {};
+  std::string text;    // everything that decides results, in one line of JSON
+  std::string sha256;  // of `text`
+
+  // Searches of values make runs of their own; the points are then run for a front alone.
+  [[nodiscard]] bool runs_points() const;
 };
 
 // scenarios/studies/*.json of the source tree, compiled in.

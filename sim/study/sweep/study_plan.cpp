@@ -19,6 +19,14 @@ std::int64_t whole_number(std::string_view text) {
   return error == std::errc() && stop == end ? value : 0;
 }
 
+bool has_slo(const Scenario& scenario) {
+  const auto is_set = [](const SloSection& slo) {
+    return slo.ttft_ms || slo.tpot_ms || slo.e2el_ms;
+  };
+  return is_set(scenario.slo) ||
+         std::ranges::any_of(scenario.workload.classes, is_set, &WorkloadClass::slo);
+}
+
 }  // namespace
 
 StudyShard parse_shard(const std::string& text) {
@@ -83,9 +91,7 @@ std::vector<StudyParameter> StudyPlan::parameters(std::int64_t point) const {
   return parameters;
 }
 
-Scenario StudyPlan::scenario(std::int64_t run) const {
-  const std::int64_t point = run / study_.replications;
-  const std::int64_t replication = run % study_.replications;
+JsonDocument StudyPlan::document(std::int64_t point) const {
   const std::vector<std::size_t> choice = choice_of(points_.at(static_cast<std::size_t>(point)));
   JsonDocument document = study_.base;
   for (std::size_t g = 0; g < choice.size(); ++g) {
@@ -93,22 +99,50 @@ Scenario StudyPlan::scenario(std::int64_t run) const {
       set_at(document, axis.keys, axis.values[choice[g]], axis.origins[choice[g]]);
     }
   }
+  return document;
+}
+
+Scenario StudyPlan::scenario_of(const JsonDocument& document, std::int64_t replication) const {
   Scenario scenario = parse_scenario(document);
   scenario.directory = study_.directory;
   if (scenario.name.empty()) scenario.name = study_.base_name;
-  if (!study_.seeds.empty()) {
+  const auto listed = static_cast<std::int64_t>(study_.seeds.size());
+  if (replication < listed) {
     scenario.seed = study_.seeds[static_cast<std::size_t>(replication)];
-    scenario.given["/seed"] = study_.file;
-  } else if (replication > 0) {
+  } else if (listed > 0) {
+    scenario.seed = *std::ranges::max_element(study_.seeds) + 1 + replication - listed;
+  } else {
     scenario.seed += replication;
-    scenario.given["/seed"] = study_.file;
   }
+  if (listed > 0 || replication > 0) scenario.given["/seed"] = study_.file;
   return scenario;
+}
+
+Scenario StudyPlan::scenario(std::int64_t run) const {
+  return scenario_of(document(run / study_.replications), run % study_.replications);
+}
+
+Scenario StudyPlan::probe(std::int64_t point, const ValueSearch& search, double value,
+                          std::int64_t replication) const {
+  JsonDocument changed = document(point);
+  Json json = value;
+  if (search.whole) json = static_cast<std::int64_t>(value);
+  set_at(changed, search.keys, std::move(json), study_.file + ": /search");
+  return scenario_of(changed, replication);
+}
+
+std::vector<std::int64_t> StudyPlan::points_of(const StudyShard& shard) const {
+  std::vector<std::int64_t> own;
+  for (std::int64_t point = shard.index - 1; point < points(); point += shard.count) {
+    own.push_back(point);
+  }
+  return own;
 }
 
 std::vector<std::int64_t> StudyPlan::runs_of(const StudyShard& shard) const {
   std::vector<std::int64_t> runs;
-  for (std::int64_t point = shard.index - 1; point < points(); point += shard.count) {
+  if (!study_.runs_points()) return runs;
+  for (const std::int64_t point : points_of(shard)) {
     for (std::int64_t i = 0; i < study_.replications; ++i) {
       runs.push_back(point * study_.replications + i);
     }
@@ -116,10 +150,29 @@ std::vector<std::int64_t> StudyPlan::runs_of(const StudyShard& shard) const {
   return runs;
 }
 
+void StudyPlan::check_point(std::int64_t point, const Catalog& catalog) const {
+  if (study_.runs_points()) {
+    static_cast<void>(resolve(scenario(point * study_.replications), catalog));
+  }
+  for (const Search& search : study_.searches) {
+    if (search.is_front()) continue;
+    for (const double value : {search.value.from, search.value.to}) {
+      const Scenario probed = probe(point, search.value, value, 0);
+      static_cast<void>(resolve(probed, catalog));
+      for (const Limit& limit : search.value.limits) {
+        const bool is_goodput = limit.metric.find("goodput") != std::string::npos;
+        if (!is_goodput || has_slo(probed)) continue;
+        throw ConfigError(fmt::format("{}: /search: a limit on {} needs an slo in the scenario",
+                                      study_.file, limit.metric));
+      }
+    }
+  }
+}
+
 void StudyPlan::check(const Catalog& catalog) const {
   for (std::int64_t point = 0; point < points(); ++point) {
     try {
-      static_cast<void>(resolve(scenario(point * study_.replications), catalog));
+      check_point(point, catalog);
     } catch (const ConfigError& error) {
       std::string values;
       for (const StudyParameter& parameter : parameters(point)) {

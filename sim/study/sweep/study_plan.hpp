@@ -26,6 +26,7 @@ struct StudyParameter {
 
 // Combinations of all values in the order of the file, the last group fastest, without those that
 // the conditions leave out. Points are numbered from 0; run = point * replications + replication.
+// Where a study only searches for values, its points have no runs of their own.
 class StudyPlan {
  public:
   // ConfigError: no point is left, or there are too many.
@@ -34,22 +35,32 @@ class StudyPlan {
   [[nodiscard]] const Study& study() const { return study_; }
   [[nodiscard]] std::int64_t points() const { return static_cast<std::int64_t>(points_.size()); }
   [[nodiscard]] std::int64_t left_out() const { return combinations_ - points(); }
-  [[nodiscard]] std::int64_t runs() const { return points() * study_.replications; }
+  [[nodiscard]] std::int64_t runs() const {
+    return study_.runs_points() ? points() * study_.replications : 0;
+  }
 
   // What is varied, with the values of a point.
   [[nodiscard]] std::vector<StudyParameter> parameters(std::int64_t point) const;
   // ConfigError: this combination is no scenario.
   [[nodiscard]] Scenario scenario(std::int64_t run) const;
-  // Runs of one shard, in order: every count-th point with all its replications.
+  // Of a probe: the point with a value of the searched option. Replications may go beyond the
+  // study's, with further seeds.
+  [[nodiscard]] Scenario probe(std::int64_t point, const ValueSearch& search, double value,
+                               std::int64_t replication) const;
+  // Points of one shard, in order: every count-th; and their runs.
+  [[nodiscard]] std::vector<std::int64_t> points_of(const StudyShard& shard) const;
   [[nodiscard]] std::vector<std::int64_t> runs_of(const StudyShard& shard) const;
 
-  // Reads and resolves the scenario of every point, as far as that needs no trace. ConfigError, and
-  // its text ends with the point's values.
+  // Reads and resolves the scenario of every point that is run, and of both ends of every search,
+  // as far as that needs no trace. ConfigError, and its text ends with the point's values.
   void check(const Catalog& catalog) const;
 
  private:
   [[nodiscard]] std::vector<std::size_t> choice_of(std::int64_t combination) const;
   [[nodiscard]] bool is_kept(const std::vector<std::size_t>& choice) const;
+  [[nodiscard]] JsonDocument document(std::int64_t point) const;
+  [[nodiscard]] Scenario scenario_of(const JsonDocument& document, std::int64_t replication) const;
+  void check_point(std::int64_t point, const Catalog& catalog) const;
 
   Study study_;
   std::int64_t combinations_ = 1;

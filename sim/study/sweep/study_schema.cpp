@@ -2,6 +2,7 @@
 // are not empty) is checked when a study is read.
 
 #include "sim/setup/options.hpp"
+#include "sim/study/search/search_file.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 
 namespace headroom {
@@ -88,6 +89,7 @@ Json study_schema() {
                 {"type", "array"},
                 {"minItems", 1},
                 {"items", {{"type", "integer"}, {"minimum", 0}}}};
+  p["search"] = searches_schema();
   schema["required"] = Json::array({"base"});
   schema["$defs"] = {{"axis", axis_schema()}};
   return schema;

@@ -95,13 +95,28 @@ TEST_CASE("each point says what failed, was not stationary or ran out of memory"
   CHECK(data["warnings"][0]["points"] == Json::parse("[0, 1]"));
 }
 
-TEST_CASE("searches are shown as the tables they are") {
-  const StudyFile file(std::string(kTables) +
-                       "CREATE TABLE searches(search INTEGER, name TEXT, rate REAL);"
-                       "INSERT INTO searches VALUES(0, 'largest rate', 12.5)");
-  const Json data = study_data(file.path());
-  CHECK(data["searches"]["columns"] == Json::parse(R"(["search", "name", "rate"])"));
-  CHECK(data["searches"]["rows"] == Json::parse(R"([["0", "largest rate", "12.5"]])"));
+TEST_CASE("searches stand with the rows of their points, also where no point has runs") {
+  const std::string sql =
+      "UPDATE meta SET value = '2' WHERE key = 'schema_version';"
+      "INSERT INTO parameters VALUES(0, 'model', '\"a\"'), (2, 'model', '\"b\"');"
+      "CREATE TABLE searches(search INTEGER, point INTEGER, name TEXT, kind TEXT, value REAL, "
+      "low REAL, high REAL, status TEXT, detail TEXT);";
+  const Json data = study_data(
+      StudyFile(kTables + sql +
+                "INSERT INTO searches VALUES(0, 2, 'rate', 'max_request_rate', 12.5, 12.5, NULL, "
+                "'all_pass', '{\"path\": \"p\"}')")
+          .path());
+  CHECK(data["points"].size() == 2);
+  CHECK(data["searches"] == Json::parse(R"([{"name": "rate", "kind": "max_request_rate", "row": 1,
+    "value": 12.5, "low": 12.5, "high": null, "status": "all_pass", "detail": {"path": "p"}}])"));
+  const StudyFile broken(kTables + sql +
+                         "INSERT INTO searches VALUES(0, 0, 'rate', 'k', 1, 1, 2, 'found', '[')");
+  CHECK_THROWS_WITH(study_data(broken.path()),
+                    Contains("table searches, rate of point 0: detail is no JSON object"));
+}
+
+TEST_CASE("a study of the version before searches has none") {
+  CHECK(rates()["searches"] == Json::array());
 }
 
 TEST_CASE("of a large study the first metrics stay") {
@@ -134,9 +149,9 @@ TEST_CASE("what is no study of this version is refused") {
   CHECK_THROWS_WITH(study_data(StudyFile("CREATE TABLE meta(key, value)").path()),
                     Contains("no schema_version"));
   CHECK_THROWS_WITH(study_data(StudyFile("CREATE TABLE meta(key, value);"
-                                         "INSERT INTO meta VALUES('schema_version', '2')")
+                                         "INSERT INTO meta VALUES('schema_version', '3')")
                                    .path()),
-                    Contains("schema version 2: this program reads version 1"));
+                    Contains("schema version 3: this program reads versions 1 and 2"));
   CHECK_THROWS_WITH(study_data(StudyFile(std::string(kTables) + "DROP TABLE metrics").path()),
                     Contains("no such table: metrics"));
   CHECK_THROWS_WITH(study_data(StudyFile(std::string(kTables) +

@@ -85,6 +85,9 @@ TEST_CASE("a merge says what it has and what is missing") {
   result.facts.total_runs = 10;
   result.runs = 7;
   result.missing = {1, 2, 9};
-  CHECK(merge_text(result, "m.db") ==
+  CHECK(merge_text(result, {}, "m.db") ==
         "m.db: 7 of 10 runs of study curve\nmissing    3 runs: 1-2, 9\n");
+  result.missing = {};
+  CHECK(merge_text(result, {6, 2, 1}, "m.db") ==
+        "m.db: 7 of 10 runs of study curve\nmissing    2 of 6 searches\nfailed     1 searches\n");
 }

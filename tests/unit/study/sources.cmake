@@ -12,6 +12,9 @@ list(APPEND UNIT_TEST_SOURCES
   memory_series_test.cpp
   memory_validation_test.cpp
   run_validation_test.cpp
+  search_bisection_test.cpp
+  search_front_test.cpp
+  search_study_test.cpp
   spark_validation_test.cpp
   startup_attribution_test.cpp
   startup_failure_test.cpp

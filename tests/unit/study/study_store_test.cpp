@@ -150,7 +150,7 @@ TEST_CASE("results of another study, version or schema are refused") {
   other.version = "0.2.0";
   CHECK(open_error(path, StoreMode::resume, other) == "results of headroom 0.1.0, this is 0.2.0");
   execute(path, "UPDATE meta SET value = '7' WHERE key = 'schema_version'");
-  CHECK(open_error(path) == "results of schema version 7; this program reads and writes version 1");
+  CHECK(open_error(path) == "results of schema version 7; this program reads and writes version 2");
 }
 
 TEST_CASE("what is no store is refused by what it is") {

@@ -1,0 +1,29 @@
+#pragma once
+// The points of a study by what is varied, as columns of a table.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/study/store/results_store.hpp"
+
+namespace headroom {
+
+// A value as a person writes it: text without quotes, long ones cut.
+[[nodiscard]] std::string shown_setting(const std::string& json);
+
+class StudyPoints {
+ public:
+  explicit StudyPoints(const std::vector<StoredParameter>& parameters);
+
+  // "point", and for each path its last name, or all of it where two paths end alike.
+  [[nodiscard]] std::vector<std::string> head() const;
+  [[nodiscard]] std::vector<std::string> cells(std::int64_t point) const;
+
+ private:
+  std::vector<std::string> paths_;  // in their order
+  std::map<std::int64_t, std::map<std::string, std::string>> values_;
+};
+
+}  // namespace headroom
