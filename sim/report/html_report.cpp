@@ -21,9 +21,10 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostRuns = 8;
 
 // In this order: later ones use earlier ones.
-constexpr std::array<std::string_view, 10> kScripts{
-    "format.js",   "theme.js",      "table.js",        "figure.js",     "run_charts.js",
-    "run_page.js", "comparison.js", "study_charts.js", "study_page.js", "report.js"};
+constexpr std::array<std::string_view, 11> kScripts{
+    "format.js",         "theme.js",      "table.js",      "figure.js",
+    "run_charts.js",     "run_page.js",   "comparison.js", "study_charts.js",
+    "study_searches.js", "study_page.js", "report.js"};
 
 std::string_view web_file(std::string_view name) {
   const std::span<const EmbeddedFile> files = web_files();

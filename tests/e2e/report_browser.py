@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Looks at pages of `headroom report` as a user's browser does: report_browser.py FOLDER.
 
-FOLDER has run.html, comparison.html, study.html, oom.html. Fails with a message at the first thing
-that is wrong.
+FOLDER has a page for each of FIGURES. Fails with a message at the first thing that is wrong.
 """
 
 import pathlib
@@ -14,9 +13,9 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
-FIGURES = {"run": 7, "comparison": 10, "study": 4, "oom": 1}
+FIGURES = {"run": 7, "comparison": 10, "study": 4, "front": 5, "searches": 2, "oom": 1}
 # The chart that a pointer surely hits something of.
-POINTED_AT = {"run": 0, "comparison": 1, "study": 2}
+POINTED_AT = {"run": 0, "comparison": 1, "study": 2, "front": 3, "searches": 0}
 
 
 def check(condition, message):

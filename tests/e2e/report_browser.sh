@@ -14,9 +14,13 @@ $python -c 'import selenium' 2>/dev/null || { echo 'skipped: no python3-selenium
 "$HEADROOM" run llama-8b-4090-thrash -o 'thrash <b>' --until 600 >/dev/null
 "$HEADROOM" run llama-70b-does-not-fit -o oom >/dev/null
 $python "$here/report_study.py" study.db
+"$HEADROOM" sweep max-context -o searches.db >/dev/null
+"$HEADROOM" sweep throughput-latency-front --set workload.num_requests=1000 -o front.db >/dev/null
 "$HEADROOM" report demo -o run.html >/dev/null
 "$HEADROOM" report demo 'thrash <b>' -o comparison.html \
   --title '<img src=x onerror=alert(1)>' >/dev/null
 "$HEADROOM" report oom -o oom.html >/dev/null
-"$HEADROOM" report study.db -o study.html >/dev/null
+for study in study searches front; do
+  "$HEADROOM" report $study.db -o $study.html >/dev/null
+done
 $python "$here/report_browser.py" .

@@ -143,7 +143,8 @@ const Format = (() => {
   }
 
   const settingUnits = [[/request_rate|rps$/, 'requests/s'], [/tokens|_len$|context|prompt|output/,
-    'tokens'], [/users|concurrency|num_seqs|num_requests|max_batch_size/, 'requests'],
+    'tokens'], [/users$/, 'users'],
+  [/concurrency|num_seqs|num_requests|max_batch_size/, 'requests'],
   [/_gib$/, 'GiB'], [/_ms$/, 'ms'], [/_s$/, 's']];
 
   // The unit of what a study varies, by the name of the value; '' where it has none.

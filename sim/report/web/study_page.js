@@ -4,14 +4,21 @@
 const StudyPage = (() => {
   const {words} = StudyCharts;
 
+  // A study that only searches makes no runs of its points.
+  const hasRuns = (study) => Number(study.total_runs) > 0;
+
   function headline(study) {
     const {rows} = study;
     const count = (test) => rows.filter(test).length;
+    const points = RunPage.tile('Points', Format.integer(rows.length), '',
+      study.varying.map((axis) => `${axis.values.length} × ${axis.label}`).join(', '));
+    if (!hasRuns(study)) {
+      return element('dl', {class: 'figures'}, points, ...StudySearches.tiles(study));
+    }
     const runs = rows.reduce((sum, row) => sum + row.status.done + row.status.failed, 0);
     const failed = rows.reduce((sum, row) => sum + row.status.failed, 0);
     const tiles = [
-      RunPage.tile('Points', Format.integer(rows.length), '',
-        study.varying.map((axis) => `${axis.values.length} × ${axis.label}`).join(', ')),
+      points,
       RunPage.tile('Runs', Format.integer(runs), '', Number(study.total_runs) > runs
         ? `of ${Format.integer(Number(study.total_runs))}: the study is not finished`
         : `${study.replications} replication${study.replications === 1 ? '' : 's'} of each point`),
@@ -75,40 +82,6 @@ const StudyPage = (() => {
       summary: {memory: value}}));
   }
 
-  // What a search says beside its numbers: why the next value fails, and where it contradicts
-  // itself.
-  function searchNote({detail, value, low, high, status}) {
-    if (detail.error) return detail.error;
-    if (status === 'dominated') {
-      return `beaten by point ${Format.integer(detail.dominated_by)}`;
-    }
-    const list = (values) => values.map(Format.number).join(', ');
-    const notes = [];
-    if ((detail.passes_beyond || []).length) {
-      notes.push(`passes again at ${list(detail.passes_beyond)}`);
-    }
-    if ((detail.fails_before || []).length) notes.push(`fails at ${list(detail.fails_before)}`);
-    const next = value === low ? high : low;
-    const near = (detail.values || []).find((one) =>
-      next !== null && Math.abs(one.value - next) <= 1e-5 * Math.abs(next));
-    if (near && near.why) notes.push(`${Format.number(next)}: ${near.why}`);
-    return notes.join('; ');
-  }
-
-  function searches(study) {
-    if (!study.searches.length) return null;
-    const isBad = (status) => status === 'not_monotone' || status === 'failed';
-    return Table.create([{name: 'Search', csv: 'search'}, {name: 'Of', csv: 'of'},
-      {name: 'Point', csv: 'point'}, {name: 'Value', number: true, csv: 'value'},
-      {name: 'Low', number: true, csv: 'low'}, {name: 'High', number: true, csv: 'high'},
-      {name: 'Status', csv: 'status', format: words, mark: (status) => isBad(status) ? 'bad' : ''},
-      {name: 'Note', csv: 'note', isWide: true}],
-    study.searches.map((one) => [one.name,
-      one.detail.path || Object.keys(one.detail.means || {}).join(', '),
-      StudyCharts.name(study, study.rows[one.row], study.varying), one.value, one.low, one.high,
-      one.status, searchNote(one)]), {name: 'Searches', search: study.searches.length > 20});
-  }
-
   function expected(study) {
     const ranges = study.expected_errors.flatMap(({value, points}) => Object.entries(value)
       .filter(([, range]) => Array.isArray(range)).map(([metric, [low, high]]) =>
@@ -134,17 +107,27 @@ const StudyPage = (() => {
     if (study.varying.length > 1) StudyCharts.heatMap(charts, study);
   }
 
+  // What it varies, and what it searches.
+  function subject(study) {
+    const paths = [...study.varying.map((axis) => axis.path),
+      ...study.searches.map((search) => search.detail.path).filter(Boolean)];
+    return [...new Set(paths)].join(', ');
+  }
+
   function show(main, page) {
     const study = StudyCharts.model(page.study);
     const version = study.headroom_version && study.headroom_version !== page.headroom_version
       ? `, written by headroom ${study.headroom_version}` : '';
     main.append(element('h1', {}, page.title), element('p', {class: 'subtitle'},
-      `A study of ${study.varying.map((axis) => axis.path).join(', ')}${version}`),
+      `A study of ${subject(study)}${version}`),
     headline(study), ...[warnings(study)].filter(Boolean));
-    figures(main, study);
-    const points = RunPage.section(main, 'points', 'Points');
-    points.append(...[searches(study), errorsTable(study)].filter(Boolean));
-    pointsTable(points, study);
+    StudySearches.show(main, study);
+    if (hasRuns(study)) {
+      figures(main, study);
+      const points = RunPage.section(main, 'points', 'Points');
+      points.append(...[errorsTable(study)].filter(Boolean));
+      pointsTable(points, study);
+    }
     const known = budgets(study);
     if (known.length) {
       Figures.add(RunPage.section(main, 'memory', 'Memory'), RunCharts.budget(known));
