@@ -47,7 +47,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       VERBATIM)
     target_sources(${target} PRIVATE ${output})
     # What the assembler reads is in no list of headers.
-    set_source_files_properties(${output} PROPERTIES OBJECT_DEPENDS "${files}")
+    set_source_files_properties(${output} PROPERTIES OBJECT_DEPENDS "${files}"
+      SKIP_UNITY_BUILD_INCLUSION ON)
   endfunction()
   return()
 endif()

@@ -43,6 +43,13 @@ option(HEADROOM_PCH "Precompile what most files include (a file may then lack an
 set(HEADROOM_COMMON_HEADERS <algorithm> <cstdint> <functional> <map> <optional> <string>
     <string_view> <vector> <fmt/format.h>)
 
+# With CMAKE_UNITY_BUILD a dozen files of a library are compiled as one: what the headers bring is
+# read, and its templates compiled, once for all of them. So names in anonymous namespaces differ
+# within a library. A file may then lack an include, which builds without it find out.
+if(NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+endif()
+
 # headroom_library(NAME [COLD] SOURCES a.cpp ... LINKS x y): a static library `headroom_NAME`. COLD:
 # its code runs once per command, so that optimising it costs compile time and gains nothing.
 function(headroom_library name)
@@ -75,6 +82,9 @@ function(headroom_tests label)
   if(HEADROOM_PCH)
     target_precompile_headers(tests_${label} PRIVATE <catch2/catch.hpp> ${HEADROOM_COMMON_HEADERS})
   endif()
+  # One by one in every preset: their local names (kHeader, row, error_of) are better short than
+  # different from those of some other test.
+  set_target_properties(tests_${label} PROPERTIES UNITY_BUILD OFF)
   target_compile_definitions(tests_${label} PRIVATE
     HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     HEADROOM_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")

@@ -31,8 +31,9 @@ else
 fi
 
 # Only what the build compiles: a file that no target names has no flags to check it with.
-cmake --preset release >/dev/null
-database=build/release/compile_commands.json
+# The debug preset names each by itself; others compile a dozen files as one.
+cmake --preset dev >/dev/null
+database=build/dev/compile_commands.json
 files=()
 while read -r file; do
   if [ -n "$file" ] && [ -e "$file" ] && grep -qF "/$file\"" "$database"; then
@@ -48,7 +49,7 @@ echo "tidy.sh: checking ${#files[@]} files"
 # The flags in the database are those of g++, some unknown to clang. On stderr clang-tidy counts
 # what it then does not show: warnings of system headers.
 printf '%s\0' "${files[@]}" |
-  xargs -0 -n 1 -P "$(nproc)" clang-tidy -p build/release --quiet \
+  xargs -0 -n 1 -P "$(nproc)" clang-tidy -p build/dev --quiet \
     --extra-arg=-Wno-unknown-warning-option \
     2> >(grep -v ' warnings\? generated\.$' >&2)
 echo "tidy.sh: clean"

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
+#include <optional>
 
 #include "sim/app/list.hpp"
+#include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/compare_report.hpp"
 #include "sim/report/result_files.hpp"
@@ -15,13 +15,12 @@ namespace headroom {
 namespace {
 
 constexpr std::int64_t kMostReplications = 10'000;
-constexpr std::int64_t kMostThreads = 1024;
 
-std::int64_t number_of(std::string_view flag, const std::optional<std::int64_t>& given,
-                       std::int64_t otherwise, std::int64_t most) {
+std::int64_t replications_of(const std::optional<std::int64_t>& given, std::int64_t otherwise) {
   if (!given) return otherwise;
-  if (*given < 1 || *given > most) {
-    throw ConfigError(fmt::format("{} {}: expected 1 to {}", flag, *given, most));
+  if (*given < 1 || *given > kMostReplications) {
+    throw ConfigError(
+        fmt::format("--replications {}: expected 1 to {}", *given, kMostReplications));
   }
   return *given;
 }
@@ -42,11 +41,9 @@ Comparison pair_of(const CompareArguments& arguments) {
 std::string compare_command(const CompareArguments& arguments, const std::string& version,
                             const std::atomic<bool>& interrupted) {
   Comparison comparison = pair_of(arguments);
-  comparison.replications = number_of("--replications", arguments.replications,
-                                      comparison.replications, kMostReplications);
+  comparison.replications = replications_of(arguments.replications, comparison.replications);
   CompareOptions options;
-  options.threads = static_cast<std::size_t>(number_of(
-      "-j", arguments.threads, std::max(1U, std::thread::hardware_concurrency()), kMostThreads));
+  options.threads = threads_of(arguments.threads);
   options.interrupted = &interrupted;
   std::optional<ResultDirectory> a;
   std::optional<ResultDirectory> b;

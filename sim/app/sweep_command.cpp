@@ -7,9 +7,9 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <thread>
 
 #include "sim/app/list.hpp"
+#include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/result_files.hpp"
 #include "sim/report/sweep_report.hpp"
@@ -23,17 +23,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kMostThreads = 1024;
 constexpr double kSampleSeconds = 2;  // that one run of an estimate may take
-
-std::size_t threads_of(const SweepArguments& arguments) {
-  if (!arguments.threads) return std::max(1U, std::thread::hardware_concurrency());
-  if (*arguments.threads < 1 || *arguments.threads > kMostThreads) {
-    throw ConfigError(
-        fmt::format("-j {}: expected 1 to {} threads", *arguments.threads, kMostThreads));
-  }
-  return static_cast<std::size_t>(*arguments.threads);
-}
 
 // The default lies in a folder that is made for it; a file that the user names, where he says.
 std::string output_of(const SweepArguments& arguments, const Study& study) {
@@ -116,7 +106,7 @@ class SweepProgress {
 StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& version,
                           const std::atomic<bool>& interrupted) {
   const StudyShard shard = parse_shard(arguments.shard);
-  const std::size_t threads = threads_of(arguments);
+  const std::size_t threads = threads_of(arguments.threads);
   const Catalog catalog = load_catalog(arguments.catalog);
   const StudyPlan plan(load_study(arguments.study, arguments.set));
   plan.check(catalog);

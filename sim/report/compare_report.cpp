@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // What a person reads first; --json has all metrics.
-constexpr std::array<std::string_view, 19> kShown{
+constexpr std::array<std::string_view, 19> kComparedMetrics{
     "request_throughput", "output_throughput", "request_goodput",   "mean_ttft_ms", "p99_ttft_ms",
     "mean_tpot_ms",       "p99_tpot_ms",       "p99_itl_ms",        "mean_e2el_ms", "p99_e2el_ms",
     "completed",          "rejected",          "lost_to_oom",       "unfinished",   "preemptions",
@@ -49,7 +49,7 @@ std::string verdict(const MetricPair& pair) {
 std::string metric_table(const std::vector<MetricPair>& metrics) {
   std::vector<std::vector<std::string>> rows{
       {"", "A", "B", "B - A", "95 %", "B - A", "pairs", "verdict"}};
-  for (const std::string_view name : kShown) {
+  for (const std::string_view name : kComparedMetrics) {
     const auto found = std::ranges::find(metrics, name, &MetricPair::name);
     if (found == metrics.end()) continue;
     const MetricPair& pair = *found;

@@ -13,8 +13,6 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kWidth = 160;
-
 using Found = std::span<const StoredSearch>;
 
 Json detail_of(const StoredSearch& row) {
@@ -73,7 +71,7 @@ std::int64_t runs_of(const Json& detail) {
 std::string table_of(std::vector<std::vector<std::string>> table, std::size_t most) {
   const std::size_t rows = table.size() - 1;
   if (rows > most) table.resize(most + 1);
-  std::string text = table_text(table, kWidth);
+  std::string text = table_text(table, kStudyTextWidth);
   if (rows > most) {
     text +=
         fmt::format("... {} more points\n", human_count(static_cast<std::int64_t>(rows - most)));

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 std::string short_name(const std::string& model) { return model.substr(model.rfind('/') + 1); }
 
-std::string number(const std::optional<double>& value) {
+std::string gib_text(const std::optional<double>& value) {
   return value ? fmt::format("{:+.2f}", *value) : "-";
 }
 
@@ -37,9 +37,10 @@ std::string spark_text(const SparkExplanations& found, std::size_t width) {
   out += fmt::format("\n  {:<28}{:<30}{:<8}{:>10}{:>10}{:>9}  {}\n", "explanation", "model", "runs",
                      "predicted", "measured", "error", "");
   for (const ExplanationScore& s : found.scores) {
-    out += fmt::format("  {:<28}{:<30}{:<8}{:>10.2f}{:>10}{:>9}  {}\n", s.explanation,
-                       short_name(s.model), name_of(s.set), s.predicted_gib, number(s.measured_gib),
-                       number(s.error_gib), s.label == "scored" ? "" : "*");
+    out +=
+        fmt::format("  {:<28}{:<30}{:<8}{:>10.2f}{:>10}{:>9}  {}\n", s.explanation,
+                    short_name(s.model), name_of(s.set), s.predicted_gib, gib_text(s.measured_gib),
+                    gib_text(s.error_gib), s.label == "scored" ? "" : "*");
   }
   std::vector<std::string> said;
   for (const ExplanationScore& s : found.scores) {

@@ -1,6 +1,7 @@
 #pragma once
 // The points of a study by what is varied, as columns of a table.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -9,6 +10,9 @@
 #include "sim/study/store/results_store.hpp"
 
 namespace headroom {
+
+// Columns of text that a table of points may take; wider than the other ones, for many parameters.
+inline constexpr std::size_t kStudyTextWidth = 160;
 
 // A value as a person writes it: text without quotes, long ones cut.
 [[nodiscard]] std::string shown_setting(const std::string& json);

@@ -16,8 +16,6 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kWidth = 160;
-
 struct Column {
   std::string_view metric;
   std::string_view head;
@@ -163,7 +161,7 @@ std::string sweep_text(const SweepShown& shown, const std::string& path) {
     table.push_back(std::move(row));
   }
   const auto more = counts.points - static_cast<std::int64_t>(table.size() - 1);
-  std::string text = searches + table_text(table, kWidth);
+  std::string text = searches + table_text(table, kStudyTextWidth);
   if (more > 0) text += fmt::format("... {} more points\n", human_count(more));
   text += failure_lines(shown);
   text += fmt::format(

@@ -12,7 +12,7 @@ using D = LongDocumentsSection;
 template <auto... Members>
 constexpr auto of_trace = field<&Scenario::workload, &W::trace, Members...>;
 
-constexpr Bounds kSeconds{.low = 0, .high = 9e9};
+constexpr Bounds kTraceSeconds{.low = 0, .high = 9e9};
 constexpr std::string_view kGroup = "/workload/trace";
 constexpr std::string_view kDocuments = "/workload/trace/long_documents";
 
@@ -24,14 +24,14 @@ const OptionRow kTraceRows[] = {
     {.pointer = "/workload/trace/from_s",
      .reach = of_trace<&T::from_s>,
      .unit = "s",
-     .bounds = kSeconds,
+     .bounds = kTraceSeconds,
      .doc = "only rows from here on, by the trace's time",
      .absent = "all",
      .group = kGroup},
     {.pointer = "/workload/trace/to_s",
      .reach = of_trace<&T::to_s>,
      .unit = "s",
-     .bounds = kSeconds,
+     .bounds = kTraceSeconds,
      .doc = "only rows before it",
      .absent = "all",
      .group = kGroup},
@@ -80,7 +80,7 @@ const OptionRow kTraceRows[] = {
     {.pointer = "/workload/trace/copy_shift_s",
      .reach = of_trace<&T::copy_shift_s>,
      .unit = "s",
-     .bounds = kSeconds,
+     .bounds = kTraceSeconds,
      .doc = "shift from copy to copy",
      .absent = "span / copies",
      .group = kGroup},

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "sim/metrics/serving_metrics.hpp"
 #include "sim/metrics/statistics.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/page/run_data.hpp"
@@ -11,8 +12,6 @@
 namespace headroom {
 namespace {
 
-constexpr double kMsPerNs = 1e-6;
-constexpr int kTpotBits = 10;  // as in summary.json: TPOT in whole 2^-10 ns
 constexpr std::size_t kSlowest = 200;
 
 Json quantiles(const std::vector<std::int64_t>& values, const std::vector<double>& levels,
