@@ -2,7 +2,7 @@
 
 Links to files of the repository outside docs/ ([the scenario](../scenarios/demo.json)): the file is
 copied to its path in the repository, Markdown as a page, and the link follows it. Lists as in
-CommonMark: they need no empty line before them, and two spaces make a list in a list.
+CommonMark: they need no empty line before them, and what is in an item is as far in as its text.
 """
 
 from __future__ import annotations
@@ -73,22 +73,26 @@ def on_nav(nav, config, files):
 
 
 def common_lists(markdown: str) -> str:
-    """The same text for Python-Markdown, which wants an empty line before a list, and four spaces
-    before a list in a list."""
+    """The same text for Python-Markdown, which wants an empty line before a list, and everything
+    inside an item four spaces further in, however short the item's mark is."""
     lines: list[str] = []
-    in_list = in_code = False
+    in_fence = False
+    mark = 0  # length of "- " or "1. " of the list that this line may belong to; 0: of none
     for line in markdown.split("\n"):
         if _FENCE.match(line):
-            in_code = not in_code
-        item = None if in_code else _ITEM.match(line)
-        if item and 2 <= len(item[1]) <= 3 and in_list:
-            line = "  " * 2 + line.lstrip()
-        elif item and not item[1] and not in_list and lines and lines[-1].strip():
-            lines.append("")
-        if item:
-            in_list = True
-        elif lines and not lines[-1].strip() and line and not line.startswith(" "):
-            in_list = False  # a paragraph of its own behind the list
+            in_fence = not in_fence
+        item = None if in_fence else _ITEM.match(line)
+        indent = len(line) - len(line.lstrip())
+        if item and not indent:
+            if not mark and lines and lines[-1].strip():
+                lines.append("")
+            mark = len(item[0])
+        elif item and mark and 2 <= indent <= 3:
+            line = " " * 4 + line.lstrip()
+        elif mark and indent >= mark + 4:  # an indented block of code
+            line = " " * (4 - mark) + line
+        elif mark and line and not indent and not lines[-1].strip():
+            mark = 0  # a paragraph of its own behind the list
         lines.append(line)
     return "\n".join(lines)
 

@@ -16,7 +16,10 @@ for page in index questions/rate-and-knee hardware/probe/index notebooks/index; 
   [[ -s site/$page.html ]] || fail "no page $page"
 done
 [[ -s site/notebooks/001_kv_formula.ipynb ]] || fail 'a linked file outside docs is not in the site'
-grep -q '<li>' site/semantics.html || fail 'lists'
+# Lists without an empty line before them, a list in a list, and code in a list.
+for text in '^<li>no chunking and P' '^<pre><code>piece(known, rest):'; do
+  grep -q "$text" site/semantics.html || fail "semantics.html has no $text"
+done
 
 # One page with each fault; the checker names them all.
 mkdir faulty
