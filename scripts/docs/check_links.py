@@ -24,6 +24,7 @@ _FETCHED = {("script", "src"), ("img", "src"), ("source", "src"), ("iframe", "sr
             ("link", "href")}
 _ADDRESSES = _FETCHED | {("a", "href")}
 _NOT_FETCHED_LINKS = {"canonical", "author", "prev", "next"}
+_FETCHED_BY_STYLE = re.compile(r"(?:url\(\s*|@import\s+)[\"']?((?:https?:)?//[^\"')\s]+)")
 _LOST_LINE = re.compile(r"^\s*([-*|] |\d+\. |\|)", re.MULTILINE)
 
 
@@ -145,6 +146,10 @@ def main(arguments: list[str]) -> int:
         name = path.relative_to(site) if root else path.name
         for fault in checker.faults(path, root):
             print(f"{name}: {fault}")
+            count += 1
+    for style in sorted(site.rglob("*.css")):
+        for address in _FETCHED_BY_STYLE.findall(style.read_text(encoding="utf-8")):
+            print(f"{style.relative_to(site)}: {address}: fetched from elsewhere")
             count += 1
     print(f"check_links.py: {len(jobs)} pages, {checker.links} links, {count} faults")
     return 1 if count else 0

@@ -21,8 +21,14 @@ for text in '^<li>no chunking and P' '^<pre><code>piece(known, rest):'; do
   grep -q "$text" site/semantics.html || fail "semantics.html has no $text"
 done
 
+for page in "$source"/docs/questions/*.md; do
+  grep -q "(questions/$(basename "$page"))" "$source/docs/index.md" ||
+    fail "docs/index.md does not lead to $(basename "$page")"
+done
+
 # One page with each fault; the checker names them all.
 mkdir faulty
+echo '@font-face { src: url("//example.org/font.woff2"); }' >faulty/style.css
 cat >faulty/other.html <<'HTML'
 <h1 id="here">here</h1>
 HTML
@@ -37,7 +43,8 @@ HTML
   fail 'faults are no failure'
 for fault in 'a.js: fetched from elsewhere' 'missing.html: no such file' \
   '#there: no such anchor' 'log.txt: leaves the site' 'picture without a text' \
-  'a list or table that is none: - no list' '7 links, 6 faults'; do
+  'a list or table that is none: - no list' \
+  'style.css: //example.org/font.woff2: fetched' '7 links, 7 faults'; do
   grep -qF -- "$fault" faults.txt || fail "'$fault' is not in: $(cat faults.txt)"
 done
 
