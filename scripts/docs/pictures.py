@@ -191,6 +191,26 @@ def replicas_and_router(folder: Path) -> Figure:
     return figure
 
 
+def one_model_over_devices(folder: Path) -> Figure:
+    runs = headroom.load_study(folder / "split.db").runs
+    rate = "workload.arrivals.request_rate"
+    figure, (left, middle, right) = _panels(3, 3.2)
+    ways = runs.groupby(["engine.tensor_parallel_size", "fleet.replicas"], sort=False)
+    for (split, copies), group in ways:
+        label = f"{copies} × TP {split}"
+        if not group.started.any():
+            label += " (does not start)"
+        left.plot(group[rate], group.request_throughput, marker="o", markersize=3, label=label)
+        for panel, metric, factor in ((middle, "p99_ttft_ms", 1e-3), (right, "p99_tpot_ms", 1)):
+            panel.plot(group[rate], group[metric] * factor, marker="o", markersize=3)
+    left.set(xlabel="offered requests/s", ylabel="served requests/s")
+    middle.set(xlabel="offered requests/s", ylabel="TTFT p99 (s)", ylim=(0, 2.5))
+    right.set(xlabel="offered requests/s", ylabel="TPOT p99 (ms)", ylim=(0, 150))
+    figure.legend(*left.get_legend_handles_labels(), ncols=4, loc="lower center",
+                  bbox_to_anchor=(0.5, 1))
+    return figure
+
+
 def paged_and_continuous(folder: Path) -> Figure:
     figure, (left, middle, right) = _panels(3, width_ratios=(0.75, 1, 1))
     names = {"a": "contiguous (A)", "b": "paged (B)"}
@@ -337,9 +357,9 @@ def speed(folder: Path) -> Figure:
 FIGURES: dict[str, Callable[[Path], Figure]] = {
     function.__name__.replace("_", "-"): function
     for function in (concurrent_users, rate_and_knee, out_of_memory, docker_or_native,
-                     model_and_machine, replicas_and_router, paged_and_continuous,
-                     engine_settings, prefix_caching, slow_first_tokens, replay_a_trace, trust,
-                     speed)
+                     model_and_machine, one_model_over_devices, replicas_and_router,
+                     paged_and_continuous, engine_settings, prefix_caching, slow_first_tokens,
+                     replay_a_trace, trust, speed)
 }
 
 
