@@ -137,6 +137,24 @@ void requests(benchmark::State& state) {
 }
 BENCHMARK(requests)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
+// Cost does not grow with the batch: as many requests at once as are allowed, at all times.
+void batch_limit(benchmark::State& state) {
+  run_scenario(state, "chat-million",
+               {"workload.arrivals.request_rate=1000", "workload.num_requests=200000",
+                "engine.max_num_seqs=" + std::to_string(state.range(0))});
+}
+BENCHMARK(batch_limit)->Arg(16)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+// Replicas behind least_outstanding, each with the traffic of `requests`.
+void replicas(benchmark::State& state) {
+  const double rate = 9.5 * static_cast<double>(state.range(0));
+  run_scenario(state, "chat-million",
+               {"fleet.replicas=" + std::to_string(state.range(0)),
+                "workload.arrivals.request_rate=" + std::to_string(rate),
+                "workload.num_requests=400000", "output.timeline_interval_s=600"});
+}
+BENCHMARK(replicas)->Arg(1)->Arg(4)->Arg(16)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
+
 // Requests summed up as they leave, in flat memory.
 void streaming(benchmark::State& state) {
   run_scenario(state, "chat-million",
