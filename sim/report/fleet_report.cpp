@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "sim/report/names.hpp"
 #include "sim/report/terminal.hpp"
@@ -11,6 +12,12 @@ namespace headroom {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// How long there was this replica.
+TimeNs exists_ns(const RunResult& result, std::size_t number) {
+  const auto& lifecycle = result.totals.lifecycle;
+  return lifecycle ? lifecycle->exists_ns[number] : result.totals.end_ns;
+}
 
 // Sums over replicas; shares are of their whole time, or of their whole pools.
 struct Use {
@@ -24,15 +31,19 @@ struct Use {
 
   void add(const RunResult& result, std::uint16_t number) {
     counts += result.totals.replicas[number];
-    all_ticks += static_cast<double>(ticks_from_ns(result.totals.end_ns));
+    const auto ticks = static_cast<double>(ticks_from_ns(exists_ns(result, number)));
+    all_ticks += ticks;
     for (const OomEntry& oom : result.summary.ooms) ooms += oom.replica == number ? oom.count : 0;
     const Recorder& recorder = *result.recorder;
     if (number >= recorder.replicas()) return;
     const ReplicaMeters& meters = recorder.replica(number);
     busy_ticks += static_cast<double>(meters.cost.busy_ticks());
     used_blocks += static_cast<double>(meters.kv.integrals().used_blocks);
-    all_blocks += static_cast<double>(meters.kv.integrals().total_blocks);
+    if (!result.totals.lifecycle) {
+      all_blocks += static_cast<double>(meters.kv.integrals().total_blocks);
+    }
     const BlockCount capacity = meters.kv.capacity_blocks();
+    if (result.totals.lifecycle) all_blocks += static_cast<double>(capacity) * ticks;
     if (capacity == 0) return;
     peak = std::max(
         peak, static_cast<double>(meters.kv.peak_used_blocks()) / static_cast<double>(capacity));
@@ -59,15 +70,75 @@ Json use_json(const Use& use) {
           {"discarded_tokens", use.counts.discarded_tokens}};
 }
 
-Json group_json(const RunResult& result, const FleetGroup& group, std::size_t first) {
+double seconds(TimeNs time_ns) { return static_cast<double>(time_ns) / kNsPerSecondReal; }
+
+TimeNs replica_ns(const RunResult& result, const FleetGroup& group, std::size_t first) {
+  TimeNs sum = 0;
+  for (std::int64_t i = 0; i < group.places; ++i) {
+    sum += exists_ns(result, first + static_cast<std::size_t>(i));
+  }
+  return sum;
+}
+
+double mean_replicas(const RunResult& result, const FleetGroup& group, std::size_t first) {
+  if (!result.totals.lifecycle || result.totals.end_ns == 0) {
+    return static_cast<double>(group.count);
+  }
+  return seconds(replica_ns(result, group, first)) / seconds(result.totals.end_ns);
+}
+
+Json size_json(const RunResult& result, std::size_t index, std::size_t first) {
+  const FleetGroup& group = result.groups[index];
+  return {{"max_replicas", group.places},
+          {"mean_replicas", mean_replicas(result, group, first)},
+          {"peak_replicas", result.totals.lifecycle->most_at_once[index]},
+          {"replica_seconds", seconds(replica_ns(result, group, first))}};
+}
+
+Json lifecycle_json(const RunResult& result) {
+  const LifecycleTotals& totals = *result.totals.lifecycle;
+  TimeNs sum = 0;
+  for (const TimeNs time_ns : totals.exists_ns) sum += time_ns;
+  Json decisions = Json::array();
+  for (const ScaleDecision& one : totals.decisions) {
+    decisions.push_back({{"time_s", seconds(one.time_ns)},
+                         {"group", result.groups[one.group].name},
+                         {"from", one.from},
+                         {"to", one.to},
+                         {"ready", one.ready},
+                         {"metric", one.metric}});
+  }
+  return {{"replica_seconds", seconds(sum)},
+          {"restarts", totals.restarts},
+          {"turned_away_without_replica", result.totals.without_replica},
+          {"scaling", std::move(decisions)}};
+}
+
+std::string lifecycle_text(const RunResult& result) {
+  const LifecycleTotals& totals = *result.totals.lifecycle;
+  std::int64_t added = 0;
+  std::int64_t removed = 0;
+  for (const ScaleDecision& one : totals.decisions) {
+    (one.to > one.from ? added : removed) += std::abs(one.to - one.from);
+  }
+  TimeNs sum = 0;
+  for (const TimeNs time_ns : totals.exists_ns) sum += time_ns;
+  return fmt::format("{:.2f} replica-hours; {} added, {} taken away, {} restarted",
+                     seconds(sum) / 3600, added, removed, totals.restarts);
+}
+
+Json group_json(const RunResult& result, std::size_t index, std::size_t first) {
+  const FleetGroup& group = result.groups[index];
   Use all;
   Json replicas = Json::array();
-  for (std::int64_t i = 0; result.started && i < group.count; ++i) {
+  for (std::int64_t i = 0; result.started && i < group.places; ++i) {
     const auto number = static_cast<std::uint16_t>(first + static_cast<std::size_t>(i));
+    if (exists_ns(result, number) == 0 && result.totals.end_ns > 0) continue;
     Use one;
     one.add(result, number);
     all.add(result, number);
     Json json = {{"replica", number}};
+    if (result.totals.lifecycle) json["seconds"] = seconds(exists_ns(result, number));
     json.update(use_json(one));
     replicas.push_back(std::move(json));
   }
@@ -81,18 +152,21 @@ Json group_json(const RunResult& result, const FleetGroup& group, std::size_t fi
                {"weight", group.weight},
                {"cost_per_hour", group.cost_per_hour ? Json(*group.cost_per_hour) : Json(nullptr)},
                {"kv_tokens", group.pool_tokens}};
+  if (result.totals.lifecycle) json.update(size_json(result, index, first));
   json.update(use_json(all));
   json["replicas"] = std::move(replicas);
   return json;
 }
 
-// Of all replicas for the whole run; nothing as long as a group has no price.
+// Of all replicas, on average over the run; nothing as long as a group has no price.
 std::optional<double> dollars_per_hour(const RunResult& result) {
   if (result.groups.empty()) return std::nullopt;
   double sum = 0;
+  std::size_t first = 0;
   for (const FleetGroup& group : result.groups) {
     if (!group.cost_per_hour) return std::nullopt;
-    sum += *group.cost_per_hour * static_cast<double>(group.count);
+    sum += *group.cost_per_hour * mean_replicas(result, group, first);
+    first += static_cast<std::size_t>(group.places);
   }
   return sum;
 }
@@ -117,11 +191,12 @@ Json fleet_json(const RunResult& result) {
           *price * hours(result) / (static_cast<double>(tokens) / 1e6);
     }
   }
+  if (result.totals.lifecycle) json.update(lifecycle_json(result));
   Json groups = Json::object();
   std::size_t first = 0;
-  for (const FleetGroup& group : result.groups) {
-    groups[group.name] = group_json(result, group, first);
-    first += static_cast<std::size_t>(group.count);
+  for (std::size_t i = 0; i < result.groups.size(); ++i) {
+    groups[result.groups[i].name] = group_json(result, i, first);
+    first += static_cast<std::size_t>(result.groups[i].places);
   }
   json["groups"] = std::move(groups);
   return json;
@@ -143,14 +218,18 @@ std::vector<std::pair<std::string_view, std::string>> fleet_lines(const RunResul
   std::size_t first = 0;
   for (const FleetGroup& group : result.groups) {
     Use use;
-    for (std::int64_t i = 0; i < group.count; ++i, ++first) {
+    const std::string replicas = result.totals.lifecycle
+                                     ? fmt::format("{:.2f}", mean_replicas(result, group, first))
+                                     : fmt::format("{}", group.count);
+    for (std::int64_t i = 0; i < group.places; ++i, ++first) {
       use.add(result, static_cast<std::uint16_t>(first));
     }
     const Resolved& r = group.resolved;
     std::string text = fmt::format(
-        "{} x {} on {}, {}: {} requests finished, {:.0f} tokens/s; busy {:.1f} %, KV {:.1f} % in "
+        "{} x {} on {}, {}: {} requests finished, {:.0f} tokens/s; busy {:.1f} %, KV {:.1f} % "
+        "in "
         "use",
-        group.count, r.model.id, r.device.id, r.profile->name,
+        replicas, r.model.id, r.device.id, r.profile->name,
         human_count(use.counts.of(Outcome::finished)),
         static_cast<double>(use.counts.output_tokens) / (3600 * hours(result)),
         100 * use.busy_share(), 100 * use.mean_kv());
@@ -161,6 +240,7 @@ std::vector<std::pair<std::string_view, std::string>> fleet_lines(const RunResul
     }
     lines.emplace_back("group", fmt::format("{}: {}", group.name, text));
   }
+  if (result.totals.lifecycle) lines.emplace_back("replicas", lifecycle_text(result));
   if (result.totals.turned_away > 0) {
     lines.emplace_back("admission", fmt::format("{} requests turned away ({})",
                                                 human_count(result.totals.turned_away),

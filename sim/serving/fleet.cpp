@@ -47,6 +47,7 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
 StopReason Fleet::run(const RunLimits& limits) {
   RunPosition& position = run_position();
   position = {0, 0, options_.seed};
+  begin_places();
   for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
     noted_loads_[i] = replicas_[i]->load(0);
     show_load(i, noted_loads_[i]);
@@ -56,7 +57,7 @@ StopReason Fleet::run(const RunLimits& limits) {
   std::uint64_t progress_at = 0;
   StopReason reason = StopReason::drained;
   while (const std::optional<Event> next = events_.peek()) {
-    if (std::min(next->time_ns, next_fault_ns_) > limits.until_ns) {
+    if (std::min(next->time_ns, next_aside_ns()) > limits.until_ns) {
       reason = StopReason::until;
       break;
     }
@@ -76,15 +77,15 @@ StopReason Fleet::run(const RunLimits& limits) {
       tokens = tokens_out();
       progress_at = totals_.events;
     }
-    if (parts_.faults && is_over()) break;
-    const bool fails = fault_is_next(*next);
+    if ((parts_.faults || parts_.lifecycle) && is_over()) break;
+    const bool aside = aside_is_next(*next);
     const Event event =
-        fails ? Event{next_fault_ns_, Priority::cancel, arrivals()} : *events_.pop();
+        aside ? Event{next_aside_ns(), Priority::cancel, arrivals()} : *events_.pop();
     HEADROOM_CHECK(event.time_ns >= totals_.end_ns, "time runs backwards");
     position.now_ns = totals_.end_ns = event.time_ns;
     position.event = ++totals_.events;
-    if (fails) {
-      fail(event.time_ns);
+    if (aside) {
+      next_fault_ns_ == event.time_ns ? fail(event.time_ns) : scale(event.time_ns);
     } else {
       handle(event);
     }
@@ -121,7 +122,8 @@ void Fleet::handle(const Event& event) {
     // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
     // plan is next in order anyway and need not go through the queue.
     const std::optional<Event> next = events_.peek();
-    const bool alone = !(next && next->time_ns == event.time_ns) && next_fault_ns_ != event.time_ns;
+    const bool alone =
+        !(next && next->time_ns == event.time_ns) && next_aside_ns() != event.time_ns;
     if (replica.next_plan_ns() != event.time_ns || !alone) {
       return reschedule(event.source);
     }
@@ -150,6 +152,7 @@ void Fleet::arrive(TimeNs now_ns) {
 void Fleet::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
   if (options_.resends_lost) in_flight_.emplace(index, arrival);
   const std::uint32_t number = route(arrival, now_ns);
+  if (number == kNoReplica) return turn_away(arrival, index, now_ns);
   prompt_tokens_[number] += arrival.prompt_tokens;
   if (replicas_[number]->api_server() != nullptr) {
     replicas_[number]->send(arrival, index, now_ns);
@@ -182,7 +185,8 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
     schedule_deadline();
   }
   check_totals(replica, number);
-  if (replicas_.size() > 1 || parts_.admission) note_load(number, now_ns);
+  if (replicas_.size() > 1 || parts_.admission || parts_.lifecycle) note_load(number, now_ns);
+  if (parts_.lifecycle) obey(now_ns);
 }
 
 void Fleet::depart(std::uint64_t index, Outcome outcome, TimeNs now_ns) {
@@ -278,6 +282,7 @@ void Fleet::check_one() {
 
 void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
   totals_.end_ns = now_ns;
+  if (parts_.lifecycle) totals_.lifecycle = parts_.lifecycle->totals(now_ns);
   for (const auto& replica : replicas_) {
     replica->check_all();
     // In a fleet only those that somebody waits for.

@@ -15,6 +15,7 @@
 #include "sim/kernel/event_queue.hpp"
 #include "sim/serving/admission_policy.hpp"
 #include "sim/serving/fault_source.hpp"
+#include "sim/serving/fleet_lifecycle.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/replica.hpp"
 #include "sim/serving/request.hpp"
@@ -49,6 +50,7 @@ struct FleetParts {
   std::unique_ptr<Router> router;
   std::unique_ptr<AdmissionPolicy> admission = {};
   std::unique_ptr<FaultSource> faults = {};
+  std::unique_ptr<FleetLifecycle> lifecycle = {};  // empty: all replicas are there all the time
 };
 
 // Totals of a run that no sink can know.
@@ -60,8 +62,10 @@ struct FleetTotals {
   std::optional<AdapterCounts> adapters;   // likewise; empty: LoRA is off
   std::optional<ApiServerUse> api_server;  // likewise; empty: none stands before the engine
   std::vector<ReplicaCounts> replicas;
-  std::int64_t turned_away = 0;  // at the fleet's door, before any replica
-  TimeNs end_ns = 0;             // time of the last event, or `until`
+  std::int64_t turned_away = 0;              // at the fleet's door, before any replica
+  std::int64_t without_replica = 0;          // of them, because none was there to take them
+  std::optional<LifecycleTotals> lifecycle;  // empty: replicas neither come nor go
+  TimeNs end_ns = 0;                         // time of the last event, or `until`
 };
 
 class Fleet {
@@ -79,13 +83,15 @@ class Fleet {
   [[nodiscard]] const std::vector<std::unique_ptr<Replica>>& replicas() const { return replicas_; }
 
  private:
-  [[nodiscard]] bool fault_is_next(const Event& event) const;
+  [[nodiscard]] bool aside_is_next(const Event& event) const;
   [[nodiscard]] bool is_over() const;
   void arrive(TimeNs now_ns);
   void send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
   [[nodiscard]] DoorState door(TimeNs now_ns) const;
-  void turn_away(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
+  void turn_away(const Arrival& arrival, std::uint64_t index, TimeNs now_ns,
+                 Outcome outcome = Outcome::rejected, TimeNs queued_ns = -1);
   void depart(std::uint64_t index, Outcome outcome, TimeNs now_ns);
+  // kNoReplica: none takes requests.
   [[nodiscard]] std::uint32_t route(const Arrival& arrival, TimeNs now_ns);
   void note_load(std::uint32_t number, TimeNs now_ns);
   void show_load(std::uint32_t number, const ReplicaLoad& load);
@@ -99,6 +105,13 @@ class Fleet {
   void fail(TimeNs now_ns);
   void crash(const Fault& fault, TimeNs now_ns);
   void resend(std::uint32_t from, const HandedBack& lost, TimeNs now_ns);
+  // fleet_scaling.cpp
+  [[nodiscard]] TimeNs next_aside_ns() const;
+  void begin_places();
+  void scale(TimeNs now_ns);
+  void obey(TimeNs now_ns);
+  [[nodiscard]] bool is_empty(std::uint32_t number) const;
+  [[nodiscard]] std::uint32_t one_that_takes(std::uint32_t number);
   void schedule_deadline();
   void reschedule(std::uint32_t number);
   void reschedule(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending);

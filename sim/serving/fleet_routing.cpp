@@ -8,20 +8,21 @@
 namespace headroom {
 
 std::uint32_t Fleet::route(const Arrival& arrival, TimeNs now_ns) {
-  if (replicas_.size() == 1) return 0;
+  if (replicas_.size() == 1) return one_that_takes(0);
   while (!delayed_loads_.empty() && delayed_loads_.front().due_ns <= now_ns) {
     show_load(delayed_loads_.front().replica, delayed_loads_.front().load);
     delayed_loads_.pop_front();
   }
   const std::uint32_t number = parts_.router->route(arrival, loads_);
   HEADROOM_CHECK(number < replicas_.size(), fmt::format("a router chose replica {}", number));
-  return number;
+  return one_that_takes(number);
 }
 
 // After everything that may have changed replica `number`.
 void Fleet::note_load(std::uint32_t number, TimeNs now_ns) {
   ReplicaLoad load = replicas_[number]->load(now_ns);
   load.outstanding_tokens += prompt_tokens_[number];
+  if (parts_.lifecycle) parts_.lifecycle->on_load(number, load, is_empty(number), now_ns);
   if (load == noted_loads_[number]) return;
   const TokenCount more = load.waiting_tokens - noted_loads_[number].waiting_tokens;
   waiting_tokens_ += more;
@@ -33,6 +34,8 @@ void Fleet::note_load(std::uint32_t number, TimeNs now_ns) {
 
 void Fleet::show_load(std::uint32_t number, const ReplicaLoad& load) {
   loads_[number] = load;
+  // Who takes no requests is known at once, whatever else is old.
+  if (parts_.lifecycle && !parts_.lifecycle->takes(number)) loads_[number].up = false;
   parts_.router->on_load(number, loads_);
 }
 
@@ -46,7 +49,8 @@ DoorState Fleet::door(TimeNs now_ns) const {
 }
 
 // No replica ever hears of it.
-void Fleet::turn_away(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
+void Fleet::turn_away(const Arrival& arrival, std::uint64_t index, TimeNs now_ns, Outcome outcome,
+                      TimeNs queued_ns) {
   ++totals_.turned_away;
   sink_.on_event({.kind = EngineEventKind::overloaded,
                   .time_ns = now_ns,
@@ -55,15 +59,16 @@ void Fleet::turn_away(const Arrival& arrival, std::uint64_t index, TimeNs now_ns
                   .tokens = TokenCount{arrival.prompt_tokens} + arrival.max_tokens});
   RequestRecord record;
   record.arrival_ns = arrival.time_ns;
+  record.queued_ns = queued_ns;
   record.finish_ns = now_ns;
   record.index = index;
   record.prompt_tokens = arrival.prompt_tokens;
   record.max_tokens = arrival.max_tokens;
   record.replica = kNoReplica;
   record.class_id = static_cast<std::uint8_t>(arrival.class_id);
-  record.outcome = Outcome::rejected;
+  record.outcome = outcome;
   sink_.on_request(record);
-  depart(index, Outcome::rejected, now_ns);
+  depart(index, outcome, now_ns);
   schedule_arrival(now_ns);
 }
 

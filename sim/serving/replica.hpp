@@ -90,6 +90,9 @@ class Replica {
   // The engine dies of a fault, after all step ends, arrivals and cancellations of this nanosecond,
   // and is back `down_ns` (>= 1) later. Who was in it is lost, or handed back without a record.
   void crash(TimeNs now_ns, TimeNs down_ns, std::vector<HandedBack>* handed_back);
+  // With nobody in it, the process ends and another one is ready at `ready_ns` > now_ns; kNever:
+  // there is none until the next call.
+  void restart(TimeNs now_ns, TimeNs ready_ns);
   // Plans from now on are priced by slow_costs[number]; -1: by `cost` again.
   void use_cost(std::int32_t number, TimeNs now_ns);
 
@@ -249,6 +252,8 @@ class Replica {
   [[nodiscard]] TokenCount lose_all(TimeNs now_ns, Outcome outcome,
                                     std::vector<HandedBack>* handed_back);
   void lose(RequestId id, TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back);
+  void catch_up_before_end(TimeNs now_ns);
+  void come_to_rest(TimeNs now_ns);
   void be_down_until(TimeNs time_ns, Outcome outcome);
   void forget_all_steps();
 

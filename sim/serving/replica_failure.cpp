@@ -50,18 +50,38 @@ void Replica::crash(TimeNs now_ns, TimeNs down_ns, std::vector<HandedBack>* hand
   if (now_ns < down_until_ns_) {  // it has nothing left to lose
     return be_down_until(std::max(down_until_ns_, now_ns + down_ns), Outcome::lost_to_fault);
   }
-  // What has ended; steps at whose end somebody finishes have been dealt with.
-  if (!pipeline_.empty() && next_stop_ns_ != kNever) {
-    run_to(std::min(ended_by(now_ns), next_stop_step_ - 1));
-  }
+  catch_up_before_end(now_ns);
   ++counts_.crashes;
   report_event(EngineEventKind::crashed, now_ns, kNoRequest, 0);
   plan_.clear();
   cancelled_.clear();  // their outcome says so all the same
   const TokenCount lost = lose_all(now_ns, Outcome::lost_to_fault, handed_back);
   report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
-  next_stop_ns_ = kNever;
   be_down_until(now_ns + down_ns, Outcome::lost_to_fault);
+  come_to_rest(now_ns);
+}
+
+void Replica::restart(TimeNs now_ns, TimeNs ready_ns) {
+  HEADROOM_CHECK(ready_ns > now_ns, "an engine that starts in no time");
+  HEADROOM_CHECK(requests_.live() == 0 && (!api_ || api_->held() == 0),
+                 "a restart with requests in the engine");
+  catch_up_before_end(now_ns);
+  plan_.clear();
+  cancelled_.clear();
+  static_cast<void>(lose_all(now_ns, Outcome::lost_to_fault, nullptr));  // caches and the rest
+  be_down_until(ready_ns, Outcome::lost_to_fault);
+  come_to_rest(now_ns);
+}
+
+// What has ended; steps at whose end somebody finishes have been dealt with.
+void Replica::catch_up_before_end(TimeNs now_ns) {
+  if (pipeline_.empty() || next_stop_ns_ == kNever) return;
+  run_to(std::min(ended_by(now_ns), next_stop_step_ - 1));
+}
+
+// Nothing is in flight from now on.
+void Replica::come_to_rest(TimeNs now_ns) {
+  next_stop_ns_ = kNever;
   clock_ = std::max(clock_, ticks_from_ns(now_ns));
   show_load();
   sink_.on_idle(number_, clock_, state());

@@ -9,6 +9,7 @@
 #include "scheduler/fleet/fault_schedule.hpp"
 #include "scheduler/routing/routers.hpp"
 #include "sim/setup/factory.hpp"
+#include "sim/setup/fleet_lifecycle_factory.hpp"
 
 namespace headroom {
 namespace {
@@ -42,15 +43,15 @@ std::unique_ptr<StepCost> slow_cost(const FleetGroup& group, double factor,
   return make_replica_cost(slow, group.budget, catalog, facts);
 }
 
-TimeNs down_ns(const FaultsSection& faults, const FleetGroup& group) {
-  const double seconds = faults.down_s.value_or(group.resolved.scenario.engine.restart_s.value());
-  return std::max<TimeNs>(1, ns_from_seconds(seconds));
+TimeNs down_ns(const FleetSection& fleet, const FleetGroup& group) {
+  if (!fleet.faults.down_s) return start_ns_of(fleet, group);
+  return std::max<TimeNs>(1, ns_from_seconds(*fleet.faults.down_s));
 }
 
 std::vector<const FleetGroup*> group_by_replica(const std::vector<FleetGroup>& groups) {
   std::vector<const FleetGroup*> by_replica;
   for (const FleetGroup& group : groups) {
-    by_replica.insert(by_replica.end(), static_cast<std::size_t>(group.count), &group);
+    by_replica.insert(by_replica.end(), static_cast<std::size_t>(group.places), &group);
   }
   return by_replica;
 }
@@ -61,12 +62,23 @@ FaultOptions fault_options(const Scenario& scenario,
   FaultOptions options;
   options.seed = static_cast<std::uint64_t>(scenario.seed);
   options.mtbf_s = faults.mtbf_s.value_or(0);
-  for (const FleetGroup* group : replicas) options.down_ns.push_back(down_ns(faults, *group));
+  for (const FleetGroup* group : replicas) {
+    options.down_ns.push_back(down_ns(scenario.fleet, *group));
+  }
   for (const CrashSection& crash : faults.crashes) {
     const auto replica = static_cast<std::uint32_t>(crash.replica);
     const TimeNs down = crash.down_s ? std::max<TimeNs>(1, ns_from_seconds(*crash.down_s))
                                      : options.down_ns[replica];
     options.scheduled.push_back({ns_from_seconds(crash.at_s), FaultKind::crash, replica, down, 0});
+  }
+  // Its replicas start when the zone is back.
+  const std::vector<std::int64_t> zones = zones_of_replicas(scenario);
+  for (const ZoneLossSection& loss : faults.zone_losses) {
+    for (std::uint32_t i = 0; i < replicas.size(); ++i) {
+      if (zones[i] != loss.zone) continue;
+      const TimeNs down = ns_from_seconds(loss.for_s) + start_ns_of(scenario.fleet, *replicas[i]);
+      options.scheduled.push_back({ns_from_seconds(loss.at_s), FaultKind::zone_loss, i, down, 0});
+    }
   }
   std::map<std::uint32_t, std::int32_t> costs;  // of each replica, in the order of make_replicas
   for (const SlowSection& slow : faults.slow) {
@@ -129,7 +141,7 @@ std::vector<ReplicaParts> make_replicas(const FaultsSection& faults,
     const std::shared_ptr<const StepCost> cost =
         make_replica_cost(group.resolved, group.budget, catalog, group.cost);
     const CostFacts facts = group.cost;
-    for (std::int64_t i = 0; i < group.count; ++i) {
+    for (std::int64_t i = 0; i < group.places; ++i) {
       group.cost = facts;  // an API server takes the client's latency out of it, each time
       ReplicaParts parts = make_replica(group.resolved, group.budget,
                                         std::make_unique<SharedCost>(cost), group.cost);
@@ -151,7 +163,10 @@ FleetParts make_fleet_parts(const Scenario& scenario, const std::vector<FleetGro
   parts.router = router_row(scenario.fleet.router.policy).make(router_options(scenario, replicas));
   parts.admission = make_admission(scenario, slo);
   const FaultsSection& faults = scenario.fleet.faults;
-  if (faults.mtbf_s || !faults.crashes.empty() || !faults.slow.empty()) {
+  parts.lifecycle = make_lifecycle(scenario, groups);
+  const bool listed =
+      !faults.crashes.empty() || !faults.slow.empty() || !faults.zone_losses.empty();
+  if (faults.mtbf_s || listed) {
     parts.faults = std::make_unique<FaultSchedule>(fault_options(scenario, replicas));
   }
   return parts;

@@ -7,37 +7,16 @@
 #include <memory>
 #include <utility>
 
+#include "sim/setup/fleet_lists.hpp"
+
 namespace headroom {
 namespace {
 
 constexpr std::string_view kGroups = "/fleet/groups";
-constexpr std::string_view kCrashes = "/fleet/faults/crashes";
-constexpr std::string_view kSlow = "/fleet/faults/slow";
-constexpr std::size_t kMaxElements = 1000;
 
 // Sections of the scenario that a group may say anew.
 constexpr std::array<std::string_view, 6> kOfGroup{"model",       "model_override", "device",
                                                    "environment", "engine",         "cost"};
-
-// The list at `pointer`, or nothing.
-const Json* list_at(const JsonDocument& document, std::string_view pointer) {
-  const Json::json_pointer place{std::string(pointer)};
-  if (!document.root.contains(place)) return nullptr;
-  const Json& list = document.root.at(place);
-  if (!list.is_array() || list.empty() || list.size() > kMaxElements) {
-    throw value_error(document, std::string(pointer), list,
-                      fmt::format("expected a list of 1 to {} objects", kMaxElements));
-  }
-  return &list;
-}
-
-void require(const JsonDocument& document, const Scenario& scenario, const std::string& here,
-             std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    if (scenario.is_given(fmt::format("{}/{}", here, name))) continue;
-    throw key_error(document, here, fmt::format("missing: {}", name));
-  }
-}
 
 void forget(Scenario& scenario, std::string_view pointer) {
   const std::string below = fmt::format("{}/", pointer);
@@ -111,7 +90,7 @@ void read_groups(const JsonDocument& document, const Json& list, Scenario& scena
     Scenario holder;
     holder.fleet.groups.resize(1);
     read_option_element(document, list[i], {here, std::string(kGroups)}, kOfGroup, holder);
-    require(document, holder, here, {"name"});
+    require_keys(document, holder, here, std::array{"name"});
     GroupSection group = holder.fleet.groups.front();
     Scenario one = scenario_of(document, list[i], here, scenario);
     try {
@@ -125,27 +104,11 @@ void read_groups(const JsonDocument& document, const Json& list, Scenario& scena
   }
 }
 
-template <typename Element>
-void read_faults(const JsonDocument& document, std::string_view pointer,
-                 std::vector<Element> FaultsSection::*elements,
-                 std::initializer_list<const char*> required, Scenario& scenario) {
-  const Json* list = list_at(document, pointer);
-  if (list == nullptr) return;
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    const std::string here = fmt::format("{}/{}", pointer, i);
-    Scenario holder;
-    (holder.fleet.faults.*elements).resize(1);
-    read_option_element(document, (*list)[i], {here, std::string(pointer)}, {}, holder);
-    require(document, holder, here, required);
-    (scenario.fleet.faults.*elements).push_back((holder.fleet.faults.*elements).front());
-    scenario.given.merge(holder.given);
-  }
-}
-
 }  // namespace
 
 bool is_fleet_list(std::string_view pointer) {
-  return pointer == kGroups || pointer == kCrashes || pointer == kSlow;
+  return pointer == kGroups ||
+         std::ranges::find(fleet_lists(), pointer, &FleetList::pointer) != fleet_lists().end();
 }
 
 std::vector<std::pair<std::string, Json>> fleet_list_values(const Scenario& scenario) {
@@ -163,21 +126,16 @@ std::vector<std::pair<std::string, Json>> fleet_list_values(const Scenario& scen
     one.fleet.groups = {fleet.groups[i]};
     add(kGroups, i, one);
   }
-  for (std::size_t i = 0; i < fleet.faults.crashes.size(); ++i) {
-    one.fleet.faults.crashes = {fleet.faults.crashes[i]};
-    add(kCrashes, i, one);
-  }
-  for (std::size_t i = 0; i < fleet.faults.slow.size(); ++i) {
-    one.fleet.faults.slow = {fleet.faults.slow[i]};
-    add(kSlow, i, one);
+  for (const FleetList& list : fleet_lists()) {
+    for (std::size_t i = 0; i < list.size(scenario); ++i) {
+      add(list.pointer, i, list.alone(&scenario, i));
+    }
   }
   return values;
 }
 
 void read_fleet_lists(const JsonDocument& document, Scenario& scenario) {
-  read_faults(document, kCrashes, &FaultsSection::crashes, {"replica", "at_s"}, scenario);
-  read_faults(document, kSlow, &FaultsSection::slow, {"replica", "at_s", "for_s", "factor"},
-              scenario);
+  for (const FleetList& list : fleet_lists()) read_list(document, list, scenario);
   if (const Json* list = list_at(document, kGroups)) read_groups(document, *list, scenario);
 }
 

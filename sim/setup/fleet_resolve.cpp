@@ -6,6 +6,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/fleet_factory.hpp"
+#include "sim/setup/fleet_lifecycle_factory.hpp"
 #include "sim/setup/parallel.hpp"
 #include "sim/setup/startup_budget.hpp"
 
@@ -18,7 +19,6 @@ FleetGroup resolve_group(const GroupSection& section, const Scenario& scenario,
                          const Catalog& catalog) {
   FleetGroup group;
   group.name = section.name;
-  group.count = section.count;
   group.weight = section.weight;
   group.cost_per_hour = section.cost_per_hour;
   group.resolved = resolve(scenario, catalog);
@@ -42,7 +42,6 @@ std::vector<FleetGroup> resolve_fleet(const Scenario& scenario, const Catalog& c
   if (fleet.groups.empty()) {
     GroupSection all;
     all.name = kOnlyGroup;
-    all.count = fleet.replicas.value_or(1);
     all.cost_per_hour = fleet.cost_per_hour;
     groups.push_back(resolve_group(all, scenario, catalog));
   }
@@ -59,6 +58,11 @@ std::vector<FleetGroup> resolve_fleet(const Scenario& scenario, const Catalog& c
     for (auto at = begin; at != scenario.given.end() && at->first.starts_with("/fleet/"); ++at) {
       own.given.insert(*at);
     }
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const GroupSize size = size_of_group(scenario, i);
+    groups[i].count = size.count;
+    groups[i].places = size.places;
   }
   check_groups(scenario, groups);
   return groups;

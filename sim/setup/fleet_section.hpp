@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/setup/fleet_scaling_section.hpp"
+
 namespace headroom {
 
 struct Scenario;
@@ -55,6 +57,7 @@ struct FaultsSection {
   bool resend = false;
   std::vector<CrashSection> crashes;
   std::vector<SlowSection> slow;
+  std::vector<ZoneLossSection> zone_losses;
 };
 
 // Replicas that are alike.
@@ -63,6 +66,7 @@ struct GroupSection {
   std::int64_t count = 1;
   double weight = 1;
   std::optional<double> cost_per_hour;
+  std::vector<std::int64_t> zones;
   std::shared_ptr<const Scenario> scenario = {};  // the base with what the group says instead
 };
 
@@ -70,6 +74,9 @@ struct FleetSection {
   std::optional<std::int64_t> replicas;
   std::optional<double> cost_per_hour;
   std::vector<GroupSection> groups;
+  std::optional<std::int64_t> zones;
+  std::vector<AutoscalingSection> autoscaling;
+  std::vector<RestartSection> restarts;
   RouterSection router;
   AdmissionSection admission;
   FaultsSection faults;

@@ -8,6 +8,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/setup/engine_profile.hpp"
+#include "sim/setup/fleet_lists.hpp"
 #include "sim/setup/fleet_options.hpp"
 
 namespace headroom {
@@ -173,7 +174,11 @@ std::vector<std::string> names_in(const std::string& pointer) {
   }
   if (pointer == kWorkload) names.emplace_back("classes");
   if (pointer == "/fleet") names.emplace_back("groups");
-  if (pointer == "/fleet/faults") names.insert(names.end(), {"crashes", "slow"});
+  for (const FleetList& list : fleet_lists()) {
+    const std::size_t slash = list.pointer.rfind('/');
+    if (list.pointer.substr(0, slash) == pointer)
+      names.emplace_back(list.pointer.substr(slash + 1));
+  }
   return names;
 }
 

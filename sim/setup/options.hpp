@@ -74,9 +74,9 @@ struct OptionRow {
 [[nodiscard]] std::span<const OptionRow> workload_options();  // those of the trace included
 [[nodiscard]] std::span<const OptionRow> fleet_options();
 [[nodiscard]] const std::vector<OptionRow>& all_options();
-// Of the elements of lists: /fleet/groups, /fleet/faults/crashes, /fleet/faults/slow. They reach
-// the first element.
+// Of the elements of lists: /fleet/groups and those of fleet_lists(). They reach the first element.
 [[nodiscard]] std::span<const OptionRow> fleet_element_options();
+[[nodiscard]] std::span<const OptionRow> fleet_scaling_element_options();  // some of these
 
 // "integer >= 1, tokens": what an error says is allowed.
 [[nodiscard]] std::string allowed_text(const OptionRow& row);

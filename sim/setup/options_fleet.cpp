@@ -41,6 +41,12 @@ const OptionRow kRows[] = {
      .doc = "of one replica",
      .absent = "not counted",
      .group = kFleet},
+    {.pointer = "/fleet/zones",
+     .reach = at<&F::zones>,
+     .bounds = kReplicas,
+     .doc = "over which the replicas of each group are spread in turn, numbered from 0",
+     .absent = "one",
+     .group = kFleet},
     {.pointer = "/fleet/router/policy",
      .reach = at<&F::router, &R::policy>,
      .choices = "round_robin|random|least_outstanding|least_kv|power_of_two|join_shortest_tokens|"
@@ -159,7 +165,7 @@ const OptionRow kRows[] = {
      .unit = "s",
      .bounds = kSeconds,
      .doc = "from a crash until the replica is back",
-     .absent = "engine.restart_s of its group",
+     .absent = "start_s of its group's autoscaling, else engine.restart_s",
      .group = kFaults},
     {.pointer = "/fleet/faults/resend",
      .reach = at<&F::faults, &FaultsSection::resend>,
@@ -200,6 +206,10 @@ const OptionRow kElementRows[] = {
      .bounds = kDollars,
      .doc = "of one of its replicas",
      .absent = "not counted"},
+    {.pointer = "/fleet/groups/zones",
+     .reach = of_group<&GroupSection::zones>,
+     .bounds = kNumber,
+     .doc = "numbers of the zones over which its replicas are spread in turn; none given: all"},
     {.pointer = "/fleet/faults/crashes/replica",
      .reach = of_crash<&CrashSection::replica>,
      .bounds = kNumber,
@@ -239,6 +249,14 @@ const OptionRow kElementRows[] = {
 }  // namespace
 
 std::span<const OptionRow> fleet_options() { return kRows; }
-std::span<const OptionRow> fleet_element_options() { return kElementRows; }
+std::span<const OptionRow> fleet_element_options() {
+  static const std::vector<OptionRow> rows = [] {
+    std::vector<OptionRow> all(std::begin(kElementRows), std::end(kElementRows));
+    const auto scaling = fleet_scaling_element_options();
+    all.insert(all.end(), scaling.begin(), scaling.end());
+    return all;
+  }();
+  return rows;
+}
 
 }  // namespace headroom

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "sim/setup/fleet_lists.hpp"
 #include "sim/setup/options.hpp"
 
 namespace headroom {
 namespace {
+
+constexpr std::string_view kFaultsOfFleet = "/fleet/faults/";
 
 std::string schema_type(const OptionRow& row) {
   std::string type = type_name(row);
@@ -76,7 +79,14 @@ Json list_schema(std::string_view pointer, std::string_view doc, const Json& req
     property["description"] = described(row);
     const std::string type = schema_type(row);
     property["type"] = is_optional(row) ? Json::array({type, "null"}) : Json(type);
-    add_bounds(row.bounds, property);
+    if (type == "array") {
+      property["items"] = {{"type", "integer"}};
+      property["minItems"] = 1;
+      add_bounds(row.bounds, property["items"]);
+    } else {
+      add_bounds(row.bounds, property);
+    }
+    if (!row.choices.empty()) property["enum"] = choices_of(row);
   }
   element["required"] = required;
   return {{"description", doc}, {"type", "array"}, {"minItems", 1}, {"items", std::move(element)}};
@@ -92,11 +102,12 @@ void add_fleet_lists(Json& properties) {
     groups["items"]["properties"][key] = properties[key];
   }
   fleet["groups"] = std::move(groups);
-  Json& faults = fleet["faults"]["properties"];
-  faults["crashes"] =
-      list_schema("/fleet/faults/crashes", "by schedule", Json::array({"replica", "at_s"}));
-  faults["slow"] = list_schema("/fleet/faults/slow", "replicas that are slow for a while",
-                               Json::array({"replica", "at_s", "for_s", "factor"}));
+  for (const FleetList& list : fleet_lists()) {
+    const bool of_faults = list.pointer.starts_with(kFaultsOfFleet);
+    Json& section = of_faults ? fleet["faults"]["properties"] : fleet;
+    const std::string name(list.pointer.substr(list.pointer.rfind('/') + 1));
+    section[name] = list_schema(list.pointer, list.doc, Json(list.required));
+  }
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ struct CostFacts {
 // Replicas of one kind, in a scenario with a section `fleet`.
 struct FleetGroup {
   std::string name;
-  std::int64_t count = 1;
+  std::int64_t count = 1;   // at the beginning
+  std::int64_t places = 1;  // numbers of replicas: the most that it may have at once
   double weight = 1;
   std::optional<double> cost_per_hour;  // of one replica
   Resolved resolved;

@@ -7,6 +7,7 @@
 #include "scheduler/routing/routers.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/fleet_factory.hpp"
+#include "sim/setup/fleet_lifecycle_factory.hpp"
 
 namespace headroom {
 namespace {
@@ -21,10 +22,10 @@ bool gives_below(const Scenario& scenario, const std::string& pointer) {
 class FleetValidator {
  public:
   explicit FleetValidator(const Scenario& scenario) : s_(scenario), fleet_(scenario.fleet) {
-    replicas_ = fleet_.replicas.value_or(1);
-    if (fleet_.groups.empty()) return;
     replicas_ = 0;
-    for (const GroupSection& group : fleet_.groups) replicas_ += group.count;
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, fleet_.groups.size()); ++i) {
+      replicas_ += size_of_group(scenario, i).places;
+    }
   }
 
   void check() const {
@@ -32,6 +33,7 @@ class FleetValidator {
     check_router();
     check_admission();
     check_faults();
+    validate_fleet_scaling(s_);
   }
 
  private:
@@ -91,8 +93,9 @@ class FleetValidator {
   void check_faults() const {
     const FaultsSection& f = fleet_.faults;
     const bool crashes = f.mtbf_s || !f.crashes.empty();
-    for (const char* name : {"/fleet/faults/resend", "/fleet/faults/down_s"}) {
-      if (s_.is_given(name) && !crashes) {
+    for (const std::string name : {"/fleet/faults/resend", "/fleet/faults/down_s"}) {
+      const bool at_zones = name.ends_with("resend") && !f.zone_losses.empty();
+      if (s_.is_given(name) && !crashes && !at_zones) {
         refuse(name, "has no effect without crashes (fleet.faults.mtbf_s or crashes)");
       }
     }

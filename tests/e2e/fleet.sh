@@ -41,6 +41,15 @@ accounted door/summary.json
 away=$(number door/summary.json turned_away)
 [[ $away -gt 0 && $away == $(requests_of door/requests.csv '') ]] || fail "turned away: $away"
 
+# A fleet that follows its load costs less than the most of it, and single steps are the same run.
+for way in '' --single-step; do
+  "$HEADROOM" run fleet-autoscaling $way -o scaled$way >/dev/null
+done
+accounted scaled/summary.json
+cmp scaled/requests.csv scaled--single-step/requests.csv || fail 'single steps differ in scaling'
+[[ $(number scaled/summary.json peak_replicas) == 12 ]] || fail 'the rush hour asks for all'
+grep -q '"to": 2,' scaled/summary.json || fail 'the fleet does not shrink again'
+
 expect_error 'has no effect with one replica' \
   "$HEADROOM" run small.json --set fleet.router.policy=random -o bad
 expect_error '/fleet/router/policy: value "least_loaded": one of' \

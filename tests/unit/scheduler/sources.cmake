@@ -1,4 +1,5 @@
 list(APPEND UNIT_TEST_SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/autoscaler_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/dynamic_batcher_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/engine_failure_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/engine_traps_test.cpp

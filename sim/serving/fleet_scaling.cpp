@@ -1,0 +1,60 @@
+// The part of Fleet that is about replicas that come, drain, restart and go (docs/semantics.md,
+// "Replicas that come and go").
+
+#include <algorithm>
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/fleet.hpp"
+
+namespace headroom {
+
+// What is not in the event queue: it must not keep a run alive.
+TimeNs Fleet::next_aside_ns() const {
+  return parts_.lifecycle ? std::min(next_fault_ns_, parts_.lifecycle->next_time())
+                          : next_fault_ns_;
+}
+
+void Fleet::begin_places() {
+  if (!parts_.lifecycle) return;
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    if (!parts_.lifecycle->exists(i)) replicas_[i]->restart(0, kNever);
+  }
+}
+
+void Fleet::scale(TimeNs now_ns) {
+  parts_.lifecycle->act(now_ns);
+  HEADROOM_CHECK(parts_.lifecycle->next_time() > now_ns, "a decision that does not end");
+  obey(now_ns);
+}
+
+void Fleet::obey(TimeNs now_ns) {
+  while (const std::optional<ReplicaOrder> order = parts_.lifecycle->take_order()) {
+    const std::uint32_t number = order->replica;
+    if (order->kind == ReplicaOrder::Kind::close) {
+      ReplicaLoad closed = loads_[number];
+      closed.up = false;
+      show_load(number, closed);
+    } else {
+      const bool starts = order->kind == ReplicaOrder::Kind::start;
+      replicas_[number]->restart(now_ns, starts ? order->ready_ns : kNever);
+    }
+    account(number, now_ns);  // it may be empty already
+    reschedule(number);
+  }
+}
+
+// Rows whose requests have left, and answers on their way, are somebody.
+bool Fleet::is_empty(std::uint32_t number) const {
+  const ApiServer* api = replicas_[number]->api_server();
+  return replicas_[number]->live() == 0 && (api == nullptr || api->held() == 0);
+}
+
+// A router that finds nobody up chooses among all, and may choose one that is not there.
+std::uint32_t Fleet::one_that_takes(std::uint32_t number) {
+  if (!parts_.lifecycle) return number;
+  const std::optional<std::uint32_t> found = parts_.lifecycle->nearest_that_takes(number);
+  if (!found) ++totals_.without_replica;
+  return found.value_or(kNoReplica);
+}
+
+}  // namespace headroom
