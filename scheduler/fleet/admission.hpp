@@ -1,5 +1,5 @@
 #pragma once
-// Who is let into a fleet: three rules, one at a time.
+// Who is let into a fleet: four rules, one at a time.
 
 #include <cstdint>
 #include <deque>
@@ -19,6 +19,22 @@ class MaxInFlight final : public AdmissionPolicy {
 
  private:
   std::int64_t most_;
+};
+
+// The same; requests that are not of the first priority (`first`, or a smaller number) fill `low`
+// of these places at most.
+class PriorityPlaces final : public AdmissionPolicy {
+ public:
+  PriorityPlaces(std::int64_t most, std::int64_t low, std::int32_t first)
+      : most_(most), low_(low), first_(first) {}
+  [[nodiscard]] bool admits(const Arrival& arrival, const DoorState& door) override {
+    return door.in_flight < (arrival.priority <= first_ ? most_ : low_);
+  }
+
+ private:
+  std::int64_t most_;
+  std::int64_t low_;
+  std::int32_t first_;
 };
 
 // A bucket that fills at a rate and holds so much; full at the start. A request takes 1, or its

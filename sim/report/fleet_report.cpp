@@ -7,6 +7,7 @@
 
 #include "sim/report/names.hpp"
 #include "sim/report/terminal.hpp"
+#include "sim/setup/fleet_routes.hpp"
 
 namespace headroom {
 namespace {
@@ -158,6 +159,42 @@ Json group_json(const RunResult& result, std::size_t index, std::size_t first) {
   return json;
 }
 
+// Latencies are known where records are kept.
+Json routes_json(const RunResult& result) {
+  const FleetSection& fleet = result.resolved.scenario.fleet;
+  std::vector<Use> uses(fleet.routes.size());
+  std::vector<std::size_t> route_of;  // by replica
+  for (const FleetGroup& group : result.groups) {
+    const std::size_t route = route_of_group(fleet, group.name);
+    for (std::int64_t i = 0; i < group.places; ++i) {
+      uses[route].add(result, static_cast<std::uint16_t>(route_of.size()));
+      route_of.push_back(route);
+    }
+  }
+  std::vector<std::vector<RequestRecord>> records(fleet.routes.size());
+  for (const RequestRecord& record : result.recorder->records()) {
+    if (record.replica != kNoReplica) records[route_of.at(record.replica)].push_back(record);
+  }
+  ServingOptions options;
+  options.client_latency_ns = result.cost.client_latency_ns;
+  Json routes = Json::object();
+  for (std::size_t i = 0; i < fleet.routes.size(); ++i) {
+    Json& json = routes[fleet.routes[i].name] = use_json(uses[i]);
+    json["groups"] = fleet.routes[i].groups;
+    if (records[i].empty()) continue;
+    const ServingMetrics metrics = serving_metrics(records[i], nullptr, options);
+    json["request_throughput"] = metrics.request_throughput;
+    json["output_throughput"] = metrics.output_throughput;
+    json["mean_ttft_ms"] = metrics.mean_ttft_ms;
+    json["p99_ttft_ms"] = metrics.p99_ttft_ms;
+    json["mean_tpot_ms"] = metrics.mean_tpot_ms;
+    json["p99_tpot_ms"] = metrics.p99_tpot_ms;
+    json["mean_e2el_ms"] = metrics.mean_e2el_ms;
+    json["p99_e2el_ms"] = metrics.p99_e2el_ms;
+  }
+  return routes;
+}
+
 // Of all replicas, on average over the run; nothing as long as a group has no price.
 std::optional<double> dollars_per_hour(const RunResult& result) {
   if (result.groups.empty()) return std::nullopt;
@@ -199,6 +236,9 @@ Json fleet_json(const RunResult& result) {
     first += static_cast<std::size_t>(result.groups[i].places);
   }
   json["groups"] = std::move(groups);
+  if (result.started && !result.resolved.scenario.fleet.routes.empty()) {
+    json["routes"] = routes_json(result);
+  }
   return json;
 }
 

@@ -151,7 +151,7 @@ void Fleet::arrive(TimeNs now_ns) {
 
 void Fleet::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
   if (options_.resends_lost) in_flight_.emplace(index, arrival);
-  const std::uint32_t number = route(arrival, now_ns);
+  const std::uint32_t number = route(arrival, index, now_ns);
   if (number == kNoReplica) return turn_away(arrival, index, now_ns);
   prompt_tokens_[number] += arrival.prompt_tokens;
   if (replicas_[number]->api_server() != nullptr) {

@@ -92,7 +92,7 @@ class Fleet {
                  Outcome outcome = Outcome::rejected, TimeNs queued_ns = -1);
   void depart(std::uint64_t index, Outcome outcome, TimeNs now_ns);
   // kNoReplica: none takes requests.
-  [[nodiscard]] std::uint32_t route(const Arrival& arrival, TimeNs now_ns);
+  [[nodiscard]] std::uint32_t route(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
   void note_load(std::uint32_t number, TimeNs now_ns);
   void show_load(std::uint32_t number, const ReplicaLoad& load);
   void admit_sent(std::uint32_t number, TimeNs now_ns);

@@ -47,7 +47,7 @@ void Fleet::resend(std::uint32_t from, const HandedBack& lost, TimeNs now_ns) {
   const Arrival arrival = in_flight_.at(lost.index);
   prompt_tokens_[from] -= arrival.prompt_tokens;
   note_load(from, now_ns);
-  const std::uint32_t number = route(arrival, now_ns);
+  const std::uint32_t number = route(arrival, lost.index, now_ns);
   --in_transit_;
   if (number == kNoReplica) {
     return turn_away(arrival, lost.index, now_ns, Outcome::lost_to_fault, lost.queued_ns);

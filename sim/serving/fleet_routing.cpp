@@ -7,13 +7,13 @@
 
 namespace headroom {
 
-std::uint32_t Fleet::route(const Arrival& arrival, TimeNs now_ns) {
+std::uint32_t Fleet::route(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
   if (replicas_.size() == 1) return one_that_takes(0);
   while (!delayed_loads_.empty() && delayed_loads_.front().due_ns <= now_ns) {
     show_load(delayed_loads_.front().replica, delayed_loads_.front().load);
     delayed_loads_.pop_front();
   }
-  const std::uint32_t number = parts_.router->route(arrival, loads_);
+  const std::uint32_t number = parts_.router->route_numbered(arrival, index, loads_);
   HEADROOM_CHECK(number < replicas_.size(), fmt::format("a router chose replica {}", number));
   return one_that_takes(number);
 }

@@ -21,6 +21,13 @@ class Router {
   // such. Must not take time in proportion to the number of replicas.
   [[nodiscard]] virtual std::uint32_t route(const Arrival& arrival,
                                             std::span<const ReplicaLoad> loads) = 0;
+  // The same of request number `index` in order of arrival, for those that look at it. What a fleet
+  // asks.
+  [[nodiscard]] virtual std::uint32_t route_numbered(const Arrival& arrival,
+                                                     std::uint64_t /*index*/,
+                                                     std::span<const ReplicaLoad> loads) {
+    return route(arrival, loads);
+  }
 };
 
 }  // namespace headroom

@@ -10,6 +10,7 @@
 #include "scheduler/routing/routers.hpp"
 #include "sim/setup/factory.hpp"
 #include "sim/setup/fleet_lifecycle_factory.hpp"
+#include "sim/setup/fleet_routes.hpp"
 
 namespace headroom {
 namespace {
@@ -97,6 +98,14 @@ std::unique_ptr<AdmissionPolicy> make_admission(const Scenario& scenario,
   if (section.policy == "max_in_flight") {
     return std::make_unique<MaxInFlight>(*section.max_in_flight);
   }
+  if (section.policy == "priority") {
+    const auto& classes = scenario.workload.classes;
+    const auto first = std::ranges::min_element(
+        classes, {}, [](const WorkloadClass& one) { return one.workload.priority; });
+    const double low = *section.low_share * static_cast<double>(*section.max_in_flight);
+    return std::make_unique<PriorityPlaces>(*section.max_in_flight, static_cast<std::int64_t>(low),
+                                            static_cast<std::int32_t>(first->workload.priority));
+  }
   if (section.policy == "token_bucket") {
     return std::make_unique<TokenBucket>(
         TokenBucket::Options{.counts_prompt_tokens = section.unit == "prompt_tokens",
@@ -160,7 +169,10 @@ FleetParts make_fleet_parts(const Scenario& scenario, const std::vector<FleetGro
                             const std::vector<SloSection>& slo) {
   const std::vector<const FleetGroup*> replicas = group_by_replica(groups);
   FleetParts parts;
-  parts.router = router_row(scenario.fleet.router.policy).make(router_options(scenario, replicas));
+  const RouterOptions router = router_options(scenario, replicas);
+  parts.router = scenario.fleet.routes.empty()
+                     ? router_row(scenario.fleet.router.policy).make(router)
+                     : make_routes(scenario, groups, router);
   parts.admission = make_admission(scenario, slo);
   const FaultsSection& faults = scenario.fleet.faults;
   parts.lifecycle = make_lifecycle(scenario, groups);

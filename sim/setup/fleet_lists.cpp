@@ -48,6 +48,7 @@ std::span<const FleetList> fleet_lists() {
       list<&F::faults, &Faults::zone_losses>("/fleet/faults/zone_losses",
                                              "zones that are lost for a while",
                                              {"zone", "at_s", "for_s"}),
+      list<&F::routes>("/fleet/routes", "several models behind one entry", {"name", "groups"}),
       list<&F::autoscaling>("/fleet/autoscaling",
                             "groups whose number of replicas follows the load",
                             {"max_replicas", "metric", "target"}),

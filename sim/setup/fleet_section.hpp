@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/setup/fleet_routes_section.hpp"
 #include "sim/setup/fleet_scaling_section.hpp"
 
 namespace headroom {
@@ -32,6 +33,7 @@ struct RouterSection {
 struct AdmissionSection {
   std::string policy = "unlimited";
   std::optional<std::int64_t> max_in_flight;
+  std::optional<double> low_share;
   std::string unit = "requests";
   std::optional<double> rate;
   std::optional<double> burst;
@@ -75,6 +77,7 @@ struct FleetSection {
   std::optional<double> cost_per_hour;
   std::vector<GroupSection> groups;
   std::optional<std::int64_t> zones;
+  std::vector<RouteSection> routes;
   std::vector<AutoscalingSection> autoscaling;
   std::vector<RestartSection> restarts;
   RouterSection router;

@@ -112,14 +112,14 @@ class Reader {
     if (known.empty() || std::ranges::find(known, field) != known.end()) return;
     throw value_error(document_, pointer_, value, allowed_text(row_), nearest_name(field, known));
   }
-  template <typename Number>
-  void read(const Json& value, std::vector<Number>& field) const {
+  template <typename Element>
+  void read(const Json& value, std::vector<Element>& field) const {
     if (!value.is_array() || value.empty()) refuse(value);
     field.clear();
     for (const Json& element : value) {
-      Number number = 0;
-      read(element, number);
-      field.push_back(number);
+      Element one{};
+      read(element, one);
+      field.push_back(std::move(one));
     }
   }
   template <typename T>
@@ -342,6 +342,7 @@ std::string type_name(const OptionRow& row) {
         if constexpr (std::is_same_v<Value, double>) return "number";
         if constexpr (std::is_same_v<Value, std::string>) return "text";
         if constexpr (std::is_same_v<Value, std::vector<double>>) return "list of numbers";
+        if constexpr (std::is_same_v<Value, std::vector<std::string>>) return "list of texts";
         return "list of integers";
       },
       row.reach);

@@ -20,11 +20,11 @@ namespace headroom {
 template <typename T>
 using Reach = T& (*)(Scenario&);
 
-using FieldReach =
-    std::variant<Reach<bool>, Reach<std::optional<bool>>, Reach<std::int64_t>,
-                 Reach<std::optional<std::int64_t>>, Reach<double>, Reach<std::optional<double>>,
-                 Reach<std::string>, Reach<std::optional<std::string>>,
-                 Reach<std::vector<std::int64_t>>, Reach<std::vector<double>>>;
+using FieldReach = std::variant<Reach<bool>, Reach<std::optional<bool>>, Reach<std::int64_t>,
+                                Reach<std::optional<std::int64_t>>, Reach<double>,
+                                Reach<std::optional<double>>, Reach<std::string>,
+                                Reach<std::optional<std::string>>, Reach<std::vector<std::int64_t>>,
+                                Reach<std::vector<double>>, Reach<std::vector<std::string>>>;
 
 namespace detail {
 template <auto First, auto... Rest>
@@ -77,6 +77,7 @@ struct OptionRow {
 // Of the elements of lists: /fleet/groups and those of fleet_lists(). They reach the first element.
 [[nodiscard]] std::span<const OptionRow> fleet_element_options();
 [[nodiscard]] std::span<const OptionRow> fleet_scaling_element_options();  // some of these
+[[nodiscard]] std::span<const OptionRow> fleet_route_element_options();    // others
 
 // "integer >= 1, tokens": what an error says is allowed.
 [[nodiscard]] std::string allowed_text(const OptionRow& row);

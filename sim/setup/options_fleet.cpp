@@ -115,7 +115,7 @@ const OptionRow kRows[] = {
 
     {.pointer = "/fleet/admission/policy",
      .reach = at<&F::admission, &A::policy>,
-     .choices = "unlimited|max_in_flight|token_bucket|deadline",
+     .choices = "unlimited|max_in_flight|priority|token_bucket|deadline",
      .doc = "who is let in at all; others are rejected before any replica",
      .group = kFleet},
     {.pointer = "/fleet/admission/max_in_flight",
@@ -123,7 +123,14 @@ const OptionRow kRows[] = {
      .unit = "requests",
      .bounds = {.low = 1, .high = 1e12},
      .doc = "in the fleet at once",
-     .only_with = "/fleet/admission/policy=max_in_flight",
+     .only_with = "/fleet/admission/policy=max_in_flight|priority",
+     .group = kFleet},
+    {.pointer = "/fleet/admission/low_share",
+     .reach = at<&F::admission, &A::low_share>,
+     .bounds = {.low = 0, .high = 1, .high_open = true},
+     .doc = "of max_in_flight, that requests fill which are not of the first priority",
+     .absent = "required",
+     .only_with = "/fleet/admission/policy=priority",
      .group = kFleet},
     {.pointer = "/fleet/admission/unit",
      .reach = at<&F::admission, &A::unit>,
@@ -252,8 +259,9 @@ std::span<const OptionRow> fleet_options() { return kRows; }
 std::span<const OptionRow> fleet_element_options() {
   static const std::vector<OptionRow> rows = [] {
     std::vector<OptionRow> all(std::begin(kElementRows), std::end(kElementRows));
-    const auto scaling = fleet_scaling_element_options();
-    all.insert(all.end(), scaling.begin(), scaling.end());
+    for (const auto& part : {fleet_scaling_element_options(), fleet_route_element_options()}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
     return all;
   }();
   return rows;

@@ -80,7 +80,7 @@ Json list_schema(std::string_view pointer, std::string_view doc, const Json& req
     const std::string type = schema_type(row);
     property["type"] = is_optional(row) ? Json::array({type, "null"}) : Json(type);
     if (type == "array") {
-      property["items"] = {{"type", "integer"}};
+      property["items"] = {{"type", type_name(row) == "list of texts" ? "string" : "integer"}};
       property["minItems"] = 1;
       add_bounds(row.bounds, property["items"]);
     } else {

@@ -8,6 +8,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/fleet_factory.hpp"
 #include "sim/setup/fleet_lifecycle_factory.hpp"
+#include "sim/setup/fleet_routes.hpp"
 
 namespace headroom {
 namespace {
@@ -34,6 +35,7 @@ class FleetValidator {
     check_admission();
     check_faults();
     validate_fleet_scaling(s_);
+    validate_fleet_routes(s_);
   }
 
  private:
@@ -62,7 +64,10 @@ class FleetValidator {
     if (replicas_ == 1 && gives_below(s_, "/fleet/router")) {
       refuse(s_.given.lower_bound("/fleet/router/")->first, "has no effect with one replica");
     }
-    const bool weighted = router_row(fleet_.router.policy).uses_weights;
+    bool weighted = router_row(fleet_.router.policy).uses_weights;
+    for (const RouteSection& route : fleet_.routes) {
+      weighted |= router_row(route.policy.value_or(fleet_.router.policy)).uses_weights;
+    }
     for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
       const std::string pointer = fmt::format("/fleet/groups/{}/weight", i);
       if (s_.is_given(pointer) && !weighted) {
@@ -73,8 +78,15 @@ class FleetValidator {
 
   void check_admission() const {
     const AdmissionSection& a = fleet_.admission;
-    if (a.policy == "max_in_flight" && !a.max_in_flight) {
+    if ((a.policy == "max_in_flight" || a.policy == "priority") && !a.max_in_flight) {
       missing("/fleet/admission/max_in_flight", "requests at once");
+    }
+    if (a.policy == "priority" && !a.low_share) {
+      missing("/fleet/admission/low_share", "what is left to requests of other priorities");
+    }
+    if (a.policy == "priority" && !has_priorities()) {
+      refuse("/fleet/admission/policy",
+             "value \"priority\": all requests have the same (workload.classes, priority)");
     }
     if (a.policy == "token_bucket" && !a.rate) {
       missing("/fleet/admission/rate", "how much comes into the bucket in a second");
@@ -88,6 +100,13 @@ class FleetValidator {
                              [](const auto& one) { return one.slo.ttft_ms.has_value(); })) {
       missing("/slo/ttft_ms", "the promise that shedding keeps; here, or of a class");
     }
+  }
+
+  [[nodiscard]] bool has_priorities() const {
+    const auto& classes = s_.workload.classes;
+    return std::ranges::any_of(classes, [&](const WorkloadClass& one) {
+      return one.workload.priority != classes.front().workload.priority;
+    });
   }
 
   void check_faults() const {

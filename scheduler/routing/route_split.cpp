@@ -1,0 +1,68 @@
+#include "scheduler/routing/route_split.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/routing/draw.hpp"
+#include "sim/kernel/check.hpp"
+#include "sim/serving/prefix.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::uint64_t kRoutes = 0x40A7E5;  // apart from other numbers made of the seed
+
+}  // namespace
+
+RouteSplit::RouteSplit(std::vector<RouteOptions> routes, std::size_t replicas, std::uint64_t seed)
+    : places_(replicas), seed_(mixed_id(seed, kRoutes)) {
+  std::size_t placed = 0;
+  for (RouteOptions& options : routes) {
+    const std::size_t number = routes_.size();
+    for (std::uint32_t i = 0; i < options.replicas.size(); ++i) {
+      places_.at(options.replicas[i]) = {number, i};
+      ++placed;
+    }
+    for (const std::int32_t class_id : options.classes) {
+      const auto id = static_cast<std::size_t>(class_id);
+      if (id >= by_class_.size()) by_class_.resize(id + 1, routes.size());
+      by_class_[id] = number;
+    }
+    shares_ += options.share;
+    Route route;
+    route.loads.resize(options.replicas.size());
+    route.options = std::move(options);
+    routes_.push_back(std::move(route));
+  }
+  HEADROOM_CHECK(placed == replicas, "a replica in no route, or in two");
+}
+
+void RouteSplit::on_load(std::uint32_t replica, std::span<const ReplicaLoad> loads) {
+  const Place place = places_[replica];
+  Route& route = routes_[place.route];
+  route.loads[place.number] = loads[replica];
+  route.options.router->on_load(place.number, route.loads);
+}
+
+std::uint32_t RouteSplit::route(const Arrival& arrival, std::span<const ReplicaLoad> loads) {
+  return route_numbered(arrival, 0, loads);
+}
+
+std::uint32_t RouteSplit::route_numbered(const Arrival& arrival, std::uint64_t index,
+                                         std::span<const ReplicaLoad>) {
+  Route& route = routes_[route_of(arrival.class_id, index)];
+  const std::uint32_t number = route.options.router->route_numbered(arrival, index, route.loads);
+  return route.options.replicas.at(number);
+}
+
+std::size_t RouteSplit::route_of(std::int32_t class_id, std::uint64_t index) const {
+  const auto id = static_cast<std::size_t>(class_id);
+  if (id < by_class_.size() && by_class_[id] < routes_.size()) return by_class_[id];
+  HEADROOM_CHECK(shares_ > 0, "a request without a route");
+  std::int64_t place = scaled(mixed_id(seed_, index), shares_);
+  std::size_t number = 0;
+  while (place >= routes_[number].options.share) place -= routes_[number++].options.share;
+  return number;
+}
+
+}  // namespace headroom
