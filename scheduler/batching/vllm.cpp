@@ -27,13 +27,21 @@ void VllmScheduler::enqueue(RequestId id, const Request& request) {
   if (options_.enable_lora) waiting_by_adapter_.push_back(id, request.adapter);
 }
 
+void VllmScheduler::enqueue_arrived(RequestId id, const Request& /*request*/) {
+  HEADROOM_CHECK(!options_.enable_lora && options_.speculation.num_speculative_tokens == 0,
+                 "KV from another replica with LoRA or drafts");
+  arrived_.push_back(id);
+}
+
 void VllmScheduler::leave_queue(RequestId id) {
+  if (arrived_.contains(id)) return arrived_.remove(id);
   waiting_.remove(id);
   if (options_.enable_lora) waiting_by_adapter_.remove(id);
 }
 
 // kNoRequest: nobody whose adapter the batch may have.
 RequestId VllmScheduler::next_waiting(const PlanContext& context) const {
+  if (!arrived_.empty()) return arrived_.front();
   const bool any = context.adapters == nullptr || context.adapters->has_room();
   return any ? waiting_.next() : waiting_by_adapter_.first_of(context.adapters->in_use());
 }

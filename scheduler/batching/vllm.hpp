@@ -24,6 +24,9 @@
 // With LoRA (fcfs only) whoever waits for another adapter than the batch's, when it has as many as
 // it may, is passed over: the first of the others is found in O(max_loras).
 //
+// Requests whose KV has come from another replica are looked at before all others that wait (vLLM:
+// skipped_waiting; scheduler.py, _select_waiting_queue_for_scheduling). Without LoRA and drafts.
+//
 // With speculative decoding (fcfs only; vllm_speculation.cpp) a plan is vLLM's loop itself, row by
 // row: O(batch).
 
@@ -42,6 +45,7 @@ class VllmScheduler final : public BatchScheduler {
   explicit VllmScheduler(const SchedulerOptions& options);
 
   void enqueue(RequestId id, const Request& request) override;
+  void enqueue_arrived(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
   [[nodiscard]] bool on_leave(RequestId id) override;
   void on_engine_lost() override;
@@ -63,6 +67,7 @@ class VllmScheduler final : public BatchScheduler {
   PolicyQueue running_;              // fcfs: in order of admission
   PolicyQueue waiting_;              // fcfs: preempted ones at the front
   AdapterQueue waiting_by_adapter_;  // the same; only with LoRA
+  RequestList arrived_;              // wait with their KV, in order of its arrival
   RequestList prefilling_;  // running ones whose prompt is not complete, in order of admission
 };
 

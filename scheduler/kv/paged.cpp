@@ -38,6 +38,7 @@ BlockCount PagedKv::blocks_for(TokenCount tokens) const {
 }
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
+  if (id < held_.size() && held_[id].blocks > 0) return request.known_tokens - 1;
   if (options_.forks_samples) return forks_.found(request);
   if (!shares_ || request.prompt_logprobs || (tree_.nodes() == 0 && !tier_)) return 0;
   const Lookup& found = look_up(id, request);
@@ -143,15 +144,16 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   if (options_.forks_samples) return grow_answer(holder, growth);
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
   const BlockCount fit = blocks_for(std::max({hold, growth.fit_tokens, whole_prompt(growth)}));
-  const TokenCount part =
-      options_.partial_reuse ? growth.cached_tokens % options_.block_tokens : TokenCount{0};
-  const BlockCount cached = blocks_for(growth.cached_tokens - part);
+  // Of one that holds its blocks before it is admitted nothing is looked for any more.
+  const TokenCount prefix = holder.blocks > 0 ? TokenCount{0} : growth.cached_tokens;
+  const TokenCount part = options_.partial_reuse ? prefix % options_.block_tokens : TokenCount{0};
+  const BlockCount cached = blocks_for(prefix - part);
   const BlockCount more = std::max<BlockCount>(0, blocks_for(hold) - holder.blocks - cached);
   const Beside beside = beside_for(holder, growth);
   BlockCount loaded = 0;
   BlockCount taken_over = 0;
-  if (growth.cached_tokens > 0) {
-    HEADROOM_CHECK(shares_ && holder.blocks == 0 && growth.request != nullptr,
+  if (prefix > 0) {
+    HEADROOM_CHECK(shares_ && growth.request != nullptr,
                    "a prefix is found at admission, for a request with an identity");
     const Lookup& found = look_up(growth.id, *growth.request);
     const BlockCount on_device = std::min(cached, found.match.blocks);

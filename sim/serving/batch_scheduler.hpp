@@ -99,6 +99,9 @@ class BatchScheduler {
 
   // A request arrived at this replica and waits.
   virtual void enqueue(RequestId id, const Request& request) = 0;
+  // The same for one whose KV has come from another replica: it holds the blocks of all its known
+  // tokens, and KvAllocator::cached_prefix() says so.
+  virtual void enqueue_arrived(RequestId id, const Request& request) { enqueue(id, request); }
 
   // Fills `plan` (cleared by the caller) with the next step. KV moves here, through the context and
   // `kv.try_grow` for chunks; requests keep the states they had: the replica changes them

@@ -9,8 +9,11 @@
 namespace headroom {
 namespace {
 
-// Replicas, the workload, and API servers if there are any.
+// Replicas, the workload, and API servers if there are any, or hand-overs.
 std::uint32_t sources_of(const std::vector<ReplicaParts>& parts) {
+  if (!parts.empty() && parts.front().options.role != ReplicaRole::both) {
+    return static_cast<std::uint32_t>(parts.size()) + 2;
+  }
   const bool served = !parts.empty() && parts.front().options.api_server.processes > 0;
   return static_cast<std::uint32_t>(parts.size() * (served ? 2 : 1)) + 1;
 }
@@ -37,11 +40,16 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
                  "some replicas have an API server and some have none");
   HEADROOM_CHECK((options.full_check_interval & (options.full_check_interval - 1)) == 0,
                  "the interval of full checks is a power of two");
+  std::vector<ReplicaRole> roles;
   for (ReplicaParts& part : parts) {
+    roles.push_back(part.options.role);
     const auto number = static_cast<std::uint16_t>(replicas_.size());
     replicas_.push_back(std::make_unique<Replica>(number, std::move(part), sink_));
   }
   if (parts_.faults) next_fault_ns_ = parts_.faults->next_time();
+  if (parts_.disaggregation) {
+    apart_ = std::make_unique<Disaggregation>(std::move(*parts_.disaggregation), roles);
+  }
 }
 
 StopReason Fleet::run(const RunLimits& limits) {
@@ -101,6 +109,7 @@ StopReason Fleet::run(const RunLimits& limits) {
 }
 
 void Fleet::handle(const Event& event) {
+  if (apart_ && event.source > arrivals()) return move_handovers(event.time_ns);
   if (event.source > arrivals()) {
     const std::uint32_t number = event.source - arrivals() - 1;
     if (event.priority == Priority::arrival) {
@@ -150,8 +159,8 @@ void Fleet::arrive(TimeNs now_ns) {
 }
 
 void Fleet::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
-  if (options_.resends_lost) in_flight_.emplace(index, arrival);
-  const std::uint32_t number = route(arrival, index, now_ns);
+  if (keeps_arrivals()) in_flight_.emplace(index, arrival);
+  const std::uint32_t number = first_replica(arrival, index, now_ns);
   if (number == kNoReplica) return turn_away(arrival, index, now_ns);
   prompt_tokens_[number] += arrival.prompt_tokens;
   if (replicas_[number]->api_server() != nullptr) {
@@ -184,14 +193,19 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
     schedule_arrival(now_ns);
     schedule_deadline();
   }
+  if (apart_) collect_handovers(number, now_ns);
   check_totals(replica, number);
   if (replicas_.size() > 1 || parts_.admission || parts_.lifecycle) note_load(number, now_ns);
+  if (apart_) lose_handovers(number, now_ns);
   if (parts_.lifecycle) obey(now_ns);
 }
 
 void Fleet::depart(std::uint64_t index, Outcome outcome, TimeNs now_ns) {
   ++departed_;
-  if (options_.resends_lost) in_flight_.erase(index);
+  if (apart_) {
+    if (const auto over = apart_->end(index)) release_kv(*over, now_ns);
+  }
+  if (keeps_arrivals()) in_flight_.erase(index);
   workload_.on_done(index, outcome, now_ns);
 }
 
@@ -207,7 +221,10 @@ void Fleet::schedule_arrival(TimeNs now_ns) {
 // `id` kNoRequest: it was rejected.
 void Fleet::await(const Arrival& arrival, std::uint64_t index, std::uint32_t number, RequestId id) {
   if (id == kNoRequest) return;
-  if (arrival.first_token_deadline_ns != kNever) {
+  // Of one that begins anew: who waited for a first token until then had one, from a replica
+  // before.
+  const bool awaits_first = arrival.first_token_deadline_ns >= totals_.end_ns;
+  if (arrival.first_token_deadline_ns != kNever && awaits_first) {
     deadlines_.push({arrival.first_token_deadline_ns, index, id, number, true});
   }
   if (arrival.deadline_ns != kNever) {
@@ -267,7 +284,8 @@ void Fleet::reschedule(Priority priority, std::uint32_t source, TimeNs wanted, T
 // Nothing is lost: whoever arrived has left with an outcome or is still here (VERIFICATION V0.1). A
 // streamed row that stays as a ghost has left, but keeps its slot.
 void Fleet::check_totals(const Replica& replica, std::uint32_t number) {
-  auto here = static_cast<std::int64_t>(replica.live()) - replica.recorded_ghosts();
+  auto here = static_cast<std::int64_t>(replica.live()) - replica.recorded_ghosts() -
+              replica.held_for_others();
   if (const ApiServer* api = replica.api_server()) here += static_cast<std::int64_t>(api->held());
   here_ += here - pending_[number].here;
   pending_[number].here = here;
@@ -281,8 +299,13 @@ void Fleet::check_one() {
 }
 
 void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
+  if (apart_) settle_handovers();
   totals_.end_ns = now_ns;
   if (parts_.lifecycle) totals_.lifecycle = parts_.lifecycle->totals(now_ns);
+  if (apart_) {
+    totals_.transfers = apart_->counts;
+    totals_.transfer_records = apart_->take_records();
+  }
   for (const auto& replica : replicas_) {
     replica->check_all();
     // In a fleet only those that somebody waits for.

@@ -14,6 +14,7 @@
 
 #include "sim/kernel/event_queue.hpp"
 #include "sim/serving/admission_policy.hpp"
+#include "sim/serving/disaggregation.hpp"
 #include "sim/serving/fault_source.hpp"
 #include "sim/serving/fleet_lifecycle.hpp"
 #include "sim/serving/metrics_sink.hpp"
@@ -51,6 +52,8 @@ struct FleetParts {
   std::unique_ptr<AdmissionPolicy> admission = {};
   std::unique_ptr<FaultSource> faults = {};
   std::unique_ptr<FleetLifecycle> lifecycle = {};  // empty: all replicas are there all the time
+  // Of replicas with roles: `router` chooses among those that prefill, this one's among the others.
+  std::optional<DisaggregationParts> disaggregation = {};
 };
 
 // Totals of a run that no sink can know.
@@ -58,9 +61,11 @@ struct FleetTotals {
   std::uint64_t events = 0;
   std::uint64_t arrived = 0;
   std::uint64_t cost_evaluations = 0;
-  std::optional<KvTierCounts> tier;        // of all replicas; empty: no second tier
-  std::optional<AdapterCounts> adapters;   // likewise; empty: LoRA is off
-  std::optional<ApiServerUse> api_server;  // likewise; empty: none stands before the engine
+  std::optional<KvTierCounts> tier;         // of all replicas; empty: no second tier
+  std::optional<AdapterCounts> adapters;    // likewise; empty: LoRA is off
+  std::optional<ApiServerUse> api_server;   // likewise; empty: none stands before the engine
+  std::optional<TransferCounts> transfers;  // empty: replicas have no roles
+  std::vector<TransferRecord> transfer_records;
   std::vector<ReplicaCounts> replicas;
   std::int64_t turned_away = 0;              // at the fleet's door, before any replica
   std::int64_t without_replica = 0;          // of them, because none was there to take them
@@ -92,7 +97,8 @@ class Fleet {
                  Outcome outcome = Outcome::rejected, TimeNs queued_ns = -1);
   void depart(std::uint64_t index, Outcome outcome, TimeNs now_ns);
   // kNoReplica: none takes requests.
-  [[nodiscard]] std::uint32_t route(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
+  [[nodiscard]] std::uint32_t route(Router& router, const Arrival& arrival, std::uint64_t index,
+                                    TimeNs now_ns);
   void note_load(std::uint32_t number, TimeNs now_ns);
   void show_load(std::uint32_t number, const ReplicaLoad& load);
   void admit_sent(std::uint32_t number, TimeNs now_ns);
@@ -101,6 +107,19 @@ class Fleet {
   void schedule_arrival(TimeNs now_ns);
   void await(const Arrival& arrival, std::uint64_t index, std::uint32_t number, RequestId id);
   void give_up(TimeNs now_ns);
+  // fleet_transfer.cpp
+  [[nodiscard]] std::uint32_t first_replica(const Arrival& arrival, std::uint64_t index,
+                                            TimeNs now_ns);
+  void collect_handovers(std::uint32_t number, TimeNs now_ns);
+  void lose_handovers(std::uint32_t number, TimeNs now_ns);
+  void schedule_handovers();
+  void move_handovers(TimeNs now_ns);
+  void settle_handovers();
+  void hand_on(std::uint64_t number, TimeNs now_ns);
+  void complete_transfer(std::uint64_t number, TimeNs now_ns);
+  void release_kv(const Disaggregation::Handover& handover, TimeNs now_ns);
+  void lose_kv(std::uint32_t from, const LostKv& lost, TimeNs now_ns);
+  [[nodiscard]] bool keeps_arrivals() const { return options_.resends_lost || apart_; }
   // fleet_faults.cpp
   void fail(TimeNs now_ns);
   void crash(const Fault& fault, TimeNs now_ns);
@@ -121,7 +140,7 @@ class Fleet {
   [[nodiscard]] std::uint64_t tokens_out() const;
   // Source of arrivals and deadlines in the event queue, behind those of the replicas. Behind it
   // come the API servers: a `step_end` of theirs is an answer that reaches its client, an `arrival`
-  // a request that reaches the engine.
+  // a request that reaches the engine. Or, with roles, one source: the hand-overs.
   [[nodiscard]] std::uint32_t arrivals() const {
     return static_cast<std::uint32_t>(replicas_.size());
   }
@@ -172,11 +191,13 @@ class Fleet {
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
   TimeNs next_deadline_ns_ = kNever;  // as scheduled
   TimeNs next_fault_ns_ = kNever;
-  // By arrival index, where a crash may call for them again.
+  // By arrival index, where a crash or another replica may call for them again.
   std::unordered_map<std::uint64_t, Arrival> in_flight_;
-  TokenCount waiting_tokens_ = 0;    // in the queues of all engines
-  TokenCount scheduled_tokens_ = 0;  // that have left them
-  std::int64_t in_transit_ = 0;      // handed back, and not sent again yet
+  TokenCount waiting_tokens_ = 0;          // in the queues of all engines
+  TokenCount scheduled_tokens_ = 0;        // that have left them
+  std::int64_t in_transit_ = 0;            // handed back, and not sent again yet
+  std::unique_ptr<Disaggregation> apart_;  // null: replicas have no roles
+  TimeNs next_handover_ns_ = kNever;       // as scheduled
   std::uint64_t departed_ = 0;
   std::int64_t here_ = 0;  // requests that some replica has
 };

@@ -45,9 +45,12 @@ void Fleet::crash(const Fault& fault, TimeNs now_ns) {
 // It begins anew elsewhere; its arrival, its deadlines and its place in the results stay.
 void Fleet::resend(std::uint32_t from, const HandedBack& lost, TimeNs now_ns) {
   const Arrival arrival = in_flight_.at(lost.index);
+  if (apart_) {
+    if (const auto over = apart_->end(lost.index)) release_kv(*over, now_ns);
+  }
   prompt_tokens_[from] -= arrival.prompt_tokens;
   note_load(from, now_ns);
-  const std::uint32_t number = route(arrival, lost.index, now_ns);
+  const std::uint32_t number = first_replica(arrival, lost.index, now_ns);
   --in_transit_;
   if (number == kNoReplica) {
     return turn_away(arrival, lost.index, now_ns, Outcome::lost_to_fault, lost.queued_ns);

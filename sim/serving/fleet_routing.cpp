@@ -7,13 +7,14 @@
 
 namespace headroom {
 
-std::uint32_t Fleet::route(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
+std::uint32_t Fleet::route(Router& router, const Arrival& arrival, std::uint64_t index,
+                           TimeNs now_ns) {
   if (replicas_.size() == 1) return one_that_takes(0);
   while (!delayed_loads_.empty() && delayed_loads_.front().due_ns <= now_ns) {
     show_load(delayed_loads_.front().replica, delayed_loads_.front().load);
     delayed_loads_.pop_front();
   }
-  const std::uint32_t number = parts_.router->route_numbered(arrival, index, loads_);
+  const std::uint32_t number = router.route_numbered(arrival, index, loads_);
   HEADROOM_CHECK(number < replicas_.size(), fmt::format("a router chose replica {}", number));
   return one_that_takes(number);
 }
@@ -24,6 +25,9 @@ void Fleet::note_load(std::uint32_t number, TimeNs now_ns) {
   load.outstanding_tokens += prompt_tokens_[number];
   if (parts_.lifecycle) parts_.lifecycle->on_load(number, load, is_empty(number), now_ns);
   if (load == noted_loads_[number]) return;
+  if (apart_ && apart_->prefills(number)) {
+    apart_->waiting_for_prefill += load.waiting - noted_loads_[number].waiting;
+  }
   const TokenCount more = load.waiting_tokens - noted_loads_[number].waiting_tokens;
   waiting_tokens_ += more;
   if (more < 0) scheduled_tokens_ -= more;
@@ -37,6 +41,7 @@ void Fleet::show_load(std::uint32_t number, const ReplicaLoad& load) {
   // Who takes no requests is known at once, whatever else is old.
   if (parts_.lifecycle && !parts_.lifecycle->takes(number)) loads_[number].up = false;
   parts_.router->on_load(number, loads_);
+  if (apart_) apart_->decode_router().on_load(number, loads_);
 }
 
 DoorState Fleet::door(TimeNs now_ns) const {

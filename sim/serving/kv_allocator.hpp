@@ -105,7 +105,8 @@ class KvAllocator {
   virtual void begin_plan() {}
 
   // Tokens of the longest cached prefix of `request`, at most known_tokens - 1, those in a second
-  // tier included; 0 for one that wants log-probabilities of its prompt. Changes nothing.
+  // tier included; 0 for one that wants log-probabilities of its prompt. Changes nothing. Of one
+  // that holds blocks before its admission, for KV that has come from another replica: all but one.
   [[nodiscard]] virtual TokenCount cached_prefix(RequestId id, const Request& request) const = 0;
 
   // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false nobody holds more or less

@@ -97,8 +97,20 @@ struct ApiServerOptions {
   TimeNs network_ns = 0;   // client to server and back; no work
 };
 
+// Of a replica in a fleet that computes prompts and decodes on different ones.
+enum class ReplicaRole : std::uint8_t {
+  both,
+  prefill,  // requests leave with the first token; their KV waits to be fetched
+  decode    // fetches KV; computes prompts that come without
+};
+
 struct ReplicaOptions {
-  std::int64_t max_sequences = 256;        // contract of every plan: sequences in a step
+  ReplicaRole role = ReplicaRole::both;
+  // The client reads the token of the prefill. False: the decode replica computes it again, from
+  // the last token of the prompt (vLLM).
+  bool prefill_token_counts = false;
+  BlockCount arriving_keep_free = 0;  // watermark: blocks left free by who takes blocks for its KV
+  std::int64_t max_sequences = 256;   // contract of every plan: sequences in a step
   TokenCount max_step_tokens = INT64_MAX;  // contract of every plan: tokens in a step
   std::int32_t pipeline_depth = 1;         // 1 synchronous, 2 asynchronous scheduling
   bool single_step = false;                // never plan more than one step at a time

@@ -23,6 +23,10 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     HEADROOM_CHECK(!parts_.options.responds_at_end, "an API server of an engine without streams");
     api_.emplace(parts_.options.api_server);
   }
+  if (parts_.options.role != ReplicaRole::both) {
+    HEADROOM_CHECK(!api_ && !speculates() && !parts_.adapters, "a role of an engine of its own");
+    remote_ = std::make_unique<RemoteRequests>();
+  }
   sink_.on_idle(number_, 0, state());
 }
 
@@ -52,7 +56,7 @@ std::int32_t Replica::reserved_output(const Request& request, std::int32_t outpu
 }
 
 RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns,
-                          TimeNs queued_ns) {
+                          TimeNs queued_ns, const KvOffer* prefilled) {
   Request request;
   request.index = index;
   request.arrival_ns = arrival.time_ns;
@@ -94,19 +98,26 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   progress.output_tokens = output;
   progress.queued_ns = queued_ns < 0 ? now_ns : queued_ns;
   progress.here = true;
-  enter_queue(requests_[id]);
-  parts_.scheduler->enqueue(id, requests_[id]);
+  if (remote_) begin_remote(id, prefilled);
+  enter_queue(id);
+  if (prefilled == nullptr) parts_.scheduler->enqueue(id, requests_[id]);
   report_event(queued_ns < 0 ? EngineEventKind::queued : EngineEventKind::requeued, now_ns, id,
                request.prompt_tokens);
   if (api_) api_->queued(id, arrival);
 
-  if (next_plan_ns_ <= now_ns || now_ns < down_until_ns_) return id;
+  // The scheduler's word is about its own queue.
+  if (pipeline_.empty() || arrivals_can_join_ || prefilled != nullptr) wake(now_ns);
+  return id;
+}
+
+// There is something new to plan with.
+void Replica::wake(TimeNs now_ns) {
+  if (next_plan_ns_ <= now_ns || now_ns < down_until_ns_) return;
   if (pipeline_.empty()) {
     next_plan_ns_ = now_ns;
-  } else if (arrivals_can_join_) {
+  } else {
     cut_at(now_ns);
   }
-  return id;
 }
 
 // The repetitions of the last segment were planned on the assumption that nothing changes. Keep
@@ -328,11 +339,12 @@ void Replica::finish(RequestId id) {
     leave_pause(id);
   }
   if (!leaves) return become_ghost(id);
+  if (remote_ && hands_on(id)) return hand_on(id);
 
   leave_adapter(request);
   const TokenCount held = computed_by(request, applied_decodes_);
   if (request.state == RequestState::waiting) {
-    leave_queue(request);
+    leave_queue(id);
     parts_.kv->release(id, request, 0, KvRelease::finished);
   } else {
     if (request.state == RequestState::decoding) {
@@ -369,7 +381,7 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
   const Request& request = requests_[id];
   const Progress& progress = progress_[id];
   const std::int32_t generated = generated_so_far(id);
-  recorded_tokens_ += static_cast<std::uint64_t>(generated);
+  recorded_tokens_ += static_cast<std::uint64_t>(generated - carried_tokens(id));
   HEADROOM_CHECK(
       outcome != Outcome::finished || (generated == progress.output_tokens &&
                                        request.arrival_ns <= progress.first_scheduled_ns &&
@@ -388,7 +400,7 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
          .index = request.index,
          .prompt_tokens = request.prompt_tokens,
          .output_tokens = generated,
-         .max_tokens = request.max_tokens,
+         .max_tokens = remote_ ? remote_->by_id[id].max_tokens : request.max_tokens,
          .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
          .replica = number_,
          .class_id = static_cast<std::uint8_t>(request.class_id),

@@ -19,6 +19,7 @@
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
+#include "sim/serving/kv_handover.hpp"
 #include "sim/serving/link.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
@@ -51,12 +52,6 @@ struct Departure {
   std::int32_t prompt_tokens = 0;
 };
 
-// A request whose replica crashed, for somebody else to serve.
-struct HandedBack {
-  std::uint64_t index = 0;
-  TimeNs queued_ns = -1;  // when it first entered a queue
-};
-
 // What became of a request that an API server has handed on; `id` as `submit` returns it.
 struct Admission {
   Arrival arrival;
@@ -70,8 +65,9 @@ class Replica {
 
   // Takes a request that arrives now; kNoRequest: rejected it, so that it departs at once.
   // `queued_ns` of one that another replica has handed back: when it first entered a queue.
+  // `prefilled`: its prompt was computed there; it waits for room, and for its KV.
   RequestId submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns,
-                   TimeNs queued_ns = -1);
+                   TimeNs queued_ns = -1, const KvOffer* prefilled = nullptr);
 
   // Nullptr: clients talk to the engine itself, with `submit`. Otherwise a request is sent first
   // and admitted when the server is done with it, and answers are collected when their time comes.
@@ -95,6 +91,20 @@ class Replica {
   void restart(TimeNs now_ns, TimeNs ready_ns);
   // Plans from now on are priced by slow_costs[number]; -1: by `cost` again.
   void use_cost(std::int32_t number, TimeNs now_ns);
+
+  // Of a replica with a role; replica_handover.cpp. Prompt tokens that would be found in its cache.
+  [[nodiscard]] TokenCount cached_tokens(const Arrival& arrival) const;
+  [[nodiscard]] Handovers& handovers() { return remote_->handovers; }
+  // What becomes of those whom an engine that is down has lost.
+  [[nodiscard]] Outcome down_outcome() const { return down_outcome_; }
+  // Requests that have left it but for their KV.
+  [[nodiscard]] std::int64_t held_for_others() const { return remote_ ? remote_->held : 0; }
+  // The KV that `id` waits for is here, or is lost: then it is recorded, or handed back. And KV
+  // that is kept for others was fetched. What changes blocks does so when the engine plans next:
+  // then they leave.
+  void receive_kv(RequestId id, TimeNs now_ns);
+  void lose_kv(RequestId id, Outcome outcome, bool hand_back, TimeNs now_ns);
+  void release_kv(const KvHold& hold, TimeNs now_ns);
 
   // When this replica wants to be called next; kNever when only an arrival can wake it.
   [[nodiscard]] TimeNs next_stop_ns() const { return next_stop_ns_; }  // Priority::step_end
@@ -184,8 +194,8 @@ class Replica {
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);
   void leave(const RequestRecord& record, const ApiServer::Patience& patience);
   void report(const RequestRecord& record);
-  void enter_queue(const Request& request);
-  void leave_queue(const Request& request);
+  void enter_queue(RequestId id);
+  void leave_queue(RequestId id);
   void show_load();
   void catch_up(TimeNs now_ns);
   [[nodiscard]] StepIndex ended_by(TimeNs now_ns) const;
@@ -244,6 +254,27 @@ class Replica {
   void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
                     TokenCount cached = 0, OomKind oom = OomKind::startup,
                     const MemoryShortage* shortage = nullptr);
+
+  // replica_handover.cpp
+  [[nodiscard]] RemoteRequest::Stage stage_of(RequestId id) const {
+    return remote_ ? remote_->by_id[id].stage : RemoteRequest::Stage::none;
+  }
+  [[nodiscard]] bool holds_early(RequestId id) const;
+  void begin_remote(RequestId id, const KvOffer* prefilled);
+  [[nodiscard]] bool hands_on(RequestId id) const;
+  void hand_on(RequestId id);
+  void take_in();
+  [[nodiscard]] TokenCount admit_remote(RequestId id, TokenCount context);
+  void withdraw_waiting(RequestId id);
+  [[nodiscard]] bool leave_scheduler(RequestId id);
+  void leave_when_planning(const RemoteRequests::Exit& exit, TimeNs now_ns);
+  void apply_exits(TimeNs now_ns);
+  void apply_exit(const RemoteRequests::Exit& exit, TimeNs now_ns);
+  [[nodiscard]] TokenCount queued_tokens(RequestId id) const;
+  [[nodiscard]] std::int32_t carried_tokens(RequestId id) const {
+    return remote_ ? remote_->by_id[id].carried : 0;
+  }
+  void wake(TimeNs now_ns);
 
   // replica_failure.cpp
   [[nodiscard]] bool dies_of_growth(TimeNs now_ns);
@@ -323,6 +354,7 @@ class Replica {
   bool cold_ = true;                   // no step since the engine started
   TokenCount moved_tokens_ = 0;        // copied within the pool, to be paid for by the next step
   std::int64_t ghost_rows_ = 0;
+  std::unique_ptr<RemoteRequests> remote_;  // null: it has no role
   KvTierCounts swaps_;
   KvTraffic swapping_;  // blocks of victims and of those that return, not paid for yet
 };

@@ -19,7 +19,7 @@ void Replica::cancel(RequestId id, TimeNs now_ns) {
   Progress& progress = progress_[id];
   progress.cancelled = true;
   const bool waits = requests_[id].state == RequestState::waiting;
-  const bool in_flight = !waits || progress.counted_to > completed_;
+  const bool in_flight = !waits || progress.counted_to > completed_ || holds_early(id);
   if (in_flight && !parts_.options.cancels_running) return;
   if (!pipeline_.empty()) cut_at(now_ns);
   if (in_flight && !pipeline_.empty() && next_plan_ns_ != now_ns) return cancelled_.push_back(id);
@@ -42,7 +42,7 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
   Request& request = requests_[id];
   const bool waits = request.state == RequestState::waiting;
   membership_changed_ = true;
-  const bool leaves = parts_.scheduler->on_leave(id);
+  const bool leaves = leave_scheduler(id);
   HEADROOM_CHECK(leaves, "a row that cannot leave its batch was cancelled");
   EngineEvent event;
   event.kind = EngineEventKind::cancelled;
@@ -55,8 +55,8 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
   record(id, Outcome::cancelled, now_ns);
   leave_adapter(request);
   if (waits) {
-    leave_queue(request);
-    parts_.kv->release(id, request, 0, KvRelease::finished);
+    leave_queue(id);
+    withdraw_waiting(id);
   } else {
     const TokenCount held = computed_by(request, applied_decodes_);
     forget_in_flight(id);

@@ -2,6 +2,7 @@
 // engine that dies").
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/kernel/check.hpp"
 #include "sim/serving/replica.hpp"
@@ -110,7 +111,9 @@ TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedB
     const bool is_begun = progress_[id].first_scheduled_ns >= 0;
     if (is_begun || !parts_.options.queue_survives) (is_begun ? begun : queued).push_back(id);
   }
-  std::ranges::sort(begun, {}, [this](RequestId id) { return requests_[id].admission; });
+  std::ranges::sort(begun, {}, [this](RequestId id) {
+    return std::pair(requests_[id].admission, requests_[id].index);
+  });
   std::ranges::sort(queued, {}, [this](RequestId id) { return requests_[id].index; });
 
   parts_.scheduler->on_engine_lost();
@@ -121,7 +124,7 @@ TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedB
     for (const RequestId id : list) {
       if (!progress_[id].here) continue;
       if (requests_[id].state == RequestState::waiting) {
-        const bool leaves = parts_.scheduler->on_leave(id);
+        const bool leaves = leave_scheduler(id);
         HEADROOM_CHECK(leaves, "a waiting request stays in its batch");
       }
       lose(id, now_ns, outcome, handed_back);
@@ -138,13 +141,14 @@ TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedB
 
 void Replica::lose(RequestId id, TimeNs now_ns, Outcome outcome,
                    std::vector<HandedBack>* handed_back) {
-  if (requests_[id].state == RequestState::waiting) leave_queue(requests_[id]);
+  if (requests_[id].state == RequestState::waiting) leave_queue(id);
   const Progress& progress = progress_[id];
   const bool is_fault = outcome == Outcome::lost_to_fault;
   if (progress.recorded) {
-    // A ghost row: its request has left.
+    // Its request has left: a ghost row, or KV that another replica would have fetched.
+    if (remote_) remote_->handovers.lost.push_back({requests_[id].index, {id, progress.epoch}});
   } else if (handed_back != nullptr && !progress.cancelled) {
-    const auto generated = static_cast<std::uint64_t>(generated_so_far(id));
+    const auto generated = static_cast<std::uint64_t>(generated_so_far(id) - carried_tokens(id));
     recorded_tokens_ += generated;
     counts_.discarded_tokens += static_cast<TokenCount>(generated);
     ++counts_.handed_back;
@@ -169,6 +173,11 @@ void Replica::forget_all_steps() {
   ghost_ids_.clear();
   residents_ = ghosts_ = prefill_kept_ = final_tokens_ = ghost_tokens_ = moved_tokens_ = 0;
   swapping_ = {};
+  if (remote_) {
+    remote_->held = 0;
+    remote_->exits.clear();
+    remote_->handovers.fetches.clear();
+  }
   static_cast<void>(parts_.kv->take_traffic());  // copies that nobody waits for any more
 }
 

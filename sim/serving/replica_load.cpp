@@ -4,14 +4,14 @@
 
 namespace headroom {
 
-void Replica::enter_queue(const Request& request) {
+void Replica::enter_queue(RequestId id) {
   ++waiting_;
-  waiting_tokens_ += request.known_tokens;
+  waiting_tokens_ += queued_tokens(id);
 }
 
-void Replica::leave_queue(const Request& request) {
+void Replica::leave_queue(RequestId id) {
   --waiting_;
-  waiting_tokens_ -= request.known_tokens;
+  waiting_tokens_ -= queued_tokens(id);
 }
 
 void Replica::show_load() {

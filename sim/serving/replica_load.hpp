@@ -27,6 +27,12 @@ struct ReplicaLoad {
   friend constexpr bool operator==(const ReplicaLoad&, const ReplicaLoad&) = default;
 };
 
+// A request whose replica crashed, for somebody else to serve.
+struct HandedBack {
+  std::uint64_t index = 0;
+  TimeNs queued_ns = -1;  // when it first entered a queue
+};
+
 // Requests that left a replica, or were still there when the run ended.
 struct ReplicaCounts {
   std::array<std::int64_t, kOutcomeCount> requests{};  // by Outcome

@@ -20,6 +20,7 @@ void Replica::on_plan(TimeNs now_ns) {
   sync(completed_);
   if (pipeline_.empty()) clock_ = std::max(clock_, ticks_from_ns(now_ns));
   const std::int32_t depth = parts_.options.pipeline_depth;
+  if (remote_ && !remote_->exits.empty()) apply_exits(now_ns);
   const bool died = dies_of_growth(now_ns);
   while (!died && planned_ - completed_ < depth && plan_once(now_ns)) {
   }
@@ -33,6 +34,8 @@ void Replica::on_plan(TimeNs now_ns) {
   if (membership_changed_) show_load();
   if (!pipeline_.empty()) return;
   sink_.on_idle(number_, clock_, state());
+  // Whoever was preempted last of all has left blocks to those that wait with theirs.
+  if (remote_ && !plan_.preempted.empty() && now_ns >= down_until_ns_) next_plan_ns_ = now_ns;
   if (next_plan_ns_ == kNever) next_plan_ns_ = plan_.wake_at_ns;
 }
 
@@ -41,6 +44,7 @@ bool Replica::plan_once(TimeNs now_ns) {
   plan_.clear();
   parts_.kv->begin_plan();
   move_windows();
+  if (remote_) take_in();
   const PlanContext context{now_ns,    planned_decodes_,
                             requests_, *parts_.kv,
                             decodes_,  parts_.adapters ? &*parts_.adapters : nullptr};
@@ -188,7 +192,7 @@ void Replica::apply_preemptions(TimeNs now_ns) {
     request.state = RequestState::waiting;
     ++request.preemptions;
     --residents_;
-    enter_queue(request);
+    enter_queue(id);
     membership_changed_ = true;
     const bool swapped = std::ranges::find(plan_.swapped, id) != plan_.swapped.end();
     report_event(EngineEventKind::preempted, now_ns, id, swapped ? 0 : held);
@@ -240,7 +244,7 @@ void Replica::apply_rejections(TimeNs now_ns) {
                  TokenCount{request.prompt_tokens} + request.max_tokens, 0,
                  OomKind::rejected_too_long);
     parts_.kv->release(id, request, 0, KvRelease::finished);
-    leave_queue(request);
+    leave_queue(id);
     if (last_refused_ == id) last_refused_ = kNoRequest;
     record(id, Outcome::rejected, now_ns);
     remove(id);
@@ -285,10 +289,11 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
       prefill_kept_ += kept(chunk.context_tokens);
       final_tokens_ += final_tokens_of(chunk.id);
       ++residents_;
-      leave_queue(request);
+      leave_queue(chunk.id);
       membership_changed_ = true;
-      report_event(EngineEventKind::admitted, now_ns, chunk.id, request.known_tokens,
-                   chunk.context_tokens);
+      const TokenCount found =
+          remote_ ? admit_remote(chunk.id, chunk.context_tokens) : chunk.context_tokens;
+      report_event(EngineEventKind::admitted, now_ns, chunk.id, request.known_tokens, found);
     }
     const TokenCount whole = TokenCount{request.known_tokens} + request.pad_tokens;
     HEADROOM_CHECK(
@@ -440,11 +445,13 @@ void Replica::check_all() const {
     const Request& request = requests_[id];
     if (request.state == RequestState::waiting) {
       ++waiting;
-      waiting_tokens += request.known_tokens;
-      continue;
+      waiting_tokens += queued_tokens(id);
+      if (!holds_early(id)) continue;
+    } else if (stage_of(id) != RemoteRequest::Stage::held) {
+      ++residents;
     }
-    ++residents;
-    const TokenCount held = computed_by(request, applied_decodes_);
+    const TokenCount held =
+        holds_early(id) ? remote_->by_id[id].reserved : computed_by(request, applied_decodes_);
     blocks += parts_.kv->sequence().held(held);
     tokens += held;
     const bool decodes_now =

@@ -15,6 +15,9 @@ class RandomlyCut final : public BatchScheduler {
   RandomlyCut(std::unique_ptr<BatchScheduler> inner, std::uint64_t seed)
       : inner_(std::move(inner)), state_(seed) {}
   void enqueue(RequestId id, const Request& request) override { inner_->enqueue(id, request); }
+  void enqueue_arrived(RequestId id, const Request& request) override {
+    inner_->enqueue_arrived(id, request);
+  }
   void plan(const PlanContext& context, BatchPlan& plan) override {
     inner_->plan(context, plan);
     state_ = state_ * 6364136223846793005U + 1442695040888963407U;

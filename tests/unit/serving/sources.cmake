@@ -2,6 +2,7 @@ list(APPEND UNIT_TEST_SOURCES
   adapter_slots_test.cpp
   api_server_test.cpp
   decode_set_test.cpp
+  disaggregation_test.cpp
   fleet_lifecycle_test.cpp
   host_ledger_test.cpp
   link_test.cpp

@@ -1,0 +1,223 @@
+// The part of Replica that is about prompts computed on one replica and decoded on another
+// (docs/semantics.md, "Prefill and decode apart").
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/kv_layout.hpp"
+#include "sim/serving/replica.hpp"
+
+namespace headroom {
+
+using Stage = RemoteRequest::Stage;
+
+// It waits, and holds blocks all the same.
+bool Replica::holds_early(RequestId id) const {
+  const Stage stage = stage_of(id);
+  return stage == Stage::fetching || stage == Stage::arrived;
+}
+
+// Tokens that the engine has to compute before it decodes.
+TokenCount Replica::queued_tokens(RequestId id) const {
+  const Stage stage = stage_of(id);
+  const bool comes = stage == Stage::waits_for_room || holds_early(id);
+  return comes ? 1 : requests_[id].known_tokens;
+}
+
+TokenCount Replica::cached_tokens(const Arrival& arrival) const {
+  Request request;
+  request.index = UINT64_MAX;  // of nobody who is here
+  request.prompt_tokens = request.known_tokens = arrival.prompt_tokens;
+  request.prefix = arrival.prefix;
+  request.output_segment = arrival.output_segment;
+  request.prompt_logprobs = arrival.prompt_logprobs;
+  return parts_.kv->cached_prefix(kNoRequest, request);
+}
+
+// --- a request begins ---------------------------------------------------------------------------
+
+void Replica::begin_remote(RequestId id, const KvOffer* prefilled) {
+  if (id >= remote_->by_id.size()) remote_->by_id.resize(std::size_t{id} + 1);
+  RemoteRequest& remote = remote_->by_id[id];
+  remote = {};
+  Request& request = requests_[id];
+  Progress& progress = progress_[id];
+  remote.max_tokens = request.max_tokens;
+  if (parts_.options.role == ReplicaRole::prefill) {
+    // What proxies ask of a prefill instance (vLLM, toy_proxy_server.py: max_tokens = 1). A client
+    // who has its whole answer with that is done.
+    const bool is_whole = parts_.options.prefill_token_counts && progress.output_tokens == 1;
+    remote.hands_on = !is_whole;
+    request.max_tokens = progress.output_tokens = 1;
+  }
+  if (prefilled == nullptr) return;
+  HEADROOM_CHECK(parts_.options.role == ReplicaRole::decode, "KV for a replica that fetches none");
+  remote.stage = Stage::waits_for_room;
+  remote.place = remote_->places++;
+  remote_->waiting_for_room.emplace(remote.place, id);
+  progress.first_scheduled_ns = prefilled->first_scheduled_ns;
+  if (!parts_.options.prefill_token_counts) return;
+  remote.carried = progress.generated = 1;
+  request.known_tokens = request.prompt_tokens + 1;
+  progress.first_token_ns = prefilled->prefilled_ns;
+  progress.last_token = prefilled->token;
+}
+
+// --- on the prefill replica ---------------------------------------------------------------------
+
+bool Replica::hands_on(RequestId id) const {
+  return remote_->by_id[id].hands_on && !progress_[id].cancelled;
+}
+
+// Its token is out and it is in no batch any more; its KV stays.
+void Replica::hand_on(RequestId id) {
+  Request& request = requests_[id];
+  Progress& progress = progress_[id];
+  const auto generated = static_cast<std::uint64_t>(generated_so_far(id));
+  HEADROOM_CHECK(generated == 1, "a prefill yields one token");
+  recorded_tokens_ += generated;
+  if (request.state == RequestState::waiting) {
+    // Preempted while that token was in flight: there is nothing to fetch.
+    leave_queue(id);
+    parts_.kv->release(id, request, 0, KvRelease::finished);
+    counts_.discarded_tokens += static_cast<TokenCount>(generated);
+    ++counts_.handed_back;
+    remote_->handovers.handed_back.push_back({request.index, progress.queued_ns});
+    return remove(id);
+  }
+  const TokenCount held = computed_by(request, applied_decodes_);
+  if (request.state == RequestState::decoding) {
+    decodes_.leave(parts_.kv->row_of(request, held));
+    prefill_kept_ += kept(held);
+  }
+  HEADROOM_CHECK(held == request.prompt_tokens, "a prefill computes its prompt");
+  request.computed_tokens = static_cast<std::int32_t>(held);
+  request.state = RequestState::ending;
+  --residents_;
+  final_tokens_ -= final_tokens_of(id);
+  progress.recorded = true;
+  remote_->by_id[id].stage = Stage::held;
+  ++remote_->held;
+  remote_->handovers.offers.push_back({.index = request.index,
+                                       .hold = {id, progress.epoch},
+                                       .prompt_tokens = request.prompt_tokens,
+                                       .queued_ns = progress.queued_ns,
+                                       .first_scheduled_ns = progress.first_scheduled_ns,
+                                       .prefilled_ns = progress.first_token_ns,
+                                       .token = clock_});
+}
+
+void Replica::release_kv(const KvHold& hold, TimeNs now_ns) {
+  leave_when_planning({.request = hold, .is_given_back = true}, now_ns);
+}
+
+// --- on the decode replica ----------------------------------------------------------------------
+
+// Before a plan: takes the blocks of those that wait for room, in order, and asks for their KV. A
+// seat must be free, as for every admission (vLLM, scheduler.py: the waiting loop), and the step
+// that is being planned must not lack a block over it: who cannot be taken now cannot be taken
+// later in the same run of steps either.
+void Replica::take_in() {
+  auto& waiting = remote_->waiting_for_room;
+  while (!waiting.empty() && residents_ < parts_.options.max_sequences) {
+    const RequestId id = waiting.begin()->second;
+    const Request& request = requests_[id];
+    RemoteRequest& remote = remote_->by_id[id];
+    const TokenCount found = parts_.kv->cached_prefix(id, request);
+    const BlockCount keep = residents_ > 0 ? parts_.options.arriving_keep_free : 0;
+    // Nobody finds the blocks that are fetched before their KV is there (vLLM:
+    // delay_cache_blocks): what is not known yet counts as lookahead.
+    const KvGrowth growth{.id = id,
+                          .request = &request,
+                          .cached_tokens = found,
+                          .hold_tokens = request.known_tokens,
+                          .lookahead_tokens = request.known_tokens - found,
+                          .fit_tokens = request.known_tokens,
+                          .keep_free = std::max(keep, decodes_.blocks_needed(1))};
+    if (!parts_.kv->try_grow(growth)) return;
+    waiting.erase(waiting.begin());
+    remote.stage = Stage::fetching;
+    remote.found = found;
+    remote.reserved = request.known_tokens;
+    prefill_kept_ += kept(remote.reserved);
+    membership_changed_ = true;
+    const std::int32_t size = pool().block_tokens;
+    remote_->handovers.fetches.push_back(
+        {request.index, blocks_needed(request.prompt_tokens, size) - found / size});
+  }
+}
+
+void Replica::receive_kv(RequestId id, TimeNs now_ns) {
+  HEADROOM_CHECK(stage_of(id) == Stage::fetching, "KV that nobody waits for");
+  remote_->by_id[id].stage = Stage::arrived;
+  parts_.scheduler->enqueue_arrived(id, requests_[id]);
+  wake(now_ns);
+}
+
+// Of one that is being admitted: the tokens of its context that were found in this replica's cache.
+TokenCount Replica::admit_remote(RequestId id, TokenCount context) {
+  RemoteRequest& remote = remote_->by_id[id];
+  if (remote.stage != Stage::arrived) return context;
+  remote.stage = Stage::none;
+  prefill_kept_ -= kept(remote.reserved);
+  return remote.found;
+}
+
+void Replica::lose_kv(RequestId id, Outcome outcome, bool hand_back, TimeNs now_ns) {
+  leave_when_planning({{id, progress_[id].epoch}, false, outcome, hand_back}, now_ns);
+}
+
+// --- both ---------------------------------------------------------------------------------------
+
+// Gives up the blocks of a waiting request that leaves, if it has any.
+void Replica::withdraw_waiting(RequestId id) {
+  const Request& request = requests_[id];
+  if (!holds_early(id)) return parts_.kv->release(id, request, 0, KvRelease::finished);
+  const TokenCount reserved = remote_->by_id[id].reserved;
+  prefill_kept_ -= kept(reserved);
+  parts_.kv->release(id, request, reserved, KvRelease::dropped);
+}
+
+bool Replica::leave_scheduler(RequestId id) {
+  const Stage stage = stage_of(id);
+  if (stage == Stage::waits_for_room) {
+    remote_->waiting_for_room.erase(remote_->by_id[id].place);
+  }
+  if (stage == Stage::waits_for_room || stage == Stage::fetching) return true;
+  return parts_.scheduler->on_leave(id);
+}
+
+// Blocks change hands when the engine plans, and at no other instant: so nobody sees how a run of
+// steps is cut, nor which of several replicas was told first.
+void Replica::leave_when_planning(const RemoteRequests::Exit& exit, TimeNs now_ns) {
+  remote_->exits.push_back(exit);
+  wake(now_ns);
+}
+
+void Replica::apply_exits(TimeNs now_ns) {
+  for (const RemoteRequests::Exit& exit : std::exchange(remote_->exits, {})) {
+    apply_exit(exit, now_ns);
+  }
+}
+
+void Replica::apply_exit(const RemoteRequests::Exit& exit, TimeNs now_ns) {
+  const RequestId id = exit.request.id;
+  if (!progress_[id].here || progress_[id].epoch != exit.request.epoch) return;  // gone meanwhile
+  membership_changed_ = true;
+  if (exit.is_given_back) {
+    const Request& request = requests_[id];
+    HEADROOM_CHECK(stage_of(id) == Stage::held, "KV that is not held for others");
+    prefill_kept_ -= kept(request.computed_tokens);
+    parts_.kv->release(id, request, request.computed_tokens, KvRelease::finished);
+    --remote_->held;
+    return remove(id);
+  }
+  const bool leaves = leave_scheduler(id);
+  HEADROOM_CHECK(leaves && requests_[id].state == RequestState::waiting,
+                 "KV was lost of one that does not wait for it");
+  withdraw_waiting(id);
+  lose(id, now_ns, exit.outcome, exit.hand_back ? &remote_->handovers.handed_back : nullptr);
+}
+
+}  // namespace headroom
