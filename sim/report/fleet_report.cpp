@@ -7,6 +7,7 @@
 
 #include "sim/report/names.hpp"
 #include "sim/report/terminal.hpp"
+#include "sim/report/transfer_report.hpp"
 #include "sim/setup/fleet_routes.hpp"
 
 namespace headroom {
@@ -239,6 +240,7 @@ Json fleet_json(const RunResult& result) {
   if (result.started && !result.resolved.scenario.fleet.routes.empty()) {
     json["routes"] = routes_json(result);
   }
+  if (result.totals.transfers) json["transfers"] = transfers_json(result);
   return json;
 }
 
@@ -281,6 +283,7 @@ std::vector<std::pair<std::string_view, std::string>> fleet_lines(const RunResul
     lines.emplace_back("group", fmt::format("{}: {}", group.name, text));
   }
   if (result.totals.lifecycle) lines.emplace_back("replicas", lifecycle_text(result));
+  if (result.totals.transfers) lines.emplace_back("transfers", transfers_line(result));
   if (result.totals.turned_away > 0) {
     lines.emplace_back("admission", fmt::format("{} requests turned away ({})",
                                                 human_count(result.totals.turned_away),

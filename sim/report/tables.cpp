@@ -11,6 +11,7 @@
 #include "sim/report/names.hpp"
 #include "sim/report/output_file.hpp"
 #include "sim/report/result_files.hpp"
+#include "sim/report/transfer_report.hpp"
 
 namespace headroom {
 namespace {
@@ -131,6 +132,9 @@ void write_results(const RunResult& result, const std::string& version,
                    const ResultDirectory& directory) {
   if (!result.resolved.scenario.output.streaming) {
     write_requests_csv(result, directory.path("requests.csv"));
+  }
+  if (result.totals.transfers) {
+    write_transfers_csv(result, directory.path("transfers.csv"));
   }
   write_timeline_csv(result, directory.path("timeline.csv"));
   write_events_jsonl(result, directory.path("events.jsonl"));

@@ -9,6 +9,7 @@
 #include "scheduler/fleet/fault_schedule.hpp"
 #include "scheduler/routing/routers.hpp"
 #include "sim/setup/factory.hpp"
+#include "sim/setup/fleet_disaggregation.hpp"
 #include "sim/setup/fleet_lifecycle_factory.hpp"
 #include "sim/setup/fleet_routes.hpp"
 
@@ -154,6 +155,7 @@ std::vector<ReplicaParts> make_replicas(const FaultsSection& faults,
       group.cost = facts;  // an API server takes the client's latency out of it, each time
       ReplicaParts parts = make_replica(group.resolved, group.budget,
                                         std::make_unique<SharedCost>(cost), group.cost);
+      give_role(group, parts);
       const auto number = static_cast<std::int64_t>(replicas.size());
       for (const SlowSection& slow : faults.slow) {
         if (slow.replica != number) continue;
@@ -170,9 +172,13 @@ FleetParts make_fleet_parts(const Scenario& scenario, const std::vector<FleetGro
   const std::vector<const FleetGroup*> replicas = group_by_replica(groups);
   FleetParts parts;
   const RouterOptions router = router_options(scenario, replicas);
-  parts.router = scenario.fleet.routes.empty()
-                     ? router_row(scenario.fleet.router.policy).make(router)
-                     : make_routes(scenario, groups, router);
+  if (has_roles(groups)) {
+    add_disaggregation(scenario, groups, router, parts);
+  } else if (scenario.fleet.routes.empty()) {
+    parts.router = router_row(scenario.fleet.router.policy).make(router);
+  } else {
+    parts.router = make_routes(scenario, groups, router);
+  }
   parts.admission = make_admission(scenario, slo);
   const FaultsSection& faults = scenario.fleet.faults;
   parts.lifecycle = make_lifecycle(scenario, groups);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/setup/fleet_disaggregation.hpp"
 #include "sim/setup/fleet_factory.hpp"
 #include "sim/setup/fleet_lifecycle_factory.hpp"
 #include "sim/setup/parallel.hpp"
@@ -20,6 +21,7 @@ FleetGroup resolve_group(const GroupSection& section, const Scenario& scenario,
   FleetGroup group;
   group.name = section.name;
   group.weight = section.weight;
+  group.role = role_of(section);
   group.cost_per_hour = section.cost_per_hour;
   group.resolved = resolve(scenario, catalog);
   group.budget = startup_budget(group.resolved);
@@ -65,6 +67,7 @@ std::vector<FleetGroup> resolve_fleet(const Scenario& scenario, const Catalog& c
     groups[i].places = size.places;
   }
   check_groups(scenario, groups);
+  check_roles(scenario, groups);
   return groups;
 }
 

@@ -62,11 +62,22 @@ struct FaultsSection {
   std::vector<ZoneLossSection> zone_losses;
 };
 
+// Prefill and decode on different replicas.
+struct DisaggregationSection {
+  std::optional<double> link_gb_per_s;
+  double link_latency_ms = 0;
+  std::string first_token = "decode";
+  std::string decode_router = "least_outstanding";
+  std::optional<std::int64_t> max_local_prefill_tokens;
+  std::optional<std::int64_t> max_prefill_queue;
+};
+
 // Replicas that are alike.
 struct GroupSection {
   std::string name;
   std::int64_t count = 1;
   double weight = 1;
+  std::string role = "both";
   std::optional<double> cost_per_hour;
   std::vector<std::int64_t> zones;
   std::shared_ptr<const Scenario> scenario = {};  // the base with what the group says instead
@@ -83,6 +94,7 @@ struct FleetSection {
   RouterSection router;
   AdmissionSection admission;
   FaultsSection faults;
+  DisaggregationSection disaggregation;
 };
 
 }  // namespace headroom

@@ -10,12 +10,14 @@ namespace {
 using F = FleetSection;
 using R = RouterSection;
 using A = AdmissionSection;
+using D = DisaggregationSection;
 
 template <auto... M>
 constexpr auto at = field<&Scenario::fleet, M...>;
 
 constexpr std::string_view kFleet = "/fleet/";
 constexpr std::string_view kFaults = "/fleet/faults/";
+constexpr std::string_view kApart = "/fleet/disaggregation/";
 constexpr std::string_view kRing = "/fleet/router/policy=session_affinity";
 constexpr std::string_view kTree = "/fleet/router/policy=prefix_affinity|weighted";
 constexpr std::string_view kCacheAware = "/fleet/router/policy=prefix_affinity";
@@ -178,6 +180,47 @@ const OptionRow kRows[] = {
      .reach = at<&F::faults, &FaultsSection::resend>,
      .doc = "requests that a crash catches begin anew at another replica, unseen by their clients",
      .group = kFaults},
+
+    {.pointer = "/fleet/disaggregation/link_gb_per_s",
+     .reach = at<&F::disaggregation, &D::link_gb_per_s>,
+     .unit = "GB/s",
+     .bounds = {.low = 0, .high = 1e6, .low_open = true},
+     .doc = "rate of each replica's port to the network, one way",
+     .group = kApart},
+    {.pointer = "/fleet/disaggregation/link_latency_ms",
+     .reach = at<&F::disaggregation, &D::link_latency_ms>,
+     .unit = "ms",
+     .bounds = {.low = 0, .high = 1e6},
+     .doc = "of each transfer, beside its bytes",
+     .group = kApart},
+    {.pointer = "/fleet/disaggregation/first_token",
+     .reach = at<&F::disaggregation, &D::first_token>,
+     .choices = "decode|prefill",
+     .doc = "where the client's first token comes from: computed again by the decode replica (vLLM "
+            "behind its proxies), or that of the prefill, before its KV moves",
+     .group = kApart},
+    {.pointer = "/fleet/disaggregation/decode_router",
+     .reach = at<&F::disaggregation, &D::decode_router>,
+     .choices = "round_robin|random|least_outstanding|least_kv|power_of_two|join_shortest_tokens|"
+                "session_affinity|prefix_affinity|weighted",
+     .doc =
+         "which decode replica gets a request, with that router's defaults; fleet.router chooses "
+         "the prefill replica",
+     .group = kApart},
+    {.pointer = "/fleet/disaggregation/max_local_prefill_tokens",
+     .reach = at<&F::disaggregation, &D::max_local_prefill_tokens>,
+     .unit = "tokens",
+     .bounds = {.low = 1, .high = 1e9},
+     .doc = "a decode replica computes a prompt itself that lacks no more tokens in its cache",
+     .absent = "none",
+     .group = kApart},
+    {.pointer = "/fleet/disaggregation/max_prefill_queue",
+     .reach = at<&F::disaggregation, &D::max_prefill_queue>,
+     .unit = "requests",
+     .bounds = {.low = 1, .high = 1e9},
+     .doc = "... and any prompt that comes while so many wait for a prefill replica",
+     .absent = "no limit",
+     .group = kApart},
 };
 
 template <auto Member>
@@ -207,6 +250,10 @@ const OptionRow kElementRows[] = {
      .reach = of_group<&GroupSection::weight>,
      .bounds = {.low = 0, .high = 1e6, .low_open = true},
      .doc = "share of the traffic of each of its replicas, against those of other groups"},
+    {.pointer = "/fleet/groups/role",
+     .reach = of_group<&GroupSection::role>,
+     .choices = "both|prefill|decode",
+     .doc = "of its replicas; with prefill and decode all groups have one of the two"},
     {.pointer = "/fleet/groups/cost_per_hour",
      .reach = of_group<&GroupSection::cost_per_hour>,
      .unit = "$/h",

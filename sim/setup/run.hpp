@@ -36,6 +36,7 @@ struct FleetGroup {
   std::int64_t count = 1;   // at the beginning
   std::int64_t places = 1;  // numbers of replicas: the most that it may have at once
   double weight = 1;
+  ReplicaRole role = ReplicaRole::both;
   std::optional<double> cost_per_hour;  // of one replica
   Resolved resolved;
   std::vector<ResolvedValue> values;

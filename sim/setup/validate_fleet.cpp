@@ -6,6 +6,7 @@
 
 #include "scheduler/routing/routers.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/setup/fleet_disaggregation.hpp"
 #include "sim/setup/fleet_factory.hpp"
 #include "sim/setup/fleet_lifecycle_factory.hpp"
 #include "sim/setup/fleet_routes.hpp"
@@ -70,8 +71,12 @@ class FleetValidator {
     }
     for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
       const std::string pointer = fmt::format("/fleet/groups/{}/weight", i);
-      if (s_.is_given(pointer) && !weighted) {
-        refuse(pointer, fmt::format("has no effect with router {}", fleet_.router.policy));
+      const bool decodes = role_of(fleet_.groups[i]) == ReplicaRole::decode;
+      const std::string& policy =
+          decodes ? fleet_.disaggregation.decode_router : fleet_.router.policy;
+      const bool counts = decodes ? router_row(policy).uses_weights : weighted;
+      if (s_.is_given(pointer) && !counts) {
+        refuse(pointer, fmt::format("has no effect with router {}", policy));
       }
     }
   }
@@ -158,7 +163,10 @@ class FleetValidator {
 
 bool is_fleet(const Scenario& scenario) { return gives_below(scenario, "/fleet"); }
 
-void validate_fleet(const Scenario& scenario) { FleetValidator(scenario).check(); }
+void validate_fleet(const Scenario& scenario) {
+  FleetValidator(scenario).check();
+  validate_disaggregation(scenario);
+}
 
 void check_groups(const Scenario& scenario, const std::vector<FleetGroup>& groups) {
   const auto has_server = [](const FleetGroup& group) {

@@ -34,6 +34,18 @@ cmp crash/requests.csv crash--single-step/requests.csv || fail 'single steps dif
 grep -q '"kind":"crashed"' crash/events.jsonl || fail 'no crash in the events'
 grep -q '"kind":"requeued"' crash/events.jsonl || fail 'nobody was sent again'
 
+# Prefill and decode apart: every answer moved once, and single steps are the same run.
+for way in '' --single-step; do
+  "$HEADROOM" run fleet-disaggregated --set workload.num_requests=200 $way -o apart$way >apart.txt
+done
+for file in requests.csv transfers.csv timeline.csv; do
+  cmp apart/$file apart--single-step/$file || fail "single steps differ in $file"
+done
+[[ $(wc -l <apart/transfers.csv) == 201 ]] || fail 'not every request has a transfer'
+grep -q '"transfers"' apart/summary.json || fail 'no transfers in the summary'
+grep -q '^transfers ' apart.txt || fail 'the terminal says nothing of transfers'
+[[ -e four/transfers.csv ]] && fail 'transfers of a fleet without roles'
+
 # At the door: rejected, by no replica.
 "$HEADROOM" run small.json -o door >/dev/null \
   --set 'fleet={"replicas": 2, "admission": {"policy": "max_in_flight", "max_in_flight": 4}}'

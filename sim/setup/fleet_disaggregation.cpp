@@ -1,0 +1,193 @@
+#include "sim/setup/fleet_disaggregation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "hardware/llm/kv_geometry.hpp"
+#include "scheduler/routing/routers.hpp"
+#include "scheduler/routing/subset.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/serving/prefix.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kSection = "/fleet/disaggregation";
+
+[[noreturn]] void refuse_role(const Scenario& scenario, const std::string& pointer,
+                              std::string_view why) {
+  throw ConfigError(fmt::format("{}: {}: {}", scenario.origin(pointer), pointer, why));
+}
+
+std::string role_pointer(std::size_t group) { return fmt::format("/fleet/groups/{}/role", group); }
+
+// The first thing that the scenario gives below `pointer`; empty: nothing.
+std::string given_below(const Scenario& scenario, std::string pointer) {
+  pointer += '/';
+  const auto found = scenario.given.lower_bound(pointer);
+  const bool is_given = found != scenario.given.end() && found->first.starts_with(pointer);
+  return is_given ? found->first : std::string();
+}
+
+// The rest of the engine's state would have to move with the KV, or the engine's rule is another.
+std::string not_modelled(const Resolved& resolved, const MemoryBudget& budget) {
+  const EngineSection& e = resolved.scenario.engine;
+  if (resolved.scheduler != SchedulerKind::vllm || resolved.allocator != AllocatorKind::paged) {
+    return fmt::format("not modelled for scheduler {} on {}: expected vllm on paged",
+                       name_of(resolved.scheduler), name_of(resolved.allocator));
+  }
+  if (e.scheduling_policy == "priority") return "not modelled with engine.scheduling_policy";
+  if (e.speculative.is_on()) return "not modelled with engine.speculative";
+  if (e.enable_lora) return "not modelled with engine.enable_lora";
+  if (e.api_server_count) return "not modelled with engine.api_server_count";
+  if (!budget.layout.uniform() || budget.layout.recurrent()) {
+    return fmt::format("not modelled for {}: its layers keep windows or states", resolved.model.id);
+  }
+  return "";
+}
+
+// Of all ranks, each head once: however an engine is sharded, that is what moves.
+ByteCount token_bytes(const Resolved& resolved) {
+  return kv_bytes_per_token(resolved.model, KvFormat{resolved.kv, true}, Sharding{});
+}
+
+void check_alike(const Scenario& scenario, const std::vector<FleetGroup>& groups, std::size_t i) {
+  const FleetGroup& first = groups.front();
+  const FleetGroup& one = groups[i];
+  const auto differ = [&](std::string_view what, const auto& a, const auto& b) {
+    if (a == b) return;
+    refuse_role(
+        scenario, role_pointer(i),
+        fmt::format("{} cannot use the KV of {}: {} {}, not {}", one.name, first.name, what, b, a));
+  };
+  differ("model", first.resolved.model.id, one.resolved.model.id);
+  differ("engine.block_size", first.budget.layout.block_tokens, one.budget.layout.block_tokens);
+  differ("bytes of KV per token", token_bytes(first.resolved), token_bytes(one.resolved));
+}
+
+std::unique_ptr<Router> router_for(const std::vector<FleetGroup>& groups, ReplicaRole role,
+                                   const std::string& policy, const RouterOptions& all) {
+  std::vector<std::uint32_t> members;
+  std::vector<double> weights;
+  std::uint32_t number = 0;
+  for (const FleetGroup& group : groups) {
+    for (std::int64_t i = 0; i < group.count; ++i, ++number) {
+      if (group.role != role) continue;
+      members.push_back(number);
+      weights.push_back(group.weight);
+    }
+  }
+  RouterOptions options = all;
+  options.replicas = members.size();
+  options.weights = std::move(weights);
+  return std::make_unique<SubsetRouter>(router_row(policy).make(options), std::move(members),
+                                        number);
+}
+
+}  // namespace
+
+ReplicaRole role_of(const GroupSection& group) {
+  if (group.role == "prefill") return ReplicaRole::prefill;
+  return group.role == "decode" ? ReplicaRole::decode : ReplicaRole::both;
+}
+
+bool has_roles(const std::vector<FleetGroup>& groups) {
+  return std::ranges::any_of(
+      groups, [](const FleetGroup& group) { return group.role != ReplicaRole::both; });
+}
+
+void validate_disaggregation(const Scenario& scenario) {
+  const std::vector<GroupSection>& groups = scenario.fleet.groups;
+  const auto count = [&](ReplicaRole role) { return std::ranges::count(groups, role, role_of); };
+  const auto both = static_cast<std::size_t>(count(ReplicaRole::both));
+  if (both == groups.size()) {
+    const std::string given = given_below(scenario, kSection);
+    if (given.empty()) return;
+    refuse_role(scenario, given, "has no effect without groups of the roles prefill and decode");
+  }
+  for (const char* other : {"/fleet/autoscaling", "/fleet/restarts", "/fleet/routes"}) {
+    const std::string given = given_below(scenario, other);
+    if (!given.empty()) refuse_role(scenario, given, "not modelled with prefill and decode apart");
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (role_of(groups[i]) != ReplicaRole::both) continue;
+    refuse_role(scenario, role_pointer(i),
+                "value \"both\": with groups that prefill or decode each one does one of them: "
+                "expected prefill or decode");
+  }
+  for (const ReplicaRole role : {ReplicaRole::prefill, ReplicaRole::decode}) {
+    if (count(role) > 0) continue;
+    const bool prefills = role == ReplicaRole::prefill;
+    refuse_role(scenario, role_pointer(0),
+                fmt::format("no group has role {}: expected one at least",
+                            prefills ? "prefill" : "decode"));
+  }
+  if (!scenario.fleet.disaggregation.link_gb_per_s) {
+    throw ConfigError(
+        fmt::format("{}: {}/link_gb_per_s: missing: expected GB/s of each replica's "
+                    "port, over which KV moves",
+                    scenario.file, kSection));
+  }
+  const auto one_replica = [&](ReplicaRole role) {
+    std::int64_t replicas = 0;
+    for (const GroupSection& group : groups) replicas += role_of(group) == role ? group.count : 0;
+    return replicas == 1;
+  };
+  const auto router = scenario.given.lower_bound("/fleet/router/");
+  if (one_replica(ReplicaRole::prefill) && router != scenario.given.end() &&
+      router->first.starts_with("/fleet/router/") &&
+      router->first != "/fleet/router/update_delay_ms") {
+    refuse_role(scenario, router->first, "has no effect with one replica that prefills");
+  }
+  const std::string other = fmt::format("{}/decode_router", kSection);
+  if (one_replica(ReplicaRole::decode) && scenario.is_given(other)) {
+    refuse_role(scenario, other, "has no effect with one replica that decodes");
+  }
+  if (scenario.workload.n > 1) {
+    refuse_role(scenario, "/workload/n", "not modelled with prefill and decode apart");
+  }
+}
+
+void check_roles(const Scenario& scenario, const std::vector<FleetGroup>& groups) {
+  if (!has_roles(groups)) return;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].budget.failure) continue;  // that is the run's result
+    const std::string why = not_modelled(groups[i].resolved, groups[i].budget);
+    if (!why.empty()) refuse_role(scenario, role_pointer(i), why);
+    if (!groups.front().budget.failure) check_alike(scenario, groups, i);
+  }
+}
+
+void give_role(const FleetGroup& group, ReplicaParts& parts) {
+  const Scenario& scenario = group.resolved.scenario;
+  parts.options.role = group.role;
+  parts.options.prefill_token_counts = scenario.fleet.disaggregation.first_token == "prefill";
+  parts.options.arriving_keep_free = static_cast<BlockCount>(
+      scenario.engine.watermark.value_or(0) * static_cast<double>(parts.kv->pool().total_blocks));
+}
+
+void add_disaggregation(const Scenario& scenario, const std::vector<FleetGroup>& groups,
+                        const RouterOptions& router, FleetParts& parts) {
+  const DisaggregationSection& section = scenario.fleet.disaggregation;
+  parts.router = router_for(groups, ReplicaRole::prefill, scenario.fleet.router.policy, router);
+  // Draws of its own, and no weights of the other router's parts.
+  RouterOptions other;
+  other.seed = mixed_id(router.seed, 1);
+  other.update_delay_ns = router.update_delay_ns;
+  const FleetGroup& first = groups.front();
+  DisaggregationOptions options;
+  options.link_bytes_per_s =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(*section.link_gb_per_s * 1e9 + 0.5));
+  options.link_latency_ns = ns_from_seconds(section.link_latency_ms / 1e3);
+  options.block_bytes = token_bytes(first.resolved) * first.budget.layout.block_tokens;
+  options.max_local_prefill_tokens = section.max_local_prefill_tokens;
+  options.max_prefill_queue = section.max_prefill_queue;
+  parts.disaggregation.emplace(DisaggregationParts{
+      options, router_for(groups, ReplicaRole::decode, section.decode_router, other)});
+}
+
+}  // namespace headroom
