@@ -188,6 +188,17 @@ MemoryModel parse_memory_model(Row& row) {
   throw row.error("memory_model", "discrete, coherent-discrete, unified");
 }
 
+DevicePower parse_power(Row row) {
+  DevicePower power;
+  power.tdp_w = row.rate("tdp_w", 1);
+  power.idle_w = row.rate("idle_w", 1);
+  power.memory_bound_w = row.rate("memory_bound_w", 1);
+  power.compute_bound_w = row.rate("compute_bound_w", 1);
+  power.source = row.text("source");
+  row.finish();
+  return power;
+}
+
 DeviceSpec parse_device(Row row) {
   DeviceSpec d;
   d.id = row.text("id");
@@ -211,6 +222,7 @@ DeviceSpec parse_device(Row row) {
   rates->finish();
   d.nvlink_bytes_per_s = row.rate("nvlink_gb_per_s_per_direction", 1e9);
   d.pcie_bytes_per_s = row.rate("pcie_gb_per_s_per_direction", 1e9);
+  if (auto power = row.object("power")) d.power = parse_power(*power);
   d.source = row.text("source");
   d.confidence = row.text_or_empty("confidence");
   d.notes = row.text_or_empty("notes");

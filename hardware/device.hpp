@@ -17,6 +17,15 @@ enum class MemoryModel : std::uint8_t {
   unified             // one memory for host and device
 };
 
+// What one device draws, in W. Absent: the catalog has no source for it.
+struct DevicePower {
+  std::optional<double> tdp_w;            // the data sheet's limit
+  std::optional<double> idle_w;           // between steps, with the model loaded
+  std::optional<double> memory_bound_w;   // while memory bandwidth bounds it
+  std::optional<double> compute_bound_w;  // while arithmetic does
+  std::string source;
+};
+
 struct DeviceSpec {
   std::string id;
   std::string same_chip_as;  // catalog id whose fitted constants hold here too; empty: none
@@ -36,6 +45,7 @@ struct DeviceSpec {
   std::optional<double> int8_ops;
   std::optional<double> nvlink_bytes_per_s;  // per direction; also Infinity Fabric
   std::optional<double> pcie_bytes_per_s;    // per direction
+  DevicePower power;
   std::string source;
   std::string confidence;  // where the row's numbers come from
   std::string notes;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sim/report/energy_report.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/report/transfer_report.hpp"
@@ -142,6 +143,8 @@ Json group_json(const RunResult& result, std::size_t index, std::size_t first) {
     Json json = {{"replica", number}};
     if (result.totals.lifecycle) json["seconds"] = seconds(exists_ns(result, number));
     json.update(use_json(one));
+    json["energy"] =
+        energy_json(energy_of(result, group.resolved, number, 1), one.counts.output_tokens);
     replicas.push_back(std::move(json));
   }
   const Resolved& r = group.resolved;
@@ -156,6 +159,8 @@ Json group_json(const RunResult& result, std::size_t index, std::size_t first) {
                {"kv_tokens", group.pool_tokens}};
   if (result.totals.lifecycle) json.update(size_json(result, index, first));
   json.update(use_json(all));
+  json["energy"] =
+      energy_json(energy_of(result, group.resolved, first, group.count), all.counts.output_tokens);
   json["replicas"] = std::move(replicas);
   return json;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sim/report/energy_report.hpp"
 #include "sim/report/fleet_report.hpp"
 #include "sim/report/json_text.hpp"
 #include "sim/report/names.hpp"
@@ -305,6 +306,7 @@ std::string summary_json(const RunResult& result, const std::string& version) {
                {"oom", oom_json(result)},
                {"preemptions", s.engine.preemptions},
                {"engine", engine_json(s.engine)},
+               {"energy", run_energy_json(result)},
                {"windows", windows_json(s.windows)},
                {"expected_error", expected_error_json(result.expected_error)},
                {"warnings", result.warnings},

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "sim/report/energy_report.hpp"
 #include "sim/report/fleet_report.hpp"
 #include "sim/report/names.hpp"
 #include "sim/setup/kv_tier.hpp"
@@ -165,6 +166,9 @@ std::string result_lines(const RunResult& result) {
                   "again",
                   human_count(s.engine.steps), s.engine.busy_s, human_count(s.engine.preemptions),
                   human_count(s.engine.recomputed_tokens)));
+  if (const std::string energy = energy_text(result); !energy.empty()) {
+    out += summary_line("energy", energy);
+  }
   if (s.engine.prefix_cache_hits > 0) {
     out += summary_line("prefixes",
                         fmt::format("{} of {} tokens found in the prefix cache",

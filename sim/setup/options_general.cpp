@@ -10,6 +10,8 @@ constexpr Bounds kAbove0{.low = 0, .low_open = true};
 constexpr std::string_view kAffineOnly = "/cost/level=affine";
 constexpr std::string_view kRooflineOnly = "/cost/level=calibrated|spec";
 
+constexpr Bounds kWatts{.low = 0, .high = 1e5};
+
 const OptionRow kGeneralRows[] = {
     {.pointer = "/name",
      .reach = field<&Scenario::name>,
@@ -53,6 +55,27 @@ const OptionRow kGeneralRows[] = {
      .unit = "us",
      .bounds = {.low = 0, .high = 1e6},
      .doc = "of what ranks of two nodes send each other, per doubling of the nodes"},
+    {.pointer = "/device/power/idle_w",
+     .reach = field<&Scenario::device, &DeviceSection::power, &PowerSection::idle_w>,
+     .unit = "W",
+     .bounds = kWatts,
+     .doc = "that one device draws between steps",
+     .absent = "the catalog's, or 0.12 of its TDP",
+     .group = "/device/power/"},
+    {.pointer = "/device/power/memory_bound_w",
+     .reach = field<&Scenario::device, &DeviceSection::power, &PowerSection::memory_bound_w>,
+     .unit = "W",
+     .bounds = kWatts,
+     .doc = "... while its memory bounds the step",
+     .absent = "the catalog's, or 0.7 of its TDP",
+     .group = "/device/power/"},
+    {.pointer = "/device/power/compute_bound_w",
+     .reach = field<&Scenario::device, &DeviceSection::power, &PowerSection::compute_bound_w>,
+     .unit = "W",
+     .bounds = kWatts,
+     .doc = "... while its arithmetic does",
+     .absent = "the catalog's, or 0.95 of its TDP",
+     .group = "/device/power/"},
     {.pointer = "/environment/name",
      .reach = field<&Scenario::environment, &EnvironmentSection::name>,
      .doc = "what the host takes; `headroom list environments`"},

@@ -15,12 +15,20 @@
 namespace headroom {
 
 // A section that is written as a text is its name: "device": "h100-sxm".
+// What one device draws; values given here replace those of the catalog.
+struct PowerSection {
+  std::optional<double> idle_w;
+  std::optional<double> memory_bound_w;
+  std::optional<double> compute_bound_w;
+};
+
 struct DeviceSection {
   std::string name;
   std::optional<double> memory_total_gib;
   std::int64_t per_node = 8;
   double nic_gb_per_s = 50;    // 400 Gb/s
   double nic_latency_us = 10;  // estimate
+  PowerSection power = {};
 };
 
 // Values given here replace those of the named environment.
