@@ -14,6 +14,7 @@
 #include "sim/setup/engine_profile.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/scenario_file.hpp"
+#include "sim/study/plan/plan_file.hpp"
 #include "sim/study/sweep/study_file.hpp"
 
 namespace headroom {
@@ -100,15 +101,17 @@ std::string list_text(const std::string& kind, const std::string& catalog_direct
   if (kind == "options") return options_table();
   if (kind == "scenarios") return list_files(scenario_files());
   if (kind == "studies") return list_files(study_files());
+  if (kind == "plans") return list_files(plan_files());
+  if (kind == "plan-schema") return plan_schema().dump(2) + "\n";
   if (kind == "schema") return scenario_schema().dump(2) + "\n";
   if (kind == "study-schema") return study_schema().dump(2) + "\n";
   if (kind == "models") return list_models(load_catalog(catalog_directory));
   if (kind == "devices") return list_devices(load_catalog(catalog_directory));
   if (kind == "environments") return list_environments(load_catalog(catalog_directory));
   if (kind == "calibrations") return list_calibrations(load_catalog(catalog_directory));
-  const std::vector<std::string> kinds{"models",       "devices",     "engines",   "environments",
-                                       "calibrations", "options",     "scenarios", "studies",
-                                       "schema",       "study-schema"};
+  const std::vector<std::string> kinds{"models",       "devices", "engines",      "environments",
+                                       "calibrations", "options", "scenarios",    "studies",
+                                       "plans",        "schema",  "study-schema", "plan-schema"};
   const std::string nearest = nearest_name(kind, kinds);
   throw ConfigError(fmt::format("list {}: expected one of {}{}", kind, kListKinds,
                                 nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));

@@ -18,6 +18,7 @@
 #include "sim/app/calibrate_command.hpp"
 #include "sim/app/capacity_command.hpp"
 #include "sim/app/compare_command.hpp"
+#include "sim/app/fleet_command.hpp"
 #include "sim/app/from_command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/progress.hpp"
@@ -69,6 +70,7 @@ struct Arguments {
   StepArguments step;
   TraceArguments trace;
   CompareArguments compare;
+  FleetPlanArguments fleet_plan;
   SweepArguments sweep;
   MergeArguments merge;
   ReportArguments report;
@@ -159,6 +161,23 @@ void add_compare(CLI::App& command, CompareArguments& a) {
   command.add_option("-o,--output", a.output, "folder for the first pair's result files");
   command.add_option("--catalog", a.catalog, kCatalogHelp);
   command.add_flag("--json", a.json, "print JSON");
+}
+
+int fleet_plan(const FleetPlanArguments& arguments) {
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGXFSZ, SIG_IGN);
+  return answer_of(fleet_plan_command(arguments, kVersion, interrupted));
+}
+
+void add_fleet(CLI::App& command, FleetPlanArguments& a) {
+  command.require_subcommand(1);
+  CLI::App* plan = command.add_subcommand("plan", "the cheapest fleets that keep targets");
+  plan->add_option("plan", a.plan, "a file, or a name of `list plans`")->required();
+  plan->add_option("-o,--output", a.output, "folder (results/<name of the plan>)");
+  plan->add_option("--trace", a.trace, "replay this trace file");
+  plan->add_option("-j,--threads", a.threads, "candidates at a time (all cores)");
+  plan->add_option("--catalog", a.catalog, kCatalogHelp);
+  plan->add_flag("--json", a.json, "print plan.json; files only with -o");
 }
 
 void add_scenario_options(CLI::App& command, Arguments& arguments) {
@@ -340,6 +359,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
             arguments.trace);
   add_compare(*app.add_subcommand("compare", "two scenarios under the same traffic"),
               arguments.compare);
+  add_fleet(*app.add_subcommand("fleet", "which fleet for a traffic and its targets"),
+            arguments.fleet_plan);
   add_sweep(*app.add_subcommand("sweep", "all runs of a study, into one SQLite file"),
             arguments.sweep);
   add_merge(*app.add_subcommand("merge", "the shards of a study as one file"), arguments.merge);
@@ -354,6 +375,7 @@ int dispatch(const CLI::App& app, Arguments& arguments) {
   if (app.got_subcommand("check")) return check_command(arguments);
   if (app.got_subcommand("sweep")) return sweep(arguments.sweep);
   if (app.got_subcommand("compare")) return compare(arguments.compare);
+  if (app.got_subcommand("fleet")) return fleet_plan(arguments.fleet_plan);
   if (app.got_subcommand("merge")) return answer_of(merge_command(arguments.merge));
   if (app.got_subcommand("capacity")) {
     print(capacity_command(arguments.capacity));

@@ -21,10 +21,10 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostRuns = 8;
 
 // In this order: later ones use earlier ones.
-constexpr std::array<std::string_view, 11> kScripts{
+constexpr std::array<std::string_view, 12> kScripts{
     "format.js",         "theme.js",      "table.js",      "figure.js",
     "run_charts.js",     "run_page.js",   "comparison.js", "study_charts.js",
-    "study_searches.js", "study_page.js", "report.js"};
+    "study_searches.js", "study_page.js", "plan_page.js",  "report.js"};
 
 std::string_view web_file(std::string_view name) {
   const std::span<const EmbeddedFile> files = web_files();
@@ -127,12 +127,9 @@ std::string title_of(const HtmlReportQuery& query, const Json& data) {
 
 }  // namespace
 
-std::string html_report(const HtmlReportQuery& query) {
-  HEADROOM_CHECK(!query.paths.empty(), "a report of nothing");
-  Json data = page_data(query);
-  const std::string title = title_of(query, data);
+std::string html_page(Json data, const std::string& title, const std::string& version) {
   data["title"] = title;
-  data["headroom_version"] = query.version;
+  data["headroom_version"] = version;
   const std::array<std::pair<std::string_view, std::string>, 5> values{
       {{"title", escaped_html(title)},
        {"style", std::string(web_file("report.css"))},
@@ -140,6 +137,13 @@ std::string html_report(const HtmlReportQuery& query) {
        {"data", script_json(data)},
        {"scripts", scripts()}}};
   return filled(web_file("report.html"), values);
+}
+
+std::string html_report(const HtmlReportQuery& query) {
+  HEADROOM_CHECK(!query.paths.empty(), "a report of nothing");
+  Json data = page_data(query);
+  const std::string title = title_of(query, data);
+  return html_page(std::move(data), title, query.version);
 }
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 // `headroom report`: a run, several runs beside each other, or a study, as one HTML file that needs
 // nothing else: no network, no file beside it.
 
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,10 @@ struct HtmlReportQuery {
   std::string title;    // empty: the name of the scenario or study
   std::string version;  // the program's own
 };
+
+// A page of `data`, whose "kind" says which script shows it.
+[[nodiscard]] std::string html_page(nlohmann::ordered_json data, const std::string& title,
+                                    const std::string& version);
 
 // The whole page. ConfigError, DataError: a path is no result, or its files are damaged or of
 // another version.

@@ -5,12 +5,15 @@ list(APPEND UNIT_TEST_SOURCES
   calibrate_test.cpp
   capacity_test.cpp
   compare_test.cpp
+  fleet_planner_test.cpp
   measured_closed_loop_test.cpp
   measured_decode_rates_test.cpp
   measured_static_batches_test.cpp
   measured_token_times_test.cpp
   memory_series_test.cpp
   memory_validation_test.cpp
+  plan_file_test.cpp
+  plan_parts_test.cpp
   run_validation_test.cpp
   search_bisection_test.cpp
   search_front_test.cpp

@@ -1,0 +1,85 @@
+#pragma once
+// A plan as its file describes it: traffic, targets, and what a fleet may be made of. Reading is
+// strict: every mistake is a ConfigError `file: /json/pointer: value X: what is allowed`.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/kernel/embedded_file.hpp"
+#include "sim/setup/json_document.hpp"
+
+namespace headroom {
+
+// A percentile or mean of a latency that must not be exceeded: "p99_ttft_ms" and its limit.
+struct PlanTarget {
+  std::string metric;
+  double limit_ms = 0;
+};
+
+struct PlanModel {
+  std::string model;              // catalog id, Hugging Face name or config.json
+  std::optional<double> quality;  // the user's own score, in whatever unit
+  // Tokens of this model per token of the traffic's tokenizer.
+  double input_tokens_factor = 1;
+  double output_tokens_factor = 1;
+  double thinking_tokens_factor = 1;
+};
+
+// A machine that is paid for as a whole.
+struct PlanInstance {
+  std::string name;
+  std::string device;
+  std::int64_t gpus = 1;
+  double price_per_hour = 0;                  // $
+  std::string price_source;                   // where the price is from; empty: not said
+  std::optional<std::int64_t> nvlink_domain;  // devices that the device's own links join; else gpus
+  std::optional<double> nic_gb_per_s;         // per device and direction
+};
+
+struct FleetPlanFile {
+  std::string name;
+  std::string description;
+  std::string file;                            // as errors call it
+  Json workload;                               // of the base traffic
+  double scale = 1;                            // of its rate
+  std::string directory;                       // that file names in it are relative to
+  std::map<std::string, std::string> origins;  // JSON pointer -> the flag that set it
+  std::vector<PlanTarget> targets;
+  std::vector<PlanModel> models;
+  std::optional<double> min_quality;
+  std::vector<PlanInstance> instances;
+  std::vector<Json> engines;       // sections of a scenario
+  std::vector<Json> environments;  // likewise
+  std::vector<std::int64_t> tensor_parallel_sizes;
+  std::vector<double> growth;  // factors of the traffic, each > 1
+  std::int64_t failures = 0;   // replicas that may be gone
+  bool rolling_restart = false;
+  std::int64_t replications = 3;
+  std::int64_t max_replicas = 256;
+  std::optional<double> max_cost_per_hour;
+  std::string router = "least_outstanding";
+  std::int64_t seed = 1;
+};
+
+inline constexpr std::int64_t kMostPlanReplicas = 4096;
+inline constexpr std::int64_t kMostPlanReplications = 100;
+
+// scenarios/plans/*.json of the source tree, compiled in.
+[[nodiscard]] std::span<const EmbeddedFile> plan_files();
+
+// `name` is a path, or the name of an embedded plan when no such file exists. `trace`: a file that
+// takes the place of the traffic's own trace, relative to the current folder; empty: none.
+[[nodiscard]] FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace);
+// `directory`: of the file, where a base scenario is looked for first.
+[[nodiscard]] FleetPlanFile parse_fleet_plan(const JsonDocument& document,
+                                             const std::string& directory,
+                                             const std::string& trace);
+
+// JSON Schema (draft 2020-12) of plan files.
+[[nodiscard]] Json plan_schema();
+
+}  // namespace headroom

@@ -1,0 +1,111 @@
+// The JSON Schema of plan files, for editors. What it cannot say (names that the catalog has, a
+// file that exists) is checked when a plan is read.
+
+#include "sim/study/plan/plan_file.hpp"
+#include "sim/study/plan/plan_targets.hpp"
+
+namespace headroom {
+namespace {
+
+Json described(const char* text, Json schema) {
+  Json all = {{"description", text}};
+  all.update(schema);
+  return all;
+}
+
+Json above_zero() { return {{"type", "number"}, {"exclusiveMinimum", 0}}; }
+Json whole(std::int64_t low, std::int64_t high) {
+  return {{"type", "integer"}, {"minimum", low}, {"maximum", high}};
+}
+Json text() { return {{"type", "string"}}; }
+Json list_of(Json items) {
+  return {{"type", "array"}, {"minItems", 1}, {"items", std::move(items)}};
+}
+
+Json object(Json properties, Json required) {
+  return {{"type", "object"},
+          {"additionalProperties", false},
+          {"properties", std::move(properties)},
+          {"required", std::move(required)}};
+}
+
+Json model_schema() {
+  const char* kTokens = "tokens of this model per token of the traffic's tokenizer; default 1";
+  return {{"anyOf",
+           Json::array(
+               {text(), object({{"model", described("a name of `headroom list models`", text())},
+                                {"quality",
+                                 described("your own score; more is better", {{"type", "number"}})},
+                                {"input_tokens_factor", described(kTokens, above_zero())},
+                                {"output_tokens_factor", described(kTokens, above_zero())},
+                                {"thinking_tokens_factor",
+                                 described(kTokens, {{"type", "number"}, {"minimum", 0}})}},
+                               {"model"})})}};
+}
+
+Json instance_schema() {
+  return object({{"name", described("as results call it; default: the device", text())},
+                 {"device", described("a name of `headroom list devices`", text())},
+                 {"gpus", described("devices of the instance; default 1", whole(1, 1024))},
+                 {"price_per_hour", described("$ for the whole instance", above_zero())},
+                 {"price_source", described("where the price is from, with its date", text())},
+                 {"nvlink_domain",
+                  described("devices that their own links join; default: gpus", whole(1, 1024))},
+                 {"nic_gb_per_s", described("port of each device, for splits beyond nvlink_domain",
+                                            {{"type", "number"}, {"minimum", 1e-3}})}},
+                {"device", "price_per_hour"});
+}
+
+Json section_schema(const char* description) {
+  return described(description, list_of({{"type", {"string", "object"}}}));
+}
+
+}  // namespace
+
+Json plan_schema() {
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "Headroom plan of a fleet"},
+                 {"type", "object"},
+                 {"additionalProperties", false}};
+  Json& p = schema["properties"];
+  p["$schema"] = text();
+  p["name"] = described("of the plan; when absent: that of the file", text());
+  p["description"] = described("for people", text());
+  p["traffic"] = described(
+      "what is to be served",
+      object({{"scenario", described("whose workload it is: a file, a name of `headroom list "
+                                     "scenarios`, or a scenario",
+                                     {{"type", {"string", "object"}}})},
+              {"scale", described("factor of its rate; default 1", above_zero())}},
+             {"scenario"}));
+  Json targets = Json::object();
+  for (const std::string& name : plan_metric_names()) targets[name] = above_zero();
+  p["slo"] = described("limits in ms", object(std::move(targets), Json::array()));
+  p["slo"]["minProperties"] = 1;
+  p["models"] = list_of(model_schema());
+  p["min_quality"] = described("models below it are left out", {{"type", "number"}});
+  p["instances"] = list_of(instance_schema());
+  p["engines"] = section_schema("names, or sections `engine` of a scenario; default vllm");
+  p["environments"] =
+      section_schema("names, or sections `environment` of a scenario; default native");
+  p["tensor_parallel_size"] =
+      described("devices of a replica; sizes beyond an instance are left out; default 1, 2, 4, 8",
+                list_of(whole(1, 1024)));
+  p["growth"] =
+      described("factors of the traffic for which the cost is told, too",
+                list_of({{"type", "number"}, {"exclusiveMinimum", 1}, {"maximum", 1000}}));
+  p["failures"] =
+      described("replicas that may be gone while the targets are kept; default 0", whole(0, 1000));
+  p["rolling_restart"] = described("the targets are kept while one replica restarts; default false",
+                                   {{"type", "boolean"}});
+  p["replications"] = described("runs of each fleet with seeds of their own; default 3",
+                                whole(1, kMostPlanReplications));
+  p["max_replicas"] = described("default 256", whole(1, kMostPlanReplicas));
+  p["max_cost_per_hour"] = described("$", above_zero());
+  p["router"] = described("fleet.router.policy; default least_outstanding", text());
+  p["seed"] = described("default 1", {{"type", "integer"}, {"minimum", 0}});
+  schema["required"] = Json::array({"traffic", "slo", "models", "instances"});
+  return schema;
+}
+
+}  // namespace headroom

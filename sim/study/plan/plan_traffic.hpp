@@ -1,0 +1,45 @@
+#pragma once
+// The traffic of a plan: what comes, and the same at another rate.
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/serving/types.hpp"
+#include "sim/setup/scenario.hpp"
+#include "sim/study/plan/plan_file.hpp"
+
+namespace headroom {
+
+// All that a fleet is to serve, in tokens of the model that serves it.
+struct PlanTraffic {
+  std::int64_t requests = 0;
+  double span_s = 0;  // first to last arrival
+  double mean_prompt = 0;
+  double mean_output = 0;
+  TokenCount longest = 0;             // prompt and output together
+  std::vector<std::int32_t> prompts;  // in order of length
+  bool is_recorded = false;           // of a trace: seeds alone change nothing
+  bool shares_prefixes = false;
+
+  [[nodiscard]] double rate() const {
+    return span_s > 0 ? static_cast<double>(requests) / span_s : 0;
+  }
+  // The prompt length that a share `quantile` of the requests does not exceed.
+  [[nodiscard]] std::int32_t prompt_at(double quantile) const;
+};
+
+// Pulls every request once; what waits for an answer waits a second. DataError, ConfigError as for
+// a run.
+[[nodiscard]] PlanTraffic measure_traffic(const Scenario& scenario);
+
+// The rate of everything in `workload` times `factor`. A trace is laid over itself, each copy
+// shifted around its span, and thinned to a share of its rows: its lengths and its course over time
+// stay. Generated traffic: rates, and numbers of requests, sessions and users, so that it lasts as
+// long as before. `replication` > 0: other shifts of the copies, over `span_s` of the trace.
+void scale_workload(Json& workload, double factor, std::int64_t replication, double span_s);
+
+// Lengths in tokens of `model`. ConfigError: thinking tokens of traffic that does not tell them
+// apart.
+void convert_tokens(Json& workload, const PlanModel& model, const std::string& file);
+
+}  // namespace headroom

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# `headroom fleet plan`: the ready plans, their files, the same bytes for any number of threads, and
+# what can be wrong.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+cat >plan.json <<'JSON'
+{
+  "traffic": {
+    "scenario": { "workload": {
+      "arrivals": { "request_rate": 4 }, "duration_s": 60,
+      "prompt": { "law": "lognormal", "median": 500, "sigma": 0.7, "max": 4000 },
+      "output": { "law": "lognormal", "median": 120, "sigma": 0.7, "max": 1000 },
+      "max_tokens": { "rule": "value", "value": 1000 } } },
+    "scale": 5
+  },
+  "slo": { "p99_ttft_ms": 600, "p99_tpot_ms": 60 },
+  "models": [ "llama-3.1-8b", "llama-3.1-70b" ],
+  "instances": [
+    { "name": "2xL40S", "device": "l40s", "gpus": 2, "price_per_hour": 2 },
+    { "device": "h100-sxm", "price_per_hour": 3 } ],
+  "engines": [ { "name": "vllm", "version": "0.19", "max_model_len": 8192 } ],
+  "failures": 1, "growth": [1.5], "replications": 2
+}
+JSON
+
+"$HEADROOM" fleet plan plan.json -j1 -o one >one.txt
+"$HEADROOM" fleet plan plan.json -j2 -o two >two.txt
+for file in plan.json plan.html fleet.json; do
+  cmp "one/$file" "two/$file" || fail "$file differs between one thread and two"
+done
+cmp <(sed 's/^files .*//' one.txt) <(sed 's/^files .*//' two.txt) || fail 'the text differs'
+grep -q '^cheapest ' one.txt || fail 'no cheapest fleet'
+grep -q 'llama-3.1-70b on 1 x h100-sxm.*memory: does not start' one.txt || fail 'no reason'
+grep -q '^start .*vllm serve meta-llama/Llama-3.1-8B' one.txt || fail 'no command'
+grep -q 'assumes .*llama-3.1-8b: 1 input, 1 output' one.txt || fail 'token factors are not told'
+"$HEADROOM" fleet plan plan.json --json | cmp - <(sed 's|"\.\./|"|' one/plan.json) ||
+  fail '--json prints something else'
+
+# The chosen fleet is a scenario that runs, and keeps the targets.
+"$HEADROOM" run one/fleet.json -o run >/dev/null
+accounted run/summary.json
+python3 - <<'PY' || fail 'the chosen fleet'
+import json
+answer = json.load(open("one/plan.json"))
+fleet = answer["fleets"][answer["chosen"]]
+run = json.load(open("run/summary.json"))
+assert run["fleet"]["replicas"] == fleet["replicas"]
+assert abs(run["fleet"]["cost_per_hour"] - fleet["cost_per_hour"]) <= 2
+assert run["metrics"]["p99_ttft_ms"] <= answer["slo"]["p99_ttft_ms"]
+assert run["metrics"]["p99_tpot_ms"] <= answer["slo"]["p99_tpot_ms"]
+assert run["energy"]["joules_per_output_token"] > 0
+assert fleet["replicas"] == fleet["needed_replicas"] + 1
+PY
+
+# Ready plans, by name; the one with a trace asks for it.
+"$HEADROOM" list plans | grep -q '^chat-fleet$' || fail 'list plans'
+expect_error 'name the trace with --trace' "$HEADROOM" fleet plan azure-conversation-x20
+expect_error 'no built-in plan of this name (nearest: chat-fleet)' "$HEADROOM" fleet plan chat-flet
+sed 's/"slo"/"slos"/' plan.json >wrong.json
+expect_error 'wrong.json: /slos: unknown key (nearest: slo)' "$HEADROOM" fleet plan wrong.json
+sed 's/"max_model_len"/"max_model_length"/' plan.json >wrong.json
+expect_error '/engine/max_model_length: unknown key' "$HEADROOM" fleet plan wrong.json
+expect_error '-j 0: expected 1 to' "$HEADROOM" fleet plan plan.json -j0
+expect_error 'has no effect: the traffic of plan.json is no trace' \
+  "$HEADROOM" fleet plan plan.json --trace x.csv

@@ -1,0 +1,134 @@
+// Fleets that `headroom fleet plan` finds, by simulation.
+
+#include "sim/study/plan/fleet_planner.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "sim/report/plan_report.hpp"
+#include "sim/study/plan/fleet_sizer.hpp"
+
+using namespace headroom;
+
+namespace {
+
+FleetPlanFile chat_plan(const std::string& more) {
+  const std::string text = R"({
+    "traffic": {"scenario": {"workload": {
+        "arrivals": {"request_rate": 4}, "duration_s": 60,
+        "prompt": {"law": "lognormal", "median": 500, "sigma": 0.7, "max": 4000},
+        "output": {"law": "lognormal", "median": 120, "sigma": 0.7, "max": 1000},
+        "max_tokens": {"rule": "value", "value": 1000}}}, "scale": 5},
+    "engines": [{"name": "vllm", "version": "0.19", "max_model_len": 8192}],
+    "replications": 2, )" + more +
+                           "}";
+  return parse_fleet_plan(parse_json(text, "p.json"), "", "");
+}
+
+const std::string kOneModel = R"("slo": {"p99_ttft_ms": 600, "p99_tpot_ms": 60},
+    "models": ["llama-3.1-8b"],
+    "instances": [{"device": "l40s", "gpus": 2, "price_per_hour": 2}],
+    "tensor_parallel_size": [1])";
+
+FleetPlanResult planned(const FleetPlanFile& plan, std::size_t threads = 1) {
+  PlannerOptions options;
+  options.threads = threads;
+  return plan_fleets(plan, Catalog::embedded(), options);
+}
+
+const PlannedFleet& only_fleet(const FleetPlanResult& result) {
+  REQUIRE(result.fleets.size() == 1);
+  return result.fleets.front();
+}
+
+}  // namespace
+
+TEST_CASE("a fleet is as small as its targets allow") {
+  const FleetPlanFile plan = chat_plan(kOneModel);
+  const FleetPlanResult result = planned(plan);
+  const PlannedFleet& fleet = only_fleet(result);
+  REQUIRE(fleet.fate == PlanFate::met);
+  CHECK(fleet.replicas == fleet.needed);
+  CHECK(fleet.needed >= fleet.bounds.least_replicas);
+  const Catalog catalog = Catalog::embedded();
+  FleetSizer sizer(plan, fleet.candidate, result.traffic[0], catalog, nullptr);
+  CHECK(sizer.measure(fleet.needed, {}, 2).kept);
+  CHECK_FALSE(sizer.measure(fleet.needed - 1, {}, 2).kept);
+  // Two devices an instance.
+  CHECK(fleet.instances == (fleet.needed + 1) / 2);
+  CHECK(fleet.dollars_per_hour == 2.0 * static_cast<double>(fleet.instances));
+  CHECK(fleet.dollars_per_million_tokens ==
+        Approx(fleet.dollars_per_hour / (fleet.whole.output_tokens_per_s * 3600) * 1e6));
+  CHECK(fleet.joules_per_token == Approx(*fleet.whole.mean_w / fleet.whole.output_tokens_per_s));
+}
+
+TEST_CASE("N + k replicas keep the targets without k of them, and one more than needed restarts") {
+  const FleetPlanFile plan = chat_plan(kOneModel);
+  const std::int64_t needed = only_fleet(planned(plan)).needed;
+  const PlannedFleet two = only_fleet(planned(chat_plan(kOneModel + R"(, "failures": 2)")));
+  CHECK(two.replicas == needed + 2);
+  CHECK(two.without_spares.replicas == needed);
+  CHECK(two.without_spares.kept);
+  CHECK(two.whole.replicas == needed + 2);
+  CHECK(two.whole.p99_ttft_ms <= two.without_spares.p99_ttft_ms);
+  const PlannedFleet rolling =
+      only_fleet(planned(chat_plan(kOneModel + R"(, "rolling_restart": true)")));
+  CHECK(rolling.replicas == needed + 1);
+  CHECK(rolling.rolling_restart_s ==
+        Approx(static_cast<double>(needed + 1) * rolling.bounds.restart_s));
+  CHECK(rolling.bounds.restart_s > 0);
+}
+
+TEST_CASE("more traffic and slower steps need larger fleets") {
+  const PlannedFleet fleet = only_fleet(planned(chat_plan(kOneModel + R"(, "growth": [1.5, 2])")));
+  REQUIRE(fleet.growth.size() == 2);
+  CHECK(fleet.growth[0].replicas > fleet.replicas);
+  CHECK(fleet.growth[1].replicas > fleet.growth[0].replicas);
+  REQUIRE(fleet.slower);
+  CHECK(fleet.slower->factor > 1);
+  CHECK(fleet.slower->replicas >= fleet.replicas);
+}
+
+TEST_CASE("candidates are left out for what they lack") {
+  const FleetPlanFile plan = chat_plan(R"("slo": {"p99_ttft_ms": 600, "p99_tpot_ms": 30},
+      "models": [{"model": "llama-3.1-70b", "quality": 5}, {"model": "llama-3.1-8b", "quality": 3},
+                 {"model": "qwen2.5-7b", "quality": 1}],
+      "min_quality": 2,
+      "instances": [{"device": "l4", "price_per_hour": 1}, {"device": "h100-sxm",
+                    "price_per_hour": 3}], "max_replicas": 40)");
+  const FleetPlanResult result = planned(plan);
+  REQUIRE(result.fleets.size() == 6);
+  CHECK(result.fleets[0].fate == PlanFate::memory);   // 70 B on 24 GB
+  CHECK(result.fleets[1].fate == PlanFate::memory);   // on 80 GB
+  CHECK(result.fleets[2].fate == PlanFate::latency);  // 16 GB of weights at 300 GB/s: 54 ms a step
+  CHECK(result.fleets[2].reason.find("TPOT of one sequence alone is") == 0);
+  CHECK(result.fleets[3].fate == PlanFate::met);
+  CHECK(result.fleets[4].fate == PlanFate::quality);
+  CHECK(result.fleets[4].reason == "quality 1 is below 2");
+  CHECK(result.chosen == 3U);
+  CHECK(result.fleets[3].on_front);
+  // What bounds tell costs no simulation.
+  CHECK(result.fleets[2].simulations == 0);
+}
+
+TEST_CASE("a fleet that would be too large or too dear is no fleet") {
+  const FleetPlanFile few = chat_plan(kOneModel + R"(, "max_replicas": 1)");
+  CHECK(only_fleet(planned(few)).fate == PlanFate::throughput);
+  CHECK_FALSE(planned(few).chosen);
+  const FleetPlanFile cheap = chat_plan(kOneModel + R"(, "max_cost_per_hour": 0.5)");
+  CHECK(only_fleet(planned(cheap)).fate == PlanFate::cost);
+}
+
+TEST_CASE("a plan is the same for any number of threads") {
+  const FleetPlanFile plan = chat_plan(R"("slo": {"p99_ttft_ms": 600, "p99_tpot_ms": 60},
+      "models": ["llama-3.1-8b", "qwen2.5-7b"], "growth": [1.5],
+      "instances": [{"device": "l40s", "price_per_hour": 1}, {"device": "h100-sxm",
+                    "price_per_hour": 3}])");
+  const Catalog catalog = Catalog::embedded();
+  const auto text = [&](std::size_t threads) {
+    return plan_json(plan, planned(plan, threads), catalog, "test", nullptr).dump();
+  };
+  const std::string alone = text(1);
+  CHECK(alone == text(3));
+  CHECK(alone.find("\"fate\":\"met\"") != std::string::npos);
+}

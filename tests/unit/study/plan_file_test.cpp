@@ -1,0 +1,112 @@
+// Plan files of `headroom fleet plan`.
+
+#include "sim/study/plan/plan_file.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "hardware/catalog.hpp"
+#include "sim/study/plan/plan_candidates.hpp"
+
+using namespace headroom;
+
+namespace {
+
+Json small_plan() {
+  return Json::parse(R"({
+    "traffic": {"scenario": {"workload": {
+        "arrivals": {"request_rate": 2}, "duration_s": 60,
+        "prompt": {"tokens": 100}, "output": {"tokens": 50}}}},
+    "slo": {"p99_ttft_ms": 1000},
+    "models": ["llama-3.1-8b"],
+    "instances": [{"device": "l40s", "price_per_hour": 1}]})");
+}
+
+FleetPlanFile parsed_plan(const Json& json, const std::string& trace = "") {
+  return parse_fleet_plan(parse_json(json.dump(), "p.json"), "", trace);
+}
+
+// The error of the plan with `value` at `pointer`.
+std::string plan_error(const std::string& pointer, const Json& value) {
+  Json plan = small_plan();
+  plan[Json::json_pointer(pointer)] = value;
+  try {
+    static_cast<void>(plan_candidates(parsed_plan(plan), Catalog::embedded()));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a plan says little, and the rest has defaults") {
+  const FleetPlanFile plan = parsed_plan(small_plan());
+  CHECK(plan.name == "p");
+  CHECK(plan.scale == 1);
+  CHECK(plan.engines == std::vector<Json>{{{"name", "vllm"}}});
+  CHECK(plan.environments == std::vector<Json>{{{"name", "native"}}});
+  CHECK(plan.tensor_parallel_sizes == std::vector<std::int64_t>{1, 2, 4, 8});
+  CHECK(plan.failures == 0);
+  CHECK(plan.replications == 3);
+  CHECK(plan.instances.front().name == "l40s");
+  CHECK(plan_candidates(plan, Catalog::embedded()).size() == 1);  // one device, one split
+}
+
+TEST_CASE("a wrong plan is told with its place, the value and what is allowed") {
+  CHECK(plan_error("/slos", 1) == "p.json: /slos: unknown key (nearest: slo)");
+  CHECK(plan_error("/slo/p98_ttft_ms", 1).starts_with("p.json: /slo/p98_ttft_ms: unknown key"));
+  CHECK(plan_error("/slo/p99_ttft_ms", "fast")
+            .starts_with("p.json: /slo/p99_ttft_ms: value \"fast\": expected a number above 0"));
+  CHECK(plan_error("/models", Json::array()).starts_with("p.json: /models: value []: expected"));
+  CHECK(plan_error("/models/0", {{"quality", 1}}).find("model") != std::string::npos);
+  CHECK(plan_error("/models/0", "lama-3.1-8b").find("/models/0: ") != std::string::npos);
+  CHECK(plan_error("/models/1", "llama-3.1-8b").find("stands once") != std::string::npos);
+  CHECK(plan_error("/instances/0/device", "l41s").find("/instances/0/device: ") !=
+        std::string::npos);
+  CHECK(plan_error("/instances/0/price_per_hour", 0).find("above 0") != std::string::npos);
+  CHECK(plan_error("/instances/0/nic_gb_per_s", 50).find("has no effect") != std::string::npos);
+  CHECK(plan_error("/engines", {{{"name", "vllm"}, {"tensor_parallel_size", 2}}})
+            .starts_with("p.json: /engines/0/tensor_parallel_size: "));
+  CHECK(plan_error("/tensor_parallel_size", {2}).find("no instance has so many gpus") !=
+        std::string::npos);
+  CHECK(plan_error("/growth", {0.5}).find("above 1") != std::string::npos);
+  CHECK(plan_error("/router", "least_outstandin").find("nearest: least_outstanding") !=
+        std::string::npos);
+  CHECK(plan_error("/min_quality", 5).find("/models/0") != std::string::npos);
+  CHECK(plan_error("/traffic/scenario", "no-such").find("/traffic/scenario: ") !=
+        std::string::npos);
+  CHECK(plan_error("/failures", 1.5).find("an integer") != std::string::npos);
+}
+
+TEST_CASE("a trace on the command line needs traffic that is a trace") {
+  CHECK_THROWS_WITH(parsed_plan(small_plan(), "a.csv"),
+                    "--trace a.csv: has no effect: the traffic of p.json is no trace");
+}
+
+TEST_CASE("instances are paid for as a whole") {
+  Json json = small_plan();
+  json["instances"][0] = {{"device", "l40s"}, {"gpus", 8}, {"price_per_hour", 8}};
+  const FleetPlanFile plan = parsed_plan(json);
+  const auto candidates = plan_candidates(plan, Catalog::embedded());
+  REQUIRE(candidates.size() == 4);
+  CHECK(replicas_per_instance(plan, candidates[2]) == 2);  // of four devices each
+  CHECK(instances_for(plan, candidates[2], 5) == 3);
+  CHECK(cost_per_hour(plan, candidates[2], 5) == 24);
+}
+
+TEST_CASE("ready plans can be read, and the schema is the committed one") {
+  CHECK(plan_files().size() >= 2);
+  for (const EmbeddedFile& file : plan_files()) {
+    const FleetPlanFile plan =
+        parse_fleet_plan(parse_json(file.content, std::string(file.name)), "", "");
+    CHECK_FALSE(plan_candidates(plan, Catalog::embedded()).empty());
+  }
+  std::ifstream file(HEADROOM_SOURCE_DIR "/scenarios/plan.schema.json");
+  std::stringstream committed;
+  committed << file.rdbuf();
+  // Refresh with: headroom list plan-schema > scenarios/plan.schema.json
+  CHECK(committed.str() == plan_schema().dump(2) + "\n");
+}
