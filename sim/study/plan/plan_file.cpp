@@ -291,8 +291,8 @@ class PlanReader {
             static_cast<std::int64_t>(number_of(sizes[i], place, {1, 1024, true})));
       }
       std::ranges::sort(plan_.tensor_parallel_sizes);
-      const auto twice = std::ranges::unique(plan_.tensor_parallel_sizes);
-      plan_.tensor_parallel_sizes.erase(twice.begin(), twice.end());
+      std::vector<std::int64_t>& all = plan_.tensor_parallel_sizes;
+      all.erase(std::unique(all.begin(), all.end()), all.end());
     }
     if (root.contains("growth")) {
       const Json& growth = list("growth", "factors of the traffic");

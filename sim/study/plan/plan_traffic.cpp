@@ -25,7 +25,8 @@ double shift_share(std::int64_t replication) {
   constexpr std::array kPrimes{2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0};
   const auto count = static_cast<std::int64_t>(kPrimes.size());
   const double prime = kPrimes[static_cast<std::size_t>((replication - 1) % count)];
-  const double root = std::sqrt(prime) * static_cast<double>(1 + (replication - 1) / count);
+  const std::int64_t round = (replication - 1) / count;
+  const double root = std::sqrt(prime) * static_cast<double>(1 + round);
   return root - std::floor(root);
 }
 
