@@ -65,10 +65,10 @@ void Fleet::schedule_handovers() {
 void Fleet::move_handovers(TimeNs now_ns) {
   next_handover_ns_ = kNever;  // taken
   const Disaggregation::Due due = apart_->take();
-  using Stage = Disaggregation::Handover::Stage;
+  using Handover = Disaggregation::Handover;
   if (due.sends_anew) {
     resend(due.from, due.request, now_ns);
-  } else if (apart_->handover(due.number).stage == Stage::offered) {
+  } else if (apart_->handover(due.number).stage == Handover::Stage::offered) {
     hand_on(due.number, now_ns);
   } else {
     complete_transfer(due.number, now_ns);

@@ -94,9 +94,8 @@ bool Replica::plan_once(TimeNs now_ns) {
   traffic.stored_blocks += swapping_.stored_blocks;
   swapping_ = {};
   const TickSum loads = parts_.adapters ? parts_.adapters->take_load_ticks() : 0;
-  if (moved_tokens_ > 0 || loads > 0 || traffic.any()) {
-    add_transfers(segment.price, traffic, loads);
-  }
+  const bool moves = moved_tokens_ > 0 || loads > 0 || traffic.any();
+  if (moves) add_transfers(segment.price, traffic, loads);
   if (cold_ && parts_.options.cold_step_ticks > 0) add_cold_start(segment.price);
   cold_ = false;
   ++priced_plans_;

@@ -20,8 +20,9 @@ const ComparisonPage = (() => {
     const {metrics, requests, memory, engine} = run.summary;
     const rows = METRICS.filter((name) => metrics[name] !== null && metrics[name] !== undefined)
       .map((name) => [name, metrics[name]]);
-    for (const name of ['finished', 'rejected', 'cancelled', 'lost_to_oom', 'unfinished']) {
-      rows.push([name, requests[name]]);
+    for (const name of ['finished', 'rejected', 'cancelled', 'lost_to_oom', 'lost_to_fault',
+      'unfinished']) {
+      if (name in requests) rows.push([name, requests[name]]);  // older results have fewer
     }
     const ooms = run.summary.oom.reduce((sum, one) => sum + (one.count ?? 1), 0);
     return new Map([...rows, ['preemptions', run.summary.preemptions], ['oom_count', ooms],

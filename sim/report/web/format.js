@@ -84,6 +84,7 @@ const Format = (() => {
     cancelled: ['Cancelled', 'requests'],
     unfinished: ['Unfinished', 'requests'],
     lost_to_oom: ['Lost to OOM', 'requests'],
+    lost_to_fault: ['Lost to faults', 'requests'],
     total_input_tokens: ['Prompt tokens', 'tokens'],
     total_output_tokens: ['Output tokens', 'tokens'],
     preemptions: ['Preemptions', ''],
@@ -96,7 +97,7 @@ const Format = (() => {
 
   // Whether more of it is better, as it comes to choosing between points.
   function isCost(name) {
-    return /_ms$|^(rejected|cancelled|unfinished|lost_to_oom|preemptions|oom_count)$/.test(name);
+    return /_ms$|^(rejected|cancelled|unfinished|lost_to_\w+|preemptions|oom_count)$/.test(name);
   }
 
   function isShare(name) {

@@ -274,7 +274,7 @@ const RunCharts = (() => {
 
   const OUTCOMES = [['finished', 'blue', 'circle'], ['rejected', 'red', 'diamond'],
     ['cancelled', 'purple', 'triangle'], ['lost_to_oom', 'orange', 'rect'],
-    ['unfinished', 'gray', 'emptyCircle']];
+    ['lost_to_fault', 'green', 'pin'], ['unfinished', 'gray', 'emptyCircle']];
 
   function scatter(run) {
     const {requests} = run;

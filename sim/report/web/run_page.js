@@ -60,7 +60,7 @@ const RunPage = (() => {
       tiles.push(tile('Goodput', Format.number(metrics.request_goodput), 'requests/s',
         `${Format.percent(share)} of finished requests keep the SLO`));
     }
-    const others = ['rejected', 'cancelled', 'lost_to_oom', 'unfinished']
+    const others = ['rejected', 'cancelled', 'lost_to_oom', 'lost_to_fault', 'unfinished']
       .filter((name) => requests[name] > 0)
       .map((name) => `${Format.integer(requests[name])} ${name.replaceAll('_', ' ')}`);
     const ooms = oom.reduce((sum, one) => sum + (one.count ?? 1), 0);
