@@ -73,7 +73,7 @@ Json use_json(const Use& use) {
           {"discarded_tokens", use.counts.discarded_tokens}};
 }
 
-double seconds(TimeNs time_ns) { return static_cast<double>(time_ns) / kNsPerSecondReal; }
+double fleet_seconds(TimeNs time_ns) { return static_cast<double>(time_ns) / kNsPerSecondReal; }
 
 TimeNs replica_ns(const RunResult& result, const FleetGroup& group, std::size_t first) {
   TimeNs sum = 0;
@@ -87,7 +87,7 @@ double mean_replicas(const RunResult& result, const FleetGroup& group, std::size
   if (!result.totals.lifecycle || result.totals.end_ns == 0) {
     return static_cast<double>(group.count);
   }
-  return seconds(replica_ns(result, group, first)) / seconds(result.totals.end_ns);
+  return fleet_seconds(replica_ns(result, group, first)) / fleet_seconds(result.totals.end_ns);
 }
 
 Json size_json(const RunResult& result, std::size_t index, std::size_t first) {
@@ -95,7 +95,7 @@ Json size_json(const RunResult& result, std::size_t index, std::size_t first) {
   return {{"max_replicas", group.places},
           {"mean_replicas", mean_replicas(result, group, first)},
           {"peak_replicas", result.totals.lifecycle->most_at_once[index]},
-          {"replica_seconds", seconds(replica_ns(result, group, first))}};
+          {"replica_seconds", fleet_seconds(replica_ns(result, group, first))}};
 }
 
 Json lifecycle_json(const RunResult& result) {
@@ -104,14 +104,14 @@ Json lifecycle_json(const RunResult& result) {
   for (const TimeNs time_ns : totals.exists_ns) sum += time_ns;
   Json decisions = Json::array();
   for (const ScaleDecision& one : totals.decisions) {
-    decisions.push_back({{"time_s", seconds(one.time_ns)},
+    decisions.push_back({{"time_s", fleet_seconds(one.time_ns)},
                          {"group", result.groups[one.group].name},
                          {"from", one.from},
                          {"to", one.to},
                          {"ready", one.ready},
                          {"metric", one.metric}});
   }
-  return {{"replica_seconds", seconds(sum)},
+  return {{"replica_seconds", fleet_seconds(sum)},
           {"restarts", totals.restarts},
           {"turned_away_without_replica", result.totals.without_replica},
           {"scaling", std::move(decisions)}};
@@ -127,7 +127,7 @@ std::string lifecycle_text(const RunResult& result) {
   TimeNs sum = 0;
   for (const TimeNs time_ns : totals.exists_ns) sum += time_ns;
   return fmt::format("{:.2f} replica-hours; {} added, {} taken away, {} restarted",
-                     seconds(sum) / 3600, added, removed, totals.restarts);
+                     fleet_seconds(sum) / 3600, added, removed, totals.restarts);
 }
 
 Json group_json(const RunResult& result, std::size_t index, std::size_t first) {
@@ -141,7 +141,7 @@ Json group_json(const RunResult& result, std::size_t index, std::size_t first) {
     one.add(result, number);
     all.add(result, number);
     Json json = {{"replica", number}};
-    if (result.totals.lifecycle) json["seconds"] = seconds(exists_ns(result, number));
+    if (result.totals.lifecycle) json["seconds"] = fleet_seconds(exists_ns(result, number));
     json.update(use_json(one));
     json["energy"] =
         energy_json(energy_of(result, group.resolved, number, 1), one.counts.output_tokens);

@@ -20,13 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kOutcomes{Outcome::unfinished, Outcome::finished,    Outcome::rejected,
-                               Outcome::cancelled,  Outcome::lost_to_oom, Outcome::lost_to_fault};
+constexpr std::array kWrittenOutcomes{Outcome::unfinished,  Outcome::finished,
+                                      Outcome::rejected,    Outcome::cancelled,
+                                      Outcome::lost_to_oom, Outcome::lost_to_fault};
 constexpr std::array kOomKinds{
     OomKind::startup, OomKind::rejected_too_long, OomKind::runtime_device, OomKind::fragmentation,
     OomKind::thrash,  OomKind::runtime_host,      OomKind::cgroup_kill,    OomKind::host_freeze};
 
-constexpr auto kEventKinds = [] {
+constexpr auto kWrittenEventKinds = [] {
   std::array<EngineEventKind, kEngineEventKinds> kinds{};
   for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = static_cast<EngineEventKind>(i);
   return kinds;
@@ -88,7 +89,7 @@ class RequestRows {
     r.output_tokens = number<std::int32_t>(rows_, columns_[9], 0);
     r.max_tokens = number<std::int32_t>(rows_, columns_[10], 0);
     r.preemptions = number<std::uint16_t>(rows_, columns_[11], 0);
-    const std::optional<Outcome> outcome = named(kOutcomes, rows_.text(columns_[12]));
+    const std::optional<Outcome> outcome = named(kWrittenOutcomes, rows_.text(columns_[12]));
     if (!outcome) rows_.refuse(columns_[12], "an outcome, such as finished or rejected");
     r.outcome = *outcome;
     check_order(r);
@@ -190,7 +191,7 @@ T kind_of(const LineReader& lines, const Json& event, const char* key,
 
 LoggedEvent event_of(const LineReader& lines, const Json& json) {
   LoggedEvent event;
-  event.kind = kind_of(lines, json, "kind", kEventKinds);
+  event.kind = kind_of(lines, json, "kind", kWrittenEventKinds);
   if (json.contains("oom")) event.oom = kind_of(lines, json, "oom", kOomKinds);
   event.time_ns = count_of(lines, json, "time_ns", -1);
   if (event.time_ns < 0) refuse_event(lines, "time_ns: expected 0 or more");

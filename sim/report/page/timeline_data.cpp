@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kOomMoments = 200;
 constexpr std::size_t kEventsOfAKind = 100;
 
-double seconds(TimeNs ns) { return static_cast<double>(ns) * 1e-9; }
+double timeline_seconds(TimeNs ns) { return static_cast<double>(ns) * 1e-9; }
 
 void add_to(TimelineRow& sum, const TimelineRow& row) {
   sum.running += row.running;
@@ -67,8 +67,9 @@ std::vector<TimelineRow> thinned(const std::vector<TimelineRow>& samples) {
 }
 
 Json sample_row(const TimelineRow& row) {
-  return Json::array({seconds(row.time_ns), row.running, row.waiting, row.kv.capacity, row.kv.used,
-                      row.kv.reserved, row.kv.internal, row.kv.external, row.kv.cached});
+  return Json::array({timeline_seconds(row.time_ns), row.running, row.waiting, row.kv.capacity,
+                      row.kv.used, row.kv.reserved, row.kv.internal, row.kv.external,
+                      row.kv.cached});
 }
 
 Json event_row(const LoggedEvent& event) {
@@ -76,7 +77,7 @@ Json event_row(const LoggedEvent& event) {
   const bool of_memory = event.kind == EngineEventKind::oom ||
                          event.kind == EngineEventKind::rejected ||
                          event.kind == EngineEventKind::placement_refused;
-  return Json::array({seconds(event.time_ns), name_of(event.kind),
+  return Json::array({timeline_seconds(event.time_ns), name_of(event.kind),
                       of_memory ? Json(name_of(event.oom)) : Json(nullptr), event.replica,
                       event.request == UINT64_MAX ? Json(nullptr) : Json(event.request),
                       event.tokens, known(event.running), known(event.waiting),
@@ -92,7 +93,7 @@ Json timeline_data(std::span<const TimelineRow> rows) {
   for (const TimelineRow& row : rows) {
     last_replica = std::max(last_replica, row.replica);
     if (!row.oom || moments.size() >= kOomMoments) continue;
-    moments.push_back(Json::array({seconds(row.time_ns), row.replica}));
+    moments.push_back(Json::array({timeline_seconds(row.time_ns), row.replica}));
   }
   Json kept = Json::array();
   for (const TimelineRow& row : thinned(samples)) kept.push_back(sample_row(row));
@@ -114,7 +115,7 @@ Json events_data(std::span<const LoggedEvent> events, double end_s) {
   for (const LoggedEvent& event : events) {
     const auto kind = static_cast<std::size_t>(event.kind);
     if (counts[kind]++ == 0) bins[kind].resize(kTimeBins);
-    const double bin = std::min(seconds(event.time_ns) / width_s, kTimeBins - 1.0);
+    const double bin = std::min(timeline_seconds(event.time_ns) / width_s, kTimeBins - 1.0);
     ++bins[kind][static_cast<std::size_t>(bin)];
     if (std::cmp_less_equal(counts[kind], kEventsOfAKind)) rows.push_back(event_row(event));
   }

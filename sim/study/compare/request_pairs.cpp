@@ -8,7 +8,8 @@
 namespace headroom {
 namespace {
 
-constexpr std::array<std::string_view, kStayPhases> kNames{"entry", "queue", "prefill", "decode"};
+constexpr std::array<std::string_view, kStayPhases> kPhaseNames{"entry", "queue", "prefill",
+                                                                "decode"};
 constexpr std::array<std::string_view, kStayPhases> kMeanings{
     "before the engine's queue", "in the queue", "from the first chunk to the first token",
     "from the first token to the last"};
@@ -100,7 +101,7 @@ std::vector<LengthQuarter> quarters_of(std::vector<RequestPair> finished) {
 
 }  // namespace
 
-std::string_view name_of(StayPhase phase) { return kNames[static_cast<std::size_t>(phase)]; }
+std::string_view name_of(StayPhase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
 std::string_view meaning_of(StayPhase phase) { return kMeanings[static_cast<std::size_t>(phase)]; }
 
 StayPhase RequestPair::cause() const {

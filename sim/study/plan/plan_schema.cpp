@@ -3,6 +3,7 @@
 
 #include "sim/study/plan/plan_file.hpp"
 #include "sim/study/plan/plan_targets.hpp"
+#include "sim/study/schema_object.hpp"
 
 namespace headroom {
 namespace {
@@ -22,38 +23,33 @@ Json list_of(Json items) {
   return {{"type", "array"}, {"minItems", 1}, {"items", std::move(items)}};
 }
 
-Json object(Json properties, Json required) {
-  return {{"type", "object"},
-          {"additionalProperties", false},
-          {"properties", std::move(properties)},
-          {"required", std::move(required)}};
-}
-
 Json model_schema() {
   const char* kTokens = "tokens of this model per token of the traffic's tokenizer; default 1";
   return {{"anyOf",
            Json::array(
-               {text(), object({{"model", described("a name of `headroom list models`", text())},
-                                {"quality",
-                                 described("your own score; more is better", {{"type", "number"}})},
-                                {"input_tokens_factor", described(kTokens, above_zero())},
-                                {"output_tokens_factor", described(kTokens, above_zero())},
-                                {"thinking_tokens_factor",
-                                 described(kTokens, {{"type", "number"}, {"minimum", 0}})}},
-                               {"model"})})}};
+               {text(),
+                schema_object(
+                    {{"model", described("a name of `headroom list models`", text())},
+                     {"quality", described("your own score; more is better", {{"type", "number"}})},
+                     {"input_tokens_factor", described(kTokens, above_zero())},
+                     {"output_tokens_factor", described(kTokens, above_zero())},
+                     {"thinking_tokens_factor",
+                      described(kTokens, {{"type", "number"}, {"minimum", 0}})}},
+                    {"model"})})}};
 }
 
 Json instance_schema() {
-  return object({{"name", described("as results call it; default: the device", text())},
-                 {"device", described("a name of `headroom list devices`", text())},
-                 {"gpus", described("devices of the instance; default 1", whole(1, 1024))},
-                 {"price_per_hour", described("$ for the whole instance", above_zero())},
-                 {"price_source", described("where the price is from, with its date", text())},
-                 {"nvlink_domain",
-                  described("devices that their own links join; default: gpus", whole(1, 1024))},
-                 {"nic_gb_per_s", described("port of each device, for splits beyond nvlink_domain",
-                                            {{"type", "number"}, {"minimum", 1e-3}})}},
-                {"device", "price_per_hour"});
+  return schema_object(
+      {{"name", described("as results call it; default: the device", text())},
+       {"device", described("a name of `headroom list devices`", text())},
+       {"gpus", described("devices of the instance; default 1", whole(1, 1024))},
+       {"price_per_hour", described("$ for the whole instance", above_zero())},
+       {"price_source", described("where the price is from, with its date", text())},
+       {"nvlink_domain",
+        described("devices that their own links join; default: gpus", whole(1, 1024))},
+       {"nic_gb_per_s", described("port of each device, for splits beyond nvlink_domain",
+                                  {{"type", "number"}, {"minimum", 1e-3}})}},
+      {"device", "price_per_hour"});
 }
 
 Json section_schema(const char* description) {
@@ -73,14 +69,15 @@ Json plan_schema() {
   p["description"] = described("for people", text());
   p["traffic"] = described(
       "what is to be served",
-      object({{"scenario", described("whose workload it is: a file, a name of `headroom list "
-                                     "scenarios`, or a scenario",
-                                     {{"type", {"string", "object"}}})},
-              {"scale", described("factor of its rate; default 1", above_zero())}},
-             {"scenario"}));
+      schema_object(
+          {{"scenario", described("whose workload it is: a file, a name of `headroom list "
+                                  "scenarios`, or a scenario",
+                                  {{"type", {"string", "object"}}})},
+           {"scale", described("factor of its rate; default 1", above_zero())}},
+          {"scenario"}));
   Json targets = Json::object();
   for (const std::string& name : plan_metric_names()) targets[name] = above_zero();
-  p["slo"] = described("limits in ms", object(std::move(targets), Json::array()));
+  p["slo"] = described("limits in ms", schema_object(std::move(targets), Json::array()));
   p["slo"]["minProperties"] = 1;
   p["models"] = list_of(model_schema());
   p["min_quality"] = described("models below it are left out", {{"type", "number"}});

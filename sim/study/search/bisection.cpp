@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 5> kEnds{"found", "all_pass", "none_passe
                                                 "failed"};
 
 // Six digits are what a person would write; the least tolerance is much wider.
-double rounded(double value) {
+double six_digits(double value) {
   const std::string text = fmt::format("{:.6g}", value);
   double result = 0;
   std::from_chars(text.data(), text.data() + text.size(), result);
@@ -121,7 +121,7 @@ class Bisection {
 
   // Of the ratio, as tolerances are relative; of whole numbers the one below the mean.
   [[nodiscard]] double middle_of(double a, double b) const {
-    return search_.whole ? std::floor((a + b) / 2) : rounded(std::sqrt(a) * std::sqrt(b));
+    return search_.whole ? std::floor((a + b) / 2) : six_digits(std::sqrt(a) * std::sqrt(b));
   }
 
   // The middles of the widest gaps between judged values from `a` to `b`; each counts as judged for

@@ -18,7 +18,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::chrono::milliseconds kInterval{100};
+constexpr std::chrono::milliseconds kWait{100};
 // Searches under way at once, for each thread: each has a few runs to make, and waits for all.
 constexpr std::size_t kOpenPerThread = 4;
 
@@ -100,7 +100,7 @@ class ProbeWorkers {
   // Empty when none was made within the interval.
   std::optional<MadeProbe> take() {
     std::unique_lock lock(mutex_);
-    made_.wait_for(lock, kInterval, [this] { return !rows_.empty(); });
+    made_.wait_for(lock, kWait, [this] { return !rows_.empty(); });
     if (rows_.empty()) return std::nullopt;
     MadeProbe made = std::move(rows_.front());
     rows_.pop_front();

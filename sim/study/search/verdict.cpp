@@ -12,7 +12,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"passes", "fails", "open"};
+constexpr std::array<std::string_view, 3> kVerdicts{"passes", "fails", "open"};
 
 std::optional<double> value_of(const StoredRun& run, const std::string& metric) {
   const auto found = std::ranges::find(run.metrics, metric, [](const auto& m) { return m.first; });
@@ -52,7 +52,7 @@ MetricMean mean_of(const std::string& metric, const std::vector<StoredRun>& runs
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) { return kNames[static_cast<std::size_t>(verdict)]; }
+std::string_view name_of(Verdict verdict) { return kVerdicts[static_cast<std::size_t>(verdict)]; }
 
 Judgement judge(const ValueSearch& search, const std::vector<StoredRun>& runs) {
   HEADROOM_CHECK(!runs.empty(), "a verdict on nothing");

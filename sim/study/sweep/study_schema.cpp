@@ -2,29 +2,23 @@
 // are not empty) is checked when a study is read.
 
 #include "sim/setup/options.hpp"
+#include "sim/study/schema_object.hpp"
 #include "sim/study/search/search_file.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 
 namespace headroom {
 namespace {
 
-Json object(Json properties, Json required) {
-  return {{"type", "object"},
-          {"additionalProperties", false},
-          {"properties", std::move(properties)},
-          {"required", std::move(required)}};
-}
-
 Json axis_schema() {
   const Json number = {{"type", "number"}};
-  const Json range = object(
+  const Json range = schema_object(
       {{"from", number}, {"to", number}, {"step", {{"type", "number"}, {"exclusiveMinimum", 0}}}},
       {"from", "to", "step"});
-  const Json log_range = object({{"from", {{"type", "number"}, {"exclusiveMinimum", 0}}},
-                                 {"to", {{"type", "number"}, {"exclusiveMinimum", 0}}},
-                                 {"points", {{"type", "integer"}, {"minimum", 2}}}},
-                                {"from", "to", "points"});
-  Json axis = object(
+  const Json log_range = schema_object({{"from", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                                        {"to", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                                        {"points", {{"type", "integer"}, {"minimum", 2}}}},
+                                       {"from", "to", "points"});
+  Json axis = schema_object(
       {{"path",
         {{"description", "option or section of the scenario: engine.max_num_seqs"},
          {"anyOf", Json::array({{{"enum", option_paths()}}, {{"type", "string"}}})}}},
@@ -67,16 +61,17 @@ Json study_schema() {
                 "the scenario that is varied: a file, a name of `headroom list scenarios`, or the "
                 "scenario itself"},
                {"type", {"string", "object"}}};
-  p["vary"] = {{"description", "axes; all combinations are points of the study, the last fastest"},
-               {"type", "array"},
-               {"items",
-                {{"anyOf", Json::array({{{"$ref", "#/$defs/axis"}},
-                                        object({{"zip",
-                                                 {{"description", "axes that advance together"},
-                                                  {"type", "array"},
-                                                  {"minItems", 2},
-                                                  {"items", {{"$ref", "#/$defs/axis"}}}}}},
-                                               {"zip"})})}}}};
+  p["vary"] = {
+      {"description", "axes; all combinations are points of the study, the last fastest"},
+      {"type", "array"},
+      {"items",
+       {{"anyOf", Json::array({{{"$ref", "#/$defs/axis"}},
+                               schema_object({{"zip",
+                                               {{"description", "axes that advance together"},
+                                                {"type", "array"},
+                                                {"minItems", 2},
+                                                {"items", {{"$ref", "#/$defs/axis"}}}}}},
+                                             {"zip"})})}}}};
   p["skip_if"] = conditions_schema("a point is left out when one of these holds");
   p["only_if"] = conditions_schema("a point is left out when not all of these hold");
   p["replications"] = {
