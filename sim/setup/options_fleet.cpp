@@ -25,7 +25,7 @@ constexpr std::string_view kWeighted = "/fleet/router/policy=weighted";
 constexpr std::string_view kBucket = "/fleet/admission/policy=token_bucket";
 constexpr Bounds kReplicas{.low = 1, .high = 65535};
 constexpr Bounds kWeight{.low = 0, .high = 1e6};
-constexpr Bounds kSeconds{.low = 0, .high = 9e9, .low_open = true};
+constexpr Bounds kFleetSeconds{.low = 0, .high = 9e9, .low_open = true};
 constexpr Bounds kInstant{.low = 0, .high = 9e9};
 constexpr Bounds kDollars{.low = 0, .high = 1e6};
 
@@ -157,7 +157,7 @@ const OptionRow kRows[] = {
     {.pointer = "/fleet/admission/window_s",
      .reach = at<&F::admission, &Door::window_s>,
      .unit = "s",
-     .bounds = kSeconds,
+     .bounds = kFleetSeconds,
      .doc = "over which the rate is measured at which queues empty",
      .only_with = "/fleet/admission/policy=deadline",
      .group = kFleet},
@@ -165,14 +165,14 @@ const OptionRow kRows[] = {
     {.pointer = "/fleet/faults/mtbf_s",
      .reach = at<&F::faults, &FaultsSection::mtbf_s>,
      .unit = "s",
-     .bounds = kSeconds,
+     .bounds = kFleetSeconds,
      .doc = "mean time between crashes of a replica while it is up, exponential",
      .absent = "none by chance",
      .group = kFaults},
     {.pointer = "/fleet/faults/down_s",
      .reach = at<&F::faults, &FaultsSection::down_s>,
      .unit = "s",
-     .bounds = kSeconds,
+     .bounds = kFleetSeconds,
      .doc = "from a crash until the replica is back",
      .absent = "start_s of its group's autoscaling, else engine.restart_s",
      .group = kFaults},
@@ -276,7 +276,7 @@ const OptionRow kElementRows[] = {
     {.pointer = "/fleet/faults/crashes/down_s",
      .reach = of_crash<&CrashSection::down_s>,
      .unit = "s",
-     .bounds = kSeconds,
+     .bounds = kFleetSeconds,
      .doc = "until it is back",
      .absent = "fleet.faults.down_s"},
     {.pointer = "/fleet/faults/slow/replica",
@@ -291,7 +291,7 @@ const OptionRow kElementRows[] = {
     {.pointer = "/fleet/faults/slow/for_s",
      .reach = of_slow<&SlowSection::for_s>,
      .unit = "s",
-     .bounds = kSeconds,
+     .bounds = kFleetSeconds,
      .doc = "for how long"},
     {.pointer = "/fleet/faults/slow/factor",
      .reach = of_slow<&SlowSection::factor>,
