@@ -16,12 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How long there was this replica.
-TimeNs exists_ns(const RunResult& result, std::size_t number) {
-  const auto& lifecycle = result.totals.lifecycle;
-  return lifecycle ? lifecycle->exists_ns[number] : result.totals.end_ns;
-}
-
 // Sums over replicas; shares are of their whole time, or of their whole pools.
 struct Use {
   ReplicaCounts counts;
@@ -160,7 +154,7 @@ Json group_json(const RunResult& result, std::size_t index, std::size_t first) {
   if (result.totals.lifecycle) json.update(size_json(result, index, first));
   json.update(use_json(all));
   json["energy"] =
-      energy_json(energy_of(result, group.resolved, first, group.count), all.counts.output_tokens);
+      energy_json(energy_of(result, group.resolved, first, group.places), all.counts.output_tokens);
   json["replicas"] = std::move(replicas);
   return json;
 }

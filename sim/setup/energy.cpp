@@ -80,7 +80,7 @@ double joules(const PowerDraw& draw, const PowerTime& time, std::int64_t devices
 }
 
 std::optional<EnergyUse> energy_of(const RunResult& result, const Resolved& resolved,
-                                   std::size_t first, std::int64_t count) {
+                                   std::size_t first, std::int64_t places) {
   if (!result.started) return std::nullopt;
   const auto draw = power_draw(resolved.device, resolved.scenario.device.power);
   if (!draw) return std::nullopt;
@@ -88,13 +88,15 @@ std::optional<EnergyUse> energy_of(const RunResult& result, const Resolved& reso
   use.seconds = static_cast<double>(result.totals.end_ns) / 1e9;
   use.assumed = draw->assumed;
   PowerTime time;
-  for (std::size_t i = first; i < first + static_cast<std::size_t>(count); ++i) {
+  for (std::size_t i = first; i < first + static_cast<std::size_t>(places); ++i) {
+    const TimeNs span_ns = exists_ns(result, i);
+    if (result.totals.lifecycle && span_ns == 0) continue;
+    use.devices += resolved.sharding.devices();
     const bool ran = i < result.recorder->replicas();
     time +=
         power_time(ran ? result.recorder->replica(static_cast<std::uint16_t>(i)).cost : CostMeter{},
-                   use.seconds);
+                   static_cast<double>(span_ns) / 1e9);
   }
-  use.devices = count * resolved.sharding.devices();
   use.joules = joules(*draw, time, resolved.sharding.devices());
   return use;
 }
@@ -107,13 +109,13 @@ std::optional<EnergyUse> energy_of(const RunResult& result) {
   EnergyUse all;
   std::size_t first = 0;
   for (const FleetGroup& group : result.groups) {
-    const auto use = energy_of(result, group.resolved, first, group.count);
+    const auto use = energy_of(result, group.resolved, first, group.places);
     if (!use) return std::nullopt;
     all.joules += use->joules;
     all.seconds = use->seconds;
     all.devices += use->devices;
     all.assumed = all.assumed || use->assumed;
-    first += static_cast<std::size_t>(group.count);
+    first += static_cast<std::size_t>(group.places);
   }
   return all;
 }

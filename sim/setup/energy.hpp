@@ -39,7 +39,7 @@ struct PowerTime {
 
   PowerTime& operator+=(const PowerTime& other);
 };
-// Of one replica over a run of `span_s`. Terms bound by arithmetic (linear_compute,
+// Of one replica that exists for `span_s`. Terms bound by arithmetic (linear_compute,
 // attention_prefill) count as compute, those of waiting (host, pipeline) as idle, all others as
 // memory; what is not busy is idle, a replica that is down included: its machine stays on.
 [[nodiscard]] PowerTime power_time(const CostMeter& cost, double span_s);
@@ -48,15 +48,16 @@ struct PowerTime {
 struct EnergyUse {
   double joules = 0;
   double seconds = 0;        // of the run
-  std::int64_t devices = 0;  // of all replicas
+  std::int64_t devices = 0;  // of all replicas that there ever were
   bool assumed = false;
 
   [[nodiscard]] double mean_w() const { return seconds > 0 ? joules / seconds : 0; }
 };
 
-// Of replicas first .. first + count - 1 of a finished run, all of the group `resolved`.
+// Of replicas first .. first + places - 1 of a finished run, all of the group `resolved`, each for
+// as long as it exists.
 [[nodiscard]] std::optional<EnergyUse> energy_of(const RunResult& result, const Resolved& resolved,
-                                                 std::size_t first, std::int64_t count);
+                                                 std::size_t first, std::int64_t places);
 // Of the whole run; nothing when a device's power is not known, or nothing ran.
 [[nodiscard]] std::optional<EnergyUse> energy_of(const RunResult& result);
 

@@ -277,6 +277,11 @@ RunResult run_prepared(const Catalog& catalog, const RunControl& control, Worklo
 
 std::string_view name_of(StopReason reason) { return kStopNames[static_cast<std::size_t>(reason)]; }
 
+TimeNs exists_ns(const RunResult& result, std::size_t number) {
+  const auto& lifecycle = result.totals.lifecycle;
+  return lifecycle ? lifecycle->exists_ns.at(number) : result.totals.end_ns;
+}
+
 RunResult run(const Scenario& scenario, const Catalog& catalog, const RunControl& control) {
   Workload workload;
   RunResult result = prepare(scenario, catalog, std::nullopt, workload);

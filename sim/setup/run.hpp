@@ -66,6 +66,9 @@ struct RunResult {
 };
 [[nodiscard]] std::string_view name_of(StopReason reason);
 
+// How long there was replica `number` of a run that started: from the order of its node to its end.
+[[nodiscard]] TimeNs exists_ns(const RunResult& result, std::size_t number);
+
 struct RunControl {
   const std::atomic<bool>* interrupted = nullptr;  // ends the run, with complete results
   std::atomic<std::uint64_t>* done = nullptr;      // requests that left so far, for a progress line

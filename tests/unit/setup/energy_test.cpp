@@ -84,3 +84,25 @@ TEST_CASE("every device of a replica draws, and every replica of a fleet") {
   CHECK(energy_of(fleet)->devices == 3);
   CHECK(energy_of(fleet)->joules == Approx(energy_of(alone)->joules + 2 * 100 * end_s));
 }
+
+TEST_CASE("replicas that come and go draw for the time that they are there") {
+  const std::string text = R"({"model": "llama-3.1-8b",
+      "device": {"name": "h100-sxm",
+                 "power": {"idle_w": 100, "memory_bound_w": 100, "compute_bound_w": 100}},
+      "engine": {"name": "vllm", "max_model_len": 4096, "max_num_seqs": 64},
+      "workload": {"arrivals": {"process": "constant", "request_rate": 40}, "num_requests": 800,
+                   "prompt": {"tokens": 200}, "output": {"tokens": 50}},
+      "fleet": {"autoscaling": [{"metric": "in_flight", "interval_s": 5, "min_replicas": 1,
+                                 "max_replicas": 4, "target": 5, "start_s": 1}]}})";
+  const RunResult result = run(parse_scenario(parse_json(text, "s.json")), Catalog::embedded());
+  REQUIRE(result.totals.lifecycle);
+  double seconds = 0;
+  for (const TimeNs time_ns : result.totals.lifecycle->exists_ns) {
+    seconds += static_cast<double>(time_ns) / 1e9;
+  }
+  REQUIRE(result.totals.lifecycle->most_at_once.front() > 1);
+  const auto use = energy_of(result);
+  REQUIRE(use);
+  CHECK(use->joules == Approx(100 * seconds));
+  CHECK(use->devices == result.totals.lifecycle->most_at_once.front());
+}
