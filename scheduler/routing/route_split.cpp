@@ -15,33 +15,27 @@ constexpr std::uint64_t kRoutes = 0x40A7E5;  // apart from other numbers made of
 }  // namespace
 
 RouteSplit::RouteSplit(std::vector<RouteOptions> routes, std::size_t replicas, std::uint64_t seed)
-    : places_(replicas), seed_(mixed_id(seed, kRoutes)) {
+    : by_replica_(replicas), seed_(mixed_id(seed, kRoutes)) {
   std::size_t placed = 0;
   for (RouteOptions& options : routes) {
     const std::size_t number = routes_.size();
-    for (std::uint32_t i = 0; i < options.replicas.size(); ++i) {
-      places_.at(options.replicas[i]) = {number, i};
-      ++placed;
-    }
+    for (const std::uint32_t replica : options.replicas) by_replica_.at(replica) = number;
+    placed += options.replicas.size();
     for (const std::int32_t class_id : options.classes) {
       const auto id = static_cast<std::size_t>(class_id);
       if (id >= by_class_.size()) by_class_.resize(id + 1, routes.size());
       by_class_[id] = number;
     }
     shares_ += options.share;
-    Route route;
-    route.loads.resize(options.replicas.size());
-    route.options = std::move(options);
-    routes_.push_back(std::move(route));
+    routes_.push_back(
+        {SubsetRouter(std::move(options.router), std::move(options.replicas), replicas),
+         options.share});
   }
   HEADROOM_CHECK(placed == replicas, "a replica in no route, or in two");
 }
 
 void RouteSplit::on_load(std::uint32_t replica, std::span<const ReplicaLoad> loads) {
-  const Place place = places_[replica];
-  Route& route = routes_[place.route];
-  route.loads[place.number] = loads[replica];
-  route.options.router->on_load(place.number, route.loads);
+  routes_[by_replica_[replica]].router.on_load(replica, loads);
 }
 
 std::uint32_t RouteSplit::route(const Arrival& arrival, std::span<const ReplicaLoad> loads) {
@@ -49,10 +43,8 @@ std::uint32_t RouteSplit::route(const Arrival& arrival, std::span<const ReplicaL
 }
 
 std::uint32_t RouteSplit::route_numbered(const Arrival& arrival, std::uint64_t index,
-                                         std::span<const ReplicaLoad>) {
-  Route& route = routes_[route_of(arrival.class_id, index)];
-  const std::uint32_t number = route.options.router->route_numbered(arrival, index, route.loads);
-  return route.options.replicas.at(number);
+                                         std::span<const ReplicaLoad> loads) {
+  return routes_[route_of(arrival.class_id, index)].router.route_numbered(arrival, index, loads);
 }
 
 std::size_t RouteSplit::route_of(std::int32_t class_id, std::uint64_t index) const {
@@ -61,7 +53,7 @@ std::size_t RouteSplit::route_of(std::int32_t class_id, std::uint64_t index) con
   HEADROOM_CHECK(shares_ > 0, "a request without a route");
   std::int64_t place = scaled(mixed_id(seed_, index), shares_);
   std::size_t number = 0;
-  while (place >= routes_[number].options.share) place -= routes_[number++].options.share;
+  while (place >= routes_[number].share) place -= routes_[number++].share;
   return number;
 }
 

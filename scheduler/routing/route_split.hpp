@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "scheduler/routing/subset.hpp"
 #include "sim/serving/router.hpp"
 
 namespace headroom {
@@ -35,16 +36,12 @@ class RouteSplit final : public Router {
 
  private:
   struct Route {
-    RouteOptions options;
-    std::vector<ReplicaLoad> loads;  // of its replicas
-  };
-  struct Place {
-    std::size_t route = 0;
-    std::uint32_t number = 0;  // within the route
+    SubsetRouter router;
+    std::int64_t share = 0;
   };
 
   std::vector<Route> routes_;
-  std::vector<Place> places_;          // by replica
+  std::vector<std::size_t> by_replica_;
   std::vector<std::size_t> by_class_;  // routes_.size(): by share
   std::int64_t shares_ = 0;
   std::uint64_t seed_;

@@ -34,4 +34,9 @@ std::uint32_t SubsetRouter::route(const Arrival& arrival, std::span<const Replic
   return members_.at(inner_->route(arrival, loads_));
 }
 
+std::uint32_t SubsetRouter::route_numbered(const Arrival& arrival, std::uint64_t index,
+                                           std::span<const ReplicaLoad> /*loads*/) {
+  return members_.at(inner_->route_numbered(arrival, index, loads_));
+}
+
 }  // namespace headroom

@@ -1,6 +1,6 @@
 #pragma once
-// Any router for some of a fleet's replicas only: those of one role. It sees them as if there were
-// no others.
+// Any router for some of a fleet's replicas only: those of one role or route. It sees them as if
+// there were no others.
 
 #include <cstdint>
 #include <memory>
@@ -18,6 +18,8 @@ class SubsetRouter final : public Router {
   void on_load(std::uint32_t replica, std::span<const ReplicaLoad> loads) override;
   [[nodiscard]] std::uint32_t route(const Arrival& arrival,
                                     std::span<const ReplicaLoad> loads) override;
+  [[nodiscard]] std::uint32_t route_numbered(const Arrival& arrival, std::uint64_t index,
+                                             std::span<const ReplicaLoad> loads) override;
 
  private:
   std::unique_ptr<Router> inner_;
