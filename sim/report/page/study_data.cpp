@@ -81,7 +81,7 @@ class StudyPage {
   void find_points() {
     for (const VariedValue& one : parameters_) points_.insert(one.point);
     for (const StudyRun& run : runs_) points_.insert(run.point);
-    for (const StudySearch& search : searches_) points_.insert(search.point);
+    for (const StoredSearch& search : searches_) points_.insert(search.point);
     for (const std::int64_t point : points_) row_of_.emplace(point, row_of_.size());
     runs_of_.resize(points_.size());
     for (const StudyRun& run : runs_) runs_of_[row_of_.at(run.point)].push_back(&run);
@@ -242,7 +242,7 @@ class StudyPage {
 
   [[nodiscard]] Json searches_data() const {
     Json list = Json::array();
-    for (const StudySearch& search : searches_) {
+    for (const StoredSearch& search : searches_) {
       const auto number = [](const std::optional<double>& value) {
         return value ? rounded(*value) : Json(nullptr);
       };
@@ -268,7 +268,7 @@ class StudyPage {
   StudyDatabase database_;
   std::vector<StudyRun> runs_;
   std::vector<VariedValue> parameters_;
-  std::vector<StudySearch> searches_;
+  std::vector<StoredSearch> searches_;
   std::set<std::int64_t> points_;
   std::map<std::int64_t, std::size_t> row_of_;         // of a point in all that is by point
   std::vector<std::vector<const StudyRun*>> runs_of_;  // by row

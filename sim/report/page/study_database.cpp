@@ -144,20 +144,20 @@ std::vector<StudyRun> StudyDatabase::runs() const {
   return runs;
 }
 
-std::vector<StudySearch> StudyDatabase::searches() const {
-  std::vector<StudySearch> searches;
+std::vector<StoredSearch> StudyDatabase::searches() const {
+  std::vector<StoredSearch> searches;
   Query found(*this, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'searches'");
   if (!found.next()) return searches;
   Query query(*this,
-              "SELECT point, name, kind, value, low, high, status, detail FROM searches ORDER BY "
-              "search, point");
+              "SELECT search, point, name, kind, value, low, high, status, detail FROM searches "
+              "ORDER BY search, point");
   const auto number = [&](int column) {
     return query.is_null(column) ? std::nullopt : std::optional(query.number(column));
   };
   while (query.next()) {
-    searches.push_back({query.integer(0), std::string(query.text(1)), std::string(query.text(2)),
-                        number(3), number(4), number(5), std::string(query.text(6)),
-                        std::string(query.text(7))});
+    searches.push_back({query.integer(0), query.integer(1), std::string(query.text(2)),
+                        std::string(query.text(3)), number(4), number(5), number(6),
+                        std::string(query.text(7)), std::string(query.text(8))});
   }
   return searches;
 }

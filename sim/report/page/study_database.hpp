@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/study/store/search_rows.hpp"
+
 struct sqlite3;
 
 namespace headroom {
@@ -39,18 +41,6 @@ struct StudyRun {
   std::vector<StudyOom> ooms = {};
 };
 
-// What a search found for a point.
-struct StudySearch {
-  std::int64_t point = 0;
-  std::string name;
-  std::string kind;
-  std::optional<double> value;
-  std::optional<double> low;
-  std::optional<double> high;
-  std::string status;
-  std::string detail;  // JSON text
-};
-
 class StudyDatabase {
  public:
   // ConfigError: cannot be opened, no database, or not of a study of a known version.
@@ -60,7 +50,7 @@ class StudyDatabase {
   [[nodiscard]] std::map<std::string, std::string> meta() const;
   [[nodiscard]] std::vector<VariedValue> parameters() const;  // by point, then path
   [[nodiscard]] std::vector<StudyRun> runs() const;           // by number
-  [[nodiscard]] std::vector<StudySearch> searches() const;    // by number, then point
+  [[nodiscard]] std::vector<StoredSearch> searches() const;   // by number, then point
   // summary.json of the first replication of each point that did not fail.
   void each_summary(
       const std::function<void(std::int64_t point, std::string_view summary)>& use) const;
