@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <thread>
 
 #include "sim/app/list.hpp"
+#include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/json_text.hpp"
 #include "sim/report/plan_report.hpp"
@@ -19,15 +19,6 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::int64_t kMostPlanThreads = 1024;
-
-std::size_t plan_threads(const std::optional<std::int64_t>& given) {
-  if (!given) return std::max(1U, std::thread::hardware_concurrency());
-  if (*given < 1 || *given > kMostPlanThreads) {
-    throw ConfigError(fmt::format("-j {}: expected 1 to {} threads", *given, kMostPlanThreads));
-  }
-  return static_cast<std::size_t>(*given);
-}
 
 void make_folder(const std::string& folder) {
   std::error_code error;
@@ -87,7 +78,7 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
   const FleetPlanFile plan = load_fleet_plan(arguments.plan, arguments.trace);
   const Catalog catalog = load_catalog(arguments.catalog);
   PlannerOptions options;
-  options.threads = plan_threads(arguments.threads);
+  options.threads = threads_of(arguments.threads);
   options.interrupted = &interrupted;
   options.progress = show_progress;
   const FleetPlanResult result = plan_fleets(plan, catalog, options);

@@ -292,31 +292,31 @@ int sweep(const mpi::communicator& world, const MpiArguments& arguments) {
     if (open) work(world, plan, shared.catalog());
     return open ? 0 : kExitUser;
   }
-  MpiWork todo;
+  MpiWork job;
   bool open = false;
   try {
     plan.check(shared.catalog());
     ResultsStore store(arguments.output, arguments.resume ? StoreMode::resume : StoreMode::create,
                        facts_of(plan, kVersion), parameters_of(plan));
-    todo.runs = missing_runs(plan.runs_of({}), store.done());
-    todo.searches = missing_tasks(tasks_of(plan, {}), store.database());
+    job.runs = missing_runs(plan.runs_of({}), store.done());
+    job.searches = missing_tasks(tasks_of(plan, {}), store.database());
     open = true;
     mpi::broadcast(world, open, 0);
-    lead(world, plan, shared.catalog(), todo, store);
+    lead(world, plan, shared.catalog(), job, store);
     store.finish();
   } catch (...) {
     if (!open) mpi::broadcast(world, open, 0);
     throw;
   }
   finish_searches(arguments.output);
-  fmt::print("{} of {} runs, {} failed, {} ranks, in {}\n", todo.run_state.stored,
-             todo.run_state.wanted, todo.run_state.failed, world.size(), arguments.output);
-  if (todo.search_state.wanted > 0) {
-    fmt::print("{} of {} searches, {} failed, {} runs for them\n", todo.search_state.done,
-               todo.search_state.wanted, todo.search_state.failed, todo.search_state.probes);
+  fmt::print("{} of {} runs, {} failed, {} ranks, in {}\n", job.run_state.stored,
+             job.run_state.wanted, job.run_state.failed, world.size(), arguments.output);
+  if (job.search_state.wanted > 0) {
+    fmt::print("{} of {} searches, {} failed, {} runs for them\n", job.search_state.done,
+               job.search_state.wanted, job.search_state.failed, job.search_state.probes);
   }
-  if (!todo.is_done()) return kExitInterrupted;
-  return todo.has_failed() ? kExitIncomplete : 0;
+  if (!job.is_done()) return kExitInterrupted;
+  return job.has_failed() ? kExitIncomplete : 0;
 }
 
 int run_job(int argc, char** argv, const mpi::communicator& world) {

@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-using Stage = Disaggregation::Handover::Stage;
+using HandoverStage = Disaggregation::Handover::Stage;
 
 Disaggregation::Disaggregation(DisaggregationParts parts, const std::vector<ReplicaRole>& roles)
     : parts_(std::move(parts)),
@@ -48,8 +48,8 @@ void Disaggregation::send_anew(std::uint32_t from, const HandedBack& request, Ti
 void Disaggregation::fetch(const KvFetch& fetch, TimeNs now_ns) {
   const std::uint64_t number = of_request_.at(fetch.index);
   Handover& handover = handovers_.at(number);
-  HEADROOM_CHECK(handover.stage == Stage::waits, "a request fetches its KV twice");
-  handover.stage = Stage::moves;
+  HEADROOM_CHECK(handover.stage == HandoverStage::waits, "a request fetches its KV twice");
+  handover.stage = HandoverStage::moves;
   handover.trip = links_.transfer(handover.from, handover.to,
                                   fetch.blocks * parts_.options.block_bytes, now_ns);
   TransferRecord& record = records_[handover.record];
@@ -66,14 +66,14 @@ std::optional<Disaggregation::Handover> Disaggregation::end(std::uint64_t index)
   const auto at = handovers_.find(found->second);
   of_request_.erase(found);
   Handover& handover = at->second;
-  if (handover.stage == Stage::moves) {
+  if (handover.stage == HandoverStage::moves) {
     // What is on the way is not stopped: the prefill replica keeps its blocks until then (vLLM's
     // NIXL connector frees them when it is told that the read is done).
-    handover.stage = Stage::abandoned;
+    handover.stage = HandoverStage::abandoned;
     ++counts.abandoned;
     return std::nullopt;
   }
-  HEADROOM_CHECK(handover.stage == Stage::waits, "a request ends while it is handed on");
+  HEADROOM_CHECK(handover.stage == HandoverStage::waits, "a request ends while it is handed on");
   const Handover over = handover;
   handovers_.erase(at);
   return over;
@@ -86,12 +86,13 @@ std::optional<Disaggregation::Handover> Disaggregation::lose(std::uint32_t from,
   const auto at = handovers_.find(found->second);
   Handover& handover = at->second;
   if (handover.from != from || handover.offer.hold != lost.hold) return std::nullopt;
-  HEADROOM_CHECK(handover.stage != Stage::offered, "KV is lost in the instant of its offer");
+  HEADROOM_CHECK(handover.stage != HandoverStage::offered,
+                 "KV is lost in the instant of its offer");
   ++counts.lost;
   of_request_.erase(found);
   const Handover over = handover;
-  if (handover.stage == Stage::moves) {
-    handover.stage = Stage::abandoned;  // the ports stay taken
+  if (handover.stage == HandoverStage::moves) {
+    handover.stage = HandoverStage::abandoned;  // the ports stay taken
   } else {
     handovers_.erase(at);
   }
@@ -107,7 +108,7 @@ Disaggregation::Due Disaggregation::take() {
 void Disaggregation::entered(std::uint64_t number, std::uint32_t to, RequestId id) {
   const auto at = handovers_.find(number);
   Handover& handover = at->second;
-  handover.stage = Stage::waits;
+  handover.stage = HandoverStage::waits;
   handover.to = to;
   handover.id = id;
   records_[handover.record].decode_replica = static_cast<std::uint16_t>(to);
@@ -120,8 +121,8 @@ Disaggregation::Handover Disaggregation::arrived(std::uint64_t number) {
   const TimeNs wire_ns = handover.trip.sent_ns - handover.trip.begin_ns;
   counts.port_busy_ns[handover.from] += wire_ns;
   counts.port_busy_ns[handover.to] += wire_ns;
-  if (handover.stage == Stage::abandoned) return handover;
-  HEADROOM_CHECK(handover.stage == Stage::moves, "KV arrives that was not asked for");
+  if (handover.stage == HandoverStage::abandoned) return handover;
+  HEADROOM_CHECK(handover.stage == HandoverStage::moves, "KV arrives that was not asked for");
   of_request_.erase(handover.offer.index);
   TransferRecord& record = records_[handover.record];
   record.end_ns = handover.trip.end_ns;

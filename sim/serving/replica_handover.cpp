@@ -10,18 +10,18 @@
 
 namespace headroom {
 
-using Stage = RemoteRequest::Stage;
+using RemoteStage = RemoteRequest::Stage;
 
 // It waits, and holds blocks all the same.
 bool Replica::holds_early(RequestId id) const {
-  const Stage stage = stage_of(id);
-  return stage == Stage::fetching || stage == Stage::arrived;
+  const RemoteStage stage = stage_of(id);
+  return stage == RemoteStage::fetching || stage == RemoteStage::arrived;
 }
 
 // Tokens that the engine has to compute before it decodes.
 TokenCount Replica::queued_tokens(RequestId id) const {
-  const Stage stage = stage_of(id);
-  const bool comes = stage == Stage::waits_for_room || holds_early(id);
+  const RemoteStage stage = stage_of(id);
+  const bool comes = stage == RemoteStage::waits_for_room || holds_early(id);
   return comes ? 1 : requests_[id].known_tokens;
 }
 
@@ -53,7 +53,7 @@ void Replica::begin_remote(RequestId id, const KvOffer* prefilled) {
   }
   if (prefilled == nullptr) return;
   HEADROOM_CHECK(parts_.options.role == ReplicaRole::decode, "KV for a replica that fetches none");
-  remote.stage = Stage::waits_for_room;
+  remote.stage = RemoteStage::waits_for_room;
   remote.place = remote_->places++;
   remote_->waiting_for_room.emplace(remote.place, id);
   progress.first_scheduled_ns = prefilled->first_scheduled_ns;
@@ -97,7 +97,7 @@ void Replica::hand_on(RequestId id) {
   --residents_;
   final_tokens_ -= final_tokens_of(id);
   progress.recorded = true;
-  remote_->by_id[id].stage = Stage::held;
+  remote_->by_id[id].stage = RemoteStage::held;
   ++remote_->held;
   remote_->handovers.offers.push_back({.index = request.index,
                                        .hold = {id, progress.epoch},
@@ -137,7 +137,7 @@ void Replica::take_in() {
                           .keep_free = std::max(keep, decodes_.blocks_needed(1))};
     if (!parts_.kv->try_grow(growth)) return;
     waiting.erase(waiting.begin());
-    remote.stage = Stage::fetching;
+    remote.stage = RemoteStage::fetching;
     remote.found = found;
     remote.reserved = request.known_tokens;
     prefill_kept_ += kept(remote.reserved);
@@ -149,8 +149,8 @@ void Replica::take_in() {
 }
 
 void Replica::receive_kv(RequestId id, TimeNs now_ns) {
-  HEADROOM_CHECK(stage_of(id) == Stage::fetching, "KV that nobody waits for");
-  remote_->by_id[id].stage = Stage::arrived;
+  HEADROOM_CHECK(stage_of(id) == RemoteStage::fetching, "KV that nobody waits for");
+  remote_->by_id[id].stage = RemoteStage::arrived;
   parts_.scheduler->enqueue_arrived(id, requests_[id]);
   wake(now_ns);
 }
@@ -158,8 +158,8 @@ void Replica::receive_kv(RequestId id, TimeNs now_ns) {
 // Of one that is being admitted: the tokens of its context that were found in this replica's cache.
 TokenCount Replica::admit_remote(RequestId id, TokenCount context) {
   RemoteRequest& remote = remote_->by_id[id];
-  if (remote.stage != Stage::arrived) return context;
-  remote.stage = Stage::none;
+  if (remote.stage != RemoteStage::arrived) return context;
+  remote.stage = RemoteStage::none;
   prefill_kept_ -= kept(remote.reserved);
   return remote.found;
 }
@@ -180,11 +180,11 @@ void Replica::withdraw_waiting(RequestId id) {
 }
 
 bool Replica::leave_scheduler(RequestId id) {
-  const Stage stage = stage_of(id);
-  if (stage == Stage::waits_for_room) {
+  const RemoteStage stage = stage_of(id);
+  if (stage == RemoteStage::waits_for_room) {
     remote_->waiting_for_room.erase(remote_->by_id[id].place);
   }
-  if (stage == Stage::waits_for_room || stage == Stage::fetching) return true;
+  if (stage == RemoteStage::waits_for_room || stage == RemoteStage::fetching) return true;
   return parts_.scheduler->on_leave(id);
 }
 
@@ -207,7 +207,7 @@ void Replica::apply_exit(const RemoteRequests::Exit& exit, TimeNs now_ns) {
   membership_changed_ = true;
   if (exit.is_given_back) {
     const Request& request = requests_[id];
-    HEADROOM_CHECK(stage_of(id) == Stage::held, "KV that is not held for others");
+    HEADROOM_CHECK(stage_of(id) == RemoteStage::held, "KV that is not held for others");
     prefill_kept_ -= kept(request.computed_tokens);
     parts_.kv->release(id, request, request.computed_tokens, KvRelease::finished);
     --remote_->held;
