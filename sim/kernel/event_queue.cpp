@@ -1,10 +1,17 @@
 #include "sim/kernel/event_queue.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "sim/kernel/check.hpp"
 
 namespace headroom {
+namespace {
+
+// Of one replica, or two: it is quicker to look at all of them than to walk up a tree.
+constexpr std::uint32_t kFewSlots = 16;
+
+}  // namespace
 
 EventQueue::EventQueue(std::uint32_t sources)
     : sources_(sources),
@@ -23,8 +30,30 @@ std::uint32_t EventQueue::slot_of(Priority priority, std::uint32_t source) const
   return (static_cast<std::uint32_t>(priority) << source_bits_) | source;
 }
 
+// Only the root is kept. At one time the smaller slot is first, as in the tree.
+void EventQueue::set_of_few(std::uint32_t slot, TimeNs time_ns) {
+  const TimeNs before = times_[slot];
+  times_[slot] = time_ns;
+  std::uint32_t& first = winners_[1];
+  if (slot != first) {
+    const TimeNs first_ns = times_[first];
+    if (time_ns < first_ns || (time_ns == first_ns && slot < first)) first = slot;
+    return;
+  }
+  if (time_ns <= before) return;
+  std::uint32_t best = 0;
+  TimeNs best_ns = times_[0];
+  for (std::uint32_t i = 1; i < leaves_; ++i) {
+    const TimeNs here_ns = times_[i];
+    best = here_ns < best_ns ? i : best;
+    best_ns = std::min(best_ns, here_ns);
+  }
+  first = best;
+}
+
 // A match whose winner neither was nor is this slot tells those above nothing new.
 void EventQueue::set(std::uint32_t slot, TimeNs time_ns) {
+  if (leaves_ <= kFewSlots) return set_of_few(slot, time_ns);
   times_[slot] = time_ns;
   std::uint32_t node = (slot + leaves_) / 2;
   // Slots are numbered by priority, then source, and left ones are smaller: ties go to the left.

@@ -4,7 +4,7 @@
 // A source has at most one pending event per priority, so these three decide everything; no counter
 // is needed, and step ends that come or go leave the order of other events alone. A tournament tree
 // over the (priority, source) pairs holds the times: O(log pairs) for a change, no allocation,
-// nothing stale.
+// nothing stale. A dozen of pairs are looked through instead.
 
 #include <cstdint>
 #include <optional>
@@ -47,6 +47,7 @@ class EventQueue {
  private:
   [[nodiscard]] std::uint32_t slot_of(Priority priority, std::uint32_t source) const;
   void set(std::uint32_t slot, TimeNs time_ns);
+  void set_of_few(std::uint32_t slot, TimeNs time_ns);
 
   std::uint32_t sources_;
   int source_bits_;

@@ -11,6 +11,8 @@ namespace {
 // decoding sequences: sum of i^2 over a piece < 2^46.5, times 2^17 < 2^64.
 constexpr StepCount kPieceSteps = StepCount{1} << 16;
 constexpr std::int64_t kMaxGapsPerStep = std::int64_t{1} << 17;
+constexpr Ticks kShortStep = Ticks{1} << 47;  // 0.13 s
+constexpr std::uint64_t kFewTokens = std::uint64_t{1} << 32;
 }  // namespace
 
 void ItlMeter::add(const StepRun& run) {
@@ -71,10 +73,15 @@ void ItlMeter::add_squares(Ticks first, Ticks slope, StepCount steps, std::int64
   const auto s = static_cast<Uint128>(slope);
   const auto n = static_cast<std::uint64_t>(steps);
   const auto times = static_cast<std::uint64_t>(gaps);
-  squares_.add(f * f, n * times);
-  if (slope == 0 || steps == 1) return;
+  if (slope == 0 || steps == 1) return squares_.add(f * f, n * times);
   const std::uint64_t sum_i = n * (n - 1) / 2;
   const std::uint64_t sum_ii = n * (n - 1) * (2 * n - 1) / 6;
+  // No square is above that of the last step, so all of them together stay below 2^126.
+  if (first + slope * (steps - 1) < kShortStep && n * times < kFewTokens) {
+    const Uint128 sum = f * f * n + 2 * f * s * sum_i + s * s * sum_ii;
+    return squares_.add(sum * times);
+  }
+  squares_.add(f * f, n * times);
   squares_.add(2 * f * s, sum_i * times);
   squares_.add(s * s, sum_ii * times);
 }

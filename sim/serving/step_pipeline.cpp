@@ -37,7 +37,7 @@ Segment& StepPipeline::next() {
 
 void StepPipeline::pop() {
   HEADROOM_CHECK(count_ > 0, "pop of an empty pipeline");
-  head_ = (head_ + 1) % ring_.size();
+  head_ = place(1);
   --count_;
 }
 

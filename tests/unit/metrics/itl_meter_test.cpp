@@ -80,7 +80,7 @@ TEST_CASE("bucket by bucket equals step by step") {
   RandomStream random(3, "itl");
   for (int i = 0; i < 200; ++i) {
     OneRun one(16, 100, {1, 2});
-    const Ticks first = random.uniform_int(1LL << 30, 1LL << 46);
+    const Ticks first = random.uniform_int(1LL << 30, i % 2 == 0 ? 1LL << 46 : 1LL << 49);
     const StepCount steps = random.uniform_int(2, 3000);
     Ticks slope = random.uniform_int(0, 1LL << 34);
     if (i % 3 == 0) slope = -first / (steps + 1);
@@ -88,7 +88,13 @@ TEST_CASE("bucket by bucket equals step by step") {
     ItlMeter meter;
     meter.add(one.run);
     LogHistogram expected;
-    for (StepCount k = 0; k < steps; ++k) expected.add((first + k * slope) >> kTickBits, 2);
+    WideSum squares;
+    for (StepCount k = 0; k < steps; ++k) {
+      const Ticks gap = first + k * slope;
+      expected.add(gap >> kTickBits, 2);
+      squares.add(static_cast<Uint128>(gap) * static_cast<Uint128>(gap), 2);
+    }
     REQUIRE(meter.histogram_ns() == expected);
+    REQUIRE(meter.sum_squares() == squares);
   }
 }
