@@ -28,6 +28,32 @@ struct WeightedOptions {
   double request_weight = 0;  // >= 0; tokens that a request counts for
 };
 
+// How long steps of a replica take, in ns: step_ns + sequence_ns * sequences + kv_token_ns * tokens
+// of the pool in use; and prompts, at prompt_token_ns each.
+struct LatencyModel {
+  double step_ns = 10e6;          // > 0
+  double prompt_token_ns = 20e3;  // >= 0, as the following
+  double sequence_ns = 250e3;
+  double kv_token_ns = 0;
+  friend constexpr bool operator==(const LatencyModel&, const LatencyModel&) = default;
+};
+
+// What a request was promised; kNever: nothing.
+struct LatencyTargets {
+  TimeNs ttft_ns = kNever;  // > 0
+  TimeNs tpot_ns = kNever;  // > 0
+  friend constexpr bool operator==(const LatencyTargets&, const LatencyTargets&) = default;
+};
+
+// Defaults are those of llm-d's latency scorer (plugins/scheduling/scorer/latency).
+struct SloAwareOptions {
+  bool packs = true;                    // least headroom; false: most
+  double ttft_weight = 0.8;             // of the share of its promise that TTFT takes, >= 0
+  double tpot_weight = 0.2;             // likewise
+  std::vector<LatencyTargets> targets;  // by class of the workload; empty: nothing is promised
+  std::vector<LatencyModel> models;     // of the replicas; empty: all have the default one
+};
+
 struct RouterOptions {
   std::uint64_t seed = 0;          // of the stream "routing"
   std::size_t replicas = 1;        // >= 1
@@ -36,6 +62,7 @@ struct RouterOptions {
   TimeNs update_delay_ns = 0;      // what was routed becomes known to the tree so much later
   PrefixAffinityOptions prefix;
   WeightedOptions weighted;
+  SloAwareOptions slo;
 };
 
 // Weights as whole numbers; the largest has about 2^30, so that sums stay far below 2^63.

@@ -10,6 +10,7 @@
 #include "scheduler/routing/random.hpp"
 #include "scheduler/routing/round_robin.hpp"
 #include "scheduler/routing/session_affinity.hpp"
+#include "scheduler/routing/slo_aware.hpp"
 #include "scheduler/routing/weighted.hpp"
 #include "sim/kernel/check.hpp"
 
@@ -35,6 +36,7 @@ constexpr RouterRow kRows[] = {
     {"session_affinity", made<SessionAffinityRouter>, true},
     {"prefix_affinity", made<PrefixAffinityRouter>},
     {"weighted", made<WeightedRouter>},
+    {"slo_aware", made<SloAwareRouter>},
 };
 
 }  // namespace

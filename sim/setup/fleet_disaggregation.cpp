@@ -84,6 +84,7 @@ std::unique_ptr<Router> router_for(const std::vector<FleetGroup>& groups, Replic
   RouterOptions options = all;
   options.replicas = members.size();
   options.weights = std::move(weights);
+  options.slo = {};
   return std::make_unique<SubsetRouter>(router_row(policy).make(options), std::move(members),
                                         number);
 }
@@ -112,6 +113,10 @@ void validate_disaggregation(const Scenario& scenario) {
   for (const char* other : {"/fleet/autoscaling", "/fleet/restarts", "/fleet/routes"}) {
     const std::string given = given_below(scenario, other);
     if (!given.empty()) refuse_role(scenario, given, "not modelled with prefill and decode apart");
+  }
+  if (scenario.fleet.router.policy == "slo_aware") {
+    refuse_role(scenario, "/fleet/router/policy",
+                "value \"slo_aware\": not modelled with prefill and decode apart");
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (role_of(groups[i]) != ReplicaRole::both) continue;

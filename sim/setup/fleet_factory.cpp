@@ -12,6 +12,7 @@
 #include "sim/setup/fleet_disaggregation.hpp"
 #include "sim/setup/fleet_lifecycle_factory.hpp"
 #include "sim/setup/fleet_routes.hpp"
+#include "sim/setup/latency_model.hpp"
 
 namespace headroom {
 namespace {
@@ -123,6 +124,35 @@ std::unique_ptr<AdmissionPolicy> make_admission(const Scenario& scenario,
   return std::make_unique<DeadlineShedding>(std::move(promised), ns_from_seconds(section.window_s));
 }
 
+// What clients of each class were promised, as `slo_aware` keeps it.
+std::vector<LatencyTargets> promised_latencies(const Scenario& scenario,
+                                               const std::vector<SloSection>& slo) {
+  const double factor = scenario.fleet.router.slo_buffer_factor;
+  const auto promised = [&](const std::optional<double>& own, const std::optional<double>& all) {
+    const std::optional<double>& ms = own ? own : all;
+    return ms ? std::max<TimeNs>(1, ns_from_seconds(factor * *ms / 1e3)) : kNever;
+  };
+  std::vector<LatencyTargets> targets;
+  const auto add = [&](const SloSection& own) {
+    targets.push_back(
+        {promised(own.ttft_ms, scenario.slo.ttft_ms), promised(own.tpot_ms, scenario.slo.tpot_ms)});
+  };
+  for (const SloSection& one : slo) add(one);
+  if (slo.empty()) add(scenario.slo);
+  return targets;
+}
+
+// Replicas of a group have one model.
+std::vector<LatencyModel> latency_models(const std::vector<FleetGroup>& groups,
+                                         const std::vector<ReplicaParts>& replicas) {
+  std::vector<LatencyModel> models;
+  for (const FleetGroup& group : groups) {
+    const LatencyModel model = latency_model(*replicas[models.size()].cost);
+    models.insert(models.end(), static_cast<std::size_t>(group.places), model);
+  }
+  return models;
+}
+
 RouterOptions router_options(const Scenario& scenario,
                              const std::vector<const FleetGroup*>& replicas) {
   const RouterSection& section = scenario.fleet.router;
@@ -139,6 +169,9 @@ RouterOptions router_options(const Scenario& scenario,
   options.weighted = {.prefix_weight = section.prefix_weight,
                       .kv_weight = section.kv_weight,
                       .request_weight = section.request_weight};
+  options.slo.packs = section.headroom_selection_strategy == "least";
+  options.slo.ttft_weight = section.ttft_weight;
+  options.slo.tpot_weight = section.tpot_weight;
   return options;
 }
 
@@ -168,10 +201,13 @@ std::vector<ReplicaParts> make_replicas(const FaultsSection& faults,
 }
 
 FleetParts make_fleet_parts(const Scenario& scenario, const std::vector<FleetGroup>& groups,
-                            const std::vector<SloSection>& slo) {
+                            const std::vector<SloSection>& slo,
+                            const std::vector<ReplicaParts>& made) {
   const std::vector<const FleetGroup*> replicas = group_by_replica(groups);
   FleetParts parts;
-  const RouterOptions router = router_options(scenario, replicas);
+  RouterOptions router = router_options(scenario, replicas);
+  router.slo.targets = promised_latencies(scenario, slo);
+  router.slo.models = latency_models(groups, made);
   if (has_roles(groups)) {
     add_disaggregation(scenario, groups, router, parts);
   } else if (scenario.fleet.routes.empty()) {

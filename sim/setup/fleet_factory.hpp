@@ -21,10 +21,11 @@ void check_groups(const Scenario& scenario, const std::vector<FleetGroup>& group
                                                       const Catalog& catalog);
 
 // Router, admission and faults; and the options of the fleet itself. `slo`: by class of the
-// workload, or empty.
+// workload, or empty. `replicas`: those of make_replicas, whose prices some routers know.
 [[nodiscard]] FleetParts make_fleet_parts(const Scenario& scenario,
                                           const std::vector<FleetGroup>& groups,
-                                          const std::vector<SloSection>& slo);
+                                          const std::vector<SloSection>& slo,
+                                          const std::vector<ReplicaParts>& replicas);
 [[nodiscard]] FleetOptions make_fleet_options(const Scenario& scenario);
 
 }  // namespace headroom

@@ -157,8 +157,11 @@ std::unique_ptr<Router> make_routes(const Scenario& scenario, const std::vector<
     own.seed = mixed_id(all.seed, i);
     own.replicas = routes[i].replicas.size();
     own.weights.clear();
-    for (const std::uint32_t number : routes[i].replicas)
+    own.slo.models.clear();
+    for (const std::uint32_t number : routes[i].replicas) {
       own.weights.push_back(all.weights[number]);
+      own.slo.models.push_back(all.slo.models[number]);
+    }
     routes[i].router = router_row(section.policy.value_or(fleet.router.policy)).make(own);
     routes[i].share = shares[i];
     for (const std::string& name : section.classes) {

@@ -28,6 +28,11 @@ struct RouterSection {
   double prefix_weight = 1;
   double kv_weight = 1;
   double request_weight = 0;
+  // llm-d's latency scorer (plugins/scheduling/scorer/latency) and its predecessor
+  std::string headroom_selection_strategy = "least";
+  double ttft_weight = 0.8;
+  double tpot_weight = 0.2;
+  double slo_buffer_factor = 1;
 };
 
 struct AdmissionSection {

@@ -22,6 +22,7 @@ constexpr std::string_view kRing = "/fleet/router/policy=session_affinity";
 constexpr std::string_view kTree = "/fleet/router/policy=prefix_affinity|weighted";
 constexpr std::string_view kCacheAware = "/fleet/router/policy=prefix_affinity";
 constexpr std::string_view kWeighted = "/fleet/router/policy=weighted";
+constexpr std::string_view kSloAware = "/fleet/router/policy=slo_aware";
 constexpr std::string_view kBucket = "/fleet/admission/policy=token_bucket";
 constexpr Bounds kReplicas{.low = 1, .high = 65535};
 constexpr Bounds kWeight{.low = 0, .high = 1e6};
@@ -52,7 +53,7 @@ const OptionRow kRows[] = {
     {.pointer = "/fleet/router/policy",
      .reach = at<&F::router, &Routing::policy>,
      .choices = "round_robin|random|least_outstanding|least_kv|power_of_two|join_shortest_tokens|"
-                "session_affinity|prefix_affinity|weighted",
+                "session_affinity|prefix_affinity|weighted|slo_aware",
      .doc = "which replica gets a request",
      .group = kFleet},
     {.pointer = "/fleet/router/update_delay_ms",
@@ -61,7 +62,7 @@ const OptionRow kRows[] = {
      .bounds = {.low = 0, .high = 1e9},
      .doc = "the router sees loads and caches as they were so long ago",
      .only_with = "/fleet/router/policy=least_outstanding|least_kv|power_of_two|"
-                  "join_shortest_tokens|session_affinity|prefix_affinity|weighted",
+                  "join_shortest_tokens|session_affinity|prefix_affinity|weighted|slo_aware",
      .group = kFleet},
     {.pointer = "/fleet/router/ring_points",
      .reach = at<&F::router, &Routing::ring_points>,
@@ -113,6 +114,31 @@ const OptionRow kRows[] = {
      .bounds = kWeight,
      .doc = "for how many tokens a running or waiting request counts",
      .only_with = kWeighted,
+     .group = kFleet},
+    {.pointer = "/fleet/router/headroom_selection_strategy",
+     .reach = at<&F::router, &Routing::headroom_selection_strategy>,
+     .choices = "least|most",
+     .doc = "of the replicas that are predicted to keep the promises (slo, or of its class): least "
+            "headroom packs, most spreads",
+     .only_with = kSloAware,
+     .group = kFleet},
+    {.pointer = "/fleet/router/ttft_weight",
+     .reach = at<&F::router, &Routing::ttft_weight>,
+     .bounds = kWeight,
+     .doc = "in the headroom: of the share of its promise that the predicted TTFT takes",
+     .only_with = kSloAware,
+     .group = kFleet},
+    {.pointer = "/fleet/router/tpot_weight",
+     .reach = at<&F::router, &Routing::tpot_weight>,
+     .bounds = kWeight,
+     .doc = "... and of the share that the predicted TPOT takes",
+     .only_with = kSloAware,
+     .group = kFleet},
+    {.pointer = "/fleet/router/slo_buffer_factor",
+     .reach = at<&F::router, &Routing::slo_buffer_factor>,
+     .bounds = {.low = 0, .high = 1e6, .low_open = true},
+     .doc = "times the promises: below 1 the router keeps stricter ones than clients were given",
+     .only_with = kSloAware,
      .group = kFleet},
 
     {.pointer = "/fleet/admission/policy",

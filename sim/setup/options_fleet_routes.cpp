@@ -28,7 +28,7 @@ const OptionRow kRowsOfRoutes[] = {
     {.pointer = "/fleet/routes/policy",
      .reach = of_route<&RouteSection::policy>,
      .choices = "round_robin|random|least_outstanding|least_kv|power_of_two|join_shortest_tokens|"
-                "session_affinity|prefix_affinity|weighted",
+                "session_affinity|prefix_affinity|weighted|slo_aware",
      .doc = "which of its replicas gets a request; other options are those of fleet.router",
      .absent = "fleet.router.policy"},
 };

@@ -81,15 +81,17 @@ std::vector<ReplicaParts> make_parts(RunResult& result, const Catalog& catalog) 
   return parts;
 }
 
-FleetParts make_fleet(const RunResult& result, const Workload& workload) {
+FleetParts make_fleet(const RunResult& result, const Workload& workload,
+                      const std::vector<ReplicaParts>& replicas) {
   if (result.groups.empty()) return {std::make_unique<RoundRobinRouter>()};
-  return make_fleet_parts(result.resolved.scenario, result.groups, workload.slo);
+  return make_fleet_parts(result.resolved.scenario, result.groups, workload.slo, replicas);
 }
 
 void simulate(const Catalog& catalog, const RunControl& control, Workload& workload,
               RunResult& result) {
   const Scenario& scenario = result.resolved.scenario;
   std::vector<ReplicaParts> parts = make_parts(result, catalog);
+  FleetParts fleet_parts = make_fleet(result, workload, parts);
 
   const SummaryOptions summary = summary_options(scenario, result.cost, workload);
   RecorderOptions options;
@@ -110,8 +112,7 @@ void simulate(const Catalog& catalog, const RunControl& control, Workload& workl
   if (control.sink != nullptr)
     both.emplace(std::vector<MetricsSink*>{result.recorder.get(), control.sink});
   MetricsSink& sink = both ? static_cast<MetricsSink&>(*both) : *result.recorder;
-  Fleet fleet(make_fleet_options(scenario), std::move(parts), make_fleet(result, workload), source,
-              sink);
+  Fleet fleet(make_fleet_options(scenario), std::move(parts), std::move(fleet_parts), source, sink);
   result.stop = fleet.run(limits_of(scenario.run, control));
   result.totals = fleet.totals();
   result.recorder->finish(result.totals.end_ns);

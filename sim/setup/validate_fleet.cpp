@@ -66,8 +66,13 @@ class FleetValidator {
       refuse(s_.given.lower_bound("/fleet/router/")->first, "has no effect with one replica");
     }
     bool weighted = router_row(fleet_.router.policy).uses_weights;
-    for (const RouteSection& route : fleet_.routes) {
-      weighted |= router_row(route.policy.value_or(fleet_.router.policy)).uses_weights;
+    if (fleet_.routes.empty() && fleet_.router.policy == "slo_aware") {
+      check_promises("/fleet/router/policy");
+    }
+    for (std::size_t i = 0; i < fleet_.routes.size(); ++i) {
+      const std::string& policy = fleet_.routes[i].policy.value_or(fleet_.router.policy);
+      weighted |= router_row(policy).uses_weights;
+      if (policy == "slo_aware") check_promises(fmt::format("/fleet/routes/{}/policy", i));
     }
     for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
       const std::string pointer = fmt::format("/fleet/groups/{}/weight", i);
@@ -78,6 +83,20 @@ class FleetValidator {
       if (s_.is_given(pointer) && !counts) {
         refuse(pointer, fmt::format("has no effect with router {}", policy));
       }
+    }
+  }
+
+  // Of router slo_aware, chosen at `pointer`.
+  void check_promises(const std::string& pointer) const {
+    const auto promises = [](const SloSection& slo) { return slo.ttft_ms || slo.tpot_ms; };
+    const auto of_class = [&](const WorkloadClass& one) { return promises(one.slo); };
+    if (!promises(s_.slo) && std::ranges::none_of(s_.workload.classes, of_class)) {
+      refuse(pointer,
+             "value \"slo_aware\": nothing is promised: expected slo.ttft_ms or slo.tpot_ms, of "
+             "the scenario or of a class");
+    }
+    if (fleet_.router.ttft_weight == 0 && fleet_.router.tpot_weight == 0) {
+      refuse("/fleet/router/ttft_weight", "value 0: tpot_weight is 0, too: one of them counts");
     }
   }
 

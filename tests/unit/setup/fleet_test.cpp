@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "scheduler/routing/routers.hpp"
 #include "sim/setup/fleet_factory.hpp"
@@ -31,6 +32,13 @@ std::string error_of(const std::string& fleet) {
     return error.what();
   }
   return "no error";
+}
+
+// Clients were promised a TTFT of 500 ms and a TPOT of 50.
+Scenario promised(const std::string& fleet) {
+  return parse_scenario(parse_json(
+      "{" + kBase + R"(, "slo": {"ttft_ms": 500, "tpot_ms": 50}, "fleet": )" + fleet + "}",
+      "s.json"));
 }
 
 RunResult run_fleet(const std::string& fleet) { return run(parsed(fleet), Catalog::embedded()); }
@@ -112,11 +120,59 @@ TEST_CASE("the routers that scenarios name are those of the table") {
 TEST_CASE("every router serves all requests") {
   for (const RouterRow& row : router_rows()) {
     INFO(row.name);
-    const RunResult result =
-        run_fleet(R"({"replicas": 3, "router": {"policy": ")" + std::string(row.name) + "\"}}");
+    const std::string fleet =
+        R"({"replicas": 3, "router": {"policy": ")" + std::string(row.name) + "\"}}";
+    const RunResult result = run(promised(fleet), Catalog::embedded());
     CHECK(result.summary.requests.finished == 400);
+    if (row.name == "slo_aware") continue;  // packs
     for (std::size_t i = 0; i < 3; ++i) CHECK(finished(result, i) > 60);
   }
+}
+
+TEST_CASE("a router that keeps promises packs as far as they go, or spreads") {
+  const auto served = [](const std::string& more) {
+    const RunResult result =
+        run(promised(R"({"replicas": 3, "router": {"policy": "slo_aware")" + more + "}}"),
+            Catalog::embedded());
+    CHECK(result.summary.metrics.request_goodput.value() ==
+          Approx(result.summary.metrics.request_throughput));
+    return std::vector{finished(result, 0), finished(result, 1), finished(result, 2)};
+  };
+  CHECK(served("") == std::vector<std::int64_t>{400, 0, 0});
+  const auto spread = served(R"(, "headroom_selection_strategy": "most")");
+  for (const std::int64_t own : spread) CHECK(own > 100);
+  // A step alone takes 6 ms and more, so that two requests already break 0.12 x 50 ms ...
+  const auto strict = served(R"(, "slo_buffer_factor": 0.12)");
+  for (const std::int64_t own : strict) CHECK(own > 100);
+}
+
+TEST_CASE("a router that keeps promises needs some") {
+  CHECK(error_of(R"({"replicas": 2, "router": {"policy": "slo_aware"}})") ==
+        "s.json: /fleet/router/policy: value \"slo_aware\": nothing is promised: expected "
+        "slo.ttft_ms or slo.tpot_ms, of the scenario or of a class");
+  CHECK(error_of(R"({"groups": [{"name": "a"}, {"name": "b"}],
+                     "routes": [{"name": "r", "groups": ["a", "b"], "share": 1,
+                                 "policy": "slo_aware"}]})")
+            .starts_with("s.json: /fleet/routes/0/policy: value \"slo_aware\": nothing is"));
+  CHECK(error_of(R"({"replicas": 2, "router": {"ttft_weight": 1}})") ==
+        "s.json: /fleet/router/ttft_weight: value 1.0: has no effect with /fleet/router/policy = "
+        "\"least_outstanding\"; only with slo_aware");
+  const auto refused = [](const std::string& fleet) {
+    try {
+      static_cast<void>(check(promised(fleet), Catalog::embedded()));
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(refused(R"({"replicas": 2, "router": {"policy": "slo_aware", "ttft_weight": 0,
+                                              "tpot_weight": 0}})") ==
+        "s.json: /fleet/router/ttft_weight: value 0: tpot_weight is 0, too: one of them counts");
+  CHECK(refused(R"({"router": {"policy": "slo_aware"}, "disaggregation": {"link_gb_per_s": 50},
+                    "groups": [{"name": "p", "role": "prefill", "count": 2},
+                               {"name": "d", "role": "decode"}]})") ==
+        "s.json: /fleet/router/policy: value \"slo_aware\": not modelled with prefill and decode "
+        "apart");
 }
 
 TEST_CASE("weights share the traffic out") {
