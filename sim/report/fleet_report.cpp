@@ -9,6 +9,7 @@
 #include "sim/report/names.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/report/transfer_report.hpp"
+#include "sim/setup/fleet_lifecycle_factory.hpp"
 #include "sim/setup/fleet_routes.hpp"
 
 namespace headroom {
@@ -84,12 +85,26 @@ double mean_replicas(const RunResult& result, const FleetGroup& group, std::size
   return fleet_seconds(replica_ns(result, group, first)) / fleet_seconds(result.totals.end_ns);
 }
 
+double idle_node_seconds(const RunResult& result, std::size_t index) {
+  return result.totals.lifecycle ? fleet_seconds(result.totals.lifecycle->idle_node_ns[index]) : 0;
+}
+
+// That cost what a replica costs: replicas, and idle nodes where they are paid for.
+double mean_paid(const RunResult& result, std::size_t index, std::size_t first) {
+  const FleetGroup& group = result.groups[index];
+  const double replicas = mean_replicas(result, group, first);
+  const AutoscalingSection* scaling = autoscaling_of(result.resolved.scenario.fleet, group.name);
+  if (scaling == nullptr || !scaling->pay_idle_nodes || result.totals.end_ns == 0) return replicas;
+  return replicas + idle_node_seconds(result, index) / fleet_seconds(result.totals.end_ns);
+}
+
 Json size_json(const RunResult& result, std::size_t index, std::size_t first) {
   const FleetGroup& group = result.groups[index];
   return {{"max_replicas", group.places},
           {"mean_replicas", mean_replicas(result, group, first)},
           {"peak_replicas", result.totals.lifecycle->most_at_once[index]},
-          {"replica_seconds", fleet_seconds(replica_ns(result, group, first))}};
+          {"replica_seconds", fleet_seconds(replica_ns(result, group, first))},
+          {"idle_node_seconds", idle_node_seconds(result, index)}};
 }
 
 Json lifecycle_json(const RunResult& result) {
@@ -195,14 +210,15 @@ Json routes_json(const RunResult& result) {
   return routes;
 }
 
-// Of all replicas, on average over the run; nothing as long as a group has no price.
+// Of all that is paid for, on average over the run; nothing as long as a group has no price.
 std::optional<double> dollars_per_hour(const RunResult& result) {
   if (result.groups.empty()) return std::nullopt;
   double sum = 0;
   std::size_t first = 0;
-  for (const FleetGroup& group : result.groups) {
+  for (std::size_t i = 0; i < result.groups.size(); ++i) {
+    const FleetGroup& group = result.groups[i];
     if (!group.cost_per_hour) return std::nullopt;
-    sum += *group.cost_per_hour * mean_replicas(result, group, first);
+    sum += *group.cost_per_hour * mean_paid(result, i, first);
     first += static_cast<std::size_t>(group.places);
   }
   return sum;

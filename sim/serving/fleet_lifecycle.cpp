@@ -17,10 +17,16 @@ std::int64_t units_of(ScalingMetric metric, const ReplicaLoad& load) {
     case ScalingMetric::utilization: return load.outstanding() > 0 ? kUnit : 0;
     case ScalingMetric::queue: return load.waiting * kUnit;
     case ScalingMetric::in_flight: return load.outstanding() * kUnit;
+    case ScalingMetric::ttft:
+    case ScalingMetric::tpot: return 0;  // not of the load
     case ScalingMetric::kv: break;
   }
   if (load.kv_capacity == 0) return 0;
   return static_cast<std::int64_t>(Int128{load.kv_tokens} * kUnit / load.kv_capacity);
+}
+
+bool is_latency(ScalingMetric metric) {
+  return metric == ScalingMetric::ttft || metric == ScalingMetric::tpot;
 }
 
 }  // namespace
@@ -156,13 +162,37 @@ void FleetLifecycle::decide(Group& group, std::uint32_t number, TimeNs now_ns) {
     sum.unit_ns += own.unit_ns;
   }
   if (view.ready == 0) return;  // nothing is known of the load
-  view.metric = static_cast<double>(sum.unit_ns) / static_cast<double>(Int128{kUnit} * sum.up_ns);
+  if (is_latency(group.options.metric)) {
+    const std::optional<double> ns = group.latencies.percentile(group.options.percentile);
+    group.latencies.clear();
+    if (!ns) return;
+    view.metric = *ns / kNsPerMsReal;
+  } else {
+    view.metric = static_cast<double>(sum.unit_ns) / static_cast<double>(Int128{kUnit} * sum.up_ns);
+  }
   const std::int64_t wanted = group.options.policy->desired(view);
   HEADROOM_CHECK(wanted >= 1 && wanted <= group.options.places, "replicas without places");
   if (wanted == view.replicas) return;
   decisions_.push_back({now_ns, number, view.replicas, wanted, view.ready, view.metric});
   for (std::int64_t i = view.replicas; i < wanted; ++i) add(group, now_ns);
   for (std::int64_t i = wanted; i < view.replicas; ++i) take_away(group, now_ns);
+}
+
+LatencyWindow* FleetLifecycle::window_of(std::uint32_t replica, ScalingMetric metric) {
+  Group& group = groups_[places_[replica].group];
+  return group.options.policy && group.options.metric == metric ? &group.latencies : nullptr;
+}
+
+std::optional<TimeNs> FleetLifecycle::overdue_of(std::uint32_t replica) const {
+  const Group& group = groups_[places_[replica].group];
+  if (group.options.metric != ScalingMetric::ttft || group.next_ns != next_ns_) return std::nullopt;
+  return group.options.overdue_ns;
+}
+
+void FleetLifecycle::change_idle_nodes(Group& group, std::int64_t more, TimeNs now_ns) {
+  group.idle_ns += group.idle_nodes * (now_ns - group.idle_since);
+  group.idle_since = now_ns;
+  group.idle_nodes += more;
 }
 
 // At the first free place whose zone is there, else whose zone is back first. None is free as long
@@ -177,7 +207,7 @@ void FleetLifecycle::add(Group& group, TimeNs now_ns) {
   }
   if (!best) return;
   const bool waits = group.idle_nodes == 0;
-  if (!waits) --group.idle_nodes;
+  if (!waits) change_idle_nodes(group, -1, now_ns);
   Place& place = places_[*best];
   const TimeNs node_ns = now_ns + (waits ? options.provisioning_ns : 0);
   enter(place, Phase::starting, now_ns);
@@ -225,7 +255,7 @@ void FleetLifecycle::end(std::uint32_t replica, TimeNs now_ns) {
   enter(place, Phase::empty, now_ns);
   place.exists_ns += now_ns - place.exists_since;
   --group.existing;
-  if (group.idle_nodes < group.options.nodes_ready) ++group.idle_nodes;
+  if (group.idle_nodes < group.options.nodes_ready) change_idle_nodes(group, 1, now_ns);
   order(ReplicaOrder::Kind::end, replica);
 }
 
@@ -267,7 +297,10 @@ LifecycleTotals FleetLifecycle::totals(TimeNs end_ns) const {
     const bool here = place.phase != Phase::empty;
     totals.exists_ns.push_back(place.exists_ns + (here ? end_ns - place.exists_since : 0));
   }
-  for (const Group& group : groups_) totals.most_at_once.push_back(group.most);
+  for (const Group& group : groups_) {
+    totals.most_at_once.push_back(group.most);
+    totals.idle_node_ns.push_back(group.idle_ns + group.idle_nodes * (end_ns - group.idle_since));
+  }
   totals.decisions = decisions_;
   totals.restarts = restarts_;
   return totals;

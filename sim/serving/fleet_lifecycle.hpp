@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/kernel/time.hpp"
+#include "sim/serving/latency_window.hpp"
 #include "sim/serving/replica_load.hpp"
 #include "sim/serving/scaling_policy.hpp"
 
@@ -19,7 +20,9 @@ enum class ScalingMetric : std::uint8_t {
   utilization,  // share of the time with requests
   queue,        // requests that wait
   kv,           // share of the KV pool in use
-  in_flight     // requests, running or waiting
+  in_flight,    // requests, running or waiting
+  ttft,         // a percentile over first tokens since the latest decision, in ms
+  tpot          // a percentile over answers that ended since then, in ms
 };
 
 // Replicas of one kind: numbers `first` to `first` + `places` - 1.
@@ -32,6 +35,8 @@ struct LifecycleGroup {
   std::int64_t nodes_ready = 0;           // that stand idle at time 0
   std::unique_ptr<ScalingPolicy> policy;  // nullptr: as many as there are
   ScalingMetric metric = ScalingMetric::utilization;
+  double percentile = 95;  // of ttft and tpot, in (0, 100)
+  TimeNs overdue_ns = 0;   // ttft: who waits longer for a first token counts with that time
   TimeNs interval_ns = 15 * kNsPerSecond;  // between decisions, >= 1
 };
 
@@ -60,12 +65,14 @@ struct ScaleDecision {
   std::int64_t to = 0;
   std::int64_t ready = 0;
   double metric = 0;
+  friend constexpr bool operator==(const ScaleDecision&, const ScaleDecision&) = default;
 };
 
 struct LifecycleTotals {
   std::vector<TimeNs> exists_ns;           // by replica: from the order of its node to its end
   std::vector<ScaleDecision> decisions;    // that changed something
   std::vector<std::int64_t> most_at_once;  // by group, draining ones included
+  std::vector<TimeNs> idle_node_ns;        // by group: of nodes, without a replica
   std::int64_t restarts = 0;               // of rolling restarts
 };
 
@@ -83,6 +90,17 @@ class FleetLifecycle {
   }
   // `replica` if it takes requests, else the first of its group that does.
   [[nodiscard]] std::optional<std::uint32_t> nearest_that_takes(std::uint32_t replica) const;
+
+  // What the replica's requests tell of their latencies goes there; nullptr: nobody asks.
+  [[nodiscard]] LatencyWindow* ttft_of(std::uint32_t replica) {
+    return window_of(replica, ScalingMetric::ttft);
+  }
+  [[nodiscard]] LatencyWindow* tpot_of(std::uint32_t replica) {
+    return window_of(replica, ScalingMetric::tpot);
+  }
+  // Before `act`: how long is too long to wait for a first token, if the group of the replica asks
+  // for that at next_time().
+  [[nodiscard]] std::optional<TimeNs> overdue_of(std::uint32_t replica) const;
 
   [[nodiscard]] TimeNs next_time() const { return next_ns_; }
   // What is due at next_time().
@@ -123,8 +141,11 @@ class FleetLifecycle {
     LifecycleGroup options;
     TimeNs next_ns = kNever;
     std::int64_t idle_nodes = 0;
+    TimeNs idle_since = 0;  // so many
+    TimeNs idle_ns = 0;     // before that, summed over the nodes
     std::int64_t existing = 0;
     std::int64_t most = 0;
+    LatencyWindow latencies;
   };
 
   struct Rolling {
@@ -136,6 +157,8 @@ class FleetLifecycle {
   };
 
   void decide(Group& group, std::uint32_t number, TimeNs now_ns);
+  [[nodiscard]] LatencyWindow* window_of(std::uint32_t replica, ScalingMetric metric);
+  static void change_idle_nodes(Group& group, std::int64_t more, TimeNs now_ns);
   void add(Group& group, TimeNs now_ns);
   void take_away(Group& group, TimeNs now_ns);
   void end(std::uint32_t replica, TimeNs now_ns);

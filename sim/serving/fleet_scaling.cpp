@@ -17,11 +17,18 @@ TimeNs Fleet::next_aside_ns() const {
 void Fleet::begin_places() {
   if (!parts_.lifecycle) return;
   for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    replicas_[i]->tell_latencies(parts_.lifecycle->ttft_of(i), parts_.lifecycle->tpot_of(i));
+  }
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
     if (!parts_.lifecycle->exists(i)) replicas_[i]->restart(0, kNever);
   }
 }
 
 void Fleet::scale(TimeNs now_ns) {
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    const std::optional<TimeNs> overdue_ns = parts_.lifecycle->overdue_of(i);
+    if (overdue_ns) replicas_[i]->tell_overdue(now_ns, *overdue_ns);
+  }
   parts_.lifecycle->act(now_ns);
   HEADROOM_CHECK(parts_.lifecycle->next_time() > now_ns, "a decision that does not end");
   obey(now_ns);

@@ -252,6 +252,9 @@ void Replica::yield_first_tokens(const Segment& segment) {
     Progress& progress = progress_[id];
     if (progress.first_token_ns < 0) {
       progress.first_token_ns = api_ ? api_->received_ns() : floor_ns(clock_);
+      if (ttft_ != nullptr && !parts_.options.responds_at_end) {
+        ttft_->add(progress.first_token_ns - requests_[id].arrival_ns);
+      }
     }
     progress.last_token = -1;
   }

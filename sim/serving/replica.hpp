@@ -20,6 +20,7 @@
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/kv_handover.hpp"
+#include "sim/serving/latency_window.hpp"
 #include "sim/serving/link.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
@@ -148,6 +149,17 @@ class Replica {
     return parts_.adapters ? &parts_.adapters->counts() : nullptr;
   }
 
+  // Tells from now on of every first token (`ttft`) and every answer of two tokens or more
+  // (`tpot`), as clients see them; nullptr: not of those. They outlive this replica's last event.
+  void tell_latencies(LatencyWindow* ttft, LatencyWindow* tpot) {
+    ttft_ = ttft;
+    tpot_ = tpot;
+  }
+  // Tells `ttft` of those who wait for a first token for longer than `overdue_ns`, with the time
+  // that they have waited. In the engine: those whom its API server still holds do not count.
+  // O(requests).
+  void tell_overdue(TimeNs now_ns, TimeNs overdue_ns);
+
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
   void check_all() const;
 
@@ -194,6 +206,7 @@ class Replica {
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);
   void leave(const RequestRecord& record, const ApiServer::Patience& patience);
   void report(const RequestRecord& record);
+  void tell_answer(const RequestRecord& record);
   void enter_queue(RequestId id);
   void leave_queue(RequestId id);
   void show_load();
@@ -344,6 +357,8 @@ class Replica {
   TokenCount shown_generated_ = 0;
   bool membership_changed_ = false;  // since it was shown
   ReplicaCounts counts_;
+  LatencyWindow* ttft_ = nullptr;
+  LatencyWindow* tpot_ = nullptr;
   TokenCount prefill_kept_ = 0;  // what residents that do not decode keep of computed tokens
   TokenCount final_tokens_ = 0;  // KV that the residents (without ghosts) will hold at their end
   TokenCount ghost_tokens_ = 0;  // computed tokens of ghosts, as applied

@@ -36,7 +36,29 @@ void Replica::report(const RequestRecord& record) {
   ++counts_.requests[static_cast<std::size_t>(record.outcome)];
   if (record.outcome == Outcome::finished) counts_.prompt_tokens += record.prompt_tokens;
   counts_.output_tokens += record.output_tokens;
+  if (record.outcome == Outcome::finished && record.first_token_ns >= 0) tell_answer(record);
   sink_.on_request(record);
+}
+
+void Replica::tell_answer(const RequestRecord& record) {
+  if (ttft_ != nullptr && parts_.options.responds_at_end) {
+    ttft_->add(record.first_token_ns - record.arrival_ns);
+  }
+  if (tpot_ != nullptr && record.output_tokens > 1) {
+    tpot_->add((record.finish_ns - record.first_token_ns) / (record.output_tokens - 1));
+  }
+}
+
+void Replica::tell_overdue(TimeNs now_ns, TimeNs overdue_ns) {
+  if (ttft_ == nullptr) return;
+  for (RequestId id = 0; id < progress_.size(); ++id) {
+    const Progress& progress = progress_[id];
+    const bool waits = progress.here && !progress.recorded && !progress.cancelled &&
+                       (progress.first_token_ns < 0 || parts_.options.responds_at_end);
+    if (!waits) continue;
+    const TimeNs waited_ns = now_ns - requests_[id].arrival_ns;
+    if (waited_ns > overdue_ns) ttft_->add(waited_ns);
+  }
 }
 
 }  // namespace headroom

@@ -12,11 +12,13 @@
 namespace headroom {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, ScalingMetric>, 4> kMetrics{{
+constexpr std::array<std::pair<std::string_view, ScalingMetric>, 6> kMetrics{{
     {"utilization", ScalingMetric::utilization},
     {"queue", ScalingMetric::queue},
     {"kv", ScalingMetric::kv},
     {"in_flight", ScalingMetric::in_flight},
+    {"ttft", ScalingMetric::ttft},
+    {"tpot", ScalingMetric::tpot},
 }};
 
 ScalingMetric metric_of(std::string_view name) {
@@ -104,6 +106,9 @@ std::unique_ptr<FleetLifecycle> make_lifecycle(const Scenario& scenario,
       one.nodes_ready = scaling->nodes_ready;
       one.policy = make_autoscaler(*scaling, group.count);
       one.metric = metric_of(scaling->metric);
+      one.percentile = scaling->percentile;
+      // Of metric ttft the target is that of a latency.
+      if (scaling->metric == "ttft") one.overdue_ns = ns_from_seconds(scaling->target / 1e3);
       one.interval_ns = at_least_one_ns(scaling->interval_s);
     }
     first += one.places;

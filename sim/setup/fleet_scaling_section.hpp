@@ -15,6 +15,7 @@ struct AutoscalingSection {
   std::int64_t max_replicas = 1;
   std::string metric = "queue";
   double target = 1;
+  double percentile = 95;
   double interval_s = 15;
   double tolerance = 0.1;
   double scale_up_stabilization_s = 0;
@@ -25,6 +26,7 @@ struct AutoscalingSection {
   double provisioning_s = 0;
   std::optional<double> start_s;
   std::int64_t nodes_ready = 0;
+  bool pay_idle_nodes = false;
 };
 
 struct RestartSection {

@@ -44,6 +44,10 @@ class ScalingValidator {
     if (a.nodes_ready > 0 && a.provisioning_s == 0) {
       refuse(here + "/nodes_ready", "has no effect without provisioning_s");
     }
+    check_idle_nodes(a, group, here);
+    if (s_.is_given(here + "/percentile") && a.metric != "ttft" && a.metric != "tpot") {
+      refuse(here + "/percentile", fmt::format("has no effect with metric {}", a.metric));
+    }
     if (s_.is_given(here + "/period_s") && !a.max_added && !a.max_removed) {
       refuse(here + "/period_s", "has no effect without max_added or max_removed");
     }
@@ -52,6 +56,16 @@ class ScalingValidator {
       refuse(here + "/target",
              fmt::format("value {}: metric {} is a share: at most 1", a.target, a.metric));
     }
+  }
+
+  void check_idle_nodes(const AutoscalingSection& a, std::size_t group,
+                        const std::string& here) const {
+    if (!a.pay_idle_nodes) return;
+    const bool has_price = fleet_.groups.empty() ? fleet_.cost_per_hour.has_value()
+                                                 : fleet_.groups[group].cost_per_hour.has_value();
+    const std::string pointer = here + "/pay_idle_nodes";
+    if (a.nodes_ready == 0) refuse(pointer, "has no effect without nodes_ready");
+    if (!has_price) refuse(pointer, "has no effect without cost_per_hour");
   }
 
   [[nodiscard]] std::size_t group_of(const AutoscalingSection& a, const std::string& here) const {

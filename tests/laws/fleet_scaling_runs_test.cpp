@@ -64,9 +64,20 @@ std::unique_ptr<FleetLifecycle> lifecycle_of(const Scenario& s, const ScaledCase
   group.start_ns = std::max<TimeNs>(1, span / 60);
   group.provisioning_ns = span / 40;
   group.nodes_ready = 1;
-  group.metric = static_cast<ScalingMetric>(seed % 4);
+  group.metric = static_cast<ScalingMetric>(seed % 6);
+  group.percentile = 50 + static_cast<double>(seed % 50);
+  group.overdue_ns = span / 50;
   group.interval_ns = interval_of(s);
-  if (one.scales) {
+  const bool by_latency =
+      group.metric == ScalingMetric::ttft || group.metric == ScalingMetric::tpot;
+  if (one.scales && by_latency) {
+    group.policy = std::make_unique<HorizontalAutoscaler>(
+        AutoscalerOptions{.min_replicas = 1,
+                          .max_replicas = kPlaces,
+                          .initial = group.initial,
+                          .target = static_cast<double>(span) / 50 / 1e6,  // ms
+                          .down_window_ns = span / 10});
+  } else if (one.scales) {
     group.policy = std::make_unique<Whim>(seed);
   } else {
     group.policy = std::make_unique<HorizontalAutoscaler>(AutoscalerOptions{
@@ -138,6 +149,8 @@ ScaledRun run_scaled(const Scenario& s, const ScaledCase& one, std::uint64_t see
   router.seed = seed;
   router.replicas = kPlaces;
   router.update_delay_ns = one.delay_ns;
+  router.slo.packs = seed % 2 == 0;
+  router.slo.targets = {{time_of(s) / 50, time_of(s) / 500}};
   FleetParts fleet_parts{one.routes ? split_of(one, router) : router_row(one.router).make(router)};
   if (one.faults) fleet_parts.faults = std::make_unique<FaultSchedule>(losses_of(s, seed));
   if (with_lifecycle) fleet_parts.lifecycle = lifecycle_of(s, one, seed);
@@ -218,9 +231,30 @@ TEST_CASE("a run of replicas that come and go may be cut anywhere") {
         const ScaledRun single = run_scaled(s, one, seed, {.single_step = true});
         const ScaledRun cut = run_scaled(s, one, seed, {.cut_seed = seed + 1});
         return verdict(jumps.digest == single.digest && jumps.digest == cut.digest &&
-                       jumps.totals.lifecycle->exists_ns == cut.totals.lifecycle->exists_ns);
+                       jumps.totals.lifecycle->exists_ns == cut.totals.lifecycle->exists_ns &&
+                       jumps.totals.lifecycle->decisions == cut.totals.lifecycle->decisions &&
+                       jumps.totals.lifecycle->decisions == single.totals.lifecycle->decisions);
       },
       300));
+}
+
+TEST_CASE("a fleet that follows its latencies decides by them, the same way again") {
+  std::size_t decisions = 0;
+  REQUIRE(holds_for_all(
+      [&](const Scenario& s, std::uint64_t seed) {
+        const std::uint64_t by_latency = seed / 2 * 6 + 4 + seed % 2;
+        const ScaledCase one = any_case(s, by_latency);
+        const ScaledRun run = run_scaled(s, one, by_latency, {});
+        const ScaledRun again = run_scaled(s, one, by_latency, {});
+        decisions += run.totals.lifecycle->decisions.size();
+        for (const ScaleDecision& decision : run.totals.lifecycle->decisions) {
+          if (decision.metric < 0) return Verdict::fails;
+        }
+        return verdict(run.digest == again.digest &&
+                       run.totals.lifecycle->decisions == again.totals.lifecycle->decisions);
+      },
+      300));
+  CHECK(decisions > 300);
 }
 
 TEST_CASE("an autoscaler that may not change anything changes nothing") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,8 @@ class Told final : public ScalingPolicy {
 
 class Places {
  public:
-  explicit Places(std::uint32_t initial, std::vector<RollingRestart> restarts = {}) {
+  explicit Places(std::uint32_t initial, std::vector<RollingRestart> restarts = {},
+                  ScalingMetric metric = ScalingMetric::queue) {
     LifecycleGroup group;
     group.places = 4;
     group.initial = initial;
@@ -39,7 +41,9 @@ class Places {
     group.provisioning_ns = 100 * kSecond;
     group.nodes_ready = 1;
     group.policy = std::make_unique<Told>(wanted, seen);
-    group.metric = ScalingMetric::queue;
+    group.metric = metric;
+    group.percentile = 50;
+    group.overdue_ns = 3 * kSecond;
     group.interval_ns = 10 * kSecond;
     std::vector<LifecycleGroup> groups;
     groups.push_back(std::move(group));
@@ -105,6 +109,48 @@ TEST_CASE("the metric is the mean over ready replicas and time") {
   static_cast<void>(places.act(20));
   CHECK(places.seen.ready == 1);
   CHECK(places.seen.metric == 6);
+}
+
+TEST_CASE("a latency is a percentile of what came since the last decision") {
+  for (const ScalingMetric metric : {ScalingMetric::ttft, ScalingMetric::tpot}) {
+    const bool first = metric == ScalingMetric::ttft;
+    Places places(2, {}, metric);
+    LatencyWindow* window = first ? places.lifecycle->ttft_of(1) : places.lifecycle->tpot_of(1);
+    REQUIRE(window != nullptr);
+    CHECK((first ? places.lifecycle->tpot_of(1) : places.lifecycle->ttft_of(1)) == nullptr);
+    CHECK(places.lifecycle->overdue_of(0) ==
+          (first ? std::optional<TimeNs>(3 * kSecond) : std::nullopt));
+    window->add(kSecond / 2);
+    window->add(kSecond);
+    window->add(7 * kSecond);
+    places.wanted = 3;
+    CHECK(places.act(10) == "start 2 at 30; ");
+    CHECK(places.seen.metric == 1000);  // ms
+    places.load(2, false, 0, 10 * kSecond);
+    places.wanted = 1;
+    CHECK(places.act(20).empty());  // nobody was asked: there is nothing to decide by
+    CHECK(places.seen.now_ns == 10 * kSecond);
+    window->add(kSecond);
+    CHECK(places.act(30) == "end 2; close 1; ");
+  }
+}
+
+TEST_CASE("no latency is asked for where the load decides") {
+  Places places(2);
+  CHECK(places.lifecycle->ttft_of(0) == nullptr);
+  CHECK(places.lifecycle->tpot_of(0) == nullptr);
+  CHECK_FALSE(places.lifecycle->overdue_of(0));
+}
+
+TEST_CASE("idle nodes are counted from when they are idle until they are used") {
+  Places places(1);  // one idle node
+  places.wanted = 2;
+  CHECK(places.act(10) == "start 1 at 30; ");
+  places.load(1, false, 0, 10 * kSecond);
+  CHECK(places.lifecycle->totals(15 * kSecond).idle_node_ns == std::vector{10 * kSecond});
+  places.wanted = 1;
+  CHECK(places.act(20) == "end 1; ");
+  CHECK(places.lifecycle->totals(50 * kSecond).idle_node_ns == std::vector{40 * kSecond});
 }
 
 TEST_CASE("the youngest replica goes first, and only when it is empty") {

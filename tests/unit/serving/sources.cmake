@@ -5,6 +5,7 @@ list(APPEND UNIT_TEST_SOURCES
   disaggregation_test.cpp
   fleet_lifecycle_test.cpp
   host_ledger_test.cpp
+  latency_window_test.cpp
   link_test.cpp
   memory_ledger_test.cpp
   request_pool_test.cpp

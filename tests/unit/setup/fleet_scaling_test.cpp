@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "sim/report/fleet_report.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
 
@@ -111,6 +113,59 @@ TEST_CASE("a fleet that shrinks drains, and loses nobody") {
     // One that arrives in the ns of the decision comes before it.
     REQUIRE((record.arrival_ns <= 4 * kNsPerSecond || record.replica == 0));
   }
+}
+
+TEST_CASE("a fleet grows when first tokens come late, and before they come at all") {
+  // One replica of four seats: 40 requests a second are far too many for it.
+  const std::string seats = R"("groups": [{"name": "g", "engine": {"max_num_seqs": 4}}])";
+  const auto with = [&](const std::string& metric) {
+    return result_of("{" + seats + R"(, "autoscaling": [{"interval_s": 5, "min_replicas": 1,
+        "max_replicas": 6, "start_s": 1, )" +
+                     metric + "}]}");
+  };
+  const RunResult ttft = with(R"("metric": "ttft", "target": 200)");
+  REQUIRE_FALSE(ttft.totals.lifecycle->decisions.empty());
+  const ScaleDecision& first = ttft.totals.lifecycle->decisions.front();
+  CHECK(first.time_ns == 5 * kNsPerSecond);
+  CHECK(first.metric > 220);   // ms
+  CHECK(first.metric < 5000);  // nobody has waited longer
+  CHECK(ttft.summary.requests.finished == 800);
+  const RunResult median = with(R"("metric": "ttft", "target": 200, "percentile": 50)");
+  CHECK(median.totals.lifecycle->decisions.front().metric < first.metric);
+
+  // TPOT does not grow with the queue: four seats are four seats.
+  const RunResult tpot = with(R"("metric": "tpot", "target": 50)");
+  CHECK(tpot.totals.lifecycle->decisions.empty());
+  const RunResult strict = with(R"("metric": "tpot", "target": 2)");
+  CHECK(strict.totals.lifecycle->decisions.front().to > 1);
+}
+
+TEST_CASE("who waits too long for a first token counts before it is there") {
+  // A prompt of 100 s, and nothing else: no first token in any interval but the last.
+  Scenario long_prompt = scenario_with(R"({"autoscaling": [{"metric": "ttft", "target": 8000,
+      "interval_s": 5, "max_replicas": 4, "start_s": 1, "tolerance": 0}]})");
+  long_prompt.workload.num_requests = 1;
+  long_prompt.cost.level = "affine";
+  long_prompt.cost.affine.prompt_token_us = 500'000;
+  const RunResult result = run(long_prompt, Catalog::embedded());
+  const auto& decisions = result.totals.lifecycle->decisions;
+  REQUIRE(decisions.size() >= 2);
+  CHECK(decisions[0].time_ns == 10 * kNsPerSecond);  // at 5 s it is not overdue
+  CHECK(decisions[0].metric == Approx(10'000).margin(50));
+  CHECK(decisions[0].to == 2);
+}
+
+TEST_CASE("idle nodes are paid for where the scenario says so") {
+  const auto with = [](const std::string& more) {
+    return result_of(R"({"cost_per_hour": 1, "autoscaling": [{"metric": "in_flight",
+        "interval_s": 5, "max_replicas": 3, "target": 1000, "provisioning_s": 10,
+        "nodes_ready": 2)" +
+                     more + "}]}");
+  };
+  const RunResult unpaid = with("");
+  CHECK(unpaid.totals.lifecycle->idle_node_ns == std::vector{2 * unpaid.totals.end_ns});
+  CHECK(fleet_json(unpaid)["cost_per_hour"] == Approx(1));
+  CHECK(fleet_json(with(R"(, "pay_idle_nodes": true)"))["cost_per_hour"] == Approx(3));
 }
 
 TEST_CASE("a rolling restart loses nobody, and every replica restarts once") {
