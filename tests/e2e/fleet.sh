@@ -62,12 +62,48 @@ cmp scaled/requests.csv scaled--single-step/requests.csv || fail 'single steps d
 [[ $(number scaled/summary.json peak_replicas) == 12 ]] || fail 'the rush hour asks for all'
 grep -q '"to": 2,' scaled/summary.json || fail 'the fleet does not shrink again'
 
+# Mitzenmacher's supermarket model, 90 % busy: with two choices 2.6141 s in the system (the sum
+# over i of 0.9^(2^i - 2)), by chance 10 s; 100,000 requests from an empty system, so within some
+# percent.
+stay() {
+  "$HEADROOM" run fleet-two-choices --set workload.num_requests=100000 \
+    --set fleet.router.policy="$1" -o stay >/dev/null
+  number stay/summary.json mean_e2el_ms | cut -d. -f1
+}
+two=$(stay power_of_two)
+by_chance=$(stay random)
+((two > 2500 && two < 2760)) || fail "two choices: $two ms in the system"
+((by_chance > 9000 && by_chance < 11500)) || fail "by chance: $by_chance ms in the system"
+
+# Promises: packed onto few replicas, they are kept as they are by all eight.
+for strategy in least most; do
+  "$HEADROOM" run small.json --set fleet.replicas=8 --set 'slo={"ttft_ms": 500, "tpot_ms": 30}' \
+    --set fleet.router.policy=slo_aware -o $strategy >/dev/null \
+    --set fleet.router.headroom_selection_strategy=$strategy
+  accounted $strategy/summary.json
+done
+packed=$(tail -n +2 least/requests.csv | cut -d, -f3 | sort -u | wc -l)
+spread=$(tail -n +2 most/requests.csv | cut -d, -f3 | sort -u | wc -l)
+((packed < spread && spread == 8)) || fail "replicas in use: $packed packed, $spread spread"
+
+# A fleet that follows the TTFT of its clients, and pays for the nodes that wait.
+for way in '' --single-step; do
+  "$HEADROOM" run fleet-autoscaling $way -o late$way >/dev/null --set 'fleet.autoscaling=[
+    {"min_replicas": 2, "max_replicas": 12, "metric": "ttft", "target": 500, "percentile": 90,
+     "provisioning_s": 90, "nodes_ready": 2, "pay_idle_nodes": true}]'
+done
+accounted late/summary.json
+cmp late/requests.csv late--single-step/requests.csv || fail 'single steps differ with metric ttft'
+decisions() { sed -n '/"scaling"/,/\]/p' "$1/summary.json"; }
+cmp <(decisions late) <(decisions late--single-step) || fail 'decisions differ in single steps'
+(($(number late/summary.json peak_replicas) > 2)) || fail 'late first tokens add nobody'
+
 expect_error 'has no effect with one replica' \
   "$HEADROOM" run small.json --set fleet.router.policy=random -o bad
 expect_error '/fleet/router/policy: value "least_loaded": one of' \
   "$HEADROOM" run small.json --set fleet.replicas=2 --set fleet.router.policy=least_loaded -o bad
 
-# hits ROUTER: tokens found in prefix caches.
+# hits SCENARIO ROUTER: tokens found in prefix caches.
 hits() {
   "$HEADROOM" run "$1" --set "fleet.router=$2" "${@:3}" -o hits >/dev/null
   number hits/summary.json prefix_cache_hits
@@ -83,7 +119,11 @@ if [[ ! -f $trace ]]; then
 fi
 fleet=(--trace "$trace" --set fleet.replicas=8 --set device=h100-sxm --set
   'engine={"name": "vllm", "version": "0.19", "block_size": 512, "max_model_len": 131072}')
+ttft() { number hits/summary.json mean_ttft_ms | cut -d. -f1; }
 turns=$(hits mooncake-prefix-cache '{"policy": "round_robin"}' "${fleet[@]}")
+turns_ttft=$(ttft)
 affine=$(hits mooncake-prefix-cache '{"policy": "prefix_affinity"}' "${fleet[@]}")
-# 15.4 % of the prompt tokens against 6.0 %.
+affine_ttft=$(ttft)
+# 15.4 % of the prompt tokens against 6.0 %, and a mean TTFT of 764 ms against 814.
 [[ $affine -gt $((turns * 2)) ]] || fail "prefix hits of Mooncake: $affine, in turn $turns"
+((affine_ttft < turns_ttft)) || fail "TTFT of Mooncake: $affine_ttft ms, in turn $turns_ttft"
