@@ -31,8 +31,8 @@ struct WeightedOptions {
 // How long steps of a replica take, in ns: step_ns + sequence_ns * sequences + kv_token_ns * tokens
 // of the pool in use; and prompts, at prompt_token_ns each.
 struct LatencyModel {
-  double step_ns = 10e6;          // > 0
-  double prompt_token_ns = 20e3;  // >= 0, as the following
+  double step_ns = 10e6;  // >= 0, as the following
+  double prompt_token_ns = 20e3;
   double sequence_ns = 250e3;
   double kv_token_ns = 0;
   friend constexpr bool operator==(const LatencyModel&, const LatencyModel&) = default;

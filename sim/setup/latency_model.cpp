@@ -32,10 +32,12 @@ LatencyModel latency_model(const StepCost& cost) {
   prompt.chunk_rows = prompt.sampled_rows = 1;
   prompt.chunk_tokens = prompt.chunk_context = kPrompt;
   prompt.chunk_pairs_twice = kPrompt * kPrompt;
+  // Each sequence also reads one token.
   LatencyModel model;
-  model.sequence_ns = std::max(0.0, many - one) / static_cast<double>(kSequences - 1);
-  model.step_ns = std::max(0.0, one - model.sequence_ns);
   model.kv_token_ns = std::max(0.0, far - many) / static_cast<double>(kSequences * (kContext - 1));
+  const double more = std::max(0.0, many - one) / static_cast<double>(kSequences - 1);
+  model.sequence_ns = std::max(0.0, more - model.kv_token_ns);
+  model.step_ns = std::max(0.0, one - model.sequence_ns - model.kv_token_ns);
   model.prompt_token_ns = step_ns(cost, prompt) / static_cast<double>(kPrompt);
   return model;
 }

@@ -15,6 +15,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/lora_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/json_document_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/kv_tier_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/latency_model_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/options_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/parallel_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/resolve_test.cpp
