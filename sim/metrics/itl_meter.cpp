@@ -67,10 +67,11 @@ void ItlMeter::add_gaps(TickSum ticks, std::int64_t count) {
   histogram_.add(floor_ns(ticks), count);
 }
 
-// Sum over i < steps of (first + i * slope)^2, `gaps` times.
+// Sum over i < steps of (first + i * slope)^2, `gaps` times; slope >= 0.
 void ItlMeter::add_squares(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
-  const auto f = static_cast<Uint128>(first);
-  const auto s = static_cast<Uint128>(slope);
+  // Known to be below 2^64, so that the products of two take one instruction.
+  const Uint128 f = static_cast<std::uint64_t>(first);
+  const Uint128 s = static_cast<std::uint64_t>(slope);
   const auto n = static_cast<std::uint64_t>(steps);
   const auto times = static_cast<std::uint64_t>(gaps);
   if (slope == 0 || steps == 1) return squares_.add(f * f, n * times);
@@ -78,8 +79,7 @@ void ItlMeter::add_squares(Ticks first, Ticks slope, StepCount steps, std::int64
   const std::uint64_t sum_ii = n * (n - 1) * (2 * n - 1) / 6;
   // No square is above that of the last step, so all of them together stay below 2^126.
   if (first + slope * (steps - 1) < kShortStep && n * times < kFewTokens) {
-    const Uint128 sum = f * f * n + 2 * f * s * sum_i + s * s * sum_ii;
-    return squares_.add(sum * times);
+    return squares_.add((f * f * n + 2 * (f * s) * sum_i + s * s * sum_ii) * times);
   }
   squares_.add(f * f, n * times);
   squares_.add(2 * f * s, sum_i * times);
