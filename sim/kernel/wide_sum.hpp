@@ -25,12 +25,6 @@ class WideSum {
     high_ += carry + second;
   }
 
-  void add(Uint128 value) {
-    const std::uint64_t carry = add_low(value);
-    HEADROOM_CHECK(high_ <= UINT64_MAX - carry, "a sum exceeds 192 bits");
-    high_ += carry;
-  }
-
   void add(const WideSum& other) {
     const std::uint64_t carry = add_low(other.low_);
     HEADROOM_CHECK(high_ <= UINT64_MAX - other.high_ && high_ + other.high_ <= UINT64_MAX - carry,

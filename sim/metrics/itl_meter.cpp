@@ -11,8 +11,6 @@ namespace {
 // decoding sequences: sum of i^2 over a piece < 2^46.5, times 2^17 < 2^64.
 constexpr StepCount kPieceSteps = StepCount{1} << 16;
 constexpr std::int64_t kMaxGapsPerStep = std::int64_t{1} << 17;
-constexpr Ticks kShortStep = Ticks{1} << 47;  // 0.13 s
-constexpr std::uint64_t kFewTokens = std::uint64_t{1} << 32;
 }  // namespace
 
 void ItlMeter::add(const StepRun& run) {
@@ -67,21 +65,16 @@ void ItlMeter::add_gaps(TickSum ticks, std::int64_t count) {
   histogram_.add(floor_ns(ticks), count);
 }
 
-// Sum over i < steps of (first + i * slope)^2, `gaps` times; slope >= 0.
+// Sum over i < steps of (first + i * slope)^2, `gaps` times.
 void ItlMeter::add_squares(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
-  // Known to be below 2^64, so that the products of two take one instruction.
-  const Uint128 f = static_cast<std::uint64_t>(first);
-  const Uint128 s = static_cast<std::uint64_t>(slope);
+  const auto f = static_cast<Uint128>(first);
+  const auto s = static_cast<Uint128>(slope);
   const auto n = static_cast<std::uint64_t>(steps);
   const auto times = static_cast<std::uint64_t>(gaps);
-  if (slope == 0 || steps == 1) return squares_.add(f * f, n * times);
+  squares_.add(f * f, n * times);
+  if (slope == 0 || steps == 1) return;
   const std::uint64_t sum_i = n * (n - 1) / 2;
   const std::uint64_t sum_ii = n * (n - 1) * (2 * n - 1) / 6;
-  // No square is above that of the last step, so all of them together stay below 2^126.
-  if (first + slope * (steps - 1) < kShortStep && n * times < kFewTokens) {
-    return squares_.add((f * f * n + 2 * (f * s) * sum_i + s * s * sum_ii) * times);
-  }
-  squares_.add(f * f, n * times);
   squares_.add(2 * f * s, sum_i * times);
   squares_.add(s * s, sum_ii * times);
 }
