@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/kernel/decimal_factor.hpp"
 #include "sim/kernel/errors.hpp"
 #include "workloads/length_laws/length_quantile.hpp"
 #include "workloads/session_rows.hpp"
-#include "workloads/transforms/decimal_factor.hpp"
 #include "workloads/transforms/row_draws.hpp"
 #include "workloads/transforms/row_order.hpp"
 
@@ -21,10 +21,10 @@ constexpr std::string_view kThinking = "lengths/thinking";
 
 struct Factors {
   explicit Factors(const TransformOptions& options)
-      : input(options.input_tokens_factor, kMaxTokensFactor, "input_tokens_factor"),
-        output(options.output_tokens_factor, kMaxTokensFactor, "output_tokens_factor"),
-        thinking(options.thinking_tokens_factor, kMaxTokensFactor, "thinking_tokens_factor"),
-        rate(options.rate_scale, kMaxRateScale, "rate_scale") {}
+      : input(options.input_tokens_factor, kMaxTokensFactor, "trace: input_tokens_factor"),
+        output(options.output_tokens_factor, kMaxTokensFactor, "trace: output_tokens_factor"),
+        thinking(options.thinking_tokens_factor, kMaxTokensFactor, "trace: thinking_tokens_factor"),
+        rate(options.rate_scale, kMaxRateScale, "trace: rate_scale") {}
 
   DecimalFactor input;
   DecimalFactor output;

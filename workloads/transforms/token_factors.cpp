@@ -9,6 +9,7 @@
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/serving/scaled_tokens.hpp"
 #include "workloads/transforms/row_order.hpp"
 
 namespace headroom {
@@ -19,39 +20,6 @@ std::int32_t checked_tokens(Int128 tokens, std::int32_t before, std::string_view
   throw ConfigError(fmt::format("trace: {}: {} tokens become more than {}, the longest allowed",
                                 what, before, INT32_MAX));
 }
-
-class ScaledChain {
- public:
-  ScaledChain(const DecimalFactor& factor, std::vector<PrefixSegment>& segments)
-      : factor_(factor), segments_(segments) {}
-
-  void add(const PrefixSegment& segment) {
-    const std::uint64_t id = id_behind(segment.id);
-    chain_ = mixed_id(id, static_cast<std::uint64_t>(segment.tokens));
-    before_ += segment.tokens;
-    const auto end = static_cast<std::int64_t>(factor_.product(before_));
-    if (end == end_) {
-      ++merged_;
-      return;
-    }
-    segments_.push_back({.id = id, .tokens = static_cast<std::int32_t>(end - end_)});
-    end_ = end;
-  }
-
-  // Of what follows. Below 1 places fall together: the id says what was different.
-  [[nodiscard]] std::uint64_t id_behind(std::uint64_t id) const {
-    return factor_.value() < 1.0 ? mixed_id(chain_, id) : id;
-  }
-  [[nodiscard]] std::int64_t merged() const { return merged_; }
-
- private:
-  const DecimalFactor& factor_;
-  std::vector<PrefixSegment>& segments_;
-  std::uint64_t chain_ = 0;  // ids and lengths up to here
-  std::int64_t before_ = 0;  // tokens of the file up to here
-  std::int64_t end_ = 0;     // tokens now
-  std::int64_t merged_ = 0;
-};
 
 }  // namespace
 
@@ -67,7 +35,7 @@ void scale_prompts(Trace& trace, const DecimalFactor& factor, TokenReport& repor
     prompt = scaled;
     if (trace.details.empty()) continue;
     const std::size_t first = segments.size();
-    ScaledChain chain(factor, segments);
+    ScaledPrefix chain(factor, segments);
     for (const PrefixSegment& segment : trace.prefix(i)) chain.add(segment);
     report.segments_merged += chain.merged();
     TraceDetail& detail = trace.details[i];
@@ -85,13 +53,13 @@ void scale_outputs(Trace& trace, const DecimalFactor& answer, const DecimalFacto
     std::int32_t& output = trace.rows[i].output_tokens;
     const std::int32_t thought = trace.details.empty() ? 0 : trace.details[i].thinking_tokens;
     HEADROOM_CHECK(thought >= 0 && thought <= output, "thinking is part of the output");
-    const Int128 scaled_thought = thinking.product(thought);
     const std::int32_t scaled =
-        checked_tokens(answer.product(output - thought) + scaled_thought, output,
+        checked_tokens(scaled_output(output, thought, answer, thinking), output,
                        "output_tokens_factor and thinking_tokens_factor");
     report.output_tokens_change += std::int64_t{scaled} - output;
     output = scaled;
-    if (thought != 0) trace.details[i].thinking_tokens = static_cast<std::int32_t>(scaled_thought);
+    if (thought == 0) continue;
+    trace.details[i].thinking_tokens = static_cast<std::int32_t>(thinking.product(thought));
   }
 }
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/kernel/decimal_factor.hpp"
 #include "workloads/traces/trace.hpp"
-#include "workloads/transforms/decimal_factor.hpp"
 
 namespace headroom {
 

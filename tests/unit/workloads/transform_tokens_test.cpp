@@ -3,10 +3,10 @@
 #include <cmath>
 #include <map>
 
+#include "sim/kernel/decimal_factor.hpp"
 #include "tests/unit/workloads/made_trace.hpp"
 #include "workloads/prefix_replay.hpp"
 #include "workloads/trace_transform.hpp"
-#include "workloads/transforms/decimal_factor.hpp"
 
 using namespace headroom;
 

@@ -14,11 +14,10 @@ namespace headroom {
 
 class DecimalFactor {
  public:
-  // ConfigError outside 0.001 .. `most`, which is at most a million.
+  // `option` names it in errors: ConfigError outside 0.001 .. `most`, which is at most a million.
   DecimalFactor(double value, double most, std::string_view option) : value_(value) {
     if (!(value >= kLeast && value <= most)) {  // nan is neither
-      throw ConfigError(
-          fmt::format("trace: {} is {}; allowed: {} .. {}", option, value, kLeast, most));
+      throw ConfigError(fmt::format("{} is {}; allowed: {} .. {}", option, value, kLeast, most));
     }
     billionths_ = static_cast<std::int64_t>(value * 1e9 + 0.5);
   }
