@@ -74,6 +74,7 @@ void MaxTokens::apply(Arrival& arrival) {
   if (!stays) arrival.max_tokens = declared(arrival);
   if (arrival.max_tokens == 0 || arrival.output_tokens <= arrival.max_tokens) return;
   arrival.output_tokens = arrival.max_tokens;
+  arrival.thinking_tokens = std::min(arrival.thinking_tokens, arrival.output_tokens);
   ++outputs_cut_;
 }
 

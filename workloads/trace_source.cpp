@@ -86,6 +86,7 @@ Arrival TraceSource::arrival_of(std::size_t row, TimeNs time_ns) {
                   .class_id = class_id_};
   if (!trace_->details.empty()) {
     const TraceDetail& detail = trace_->details[row];
+    arrival.thinking_tokens = detail.thinking_tokens;
     arrival.max_tokens = detail.max_tokens;
     arrival.class_id += detail.class_id;
     arrival.priority = detail.priority;

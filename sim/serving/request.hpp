@@ -37,6 +37,7 @@ struct Arrival {
   // Requests in a row with one number are answers of one prompt, which clients send once; 0: the
   // only one.
   std::uint64_t shared_prompt = 0;
+  std::int32_t thinking_tokens = 0;  // of the output, before the answer; where the workload knows
 };
 
 enum class RequestState : std::uint8_t {

@@ -76,12 +76,14 @@ TEST_CASE("a row gives all that its file states of it", "[workloads]") {
   made.details[0].class_id = 1;
   made.details[0].priority = -2;
   made.details[0].max_tokens = 30;
+  made.details[0].thinking_tokens = 6;
   const auto trace = shared(std::move(made));
   TraceSource source(trace, {.class_id = 10});
   const Arrival a = source.take();
   CHECK(a.time_ns == 3);
   CHECK(a.prompt_tokens == 40);
   CHECK(a.output_tokens == 8);
+  CHECK(a.thinking_tokens == 6);
   CHECK(a.max_tokens == 30);
   CHECK(a.class_id == 11);
   CHECK(a.priority == -2);
@@ -93,6 +95,16 @@ TEST_CASE("a row gives all that its file states of it", "[workloads]") {
   CHECK(b.class_id == 10);
   CHECK(b.session == kNoSession);
   CHECK(b.prefix.empty());
+  CHECK(b.thinking_tokens == 0);
+}
+
+TEST_CASE("an output that is cut has no more thinking than is left of it", "[workloads]") {
+  Trace made = made_trace::of({{.output_tokens = 100}, {.output_tokens = 100}});
+  for (TraceDetail& detail : made.details) detail.thinking_tokens = 40;
+  made.details[0].max_tokens = 30;
+  TraceSource source(shared(std::move(made)), {});
+  CHECK(source.take().thinking_tokens == 30);
+  CHECK(source.take().thinking_tokens == 40);
 }
 
 TEST_CASE("what a row declares is kept by default, and cuts its output", "[workloads]") {
