@@ -44,7 +44,12 @@ std::uint32_t RouteSplit::route(const Arrival& arrival, std::span<const ReplicaL
 
 std::uint32_t RouteSplit::route_numbered(const Arrival& arrival, std::uint64_t index,
                                          std::span<const ReplicaLoad> loads) {
-  return routes_[route_of(arrival.class_id, index)].router.route_numbered(arrival, index, loads);
+  return route_within(route_of(arrival.class_id, index), arrival, index, loads);
+}
+
+std::uint32_t RouteSplit::route_within(std::size_t route, const Arrival& arrival,
+                                       std::uint64_t index, std::span<const ReplicaLoad> loads) {
+  return routes_[route].router.route_numbered(arrival, index, loads);
 }
 
 std::size_t RouteSplit::route_of(std::int32_t class_id, std::uint64_t index) const {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "scheduler/routing/subset.hpp"
-#include "sim/serving/router.hpp"
+#include "sim/serving/route_router.hpp"
 
 namespace headroom {
 
@@ -19,7 +19,7 @@ struct RouteOptions {
   std::unique_ptr<Router> router;       // numbers them from 0
 };
 
-class RouteSplit final : public Router {
+class RouteSplit final : public RouteRouter {
  public:
   // `replicas` in the fleet, all of them in some route.
   RouteSplit(std::vector<RouteOptions> routes, std::size_t replicas, std::uint64_t seed);
@@ -31,8 +31,11 @@ class RouteSplit final : public Router {
   [[nodiscard]] std::uint32_t route_numbered(const Arrival& arrival, std::uint64_t index,
                                              std::span<const ReplicaLoad> loads) override;
 
-  // The route of a request: by its number alone, unless its class has one.
-  [[nodiscard]] std::size_t route_of(std::int32_t class_id, std::uint64_t index) const;
+  // By its number alone, unless its class has a route.
+  [[nodiscard]] std::size_t route_of(std::int32_t class_id, std::uint64_t index) const override;
+  [[nodiscard]] std::uint32_t route_within(std::size_t route, const Arrival& arrival,
+                                           std::uint64_t index,
+                                           std::span<const ReplicaLoad> loads) override;
 
  private:
   struct Route {

@@ -5,17 +5,24 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/serving/route_stages.hpp"
 
 namespace headroom {
 namespace {
 
-// Replicas, the workload, and API servers if there are any, or hand-overs.
-std::uint32_t sources_of(const std::vector<ReplicaParts>& parts) {
+// Replicas, the workload, and API servers if there are any, or hand-overs; and verdicts.
+std::uint32_t sources_of(const std::vector<ReplicaParts>& parts, bool judges) {
   if (!parts.empty() && parts.front().options.role != ReplicaRole::both) {
     return static_cast<std::uint32_t>(parts.size()) + 2;
   }
   const bool served = !parts.empty() && parts.front().options.api_server.processes > 0;
-  return static_cast<std::uint32_t>(parts.size() * (served ? 2 : 1)) + 1;
+  return static_cast<std::uint32_t>(parts.size() * (served ? 2 : 1)) + (judges ? 2 : 1);
+}
+
+std::unique_ptr<RouteStages> make_stages(std::optional<RouteStagesParts>& parts,
+                                         std::size_t replicas, MetricsSink& sink) {
+  if (!parts) return nullptr;
+  return std::make_unique<RouteStages>(std::move(*parts), replicas, sink);
 }
 
 }  // namespace
@@ -25,8 +32,9 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
     : options_(options),
       parts_(std::move(fleet_parts)),
       workload_(workload),
-      sink_(sink),
-      events_(sources_of(parts)),
+      stages_(make_stages(parts_.stages, parts.size(), sink)),
+      sink_(stages_ ? stages_->sink() : sink),
+      events_(sources_of(parts, stages_ != nullptr)),
       loads_(parts.size()),
       noted_loads_(parts.size()),
       prompt_tokens_(parts.size()),
@@ -48,6 +56,7 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
   }
   if (parts_.faults) next_fault_ns_ = parts_.faults->next_time();
   if (parts_.disaggregation) {
+    HEADROOM_CHECK(!stages_, "roles with routes");
     apart_ = std::make_unique<Disaggregation>(std::move(*parts_.disaggregation), roles);
   }
 }
@@ -109,6 +118,7 @@ StopReason Fleet::run(const RunLimits& limits) {
 }
 
 void Fleet::handle(const Event& event) {
+  if (stages_ && event.source == verdicts()) return give_verdict(event.time_ns);
   if (apart_ && event.source > arrivals()) return move_handovers(event.time_ns);
   if (event.source > arrivals()) {
     const std::uint32_t number = event.source - arrivals() - 1;
@@ -155,11 +165,11 @@ void Fleet::arrive(TimeNs now_ns) {
   if (parts_.admission && !parts_.admission->admits(arrival, door(now_ns))) {
     return turn_away(arrival, index, now_ns);
   }
-  send(arrival, index, now_ns);
+  send(stages_ ? stages_->begin(arrival, index) : arrival, index, now_ns);
 }
 
 void Fleet::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
-  if (keeps_arrivals()) in_flight_.emplace(index, arrival);
+  if (keeps_arrivals()) in_flight_.insert_or_assign(index, arrival);
   const std::uint32_t number = first_replica(arrival, index, now_ns);
   if (number == kNoReplica) return turn_away(arrival, index, now_ns);
   prompt_tokens_[number] += arrival.prompt_tokens;
@@ -187,7 +197,7 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
   if (!replica.departures().empty()) {
     for (const Departure& departure : replica.departures()) {
       prompt_tokens_[number] -= departure.prompt_tokens;
-      depart(departure.index, departure.outcome, now_ns);
+      stages_ ? settle(departure, now_ns) : depart(departure.index, departure.outcome, now_ns);
     }
     replica.departures().clear();
     schedule_arrival(now_ns);
@@ -206,6 +216,7 @@ void Fleet::depart(std::uint64_t index, Outcome outcome, TimeNs now_ns) {
     if (const auto over = apart_->end(index)) release_kv(*over, now_ns);
   }
   if (keeps_arrivals()) in_flight_.erase(index);
+  if (stages_) stages_->forget(index);
   workload_.on_done(index, outcome, now_ns);
 }
 
@@ -327,6 +338,9 @@ void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
     if (!totals_.tier) totals_.tier.emplace();
     *totals_.tier += *counts;
   }
+  if (!stages_) return;
+  stages_->stop();
+  totals_.routes = stages_->counts();
 }
 
 std::uint64_t Fleet::tokens_out() const {

@@ -20,10 +20,13 @@
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/replica.hpp"
 #include "sim/serving/request.hpp"
+#include "sim/serving/route_options.hpp"
 #include "sim/serving/router.hpp"
 #include "sim/serving/workload_source.hpp"
 
 namespace headroom {
+
+class RouteStages;
 
 // When a run ends before its workload is served. Results are complete and consistent in every case.
 struct RunLimits {
@@ -54,6 +57,8 @@ struct FleetParts {
   std::unique_ptr<FleetLifecycle> lifecycle = {};  // empty: all replicas are there all the time
   // Of replicas with roles: `router` chooses among those that prefill, this one's among the others.
   std::optional<DisaggregationParts> disaggregation = {};
+  // Of routes that count other tokens, or send requests on to others. Not with roles.
+  std::optional<RouteStagesParts> stages = {};
 };
 
 // Totals of a run that no sink can know.
@@ -67,6 +72,7 @@ struct FleetTotals {
   std::optional<TransferCounts> transfers;  // empty: replicas have no roles
   std::vector<TransferRecord> transfer_records;
   std::vector<ReplicaCounts> replicas;
+  std::vector<RouteCounts> routes;           // of FleetParts::stages, else empty
   std::int64_t turned_away = 0;              // at the fleet's door, before any replica
   std::int64_t without_replica = 0;          // of them, because none was there to take them
   std::optional<LifecycleTotals> lifecycle;  // empty: replicas neither come nor go
@@ -80,6 +86,9 @@ class Fleet {
   Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts,
         std::unique_ptr<Router> router, WorkloadSource& workload, MetricsSink& sink)
       : Fleet(options, std::move(parts), FleetParts{std::move(router)}, workload, sink) {}
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+  ~Fleet();
 
   // Runs once, from an empty system to its stop.
   StopReason run(const RunLimits& limits);
@@ -120,6 +129,10 @@ class Fleet {
   void release_kv(const Disaggregation::Handover& handover, TimeNs now_ns);
   void lose_kv(std::uint32_t from, const LostKv& lost, TimeNs now_ns);
   [[nodiscard]] bool keeps_arrivals() const { return options_.resends_lost || apart_; }
+  // fleet_stages.cpp
+  void settle(const Departure& departure, TimeNs now_ns);
+  void schedule_verdicts();
+  void give_verdict(TimeNs now_ns);
   // fleet_faults.cpp
   void fail(TimeNs now_ns);
   void crash(const Fault& fault, TimeNs now_ns);
@@ -140,13 +153,15 @@ class Fleet {
   [[nodiscard]] std::uint64_t tokens_out() const;
   // Source of arrivals and deadlines in the event queue, behind those of the replicas. Behind it
   // come the API servers: a `step_end` of theirs is an answer that reaches its client, an `arrival`
-  // a request that reaches the engine. Or, with roles, one source: the hand-overs.
+  // a request that reaches the engine. Or, with roles, one source: the hand-overs. The last source,
+  // where answers are judged: the verdicts.
   [[nodiscard]] std::uint32_t arrivals() const {
     return static_cast<std::uint32_t>(replicas_.size());
   }
   [[nodiscard]] std::uint32_t api_server(std::uint32_t number) const {
     return arrivals() + 1 + number;
   }
+  [[nodiscard]] std::uint32_t verdicts() const;
 
   // What this replica was last seen to want, so that unchanged events are left alone.
   struct Pending {
@@ -178,6 +193,7 @@ class Fleet {
   std::vector<std::unique_ptr<Replica>> replicas_;
   FleetParts parts_;
   WorkloadSource& workload_;
+  std::unique_ptr<RouteStages> stages_;  // null: a request stays what it is, where it came
   MetricsSink& sink_;
   EventQueue events_;
   std::vector<ReplicaLoad> loads_;         // as the router sees them
@@ -195,9 +211,10 @@ class Fleet {
   std::unordered_map<std::uint64_t, Arrival> in_flight_;
   TokenCount waiting_tokens_ = 0;          // in the queues of all engines
   TokenCount scheduled_tokens_ = 0;        // that have left them
-  std::int64_t in_transit_ = 0;            // handed back, and not sent again yet
+  std::int64_t in_transit_ = 0;            // handed back, or being judged, and not sent again yet
   std::unique_ptr<Disaggregation> apart_;  // null: replicas have no roles
   TimeNs next_handover_ns_ = kNever;       // as scheduled
+  TimeNs next_verdict_ns_ = kNever;        // likewise
   std::uint64_t departed_ = 0;
   std::int64_t here_ = 0;  // requests that some replica has
 };

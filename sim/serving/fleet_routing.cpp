@@ -4,6 +4,7 @@
 
 #include "sim/kernel/check.hpp"
 #include "sim/serving/fleet.hpp"
+#include "sim/serving/route_stages.hpp"
 
 namespace headroom {
 
@@ -14,7 +15,8 @@ std::uint32_t Fleet::route(Router& router, const Arrival& arrival, std::uint64_t
     show_load(delayed_loads_.front().replica, delayed_loads_.front().load);
     delayed_loads_.pop_front();
   }
-  const std::uint32_t number = router.route_numbered(arrival, index, loads_);
+  const std::uint32_t number = stages_ ? stages_->replica_for(arrival, index, loads_)
+                                       : router.route_numbered(arrival, index, loads_);
   HEADROOM_CHECK(number < replicas_.size(), fmt::format("a router chose replica {}", number));
   return one_that_takes(number);
 }

@@ -84,7 +84,7 @@ enum class EngineEventKind : std::uint8_t {
   placement_refused,
   overloaded,  // turned away at the door: too many requests are in the engine, or in the fleet
   crashed,     // a fault, not memory
-  requeued     // entered a queue again, of another replica after a crash
+  requeued     // entered a queue again: of another replica after a crash, or of another route
 };
 
 struct EngineEvent {

@@ -2,6 +2,7 @@ list(APPEND LAWS_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/api_server_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/arrival_laws_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/batch_laws_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/cascade_runs_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/closed_loop_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/disaggregation_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/exact_laws_test.cpp

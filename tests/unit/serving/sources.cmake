@@ -9,6 +9,7 @@ list(APPEND UNIT_TEST_SOURCES
   link_test.cpp
   memory_ledger_test.cpp
   request_pool_test.cpp
+  route_stages_test.cpp
   run_time_memory_test.cpp
   sequence_blocks_test.cpp
   worked_example_test.cpp)

@@ -1,0 +1,46 @@
+// The part of Fleet that is about answers that are judged, and requests that go on to another route
+// (docs/semantics.md, "Cascades").
+
+#include "sim/serving/fleet.hpp"
+#include "sim/serving/route_stages.hpp"
+
+namespace headroom {
+
+Fleet::~Fleet() = default;
+
+std::uint32_t Fleet::verdicts() const {
+  const bool served = replicas_.front()->api_server() != nullptr;
+  return arrivals() + 1 + (served ? arrivals() : 0);
+}
+
+// A replica is done with it: it leaves the fleet, unless its answer is judged.
+void Fleet::settle(const Departure& departure, TimeNs now_ns) {
+  if (stages_->has_left(departure.index, now_ns)) {
+    return depart(departure.index, departure.outcome, now_ns);
+  }
+  ++in_transit_;
+  schedule_verdicts();
+}
+
+void Fleet::schedule_verdicts() {
+  const TimeNs next = stages_->next_verdict_ns();
+  if (next == next_verdict_ns_) return;
+  next_verdict_ns_ = next;
+  if (next == kNever) return events_.cancel(Priority::arrival, verdicts());
+  events_.schedule(next, Priority::arrival, verdicts());
+}
+
+void Fleet::give_verdict(TimeNs now_ns) {
+  next_verdict_ns_ = kNever;  // taken
+  const RouteStages::Verdict verdict = stages_->take_verdict();
+  --in_transit_;
+  if (verdict.next != nullptr) {
+    send(*verdict.next, verdict.index, now_ns);
+  } else {
+    depart(verdict.index, verdict.outcome, now_ns);
+    schedule_arrival(now_ns);
+  }
+  schedule_verdicts();
+}
+
+}  // namespace headroom
