@@ -34,6 +34,17 @@ FleetGroup resolve_group(const GroupSection& section, const Scenario& scenario,
   return group;
 }
 
+// Groups were read with the scenario. What was set on it since then holds for them as well: a study
+// gives each replication its seed, and a file its directory.
+Scenario scenario_of_group(const GroupSection& section, const Scenario& scenario) {
+  Scenario one = *section.scenario;
+  one.seed = scenario.seed;
+  one.directory = scenario.directory;
+  const auto given = scenario.given.find("/seed");
+  if (given != scenario.given.end()) one.given.insert_or_assign(given->first, given->second);
+  return one;
+}
+
 }  // namespace
 
 std::vector<FleetGroup> resolve_fleet(const Scenario& scenario, const Catalog& catalog) {
@@ -49,7 +60,7 @@ std::vector<FleetGroup> resolve_fleet(const Scenario& scenario, const Catalog& c
   }
   for (const GroupSection& section : fleet.groups) {
     try {
-      groups.push_back(resolve_group(section, *section.scenario, catalog));
+      groups.push_back(resolve_group(section, scenario_of_group(section, scenario), catalog));
     } catch (const ConfigError& error) {
       throw ConfigError(fmt::format("{} (in fleet group {})", error.what(), section.name));
     }

@@ -267,3 +267,19 @@ TEST_CASE("an option of a fleet without effect is refused") {
                                 {"name": "b"}]})") ==
         "s.json: /fleet/groups: engine.api_server_count: all groups have it, or none");
 }
+
+TEST_CASE("groups have the seed and the directory that their scenario was given after reading") {
+  Scenario scenario = parsed(R"({"groups": [{"name": "a"}, {"name": "b"}],
+                                 "router": {"policy": "random"}})");
+  const auto served_by_first = [&](std::int64_t seed) {
+    scenario.seed = seed;
+    return finished(run(scenario, Catalog::embedded()), 0);
+  };
+  CHECK(served_by_first(1) == served_by_first(1));
+  CHECK(served_by_first(1) != served_by_first(2));
+  scenario.seed = 2;
+  scenario.directory = "/elsewhere";
+  const RunResult moved = run(scenario, Catalog::embedded());
+  CHECK(moved.resolved.scenario.directory == "/elsewhere");
+  CHECK(moved.resolved.scenario.seed == 2);
+}
