@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
+#include "sim/report/cascade_report.hpp"
 #include "sim/report/energy_report.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/report/transfer_report.hpp"
+#include "sim/setup/fleet_cascade.hpp"
 #include "sim/setup/fleet_lifecycle_factory.hpp"
 #include "sim/setup/fleet_routes.hpp"
 
@@ -196,6 +199,7 @@ Json routes_json(const RunResult& result) {
   for (std::size_t i = 0; i < fleet.routes.size(); ++i) {
     Json& json = routes[fleet.routes[i].name] = use_json(uses[i]);
     json["groups"] = fleet.routes[i].groups;
+    if (!result.totals.routes.empty()) json.update(route_counts_json(result.totals.routes[i]));
     if (records[i].empty()) continue;
     const ServingMetrics metrics = serving_metrics(records[i], nullptr, options);
     json["request_throughput"] = metrics.request_throughput;
@@ -254,6 +258,7 @@ Json fleet_json(const RunResult& result) {
   json["groups"] = std::move(groups);
   if (result.started && !result.resolved.scenario.fleet.routes.empty()) {
     json["routes"] = routes_json(result);
+    if (judges_answers(result.resolved.scenario.fleet)) json["not_kept"] = wasted_json(result);
   }
   if (result.totals.transfers) json["transfers"] = transfers_json(result);
   return json;
@@ -297,6 +302,7 @@ std::vector<std::pair<std::string_view, std::string>> fleet_lines(const RunResul
     }
     lines.emplace_back("group", fmt::format("{}: {}", group.name, text));
   }
+  for (auto& line : route_lines(result)) lines.push_back(std::move(line));
   if (result.totals.lifecycle) lines.emplace_back("replicas", lifecycle_text(result));
   if (result.totals.transfers) lines.emplace_back("transfers", transfers_line(result));
   if (result.totals.turned_away > 0) {

@@ -9,6 +9,7 @@
 #include "scheduler/fleet/fault_schedule.hpp"
 #include "scheduler/routing/routers.hpp"
 #include "sim/setup/factory.hpp"
+#include "sim/setup/fleet_cascade.hpp"
 #include "sim/setup/fleet_disaggregation.hpp"
 #include "sim/setup/fleet_lifecycle_factory.hpp"
 #include "sim/setup/fleet_routes.hpp"
@@ -213,7 +214,9 @@ FleetParts make_fleet_parts(const Scenario& scenario, const std::vector<FleetGro
   } else if (scenario.fleet.routes.empty()) {
     parts.router = router_row(scenario.fleet.router.policy).make(router);
   } else {
-    parts.router = make_routes(scenario, groups, router);
+    std::unique_ptr<RouteRouter> routes = make_routes(scenario, groups, router);
+    parts.stages = make_route_stages(scenario, groups, *routes);
+    parts.router = std::move(routes);
   }
   parts.admission = make_admission(scenario, slo);
   const FaultsSection& faults = scenario.fleet.faults;

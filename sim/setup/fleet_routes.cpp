@@ -10,6 +10,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/serving/prefix.hpp"
+#include "sim/setup/fleet_cascade.hpp"
 #include "sim/setup/fleet_lifecycle_factory.hpp"
 
 namespace headroom {
@@ -51,7 +52,9 @@ class RoutesValidator {
       const RouteSection& route = fleet_.routes[i];
       const std::string here = fmt::format("/fleet/routes/{}", i);
       shares |= route.share.has_value();
-      if (!route.share && route.classes.empty()) refuse(here, "missing: share or classes");
+      if (!route.share && route.classes.empty() && !is_escalated_to(fleet_, route.name)) {
+        refuse(here, "missing: share or classes");
+      }
       check_name(i, here);
       for (const std::string& name : route.groups) {
         if (std::ranges::find(fleet_.groups, name, &GroupSection::name) == fleet_.groups.end()) {
@@ -141,8 +144,9 @@ std::size_t route_of_group(const FleetSection& fleet, const std::string& name) {
   return 0;
 }
 
-std::unique_ptr<Router> make_routes(const Scenario& scenario, const std::vector<FleetGroup>& groups,
-                                    const RouterOptions& all) {
+std::unique_ptr<RouteRouter> make_routes(const Scenario& scenario,
+                                         const std::vector<FleetGroup>& groups,
+                                         const RouterOptions& all) {
   const FleetSection& fleet = scenario.fleet;
   const std::vector<std::int64_t> shares = whole_shares(fleet.routes);
   std::vector<RouteOptions> routes(fleet.routes.size());
@@ -172,7 +176,9 @@ std::unique_ptr<Router> make_routes(const Scenario& scenario, const std::vector<
 }
 
 void validate_fleet_routes(const Scenario& scenario) {
-  if (!scenario.fleet.routes.empty()) RoutesValidator(scenario).check();
+  if (scenario.fleet.routes.empty()) return;
+  RoutesValidator(scenario).check();
+  validate_fleet_cascade(scenario);
 }
 
 }  // namespace headroom

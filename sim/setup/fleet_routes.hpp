@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "scheduler/routing/options.hpp"
-#include "sim/serving/router.hpp"
+#include "sim/serving/route_router.hpp"
 #include "sim/setup/run.hpp"
 
 namespace headroom {
@@ -17,9 +17,9 @@ namespace headroom {
 [[nodiscard]] std::size_t route_of_group(const FleetSection& fleet, const std::string& name);
 
 // Options of the fleet's router are those of each route's, for its own replicas.
-[[nodiscard]] std::unique_ptr<Router> make_routes(const Scenario& scenario,
-                                                  const std::vector<FleetGroup>& groups,
-                                                  const RouterOptions& all);
+[[nodiscard]] std::unique_ptr<RouteRouter> make_routes(const Scenario& scenario,
+                                                       const std::vector<FleetGroup>& groups,
+                                                       const RouterOptions& all);
 
 // Of validate_fleet. ConfigError.
 void validate_fleet_routes(const Scenario& scenario);

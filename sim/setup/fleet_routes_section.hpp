@@ -15,6 +15,15 @@ struct RouteSection {
   std::optional<double> share;
   std::vector<std::string> classes;
   std::optional<std::string> policy;
+  // Tokens of its model that a token of the traffic is.
+  double input_tokens_factor = 1;
+  double output_tokens_factor = 1;
+  double thinking_tokens_factor = 1;
+  // The route that answers again when an answer of this one was not good enough.
+  std::optional<std::string> escalates_to;
+  std::optional<double> escalates_share;
+  bool escalates_with_answer = false;
+  double judge_ms = 0;
 };
 
 }  // namespace headroom

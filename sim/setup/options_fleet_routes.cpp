@@ -10,6 +10,8 @@ constexpr auto of_route = +[](Scenario& s) -> auto& {
   return s.fleet.routes.front().*Member;
 };
 
+constexpr Bounds kTokensFactor{.low = 0.001, .high = 1000};
+
 const OptionRow kRowsOfRoutes[] = {
     {.pointer = "/fleet/routes/name",
      .reach = of_route<&RouteSection::name>,
@@ -31,6 +33,36 @@ const OptionRow kRowsOfRoutes[] = {
                 "session_affinity|prefix_affinity|weighted|slo_aware",
      .doc = "which of its replicas gets a request; other options are those of fleet.router",
      .absent = "fleet.router.policy"},
+    {.pointer = "/fleet/routes/input_tokens_factor",
+     .reach = of_route<&RouteSection::input_tokens_factor>,
+     .bounds = kTokensFactor,
+     .doc = "tokens of its model that a token of the workload's prompts is (another tokenizer)"},
+    {.pointer = "/fleet/routes/output_tokens_factor",
+     .reach = of_route<&RouteSection::output_tokens_factor>,
+     .bounds = kTokensFactor,
+     .doc = "the same for answers, and for the room that max_tokens leaves"},
+    {.pointer = "/fleet/routes/thinking_tokens_factor",
+     .reach = of_route<&RouteSection::thinking_tokens_factor>,
+     .bounds = kTokensFactor,
+     .doc = "the same for the thinking part of outputs, where a trace tells it apart"},
+    {.pointer = "/fleet/routes/escalates_to",
+     .reach = of_route<&RouteSection::escalates_to>,
+     .doc = "name of the route that answers again when an answer of this one was not good enough; "
+            "clients see answers of this one when they have been judged",
+     .absent = "every answer is kept"},
+    {.pointer = "/fleet/routes/escalates_share",
+     .reach = of_route<&RouteSection::escalates_share>,
+     .bounds = {.low = 0, .high = 1, .low_open = true},
+     .doc = "share of the answers that are not good enough; needed with escalates_to",
+     .absent = "every answer is kept"},
+    {.pointer = "/fleet/routes/escalates_with_answer",
+     .reach = of_route<&RouteSection::escalates_with_answer>,
+     .doc = "the answer of this route is a part of the next one's prompt"},
+    {.pointer = "/fleet/routes/judge_ms",
+     .reach = of_route<&RouteSection::judge_ms>,
+     .unit = "ms",
+     .bounds = {.low = 0, .high = 1e9},
+     .doc = "from the end of an answer to the verdict on it"},
 };
 
 }  // namespace

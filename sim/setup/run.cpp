@@ -11,6 +11,7 @@
 #include "sim/metrics/fan_out.hpp"
 #include "sim/metrics/run_digest.hpp"
 #include "sim/setup/factory.hpp"
+#include "sim/setup/fleet_cascade.hpp"
 #include "sim/setup/fleet_factory.hpp"
 #include "sim/setup/parallel.hpp"
 #include "sim/setup/run_time_memory.hpp"
@@ -127,6 +128,11 @@ void warn_of_outcome(RunResult& result) {
     result.warnings.emplace_back(
         "clients see a batch's tokens when it ends: TTFT is the whole latency, "
         "TPOT and ITL are 0 (engine.stream = true: as they are made)");
+  }
+  if (judges_answers(result.resolved.scenario.fleet)) {
+    result.warnings.emplace_back(
+        "clients see an answer of a route that escalates when it has been judged: its TTFT is the "
+        "whole latency, its TPOT 0, and it has no ITL");
   }
   if (!result.summary.windows.stationarity.stationary) {
     result.warnings.emplace_back(

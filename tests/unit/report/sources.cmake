@@ -1,6 +1,7 @@
 list(APPEND UNIT_TEST_SOURCES
   audit_report_test.cpp
   capacity_report_test.cpp
+  cascade_report_test.cpp
   html_report_test.cpp
   perfetto_log_test.cpp
   result_directory_test.cpp
