@@ -46,6 +46,22 @@ grep -q '"transfers"' apart/summary.json || fail 'no transfers in the summary'
 grep -q '^transfers ' apart.txt || fail 'the terminal says nothing of transfers'
 [[ -e four/transfers.csv ]] && fail 'transfers of a fleet without roles'
 
+# A cascade: each request has one row, whoever answered it, and single steps are the same run.
+for way in '' --single-step; do
+  "$HEADROOM" run fleet-cascade --set workload.num_requests=500 $way -o cascade$way >cascade.txt
+done
+for file in requests.csv timeline.csv events.jsonl; do
+  cmp cascade/$file cascade--single-step/$file || fail "single steps of a cascade differ in $file"
+done
+accounted cascade/summary.json
+[[ $(wc -l <cascade/requests.csv) == 501 ]] || fail 'not one row for each request'
+escalated=$(requests_of cascade/requests.csv 2)
+[[ $escalated -gt 100 && $escalated -lt 200 ]] || fail "$escalated of 500 on the large model"
+[[ $(number cascade/summary.json from_other_routes) == 0 ]] || fail 'the first route is the first'
+grep -q "\"answers\": $escalated" cascade/summary.json || fail 'what was not kept is not told'
+grep -q '^route ' cascade.txt || fail 'the terminal says nothing of routes'
+grep -q '^not kept ' cascade.txt || fail 'the terminal says nothing of what was not kept'
+
 # At the door: rejected, by no replica.
 "$HEADROOM" run small.json -o door >/dev/null \
   --set 'fleet={"replicas": 2, "admission": {"policy": "max_in_flight", "max_in_flight": 4}}'
