@@ -18,8 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> kResultFiles{
-    "summary.json", "requests.csv", "timeline.csv", "events.jsonl", "resolved.json"};
+constexpr std::array<std::string_view, 6> kResultFiles{"summary.json",  "requests.csv",
+                                                       "timeline.csv",  "events.jsonl",
+                                                       "resolved.json", "transfers.csv"};
 
 ConfigError cannot_write(const fs::path& path, const std::string& why) {
   return ConfigError(fmt::format("{}: cannot write results: {}", path.string(), why));

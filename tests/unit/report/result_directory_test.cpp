@@ -65,6 +65,7 @@ TEST_CASE("earlier results are replaced as a whole") {
   const fs::path target = scratch.path / "r";
   fs::create_directory(target);
   put(target / "requests.csv", "old");
+  put(target / "transfers.csv", "of a fleet with roles");
   ResultDirectory directory(target.string() + "/");
   put(directory.path("summary.json"), "new");
   directory.publish();
