@@ -37,8 +37,9 @@ Json route_counts_json(const RouteCounts& counts) {
   }
   return {{"arrived", counts.arrived},
           {"from_other_routes", counts.from_routes},
-          {"left", std::move(left)},
+          {"kept", counts.of(Outcome::finished)},
           {"escalated", counts.escalated},
+          {"left", std::move(left)},
           {"kept_output_tokens", counts.kept_tokens},
           {"wasted_input_tokens", counts.wasted_input_tokens},
           {"wasted_output_tokens", counts.wasted_tokens}};

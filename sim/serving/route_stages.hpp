@@ -92,7 +92,7 @@ class RouteStages final : private MetricsSink {
   RouteStagesParts parts_;
   MetricsSink& sink_;
   std::vector<std::uint8_t> is_judged_;                 // by replica: its answers are
-  std::unordered_map<std::uint64_t, Staged> requests_;  // by index; never iterated in order
+  std::unordered_map<std::uint64_t, Staged> requests_;  // by index; never iterated
   std::priority_queue<Due, std::vector<Due>, std::greater<>> verdicts_;
   std::uint64_t answers_ = 0;  // that were judged
   std::vector<RouteCounts> counts_;

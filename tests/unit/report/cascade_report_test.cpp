@@ -22,7 +22,8 @@ TEST_CASE("results of a cascade say what was kept, what went on, and what that c
   const std::int64_t escalated = first.at("escalated");
   CHECK(escalated > 8);
   CHECK(escalated < 32);
-  CHECK(first.at("left").at("finished") == 40 - escalated);
+  CHECK(first.at("kept") == 40 - escalated);
+  CHECK(first.at("left").at("finished") == first.at("kept"));
   CHECK(second.at("from_other_routes") == escalated);
   CHECK(second.at("left").at("finished") == escalated);
   CHECK(json.at("not_kept").at("answers") == escalated);

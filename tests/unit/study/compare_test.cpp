@@ -144,5 +144,5 @@ TEST_CASE("every ready pair runs") {
     CHECK(result.requests.why_not.empty());
     CHECK(result.requests.both_finished > 0);
   }
-  CHECK(pairs == 6);
+  CHECK(pairs == 7);
 }
