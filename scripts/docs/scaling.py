@@ -32,11 +32,10 @@ def rates(path: str) -> dict[str, dict[int, list[float]]]:
     """Requests per second by benchmark and argument, one for each repetition."""
     found: dict[str, dict[int, list[float]]] = {}
     for one in json.loads(Path(path).read_text(encoding="utf-8"))["benchmarks"]:
-        if one.get("run_type") != "iteration":
-            continue
         name, _, rest = one["name"].partition("/")
-        argument = int(rest.partition("/")[0])
-        found.setdefault(name, {}).setdefault(argument, []).append(one["requests/s"])
+        argument = rest.partition("/")[0]
+        if one.get("run_type") == "iteration" and argument.isdigit():
+            found.setdefault(name, {}).setdefault(int(argument), []).append(one["requests/s"])
     return found
 
 

@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-// Of one replica, or two: it is quicker to look at all of them than to walk up a tree.
+// Of up to four sources: it is quicker to look at all of them than to walk up a tree.
 constexpr std::uint32_t kFewSlots = 16;
 
 }  // namespace
