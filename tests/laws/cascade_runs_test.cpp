@@ -17,6 +17,7 @@
 #include "tests/laws/scenario_runs.hpp"
 #include "tests/support/cascade.hpp"
 #include "tests/support/production.hpp"
+#include "tests/support/random_scaling.hpp"
 #include "tests/support/scenario_generator.hpp"
 #include "workloads/retrying_source.hpp"
 
@@ -38,18 +39,6 @@ struct CascadeCase {
   std::vector<test::TestRoute> routes;
 };
 
-// Any number of the two replicas of a route at any time.
-class AnyOfTwo final : public ScalingPolicy {
- public:
-  explicit AnyOfTwo(std::uint64_t seed) : stream_(seed, "any of two") {}
-  std::int64_t desired(const ScalingView&) override {
-    return 1 + static_cast<std::int64_t>(stream_.bits() % kOfRoute);
-  }
-
- private:
-  RandomStream stream_;
-};
-
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : stream_(seed, "cascade") {}
@@ -59,10 +48,6 @@ class Dice {
  private:
   RandomStream stream_;
 };
-
-TimeNs last_ns(const Scenario& s) {
-  return s.arrivals.empty() ? 100 : std::max<TimeNs>(100, s.arrivals.back().time_ns);
-}
 
 // The first two routes get arrivals; the first one sends requests to the second or to the third,
 // and the second one perhaps to the third.
@@ -86,7 +71,7 @@ CascadeCase any_cascade(const Scenario& s, std::uint64_t seed) {
       escalation.to = i == 1 || dice.percent(40) ? 2 : 1;
       escalation.share = dice.percent(30) ? 1.0 : 0.5;
       escalation.with_answer = dice.percent(50);
-      const auto longest = static_cast<std::uint64_t>(last_ns(s) / 20 + 1);
+      const auto longest = static_cast<std::uint64_t>(test::arrivals_ns(s) / 20 + 1);
       escalation.judge_ns = dice.percent(50) ? 0 : static_cast<TimeNs>(dice.below(longest));
       route.stage.escalation = escalation;
     }
@@ -110,10 +95,10 @@ std::unique_ptr<FleetLifecycle> coming_and_going(const Scenario& s, std::uint64_
     group.first = i * kOfRoute;
     group.places = kOfRoute;
     group.initial = 1 + static_cast<std::uint32_t>((seed + i) % kOfRoute);
-    group.start_ns = std::max<TimeNs>(1, last_ns(s) / 60);
+    group.start_ns = std::max<TimeNs>(1, test::arrivals_ns(s) / 60);
     group.metric = static_cast<ScalingMetric>((seed + i) % 4);
-    group.interval_ns = std::max<TimeNs>(1, last_ns(s) / 30);
-    group.policy = std::make_unique<AnyOfTwo>(seed + i);
+    group.interval_ns = std::max<TimeNs>(1, test::arrivals_ns(s) / 30);
+    group.policy = std::make_unique<test::RandomScaling>(kOfRoute, seed + i);
     groups.push_back(std::move(group));
   }
   return std::make_unique<FleetLifecycle>(std::move(groups), std::vector<RollingRestart>{});
@@ -122,8 +107,8 @@ std::unique_ptr<FleetLifecycle> coming_and_going(const Scenario& s, std::uint64_
 std::unique_ptr<FaultSource> crashes_of(const Scenario& s, std::uint64_t seed) {
   FaultOptions options;
   options.seed = seed;
-  options.mtbf_s = 0.4 * static_cast<double>(last_ns(s)) / 1e9;
-  options.down_ns.assign(kEngines, std::max<TimeNs>(1, last_ns(s) / 50));
+  options.mtbf_s = 0.4 * static_cast<double>(test::arrivals_ns(s)) / 1e9;
+  options.down_ns.assign(kEngines, std::max<TimeNs>(1, test::arrivals_ns(s) / 50));
   return std::make_unique<FaultSchedule>(options);
 }
 
@@ -159,14 +144,14 @@ CascadeOutcome run_cascade(const Scenario& s, const CascadeCase& one, std::uint6
   options.resends_lost = one.resend && s.api_server.processes == 0;
 
   RetryOptions again{.max_attempts = one.retries ? 3 : 1,
-                     .delay_ns = last_ns(s) / 40,
+                     .delay_ns = test::arrivals_ns(s) / 40,
                      .jitter = 0.5,
                      .on_rejected = true};
   RetryingSource source(std::make_unique<test::ListSource>(std::move(arrivals)), again, seed);
-  Recorder recorder({.timeline = {.interval_ns = std::max<TimeNs>(1, last_ns(s) / 50)}});
+  Recorder recorder({.timeline = {.interval_ns = std::max<TimeNs>(1, test::arrivals_ns(s) / 50)}});
   Fleet fleet(options, std::move(parts), std::move(fleet_parts), source, recorder);
   RunLimits limits;
-  limits.until_ns = 20 * last_ns(s);  // crashes may go on for ever
+  limits.until_ns = 20 * test::arrivals_ns(s);  // crashes may go on for ever
   limits.no_progress_events = 20'000;
   const StopReason stop = fleet.run(limits);
   recorder.finish(fleet.totals().end_ns);  // one record each, Little's law, the cost identity

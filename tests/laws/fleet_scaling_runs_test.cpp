@@ -12,13 +12,13 @@
 #include "scheduler/fleet/fault_schedule.hpp"
 #include "scheduler/routing/route_split.hpp"
 #include "scheduler/routing/routers.hpp"
-#include "sim/kernel/random.hpp"
 #include "sim/metrics/recorder.hpp"
 #include "sim/metrics/run_digest.hpp"
 #include "sim/metrics/summary.hpp"
 #include "sim/serving/fleet.hpp"
 #include "tests/laws/scenario_runs.hpp"
 #include "tests/support/production.hpp"
+#include "tests/support/random_scaling.hpp"
 
 namespace headroom::laws {
 namespace {
@@ -37,27 +37,11 @@ struct ScaledCase {
   TimeNs delay_ns = 0;
 };
 
-// Any number at any time.
-class Whim final : public ScalingPolicy {
- public:
-  explicit Whim(std::uint64_t seed) : stream_(seed, "whim") {}
-  std::int64_t desired(const ScalingView&) override {
-    return 1 + static_cast<std::int64_t>(stream_.bits() % kPlaces);
-  }
-
- private:
-  RandomStream stream_;
-};
-
-TimeNs time_of(const Scenario& s) {
-  return s.arrivals.empty() ? 100 : std::max<TimeNs>(100, s.arrivals.back().time_ns);
-}
-
-TimeNs interval_of(const Scenario& s) { return std::max<TimeNs>(1, time_of(s) / 30); }
+TimeNs interval_of(const Scenario& s) { return std::max<TimeNs>(1, test::arrivals_ns(s) / 30); }
 
 std::unique_ptr<FleetLifecycle> lifecycle_of(const Scenario& s, const ScaledCase& one,
                                              std::uint64_t seed) {
-  const TimeNs span = time_of(s);
+  const TimeNs span = test::arrivals_ns(s);
   LifecycleGroup group;
   group.places = kPlaces;
   group.initial = one.scales ? 1 + static_cast<std::uint32_t>(seed % kPlaces) : kPlaces;
@@ -78,7 +62,7 @@ std::unique_ptr<FleetLifecycle> lifecycle_of(const Scenario& s, const ScaledCase
                           .target = static_cast<double>(span) / 50 / 1e6,  // ms
                           .down_window_ns = span / 10});
   } else if (one.scales) {
-    group.policy = std::make_unique<Whim>(seed);
+    group.policy = std::make_unique<test::RandomScaling>(kPlaces, seed);
   } else {
     group.policy = std::make_unique<HorizontalAutoscaler>(AutoscalerOptions{
         .min_replicas = kPlaces, .max_replicas = kPlaces, .initial = kPlaces, .target = 0.1});
@@ -94,7 +78,7 @@ std::unique_ptr<FleetLifecycle> lifecycle_of(const Scenario& s, const ScaledCase
 }
 
 FaultOptions losses_of(const Scenario& s, std::uint64_t seed) {
-  const TimeNs span = time_of(s);
+  const TimeNs span = test::arrivals_ns(s);
   const TimeNs down = std::max<TimeNs>(1, span / 50);
   FaultOptions options;
   options.seed = seed;
@@ -150,7 +134,7 @@ ScaledRun run_scaled(const Scenario& s, const ScaledCase& one, std::uint64_t see
   router.replicas = kPlaces;
   router.update_delay_ns = one.delay_ns;
   router.slo.packs = seed % 2 == 0;
-  router.slo.targets = {{time_of(s) / 50, time_of(s) / 500}};
+  router.slo.targets = {{test::arrivals_ns(s) / 50, test::arrivals_ns(s) / 500}};
   FleetParts fleet_parts{one.routes ? split_of(one, router) : router_row(one.router).make(router)};
   if (one.faults) fleet_parts.faults = std::make_unique<FaultSchedule>(losses_of(s, seed));
   if (with_lifecycle) fleet_parts.lifecycle = lifecycle_of(s, one, seed);
@@ -160,10 +144,10 @@ ScaledRun run_scaled(const Scenario& s, const ScaledCase& one, std::uint64_t see
   options.resends_lost = one.resend && s.api_server.processes == 0;
 
   test::ListSource source(std::move(arrivals));
-  Recorder recorder({.timeline = {.interval_ns = std::max<TimeNs>(1, time_of(s) / 50)}});
+  Recorder recorder({.timeline = {.interval_ns = std::max<TimeNs>(1, test::arrivals_ns(s) / 50)}});
   Fleet fleet(options, std::move(parts), std::move(fleet_parts), source, recorder);
   RunLimits limits;
-  limits.until_ns = 20 * time_of(s);  // crashes may go on for ever
+  limits.until_ns = 20 * test::arrivals_ns(s);  // crashes may go on for ever
   limits.no_progress_events = 20'000;
   const StopReason stop = fleet.run(limits);
   recorder.finish(fleet.totals().end_ns);  // Little's law, the cost identity
@@ -183,7 +167,7 @@ ScaledCase any_case(const Scenario& s, std::uint64_t seed) {
           .restarts = seed % 5 != 0,
           .resend = seed % 4 < 2,
           .routes = seed % 8 < 3,
-          .delay_ns = seed % 7 == 0 ? time_of(s) / 40 : 0};
+          .delay_ns = seed % 7 == 0 ? test::arrivals_ns(s) / 40 : 0};
 }
 
 TEST_CASE("replicas that come and go lose no count of requests, tokens or time") {
@@ -205,7 +189,7 @@ TEST_CASE("replicas that come and go lose no count of requests, tokens or time")
         for (const TimeNs exists : run.totals.lifecycle->exists_ns) {
           if (exists < 0 || exists > run.totals.end_ns) return Verdict::fails;
         }
-        if (run.totals.end_ns < 20 * time_of(s) &&
+        if (run.totals.end_ns < 20 * test::arrivals_ns(s) &&
             run.counts.arrived != static_cast<std::int64_t>(s.arrivals.size())) {
           return Verdict::fails;
         }
