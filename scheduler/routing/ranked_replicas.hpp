@@ -27,7 +27,6 @@ class RankedReplicas {
   // Nothing happens if it is not in.
   void erase(std::uint32_t replica);
   [[nodiscard]] const Entry& entry(std::uint32_t replica) const { return nodes_[replica].entry; }
-  [[nodiscard]] bool holds(std::uint32_t replica) const { return nodes_[replica].is_in; }
 
   enum class Side : std::uint8_t { up_to, beyond };  // keys <= limit, or > limit
   // The greatest score of that side, of equals the lowest number. Empty: nobody is there.

@@ -215,7 +215,12 @@ std::string compare_text(const Comparison& comparison, const ComparisonResult& r
   text +=
       fmt::format("pairs       {} replications, each pair with one seed ({} to {})\n",
                   comparison.replications, result.a.rows.front().seed, result.a.rows.back().seed);
-  text += side_notes("A", result.a) + side_notes("B", result.b) + "\n";
+  text += side_notes("A", result.a) + side_notes("B", result.b);
+  for (const std::string& warning : result.a.first.warnings)
+    text += "warning     A: " + warning + "\n";
+  for (const std::string& warning : result.b.first.warnings)
+    text += "warning     B: " + warning + "\n";
+  text += "\n";
   return text + metric_table(result.metrics) + requests_text(result.requests);
 }
 

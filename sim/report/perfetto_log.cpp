@@ -148,7 +148,7 @@ void PerfettoLog::on_idle(std::uint16_t replica, TickSum instant, const ReplicaS
 
 void PerfettoLog::on_event(const EngineEvent& event) {
   Track& at = track(event.replica);
-  if (event.kind == EngineEventKind::queued) {
+  if (event.kind == EngineEventKind::queued || event.kind == EngineEventKind::requeued) {
     at.changes.push_back({event.time_ns, 1});
   } else if (event.kind == EngineEventKind::cancelled && event.was_waiting) {
     at.changes.push_back({event.time_ns, -1});

@@ -197,7 +197,11 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
   if (!replica.departures().empty()) {
     for (const Departure& departure : replica.departures()) {
       prompt_tokens_[number] -= departure.prompt_tokens;
-      stages_ ? settle(departure, now_ns) : depart(departure.index, departure.outcome, now_ns);
+      if (stages_) {
+        settle(departure, now_ns);
+      } else {
+        depart(departure.index, departure.outcome, now_ns);
+      }
     }
     replica.departures().clear();
     schedule_arrival(now_ns);

@@ -40,6 +40,7 @@ class CascadeValidator {
       } else {
         check_nothing_escalates(here);
       }
+      if (route.escalates_to || is_escalated_to(fleet_, route.name)) check_latencies(route, i);
     }
     for (std::size_t i = 0; i < fleet_.routes.size(); ++i) check_no_cycle(i);
   }
@@ -59,6 +60,26 @@ class CascadeValidator {
     for (const char* name : {"escalates_share", "escalates_with_answer", "judge_ms"}) {
       const std::string pointer = fmt::format("{}/{}", here, name);
       if (s_.is_given(pointer)) refuse(pointer, "has no effect without escalates_to");
+    }
+  }
+
+  // What replicas measure and predict is not what clients see: of an answer that is judged they see
+  // nothing before its end, and of a later one also the time before it.
+  void check_latencies(const RouteSection& route, std::size_t number) const {
+    if (route.policy.value_or(fleet_.router.policy) == "slo_aware") {
+      refuse(route.policy ? fmt::format("/fleet/routes/{}/policy", number) : "/fleet/router/policy",
+             fmt::format("value \"slo_aware\": does not know what clients see of route {}, which "
+                         "is part of a cascade",
+                         route.name));
+    }
+    for (std::size_t i = 0; i < fleet_.autoscaling.size(); ++i) {
+      const AutoscalingSection& one = fleet_.autoscaling[i];
+      const bool of_route = std::ranges::find(route.groups, one.group) != route.groups.end();
+      if (!of_route || (one.metric != "ttft" && one.metric != "tpot")) continue;
+      refuse(fmt::format("/fleet/autoscaling/{}/metric", i),
+             fmt::format("value \"{}\": is not what clients see of route {}, which is part of a "
+                         "cascade",
+                         one.metric, route.name));
     }
   }
 

@@ -18,6 +18,12 @@
 namespace headroom {
 namespace {
 
+// A promise of centuries is none.
+TimeNs promise_ns(double ms) {
+  constexpr double kLongestMs = 9e12;
+  return ms < kLongestMs ? ns_from_seconds(ms / 1e3) : kNever;
+}
+
 // Replicas that are alike price their steps by the same tables.
 class SharedCost final : public StepCost {
  public:
@@ -118,7 +124,7 @@ std::unique_ptr<AdmissionPolicy> make_admission(const Scenario& scenario,
   if (section.policy == "unlimited") return nullptr;
   std::vector<TimeNs> promised;
   const auto add = [&](const std::optional<double>& ms) {
-    promised.push_back(ms ? ns_from_seconds(*ms / 1e3) : kNever);
+    promised.push_back(ms ? promise_ns(*ms) : kNever);
   };
   for (const SloSection& one : slo) add(one.ttft_ms ? one.ttft_ms : scenario.slo.ttft_ms);
   if (slo.empty()) add(scenario.slo.ttft_ms);
@@ -131,7 +137,7 @@ std::vector<LatencyTargets> promised_latencies(const Scenario& scenario,
   const double factor = scenario.fleet.router.slo_buffer_factor;
   const auto promised = [&](const std::optional<double>& own, const std::optional<double>& all) {
     const std::optional<double>& ms = own ? own : all;
-    return ms ? std::max<TimeNs>(1, ns_from_seconds(factor * *ms / 1e3)) : kNever;
+    return ms ? std::max<TimeNs>(1, promise_ns(factor * *ms)) : kNever;
   };
   std::vector<LatencyTargets> targets;
   const auto add = [&](const SloSection& own) {

@@ -177,8 +177,8 @@ std::unique_ptr<RouteRouter> make_routes(const Scenario& scenario,
 
 void validate_fleet_routes(const Scenario& scenario) {
   if (scenario.fleet.routes.empty()) return;
+  validate_fleet_cascade(scenario);  // first: routes without a share are those that it names
   RoutesValidator(scenario).check();
-  validate_fleet_cascade(scenario);
 }
 
 }  // namespace headroom

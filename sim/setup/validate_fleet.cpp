@@ -72,7 +72,9 @@ class FleetValidator {
     for (std::size_t i = 0; i < fleet_.routes.size(); ++i) {
       const std::string& policy = fleet_.routes[i].policy.value_or(fleet_.router.policy);
       weighted |= router_row(policy).uses_weights;
-      if (policy == "slo_aware") check_promises(fmt::format("/fleet/routes/{}/policy", i));
+      if (policy != "slo_aware") continue;
+      check_promises(fleet_.routes[i].policy ? fmt::format("/fleet/routes/{}/policy", i)
+                                             : "/fleet/router/policy");
     }
     for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
       const std::string pointer = fmt::format("/fleet/groups/{}/weight", i);
@@ -88,15 +90,22 @@ class FleetValidator {
 
   // Of router slo_aware, chosen at `pointer`.
   void check_promises(const std::string& pointer) const {
-    const auto promises = [](const SloSection& slo) { return slo.ttft_ms || slo.tpot_ms; };
-    const auto of_class = [&](const WorkloadClass& one) { return promises(one.slo); };
-    if (!promises(s_.slo) && std::ranges::none_of(s_.workload.classes, of_class)) {
+    bool ttft = s_.slo.ttft_ms.has_value();
+    bool tpot = s_.slo.tpot_ms.has_value();
+    for (const WorkloadClass& one : s_.workload.classes) {
+      ttft |= one.slo.ttft_ms.has_value();
+      tpot |= one.slo.tpot_ms.has_value();
+    }
+    if (!ttft && !tpot) {
       refuse(pointer,
              "value \"slo_aware\": nothing is promised: expected slo.ttft_ms or slo.tpot_ms, of "
              "the scenario or of a class");
     }
-    if (fleet_.router.ttft_weight == 0 && fleet_.router.tpot_weight == 0) {
-      refuse("/fleet/router/ttft_weight", "value 0: tpot_weight is 0, too: one of them counts");
+    const bool counts =
+        (ttft && fleet_.router.ttft_weight > 0) || (tpot && fleet_.router.tpot_weight > 0);
+    if (!counts) {
+      refuse(ttft ? "/fleet/router/ttft_weight" : "/fleet/router/tpot_weight",
+             "value 0: the weight of something that is promised must be above 0");
     }
   }
 

@@ -37,7 +37,7 @@ const std::vector<std::string> kPlanKeys{"$schema",
                                          "seed"};
 const std::vector<std::string> kRouters{
     "round_robin",          "random",           "least_outstanding", "least_kv", "power_of_two",
-    "join_shortest_tokens", "session_affinity", "prefix_affinity",   "weighted", "slo_aware"};
+    "join_shortest_tokens", "session_affinity", "prefix_affinity",   "weighted"};
 constexpr std::size_t kMostElements = 1000;
 
 struct NumberRange {

@@ -34,9 +34,9 @@ RunResult run_cascade_of(const std::string& routes, const std::string& more = ""
   return run(cascade(routes, more), Catalog::embedded());
 }
 
-std::string cascade_complaint(const std::string& routes) {
+std::string cascade_complaint(const std::string& routes, const std::string& more = "") {
   try {
-    static_cast<void>(check(cascade(routes), Catalog::embedded()));
+    static_cast<void>(check(cascade(routes, more), Catalog::embedded()));
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -149,8 +149,29 @@ TEST_CASE("errors of cascades name the place, the value and what is allowed") {
   const std::string large = cascade_complaint(both(R"(, "input_tokens_factor": 2000)", ""));
   CHECK(large.find("/fleet/routes/0/input_tokens_factor: value 2000: expected number") !=
         std::string::npos);
+  // A name with a typo, of the route that it should be.
+  CHECK(cascade_complaint(R"({"name": "s", "groups": ["small"], "share": 1, "escalates_to": "L",
+                              "escalates_share": 0.3}, {"name": "l", "groups": ["large"]})") ==
+        "s.json: /fleet/routes/0/escalates_to: value \"L\": no route has this name; there are: "
+        "s, l");
   // Reached by nobody.
   CHECK(cascade_complaint(R"({"name": "s", "groups": ["small"], "share": 1},
                              {"name": "l", "groups": ["large"]})") ==
         "s.json: /fleet/routes/1: missing: share or classes");
+}
+
+TEST_CASE("policies that go by latencies are refused where clients see other ones") {
+  const std::string scaling = R"(, "autoscaling": [{"max_replicas": 3, "target": 50, )";
+  CHECK(cascade_complaint(kRoutesOfTwo, scaling + R"("group": "large", "metric": "tpot"}])") ==
+        "s.json: /fleet/autoscaling/0/metric: value \"tpot\": is not what clients see of route l, "
+        "which is part of a cascade");
+  CHECK(cascade_complaint(kRoutesOfTwo, scaling + R"("group": "small", "metric": "ttft"}])") ==
+        "s.json: /fleet/autoscaling/0/metric: value \"ttft\": is not what clients see of route s, "
+        "which is part of a cascade");
+  CHECK(cascade_complaint(kRoutesOfTwo, scaling + R"("group": "small", "metric": "queue"}])") ==
+        "no error");
+  CHECK(cascade_complaint(kRoutesOfTwo, R"(, "router": {"policy": "slo_aware"}},
+                                           "slo": {"ttft_ms": 500)") ==
+        "s.json: /fleet/router/policy: value \"slo_aware\": does not know what clients see of "
+        "route s, which is part of a cascade");
 }

@@ -167,12 +167,24 @@ TEST_CASE("a router that keeps promises needs some") {
   };
   CHECK(refused(R"({"replicas": 2, "router": {"policy": "slo_aware", "ttft_weight": 0,
                                               "tpot_weight": 0}})") ==
-        "s.json: /fleet/router/ttft_weight: value 0: tpot_weight is 0, too: one of them counts");
+        "s.json: /fleet/router/ttft_weight: value 0: the weight of something that is promised "
+        "must be above 0");
   CHECK(refused(R"({"router": {"policy": "slo_aware"}, "disaggregation": {"link_gb_per_s": 50},
                     "groups": [{"name": "p", "role": "prefill", "count": 2},
                                {"name": "d", "role": "decode"}]})") ==
         "s.json: /fleet/router/policy: value \"slo_aware\": not modelled with prefill and decode "
         "apart");
+}
+
+TEST_CASE("a promise beyond all time is none") {
+  const std::string slo = R"("slo": {"ttft_ms": 1e13, "tpot_ms": 1e300}, "fleet": )";
+  for (const char* fleet :
+       {R"({"replicas": 2})", R"({"replicas": 2, "router": {"policy": "slo_aware"}})",
+        R"({"replicas": 2, "admission": {"policy": "deadline"}})"}) {
+    const std::string text = "{" + kBase + ", " + slo + fleet + "}";
+    const RunResult result = run(parse_scenario(parse_json(text, "s.json")), Catalog::embedded());
+    CHECK(result.summary.requests.finished == 400);
+  }
 }
 
 TEST_CASE("weights share the traffic out") {
