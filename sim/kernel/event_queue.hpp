@@ -4,7 +4,7 @@
 // A source has at most one pending event per priority, so these three decide everything; no counter
 // is needed, and step ends that come or go leave the order of other events alone. A tournament tree
 // over the (priority, source) pairs holds the times: O(log pairs) for a change, no allocation,
-// nothing stale. A dozen of pairs are looked through instead.
+// nothing stale. Up to 16 pairs are looked through instead.
 
 #include <cstdint>
 #include <optional>

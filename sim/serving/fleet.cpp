@@ -61,6 +61,8 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
   }
 }
 
+Fleet::~Fleet() = default;
+
 StopReason Fleet::run(const RunLimits& limits) {
   RunPosition& position = run_position();
   position = {0, 0, options_.seed};

@@ -6,8 +6,6 @@
 
 namespace headroom {
 
-Fleet::~Fleet() = default;
-
 std::uint32_t Fleet::verdicts() const {
   const bool served = replicas_.front()->api_server() != nullptr;
   return arrivals() + 1 + (served ? arrivals() : 0);
