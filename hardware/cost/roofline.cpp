@@ -133,27 +133,34 @@ void RooflineCost::price_verification(const StepShape& shape, StepPrice& price) 
 void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
   const std::int64_t tokens = shape.decode_tokens() + shape.chunk_tokens;
   const LinearTicks products = linear(tokens, shape.all_rank_tokens);
+  const Ticks elementwise = elementwise_step_ + elementwise_token_ * tokens;
+  const Ticks prefill =
+      attention_floor_ + prefill_attention(shape) + recurrent_token_ * shape.chunk_tokens;
+  const Ticks sampled = head(shape.sampled_rows + shape.draft_tokens);
+  const Ticks communication = overheads_.communication(tokens);
+  Ticks decode = 0;
+  price.slope = 0;
+  if (shape.decode_rows > 0) {
+    const ContextPrice context = decode_context(shape, &Reach::mixed_context);
+    decode = mixed_floor_ + mixed_row_ * shape.decode_rows + context.base;
+    price.slope = context.slope;
+    price.valid_steps = context.valid_steps;
+  }
   CostTerms& terms = price.base_terms;
   terms = CostTerms{};
   terms[CostTerm::linear_memory] = products.memory;
   terms[CostTerm::linear_compute] = products.compute;
-  terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * tokens;
-  terms[CostTerm::attention_prefill] =
-      attention_floor_ + prefill_attention(shape) + recurrent_token_ * shape.chunk_tokens;
-  terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
-  terms[CostTerm::communication] = overheads_.communication(tokens);
+  terms[CostTerm::elementwise] = elementwise;
+  terms[CostTerm::attention_prefill] = prefill;
+  terms[CostTerm::attention_decode] = decode;
+  terms[CostTerm::head] = sampled;
+  terms[CostTerm::communication] = communication;
   terms[CostTerm::step_overhead] = overheads_.step;
-  price.slope = 0;
   price.slope_terms = CostTerms{};
-  if (shape.decode_rows > 0) {
-    const ContextPrice context = decode_context(shape, &Reach::mixed_context);
-    terms[CostTerm::attention_decode] =
-        mixed_floor_ + mixed_row_ * shape.decode_rows + context.base;
-    price.slope = context.slope;
-    price.valid_steps = context.valid_steps;
-    price.slope_terms[CostTerm::attention_decode] = price.slope;
-  }
-  price.base = terms.sum();
+  price.slope_terms[CostTerm::attention_decode] = price.slope;
+  // Not terms.sum(), which would read in wide parts what has just been written in small ones.
+  price.base = products.memory + products.compute + elementwise + prefill + decode + sampled +
+               communication + overheads_.step;
 }
 
 }  // namespace headroom

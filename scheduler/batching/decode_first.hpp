@@ -18,9 +18,9 @@ template <typename NextVictim, typename Preempt>
 void take_decodes_first(const PlanContext& context, NextVictim next_victim, Preempt preempt) {
   const bool one_each = context.kv.sequence().windows().empty();
   BlockCount taken = 0;
-  while (context.decodes.blocks_needed(1) > taken + context.kv.pool().free_blocks) {
+  while (context.decodes.blocks_needed() > taken + context.kv.pool().free_blocks) {
     // A victim may need several ids, and the others none of them.
-    const BlockCount others = context.decodes.blocks_needed(1) - context.decode_need(next_victim());
+    const BlockCount others = context.decodes.blocks_needed() - context.decode_need(next_victim());
     const BlockCount free = context.kv.pool().free_blocks;
     const bool is_last = others - taken <= free;
     const BlockCount more = is_last || one_each ? std::min(free, others - taken) : BlockCount{0};

@@ -60,7 +60,7 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
     plan.decodes_pause = true;
     return;
   }
-  if (context.decodes.blocks_needed(1) > context.kv.pool().free_blocks) {
+  if (context.decodes.blocks_needed() > context.kv.pool().free_blocks) {
     return decode(context, plan);
   }
   const std::int64_t rows = context.decodes.size();
@@ -198,7 +198,7 @@ TokenCount SglangScheduler::output_for_running(const PlanContext& context) const
 }
 
 void SglangScheduler::decode(const PlanContext& context, BatchPlan& plan) {
-  if (context.decodes.blocks_needed(1) > context.kv.pool().free_blocks) {
+  if (context.decodes.blocks_needed() > context.kv.pool().free_blocks) {
     return retract(context, plan);
   }
   context.take_decodes();
@@ -236,7 +236,7 @@ void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
   std::size_t gone = 0;
   std::int64_t left = running_.size();
   for (; left > 0; --left) {
-    const bool fits = context.decodes.blocks_needed(1) <= pool.free_blocks;
+    const bool fits = context.decodes.blocks_needed() <= pool.free_blocks;
     const bool headroom = pool.free_blocks * pool.block_tokens >= left * kRetractDecodeSteps;
     if (fits && (left == 1 || (headroom && gone > 0))) break;
     const RequestId id = candidates_[gone++].id;

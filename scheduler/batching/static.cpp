@@ -35,9 +35,9 @@ std::int64_t StaticScheduler::rows_to_send(const PlanContext& context, BatchPlan
 
 void StaticScheduler::continue_batch(const PlanContext& context, BatchPlan& plan) const {
   const BlockCount free = context.kv.pool().free_blocks;
-  if (context.decodes.blocks_needed(1) > free) {
+  if (context.decodes.blocks_needed() > free) {
     plan.failure = PlanFailure::out_of_device_memory;
-    plan.wanted_tokens = context.decodes.blocks_needed(1) * context.kv.pool().block_tokens;
+    plan.wanted_tokens = context.decodes.blocks_needed() * context.kv.pool().block_tokens;
     return;
   }
   context.take_decodes();

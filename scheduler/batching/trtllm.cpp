@@ -58,7 +58,7 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
 
 // Pauses as many of the last started requests as it takes; only then blocks are taken.
 void TrtllmScheduler::take_decodes(const PlanContext& context, BatchPlan& plan) {
-  while (context.decodes.blocks_needed(1) > capacity_->free_for_decodes(context.kv.pool())) {
+  while (context.decodes.blocks_needed() > capacity_->free_for_decodes(context.kv.pool())) {
     pause_last(context, plan);
   }
   context.take_decodes();

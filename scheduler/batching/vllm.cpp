@@ -96,7 +96,7 @@ void VllmScheduler::make_room(const PlanContext& context, BatchPlan& plan) {
   while (!prefilling_.empty()) {
     const RequestId victim = running_.next();
     if (prefilling_.size() == 1 && prefilling_.front() == victim) return;
-    const BlockCount need = context.decodes.blocks_needed(1) + blocks_for_chunks(context);
+    const BlockCount need = context.decodes.blocks_needed() + blocks_for_chunks(context);
     if (need <= context.kv.pool().free_blocks) return;
     preempt(context, plan, victim);
   }

@@ -51,7 +51,7 @@ void WholePromptBatch::look_ahead(const PlanContext& context, BatchPlan& plan,
 
 void WholePromptBatch::decode(const PlanContext& context, BatchPlan& plan) {
   const BlockCount usable = context.kv.pool().free_blocks - set_aside(context);
-  if (prefilling_ != kNoRequest && context.decodes.blocks_needed(1) > usable) {
+  if (prefilling_ != kNoRequest && context.decodes.blocks_needed() > usable) {
     preempt_last(context, plan);
   }
   take_decodes_first(

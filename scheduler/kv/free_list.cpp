@@ -5,8 +5,7 @@ namespace headroom {
 FreeList::FreeList(BlockCount blocks, bool plain_to_front)
     : plain_to_front_(plain_to_front), plain_(blocks), extents_(1) {}
 
-FreeList::Front FreeList::front() const {
-  if (plain_to_front_) return {plain_, hashed_};
+FreeList::Front FreeList::listed_front() const {
   Front front{.plain = plain_};
   Index index = extents_[kEnd].next;
   if (index != kEnd && !extents_[index].hashed) {
@@ -84,14 +83,6 @@ FreeList::Index FreeList::insert_after(Index previous, const Extent& extent) {
   listed_ += extent.blocks;
   if (extent.hashed) hashed_ += extent.blocks;
   return index;
-}
-
-void FreeList::shrink(Index index, BlockCount blocks) {
-  Extent& extent = extents_[index];
-  extent.blocks -= blocks;
-  listed_ -= blocks;
-  if (extent.hashed) hashed_ -= blocks;
-  if (extent.blocks == 0) unlink(index);
 }
 
 void FreeList::unlink(Index index) {

@@ -34,7 +34,9 @@ class FreeList {
     BlockCount plain = 0;
     BlockCount hashed = 0;
   };
-  [[nodiscard]] Front front() const;
+  [[nodiscard]] Front front() const {
+    return plain_to_front_ ? Front{plain_, hashed_} : listed_front();
+  }
 
   void put_plain(BlockCount blocks);
   // To the tail. The extent of an owner keeps its index until its last block is gone; extents that
@@ -80,7 +82,14 @@ class FreeList {
 
   [[nodiscard]] Index insert_after(Index previous, const Extent& extent);
   void put_nameless(BlockCount blocks, bool hashed);
-  void shrink(Index index, BlockCount blocks);
+  [[nodiscard]] Front listed_front() const;
+  void shrink(Index index, BlockCount blocks) {
+    Extent& extent = extents_[index];
+    extent.blocks -= blocks;
+    listed_ -= blocks;
+    if (extent.hashed) hashed_ -= blocks;
+    if (extent.blocks == 0) unlink(index);
+  }
   void unlink(Index index);
   [[nodiscard]] bool alike(Index a, Index b) const;
 

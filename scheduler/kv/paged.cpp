@@ -7,13 +7,21 @@
 #include "sim/serving/kv_layout.hpp"
 
 namespace headroom {
+namespace {
+
+PrefixTree tree_of(const PagedKvOptions& options) {
+  return PrefixTree(options.block_tokens, {.partial_reuse = options.partial_reuse,
+                                           .keeps_chains = options.tier.host_blocks > 0});
+}
+
+}  // namespace
 
 PagedKv::PagedKv(const PagedKvOptions& options)
     : KvAllocator(options.sequence.value_or(SequenceBlocks(options.block_tokens))),
       options_(options),
       shares_(options.enable_prefix_caching),
       free_(options.blocks, options.plain_to_front),
-      tree_(options.block_tokens, options.partial_reuse),
+      tree_(tree_of(options)),
       forks_(options.block_tokens),
       windows_(sequence(), options.block_tokens, free_) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
@@ -319,23 +327,24 @@ void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount b
 
 void PagedKv::take(BlockCount blocks) {
   take_blocks(blocks);
-  update_pool();
+  update_free();
 }
 
 void PagedKv::take_blocks(BlockCount blocks) {
-  free_.take(blocks, [this](PrefixTree::Index node, BlockCount n) {
-    if (node == FreeList::kNobody) {
-      if (tier_) tier_->store_nameless(n);
-      return;
-    }
-    if ((node & WindowBlocks::kOwnerBit) != 0) return windows_.evict(node, n);
-    if (tier_ && tree_.is_tip(node)) {
-      tier_->store_nameless(n);
-    } else if (tier_) {
-      tier_->store(tree_.end_of(node, n));
-    }
-    tree_.evict(node, n);
+  free_.take(blocks, [this](PrefixTree::Index owner, BlockCount n) {
+    if (owner != FreeList::kNobody) return evict(owner, n);
+    if (tier_) tier_->store_nameless(n);
   });
+}
+
+[[gnu::noinline]] void PagedKv::evict(PrefixTree::Index owner, BlockCount blocks) {
+  if ((owner & WindowBlocks::kOwnerBit) != 0) return windows_.evict(owner, blocks);
+  if (tier_ && tree_.is_tip(owner)) {
+    tier_->store_nameless(blocks);
+  } else if (tier_) {
+    tier_->store(tree_.end_of(owner, blocks));
+  }
+  tree_.evict(owner, blocks);
 }
 
 void PagedKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how) {
@@ -429,7 +438,7 @@ void PagedKv::forget_private(const Request& request) {
 
 void PagedKv::on_engine_lost() {
   free_ = FreeList(options_.blocks, options_.plain_to_front);
-  tree_ = PrefixTree(options_.block_tokens, options_.partial_reuse);
+  tree_ = tree_of(options_);
   windows_.clear();
   if (tier_) tier_->on_engine_lost();
   forks_.on_engine_lost();
@@ -442,12 +451,16 @@ void PagedKv::on_engine_lost() {
 }
 
 void PagedKv::update_pool() {
+  update_free();
+  pool_.shared_blocks = tree_.shared_blocks() + forks_.shared_blocks() + windows_.shared_ids();
+}
+
+void PagedKv::update_free() {
   pool_.free_blocks = pool_.largest_hole = free_.size();
   pool_.cached_blocks = free_.hashed();
   const FreeList::Front front = free_.front();
   pool_.mixed_blocks = free_.size() - front.plain - front.hashed;
   pool_.mixed_plain = pool_.mixed_blocks - (free_.hashed() - front.hashed);
-  pool_.shared_blocks = tree_.shared_blocks() + forks_.shared_blocks() + windows_.shared_ids();
 }
 
 }  // namespace headroom

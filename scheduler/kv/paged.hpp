@@ -128,9 +128,11 @@ class PagedKv final : public KvAllocator {
   void release_path(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how);
   void release_prompt(const Holder& holder, const Request& request, TokenCount held_tokens);
   void take_blocks(BlockCount blocks);
+  void evict(PrefixTree::Index owner, BlockCount blocks);
   void give_up_waiting(RequestId id, const Request& request);
   void forget_private(const Request& request);
   void update_pool();
+  void update_free();
 
   PagedKvOptions options_;
   bool shares_;

@@ -36,16 +36,24 @@ TokenCount equal_tokens(std::span<const TextPart> a, std::span<const TextPart> b
   return tokens;
 }
 
+// From memory, while other work goes on: a large tree lies all over it.
+template <class T>
+void ask_for(const T& place) {
+  __builtin_prefetch(&place);
+}
+
 std::uint32_t hash_of(PrefixTree::Index parent, std::uint64_t key) {
   return static_cast<std::uint32_t>(mixed_id(parent, key));
 }
 
 }  // namespace
 
-PrefixTree::PrefixTree(std::int32_t block_tokens, bool partial_reuse)
+PrefixTree::PrefixTree(std::int32_t block_tokens, const Options& options)
     : block_tokens_(block_tokens),
-      partial_reuse_(partial_reuse),
+      options_(options),
       nodes_(1),
+      chains_(options.keeps_chains ? 1 : 0),
+      parts_(options.partial_reuse ? 1 : 0),
       table_(kFirstTableSize) {}
 
 void PrefixTree::match(RequestBlocks blocks, Match& result) const {
@@ -110,8 +118,8 @@ PrefixTree::Extension PrefixTree::extend(Index deepest, RequestBlocks blocks, bo
       break;
     } else {
       result.deepest = add(result.deepest, run);
-      if (partial_reuse_ && run.offset == BlockRun::kAcross) {
-        blocks.public_parts_of_last(nodes_[result.deepest].parts);
+      if (options_.partial_reuse && run.offset == BlockRun::kAcross) {
+        blocks.public_parts_of_last(parts_[result.deepest]);
         find_by_beginnings(result.deepest);
       }
     }
@@ -130,12 +138,12 @@ void PrefixTree::release(Index deepest, bool forget_private, FreeList& free) {
                    "a path was released that is not held");
     if (--node.refs > 0) {
       shared_blocks_ -= node.run.blocks;
-    } else if (node.run.is_private && forget_private && node.parts.empty()) {
+    } else if (node.run.is_private && forget_private && parts_of(index).empty()) {
       free.put_hashed(node.run.blocks);
       remove(index);
     } else {
       node.extent = free.put_owned(node.run.blocks, index);
-      find_by_beginnings(index);
+      if (options_.partial_reuse) find_by_beginnings(index);
     }
     index = parent;
   }
@@ -154,7 +162,7 @@ void PrefixTree::forget_private(const Match& match, FreeList& free) {
   for (std::size_t i = match.nodes.size(); i-- > 0;) {
     const Index index = match.nodes[i];
     Node& node = nodes_[index];
-    if (!node.run.is_private || node.refs > 0 || !node.parts.empty()) return;
+    if (!node.run.is_private || node.refs > 0 || !parts_of(index).empty()) return;
     ++version_;
     free.disown(node.extent);
     remove(index);
@@ -162,6 +170,7 @@ void PrefixTree::forget_private(const Match& match, FreeList& free) {
 }
 
 void PrefixTree::put_tip(Index deepest, std::span<const TextPart> parts, FreeList& free) {
+  HEADROOM_CHECK(options_.partial_reuse, "a tip where beginnings are not looked for");
   ++version_;
   const BlockRun run{.piece = mixed_id(kTipTag, tips_++),
                      .offset = BlockRun::kAcross,
@@ -172,7 +181,7 @@ void PrefixTree::put_tip(Index deepest, std::span<const TextPart> parts, FreeLis
   node.refs = 0;
   node.extent = free.put_owned(1, index);
   node.is_tip = true;
-  node.parts.assign(parts.begin(), parts.end());
+  parts_[index].assign(parts.begin(), parts.end());
   find_by_beginnings(index);
 }
 
@@ -201,7 +210,7 @@ PrefixTree::Partial PrefixTree::partial(const Match& match,
     const auto found = beginnings_.find(name);
     if (found == beginnings_.end()) return;
     const Node& node = nodes_[found->second];
-    const TokenCount tokens = equal_tokens(wanted, node.parts);
+    const TokenCount tokens = equal_tokens(wanted, parts_of(found->second));
     if (tokens > best.tokens) {
       best = {found->second, tokens, node.refs == 0 && node.children == 0};
     }
@@ -215,17 +224,16 @@ void PrefixTree::steal(Index leaf, FreeList& free) {
 }
 
 void PrefixTree::find_by_beginnings(Index index) {
-  const Node& node = nodes_[index];
-  visit_beginnings(node.parent, node.parts, [&](std::uint64_t name) { beginnings_[name] = index; });
+  visit_beginnings(nodes_[index].parent, parts_[index],
+                   [&](std::uint64_t name) { beginnings_[name] = index; });
 }
 
 void PrefixTree::forget_beginnings(Index index) {
-  Node& node = nodes_[index];
-  visit_beginnings(node.parent, node.parts, [&](std::uint64_t name) {
+  visit_beginnings(nodes_[index].parent, parts_[index], [&](std::uint64_t name) {
     const auto found = beginnings_.find(name);
     if (found != beginnings_.end() && found->second == index) beginnings_.erase(found);
   });
-  node.parts.clear();
+  parts_[index].clear();
 }
 
 // The run goes on where the node ends, and only one holder, whose path ends there, would notice.
@@ -236,8 +244,7 @@ bool PrefixTree::continues(Index index, const BlockRun& run) const {
 }
 
 StoredBlocks PrefixTree::end_of(Index index, BlockCount blocks) const {
-  const Node& node = nodes_[index];
-  StoredBlocks run = stored_run(node.chain, node.run, block_tokens_);
+  StoredBlocks run = stored_run(chains_[index], nodes_[index].run, block_tokens_);
   run.first += run.blocks - blocks;
   run.blocks = blocks;
   return run;
@@ -254,24 +261,40 @@ ChainId PrefixTree::chain_at_end(const Match& match, const BlockRun& next) const
 // The chain before the piece of `next`, which follows the first `blocks` of a node.
 ChainId PrefixTree::chain_after(Index index, BlockCount blocks, const BlockRun& next) const {
   if (index == kRoot) return 0;
-  const Node& node = nodes_[index];
-  BlockRun run = node.run;
+  BlockRun run = nodes_[index].run;
   run.blocks = blocks;
-  return goes_on(run, next, block_tokens_) ? node.chain
-                                           : chain_behind(node.chain, run, block_tokens_);
+  return goes_on(run, next, block_tokens_) ? chains_[index]
+                                           : chain_behind(chains_[index], run, block_tokens_);
 }
 
 // A node with one holder.
 PrefixTree::Index PrefixTree::add(Index parent, const BlockRun& run) {
+  make_room_in_table();
+  const std::uint64_t key = run.key();
+  const std::uint32_t hash = hash_of(parent, key);
+  ask_for(table_[hash & (table_.size() - 1)]);
   auto index = static_cast<Index>(nodes_.size());
   if (spare_.empty()) {
     nodes_.emplace_back();
+    if (options_.keeps_chains) chains_.emplace_back();
+    if (options_.partial_reuse) parts_.emplace_back();
   } else {
     index = spare_.back();
     spare_.pop_back();
   }
-  const ChainId chain = chain_after(parent, nodes_[parent].run.blocks, run);
-  nodes_[index] = {.parent = parent, .key = run.key(), .run = run, .chain = chain, .refs = 1};
+  if (options_.keeps_chains) {
+    chains_[index] = chain_after(parent, nodes_[parent].run.blocks, run);
+  }
+  // Field by field: a whole one would be put together elsewhere and read back before it is there.
+  Node& node = nodes_[index];
+  node.parent = parent;
+  node.children = 0;
+  node.key = key;
+  node.run = run;
+  node.hash = hash;
+  node.refs = 1;
+  node.extent = FreeList::kNoExtent;
+  node.is_tip = false;
   ++nodes_[parent].children;
   enter(index);
   return index;
@@ -280,9 +303,11 @@ PrefixTree::Index PrefixTree::add(Index parent, const BlockRun& run) {
 void PrefixTree::remove(Index index) {
   HEADROOM_CHECK(nodes_[index].children == 0 && nodes_[index].refs == 0,
                  "a node is removed after those behind it");
+  const Index parent = nodes_[index].parent;
+  ask_for(nodes_[parent]);
   leave(index);
-  forget_beginnings(index);
-  --nodes_[nodes_[index].parent].children;
+  if (options_.partial_reuse) forget_beginnings(index);
+  --nodes_[parent].children;
   spare_.push_back(index);
 }
 
@@ -301,6 +326,8 @@ PrefixTree::Index PrefixTree::split(Index index, BlockCount upper, FreeList& fre
   node.run.blocks -= upper;
   node.run.offset += upper * block_tokens_;
   node.key = node.run.key();
+  node.hash = hash_of(above, node.key);
+  make_room_in_table();
   enter(index);
   ++version_;
   return above;
@@ -319,13 +346,13 @@ PrefixTree::Index PrefixTree::child(Index parent, std::uint64_t key) const {
   }
 }
 
+// There is room.
 void PrefixTree::enter(Index index) {
-  if (2 * (entries_ + 1) > table_.size()) enlarge();
-  enter(hash_of(nodes_[index].parent, nodes_[index].key), index);
+  enter_table(nodes_[index].hash, index);
   ++entries_;
 }
 
-void PrefixTree::enter(std::uint32_t hash, Index index) {
+void PrefixTree::enter_table(std::uint32_t hash, Index index) {
   const std::size_t mask = table_.size() - 1;
   std::size_t slot = hash & mask;
   while (table_[slot].node != kRoot) slot = (slot + 1) & mask;
@@ -335,7 +362,7 @@ void PrefixTree::enter(std::uint32_t hash, Index index) {
 // Closes the gap, so that every entry is still reached from its home without passing an empty slot.
 void PrefixTree::leave(Index index) {
   const std::size_t mask = table_.size() - 1;
-  std::size_t gap = hash_of(nodes_[index].parent, nodes_[index].key) & mask;
+  std::size_t gap = nodes_[index].hash & mask;
   while (table_[gap].node != index) {
     HEADROOM_CHECK(table_[gap].node != kRoot, "a node is not in the table");
     gap = (gap + 1) & mask;
@@ -350,11 +377,12 @@ void PrefixTree::leave(Index index) {
   --entries_;
 }
 
-void PrefixTree::enlarge() {
+void PrefixTree::make_room_in_table() {
+  if (2 * (entries_ + 1) <= table_.size()) return;
   const std::vector<Entry> old = std::move(table_);
   table_ = std::vector<Entry>(old.size() * 2);
   for (const Entry& entry : old) {
-    if (entry.node != kRoot) enter(entry.hash, entry.node);
+    if (entry.node != kRoot) enter_table(entry.hash, entry.node);
   }
 }
 

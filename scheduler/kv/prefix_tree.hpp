@@ -50,7 +50,15 @@ class PrefixTree {
     bool free_leaf = false;  // nobody holds it and nothing follows it
   };
 
-  explicit PrefixTree(std::int32_t block_tokens, bool partial_reuse = false);
+  struct Options {
+    // Beginnings of blocks are found too: partial(), put_tip(), steal().
+    bool partial_reuse = false;
+    // A second tier asks for end_of() and chain_at_end().
+    bool keeps_chains = false;
+  };
+
+  explicit PrefixTree(std::int32_t block_tokens, const Options& options);
+  explicit PrefixTree(std::int32_t block_tokens) : PrefixTree(block_tokens, Options{}) {}
 
   // Longest known beginning of `blocks`.
   void match(RequestBlocks blocks, Match& result) const;
@@ -94,16 +102,16 @@ class PrefixTree {
   [[nodiscard]] std::size_t nodes() const { return nodes_.size() - 1 - spare_.size(); }
 
  private:
-  struct Node {
+  // A line of the cache: trees of a million nodes are walked at random.
+  struct alignas(64) Node {
     Index parent = kRoot;
     std::uint32_t children = 0;
     std::uint64_t key = 0;  // of the first block
     BlockRun run;
-    ChainId chain = 0;  // of what precedes the piece of the run
+    std::uint32_t hash = 0;  // of (parent, key)
     std::int32_t refs = 0;
     FreeList::Index extent = FreeList::kNoExtent;
     bool is_tip = false;
-    std::vector<TextPart> parts = {};  // with partial reuse, of a tip and across pieces
   };
 
   // Of the table of children: which node, and the hash of its (parent, key), so that most steps of
@@ -119,18 +127,24 @@ class PrefixTree {
   [[nodiscard]] bool continues(Index index, const BlockRun& run) const;
   [[nodiscard]] ChainId chain_after(Index index, BlockCount blocks, const BlockRun& next) const;
 
+  // None without partial reuse.
+  [[nodiscard]] std::span<const TextPart> parts_of(Index index) const {
+    return options_.partial_reuse ? parts_[index] : std::span<const TextPart>();
+  }
   void find_by_beginnings(Index index);
   void forget_beginnings(Index index);
 
   [[nodiscard]] Index child(Index parent, std::uint64_t key) const;
   void enter(Index index);
-  void enter(std::uint32_t hash, Index index);
+  void enter_table(std::uint32_t hash, Index index);
   void leave(Index index);
-  void enlarge();
+  void make_room_in_table();  // for one more
 
   TokenCount block_tokens_;
-  bool partial_reuse_;
-  std::vector<Node> nodes_;  // [0] is the root
+  Options options_;
+  std::vector<Node> nodes_;                   // [0] is the root
+  std::vector<ChainId> chains_;               // by node, of what precedes the piece of the run
+  std::vector<std::vector<TextPart>> parts_;  // by node, of a tip and across pieces
   std::vector<Index> spare_;
   std::vector<Entry> table_;  // open addressing with linear probing, at most half full
   std::size_t entries_ = 0;

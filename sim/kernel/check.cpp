@@ -24,7 +24,7 @@ RunPosition& run_position() {
   return position;
 }
 
-void check_failed(const char* condition, const char* file, int line, const std::string& detail) {
+void check_failed(const char* condition, const char* file, int line, std::string_view detail) {
   const RunPosition& at = run_position();
   throw InternalError(fmt::format(
       "internal error: {} (check `{}` failed at {}:{}; simulated time {} ns, event {}, seed {})",

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <stdexcept>
-#include <string>
+#include <string_view>
 
 #include "sim/kernel/time.hpp"
 
@@ -25,7 +25,7 @@ struct RunPosition {
 [[nodiscard]] RunPosition& run_position();
 
 [[noreturn]] void check_failed(const char* condition, const char* file, int line,
-                               const std::string& detail);
+                               std::string_view detail);
 
 }  // namespace headroom
 

@@ -4,19 +4,6 @@
 
 namespace headroom {
 
-std::int64_t LogHistogram::bucket_low(std::size_t index) {
-  if (index < kSubBuckets) return static_cast<std::int64_t>(index);
-  const std::size_t octave = (index >> kSubBucketBits) - 1;
-  const std::uint64_t leading = (index & (kSubBuckets - 1)) + kSubBuckets;
-  return static_cast<std::int64_t>(leading << octave);
-}
-
-std::int64_t LogHistogram::bucket_high(std::size_t index) {
-  if (index < kSubBuckets) return static_cast<std::int64_t>(index);
-  const std::size_t octave = (index >> kSubBucketBits) - 1;
-  return bucket_low(index) + ((std::int64_t{1} << octave) - 1);
-}
-
 void LogHistogram::merge(const LogHistogram& other) {
   if (other.counts_.size() > counts_.size()) counts_.resize(other.counts_.size());
   for (std::size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];

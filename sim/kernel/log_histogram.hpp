@@ -19,7 +19,10 @@ class LogHistogram {
   // value >= 0, count >= 0.
   void add(std::int64_t value, std::int64_t count = 1) {
     HEADROOM_CHECK(value >= 0 && count >= 0, "a histogram takes no negative value or count");
-    const std::size_t index = bucket_index(value);
+    add_to_bucket(bucket_index(value), count);
+  }
+  // As many values that fall into bucket `index`. count >= 0.
+  void add_to_bucket(std::size_t index, std::int64_t count) {
     if (index >= counts_.size()) grow_to(index);
     counts_[index] += count;
     total_ += count;
@@ -46,8 +49,15 @@ class LogHistogram {
                                     (v >> octave));
   }
   // The lowest and the highest value that fall into bucket `index`.
-  [[nodiscard]] static std::int64_t bucket_low(std::size_t index);
-  [[nodiscard]] static std::int64_t bucket_high(std::size_t index);
+  [[nodiscard]] static std::int64_t bucket_low(std::size_t index) {
+    if (index < kSubBuckets) return static_cast<std::int64_t>(index);
+    const std::uint64_t leading = (index & (kSubBuckets - 1)) + kSubBuckets;
+    return static_cast<std::int64_t>(leading << octave_of(index));
+  }
+  [[nodiscard]] static std::int64_t bucket_high(std::size_t index) {
+    if (index < kSubBuckets) return static_cast<std::int64_t>(index);
+    return bucket_low(index) + ((std::int64_t{1} << octave_of(index)) - 1);
+  }
 
   friend bool operator==(const LogHistogram& a, const LogHistogram& b);
 
@@ -55,6 +65,10 @@ class LogHistogram {
   static constexpr int kSubBucketBits = 10;
   static constexpr std::uint64_t kSubBuckets = std::uint64_t{1} << kSubBucketBits;
 
+  // Of a bucket that is one of 1024.
+  [[nodiscard]] static std::size_t octave_of(std::size_t index) {
+    return (index >> kSubBucketBits) - 1;
+  }
   void grow_to(std::size_t index);
   [[nodiscard]] double value_of_rank(std::int64_t rank) const;  // rank from 0, < total_
 

@@ -25,6 +25,13 @@ class WideSum {
     high_ += carry + second;
   }
 
+  // The same of a product that fits.
+  void add(Uint128 product) {
+    const std::uint64_t carry = add_low(product);
+    HEADROOM_CHECK(high_ <= UINT64_MAX - carry, "a sum exceeds 192 bits");
+    high_ += carry;
+  }
+
   void add(const WideSum& other) {
     const std::uint64_t carry = add_low(other.low_);
     HEADROOM_CHECK(high_ <= UINT64_MAX - other.high_ && high_ + other.high_ <= UINT64_MAX - carry,

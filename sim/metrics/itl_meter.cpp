@@ -11,6 +11,9 @@ namespace {
 // decoding sequences: sum of i^2 over a piece < 2^46.5, times 2^17 < 2^64.
 constexpr StepCount kPieceSteps = StepCount{1} << 16;
 constexpr std::int64_t kMaxGapsPerStep = std::int64_t{1} << 17;
+// Up to here the squares of all gaps of a run add up to less than 2^26 * 2^100.
+constexpr std::int64_t kFewGaps = std::int64_t{1} << 26;
+constexpr Ticks kShortStep = Ticks{1} << 50;  // 1 s
 }  // namespace
 
 void ItlMeter::add(const StepRun& run) {
@@ -18,8 +21,19 @@ void ItlMeter::add(const StepRun& run) {
   const std::int64_t gaps = run.gaps_per_step;
   if (gaps == 0) return;
   HEADROOM_CHECK(gaps > 0 && gaps <= kMaxGapsPerStep, "decoding rows of a step out of range");
-  if (run.gaps.empty()) return add_run(run.first_ticks, run.slope_ticks, run.steps, gaps);
-  for (const GapRun& part : run.gaps) {
+  if (!run.gaps.empty()) return add_parts(run.gaps, gaps);
+  if (run.steps > 1 || run.first_ticks >= kShortStep) {
+    return add_run(run.first_ticks, run.slope_ticks, run.steps, gaps);
+  }
+  const auto ticks = static_cast<std::uint64_t>(run.first_ticks);
+  sum_ += Int128{run.first_ticks} * gaps;
+  squares_.add(Uint128{ticks} * ticks * static_cast<std::uint64_t>(gaps));
+  histogram_.add(floor_ns(run.first_ticks), gaps);
+}
+
+// Of `gaps` sequences.
+[[gnu::noinline]] void ItlMeter::add_parts(std::span<const GapRun> parts, std::int64_t gaps) {
+  for (const GapRun& part : parts) {
     if (part.steps == 1) {
       add_gaps(part.first, gaps);
     } else if (part.first > kMaxStepTicks) {
@@ -36,13 +50,15 @@ void ItlMeter::add(const StepRun& run) {
 }
 
 // Of `gaps` sequences in each step.
-void ItlMeter::add_run(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
-  sum_ += gaps * (TickSum{first} * steps + TickSum{slope} * steps * (steps - 1) / 2);
+[[gnu::noinline]] void ItlMeter::add_run(Ticks first, Ticks slope, StepCount steps,
+                                         std::int64_t gaps) {
   // A falling duration is a rising one read backwards.
   if (slope < 0) {
     first += slope * (steps - 1);
     slope = -slope;
   }
+  const StepCount pairs = steps * (steps - 1) / 2;
+  sum_ += (TickSum{first} * steps + TickSum{slope} * pairs) * gaps;
   StepCount left = steps;
   for (; left > kPieceSteps; left -= kPieceSteps) {
     add_squares(first, slope, kPieceSteps, gaps);
@@ -53,7 +69,7 @@ void ItlMeter::add_run(Ticks first, Ticks slope, StepCount steps, std::int64_t g
   add_buckets(first, slope, left, gaps);
 }
 
-void ItlMeter::add_gaps(TickSum ticks, std::int64_t count) {
+[[gnu::noinline]] void ItlMeter::add_gaps(TickSum ticks, std::int64_t count) {
   HEADROOM_CHECK(ticks >= 0 && ticks >> 78 == 0, "a gap between tokens out of range");
   HEADROOM_CHECK(count > 0 && count <= kMaxGapsPerStep, "number of equal gaps out of range");
   const auto gap = static_cast<Uint128>(ticks);
@@ -65,18 +81,23 @@ void ItlMeter::add_gaps(TickSum ticks, std::int64_t count) {
   histogram_.add(floor_ns(ticks), count);
 }
 
-// Sum over i < steps of (first + i * slope)^2, `gaps` times.
+// Sum over i < steps of (first + i * slope)^2, `gaps` times. slope >= 0.
 void ItlMeter::add_squares(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
-  const auto f = static_cast<Uint128>(first);
-  const auto s = static_cast<Uint128>(slope);
+  const auto f = static_cast<std::uint64_t>(first);
+  const auto s = static_cast<std::uint64_t>(slope);
   const auto n = static_cast<std::uint64_t>(steps);
   const auto times = static_cast<std::uint64_t>(gaps);
-  squares_.add(f * f, n * times);
-  if (slope == 0 || steps == 1) return;
-  const std::uint64_t sum_i = n * (n - 1) / 2;
+  const std::uint64_t rise = s * (n - 1);
   const std::uint64_t sum_ii = n * (n - 1) * (2 * n - 1) / 6;
-  squares_.add(2 * f * s, sum_i * times);
-  squares_.add(s * s, sum_ii * times);
+  if (steps * gaps < kFewGaps && first + slope * (steps - 1) < kShortStep) {
+    Uint128 squares = Uint128{f} * (f + rise) * n;  // f^2 and 2 * f * i * s
+    if (rise > 0) squares += Uint128{s} * s * sum_ii;
+    squares_.add(squares * times);
+    return;
+  }
+  squares_.add(Uint128{f} * f, n * times);
+  squares_.add(Uint128{f} * 2 * s, n * (n - 1) / 2 * times);
+  squares_.add(Uint128{s} * s, sum_ii * times);
 }
 
 // slope >= 0. One addition per histogram bucket that the duration passes through.
@@ -84,18 +105,15 @@ void ItlMeter::add_buckets(Ticks first, Ticks slope, StepCount steps, std::int64
   const TimeNs last_ns = (first + slope * (steps - 1)) >> kTickBits;
   const std::size_t last_bucket = LogHistogram::bucket_index(last_ns);
   StepCount done = 0;
-  while (done < steps) {
-    const TimeNs now_ns = (first + slope * done) >> kTickBits;
-    const std::size_t bucket = LogHistogram::bucket_index(now_ns);
-    StepCount next = steps;
-    if (bucket != last_bucket) {
-      // The first step at or above the upper edge; slope > 0, and the edge is at most last_ns.
-      const Ticks edge = (LogHistogram::bucket_high(bucket) + 1) << kTickBits;
-      next = (edge - first + slope - 1) / slope;
-    }
-    histogram_.add(now_ns, (next - done) * gaps);
+  for (std::size_t bucket = LogHistogram::bucket_index(first >> kTickBits); bucket != last_bucket;
+       bucket = LogHistogram::bucket_index((first + slope * done) >> kTickBits)) {
+    // The first step at or above the upper edge; slope > 0, and the edge is at most last_ns.
+    const Ticks edge = (LogHistogram::bucket_high(bucket) + 1) << kTickBits;
+    const StepCount next = (edge - first + slope - 1) / slope;
+    histogram_.add_to_bucket(bucket, (next - done) * gaps);
     done = next;
   }
+  histogram_.add_to_bucket(last_bucket, (steps - done) * gaps);
 }
 
 }  // namespace headroom

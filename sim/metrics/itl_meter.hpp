@@ -3,6 +3,9 @@
 // (`vllm bench serve`; ENGINES.md 7.1). Mean and std are exact, from integer sums in ticks;
 // percentiles come from a histogram of whole nanoseconds (buckets <= 0.1 %).
 
+#include <cstdint>
+#include <span>
+
 #include "sim/kernel/log_histogram.hpp"
 #include "sim/kernel/wide_sum.hpp"
 #include "sim/serving/metrics_sink.hpp"
@@ -20,6 +23,7 @@ class ItlMeter {
   [[nodiscard]] const LogHistogram& histogram_ns() const { return histogram_; }
 
  private:
+  void add_parts(std::span<const GapRun> parts, std::int64_t gaps);
   void add_run(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps);
   void add_gaps(TickSum ticks, std::int64_t count);
   void add_squares(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps);

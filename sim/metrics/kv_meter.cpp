@@ -41,59 +41,70 @@ Int128 weigh(const StepRun& run, StepCount steps, TokenCount value, TokenCount s
 // Of max(0, reserved - i * per step).
 Int128 reserved_integral(const RunView& view) {
   const TokenCount reserved = view.run.state->reserved_tokens;
-  if (reserved == 0) return 0;
-  if (view.reserved_per_step == 0) return reserved * view.ticks;
   const StepCount until_empty = reserved / view.reserved_per_step + 1;
   return weigh(view.run, std::min(view.run.steps, until_empty), reserved, -view.reserved_per_step);
 }
 
-// Of the cached blocks, which begin to fall when growth has taken those without content that come
-// first.
-Int128 cached_integral(const RunView& view) {
-  const BlockCount cached = view.run.state->pool.cached_blocks;
+// What the integral of the cached blocks is less than if they stayed: they begin to fall when
+// growth has taken those without content that come first.
+Int128 cached_loss(const RunView& view) {
   const BlockCount slack = view.run.state->pool.plain_first();
-  const BlockCount reach = slack + cached;
-  if (cached == 0) return 0;
-  if (view.growth.last <= slack) return cached * view.ticks;
-  if (slack == 0) return reach * view.ticks - view.growth.block_ticks;
+  if (view.run.state->pool.cached_blocks == 0 || view.growth.last <= slack) return 0;
+  if (slack == 0) return view.growth.block_ticks;
   const StepCount whole = view.run.decodes->steps_within(slack, view.run.steps - 1) + 1;
-  const TickSum whole_ticks = ticks_of(view.run, whole);
-  return cached * whole_ticks + reach * (view.ticks - whole_ticks) -
-         (view.growth.block_ticks - growth_over(view.run, whole).block_ticks);
+  return view.growth.block_ticks - growth_over(view.run, whole).block_ticks -
+         slack * (view.ticks - ticks_of(view.run, whole));
 }
 
 }  // namespace
 
-void KvMeter::add_run(const RunView& view) {
-  const ReplicaState& state = *view.run.state;
+// `Span` is the type of a duration: in 64 bits a product takes one multiplication.
+template <typename Span>
+void KvMeter::add_lasting(const ReplicaState& state, Span ticks) {
   const KvPoolState& pool = state.pool;
-  const StepCount further = view.run.steps - 1;
-  note_pool(pool, pool.used_blocks() + view.growth.last,
-            state.kv_tokens + further * view.tokens_per_step);
-  observed_ += view.ticks;
-  integrals_.total_blocks += pool.total_blocks * view.ticks;
-  integrals_.used_blocks += pool.used_blocks() * view.ticks + view.growth.block_ticks;
-  // A pool that grows with decode has no holes to speak of, so growth leaves this difference alone.
+  observed_ += ticks;
+  integrals_.total_blocks += Int128{pool.total_blocks} * ticks;
+  integrals_.used_blocks += Int128{pool.used_blocks()} * ticks;
+  integrals_.cached_blocks += Int128{pool.cached_blocks} * ticks;
+  integrals_.kv_tokens += Int128{state.kv_tokens} * ticks;
   if (pool.free_blocks != pool.largest_hole) {
-    integrals_.external_blocks += (pool.free_blocks - pool.largest_hole) * view.ticks;
+    integrals_.external_blocks += Int128{pool.free_blocks - pool.largest_hole} * ticks;
   }
-  integrals_.cached_blocks += cached_integral(view);
-  integrals_.kv_tokens +=
-      further == 0 ? state.kv_tokens * view.ticks
-                   : weigh(view.run, view.run.steps, state.kv_tokens, view.tokens_per_step);
-  integrals_.reserved_tokens += reserved_integral(view);
+  if (state.reserved_tokens != 0) {
+    integrals_.reserved_tokens += Int128{state.reserved_tokens} * ticks;
+  }
+}
+
+// Hours, as of an idle replica: kept out of the way of the others.
+[[gnu::noinline]] void KvMeter::add_long(const ReplicaState& state, TickSum ticks) {
+  add_lasting(state, ticks);
 }
 
 void KvMeter::add_constant(const ReplicaState& state, TickSum ticks) {
-  const KvPoolState& pool = state.pool;
-  note_pool(pool, pool.used_blocks(), state.kv_tokens);
-  observed_ += ticks;
-  integrals_.total_blocks += pool.total_blocks * ticks;
-  integrals_.used_blocks += pool.used_blocks() * ticks;
-  integrals_.external_blocks += (pool.free_blocks - pool.largest_hole) * ticks;
-  integrals_.cached_blocks += pool.cached_blocks * ticks;
-  integrals_.kv_tokens += state.kv_tokens * ticks;
-  integrals_.reserved_tokens += state.reserved_tokens * ticks;
+  note_pool(state.pool, state.pool.used_blocks(), state.kv_tokens);
+  if (ticks > INT64_MAX) return add_long(state, ticks);
+  add_lasting(state, static_cast<Ticks>(ticks));
+}
+
+// As if the first step's state lasted, and what changes in the further ones.
+void KvMeter::add_run(const RunView& view) {
+  add_constant(*view.run.state, view.ticks);
+  if (view.run.steps > 1) add_growth(view);
+}
+
+// The pool grows with decode and then has no holes to speak of, or what was reserved is used up.
+[[gnu::noinline]] void KvMeter::add_growth(const RunView& view) {
+  const ReplicaState& state = *view.run.state;
+  note_pool(state.pool, state.pool.used_blocks() + view.growth.last,
+            state.kv_tokens + (view.run.steps - 1) * view.tokens_per_step);
+  integrals_.kv_tokens += weigh(view.run, view.run.steps, 0, view.tokens_per_step);
+  if (view.growth.last > 0) {
+    integrals_.used_blocks += view.growth.block_ticks;
+    integrals_.cached_blocks -= cached_loss(view);
+  }
+  if (state.reserved_tokens != 0 && view.reserved_per_step != 0) {
+    integrals_.reserved_tokens += reserved_integral(view) - state.reserved_tokens * view.ticks;
+  }
 }
 
 void KvMeter::note_pool(const KvPoolState& pool, BlockCount used_blocks, TokenCount kv_tokens) {

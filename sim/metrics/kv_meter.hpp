@@ -42,6 +42,10 @@ class KvMeter {
   [[nodiscard]] TokenCount peak_kv_tokens() const { return peak_kv_tokens_; }
 
  private:
+  template <typename Span>
+  void add_lasting(const ReplicaState& state, Span ticks);
+  void add_long(const ReplicaState& state, TickSum ticks);
+  void add_growth(const RunView& view);
   void note_pool(const KvPoolState& pool, BlockCount used_blocks, TokenCount kv_tokens);
 
   KvIntegrals integrals_;

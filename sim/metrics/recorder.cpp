@@ -18,14 +18,8 @@ Recorder::Recorder(RecorderOptions options)
       timeline_(options.timeline),
       events_(stream_ ? kEventsBesideStream : SIZE_MAX) {}
 
-Recorder::Track& Recorder::track(std::uint16_t replica) {
-  if (replica >= replicas_.size()) replicas_.resize(std::size_t{replica} + 1);
-  return replicas_[replica];
-}
-
-void Recorder::hold_until(Track& track, std::uint16_t replica, TickSum instant) {
-  HEADROOM_CHECK(instant >= track.since, fmt::format("replica {} reports the past", replica));
-  if (instant == track.since) return;
+void Recorder::hold_on(Track& track, std::uint16_t replica, TickSum instant) {
+  HEADROOM_CHECK(instant > track.since, fmt::format("replica {} reports the past", replica));
   track.meters.kv.add_constant(track.state, instant - track.since);
   timeline_.add_constant(replica, track.state, floor_ns(instant));
   track.since = instant;
@@ -39,9 +33,10 @@ void Recorder::on_steps(const StepRun& run) {
   track.meters.cost.add(view);
   track.meters.kv.add_run(view);
   track.meters.thrash.add_run(view);
-  track.meters.speculation.add_run(run);
+  if (!run.verified.empty()) track.meters.speculation.add_run(run);
   timeline_.add_run(view);
-  track.state = state_in_step(view, run.steps - 1);
+  track.state = *run.state;
+  go_to_last_step(view, track.state);
   track.since = view.end;
 }
 

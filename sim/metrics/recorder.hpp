@@ -70,9 +70,15 @@ class Recorder final : public MetricsSink {
     ReplicaState state;  // from `since` on
     TickSum since = 0;
   };
-  [[nodiscard]] Track& track(std::uint16_t replica);
+  [[nodiscard]] Track& track(std::uint16_t replica) {
+    if (replica >= replicas_.size()) replicas_.resize(std::size_t{replica} + 1);
+    return replicas_[replica];
+  }
   // Accounts for the time in which `track.state` lasted, up to `instant`.
-  void hold_until(Track& track, std::uint16_t replica, TickSum instant);
+  void hold_until(Track& track, std::uint16_t replica, TickSum instant) {
+    if (instant != track.since) hold_on(track, replica, instant);
+  }
+  void hold_on(Track& track, std::uint16_t replica, TickSum instant);
 
   RequestTable requests_;
   std::optional<RequestStream> stream_;

@@ -100,11 +100,10 @@ RunGrowth growth_over(const StepRun& run, StepCount steps) {
   return small ? growth_of<std::int64_t>(run, steps) : growth_of<Int128>(run, steps);
 }
 
-RunView view_of(const StepRun& run) {
-  HEADROOM_CHECK(run.steps >= 1 && run.steps <= kMaxRunSteps, "steps of a run out of range");
+RunView view_of_several(const StepRun& run) {
+  HEADROOM_CHECK(run.steps > 1 && run.steps <= kMaxRunSteps, "steps of a run out of range");
   const TickSum ticks = ticks_of(run, run.steps);
   RunView view{.run = run, .ticks = ticks, .end = run.begin + ticks};
-  if (run.steps == 1) return view;
   view.growth = growth_over(run, run.steps);
   view.tokens_per_step = run.decodes->ids_per_cycle();
   // Without chunks, every running sequence writes one of its reserved tokens per step.
@@ -112,19 +111,27 @@ RunView view_of(const StepRun& run) {
   return view;
 }
 
+namespace {
+
+void go_to_step(const RunView& view, StepCount i, BlockCount growth, ReplicaState& state) {
+  state.pool.cached_blocks -= std::max<BlockCount>(0, growth - state.pool.plain_first());
+  state.pool.free_blocks -= growth;
+  state.pool.largest_hole -= growth;
+  state.kv_tokens += i * view.tokens_per_step;
+  state.reserved_tokens =
+      std::max<TokenCount>(0, state.reserved_tokens - i * view.reserved_per_step);
+}
+
+}  // namespace
+
 ReplicaState state_in_step(const RunView& view, StepCount i) {
   ReplicaState state = *view.run.state;
-  if (i > 0) {
-    const BlockCount growth =
-        i == view.run.steps - 1 ? view.growth.last : view.run.decodes->blocks_needed(i);
-    state.pool.cached_blocks -= std::max<BlockCount>(0, growth - state.pool.plain_first());
-    state.pool.free_blocks -= growth;
-    state.pool.largest_hole -= growth;
-    state.kv_tokens += i * view.tokens_per_step;
-    state.reserved_tokens =
-        std::max<TokenCount>(0, state.reserved_tokens - i * view.reserved_per_step);
-  }
+  if (i > 0) go_to_step(view, i, view.run.decodes->blocks_needed(i), state);
   return state;
+}
+
+void go_to_last_of_several(const RunView& view, ReplicaState& state) {
+  go_to_step(view, view.run.steps - 1, view.growth.last, state);
 }
 
 }  // namespace headroom

@@ -144,18 +144,21 @@ ServingMetrics serving_metrics(std::span<const RequestRecord> records, const Itl
   const bool with_goodput = options.has_goodput();
   ServingSums sums;
   if (!records.empty()) sums.note_arrival(records.front());
+  // One latency at a time: its values are as much memory as everything else here.
+  std::vector<std::int64_t> values;
+  values.reserve(records.size());
   for (const RequestRecord& record : records) {
     if (record.outcome != Outcome::finished) continue;
-    sums.add(record, !with_goodput ||
-                         is_good(record, ttft_ns_of(record, options), e2el_ns_of(record, options),
-                                 options.limits_of(record.class_id)));
+    const TimeNs ttft_ns = ttft_ns_of(record, options);
+    sums.add(record, !with_goodput || is_good(record, ttft_ns, e2el_ns_of(record, options),
+                                              options.limits_of(record.class_id)));
+    values.push_back(ttft_ns);
   }
   ServingMetrics metrics = metrics_of(sums, itl, with_goodput);
   if (metrics.completed == 0) return metrics;
 
-  // One latency at a time: its values are as much memory as everything else here.
-  std::vector<std::int64_t> values;
-  values.reserve(static_cast<std::size_t>(sums.completed));
+  ServingLatencies latencies;
+  latencies.ttft = statistics_of(values, kMsPerNs);
   const auto statistics = [&](auto value_of, double scale) {
     values.clear();
     for (const RequestRecord& record : records) {
@@ -166,10 +169,7 @@ ServingMetrics serving_metrics(std::span<const RequestRecord> records, const Itl
     return statistics_of(values, scale);
   };
   using Value = std::optional<std::int64_t>;
-  const auto ttft = [&](const RequestRecord& r) -> Value { return ttft_ns_of(r, options); };
   const auto e2el = [&](const RequestRecord& r) -> Value { return e2el_ns_of(r, options); };
-  ServingLatencies latencies;
-  latencies.ttft = statistics(ttft, kMsPerNs);
   latencies.tpot = statistics(tpot_of, kMsPerTpotUnit);
   latencies.e2el = statistics(e2el, kMsPerNs);
   set_latencies(metrics, latencies);

@@ -21,6 +21,7 @@ ThrashWindow& ThrashMeter::window_at(TimeNs t) {
   while (place != windows_.begin() && std::prev(place)->number >= number) --place;
   if (place == windows_.end() || place->number != number) {
     place = windows_.insert(place, {.number = number});
+    latest_begin_ns_ = windows_.back().number * kThrashWindowNs;
   }
   return *place;
 }
@@ -28,11 +29,11 @@ ThrashWindow& ThrashMeter::window_at(TimeNs t) {
 void ThrashMeter::add_run(const RunView& view) {
   const StepRun& run = view.run;
   // Extra tokens come with runs of one step only.
-  const TokenCount sampled = run.shape.sampled_rows + run.extra_tokens;
+  const TokenCount sampled = run.shape->sampled_rows + run.extra_tokens;
   if (sampled == 0) return;
   // Tokens come out at the ends of the steps.
-  if (!windows_.empty() && contains(windows_.back(), floor_ns(run.begin)) &&
-      contains(windows_.back(), floor_ns(view.end))) {
+  const TimeNs end_ns = floor_ns(view.end);
+  if (floor_ns(run.begin) >= latest_begin_ns_ && end_ns - latest_begin_ns_ < kThrashWindowNs) {
     windows_.back().sampled_tokens += run.steps * sampled;
     return;
   }
@@ -41,7 +42,7 @@ void ThrashMeter::add_run(const RunView& view) {
     const TimeNs next_end_ns = floor_ns(run.begin + ticks_of(run, done + 1));
     ThrashWindow& window = window_at(next_end_ns);
     const TimeNs last_ns = (window.number + 1) * kThrashWindowNs - 1;
-    const bool all = floor_ns(view.end) <= last_ns;
+    const bool all = end_ns <= last_ns;
     const StepCount ended = all ? run.steps : steps_ended_by(run, last_ns);
     window.sampled_tokens += (ended - done) * sampled;
     done = ended;

@@ -12,11 +12,6 @@ Timeline::Timeline(const TimelineOptions& options)
   HEADROOM_CHECK(interval_ns_ >= 0 && max_samples_ >= 2, "options of a timeline out of range");
 }
 
-Timeline::Track& Timeline::track(std::uint16_t replica) {
-  if (replica >= tracks_.size()) tracks_.resize(std::size_t{replica} + 1);
-  return tracks_[replica];
-}
-
 // Later changes than `counted` are not in `reported` yet; what is in there may be later than t.
 std::int64_t Timeline::waiting_at(const Track& track, TimeNs t, std::int64_t reported) {
   const auto begin = track.changes.begin();
@@ -28,10 +23,8 @@ std::int64_t Timeline::waiting_at(const Track& track, TimeNs t, std::int64_t rep
   return reported + sum - track.counted;
 }
 
-void Timeline::add_run(const RunView& view) {
-  if (interval_ns_ == 0) return;
+void Timeline::add_run_to(Track& track, const RunView& view) {
   const StepRun& run = view.run;
-  Track& track = this->track(run.replica);
   const TimeNs begin_ns = floor_ns(run.begin);
   const std::size_t size = track.changes.size();
   track.counted = size == 0 ? 0 : track.changes.back().sum;

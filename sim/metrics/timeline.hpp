@@ -34,7 +34,13 @@ class Timeline {
   explicit Timeline(const TimelineOptions& options);
 
   // Calls per replica come in order of time, and cover it without gaps from nanosecond 0 on.
-  void add_run(const RunView& view);
+  void add_run(const RunView& view) {
+    if (interval_ns_ == 0) return;
+    Track& track = this->track(view.run.replica);
+    // Nobody came to the queue or left it, and no sample falls in the run.
+    if (track.changes.empty() && floor_ns(view.end) <= track.next_ns) return;
+    add_run_to(track, view);
+  }
   // `state` from the end of what was reported before to nanosecond `until_ns`, exclusive; its
   // `waiting` counts the changes before the last `forget_queue` or, if later, the last run's
   // report.
@@ -67,7 +73,11 @@ class Timeline {
     std::size_t changes_head = 0;      // those before it lie before the latest run
     std::int64_t counted = 0;          // sum of those in `waiting` of the latest state
   };
-  [[nodiscard]] Track& track(std::uint16_t replica);
+  [[nodiscard]] Track& track(std::uint16_t replica) {
+    if (replica >= tracks_.size()) tracks_.resize(std::size_t{replica} + 1);
+    return tracks_[replica];
+  }
+  void add_run_to(Track& track, const RunView& view);
   // Takes the sample at track.next_ns.
   void sample(Track& track, std::uint16_t replica, const ReplicaState& state);
   [[nodiscard]] static std::int64_t waiting_at(const Track& track, TimeNs t, std::int64_t reported);

@@ -23,7 +23,7 @@ std::string_view kind_of(const StepShape& shape) {
 }
 
 std::string step_arguments(const StepRun& run, const RunView& view) {
-  const StepShape& shape = run.shape;
+  const StepShape& shape = *run.shape;
   std::string text = fmt::format(
       "\"first_step\":{},\"steps\":{},\"decode_rows\":{},\"prefill_rows\":{},"
       "\"prefill_tokens\":{}",
@@ -111,7 +111,7 @@ void PerfettoLog::on_steps(const StepRun& run) {
   const TimeNs begin_ns = floor_ns(run.begin);
   const TimeNs end_ns = floor_ns(view.end);
   write(fmt::format(R"("ph":"X","pid":{},"tid":1,"name":"{}","ts":{},"dur":{},"args":{{{}}})",
-                    process_of(run.replica), kind_of(run.shape), microseconds(begin_ns),
+                    process_of(run.replica), kind_of(*run.shape), microseconds(begin_ns),
                     microseconds(end_ns - begin_ns), step_arguments(run, view)));
 
   std::vector<Change> changes;

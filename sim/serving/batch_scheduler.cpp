@@ -19,7 +19,7 @@ void BatchPlan::clear() {
 }
 
 void PlanContext::take_decodes(BlockCount taken) const {
-  const BlockCount blocks = decodes.blocks_needed(1) - taken;
+  const BlockCount blocks = decodes.blocks_needed() - taken;
   if (blocks > 0) kv.take(blocks);
   decodes.advance(1);
 }

@@ -1,6 +1,18 @@
 #include "sim/serving/decode_set.hpp"
 
+#include <algorithm>
+
 namespace headroom {
+namespace {
+
+// In one go, of several at a time.
+BlockCount sum_of(std::span<const std::int32_t> blocks) {
+  std::int64_t sum = 0;
+  for (const std::int32_t one : blocks) sum += one;
+  return sum;
+}
+
+}  // namespace
 
 DecodeSet::DecodeSet(std::int32_t block_tokens) {
   HEADROOM_CHECK(block_tokens >= 0, "block size below 0");
@@ -18,12 +30,11 @@ BlockCount DecodeSet::blocks_needed(StepCount steps) const {
     need = steps / block * ids_per_cycle_;
     partial = steps % block;
   }
-  auto slot = static_cast<std::size_t>(phase_);
-  for (; partial > 0; --partial) {
-    need += crossings_[slot];
-    if (++slot == crossings_.size()) slot = 0;
-  }
-  return need;
+  const std::span<const std::int32_t> slots = crossings_;
+  const auto first = static_cast<std::size_t>(phase_);
+  const std::size_t before_wrap = std::min(static_cast<std::size_t>(partial), slots.size() - first);
+  return need + sum_of(slots.subspan(first, before_wrap)) +
+         sum_of(slots.first(static_cast<std::size_t>(partial) - before_wrap));
 }
 
 StepCount DecodeSet::steps_within(BlockCount free, StepCount limit) const {
@@ -33,14 +44,31 @@ StepCount DecodeSet::steps_within(BlockCount free, StepCount limit) const {
   BlockCount left = free;
   StepCount steps = 0;
   if (free >= ids_per_cycle_) {
-    const BlockCount cycles = free / ids_per_cycle_;
-    if (cycles > limit / block) return limit;
+    // 32-bit arithmetic where that is enough: the division is most of the cost.
+    const BlockCount cycles = free <= UINT32_MAX ? static_cast<std::uint32_t>(free) /
+                                                       static_cast<std::uint32_t>(ids_per_cycle_)
+                                                 : free / ids_per_cycle_;
     steps = cycles * block;
+    if (steps > limit) return limit;
     left -= cycles * ids_per_cycle_;
   }
   // Fewer blocks are left than a full cycle takes, so this ends within one cycle.
   auto slot = static_cast<std::size_t>(phase_);
-  while (steps < limit && crossings_[slot] <= left) {
+  // Large blocks in stretches, up to the one in which it ends: most of their steps take none.
+  constexpr std::size_t kStretch = 32;
+  bool whole_stretches = true;
+  while (steps < limit) {
+    if (whole_stretches && slot + kStretch <= crossings_.size()) {
+      const BlockCount need = sum_of(growth().subspan(slot, kStretch));
+      whole_stretches = need <= left && limit - steps >= static_cast<StepCount>(kStretch);
+      if (whole_stretches) {
+        left -= need;
+        steps += static_cast<StepCount>(kStretch);
+        slot = (slot + kStretch) % crossings_.size();
+        continue;
+      }
+    }
+    if (crossings_[slot] > left) break;
     left -= crossings_[slot];
     ++steps;
     if (++slot == crossings_.size()) slot = 0;

@@ -79,7 +79,10 @@ class DecodeSet {
   [[nodiscard]] BlockCount ids_per_cycle() const { return ids_per_cycle_; }
   // Sum of what their ids hold, in tokens of a block: context_sum() where layers are all alike.
   [[nodiscard]] TokenCount kept_sum() const { return context_sum_ + kept_beside_; }
-  // New blocks that the next `steps` steps need together. O(min(steps, block size)).
+  // New blocks that the next step needs; and the next `steps` together, O(min(steps, block size)).
+  [[nodiscard]] BlockCount blocks_needed() const {
+    return crossings_.empty() ? 0 : crossings_[static_cast<std::size_t>(phase_)];
+  }
   [[nodiscard]] BlockCount blocks_needed(StepCount steps) const;
   // Largest n <= limit such that blocks_needed(n) <= free; free >= 0. O(block size).
   [[nodiscard]] StepCount steps_within(BlockCount free, StepCount limit) const;

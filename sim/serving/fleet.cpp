@@ -10,13 +10,17 @@
 namespace headroom {
 namespace {
 
+bool has_api_server(const std::vector<ReplicaParts>& parts) {
+  return !parts.empty() && parts.front().options.api_server.processes > 0;
+}
+
 // Replicas, the workload, and API servers if there are any, or hand-overs; and verdicts.
 std::uint32_t sources_of(const std::vector<ReplicaParts>& parts, bool judges) {
   if (!parts.empty() && parts.front().options.role != ReplicaRole::both) {
     return static_cast<std::uint32_t>(parts.size()) + 2;
   }
-  const bool served = !parts.empty() && parts.front().options.api_server.processes > 0;
-  return static_cast<std::uint32_t>(parts.size() * (served ? 2 : 1)) + (judges ? 2 : 1);
+  return static_cast<std::uint32_t>(parts.size() * (has_api_server(parts) ? 2 : 1)) +
+         (judges ? 2 : 1);
 }
 
 std::unique_ptr<RouteStages> make_stages(std::optional<RouteStagesParts>& parts,
@@ -31,6 +35,9 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
              WorkloadSource& workload, MetricsSink& sink)
     : options_(options),
       parts_(std::move(fleet_parts)),
+      has_asides_(parts_.faults || parts_.lifecycle),
+      notes_loads_(parts.size() > 1 || parts_.admission || parts_.lifecycle),
+      accounts_always_(parts_.lifecycle || parts_.disaggregation || has_api_server(parts)),
       workload_(workload),
       stages_(make_stages(parts_.stages, parts.size(), sink)),
       sink_(stages_ ? stages_->sink() : sink),
@@ -75,8 +82,10 @@ StopReason Fleet::run(const RunLimits& limits) {
   std::uint64_t tokens = 0;
   std::uint64_t progress_at = 0;
   StopReason reason = StopReason::drained;
-  while (const std::optional<Event> next = events_.peek()) {
-    if (std::min(next->time_ns, next_aside_ns()) > limits.until_ns) {
+  while (true) {
+    Event event = events_.next();
+    if (event.time_ns == kNever) break;
+    if (std::min(event.time_ns, next_aside_ns()) > limits.until_ns) {
       reason = StopReason::until;
       break;
     }
@@ -96,10 +105,13 @@ StopReason Fleet::run(const RunLimits& limits) {
       tokens = tokens_out();
       progress_at = totals_.events;
     }
-    if ((parts_.faults || parts_.lifecycle) && is_over()) break;
-    const bool aside = aside_is_next(*next);
-    const Event event =
-        aside ? Event{next_aside_ns(), Priority::cancel, arrivals()} : *events_.pop();
+    if (has_asides_ && is_over()) break;
+    const bool aside = has_asides_ && aside_is_next(event);
+    if (aside) {
+      event = {next_aside_ns(), Priority::cancel, arrivals()};
+    } else {
+      events_.pop();
+    }
     HEADROOM_CHECK(event.time_ns >= totals_.end_ns, "time runs backwards");
     position.now_ns = totals_.end_ns = event.time_ns;
     position.event = ++totals_.events;
@@ -139,13 +151,13 @@ void Fleet::handle(const Event& event) {
   if (event.priority == Priority::step_end) {
     pending_[event.source].stop_ns = kNever;
     replica.on_step_end(event.time_ns);
-    account(event.source, event.time_ns);
+    const bool told = accounts_always_ || !replica.departures().empty();
+    if (told) account(event.source, event.time_ns);
     // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
     // plan is next in order anyway and need not go through the queue.
-    const std::optional<Event> next = events_.peek();
-    const bool alone =
-        !(next && next->time_ns == event.time_ns) && next_aside_ns() != event.time_ns;
+    const bool alone = events_.next().time_ns != event.time_ns && next_aside_ns() != event.time_ns;
     if (replica.next_plan_ns() != event.time_ns || !alone) {
+      if (!told) account(event.source, event.time_ns);
       return reschedule(event.source);
     }
   } else {
@@ -167,7 +179,8 @@ void Fleet::arrive(TimeNs now_ns) {
   if (parts_.admission && !parts_.admission->admits(arrival, door(now_ns))) {
     return turn_away(arrival, index, now_ns);
   }
-  send(stages_ ? stages_->begin(arrival, index) : arrival, index, now_ns);
+  if (stages_) return send(stages_->begin(arrival, index), index, now_ns);
+  send(arrival, index, now_ns);
 }
 
 void Fleet::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
@@ -211,7 +224,7 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
   }
   if (apart_) collect_handovers(number, now_ns);
   check_totals(replica, number);
-  if (replicas_.size() > 1 || parts_.admission || parts_.lifecycle) note_load(number, now_ns);
+  if (notes_loads_) note_load(number, now_ns);
   if (apart_) lose_handovers(number, now_ns);
   if (parts_.lifecycle) obey(now_ns);
 }

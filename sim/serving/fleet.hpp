@@ -138,7 +138,10 @@ class Fleet {
   void crash(const Fault& fault, TimeNs now_ns);
   void resend(std::uint32_t from, const HandedBack& lost, TimeNs now_ns);
   // fleet_scaling.cpp
-  [[nodiscard]] TimeNs next_aside_ns() const;
+  // Faults and what the lifecycle decides, which are not in the event queue: they must not keep a
+  // run alive. kNever: there are none.
+  [[nodiscard]] TimeNs next_aside_ns() const { return has_asides_ ? time_of_aside() : kNever; }
+  [[nodiscard]] TimeNs time_of_aside() const;
   void begin_places();
   void scale(TimeNs now_ns);
   void obey(TimeNs now_ns);
@@ -192,6 +195,9 @@ class Fleet {
   FleetOptions options_;
   std::vector<std::unique_ptr<Replica>> replicas_;
   FleetParts parts_;
+  bool has_asides_;
+  bool notes_loads_;      // somebody wants to know them
+  bool accounts_always_;  // between a step end and the plan behind it, though nobody leaves
   WorkloadSource& workload_;
   std::unique_ptr<RouteStages> stages_;  // null: a request stays what it is, where it came
   MetricsSink& sink_;

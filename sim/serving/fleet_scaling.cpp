@@ -8,8 +8,7 @@
 
 namespace headroom {
 
-// What is not in the event queue: it must not keep a run alive.
-TimeNs Fleet::next_aside_ns() const {
+TimeNs Fleet::time_of_aside() const {
   return parts_.lifecycle ? std::min(next_fault_ns_, parts_.lifecycle->next_time())
                           : next_fault_ns_;
 }

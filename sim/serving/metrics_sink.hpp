@@ -56,7 +56,7 @@ struct StepRun {
   Ticks slope_ticks = 0;
   const StepPrice* price = nullptr;  // of the composition; `price_offset` steps of it ran before
   StepCount price_offset = 0;
-  StepShape shape;  // of the composition's first step
+  const StepShape* shape = nullptr;  // of the composition's first step
   std::int64_t gaps_per_step =
       0;  // sequences that yield in each step of the run and yielded in the one before
   // Where an API server is in between: what the gaps of these sequences are, of `steps` steps in

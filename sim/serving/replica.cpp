@@ -12,6 +12,7 @@ namespace headroom {
 Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     : number_(number),
       parts_(std::move(parts)),
+      speculates_(parts_.options.acceptance.drafts() > 0),
       sink_(sink),
       decodes_(decode_block_tokens()),
       pipeline_(parts_.options.pipeline_depth),
@@ -27,6 +28,9 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     HEADROOM_CHECK(!api_ && !speculates() && !parts_.adapters, "a role of an engine of its own");
     remote_ = std::make_unique<RemoteRequests>();
   }
+  run_.replica = number_;
+  run_.state = &reported_;
+  run_.decodes = &decodes_;
   sink_.on_idle(number_, 0, state());
 }
 
@@ -176,7 +180,7 @@ void Replica::sync(StepIndex completed) {
   const StepIndex target = std::min(completed + parts_.options.pipeline_depth, planned_);
   const StepCount steps = target - applied_;
   if (steps <= 0) return;
-  const BlockCount blocks = decodes_.blocks_needed(steps);
+  const BlockCount blocks = steps == 1 ? decodes_.blocks_needed() : decodes_.blocks_needed(steps);
   if (blocks > 0) parts_.kv->take(blocks);
   decodes_.advance(steps);
   ghost_tokens_ += ghosts_ * steps;
@@ -196,7 +200,7 @@ void Replica::run_to(StepIndex step) {
     }
     report_run(segment, steps);
     if (segment.left() > 0) continue;
-    yield_first_tokens(segment);
+    if (!segment.first_tokens.empty()) yield_first_tokens(segment);
     pipeline_.pop();
   }
   sync(completed_ - 1);
@@ -204,35 +208,38 @@ void Replica::run_to(StepIndex step) {
 
 void Replica::report_run(Segment& segment, StepCount steps) {
   const TickSum duration = segment.duration(steps);
-  const TickSum before = latest_tokens();
+  const TickSum before = segment.decodes ? TickSum{0} : latest_tokens();
   const bool streams = !parts_.options.responds_at_end;
   const bool resumes = segment.decodes && !paused_.empty();
   other_gaps_.clear();
-  if (streams) note_gaps(segment, clock_ + duration);
-  const std::int64_t late = speculates() ? draw_accepted(clock_ + duration) : 0;
-  const auto alone = static_cast<std::int64_t>(segment.first_tokens.size()) + extra_tokens_;
-  const Ticks first_ticks = segment.price.base + segment.price.slope * segment.done;
-  if (api_) {
-    api_->put_out(clock_, steps, first_ticks, segment.price.slope, segment.gaps_per_step + alone);
-    for (GapGroup& gaps : other_gaps_) gaps.gap += api_->written() - (clock_ + duration);
+  if (streams && (resumes || !segment.first_tokens.empty())) {
+    note_gaps(segment, clock_ + duration);
   }
-  const ReplicaState now = state();
-  sink_.on_steps({.replica = number_,
-                  .begin = clock_,
-                  .first_step = completed_ + 1,
-                  .steps = steps,
-                  .first_ticks = first_ticks,
-                  .slope_ticks = segment.price.slope,
-                  .price = &segment.price,
-                  .price_offset = segment.done,
-                  .shape = segment.shape,
-                  .gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0,
-                  .gaps = api_ ? api_->gaps() : std::span<const GapRun>(),
-                  .other_gaps = other_gaps_,
-                  .verified = outcomes_,
-                  .extra_tokens = extra_tokens_,
-                  .state = &now,
-                  .decodes = &decodes_});
+  std::int64_t late = 0;
+  if (speculates_) {
+    late = draw_accepted(clock_ + duration);
+    run_.verified = outcomes_;
+    run_.extra_tokens = extra_tokens_;
+  }
+  run_.gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0;
+  const auto alone = static_cast<std::int64_t>(segment.first_tokens.size()) + extra_tokens_;
+  run_.first_ticks = segment.next_ticks();
+  if (api_) {
+    api_->put_out(clock_, steps, run_.first_ticks, segment.price.slope,
+                  segment.gaps_per_step + alone);
+    for (GapGroup& gaps : other_gaps_) gaps.gap += api_->written() - (clock_ + duration);
+    run_.gaps = api_->gaps();
+  }
+  run_.other_gaps = other_gaps_;
+  run_.begin = clock_;
+  run_.first_step = completed_ + 1;
+  run_.steps = steps;
+  run_.slope_ticks = segment.price.slope;
+  run_.price = &segment.price;
+  run_.price_offset = segment.done;
+  run_.shape = &segment.shape;
+  read_state(reported_);
+  sink_.on_steps(run_);
   tokens_out_ += static_cast<std::uint64_t>(segment.gaps_per_step * steps + alone);
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
   if (!segment.decodes) {
@@ -244,7 +251,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   clock_ += duration;
   completed_ += steps;
   segment.done += steps;
-  if (speculates()) yield_accepted();
+  if (speculates_) yield_accepted();
 }
 
 void Replica::yield_first_tokens(const Segment& segment) {
@@ -285,8 +292,8 @@ void Replica::on_step_end(TimeNs now_ns) {
   if (membership_changed_) show_load();
 }
 
-void Replica::drop_void_stops() {
-  while (!stops_.empty() && stops_.top().epoch != progress_[stops_.top().id].epoch) stops_.pop();
+[[gnu::noinline]] void Replica::drop_void_stops_from_top() {
+  while (top_stop_is_void()) stops_.pop();
 }
 
 void Replica::process_stops() {
@@ -417,43 +424,41 @@ void Replica::remove(RequestId id) {
   requests_.remove(id);
 }
 
-// The step at whose end `stop` is due; behind planned_ when it is not planned yet.
-StepIndex Replica::step_of(const Stop& stop) const {
-  if (stop.decode <= completed_decodes_) return stop.step;
-  StepIndex step = completed_;
-  StepIndex decode = completed_decodes_;
-  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
-    const StepCount left = pipeline_[i].left();
-    if (pipeline_[i].decodes) {
-      if (stop.decode - decode <= left) return std::max(step + stop.decode - decode, stop.step);
-      decode += left;
-    }
-    step += left;
-  }
-  return planned_ + 1;
-}
-
+// The next step end at which a plan is due, a first token comes out or a request stops: one pass
+// over the segments in flight, up to the one in which that is.
 void Replica::schedule_next_stop() {
   next_stop_ns_ = kNever;
   if (pipeline_.empty()) return;
-  StepIndex step = plan_due_;
   drop_void_stops();
-  if (!stops_.empty()) step = std::min(step, step_of(stops_.top()));
+  StepIndex due = plan_due_;
+  const Stop* stop = stops_.empty() ? nullptr : &stops_.top();
+  if (stop != nullptr && stop->decode <= completed_decodes_) {
+    due = std::min(due, stop->step);
+    stop = nullptr;
+  }
+  StepIndex step = completed_;
+  StepIndex decode = completed_decodes_;
+  TickSum instant = clock_;
   for (std::size_t i = 0; i < pipeline_.size(); ++i) {
-    if (!pipeline_[i].first_tokens.empty()) {
-      step = std::min(step, pipeline_[i].first);
+    const Segment& segment = pipeline_[i];
+    const StepCount left = segment.left();
+    if (segment.decodes) {
+      if (stop != nullptr && stop->decode - decode <= left) {
+        due = std::min(due, std::max(step + stop->decode - decode, stop->step));
+        stop = nullptr;
+      }
+      decode += left;
+    }
+    if (!segment.first_tokens.empty()) due = std::min(due, segment.first);
+    if (due <= step + left) {
+      instant += segment.duration(due - step);
       break;
     }
+    instant += segment.duration(left);
+    step += left;
   }
-  HEADROOM_CHECK(step > completed_ && step <= planned_, fmt::format("next stop at step {}", step));
-  next_stop_step_ = step;
-  TickSum instant = clock_;
-  StepCount left = step - completed_;
-  for (std::size_t i = 0; left > 0; ++i) {
-    const StepCount steps = std::min(left, pipeline_[i].left());
-    instant += pipeline_[i].duration(steps);
-    left -= steps;
-  }
+  HEADROOM_CHECK(due > completed_ && due <= planned_, fmt::format("next stop at step {}", due));
+  next_stop_step_ = due;
   next_stop_ns_ = floor_ns(instant);
 }
 
@@ -479,19 +484,6 @@ void Replica::stop(TimeNs now_ns) {
   HEADROOM_CHECK(
       recorded_tokens_ == tokens_out_,
       fmt::format("{} tokens came out, requests have {}", tokens_out_, recorded_tokens_));
-}
-
-ReplicaState Replica::state() const {
-  ReplicaState now;
-  now.running = residents_ - ghosts_;
-  now.waiting = waiting_;
-  now.pool = parts_.kv->pool();
-  const TokenCount held = decodes_.kept_sum() + prefill_kept_;
-  now.kv_tokens = held - now.pool.shared_blocks * now.pool.block_tokens;
-  if (!now.pool.grows_with_decode) {
-    now.reserved_tokens = std::max<TokenCount>(0, final_tokens_ - (held - ghost_tokens_));
-  }
-  return now;
 }
 
 }  // namespace headroom

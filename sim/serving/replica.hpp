@@ -63,6 +63,8 @@ struct Admission {
 class Replica {
  public:
   Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink);
+  Replica(const Replica&) = delete;  // its reports point into it
+  Replica& operator=(const Replica&) = delete;
 
   // Takes a request that arrives now; kNoRequest: rejected it, so that it departs at once.
   // `queued_ns` of one that another replica has handed back: when it first entered a queue.
@@ -217,13 +219,19 @@ class Replica {
   void withdraw(RequestId id, TimeNs now_ns);
   void withdraw_cancelled(TimeNs now_ns);
   void forget_in_flight(RequestId id);
-  void drop_void_stops();
+  [[nodiscard]] bool top_stop_is_void() const {
+    return !stops_.empty() && stops_.top().epoch != progress_[stops_.top().id].epoch;
+  }
+  void drop_void_stops() {
+    if (top_stop_is_void()) drop_void_stops_from_top();
+  }
+  void drop_void_stops_from_top();
   void cut_at(TimeNs now_ns);
   [[nodiscard]] StepIndex first_end_from(TickSum target) const;
   [[nodiscard]] bool plan_again_after(StepIndex step);
   void schedule_next_stop();
   [[nodiscard]] ReplicaState state() const;
-  [[nodiscard]] StepIndex step_of(const Stop& stop) const;
+  void read_state(ReplicaState& now) const;
   [[nodiscard]] std::int32_t generated_so_far(RequestId id) const;
   [[nodiscard]] bool can_ever_serve(const Request& request) const;
   [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
@@ -253,7 +261,7 @@ class Replica {
   void add_cold_start(StepPrice& price);
   void add_transfers(StepPrice& price, const KvTraffic& traffic, TickSum loads);
   [[nodiscard]] TickSum tier_delay(const KvTraffic& traffic);
-  [[nodiscard]] bool speculates() const { return parts_.options.acceptance.drafts() > 0; }
+  [[nodiscard]] bool speculates() const { return speculates_; }
   [[nodiscard]] std::int32_t decode_block_tokens() const;
   void apply_verified(Segment& segment);
   void sit_out(RequestId id);
@@ -303,6 +311,7 @@ class Replica {
 
   std::uint16_t number_;
   ReplicaParts parts_;
+  bool speculates_;
   std::optional<ApiServer> api_;
   RequestPool requests_;
   MetricsSink& sink_;
@@ -316,6 +325,8 @@ class Replica {
   std::vector<RequestId> cancelled_;    // leave at the next step end
   std::vector<std::pair<RequestId, std::uint32_t>> moving_;  // in the next plan; with their epochs
   std::vector<RequestId> ghost_ids_;
+  StepRun run_;            // the latest report
+  ReplicaState reported_;  // of that
   std::vector<GapGroup> other_gaps_;
   std::vector<VerifiedRow> verified_;     // of the step in flight; then with what comes out of it
   std::vector<VerifiedDrafts> outcomes_;  // of its rows that have drafts

@@ -134,7 +134,7 @@ void Replica::take_in() {
                           .hold_tokens = request.known_tokens,
                           .lookahead_tokens = request.known_tokens - found,
                           .fit_tokens = request.known_tokens,
-                          .keep_free = std::max(keep, decodes_.blocks_needed(1))};
+                          .keep_free = std::max(keep, decodes_.blocks_needed())};
     if (!parts_.kv->try_grow(growth)) return;
     waiting.erase(waiting.begin());
     remote.stage = RemoteStage::fetching;

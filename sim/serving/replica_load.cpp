@@ -1,8 +1,30 @@
-// The part of Replica that tells the fleet how loaded it is, and what became of its requests.
+// The part of Replica that says how it stands: to the sinks, and to the fleet with what became of
+// its requests.
+
+#include <algorithm>
 
 #include "sim/serving/replica.hpp"
 
 namespace headroom {
+
+ReplicaState Replica::state() const {
+  ReplicaState now;
+  read_state(now);
+  return now;
+}
+
+// In place: a copy of what was just written in smaller parts would wait for it.
+void Replica::read_state(ReplicaState& now) const {
+  const KvPoolState& pool = this->pool();
+  const TokenCount held = decodes_.kept_sum() + prefill_kept_;
+  now.running = residents_ - ghosts_;
+  now.waiting = waiting_;
+  now.kv_tokens = held - pool.shared_blocks * pool.block_tokens;
+  now.reserved_tokens = pool.grows_with_decode
+                            ? TokenCount{0}
+                            : std::max<TokenCount>(0, final_tokens_ - (held - ghost_tokens_));
+  now.pool = pool;
+}
 
 void Replica::enter_queue(RequestId id) {
   ++waiting_;

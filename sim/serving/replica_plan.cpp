@@ -43,7 +43,7 @@ void Replica::on_plan(TimeNs now_ns) {
 bool Replica::plan_once(TimeNs now_ns) {
   plan_.clear();
   parts_.kv->begin_plan();
-  move_windows();
+  if (!moving_.empty()) move_windows();
   if (remote_) take_in();
   const PlanContext context{now_ns,    planned_decodes_,
                             requests_, *parts_.kv,
@@ -53,8 +53,8 @@ bool Replica::plan_once(TimeNs now_ns) {
     lose_engine(now_ns, OomKind::runtime_device);
     return false;
   }
-  apply_preemptions(now_ns);
-  apply_rejections(now_ns);
+  if (!plan_.preempted.empty()) apply_preemptions(now_ns);
+  if (!plan_.rejected.empty()) apply_rejections(now_ns);
   moved_tokens_ += parts_.kv->take_moved_tokens();
   arrivals_can_join_ = plan_.arrivals_can_join;
   if (plan_.refused_by_placement != last_refused_) {

@@ -18,12 +18,13 @@ StepCount Segment::steps_to_reach(TickSum ticks) const {
   return low;
 }
 
-StepPipeline::StepPipeline(std::int32_t depth) : ring_(static_cast<std::size_t>(depth) + 1) {
+StepPipeline::StepPipeline(std::int32_t depth)
+    : slots_(static_cast<std::size_t>(depth) + 1), ring_(slots_) {
   HEADROOM_CHECK(depth >= 1, "a pipeline holds at least one step");
 }
 
 Segment& StepPipeline::next() {
-  HEADROOM_CHECK(count_ < ring_.size(), "more segments than the pipeline is deep");
+  HEADROOM_CHECK(count_ < slots_, "more segments than the pipeline is deep");
   Segment& segment = (*this)[count_];
   segment.first_tokens.clear();
   segment.done = 0;
@@ -33,12 +34,6 @@ Segment& StepPipeline::next() {
   segment.rows_resumed = 0;
   segment.shape = {};
   return segment;
-}
-
-void StepPipeline::pop() {
-  HEADROOM_CHECK(count_ > 0, "pop of an empty pipeline");
-  head_ = place(1);
-  --count_;
 }
 
 }  // namespace headroom

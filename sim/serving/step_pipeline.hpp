@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/kernel/check.hpp"
 #include "sim/kernel/time.hpp"
 #include "sim/serving/step_cost.hpp"
 #include "sim/serving/types.hpp"
@@ -24,11 +25,15 @@ struct Segment {
   std::vector<RequestId> first_tokens;  // prefills that reach their last token; then steps == 1
 
   [[nodiscard]] StepCount left() const { return steps - done; }
-  // Ticks of the next `count` steps, count <= left().
+  // Ticks of the next step.
+  [[nodiscard]] Ticks next_ticks() const { return price.base + price.slope * done; }
+  // Ticks of the next `count` steps, count <= left() <= kManySteps.
   [[nodiscard]] TickSum duration(StepCount count) const {
-    const TickSum slopes =
-        static_cast<TickSum>(count) * done + static_cast<TickSum>(count) * (count - 1) / 2;
-    return static_cast<TickSum>(price.base) * count + slopes * price.slope;
+    if (count == 1) return next_ticks();
+    constexpr StepCount kFewSteps = StepCount{1} << 31;  // the square of which has 64 bits
+    const TickSum pairs =
+        count <= kFewSteps ? TickSum{count * (count - 1) / 2} : TickSum{count} * (count - 1) / 2;
+    return TickSum{next_ticks()} * count + pairs * price.slope;
   }
   // Smallest count >= 1 with duration(count) >= ticks; left() + 1 when there is none.
   [[nodiscard]] StepCount steps_to_reach(TickSum ticks) const;
@@ -51,16 +56,21 @@ class StepPipeline {
   // A cleared segment to be filled; it counts once `push` is called.
   [[nodiscard]] Segment& next();
   void push() { ++count_; }
-  void pop();
+  void pop() {
+    HEADROOM_CHECK(count_ > 0, "pop of an empty pipeline");
+    head_ = place(1);
+    --count_;
+  }
   void clear() { count_ = 0; }
 
  private:
   // Without the division of a remainder: this is looked up ten times per event.
   [[nodiscard]] std::size_t place(std::size_t i) const {
     const std::size_t at = head_ + i;
-    return at < ring_.size() ? at : at - ring_.size();
+    return at < slots_ ? at : at - slots_;
   }
 
+  std::size_t slots_;
   std::vector<Segment> ring_;
   std::size_t head_ = 0;
   std::size_t count_ = 0;

@@ -36,7 +36,7 @@ struct Stop {
 class StopHeap {
  public:
   void push(const Stop& stop) {
-    heap_.push_back(stop);
+    heap_.emplace_back() = stop;  // field by field: push_back() would read it back from memory
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
   }
   [[nodiscard]] bool empty() const { return heap_.empty(); }

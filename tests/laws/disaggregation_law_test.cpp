@@ -44,8 +44,8 @@ struct ApartCase {
 class ApartSink final : public MetricsSink {
  public:
   void on_steps(const StepRun& run) override {
-    if (run.replica >= kPrefills) mixed_steps += run.shape.chunk_tokens > run.shape.chunk_rows;
-    if (run.replica < kPrefills) decode_rows += run.shape.decode_rows;
+    if (run.replica >= kPrefills) mixed_steps += run.shape->chunk_tokens > run.shape->chunk_rows;
+    if (run.replica < kPrefills) decode_rows += run.shape->decode_rows;
   }
   void on_request(const RequestRecord& record) override { records.push_back(record); }
   void on_event(const EngineEvent&) override {}

@@ -45,7 +45,7 @@ class ClosedLoop final : public WorkloadSource {
 class StepChecker final : public MetricsSink {
  public:
   void on_steps(const StepRun& run) override {
-    const bool right = run.shape.decode_rows + run.shape.chunk_rows == 32 &&
+    const bool right = run.shape->decode_rows + run.shape->chunk_rows == 32 &&
                        run.first_ticks == 18 * kMs && run.slope_ticks == 0;
     if (!right) wrong += run.steps;
   }

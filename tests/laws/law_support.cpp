@@ -80,10 +80,10 @@ class StepMeter final : public MetricsSink {
         static_cast<TickSum>(run.first_ticks) * run.steps + pairs * run.slope_ticks;
     if (run.begin < ticks_from_ns(open_ns_) || open_ns_ < 0) return;
     if (run.begin + ticks > ticks_from_ns(close_ns_)) return;
-    const Int128 rows = run.shape.decode_rows + run.shape.chunk_rows;
+    const Int128 rows = run.shape->decode_rows + run.shape->chunk_rows;
     totals.steps += run.steps;
     totals.ticks += ticks;
-    totals.decode_rows += static_cast<Int128>(run.shape.decode_rows) * run.steps;
+    totals.decode_rows += static_cast<Int128>(run.shape->decode_rows) * run.steps;
     totals.rows += rows * run.steps;
     totals.rows_squared += rows * rows * run.steps;
   }

@@ -28,10 +28,10 @@ class WritingSink final : public MetricsSink {
       const TickSum end = begin + run.first_ticks + i * TickSum{run.slope_ticks};
       result.steps.push_back({.begin_ns = floor_ns(begin),
                               .end_ns = floor_ns(end),
-                              .decode_rows = run.shape.decode_rows,
-                              .chunk_rows = run.shape.chunk_rows,
-                              .chunk_tokens = run.shape.chunk_tokens,
-                              .draft_tokens = run.shape.draft_tokens,
+                              .decode_rows = run.shape->decode_rows,
+                              .chunk_rows = run.shape->chunk_rows,
+                              .chunk_tokens = run.shape->chunk_tokens,
+                              .draft_tokens = run.shape->draft_tokens,
                               .used_blocks = used,
                               .waiting = run.state->waiting});
       gaps += run.gaps_per_step;

@@ -43,7 +43,7 @@ class CollectingSink final : public MetricsSink {
     }
     HEADROOM_CHECK(run.gaps.empty() || steps == run.steps, "gaps of another number of steps");
     t.steps += run.steps;
-    t.prefill_tokens += run.shape.chunk_tokens * run.steps;
+    t.prefill_tokens += run.shape->chunk_tokens * run.steps;
     for (const GapGroup& group : run.other_gaps) add_gaps(group.tokens, group.gap);
   }
   void on_request(const RequestRecord& r) override {

@@ -42,8 +42,13 @@ TEST_CASE("adding a value n times at once equals adding it n times", "[wide_sum]
     WideSum at_once;
     at_once.add(value, times);
     WideSum one_by_one;
-    for (std::uint64_t k = 0; k < times; ++k) one_by_one.add(value, 1);
+    WideSum products;
+    for (std::uint64_t k = 0; k < times; ++k) {
+      one_by_one.add(value, 1);
+      products.add(value);
+    }
     REQUIRE(at_once == one_by_one);
+    REQUIRE(products == one_by_one);
   }
 }
 

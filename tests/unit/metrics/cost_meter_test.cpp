@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/kernel/random.hpp"
 #include "tests/unit/metrics/one_run.hpp"
 
 using namespace headroom;
@@ -28,4 +29,37 @@ TEST_CASE("terms that miss a tick are out of balance") {
   CostMeter meter;
   meter.add(view_of(one.run));
   CHECK_FALSE(meter.balanced());
+}
+
+TEST_CASE("terms are exact over runs short and long, cut anywhere") {
+  // Attention takes what the host need not wait for, so that one term falls as another rises; some
+  // runs are of hours.
+  RandomStream random(5, "cost");
+  for (int i = 0; i < 50; ++i) {
+    CostMeter meter;
+    Int128 host = 0;
+    Int128 attention = 0;
+    for (int k = 0; k < 40; ++k) {
+      OneRun one(16, 100, {5});
+      const Ticks whole = random.uniform_int(1, k % 4 == 0 ? 1LL << 61 : 1LL << 44);
+      const StepCount steps = k % 3 == 0 ? 1 : random.uniform_int(2, 500);
+      const StepCount offset = k % 2 == 0 ? 0 : random.uniform_int(1, 500);
+      const Ticks slope = whole / (steps + offset);
+      one.takes(0, steps, whole, 0);
+      one.run.price_offset = offset;
+      one.price.base_terms = {};
+      one.price.base_terms[CostTerm::host] = whole;
+      one.price.slope_terms = {};
+      one.price.slope_terms[CostTerm::host] = -slope;
+      one.price.slope_terms[CostTerm::attention_decode] = slope;
+      meter.add(view_of(one.run));
+      for (StepCount step = offset; step < offset + steps; ++step) {
+        host += whole - Int128{slope} * step;
+        attention += Int128{slope} * step;
+      }
+    }
+    REQUIRE(meter.term(CostTerm::host) == host);
+    REQUIRE(meter.term(CostTerm::attention_decode) == attention);
+    REQUIRE(meter.balanced());
+  }
 }

@@ -14,6 +14,7 @@ struct OneRun {
   DecodeSet decodes;
   ReplicaState state;
   StepPrice price;
+  StepShape shape;
   StepRun run;
 
   OneRun(std::int32_t block_tokens, BlockCount total_blocks, const std::vector<TokenCount>& lengths)
@@ -28,8 +29,9 @@ struct OneRun {
     state.running = rows;
     state.kv_tokens = decodes.context_sum();
     state.pool = {block_tokens, true, total_blocks, total_blocks - used, 0, total_blocks - used};
-    run.gaps_per_step = run.shape.decode_rows = run.shape.sampled_rows = rows;
-    run.shape.decode_context = decodes.context_sum();
+    run.gaps_per_step = shape.decode_rows = shape.sampled_rows = rows;
+    shape.decode_context = decodes.context_sum();
+    run.shape = &shape;
     run.state = &state;
     run.decodes = &decodes;
     run.price = &price;

@@ -70,11 +70,13 @@ class Player {
     price.base_terms = batch.base;
     price.slope_terms = batch.slope;
     StepRun run;
-    run.shape.decode_rows = run.shape.sampled_rows = rows;
-    run.shape.decode_context = decodes.context_sum();
+    StepShape shape;
+    run.shape = &shape;
+    shape.decode_rows = shape.sampled_rows = rows;
+    shape.decode_context = decodes.context_sum();
     if (pricing == Pricing::by_offset) {
       run.price_offset = done;
-      run.shape.decode_context -= done * rows;
+      shape.decode_context -= done * rows;
     } else {
       for (std::size_t t = 0; t < kCostTermCount; ++t) {
         price.base_terms.ticks[t] += done * batch.slope.ticks[t];

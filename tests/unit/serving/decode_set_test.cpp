@@ -125,7 +125,7 @@ TEST_CASE("a sequence that leaves with a wrong length is a bug", "[decode_set]")
 
 TEST_CASE("random batches agree with looking at every sequence", "[decode_set]") {
   std::mt19937_64 random(99);
-  for (const std::int32_t block : {0, 1, 2, 3, 16, 17, 64}) {
+  for (const std::int32_t block : {0, 1, 2, 3, 16, 17, 64, 100}) {
     DecodeSet set(block);
     NaiveSet naive{.block = block, .rows = {}};
     for (int i = 0; i < 1500; ++i) {
@@ -150,6 +150,7 @@ TEST_CASE("random batches agree with looking at every sequence", "[decode_set]")
       REQUIRE(set.kept_sum() == naive.kept());
       REQUIRE(set.context_sum() == naive.context());
       REQUIRE(set.blocks_needed(steps) == naive.needed(steps));
+      REQUIRE(set.blocks_needed() == naive.needed(1));
       REQUIRE(set.steps_within(free, steps) == naive.within(free, steps));
     }
   }

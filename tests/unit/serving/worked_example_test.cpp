@@ -33,8 +33,8 @@ class StepList final : public MetricsSink {
     TickSum begin = run.begin;
     for (StepCount i = 0; i < run.steps; ++i) {
       const TickSum end = begin + run.first_ticks + i * run.slope_ticks;
-      steps.push_back({floor_ns(begin) / kMs, floor_ns(end) / kMs, run.shape.decode_rows,
-                       run.shape.chunk_rows, run.shape.chunk_tokens,
+      steps.push_back({floor_ns(begin) / kMs, floor_ns(end) / kMs, run.shape->decode_rows,
+                       run.shape->chunk_rows, run.shape->chunk_tokens,
                        run.state->pool.used_blocks()});
       begin = end;
     }

@@ -341,7 +341,7 @@ class StepSink final : public MetricsSink {
  public:
   void on_steps(const StepRun& run) override {
     REQUIRE(run.steps == 1);
-    chunk_tokens.push_back(run.shape.chunk_tokens);
+    chunk_tokens.push_back(run.shape->chunk_tokens);
     used_blocks.push_back(run.state->pool.used_blocks());
   }
   void on_request(const RequestRecord& record) override {
