@@ -51,11 +51,13 @@ def draw(measured: dict[str, dict[int, list[float]]]) -> None:
         above = [max(values) / 1000 - median for median, (_, values) in zip(medians, points)]
         panel.errorbar([x for x, _ in points], medians, [below, above], marker="o", markersize=4,
                        capsize=2)
-        panel.set(xscale="log", xlabel=label, ylim=(0, None))
+        panel.set(xscale="log", xlabel=label)
         panel.set_xticks([x for x, _ in points], [f"{x:,}" for x, _ in points], fontsize=8,
                          rotation=30)
         panel.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
-    axes[0].set_ylabel("thousand requests/s")
+    quickest = max(value for points in measured.values() for values in points.values()
+                   for value in values)
+    axes[0].set(ylabel="thousand requests/s", ylim=(0, 1.08 * quickest / 1000))
     figure.savefig(PICTURE, dpi=130, metadata={"Software": None})
 
 

@@ -56,7 +56,7 @@ StepCount DecodeSet::steps_within(BlockCount free, StepCount limit) const {
   auto slot = static_cast<std::size_t>(phase_);
   // Large blocks in stretches, up to the one in which it ends: most of their steps take none.
   constexpr std::size_t kStretch = 32;
-  bool whole_stretches = true;
+  bool whole_stretches = crossings_.size() >= kStretch;
   while (steps < limit) {
     if (whole_stretches && slot + kStretch <= crossings_.size()) {
       const BlockCount need = sum_of(growth().subspan(slot, kStretch));
