@@ -68,7 +68,8 @@ if(NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
 endif()
 
 # Structures of a hundred bytes are cleared and copied by a few stores: g++ would use `rep stos`,
-# which takes longer to begin than those take.
+# which takes longer to begin than those take. In release builds alone: clang-tidy is told the flags
+# of the debug one, and does not know these.
 set(plain_copies "vector_loop:256:noalign,libcall:-1:noalign")
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag("-mmemset-strategy=${plain_copies} -mmemcpy-strategy=${plain_copies}"
@@ -86,7 +87,8 @@ function(headroom_library name)
   else()
     if(HEADROOM_HAS_COPY_STRATEGIES)
       target_compile_options(headroom_${name} PRIVATE
-        -mmemset-strategy=${plain_copies} -mmemcpy-strategy=${plain_copies})
+        $<$<CONFIG:Release>:-mmemset-strategy=${plain_copies}>
+        $<$<CONFIG:Release>:-mmemcpy-strategy=${plain_copies}>)
     endif()
     if(HEADROOM_PROFILE)
       target_compile_options(headroom_${name} PRIVATE ${profile_flags})
