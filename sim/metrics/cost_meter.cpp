@@ -16,6 +16,7 @@ void CostMeter::add(const RunView& view) {
   }
 }
 
+// Apart, like add_long(): inlined they would cost runs of one step their registers.
 [[gnu::noinline]] void CostMeter::add_recent(const StepRun& run) {
   const auto steps = static_cast<std::uint64_t>(run.steps);
   // Of the numbers of the steps, counted from the price's first one.

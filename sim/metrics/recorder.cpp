@@ -36,7 +36,7 @@ void Recorder::on_steps(const StepRun& run) {
   if (!run.verified.empty()) track.meters.speculation.add_run(run);
   timeline_.add_run(view);
   track.state = *run.state;
-  go_to_last_step(view, track.state);
+  if (run.steps > 1) go_to_last_step(view, track.state);
   track.since = view.end;
 }
 

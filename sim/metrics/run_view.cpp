@@ -130,7 +130,7 @@ ReplicaState state_in_step(const RunView& view, StepCount i) {
   return state;
 }
 
-void go_to_last_of_several(const RunView& view, ReplicaState& state) {
+void go_to_last_step(const RunView& view, ReplicaState& state) {
   go_to_step(view, view.run.steps - 1, view.growth.last, state);
 }
 

@@ -38,8 +38,8 @@ struct RunView {
   TokenCount reserved_per_step = 0;  // by which reserved_tokens shrinks, down to 0
 };
 
-[[nodiscard]] RunView view_of_several(const StepRun& run);
-// Most runs are one step: two of three at low load.
+[[nodiscard]] RunView view_of_several(const StepRun& run);  // steps
+// Most runs are of one: two of three at low load.
 [[nodiscard]] inline RunView view_of(const StepRun& run) {
   if (run.steps != 1) return view_of_several(run);
   return {.run = run, .ticks = run.first_ticks, .end = run.begin + run.first_ticks};
@@ -49,9 +49,6 @@ struct RunView {
 [[nodiscard]] ReplicaState state_in_step(const RunView& view, StepCount i);
 
 // Turns the state of the first step into that of the last one.
-void go_to_last_of_several(const RunView& view, ReplicaState& state);
-inline void go_to_last_step(const RunView& view, ReplicaState& state) {
-  if (view.run.steps != 1) go_to_last_of_several(view, state);
-}
+void go_to_last_step(const RunView& view, ReplicaState& state);
 
 }  // namespace headroom

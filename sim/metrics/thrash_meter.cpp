@@ -21,7 +21,6 @@ ThrashWindow& ThrashMeter::window_at(TimeNs t) {
   while (place != windows_.begin() && std::prev(place)->number >= number) --place;
   if (place == windows_.end() || place->number != number) {
     place = windows_.insert(place, {.number = number});
-    latest_begin_ns_ = windows_.back().number * kThrashWindowNs;
   }
   return *place;
 }
@@ -33,7 +32,8 @@ void ThrashMeter::add_run(const RunView& view) {
   if (sampled == 0) return;
   // Tokens come out at the ends of the steps.
   const TimeNs end_ns = floor_ns(view.end);
-  if (floor_ns(run.begin) >= latest_begin_ns_ && end_ns - latest_begin_ns_ < kThrashWindowNs) {
+  if (!windows_.empty() && contains(windows_.back(), floor_ns(run.begin)) &&
+      contains(windows_.back(), end_ns)) {
     windows_.back().sampled_tokens += run.steps * sampled;
     return;
   }

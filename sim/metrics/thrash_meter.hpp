@@ -39,7 +39,6 @@ class ThrashMeter {
   std::vector<ThrashWindow> windows_;
   std::unordered_map<std::uint64_t, TokenCount> dropped_;  // of requests that wait, preempted
   TokenCount recomputed_ = 0;
-  TimeNs latest_begin_ns_ = kNever;  // of the last window
 };
 
 }  // namespace headroom

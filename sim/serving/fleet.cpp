@@ -10,17 +10,13 @@
 namespace headroom {
 namespace {
 
-bool has_api_server(const std::vector<ReplicaParts>& parts) {
-  return !parts.empty() && parts.front().options.api_server.processes > 0;
-}
-
 // Replicas, the workload, and API servers if there are any, or hand-overs; and verdicts.
 std::uint32_t sources_of(const std::vector<ReplicaParts>& parts, bool judges) {
   if (!parts.empty() && parts.front().options.role != ReplicaRole::both) {
     return static_cast<std::uint32_t>(parts.size()) + 2;
   }
-  return static_cast<std::uint32_t>(parts.size() * (has_api_server(parts) ? 2 : 1)) +
-         (judges ? 2 : 1);
+  const bool served = !parts.empty() && parts.front().options.api_server.processes > 0;
+  return static_cast<std::uint32_t>(parts.size() * (served ? 2 : 1)) + (judges ? 2 : 1);
 }
 
 std::unique_ptr<RouteStages> make_stages(std::optional<RouteStagesParts>& parts,
@@ -35,9 +31,6 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
              WorkloadSource& workload, MetricsSink& sink)
     : options_(options),
       parts_(std::move(fleet_parts)),
-      has_asides_(parts_.faults || parts_.lifecycle),
-      notes_loads_(parts.size() > 1 || parts_.admission || parts_.lifecycle),
-      accounts_always_(parts_.lifecycle || parts_.disaggregation || has_api_server(parts)),
       workload_(workload),
       stages_(make_stages(parts_.stages, parts.size(), sink)),
       sink_(stages_ ? stages_->sink() : sink),
@@ -105,8 +98,8 @@ StopReason Fleet::run(const RunLimits& limits) {
       tokens = tokens_out();
       progress_at = totals_.events;
     }
-    if (has_asides_ && is_over()) break;
-    const bool aside = has_asides_ && aside_is_next(event);
+    if (has_asides() && is_over()) break;
+    const bool aside = has_asides() && aside_is_next(event);
     if (aside) {
       event = {next_aside_ns(), Priority::cancel, arrivals()};
     } else {
@@ -151,7 +144,9 @@ void Fleet::handle(const Event& event) {
   if (event.priority == Priority::step_end) {
     pending_[event.source].stop_ns = kNever;
     replica.on_step_end(event.time_ns);
-    const bool told = accounts_always_ || !replica.departures().empty();
+    // Else nothing that others see has changed until the plan behind it.
+    const bool told = !replica.departures().empty() || replica.api_server() != nullptr || apart_ ||
+                      parts_.lifecycle;
     if (told) account(event.source, event.time_ns);
     // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
     // plan is next in order anyway and need not go through the queue.
@@ -224,7 +219,7 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
   }
   if (apart_) collect_handovers(number, now_ns);
   check_totals(replica, number);
-  if (notes_loads_) note_load(number, now_ns);
+  if (replicas_.size() > 1 || parts_.admission || parts_.lifecycle) note_load(number, now_ns);
   if (apart_) lose_handovers(number, now_ns);
   if (parts_.lifecycle) obey(now_ns);
 }

@@ -140,7 +140,8 @@ class Fleet {
   // fleet_scaling.cpp
   // Faults and what the lifecycle decides, which are not in the event queue: they must not keep a
   // run alive. kNever: there are none.
-  [[nodiscard]] TimeNs next_aside_ns() const { return has_asides_ ? time_of_aside() : kNever; }
+  [[nodiscard]] TimeNs next_aside_ns() const { return has_asides() ? time_of_aside() : kNever; }
+  [[nodiscard]] bool has_asides() const { return parts_.faults || parts_.lifecycle; }
   [[nodiscard]] TimeNs time_of_aside() const;
   void begin_places();
   void scale(TimeNs now_ns);
@@ -195,9 +196,6 @@ class Fleet {
   FleetOptions options_;
   std::vector<std::unique_ptr<Replica>> replicas_;
   FleetParts parts_;
-  bool has_asides_;
-  bool notes_loads_;      // somebody wants to know them
-  bool accounts_always_;  // between a step end and the plan behind it, though nobody leaves
   WorkloadSource& workload_;
   std::unique_ptr<RouteStages> stages_;  // null: a request stays what it is, where it came
   MetricsSink& sink_;

@@ -12,7 +12,6 @@ namespace headroom {
 Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     : number_(number),
       parts_(std::move(parts)),
-      speculates_(parts_.options.acceptance.drafts() > 0),
       sink_(sink),
       decodes_(decode_block_tokens()),
       pipeline_(parts_.options.pipeline_depth),
@@ -216,7 +215,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
     note_gaps(segment, clock_ + duration);
   }
   std::int64_t late = 0;
-  if (speculates_) {
+  if (speculates()) {
     late = draw_accepted(clock_ + duration);
     run_.verified = outcomes_;
     run_.extra_tokens = extra_tokens_;
@@ -251,7 +250,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   clock_ += duration;
   completed_ += steps;
   segment.done += steps;
-  if (speculates_) yield_accepted();
+  if (speculates()) yield_accepted();
 }
 
 void Replica::yield_first_tokens(const Segment& segment) {

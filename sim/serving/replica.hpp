@@ -261,7 +261,7 @@ class Replica {
   void add_cold_start(StepPrice& price);
   void add_transfers(StepPrice& price, const KvTraffic& traffic, TickSum loads);
   [[nodiscard]] TickSum tier_delay(const KvTraffic& traffic);
-  [[nodiscard]] bool speculates() const { return speculates_; }
+  [[nodiscard]] bool speculates() const { return parts_.options.acceptance.drafts() > 0; }
   [[nodiscard]] std::int32_t decode_block_tokens() const;
   void apply_verified(Segment& segment);
   void sit_out(RequestId id);
@@ -311,7 +311,6 @@ class Replica {
 
   std::uint16_t number_;
   ReplicaParts parts_;
-  bool speculates_;
   std::optional<ApiServer> api_;
   RequestPool requests_;
   MetricsSink& sink_;

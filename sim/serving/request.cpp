@@ -5,7 +5,6 @@
 namespace headroom {
 
 RequestId RequestPool::add(const Request& request) {
-  ++live_;
   if (!free_.empty()) {
     const RequestId id = free_.back();
     free_.pop_back();
@@ -25,7 +24,6 @@ void RequestPool::remove(RequestId id) {
   HEADROOM_CHECK(id < slots_.size() && is_live_[id] != 0, "removal of a request that is not live");
   slots_[id].state = RequestState::gone;
   is_live_[id] = 0;
-  --live_;
   free_.push_back(id);
 }
 
