@@ -29,20 +29,11 @@ Int128 population_integral_ns(std::span<const RequestRecord> records, TimeNs fro
   return sum;
 }
 
-void check_littles_law(const PopulationMeter& meter, std::span<const RequestRecord> records,
-                       TimeNs end_ns) {
-  const auto present = std::count_if(records.begin(), records.end(), [](const auto& record) {
-    return record.queued_ns >= 0 && record.finish_ns < 0;
-  });
-  check_littles_law(meter, present, sojourn_sum_ns(records, end_ns));
-}
-
-void check_littles_law(const PopulationMeter& meter, std::int64_t without_end,
-                       Int128 sojourn_sum_ns) {
-  HEADROOM_CHECK(meter.present() == without_end,
+void check_littles_law(const PopulationMeter& meter, const RecordTotals& totals, TimeNs end_ns) {
+  HEADROOM_CHECK(meter.present() == totals.queued_without_end(),
                  fmt::format("{} requests in the system, {} records without an end",
-                             meter.present(), without_end));
-  HEADROOM_CHECK(meter.integral_ns() == sojourn_sum_ns,
+                             meter.present(), totals.queued_without_end()));
+  HEADROOM_CHECK(meter.integral_ns() == totals.sojourn_sum_ns(end_ns),
                  "integral of the number in system differs from the sum of sojourns");
 }
 

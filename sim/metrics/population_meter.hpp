@@ -6,6 +6,7 @@
 #include <span>
 
 #include "sim/kernel/time.hpp"
+#include "sim/metrics/record_totals.hpp"
 #include "sim/serving/request.hpp"
 
 namespace headroom {
@@ -47,10 +48,6 @@ class PopulationMeter {
 
 // A bug of ours if it fails: a request entered without leaving a record, or left twice, or at
 // another time than its record says.
-void check_littles_law(const PopulationMeter& meter, std::span<const RequestRecord> records,
-                       TimeNs end_ns);
-// The same from sums: `without_end` requests were queued and never left.
-void check_littles_law(const PopulationMeter& meter, std::int64_t without_end,
-                       Int128 sojourn_sum_ns);
+void check_littles_law(const PopulationMeter& meter, const RecordTotals& totals, TimeNs end_ns);
 
 }  // namespace headroom

@@ -33,7 +33,9 @@ void Recorder::on_steps(const StepRun& run) {
   track.meters.cost.add(view);
   track.meters.kv.add_run(view);
   track.meters.thrash.add_run(view);
-  if (!run.verified.empty()) track.meters.speculation.add_run(run);
+  if (!run.verified.empty()) [[unlikely]] {
+    track.meters.speculation.add_run(run);
+  }
   timeline_.add_run(view);
   track.state = *run.state;
   if (run.steps > 1) go_to_last_step(view, track.state);
@@ -41,6 +43,7 @@ void Recorder::on_steps(const StepRun& run) {
 }
 
 void Recorder::on_request(const RequestRecord& record) {
+  totals_.add(record);
   if (stream_) {
     stream_->add(record);
   } else {
@@ -94,11 +97,7 @@ void Recorder::finish(TimeNs end_ns) {
   }
   timeline_.finish();
   population_.advance(end_ns);
-  if (stream_) {
-    check_littles_law(population_, stream_->queued_without_end(), stream_->sojourn_sum_ns(end_ns));
-  } else {
-    check_littles_law(population_, records(), end_ns);
-  }
+  check_littles_law(population_, totals_, end_ns);
 }
 
 }  // namespace headroom

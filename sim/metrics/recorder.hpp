@@ -13,6 +13,7 @@
 #include "sim/metrics/itl_meter.hpp"
 #include "sim/metrics/kv_meter.hpp"
 #include "sim/metrics/population_meter.hpp"
+#include "sim/metrics/record_totals.hpp"
 #include "sim/metrics/request_stream.hpp"
 #include "sim/metrics/request_table.hpp"
 #include "sim/metrics/run_view.hpp"
@@ -54,6 +55,8 @@ class Recorder final : public MetricsSink {
   [[nodiscard]] const RequestStream* stream() const { return stream_ ? &*stream_ : nullptr; }
   // None where they are summed up at once.
   [[nodiscard]] std::span<const RequestRecord> records() const { return requests_.records(); }
+  // Of all records, kept or not.
+  [[nodiscard]] const RecordTotals& totals() const { return totals_; }
   [[nodiscard]] const ItlMeter& itl() const { return itl_; }
   [[nodiscard]] const Timeline& timeline() const { return timeline_; }
   [[nodiscard]] const EventLog& events() const { return events_; }
@@ -80,6 +83,7 @@ class Recorder final : public MetricsSink {
   }
   void hold_on(Track& track, std::uint16_t replica, TickSum instant);
 
+  RecordTotals totals_;
   RequestTable requests_;
   std::optional<RequestStream> stream_;
   ItlMeter itl_;

@@ -62,7 +62,6 @@ void RequestStream::spread(TimeNs from_ns, TimeNs to_ns, AddTo add_to) const {
 
 void RequestStream::add(const RequestRecord& record) {
   add_record(digest_, record);
-  tokens_out_ += record.output_tokens;
   if (origin_ns_ < 0) origin_ns_ = record.arrival_ns;
   first_arrival_ns_ = std::min(first_arrival_ns_, record.arrival_ns);
   last_arrival_ns_ = std::max(last_arrival_ns_, record.arrival_ns);
@@ -71,19 +70,11 @@ void RequestStream::add(const RequestRecord& record) {
   if (!classes_.empty()) classes_.at(record.class_id).add(record, serving_);
   if (record.finish_ns < 0) {
     without_end_ns_.push_back(record.arrival_ns);
-    if (record.queued_ns < 0) return;
-    ++queued_without_end_;
-    queued_sum_ns_ += record.queued_ns;
     return;
   }
-  if (record.queued_ns >= 0) sojourns_ns_ += record.finish_ns - record.queued_ns;
   if (record.outcome == Outcome::finished) ++slots_[slot_of(record.finish_ns)].finished;
   spread(record.arrival_ns, record.finish_ns,
          [this](std::size_t slot, TimeNs span_ns) { slots_[slot].present_request_ns += span_ns; });
-}
-
-Int128 RequestStream::sojourn_sum_ns(TimeNs end_ns) const {
-  return sojourns_ns_ + static_cast<Int128>(queued_without_end_) * end_ns - queued_sum_ns_;
 }
 
 ServingTotals RequestStream::total() const {

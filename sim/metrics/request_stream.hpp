@@ -23,13 +23,8 @@ class RequestStream {
   // Each request once, when it leaves; those that never do when the run ends.
   void add(const RequestRecord& record);
 
-  [[nodiscard]] RequestCounts counts() const { return total().counts(); }
-  [[nodiscard]] TokenCount tokens_out() const { return tokens_out_; }
   // Records in the order in which they came.
   [[nodiscard]] const Digest& digest() const { return digest_; }
-  // As sojourn_sum_ns() and the records without an end of population_meter.hpp.
-  [[nodiscard]] Int128 sojourn_sum_ns(TimeNs end_ns) const;
-  [[nodiscard]] std::int64_t queued_without_end() const { return queued_without_end_; }
 
   [[nodiscard]] ServingTotals total() const;
   [[nodiscard]] WindowSummary windows(TimeNs end_ns) const;
@@ -62,10 +57,6 @@ class RequestStream {
   TimeNs first_arrival_ns_ = kNever;
   TimeNs last_arrival_ns_ = 0;
   std::vector<TimeNs> without_end_ns_;  // arrivals of requests that never left
-  std::int64_t queued_without_end_ = 0;
-  Int128 sojourns_ns_ = 0;  // of requests that left
-  Int128 queued_sum_ns_ = 0;
-  TokenCount tokens_out_ = 0;
   Digest digest_;
 };
 

@@ -94,7 +94,7 @@ std::string run_digest(const Recorder& recorder) {
   Digest digest;
   digest.add(recorder.end_ns());
   if (const RequestStream* stream = recorder.stream()) {
-    digest.add(stream->counts().arrived);
+    digest.add(recorder.totals().counts().arrived);
     digest.add(std::string_view(stream->digest().hex()));
   } else {
     add_records(digest, recorder.records());

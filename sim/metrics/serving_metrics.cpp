@@ -1,6 +1,7 @@
 #include "sim/metrics/serving_metrics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -139,41 +140,117 @@ void set_latencies(ServingMetrics& metrics, const ServingLatencies& latencies) {
   set_e2el(metrics, latencies.e2el);
 }
 
-ServingMetrics serving_metrics(std::span<const RequestRecord> records, const ItlMeter* itl,
-                               const ServingOptions& options) {
-  const bool with_goodput = options.has_goodput();
+namespace {
+
+using Records = std::span<const RequestRecord>;
+
+// Sums of the finished requests among `records`, whose TTFT are appended to `ttft_ns`.
+ServingSums sums_of(Records records, bool with_goodput, const ServingOptions& options,
+                    std::vector<std::int64_t>& ttft_ns) {
   ServingSums sums;
   if (!records.empty()) sums.note_arrival(records.front());
-  // One latency at a time: its values are as much memory as everything else here.
-  std::vector<std::int64_t> values;
-  values.reserve(records.size());
   for (const RequestRecord& record : records) {
     if (record.outcome != Outcome::finished) continue;
-    const TimeNs ttft_ns = ttft_ns_of(record, options);
-    sums.add(record, !with_goodput || is_good(record, ttft_ns, e2el_ns_of(record, options),
+    const TimeNs first_ns = ttft_ns_of(record, options);
+    sums.add(record, !with_goodput || is_good(record, first_ns, e2el_ns_of(record, options),
                                               options.limits_of(record.class_id)));
-    values.push_back(ttft_ns);
+    ttft_ns.push_back(first_ns);
   }
-  ServingMetrics metrics = metrics_of(sums, itl, with_goodput);
-  if (metrics.completed == 0) return metrics;
+  return sums;
+}
 
-  ServingLatencies latencies;
-  latencies.ttft = statistics_of(values, kMsPerNs);
-  const auto statistics = [&](auto value_of, double scale) {
-    values.clear();
-    for (const RequestRecord& record : records) {
-      if (record.outcome != Outcome::finished) continue;
-      const std::optional<std::int64_t> value = value_of(record);
-      if (value) values.push_back(*value);
+// Statistics of one latency at a time, of all records and of each part: its values are as much
+// memory as everything else here.
+class PartedStatistics {
+ public:
+  explicit PartedStatistics(std::span<const Records> parts) : parts_(parts), ends_(parts.size()) {
+    std::size_t records = 0;
+    for (const Records& part : parts) records += part.size();
+    values_.reserve(records);
+  }
+
+  // Calls append(part, values) for each part, which appends its values.
+  template <typename Append>
+  void gather(Append append) {
+    values_.clear();
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      append(i, values_);
+      ends_[i] = values_.size();
     }
-    return statistics_of(values, scale);
+  }
+  [[nodiscard]] LatencyStats of_all(double scale) const { return statistics_of(values_, scale); }
+  [[nodiscard]] LatencyStats of_part(std::size_t i, double scale) const {
+    const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
+    return statistics_of(std::span(values_).subspan(begin, ends_[i] - begin), scale);
+  }
+
+ private:
+  std::span<const Records> parts_;
+  std::vector<std::size_t> ends_;  // of the parts, in values_
+  std::vector<std::int64_t> values_;
+};
+
+}  // namespace
+
+MetricsByPart serving_metrics_by_part(Records records, std::span<const std::size_t> sizes,
+                                      const ItlMeter* itl, const ServingOptions& options) {
+  std::vector<Records> parts;
+  std::size_t begin = 0;
+  for (const std::size_t size : sizes) {
+    parts.push_back(records.subspan(begin, size));
+    begin += size;
+  }
+  HEADROOM_CHECK(begin == records.size(), "parts of another number of records");
+  const bool with_goodput = options.has_goodput();
+  PartedStatistics statistics(parts);
+  std::vector<ServingSums> sums(parts.size());
+  std::vector<ServingLatencies> latencies(parts.size() + 1);  // of all at the end
+  const auto note = [&](LatencyStats ServingLatencies::*latency, double scale) {
+    latencies.back().*latency = statistics.of_all(scale);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      latencies[i].*latency =
+          parts.size() == 1 ? latencies.back().*latency : statistics.of_part(i, scale);
+    }
   };
+  statistics.gather([&](std::size_t i, std::vector<std::int64_t>& values) {
+    sums[i] = sums_of(parts[i], with_goodput, options, values);
+  });
+  note(&ServingLatencies::ttft, kMsPerNs);
+  const auto gather = [&](auto value_of) {
+    statistics.gather([&](std::size_t i, std::vector<std::int64_t>& values) {
+      for (const RequestRecord& record : parts[i]) {
+        if (record.outcome != Outcome::finished) continue;
+        const std::optional<std::int64_t> value = value_of(record);
+        if (value) values.push_back(*value);
+      }
+    });
+  };
+  gather(tpot_of);
+  note(&ServingLatencies::tpot, kMsPerTpotUnit);
   using Value = std::optional<std::int64_t>;
-  const auto e2el = [&](const RequestRecord& r) -> Value { return e2el_ns_of(r, options); };
-  latencies.tpot = statistics(tpot_of, kMsPerTpotUnit);
-  latencies.e2el = statistics(e2el, kMsPerNs);
-  set_latencies(metrics, latencies);
+  gather([&](const RequestRecord& r) -> Value { return e2el_ns_of(r, options); });
+  note(&ServingLatencies::e2el, kMsPerNs);
+
+  MetricsByPart metrics;
+  ServingSums all;
+  const auto metrics_with = [&](const ServingSums& own, const ItlMeter* its_itl,
+                                const ServingLatencies& its_latencies) {
+    ServingMetrics result = metrics_of(own, its_itl, with_goodput);
+    if (result.completed > 0) set_latencies(result, its_latencies);
+    return result;
+  };
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    all.merge(sums[i]);
+    metrics.parts.push_back(metrics_with(sums[i], nullptr, latencies[i]));
+  }
+  metrics.all = metrics_with(all, itl, latencies.back());
   return metrics;
+}
+
+ServingMetrics serving_metrics(Records records, const ItlMeter* itl,
+                               const ServingOptions& options) {
+  const std::array<std::size_t, 1> all{records.size()};
+  return serving_metrics_by_part(records, all, itl, options).all;
 }
 
 double metric_of(const ServingMetrics& metrics, std::string_view name) {

@@ -111,4 +111,15 @@ void set_latencies(ServingMetrics& metrics, const ServingLatencies& latencies);
 [[nodiscard]] ServingMetrics serving_metrics(std::span<const RequestRecord> records,
                                              const ItlMeter* itl, const ServingOptions& options);
 
+// The same of all records, and of their first sizes[0], the next sizes[1], ...; a part knows no
+// ITL. Each record is read as often as for all of them alone: that is what it costs.
+struct MetricsByPart {
+  ServingMetrics all;
+  std::vector<ServingMetrics> parts;
+};
+[[nodiscard]] MetricsByPart serving_metrics_by_part(std::span<const RequestRecord> records,
+                                                    std::span<const std::size_t> sizes,
+                                                    const ItlMeter* itl,
+                                                    const ServingOptions& options);
+
 }  // namespace headroom

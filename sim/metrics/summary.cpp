@@ -70,10 +70,7 @@ EngineSummary engine_summary(const Recorder& recorder) {
   for (std::size_t t = 0; t < kCostTermCount; ++t) {
     summary.time_s[t] = static_cast<double>(terms[t]) * kSecondsPerTick;
   }
-  for (const RequestRecord& record : recorder.records()) {
-    summary.tokens_out += record.output_tokens;
-  }
-  if (recorder.stream() != nullptr) summary.tokens_out = recorder.stream()->tokens_out();
+  summary.tokens_out = recorder.totals().tokens_out();
   summary.prefix_cache_queries = recorder.events().prefix_queries();
   summary.prefix_cache_hits = recorder.events().prefix_hits();
   summary.preemptions = recorder.events().count(EngineEventKind::preempted);
@@ -137,7 +134,6 @@ namespace {
 
 void summarise_stream(const RequestStream& stream, const Recorder& recorder, RunSummary& summary) {
   const bool with_goodput = stream.serving().has_goodput();
-  summary.requests = stream.counts();
   summary.metrics = stream.total().metrics(&recorder.itl(), with_goodput);
   summary.windows = stream.windows(recorder.end_ns());
   for (std::size_t id = 0; id < stream.classes().size(); ++id) {
@@ -150,9 +146,19 @@ void summarise_stream(const RequestStream& stream, const Recorder& recorder, Run
 
 void summarise_table(const Recorder& recorder, const SummaryOptions& options, RunSummary& summary) {
   const auto records = recorder.records();
-  summary.requests = count_requests(records);
-  summary.metrics = serving_metrics(records, &recorder.itl(), options.serving);
-  summary.windows = windows_of(records, recorder.end_ns(), options.windows, options.serving);
+  summary.windows = windows_of(records, recorder.end_ns(), options.windows);
+  std::vector<std::size_t> sizes;
+  const std::array<WindowReport*, 3> windows{&summary.windows.warmup, &summary.windows.steady,
+                                             &summary.windows.drain};
+  for (const WindowReport* window : windows) {
+    sizes.push_back(static_cast<std::size_t>(window->arrived));
+  }
+  const MetricsByPart metrics =
+      serving_metrics_by_part(records, sizes, &recorder.itl(), options.serving);
+  summary.metrics = metrics.all;
+  for (std::size_t i = 0; i < windows.size() && !records.empty(); ++i) {
+    windows[i]->metrics = metrics.parts[i];
+  }
   summary.classes = class_summaries(records, options.classes, options.serving);
 }
 
@@ -161,6 +167,7 @@ void summarise_table(const Recorder& recorder, const SummaryOptions& options, Ru
 RunSummary summarise(const Recorder& recorder, const SummaryOptions& options) {
   RunSummary summary;
   summary.end_ns = recorder.end_ns();
+  summary.requests = recorder.totals().counts();
   if (const RequestStream* stream = recorder.stream()) {
     summarise_stream(*stream, recorder, summary);
   } else {

@@ -5,22 +5,17 @@
 
 namespace headroom {
 
-namespace {
-bool contains(const ThrashWindow& window, TimeNs t) {
-  const TimeNs start_ns = window.number * kThrashWindowNs;
-  return t >= start_ns && t - start_ns < kThrashWindowNs;
-}
-}  // namespace
-
 // Time goes forward, except that a run is reported when it has ended: its windows may lie before
 // that of an event in between.
 ThrashWindow& ThrashMeter::window_at(TimeNs t) {
-  if (!windows_.empty() && contains(windows_.back(), t)) return windows_.back();
+  if (t >= last_begin_ns_ && t < last_end_ns_) return windows_.back();
   const std::int64_t number = t / kThrashWindowNs;
   auto place = windows_.end();
   while (place != windows_.begin() && std::prev(place)->number >= number) --place;
   if (place == windows_.end() || place->number != number) {
     place = windows_.insert(place, {.number = number});
+    last_begin_ns_ = windows_.back().number * kThrashWindowNs;
+    last_end_ns_ = last_begin_ns_ + kThrashWindowNs;
   }
   return *place;
 }
@@ -32,8 +27,7 @@ void ThrashMeter::add_run(const RunView& view) {
   if (sampled == 0) return;
   // Tokens come out at the ends of the steps.
   const TimeNs end_ns = floor_ns(view.end);
-  if (!windows_.empty() && contains(windows_.back(), floor_ns(run.begin)) &&
-      contains(windows_.back(), end_ns)) {
+  if (floor_ns(run.begin) >= last_begin_ns_ && end_ns < last_end_ns_) {
     windows_.back().sampled_tokens += run.steps * sampled;
     return;
   }

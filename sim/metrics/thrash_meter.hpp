@@ -37,6 +37,8 @@ class ThrashMeter {
   [[nodiscard]] ThrashWindow& window_at(TimeNs t);
 
   std::vector<ThrashWindow> windows_;
+  TimeNs last_begin_ns_ = 0;  // of windows_.back()
+  TimeNs last_end_ns_ = 0;
   std::unordered_map<std::uint64_t, TokenCount> dropped_;  // of requests that wait, preempted
   TokenCount recomputed_ = 0;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "sim/kernel/check.hpp"
 #include "sim/metrics/population_meter.hpp"
 
 namespace headroom {
@@ -11,23 +13,16 @@ namespace {
 
 using Records = std::span<const RequestRecord>;
 
-// Requests that arrived in [from, to).
-Records arrived_in(Records records, TimeNs from_ns, TimeNs to_ns) {
-  const auto earlier = [](const RequestRecord& record, TimeNs t) { return record.arrival_ns < t; };
-  const auto first = std::lower_bound(records.begin(), records.end(), from_ns, earlier);
-  const auto last = std::lower_bound(first, records.end(), to_ns, earlier);
-  return {first, last};
+// Requests that arrived before t.
+std::int64_t arrived_before(Records records, TimeNs t) {
+  const auto earlier = [](const RequestRecord& record, TimeNs time) {
+    return record.arrival_ns < time;
+  };
+  return std::lower_bound(records.begin(), records.end(), t, earlier) - records.begin();
 }
 
 bool contains(const WindowReport& window, TimeNs t) {
   return t >= window.start_ns && t < window.end_ns;
-}
-
-void fill(WindowReport& report, Records records, const ServingOptions& serving) {
-  const Records inside = arrived_in(records, report.start_ns, report.end_ns);
-  report.arrived = static_cast<std::int64_t>(inside.size());
-  set_rates(report);
-  report.metrics = serving_metrics(inside, nullptr, serving);
 }
 
 // One pass over the records for all that looks at every one of them.
@@ -72,7 +67,7 @@ void judge(Stationarity& result, const std::array<TimeNs, 3>& length_ns) {
 }
 
 WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
-                         const WindowOptions& windows, const ServingOptions& serving) {
+                         const WindowOptions& windows) {
   WindowSummary summary;
   if (records.empty()) return summary;
   const TimeNs first_ns = records.front().arrival_ns;
@@ -89,9 +84,13 @@ WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
   const TimeNs third_ns = (steady_end_ns - warmup_end_ns) / 3;
   scan(summary, records, third_ns);
   if (third_ns > 0) judge(summary.stationarity, {third_ns, third_ns, third_ns});
+  std::int64_t before = 0;
   for (WindowReport* window : {&summary.warmup, &summary.steady, &summary.drain}) {
-    fill(*window, records, serving);
+    const std::int64_t by_its_end = arrived_before(records, window->end_ns);
+    window->arrived = by_its_end - std::exchange(before, by_its_end);
+    set_rates(*window);
   }
+  HEADROOM_CHECK(before == static_cast<std::int64_t>(records.size()), "arrivals after the end");
   return summary;
 }
 

@@ -53,8 +53,9 @@ void set_rates(WindowReport& report);
 // Means and verdict from the integrals over thirds of these lengths; none of them empty.
 void judge(Stationarity& result, const std::array<TimeNs, 3>& length_ns);
 
-// `records` in order of arrival; the run ended at `end_ns`.
+// All but their metrics. `records` in order of arrival; the run ended at `end_ns`. Whoever arrived
+// did so in one of the windows.
 [[nodiscard]] WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
-                                       const WindowOptions& windows, const ServingOptions& serving);
+                                       const WindowOptions& windows);
 
 }  // namespace headroom

@@ -99,11 +99,9 @@ TEST_CASE("a stream of records sums up to what their table says") {
   const RequestStream stream = stream_of(traffic, serving);
   check_equal(stream.total().metrics(nullptr, true),
               serving_metrics(traffic.by_arrival, nullptr, serving));
-  CHECK(stream.counts().arrived == 20'000);
-  CHECK(stream.counts().rejected ==
+  CHECK(stream.total().counts().arrived == 20'000);
+  CHECK(stream.total().counts().rejected ==
         std::ranges::count(traffic.by_arrival, Outcome::rejected, &RequestRecord::outcome));
-  CHECK(stream.sojourn_sum_ns(traffic.end_ns) ==
-        sojourn_sum_ns(traffic.by_arrival, traffic.end_ns));
   for (std::size_t id = 0; id < 2; ++id) {
     std::vector<RequestRecord> own;
     std::ranges::copy_if(traffic.by_arrival, std::back_inserter(own),
@@ -111,6 +109,21 @@ TEST_CASE("a stream of records sums up to what their table says") {
     check_equal(stream.classes().at(id).metrics(nullptr, true),
                 serving_metrics(own, nullptr, serving));
   }
+}
+
+TEST_CASE("what is known of all records is the sum of what each says") {
+  const Traffic traffic = random_traffic(4, 20'000);
+  RecordTotals totals;
+  for (const RequestRecord& record : traffic.by_leaving) totals.add(record);
+  CHECK(totals.counts().arrived == 20'000);
+  CHECK(totals.counts().rejected ==
+        std::ranges::count(traffic.by_arrival, Outcome::rejected, &RequestRecord::outcome));
+  CHECK(totals.sojourn_sum_ns(traffic.end_ns) ==
+        sojourn_sum_ns(traffic.by_arrival, traffic.end_ns));
+  CHECK(totals.queued_without_end() ==
+        std::ranges::count_if(traffic.by_arrival, [](const RequestRecord& record) {
+          return record.queued_ns >= 0 && record.finish_ns < 0;
+        }));
 }
 
 TEST_CASE("the windows of a stream hold what came and went between their edges") {
@@ -155,7 +168,7 @@ TEST_CASE("a stream tells a backlog that grows from one that does not") {
 
 TEST_CASE("a stream of nothing, of one request, of requests that all come at once") {
   CHECK(RequestStream({}, {}, 1).windows(0).steady.arrived == 0);
-  CHECK(RequestStream({}, {}, 1).counts().arrived == 0);
+  CHECK(RequestStream({}, {}, 1).total().counts().arrived == 0);
   for (const std::size_t requests : {1, 100}) {
     Traffic traffic;
     for (std::size_t i = 0; i < requests; ++i) {

@@ -97,3 +97,36 @@ TEST_CASE("no finished request: all zero, and goodput 0 when asked for") {
   CHECK(m.p99_ttft_ms == 0.0);
   CHECK(m.request_goodput == 0.0);
 }
+
+TEST_CASE("the metrics of parts are those of their records alone, and all are the whole") {
+  auto records = two_requests();
+  records.push_back(finished(2, 6, 4, 1, 40, 40));
+  records.push_back(finished(3, 7, 4, 9, 40, 900));
+  records.back().outcome = Outcome::lost_to_oom;
+  records.push_back(finished(4, 9, 7, 8, 60, 340));
+  const ServingOptions options{.client_latency_ns = kMs, .goodput = {.ttft_ms = 35}};
+  const std::vector<std::size_t> sizes{1, 0, 2, 2};
+  const MetricsByPart metrics = serving_metrics_by_part(records, sizes, nullptr, options);
+  const auto same = [](const ServingMetrics& a, const ServingMetrics& b) {
+    CHECK(a.completed == b.completed);
+    CHECK(a.duration == b.duration);
+    CHECK(a.total_token_throughput == b.total_token_throughput);
+    CHECK(a.request_goodput == b.request_goodput);
+    CHECK(a.mean_ttft_ms == b.mean_ttft_ms);
+    CHECK(a.p99_ttft_ms == b.p99_ttft_ms);
+    CHECK(a.std_tpot_ms == b.std_tpot_ms);
+    CHECK(a.median_tpot_ms == b.median_tpot_ms);
+    CHECK(a.mean_e2el_ms == b.mean_e2el_ms);
+    CHECK(a.p95_e2el_ms == b.p95_e2el_ms);
+  };
+  same(metrics.all, serving_metrics(records, nullptr, options));
+  REQUIRE(metrics.parts.size() == sizes.size());
+  CHECK(metrics.all.completed == 4);
+  CHECK(metrics.parts.back().completed == 1);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    same(metrics.parts[i],
+         serving_metrics(std::span(records).subspan(begin, sizes[i]), nullptr, options));
+    begin += sizes[i];
+  }
+}

@@ -134,9 +134,13 @@ TEST_CASE("a record whose end differs from the departure fails Little's law") {
   RequestRecord record;
   record.queued_ns = 5;
   record.finish_ns = 25;
-  check_littles_law(meter, {&record, 1}, 30);
+  RecordTotals right;
+  right.add(record);
+  check_littles_law(meter, right, 30);
   record.finish_ns = 26;
-  CHECK_THROWS_AS(check_littles_law(meter, {&record, 1}, 30), InternalError);
+  RecordTotals late;
+  late.add(record);
+  CHECK_THROWS_AS(check_littles_law(meter, late, 30), InternalError);
 }
 
 TEST_CASE("a request that is recorded twice is a bug of ours") {
