@@ -73,12 +73,11 @@ Decomposed decompose(double x) {
   constexpr std::uint64_t kFractionMask = (std::uint64_t{1} << 52) - 1;
   const auto bits = std::bit_cast<std::uint64_t>(x);
   exponent += static_cast<std::int64_t>(bits >> 52) - 1023;
-  auto mantissa = std::bit_cast<double>((bits & kFractionMask) | (std::uint64_t{1023} << 52));
-  if (mantissa >= 0x1.6a09e667f3bcdp+0) {  // sqrt(2)
-    mantissa *= 0.5;
-    ++exponent;
-  }
-  return {mantissa, exponent};
+  // From sqrt(2) on half of it. Without a branch, which could not be foreseen.
+  const std::uint64_t fraction = bits & kFractionMask;
+  const std::uint64_t halves = fraction >= 0x6a09e667f3bcd ? 1 : 0;
+  exponent += static_cast<std::int64_t>(halves);
+  return {std::bit_cast<double>(fraction | ((1023 - halves) << 52)), exponent};
 }
 
 double power_of_two(std::int64_t exponent) {  // -1022 .. 1023

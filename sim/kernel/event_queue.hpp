@@ -4,11 +4,14 @@
 // A source has at most one pending event per priority, so these three decide everything; no counter
 // is needed, and step ends that come or go leave the order of other events alone. A tournament tree
 // over the (priority, source) pairs holds the times: O(log pairs) for a change, no allocation,
-// nothing stale. Up to 16 pairs are looked through instead.
+// nothing stale. With up to four sources the pairs that were ever scheduled are looked through
+// instead, when somebody asks which is first.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "sim/kernel/check.hpp"
 #include "sim/kernel/time.hpp"
 
 namespace headroom {
@@ -31,32 +34,63 @@ class EventQueue {
   explicit EventQueue(std::uint32_t sources);
 
   // Replaces the pending event of (source, priority), if any. time_ns < kNever.
-  void schedule(TimeNs time_ns, Priority priority, std::uint32_t source);
-  void cancel(Priority priority, std::uint32_t source);
+  void schedule(TimeNs time_ns, Priority priority, std::uint32_t source) {
+    HEADROOM_CHECK(time_ns < kNever, "an event at no time");
+    set(slot_of(priority, source), time_ns);
+  }
+  void cancel(Priority priority, std::uint32_t source) { set(slot_of(priority, source), kNever); }
 
   // The earliest pending event, left in place or removed; its time is kNever when none is pending.
   // By value and without an optional around it: that fits in two registers.
   [[nodiscard]] Event next() const {
-    const std::uint32_t slot = winners_[1];
-    return {times_[slot], static_cast<Priority>(slot >> source_bits_),
+    const std::uint32_t place = is_small_ ? first_of_few() : winners_[1];
+    const std::uint32_t slot = is_small_ ? slots_[place] : place;
+    return {times_[place], static_cast<Priority>(slot >> source_bits_),
             slot & ((1U << source_bits_) - 1)};
   }
+  [[nodiscard]] TimeNs next_ns() const { return times_[is_small_ ? first_of_few() : winners_[1]]; }
   Event pop() {
     const Event event = next();
-    if (event.time_ns != kNever) set(winners_[1], kNever);
+    if (event.time_ns != kNever) cancel(event.priority, event.source);
     return event;
   }
 
  private:
-  [[nodiscard]] std::uint32_t slot_of(Priority priority, std::uint32_t source) const;
-  void set(std::uint32_t slot, TimeNs time_ns);
-  void set_of_few(std::uint32_t slot, TimeNs time_ns);
+  [[nodiscard]] std::uint32_t slot_of(Priority priority, std::uint32_t source) const {
+    HEADROOM_CHECK(source < sources_, "event of an unknown source");
+    return (static_cast<std::uint32_t>(priority) << source_bits_) | source;
+  }
+  void set(std::uint32_t slot, TimeNs time_ns) {
+    if (!is_small_) return set_in_tree(slot, time_ns);
+    if (places_[slot] == kNoPlace) make_place(slot);
+    times_[places_[slot]] = time_ns;
+  }
+  void set_in_tree(std::uint32_t slot, TimeNs time_ns);
+  void make_place(std::uint32_t slot);
+  // At one time the smaller slot is first, as in the tree.
+  [[nodiscard]] std::uint32_t first_of_few() const {
+    std::uint32_t first = 0;
+    TimeNs first_ns = times_[0];
+    for (std::uint32_t place = 1; place < times_.size(); ++place) {
+      const TimeNs time_ns = times_[place];
+      first = time_ns < first_ns ? place : first;
+      first_ns = std::min(first_ns, time_ns);
+    }
+    return first;
+  }
 
+  static constexpr std::uint32_t kNoPlace = UINT32_MAX;
+
+  // A slot is a pair of priority and source, in binary.
   std::uint32_t sources_;
   int source_bits_;
-  std::uint32_t leaves_;                // one for each slot
-  std::vector<TimeNs> times_;           // by slot = priority, source in binary; kNever: not pending
+  std::uint32_t leaves_;  // as many slots
+  bool is_small_;
+  std::vector<TimeNs> times_;           // by slot, of a small queue by place; kNever: not pending
   std::vector<std::uint32_t> winners_;  // node k: slot of the earliest event below it; root is 1
+  // Of a small queue: the slots that were ever used, in order, and their places among them.
+  std::vector<std::uint32_t> slots_;
+  std::vector<std::uint32_t> places_;
 };
 
 }  // namespace headroom

@@ -13,10 +13,10 @@ class SummedTime {
     const auto whole = static_cast<TimeNs>(ns);
     whole_ns_ += whole;
     fraction_ns_ += ns - static_cast<double>(whole);
-    if (fraction_ns_ >= 1.0) {
-      fraction_ns_ -= 1.0;
-      ++whole_ns_;
-    }
+    // Without a branch, which could not be foreseen.
+    const auto carry = static_cast<TimeNs>(fraction_ns_);  // 0 or 1
+    fraction_ns_ -= static_cast<double>(carry);
+    whole_ns_ += carry;
   }
 
   [[nodiscard]] TimeNs whole_ns() const { return whole_ns_; }
