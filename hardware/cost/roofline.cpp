@@ -39,8 +39,8 @@ CostTerms RooflineCost::compute_decode(std::int64_t rows, TokenCount all_tokens)
   return terms;
 }
 
-RooflineCost::ContextPrice RooflineCost::decode_context(const StepShape& shape,
-                                                        Ticks Reach::*ticks) const {
+[[gnu::always_inline]] inline RooflineCost::ContextPrice RooflineCost::decode_context(
+    const StepShape& shape, Ticks Reach::*ticks) const {
   const std::int64_t rows = shape.decode_rows;
   ContextPrice price{whole_.*ticks * shape.decode_context, whole_.*ticks * rows, kManySteps};
   for (const Reach& reach : windows_) {

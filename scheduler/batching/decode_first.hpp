@@ -32,11 +32,6 @@ void take_decodes_first(const PlanContext& context, NextVictim next_victim, Pree
   context.take_decodes(taken);
 }
 
-// How often a plan of decodes alone may be repeated before the pool is used up.
-[[nodiscard]] inline StepCount steady_decodes(const PlanContext& context) {
-  return 1 + context.decodes.steps_within(context.kv.pool().free_blocks, kManySteps / 2);
-}
-
 // Blocks that an admission leaves free.
 [[nodiscard]] inline BlockCount watermark_blocks(double watermark, const KvPoolState& pool) {
   return static_cast<BlockCount>(watermark * static_cast<double>(pool.total_blocks));

@@ -218,8 +218,7 @@ void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& 
       !batch_is_full_ && running_.size() < options_.max_num_seqs && budget_for(beside).chunk > 0;
   plan.arrivals_can_join = admits;
   if (chunked_ != kNoRequest || (admits && !waiting_.empty())) return;
-  plan.steady_steps =
-      1 + context.decodes.steps_within(context.kv.pool().free_blocks, kManySteps / 2);
+  plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
 }
 
 // The pool has no room for one more decode step. At least one request goes (one whose last step is

@@ -41,8 +41,7 @@ void StaticScheduler::continue_batch(const PlanContext& context, BatchPlan& plan
     return;
   }
   context.take_decodes();
-  plan.steady_steps =
-      1 + context.decodes.steps_within(context.kv.pool().free_blocks, kManySteps / 2);
+  plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
 }
 
 BlockCount StaticScheduler::blocks_of(const Shape& batch, const KvAllocator& kv) {

@@ -51,8 +51,7 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (!plan.chunks.empty() || !plan.preempted.empty()) return;
   // Only decodes: the same step again while their blocks last. Who may not start now may not
   // later: what is free or cached only becomes less until somebody leaves.
-  plan.steady_steps = 1 + context.decodes.steps_within(
-                              capacity_->free_for_decodes(context.kv.pool()), kManySteps / 2);
+  plan.steady_steps = context.steady_decodes(capacity_->free_for_decodes(context.kv.pool()));
   plan.arrivals_can_join = looked_at_all;
 }
 

@@ -24,7 +24,9 @@ VllmScheduler::VllmScheduler(const SchedulerOptions& options)
 
 void VllmScheduler::enqueue(RequestId id, const Request& request) {
   waiting_.push_back(id, request);
-  if (options_.enable_lora) waiting_by_adapter_.push_back(id, request.adapter);
+  if (options_.enable_lora) [[unlikely]] {
+    waiting_by_adapter_.push_back(id, request.adapter);
+  }
 }
 
 void VllmScheduler::enqueue_arrived(RequestId id, const Request& /*request*/) {
@@ -34,9 +36,13 @@ void VllmScheduler::enqueue_arrived(RequestId id, const Request& /*request*/) {
 }
 
 void VllmScheduler::leave_queue(RequestId id) {
-  if (arrived_.contains(id)) return arrived_.remove(id);
+  if (arrived_.contains(id)) [[unlikely]] {
+    return arrived_.remove(id);
+  }
   waiting_.remove(id);
-  if (options_.enable_lora) waiting_by_adapter_.remove(id);
+  if (options_.enable_lora) [[unlikely]] {
+    waiting_by_adapter_.remove(id);
+  }
 }
 
 // kNoRequest: nobody whose adapter the batch may have.
@@ -47,20 +53,22 @@ RequestId VllmScheduler::next_waiting(const PlanContext& context) const {
 }
 
 void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
-  if (options_.speculation.num_speculative_tokens > 0) return plan_verified(context, plan);
-  make_room(context, plan);
+  if (options_.speculation.num_speculative_tokens > 0) [[unlikely]] {
+    return plan_verified(context, plan);
+  }
+  if (!prefilling_.empty()) make_room(context, plan);
   take_decodes_first(
       context, [&] { return running_.next(); }, [&] { preempt(context, plan, running_.next()); });
   TokenCount budget = options_.max_num_batched_tokens - context.decodes.size();
-  continue_prefills(context, plan, budget);
+  if (!prefilling_.empty()) continue_prefills(context, plan, budget);
   const bool preempted = !plan.preempted.empty();
-  if (!preempted) admit_waiting(context, plan, budget);
+  if (!preempted && next_waiting(context) != kNoRequest) admit_waiting(context, plan, budget);
 
   if (!plan.chunks.empty() || preempted) return;
   // Only decodes: the same step again until the pool is used up. A blocked head stays blocked: free
   // blocks only become fewer until somebody finishes, and that is a plan of its own. An arrival
   // waits behind it, unless its priority puts it in front, or nobody waits but for adapters.
-  plan.steady_steps = steady_decodes(context);
+  plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
   const bool arrival_is_looked_at =
       next_waiting(context) == kNoRequest || options_.policy == SchedulingPolicy::priority;
   plan.arrivals_can_join =
@@ -147,7 +155,9 @@ void VllmScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan, T
     if (!context.kv.try_grow(growth)) return;
     leave_queue(id);
     running_.push_back(id, request);
-    if (context.adapters != nullptr) context.adapters->join(request.adapter);
+    if (context.adapters != nullptr) [[unlikely]] {
+      context.adapters->join(request.adapter);
+    }
     plan.chunks.push_back({.id = id,
                            .context_tokens = static_cast<std::int32_t>(cached),
                            .tokens = static_cast<std::int32_t>(tokens),

@@ -71,12 +71,10 @@ TokenCount ContiguousKv::taken_by(TokenCount tokens) const {
   return static_cast<TokenCount>(std::bit_ceil(static_cast<std::uint64_t>(tokens)));
 }
 
-TokenCount ContiguousKv::take_moved_tokens() { return std::exchange(moved_tokens_, 0); }
-
 void ContiguousKv::on_engine_lost() {
   placement_ = make_placement(options_);
   held_.clear();
-  moved_tokens_ = 0;
+  traffic_ = {};
   update_pool();
 }
 
@@ -95,7 +93,7 @@ void ContiguousKv::compact() {
   TokenCount end = 0;
   for (const RequestId id : to_pack_) {
     Range& range = held_[id];
-    if (range.begin != end) moved_tokens_ += range.length;
+    if (range.begin != end) traffic_.moved_tokens += range.length;
     range.begin = end;
     end += range.length;
   }

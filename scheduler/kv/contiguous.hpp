@@ -37,9 +37,6 @@ class ContiguousKv final : public KvAllocator {
   void take(BlockCount blocks) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;
-  // Whole reservations of requests that compaction moved: an upper bound, since what is not written
-  // yet need not be copied, but the pool does not know how much that is.
-  [[nodiscard]] TokenCount take_moved_tokens() override;
   void on_engine_lost() override;
 
   // Where the reservation of `id` begins; none if it has none.
@@ -52,6 +49,8 @@ class ContiguousKv final : public KvAllocator {
     TokenCount begin = 0;
     TokenCount length = 0;
   };
+  // Moves whole reservations: an upper bound, since what is not written yet need not be copied, but
+  // the pool does not know how much that is.
   void compact();
   void update_pool();
 
@@ -59,7 +58,6 @@ class ContiguousKv final : public KvAllocator {
   std::unique_ptr<AddressPlacement> placement_;
   std::vector<Range> held_;         // by RequestId; length 0 = nothing
   std::vector<RequestId> to_pack_;  // of compact()
-  TokenCount moved_tokens_ = 0;
 };
 
 }  // namespace headroom

@@ -5,7 +5,7 @@ namespace headroom {
 FreeList::FreeList(BlockCount blocks, bool plain_to_front)
     : plain_to_front_(plain_to_front), plain_(blocks), extents_(1) {}
 
-FreeList::Front FreeList::listed_front() const {
+FreeList::Front FreeList::front() const {
   Front front{.plain = plain_};
   Index index = extents_[kEnd].next;
   if (index != kEnd && !extents_[index].hashed) {

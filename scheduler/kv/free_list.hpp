@@ -29,20 +29,34 @@ class FreeList {
   [[nodiscard]] BlockCount size() const { return plain_ + listed_; }
   [[nodiscard]] BlockCount hashed() const { return hashed_; }
   // The first ones in order: those without a hash before the first hashed one, and from there on
-  // hashed ones, as many as are known in O(1) to follow each other.
+  // hashed ones, as many as are known in O(1) to follow each other. Where those without a hash come
+  // first that would be all, which needs no asking.
   struct Front {
     BlockCount plain = 0;
     BlockCount hashed = 0;
   };
-  [[nodiscard]] Front front() const {
-    return plain_to_front_ ? Front{plain_, hashed_} : listed_front();
-  }
+  [[nodiscard]] Front front() const;
 
   void put_plain(BlockCount blocks);
   // To the tail. The extent of an owner keeps its index until its last block is gone; extents that
   // nobody owns are merged.
   void put_hashed(BlockCount blocks);
   [[nodiscard]] Index put_owned(BlockCount blocks, Owner owner);
+
+  // Takes `blocks` >= 0 from the front if those belong to nobody and stand together, as most do:
+  // then there is nothing to tell anybody. False: they do not, and nothing has changed.
+  [[nodiscard]] bool try_take_nameless(BlockCount blocks) {
+    if (blocks <= plain_) {
+      plain_ -= blocks;
+      return true;
+    }
+    Extent& first = extents_[extents_[kEnd].next];
+    if (plain_ > 0 || first.owner != kNobody || first.blocks <= blocks) return false;
+    first.blocks -= blocks;
+    listed_ -= blocks;
+    if (first.hashed) hashed_ -= blocks;
+    return true;
+  }
 
   // Takes `blocks` <= size() from the front. Calls evict(owner, n) after n hashed blocks went,
   // owner being kNobody for those that nobody owns; it must not change the list.
@@ -82,7 +96,6 @@ class FreeList {
 
   [[nodiscard]] Index insert_after(Index previous, const Extent& extent);
   void put_nameless(BlockCount blocks, bool hashed);
-  [[nodiscard]] Front listed_front() const;
   void shrink(Index index, BlockCount blocks) {
     Extent& extent = extents_[index];
     extent.blocks -= blocks;

@@ -51,7 +51,9 @@ TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
   if (!shares_ || request.prompt_logprobs || (tree_.nodes() == 0 && !tier_)) return 0;
   const Lookup& found = look_up(id, request);
   BlockCount blocks = found.blocks();
-  if (options_.drops_last_match && blocks > 0) --blocks;
+  if (options_.drops_last_match && blocks > 0) [[unlikely]] {
+    --blocks;
+  }
   return std::min<TokenCount>(blocks * options_.block_tokens + found.partial.tokens,
                               request.known_tokens - 1);
 }
@@ -99,12 +101,10 @@ bool PagedKv::reuse_beginning(TokenCount tokens) {
   if (found.free_leaf) {
     tree_.steal(found.node, free_);
   } else {
-    copied_tokens_ += tokens;
+    traffic_.moved_tokens += tokens;
   }
   return found.free_leaf;
 }
-
-TokenCount PagedKv::take_moved_tokens() { return std::exchange(copied_tokens_, 0); }
 
 // Goes on behind what was found on the device.
 void PagedKv::look_in_tier(const Request& request, BlockCount most) const {
@@ -149,7 +149,9 @@ TokenCount PagedKv::whole_prompt(const KvGrowth& growth) const {
 bool PagedKv::try_grow(const KvGrowth& growth) {
   if (growth.id >= held_.size()) held_.resize(growth.id + 1);
   Holder& holder = held_[growth.id];
-  if (options_.forks_samples) return grow_answer(holder, growth);
+  if (options_.forks_samples) [[unlikely]] {
+    return grow_answer(holder, growth);
+  }
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
   const BlockCount fit = blocks_for(std::max({hold, growth.fit_tokens, whole_prompt(growth)}));
   // Of one that holds its blocks before it is admitted nothing is looked for any more.
@@ -183,7 +185,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     empty_cache_for(growth);
     return false;
   }
-  if (moves_windows()) {
+  if (moves_windows()) [[unlikely]] {
     if (holder.blocks == 0) {
       windows_.start(growth.id, *growth.request, cached, hold);
     } else {
@@ -195,7 +197,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
   holder.blocks += cached + more;
   holder.tokens = hold;
-  if (beside.for_step > 0) {
+  if (beside.for_step > 0) [[unlikely]] {
     HEADROOM_CHECK(holder.step_blocks == 0, "a request computes twice in a step");
     holder.step_blocks = beside.for_step;
     pool_.step_blocks += beside.for_step;
@@ -207,7 +209,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     holder.known_full = std::max(holder.known_full, known / options_.block_tokens);
     // Nobody else looks for private blocks: they need no identity before the release.
     lengthen_path(holder, *growth.request, holder.known_full, false);
-    if (windows_.any()) {
+    if (windows_.any()) [[unlikely]] {
       windows_.make_known(growth.id, *growth.request, holder.known_full);
     }
   }
@@ -230,7 +232,7 @@ bool PagedKv::grow_answer(Holder& holder, const KvGrowth& growth) {
   if (forks) {
     forks_.fork(*growth.request);
     holder.is_fork = true;
-    if (forks_.copies(*growth.request)) copied_tokens_ += options_.block_tokens;
+    if (forks_.copies(*growth.request)) traffic_.moved_tokens += options_.block_tokens;
   } else if (!holder.is_fork && growth.request != nullptr &&
              growth.hold_tokens >= growth.request->prompt_tokens) {
     holder.is_fork = forks_.offer(*growth.request);
@@ -308,12 +310,6 @@ void PagedKv::move_windows(RequestId id, TokenCount tokens) {
   update_pool();
 }
 
-KvTraffic PagedKv::take_traffic() {
-  const KvTraffic traffic = traffic_;
-  traffic_ = {};
-  return traffic;
-}
-
 void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount blocks,
                             bool private_too) {
   if (holder.has_a_copy || blocks <= holder.path) return;
@@ -326,11 +322,13 @@ void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount b
 }
 
 void PagedKv::take(BlockCount blocks) {
-  take_blocks(blocks);
+  HEADROOM_CHECK(blocks >= 0, "fewer blocks than none are taken");
+  // A second tier is told of nameless blocks too.
+  if (tier_ || !free_.try_take_nameless(blocks)) take_blocks(blocks);
   update_free();
 }
 
-void PagedKv::take_blocks(BlockCount blocks) {
+[[gnu::noinline]] void PagedKv::take_blocks(BlockCount blocks) {
   free_.take(blocks, [this](PrefixTree::Index owner, BlockCount n) {
     if (owner != FreeList::kNobody) return evict(owner, n);
     if (tier_) tier_->store_nameless(n);
@@ -352,7 +350,7 @@ void PagedKv::release(RequestId id, const Request& request, TokenCount held_toke
   HEADROOM_CHECK(id < held_.size() && held_[id].blocks > 0, "a request gives its KV back twice");
   Holder& holder = held_[id];
   give_up_step_blocks(id);
-  if (options_.reserve_final) {
+  if (options_.reserve_final) [[unlikely]] {
     release_prompt(holder, request, held_tokens);
   } else {
     release_path(id, request, held_tokens, how);
@@ -370,7 +368,9 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   const bool private_too = how != KvRelease::finished;
   const TokenCount tokens = std::max(held_tokens, holder.tokens);
   BlockCount blocks = std::max(holder.blocks, blocks_for(held_tokens));
-  if (holder.is_fork && !forks_.leave(request)) blocks -= forks_.blocks(request);
+  if (holder.is_fork && !forks_.leave(request)) [[unlikely]] {
+    blocks -= forks_.blocks(request);
+  }
   BlockCount hashed = shares_ ? held_tokens / options_.block_tokens : BlockCount{0};
   if (shares_) {
     if (how == KvRelease::dropped) hashed = holder.known_full;
@@ -378,12 +378,14 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   }
   HEADROOM_CHECK(holder.path <= hashed && hashed <= blocks, "more full blocks than are held");
   // It may have found fewer of its own blocks than there were: where a window was not known.
-  if (shares_ && !private_too && request.preemptions > 0) forget_private(request);
+  if (shares_ && !private_too && request.preemptions > 0) [[unlikely]] {
+    forget_private(request);
+  }
   // A block that others may begin with lies right behind the path, unless it is a copy.
   // Who is dropped makes nothing known.
   parts_.clear();
   const bool told = !holder.has_a_copy && how != KvRelease::dropped;
-  if (options_.partial_reuse && shares_ && told && holder.path < blocks) {
+  if (options_.partial_reuse && shares_ && told && holder.path < blocks) [[unlikely]] {
     const TokenCount begin = holder.path * options_.block_tokens;
     public_parts(request, begin, std::min(held_tokens, begin + options_.block_tokens), parts_);
   }
@@ -393,7 +395,7 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   free_.put_hashed(nameless);
   if (tip > 0) tree_.put_tip(holder.deepest, parts_, free_);
   tree_.release(holder.deepest, !private_too, free_);
-  if (moves_windows()) {
+  if (moves_windows()) [[unlikely]] {
     windows_.release(id, request, tokens, hashed, private_too);
     free_.put_hashed(sequence().states());
   } else if (shares_) {
@@ -444,7 +446,7 @@ void PagedKv::on_engine_lost() {
   forks_.on_engine_lost();
   held_.clear();
   computing_.clear();
-  copied_tokens_ = 0;
+  traffic_ = {};
   pool_.step_blocks = 0;
   lookup_ = {};
   update_pool();
@@ -458,6 +460,7 @@ void PagedKv::update_pool() {
 void PagedKv::update_free() {
   pool_.free_blocks = pool_.largest_hole = free_.size();
   pool_.cached_blocks = free_.hashed();
+  if (options_.plain_to_front) return;  // then all are in order
   const FreeList::Front front = free_.front();
   pool_.mixed_blocks = free_.size() - front.plain - front.hashed;
   pool_.mixed_plain = pool_.mixed_blocks - (free_.hashed() - front.hashed);

@@ -73,8 +73,6 @@ class PagedKv final : public KvAllocator {
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;
   void on_engine_lost() override;
-  [[nodiscard]] TokenCount take_moved_tokens() override;
-  [[nodiscard]] KvTraffic take_traffic() override;
   [[nodiscard]] const KvTierCounts* tier_counts() const override {
     return tier_ ? &tier_->counts() : nullptr;
   }
@@ -144,8 +142,6 @@ class PagedKv final : public KvAllocator {
   mutable Lookup lookup_;
   std::optional<OffloadTier> tier_;
   mutable std::vector<TextPart> parts_;
-  TokenCount copied_tokens_ = 0;      // likewise
-  KvTraffic traffic_;                 // of try_grow, not asked for yet
   std::vector<RequestId> computing_;  // that hold step_blocks
 };
 

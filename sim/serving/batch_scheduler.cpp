@@ -2,28 +2,6 @@
 
 namespace headroom {
 
-void BatchPlan::clear() {
-  chunks.clear();
-  verified.clear();
-  preempted.clear();
-  swapped.clear();
-  rejected.clear();
-  lost.clear();
-  decodes_pause = false;
-  steady_steps = 1;
-  arrivals_can_join = true;
-  wake_at_ns = kNever;
-  failure = PlanFailure::none;
-  wanted_tokens = 0;
-  refused_by_placement = kNoRequest;
-}
-
-void PlanContext::take_decodes(BlockCount taken) const {
-  const BlockCount blocks = decodes.blocks_needed() - taken;
-  if (blocks > 0) kv.take(blocks);
-  decodes.advance(1);
-}
-
 BlockCount PlanContext::decode_need(RequestId id) const {
   if (id == kNoRequest || !kv.pool().grows_with_decode) return 0;
   const Request& request = requests[id];

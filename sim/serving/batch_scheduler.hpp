@@ -53,7 +53,21 @@ struct BatchPlan {
   TokenCount wanted_tokens = 0;  // with a failure or refusal: what was asked for
   RequestId refused_by_placement = kNoRequest;  // would fit in the free blocks, but in no hole
 
-  void clear();
+  void clear() {
+    chunks.clear();
+    verified.clear();
+    preempted.clear();
+    swapped.clear();
+    rejected.clear();
+    lost.clear();
+    decodes_pause = false;
+    steady_steps = 1;
+    arrivals_can_join = true;
+    wake_at_ns = kNever;
+    failure = PlanFailure::none;
+    wanted_tokens = 0;
+    refused_by_placement = kNoRequest;
+  }
 };
 
 // What a scheduler looks at, and the two actions that every policy shares.
@@ -65,11 +79,17 @@ struct PlanContext {
   DecodeSet& decodes;  // changed only by the two functions below
   // Null: LoRA is off. A scheduler lets join() whom it admits.
   AdapterSlots* adapters = nullptr;
+  // Nobody asks whether a plan could be repeated more often than that; >= 1.
+  StepCount horizon = kManySteps / 2;
 
   // Takes the blocks of one step of all decoding sequences, less those the caller has taken for
   // them already, and counts that step. Exactly once in each plan in which they do not pause,
   // before its chunks; they must be free.
-  void take_decodes(BlockCount taken = 0) const;
+  void take_decodes(BlockCount taken = 0) const {
+    const BlockCount blocks = decodes.blocks_needed() - taken;
+    if (blocks > 0) kv.take(blocks);
+    decodes.advance(1);
+  }
 
   // Blocks of these that belong to `id`; 0 unless it decodes.
   [[nodiscard]] BlockCount decode_need(RequestId id) const;
@@ -85,6 +105,12 @@ struct PlanContext {
   // Takes a swapped request back into the batch, with the blocks of all its tokens and of the one
   // that it decodes in this step. After take_decodes(). False: they do not fit above `keep_free`.
   [[nodiscard]] bool try_resume(RequestId id, BlockCount keep_free, BatchPlan& plan) const;
+
+  // How often a plan of decodes alone may be repeated before `free` blocks are used up, at most
+  // `horizon` times; >= 1.
+  [[nodiscard]] StepCount steady_decodes(BlockCount free) const {
+    return 1 + decodes.steps_within(free, horizon - 1);
+  }
 
   // Output tokens of a decoding sequence that are planned so far (>= 1).
   [[nodiscard]] std::int32_t generated(const Request& request) const {

@@ -41,6 +41,13 @@ StepCount DecodeSet::steps_within(BlockCount free, StepCount limit) const {
   HEADROOM_CHECK(free >= 0 && limit >= 0, "free blocks or number of steps below 0");
   if (crossings_.empty() || size_ == 0) return limit;
   const auto block = static_cast<StepCount>(crossings_.size());
+  // Of limit / block cycles, rounded up, without a division: what is asked for is mostly there.
+  constexpr StepCount kFewSteps = StepCount{1} << 24;  // the products stay below 2^63
+  constexpr BlockCount kManyBlocks = BlockCount{1} << 32;
+  if (limit <= kFewSteps && free <= kManyBlocks && ids_per_cycle_ <= kManyBlocks &&
+      (limit + block) * ids_per_cycle_ <= free * block) {
+    return limit;
+  }
   BlockCount left = free;
   StepCount steps = 0;
   if (free >= ids_per_cycle_) {

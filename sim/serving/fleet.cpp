@@ -54,11 +54,14 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
     const auto number = static_cast<std::uint16_t>(replicas_.size());
     replicas_.push_back(std::make_unique<Replica>(number, std::move(part), sink_));
   }
+  loads_are_looked_at_ = replicas_.size() > 1 || parts_.admission || parts_.lifecycle;
+  has_asides_ = parts_.faults || parts_.lifecycle;
   if (parts_.faults) next_fault_ns_ = parts_.faults->next_time();
   if (parts_.disaggregation) {
     HEADROOM_CHECK(!stages_, "roles with routes");
     apart_ = std::make_unique<Disaggregation>(std::move(*parts_.disaggregation), roles);
   }
+  has_listeners_ = replicas_.front()->api_server() != nullptr || apart_ || parts_.lifecycle;
 }
 
 Fleet::~Fleet() = default;
@@ -74,44 +77,54 @@ StopReason Fleet::run(const RunLimits& limits) {
   schedule_arrival(0);
   std::uint64_t tokens = 0;
   std::uint64_t progress_at = 0;
+  std::uint64_t look_at = std::min(limits.max_events, limits.no_progress_events);
   StopReason reason = StopReason::drained;
   while (true) {
-    Event event = events_.next();
+    Event event = has_asides_ ? events_.next() : events_.pop();
     if (event.time_ns == kNever) break;
-    if (std::min(event.time_ns, next_aside_ns()) > limits.until_ns) {
+    const TimeNs next_ns = has_asides_ ? std::min(event.time_ns, time_of_aside()) : event.time_ns;
+    if (next_ns > limits.until_ns) [[unlikely]] {
       reason = StopReason::until;
       break;
     }
-    if (totals_.events >= limits.max_events) {
-      reason = StopReason::max_events;
-      break;
-    }
-    if (limits.interrupted != nullptr && limits.interrupted->load(std::memory_order_relaxed)) {
+    const bool is_interrupted =
+        limits.interrupted != nullptr && limits.interrupted->load(std::memory_order_relaxed);
+    if (is_interrupted) [[unlikely]] {
       reason = StopReason::interrupted;
       break;
     }
-    if (totals_.events - progress_at >= limits.no_progress_events) {
-      if (tokens_out() == tokens) {
-        reason = StopReason::no_progress;
+    if (totals_.events >= look_at) [[unlikely]] {
+      if (totals_.events >= limits.max_events) {
+        reason = StopReason::max_events;
         break;
       }
-      tokens = tokens_out();
-      progress_at = totals_.events;
+      if (totals_.events - progress_at >= limits.no_progress_events) {
+        if (tokens_out() == tokens) {
+          reason = StopReason::no_progress;
+          break;
+        }
+        tokens = tokens_out();
+        progress_at = totals_.events;
+      }
+      look_at = std::min(limits.max_events, progress_at + limits.no_progress_events);
     }
-    if (has_asides() && is_over()) break;
-    const bool aside = has_asides() && aside_is_next(event);
-    if (aside) {
-      event = {next_aside_ns(), Priority::cancel, arrivals()};
-    } else {
-      events_.pop();
+    bool aside = false;
+    if (has_asides_) [[unlikely]] {
+      if (is_over()) break;
+      aside = aside_is_next(event);
+      if (aside) {
+        event = {time_of_aside(), Priority::cancel, arrivals()};
+      } else {
+        events_.cancel(event.priority, event.source);
+      }
     }
     HEADROOM_CHECK(event.time_ns >= totals_.end_ns, "time runs backwards");
     position.now_ns = totals_.end_ns = event.time_ns;
     position.event = ++totals_.events;
-    if (aside) {
+    if (aside) [[unlikely]] {
       next_fault_ns_ == event.time_ns ? fail(event.time_ns) : scale(event.time_ns);
     } else {
-      handle(event);
+      handle(event.time_ns, event.priority, event.source);
     }
     if ((totals_.events & (options_.full_check_interval - 1)) == 0) {
       check_one();
@@ -124,43 +137,47 @@ StopReason Fleet::run(const RunLimits& limits) {
   return reason;
 }
 
-void Fleet::handle(const Event& event) {
-  if (stages_ && event.source == verdicts()) return give_verdict(event.time_ns);
-  if (apart_ && event.source > arrivals()) return move_handovers(event.time_ns);
-  if (event.source > arrivals()) {
-    const std::uint32_t number = event.source - arrivals() - 1;
-    if (event.priority == Priority::arrival) {
-      pending_[number].ready_ns = kNever;
-      admit_sent(number, event.time_ns);
-    } else {
-      pending_[number].answer_ns = kNever;
-    }
-    account(number, event.time_ns);
-    return reschedule(number);
+// Of a source that is neither a replica nor the arrivals.
+void Fleet::handle_other(TimeNs now_ns, Priority priority, std::uint32_t source) {
+  if (stages_ && source == verdicts()) return give_verdict(now_ns);
+  if (apart_) return move_handovers(now_ns);
+  const std::uint32_t number = source - arrivals() - 1;
+  if (priority == Priority::arrival) {
+    pending_[number].ready_ns = kNever;
+    admit_sent(number, now_ns);
+  } else {
+    pending_[number].answer_ns = kNever;
   }
-  if (event.priority == Priority::arrival) return arrive(event.time_ns);
-  if (event.priority == Priority::cancel) return give_up(event.time_ns);
-  Replica& replica = *replicas_[event.source];
-  if (event.priority == Priority::step_end) {
-    pending_[event.source].stop_ns = kNever;
-    replica.on_step_end(event.time_ns);
+  account(number, now_ns);
+  reschedule(number);
+}
+
+void Fleet::handle(TimeNs now_ns, Priority priority, std::uint32_t source) {
+  if (source > arrivals()) [[unlikely]] {
+    return handle_other(now_ns, priority, source);
+  }
+  if (priority == Priority::arrival) return arrive(now_ns);
+  if (priority == Priority::cancel) return give_up(now_ns);
+  Replica& replica = *replicas_[source];
+  if (priority == Priority::step_end) {
+    pending_[source].stop_ns = kNever;
+    replica.on_step_end(now_ns);
     // Else nothing that others see has changed until the plan behind it.
-    const bool told = !replica.departures().empty() || replica.api_server() != nullptr || apart_ ||
-                      parts_.lifecycle;
-    if (told) account(event.source, event.time_ns);
+    const bool told = has_news(replica);
+    if (told) account(source, now_ns);
     // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
     // plan is next in order anyway and need not go through the queue.
-    const bool alone = events_.next().time_ns != event.time_ns && next_aside_ns() != event.time_ns;
-    if (replica.next_plan_ns() != event.time_ns || !alone) {
-      if (!told) account(event.source, event.time_ns);
-      return reschedule(event.source);
+    const bool alone = events_.next_ns() != now_ns && !(has_asides_ && time_of_aside() == now_ns);
+    if (replica.next_plan_ns() != now_ns || !alone) {
+      if (!told && loads_are_looked_at_) account(source, now_ns);
+      return reschedule(source);
     }
   } else {
-    pending_[event.source].plan_ns = kNever;
+    pending_[source].plan_ns = kNever;
   }
-  replica.on_plan(event.time_ns);
-  account(event.source, event.time_ns);
-  reschedule(event.source);
+  replica.on_plan(now_ns);
+  if (has_news(replica) || loads_are_looked_at_) account(source, now_ns);
+  reschedule(source);
 }
 
 void Fleet::arrive(TimeNs now_ns) {
@@ -171,19 +188,25 @@ void Fleet::arrive(TimeNs now_ns) {
                   arrival.output_tokens));
   const std::uint64_t index = totals_.arrived++;
   next_arrival_ns_ = kNever;  // taken
-  if (parts_.admission && !parts_.admission->admits(arrival, door(now_ns))) {
+  if (parts_.admission && !parts_.admission->admits(arrival, door(now_ns))) [[unlikely]] {
     return turn_away(arrival, index, now_ns);
   }
-  if (stages_) return send(stages_->begin(arrival, index), index, now_ns);
+  if (stages_) [[unlikely]] {
+    return send(stages_->begin(arrival, index), index, now_ns);
+  }
   send(arrival, index, now_ns);
 }
 
 void Fleet::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
-  if (keeps_arrivals()) in_flight_.insert_or_assign(index, arrival);
+  if (keeps_arrivals()) [[unlikely]] {
+    in_flight_.insert_or_assign(index, arrival);
+  }
   const std::uint32_t number = first_replica(arrival, index, now_ns);
-  if (number == kNoReplica) return turn_away(arrival, index, now_ns);
+  if (number == kNoReplica) [[unlikely]] {
+    return turn_away(arrival, index, now_ns);
+  }
   prompt_tokens_[number] += arrival.prompt_tokens;
-  if (replicas_[number]->api_server() != nullptr) {
+  if (replicas_[number]->api_server() != nullptr) [[unlikely]] {
     replicas_[number]->send(arrival, index, now_ns);
     admit_sent(number, now_ns);
   } else {
@@ -203,11 +226,13 @@ void Fleet::admit_sent(std::uint32_t number, TimeNs now_ns) {
 // Tells the workload who left; it may answer with requests that arrive at once.
 void Fleet::account(std::uint32_t number, TimeNs now_ns) {
   Replica& replica = *replicas_[number];
-  if (replica.api_server() != nullptr) replica.collect_answers(now_ns);
+  if (replica.api_server() != nullptr) [[unlikely]] {
+    replica.collect_answers(now_ns);
+  }
   if (!replica.departures().empty()) {
     for (const Departure& departure : replica.departures()) {
       prompt_tokens_[number] -= departure.prompt_tokens;
-      if (stages_) {
+      if (stages_) [[unlikely]] {
         settle(departure, now_ns);
       } else {
         depart(departure.index, departure.outcome, now_ns);
@@ -217,20 +242,30 @@ void Fleet::account(std::uint32_t number, TimeNs now_ns) {
     schedule_arrival(now_ns);
     schedule_deadline();
   }
-  if (apart_) collect_handovers(number, now_ns);
+  if (apart_) [[unlikely]] {
+    collect_handovers(number, now_ns);
+  }
   check_totals(replica, number);
-  if (replicas_.size() > 1 || parts_.admission || parts_.lifecycle) note_load(number, now_ns);
-  if (apart_) lose_handovers(number, now_ns);
-  if (parts_.lifecycle) obey(now_ns);
+  if (loads_are_looked_at_) note_load(number, now_ns);
+  if (apart_) [[unlikely]] {
+    lose_handovers(number, now_ns);
+  }
+  if (parts_.lifecycle) [[unlikely]] {
+    obey(now_ns);
+  }
 }
 
 void Fleet::depart(std::uint64_t index, Outcome outcome, TimeNs now_ns) {
   ++departed_;
-  if (apart_) {
+  if (apart_) [[unlikely]] {
     if (const auto over = apart_->end(index)) release_kv(*over, now_ns);
   }
-  if (keeps_arrivals()) in_flight_.erase(index);
-  if (stages_) stages_->forget(index);
+  if (keeps_arrivals()) [[unlikely]] {
+    in_flight_.erase(index);
+  }
+  if (stages_) [[unlikely]] {
+    stages_->forget(index);
+  }
   workload_.on_done(index, outcome, now_ns);
 }
 

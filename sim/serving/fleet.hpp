@@ -111,7 +111,13 @@ class Fleet {
   void note_load(std::uint32_t number, TimeNs now_ns);
   void show_load(std::uint32_t number, const ReplicaLoad& load);
   void admit_sent(std::uint32_t number, TimeNs now_ns);
-  void handle(const Event& event);
+  // An event in its parts, which then come in registers.
+  void handle(TimeNs now_ns, Priority priority, std::uint32_t source);
+  void handle_other(TimeNs now_ns, Priority priority, std::uint32_t source);
+  // Whether others than the router may have to be told of what a replica has done.
+  [[nodiscard]] bool has_news(Replica& replica) const {
+    return !replica.departures().empty() || has_listeners_;
+  }
   void account(std::uint32_t number, TimeNs now_ns);
   void schedule_arrival(TimeNs now_ns);
   void await(const Arrival& arrival, std::uint64_t index, std::uint32_t number, RequestId id);
@@ -140,8 +146,6 @@ class Fleet {
   // fleet_scaling.cpp
   // Faults and what the lifecycle decides, which are not in the event queue: they must not keep a
   // run alive. kNever: there are none.
-  [[nodiscard]] TimeNs next_aside_ns() const { return has_asides() ? time_of_aside() : kNever; }
-  [[nodiscard]] bool has_asides() const { return parts_.faults || parts_.lifecycle; }
   [[nodiscard]] TimeNs time_of_aside() const;
   void begin_places();
   void scale(TimeNs now_ns);
@@ -200,6 +204,9 @@ class Fleet {
   std::unique_ptr<RouteStages> stages_;  // null: a request stays what it is, where it came
   MetricsSink& sink_;
   EventQueue events_;
+  bool loads_are_looked_at_ = false;       // there is somebody to choose, or to shut the door
+  bool has_asides_ = false;                // faults or a lifecycle
+  bool has_listeners_ = false;             // an API server, roles or a lifecycle
   std::vector<ReplicaLoad> loads_;         // as the router sees them
   std::vector<ReplicaLoad> noted_loads_;   // as they are; the same without a delay
   std::vector<TokenCount> prompt_tokens_;  // by replica, of the requests routed to it that are here

@@ -11,7 +11,7 @@ bool Fleet::is_over() const { return next_arrival_ns_ == kNever && totals_.arriv
 // At one nanosecond faults, and then decisions to scale, come behind clients that give up, and
 // before plans.
 bool Fleet::aside_is_next(const Event& event) const {
-  if (next_aside_ns() != event.time_ns) return next_aside_ns() < event.time_ns;
+  if (time_of_aside() != event.time_ns) return time_of_aside() < event.time_ns;
   return event.priority > Priority::cancel;
 }
 

@@ -83,8 +83,11 @@ struct KvTraffic {
   BlockCount loaded_blocks = 0;  // from the disk too
   BlockCount loaded_from_disk = 0;
   BlockCount stored_blocks = 0;  // overwritten for what try_grow() asked for
+  TokenCount moved_tokens = 0;   // copied within the pool
 
-  [[nodiscard]] bool any() const { return loaded_blocks > 0 || stored_blocks > 0; }
+  [[nodiscard]] bool any() const {
+    return loaded_blocks > 0 || stored_blocks > 0 || moved_tokens > 0;
+  }
 };
 
 class KvAllocator {
@@ -101,7 +104,8 @@ class KvAllocator {
             request.adapter != 0};
   }
 
-  // A step is about to be planned: what only the step before needed comes back.
+  // A step is about to be planned: what only the step before needed (pool().step_blocks) comes
+  // back.
   virtual void begin_plan() {}
 
   // Tokens of the longest cached prefix of `request`, at most known_tokens - 1, those in a second
@@ -134,13 +138,11 @@ class KvAllocator {
   // Forgets every request and all content: the engine died, and its memory with it.
   virtual void on_engine_lost() = 0;
 
-  // Tokens whose KV was copied within the pool since the last call; the replica prices them.
-  [[nodiscard]] virtual TokenCount take_moved_tokens() { return 0; }
-
-  // Blocks copied for try_grow() since the last call; the replica prices them. What take()
+  // What was copied for try_grow() since it was taken; the replica prices it. What take()
   // overwrites is copied behind the decode steps and delays none: a plan repeated many times and
   // its single steps must cost the same.
-  [[nodiscard]] virtual KvTraffic take_traffic() { return {}; }
+  [[nodiscard]] bool has_traffic() const { return traffic_.any(); }
+  KvTraffic take_traffic() { return std::exchange(traffic_, {}); }
   // Since the start, what take() overwrote included. Nullptr: there is no second tier.
   [[nodiscard]] virtual const KvTierCounts* tier_counts() const { return nullptr; }
 
@@ -149,6 +151,7 @@ class KvAllocator {
       : sequence_(std::move(sequence)) {}
 
   KvPoolState pool_;
+  KvTraffic traffic_;
 
  private:
   SequenceBlocks sequence_;

@@ -27,6 +27,7 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     HEADROOM_CHECK(!api_ && !speculates() && !parts_.adapters, "a role of an engine of its own");
     remote_ = std::make_unique<RemoteRequests>();
   }
+  stops_for_first_tokens_ = api_ || remote_;
   run_.replica = number_;
   run_.state = &reported_;
   run_.decodes = &decodes_;
@@ -60,7 +61,10 @@ std::int32_t Replica::reserved_output(const Request& request, std::int32_t outpu
 
 RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns,
                           TimeNs queued_ns, const KvOffer* prefilled) {
-  Request request;
+  // Filled in place: a copy of what was just written in smaller parts would wait for it.
+  const RequestId id = requests_.add();
+  Request& request = requests_[id];
+  request = {};
   request.index = index;
   request.arrival_ns = arrival.time_ns;
   request.prompt_tokens = arrival.prompt_tokens;
@@ -79,34 +83,42 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   request.output_segment = arrival.output_segment;
   request.prompt_logprobs = arrival.prompt_logprobs;
   request.adapter = arrival.adapter;
+  if (arrival.first_token_deadline_ns != kNever) stops_for_first_tokens_ = true;
   HEADROOM_CHECK(request.adapter == 0 || parts_.adapters, "a request with an adapter without LoRA");
   request.state = RequestState::waiting;
-  if (now_ns < down_until_ns_ && !parts_.options.queue_survives) {
+  if (now_ns < down_until_ns_ && !parts_.options.queue_survives) [[unlikely]] {
     turn_away(request, {.outcome = down_outcome_, .queued_ns = queued_ns},
               ApiServer::patience_of(arrival), now_ns);
+    requests_.remove(id);
     return kNoRequest;
   }
   const bool servable = can_ever_serve(request);
-  if (!servable || residents_ + waiting_ >= limits.max_requests) {
+  if (!servable || residents_ + waiting_ >= limits.max_requests) [[unlikely]] {
     const EngineEventKind why = servable ? EngineEventKind::overloaded : EngineEventKind::rejected;
     turn_away(request, {.event = why, .queued_ns = queued_ns}, ApiServer::patience_of(arrival),
               now_ns);
+    requests_.remove(id);
     return kNoRequest;
   }
 
-  const RequestId id = requests_.add(request);
-  if (id >= progress_.size()) progress_.resize(id + 1);
+  if (id >= progress_.size()) [[unlikely]] {
+    progress_.resize(id + 1);
+  }
   Progress& progress = progress_[id];
   progress = Progress{.epoch = progress.epoch};
   progress.output_tokens = output;
   progress.queued_ns = queued_ns < 0 ? now_ns : queued_ns;
   progress.here = true;
-  if (remote_) begin_remote(id, prefilled);
+  if (remote_) [[unlikely]] {
+    begin_remote(id, prefilled);
+  }
   enter_queue(id);
-  if (prefilled == nullptr) parts_.scheduler->enqueue(id, requests_[id]);
+  if (prefilled == nullptr) parts_.scheduler->enqueue(id, request);
   report_event(queued_ns < 0 ? EngineEventKind::queued : EngineEventKind::requeued, now_ns, id,
                request.prompt_tokens);
-  if (api_) api_->queued(id, arrival);
+  if (api_) [[unlikely]] {
+    api_->queued(id, arrival);
+  }
 
   // The scheduler's word is about its own queue.
   if (pipeline_.empty() || arrivals_can_join_ || prefilled != nullptr) wake(now_ns);
@@ -130,31 +142,30 @@ void Replica::cut_at(TimeNs now_ns) {
   arrivals_can_join_ = false;  // until the next plan there is nothing left to cut
   const TickSum target = ticks_from_ns(now_ns);
   // A step may have ended in this very nanosecond, its repetition not being planned yet.
-  const bool due_now = clock_ >= target && applied_ < completed_ + parts_.options.pipeline_depth;
-  if (!plan_again_after(due_now ? completed_ : first_end_from(target))) return;
-  if (due_now) {
+  if (clock_ >= target && applied_ < completed_ + parts_.options.pipeline_depth) {
+    if (!plan_again_after(completed_)) return;
     next_plan_ns_ = now_ns;
     next_stop_ns_ = kNever;
-  } else {
-    schedule_next_stop();
+    return;
   }
+  const StepEnd end = first_end_from(target);
+  if (!plan_again_after(end.step) || end.step >= next_stop_step_) return;
+  next_stop_step_ = end.step;
+  next_stop_ns_ = floor_ns(end.instant);
 }
 
 // The first step whose end lies at `target` or later, or one that is due for a plan anyway.
-StepIndex Replica::first_end_from(TickSum target) const {
-  StepIndex step = completed_;
-  TickSum instant = clock_;
-  for (std::size_t i = 0; i < pipeline_.size() && step < plan_due_; ++i) {
+Replica::StepEnd Replica::first_end_from(TickSum target) const {
+  StepEnd end{completed_, clock_};
+  for (std::size_t i = 0; i < pipeline_.size() && end.step < plan_due_; ++i) {
     const Segment& segment = pipeline_[i];
-    const StepCount steps = segment.steps_to_reach(target - instant);
-    if (steps <= segment.left()) {
-      step += steps;
-      break;
-    }
-    step += segment.left();
-    instant += segment.duration(segment.left());
+    const StepCount left = segment.left();
+    const StepCount steps = std::min(segment.steps_to_reach(target - end.instant), left);
+    end.step += steps;
+    end.instant += segment.duration(steps);
+    if (steps < left || end.instant >= target) break;
   }
-  return step;
+  return end;
 }
 
 // False when that is so already.
@@ -194,12 +205,15 @@ void Replica::run_to(StepIndex step) {
     const bool resumes = segment.decodes && !paused_.empty();  // its first step has other gaps
     StepCount steps = resumes ? 1 : std::min(segment.left(), step - completed_);
     // One report tells of cached blocks as far as it is known in which order they are taken.
-    if (pool().mixed_blocks > 0) {
+    if (pool().mixed_blocks > 0) [[unlikely]] {
       steps = 1 + decodes_.steps_within(pool().ordered_blocks(), steps - 1);
     }
     report_run(segment, steps);
     if (segment.left() > 0) continue;
-    if (!segment.first_tokens.empty()) yield_first_tokens(segment);
+    if (!segment.first_tokens.empty()) {
+      yield_first_tokens(segment);
+      segment.first_tokens.clear();
+    }
     pipeline_.pop();
   }
   sync(completed_ - 1);
@@ -215,7 +229,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
     note_gaps(segment, clock_ + duration);
   }
   std::int64_t late = 0;
-  if (speculates()) {
+  if (speculates()) [[unlikely]] {
     late = draw_accepted(clock_ + duration);
     run_.verified = outcomes_;
     run_.extra_tokens = extra_tokens_;
@@ -223,7 +237,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   run_.gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0;
   const auto alone = static_cast<std::int64_t>(segment.first_tokens.size()) + extra_tokens_;
   run_.first_ticks = segment.next_ticks();
-  if (api_) {
+  if (api_) [[unlikely]] {
     api_->put_out(clock_, steps, run_.first_ticks, segment.price.slope,
                   segment.gaps_per_step + alone);
     for (GapGroup& gaps : other_gaps_) gaps.gap += api_->written() - (clock_ + duration);
@@ -241,7 +255,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   sink_.on_steps(run_);
   tokens_out_ += static_cast<std::uint64_t>(segment.gaps_per_step * steps + alone);
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
-  if (!segment.decodes) {
+  if (!segment.decodes) [[unlikely]] {
     note_pause(segment, before, api_ ? api_->written() : clock_ + duration);
   } else {
     paused_.clear();
@@ -250,7 +264,9 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   clock_ += duration;
   completed_ += steps;
   segment.done += steps;
-  if (speculates()) yield_accepted();
+  if (speculates()) [[unlikely]] {
+    yield_accepted();
+  }
 }
 
 void Replica::yield_first_tokens(const Segment& segment) {
@@ -279,9 +295,13 @@ void Replica::note_interruptions() {
 void Replica::on_step_end(TimeNs now_ns) {
   run_to(next_stop_step_);
   HEADROOM_CHECK(floor_ns(clock_) == now_ns, fmt::format("step end at {}", floor_ns(clock_)));
-  if (!interrupted_.empty()) note_interruptions();
+  if (!interrupted_.empty()) [[unlikely]] {
+    note_interruptions();
+  }
   process_stops();
-  if (!cancelled_.empty()) withdraw_cancelled(now_ns);
+  if (!cancelled_.empty()) [[unlikely]] {
+    withdraw_cancelled(now_ns);
+  }
   if (completed_ >= plan_due_) {
     next_plan_ns_ = now_ns;
     next_stop_ns_ = kNever;
@@ -289,51 +309,6 @@ void Replica::on_step_end(TimeNs now_ns) {
     schedule_next_stop();
   }
   if (membership_changed_) show_load();
-}
-
-[[gnu::noinline]] void Replica::drop_void_stops_from_top() {
-  while (top_stop_is_void()) stops_.pop();
-}
-
-void Replica::process_stops() {
-  for (drop_void_stops(); !stops_.empty() && stops_.top().decode <= completed_decodes_ &&
-                          stops_.top().step <= completed_;
-       drop_void_stops()) {
-    Stop stop = stops_.top();
-    stops_.pop();
-    HEADROOM_CHECK(
-        (stop.step > 0 || stop.decode == completed_decodes_) && completed_ == plan_due_,
-        fmt::format("stop of decode step {} seen at {}", stop.decode, completed_decodes_));
-    if (stop.action == StopAction::leave_plans) {
-      if (applied_decodes_ < progress_[stop.id].last_decode) {
-        // Its last decode step waits for a step in flight in which decodes pause.
-        stop.step = completed_ + 1;
-        stops_.push(stop);
-        continue;
-      }
-      leave_plans(stop.id);
-    } else if (stop.action == StopAction::windows_change) {
-      change_windows(stop.id);
-    } else {
-      finish(stop.id);
-    }
-  }
-  if (ghosts_ > 0 && ghosts_ == residents_) retire_ghosts();
-}
-
-// All max_tokens of `id` are planned: its last step is in flight, later plans go without it.
-void Replica::leave_plans(RequestId id) {
-  Request& request = requests_[id];
-  const Progress& progress = progress_[id];
-  const TokenCount held = computed_by(request, applied_decodes_);
-  HEADROOM_CHECK(progress.last_decode == applied_decodes_,
-                 "left out of plans before its last step was planned");
-  leave_adapter(request);
-  decodes_.leave(parts_.kv->row_of(request, held));
-  request.computed_tokens = static_cast<std::int32_t>(held);
-  request.state = RequestState::ending;
-  prefill_kept_ += kept(held);
-  stops_.push({progress.last_decode, 0, request.admission, id, progress.epoch, StopAction::finish});
 }
 
 void Replica::finish(RequestId id) {
@@ -347,12 +322,16 @@ void Replica::finish(RequestId id) {
     }
     leave_pause(id);
   }
-  if (!leaves) return become_ghost(id);
-  if (remote_ && hands_on(id)) return hand_on(id);
+  if (!leaves) [[unlikely]] {
+    return become_ghost(id);
+  }
+  if (remote_ && hands_on(id)) [[unlikely]] {
+    return hand_on(id);
+  }
 
   leave_adapter(request);
   const TokenCount held = computed_by(request, applied_decodes_);
-  if (request.state == RequestState::waiting) {
+  if (request.state == RequestState::waiting) [[unlikely]] {
     leave_queue(id);
     parts_.kv->release(id, request, 0, KvRelease::finished);
   } else {
@@ -418,47 +397,9 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
 }
 
 void Replica::remove(RequestId id) {
-  ++progress_[id].epoch;
+  begin_epoch(id);
   progress_[id].here = false;
   requests_.remove(id);
-}
-
-// The next step end at which a plan is due, a first token comes out or a request stops: one pass
-// over the segments in flight, up to the one in which that is.
-void Replica::schedule_next_stop() {
-  next_stop_ns_ = kNever;
-  if (pipeline_.empty()) return;
-  drop_void_stops();
-  StepIndex due = plan_due_;
-  const Stop* stop = stops_.empty() ? nullptr : &stops_.top();
-  if (stop != nullptr && stop->decode <= completed_decodes_) {
-    due = std::min(due, stop->step);
-    stop = nullptr;
-  }
-  StepIndex step = completed_;
-  StepIndex decode = completed_decodes_;
-  TickSum instant = clock_;
-  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
-    const Segment& segment = pipeline_[i];
-    const StepCount left = segment.left();
-    if (segment.decodes) {
-      if (stop != nullptr && stop->decode - decode <= left) {
-        due = std::min(due, std::max(step + stop->decode - decode, stop->step));
-        stop = nullptr;
-      }
-      decode += left;
-    }
-    if (!segment.first_tokens.empty()) due = std::min(due, segment.first);
-    if (due <= step + left) {
-      instant += segment.duration(due - step);
-      break;
-    }
-    instant += segment.duration(left);
-    step += left;
-  }
-  HEADROOM_CHECK(due > completed_ && due <= planned_, fmt::format("next stop at step {}", due));
-  next_stop_step_ = due;
-  next_stop_ns_ = floor_ns(instant);
 }
 
 void Replica::stop(TimeNs now_ns) {

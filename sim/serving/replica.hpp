@@ -29,7 +29,7 @@
 #include "sim/serving/run_time_memory.hpp"
 #include "sim/serving/step_cost.hpp"
 #include "sim/serving/step_pipeline.hpp"
-#include "sim/serving/stop_heap.hpp"
+#include "sim/serving/stop_queue.hpp"
 
 namespace headroom {
 
@@ -156,6 +156,7 @@ class Replica {
   void tell_latencies(LatencyWindow* ttft, LatencyWindow* tpot) {
     ttft_ = ttft;
     tpot_ = tpot;
+    if (ttft != nullptr) stops_for_first_tokens_ = true;
   }
   // Tells `ttft` of those who wait for a first token for longer than `overdue_ns`, with the time
   // that they have waited. In the engine: those whom its API server still holds do not count.
@@ -180,7 +181,8 @@ class Replica {
     // Instant of the latest token (see latest_tokens), kept only over a preemption, and over steps
     // that a speculating row sits out.
     TickSum last_token = -1;
-    std::uint32_t epoch = 0;  // invalidates entries of the stop heap
+    std::uint32_t epoch = 0;  // invalidates entries of the stop queue, of which there are
+    std::uint8_t stops = 0;   //   so many that are not void
     bool here = false;        // this replica holds the request
     bool recorded = false;    // a ghost whose tokens were streamed
     bool cancelled = false;   // the client has gone
@@ -189,7 +191,8 @@ class Replica {
   // replica_adapters.cpp is about LoRA, replica_api_server.cpp about what stands before the engine,
   // replica_cancel.cpp about clients that give up, replica_failure.cpp about an engine that dies,
   // replica_ghosts.cpp about rows that outlive their requests, replica_pause.cpp about gaps longer
-  // than a step, replica_speculation.cpp about steps that verify drafts. replica.cpp: time passes
+  // than a step, replica_speculation.cpp about steps that verify drafts, replica_stops.cpp about
+  // step ends at which it has something to do. replica.cpp: time passes
   void run_to(StepIndex step);
   void report_run(Segment& segment, StepCount steps);
   void sync(StepIndex completed);
@@ -202,6 +205,8 @@ class Replica {
   void process_stops();
   void leave_plans(RequestId id);
   void change_windows(RequestId id);
+  void stop_for_windows(RequestId id, TokenCount held, TokenCount next);
+  void move_windows();
   void finish(RequestId id);
   void become_ghost(RequestId id);
   void retire_ghosts();
@@ -219,17 +224,26 @@ class Replica {
   void withdraw(RequestId id, TimeNs now_ns);
   void withdraw_cancelled(TimeNs now_ns);
   void forget_in_flight(RequestId id);
-  [[nodiscard]] bool top_stop_is_void() const {
-    return !stops_.empty() && stops_.top().epoch != progress_[stops_.top().id].epoch;
+  void push_stop(const Stop& stop) {
+    ++progress_[stop.id].stops;
+    stops_.push(stop);
   }
+  void begin_epoch(RequestId id);
   void drop_void_stops() {
-    if (top_stop_is_void()) drop_void_stops_from_top();
+    if (void_stops_ > 0) drop_void_stops_from_top();
   }
   void drop_void_stops_from_top();
   void cut_at(TimeNs now_ns);
-  [[nodiscard]] StepIndex first_end_from(TickSum target) const;
+  struct StepEnd {
+    StepIndex step = 0;
+    TickSum instant = 0;
+  };
+  [[nodiscard]] StepEnd first_end_from(TickSum target) const;
   [[nodiscard]] bool plan_again_after(StepIndex step);
   void schedule_next_stop();
+  [[nodiscard]] StepCount steps_to_next_stop();
+  [[nodiscard]] StepIndex step_of(const Stop& stop) const;
+  [[nodiscard]] StepIndex next_first_token() const;
   [[nodiscard]] ReplicaState state() const;
   void read_state(ReplicaState& now) const;
   [[nodiscard]] std::int32_t generated_so_far(RequestId id) const;
@@ -242,6 +256,7 @@ class Replica {
 
   // replica_plan.cpp: plans are applied
   [[nodiscard]] bool plan_once(TimeNs now_ns);
+  [[nodiscard]] bool ask_scheduler(TimeNs now_ns);
   void apply_preemptions(TimeNs now_ns);
   void interrupt(RequestId id);
   void apply_rejections(TimeNs now_ns);
@@ -256,10 +271,8 @@ class Replica {
   void apply_chunks(TimeNs now_ns, Segment& segment);
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
-  void stop_for_windows(RequestId id, TokenCount held, TokenCount next);
-  void move_windows();
   void add_cold_start(StepPrice& price);
-  void add_transfers(StepPrice& price, const KvTraffic& traffic, TickSum loads);
+  void add_transfers(StepPrice& price, TickSum loads);
   [[nodiscard]] TickSum tier_delay(const KvTraffic& traffic);
   [[nodiscard]] bool speculates() const { return parts_.options.acceptance.drafts() > 0; }
   [[nodiscard]] std::int32_t decode_block_tokens() const;
@@ -298,7 +311,7 @@ class Replica {
   void wake(TimeNs now_ns);
 
   // replica_failure.cpp
-  [[nodiscard]] bool dies_of_growth(TimeNs now_ns);
+  void die_of_growth(TimeNs now_ns);
   [[nodiscard]] bool dies_of_logprobs(TimeNs now_ns);
   void lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage = nullptr);
   [[nodiscard]] TokenCount lose_all(TimeNs now_ns, Outcome outcome,
@@ -309,6 +322,19 @@ class Replica {
   void be_down_until(TimeNs time_ns, Outcome outcome);
   void forget_all_steps();
 
+  // What every event asks for comes first: near the beginning of the object it takes shorter
+  // instructions.
+  TickSum clock_ = 0;  // end of step `completed_`
+  StepIndex completed_ = 0;
+  StepIndex applied_ = 0;
+  StepIndex planned_ = 0;
+  StepIndex completed_decodes_ = 0;
+  StepIndex applied_decodes_ = 0;
+  StepIndex planned_decodes_ = 0;
+  StepIndex plan_due_ = 0;  // plan again when so many steps are completed
+  StepIndex next_stop_step_ = 0;
+  TimeNs next_stop_ns_ = kNever;
+  TimeNs next_plan_ns_ = kNever;
   std::uint16_t number_;
   ReplicaParts parts_;
   std::optional<ApiServer> api_;
@@ -317,7 +343,8 @@ class Replica {
   DecodeSet decodes_;
   std::vector<Progress> progress_;  // by RequestId
   StepPipeline pipeline_;
-  StopHeap stops_;
+  StopQueue stops_;
+  std::int64_t void_stops_ = 0;  // of these
   BatchPlan plan_;
   std::vector<Departure> departures_;
   std::vector<RequestId> interrupted_;  // preempted while tokens of theirs were in flight
@@ -342,21 +369,13 @@ class Replica {
 
   RequestId last_refused_ = kNoRequest;  // head of the queue that placement kept out
 
-  TickSum clock_ = 0;  // end of step `completed_`
-  StepIndex completed_ = 0;
-  StepIndex applied_ = 0;
-  StepIndex planned_ = 0;
-  StepIndex completed_decodes_ = 0;
-  StepIndex applied_decodes_ = 0;
-  StepIndex planned_decodes_ = 0;
-  StepIndex plan_due_ = 0;  // plan again when so many steps are completed
-  StepIndex next_stop_step_ = 0;
-  TimeNs next_stop_ns_ = kNever;
-  TimeNs next_plan_ns_ = kNever;
   TimeNs down_until_ns_ = 0;
   Outcome down_outcome_ = Outcome::lost_to_oom;  // of who is turned away meanwhile
   const StepCost* cost_ = nullptr;               // that plans are priced by now
   bool arrivals_can_join_ = true;
+  // Somebody looks at first tokens when they come out. Else it is enough to know of them when
+  // something else happens.
+  bool stops_for_first_tokens_ = false;
 
   std::int64_t residents_ = 0;  // admitted and not gone, ghosts included
   std::int64_t ghosts_ = 0;
@@ -377,7 +396,6 @@ class Replica {
   std::uint64_t recorded_tokens_ = 0;  // of requests that left
   std::uint64_t priced_plans_ = 0;     // cost evaluations
   bool cold_ = true;                   // no step since the engine started
-  TokenCount moved_tokens_ = 0;        // copied within the pool, to be paid for by the next step
   std::int64_t ghost_rows_ = 0;
   std::unique_ptr<RemoteRequests> remote_;  // null: it has no role
   KvTierCounts swaps_;

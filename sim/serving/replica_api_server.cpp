@@ -32,7 +32,7 @@ void Replica::collect_answers(TimeNs now_ns) {
 void Replica::catch_up(TimeNs now_ns) {
   const TickSum now = ticks_from_ns(now_ns);
   if (pipeline_.empty() || next_stop_ns_ == kNever || clock_ >= now) return;
-  const StepIndex next = std::min(first_end_from(now), next_stop_step_ - 1);
+  const StepIndex next = std::min(first_end_from(now).step, next_stop_step_ - 1);
   run_to(std::min(next, ended_by(now_ns)));
 }
 

@@ -10,17 +10,14 @@
 namespace headroom {
 
 // At a planning instant: what has grown since the engine started no longer fits.
-bool Replica::dies_of_growth(TimeNs now_ns) {
-  if (now_ns < parts_.memory.fails_ns()) return false;
+void Replica::die_of_growth(TimeNs now_ns) {
   plan_.clear();
   const MemoryShortage shortage = parts_.memory.growth_shortage(now_ns);
   lose_engine(now_ns, shortage.kind, &shortage);
-  return true;
 }
 
 // The plan is applied, and its chunks need more for log-probabilities than is free.
 bool Replica::dies_of_logprobs(TimeNs now_ns) {
-  if (!parts_.memory.counts_logprobs()) return false;
   TokenCount longest = 0;
   for (const Chunk& chunk : plan_.chunks) {
     // Those of a prompt that is computed again, its answer having begun, are out already.
@@ -167,11 +164,13 @@ void Replica::forget_all_steps() {
   planned_decodes_ = applied_decodes_ = completed_decodes_;
   decodes_ = DecodeSet(decode_block_tokens());
   stops_.clear();
+  void_stops_ = 0;
+  for (Progress& progress : progress_) progress.stops = 0;
   paused_.clear();
   interrupted_.clear();
   moving_.clear();
   ghost_ids_.clear();
-  residents_ = ghosts_ = prefill_kept_ = final_tokens_ = ghost_tokens_ = moved_tokens_ = 0;
+  residents_ = ghosts_ = prefill_kept_ = final_tokens_ = ghost_tokens_ = 0;
   swapping_ = {};
   if (remote_) {
     remote_->held = 0;

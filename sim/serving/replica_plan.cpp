@@ -12,7 +12,7 @@
 namespace headroom {
 
 void Replica::on_plan(TimeNs now_ns) {
-  if (down_until_ns_ > 0 && now_ns >= down_until_ns_) {
+  if (down_until_ns_ > 0 && now_ns >= down_until_ns_) [[unlikely]] {
     down_until_ns_ = 0;
     report_event(EngineEventKind::engine_restarted, now_ns, kNoRequest, 0);
   }
@@ -20,15 +20,20 @@ void Replica::on_plan(TimeNs now_ns) {
   sync(completed_);
   if (pipeline_.empty()) clock_ = std::max(clock_, ticks_from_ns(now_ns));
   const std::int32_t depth = parts_.options.pipeline_depth;
-  if (remote_ && !remote_->exits.empty()) apply_exits(now_ns);
-  const bool died = dies_of_growth(now_ns);
+  if (remote_ && !remote_->exits.empty()) [[unlikely]] {
+    apply_exits(now_ns);
+  }
+  const bool died = now_ns >= parts_.memory.fails_ns();
+  if (died) [[unlikely]] {
+    die_of_growth(now_ns);
+  }
   while (!died && planned_ - completed_ < depth && plan_once(now_ns)) {
   }
   plan_due_ = std::max(planned_ - depth, completed_) + 1;
   // An engine that outgrows its memory is found dead at the first planning instant after that.
   const TimeNs fails_ns = parts_.memory.fails_ns();
-  if (fails_ns < kNever && !pipeline_.empty()) {
-    static_cast<void>(plan_again_after(first_end_from(ticks_from_ns(fails_ns))));
+  if (fails_ns < kNever && !pipeline_.empty()) [[unlikely]] {
+    static_cast<void>(plan_again_after(first_end_from(ticks_from_ns(fails_ns)).step));
   }
   schedule_next_stop();
   if (membership_changed_) show_load();
@@ -39,31 +44,51 @@ void Replica::on_plan(TimeNs now_ns) {
   if (next_plan_ns_ == kNever) next_plan_ns_ = plan_.wake_at_ns;
 }
 
-// One plan. False when it is empty (nothing to run) or the engine died over it.
-bool Replica::plan_once(TimeNs now_ns) {
+// The scheduler's next plan, with what becomes of those that it takes out of the batch or refuses.
+// False: the engine died over it.
+bool Replica::ask_scheduler(TimeNs now_ns) {
   plan_.clear();
-  parts_.kv->begin_plan();
-  if (!moving_.empty()) move_windows();
-  if (remote_) take_in();
-  const PlanContext context{now_ns,    planned_decodes_,
-                            requests_, *parts_.kv,
-                            decodes_,  parts_.adapters ? &*parts_.adapters : nullptr};
+  if (pool().step_blocks > 0) [[unlikely]] {
+    parts_.kv->begin_plan();
+  }
+  if (!moving_.empty()) [[unlikely]] {
+    move_windows();
+  }
+  if (remote_) [[unlikely]] {
+    take_in();
+  }
+  const PlanContext context{.now_ns = now_ns,
+                            .decodes_planned = planned_decodes_,
+                            .requests = requests_,
+                            .kv = *parts_.kv,
+                            .decodes = decodes_,
+                            .adapters = parts_.adapters ? &*parts_.adapters : nullptr,
+                            .horizon = std::max<StepCount>(1, steps_to_next_stop())};
   parts_.scheduler->plan(context, plan_);
-  if (plan_.failure != PlanFailure::none) {
+  if (plan_.failure != PlanFailure::none) [[unlikely]] {
     lose_engine(now_ns, OomKind::runtime_device);
     return false;
   }
-  if (!plan_.preempted.empty()) apply_preemptions(now_ns);
-  if (!plan_.rejected.empty()) apply_rejections(now_ns);
-  moved_tokens_ += parts_.kv->take_moved_tokens();
+  if (!plan_.preempted.empty()) [[unlikely]] {
+    apply_preemptions(now_ns);
+  }
+  if (!plan_.rejected.empty()) [[unlikely]] {
+    apply_rejections(now_ns);
+  }
   arrivals_can_join_ = plan_.arrivals_can_join;
-  if (plan_.refused_by_placement != last_refused_) {
+  if (plan_.refused_by_placement != last_refused_) [[unlikely]] {
     last_refused_ = plan_.refused_by_placement;
     if (last_refused_ != kNoRequest) {
       report_event(EngineEventKind::placement_refused, now_ns, last_refused_, plan_.wanted_tokens,
                    0, OomKind::fragmentation);
     }
   }
+  return true;
+}
+
+// One plan. False when it is empty (nothing to run) or the engine died over it.
+bool Replica::plan_once(TimeNs now_ns) {
+  if (!ask_scheduler(now_ns)) return false;
   const bool pause = plan_.decodes_pause;
   HEADROOM_CHECK(!pause || (!plan_.chunks.empty() && ghosts_ == 0),
                  "decodes pause for chunks, and not in a static batch");
@@ -72,31 +97,38 @@ bool Replica::plan_once(TimeNs now_ns) {
 
   Segment& segment = pipeline_.next();
   segment.first = planned_ + 1;
+  segment.done = 0;
   segment.decodes = !pause;
-  segment.rows_paused = pause ? decodes_.size() : 0;
-  segment.shape.decode_rows = rows;
-  segment.shape.decode_context = pause ? 0 : decodes_.context_sum();
-  segment.shape.sampled_rows = rows;
   segment.gaps_per_step = rows - ghosts_;
+  segment.rows_paused = pause ? decodes_.size() : 0;
+  segment.rows_resumed = 0;
+  segment.shape = {.decode_rows = rows,
+                   .decode_context = pause ? 0 : decodes_.context_sum(),
+                   .sampled_rows = rows};
   ghost_tokens_ += ghosts_;
-  if (parts_.adapters) count_adapters(segment.shape);
-  if (speculates()) apply_verified(segment);
+  if (parts_.adapters) [[unlikely]] {
+    count_adapters(segment.shape);
+  }
+  if (speculates()) [[unlikely]] {
+    apply_verified(segment);
+  }
   apply_chunks(now_ns, segment);
-  if (dies_of_logprobs(now_ns)) return false;
+  if (parts_.memory.counts_logprobs() && dies_of_logprobs(now_ns)) [[unlikely]] {
+    return false;
+  }
   const StepShape& shape = segment.shape;
   HEADROOM_CHECK(shape.decode_rows + shape.chunk_rows <= parts_.options.max_sequences &&
                      shape.decode_tokens() + shape.chunk_tokens <= parts_.options.max_step_tokens,
                  fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", rows,
                              shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
   cost_->price(shape, segment.price);
-  KvTraffic traffic = parts_.kv->take_traffic();
-  traffic.loaded_blocks += swapping_.loaded_blocks;
-  traffic.stored_blocks += swapping_.stored_blocks;
-  swapping_ = {};
   const TickSum loads = parts_.adapters ? parts_.adapters->take_load_ticks() : 0;
-  const bool moves = moved_tokens_ > 0 || loads > 0 || traffic.any();
-  if (moves) add_transfers(segment.price, traffic, loads);
-  if (cold_ && parts_.options.cold_step_ticks > 0) add_cold_start(segment.price);
+  if (loads > 0 || swapping_.any() || parts_.kv->has_traffic()) [[unlikely]] {
+    add_transfers(segment.price, loads);
+  }
+  if (cold_ && parts_.options.cold_step_ticks > 0) [[unlikely]] {
+    add_cold_start(segment.price);
+  }
   cold_ = false;
   ++priced_plans_;
   HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
@@ -119,8 +151,12 @@ void Replica::add_cold_start(StepPrice& price) {
 }
 
 // What was copied since the step before delays this one.
-void Replica::add_transfers(StepPrice& price, const KvTraffic& traffic, TickSum loads) {
-  const TickSum moves = TickSum{moved_tokens_} * parts_.options.move_ticks_per_token;
+void Replica::add_transfers(StepPrice& price, TickSum loads) {
+  KvTraffic traffic = parts_.kv->take_traffic();
+  traffic.loaded_blocks += swapping_.loaded_blocks;
+  traffic.stored_blocks += swapping_.stored_blocks;
+  swapping_ = {};
+  const TickSum moves = TickSum{traffic.moved_tokens} * parts_.options.move_ticks_per_token;
   const TickSum all = moves + tier_delay(traffic) + loads;
   if (price.base + all >= kMaxStepTicks) {
     throw ConfigError(
@@ -132,13 +168,12 @@ void Replica::add_transfers(StepPrice& price, const KvTraffic& traffic, TickSum 
   price.base += ticks;
   price.base_terms[CostTerm::transfer] += ticks;
   price.valid_steps = 1;
-  moved_tokens_ = 0;
 }
 
 // How long the step that is being planned waits for its copies, which are asked for when it would
 // begin: first what is overwritten, then what is loaded.
 TickSum Replica::tier_delay(const KvTraffic& traffic) {
-  if (!traffic.any()) return 0;
+  if (traffic.loaded_blocks == 0 && traffic.stored_blocks == 0) return 0;
   TickSum start = clock_;
   for (std::size_t i = 0; i < pipeline_.size(); ++i) {
     start += pipeline_[i].duration(pipeline_[i].left());
@@ -164,12 +199,7 @@ StepCount Replica::repetitions(const StepPrice& price) {
       speculates()) {
     return 1;
   }
-  StepCount steps = std::min(plan_.steady_steps, price.valid_steps);
-  drop_void_stops();
-  if (!stops_.empty()) {
-    steps =
-        std::min(steps, stops_.top().decode + parts_.options.pipeline_depth - 1 - planned_decodes_);
-  }
+  const StepCount steps = std::min({plan_.steady_steps, price.valid_steps, steps_to_next_stop()});
   HEADROOM_CHECK(steps >= 1 && steps < kManySteps, fmt::format("a plan for {} steps", steps));
   return steps;
 }
@@ -221,7 +251,7 @@ void Replica::resume(const Chunk& chunk, Segment& segment) {
 void Replica::interrupt(RequestId id) {
   Progress& progress = progress_[id];
   const StepIndex last = std::min(planned_decodes_, progress.last_decode);
-  if (last < progress.last_decode) ++progress.epoch;
+  if (last < progress.last_decode) begin_epoch(id);
   progress.generated += static_cast<std::int32_t>(last - progress.sample_decode + 1);
   const bool in_flight =
       last > progress.sample_decode ? last > completed_decodes_ : progress.sample_step > completed_;
@@ -304,7 +334,7 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
     request.computed_tokens += chunk.tokens;
     request.anchor_decode = planned_decodes_ + (segment.decodes ? 1 : 0);
     prefill_kept_ += kept(request.computed_tokens) - kept(chunk.context_tokens);
-    if (chunk.resumes) {
+    if (chunk.resumes) [[unlikely]] {
       resume(chunk, segment);
     } else {
       const TokenCount after = request.computed_tokens;
@@ -335,10 +365,10 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
             .id = id,
             .epoch = progress.epoch,
             .action = StopAction::finish};
-  if (known_end && at_once) {
+  if (known_end && at_once) [[unlikely]] {
     leave_adapter(request);
     request.state = RequestState::ending;
-    stops_.push(stop);
+    push_stop(stop);
     return;
   }
   request.state = RequestState::decoding;
@@ -354,47 +384,7 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   }
   // With drafts the last step is known when it has ended: yield_accepted() tells.
   if (speculates() && !at_once) return;
-  stops_.push(stop);
-}
-
-// A stop for the plan of a step with which the windows of a sequence change: one becomes full
-// behind `held`, or, from `next` on, a full one takes a block and lets go of its first. In a
-// pipeline the step behind the prompt is planned already: then the plan after it.
-void Replica::stop_for_windows(RequestId id, TokenCount held, TokenCount next) {
-  TokenCount change = parts_.kv->sequence().next_change(held);
-  if (parts_.kv->moves_windows()) change = std::min(change, parts_.kv->sequence().next_move(next));
-  if (change == INT64_MAX) return;
-  const Request& request = requests_[id];
-  const Progress& progress = progress_[id];
-  const StepIndex decode = request.anchor_decode + change - request.computed_tokens;
-  // Rows whose end is not known stay in the plans for so long.
-  if (decode > progress.last_decode + parts_.options.pipeline_depth - 2) return;
-  stops_.push(
-      {.decode = std::max(decode + 1 - parts_.options.pipeline_depth, request.anchor_decode),
-       .admission = request.admission,
-       .id = id,
-       .epoch = progress.epoch,
-       .action = StopAction::windows_change});
-}
-
-void Replica::change_windows(RequestId id) {
-  Request& request = requests_[id];
-  const TokenCount held = computed_by(request, applied_decodes_);
-  if (request.state != RequestState::decoding) return;
-  decodes_.leave(parts_.kv->row_of(request, held));
-  request.ids_per_block = parts_.kv->sequence().ids_per_block(held);
-  decodes_.join(parts_.kv->row_of(request, held));
-  if (parts_.kv->moves_windows()) moving_.emplace_back(id, progress_[id].epoch);
-  stop_for_windows(id, held, held + 1);
-}
-
-// Of those that have not left since, in order of admission.
-void Replica::move_windows() {
-  for (const auto& [id, epoch] : moving_) {
-    if (progress_[id].epoch != epoch || requests_[id].state != RequestState::decoding) continue;
-    parts_.kv->move_windows(id, computed_by(requests_[id], applied_decodes_) + 1);
-  }
-  moving_.clear();
+  push_stop(stop);
 }
 
 void Replica::report_no_progress(TimeNs now_ns) {

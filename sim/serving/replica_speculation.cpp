@@ -95,11 +95,11 @@ void Replica::yield_accepted() {
     }
     if (progress.last_decode > completed_decodes_) continue;
     HEADROOM_CHECK(progress.last_decode == completed_decodes_, "more tokens than an answer has");
-    stops_.push({.decode = completed_decodes_,
-                 .admission = request.admission,
-                 .id = row.id,
-                 .epoch = progress.epoch,
-                 .action = StopAction::finish});
+    push_stop({.decode = completed_decodes_,
+               .admission = request.admission,
+               .id = row.id,
+               .epoch = progress.epoch,
+               .action = StopAction::finish});
   }
   verified_.clear();
   outcomes_.clear();

@@ -4,17 +4,16 @@
 
 namespace headroom {
 
-RequestId RequestPool::add(const Request& request) {
+RequestId RequestPool::add() {
   if (!free_.empty()) {
     const RequestId id = free_.back();
     free_.pop_back();
-    slots_[id] = request;
     is_live_[id] = 1;
     return id;
   }
   HEADROOM_CHECK(slots_.size() < kNoRequest, "more live requests than ids");
   const auto id = static_cast<RequestId>(slots_.size());
-  slots_.push_back(request);
+  slots_.emplace_back();
   is_live_.push_back(1);
   free_.reserve(slots_.capacity());  // so that `remove` never allocates
   return id;

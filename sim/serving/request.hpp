@@ -115,7 +115,12 @@ struct RequestRecord {
 // `add`. No allocation once as many requests have been live as ever are.
 class RequestPool {
  public:
-  [[nodiscard]] RequestId add(const Request& request);
+  [[nodiscard]] RequestId add();  // to be filled: the slot is as its last request has left it
+  [[nodiscard]] RequestId add(const Request& request) {
+    const RequestId id = add();
+    slots_[id] = request;
+    return id;
+  }
   void remove(RequestId id);
   [[nodiscard]] Request& operator[](RequestId id) { return slots_[id]; }
   [[nodiscard]] const Request& operator[](RequestId id) const { return slots_[id]; }

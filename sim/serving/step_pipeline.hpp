@@ -53,15 +53,21 @@ class StepPipeline {
   [[nodiscard]] Segment& front() { return ring_[head_]; }
   [[nodiscard]] Segment& back() { return (*this)[count_ - 1]; }
 
-  // A cleared segment to be filled; it counts once `push` is called.
-  [[nodiscard]] Segment& next();
+  // A segment to be filled, with the values of an earlier one, but without first tokens; it counts
+  // once `push` is called.
+  [[nodiscard]] Segment& next() {
+    HEADROOM_CHECK(count_ < slots_, "more segments than the pipeline is deep");
+    Segment& segment = (*this)[count_];
+    HEADROOM_CHECK(segment.first_tokens.empty(), "first tokens that nobody saw");
+    return segment;
+  }
   void push() { ++count_; }
   void pop() {
     HEADROOM_CHECK(count_ > 0, "pop of an empty pipeline");
     head_ = place(1);
     --count_;
   }
-  void clear() { count_ = 0; }
+  void clear();
 
  private:
   // Without the division of a remainder: this is looked up ten times per event.

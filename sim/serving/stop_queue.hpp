@@ -2,11 +2,15 @@
 // The step ends at which something other than "everybody decodes on" happens to a request.
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "sim/kernel/check.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -32,23 +36,72 @@ struct Stop {
   friend constexpr auto operator<=>(const Stop&, const Stop&) = default;
 };
 
-// A binary min-heap; void entries are dropped by the owner when they reach the top.
-class StopHeap {
+// Stops in their order; void entries are dropped by the owner when they come first. Those of the
+// next thousand decode steps lie in a ring of buckets, one for each step, and a bit says which
+// buckets have any: putting one in and finding the first takes no comparisons that could not be
+// foreseen, as those of a heap. The few that are further away are in a heap.
+class StopQueue {
  public:
+  // stop.decode >= `decode` of every begin_at() so far.
   void push(const Stop& stop) {
-    heap_.emplace_back() = stop;  // field by field: push_back() would read it back from memory
-    std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
+    HEADROOM_CHECK(stop.decode >= begin_, "a stop in the past");
+    if (first_ != kNoEntry && stop < first()) first_ = kNoEntry;
+    ++size_;
+    if (stop.decode - begin_ >= kBuckets) {
+      far_.push_back(stop);
+      std::push_heap(far_.begin(), far_.end(), std::greater<>{});
+      return;
+    }
+    const std::uint32_t entry = take_spare();
+    const std::size_t bucket = bucket_of(stop.decode);
+    entries_[entry] = {stop, buckets_[bucket]};
+    buckets_[bucket] = entry;
+    filled_[bucket / 64] |= std::uint64_t{1} << (bucket % 64);
   }
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
-  [[nodiscard]] const Stop& top() const { return heap_.front(); }
-  void pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>{});
-    heap_.pop_back();
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] const Stop& top() {
+    if (first_ == kNoEntry) find_first();
+    return first();
   }
-  void clear() { heap_.clear(); }
+  void pop();
+  // No stop lies before decode step `decode`, nor will one that is pushed later.
+  void begin_at(StepIndex decode) { begin_ = std::max(begin_, decode); }
+  void clear();
 
  private:
-  std::vector<Stop> heap_;
+  struct Entry {
+    Stop stop;
+    std::uint32_t next = 0;  // in the same bucket
+  };
+  static constexpr StepCount kBuckets = 1024;
+  static constexpr std::uint32_t kNoEntry = 0;
+  static constexpr std::uint32_t kFar = UINT32_MAX;  // as first_: that on top of far_
+
+  [[nodiscard]] static std::size_t bucket_of(StepIndex decode) {
+    return static_cast<std::size_t>(decode) % kBuckets;
+  }
+  [[nodiscard]] const Stop& first() const {
+    return first_ == kFar ? far_.front() : entries_[first_].stop;
+  }
+  [[nodiscard]] std::uint32_t take_spare() {
+    if (spare_ == kNoEntry) {
+      entries_.emplace_back();
+      return static_cast<std::uint32_t>(entries_.size() - 1);
+    }
+    const std::uint32_t entry = spare_;
+    spare_ = entries_[entry].next;
+    return entry;
+  }
+  void find_first();
+
+  StepIndex begin_ = 0;  // the ring's buckets are those of begin_, begin_ + 1, ...
+  std::size_t size_ = 0;
+  std::uint32_t first_ = kNoEntry;  // kNoEntry: not known
+  std::uint32_t spare_ = kNoEntry;
+  std::vector<Entry> entries_{1};  // the first one is nobody's
+  std::array<std::uint64_t, kBuckets / 64> filled_{};
+  std::vector<std::uint32_t> buckets_ = std::vector<std::uint32_t>(kBuckets, kNoEntry);
+  std::vector<Stop> far_;  // a binary min-heap
 };
 
 }  // namespace headroom

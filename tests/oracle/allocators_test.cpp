@@ -132,7 +132,7 @@ class PagedPair {
     single_.touch(index, on_device);
     single_.load(index, on_device, whole);
     const bool takes_over = part > 0 && single_.take_over(index, known);
-    REQUIRE(paged_.take_moved_tokens() == (takes_over ? 0 : part));
+    REQUIRE(paged_.take_traffic().moved_tokens == (takes_over ? 0 : part));
     REQUIRE(single_.grow(index, hold, known));
     if (takes_over) ++taken_over;
     if (!takes_over) copied += part;

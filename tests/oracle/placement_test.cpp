@@ -51,7 +51,7 @@ class PlacementPair {
       const bool fits = kv_.try_grow({.id = id, .hold_tokens = 1, .final_tokens = tokens});
       if (fits != cells_.reserve(id, tokens)) return false;
     }
-    moved_ += kv_.take_moved_tokens();
+    moved_ += kv_.take_traffic().moved_tokens;
     return agree();
   }
 

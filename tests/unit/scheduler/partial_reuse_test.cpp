@@ -35,7 +35,7 @@ TEST_CASE("a prompt that is cached in full computes its last token alone", "[par
   finish(kv, 0, first, 96);
   CHECK(kv.pool().cached_blocks == 3);
   CHECK(admit(kv, 1, second) == 95);
-  CHECK(kv.take_moved_tokens() == 0);
+  CHECK(kv.take_traffic().moved_tokens == 0);
   CHECK(kv.pool().used_blocks() == 3);
   CHECK(kv.pool().cached_blocks == 0);
 }
@@ -47,8 +47,8 @@ TEST_CASE("a block in use is copied as far as it is equal", "[partial]") {
   const Prompt second(1, {{7, 96}});
   static_cast<void>(admit(kv, 0, first));
   CHECK(admit(kv, 1, second) == 95);
-  CHECK(kv.take_moved_tokens() == 31);
-  CHECK(kv.take_moved_tokens() == 0);
+  CHECK(kv.take_traffic().moved_tokens == 31);
+  CHECK(kv.take_traffic().moved_tokens == 0);
   CHECK(kv.pool().used_blocks() == 4);
   CHECK(kv.pool().shared_blocks == 2);
 }
@@ -71,7 +71,7 @@ TEST_CASE("a free block that others follow is copied", "[partial]") {
   static_cast<void>(admit(kv, 0, first));
   finish(kv, 0, first, 128);
   CHECK(admit(kv, 1, Prompt(1, {{7, 80}}, 9)) == 80);
-  CHECK(kv.take_moved_tokens() == 16);
+  CHECK(kv.take_traffic().moved_tokens == 16);
   CHECK(kv.cached_prefix(2, Prompt(2, {{7, 128}}, 1).request) == 128);
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("the next turn of a conversation goes on in the partly filled block", 
   CHECK(kv.pool().cached_blocks == 2);
   const Prompt next(1, {{7, 40}, {8, 10}}, 30);
   CHECK(admit(kv, 1, next) == 49);
-  CHECK(kv.take_moved_tokens() == 0);
+  CHECK(kv.take_traffic().moved_tokens == 0);
   CHECK(kv.pool().used_blocks() == 3);  // 80 tokens
 }
 

@@ -142,12 +142,12 @@ TEST_CASE("compaction admits what fragmentation refused, and counts what it move
     pool.release(0);
     CHECK(pool.largest() == 50);  // all that is free can be had
     CHECK(pool.place(3, 51) == std::nullopt);
-    CHECK(pool.kv().take_moved_tokens() == 0);
+    CHECK(pool.kv().take_traffic().moved_tokens == 0);
     CHECK(pool.place(3, 41) == 50);
     CHECK(pool.kv().address_of(1) == 0);
     CHECK(pool.kv().address_of(2) == 20);
-    CHECK(pool.kv().take_moved_tokens() == 50);  // 20 + 30
-    CHECK(pool.kv().take_moved_tokens() == 0);
+    CHECK(pool.kv().take_traffic().moved_tokens == 50);  // 20 + 30
+    CHECK(pool.kv().take_traffic().moved_tokens == 0);
     CHECK(pool.place(4, 9) == 91);
   }
 }
@@ -158,10 +158,10 @@ TEST_CASE("compaction moves nothing while a hole is large enough, nor what lies 
   pool.release(1);
   CHECK(pool.place(1, 20) == 25);
   pool.release(3);
-  CHECK(pool.kv().take_moved_tokens() == 0);
+  CHECK(pool.kv().take_traffic().moved_tokens == 0);
   // Free: 45 .. 50 and 75 .. 100. The first two stay where they are, 25 tokens move down by 5.
   CHECK(pool.place(3, 30) == 70);
-  CHECK(pool.kv().take_moved_tokens() == 25);
+  CHECK(pool.kv().take_traffic().moved_tokens == 25);
 }
 
 TEST_CASE("buddy blocks are never compacted") {

@@ -61,7 +61,7 @@ TEST_CASE("an answer forks from one that has computed the prompt", "[forks]") {
   CHECK(admit(kv, 2, request) == 18);
   CHECK(kv.pool().used_blocks() == 1 + 3);
   CHECK(kv.pool().shared_blocks == 2);
-  CHECK(kv.take_moved_tokens() == 2 * 16);
+  CHECK(kv.take_traffic().moved_tokens == 2 * 16);
   kv.release(0, request, 19, KvRelease::finished);
   CHECK(kv.pool().used_blocks() == 1 + 2);
   kv.take(1);  // the third decodes up to 40 tokens
@@ -80,7 +80,7 @@ TEST_CASE("a prompt that fills its blocks is shared whole", "[forks]") {
   static_cast<void>(admit(kv, 0, request));
   CHECK(admit(kv, 1, request) == 31);
   CHECK(kv.pool().used_blocks() == 2);
-  CHECK(kv.take_moved_tokens() == 0);
+  CHECK(kv.take_traffic().moved_tokens == 0);
 }
 
 TEST_CASE("nobody forks from half a prompt, or from another one", "[forks]") {
@@ -126,7 +126,7 @@ TEST_CASE("copies of an engine that died are not paid for by the next one", "[fo
   static_cast<void>(admit(kv, 0, request));
   CHECK(admit(kv, 1, request) == 18);  // copies the block that is filled in part
   kv.on_engine_lost();
-  CHECK(kv.take_moved_tokens() == 0);
+  CHECK(kv.take_traffic().moved_tokens == 0);
 }
 
 }  // namespace headroom::test

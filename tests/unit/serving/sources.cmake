@@ -12,4 +12,5 @@ list(APPEND UNIT_TEST_SOURCES
   route_stages_test.cpp
   run_time_memory_test.cpp
   sequence_blocks_test.cpp
+  stop_queue_test.cpp
   worked_example_test.cpp)
