@@ -147,11 +147,11 @@ void summarise_stream(const RequestStream& stream, const Recorder& recorder, Run
 void summarise_table(const Recorder& recorder, const SummaryOptions& options, RunSummary& summary) {
   const auto records = recorder.records();
   summary.windows = windows_of(records, recorder.end_ns(), options.windows);
-  std::vector<std::size_t> sizes;
   const std::array<WindowReport*, 3> windows{&summary.windows.warmup, &summary.windows.steady,
                                              &summary.windows.drain};
-  for (const WindowReport* window : windows) {
-    sizes.push_back(static_cast<std::size_t>(window->arrived));
+  std::array<std::size_t, 3> sizes{};
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    sizes[i] = static_cast<std::size_t>(windows[i]->arrived);
   }
   const MetricsByPart metrics =
       serving_metrics_by_part(records, sizes, &recorder.itl(), options.serving);

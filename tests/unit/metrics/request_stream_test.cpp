@@ -95,7 +95,7 @@ TEST_CASE("a stream of records sums up to what their table says") {
   ServingOptions serving;
   serving.client_latency_ns = 3'000'000;
   serving.goodput.ttft_ms = 150;
-  const Traffic traffic = random_traffic(GENERATE(1, 2, 3), 20'000);
+  const Traffic traffic = random_traffic(GENERATE(1U, 2U, 3U), 20'000);
   const RequestStream stream = stream_of(traffic, serving);
   check_equal(stream.total().metrics(nullptr, true),
               serving_metrics(traffic.by_arrival, nullptr, serving));
@@ -169,7 +169,7 @@ TEST_CASE("a stream tells a backlog that grows from one that does not") {
 TEST_CASE("a stream of nothing, of one request, of requests that all come at once") {
   CHECK(RequestStream({}, {}, 1).windows(0).steady.arrived == 0);
   CHECK(RequestStream({}, {}, 1).total().counts().arrived == 0);
-  for (const std::size_t requests : {1, 100}) {
+  for (const std::size_t requests : {1U, 100U}) {
     Traffic traffic;
     for (std::size_t i = 0; i < requests; ++i) {
       RequestRecord record;
