@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs the benchmarks, at -O3. Options go to Google Benchmark:
+# Builds and runs the benchmarks, as a release build. Options go to Google Benchmark:
 #   scripts/bench.sh --benchmark_filter=queue --benchmark_repetitions=5
 set -euo pipefail
 
