@@ -33,7 +33,7 @@ void AffineCost::price(const StepShape& shape, StepPrice& price) const {
   price.base_terms[CostTerm::linear_compute] = c_.per_prefill_token * tokens;
   price.base_terms[CostTerm::linear_memory] = c_.per_decode_row * rows;
   price.base_terms[CostTerm::attention_decode] = c_.per_context_token * shape.decode_context;
-  price.slope_terms[CostTerm::attention_decode] = c_.per_context_token * shape.decode_rows;
+  price.slope_terms.attention_decode = c_.per_context_token * shape.decode_rows;
   price.base = price.base_terms.sum();
   price.slope = price.slope_terms.sum();
 }

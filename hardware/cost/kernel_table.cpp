@@ -223,7 +223,7 @@ void KernelTableCost::price_attention(const StepShape& shape, StepPrice& price) 
     check_ticks(real(line.low) + real(line.slope) * real(further));
     price.base_terms[CostTerm::attention_decode] = line.low + line.slope * further;
     price.slope = line.slope * shape.decode_rows;
-    price.slope_terms[CostTerm::attention_decode] = price.slope;
+    price.slope_terms.attention_decode = price.slope;
     price.valid_steps = (line.last - shape.decode_context) / shape.decode_rows + 1;
     return;
   }

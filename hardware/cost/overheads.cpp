@@ -20,7 +20,7 @@ void Overheads::add_host(const StepShape& shape, StepPrice& price) const {
   price.base = host;
   if (price.slope == 0) return;
   price.valid_steps = std::min(price.valid_steps, exposed / price.slope + 1);
-  price.slope_terms[CostTerm::host] = -price.slope;
+  price.slope_terms.host = -price.slope;
   price.slope = 0;
 }
 

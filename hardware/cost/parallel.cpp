@@ -37,7 +37,7 @@ class LayerTime {
     const Ticks whole = terms[CostTerm::linear_memory] + terms[CostTerm::linear_compute] +
                         terms[CostTerm::elementwise] + terms[CostTerm::attention_prefill] +
                         terms[CostTerm::attention_decode] + terms[CostTerm::communication];
-    growing_ = price.slope_terms[CostTerm::attention_decode];
+    growing_ = price.slope_terms.attention_decode;
     grown_ = batch.decode_rows > 0 ? batch.decode_context / batch.decode_rows : 0;
     still_ = whole - growing_ * grown_;
   }
@@ -118,7 +118,8 @@ void PipelineCost::price(const StepShape& shape, StepPrice& price) const {
   const bool by_host = host > 0 && busy.slope == 0 && busy.base == host * parts;
   const CostTerm waits = by_host ? CostTerm::host : CostTerm::pipeline;
   price.base_terms[waits] += round.base - through.base;
-  price.slope_terms[waits] += round.slope - through.slope;
+  SlopeTerms& slopes = price.slope_terms;
+  (by_host ? slopes.host : slopes.pipeline) += round.slope - through.slope;
   price.base = round.base;
   price.slope = round.slope;
 }

@@ -39,6 +39,7 @@ CostTerms RooflineCost::compute_decode(std::int64_t rows, TokenCount all_tokens)
   return terms;
 }
 
+// Inlined, so that its result is never written in parts and read back as a whole.
 [[gnu::always_inline]] inline RooflineCost::ContextPrice RooflineCost::decode_context(
     const StepShape& shape, Ticks Reach::*ticks) const {
   const std::int64_t rows = shape.decode_rows;
@@ -103,8 +104,7 @@ void RooflineCost::price_decode_only(const StepShape& shape, StepPrice& price) c
   }
   price.slope = context.slope;
   price.valid_steps = context.valid_steps;
-  price.slope_terms = CostTerms{};
-  price.slope_terms[CostTerm::attention_decode] = price.slope;
+  price.slope_terms = {.attention_decode = price.slope};
 }
 
 // Decodes with drafts: products, logits and captured sizes go by tokens, while attention reads the
@@ -126,8 +126,7 @@ void RooflineCost::price_verification(const StepShape& shape, StepPrice& price) 
   price.base = terms.sum();
   price.slope = context.slope;
   price.valid_steps = context.valid_steps;
-  price.slope_terms = CostTerms{};
-  price.slope_terms[CostTerm::attention_decode] = price.slope;
+  price.slope_terms = {.attention_decode = price.slope};
 }
 
 void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
@@ -156,8 +155,7 @@ void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
   terms[CostTerm::head] = sampled;
   terms[CostTerm::communication] = communication;
   terms[CostTerm::step_overhead] = overheads_.step;
-  price.slope_terms = CostTerms{};
-  price.slope_terms[CostTerm::attention_decode] = price.slope;
+  price.slope_terms = {.attention_decode = price.slope};
   // Not terms.sum(), which would read in wide parts what has just been written in small ones.
   price.base = products.memory + products.compute + elementwise + prefill + decode + sampled +
                communication + overheads_.step;

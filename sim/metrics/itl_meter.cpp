@@ -10,29 +10,22 @@ namespace {
 // Pieces of so many steps keep every factor of the sums of squares within 64 bits for up to 2^17
 // decoding sequences: sum of i^2 over a piece < 2^46.5, times 2^17 < 2^64.
 constexpr StepCount kPieceSteps = StepCount{1} << 16;
-constexpr std::int64_t kMaxGapsPerStep = std::int64_t{1} << 17;
 // Up to here the squares of all gaps of a run add up to less than 2^26 * 2^100.
 constexpr std::int64_t kFewGaps = std::int64_t{1} << 26;
-constexpr Ticks kShortStep = Ticks{1} << 50;  // 1 s
 }  // namespace
 
-void ItlMeter::add(const StepRun& run) {
-  for (const GapGroup& group : run.other_gaps) add_gaps(group.gap, group.tokens);
-  const std::int64_t gaps = run.gaps_per_step;
-  if (gaps == 0) return;
-  HEADROOM_CHECK(gaps > 0 && gaps <= kMaxGapsPerStep, "decoding rows of a step out of range");
-  if (!run.gaps.empty()) return add_parts(run.gaps, gaps);
-  if (run.steps > 1 || run.first_ticks >= kShortStep) {
-    return add_run(run.first_ticks, run.slope_ticks, run.steps, gaps);
-  }
-  const auto ticks = static_cast<std::uint64_t>(run.first_ticks);
-  sum_ += Int128{run.first_ticks} * gaps;
-  squares_.add(Uint128{ticks} * ticks * static_cast<std::uint64_t>(gaps));
-  histogram_.add(floor_ns(run.first_ticks), gaps);
+[[gnu::noinline]] void ItlMeter::add_groups(std::span<const GapGroup> groups) {
+  for (const GapGroup& group : groups) add_gaps(group.gap, group.tokens);
+}
+
+// Apart, like those below: inlined they would cost runs of one step their registers.
+[[gnu::noinline]] void ItlMeter::add_runs(const StepRun& run) {
+  if (!run.gaps.empty()) return add_parts(run.gaps, run.gaps_per_step);
+  add_run(run.first_ticks, run.slope_ticks, run.steps, run.gaps_per_step);
 }
 
 // Of `gaps` sequences.
-[[gnu::noinline]] void ItlMeter::add_parts(std::span<const GapRun> parts, std::int64_t gaps) {
+void ItlMeter::add_parts(std::span<const GapRun> parts, std::int64_t gaps) {
   for (const GapRun& part : parts) {
     if (part.steps == 1) {
       add_gaps(part.first, gaps);
@@ -50,8 +43,7 @@ void ItlMeter::add(const StepRun& run) {
 }
 
 // Of `gaps` sequences in each step.
-[[gnu::noinline]] void ItlMeter::add_run(Ticks first, Ticks slope, StepCount steps,
-                                         std::int64_t gaps) {
+void ItlMeter::add_run(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
   // A falling duration is a rising one read backwards.
   if (slope < 0) {
     first += slope * (steps - 1);
@@ -69,7 +61,7 @@ void ItlMeter::add(const StepRun& run) {
   add_buckets(first, slope, left, gaps);
 }
 
-[[gnu::noinline]] void ItlMeter::add_gaps(TickSum ticks, std::int64_t count) {
+void ItlMeter::add_gaps(TickSum ticks, std::int64_t count) {
   HEADROOM_CHECK(ticks >= 0 && ticks >> 78 == 0, "a gap between tokens out of range");
   HEADROOM_CHECK(count > 0 && count <= kMaxGapsPerStep, "number of equal gaps out of range");
   const auto gap = static_cast<Uint128>(ticks);

@@ -58,32 +58,22 @@ Int128 cached_loss(const RunView& view) {
 
 }  // namespace
 
-// `Span` is the type of a duration: in 64 bits a product takes one multiplication.
-template <typename Span>
-void KvMeter::add_lasting(const ReplicaState& state, Span ticks) {
-  const KvPoolState& pool = state.pool;
-  observed_ += ticks;
-  integrals_.total_blocks += Int128{pool.total_blocks} * ticks;
-  integrals_.used_blocks += Int128{pool.used_blocks()} * ticks;
-  integrals_.cached_blocks += Int128{pool.cached_blocks} * ticks;
-  integrals_.kv_tokens += Int128{state.kv_tokens} * ticks;
-  if (pool.free_blocks != pool.largest_hole) {
-    integrals_.external_blocks += Int128{pool.free_blocks - pool.largest_hole} * ticks;
-  }
-  if (state.reserved_tokens != 0) {
-    integrals_.reserved_tokens += Int128{state.reserved_tokens} * ticks;
-  }
+KvIntegrals KvMeter::integrals() const {
+  KvIntegrals integrals = integrals_;
+  integrals.total_blocks += Int128{capacity_blocks_} * (observed_ - resized_at_);
+  return integrals;
 }
 
-// Hours, as of an idle replica: kept out of the way of the others.
-[[gnu::noinline]] void KvMeter::add_long(const ReplicaState& state, TickSum ticks) {
-  add_lasting(state, ticks);
+void KvMeter::resize(const KvPoolState& pool) {
+  integrals_.total_blocks += Int128{capacity_blocks_} * (observed_ - resized_at_);
+  resized_at_ = observed_;
+  block_tokens_ = pool.block_tokens;
+  capacity_blocks_ = pool.total_blocks;
 }
 
 void KvMeter::add_constant(const ReplicaState& state, TickSum ticks) {
-  note_pool(state.pool, state.pool.used_blocks(), state.kv_tokens);
-  if (ticks > INT64_MAX) return add_long(state, ticks);
-  add_lasting(state, static_cast<Ticks>(ticks));
+  if (ticks <= INT64_MAX) return add_lasting(state, static_cast<Ticks>(ticks));
+  add_lasting(state, ticks);  // hours, as of an idle replica
 }
 
 // As if the first step's state lasted, and what changes in the further ones.
@@ -93,7 +83,7 @@ void KvMeter::add_run(const RunView& view) {
 }
 
 // The pool grows with decode and then has no holes to speak of, or what was reserved is used up.
-[[gnu::noinline]] void KvMeter::add_growth(const RunView& view) {
+void KvMeter::add_growth(const RunView& view) {
   const ReplicaState& state = *view.run.state;
   note_pool(state.pool, state.pool.used_blocks() + view.growth.last,
             state.kv_tokens + (view.run.steps - 1) * view.tokens_per_step);
@@ -105,13 +95,6 @@ void KvMeter::add_run(const RunView& view) {
   if (state.reserved_tokens != 0 && view.reserved_per_step != 0) {
     integrals_.reserved_tokens += reserved_integral(view) - state.reserved_tokens * view.ticks;
   }
-}
-
-void KvMeter::note_pool(const KvPoolState& pool, BlockCount used_blocks, TokenCount kv_tokens) {
-  block_tokens_ = pool.block_tokens;
-  capacity_blocks_ = pool.total_blocks;
-  peak_used_blocks_ = std::max(peak_used_blocks_, used_blocks);
-  peak_kv_tokens_ = std::max(peak_kv_tokens_, kv_tokens);
 }
 
 }  // namespace headroom

@@ -1,6 +1,8 @@
 #pragma once
 // How full a replica's KV pool was: time integrals, exact in blocks (or tokens) x ticks, and peaks.
 
+#include <algorithm>
+
 #include "sim/metrics/run_view.hpp"
 
 namespace headroom {
@@ -31,10 +33,11 @@ struct KvIntegrals {
 class KvMeter {
  public:
   void add_run(const RunView& view);
-  // `state` lasted so long (between steps).
+  // `state` lasted so long: one step, or the time between two.
+  void add_constant(const ReplicaState& state, Ticks ticks) { add_lasting(state, ticks); }
   void add_constant(const ReplicaState& state, TickSum ticks);
 
-  [[nodiscard]] const KvIntegrals& integrals() const { return integrals_; }
+  [[nodiscard]] KvIntegrals integrals() const;
   [[nodiscard]] TickSum observed_ticks() const { return observed_; }
   [[nodiscard]] std::int32_t block_tokens() const { return block_tokens_; }
   [[nodiscard]] BlockCount capacity_blocks() const { return capacity_blocks_; }
@@ -42,14 +45,35 @@ class KvMeter {
   [[nodiscard]] TokenCount peak_kv_tokens() const { return peak_kv_tokens_; }
 
  private:
+  // `Span` is the type of a duration: in 64 bits a product takes one multiplication.
   template <typename Span>
-  void add_lasting(const ReplicaState& state, Span ticks);
-  void add_long(const ReplicaState& state, TickSum ticks);
+  void add_lasting(const ReplicaState& state, Span ticks) {
+    const KvPoolState& pool = state.pool;
+    note_pool(pool, pool.used_blocks(), state.kv_tokens);
+    observed_ += ticks;
+    integrals_.used_blocks += Int128{pool.used_blocks()} * ticks;
+    integrals_.cached_blocks += Int128{pool.cached_blocks} * ticks;
+    integrals_.kv_tokens += Int128{state.kv_tokens} * ticks;
+    if (pool.free_blocks != pool.largest_hole) {
+      integrals_.external_blocks += Int128{pool.free_blocks - pool.largest_hole} * ticks;
+    }
+    if (state.reserved_tokens != 0) {
+      integrals_.reserved_tokens += Int128{state.reserved_tokens} * ticks;
+    }
+  }
   void add_growth(const RunView& view);
-  void note_pool(const KvPoolState& pool, BlockCount used_blocks, TokenCount kv_tokens);
+  void note_pool(const KvPoolState& pool, BlockCount used_blocks, TokenCount kv_tokens) {
+    if (pool.total_blocks != capacity_blocks_) [[unlikely]] {
+      resize(pool);
+    }
+    peak_used_blocks_ = std::max(peak_used_blocks_, used_blocks);
+    peak_kv_tokens_ = std::max(peak_kv_tokens_, kv_tokens);
+  }
+  void resize(const KvPoolState& pool);
 
-  KvIntegrals integrals_;
+  KvIntegrals integrals_;  // total_blocks: up to the last change of capacity
   TickSum observed_ = 0;
+  TickSum resized_at_ = 0;  // when that was, in observed ticks
   std::int32_t block_tokens_ = 1;
   BlockCount capacity_blocks_ = 0;
   BlockCount peak_used_blocks_ = 0;

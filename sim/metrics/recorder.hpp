@@ -81,6 +81,8 @@ class Recorder final : public MetricsSink {
   void hold_until(Track& track, std::uint16_t replica, TickSum instant) {
     if (instant != track.since) hold_on(track, replica, instant);
   }
+  void add_step(Track& track, const StepRun& run);
+  void add_steps(Track& track, const StepRun& run);
   void hold_on(Track& track, std::uint16_t replica, TickSum instant);
 
   RecordTotals totals_;

@@ -22,10 +22,8 @@ ThrashWindow& ThrashMeter::window_at(TimeNs t) {
 
 void ThrashMeter::add_run(const RunView& view) {
   const StepRun& run = view.run;
-  // Extra tokens come with runs of one step only.
-  const TokenCount sampled = run.shape->sampled_rows + run.extra_tokens;
+  const TokenCount sampled = sampled_in(run);
   if (sampled == 0) return;
-  // Tokens come out at the ends of the steps.
   const TimeNs end_ns = floor_ns(view.end);
   if (floor_ns(run.begin) >= last_begin_ns_ && end_ns < last_end_ns_) {
     windows_.back().sampled_tokens += run.steps * sampled;

@@ -26,6 +26,16 @@ struct ThrashWindow {
 class ThrashMeter {
  public:
   void add_run(const RunView& view);
+  // The same of a run of one step, which ends in nanosecond `end_ns`.
+  void add_step(const StepRun& run, TimeNs end_ns) {
+    const TokenCount sampled = sampled_in(run);
+    if (sampled == 0) return;
+    if (end_ns >= last_begin_ns_ && end_ns < last_end_ns_) {
+      windows_.back().sampled_tokens += sampled;
+    } else {
+      window_at(end_ns).sampled_tokens += sampled;
+    }
+  }
   void add_event(const EngineEvent& event);
 
   // In order; only windows in which something happened.
@@ -34,6 +44,10 @@ class ThrashMeter {
   [[nodiscard]] TokenCount recomputed_tokens() const { return recomputed_; }
 
  private:
+  // Tokens that come out at the end of each step; extra ones come with runs of one step only.
+  [[nodiscard]] static TokenCount sampled_in(const StepRun& run) {
+    return run.shape->sampled_rows + run.extra_tokens;
+  }
   [[nodiscard]] ThrashWindow& window_at(TimeNs t);
 
   std::vector<ThrashWindow> windows_;

@@ -23,19 +23,29 @@ std::int64_t Timeline::waiting_at(const Track& track, TimeNs t, std::int64_t rep
   return reported + sum - track.counted;
 }
 
-void Timeline::add_run_to(Track& track, const RunView& view) {
-  const StepRun& run = view.run;
-  const TimeNs begin_ns = floor_ns(run.begin);
+// A run that began at `begin_ns` has been reported, with all changes so far in its `waiting`.
+void Timeline::pass_changes(Track& track, TimeNs begin_ns) {
   const std::size_t size = track.changes.size();
-  track.counted = size == 0 ? 0 : track.changes.back().sum;
+  track.counted = track.changes.back().sum;
   while (track.changes_head < size && track.changes[track.changes_head].time_ns <= begin_ns) {
     ++track.changes_head;
   }
+}
+
+void Timeline::sample_run(Track& track, const RunView& view) {
   const TimeNs end_ns = floor_ns(view.end);
   while (track.next_ns < end_ns) {
-    sample(track, run.replica, state_in_step(view, steps_ended_by(run, track.next_ns)));
+    const StepCount ended = steps_ended_by(view.run, track.next_ns);
+    sample(track, view.run.replica, state_in_step(view, ended));
   }
-  if (track.changes_head == size) forget(track);
+}
+
+void Timeline::add_run(const RunView& view) {
+  if (interval_ns_ == 0) return;
+  Track& track = this->track(view.run.replica);
+  if (!track.changes.empty()) pass_changes(track, floor_ns(view.run.begin));
+  sample_run(track, view);
+  if (!track.changes.empty()) forget_passed(track);
 }
 
 void Timeline::add_constant(std::uint16_t replica, const ReplicaState& state, TimeNs until_ns) {

@@ -34,12 +34,15 @@ class Timeline {
   explicit Timeline(const TimelineOptions& options);
 
   // Calls per replica come in order of time, and cover it without gaps from nanosecond 0 on.
-  void add_run(const RunView& view) {
+  void add_run(const RunView& view);
+  // The same of a run of one step, which ends in nanosecond `end_ns`.
+  void add_step(const StepRun& run, TimeNs end_ns) {
     if (interval_ns_ == 0) return;
-    Track& track = this->track(view.run.replica);
-    // Nobody came to the queue or left it, and no sample falls in the run.
-    if (track.changes.empty() && floor_ns(view.end) <= track.next_ns) return;
-    add_run_to(track, view);
+    Track& track = this->track(run.replica);
+    // Most often nobody came to the queue or left it, and no sample falls in the step.
+    if (!track.changes.empty()) pass_changes(track, floor_ns(run.begin));
+    if (track.next_ns < end_ns) sample_run(track, view_of(run));
+    if (!track.changes.empty()) forget_passed(track);
   }
   // `state` from the end of what was reported before to nanosecond `until_ns`, exclusive; its
   // `waiting` counts the changes before the last `forget_queue` or, if later, the last run's
@@ -77,7 +80,11 @@ class Timeline {
     if (replica >= tracks_.size()) tracks_.resize(std::size_t{replica} + 1);
     return tracks_[replica];
   }
-  void add_run_to(Track& track, const RunView& view);
+  static void pass_changes(Track& track, TimeNs begin_ns);
+  static void forget_passed(Track& track) {
+    if (track.changes_head == track.changes.size()) forget(track);
+  }
+  void sample_run(Track& track, const RunView& view);
   // Takes the sample at track.next_ns.
   void sample(Track& track, std::uint16_t replica, const ReplicaState& state);
   [[nodiscard]] static std::int64_t waiting_at(const Track& track, TimeNs t, std::int64_t reported);

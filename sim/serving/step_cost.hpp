@@ -60,14 +60,31 @@ struct CostTerms {
   }
 };
 
+// The terms that change from one repetition of a batch to the next.
+struct SlopeTerms {
+  Ticks attention_decode = 0;
+  Ticks host = 0;
+  Ticks pipeline = 0;
+
+  [[nodiscard]] Ticks operator[](CostTerm t) const {
+    switch (t) {
+      case CostTerm::attention_decode: return attention_decode;
+      case CostTerm::host: return host;
+      case CostTerm::pipeline: return pipeline;
+      default: return 0;
+    }
+  }
+  [[nodiscard]] Ticks sum() const { return attention_decode + host + pipeline; }
+};
+
 // The i-th repetition (from 0) of the same batch, each sequence one token longer, costs
 // base + i * slope, for i < valid_steps.
 struct StepPrice {
   Ticks base = 0;   // > 0
   Ticks slope = 0;  // may be 0; never makes the cost <= 0 within valid_steps
   StepCount valid_steps = kManySteps;
-  CostTerms base_terms;   // sums to base
-  CostTerms slope_terms;  // sums to slope
+  CostTerms base_terms;    // sums to base
+  SlopeTerms slope_terms;  // sums to slope
 };
 
 class StepCost {

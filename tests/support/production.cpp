@@ -150,9 +150,8 @@ void AffineStepCost::price(const StepShape& shape, StepPrice& price) const {
   price.slope = cost_.slope(shape);
   price.valid_steps = kManySteps;
   price.base_terms = {};
-  price.slope_terms = {};
-  price.base_terms[CostTerm::linear_compute] = price.base;
-  price.slope_terms[CostTerm::linear_compute] = price.slope;
+  price.base_terms[CostTerm::attention_decode] = price.base;
+  price.slope_terms = {.attention_decode = price.slope};
 }
 
 ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& options) {

@@ -177,8 +177,8 @@ TEST_CASE("the price is affine in the step while every sequence grows by a token
       const StepPrice price = price_of(cost, later);
       REQUIRE(price.base == first.base + i * first.slope);
       for (std::size_t t = 0; t < kCostTermCount; ++t) {
-        REQUIRE(price.base_terms.ticks[t] ==
-                first.base_terms.ticks[t] + i * first.slope_terms.ticks[t]);
+        const auto term = static_cast<CostTerm>(t);
+        REQUIRE(price.base_terms[term] == first.base_terms[term] + i * first.slope_terms[term]);
       }
     }
   }

@@ -49,10 +49,12 @@ TEST_CASE("terms are exact over runs short and long, cut anywhere") {
       one.run.price_offset = offset;
       one.price.base_terms = {};
       one.price.base_terms[CostTerm::host] = whole;
-      one.price.slope_terms = {};
-      one.price.slope_terms[CostTerm::host] = -slope;
-      one.price.slope_terms[CostTerm::attention_decode] = slope;
-      meter.add(view_of(one.run));
+      one.price.slope_terms = {.attention_decode = slope, .host = -slope};
+      if (steps == 1 && k % 2 == 0) {
+        meter.add_step(one.run);
+      } else {
+        meter.add(view_of(one.run));
+      }
       for (StepCount step = offset; step < offset + steps; ++step) {
         host += whole - Int128{slope} * step;
         attention += Int128{slope} * step;

@@ -43,7 +43,7 @@ struct OneRun {
     run.begin = begin;
     run.steps = steps;
     run.first_ticks = price.base = price.base_terms[CostTerm::linear_memory] = first;
-    run.slope_ticks = price.slope = price.slope_terms[CostTerm::attention_decode] = slope;
+    run.slope_ticks = price.slope = price.slope_terms.attention_decode = slope;
   }
 };
 

@@ -79,7 +79,8 @@ class Player {
       shape.decode_context -= done * rows;
     } else {
       for (std::size_t t = 0; t < kCostTermCount; ++t) {
-        price.base_terms.ticks[t] += done * batch.slope.ticks[t];
+        const auto term = static_cast<CostTerm>(t);
+        price.base_terms[term] += done * batch.slope[term];
       }
     }
     price.base = price.base_terms.sum();
@@ -130,8 +131,11 @@ Script random_script(RandomStream& random) {
     const bool falls = random.uniform_int(0, 4) == 0;
     for (std::size_t t = 0; t < kCostTermCount; ++t) {
       batch.base.ticks[t] = random.uniform_int(1 << 20, 1 << 24);
-      const std::int64_t slope = random.uniform_int(0, 1 << 12);
-      batch.slope.ticks[t] = falls ? -slope : slope;
+    }
+    for (Ticks SlopeTerms::*term :
+         {&SlopeTerms::attention_decode, &SlopeTerms::host, &SlopeTerms::pipeline}) {
+      const std::int64_t slope = random.uniform_int(0, 1 << 14);
+      batch.slope.*term = falls ? -slope : slope;
     }
     const std::int64_t rows = random.uniform_int(1, 40);
     for (std::int64_t r = 0; r < rows; ++r) batch.lengths.push_back(random.uniform_int(1, 900));

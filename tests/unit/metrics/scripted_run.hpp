@@ -14,7 +14,7 @@ struct ScriptedBatch {
   TickSum idle_ticks = 0;
   StepCount steps = 1;
   CostTerms base;                   // first step
-  CostTerms slope;                  // more per further step
+  SlopeTerms slope;                 // more per further step
   std::vector<TokenCount> lengths;  // of the rows, before the first step
   std::int64_t ghosts = 0;
   TokenCount reserved = 0;
