@@ -3,11 +3,9 @@
 // records this is Little's law on the sample path (VERIFICATION V0.8).
 
 #include <cstdint>
-#include <span>
 
 #include "sim/kernel/time.hpp"
 #include "sim/metrics/record_totals.hpp"
-#include "sim/serving/request.hpp"
 
 namespace headroom {
 
@@ -34,17 +32,6 @@ class PopulationMeter {
   std::int64_t present_ = 0;
   Int128 integral_ = 0;
 };
-
-// Sum over the records of the time between entering a queue and leaving the system (or `end_ns`).
-[[nodiscard]] Int128 sojourn_sum_ns(std::span<const RequestRecord> records, TimeNs end_ns);
-
-// Time that one request spends in the system within [from_ns, to_ns): from its sending on, also
-// while an API server has it.
-[[nodiscard]] TimeNs time_in_system_ns(const RequestRecord& record, TimeNs from_ns, TimeNs to_ns);
-
-// Integral of the number in system over [from_ns, to_ns), from the records.
-[[nodiscard]] Int128 population_integral_ns(std::span<const RequestRecord> records, TimeNs from_ns,
-                                            TimeNs to_ns);
 
 // A bug of ours if it fails: a request entered without leaving a record, or left twice, or at
 // another time than its record says.

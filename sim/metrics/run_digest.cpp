@@ -2,6 +2,7 @@
 
 #include "sim/kernel/digest.hpp"
 #include "sim/metrics/record_digest.hpp"
+#include "sim/metrics/record_walk.hpp"
 
 namespace headroom {
 
@@ -14,7 +15,7 @@ std::uint64_t pack(std::int32_t high, std::int32_t low) {
 
 void add_records(Digest& digest, std::span<const RequestRecord> records) {
   digest.add(records.size());
-  for (const RequestRecord& record : records) add_record(digest, record);
+  walk(records, [&](const RequestRecord& record) { add_record(digest, record); });
 }
 
 void add_itl(Digest& digest, const ItlMeter& itl) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/kernel/check.hpp"
+#include "sim/metrics/record_walk.hpp"
 #include "sim/metrics/statistics.hpp"
 
 namespace headroom {
@@ -149,46 +150,15 @@ ServingSums sums_of(Records records, bool with_goodput, const ServingOptions& op
                     std::vector<std::int64_t>& ttft_ns) {
   ServingSums sums;
   if (!records.empty()) sums.note_arrival(records.front());
-  for (const RequestRecord& record : records) {
-    if (record.outcome != Outcome::finished) continue;
+  walk(records, [&](const RequestRecord& record) {
+    if (record.outcome != Outcome::finished) return;
     const TimeNs first_ns = ttft_ns_of(record, options);
     sums.add(record, !with_goodput || is_good(record, first_ns, e2el_ns_of(record, options),
                                               options.limits_of(record.class_id)));
     ttft_ns.push_back(first_ns);
-  }
+  });
   return sums;
 }
-
-// Statistics of one latency at a time, of all records and of each part: its values are as much
-// memory as everything else here.
-class PartedStatistics {
- public:
-  explicit PartedStatistics(std::span<const Records> parts) : parts_(parts), ends_(parts.size()) {
-    std::size_t records = 0;
-    for (const Records& part : parts) records += part.size();
-    values_.reserve(records);
-  }
-
-  // Calls append(part, values) for each part, which appends its values.
-  template <typename Append>
-  void gather(Append append) {
-    values_.clear();
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      append(i, values_);
-      ends_[i] = values_.size();
-    }
-  }
-  [[nodiscard]] LatencyStats of_all(double scale) const { return statistics_of(values_, scale); }
-  [[nodiscard]] LatencyStats of_part(std::size_t i, double scale) const {
-    const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
-    return statistics_of(std::span(values_).subspan(begin, ends_[i] - begin), scale);
-  }
-
- private:
-  std::span<const Records> parts_;
-  std::vector<std::size_t> ends_;  // of the parts, in values_
-  std::vector<std::int64_t> values_;
-};
 
 }  // namespace
 
@@ -202,34 +172,38 @@ MetricsByPart serving_metrics_by_part(Records records, std::span<const std::size
   }
   HEADROOM_CHECK(begin == records.size(), "parts of another number of records");
   const bool with_goodput = options.has_goodput();
-  PartedStatistics statistics(parts);
   std::vector<ServingSums> sums(parts.size());
   std::vector<ServingLatencies> latencies(parts.size() + 1);  // of all at the end
-  const auto note = [&](LatencyStats ServingLatencies::*latency, double scale) {
-    latencies.back().*latency = statistics.of_all(scale);
+  // One latency at a time: its values are as much memory as everything else here.
+  std::vector<std::int64_t> values;
+  values.reserve(records.size());
+  std::vector<std::size_t> ends(parts.size());
+  const auto gather = [&](LatencyStats ServingLatencies::*latency, double scale, auto append) {
+    values.clear();
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      latencies[i].*latency =
-          parts.size() == 1 ? latencies.back().*latency : statistics.of_part(i, scale);
+      append(i);
+      ends[i] = values.size();
     }
+    const StatisticsByPart statistics = statistics_by_part(values, ends, scale);
+    latencies.back().*latency = statistics.all;
+    for (std::size_t i = 0; i < parts.size(); ++i) latencies[i].*latency = statistics.parts[i];
   };
-  statistics.gather([&](std::size_t i, std::vector<std::int64_t>& values) {
-    sums[i] = sums_of(parts[i], with_goodput, options, values);
-  });
-  note(&ServingLatencies::ttft, kMsPerNs);
-  const auto gather = [&](auto value_of) {
-    statistics.gather([&](std::size_t i, std::vector<std::int64_t>& values) {
-      for (const RequestRecord& record : parts[i]) {
-        if (record.outcome != Outcome::finished) continue;
-        const std::optional<std::int64_t> value = value_of(record);
-        if (value) values.push_back(*value);
-      }
+  const auto append_finished = [&](std::size_t i, auto append) {
+    walk(parts[i], [&](const RequestRecord& record) {
+      if (record.outcome == Outcome::finished) append(record);
     });
   };
-  gather(tpot_of);
-  note(&ServingLatencies::tpot, kMsPerTpotUnit);
-  using Value = std::optional<std::int64_t>;
-  gather([&](const RequestRecord& r) -> Value { return e2el_ns_of(r, options); });
-  note(&ServingLatencies::e2el, kMsPerNs);
+  gather(&ServingLatencies::ttft, kMsPerNs,
+         [&](std::size_t i) { sums[i] = sums_of(parts[i], with_goodput, options, values); });
+  gather(&ServingLatencies::tpot, kMsPerTpotUnit, [&](std::size_t i) {
+    append_finished(i, [&](const RequestRecord& record) {
+      if (const auto tpot = tpot_of(record)) values.push_back(*tpot);
+    });
+  });
+  gather(&ServingLatencies::e2el, kMsPerNs, [&](std::size_t i) {
+    append_finished(
+        i, [&](const RequestRecord& record) { values.push_back(e2el_ns_of(record, options)); });
+  });
 
   MetricsByPart metrics;
   ServingSums all;

@@ -32,4 +32,13 @@ struct LatencyStats {
 // Values >= 0.
 [[nodiscard]] LatencyStats statistics_of(std::span<const std::int64_t> values, double scale);
 
+// The same of all values and of each part of them, in two passes; part i ends at `ends`[i], the
+// last one with the values.
+struct StatisticsByPart {
+  LatencyStats all;
+  std::vector<LatencyStats> parts;
+};
+[[nodiscard]] StatisticsByPart statistics_by_part(std::span<const std::int64_t> values,
+                                                  std::span<const std::size_t> ends, double scale);
+
 }  // namespace headroom

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
-#include "sim/metrics/population_meter.hpp"
+#include "sim/metrics/record_walk.hpp"
 
 namespace headroom {
 
@@ -21,25 +21,35 @@ std::int64_t arrived_before(Records records, TimeNs t) {
   return std::lower_bound(records.begin(), records.end(), t, earlier) - records.begin();
 }
 
-bool contains(const WindowReport& window, TimeNs t) {
-  return t >= window.start_ns && t < window.end_ns;
-}
-
 // One pass over the records for all that looks at every one of them.
 void scan(WindowSummary& summary, Records records, TimeNs third_ns) {
   const TimeNs from_ns = summary.steady.start_ns;
-  for (const RequestRecord& record : records) {
-    if (record.outcome == Outcome::finished) {
-      for (WindowReport* window : {&summary.warmup, &summary.steady, &summary.drain}) {
-        if (contains(*window, record.finish_ns)) ++window->finished_inside;
-      }
-    }
-    TimeNs start_ns = from_ns;
-    for (Int128& integral : summary.stationarity.integral_ns) {
-      integral += time_in_system_ns(record, start_ns, start_ns + third_ns);
-      start_ns += third_ns;
-    }
+  std::array<TimeNs, 4> edges{};
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    edges[i] = from_ns + static_cast<TimeNs>(i) * third_ns;
   }
+  const std::array<WindowReport*, 3> windows{&summary.warmup, &summary.steady, &summary.drain};
+  std::array<std::int64_t, 3> finished{};
+  std::array<Int128, 3> integral_ns{};
+  walk(records, [&](const RequestRecord& record) {
+    if (record.outcome == Outcome::finished) {
+      const bool after_warmup = record.finish_ns >= summary.steady.start_ns;
+      const bool after_steady = record.finish_ns >= summary.drain.start_ns;
+      ++finished[static_cast<std::size_t>(after_warmup) + static_cast<std::size_t>(after_steady)];
+    }
+    // Time in the system up to each edge, from the sending on, also while an API server has it: the
+    // differences are those within the thirds.
+    const TimeNs left_ns = record.finish_ns < 0 ? kNever : record.finish_ns;
+    TimeNs before_ns = std::min(left_ns, edges[0]) - std::min(record.arrival_ns, edges[0]);
+    for (std::size_t third = 0; third < 3; ++third) {
+      const TimeNs edge_ns = edges[third + 1];
+      const TimeNs by_now_ns = std::min(left_ns, edge_ns) - std::min(record.arrival_ns, edge_ns);
+      integral_ns[third] += by_now_ns - before_ns;
+      before_ns = by_now_ns;
+    }
+  });
+  summary.stationarity.integral_ns = integral_ns;
+  for (std::size_t i = 0; i < windows.size(); ++i) windows[i]->finished_inside = finished[i];
 }
 
 TimeNs offset_ns(const std::optional<double>& seconds, TimeNs otherwise_ns) {

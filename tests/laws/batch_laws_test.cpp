@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "scheduler/batching/orca.hpp"
-#include "sim/metrics/population_meter.hpp"
 #include "sim/metrics/serving_metrics.hpp"
 #include "tests/laws/law_support.hpp"
+#include "tests/support/record_sums.hpp"
 
 namespace headroom::laws {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "scheduler/routing/round_robin.hpp"
 #include "sim/metrics/fan_out.hpp"
-#include "sim/metrics/population_meter.hpp"
 #include "sim/metrics/recorder.hpp"
 #include "tests/laws/law_support.hpp"
 #include "tests/laws/scenario_runs.hpp"
 #include "tests/support/production.hpp"
+#include "tests/support/record_sums.hpp"
 
 namespace headroom::laws {
 namespace {

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "sim/kernel/random.hpp"
-#include "sim/metrics/population_meter.hpp"
+#include "sim/metrics/record_totals.hpp"
+#include "tests/support/record_sums.hpp"
 
 using namespace headroom;
 

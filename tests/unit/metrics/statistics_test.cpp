@@ -58,3 +58,32 @@ TEST_CASE("the standard deviation is that of a population and does not cancel") 
     CHECK(stats.mean == static_cast<double>(5 + far));
   }
 }
+
+TEST_CASE("parts have the statistics of their own values, and all together those of all") {
+  RandomStream random(3, "parts");
+  const auto equal = [](const LatencyStats& a, const LatencyStats& b) {
+    return a.mean == b.mean && a.std == b.std && a.median == b.median && a.p90 == b.p90 &&
+           a.p95 == b.p95 && a.p99 == b.p99;
+  };
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::int64_t> values;
+    std::vector<std::size_t> ends;
+    for (int part = 0; part < 3; ++part) {
+      const std::int64_t count = random.uniform_int(0, 2) == 0 ? 0 : random.uniform_int(1, 400);
+      const std::int64_t most = std::int64_t{1} << random.uniform_int(1, 60);
+      for (std::int64_t i = 0; i < count; ++i) values.push_back(random.uniform_int(0, most));
+      ends.push_back(values.size());
+    }
+    const StatisticsByPart found = statistics_by_part(values, ends, 1e-6);
+    REQUIRE(equal(found.all, statistics_of(values, 1e-6)));
+    const std::vector<double> p{50, 90, 95, 99};
+    REQUIRE(found.all.p99 == percentiles(values, p)[3] * 1e-6);
+    std::size_t begin = 0;
+    for (std::size_t part = 0; part < 3; ++part) {
+      const auto own = std::span(values).subspan(begin, ends[part] - begin);
+      REQUIRE(equal(found.parts[part], statistics_of(own, 1e-6)));
+      REQUIRE(found.parts[part].median == percentiles(own, p)[0] * 1e-6);
+      begin = ends[part];
+    }
+  }
+}

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/kernel/random.hpp"
-#include "sim/metrics/population_meter.hpp"
+#include "tests/support/record_sums.hpp"
 
 using namespace headroom;
 
