@@ -52,9 +52,7 @@ class FreeList {
     }
     Extent& first = extents_[extents_[kEnd].next];
     if (plain_ > 0 || first.owner != kNobody || first.blocks <= blocks) return false;
-    first.blocks -= blocks;
-    listed_ -= blocks;
-    if (first.hashed) hashed_ -= blocks;
+    reduce(first, blocks);
     return true;
   }
 
@@ -96,12 +94,14 @@ class FreeList {
 
   [[nodiscard]] Index insert_after(Index previous, const Extent& extent);
   void put_nameless(BlockCount blocks, bool hashed);
-  void shrink(Index index, BlockCount blocks) {
-    Extent& extent = extents_[index];
+  void reduce(Extent& extent, BlockCount blocks) {
     extent.blocks -= blocks;
     listed_ -= blocks;
     if (extent.hashed) hashed_ -= blocks;
-    if (extent.blocks == 0) unlink(index);
+  }
+  void shrink(Index index, BlockCount blocks) {
+    reduce(extents_[index], blocks);
+    if (extents_[index].blocks == 0) unlink(index);
   }
   void unlink(Index index);
   [[nodiscard]] bool alike(Index a, Index b) const;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
-#include "sim/serving/kv_layout.hpp"
 
 namespace headroom {
 namespace {
@@ -19,6 +18,7 @@ PrefixTree tree_of(const PagedKvOptions& options) {
 PagedKv::PagedKv(const PagedKvOptions& options)
     : KvAllocator(options.sequence.value_or(SequenceBlocks(options.block_tokens))),
       options_(options),
+      block_(options.block_tokens),
       shares_(options.enable_prefix_caching),
       free_(options.blocks, options.plain_to_front),
       tree_(tree_of(options)),
@@ -39,10 +39,6 @@ PagedKv::PagedKv(const PagedKvOptions& options)
   pool_.grows_with_decode = !options.reserve_final;
   pool_.total_blocks = options.blocks;
   update_pool();
-}
-
-BlockCount PagedKv::blocks_for(TokenCount tokens) const {
-  return blocks_needed(tokens, options_.block_tokens);
 }
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
@@ -72,7 +68,7 @@ const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) co
   // At least one token is computed: it yields the logits (ENGINES.md 2.2, 2.7). Into a block of its
   // own, or (TGI) again into the one that was found.
   const std::int32_t longest = request.known_tokens - (options_.reserve_final ? 0 : 1);
-  const BlockCount most = longest / options_.block_tokens;
+  const BlockCount most = block_.full(longest);
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, most), last.match);
   last.with_windows = windows_.found(request, last.match.blocks);
   if (tier_) look_in_tier(request, most);
@@ -153,12 +149,12 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     return grow_answer(holder, growth);
   }
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
-  const BlockCount fit = blocks_for(std::max({hold, growth.fit_tokens, whole_prompt(growth)}));
+  const BlockCount fit = block_.needed(std::max({hold, growth.fit_tokens, whole_prompt(growth)}));
   // Of one that holds its blocks before it is admitted nothing is looked for any more.
   const TokenCount prefix = holder.blocks > 0 ? TokenCount{0} : growth.cached_tokens;
-  const TokenCount part = options_.partial_reuse ? prefix % options_.block_tokens : TokenCount{0};
-  const BlockCount cached = blocks_for(prefix - part);
-  const BlockCount more = std::max<BlockCount>(0, blocks_for(hold) - holder.blocks - cached);
+  const TokenCount part = options_.partial_reuse ? block_.rest(prefix) : TokenCount{0};
+  const BlockCount cached = block_.needed(prefix - part);
+  const BlockCount more = std::max<BlockCount>(0, block_.needed(hold) - holder.blocks - cached);
   const Beside beside = beside_for(holder, growth);
   BlockCount loaded = 0;
   BlockCount taken_over = 0;
@@ -206,7 +202,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   if (shares_ && !options_.reserve_final && growth.request != nullptr) {
     const TokenCount computed = hold - growth.lookahead_tokens;
     const TokenCount known = std::min<TokenCount>(computed, growth.request->known_tokens);
-    holder.known_full = std::max(holder.known_full, known / options_.block_tokens);
+    holder.known_full = std::max(holder.known_full, block_.full(known));
     // Nobody else looks for private blocks: they need no identity before the release.
     lengthen_path(holder, *growth.request, holder.known_full, false);
     if (windows_.any()) [[unlikely]] {
@@ -223,9 +219,9 @@ bool PagedKv::grow_answer(Holder& holder, const KvGrowth& growth) {
   const bool forks = growth.cached_tokens > 0;
   const BlockCount shared = forks ? forks_.blocks(*growth.request) : BlockCount{0};
   const BlockCount has = holder.blocks + shared;
-  const BlockCount fit = blocks_for(std::max(growth.hold_tokens, growth.fit_tokens));
+  const BlockCount fit = block_.needed(std::max(growth.hold_tokens, growth.fit_tokens));
   if (fit - has + growth.keep_free > free_.size()) return false;
-  const BlockCount more = std::max<BlockCount>(0, blocks_for(growth.hold_tokens) - has);
+  const BlockCount more = std::max<BlockCount>(0, block_.needed(growth.hold_tokens) - has);
   take_blocks(more);
   holder.blocks = has + more;
   holder.tokens = growth.hold_tokens;
@@ -245,7 +241,7 @@ bool PagedKv::grow_answer(Holder& holder, const KvGrowth& growth) {
 // this is too little (radix.rs, alloc_or_reclaim). As many blocks are free as before.
 void PagedKv::empty_cache_for(const KvGrowth& growth) {
   if (!options_.reserve_final || !shares_) return;
-  const BlockCount cached = blocks_for(growth.cached_tokens);
+  const BlockCount cached = block_.needed(growth.cached_tokens);
   const PrefixTree::Match& found = lookup_.match;  // of this request, if anything is cached
   if (free_.hashed() == (cached > 0 ? tree_.free_blocks(found, cached) : 0)) return;
   const PrefixTree::Index kept = cached > 0 ? tree_.hold(found, cached, free_) : PrefixTree::kRoot;
@@ -266,7 +262,7 @@ PagedKv::Beside PagedKv::beside_for(const Holder& holder, const KvGrowth& growth
   const TokenCount before = admits ? growth.cached_tokens : holder.tokens;
   WindowBlocks::Ids found;  // those in the free list are used up by a hit like any other
   if (admits) {
-    found = windows_.ids_behind(*growth.request, growth.cached_tokens / options_.block_tokens);
+    found = windows_.ids_behind(*growth.request, block_.full(growth.cached_tokens));
   }
   WindowBlocks::Ids leaves;
   if (!admits && moves_windows()) {
@@ -367,11 +363,11 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   Holder& holder = held_[id];
   const bool private_too = how != KvRelease::finished;
   const TokenCount tokens = std::max(held_tokens, holder.tokens);
-  BlockCount blocks = std::max(holder.blocks, blocks_for(held_tokens));
+  BlockCount blocks = std::max(holder.blocks, block_.needed(held_tokens));
   if (holder.is_fork && !forks_.leave(request)) [[unlikely]] {
     blocks -= forks_.blocks(request);
   }
-  BlockCount hashed = shares_ ? held_tokens / options_.block_tokens : BlockCount{0};
+  BlockCount hashed = shares_ ? block_.full(held_tokens) : BlockCount{0};
   if (shares_) {
     if (how == KvRelease::dropped) hashed = holder.known_full;
     lengthen_path(holder, request, hashed, private_too);
@@ -409,7 +405,7 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
 void PagedKv::release_prompt(const Holder& holder, const Request& request, TokenCount held_tokens) {
   if (!shares_ || request.prompt_logprobs) return free_.put_plain(holder.blocks);
   const TokenCount computed = std::min<TokenCount>(held_tokens, request.prompt_tokens);
-  const BlockCount full = computed / options_.block_tokens;
+  const BlockCount full = block_.full(computed);
   PrefixTree::Match& known = lookup_.match;
   lookup_.id = kNoRequest;
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, full), known);

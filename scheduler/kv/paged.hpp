@@ -31,6 +31,7 @@
 #include "scheduler/kv/prefix_tree.hpp"
 #include "scheduler/kv/sample_forks.hpp"
 #include "scheduler/kv/window_blocks.hpp"
+#include "sim/serving/block_size.hpp"
 #include "sim/serving/kv_allocator.hpp"
 
 namespace headroom {
@@ -111,7 +112,6 @@ class PagedKv final : public KvAllocator {
     BlockCount fit = 0;       // new ids that must fit
   };
 
-  [[nodiscard]] BlockCount blocks_for(TokenCount tokens) const;
   [[nodiscard]] TokenCount whole_prompt(const KvGrowth& growth) const;
   [[nodiscard]] Beside beside_for(const Holder& holder, const KvGrowth& growth);
   void give_up_step_blocks(RequestId id);
@@ -133,6 +133,7 @@ class PagedKv final : public KvAllocator {
   void update_free();
 
   PagedKvOptions options_;
+  BlockSize block_;
   bool shares_;
   FreeList free_;
   PrefixTree tree_;

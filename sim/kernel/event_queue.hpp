@@ -44,14 +44,18 @@ class EventQueue {
   // By value and without an optional around it: that fits in two registers.
   [[nodiscard]] Event next() const {
     const std::uint32_t place = is_small_ ? first_of_few() : winners_[1];
-    const std::uint32_t slot = is_small_ ? slots_[place] : place;
-    return {times_[place], static_cast<Priority>(slot >> source_bits_),
-            slot & ((1U << source_bits_) - 1)};
+    return event_of(is_small_ ? slots_[place] : place, times_[place]);
   }
   [[nodiscard]] TimeNs next_ns() const { return times_[is_small_ ? first_of_few() : winners_[1]]; }
   Event pop() {
-    const Event event = next();
-    if (event.time_ns != kNever) cancel(event.priority, event.source);
+    if (!is_small_) {
+      const Event event = next();
+      if (event.time_ns != kNever) cancel(event.priority, event.source);
+      return event;
+    }
+    const std::uint32_t place = first_of_few();
+    const Event event = event_of(slots_[place], times_[place]);
+    times_[place] = kNever;
     return event;
   }
 
@@ -59,6 +63,10 @@ class EventQueue {
   [[nodiscard]] std::uint32_t slot_of(Priority priority, std::uint32_t source) const {
     HEADROOM_CHECK(source < sources_, "event of an unknown source");
     return (static_cast<std::uint32_t>(priority) << source_bits_) | source;
+  }
+  [[nodiscard]] Event event_of(std::uint32_t slot, TimeNs time_ns) const {
+    return {time_ns, static_cast<Priority>(slot >> source_bits_),
+            slot & ((1U << source_bits_) - 1)};
   }
   void set(std::uint32_t slot, TimeNs time_ns) {
     if (!is_small_) return set_in_tree(slot, time_ns);

@@ -14,7 +14,7 @@ BlockCount sum_of(std::span<const std::int32_t> blocks) {
 
 }  // namespace
 
-DecodeSet::DecodeSet(std::int32_t block_tokens) {
+DecodeSet::DecodeSet(std::int32_t block_tokens) : block_(std::max(block_tokens, 1)) {
   HEADROOM_CHECK(block_tokens >= 0, "block size below 0");
   crossings_.assign(static_cast<std::size_t>(block_tokens), 0);
 }

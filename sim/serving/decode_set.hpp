@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/kernel/check.hpp"
+#include "sim/serving/block_size.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -93,15 +94,12 @@ class DecodeSet {
   [[nodiscard]] std::int32_t growth_phase() const { return phase_; }
 
  private:
-  // Slot of the step in which a sequence with `tokens` needs its next block. 32-bit arithmetic: the
-  // division is the whole cost of join and leave.
+  // Slot of the step in which a sequence with `tokens` needs its next block.
   [[nodiscard]] std::size_t slot_of(TokenCount tokens) const {
-    HEADROOM_CHECK(tokens >= 0 && tokens <= INT32_MAX, "length of a sequence out of range");
-    const auto block = static_cast<std::uint32_t>(crossings_.size());
-    const std::uint32_t into_block = static_cast<std::uint32_t>(tokens) % block;
-    const auto phase = static_cast<std::uint32_t>(phase_);
+    HEADROOM_CHECK(tokens >= 0, "length of a sequence out of range");
     // The crossing is (block - into_block) % block steps ahead of the next step.
-    return phase >= into_block ? phase - into_block : phase + block - into_block;
+    const std::int32_t ahead = phase_ - block_.rest(tokens);
+    return static_cast<std::size_t>(ahead >= 0 ? ahead : ahead + block_.tokens());
   }
 
   std::int64_t size_ = 0;
@@ -109,6 +107,7 @@ class DecodeSet {
   BlockCount ids_per_cycle_ = 0;
   TokenCount context_sum_ = 0;
   TokenCount kept_beside_ = 0;
+  BlockSize block_;                      // 1 where decodes never need memory
   std::int32_t phase_ = 0;               // slot of the next step
   std::vector<std::int32_t> crossings_;  // block ids per step slot modulo the block size
 };

@@ -111,6 +111,8 @@ class Fleet {
   void note_load(std::uint32_t number, TimeNs now_ns);
   void show_load(std::uint32_t number, const ReplicaLoad& load);
   void admit_sent(std::uint32_t number, TimeNs now_ns);
+  [[nodiscard]] Event take_next();
+  [[nodiscard]] bool run_ahead(const Replica& replica, std::uint32_t number, TimeNs others_ns);
   // An event in its parts, which then come in registers.
   void handle(TimeNs now_ns, Priority priority, std::uint32_t source);
   void handle_other(TimeNs now_ns, Priority priority, std::uint32_t source);
@@ -204,6 +206,7 @@ class Fleet {
   std::unique_ptr<RouteStages> stages_;  // null: a request stays what it is, where it came
   MetricsSink& sink_;
   EventQueue events_;
+  Event ahead_{.time_ns = kNever};         // before all of these, or at no time
   bool loads_are_looked_at_ = false;       // there is somebody to choose, or to shut the door
   bool has_asides_ = false;                // faults or a lifecycle
   bool has_listeners_ = false;             // an API server, roles or a lifecycle

@@ -96,9 +96,11 @@ struct EngineEvent {
   // Wanted (oom), recomputed later (preempted; 0 = swapped out), known tokens (admitted), generated
   // in vain (cancelled).
   TokenCount tokens = 0;
-  TokenCount cached_tokens = 0;              // admitted: prefix found, or swapped in
-  bool was_waiting = false;                  // cancelled: it stood in the queue
-  bool resumed = false;                      // admitted: again, after a preemption
+  bool was_waiting = false;  // cancelled: it stood in the queue
+  bool resumed = false;      // admitted: again, after a preemption
+  // Admitted: prefix found, or swapped in. Apart from `tokens`: side by side the two would be read
+  // in one piece, and wait for having been written in two.
+  TokenCount cached_tokens = 0;
   const ReplicaState* state = nullptr;       // with oom and placement_refused
   const MemoryShortage* shortage = nullptr;  // with oom, where a ledger of bytes refused
 };

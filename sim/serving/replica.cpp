@@ -11,6 +11,7 @@ namespace headroom {
 
 Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     : number_(number),
+      speculates_(parts.options.acceptance.drafts() > 0),
       parts_(std::move(parts)),
       sink_(sink),
       decodes_(decode_block_tokens()),
@@ -185,11 +186,9 @@ bool Replica::plan_again_after(StepIndex step) {
 
 // --- time passes --------------------------------------------------------------------------------
 
-// Counts the repetitions that a single-stepping engine has planned at step ends up to `completed`.
-void Replica::sync(StepIndex completed) {
-  const StepIndex target = std::min(completed + parts_.options.pipeline_depth, planned_);
+// Up to step `target`.
+void Replica::apply_repetitions(StepIndex target) {
   const StepCount steps = target - applied_;
-  if (steps <= 0) return;
   const BlockCount blocks = steps == 1 ? decodes_.blocks_needed() : decodes_.blocks_needed(steps);
   if (blocks > 0) parts_.kv->take(blocks);
   decodes_.advance(steps);

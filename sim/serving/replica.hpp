@@ -8,6 +8,7 @@
 // would plan them. Steps in which the decoding sequences take part are decode steps and have
 // numbers of their own (`*_decodes_`): a sequence's tokens are counted in those.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -195,7 +196,13 @@ class Replica {
   // step ends at which it has something to do. replica.cpp: time passes
   void run_to(StepIndex step);
   void report_run(Segment& segment, StepCount steps);
-  void sync(StepIndex completed);
+  // Counts the repetitions that a single-stepping engine has planned at step ends up to
+  // `completed`.
+  void sync(StepIndex completed) {
+    const StepIndex target = std::min(completed + parts_.options.pipeline_depth, planned_);
+    if (target > applied_) apply_repetitions(target);
+  }
+  void apply_repetitions(StepIndex target);
   void note_gaps(const Segment& segment, TickSum end);
   void note_pause(const Segment& segment, TickSum before, TickSum after);
   void leave_pause(RequestId id);
@@ -224,7 +231,7 @@ class Replica {
   void withdraw(RequestId id, TimeNs now_ns);
   void withdraw_cancelled(TimeNs now_ns);
   void forget_in_flight(RequestId id);
-  void push_stop(const Stop& stop) {
+  [[gnu::always_inline]] void push_stop(const Stop& stop) {
     ++progress_[stop.id].stops;
     stops_.push(stop);
   }
@@ -241,6 +248,7 @@ class Replica {
   [[nodiscard]] StepEnd first_end_from(TickSum target) const;
   [[nodiscard]] bool plan_again_after(StepIndex step);
   void schedule_next_stop();
+  [[nodiscard]] TickSum end_of_step(StepIndex step) const;
   [[nodiscard]] StepCount steps_to_next_stop();
   [[nodiscard]] StepIndex step_of(const Stop& stop) const;
   [[nodiscard]] StepIndex next_first_token() const;
@@ -274,7 +282,7 @@ class Replica {
   void add_cold_start(StepPrice& price);
   void add_transfers(StepPrice& price, TickSum loads);
   [[nodiscard]] TickSum tier_delay(const KvTraffic& traffic);
-  [[nodiscard]] bool speculates() const { return parts_.options.acceptance.drafts() > 0; }
+  [[nodiscard]] bool speculates() const { return speculates_; }
   [[nodiscard]] std::int32_t decode_block_tokens() const;
   void apply_verified(Segment& segment);
   void sit_out(RequestId id);
@@ -336,6 +344,7 @@ class Replica {
   TimeNs next_stop_ns_ = kNever;
   TimeNs next_plan_ns_ = kNever;
   std::uint16_t number_;
+  bool speculates_;
   ReplicaParts parts_;
   std::optional<ApiServer> api_;
   RequestPool requests_;

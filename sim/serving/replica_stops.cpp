@@ -131,16 +131,21 @@ void Replica::schedule_next_stop() {
   }
   HEADROOM_CHECK(due > completed_ && due <= planned_, fmt::format("next stop at step {}", due));
   next_stop_step_ = due;
+  next_stop_ns_ =
+      floor_ns(due == completed_ + 1 ? clock_ + pipeline_.front().next_ticks() : end_of_step(due));
+}
+
+// Of one that is planned.
+TickSum Replica::end_of_step(StepIndex step) const {
   TickSum instant = clock_;
-  StepCount steps = due - completed_;
+  StepCount steps = step - completed_;
   for (std::size_t i = 0;; ++i) {
     const Segment& segment = pipeline_[i];
     const StepCount left = segment.left();
     instant += segment.duration(std::min(steps, left));
-    if (steps <= left) break;
+    if (steps <= left) return instant;
     steps -= left;
   }
-  next_stop_ns_ = floor_ns(instant);
 }
 
 // The step at whose end `stop` is due; one that is not planned yet says that it is not among these.

@@ -42,8 +42,9 @@ struct Stop {
 // foreseen, as those of a heap. The few that are further away are in a heap.
 class StopQueue {
  public:
-  // stop.decode >= `decode` of every begin_at() so far.
-  void push(const Stop& stop) {
+  // stop.decode >= `decode` of every begin_at() so far. Inlined, so that a stop is not written in
+  // its parts and read back in wider ones, which would wait for them.
+  [[gnu::always_inline]] void push(const Stop& stop) {
     HEADROOM_CHECK(stop.decode >= begin_, "a stop in the past");
     if (first_ != kNoEntry && stop < first()) first_ = kNoEntry;
     ++size_;
@@ -54,7 +55,8 @@ class StopQueue {
     }
     const std::uint32_t entry = take_spare();
     const std::size_t bucket = bucket_of(stop.decode);
-    entries_[entry] = {stop, buckets_[bucket]};
+    entries_[entry].stop = stop;
+    entries_[entry].next = buckets_[bucket];
     buckets_[bucket] = entry;
     filled_[bucket / 64] |= std::uint64_t{1} << (bucket % 64);
   }

@@ -1,6 +1,7 @@
 list(APPEND UNIT_TEST_SOURCES
   adapter_slots_test.cpp
   api_server_test.cpp
+  block_size_test.cpp
   decode_set_test.cpp
   disaggregation_test.cpp
   fleet_lifecycle_test.cpp
