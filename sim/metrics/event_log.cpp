@@ -37,6 +37,7 @@ void EventLog::add(const EngineEvent& event) {
     episode = {event.request, events_.size() < most_events_ ? events_.size() : SIZE_MAX};
   }
   ++count;
+  if (event.kind == EngineEventKind::escalated && most_events_ < SIZE_MAX) return;
   if (event.kind == EngineEventKind::rejected || event.kind == EngineEventKind::placement_refused) {
     turn_away(event);
   }

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-inline constexpr std::size_t kEngineEventKinds = 12;
+inline constexpr std::size_t kEngineEventKinds = 13;
 
 struct LoggedEvent {
   EngineEventKind kind = EngineEventKind::preempted;
@@ -50,7 +50,8 @@ struct TurnedAway {
 
 class EventLog {
  public:
-  // Keeps so many events, the first ones; later ones are counted only.
+  // Keeps so many events, the first ones; later ones are counted only, and where not all are kept
+  // those that every cascade has thousands of.
   explicit EventLog(std::size_t most_events = SIZE_MAX) : most_events_(most_events) {}
   void add(const EngineEvent& event);
 

@@ -75,8 +75,7 @@ void Recorder::on_event(const EngineEvent& event) {
       timeline_.change_queue(event.replica, event.time_ns, 1);
       break;
     case EngineEventKind::requeued:  // it has been in the system all the time
-      timeline_.change_queue(event.replica, event.time_ns, 1);
-      break;
+    case EngineEventKind::escalated: timeline_.change_queue(event.replica, event.time_ns, 1); break;
     case EngineEventKind::cancelled:
       track(event.replica).meters.thrash.add_event(event);
       if (event.was_waiting) timeline_.change_queue(event.replica, event.time_ns, -1);

@@ -7,9 +7,10 @@ namespace {
 
 constexpr std::array<std::string_view, kOutcomeCount> kOutcomes{
     "unfinished", "finished", "rejected", "cancelled", "lost_to_oom", "lost_to_fault"};
-constexpr std::array<std::string_view, 12> kEventKinds{
-    "queued",      "admitted",         "preempted",         "rejected",   "cancelled", "oom",
-    "engine_lost", "engine_restarted", "placement_refused", "overloaded", "crashed",   "requeued"};
+constexpr std::array<std::string_view, 13> kEventKinds{
+    "queued",  "admitted",    "preempted",        "rejected",          "cancelled",
+    "oom",     "engine_lost", "engine_restarted", "placement_refused", "overloaded",
+    "crashed", "requeued",    "escalated"};
 
 }  // namespace
 

@@ -49,7 +49,8 @@ bool is_instant(EngineEventKind kind) {
     case EngineEventKind::engine_restarted:
     case EngineEventKind::overloaded:
     case EngineEventKind::crashed:
-    case EngineEventKind::requeued: return true;
+    case EngineEventKind::requeued:
+    case EngineEventKind::escalated: return true;
     case EngineEventKind::queued:
     case EngineEventKind::admitted:
     case EngineEventKind::placement_refused: return false;
@@ -148,7 +149,8 @@ void PerfettoLog::on_idle(std::uint16_t replica, TickSum instant, const ReplicaS
 
 void PerfettoLog::on_event(const EngineEvent& event) {
   Track& at = track(event.replica);
-  if (event.kind == EngineEventKind::queued || event.kind == EngineEventKind::requeued) {
+  if (event.kind == EngineEventKind::queued || event.kind == EngineEventKind::requeued ||
+      event.kind == EngineEventKind::escalated) {
     at.changes.push_back({event.time_ns, 1});
   } else if (event.kind == EngineEventKind::cancelled && event.was_waiting) {
     at.changes.push_back({event.time_ns, -1});

@@ -84,7 +84,8 @@ enum class EngineEventKind : std::uint8_t {
   placement_refused,
   overloaded,  // turned away at the door: too many requests are in the engine, or in the fleet
   crashed,     // a fault, not memory
-  requeued     // entered a queue again: of another replica after a crash, or of another route
+  requeued,    // entered a queue again: of another replica after a crash
+  escalated    // entered the queue of the next route: the answer before was not good enough
 };
 
 struct EngineEvent {

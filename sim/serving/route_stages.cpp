@@ -208,7 +208,7 @@ void RouteStages::on_steps(const StepRun& run) {
 void RouteStages::on_event(const EngineEvent& event) {
   if (event.kind == EngineEventKind::queued && !requests_.at(event.request).is_first) {
     EngineEvent again = event;
-    again.kind = EngineEventKind::requeued;
+    again.kind = EngineEventKind::escalated;
     return sink_.on_event(again);
   }
   sink_.on_event(event);

@@ -42,6 +42,20 @@ TEST_CASE("queueing and admission are counted but not kept") {
   CHECK(log.count(EngineEventKind::admitted) == 1);
 }
 
+TEST_CASE("a log that keeps few events leaves room for those that explain something") {
+  EventLog all;
+  EventLog few(2);
+  for (EventLog* log : {&all, &few}) {
+    for (std::uint64_t i = 0; i < 5; ++i) log->add(event(EngineEventKind::escalated, 1, i));
+    log->add(event(EngineEventKind::crashed, 2, 0));
+    CHECK(log->count(EngineEventKind::escalated) == 5);
+  }
+  CHECK(all.events().size() == 6);
+  REQUIRE(few.events().size() == 1);
+  CHECK(few.events()[0].kind == EngineEventKind::crashed);
+  CHECK(few.not_kept() == 0);
+}
+
 TEST_CASE("a placement refusal is kept once per wait, with its end") {
   EventLog log;
   log.add(event(EngineEventKind::placement_refused, 10, 7, 100));

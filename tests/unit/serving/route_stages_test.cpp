@@ -118,7 +118,7 @@ TEST_CASE("a chain of routes leaves one record, of the whole story") {
   const Arrival* next = s.answered(7, 20, record);
   REQUIRE(next != nullptr);
   s.stages.sink().on_event({.kind = EngineEventKind::queued, .request = 7});
-  CHECK(s.sink.kinds == std::vector{EngineEventKind::requeued});
+  CHECK(s.sink.kinds == std::vector{EngineEventKind::escalated});
   record = finished(7, *next, 30);
   record.queued_ns = 20;
   record.preemptions = 2;
