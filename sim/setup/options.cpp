@@ -229,6 +229,19 @@ std::string switch_state(std::string_view pointer, const Scenario& scenario) {
   return std::string(name_of(scheduler_of(profile, version)));
 }
 
+bool applies(const OptionRow& row, const Scenario& scenario) {
+  if (row.only_with.empty()) return true;
+  const Condition condition = condition_of(row);
+  const auto is_one_of_them = [&](const std::string& state) {
+    return std::ranges::find(condition.values, state) != condition.values.end();
+  };
+  if (is_one_of_them(switch_state(condition.pointer, scenario))) return true;
+  return condition.pointer == "/fleet/router/policy" &&
+         std::ranges::any_of(scenario.fleet.routes, [&](const RouteSection& route) {
+           return route.policy && is_one_of_them(*route.policy);
+         });
+}
+
 namespace {
 
 // An option that would change nothing is an error: its author believes that it does.
@@ -238,16 +251,14 @@ void check_conditions(const JsonDocument& document, const Scenario& scenario,
   for (const OptionRow& row : all_options()) {
     const std::string pointer =
         class_number ? class_pointer(*class_number, row.pointer) : std::string(row.pointer);
-    if (row.only_with.empty()) continue;
-    const Condition condition = condition_of(row);
-    const std::string state = switch_state(condition.pointer, scenario);
-    const bool holds = std::ranges::find(condition.values, state) != condition.values.end();
+    if (!scenario.is_given(pointer) || applies(row, scenario)) continue;
     const Json value = value_of(row, scenario);
-    if (scenario.is_given(pointer) && !value.is_null() && !holds) {
-      throw value_error(document, pointer, value,
-                        fmt::format("has no effect with {} = \"{}\"; only with {}",
-                                    condition.pointer, state, joined(condition.values, " or ")));
-    }
+    if (value.is_null()) continue;
+    const Condition condition = condition_of(row);
+    throw value_error(
+        document, pointer, value,
+        fmt::format("has no effect with {} = \"{}\"; only with {}", condition.pointer,
+                    switch_state(condition.pointer, scenario), joined(condition.values, " or ")));
   }
 }
 
@@ -384,8 +395,8 @@ Scenario parse_scenario(const JsonDocument& document) {
   Scenario scenario;
   scenario.file = document.name;
   read_section(document, document.root, {"", ""}, scenario);
-  check_conditions(document, scenario, std::nullopt);
   read_fleet_lists(document, scenario);
+  check_conditions(document, scenario, std::nullopt);
   return scenario;
 }
 

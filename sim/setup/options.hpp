@@ -69,6 +69,8 @@ struct OptionRow {
 [[nodiscard]] std::span<const OptionRow> engine_options();  // common ones, vLLM's
 // What an option in `only_with` is set to; where it is absent, the engine profile's part.
 [[nodiscard]] std::string switch_state(std::string_view pointer, const Scenario& scenario);
+// Whether `only_with` of the row holds. Policies of fleet.router may be those of routes alone.
+[[nodiscard]] bool applies(const OptionRow& row, const Scenario& scenario);
 [[nodiscard]] std::span<const OptionRow> other_engine_options();  // of one engine each
 [[nodiscard]] std::span<const OptionRow> trace_options();
 [[nodiscard]] std::span<const OptionRow> workload_options();  // those of the trace included

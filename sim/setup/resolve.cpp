@@ -289,14 +289,6 @@ void Resolver::set_common(std::int64_t length, std::int64_t sequences, std::int6
 
 namespace {
 
-bool applies(const OptionRow& row, const Scenario& scenario) {
-  if (row.only_with.empty()) return true;
-  const std::size_t equals = row.only_with.find('=');
-  const std::string state = switch_state(row.only_with.substr(0, equals), scenario);
-  const std::string wanted = fmt::format("|{}|", row.only_with.substr(equals + 1));
-  return wanted.find(fmt::format("|{}|", state)) != std::string::npos;
-}
-
 // Whether anything of the section was given; the options of no section are always used.
 bool is_used(std::string_view group, const Scenario& scenario) {
   if (group.empty()) return true;

@@ -65,14 +65,12 @@ void leave_out_idle_options(Draft& draft) {
   for (const OptionRow& option : all_options()) {
     const bool of_engine = option.pointer.starts_with(kEngine) && !option.only_with.empty();
     if (!of_engine || draft.find(option.pointer) == nullptr) continue;
-    const std::size_t equals = option.only_with.find('=');
-    const std::string_view part = option.only_with.substr(0, equals);
-    const std::string state = switch_state(part, scenario);
-    if (std::ranges::count(split(option.only_with.substr(equals + 1), '|'), state) > 0) continue;
+    if (applies(option, scenario)) continue;
+    const std::string_view part = option.only_with.substr(0, option.only_with.find('='));
     draft.unset(option.pointer);
     draft.note(fmt::format("engine.{} is left out: without effect in this release, which has {} {}",
                            option.pointer.substr(kEngine.size()), part.substr(kEngine.size()),
-                           state));
+                           switch_state(part, scenario)));
   }
 }
 

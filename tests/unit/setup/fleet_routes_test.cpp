@@ -68,6 +68,18 @@ TEST_CASE("a share of the requests goes to the other model, whatever else change
                  turns.totals.replicas[1].of(Outcome::finished)) <= 1);
 }
 
+TEST_CASE("options of a router that a route alone has are taken") {
+  const auto with = [](const std::string& policy) {
+    return routes(R"({"name": "s", "groups": ["small"], "share": 0.7, "policy": ")" + policy +
+                  R"("}, {"name": "l", "groups": ["large"], "share": 0.3})") +
+           R"(, "router": {"policy": "random", "kv_weight": 3})";
+  };
+  CHECK(complaint(with("weighted")) == "no error");
+  CHECK(complaint(with("least_kv")) ==
+        "s.json: /fleet/router/kv_weight: value 3.0: has no effect with /fleet/router/policy = "
+        "\"random\"; only with weighted");
+}
+
 TEST_CASE("a class goes to its route, all others to the shares") {
   const RunResult result =
       run_routed(routes(R"({"name": "s", "groups": ["small"], "share": 1, "policy": "random"},
