@@ -385,6 +385,14 @@ const RunCharts = (() => {
     };
   }
 
+  // Share of the time in which a run's replicas were there that their steps took.
+  function busyNote({engine, end_s, fleet}) {
+    const seconds = fleet ? fleet.replica_seconds ?? fleet.replicas * end_s : end_s;
+    const share = Format.percent(engine.busy_s / seconds);
+    return fleet ? `the engines were busy ${share} of their time.`
+      : `the engine was busy ${share} of the time.`;
+  }
+
   function stepTime(runs) {
     const engines = runs.map((run) => run.summary.engine);
     const entries = entriesOf(engines.map((engine) => engine.time_s), true);
@@ -392,8 +400,7 @@ const RunCharts = (() => {
       title: 'Where the step time goes',
       note: runs.length > 1 ? 'Simulated time of all steps by cost term.'
         : `${Format.integer(engines[0].steps)} steps took ${Format.seconds(engines[0].busy_s)}, ` +
-          `by cost term; the engine was busy ${Format.percent(engines[0].busy_s /
-            runs[0].summary.end_s)} of the time.`,
+          `by cost term; ${busyNote(runs[0].summary)}`,
       height: () => barsHeight(entries, runs),
       label: () => `Step time by cost term: ${entries.map((entry) => `${entry.name} ` +
         entry.values.map((value) => Format.seconds(value)).join(' and ')).join(', ')}.`,
