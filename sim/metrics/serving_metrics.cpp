@@ -145,19 +145,32 @@ namespace {
 
 using Records = std::span<const RequestRecord>;
 
-// Sums of the finished requests among `records`, whose TTFT are appended to `ttft_ns`.
-ServingSums sums_of(Records records, bool with_goodput, const ServingOptions& options,
-                    std::vector<std::int64_t>& ttft_ns) {
-  ServingSums sums;
-  if (!records.empty()) sums.note_arrival(records.front());
+struct Latencies {
+  LatencyByPart ttft;
+  LatencyByPart tpot;
+  LatencyByPart e2el;
+
+  explicit Latencies(std::size_t parts) : ttft(parts), tpot(parts), e2el(parts) {}
+  // Calls take(latency, value) for those that the record of a finished request has.
+  template <typename Take>
+  void each_of(const RequestRecord& record, const ServingOptions& options, Take take) {
+    take(ttft, ttft_ns_of(record, options));
+    if (const std::optional<std::int64_t> value = tpot_of(record)) take(tpot, *value);
+    take(e2el, e2el_ns_of(record, options));
+  }
+  [[nodiscard]] ServingLatencies of_all() {
+    return {ttft.of_all(kMsPerNs), tpot.of_all(kMsPerTpotUnit), e2el.of_all(kMsPerNs)};
+  }
+  [[nodiscard]] ServingLatencies of_part(std::size_t i) {
+    return {ttft.of_part(i, kMsPerNs), tpot.of_part(i, kMsPerTpotUnit), e2el.of_part(i, kMsPerNs)};
+  }
+};
+
+template <typename Visit>
+void walk_finished(Records records, Visit visit) {
   walk(records, [&](const RequestRecord& record) {
-    if (record.outcome != Outcome::finished) return;
-    const TimeNs first_ns = ttft_ns_of(record, options);
-    sums.add(record, !with_goodput || is_good(record, first_ns, e2el_ns_of(record, options),
-                                              options.limits_of(record.class_id)));
-    ttft_ns.push_back(first_ns);
+    if (record.outcome == Outcome::finished) visit(record);
   });
-  return sums;
 }
 
 }  // namespace
@@ -173,37 +186,26 @@ MetricsByPart serving_metrics_by_part(Records records, std::span<const std::size
   HEADROOM_CHECK(begin == records.size(), "parts of another number of records");
   const bool with_goodput = options.has_goodput();
   std::vector<ServingSums> sums(parts.size());
-  std::vector<ServingLatencies> latencies(parts.size() + 1);  // of all at the end
-  // One latency at a time: its values are as much memory as everything else here.
-  std::vector<std::int64_t> values;
-  values.reserve(records.size());
-  std::vector<std::size_t> ends(parts.size());
-  const auto gather = [&](LatencyStats ServingLatencies::*latency, double scale, auto append) {
-    values.clear();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      append(i);
-      ends[i] = values.size();
-    }
-    const StatisticsByPart statistics = statistics_by_part(values, ends, scale);
-    latencies.back().*latency = statistics.all;
-    for (std::size_t i = 0; i < parts.size(); ++i) latencies[i].*latency = statistics.parts[i];
-  };
-  const auto append_finished = [&](std::size_t i, auto append) {
-    walk(parts[i], [&](const RequestRecord& record) {
-      if (record.outcome == Outcome::finished) append(record);
+  Latencies latencies(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].empty()) sums[i].note_arrival(parts[i].front());
+    walk_finished(parts[i], [&](const RequestRecord& record) {
+      sums[i].add(record, !with_goodput || latencies_of(record, options).good);
+      latencies.each_of(record, options, [i](LatencyByPart& latency, std::int64_t value) {
+        latency.count(i, value);
+      });
     });
-  };
-  gather(&ServingLatencies::ttft, kMsPerNs,
-         [&](std::size_t i) { sums[i] = sums_of(parts[i], with_goodput, options, values); });
-  gather(&ServingLatencies::tpot, kMsPerTpotUnit, [&](std::size_t i) {
-    append_finished(i, [&](const RequestRecord& record) {
-      if (const auto tpot = tpot_of(record)) values.push_back(*tpot);
+  }
+  for (LatencyByPart* latency : {&latencies.ttft, &latencies.tpot, &latencies.e2el}) {
+    latency->end_first_pass();
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    walk_finished(parts[i], [&](const RequestRecord& record) {
+      latencies.each_of(record, options, [i](LatencyByPart& latency, std::int64_t value) {
+        latency.keep(i, value);
+      });
     });
-  });
-  gather(&ServingLatencies::e2el, kMsPerNs, [&](std::size_t i) {
-    append_finished(
-        i, [&](const RequestRecord& record) { values.push_back(e2el_ns_of(record, options)); });
-  });
+  }
 
   MetricsByPart metrics;
   ServingSums all;
@@ -215,9 +217,9 @@ MetricsByPart serving_metrics_by_part(Records records, std::span<const std::size
   };
   for (std::size_t i = 0; i < parts.size(); ++i) {
     all.merge(sums[i]);
-    metrics.parts.push_back(metrics_with(sums[i], nullptr, latencies[i]));
+    metrics.parts.push_back(metrics_with(sums[i], nullptr, latencies.of_part(i)));
   }
-  metrics.all = metrics_with(all, itl, latencies.back());
+  metrics.all = metrics_with(all, itl, latencies.of_all());
   return metrics;
 }
 

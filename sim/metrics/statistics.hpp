@@ -6,8 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "sim/kernel/check.hpp"
+#include "sim/kernel/log_histogram.hpp"
 #include "sim/kernel/time.hpp"
 #include "sim/kernel/wide_sum.hpp"
+#include "sim/metrics/rank_selector.hpp"
 
 namespace headroom {
 
@@ -29,16 +32,50 @@ struct LatencyStats {
   double p95 = 0;
   double p99 = 0;
 };
-// Values >= 0.
-[[nodiscard]] LatencyStats statistics_of(std::span<const std::int64_t> values, double scale);
 
-// The same of all values and of each part of them, in two passes; part i ends at `ends`[i], the
-// last one with the values.
-struct StatisticsByPart {
-  LatencyStats all;
-  std::vector<LatencyStats> parts;
+// One latency of many requests, in parts and of all: exact, yet its values are not kept but gone
+// through twice, each time in any order.
+class LatencyByPart {
+ public:
+  explicit LatencyByPart(std::size_t parts) : parts_(parts) {}
+
+  // First pass. value >= 0; fewer than 2^32 of them.
+  void count(std::size_t part, std::int64_t value) {
+    HEADROOM_CHECK(value >= 0, "a latency below 0");
+    const auto magnitude = static_cast<std::uint64_t>(value);
+    Tally& tally = parts_[part];
+    ++tally.count;
+    tally.sum += value;
+    tally.squares.add(Uint128{magnitude} * magnitude);
+    tally.selector.count(value);
+  }
+  void end_first_pass();
+  // Second pass, of the same values.
+  void keep(std::size_t part, std::int64_t value) {
+    const std::size_t bucket = LogHistogram::bucket_index(value);
+    if (!parts_[part].wanted.contains(bucket)) return;
+    all_.selector.keep(bucket, value);
+    parts_[part].selector.keep(bucket, value);
+  }
+
+  // Behind it, in the unit of the values times `scale`.
+  [[nodiscard]] LatencyStats of_all(double scale) { return stats_of(all_, scale); }
+  [[nodiscard]] LatencyStats of_part(std::size_t part, double scale) {
+    return stats_of(parts_[part], scale);
+  }
+
+ private:
+  struct Tally {
+    std::size_t count = 0;
+    Int128 sum = 0;
+    WideSum squares;
+    RankSelector selector;
+    BucketSet wanted;  // of a part: by all as well
+  };
+  [[nodiscard]] static LatencyStats stats_of(Tally& tally, double scale);
+
+  std::vector<Tally> parts_;
+  Tally all_;
 };
-[[nodiscard]] StatisticsByPart statistics_by_part(std::span<const std::int64_t> values,
-                                                  std::span<const std::size_t> ends, double scale);
 
 }  // namespace headroom

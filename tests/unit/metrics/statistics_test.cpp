@@ -12,6 +12,25 @@ namespace {
 std::vector<double> at(std::vector<std::int64_t> values, std::vector<double> p) {
   return percentiles(values, p);
 }
+
+// Of values in parts, part i ending at ends[i].
+LatencyByPart by_part(const std::vector<std::int64_t>& values,
+                      const std::vector<std::size_t>& ends) {
+  LatencyByPart latency(ends.size());
+  for (const auto take : {&LatencyByPart::count, &LatencyByPart::keep}) {
+    std::size_t part = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      while (i >= ends[part]) ++part;
+      (latency.*take)(part, values[i]);
+    }
+    if (take == &LatencyByPart::count) latency.end_first_pass();
+  }
+  return latency;
+}
+
+LatencyStats statistics_of(const std::vector<std::int64_t>& values, double scale) {
+  return by_part(values, {values.size()}).of_all(scale);
+}
 }  // namespace
 
 TEST_CASE("percentiles are those of numpy") {
@@ -74,15 +93,18 @@ TEST_CASE("parts have the statistics of their own values, and all together those
       for (std::int64_t i = 0; i < count; ++i) values.push_back(random.uniform_int(0, most));
       ends.push_back(values.size());
     }
-    const StatisticsByPart found = statistics_by_part(values, ends, 1e-6);
-    REQUIRE(equal(found.all, statistics_of(values, 1e-6)));
+    LatencyByPart latency = by_part(values, ends);
+    const LatencyStats all = latency.of_all(1e-6);
+    REQUIRE(equal(all, statistics_of(values, 1e-6)));
     const std::vector<double> p{50, 90, 95, 99};
-    REQUIRE(found.all.p99 == percentiles(values, p)[3] * 1e-6);
+    REQUIRE(all.p99 == percentiles(values, p)[3] * 1e-6);
     std::size_t begin = 0;
     for (std::size_t part = 0; part < 3; ++part) {
-      const auto own = std::span(values).subspan(begin, ends[part] - begin);
-      REQUIRE(equal(found.parts[part], statistics_of(own, 1e-6)));
-      REQUIRE(found.parts[part].median == percentiles(own, p)[0] * 1e-6);
+      const std::vector own(values.begin() + static_cast<std::ptrdiff_t>(begin),
+                            values.begin() + static_cast<std::ptrdiff_t>(ends[part]));
+      const LatencyStats stats = latency.of_part(part, 1e-6);
+      REQUIRE(equal(stats, statistics_of(own, 1e-6)));
+      REQUIRE(stats.median == percentiles(own, p)[0] * 1e-6);
       begin = ends[part];
     }
   }
