@@ -3,17 +3,13 @@
 namespace headroom {
 
 void LatencyTotals::merge(const LatencyTotals& other) {
-  sum_ += other.sum_;
-  squares_.add(other.squares_);
+  sums_.merge(other.sums_);
   histogram_.merge(other.histogram_);
 }
 
 LatencyStats LatencyTotals::statistics(double scale) const {
-  LatencyStats stats;
-  const std::int64_t count = histogram_.count();
-  if (count == 0) return stats;
-  stats.mean = static_cast<double>(sum_) / static_cast<double>(count) * scale;
-  stats.std = population_std(count, sum_, squares_) * scale;
+  if (sums_.count() == 0) return {};
+  LatencyStats stats = sums_.statistics(scale);
   stats.median = histogram_.percentile(50) * scale;
   stats.p90 = histogram_.percentile(90) * scale;
   stats.p95 = histogram_.percentile(95) * scale;

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "sim/kernel/log_histogram.hpp"
-#include "sim/kernel/wide_sum.hpp"
 #include "sim/metrics/statistics.hpp"
 
 namespace headroom {
@@ -13,8 +12,7 @@ namespace headroom {
 class LatencyTotals {
  public:
   void add(std::int64_t value) {  // >= 0, in the caller's unit
-    sum_ += value;
-    squares_.add(static_cast<Uint128>(value) * static_cast<Uint128>(value), 1);
+    sums_.add(value);
     histogram_.add(value);
   }
   void merge(const LatencyTotals& other);
@@ -23,8 +21,7 @@ class LatencyTotals {
   [[nodiscard]] LatencyStats statistics(double scale) const;
 
  private:
-  Int128 sum_ = 0;
-  WideSum squares_;
+  LatencySums sums_;
   LogHistogram histogram_;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/metrics/statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 
@@ -73,34 +74,40 @@ double population_std(std::int64_t count, Int128 sum, const WideSum& sum_squares
   return std::sqrt(spread.convert_to<double>()) / static_cast<double>(count);
 }
 
+LatencyStats LatencySums::statistics(double scale) const {
+  LatencyStats stats;
+  stats.mean = static_cast<double>(sum_) / static_cast<double>(count_) * scale;
+  stats.std = population_std(count_, sum_, squares_) * scale;
+  return stats;
+}
+
 namespace {
+
 constexpr std::array<double, 4> kLatencyPercentiles{50, 90, 95, 99};
+
+std::size_t count_of(const LatencySums& sums) { return static_cast<std::size_t>(sums.count()); }
+
 }  // namespace
 
 void LatencyByPart::end_first_pass() {
   for (const Tally& part : parts_) {
-    all_.count += part.count;
-    all_.sum += part.sum;
-    all_.squares.add(part.squares);
+    all_.sums.merge(part.sums);
     all_.selector.count_all(part.selector);
   }
-  if (all_.count == 0) return;
-  all_.selector.want(ranks_of(kLatencyPercentiles, all_.count), all_.wanted);
+  if (all_.sums.count() == 0) return;
+  all_.selector.want(ranks_of(kLatencyPercentiles, count_of(all_.sums)), all_.wanted);
   for (Tally& part : parts_) {
     part.wanted = all_.wanted;
-    if (part.count == 0) continue;
-    part.selector.want(ranks_of(kLatencyPercentiles, part.count), part.wanted);
+    if (part.sums.count() == 0) continue;
+    part.selector.want(ranks_of(kLatencyPercentiles, count_of(part.sums)), part.wanted);
   }
 }
 
 LatencyStats LatencyByPart::stats_of(Tally& tally, double scale) {
-  LatencyStats stats;
-  if (tally.count == 0) return stats;
-  const auto count = static_cast<std::int64_t>(tally.count);
-  stats.mean = static_cast<double>(tally.sum) / static_cast<double>(count) * scale;
-  stats.std = population_std(count, tally.sum, tally.squares) * scale;
+  if (tally.sums.count() == 0) return {};
+  LatencyStats stats = tally.sums.statistics(scale);
   const auto at = [&](std::size_t i) {
-    return percentile_of(tally.selector, kLatencyPercentiles[i], tally.count) * scale;
+    return percentile_of(tally.selector, kLatencyPercentiles[i], count_of(tally.sums)) * scale;
   };
   stats.median = at(0);
   stats.p90 = at(1);

@@ -1,7 +1,6 @@
 #pragma once
 // Statistics of integers as numpy defines them, exact up to the last rounding to double.
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,6 +32,31 @@ struct LatencyStats {
   double p99 = 0;
 };
 
+// The sums behind mean and standard deviation.
+class LatencySums {
+ public:
+  void add(std::int64_t value) {  // >= 0
+    HEADROOM_CHECK(value >= 0, "a latency below 0");
+    const auto magnitude = static_cast<std::uint64_t>(value);
+    ++count_;
+    sum_ += value;
+    squares_.add(Uint128{magnitude} * magnitude);
+  }
+  void merge(const LatencySums& other) {
+    count_ += other.count_;
+    sum_ += other.sum_;
+    squares_.add(other.squares_);
+  }
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  // Those two, in the unit of the values times `scale`; count() > 0.
+  [[nodiscard]] LatencyStats statistics(double scale) const;
+
+ private:
+  std::int64_t count_ = 0;
+  Int128 sum_ = 0;
+  WideSum squares_;
+};
+
 // One latency of many requests, in parts and of all: exact, yet its values are not kept but gone
 // through twice, each time in any order.
 class LatencyByPart {
@@ -41,13 +65,8 @@ class LatencyByPart {
 
   // First pass. value >= 0; fewer than 2^32 of them.
   void count(std::size_t part, std::int64_t value) {
-    HEADROOM_CHECK(value >= 0, "a latency below 0");
-    const auto magnitude = static_cast<std::uint64_t>(value);
-    Tally& tally = parts_[part];
-    ++tally.count;
-    tally.sum += value;
-    tally.squares.add(Uint128{magnitude} * magnitude);
-    tally.selector.count(value);
+    parts_[part].sums.add(value);
+    parts_[part].selector.count(value);
   }
   void end_first_pass();
   // Second pass, of the same values.
@@ -66,9 +85,7 @@ class LatencyByPart {
 
  private:
   struct Tally {
-    std::size_t count = 0;
-    Int128 sum = 0;
-    WideSum squares;
+    LatencySums sums;
     RankSelector selector;
     BucketSet wanted;  // of a part: by all as well
   };

@@ -7,8 +7,7 @@ namespace headroom {
 
 // Time goes forward, except that a run is reported when it has ended: its windows may lie before
 // that of an event in between.
-ThrashWindow& ThrashMeter::window_at(TimeNs t) {
-  if (t >= last_begin_ns_ && t < last_end_ns_) return windows_.back();
+ThrashWindow& ThrashMeter::find_window(TimeNs t) {
   const std::int64_t number = t / kThrashWindowNs;
   auto place = windows_.end();
   while (place != windows_.begin() && std::prev(place)->number >= number) --place;

@@ -29,12 +29,7 @@ class ThrashMeter {
   // The same of a run of one step, which ends in nanosecond `end_ns`.
   void add_step(const StepRun& run, TimeNs end_ns) {
     const TokenCount sampled = sampled_in(run);
-    if (sampled == 0) return;
-    if (end_ns >= last_begin_ns_ && end_ns < last_end_ns_) {
-      windows_.back().sampled_tokens += sampled;
-    } else {
-      window_at(end_ns).sampled_tokens += sampled;
-    }
+    if (sampled > 0) window_at(end_ns).sampled_tokens += sampled;
   }
   void add_event(const EngineEvent& event);
 
@@ -48,7 +43,12 @@ class ThrashMeter {
   [[nodiscard]] static TokenCount sampled_in(const StepRun& run) {
     return run.shape->sampled_rows + run.extra_tokens;
   }
-  [[nodiscard]] ThrashWindow& window_at(TimeNs t);
+  // Most often the latest.
+  [[nodiscard]] ThrashWindow& window_at(TimeNs t) {
+    const bool is_latest = t >= last_begin_ns_ && t < last_end_ns_;
+    return is_latest ? windows_.back() : find_window(t);
+  }
+  [[nodiscard]] ThrashWindow& find_window(TimeNs t);
 
   std::vector<ThrashWindow> windows_;
   TimeNs last_begin_ns_ = 0;  // of windows_.back()

@@ -2,12 +2,14 @@
 
 #include <array>
 
+#include "sim/metrics/event_log.hpp"
+
 namespace headroom {
 namespace {
 
 constexpr std::array<std::string_view, kOutcomeCount> kOutcomes{
     "unfinished", "finished", "rejected", "cancelled", "lost_to_oom", "lost_to_fault"};
-constexpr std::array<std::string_view, 13> kEventKinds{
+constexpr std::array<std::string_view, kEngineEventKinds> kEventKinds{
     "queued",  "admitted",    "preempted",        "rejected",          "cancelled",
     "oom",     "engine_lost", "engine_restarted", "placement_refused", "overloaded",
     "crashed", "requeued",    "escalated"};
