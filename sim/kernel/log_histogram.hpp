@@ -55,8 +55,10 @@ class LogHistogram {
     return static_cast<std::int64_t>(leading << octave_of(index));
   }
   [[nodiscard]] static std::int64_t bucket_high(std::size_t index) {
-    if (index < kSubBuckets) return static_cast<std::int64_t>(index);
-    return bucket_low(index) + ((std::int64_t{1} << octave_of(index)) - 1);
+    return bucket_low(index) + bucket_width(index) - 1;
+  }
+  [[nodiscard]] static std::int64_t bucket_width(std::size_t index) {
+    return index < kSubBuckets ? 1 : std::int64_t{1} << octave_of(index);
   }
 
   friend bool operator==(const LogHistogram& a, const LogHistogram& b);

@@ -10,33 +10,22 @@ EventLog::Episode& EventLog::refusal(std::uint16_t replica) {
 }
 
 void EventLog::end_refusal(const EngineEvent& event) {
-  if (event.replica >= refusals_.size()) return;
   Episode& episode = refusals_[event.replica];
   if (episode.request != event.request) return;
   if (episode.entry < events_.size()) events_[episode.entry].until_ns = event.time_ns;
   episode.request = UINT64_MAX;
 }
 
-void EventLog::add(const EngineEvent& event) {
-  std::int64_t& count = counts_[static_cast<std::size_t>(event.kind)];
-  if (event.kind == EngineEventKind::queued || event.kind == EngineEventKind::admitted) {
-    ++count;
-    if (event.kind == EngineEventKind::admitted) {
-      end_refusal(event);
-      if (!event.resumed) {
-        prefix_queries_ += event.tokens;
-        prefix_hits_ += event.cached_tokens;
-      }
-    }
-    return;
+void EventLog::add_rare(const EngineEvent& event) {
+  if (event.kind == EngineEventKind::cancelled && event.replica < refusals_.size()) {
+    end_refusal(event);
   }
-  if (event.kind == EngineEventKind::cancelled) end_refusal(event);
   if (event.kind == EngineEventKind::placement_refused) {
     Episode& episode = refusal(event.replica);
     if (episode.request == event.request) return;
     episode = {event.request, events_.size() < most_events_ ? events_.size() : SIZE_MAX};
   }
-  ++count;
+  ++counts_[static_cast<std::size_t>(event.kind)];
   if (event.kind == EngineEventKind::escalated && most_events_ < SIZE_MAX) return;
   if (event.kind == EngineEventKind::rejected || event.kind == EngineEventKind::placement_refused) {
     turn_away(event);

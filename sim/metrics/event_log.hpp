@@ -53,7 +53,15 @@ class EventLog {
   // Keeps so many events, the first ones; later ones are counted only, and where not all are kept
   // those that every cascade has thousands of.
   explicit EventLog(std::size_t most_events = SIZE_MAX) : most_events_(most_events) {}
-  void add(const EngineEvent& event);
+  void add(const EngineEvent& event) {
+    if (event.kind == EngineEventKind::queued) {
+      ++counts_[static_cast<std::size_t>(EngineEventKind::queued)];
+    } else if (event.kind == EngineEventKind::admitted) {
+      add_admission(event);
+    } else {
+      add_rare(event);
+    }
+  }
 
   [[nodiscard]] std::span<const LoggedEvent> events() const { return events_; }
   [[nodiscard]] std::int64_t not_kept() const { return not_kept_; }
@@ -75,6 +83,14 @@ class EventLog {
     std::uint64_t request = UINT64_MAX;
     std::size_t entry = SIZE_MAX;  // SIZE_MAX: was not kept
   };
+  void add_admission(const EngineEvent& event) {
+    ++counts_[static_cast<std::size_t>(EngineEventKind::admitted)];
+    if (event.replica < refusals_.size()) end_refusal(event);
+    if (event.resumed) return;
+    prefix_queries_ += event.tokens;
+    prefix_hits_ += event.cached_tokens;
+  }
+  void add_rare(const EngineEvent& event);
   void end_refusal(const EngineEvent& event);
   void turn_away(const EngineEvent& event);
   void keep(const EngineEvent& event);

@@ -92,18 +92,41 @@ void ItlMeter::add_squares(Ticks first, Ticks slope, StepCount steps, std::int64
   squares_.add(Uint128{s} * s, sum_ii * times);
 }
 
-// slope >= 0. One addition per histogram bucket that the duration passes through.
+// slope >= 0. One addition per histogram bucket that the duration passes through, and a division
+// per width of them: how many steps fall into a bucket is that or one more, as what the latest step
+// has left of the bucket before decides.
 void ItlMeter::add_buckets(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
-  const TimeNs last_ns = (first + slope * (steps - 1)) >> kTickBits;
-  const std::size_t last_bucket = LogHistogram::bucket_index(last_ns);
+  const auto bucket_of = [](Ticks ticks) { return LogHistogram::bucket_index(ticks >> kTickBits); };
+  const auto width_of = [](std::size_t bucket) {
+    return LogHistogram::bucket_width(bucket) << kTickBits;
+  };
+  std::size_t bucket = bucket_of(first);
+  const std::size_t last_bucket = bucket_of(first + slope * (steps - 1));
   StepCount done = 0;
-  for (std::size_t bucket = LogHistogram::bucket_index(first >> kTickBits); bucket != last_bucket;
-       bucket = LogHistogram::bucket_index((first + slope * done) >> kTickBits)) {
-    // The first step at or above the upper edge; slope > 0, and the edge is at most last_ns.
-    const Ticks edge = (LogHistogram::bucket_high(bucket) + 1) << kTickBits;
-    const StepCount next = (edge - first + slope - 1) / slope;
-    histogram_.add_to_bucket(bucket, (next - done) * gaps);
-    done = next;
+  for (; bucket != last_bucket && width_of(bucket) < slope; bucket = bucket_of(first)) {
+    histogram_.add_to_bucket(bucket, gaps);
+    first += slope;
+    ++done;
+  }
+  if (bucket != last_bucket) {
+    const Ticks ahead = (LogHistogram::bucket_high(bucket) + 1) << kTickBits;  // first one outside
+    StepCount inside = (ahead - first + slope - 1) / slope;
+    Ticks beyond = first + inside * slope - ahead;  // where the next step falls in the next bucket
+    Ticks width = 0;
+    StepCount whole = 0;  // width / slope, and what is left
+    Ticks rest = 0;
+    while (true) {
+      histogram_.add_to_bucket(bucket, inside * gaps);
+      done += inside;
+      if (++bucket == last_bucket) break;
+      if (width != width_of(bucket)) {
+        width = width_of(bucket);
+        whole = width / slope;
+        rest = width % slope;
+      }
+      inside = beyond < rest ? whole + 1 : whole;
+      beyond += inside * slope - width;
+    }
   }
   histogram_.add_to_bucket(last_bucket, (steps - done) * gaps);
 }

@@ -93,7 +93,7 @@ void Recorder::on_idle(std::uint16_t replica, TickSum instant, const ReplicaStat
   Track& track = this->track(replica);
   hold_until(track, replica, instant);
   track.state = state;
-  timeline_.forget_queue(replica);
+  timeline_.count_queue(replica);
 }
 
 void Recorder::finish(TimeNs end_ns) {

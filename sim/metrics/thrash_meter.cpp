@@ -40,12 +40,12 @@ void ThrashMeter::add_run(const RunView& view) {
   }
 }
 
-void ThrashMeter::add_event(const EngineEvent& event) {
+void ThrashMeter::add_to_dropped(const EngineEvent& event) {
   if (event.kind == EngineEventKind::preempted) {
     dropped_[event.request] = event.tokens;
     return;
   }
-  const auto found = dropped_.empty() ? dropped_.end() : dropped_.find(event.request);
+  const auto found = dropped_.find(event.request);
   if (found == dropped_.end()) return;
   if (event.kind == EngineEventKind::admitted) {
     const TokenCount again = std::max<TokenCount>(0, found->second - event.cached_tokens);

@@ -31,7 +31,10 @@ class ThrashMeter {
     const TokenCount sampled = sampled_in(run);
     if (sampled > 0) window_at(end_ns).sampled_tokens += sampled;
   }
-  void add_event(const EngineEvent& event);
+  // Of a request that is admitted, preempted or cancelled.
+  void add_event(const EngineEvent& event) {
+    if (event.kind == EngineEventKind::preempted || !dropped_.empty()) add_to_dropped(event);
+  }
 
   // In order; only windows in which something happened.
   [[nodiscard]] std::span<const ThrashWindow> windows() const { return windows_; }
@@ -49,6 +52,7 @@ class ThrashMeter {
     return is_latest ? windows_.back() : find_window(t);
   }
   [[nodiscard]] ThrashWindow& find_window(TimeNs t);
+  void add_to_dropped(const EngineEvent& event);
 
   std::vector<ThrashWindow> windows_;
   TimeNs last_begin_ns_ = 0;  // of windows_.back()

@@ -1,7 +1,6 @@
 #include "sim/metrics/timeline.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "sim/kernel/check.hpp"
 
@@ -10,26 +9,6 @@ namespace headroom {
 Timeline::Timeline(const TimelineOptions& options)
     : interval_ns_(options.interval_ns), max_samples_(options.max_samples) {
   HEADROOM_CHECK(interval_ns_ >= 0 && max_samples_ >= 2, "options of a timeline out of range");
-}
-
-// Later changes than `counted` are not in `reported` yet; what is in there may be later than t.
-std::int64_t Timeline::waiting_at(const Track& track, TimeNs t, std::int64_t reported) {
-  const auto begin = track.changes.begin();
-  const auto first = begin + static_cast<std::ptrdiff_t>(track.changes_head);
-  const auto by_now = std::upper_bound(
-      first, track.changes.end(), t,
-      [](TimeNs time, const QueueChange& change) { return time < change.time_ns; });
-  const std::int64_t sum = by_now == begin ? 0 : std::prev(by_now)->sum;
-  return reported + sum - track.counted;
-}
-
-// A run that began at `begin_ns` has been reported, with all changes so far in its `waiting`.
-void Timeline::pass_changes(Track& track, TimeNs begin_ns) {
-  const std::size_t size = track.changes.size();
-  track.counted = track.changes.back().sum;
-  while (track.changes_head < size && track.changes[track.changes_head].time_ns <= begin_ns) {
-    ++track.changes_head;
-  }
 }
 
 void Timeline::sample_run(Track& track, const RunView& view) {
@@ -43,9 +22,8 @@ void Timeline::sample_run(Track& track, const RunView& view) {
 void Timeline::add_run(const RunView& view) {
   if (interval_ns_ == 0) return;
   Track& track = this->track(view.run.replica);
-  if (!track.changes.empty()) pass_changes(track, floor_ns(view.run.begin));
+  track.counted = track.changed;
   sample_run(track, view);
-  if (!track.changes.empty()) forget_passed(track);
 }
 
 void Timeline::add_constant(std::uint16_t replica, const ReplicaState& state, TimeNs until_ns) {
@@ -54,28 +32,25 @@ void Timeline::add_constant(std::uint16_t replica, const ReplicaState& state, Ti
   while (track.next_ns < until_ns) sample(track, replica, state);
 }
 
-void Timeline::change_queue(std::uint16_t replica, TimeNs time_ns, std::int64_t requests) {
-  if (interval_ns_ == 0) return;
-  std::vector<QueueChange>& changes = track(replica).changes;
-  changes.push_back({time_ns, (changes.empty() ? 0 : changes.back().sum) + requests});
-}
-
-void Timeline::forget_queue(std::uint16_t replica) { forget(track(replica)); }
-
-void Timeline::forget(Track& track) {
-  track.changes.clear();
-  track.changes_head = 0;
-  track.counted = 0;
+// `next_ns` >= track.next_ns
+void Timeline::go_to_sample(Track& track, TimeNs next_ns) {
+  track.next_ns = next_ns;
+  const std::size_t size = track.later.size();
+  while (track.later_head < size && track.later[track.later_head].time_ns <= next_ns) {
+    track.by_next += track.later[track.later_head++].requests;
+  }
+  if (track.later_head < size) return;
+  track.later.clear();
+  track.later_head = 0;
 }
 
 void Timeline::sample(Track& track, std::uint16_t replica, const ReplicaState& state) {
-  const TimeNs t = track.next_ns;
-  track.rows.push_back({.time_ns = t,
+  track.rows.push_back({.time_ns = track.next_ns,
                         .replica = replica,
                         .running = state.running,
-                        .waiting = waiting_at(track, t, state.waiting),
+                        .waiting = state.waiting + track.by_next - track.counted,
                         .kv = split_of(state)});
-  track.next_ns += interval_ns_;
+  go_to_sample(track, track.next_ns + interval_ns_);
   if (++track.samples >= max_samples_) double_interval();
 }
 
@@ -109,7 +84,7 @@ void Timeline::double_interval() {
       return !row.oom && row.time_ns % interval_ns_ != 0;
     });
     track.samples -= dropped;
-    track.next_ns = (track.next_ns + interval_ns_ - 1) / interval_ns_ * interval_ns_;
+    go_to_sample(track, (track.next_ns + interval_ns_ - 1) / interval_ns_ * interval_ns_);
   }
 }
 

@@ -39,19 +39,28 @@ class Timeline {
   void add_step(const StepRun& run, TimeNs end_ns) {
     if (interval_ns_ == 0) return;
     Track& track = this->track(run.replica);
-    // Most often nobody came to the queue or left it, and no sample falls in the step.
-    if (!track.changes.empty()) pass_changes(track, floor_ns(run.begin));
+    track.counted = track.changed;
     if (track.next_ns < end_ns) sample_run(track, view_of(run));
-    if (!track.changes.empty()) forget_passed(track);
   }
   // `state` from the end of what was reported before to nanosecond `until_ns`, exclusive; its
-  // `waiting` counts the changes before the last `forget_queue` or, if later, the last run's
-  // report.
+  // `waiting` counts the changes before the last `count_queue` or, if later, the last run's report.
   void add_constant(std::uint16_t replica, const ReplicaState& state, TimeNs until_ns);
   // So many requests came to the queue (or left it, without being admitted, if negative).
-  void change_queue(std::uint16_t replica, TimeNs time_ns, std::int64_t requests);
+  void change_queue(std::uint16_t replica, TimeNs time_ns, std::int64_t requests) {
+    if (interval_ns_ == 0) return;
+    Track& track = this->track(replica);
+    track.changed += requests;
+    if (time_ns <= track.next_ns) [[likely]] {
+      track.by_next += requests;
+    } else {
+      track.later.push_back({time_ns, requests});
+    }
+  }
   // The replica is idle: the state from here on counts all changes so far, and no later one.
-  void forget_queue(std::uint16_t replica);
+  void count_queue(std::uint16_t replica) {
+    Track& track = this->track(replica);
+    track.counted = track.changed;
+  }
   void add_oom(std::uint16_t replica, TimeNs time_ns, const ReplicaState& state);
   // Once, after all calls: brings the OOM rows to their places.
   void finish();
@@ -66,29 +75,28 @@ class Timeline {
  private:
   struct QueueChange {
     TimeNs time_ns = 0;
-    std::int64_t sum = 0;  // of all changes up to this one
+    std::int64_t requests = 0;
   };
   struct Track {
+    TimeNs next_ns = 0;  // next sample
+    // Changes of the queue, added up: all; those up to the next sample; those that `waiting` of the
+    // latest state counts.
+    std::int64_t changed = 0;
+    std::int64_t by_next = 0;
+    std::int64_t counted = 0;
+    std::vector<QueueChange> later;  // than the next sample, in order, from `later_head` on
+    std::size_t later_head = 0;
     std::vector<TimelineRow> rows;
-    std::size_t samples = 0;           // rows that are no OOM rows
-    TimeNs next_ns = 0;                // next sample
-    std::vector<QueueChange> changes;  // that may lie after the next sample, in order
-    std::size_t changes_head = 0;      // those before it lie before the latest run
-    std::int64_t counted = 0;          // sum of those in `waiting` of the latest state
+    std::size_t samples = 0;  // rows that are no OOM rows
   };
   [[nodiscard]] Track& track(std::uint16_t replica) {
     if (replica >= tracks_.size()) tracks_.resize(std::size_t{replica} + 1);
     return tracks_[replica];
   }
-  static void pass_changes(Track& track, TimeNs begin_ns);
-  static void forget_passed(Track& track) {
-    if (track.changes_head == track.changes.size()) forget(track);
-  }
   void sample_run(Track& track, const RunView& view);
   // Takes the sample at track.next_ns.
   void sample(Track& track, std::uint16_t replica, const ReplicaState& state);
-  [[nodiscard]] static std::int64_t waiting_at(const Track& track, TimeNs t, std::int64_t reported);
-  static void forget(Track& track);
+  static void go_to_sample(Track& track, TimeNs next_ns);
   void double_interval();
 
   TimeNs interval_ns_;

@@ -330,7 +330,7 @@ void Fleet::give_up(TimeNs now_ns) {
   schedule_deadline();
 }
 
-void Fleet::schedule_deadline() {
+void Fleet::schedule_first_deadline() {
   while (!deadlines_.empty()) {
     const Deadline& next = deadlines_.top();
     const Replica& replica = *replicas_[next.replica];
@@ -355,8 +355,7 @@ void Fleet::reschedule(std::uint32_t number) {
   reschedule(Priority::arrival, api_server(number), api->next_ready_ns(), pending.ready_ns);
 }
 
-void Fleet::reschedule(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending) {
-  if (wanted == pending) return;
+void Fleet::schedule_anew(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending) {
   pending = wanted;
   if (wanted == kNever) {
     events_.cancel(priority, source);

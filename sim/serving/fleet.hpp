@@ -154,9 +154,15 @@ class Fleet {
   void obey(TimeNs now_ns);
   [[nodiscard]] bool is_empty(std::uint32_t number) const;
   [[nodiscard]] std::uint32_t one_that_takes(std::uint32_t number);
-  void schedule_deadline();
+  void schedule_deadline() {
+    if (!deadlines_.empty() || next_deadline_ns_ != kNever) schedule_first_deadline();
+  }
+  void schedule_first_deadline();
   void reschedule(std::uint32_t number);
-  void reschedule(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending);
+  void reschedule(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending) {
+    if (wanted != pending) schedule_anew(priority, source, wanted, pending);
+  }
+  void schedule_anew(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending);
   void check_totals(const Replica& replica, std::uint32_t number);
   void check_one();
   void stop_at(TimeNs now_ns, StopReason reason);

@@ -119,9 +119,36 @@ void fleet_of_1000(benchmark::State& state) {
 }
 BENCHMARK(fleet_of_1000)->Arg(250'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-// Cost does not grow with the outputs where batches change as often: requests of one length, one a
-// second, so that a step's batch is what arrived in the time of a request.
+// Sixteen users, each of whom asks again when his answer is there: a batch changes as often,
+// however long requests are and take. The timeline has a row for as many requests.
+void at_fixed_changes(benchmark::State& state, std::int64_t prompt, std::int64_t output,
+                      const std::string& timeline_s) {
+  const auto fixed = [](std::int64_t tokens) {
+    return R"({"law":"fixed","tokens":)" + std::to_string(tokens) + "}";
+  };
+  run_scenario(state, "chat-million",
+               {R"(workload={"num_requests":200000,"closed_loop":{"users":16,"start_within_s":)" +
+                    timeline_s + R"(},"prompt":)" + fixed(prompt) + R"(,"output":)" +
+                    fixed(output) + R"(,"max_tokens":{"rule":"value","value":8192}})",
+                "engine.max_model_len=131072", "engine.max_num_batched_tokens=131072",
+                "output.timeline_interval_s=" + timeline_s});
+}
+
+// Cost does not grow with the outputs where batches change as often.
 void output_length(benchmark::State& state) {
+  at_fixed_changes(state, 512, state.range(0), std::to_string(state.range(0) / 128));
+}
+BENCHMARK(output_length)->Arg(256)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
+
+// Nor with the context: prompts that are computed in one step each.
+void context_length(benchmark::State& state) {
+  at_fixed_changes(state, state.range(0), 256, std::to_string(2 + state.range(0) / 1024));
+}
+BENCHMARK(context_length)->Arg(256)->Arg(2048)->Arg(16384)->Unit(benchmark::kMillisecond);
+
+// With as many requests in a batch that arrive by chance, long outputs cost what they add in
+// changes that no longer fall together.
+void output_length_by_chance(benchmark::State& state) {
   const std::string tokens = std::to_string(state.range(0));
   run_scenario(state, "chat-million",
                {"workload.arrivals.request_rate=" +
@@ -129,7 +156,7 @@ void output_length(benchmark::State& state) {
                 "workload.num_requests=200000",
                 R"(workload.output={"law":"fixed","tokens":)" + tokens + "}"});
 }
-BENCHMARK(output_length)->Arg(256)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
+BENCHMARK(output_length_by_chance)->Arg(256)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 
 // Linear in the number of requests.
 void requests(benchmark::State& state) {

@@ -2,7 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/random.hpp"
 #include "sim/metrics/recorder.hpp"
 #include "tests/unit/metrics/one_run.hpp"
 
@@ -105,6 +108,42 @@ TEST_CASE("a timeline that grows too long doubles its interval") {
   REQUIRE(timeline.rows(0).size() == 3);
   CHECK(timeline.rows(0)[1].time_ns == 40);
   CHECK(timeline.rows(0)[2].time_ns == 80);
+}
+
+TEST_CASE("a sample counts who had queued by then, whenever the run around it is reported") {
+  // Nobody is admitted, so that whoever came by t waits at t. Runs pass several samples, arrivals
+  // come in runs and exactly on samples, the interval doubles while some lie ahead.
+  RandomStream random(7, "queue");
+  for (int trial = 0; trial < 50; ++trial) {
+    Timeline timeline({.interval_ns = 10, .max_samples = 16});
+    std::vector<TimeNs> arrivals;
+    TimeNs begin = 0;
+    for (int i = 0; i < 40; ++i) {
+      const bool idle = random.uniform_int(0, 3) == 0;
+      const TimeNs end = begin + random.uniform_int(1, i % 10 == 0 ? 200 : 15);
+      OneRun one(4, 100, {3});
+      one.takes(ticks_from_ns(begin), 1, (end - begin) * kNsTicks, 0);
+      one.state.waiting = static_cast<std::int64_t>(arrivals.size());
+      if (idle) timeline.count_queue(0);  // its state is known when it begins
+      for (TimeNs t = begin + random.uniform_int(0, 9); t < end; t += random.uniform_int(0, 9)) {
+        timeline.change_queue(0, t, 1);
+        arrivals.push_back(t);
+        one.state.waiting += idle ? 0 : 1;
+      }
+      if (idle) {
+        timeline.add_constant(0, one.state, end);
+      } else {
+        timeline.add_step(one.run, end);
+      }
+      begin = end;
+    }
+    for (const TimelineRow& row : timeline.rows(0)) {
+      CAPTURE(trial, row.time_ns);
+      const auto by_then =
+          std::ranges::count_if(arrivals, [&row](TimeNs t) { return t <= row.time_ns; });
+      REQUIRE(row.waiting == by_then);
+    }
+  }
 }
 
 TEST_CASE("samples of a fleet add up by time") {
