@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs the benchmarks, as a release build. Options go to Google Benchmark:
+# Builds the benchmarks as scripts/demo.sh builds the program, optimised across files, and runs them.
+# Options go to Google Benchmark:
 #   scripts/bench.sh --benchmark_filter=queue --benchmark_repetitions=5
 set -euo pipefail
 
@@ -10,8 +11,8 @@ if [ ! -e "$root/tests/bench/CMakeLists.txt" ]; then
 fi
 "$root/scripts/setup.sh" test
 cd "$root"
-cmake --preset release >/dev/null
-cmake --build --preset release --target headroom_bench
+cmake --preset bench >/dev/null
+cmake --build --preset bench --target headroom_bench
 git log -1 --format='commit %h %s' 2>/dev/null || true
 grep -m1 '^model name' /proc/cpuinfo || uname -m
-exec build/release/bin/headroom_bench "$@"
+exec build/bench/bin/headroom_bench "$@"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compares the digests of a set of runs between builds that must give the same bytes: g++ released,
-# clang++ -O0, and the same on a processor without FMA and AVX2 (masked through glibc).
+# the same optimised across files (as the program is), clang++ -O0, and released on a processor
+# without FMA and AVX2 (masked through glibc).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -10,7 +11,7 @@ if [ ! -e "$root/tests/digest/CMakeLists.txt" ]; then
 fi
 "$root/scripts/setup.sh" dev
 cd "$root"
-for preset in release clang-debug; do
+for preset in release bench clang-debug; do
   cmake --preset "$preset" >/dev/null
   cmake --build --preset "$preset" --target headroom_digest
 done
@@ -18,6 +19,7 @@ done
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 build/release/bin/headroom_digest >"$out/gcc-release"
+build/bench/bin/headroom_digest >"$out/gcc-across-files"
 build/clang-debug/bin/headroom_digest >"$out/clang-O0"
 GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2 build/release/bin/headroom_digest >"$out/gcc-no-fma"
 
@@ -26,7 +28,7 @@ if [ ! -s "$out/gcc-release" ]; then
   exit 1
 fi
 failed=0
-for other in clang-O0 gcc-no-fma; do
+for other in gcc-across-files clang-O0 gcc-no-fma; do
   diff -u "$out/gcc-release" "$out/$other" || failed=1
 done
 if [ "$failed" -ne 0 ]; then
