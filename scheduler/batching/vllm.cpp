@@ -62,7 +62,8 @@ void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   TokenCount budget = options_.max_num_batched_tokens - context.decodes.size();
   if (!prefilling_.empty()) continue_prefills(context, plan, budget);
   const bool preempted = !plan.preempted.empty();
-  if (!preempted && next_waiting(context) != kNoRequest) admit_waiting(context, plan, budget);
+  const bool somebody_waits = next_waiting(context) != kNoRequest;
+  if (!preempted && somebody_waits) admit_waiting(context, plan, budget);
 
   if (!plan.chunks.empty() || preempted) return;
   // Only decodes: the same step again until the pool is used up. A blocked head stays blocked: free
@@ -70,7 +71,7 @@ void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   // waits behind it, unless its priority puts it in front, or nobody waits but for adapters.
   plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
   const bool arrival_is_looked_at =
-      next_waiting(context) == kNoRequest || options_.policy == SchedulingPolicy::priority;
+      !somebody_waits || options_.policy == SchedulingPolicy::priority;
   plan.arrivals_can_join =
       arrival_is_looked_at && running_.size() < options_.max_num_seqs && budget > 0;
 }

@@ -43,16 +43,19 @@ class FreeList {
   void put_hashed(BlockCount blocks);
   [[nodiscard]] Index put_owned(BlockCount blocks, Owner owner);
 
-  // Takes `blocks` >= 0 from the front if those belong to nobody and stand together, as most do:
-  // then there is nothing to tell anybody. False: they do not, and nothing has changed.
+  // Takes `blocks` >= 0 from the front if those belong to nobody, and what is left of the first
+  // extent stays, as it mostly is: then there is nothing to tell anybody. False: it is not so, and
+  // nothing has changed.
   [[nodiscard]] bool try_take_nameless(BlockCount blocks) {
-    if (blocks <= plain_) {
+    const BlockCount beyond_plain = blocks - plain_;
+    if (beyond_plain <= 0) {
       plain_ -= blocks;
       return true;
     }
     Extent& first = extents_[extents_[kEnd].next];
-    if (plain_ > 0 || first.owner != kNobody || first.blocks <= blocks) return false;
-    reduce(first, blocks);
+    if (first.owner != kNobody || first.blocks <= beyond_plain) return false;
+    plain_ = 0;
+    reduce(first, beyond_plain);
     return true;
   }
 

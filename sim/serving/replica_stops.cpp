@@ -74,6 +74,7 @@ void Replica::leave_plans(RequestId id) {
 // behind `held`, or, from `next` on, a full one takes a block and lets go of its first. In a
 // pipeline the step behind the prompt is planned already: then the plan after it.
 void Replica::stop_for_windows(RequestId id, TokenCount held, TokenCount next) {
+  if (parts_.kv->sequence().uniform()) return;
   TokenCount change = parts_.kv->sequence().next_change(held);
   if (parts_.kv->moves_windows()) change = std::min(change, parts_.kv->sequence().next_move(next));
   if (change == INT64_MAX) return;

@@ -100,7 +100,7 @@ BlockCount SequenceBlocks::new_in_step(TokenCount before, TokenCount after) cons
   return uniform() ? every : every + beside_in_step(before, after) - beside(before);
 }
 
-std::int32_t SequenceBlocks::ids_per_block(TokenCount tokens) const {
+std::int32_t SequenceBlocks::ids_per_block_of_all(TokenCount tokens) const {
   std::int32_t ids = 1;
   for (const Window& window : windows_) {
     if (tokens < window.most_blocks * block_tokens_) ids += window.ids_per_block;
@@ -137,7 +137,7 @@ TokenCount SequenceBlocks::longest(BlockCount blocks) const {
   return fits * block_tokens_;
 }
 
-TokenCount SequenceBlocks::kept(TokenCount tokens) const {
+TokenCount SequenceBlocks::kept_by_all(TokenCount tokens) const {
   TokenCount kept = tokens + TokenCount{states_} * block_tokens_;
   for (const Window& window : windows_) {
     kept += window.ids_per_block * std::min(tokens, window.most_blocks * block_tokens_);

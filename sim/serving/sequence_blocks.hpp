@@ -67,7 +67,9 @@ class SequenceBlocks {
 
   // Ids that the next block of a decoding sequence takes, and the first length beyond `tokens` at
   // which that is less; INT64_MAX: never.
-  [[nodiscard]] std::int32_t ids_per_block(TokenCount tokens) const;
+  [[nodiscard]] std::int32_t ids_per_block(TokenCount tokens) const {
+    return uniform() ? 1 : ids_per_block_of_all(tokens);
+  }
   [[nodiscard]] TokenCount next_change(TokenCount tokens) const;
   // The first length from `tokens` on at which a decoding sequence takes a block for a window that
   // is full, so that its first block leaves; INT64_MAX: never.
@@ -77,9 +79,14 @@ class SequenceBlocks {
   [[nodiscard]] TokenCount longest(BlockCount blocks) const;
 
   // What the ids of a sequence hold, in tokens of a block: `tokens` for a uniform one.
-  [[nodiscard]] TokenCount kept(TokenCount tokens) const;
+  [[nodiscard]] TokenCount kept(TokenCount tokens) const {
+    return uniform() ? tokens : kept_by_all(tokens);
+  }
 
  private:
+  [[nodiscard]] std::int32_t ids_per_block_of_all(TokenCount tokens) const;
+  [[nodiscard]] TokenCount kept_by_all(TokenCount tokens) const;
+
   std::int32_t block_tokens_;
   TokenCount step_tokens_ = INT64_MAX;
   std::int32_t states_ = 0;

@@ -31,9 +31,9 @@ struct Segment {
   [[nodiscard]] TickSum duration(StepCount count) const {
     if (count == 1) return next_ticks();
     constexpr StepCount kFewSteps = StepCount{1} << 31;  // the square of which has 64 bits
-    const TickSum pairs =
-        count <= kFewSteps ? TickSum{count * (count - 1) / 2} : TickSum{count} * (count - 1) / 2;
-    return TickSum{next_ticks()} * count + pairs * price.slope;
+    const TickSum level = TickSum{next_ticks()} * count;
+    if (count <= kFewSteps) return level + TickSum{count * (count - 1) / 2} * price.slope;
+    return level + TickSum{count} * (count - 1) / 2 * price.slope;
   }
   // Smallest count >= 1 with duration(count) >= ticks; left() + 1 when there is none.
   [[nodiscard]] StepCount steps_to_reach(TickSum ticks) const;
