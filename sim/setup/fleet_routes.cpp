@@ -79,9 +79,19 @@ class RoutesValidator {
       }
     }
     check_shares(shares, routed);
+    check_policy();
   }
 
  private:
+  void check_policy() const {
+    const bool is_taken = std::ranges::any_of(fleet_.routes, [this](const RouteSection& route) {
+      return !route.policy && places_of(route) > 1;
+    });
+    if (is_taken || !s_.is_given("/fleet/router/policy")) return;
+    refuse("/fleet/router/policy",
+           "has no effect: every route has a policy of its own, or one replica");
+  }
+
   void check_name(std::size_t i, const std::string& here) const {
     for (std::size_t k = 0; k < i; ++k) {
       if (fleet_.routes[k].name != fleet_.routes[i].name) continue;

@@ -229,17 +229,30 @@ std::string switch_state(std::string_view pointer, const Scenario& scenario) {
   return std::string(name_of(scheduler_of(profile, version)));
 }
 
+namespace {
+
+// What the switch is set to: one value, but for the router's policy, of which each route may have
+// its own.
+std::vector<std::string> states_of(std::string_view pointer, const Scenario& scenario) {
+  if (pointer != "/fleet/router/policy" || scenario.fleet.routes.empty()) {
+    return {switch_state(pointer, scenario)};
+  }
+  std::vector<std::string> policies;
+  for (const RouteSection& route : scenario.fleet.routes) {
+    const std::string& policy = route.policy ? *route.policy : scenario.fleet.router.policy;
+    if (std::ranges::find(policies, policy) == policies.end()) policies.push_back(policy);
+  }
+  return policies;
+}
+
+}  // namespace
+
 bool applies(const OptionRow& row, const Scenario& scenario) {
   if (row.only_with.empty()) return true;
   const Condition condition = condition_of(row);
-  const auto is_one_of_them = [&](const std::string& state) {
+  return std::ranges::any_of(states_of(condition.pointer, scenario), [&](const std::string& state) {
     return std::ranges::find(condition.values, state) != condition.values.end();
-  };
-  if (is_one_of_them(switch_state(condition.pointer, scenario))) return true;
-  return condition.pointer == "/fleet/router/policy" &&
-         std::ranges::any_of(scenario.fleet.routes, [&](const RouteSection& route) {
-           return route.policy && is_one_of_them(*route.policy);
-         });
+  });
 }
 
 namespace {
@@ -255,10 +268,10 @@ void check_conditions(const JsonDocument& document, const Scenario& scenario,
     const Json value = value_of(row, scenario);
     if (value.is_null()) continue;
     const Condition condition = condition_of(row);
-    throw value_error(
-        document, pointer, value,
-        fmt::format("has no effect with {} = \"{}\"; only with {}", condition.pointer,
-                    switch_state(condition.pointer, scenario), joined(condition.values, " or ")));
+    throw value_error(document, pointer, value,
+                      fmt::format("has no effect with {} = \"{}\"; only with {}", condition.pointer,
+                                  joined(states_of(condition.pointer, scenario), "\" and \""),
+                                  joined(condition.values, " or ")));
   }
 }
 

@@ -68,16 +68,23 @@ TEST_CASE("a share of the requests goes to the other model, whatever else change
                  turns.totals.replicas[1].of(Outcome::finished)) <= 1);
 }
 
-TEST_CASE("options of a router that a route alone has are taken") {
-  const auto with = [](const std::string& policy) {
-    return routes(R"({"name": "s", "groups": ["small"], "share": 0.7, "policy": ")" + policy +
-                  R"("}, {"name": "l", "groups": ["large"], "share": 0.3})") +
-           R"(, "router": {"policy": "random", "kv_weight": 3})";
+TEST_CASE("options of a router are those of the policies that its routes have") {
+  const auto with = [](const std::string& route, const std::string& router) {
+    return routes(R"({"name": "s", "groups": ["small"], "share": 0.7)" + route +
+                  R"(}, {"name": "l", "groups": ["large"], "share": 0.3})") +
+           R"(, "router": {)" + router + R"("kv_weight": 3})";
   };
-  CHECK(complaint(with("weighted")) == "no error");
-  CHECK(complaint(with("least_kv")) ==
+  const std::string weighted = R"(, "policy": "weighted")";
+  const std::string least_kv = R"(, "policy": "least_kv")";
+  CHECK(complaint(with(weighted, "")) == "no error");
+  CHECK(complaint(with("", R"("policy": "weighted", )")) == "no error");
+  CHECK(complaint(with(least_kv, "")) ==
         "s.json: /fleet/router/kv_weight: value 3.0: has no effect with /fleet/router/policy = "
-        "\"random\"; only with weighted");
+        "\"least_kv\" and \"least_outstanding\"; only with weighted");
+  // Nobody has the router's own policy: of two routes one has another, one has nothing to choose.
+  CHECK(complaint(with(least_kv, R"("policy": "weighted", )")) ==
+        "s.json: /fleet/router/policy: has no effect: every route has a policy of its own, or one "
+        "replica");
 }
 
 TEST_CASE("a class goes to its route, all others to the shares") {
