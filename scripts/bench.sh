@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the benchmarks as scripts/demo.sh builds the program, optimised across files, and runs them.
-# Options go to Google Benchmark:
+# Builds the benchmarks as scripts/demo.sh builds the program, across files, and runs them. Options
+# go to Google Benchmark:
 #   scripts/bench.sh --benchmark_filter=queue --benchmark_repetitions=5
 set -euo pipefail
 

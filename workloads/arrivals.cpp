@@ -8,6 +8,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/det_math.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/likely.hpp"
 #include "workloads/gamma_function.hpp"
 
 namespace headroom {
@@ -124,7 +125,7 @@ void ArrivalTimes::choose_form(const ArrivalOptions& options, std::uint64_t seed
 }
 
 double ArrivalTimes::draw_gap() {
-  if (shape_ == 1.0) return stream_.exponential(1.0);
+  if (mostly(shape_ == 1.0)) return stream_.exponential(1.0);
   if (std::isinf(shape_)) return 1.0;
   if (weibull_mean_ > 0.0) {
     return det::pow(stream_.exponential(1.0), 1.0 / shape_) / weibull_mean_;

@@ -4,6 +4,9 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 
@@ -16,10 +19,11 @@ class LognormalQuantile {
 
   [[nodiscard]] double operator()(double probability) const {  // in (0, 1)
     const double place = probability * static_cast<double>(kCells);
-    const auto cell = static_cast<std::size_t>(place);
+    const auto whole = static_cast<std::int64_t>(place);  // signed: conversions without a branch
+    const auto cell = static_cast<std::size_t>(whole);
     // Unsigned: one comparison for both tails.
-    if (cell - kTailCells >= smooth_cells_) return exact(probability);
-    const double t = place - static_cast<double>(cell);  // Lagrange through -1, 0, 1, 2
+    if (rarely(cell - kTailCells >= smooth_cells_)) return exact(probability);
+    const double t = place - static_cast<double>(whole);  // Lagrange through -1, 0, 1, 2
     const double* node = &nodes_[cell - kTailCells];
     const double low = (t - 1.0) * (t - 2.0);
     const double high = (t + 1.0) * t;

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "hardware/cost/ticks.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 
 void Overheads::add_host(const StepShape& shape, StepPrice& price) const {
   const Ticks host = host_step + host_row * (shape.decode_rows + shape.chunk_rows);
-  if (host == 0) return;
+  if (mostly(host == 0)) return;
   if (mode == EngineMode::sync) {
     price.base_terms[CostTerm::host] = host;
     price.base += host;

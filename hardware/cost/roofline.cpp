@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hardware/cost/capture_sizes.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 namespace {
@@ -14,7 +15,7 @@ bool in_table(std::int64_t index, std::size_t size) {
 }  // namespace
 
 RooflineCost::LinearTicks RooflineCost::linear(std::int64_t tokens, TokenCount all_tokens) const {
-  if (all_tokens > tokens || !in_table(tokens, linear_table_.size())) {
+  if (rarely(all_tokens > tokens) || rarely(!in_table(tokens, linear_table_.size()))) {
     return compute_linear(tokens, std::max(tokens, all_tokens));
   }
   return linear_table_[static_cast<std::size_t>(tokens)];
@@ -97,7 +98,7 @@ void RooflineCost::price_decode_only(const StepShape& shape, StepPrice& price) c
     price.base = price.base_terms.sum() + context.base;
   }
   price.base_terms[CostTerm::attention_decode] += context.base;
-  if (shape.sampled_rows != rows) {
+  if (rarely(shape.sampled_rows != rows)) {
     const Ticks sampled = head(shape.sampled_rows);
     price.base += sampled - price.base_terms[CostTerm::head];
     price.base_terms[CostTerm::head] = sampled;

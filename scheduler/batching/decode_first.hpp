@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 
 namespace headroom {
@@ -18,7 +19,7 @@ template <typename NextVictim, typename Preempt>
 void take_decodes_first(const PlanContext& context, NextVictim next_victim, Preempt preempt) {
   const bool one_each = context.kv.sequence().windows().empty();
   BlockCount taken = 0;
-  while (context.decodes.blocks_needed() > taken + context.kv.pool().free_blocks) {
+  while (rarely(context.decodes.blocks_needed() > taken + context.kv.pool().free_blocks)) {
     // A victim may need several ids, and the others none of them.
     const BlockCount others = context.decodes.blocks_needed() - context.decode_need(next_victim());
     const BlockCount free = context.kv.pool().free_blocks;

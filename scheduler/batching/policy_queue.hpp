@@ -4,6 +4,7 @@
 
 #include "scheduler/batching/priority_queue.hpp"
 #include "scheduler/batching/request_list.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/options.hpp"
 
 namespace headroom {
@@ -14,15 +15,17 @@ class PolicyQueue {
   PolicyQueue(SchedulingPolicy policy, PriorityQueue::Top top)
       : fcfs_(policy == SchedulingPolicy::fcfs), top_(top), ranked_(top) {}
 
-  [[nodiscard]] std::int64_t size() const { return fcfs_ ? listed_.size() : ranked_.size(); }
+  [[nodiscard]] std::int64_t size() const {
+    return mostly(fcfs_) ? listed_.size() : ranked_.size();
+  }
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] bool contains(RequestId id) const {
     return fcfs_ ? listed_.contains(id) : ranked_.contains(id);
   }
   // The next to be admitted, or to be preempted; kNoRequest when empty.
   [[nodiscard]] RequestId next() const {
-    if (!fcfs_) return ranked_.top();
-    return top_ == PriorityQueue::Top::first ? listed_.front() : listed_.back();
+    if (rarely(!fcfs_)) return ranked_.top();
+    return mostly(top_ == PriorityQueue::Top::first) ? listed_.front() : listed_.back();
   }
 
   // fcfs: all of them, in order.

@@ -4,6 +4,7 @@
 
 #include "scheduler/batching/decode_first.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 
@@ -47,8 +48,8 @@ void VllmScheduler::leave_queue(RequestId id) {
 
 // kNoRequest: nobody whose adapter the batch may have.
 RequestId VllmScheduler::next_waiting(const PlanContext& context) const {
-  if (!arrived_.empty()) return arrived_.front();
-  const bool any = context.adapters == nullptr || context.adapters->has_room();
+  if (rarely(!arrived_.empty())) return arrived_.front();
+  const bool any = mostly(context.adapters == nullptr) || context.adapters->has_room();
   return any ? waiting_.next() : waiting_by_adapter_.first_of(context.adapters->in_use());
 }
 
@@ -56,7 +57,7 @@ void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (options_.speculation.num_speculative_tokens > 0) [[unlikely]] {
     return plan_verified(context, plan);
   }
-  if (!prefilling_.empty()) make_room(context, plan);
+  if (rarely(!prefilling_.empty())) make_room(context, plan);
   take_decodes_first(
       context, [&] { return running_.next(); }, [&] { preempt(context, plan, running_.next()); });
   TokenCount budget = options_.max_num_batched_tokens - context.decodes.size();
@@ -78,7 +79,7 @@ void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
 
 TokenCount VllmScheduler::uncut_chunk(TokenCount left) const {
   const TokenCount threshold = options_.long_prefill_token_threshold;
-  return threshold > 0 ? std::min(left, threshold) : left;
+  return rarely(threshold > 0) ? std::min(left, threshold) : left;
 }
 
 // New blocks of the next chunks of all prompts in progress.

@@ -1,5 +1,7 @@
 #include "scheduler/kv/free_list.hpp"
 
+#include "sim/kernel/likely.hpp"
+
 namespace headroom {
 
 FreeList::FreeList(BlockCount blocks, bool plain_to_front)
@@ -27,7 +29,7 @@ void FreeList::put_plain(BlockCount blocks) {
 void FreeList::put_hashed(BlockCount blocks) { put_nameless(blocks, true); }
 
 void FreeList::put_nameless(BlockCount blocks, bool hashed) {
-  if (blocks == 0) return;
+  if (rarely(blocks == 0)) return;
   const Index last = extents_[kEnd].previous;
   if (last == kEnd || extents_[last].owner != kNobody || extents_[last].hashed != hashed) {
     static_cast<void>(insert_after(last, {.blocks = blocks, .hashed = hashed}));

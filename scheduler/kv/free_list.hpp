@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -100,7 +101,7 @@ class FreeList {
   void reduce(Extent& extent, BlockCount blocks) {
     extent.blocks -= blocks;
     listed_ -= blocks;
-    if (extent.hashed) hashed_ -= blocks;
+    hashed_ -= extent.hashed ? blocks : 0;
   }
   void shrink(Index index, BlockCount blocks) {
     reduce(extents_[index], blocks);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 namespace {
@@ -43,7 +44,7 @@ PagedKv::PagedKv(const PagedKvOptions& options)
 
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
   if (id < held_.size() && held_[id].blocks > 0) return request.known_tokens - 1;
-  if (options_.forks_samples) return forks_.found(request);
+  if (rarely(options_.forks_samples)) return forks_.found(request);
   if (!shares_ || request.prompt_logprobs || (tree_.nodes() == 0 && !tier_)) return 0;
   const Lookup& found = look_up(id, request);
   BlockCount blocks = found.blocks();
@@ -152,7 +153,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   const BlockCount fit = block_.needed(std::max({hold, growth.fit_tokens, whole_prompt(growth)}));
   // Of one that holds its blocks before it is admitted nothing is looked for any more.
   const TokenCount prefix = holder.blocks > 0 ? TokenCount{0} : growth.cached_tokens;
-  const TokenCount part = options_.partial_reuse ? block_.rest(prefix) : TokenCount{0};
+  const TokenCount part = rarely(options_.partial_reuse) ? block_.rest(prefix) : TokenCount{0};
   const BlockCount cached = block_.needed(prefix - part);
   const BlockCount more = std::max<BlockCount>(0, block_.needed(hold) - holder.blocks - cached);
   const Beside beside = beside_for(holder, growth);
@@ -177,7 +178,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     // Before anything is overwritten, which might push it out of the tier.
     if (loaded > 0) load(found, loaded);
     if (part > 0 && reuse_beginning(part)) taken_over = 1;
-  } else if (fit + beside.fit - holder.blocks + growth.keep_free > free_.size()) {
+  } else if (rarely(fit + beside.fit - holder.blocks + growth.keep_free > free_.size())) {
     empty_cache_for(growth);
     return false;
   }
@@ -188,9 +189,11 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
       windows_.advance(growth.id, holder.tokens, hold);
     }
   }
-  const std::int64_t stored = tier_ ? tier_->counts().stored_blocks : 0;
+  const std::int64_t stored = rarely(tier_.has_value()) ? tier_->counts().stored_blocks : 0;
   take_blocks(loaded + more - taken_over + beside.take);
-  if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
+  if (rarely(tier_.has_value())) {
+    traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
+  }
   holder.blocks += cached + more;
   holder.tokens = hold;
   if (beside.for_step > 0) [[unlikely]] {
@@ -287,7 +290,7 @@ void PagedKv::begin_plan() {
 
 void PagedKv::give_up_step_blocks(RequestId id) {
   Holder& holder = held_[id];
-  if (holder.step_blocks == 0) return;
+  if (mostly(holder.step_blocks == 0)) return;
   if (moves_windows()) {
     windows_.trim(id, holder.tokens);
   } else {
@@ -320,14 +323,14 @@ void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount b
 void PagedKv::take(BlockCount blocks) {
   HEADROOM_CHECK(blocks >= 0, "fewer blocks than none are taken");
   // A second tier is told of nameless blocks too.
-  if (tier_ || !free_.try_take_nameless(blocks)) take_blocks(blocks);
+  if (rarely(tier_.has_value()) || !free_.try_take_nameless(blocks)) take_blocks(blocks);
   update_free();
 }
 
 [[gnu::noinline]] void PagedKv::take_blocks(BlockCount blocks) {
   free_.take(blocks, [this](PrefixTree::Index owner, BlockCount n) {
     if (owner != FreeList::kNobody) return evict(owner, n);
-    if (tier_) tier_->store_nameless(n);
+    if (rarely(tier_.has_value())) tier_->store_nameless(n);
   });
 }
 
@@ -374,14 +377,14 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   }
   HEADROOM_CHECK(holder.path <= hashed && hashed <= blocks, "more full blocks than are held");
   // It may have found fewer of its own blocks than there were: where a window was not known.
-  if (shares_ && !private_too && request.preemptions > 0) [[unlikely]] {
+  if (rarely(request.preemptions > 0) && shares_ && !private_too) {
     forget_private(request);
   }
   // A block that others may begin with lies right behind the path, unless it is a copy.
   // Who is dropped makes nothing known.
   parts_.clear();
   const bool told = !holder.has_a_copy && how != KvRelease::dropped;
-  if (options_.partial_reuse && shares_ && told && holder.path < blocks) [[unlikely]] {
+  if (rarely(options_.partial_reuse) && shares_ && told && holder.path < blocks) {
     const TokenCount begin = holder.path * options_.block_tokens;
     public_parts(request, begin, std::min(held_tokens, begin + options_.block_tokens), parts_);
   }

@@ -31,6 +31,7 @@
 #include "scheduler/kv/prefix_tree.hpp"
 #include "scheduler/kv/sample_forks.hpp"
 #include "scheduler/kv/window_blocks.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/block_size.hpp"
 #include "sim/serving/kv_allocator.hpp"
 
@@ -69,7 +70,7 @@ class PagedKv final : public KvAllocator {
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
   void begin_plan() override;
   void take(BlockCount blocks) override;
-  [[nodiscard]] bool moves_windows() const override { return shares_ && windows_.any(); }
+  [[nodiscard]] bool moves_windows() const override { return rarely(windows_.any()) && shares_; }
   void move_windows(RequestId id, TokenCount tokens) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens,
                KvRelease how) override;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "sim/kernel/likely.hpp"
+
 // Notation: a Pair is an unevaluated sum hi + lo with |lo| <= ulp(hi) / 2, about 106 bits.
 // Error-free sums and products after Dekker (1971) and Knuth; log is computed to ~2^-70 as a Pair
 // for pow.
@@ -66,7 +68,7 @@ struct Decomposed {
 
 Decomposed decompose(double x) {
   std::int64_t exponent = 0;
-  if (x < 0x1p-1022) {  // subnormal
+  if (rarely(x < 0x1p-1022)) {  // subnormal
     x *= 0x1p54;
     exponent = -54;
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/kernel/time.hpp"
 
 namespace headroom {
@@ -51,8 +52,7 @@ class WideSum {
 
  private:
   std::uint64_t add_low(Uint128 value) {  // returns the carry
-    low_ += value;
-    return low_ < value ? 1 : 0;
+    return __builtin_add_overflow(low_, value, &low_) ? 1 : 0;
   }
 
   Uint128 low_ = 0;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/metrics_sink.hpp"
 
 namespace headroom {
@@ -56,7 +57,7 @@ class EventLog {
   void add(const EngineEvent& event) {
     if (event.kind == EngineEventKind::queued) {
       ++counts_[static_cast<std::size_t>(EngineEventKind::queued)];
-    } else if (event.kind == EngineEventKind::admitted) {
+    } else if (mostly(event.kind == EngineEventKind::admitted)) {
       add_admission(event);
     } else {
       add_rare(event);
@@ -85,8 +86,8 @@ class EventLog {
   };
   void add_admission(const EngineEvent& event) {
     ++counts_[static_cast<std::size_t>(EngineEventKind::admitted)];
-    if (event.replica < refusals_.size()) end_refusal(event);
-    if (event.resumed) return;
+    if (rarely(event.replica < refusals_.size())) end_refusal(event);
+    if (rarely(event.resumed)) return;
     prefix_queries_ += event.tokens;
     prefix_hits_ += event.cached_tokens;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 
@@ -45,14 +46,14 @@ void ItlMeter::add_parts(std::span<const GapRun> parts, std::int64_t gaps) {
 // Of `gaps` sequences in each step.
 void ItlMeter::add_run(Ticks first, Ticks slope, StepCount steps, std::int64_t gaps) {
   // A falling duration is a rising one read backwards.
-  if (slope < 0) {
+  if (rarely(slope < 0)) {
     first += slope * (steps - 1);
     slope = -slope;
   }
   const StepCount pairs = steps * (steps - 1) / 2;
   sum_ += (TickSum{first} * steps + TickSum{slope} * pairs) * gaps;
   StepCount left = steps;
-  for (; left > kPieceSteps; left -= kPieceSteps) {
+  for (; rarely(left > kPieceSteps); left -= kPieceSteps) {
     add_squares(first, slope, kPieceSteps, gaps);
     add_buckets(first, slope, kPieceSteps, gaps);
     first += slope * kPieceSteps;
@@ -81,7 +82,7 @@ void ItlMeter::add_squares(Ticks first, Ticks slope, StepCount steps, std::int64
   const auto times = static_cast<std::uint64_t>(gaps);
   const std::uint64_t rise = s * (n - 1);
   const std::uint64_t sum_ii = n * (n - 1) * (2 * n - 1) / 6;
-  if (steps * gaps < kFewGaps && first + slope * (steps - 1) < kShortStep) {
+  if (mostly(steps * gaps < kFewGaps) && mostly(first + slope * (steps - 1) < kShortStep)) {
     Uint128 squares = Uint128{f} * (f + rise) * n;  // f^2 and 2 * f * i * s
     if (rise > 0) squares += Uint128{s} * s * sum_ii;
     squares_.add(squares * times);

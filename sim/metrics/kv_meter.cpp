@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/kernel/likely.hpp"
+
 namespace headroom {
 
 KvSplit split_of(const ReplicaState& state) {
@@ -32,7 +34,8 @@ Int128 weigh(const StepRun& run, StepCount steps, TokenCount value, TokenCount s
   constexpr std::int64_t kFewSteps = std::int64_t{1} << 15;
   constexpr std::int64_t kFewTokens = std::int64_t{1} << 31;
   constexpr std::int64_t kFewRows = std::int64_t{1} << 16;
-  if (steps <= kFewSteps && value <= kFewTokens && slope <= kFewRows && slope >= -kFewRows) {
+  if (mostly(steps <= kFewSteps) && mostly(value <= kFewTokens) && mostly(slope <= kFewRows) &&
+      mostly(slope >= -kFewRows)) {
     return weigh<std::int64_t>(run, steps, value, slope);
   }
   return weigh<Int128>(run, steps, value, slope);
@@ -72,14 +75,14 @@ void KvMeter::resize(const KvPoolState& pool) {
 }
 
 void KvMeter::add_constant(const ReplicaState& state, TickSum ticks) {
-  if (ticks <= INT64_MAX) return add_lasting(state, static_cast<Ticks>(ticks));
+  if (mostly(ticks <= INT64_MAX)) return add_lasting(state, static_cast<Ticks>(ticks));
   add_lasting(state, ticks);  // hours, as of an idle replica
 }
 
 // As if the first step's state lasted, and what changes in the further ones.
 void KvMeter::add_run(const RunView& view) {
   add_constant(*view.run.state, view.ticks);
-  if (view.run.steps > 1) add_growth(view);
+  if (mostly(view.run.steps > 1)) add_growth(view);
 }
 
 // The pool grows with decode and then has no holes to speak of, or what was reserved is used up.
@@ -92,7 +95,7 @@ void KvMeter::add_growth(const RunView& view) {
     integrals_.used_blocks += view.growth.block_ticks;
     integrals_.cached_blocks -= cached_loss(view);
   }
-  if (state.reserved_tokens != 0 && view.reserved_per_step != 0) {
+  if (rarely(state.reserved_tokens != 0) && view.reserved_per_step != 0) {
     integrals_.reserved_tokens += reserved_integral(view) - state.reserved_tokens * view.ticks;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/metrics/run_view.hpp"
 
 namespace headroom {
@@ -54,10 +55,10 @@ class KvMeter {
     integrals_.used_blocks += Int128{pool.used_blocks()} * ticks;
     integrals_.cached_blocks += Int128{pool.cached_blocks} * ticks;
     integrals_.kv_tokens += Int128{state.kv_tokens} * ticks;
-    if (pool.free_blocks != pool.largest_hole) {
+    if (rarely(pool.free_blocks != pool.largest_hole)) {
       integrals_.external_blocks += Int128{pool.free_blocks - pool.largest_hole} * ticks;
     }
-    if (state.reserved_tokens != 0) {
+    if (rarely(state.reserved_tokens != 0)) {
       integrals_.reserved_tokens += Int128{state.reserved_tokens} * ticks;
     }
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 
@@ -59,12 +60,13 @@ void Recorder::add_steps(Track& track, const StepRun& run) {
 
 void Recorder::on_request(const RequestRecord& record) {
   totals_.add(record);
-  if (stream_) {
+  if (rarely(stream_.has_value())) {
     stream_->add(record);
   } else {
     requests_.add(record);
   }
-  if (record.queued_ns >= 0 && record.finish_ns >= 0) population_.leave(record.finish_ns);
+  if (mostly(record.queued_ns >= 0) && mostly(record.finish_ns >= 0))
+    population_.leave(record.finish_ns);
 }
 
 void Recorder::on_event(const EngineEvent& event) {

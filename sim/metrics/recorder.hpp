@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/metrics/cost_meter.hpp"
 #include "sim/metrics/event_log.hpp"
 #include "sim/metrics/itl_meter.hpp"
@@ -79,7 +80,7 @@ class Recorder final : public MetricsSink {
   }
   // Accounts for the time in which `track.state` lasted, up to `instant`.
   void hold_until(Track& track, std::uint16_t replica, TickSum instant) {
-    if (instant != track.since) hold_on(track, replica, instant);
+    if (rarely(instant != track.since)) hold_on(track, replica, instant);
   }
   void add_step(Track& track, const StepRun& run);
   void add_steps(Track& track, const StepRun& run);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 
@@ -97,7 +98,7 @@ RunGrowth growth_over(const StepRun& run, StepCount steps) {
   const DecodeSet& decodes = *run.decodes;
   if (steps <= 1 || decodes.growth().empty() || decodes.size() == 0) return {};
   const bool small = steps <= kFewSteps && run.state->pool.total_blocks <= kFewBlocks;
-  return small ? growth_of<std::int64_t>(run, steps) : growth_of<Int128>(run, steps);
+  return mostly(small) ? growth_of<std::int64_t>(run, steps) : growth_of<Int128>(run, steps);
 }
 
 RunView view_of_several(const StepRun& run) {
@@ -107,7 +108,7 @@ RunView view_of_several(const StepRun& run) {
   view.growth = growth_over(run, run.steps);
   view.tokens_per_step = run.decodes->ids_per_cycle();
   // Without chunks, every running sequence writes one of its reserved tokens per step.
-  if (!run.state->pool.grows_with_decode) view.reserved_per_step = run.state->running;
+  if (rarely(!run.state->pool.grows_with_decode)) view.reserved_per_step = run.state->running;
   return view;
 }
 

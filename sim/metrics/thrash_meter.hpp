@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/metrics/run_view.hpp"
 
 namespace headroom {
@@ -29,11 +30,13 @@ class ThrashMeter {
   // The same of a run of one step, which ends in nanosecond `end_ns`.
   void add_step(const StepRun& run, TimeNs end_ns) {
     const TokenCount sampled = sampled_in(run);
-    if (sampled > 0) window_at(end_ns).sampled_tokens += sampled;
+    if (mostly(sampled > 0)) window_at(end_ns).sampled_tokens += sampled;
   }
   // Of a request that is admitted, preempted or cancelled.
   void add_event(const EngineEvent& event) {
-    if (event.kind == EngineEventKind::preempted || !dropped_.empty()) add_to_dropped(event);
+    if (rarely(event.kind == EngineEventKind::preempted) || rarely(!dropped_.empty())) {
+      add_to_dropped(event);
+    }
   }
 
   // In order; only windows in which something happened.
@@ -48,7 +51,7 @@ class ThrashMeter {
   }
   // Most often the latest.
   [[nodiscard]] ThrashWindow& window_at(TimeNs t) {
-    const bool is_latest = t >= last_begin_ns_ && t < last_end_ns_;
+    const bool is_latest = mostly(t >= last_begin_ns_) && mostly(t < last_end_ns_);
     return is_latest ? windows_.back() : find_window(t);
   }
   [[nodiscard]] ThrashWindow& find_window(TimeNs t);

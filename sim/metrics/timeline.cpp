@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 
@@ -13,14 +14,14 @@ Timeline::Timeline(const TimelineOptions& options)
 
 void Timeline::sample_run(Track& track, const RunView& view) {
   const TimeNs end_ns = floor_ns(view.end);
-  while (track.next_ns < end_ns) {
+  while (rarely(track.next_ns < end_ns)) {
     const StepCount ended = steps_ended_by(view.run, track.next_ns);
     sample(track, view.run.replica, state_in_step(view, ended));
   }
 }
 
 void Timeline::add_run(const RunView& view) {
-  if (interval_ns_ == 0) return;
+  if (rarely(interval_ns_ == 0)) return;
   Track& track = this->track(view.run.replica);
   track.counted = track.changed;
   sample_run(track, view);

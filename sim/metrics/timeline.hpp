@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/metrics/kv_meter.hpp"
 
 namespace headroom {
@@ -37,20 +38,20 @@ class Timeline {
   void add_run(const RunView& view);
   // The same of a run of one step, which ends in nanosecond `end_ns`.
   void add_step(const StepRun& run, TimeNs end_ns) {
-    if (interval_ns_ == 0) return;
+    if (rarely(interval_ns_ == 0)) return;
     Track& track = this->track(run.replica);
     track.counted = track.changed;
-    if (track.next_ns < end_ns) sample_run(track, view_of(run));
+    if (rarely(track.next_ns < end_ns)) sample_run(track, view_of(run));
   }
   // `state` from the end of what was reported before to nanosecond `until_ns`, exclusive; its
   // `waiting` counts the changes before the last `count_queue` or, if later, the last run's report.
   void add_constant(std::uint16_t replica, const ReplicaState& state, TimeNs until_ns);
   // So many requests came to the queue (or left it, without being admitted, if negative).
   void change_queue(std::uint16_t replica, TimeNs time_ns, std::int64_t requests) {
-    if (interval_ns_ == 0) return;
+    if (rarely(interval_ns_ == 0)) return;
     Track& track = this->track(replica);
     track.changed += requests;
-    if (time_ns <= track.next_ns) [[likely]] {
+    if (mostly(time_ns <= track.next_ns)) {
       track.by_next += requests;
     } else {
       track.later.push_back({time_ns, requests});

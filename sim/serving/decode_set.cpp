@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/kernel/likely.hpp"
+
 namespace headroom {
 namespace {
 
@@ -44,8 +46,9 @@ StepCount DecodeSet::steps_within(BlockCount free, StepCount limit) const {
   // Of limit / block cycles, rounded up, without a division: what is asked for is mostly there.
   constexpr StepCount kFewSteps = StepCount{1} << 24;  // the products stay below 2^63
   constexpr BlockCount kManyBlocks = BlockCount{1} << 32;
-  if (limit <= kFewSteps && free <= kManyBlocks && ids_per_cycle_ <= kManyBlocks &&
-      (limit + block) * ids_per_cycle_ <= free * block) {
+  if (mostly(limit <= kFewSteps) && mostly(free <= kManyBlocks) &&
+      mostly(ids_per_cycle_ <= kManyBlocks) &&
+      mostly((limit + block) * ids_per_cycle_ <= free * block)) {
     return limit;
   }
   BlockCount left = free;

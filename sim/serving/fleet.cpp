@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/route_stages.hpp"
 
 namespace headroom {
@@ -126,7 +127,7 @@ StopReason Fleet::run(const RunLimits& limits) {
     } else {
       handle(event.time_ns, event.priority, event.source);
     }
-    if ((totals_.events & (options_.full_check_interval - 1)) == 0) {
+    if (rarely((totals_.events & (options_.full_check_interval - 1)) == 0)) {
       check_one();
     }
   }
@@ -179,8 +180,8 @@ void Fleet::handle(TimeNs now_ns, Priority priority, std::uint32_t source) {
     // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
     // plan is next in order anyway and need not go through the queue.
     const TimeNs others_ns = events_.next_ns();
-    const bool alone = others_ns != now_ns && !(has_asides_ && time_of_aside() == now_ns);
-    if (replica.next_plan_ns() != now_ns || !alone) {
+    const bool alone = others_ns != now_ns && !(rarely(has_asides_) && time_of_aside() == now_ns);
+    if (rarely(replica.next_plan_ns() != now_ns) || rarely(!alone)) {
       if (!told && loads_are_looked_at_) account(source, now_ns);
       return reschedule(source);
     }
@@ -212,7 +213,7 @@ void Fleet::arrive(TimeNs now_ns) {
                   arrival.output_tokens));
   const std::uint64_t index = totals_.arrived++;
   next_arrival_ns_ = kNever;  // taken
-  if (parts_.admission && !parts_.admission->admits(arrival, door(now_ns))) [[unlikely]] {
+  if (rarely(parts_.admission != nullptr) && !parts_.admission->admits(arrival, door(now_ns))) {
     return turn_away(arrival, index, now_ns);
   }
   if (stages_) [[unlikely]] {

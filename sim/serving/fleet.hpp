@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/kernel/event_queue.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/admission_policy.hpp"
 #include "sim/serving/disaggregation.hpp"
 #include "sim/serving/fault_source.hpp"
@@ -136,7 +137,9 @@ class Fleet {
   void complete_transfer(std::uint64_t number, TimeNs now_ns);
   void release_kv(const Disaggregation::Handover& handover, TimeNs now_ns);
   void lose_kv(std::uint32_t from, const LostKv& lost, TimeNs now_ns);
-  [[nodiscard]] bool keeps_arrivals() const { return options_.resends_lost || apart_; }
+  [[nodiscard]] bool keeps_arrivals() const {
+    return rarely(options_.resends_lost) || rarely(apart_ != nullptr);
+  }
   // fleet_stages.cpp
   void settle(const Departure& departure, TimeNs now_ns);
   void schedule_verdicts();
@@ -155,12 +158,14 @@ class Fleet {
   [[nodiscard]] bool is_empty(std::uint32_t number) const;
   [[nodiscard]] std::uint32_t one_that_takes(std::uint32_t number);
   void schedule_deadline() {
-    if (!deadlines_.empty() || next_deadline_ns_ != kNever) schedule_first_deadline();
+    if (rarely(!deadlines_.empty()) || rarely(next_deadline_ns_ != kNever)) {
+      schedule_first_deadline();
+    }
   }
   void schedule_first_deadline();
   void reschedule(std::uint32_t number);
   void reschedule(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending) {
-    if (wanted != pending) schedule_anew(priority, source, wanted, pending);
+    if (rarely(wanted != pending)) schedule_anew(priority, source, wanted, pending);
   }
   void schedule_anew(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending);
   void check_totals(const Replica& replica, std::uint32_t number);

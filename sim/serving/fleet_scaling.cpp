@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/fleet.hpp"
 
 namespace headroom {
@@ -57,7 +58,7 @@ bool Fleet::is_empty(std::uint32_t number) const {
 
 // A router that finds nobody up chooses among all, and may choose one that is not there.
 std::uint32_t Fleet::one_that_takes(std::uint32_t number) {
-  if (!parts_.lifecycle) return number;
+  if (mostly(parts_.lifecycle == nullptr)) return number;
   const std::optional<std::uint32_t> found = parts_.lifecycle->nearest_that_takes(number);
   if (!found) ++totals_.without_replica;
   return found.value_or(kNoReplica);

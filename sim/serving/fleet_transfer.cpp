@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/fleet.hpp"
 
 namespace headroom {
@@ -14,7 +15,9 @@ namespace headroom {
 // the prefix cache hit is longer than max_local_prefill_length, and fewer requests than
 // max_prefill_queue_size are in the prefill queue.
 std::uint32_t Fleet::first_replica(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
-  if (!apart_ || !apart_->is_conditional()) return route(*parts_.router, arrival, index, now_ns);
+  if (mostly(apart_ == nullptr) || !apart_->is_conditional()) {
+    return route(*parts_.router, arrival, index, now_ns);
+  }
   const DisaggregationOptions& options = apart_->options();
   const std::uint32_t decode = route(apart_->decode_router(), arrival, index, now_ns);
   const TokenCount lacks = arrival.prompt_tokens - replicas_[decode]->cached_tokens(arrival);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/request.hpp"
 #include "sim/serving/sequence_blocks.hpp"
@@ -85,8 +86,8 @@ struct KvTraffic {
   BlockCount stored_blocks = 0;  // overwritten for what try_grow() asked for
   TokenCount moved_tokens = 0;   // copied within the pool
 
-  [[nodiscard]] bool any() const {
-    return loaded_blocks > 0 || stored_blocks > 0 || moved_tokens > 0;
+  [[nodiscard]] bool any() const {  // none of them is negative
+    return (loaded_blocks | stored_blocks | moved_tokens) != 0;
   }
 };
 

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 
@@ -74,7 +75,7 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   const AdmissionLimits& limits = parts_.limits;
   const std::int32_t room = std::max(1, limits.max_model_len - arrival.prompt_tokens);
   request.max_tokens = arrival.max_tokens > 0 ? arrival.max_tokens : room;
-  if (limits.cuts_max_tokens) request.max_tokens = std::min(request.max_tokens, room);
+  if (rarely(limits.cuts_max_tokens)) request.max_tokens = std::min(request.max_tokens, room);
   request.max_tokens = std::min(request.max_tokens, limits.max_output_tokens);
   const std::int32_t output = std::min(arrival.output_tokens, request.max_tokens);
   request.reserved_output = reserved_output(request, output);
@@ -84,10 +85,10 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   request.output_segment = arrival.output_segment;
   request.prompt_logprobs = arrival.prompt_logprobs;
   request.adapter = arrival.adapter;
-  if (arrival.first_token_deadline_ns != kNever) stops_for_first_tokens_ = true;
+  if (rarely(arrival.first_token_deadline_ns != kNever)) stops_for_first_tokens_ = true;
   HEADROOM_CHECK(request.adapter == 0 || parts_.adapters, "a request with an adapter without LoRA");
   request.state = RequestState::waiting;
-  if (now_ns < down_until_ns_ && !parts_.options.queue_survives) [[unlikely]] {
+  if (rarely(now_ns < down_until_ns_) && !parts_.options.queue_survives) {
     turn_away(request, {.outcome = down_outcome_, .queued_ns = queued_ns},
               ApiServer::patience_of(arrival), now_ns);
     requests_.remove(id);
@@ -114,7 +115,7 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
     begin_remote(id, prefilled);
   }
   enter_queue(id);
-  if (prefilled == nullptr) parts_.scheduler->enqueue(id, request);
+  if (mostly(prefilled == nullptr)) parts_.scheduler->enqueue(id, request);
   report_event(queued_ns < 0 ? EngineEventKind::queued : EngineEventKind::requeued, now_ns, id,
                request.prompt_tokens);
   if (api_) [[unlikely]] {
@@ -143,7 +144,7 @@ void Replica::cut_at(TimeNs now_ns) {
   arrivals_can_join_ = false;  // until the next plan there is nothing left to cut
   const TickSum target = ticks_from_ns(now_ns);
   // A step may have ended in this very nanosecond, its repetition not being planned yet.
-  if (clock_ >= target && applied_ < completed_ + parts_.options.pipeline_depth) {
+  if (rarely(clock_ >= target) && applied_ < completed_ + parts_.options.pipeline_depth) {
     if (!plan_again_after(completed_)) return;
     next_plan_ns_ = now_ns;
     next_stop_ns_ = kNever;
@@ -201,7 +202,8 @@ void Replica::run_to(StepIndex step) {
   while (completed_ < step) {
     sync(completed_);
     Segment& segment = pipeline_.front();
-    const bool resumes = segment.decodes && !paused_.empty();  // its first step has other gaps
+    const bool resumes =
+        rarely(!paused_.empty()) && segment.decodes;  // its first step has other gaps
     StepCount steps = resumes ? 1 : std::min(segment.left(), step - completed_);
     // One report tells of cached blocks as far as it is known in which order they are taken.
     if (pool().mixed_blocks > 0) [[unlikely]] {
@@ -220,11 +222,11 @@ void Replica::run_to(StepIndex step) {
 
 void Replica::report_run(Segment& segment, StepCount steps) {
   const TickSum duration = segment.duration(steps);
-  const TickSum before = segment.decodes ? TickSum{0} : latest_tokens();
+  const TickSum before = mostly(segment.decodes) ? TickSum{0} : latest_tokens();
   const bool streams = !parts_.options.responds_at_end;
-  const bool resumes = segment.decodes && !paused_.empty();
+  const bool resumes = rarely(!paused_.empty()) && segment.decodes;
   other_gaps_.clear();
-  if (streams && (resumes || !segment.first_tokens.empty())) {
+  if (mostly(streams) && (rarely(resumes) || rarely(!segment.first_tokens.empty()))) {
     note_gaps(segment, clock_ + duration);
   }
   std::int64_t late = 0;
@@ -272,8 +274,8 @@ void Replica::yield_first_tokens(const Segment& segment) {
   for (const RequestId id : segment.first_tokens) {
     Progress& progress = progress_[id];
     if (progress.first_token_ns < 0) {
-      progress.first_token_ns = api_ ? api_->received_ns() : floor_ns(clock_);
-      if (ttft_ != nullptr && !parts_.options.responds_at_end) {
+      progress.first_token_ns = rarely(api_.has_value()) ? api_->received_ns() : floor_ns(clock_);
+      if (rarely(ttft_ != nullptr) && !parts_.options.responds_at_end) {
         ttft_->add(progress.first_token_ns - requests_[id].arrival_ns);
       }
     }
@@ -314,7 +316,7 @@ void Replica::finish(RequestId id) {
   Request& request = requests_[id];
   membership_changed_ = true;
   const bool leaves = parts_.scheduler->on_leave(id);
-  if (request.state == RequestState::decoding) {
+  if (mostly(request.state == RequestState::decoding)) {
     // Steps planned while its last token was in flight still carry its row, which yields nothing.
     for (std::size_t i = 0; i < pipeline_.size(); ++i) {
       if (pipeline_[i].decodes) --pipeline_[i].gaps_per_step;
@@ -324,7 +326,7 @@ void Replica::finish(RequestId id) {
   if (!leaves) [[unlikely]] {
     return become_ghost(id);
   }
-  if (remote_ && hands_on(id)) [[unlikely]] {
+  if (rarely(remote_ != nullptr) && hands_on(id)) {
     return hand_on(id);
   }
 
@@ -387,12 +389,13 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
          .index = request.index,
          .prompt_tokens = request.prompt_tokens,
          .output_tokens = generated,
-         .max_tokens = remote_ ? remote_->by_id[id].max_tokens : request.max_tokens,
+         .max_tokens =
+             rarely(remote_ != nullptr) ? remote_->by_id[id].max_tokens : request.max_tokens,
          .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
          .replica = number_,
          .class_id = static_cast<std::uint8_t>(request.class_id),
          .outcome = seen},
-        api_ ? api_->patience_of(id) : ApiServer::Patience{});
+        rarely(api_.has_value()) ? api_->patience_of(id) : ApiServer::Patience{});
 }
 
 void Replica::remove(RequestId id) {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/adapter_slots.hpp"
 #include "sim/serving/api_server.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -75,7 +76,9 @@ class Replica {
 
   // Nullptr: clients talk to the engine itself, with `submit`. Otherwise a request is sent first
   // and admitted when the server is done with it, and answers are collected when their time comes.
-  [[nodiscard]] const ApiServer* api_server() const { return api_ ? &*api_ : nullptr; }
+  [[nodiscard]] const ApiServer* api_server() const {
+    return rarely(api_.has_value()) ? &*api_ : nullptr;
+  }
   void send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
   [[nodiscard]] std::optional<Admission> admit_sent(TimeNs now_ns);  // the next one due by now
   void collect_answers(TimeNs now_ns);
@@ -102,7 +105,9 @@ class Replica {
   // What becomes of those whom an engine that is down has lost.
   [[nodiscard]] Outcome down_outcome() const { return down_outcome_; }
   // Requests that have left it but for their KV.
-  [[nodiscard]] std::int64_t held_for_others() const { return remote_ ? remote_->held : 0; }
+  [[nodiscard]] std::int64_t held_for_others() const {
+    return rarely(remote_ != nullptr) ? remote_->held : 0;
+  }
   // The KV that `id` waits for is here, or is lost: then it is recorded, or handed back. And KV
   // that is kept for others was fetched. What changes blocks does so when the engine plans next:
   // then they leave.
@@ -135,7 +140,7 @@ class Replica {
   [[nodiscard]] std::size_t live() const { return requests_.live(); }
   // Ghost rows whose requests have left the system already.
   [[nodiscard]] std::int64_t recorded_ghosts() const {
-    return parts_.options.responds_at_end ? 0 : ghosts_;
+    return rarely(parts_.options.responds_at_end) ? 0 : ghosts_;
   }
   [[nodiscard]] std::uint64_t tokens_out() const { return tokens_out_; }
   [[nodiscard]] std::int64_t ghost_rows() const { return ghost_rows_; }
@@ -237,7 +242,7 @@ class Replica {
   }
   void begin_epoch(RequestId id);
   void drop_void_stops() {
-    if (void_stops_ > 0) drop_void_stops_from_top();
+    if (rarely(void_stops_ > 0)) drop_void_stops_from_top();
   }
   void drop_void_stops_from_top();
   void cut_at(TimeNs now_ns);
@@ -299,7 +304,7 @@ class Replica {
 
   // replica_handover.cpp
   [[nodiscard]] RemoteRequest::Stage stage_of(RequestId id) const {
-    return remote_ ? remote_->by_id[id].stage : RemoteRequest::Stage::none;
+    return rarely(remote_ != nullptr) ? remote_->by_id[id].stage : RemoteRequest::Stage::none;
   }
   [[nodiscard]] bool holds_early(RequestId id) const;
   void begin_remote(RequestId id, const KvOffer* prefilled);
@@ -314,7 +319,7 @@ class Replica {
   void apply_exit(const RemoteRequests::Exit& exit, TimeNs now_ns);
   [[nodiscard]] TokenCount queued_tokens(RequestId id) const;
   [[nodiscard]] std::int32_t carried_tokens(RequestId id) const {
-    return remote_ ? remote_->by_id[id].carried : 0;
+    return rarely(remote_ != nullptr) ? remote_->by_id[id].carried : 0;
   }
   void wake(TimeNs now_ns);
 

@@ -2,6 +2,7 @@
 // sums, in AdapterSlots by adapter and in the DecodeSet by rows.
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/replica.hpp"
 
 namespace headroom {
@@ -25,7 +26,8 @@ void Replica::count_adapters(StepShape& shape) {
 }
 
 void Replica::leave_adapter(const Request& request) {
-  if (parts_.adapters && takes_part(request)) parts_.adapters->leave(request.adapter);
+  if (rarely(parts_.adapters.has_value()) && takes_part(request))
+    parts_.adapters->leave(request.adapter);
 }
 
 void Replica::check_adapters() const {

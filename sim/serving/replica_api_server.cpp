@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/replica.hpp"
 
 namespace headroom {
@@ -52,17 +53,19 @@ StepIndex Replica::ended_by(TimeNs now_ns) const {
 
 // A request leaves the engine, and the system as soon as its client knows.
 void Replica::leave(const RequestRecord& record, const ApiServer::Patience& patience) {
-  if (api_ && record.outcome != Outcome::unfinished) {
+  if (rarely(api_.has_value()) && record.outcome != Outcome::unfinished) {
     return api_->answer(record, patience, std::max(clock_, ticks_from_ns(record.finish_ns)));
   }
   report(record);
-  if (record.outcome != Outcome::unfinished) {
+  if (mostly(record.outcome != Outcome::unfinished)) {
     departures_.push_back({record.index, record.outcome, record.prompt_tokens});
   }
 }
 
 // When the tokens of the latest step reached the clients, with its sub-nanosecond part and without
 // what is the same for all.
-TickSum Replica::latest_tokens() const { return api_ ? api_->written() : clock_; }
+TickSum Replica::latest_tokens() const {
+  return rarely(api_.has_value()) ? api_->written() : clock_;
+}
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/replica.hpp"
 
 namespace headroom {
@@ -20,7 +21,7 @@ void Replica::read_state(ReplicaState& now) const {
   now.running = residents_ - ghosts_;
   now.waiting = waiting_;
   now.kv_tokens = held - pool.shared_blocks * pool.block_tokens;
-  now.reserved_tokens = pool.grows_with_decode
+  now.reserved_tokens = mostly(pool.grows_with_decode)
                             ? TokenCount{0}
                             : std::max<TokenCount>(0, final_tokens_ - (held - ghost_tokens_));
   now.pool = pool;
@@ -56,17 +57,17 @@ ReplicaLoad Replica::load(TimeNs now_ns) const {
 
 void Replica::report(const RequestRecord& record) {
   ++counts_.requests[static_cast<std::size_t>(record.outcome)];
-  if (record.outcome == Outcome::finished) counts_.prompt_tokens += record.prompt_tokens;
+  if (mostly(record.outcome == Outcome::finished)) counts_.prompt_tokens += record.prompt_tokens;
   counts_.output_tokens += record.output_tokens;
   if (record.outcome == Outcome::finished && record.first_token_ns >= 0) tell_answer(record);
   sink_.on_request(record);
 }
 
 void Replica::tell_answer(const RequestRecord& record) {
-  if (ttft_ != nullptr && parts_.options.responds_at_end) {
+  if (rarely(ttft_ != nullptr) && parts_.options.responds_at_end) {
     ttft_->add(record.first_token_ns - record.arrival_ns);
   }
-  if (tpot_ != nullptr && record.output_tokens > 1) {
+  if (rarely(tpot_ != nullptr) && record.output_tokens > 1) {
     tpot_->add((record.finish_ns - record.first_token_ns) / (record.output_tokens - 1));
   }
 }

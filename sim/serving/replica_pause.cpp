@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/replica.hpp"
 
 namespace headroom {
@@ -11,9 +12,9 @@ namespace headroom {
 void Replica::note_gaps(const Segment& segment, TickSum end) {
   for (const RequestId id : segment.first_tokens) {
     const TickSum last = progress_[id].last_token;
-    if (last >= 0) other_gaps_.push_back({end - last, 1});
+    if (rarely(last >= 0)) other_gaps_.push_back({end - last, 1});
   }
-  if (!segment.decodes || paused_.empty()) return;
+  if (mostly(paused_.empty()) || !segment.decodes) return;
   std::int64_t rows = 0;
   for (const PausedRows& group : paused_) {
     rows += group.rows;
@@ -39,9 +40,9 @@ void Replica::leave_pause(RequestId id) {
   const Progress& progress = progress_[id];
   for (std::size_t i = 0; i < pipeline_.size(); ++i) {
     Segment& segment = pipeline_[i];
-    if (!segment.decodes && progress.sample_step < segment.first) --segment.rows_paused;
+    if (rarely(!segment.decodes) && progress.sample_step < segment.first) --segment.rows_paused;
   }
-  if (paused_.empty() || progress.sample_step > completed_) return;
+  if (mostly(paused_.empty()) || progress.sample_step > completed_) return;
   for (std::size_t i = 1; i < paused_.size(); ++i) {
     if (paused_[i].sample_step != progress.sample_step) continue;
     --paused_[i].rows;

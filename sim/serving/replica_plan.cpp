@@ -6,21 +6,22 @@
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/kv_layout.hpp"
 #include "sim/serving/replica.hpp"
 
 namespace headroom {
 
 void Replica::on_plan(TimeNs now_ns) {
-  if (down_until_ns_ > 0 && now_ns >= down_until_ns_) [[unlikely]] {
+  if (rarely(down_until_ns_ > 0) && now_ns >= down_until_ns_) {
     down_until_ns_ = 0;
     report_event(EngineEventKind::engine_restarted, now_ns, kNoRequest, 0);
   }
   next_plan_ns_ = kNever;
   sync(completed_);
-  if (pipeline_.empty()) clock_ = std::max(clock_, ticks_from_ns(now_ns));
+  if (rarely(pipeline_.empty())) clock_ = std::max(clock_, ticks_from_ns(now_ns));
   const std::int32_t depth = parts_.options.pipeline_depth;
-  if (remote_ && !remote_->exits.empty()) [[unlikely]] {
+  if (rarely(remote_ != nullptr) && !remote_->exits.empty()) {
     apply_exits(now_ns);
   }
   const bool died = now_ns >= parts_.memory.fails_ns();
@@ -32,7 +33,7 @@ void Replica::on_plan(TimeNs now_ns) {
   plan_due_ = std::max(planned_ - depth, completed_) + 1;
   // An engine that outgrows its memory is found dead at the first planning instant after that.
   const TimeNs fails_ns = parts_.memory.fails_ns();
-  if (fails_ns < kNever && !pipeline_.empty()) [[unlikely]] {
+  if (rarely(fails_ns < kNever) && !pipeline_.empty()) {
     static_cast<void>(plan_again_after(first_end_from(ticks_from_ns(fails_ns)).step));
   }
   schedule_next_stop();
@@ -57,13 +58,14 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
   if (remote_) [[unlikely]] {
     take_in();
   }
-  const PlanContext context{.now_ns = now_ns,
-                            .decodes_planned = planned_decodes_,
-                            .requests = requests_,
-                            .kv = *parts_.kv,
-                            .decodes = decodes_,
-                            .adapters = parts_.adapters ? &*parts_.adapters : nullptr,
-                            .horizon = std::max<StepCount>(1, steps_to_next_stop())};
+  const PlanContext context{
+      .now_ns = now_ns,
+      .decodes_planned = planned_decodes_,
+      .requests = requests_,
+      .kv = *parts_.kv,
+      .decodes = decodes_,
+      .adapters = rarely(parts_.adapters.has_value()) ? &*parts_.adapters : nullptr,
+      .horizon = std::max<StepCount>(1, steps_to_next_stop())};
   parts_.scheduler->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) [[unlikely]] {
     lose_engine(now_ns, OomKind::runtime_device);
@@ -90,20 +92,20 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
 bool Replica::plan_once(TimeNs now_ns) {
   if (!ask_scheduler(now_ns)) return false;
   const bool pause = plan_.decodes_pause;
-  HEADROOM_CHECK(!pause || (!plan_.chunks.empty() && ghosts_ == 0),
+  HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && ghosts_ == 0),
                  "decodes pause for chunks, and not in a static batch");
-  const std::int64_t rows = pause ? 0 : decodes_.size();
-  if (rows == 0 && plan_.chunks.empty()) return false;
+  const std::int64_t rows = rarely(pause) ? 0 : decodes_.size();
+  if (rarely(rows == 0) && plan_.chunks.empty()) return false;
 
   Segment& segment = pipeline_.next();
   segment.first = planned_ + 1;
   segment.done = 0;
   segment.decodes = !pause;
   segment.gaps_per_step = rows - ghosts_;
-  segment.rows_paused = pause ? decodes_.size() : 0;
+  segment.rows_paused = rarely(pause) ? decodes_.size() : 0;
   segment.rows_resumed = 0;
   segment.shape = {.decode_rows = rows,
-                   .decode_context = pause ? 0 : decodes_.context_sum(),
+                   .decode_context = rarely(pause) ? 0 : decodes_.context_sum(),
                    .sampled_rows = rows};
   ghost_tokens_ += ghosts_;
   if (parts_.adapters) [[unlikely]] {
@@ -122,11 +124,12 @@ bool Replica::plan_once(TimeNs now_ns) {
                  fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", rows,
                              shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
   cost_->price(shape, segment.price);
-  const TickSum loads = parts_.adapters ? parts_.adapters->take_load_ticks() : 0;
-  if (loads > 0 || swapping_.any() || parts_.kv->has_traffic()) [[unlikely]] {
+  const TickSum loads =
+      rarely(parts_.adapters.has_value()) ? parts_.adapters->take_load_ticks() : 0;
+  if (rarely(loads > 0) || rarely(swapping_.any()) || rarely(parts_.kv->has_traffic())) {
     add_transfers(segment.price, loads);
   }
-  if (cold_ && parts_.options.cold_step_ticks > 0) [[unlikely]] {
+  if (rarely(cold_) && parts_.options.cold_step_ticks > 0) {
     add_cold_start(segment.price);
   }
   cold_ = false;
@@ -195,8 +198,8 @@ TickSum Replica::tier_delay(const KvTraffic& traffic) {
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity
 // of the price, and the next step end at which a request finishes or leaves the plans.
 StepCount Replica::repetitions(const StepPrice& price) {
-  if (!plan_.chunks.empty() || !plan_.preempted.empty() || parts_.options.single_step ||
-      speculates()) {
+  if (!plan_.chunks.empty() || rarely(!plan_.preempted.empty()) ||
+      rarely(parts_.options.single_step) || rarely(speculates())) {
     return 1;
   }
   const StepCount steps = std::min({plan_.steady_steps, price.valid_steps, steps_to_next_stop()});
@@ -320,8 +323,9 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
       ++residents_;
       leave_queue(chunk.id);
       membership_changed_ = true;
-      const TokenCount found =
-          remote_ ? admit_remote(chunk.id, chunk.context_tokens) : chunk.context_tokens;
+      const TokenCount found = rarely(remote_ != nullptr)
+                                   ? admit_remote(chunk.id, chunk.context_tokens)
+                                   : chunk.context_tokens;
       report_event(EngineEventKind::admitted, now_ns, chunk.id, request.known_tokens, found);
     }
     const TokenCount whole = TokenCount{request.known_tokens} + request.pad_tokens;
@@ -376,14 +380,14 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   request.ids_per_block = parts_.kv->sequence().ids_per_block(request.computed_tokens);
   decodes_.join(parts_.kv->row_of(request, request.computed_tokens));
   stop_for_windows(id, request.computed_tokens, request.computed_tokens);
-  if (known_end) {
+  if (rarely(known_end)) {
     stop.decode += 1 - depth;
     // Not before its first token is out, if decodes pause for that.
     if (!segment.decodes && stop.decode <= planned_decodes_) stop.step = step;
     stop.action = StopAction::leave_plans;
   }
   // With drafts the last step is known when it has ended: yield_accepted() tells.
-  if (speculates() && !at_once) return;
+  if (rarely(speculates()) && !at_once) return;
   push_stop(stop);
 }
 

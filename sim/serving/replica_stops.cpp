@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/replica.hpp"
 
 namespace headroom {
@@ -50,7 +51,7 @@ void Replica::process_stops() {
   }
   stops_.begin_at(stops_.empty() ? completed_decodes_
                                  : std::min(completed_decodes_, stops_.top().decode));
-  if (ghosts_ > 0 && ghosts_ == residents_) [[unlikely]] {
+  if (rarely(ghosts_ > 0) && ghosts_ == residents_) {
     retire_ghosts();
   }
 }
@@ -125,7 +126,7 @@ void Replica::schedule_next_stop() {
   StepIndex due = plan_due_;
   if (due > completed_ + 1) {  // else nothing can come before
     drop_void_stops();
-    if (!stops_.empty()) due = std::min(due, step_of(stops_.top()));
+    if (mostly(!stops_.empty())) due = std::min(due, step_of(stops_.top()));
     if (stops_for_first_tokens_) [[unlikely]] {
       due = std::min(due, next_first_token());
     }
@@ -144,15 +145,16 @@ TickSum Replica::end_of_step(StepIndex step) const {
     const Segment& segment = pipeline_[i];
     const StepCount left = segment.left();
     instant += segment.duration(std::min(steps, left));
-    if (steps <= left) return instant;
+    if (mostly(steps <= left)) return instant;
     steps -= left;
   }
 }
 
 // The step at whose end `stop` is due; one that is not planned yet says that it is not among these.
 StepIndex Replica::step_of(const Stop& stop) const {
-  if (stop.decode <= completed_decodes_) return stop.step;
-  if (planned_decodes_ - completed_decodes_ == planned_ - completed_) {  // no step pauses decodes
+  if (rarely(stop.decode <= completed_decodes_)) return stop.step;
+  if (mostly(planned_decodes_ - completed_decodes_ ==
+             planned_ - completed_)) {  // no step pauses decodes
     return std::max(completed_ + stop.decode - completed_decodes_, stop.step);
   }
   StepIndex step = completed_;

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/kv_layout.hpp"
 #include "sim/serving/types.hpp"
 
@@ -38,7 +39,7 @@ class SequenceBlocks {
   // `step_tokens`: the most that a step computes of a sequence (max_num_batched_tokens).
   SequenceBlocks(const KvLayout& layout, TokenCount step_tokens);
 
-  [[nodiscard]] bool uniform() const { return windows_.empty() && states_ == 0; }
+  [[nodiscard]] bool uniform() const { return mostly(windows_.empty()) && mostly(states_ == 0); }
   // The most tokens of a sequence that a step may compute; INT64_MAX: any number.
   [[nodiscard]] TokenCount step_tokens() const { return step_tokens_; }
   [[nodiscard]] std::int32_t states() const { return states_; }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/kernel/time.hpp"
 #include "sim/serving/step_cost.hpp"
 #include "sim/serving/types.hpp"
@@ -32,7 +33,7 @@ struct Segment {
     if (count == 1) return next_ticks();
     constexpr StepCount kFewSteps = StepCount{1} << 31;  // the square of which has 64 bits
     const TickSum level = TickSum{next_ticks()} * count;
-    if (count <= kFewSteps) return level + TickSum{count * (count - 1) / 2} * price.slope;
+    if (mostly(count <= kFewSteps)) return level + TickSum{count * (count - 1) / 2} * price.slope;
     return level + TickSum{count} * (count - 1) / 2 * price.slope;
   }
   // Smallest count >= 1 with duration(count) >= ticks; left() + 1 when there is none.

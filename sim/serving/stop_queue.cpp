@@ -1,5 +1,7 @@
 #include "sim/serving/stop_queue.hpp"
 
+#include "sim/kernel/likely.hpp"
+
 namespace headroom {
 
 // Of the first bucket that has any, the first one; or that on top of the heap, which may have come
@@ -17,12 +19,12 @@ void StopQueue::find_first() {
   if (bits != 0) {
     const std::size_t bucket = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
     first_ = buckets_[bucket];
-    for (std::uint32_t entry = entries_[first_].next; entry != kNoEntry;
+    for (std::uint32_t entry = entries_[first_].next; rarely(entry != kNoEntry);
          entry = entries_[entry].next) {
       if (entries_[entry].stop < entries_[first_].stop) first_ = entry;
     }
   }
-  if (!far_.empty() && (bits == 0 || far_.front() < entries_[first_].stop)) first_ = kFar;
+  if (rarely(!far_.empty()) && (bits == 0 || far_.front() < entries_[first_].stop)) first_ = kFar;
 }
 
 void StopQueue::pop() {
@@ -30,16 +32,17 @@ void StopQueue::pop() {
   --size_;
   const std::uint32_t gone = first_;
   first_ = kNoEntry;
-  if (gone == kFar) {
+  if (rarely(gone == kFar)) {
     std::pop_heap(far_.begin(), far_.end(), std::greater<>{});
     far_.pop_back();
     return;
   }
   const std::size_t bucket = bucket_of(entries_[gone].stop.decode);
   std::uint32_t* place = &buckets_[bucket];
-  while (*place != gone) place = &entries_[*place].next;
+  while (rarely(*place != gone)) place = &entries_[*place].next;
   *place = entries_[gone].next;
-  if (buckets_[bucket] == kNoEntry) filled_[bucket / 64] &= ~(std::uint64_t{1} << (bucket % 64));
+  if (mostly(buckets_[bucket] == kNoEntry))
+    filled_[bucket / 64] &= ~(std::uint64_t{1} << (bucket % 64));
   entries_[gone].next = spare_;
   spare_ = gone;
 }

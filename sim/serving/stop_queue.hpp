@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -46,7 +47,7 @@ class StopQueue {
   // its parts and read back in wider ones, which would wait for them.
   [[gnu::always_inline]] void push(const Stop& stop) {
     HEADROOM_CHECK(stop.decode >= begin_, "a stop in the past");
-    if (first_ != kNoEntry && stop < first()) first_ = kNoEntry;
+    if (mostly(first_ != kNoEntry) && rarely(stop < first())) first_ = kNoEntry;
     ++size_;
     if (stop.decode - begin_ >= kBuckets) {
       far_.push_back(stop);
