@@ -191,9 +191,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   }
   const std::int64_t stored = rarely(tier_.has_value()) ? tier_->counts().stored_blocks : 0;
   take_blocks(loaded + more - taken_over + beside.take);
-  if (rarely(tier_.has_value())) {
-    traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
-  }
+  if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
   holder.blocks += cached + more;
   holder.tokens = hold;
   if (beside.for_step > 0) [[unlikely]] {
