@@ -55,7 +55,7 @@ class LogHistogram {
     return static_cast<std::int64_t>(leading << octave_of(index));
   }
   [[nodiscard]] static std::int64_t bucket_high(std::size_t index) {
-    return bucket_low(index) + bucket_width(index) - 1;
+    return bucket_low(index) + (bucket_width(index) - 1);  // the highest one is INT64_MAX
   }
   [[nodiscard]] static std::int64_t bucket_width(std::size_t index) {
     return index < kSubBuckets ? 1 : std::int64_t{1} << octave_of(index);
