@@ -1,6 +1,6 @@
 """Draws docs/questions/pictures/scaling.png from what the benchmarks measured.
 
-    scripts/bench.sh --benchmark_filter='^(requests|output_length|batch_limit|replicas)/' \\
+    scripts/bench.sh --benchmark_filter='^(requests|.*_length|batch_limit|replicas)/' \\
         --benchmark_repetitions=5 --benchmark_out=scaling.json
     python3 scripts/docs/scaling.py scaling.json
 
@@ -25,7 +25,8 @@ from headroom import plots  # noqa: E402
 
 PICTURE = ROOT / "docs" / "questions" / "pictures" / "scaling.png"
 PANELS = (("requests", "requests"), ("output_length", "output tokens of each"),
-          ("batch_limit", "max_num_seqs, all taken"), ("replicas", "replicas"))
+          ("context_length", "prompt tokens of each"), ("batch_limit", "max_num_seqs, all taken"),
+          ("replicas", "replicas"))
 
 
 def rates(path: str) -> dict[str, dict[int, list[float]]]:
@@ -42,7 +43,7 @@ def rates(path: str) -> dict[str, dict[int, list[float]]]:
 def draw(measured: dict[str, dict[int, list[float]]]) -> None:
     plots.use_style()
     plt.rcParams["font.size"] = 9
-    figure, axes = plt.subplots(1, len(PANELS), figsize=(9.2, 2.8), sharey=True,
+    figure, axes = plt.subplots(1, len(PANELS), figsize=(10.4, 2.8), sharey=True,
                                 layout="constrained")
     for panel, (name, label) in zip(axes, PANELS):
         points = sorted(measured[name].items())
