@@ -104,6 +104,7 @@ void ItlMeter::add_buckets(Ticks first, Ticks slope, StepCount steps, std::int64
   std::size_t bucket = bucket_of(first);
   const std::size_t last_bucket = bucket_of(first + slope * (steps - 1));
   StepCount done = 0;
+  // Where a step rises by more than a bucket, each has one of its own; buckets get wider.
   for (; bucket != last_bucket && width_of(bucket) < slope; bucket = bucket_of(first)) {
     histogram_.add_to_bucket(bucket, gaps);
     first += slope;

@@ -65,8 +65,9 @@ void Recorder::on_request(const RequestRecord& record) {
   } else {
     requests_.add(record);
   }
-  if (mostly(record.queued_ns >= 0) && mostly(record.finish_ns >= 0))
+  if (mostly(record.queued_ns >= 0) && mostly(record.finish_ns >= 0)) {
     population_.leave(record.finish_ns);
+  }
 }
 
 void Recorder::on_event(const EngineEvent& event) {

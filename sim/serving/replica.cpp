@@ -202,8 +202,8 @@ void Replica::run_to(StepIndex step) {
   while (completed_ < step) {
     sync(completed_);
     Segment& segment = pipeline_.front();
-    const bool resumes =
-        rarely(!paused_.empty()) && segment.decodes;  // its first step has other gaps
+    // Its first step has other gaps.
+    const bool resumes = rarely(!paused_.empty()) && segment.decodes;
     StepCount steps = resumes ? 1 : std::min(segment.left(), step - completed_);
     // One report tells of cached blocks as far as it is known in which order they are taken.
     if (pool().mixed_blocks > 0) [[unlikely]] {

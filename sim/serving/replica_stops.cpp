@@ -153,8 +153,8 @@ TickSum Replica::end_of_step(StepIndex step) const {
 // The step at whose end `stop` is due; one that is not planned yet says that it is not among these.
 StepIndex Replica::step_of(const Stop& stop) const {
   if (rarely(stop.decode <= completed_decodes_)) return stop.step;
-  if (mostly(planned_decodes_ - completed_decodes_ ==
-             planned_ - completed_)) {  // no step pauses decodes
+  const StepCount pauses = planned_ - completed_ - (planned_decodes_ - completed_decodes_);
+  if (mostly(pauses == 0)) {
     return std::max(completed_ + stop.decode - completed_decodes_, stop.step);
   }
   StepIndex step = completed_;

@@ -41,8 +41,9 @@ void StopQueue::pop() {
   std::uint32_t* place = &buckets_[bucket];
   while (rarely(*place != gone)) place = &entries_[*place].next;
   *place = entries_[gone].next;
-  if (mostly(buckets_[bucket] == kNoEntry))
+  if (mostly(buckets_[bucket] == kNoEntry)) {
     filled_[bucket / 64] &= ~(std::uint64_t{1} << (bucket % 64));
+  }
   entries_[gone].next = spare_;
   spare_ = gone;
 }
