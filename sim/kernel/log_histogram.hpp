@@ -11,19 +11,20 @@
 #include <vector>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 
 class LogHistogram {
  public:
   // value >= 0, count >= 0.
-  void add(std::int64_t value, std::int64_t count = 1) {
+  [[gnu::always_inline]] void add(std::int64_t value, std::int64_t count = 1) {
     HEADROOM_CHECK(value >= 0 && count >= 0, "a histogram takes no negative value or count");
     add_to_bucket(bucket_index(value), count);
   }
   // As many values that fall into bucket `index`. count >= 0.
   void add_to_bucket(std::size_t index, std::int64_t count) {
-    if (index >= counts_.size()) grow_to(index);
+    if (rarely(index >= counts_.size())) grow_to(index);
     counts_[index] += count;
     total_ += count;
   }

@@ -27,7 +27,7 @@ void Recorder::hold_on(Track& track, std::uint16_t replica, TickSum instant) {
 }
 
 void Recorder::on_steps(const StepRun& run) {
-  Track& track = this->track(run.replica);
+  Track& track = replicas_[run.replica];
   hold_until(track, run.replica, run.begin);
   itl_.add(run);
   if (!run.verified.empty()) [[unlikely]] {
@@ -47,7 +47,8 @@ void Recorder::add_step(Track& track, const StepRun& run) {
   track.since = end;
 }
 
-void Recorder::add_steps(Track& track, const StepRun& run) {
+// Apart: inlined it would cost runs of one step their registers.
+[[gnu::noinline]] void Recorder::add_steps(Track& track, const StepRun& run) {
   const RunView view = view_of(run);
   track.meters.cost.add(view);
   track.meters.kv.add_run(view);
@@ -80,11 +81,11 @@ void Recorder::on_event(const EngineEvent& event) {
     case EngineEventKind::requeued:  // it has been in the system all the time
     case EngineEventKind::escalated: timeline_.change_queue(event.replica, event.time_ns, 1); break;
     case EngineEventKind::cancelled:
-      track(event.replica).meters.thrash.add_event(event);
+      replicas_[event.replica].meters.thrash.add_event(event);
       if (event.was_waiting) timeline_.change_queue(event.replica, event.time_ns, -1);
       break;
     case EngineEventKind::admitted:
-    case EngineEventKind::preempted: track(event.replica).meters.thrash.add_event(event); break;
+    case EngineEventKind::preempted: replicas_[event.replica].meters.thrash.add_event(event); break;
     case EngineEventKind::oom:
       if (event.state != nullptr) timeline_.add_oom(event.replica, event.time_ns, *event.state);
       break;
@@ -93,7 +94,7 @@ void Recorder::on_event(const EngineEvent& event) {
 }
 
 void Recorder::on_idle(std::uint16_t replica, TickSum instant, const ReplicaState& state) {
-  Track& track = this->track(replica);
+  Track& track = replicas_[replica];
   hold_until(track, replica, instant);
   track.state = state;
   timeline_.count_queue(replica);
@@ -104,8 +105,8 @@ void Recorder::finish(TimeNs end_ns) {
   HEADROOM_CHECK(requests_.complete(), "a request left no record");
   end_ns_ = end_ns;
   for (std::size_t i = 0; i < replicas_.size(); ++i) {
-    Track& track = replicas_[i];
     const auto number = static_cast<std::uint16_t>(i);
+    Track& track = replicas_[number];
     // A step end in the last nanosecond lies after its beginning.
     if (ticks_from_ns(end_ns) > track.since) hold_until(track, number, ticks_from_ns(end_ns));
     timeline_.add_constant(number, track.state, end_ns + 1);

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "sim/kernel/likely.hpp"
 #include "sim/metrics/cost_meter.hpp"
 #include "sim/metrics/event_log.hpp"
 #include "sim/metrics/itl_meter.hpp"
 #include "sim/metrics/kv_meter.hpp"
+#include "sim/metrics/per_replica.hpp"
 #include "sim/metrics/population_meter.hpp"
 #include "sim/metrics/record_totals.hpp"
 #include "sim/metrics/request_stream.hpp"
@@ -74,10 +74,6 @@ class Recorder final : public MetricsSink {
     ReplicaState state;  // from `since` on
     TickSum since = 0;
   };
-  [[nodiscard]] Track& track(std::uint16_t replica) {
-    if (replica >= replicas_.size()) replicas_.resize(std::size_t{replica} + 1);
-    return replicas_[replica];
-  }
   // Accounts for the time in which `track.state` lasted, up to `instant`.
   void hold_until(Track& track, std::uint16_t replica, TickSum instant) {
     if (rarely(instant != track.since)) hold_on(track, replica, instant);
@@ -93,7 +89,7 @@ class Recorder final : public MetricsSink {
   Timeline timeline_;
   EventLog events_;
   PopulationMeter population_;
-  std::vector<Track> replicas_;
+  PerReplica<Track> replicas_;
   TimeNs end_ns_ = -1;
 };
 

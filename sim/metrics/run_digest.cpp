@@ -13,11 +13,6 @@ std::uint64_t pack(std::int32_t high, std::int32_t low) {
   return (std::uint64_t{static_cast<std::uint32_t>(high)} << 32) | static_cast<std::uint32_t>(low);
 }
 
-void add_records(Digest& digest, std::span<const RequestRecord> records) {
-  digest.add(records.size());
-  walk(records, [&](const RequestRecord& record) { add_record(digest, record); });
-}
-
 void add_itl(Digest& digest, const ItlMeter& itl) {
   digest.add(itl.count());
   digest.add(itl.sum_ticks());
@@ -92,14 +87,24 @@ void add_events(Digest& digest, const EventLog& log) {
 }  // namespace
 
 std::string run_digest(const Recorder& recorder) {
+  Digest digest = begin_run_digest(recorder);
+  walk(recorder.records(), [&](const RequestRecord& record) { add_record(digest, record); });
+  return end_run_digest(digest, recorder);
+}
+
+Digest begin_run_digest(const Recorder& recorder) {
   Digest digest;
   digest.add(recorder.end_ns());
   if (const RequestStream* stream = recorder.stream()) {
     digest.add(recorder.totals().counts().arrived);
     digest.add(std::string_view(stream->digest().hex()));
   } else {
-    add_records(digest, recorder.records());
+    digest.add(recorder.records().size());
   }
+  return digest;
+}
+
+std::string end_run_digest(Digest digest, const Recorder& recorder) {
   add_itl(digest, recorder.itl());
   digest.add(recorder.population().integral_ns());
   digest.add(recorder.replicas());

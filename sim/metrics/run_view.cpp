@@ -36,17 +36,11 @@ struct GrowthSums {
 template <typename Int>
 void extend(const DecodeSet& decodes, StepCount from, StepCount to, GrowthSums<Int>& sums) {
   const std::span<const std::int32_t> growth = decodes.growth();
-  const auto block = static_cast<StepCount>(growth.size());
-  const StepCount ahead = decodes.growth_phase() - 1;  // slot of step i, before it wraps
-  const StepCount wrap = std::min(to, block + 1 - decodes.growth_phase());
-  StepCount i = std::max<StepCount>(from, 1);
-  const auto add = [&](std::int32_t blocks) {
-    sums.last += blocks;
+  for (StepCount i = std::max<StepCount>(from, 1); i < to; ++i) {
+    sums.last += growth[static_cast<std::size_t>(i - 1)];
     sums.plain += sums.last;
     sums.weighted += static_cast<Int>(i) * sums.last;
-  };
-  for (; i < wrap; ++i) add(growth[static_cast<std::size_t>(ahead + i)]);
-  for (; i < to; ++i) add(growth[static_cast<std::size_t>(ahead + i - block)]);
+  }
 }
 
 template <typename Int>

@@ -144,9 +144,10 @@ void summarise_stream(const RequestStream& stream, const Recorder& recorder, Run
   }
 }
 
-void summarise_table(const Recorder& recorder, const SummaryOptions& options, RunSummary& summary) {
+void summarise_table(const Recorder& recorder, const SummaryOptions& options, RunSummary& summary,
+                     Digest* digest) {
   const auto records = recorder.records();
-  summary.windows = windows_of(records, recorder.end_ns(), options.windows);
+  summary.windows = windows_of(records, recorder.end_ns(), options.windows, digest);
   const std::array<WindowReport*, 3> windows{&summary.windows.warmup, &summary.windows.steady,
                                              &summary.windows.drain};
   std::array<std::size_t, 3> sizes{};
@@ -164,14 +165,14 @@ void summarise_table(const Recorder& recorder, const SummaryOptions& options, Ru
 
 }  // namespace
 
-RunSummary summarise(const Recorder& recorder, const SummaryOptions& options) {
+RunSummary summarise(const Recorder& recorder, const SummaryOptions& options, Digest* digest) {
   RunSummary summary;
   summary.end_ns = recorder.end_ns();
   summary.requests = recorder.totals().counts();
   if (const RequestStream* stream = recorder.stream()) {
     summarise_stream(*stream, recorder, summary);
   } else {
-    summarise_table(recorder, options, summary);
+    summarise_table(recorder, options, summary, digest);
   }
   summary.memory = memory_summary(recorder);
   summary.engine = engine_summary(recorder);

@@ -90,7 +90,8 @@ struct SummaryOptions {
                                                         std::int32_t classes,
                                                         const ServingOptions& options);
 
-// After recorder.finish().
-[[nodiscard]] RunSummary summarise(const Recorder& recorder, const SummaryOptions& options);
+// After recorder.finish(). Given a `digest`, it adds all records that are kept to that.
+[[nodiscard]] RunSummary summarise(const Recorder& recorder, const SummaryOptions& options,
+                                   Digest* digest = nullptr);
 
 }  // namespace headroom

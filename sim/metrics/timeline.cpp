@@ -22,14 +22,14 @@ void Timeline::sample_run(Track& track, const RunView& view) {
 
 void Timeline::add_run(const RunView& view) {
   if (rarely(interval_ns_ == 0)) return;
-  Track& track = this->track(view.run.replica);
+  Track& track = tracks_[view.run.replica];
   track.counted = track.changed;
   sample_run(track, view);
 }
 
 void Timeline::add_constant(std::uint16_t replica, const ReplicaState& state, TimeNs until_ns) {
   if (interval_ns_ == 0) return;
-  Track& track = this->track(replica);
+  Track& track = tracks_[replica];
   while (track.next_ns < until_ns) sample(track, replica, state);
 }
 
@@ -57,16 +57,16 @@ void Timeline::sample(Track& track, std::uint16_t replica, const ReplicaState& s
 
 void Timeline::add_oom(std::uint16_t replica, TimeNs time_ns, const ReplicaState& state) {
   if (interval_ns_ == 0) return;
-  track(replica).rows.push_back({.time_ns = time_ns,
-                                 .replica = replica,
-                                 .oom = true,
-                                 .running = state.running,
-                                 .waiting = state.waiting,
-                                 .kv = split_of(state)});
+  tracks_[replica].rows.push_back({.time_ns = time_ns,
+                                   .replica = replica,
+                                   .oom = true,
+                                   .running = state.running,
+                                   .waiting = state.waiting,
+                                   .kv = split_of(state)});
 }
 
 void Timeline::finish() {
-  for (Track& track : tracks_) {
+  for (Track& track : tracks_.all()) {
     if (track.rows.size() == track.samples) continue;
     std::stable_sort(track.rows.begin(), track.rows.end(),
                      [](const TimelineRow& a, const TimelineRow& b) {
@@ -80,7 +80,7 @@ void Timeline::finish() {
 void Timeline::double_interval() {
   HEADROOM_CHECK(interval_ns_ < kNever / 4, "a run too long for its timeline");
   interval_ns_ *= 2;
-  for (Track& track : tracks_) {
+  for (Track& track : tracks_.all()) {
     const std::size_t dropped = std::erase_if(track.rows, [this](const TimelineRow& row) {
       return !row.oom && row.time_ns % interval_ns_ != 0;
     });
@@ -96,7 +96,7 @@ std::span<const TimelineRow> Timeline::rows(std::uint16_t replica) const {
 
 std::vector<TimelineRow> Timeline::fleet_rows() const {
   std::vector<TimelineRow> sums;
-  for (const Track& track : tracks_) {
+  for (const Track& track : tracks_.all()) {
     std::size_t i = 0;  // samples are at k * interval, so those of all replicas match by number
     for (const TimelineRow& row : track.rows) {
       if (row.oom) continue;

@@ -13,6 +13,7 @@
 
 #include "sim/kernel/likely.hpp"
 #include "sim/metrics/kv_meter.hpp"
+#include "sim/metrics/per_replica.hpp"
 
 namespace headroom {
 
@@ -39,7 +40,7 @@ class Timeline {
   // The same of a run of one step, which ends in nanosecond `end_ns`.
   void add_step(const StepRun& run, TimeNs end_ns) {
     if (rarely(interval_ns_ == 0)) return;
-    Track& track = this->track(run.replica);
+    Track& track = tracks_[run.replica];
     track.counted = track.changed;
     if (rarely(track.next_ns < end_ns)) sample_run(track, view_of(run));
   }
@@ -49,7 +50,7 @@ class Timeline {
   // So many requests came to the queue (or left it, without being admitted, if negative).
   void change_queue(std::uint16_t replica, TimeNs time_ns, std::int64_t requests) {
     if (rarely(interval_ns_ == 0)) return;
-    Track& track = this->track(replica);
+    Track& track = tracks_[replica];
     track.changed += requests;
     if (mostly(time_ns <= track.next_ns)) {
       track.by_next += requests;
@@ -59,7 +60,7 @@ class Timeline {
   }
   // The replica is idle: the state from here on counts all changes so far, and no later one.
   void count_queue(std::uint16_t replica) {
-    Track& track = this->track(replica);
+    Track& track = tracks_[replica];
     track.counted = track.changed;
   }
   void add_oom(std::uint16_t replica, TimeNs time_ns, const ReplicaState& state);
@@ -90,10 +91,6 @@ class Timeline {
     std::vector<TimelineRow> rows;
     std::size_t samples = 0;  // rows that are no OOM rows
   };
-  [[nodiscard]] Track& track(std::uint16_t replica) {
-    if (replica >= tracks_.size()) tracks_.resize(std::size_t{replica} + 1);
-    return tracks_[replica];
-  }
   void sample_run(Track& track, const RunView& view);
   // Takes the sample at track.next_ns.
   void sample(Track& track, std::uint16_t replica, const ReplicaState& state);
@@ -102,7 +99,7 @@ class Timeline {
 
   TimeNs interval_ns_;
   std::size_t max_samples_;
-  std::vector<Track> tracks_;
+  PerReplica<Track> tracks_;
 };
 
 }  // namespace headroom

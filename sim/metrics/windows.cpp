@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
+#include "sim/metrics/record_digest.hpp"
 #include "sim/metrics/record_walk.hpp"
 
 namespace headroom {
@@ -22,7 +24,7 @@ std::int64_t arrived_before(Records records, TimeNs t) {
 }
 
 // One pass over the records for all that looks at every one of them.
-void scan(WindowSummary& summary, Records records, TimeNs third_ns) {
+void scan(WindowSummary& summary, Records records, TimeNs third_ns, Digest* of_records) {
   const TimeNs from_ns = summary.steady.start_ns;
   std::array<TimeNs, 4> edges{};
   for (std::size_t i = 0; i < edges.size(); ++i) {
@@ -31,15 +33,25 @@ void scan(WindowSummary& summary, Records records, TimeNs third_ns) {
   const std::array<WindowReport*, 3> windows{&summary.warmup, &summary.steady, &summary.drain};
   std::array<std::int64_t, 3> finished{};
   std::array<Int128, 3> integral_ns{};
+  Digest digest = of_records != nullptr ? *of_records : Digest{};  // in registers
   walk(records, [&](const RequestRecord& record) {
+    add_record(digest, record);
     if (record.outcome == Outcome::finished) {
       const bool after_warmup = record.finish_ns >= summary.steady.start_ns;
       const bool after_steady = record.finish_ns >= summary.drain.start_ns;
       ++finished[static_cast<std::size_t>(after_warmup) + static_cast<std::size_t>(after_steady)];
     }
-    // Time in the system up to each edge, from the sending on, also while an API server has it: the
-    // differences are those within the thirds.
+    // From the sending on, also while an API server has it.
     const TimeNs left_ns = record.finish_ns < 0 ? kNever : record.finish_ns;
+    // Most come and go within one third: behind so many edges.
+    const auto behind = static_cast<std::size_t>(std::count_if(
+        edges.begin(), edges.end(), [&](TimeNs edge_ns) { return edge_ns <= record.arrival_ns; }));
+    if (behind == edges.size()) return;
+    if (mostly(behind > 0) && mostly(left_ns <= edges[behind])) {
+      integral_ns[behind - 1] += left_ns - record.arrival_ns;
+      return;
+    }
+    // Time in the system up to each edge: the differences are those within the thirds.
     TimeNs before_ns = std::min(left_ns, edges[0]) - std::min(record.arrival_ns, edges[0]);
     for (std::size_t third = 0; third < 3; ++third) {
       const TimeNs edge_ns = edges[third + 1];
@@ -48,6 +60,7 @@ void scan(WindowSummary& summary, Records records, TimeNs third_ns) {
       before_ns = by_now_ns;
     }
   });
+  if (of_records != nullptr) *of_records = digest;
   summary.stationarity.integral_ns = integral_ns;
   for (std::size_t i = 0; i < windows.size(); ++i) windows[i]->finished_inside = finished[i];
 }
@@ -77,7 +90,7 @@ void judge(Stationarity& result, const std::array<TimeNs, 3>& length_ns) {
 }
 
 WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
-                         const WindowOptions& windows) {
+                         const WindowOptions& windows, Digest* digest) {
   WindowSummary summary;
   if (records.empty()) return summary;
   const TimeNs first_ns = records.front().arrival_ns;
@@ -92,7 +105,7 @@ WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
   summary.steady.end_ns = summary.drain.start_ns = steady_end_ns;
   summary.drain.end_ns = std::max(steady_end_ns, end_ns + 1);
   const TimeNs third_ns = (steady_end_ns - warmup_end_ns) / 3;
-  scan(summary, records, third_ns);
+  scan(summary, records, third_ns, digest);
   if (third_ns > 0) judge(summary.stationarity, {third_ns, third_ns, third_ns});
   std::int64_t before = 0;
   for (WindowReport* window : {&summary.warmup, &summary.steady, &summary.drain}) {

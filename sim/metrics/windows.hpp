@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "sim/kernel/digest.hpp"
 #include "sim/metrics/serving_metrics.hpp"
 
 namespace headroom {
@@ -55,7 +56,9 @@ void judge(Stationarity& result, const std::array<TimeNs, 3>& length_ns);
 
 // All but their metrics. `records` in order of arrival; the run ended at `end_ns`. Whoever arrived
 // did so in one of the windows.
+// Given a `digest`, it adds each record to that on the way: alone a digest would wait for its own
+// multiplications.
 [[nodiscard]] WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
-                                       const WindowOptions& windows);
+                                       const WindowOptions& windows, Digest* digest = nullptr);
 
 }  // namespace headroom

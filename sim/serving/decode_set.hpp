@@ -40,7 +40,7 @@ class DecodeSet {
     context_sum_ += row.tokens;
     kept_beside_ += row.kept_beside;
     adapted_ += row.adapted ? 1 : 0;
-    if (!crossings_.empty()) crossings_[slot_of(row.tokens)] += row.ids_per_block;
+    if (block_steps_ > 0) crosses(slot_of(row.tokens), row.ids_per_block);
   }
   void join(TokenCount tokens) { join(DecodingRow{.tokens = tokens}); }
   void leave(const DecodingRow& row) {
@@ -50,23 +50,23 @@ class DecodeSet {
     context_sum_ -= row.tokens;
     kept_beside_ -= row.kept_beside;
     adapted_ -= row.adapted ? 1 : 0;
-    if (crossings_.empty()) return;
-    std::int32_t& ids = crossings_[slot_of(row.tokens)];
-    HEADROOM_CHECK(ids >= row.ids_per_block, "a sequence left with another length than it has");
-    ids -= row.ids_per_block;
+    if (block_steps_ == 0) return;
+    const std::size_t slot = slot_of(row.tokens);
+    HEADROOM_CHECK(crossings_[slot] >= row.ids_per_block,
+                   "a sequence left with another length than it has");
+    crosses(slot, -row.ids_per_block);
   }
   void leave(TokenCount tokens) { leave(DecodingRow{.tokens = tokens}); }
 
   void advance(StepCount steps) {
     context_sum_ += size_ * steps;
     kept_beside_ += (ids_per_cycle_ - size_) * steps;
-    if (crossings_.empty()) return;
-    const auto block = static_cast<std::int32_t>(crossings_.size());
-    if (steps < block) {
+    if (block_steps_ == 0) return;
+    if (steps < block_steps_) {
       phase_ += static_cast<std::int32_t>(steps);
-      if (phase_ >= block) phase_ -= block;
+      if (phase_ >= block_steps_) phase_ -= block_steps_;
     } else {
-      phase_ = static_cast<std::int32_t>((phase_ + steps) % block);
+      phase_ = static_cast<std::int32_t>((phase_ + steps) % block_steps_);
     }
   }
 
@@ -82,18 +82,23 @@ class DecodeSet {
   [[nodiscard]] TokenCount kept_sum() const { return context_sum_ + kept_beside_; }
   // New blocks that the next step needs; and the next `steps` together, O(min(steps, block size)).
   [[nodiscard]] BlockCount blocks_needed() const {
-    return crossings_.empty() ? 0 : crossings_[static_cast<std::size_t>(phase_)];
+    return block_steps_ == 0 ? 0 : crossings_[static_cast<std::size_t>(phase_)];
   }
   [[nodiscard]] BlockCount blocks_needed(StepCount steps) const;
   // Largest n <= limit such that blocks_needed(n) <= free; free >= 0. O(block size).
   [[nodiscard]] StepCount steps_within(BlockCount free, StepCount limit) const;
 
-  // growth()[(growth_phase() + i) % size] = blocks needed by the (i+1)-th next step. Empty: none
-  // ever.
-  [[nodiscard]] std::span<const std::int32_t> growth() const { return crossings_; }
-  [[nodiscard]] std::int32_t growth_phase() const { return phase_; }
+  // growth()[i] = blocks needed by the (i+1)-th next step, of as many as a block has tokens; then
+  // from the beginning again. Empty: none ever.
+  [[nodiscard]] std::span<const std::int32_t> growth() const {
+    return {crossings_.data() + phase_, static_cast<std::size_t>(block_steps_)};
+  }
 
  private:
+  void crosses(std::size_t slot, std::int32_t ids) {
+    crossings_[slot] += ids;
+    crossings_[slot + static_cast<std::size_t>(block_steps_)] += ids;
+  }
   // Slot of the step in which a sequence with `tokens` needs its next block.
   [[nodiscard]] std::size_t slot_of(TokenCount tokens) const {
     HEADROOM_CHECK(tokens >= 0, "length of a sequence out of range");
@@ -107,9 +112,12 @@ class DecodeSet {
   BlockCount ids_per_cycle_ = 0;
   TokenCount context_sum_ = 0;
   TokenCount kept_beside_ = 0;
-  BlockSize block_;                      // 1 where decodes never need memory
-  std::int32_t phase_ = 0;               // slot of the next step
-  std::vector<std::int32_t> crossings_;  // block ids per step slot modulo the block size
+  BlockSize block_;           // 1 where decodes never need memory
+  std::int32_t block_steps_;  // after which the growth repeats; 0: there is none
+  std::int32_t phase_ = 0;    // slot of the next step
+  // Block ids per step slot modulo the block size, twice over: the next ones from any slot on lie
+  // side by side.
+  std::vector<std::int32_t> crossings_;
 };
 
 }  // namespace headroom

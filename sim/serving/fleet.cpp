@@ -76,9 +76,7 @@ StopReason Fleet::run(const RunLimits& limits) {
     show_load(i, noted_loads_[i]);
   }
   schedule_arrival(0);
-  std::uint64_t tokens = 0;
-  std::uint64_t progress_at = 0;
-  std::uint64_t look_at = std::min(limits.max_events, limits.no_progress_events);
+  RunWatch watch;
   StopReason reason = StopReason::drained;
   while (true) {
     Event event = take_next();
@@ -88,26 +86,11 @@ StopReason Fleet::run(const RunLimits& limits) {
       reason = StopReason::until;
       break;
     }
-    const bool is_interrupted =
-        limits.interrupted != nullptr && limits.interrupted->load(std::memory_order_relaxed);
-    if (is_interrupted) [[unlikely]] {
-      reason = StopReason::interrupted;
-      break;
-    }
-    if (totals_.events >= look_at) [[unlikely]] {
-      if (totals_.events >= limits.max_events) {
-        reason = StopReason::max_events;
+    if (totals_.events >= watch.look_at) [[unlikely]] {
+      if (const auto found = look(limits, watch)) {
+        reason = *found;
         break;
       }
-      if (totals_.events - progress_at >= limits.no_progress_events) {
-        if (tokens_out() == tokens) {
-          reason = StopReason::no_progress;
-          break;
-        }
-        tokens = tokens_out();
-        progress_at = totals_.events;
-      }
-      look_at = std::min(limits.max_events, progress_at + limits.no_progress_events);
     }
     bool aside = false;
     if (has_asides_) [[unlikely]] {
@@ -127,15 +110,32 @@ StopReason Fleet::run(const RunLimits& limits) {
     } else {
       handle(event.time_ns, event.priority, event.source);
     }
-    if (rarely((totals_.events & (options_.full_check_interval - 1)) == 0)) {
-      check_one();
-    }
   }
   // Nothing will ever happen again, yet requests wait: the silent hang of ENGINES.md 3.1.
   if (reason == StopReason::drained && totals_.arrived > departed_)
     reason = StopReason::no_progress;
   stop_at(reason == StopReason::until ? limits.until_ns : totals_.end_ns, reason);
   return reason;
+}
+
+// What need not be asked at every event: whether the run has to end, and whether the sums still are
+// those of the requests, one replica at a time.
+std::optional<StopReason> Fleet::look(const RunLimits& limits, RunWatch& watch) {
+  const std::uint64_t events = totals_.events;
+  const std::uint64_t since_check = events & (options_.full_check_interval - 1);
+  if (since_check == 0 && events > 0) check_one();
+  if (limits.interrupted != nullptr && limits.interrupted->load(std::memory_order_relaxed)) {
+    return StopReason::interrupted;
+  }
+  if (events >= limits.max_events) return StopReason::max_events;
+  if (events - watch.progress_at >= limits.no_progress_events) {
+    if (tokens_out() == watch.tokens) return StopReason::no_progress;
+    watch.tokens = tokens_out();
+    watch.progress_at = events;
+  }
+  watch.look_at = std::min({limits.max_events, watch.progress_at + limits.no_progress_events,
+                            events - since_check + options_.full_check_interval});
+  return std::nullopt;
 }
 
 // The next event, taken out of the queue; with asides it stays there, since one may come before it.

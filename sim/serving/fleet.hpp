@@ -34,7 +34,7 @@ struct RunLimits {
   TimeNs until_ns = kNever;
   std::uint64_t max_events = UINT64_MAX;
   std::uint64_t no_progress_events = 1'000'000;    // so many events without a token: kind `thrash`
-  const std::atomic<bool>* interrupted = nullptr;  // set by a signal handler
+  const std::atomic<bool>* interrupted = nullptr;  // set by a signal handler; seen with full checks
 };
 
 enum class StopReason : std::uint8_t { drained, until, max_events, no_progress, interrupted };
@@ -98,6 +98,13 @@ class Fleet {
   [[nodiscard]] const std::vector<std::unique_ptr<Replica>>& replicas() const { return replicas_; }
 
  private:
+  // When `run` looks up from its events next, and what it saw when it last did so.
+  struct RunWatch {
+    std::uint64_t look_at = 0;      // number of events
+    std::uint64_t progress_at = 0;  // likewise: then `tokens` had come out
+    std::uint64_t tokens = 0;
+  };
+  [[nodiscard]] std::optional<StopReason> look(const RunLimits& limits, RunWatch& watch);
   [[nodiscard]] bool aside_is_next(const Event& event) const;
   [[nodiscard]] bool is_over() const;
   void arrive(TimeNs now_ns);

@@ -44,9 +44,10 @@ struct VerifiedDrafts {
 // `steps` consecutive steps of one batch composition that have ended. They span the nanoseconds
 // [floor(begin), floor(end)): a sample at t in there shows the state during the step that runs at
 // t. `state` is that of the first step (made by the plan at `begin`); the i-th further step has
-// growth()[(growth_phase() + i - 1) % size] more used blocks than the one before and size() more
-// tokens, and takes cached blocks only when no others are free. `state->waiting` alone is of the
-// end of the run: requests of `queued` events later than t are not waiting at t yet.
+// growth()[(i - 1) % growth().size()] more used blocks than the one before
+// and size() more tokens, and takes cached blocks only when no others are free. `state->waiting`
+// alone is of the end of the run: requests of `queued` events later than t are not waiting at t
+// yet.
 struct StepRun {
   std::uint16_t replica = 0;
   TickSum begin = 0;  // start of the first of them

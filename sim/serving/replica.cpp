@@ -30,6 +30,7 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     remote_ = std::make_unique<RemoteRequests>();
   }
   stops_for_first_tokens_ = api_ || remote_;
+  gaps_are_steps_ = !api_ && !speculates() && !parts_.options.responds_at_end;
   run_.replica = number_;
   run_.state = &reported_;
   run_.decodes = &decodes_;
@@ -116,8 +117,12 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   }
   enter_queue(id);
   if (mostly(prefilled == nullptr)) parts_.scheduler->enqueue(id, request);
-  report_event(queued_ns < 0 ? EngineEventKind::queued : EngineEventKind::requeued, now_ns, id,
-               request.prompt_tokens);
+  sink_.on_event(
+      {.kind = mostly(queued_ns < 0) ? EngineEventKind::queued : EngineEventKind::requeued,
+       .time_ns = now_ns,
+       .replica = number_,
+       .request = index,
+       .tokens = request.prompt_tokens});
   if (api_) [[unlikely]] {
     api_->queued(id, arrival);
   }
@@ -162,7 +167,8 @@ Replica::StepEnd Replica::first_end_from(TickSum target) const {
   for (std::size_t i = 0; i < pipeline_.size() && end.step < plan_due_; ++i) {
     const Segment& segment = pipeline_[i];
     const StepCount left = segment.left();
-    const StepCount steps = std::min(segment.steps_to_reach(target - end.instant), left);
+    const StepCount steps =
+        left == 1 ? 1 : std::min(segment.steps_to_reach(target - end.instant), left);
     end.step += steps;
     end.instant += segment.duration(steps);
     if (steps < left || end.instant >= target) break;
@@ -202,9 +208,9 @@ void Replica::run_to(StepIndex step) {
   while (completed_ < step) {
     sync(completed_);
     Segment& segment = pipeline_.front();
+    StepCount steps = std::min(segment.left(), step - completed_);
     // Its first step has other gaps.
-    const bool resumes = rarely(!paused_.empty()) && segment.decodes;
-    StepCount steps = resumes ? 1 : std::min(segment.left(), step - completed_);
+    if (rarely(!paused_.empty()) && segment.decodes) steps = 1;
     // One report tells of cached blocks as far as it is known in which order they are taken.
     if (pool().mixed_blocks > 0) [[unlikely]] {
       steps = 1 + decodes_.steps_within(pool().ordered_blocks(), steps - 1);
@@ -223,28 +229,17 @@ void Replica::run_to(StepIndex step) {
 void Replica::report_run(Segment& segment, StepCount steps) {
   const TickSum duration = segment.duration(steps);
   const TickSum before = mostly(segment.decodes) ? TickSum{0} : latest_tokens();
-  const bool streams = !parts_.options.responds_at_end;
-  const bool resumes = rarely(!paused_.empty()) && segment.decodes;
-  other_gaps_.clear();
-  if (mostly(streams) && (rarely(resumes) || rarely(!segment.first_tokens.empty()))) {
-    note_gaps(segment, clock_ + duration);
-  }
-  std::int64_t late = 0;
-  if (speculates()) [[unlikely]] {
-    late = draw_accepted(clock_ + duration);
-    run_.verified = outcomes_;
-    run_.extra_tokens = extra_tokens_;
-  }
-  run_.gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0;
-  const auto alone = static_cast<std::int64_t>(segment.first_tokens.size()) + extra_tokens_;
+  run_.gaps_per_step = segment.gaps_per_step;
   run_.first_ticks = segment.next_ticks();
-  if (api_) [[unlikely]] {
-    api_->put_out(clock_, steps, run_.first_ticks, segment.price.slope,
-                  segment.gaps_per_step + alone);
-    for (GapGroup& gaps : other_gaps_) gaps.gap += api_->written() - (clock_ + duration);
-    run_.gaps = api_->gaps();
+  if (rarely(!gaps_are_steps_) || rarely(!paused_.empty())) {
+    shape_gaps(segment, steps, clock_ + duration);
+  } else if (!segment.first_tokens.empty()) {
+    note_first_gaps(segment, clock_ + duration);
   }
-  run_.other_gaps = other_gaps_;
+  if (!other_gaps_.empty()) [[unlikely]] {
+    run_.other_gaps = other_gaps_;
+  }
+  const auto alone = static_cast<std::int64_t>(segment.first_tokens.size()) + extra_tokens_;
   run_.begin = clock_;
   run_.first_step = completed_ + 1;
   run_.steps = steps;
@@ -254,12 +249,16 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   run_.shape = &segment.shape;
   read_state(reported_);
   sink_.on_steps(run_);
+  if (!run_.other_gaps.empty()) [[unlikely]] {
+    other_gaps_.clear();
+    run_.other_gaps = {};
+  }
   tokens_out_ += static_cast<std::uint64_t>(segment.gaps_per_step * steps + alone);
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
   if (!segment.decodes) [[unlikely]] {
     note_pause(segment, before, api_ ? api_->written() : clock_ + duration);
   } else {
-    paused_.clear();
+    if (rarely(!paused_.empty())) paused_.clear();
     completed_decodes_ += steps;
   }
   clock_ += duration;
@@ -381,21 +380,24 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
   // Whatever came of it, nobody was there to read it.
   const Outcome seen =
       outcome == Outcome::finished && progress.cancelled ? Outcome::cancelled : outcome;
-  leave({.arrival_ns = request.arrival_ns,
-         .queued_ns = progress.queued_ns,
-         .first_scheduled_ns = progress.first_scheduled_ns,
-         .first_token_ns = progress.first_token_ns,
-         .finish_ns = finish_ns,
-         .index = request.index,
-         .prompt_tokens = request.prompt_tokens,
-         .output_tokens = generated,
-         .max_tokens =
-             rarely(remote_ != nullptr) ? remote_->by_id[id].max_tokens : request.max_tokens,
-         .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
-         .replica = number_,
-         .class_id = static_cast<std::uint8_t>(request.class_id),
-         .outcome = seen},
-        rarely(api_.has_value()) ? api_->patience_of(id) : ApiServer::Patience{});
+  const RequestRecord record{
+      .arrival_ns = request.arrival_ns,
+      .queued_ns = progress.queued_ns,
+      .first_scheduled_ns = progress.first_scheduled_ns,
+      .first_token_ns = progress.first_token_ns,
+      .finish_ns = finish_ns,
+      .index = request.index,
+      .prompt_tokens = request.prompt_tokens,
+      .output_tokens = generated,
+      .max_tokens = rarely(remote_ != nullptr) ? remote_->by_id[id].max_tokens : request.max_tokens,
+      .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
+      .replica = number_,
+      .class_id = static_cast<std::uint8_t>(request.class_id),
+      .outcome = seen};
+  if (api_) [[unlikely]] {
+    return leave(record, api_->patience_of(id));
+  }
+  depart(record);
 }
 
 void Replica::remove(RequestId id) {

@@ -208,13 +208,25 @@ class Replica {
     if (target > applied_) apply_repetitions(target);
   }
   void apply_repetitions(StepIndex target);
-  void note_gaps(const Segment& segment, TickSum end);
+  void shape_gaps(const Segment& segment, StepCount steps, TickSum end);
+  void note_first_gaps(const Segment& segment, TickSum end);
+  void note_gaps_over_pause(const Segment& segment, TickSum end);
   void note_pause(const Segment& segment, TickSum before, TickSum after);
   void leave_pause(RequestId id);
   [[nodiscard]] TickSum last_token_of(RequestId id) const;
   void yield_first_tokens(const Segment& segment);
   void note_interruptions();
-  void process_stops();
+  // At most step ends nobody stops.
+  void process_stops() {
+    drop_void_stops();
+    if (stops_.first_decode() <= completed_decodes_) {
+      process_due_stops();
+    } else {
+      stops_.begin_at(completed_decodes_);
+    }
+    if (rarely(ghosts_ > 0) && ghosts_ == residents_) retire_ghosts();
+  }
+  void process_due_stops();
   void leave_plans(RequestId id);
   void change_windows(RequestId id);
   void stop_for_windows(RequestId id, TokenCount held, TokenCount next);
@@ -224,6 +236,12 @@ class Replica {
   void retire_ghosts();
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);
   void leave(const RequestRecord& record, const ApiServer::Patience& patience);
+  void depart(const RequestRecord& record) {
+    report(record);
+    if (mostly(record.outcome != Outcome::unfinished)) {
+      departures_.push_back({record.index, record.outcome, record.prompt_tokens});
+    }
+  }
   void report(const RequestRecord& record);
   void tell_answer(const RequestRecord& record);
   void enter_queue(RequestId id);
@@ -252,7 +270,19 @@ class Replica {
   };
   [[nodiscard]] StepEnd first_end_from(TickSum target) const;
   [[nodiscard]] bool plan_again_after(StepIndex step);
-  void schedule_next_stop();
+  // The next step end at which a plan is due, a request stops, or a first token comes out that
+  // somebody waits for.
+  void schedule_next_stop() {
+    if (pipeline_.empty()) {
+      next_stop_ns_ = kNever;
+    } else if (plan_due_ == completed_ + 1) {  // nothing can come before
+      next_stop_step_ = plan_due_;
+      next_stop_ns_ = floor_ns(clock_ + pipeline_.front().next_ticks());
+    } else {
+      schedule_later_stop();
+    }
+  }
+  void schedule_later_stop();
   [[nodiscard]] TickSum end_of_step(StepIndex step) const;
   [[nodiscard]] StepCount steps_to_next_stop();
   [[nodiscard]] StepIndex step_of(const Stop& stop) const;
@@ -299,8 +329,7 @@ class Replica {
   void check_adapters() const;
   [[nodiscard]] StepCount repetitions(const StepPrice& price);
   void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
-                    TokenCount cached = 0, OomKind oom = OomKind::startup,
-                    const MemoryShortage* shortage = nullptr);
+                    OomKind oom = OomKind::startup, const MemoryShortage* shortage = nullptr);
 
   // replica_handover.cpp
   [[nodiscard]] RemoteRequest::Stage stage_of(RequestId id) const {
@@ -350,6 +379,7 @@ class Replica {
   TimeNs next_plan_ns_ = kNever;
   std::uint16_t number_;
   bool speculates_;
+  bool gaps_are_steps_ = true;  // of all who neither were preempted nor stood by
   ReplicaParts parts_;
   std::optional<ApiServer> api_;
   RequestPool requests_;

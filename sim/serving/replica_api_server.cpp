@@ -56,10 +56,7 @@ void Replica::leave(const RequestRecord& record, const ApiServer::Patience& pati
   if (rarely(api_.has_value()) && record.outcome != Outcome::unfinished) {
     return api_->answer(record, patience, std::max(clock_, ticks_from_ns(record.finish_ns)));
   }
-  report(record);
-  if (mostly(record.outcome != Outcome::unfinished)) {
-    departures_.push_back({record.index, record.outcome, record.prompt_tokens});
-  }
+  depart(record);
 }
 
 // When the tokens of the latest step reached the clients, with its sub-nanosecond part and without

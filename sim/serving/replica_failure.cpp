@@ -34,7 +34,7 @@ bool Replica::dies_of_logprobs(TimeNs now_ns) {
 // The process dies with everything it held, steps in flight included.
 void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage) {
   HEADROOM_CHECK(cancelled_.empty(), "a client's leaving outlived the next plan");
-  report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, 0, kind, shortage);
+  report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, kind, shortage);
   const TokenCount lost = lose_all(now_ns, Outcome::lost_to_oom, nullptr);
   report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
   const TimeNs reboot_ns = kind == OomKind::host_freeze ? parts_.options.reboot_ns : 0;

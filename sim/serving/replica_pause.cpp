@@ -9,12 +9,36 @@
 
 namespace headroom {
 
-void Replica::note_gaps(const Segment& segment, TickSum end) {
+// What the gaps of a run are that ends at `end` where they need not be its steps.
+[[gnu::noinline]] void Replica::shape_gaps(const Segment& segment, StepCount steps, TickSum end) {
+  const bool streams = !parts_.options.responds_at_end;
+  const bool resumes = !paused_.empty() && segment.decodes;
+  if (streams) note_first_gaps(segment, end);
+  if (streams && resumes) note_gaps_over_pause(segment, end);
+  std::int64_t late = 0;
+  if (speculates()) {
+    late = draw_accepted(end);
+    run_.verified = outcomes_;
+    run_.extra_tokens = extra_tokens_;
+  }
+  run_.gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0;
+  if (!api_) return;
+  api_->put_out(clock_, steps, run_.first_ticks, segment.price.slope,
+                segment.gaps_per_step + extra_tokens_ +
+                    static_cast<std::int64_t>(segment.first_tokens.size()));
+  for (GapGroup& gaps : other_gaps_) gaps.gap += api_->written() - end;
+  run_.gaps = api_->gaps();
+}
+
+// A first token after a preemption is not the first one of its request.
+void Replica::note_first_gaps(const Segment& segment, TickSum end) {
   for (const RequestId id : segment.first_tokens) {
     const TickSum last = progress_[id].last_token;
     if (rarely(last >= 0)) other_gaps_.push_back({end - last, 1});
   }
-  if (mostly(paused_.empty()) || !segment.decodes) return;
+}
+
+void Replica::note_gaps_over_pause(const Segment& segment, TickSum end) {
   std::int64_t rows = 0;
   for (const PausedRows& group : paused_) {
     rows += group.rows;

@@ -82,7 +82,7 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
     last_refused_ = plan_.refused_by_placement;
     if (last_refused_ != kNoRequest) {
       report_event(EngineEventKind::placement_refused, now_ns, last_refused_, plan_.wanted_tokens,
-                   0, OomKind::fragmentation);
+                   OomKind::fragmentation);
     }
   }
   return true;
@@ -273,7 +273,7 @@ void Replica::apply_rejections(TimeNs now_ns) {
     const Request& request = requests_[id];
     HEADROOM_CHECK(request.state == RequestState::waiting, "only a waiting request is rejected");
     report_event(EngineEventKind::rejected, now_ns, id,
-                 TokenCount{request.prompt_tokens} + request.max_tokens, 0,
+                 TokenCount{request.prompt_tokens} + request.max_tokens,
                  OomKind::rejected_too_long);
     parts_.kv->release(id, request, 0, KvRelease::finished);
     leave_queue(id);
@@ -326,7 +326,13 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
       const TokenCount found = rarely(remote_ != nullptr)
                                    ? admit_remote(chunk.id, chunk.context_tokens)
                                    : chunk.context_tokens;
-      report_event(EngineEventKind::admitted, now_ns, chunk.id, request.known_tokens, found);
+      sink_.on_event({.kind = EngineEventKind::admitted,
+                      .time_ns = now_ns,
+                      .replica = number_,
+                      .request = request.index,
+                      .tokens = request.known_tokens,
+                      .resumed = request.preemptions > 0,
+                      .cached_tokens = found});
     }
     const TokenCount whole = TokenCount{request.known_tokens} + request.pad_tokens;
     HEADROOM_CHECK(
@@ -400,11 +406,11 @@ void Replica::report_no_progress(TimeNs now_ns) {
     head = id;
     wanted = requests_[id].known_tokens;
   }
-  report_event(EngineEventKind::oom, now_ns, head, wanted, 0, OomKind::thrash);
+  report_event(EngineEventKind::oom, now_ns, head, wanted, OomKind::thrash);
 }
 
 void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
-                           TokenCount cached, OomKind oom, const MemoryShortage* shortage) {
+                           OomKind oom, const MemoryShortage* shortage) {
   EngineEvent event;
   event.shortage = shortage;
   event.kind = kind;
@@ -413,8 +419,6 @@ void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, To
   event.replica = number_;
   event.request = id == kNoRequest ? UINT64_MAX : requests_[id].index;
   event.tokens = tokens;
-  event.cached_tokens = cached;
-  event.resumed = kind == EngineEventKind::admitted && requests_[id].preemptions > 0;
   if (kind == EngineEventKind::oom || kind == EngineEventKind::placement_refused) {
     const ReplicaState snapshot = state();
     event.state = &snapshot;

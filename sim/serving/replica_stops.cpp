@@ -25,10 +25,8 @@ void Replica::begin_epoch(RequestId id) {
   }
 }
 
-void Replica::process_stops() {
-  for (drop_void_stops(); !stops_.empty() && stops_.top().decode <= completed_decodes_ &&
-                          stops_.top().step <= completed_;
-       drop_void_stops()) {
+void Replica::process_due_stops() {
+  while (stops_.first_decode() <= completed_decodes_ && stops_.top().step <= completed_) {
     Stop stop = stops_.top();
     stops_.pop();
     --progress_[stop.id].stops;
@@ -40,20 +38,17 @@ void Replica::process_stops() {
         // Its last decode step waits for a step in flight in which decodes pause.
         stop.step = completed_ + 1;
         push_stop(stop);
-        continue;
+      } else {
+        leave_plans(stop.id);
       }
-      leave_plans(stop.id);
     } else if (stop.action == StopAction::windows_change) [[unlikely]] {
       change_windows(stop.id);
     } else {
       finish(stop.id);
     }
+    drop_void_stops();
   }
-  stops_.begin_at(stops_.empty() ? completed_decodes_
-                                 : std::min(completed_decodes_, stops_.top().decode));
-  if (rarely(ghosts_ > 0) && ghosts_ == residents_) {
-    retire_ghosts();
-  }
+  stops_.begin_at(std::min(completed_decodes_, stops_.first_decode()));
 }
 
 // All max_tokens of `id` are planned: its last step is in flight, later plans go without it.
@@ -115,26 +110,20 @@ void Replica::move_windows() {
 StepCount Replica::steps_to_next_stop() {
   drop_void_stops();
   if (stops_.empty()) return kManySteps / 2;
-  return stops_.top().decode + parts_.options.pipeline_depth - 1 - planned_decodes_;
+  return stops_.first_decode() + parts_.options.pipeline_depth - 1 - planned_decodes_;
 }
 
-// The next step end at which a plan is due, a request stops, or a first token comes out that
-// somebody waits for.
-void Replica::schedule_next_stop() {
-  next_stop_ns_ = kNever;
-  if (pipeline_.empty()) return;
+// A plan is due only behind the next step end.
+void Replica::schedule_later_stop() {
   StepIndex due = plan_due_;
-  if (due > completed_ + 1) {  // else nothing can come before
-    drop_void_stops();
-    if (mostly(!stops_.empty())) due = std::min(due, step_of(stops_.top()));
-    if (stops_for_first_tokens_) [[unlikely]] {
-      due = std::min(due, next_first_token());
-    }
+  drop_void_stops();
+  if (mostly(!stops_.empty())) due = std::min(due, step_of(stops_.top()));
+  if (stops_for_first_tokens_) [[unlikely]] {
+    due = std::min(due, next_first_token());
   }
   HEADROOM_CHECK(due > completed_ && due <= planned_, fmt::format("next stop at step {}", due));
   next_stop_step_ = due;
-  next_stop_ns_ =
-      floor_ns(due == completed_ + 1 ? clock_ + pipeline_.front().next_ticks() : end_of_step(due));
+  next_stop_ns_ = floor_ns(end_of_step(due));
 }
 
 // Of one that is planned.

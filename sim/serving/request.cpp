@@ -5,6 +5,7 @@
 namespace headroom {
 
 RequestId RequestPool::add() {
+  ++live_;
   if (!free_.empty()) {
     const RequestId id = free_.back();
     free_.pop_back();
@@ -23,6 +24,7 @@ void RequestPool::remove(RequestId id) {
   HEADROOM_CHECK(id < slots_.size() && is_live_[id] != 0, "removal of a request that is not live");
   slots_[id].state = RequestState::gone;
   is_live_[id] = 0;
+  --live_;
   free_.push_back(id);
 }
 

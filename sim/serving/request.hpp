@@ -124,12 +124,13 @@ class RequestPool {
   void remove(RequestId id);
   [[nodiscard]] Request& operator[](RequestId id) { return slots_[id]; }
   [[nodiscard]] const Request& operator[](RequestId id) const { return slots_[id]; }
-  [[nodiscard]] std::size_t live() const { return slots_.size() - free_.size(); }
+  [[nodiscard]] std::size_t live() const { return live_; }
   [[nodiscard]] std::size_t capacity() const { return slots_.size(); }
 
  private:
   std::vector<Request> slots_;
   std::vector<RequestId> free_;
+  std::size_t live_ = 0;               // slots that are not free
   std::vector<std::uint8_t> is_live_;  // per slot: finds a second removal
 };
 

@@ -11,16 +11,21 @@ namespace {
 
 // The least n with n * first + n * (n - 1) / 2 * slope >= ticks, 1 <= n <= most, where there is
 // one: a guess in floating point, which is off by a step where it is off at all, and `Int` to
-// decide.
+// decide. A few steps are mostly all about as long: then the guess does without a square root, and
+// where they are not, finding the way from it takes no more than these few steps.
 template <typename Int>
 StepCount least_steps(Int first, Int slope, StepCount most, Int ticks) {
   const auto duration = [&](Int n) -> Int { return n * first + n * (n - 1) / 2 * slope; };
-  // n * (a + n * s / 2) with a = first - s / 2
-  const double half_slope = static_cast<double>(slope) / 2;
-  const double a = static_cast<double>(first) - half_slope;
+  constexpr StepCount kAlike = 64;
   const auto reach = static_cast<double>(ticks);
-  const double root = std::sqrt(std::max(0.0, a * a + 4 * half_slope * reach));
-  const double guess = 2 * reach / (a + root);
+  double guess = reach / static_cast<double>(first);
+  if (most > kAlike) {
+    // n * (a + n * s / 2) with a = first - s / 2
+    const double half_slope = static_cast<double>(slope) / 2;
+    const double a = static_cast<double>(first) - half_slope;
+    const double root = std::sqrt(std::max(0.0, a * a + 4 * half_slope * reach));
+    guess = 2 * reach / (a + root);
+  }
   StepCount n = std::clamp(static_cast<StepCount>(guess), StepCount{1}, most);
   while (duration(n) < ticks) ++n;
   while (duration(n - 1) >= ticks) --n;

@@ -7,16 +7,20 @@ namespace headroom {
 // Of the first bucket that has any, the first one; or that on top of the heap, which may have come
 // within the ring's reach since it was put there.
 void StopQueue::find_first() {
-  HEADROOM_CHECK(size_ > 0, "the first of no stops");
-  const std::size_t begin = bucket_of(begin_);
-  std::size_t word = begin / 64;
-  std::uint64_t bits = filled_[word] & (~std::uint64_t{0} << (begin % 64));
-  // Once around, to the part of the first word that was left out.
-  for (std::size_t words = 0; bits == 0 && words < filled_.size(); ++words) {
-    word = (word + 1) % filled_.size();
-    bits = filled_[word];
+  if (rarely(size_ == 0)) {
+    first_decode_ = INT64_MAX;
+    return;
   }
-  if (bits != 0) {
+  const std::size_t begin = bucket_of(begin_);
+  const std::size_t here = begin / 64;
+  const std::uint64_t bits_here = filled_[here] & (~std::uint64_t{0} << (begin % 64));
+  // Else the next word that has any, once around to the part of this one that was left out. Looked
+  // for in any case: which of the two it is cannot be foreseen.
+  const int ahead = std::countr_zero(std::rotr(words_, static_cast<int>(here + 1)));
+  const std::size_t there = (here + 1 + static_cast<std::size_t>(ahead)) % filled_.size();
+  const std::size_t word = bits_here != 0 ? here : there;
+  const std::uint64_t bits = bits_here != 0 ? bits_here : filled_[there];
+  if (mostly(words_ != 0)) {
     const std::size_t bucket = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
     first_ = buckets_[bucket];
     for (std::uint32_t entry = entries_[first_].next; rarely(entry != kNoEntry);
@@ -24,10 +28,12 @@ void StopQueue::find_first() {
       if (entries_[entry].stop < entries_[first_].stop) first_ = entry;
     }
   }
-  if (rarely(!far_.empty()) && (bits == 0 || far_.front() < entries_[first_].stop)) first_ = kFar;
+  if (rarely(!far_.empty()) && (words_ == 0 || far_.front() < entries_[first_].stop)) first_ = kFar;
+  first_decode_ = first().decode;
 }
 
 void StopQueue::pop() {
+  HEADROOM_CHECK(size_ > 0, "the first of no stops is taken");
   if (first_ == kNoEntry) find_first();
   --size_;
   const std::uint32_t gone = first_;
@@ -42,7 +48,9 @@ void StopQueue::pop() {
   while (rarely(*place != gone)) place = &entries_[*place].next;
   *place = entries_[gone].next;
   if (mostly(buckets_[bucket] == kNoEntry)) {
-    filled_[bucket / 64] &= ~(std::uint64_t{1} << (bucket % 64));
+    std::uint64_t& word = filled_[bucket / 64];
+    word &= ~(std::uint64_t{1} << (bucket % 64));
+    words_ = static_cast<std::uint16_t>(words_ & ~(unsigned{word == 0} << (bucket / 64)));
   }
   entries_[gone].next = spare_;
   spare_ = gone;
@@ -53,6 +61,7 @@ void StopQueue::clear() {
   first_ = spare_ = kNoEntry;
   entries_.resize(1);
   filled_.fill(0);
+  words_ = 0;
   std::fill(buckets_.begin(), buckets_.end(), kNoEntry);
   far_.clear();
 }

@@ -47,7 +47,9 @@ class StopQueue {
   // its parts and read back in wider ones, which would wait for them.
   [[gnu::always_inline]] void push(const Stop& stop) {
     HEADROOM_CHECK(stop.decode >= begin_, "a stop in the past");
-    if (mostly(first_ != kNoEntry) && rarely(stop < first())) first_ = kNoEntry;
+    if (rarely(stop.decode <= first_decode_) && first_ != kNoEntry && stop < first()) {
+      first_ = kNoEntry;
+    }
     ++size_;
     if (stop.decode - begin_ >= kBuckets) {
       far_.push_back(stop);
@@ -60,13 +62,20 @@ class StopQueue {
     entries_[entry].next = buckets_[bucket];
     buckets_[bucket] = entry;
     filled_[bucket / 64] |= std::uint64_t{1} << (bucket % 64);
+    words_ = static_cast<std::uint16_t>(words_ | 1U << (bucket / 64));
   }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] const Stop& top() {
+    HEADROOM_CHECK(size_ > 0, "the first of no stops");
     if (first_ == kNoEntry) find_first();
     return first();
   }
   void pop();
+  // top().decode; INT64_MAX when there are no stops.
+  [[nodiscard]] StepIndex first_decode() {
+    if (first_ == kNoEntry) find_first();
+    return first_decode_;
+  }
   // No stop lies before decode step `decode`, nor will one that is pushed later.
   void begin_at(StepIndex decode) { begin_ = std::max(begin_, decode); }
   void clear();
@@ -99,10 +108,12 @@ class StopQueue {
 
   StepIndex begin_ = 0;  // the ring's buckets are those of begin_, begin_ + 1, ...
   std::size_t size_ = 0;
-  std::uint32_t first_ = kNoEntry;  // kNoEntry: not known
+  std::uint32_t first_ = kNoEntry;  // kNoEntry: not known, or nobody
+  StepIndex first_decode_ = 0;      // of the first one, where it is known
   std::uint32_t spare_ = kNoEntry;
   std::vector<Entry> entries_{1};  // the first one is nobody's
   std::array<std::uint64_t, kBuckets / 64> filled_{};
+  std::uint16_t words_ = 0;  // a bit for each of these that is not 0
   std::vector<std::uint32_t> buckets_ = std::vector<std::uint32_t>(kBuckets, kNoEntry);
   std::vector<Stop> far_;  // a binary min-heap
 };

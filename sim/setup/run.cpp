@@ -117,8 +117,9 @@ void simulate(const Catalog& catalog, const RunControl& control, Workload& workl
   result.stop = fleet.run(limits_of(scenario.run, control));
   result.totals = fleet.totals();
   result.recorder->finish(result.totals.end_ns);
-  result.summary = summarise(*result.recorder, summary);
-  result.digest = run_digest(*result.recorder);
+  Digest digest = begin_run_digest(*result.recorder);
+  result.summary = summarise(*result.recorder, summary, &digest);
+  result.digest = end_run_digest(digest, *result.recorder);
   result.started = true;
 }
 

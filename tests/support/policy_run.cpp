@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -20,10 +21,8 @@ class WritingSink final : public MetricsSink {
     BlockCount used = run.state->pool.used_blocks();
     for (StepCount i = 0; i < run.steps; ++i) {
       if (i > 0 && !run.decodes->growth().empty()) {
-        const auto size = static_cast<StepCount>(run.decodes->growth().size());
-        used +=
-            run.decodes
-                ->growth()[static_cast<std::size_t>((run.decodes->growth_phase() + i - 1) % size)];
+        const std::span<const std::int32_t> growth = run.decodes->growth();
+        used += growth[static_cast<std::size_t>(i - 1) % growth.size()];
       }
       const TickSum end = begin + run.first_ticks + i * TickSum{run.slope_ticks};
       result.steps.push_back({.begin_ns = floor_ns(begin),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/kernel/random.hpp"
+#include "sim/metrics/record_digest.hpp"
 #include "tests/support/record_sums.hpp"
 
 using namespace headroom;
@@ -27,6 +28,23 @@ std::vector<RequestRecord> queue_at(double load, std::size_t requests, std::uint
     record.arrival_ns = record.queued_ns = arrival_ns;
     record.first_token_ns = record.finish_ns = free_ns;
     record.prompt_tokens = record.output_tokens = 1;
+    record.outcome = Outcome::finished;
+  }
+  return records;
+}
+
+// In order of arrival, some of which never leave.
+std::vector<RequestRecord> random_records(RandomStream& random) {
+  std::vector<RequestRecord> records(static_cast<std::size_t>(random.uniform_int(1, 60)));
+  const TimeNs longest_ns = random.uniform_int(1, 400);
+  TimeNs arrival_ns = random.uniform_int(0, 50);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    RequestRecord& record = records[i];
+    record.index = i;
+    record.arrival_ns = record.queued_ns = arrival_ns;
+    arrival_ns += random.uniform_int(0, 20);
+    if (random.uniform_int(0, 9) == 0) continue;
+    record.finish_ns = record.arrival_ns + random.uniform_int(0, longest_ns);
     record.outcome = Outcome::finished;
   }
   return records;
@@ -77,6 +95,34 @@ TEST_CASE("windows take the requests that arrived in them") {
   CHECK(chosen.steady.arrived == 3);  // at 3, 4, 5 s; 6 s is drain
   CHECK(chosen.drain.arrived == 5);
   CHECK(chosen.steady.arrival_rate == Approx(3 / 3.5));
+}
+
+TEST_CASE("the thirds are integrated as the records say, whoever stays over their edges") {
+  RandomStream random(7, "records");
+  for (int i = 0; i < 2000; ++i) {
+    CAPTURE(i);
+    const std::vector<RequestRecord> records = random_records(random);
+    const WindowSummary summary = windows_of(records, 2000, {});
+    const TimeNs from_ns = summary.steady.start_ns;
+    const TimeNs third_ns = (summary.steady.end_ns - from_ns) / 3;
+    for (std::size_t third = 0; third < 3; ++third) {
+      const TimeNs begin_ns = from_ns + static_cast<TimeNs>(third) * third_ns;
+      REQUIRE(summary.stationarity.integral_ns[third] ==
+              population_integral_ns(records, begin_ns, begin_ns + third_ns));
+    }
+  }
+}
+
+TEST_CASE("a digest that windows take along is that of a pass of its own") {
+  RandomStream random(8, "records");
+  const std::vector<RequestRecord> records = random_records(random);
+  Digest taken_along;
+  taken_along.add(1);
+  static_cast<void>(windows_of(records, 2000, {}, &taken_along));
+  Digest apart;
+  apart.add(1);
+  for (const RequestRecord& record : records) add_record(apart, record);
+  CHECK(taken_along.hex() == apart.hex());
 }
 
 TEST_CASE("the number in system is integrated from the records exactly") {
