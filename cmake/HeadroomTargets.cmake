@@ -59,7 +59,7 @@ endif()
 target_include_directories(headroom_options INTERFACE ${PROJECT_SOURCE_DIR})
 
 # g++ compiles the libraries whose code runs per event by what it saw runs do: branches fall through
-# where they mostly go, and rare code stands apart. The same results, a twelfth less time.
+# where they mostly go, and rare code stands apart. The same results, a sixteenth less time.
 set(HEADROOM_PROFILE "" CACHE STRING "Empty, or `record` and then `use` (scripts/trained.sh)")
 set_property(CACHE HEADROOM_PROFILE PROPERTY STRINGS "" record use)
 set(profile_flags -fprofile-dir=${PROJECT_BINARY_DIR}/profile)
