@@ -26,7 +26,6 @@ void EventQueue::make_place(std::uint32_t slot) {
   const auto at = std::lower_bound(slots_.begin(), slots_.end(), slot);
   times_.insert(times_.begin() + (at - slots_.begin()), kNever);
   slots_.insert(at, slot);
-  ++places_used_;
   for (std::uint32_t place = 0; place < slots_.size(); ++place) places_[slots_[place]] = place;
 }
 

@@ -77,11 +77,10 @@ class EventQueue {
   void make_place(std::uint32_t slot);
   // At one time the smaller slot is first, as in the tree.
   [[nodiscard]] std::uint32_t first_of_few() const {
-    const TimeNs* times = times_.data();
     std::uint32_t first = 0;
-    TimeNs first_ns = times[0];
-    for (std::uint32_t place = 1; place < places_used_; ++place) {
-      const TimeNs time_ns = times[place];
+    TimeNs first_ns = times_[0];
+    for (std::uint32_t place = 1; place < times_.size(); ++place) {
+      const TimeNs time_ns = times_[place];
       first = time_ns < first_ns ? place : first;
       first_ns = std::min(first_ns, time_ns);
     }
@@ -100,7 +99,6 @@ class EventQueue {
   // Of a small queue: the slots that were ever used, in order, and their places among them.
   std::vector<std::uint32_t> slots_;
   std::vector<std::uint32_t> places_;
-  std::uint32_t places_used_ = 0;  // as many as `slots_`
 };
 
 }  // namespace headroom

@@ -4,11 +4,6 @@
 
 namespace headroom {
 
-EventLog::Episode& EventLog::refusal(std::uint16_t replica) {
-  if (replica >= refusals_.size()) refusals_.resize(std::size_t{replica} + 1);
-  return refusals_[replica];
-}
-
 void EventLog::end_refusal(const EngineEvent& event) {
   Episode& episode = refusals_[event.replica];
   if (episode.request != event.request) return;
@@ -21,7 +16,7 @@ void EventLog::add_rare(const EngineEvent& event) {
     end_refusal(event);
   }
   if (event.kind == EngineEventKind::placement_refused) {
-    Episode& episode = refusal(event.replica);
+    Episode& episode = refusals_[event.replica];
     if (episode.request == event.request) return;
     episode = {event.request, events_.size() < most_events_ ? events_.size() : SIZE_MAX};
   }

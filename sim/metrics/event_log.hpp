@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/kernel/likely.hpp"
+#include "sim/metrics/per_replica.hpp"
 #include "sim/serving/metrics_sink.hpp"
 
 namespace headroom {
@@ -95,14 +96,13 @@ class EventLog {
   void end_refusal(const EngineEvent& event);
   void turn_away(const EngineEvent& event);
   void keep(const EngineEvent& event);
-  [[nodiscard]] Episode& refusal(std::uint16_t replica);
 
   std::size_t most_events_;
   std::int64_t not_kept_ = 0;
   std::vector<LoggedEvent> events_;
   std::vector<TurnedAway> turned_away_;
   std::vector<OomMoment> ooms_;
-  std::vector<Episode> refusals_;  // by replica
+  PerReplica<Episode> refusals_;
   std::array<std::int64_t, kEngineEventKinds> counts_{};
   TokenCount prefix_queries_ = 0;
   TokenCount prefix_hits_ = 0;

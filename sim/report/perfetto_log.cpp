@@ -65,7 +65,6 @@ PerfettoLog::PerfettoLog(const std::string& path) : file_(path) {
 }
 
 PerfettoLog::Track& PerfettoLog::track(std::uint16_t replica) {
-  if (replica >= tracks_.size()) tracks_.resize(std::size_t{replica} + 1);
   Track& found = tracks_[replica];
   if (!found.is_named) {
     found.is_named = true;

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/metrics/per_replica.hpp"
 #include "sim/report/replaced_file.hpp"
 #include "sim/serving/metrics_sink.hpp"
 
@@ -62,7 +63,7 @@ class PerfettoLog final : public MetricsSink {
 
   ReplacedFile file_;
   bool any_ = false;
-  std::vector<Track> tracks_;                           // by replica
+  PerReplica<Track> tracks_;
   std::map<std::uint64_t, std::vector<Pause>> paused_;  // by request that has not left
   std::vector<RequestRecord> unfinished_;
 };

@@ -130,7 +130,7 @@ class RequestPool {
  private:
   std::vector<Request> slots_;
   std::vector<RequestId> free_;
-  std::size_t live_ = 0;               // slots that are not free
+  std::size_t live_ = 0;  // slots that are not free: every event asks, and to count would divide
   std::vector<std::uint8_t> is_live_;  // per slot: finds a second removal
 };
 
