@@ -27,16 +27,19 @@ std::unique_ptr<Router> made(const RouterOptions& options) {
 }
 
 constexpr RouterRow kRows[] = {
-    {"round_robin", made<RoundRobinRouter>, true},
-    {"random", made<RandomRouter>, true},
-    {"least_outstanding", made<LeastOutstandingRouter>},
-    {"least_kv", made<LeastKvRouter>},
-    {"power_of_two", made<PowerOfTwoRouter>},
-    {"join_shortest_tokens", made<JoinShortestTokensRouter>},
-    {"session_affinity", made<SessionAffinityRouter>, true},
-    {"prefix_affinity", made<PrefixAffinityRouter>},
-    {"weighted", made<WeightedRouter>},
-    {"slo_aware", made<SloAwareRouter>},
+    {.name = "round_robin",
+     .make = made<RoundRobinRouter>,
+     .uses_weights = true,
+     .sees_replicas = false},
+    {.name = "random", .make = made<RandomRouter>, .uses_weights = true, .sees_replicas = false},
+    {.name = "least_outstanding", .make = made<LeastOutstandingRouter>},
+    {.name = "least_kv", .make = made<LeastKvRouter>},
+    {.name = "power_of_two", .make = made<PowerOfTwoRouter>},
+    {.name = "join_shortest_tokens", .make = made<JoinShortestTokensRouter>},
+    {.name = "session_affinity", .make = made<SessionAffinityRouter>, .uses_weights = true},
+    {.name = "prefix_affinity", .make = made<PrefixAffinityRouter>},
+    {.name = "weighted", .make = made<WeightedRouter>},
+    {.name = "slo_aware", .make = made<SloAwareRouter>, .keeps_promises = true},
 };
 
 }  // namespace
@@ -54,6 +57,16 @@ std::vector<std::int64_t> whole_weights(const RouterOptions& options) {
 }
 
 std::span<const RouterRow> router_rows() { return kRows; }
+
+std::string router_choices(bool (*takes)(const RouterRow& row)) {
+  std::string names;
+  for (const RouterRow& row : kRows) {
+    if (!takes(row)) continue;
+    if (!names.empty()) names += '|';
+    names += row.name;
+  }
+  return names;
+}
 
 const RouterRow& router_row(std::string_view name) {
   const auto found = std::ranges::find(kRows, name, &RouterRow::name);

@@ -1,7 +1,9 @@
 // Option rows of the fleet: replicas, router, admission, faults.
 
 #include <array>
+#include <string>
 
+#include "scheduler/routing/routers.hpp"
 #include "sim/setup/options.hpp"
 
 namespace headroom {
@@ -18,6 +20,15 @@ constexpr auto at = field<&Scenario::fleet, M...>;
 constexpr std::string_view kFleet = "/fleet/";
 constexpr std::string_view kFaults = "/fleet/faults/";
 constexpr std::string_view kApart = "/fleet/disaggregation/";
+
+const std::string kRouters = router_choices([](const RouterRow&) { return true; });
+const std::string kWithOldPicture =
+    "/fleet/router/policy=" +
+    router_choices([](const RouterRow& row) { return row.sees_replicas; });
+// Nobody promises what a decode replica alone does.
+const std::string kDecodeRouters =
+    router_choices([](const RouterRow& row) { return !row.keeps_promises; });
+
 constexpr std::string_view kRing = "/fleet/router/policy=session_affinity";
 constexpr std::string_view kTree = "/fleet/router/policy=prefix_affinity|weighted";
 constexpr std::string_view kCacheAware = "/fleet/router/policy=prefix_affinity";
@@ -52,8 +63,7 @@ const OptionRow kRows[] = {
      .group = kFleet},
     {.pointer = "/fleet/router/policy",
      .reach = at<&F::router, &Routing::policy>,
-     .choices = "round_robin|random|least_outstanding|least_kv|power_of_two|join_shortest_tokens|"
-                "session_affinity|prefix_affinity|weighted|slo_aware",
+     .choices = kRouters,
      .doc = "which replica gets a request",
      .group = kFleet},
     {.pointer = "/fleet/router/update_delay_ms",
@@ -61,8 +71,7 @@ const OptionRow kRows[] = {
      .unit = "ms",
      .bounds = {.low = 0, .high = 1e9},
      .doc = "the router sees loads and caches as they were so long ago",
-     .only_with = "/fleet/router/policy=least_outstanding|least_kv|power_of_two|"
-                  "join_shortest_tokens|session_affinity|prefix_affinity|weighted|slo_aware",
+     .only_with = kWithOldPicture,
      .group = kFleet},
     {.pointer = "/fleet/router/ring_points",
      .reach = at<&F::router, &Routing::ring_points>,
@@ -227,8 +236,7 @@ const OptionRow kRows[] = {
      .group = kApart},
     {.pointer = "/fleet/disaggregation/decode_router",
      .reach = at<&F::disaggregation, &Apart::decode_router>,
-     .choices = "round_robin|random|least_outstanding|least_kv|power_of_two|join_shortest_tokens|"
-                "session_affinity|prefix_affinity|weighted",
+     .choices = kDecodeRouters,
      .doc =
          "which decode replica gets a request, with that router's defaults; fleet.router chooses "
          "the prefill replica",

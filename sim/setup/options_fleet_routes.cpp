@@ -1,9 +1,14 @@
 // Option rows of the routes of section `fleet`.
 
+#include <string>
+
+#include "scheduler/routing/routers.hpp"
 #include "sim/setup/options.hpp"
 
 namespace headroom {
 namespace {
+
+const std::string kRoutePolicies = router_choices([](const RouterRow&) { return true; });
 
 template <auto Member>
 constexpr auto of_route = +[](Scenario& s) -> auto& {
@@ -29,8 +34,7 @@ const OptionRow kRowsOfRoutes[] = {
      .doc = "names of the workload's classes all requests of which go here"},
     {.pointer = "/fleet/routes/policy",
      .reach = of_route<&RouteSection::policy>,
-     .choices = "round_robin|random|least_outstanding|least_kv|power_of_two|join_shortest_tokens|"
-                "session_affinity|prefix_affinity|weighted|slo_aware",
+     .choices = kRoutePolicies,
      .doc = "which of its replicas gets a request; other options are those of fleet.router",
      .absent = "fleet.router.policy"},
     {.pointer = "/fleet/routes/input_tokens_factor",

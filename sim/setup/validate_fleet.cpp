@@ -66,15 +66,16 @@ class FleetValidator {
       refuse(s_.given.lower_bound("/fleet/router/")->first, "has no effect with one replica");
     }
     bool weighted = router_row(fleet_.router.policy).uses_weights;
-    if (fleet_.routes.empty() && fleet_.router.policy == "slo_aware") {
-      check_promises("/fleet/router/policy");
+    if (fleet_.routes.empty() && router_row(fleet_.router.policy).keeps_promises) {
+      check_promises("/fleet/router/policy", fleet_.router.policy);
     }
     for (std::size_t i = 0; i < fleet_.routes.size(); ++i) {
       const std::string& policy = fleet_.routes[i].policy.value_or(fleet_.router.policy);
       weighted |= router_row(policy).uses_weights;
-      if (policy != "slo_aware") continue;
+      if (!router_row(policy).keeps_promises) continue;
       check_promises(fleet_.routes[i].policy ? fmt::format("/fleet/routes/{}/policy", i)
-                                             : "/fleet/router/policy");
+                                             : "/fleet/router/policy",
+                     policy);
     }
     for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
       const std::string pointer = fmt::format("/fleet/groups/{}/weight", i);
@@ -88,8 +89,8 @@ class FleetValidator {
     }
   }
 
-  // Of router slo_aware, chosen at `pointer`.
-  void check_promises(const std::string& pointer) const {
+  // Of a router that keeps promises, `policy`, chosen at `pointer`.
+  void check_promises(const std::string& pointer, const std::string& policy) const {
     bool ttft = s_.slo.ttft_ms.has_value();
     bool tpot = s_.slo.tpot_ms.has_value();
     for (const WorkloadClass& one : s_.workload.classes) {
@@ -97,9 +98,9 @@ class FleetValidator {
       tpot |= one.slo.tpot_ms.has_value();
     }
     if (!ttft && !tpot) {
-      refuse(pointer,
-             "value \"slo_aware\": nothing is promised: expected slo.ttft_ms or slo.tpot_ms, of "
-             "the scenario or of a class");
+      refuse(pointer, fmt::format("value \"{}\": nothing is promised: expected slo.ttft_ms or "
+                                  "slo.tpot_ms, of the scenario or of a class",
+                                  policy));
     }
     const bool counts =
         (ttft && fleet_.router.ttft_weight > 0) || (tpot && fleet_.router.tpot_weight > 0);

@@ -4,6 +4,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/digest_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/event_queue_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/log_histogram_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/named_value_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/random_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/time_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/wide_sum_test.cpp)
