@@ -294,7 +294,7 @@ void limit_notes(const Environment& environment, const HostRequest& request,
     notes.push_back(fmt::format(
         "the container's limit of {:.2f} GiB bounds the engine's host memory and its /dev/shm, not "
         "device allocations (GB10: 12 GiB allocated under a limit of 8 GiB, about 2 MB charged per "
-        "GiB; ENGINES.md 1.2)",
+        "GiB: model-serving-minefield issue 57)",
         gib_from_bytes(*environment.memory_limit_bytes)));
   }
   if (environment.shm_size_bytes && environment.tmpfs_bytes == 0) {

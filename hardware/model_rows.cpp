@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "sim/kernel/check.hpp"
@@ -9,9 +10,18 @@
 namespace headroom {
 namespace {
 
+std::string lower(std::string_view name) {
+  std::string text(name);
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
+
+// `name` in lower case: repositories of the hub are found in any case.
 bool is_named(const ModelRow& row, std::string_view name) {
-  return row.id == name || (!row.hf_repo.empty() && row.hf_repo == name) ||
-         std::ranges::find(row.aliases, name) != row.aliases.end();
+  return lower(row.id) == name || (!row.hf_repo.empty() && lower(row.hf_repo) == name) ||
+         std::ranges::find(row.aliases, name, lower) != row.aliases.end();
 }
 
 // The objects of the array that begins behind `from`, by matching braces: of our own file, which is
@@ -99,12 +109,13 @@ std::optional<ModelRow> ModelRows::find(std::string_view name) const {
   if (built_in_) {
     if (std::optional<ModelRow> row = built_in_->by_id(name)) return row;
   }
+  const std::string any_case = lower(name);
   for (const auto& [id, row] : own_) {
-    if (is_named(row, name)) return row;
+    if (is_named(row, any_case)) return row;
   }
   if (!built_in_) return std::nullopt;
   for (const ModelRow& row : built_in_->all()) {
-    if (!own_.contains(row.id) && is_named(row, name)) return row;
+    if (!own_.contains(row.id) && is_named(row, any_case)) return row;
   }
   return std::nullopt;
 }

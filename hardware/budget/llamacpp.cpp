@@ -149,8 +149,9 @@ void charge_host_weights(BudgetBuilder& builder, const LlamacppBudgetOptions& op
         "is read again in every step",
         gib_from_bytes(bytes), gib_from_bytes(builder.free_bytes())));
   }
-  builder.charge(MemoryPurpose::page_cache, std::min(bytes, builder.free_bytes()),
-                 StartupStage::weights);
+  const ByteCount resident = std::min(bytes, builder.free_bytes());
+  builder.charge(MemoryPurpose::page_cache, resident, StartupStage::weights);
+  budget.mapped_weight_bytes += resident;
 }
 
 void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
@@ -167,6 +168,7 @@ void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
   allocate(builder, mapped_device ? MemoryPurpose::page_cache : MemoryPurpose::weights,
            split.device_weights, slack, StartupStage::weights,
            "error loading model: unable to allocate device buffer");
+  if (mapped_device && !builder.failed()) budget.mapped_weight_bytes = split.device_weights;
   allocate(builder, MemoryPurpose::kv_pool, split.device_kv + (unified ? split.host_kv : 0), slack,
            StartupStage::kv_allocation,
            "failed to initialize the context: failed to allocate buffer for kv cache");
@@ -176,6 +178,7 @@ void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
   if (unified) {
     charge_host_weights(builder, options, split.host_weights, budget);
   } else if (split.host() > 0) {
+    budget.host_weight_bytes = split.host_weights;
     budget.notes.push_back(
         fmt::format("on the host: {:.2f} GiB of weights, {:.2f} GiB of KV, {:.2f} GiB of buffers",
                     gib_from_bytes(split.host_weights), gib_from_bytes(split.host_kv),

@@ -193,6 +193,7 @@ void apply_quantization(HfIntake& in, const std::optional<HfFields>& separate) {
   add_expert_dtype(in, scheme);
   ModelSpec& m = in.model;
   m.kv_dtype = scheme.kv;
+  m.quantization_method = scheme.method;
   in.root.log().check_complete();
   if (scheme.rules.empty()) return;
 

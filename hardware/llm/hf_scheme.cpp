@@ -199,21 +199,22 @@ void read_modelopt(const HfFields& declared, HfScheme& scheme) {
 struct Method {
   std::string_view name;
   void (*read)(const HfFields&, HfScheme&);
+  std::string_view family = {};  // of which it is a spelling; empty: its own
 };
 constexpr std::array<Method, 13> kMethods{{
     {"fp8", read_fp8},
     {"fbgemm_fp8", read_fp8},
     {"compressed-tensors", add_groups},
     {"modelopt", read_modelopt},
-    {"modelopt_fp4", read_modelopt},
-    {"modelopt_mixed", read_modelopt},
+    {"modelopt_fp4", read_modelopt, "modelopt"},
+    {"modelopt_mixed", read_modelopt, "modelopt"},
     {"awq", read_integer},
     {"gptq", read_integer},
     {"auto-round", read_integer},
-    {"auto_round", read_integer},
+    {"auto_round", read_integer, "auto-round"},
     {"bitsandbytes", read_bitsandbytes},
     {"mxfp4", read_mxfp4},
-    {"gpt_oss_mxfp4", read_mxfp4},
+    {"gpt_oss_mxfp4", read_mxfp4, "mxfp4"},
 }};
 
 // {num_bits, type} of compressed-tensors and ModelOpt, or ModelOpt's name of an algorithm.
@@ -259,6 +260,7 @@ HfScheme read_hf_scheme(const HfFields& declared) {
                          "bitsandbytes or mxfp4");
   }
   found->read(declared, scheme);
+  scheme.method = found->family.empty() ? found->name : found->family;
   return scheme;
 }
 

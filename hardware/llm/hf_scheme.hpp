@@ -21,6 +21,7 @@ struct HfScheme {
   bool experts_only = false;
   std::optional<WeightFormat> head;  // declared apart from the layers (GPTQ)
   std::optional<Dtype> kv;
+  std::string method;  // one name for all spellings
 };
 
 // Of quantization_config, or of hf_quant_config.json (with or without its outer "quantization").

@@ -152,7 +152,8 @@ struct ModelSpec {
   Dtype dtype = Dtype::bf16;  // of activations and of all that is not quantised
   WeightFormat embedding_format;
   WeightFormat head_format;
-  std::optional<Dtype> kv_dtype;  // declared by the checkpoint
+  std::optional<Dtype> kv_dtype;    // declared by the checkpoint
+  std::string quantization_method;  // declared: modelopt, compressed-tensors ...; empty: none
   std::vector<LayerKind> kinds;
   std::vector<std::uint16_t> order;  // kind of each layer
   std::optional<VisionSpec> vision;

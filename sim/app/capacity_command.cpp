@@ -24,14 +24,36 @@ void check_size(std::string_view flag, std::optional<double> value) {
 
 // Refused even where the answer has no use for them.
 void check_figures(const CapacityArguments& arguments) {
-  if (arguments.concurrency < 1) {
+  if (arguments.concurrency && *arguments.concurrency < 1) {
     throw ConfigError(
-        fmt::format("--concurrency {}: expected at least 1 request", arguments.concurrency));
+        fmt::format("--concurrency {}: expected at least 1 request", *arguments.concurrency));
   }
   check_size("--weights-gb", arguments.weights_gb);
   check_size("--gpu-memory-gb", arguments.gpu_memory_gb);
   check_size("--overhead-gb", arguments.overhead_gb);
   check_size("--kv-bytes-per-token", arguments.kv_bytes_per_token);
+}
+
+// The engine's rule knows these figures itself.
+void check_worksheet_flags(const CapacityArguments& arguments) {
+  const auto refuse = [](std::string_view flag, double value, std::string_view why) {
+    throw ConfigError(
+        fmt::format("{} {}: has no effect without --worksheet: {}", flag, value, why));
+  };
+  if (arguments.concurrency) {
+    refuse("--concurrency", static_cast<double>(*arguments.concurrency),
+           "capacity itself says how many requests of each --context are served together");
+  }
+  if (arguments.weights_gb) {
+    refuse("--weights-gb", *arguments.weights_gb, "the model's geometry says what it weighs");
+  }
+  if (arguments.gpu_memory_gb) {
+    refuse("--gpu-memory-gb", *arguments.gpu_memory_gb,
+           "--set device.memory_total_gib=... changes a device's memory");
+  }
+  if (arguments.overhead_gb) {
+    refuse("--overhead-gb", *arguments.overhead_gb, "the engine's rule has overheads of its own");
+  }
 }
 
 SystemSelection selection_of(const CapacityArguments& arguments) {
@@ -42,8 +64,8 @@ SystemSelection selection_of(const CapacityArguments& arguments) {
 WorksheetInput worksheet_input(const CapacityArguments& arguments, const WorksheetModel* known,
                                Scenario scenario, const Catalog& catalog) {
   WorksheetInput input;
-  input.overhead_gb = arguments.overhead_gb;
-  input.concurrent_requests = arguments.concurrency;
+  input.overhead_gb = arguments.overhead_gb.value_or(kWorksheetOverheadGb);
+  input.concurrent_requests = arguments.concurrency.value_or(1);
   input.weights_gb = arguments.weights_gb;
   if (known != nullptr) {
     input.kv_gb_per_token = known->kv_gb_per_token;
@@ -93,6 +115,7 @@ std::string capacity_command(const CapacityArguments& arguments) {
     const std::vector<Worksheet> sheets = worksheets(arguments, catalog);
     return arguments.json ? worksheet_json(sheets) : worksheet_text(sheets);
   }
+  check_worksheet_flags(arguments);
   CapacityQuery query;
   query.systems = select_systems(selection_of(arguments));
   query.contexts = parse_contexts(arguments.contexts);

@@ -26,10 +26,10 @@ struct CapacityArguments {
   // The worksheet of seed 002 instead of an engine's rule. Its tensor parallel size is the
   // system's; models may also be its own names (llama_70b).
   bool worksheet = false;
-  std::int64_t concurrency = 1;         // requests at a time
+  std::optional<std::int64_t> concurrency;  // requests at a time; absent: 1
   std::optional<double> weights_gb;     // of the whole model; absent: the worksheet's or geometry's
   std::optional<double> gpu_memory_gb;  // absent: the device's, without a device 80
-  double overhead_gb = kWorksheetOverheadGb;
+  std::optional<double> overhead_gb;    // absent: kWorksheetOverheadGb
 };
 
 // What to print. ConfigError: a name, flag or file is wrong.

@@ -97,10 +97,20 @@ FromResult from_log(const FromArguments& arguments) {
   return result;
 }
 
+// engine.version of --set, before anything is read: it decides what flags mean.
+std::string release_given(const FromArguments& arguments) {
+  JsonDocument document{"from", Json::object(), {}};
+  for (const std::string& assignment : arguments.set) set_option(document, assignment);
+  const Json::json_pointer version("/engine/version");
+  const bool given = document.root.contains(version) && document.root.at(version).is_string();
+  return given ? document.root.at(version).get<std::string>() : std::string();
+}
+
 FromResult read(const FromArguments& arguments) {
+  const std::string release = release_given(arguments);
   const std::vector<std::string>& source = arguments.source;
   const std::string& first = source.front();
-  if (!is_file(first)) return scenario_from_command(first, "command");
+  if (!is_file(first)) return scenario_from_command(first, "command", release);
   const std::string extension = std::filesystem::path(first).extension().string();
   const bool compose = extension == ".yml" || extension == ".yaml";
   const std::string text = read_text(first);
@@ -113,10 +123,10 @@ FromResult read(const FromArguments& arguments) {
   }
   if (compose) {
     std::ifstream stream(first);
-    return scenario_from_compose(stream, first, arguments.service);
+    return scenario_from_compose(stream, first, arguments.service, release);
   }
   if (holds_log_lines(text)) return from_log(arguments);
-  return scenario_from_command(text, first);
+  return scenario_from_command(text, first, release);
 }
 
 void add_comment(std::string& text, const std::string& title,
@@ -133,7 +143,7 @@ std::string from_command(const FromArguments& arguments) {
   FromResult result = read(arguments);
   JsonDocument document{"from", std::move(result.scenario), {}};
   if (!arguments.device.empty()) document.root["device"] = arguments.device;
-  for (const std::string& assignment : arguments.set) set_value(document, assignment);
+  for (const std::string& assignment : arguments.set) set_option(document, assignment);
   if (arguments.json) {
     const Json all = {{"scenario", document.root},
                       {"unknown_flags", result.unknown_flags},

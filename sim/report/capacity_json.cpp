@@ -45,12 +45,14 @@ Json memory_json(const CapacityRow& row) {
 }
 
 Json weights_json(const WeightsVerdict& w) {
+  const std::string size = w.by_layers ? "pipeline_parallel_size" : "tensor_parallel_size";
   return {{"fit", w.fit},
           {"checkpoint_bytes", w.checkpoint_bytes},
           {"wanted_bytes", w.wanted_bytes},
+          {"on_host_bytes", w.host_bytes},
           {"available_bytes", w.available_bytes},
-          {"tensor_parallel_size_that_fits", optional_json(w.ranks_that_fit)},
-          {"tensor_parallel_size_that_starts", optional_json(w.ranks_that_start)}};
+          {size + "_that_fits", optional_json(w.ranks_that_fit)},
+          {size + "_that_starts", optional_json(w.ranks_that_start)}};
 }
 
 Json contexts_json(const std::vector<ContextCapacity>& contexts) {

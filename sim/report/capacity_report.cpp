@@ -161,27 +161,56 @@ std::string context_table(const CapacityRow& row) {
   return row.contexts.empty() ? "" : table_text(table);
 }
 
-std::string devices_text(const CapacityRow& row, const std::optional<std::int64_t>& ranks) {
-  if (!ranks) return fmt::format("no tensor parallel size up to {}", kMostRanks);
-  const std::int64_t devices = *ranks * row.resolved.sharding.pipeline;
-  return fmt::format("{} device{} (TP {})", devices, devices == 1 ? "" : "s", *ranks);
+// "4 devices (TP 4)", "3 devices (PP 3)".
+std::string devices_text(const CapacityRow& row, std::int64_t ranks) {
+  const Sharding& own = row.resolved.sharding;
+  const bool by_layers = row.weights.by_layers;
+  const std::int64_t devices = ranks * (by_layers ? own.tensor : own.pipeline);
+  if (by_layers && ranks == 1) return fmt::format("{} device{}", devices, devices == 1 ? "" : "s");
+  return fmt::format("{} device{} ({} {})", devices, devices == 1 ? "" : "s",
+                     by_layers ? "PP" : "TP", ranks);
+}
+
+// "no tensor parallel size up to 64 is enough", where no size of the engine's kind `verb`.
+std::string no_size_text(const WeightsVerdict& w, std::string_view verb) {
+  if (w.most_ranks == 1) return "its machine has no second device";
+  return fmt::format("no {} parallel size up to {} {}", w.by_layers ? "pipeline" : "tensor",
+                     w.most_ranks, verb);
+}
+
+std::string weights_text(const CapacityRow& row) {
+  const WeightsVerdict& w = row.weights;
+  std::string text = fmt::format("{}: {} on {} per device", w.fit ? "fit" : "do not fit",
+                                 size_text(w.wanted_bytes), size_text(w.available_bytes));
+  if (w.host_bytes > 0) text += fmt::format(", {} stay in host memory", size_text(w.host_bytes));
+  if (w.ranks_that_fit) {
+    return fmt::format("{}; {}takes {}", text, w.host_bytes > 0 ? "without the host it " : "",
+                       devices_text(row, *w.ranks_that_fit));
+  }
+  return fmt::format("{}; {}", text, no_size_text(w, "is enough"));
+}
+
+std::string failure_text(const CapacityRow& row, const StartupFailure& failure) {
+  const WeightsVerdict& w = row.weights;
+  const bool plain = failure.kind == StartupKind::startup;
+  const std::string text =
+      fmt::format("start-up OOM ({}{}{}): {}", name_of(failure.stage), plain ? "" : ", ",
+                  plain ? "" : name_of(failure.kind), failure.message);
+  if (w.ranks_that_start) {
+    return fmt::format("{}; starting takes {}", text, devices_text(row, *w.ranks_that_start));
+  }
+  const bool same = w.last_failure == failure.message;
+  return fmt::format(
+      "{}; {}{}", text, no_size_text(w, "starts"),
+      same || w.last_ranks == 0
+          ? ""
+          : fmt::format(": with {} {}", devices_text(row, w.last_ranks), w.last_failure));
 }
 
 std::string verdict_lines(const CapacityRow& row) {
-  const WeightsVerdict& w = row.weights;
-  std::string out = capacity_line(
-      "weights", fmt::format("{}: {} on {} per device; takes {}", w.fit ? "fit" : "do not fit",
-                             size_text(w.wanted_bytes), size_text(w.available_bytes),
-                             devices_text(row, w.ranks_that_fit)));
+  const std::string out = capacity_line("weights", weights_text(row));
   const MemoryBudget& b = row.budget;
-  if (const auto& failure = b.failure) {
-    std::string text = fmt::format(
-        "start-up OOM ({}{}{}): {}", name_of(failure->stage),
-        failure->kind == StartupKind::startup ? "" : ", ",
-        failure->kind == StartupKind::startup ? "" : name_of(failure->kind), failure->message);
-    text += fmt::format("; starting takes {}", devices_text(row, w.ranks_that_start));
-    return out + capacity_line("serving", text);
-  }
+  if (b.failure) return out + capacity_line("serving", failure_text(row, *b.failure));
   std::string text = fmt::format("starts: {} tokens for requests", human_count(row.pool_tokens));
   if (!row.usable_fraction && !row.one_batch) {
     text += fmt::format("; {:.2f} requests of {} tokens (max_model_len) by the engine's count",

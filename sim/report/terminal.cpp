@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "sim/report/energy_report.hpp"
@@ -207,18 +208,41 @@ std::string result_lines(const RunResult& result) {
   return out;
 }
 
-std::string expected_error_text(const ExpectedError& error) {
+// "23 % lower to 11 % higher", "5 to 12 % higher".
+std::string deviation_text(const ErrorRange& range) {
+  const auto per_cent = [](double share) { return std::llround(100 * share); };
+  const std::int64_t low = per_cent(range.low);
+  const std::int64_t high = per_cent(range.high);
+  if (low < 0 && high > 0) return fmt::format("{} % lower to {} % higher", -low, high);
+  const bool lower = low < 0;
+  const std::int64_t from = lower ? -high : low;
+  const std::int64_t to = lower ? -low : high;
+  const std::string size = from == to ? fmt::format("{}", to) : fmt::format("{} to {}", from, to);
+  return fmt::format("{} % {}", size, lower ? "lower" : "higher");
+}
+
+std::string_view words_of(std::string_view metric) {
+  constexpr std::array<std::array<std::string_view, 2>, 5> kWords{
+      {{"mean_ttft_ms", "mean TTFT"},
+       {"mean_tpot_ms", "mean TPOT"},
+       {"output_throughput", "output throughput"},
+       {"decode_step", "the time of a decode step"},
+       {"prefill_step", "the time of a prefill step"}}};
+  for (const auto& [name, words] : kWords) {
+    if (name == metric) return words;
+  }
+  return metric;
+}
+
+// "mean TTFT was 23 % lower to 11 % higher than simulated, mean TPOT ...".
+std::string deviations_text(const std::vector<ErrorRange>& ranges, std::string_view verb) {
   std::string text;
-  for (const ErrorRange& range : error.ranges) {
-    text += fmt::format("{}{} {:+.0f} to {:+.0f} %", text.empty() ? "" : ", ", range.metric,
-                        100 * range.low, 100 * range.high);
+  for (const ErrorRange& range : ranges) {
+    const bool first = text.empty();
+    text += fmt::format("{}{} {}{}{}", first ? "" : ", ", words_of(range.metric), first ? verb : "",
+                        deviation_text(range), first ? " than simulated" : "");
   }
-  if (error.runs > 0) {
-    return fmt::format("truth - shown in {} replayed run{} of {}: {}", error.runs,
-                       error.runs == 1 ? "" : "s",
-                       error.situation == "same model" ? "this model" : "other models", text);
-  }
-  return fmt::format("not measured; constants fitted elsewhere would say {}", text);
+  return text;
 }
 
 std::string warning_lines(const RunResult& result) {
@@ -228,7 +252,7 @@ std::string warning_lines(const RunResult& result) {
                         fmt::format("{} ({})", result.cost.calibration, result.cost.source));
   }
   if (!result.expected_error.ranges.empty()) {
-    out += summary_line("known error", expected_error_text(result.expected_error));
+    out += summary_line("accuracy", accuracy_text(result.expected_error));
   }
   for (const std::string& warning : result.warnings) out += summary_line("warning", warning);
   return out;
@@ -257,6 +281,16 @@ std::string human_count(std::int64_t count) {
 std::string human_ms(double ms) {
   if (ms >= 1000) return fmt::format("{:.2f} s", ms / 1000);
   return fmt::format("{:.{}f} ms", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : 2);
+}
+
+std::string accuracy_text(const ExpectedError& error) {
+  if (error.runs == 0) {
+    return fmt::format("not measured; by constants fitted on other devices, {}",
+                       deviations_text(error.ranges, "would be "));
+  }
+  const bool same = error.situation == "same model";
+  return fmt::format("measured {} ({} run{} of {})", deviations_text(error.ranges, "was "),
+                     error.runs, error.runs == 1 ? "" : "s", same ? "this model" : "other models");
 }
 
 std::string terminal_summary(const RunResult& result, const std::string& where) {

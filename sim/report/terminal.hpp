@@ -12,6 +12,9 @@ namespace headroom {
 // What `check` prints: what would run, and whether it starts.
 [[nodiscard]] std::string terminal_check(const RunResult& result);
 
+// "measured mean TTFT was 23 % lower to 11 % higher than simulated (10 runs of other models)".
+[[nodiscard]] std::string accuracy_text(const ExpectedError& error);
+
 // "55.0 GiB", "812 MiB"
 [[nodiscard]] std::string human_bytes(ByteCount bytes);
 // "1,234,567"

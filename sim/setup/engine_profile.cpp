@@ -3,6 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "hardware/budget/hf_generate.hpp"
+#include "hardware/budget/llamacpp.hpp"
+#include "hardware/budget/ollama.hpp"
+#include "hardware/budget/sglang.hpp"
+#include "hardware/budget/tgi.hpp"
+#include "hardware/budget/trtllm.hpp"
+#include "hardware/budget/vllm.hpp"
 #include "sim/kernel/check.hpp"
 
 namespace headroom {
@@ -12,6 +19,7 @@ constexpr std::array kProfiles{
     EngineProfile{.name = "vllm",
                   .version = "0.19",
                   .versioned = true,
+                  .newest = kNewestVllm,
                   .budget = BudgetRule::vllm,
                   .scheduler = SchedulerKind::vllm,
                   .allocator = AllocatorKind::paged,
@@ -22,6 +30,7 @@ constexpr std::array kProfiles{
     EngineProfile{.name = "trtllm",
                   .version = "1.3",
                   .versioned = true,
+                  .newest = kNewestTrtllm,
                   .budget = BudgetRule::trtllm,
                   .scheduler = SchedulerKind::trtllm,
                   .cost_family = "trtllm",
@@ -30,6 +39,7 @@ constexpr std::array kProfiles{
     EngineProfile{.name = "sglang",
                   .version = "0.5",
                   .versioned = true,
+                  .newest = kNewestSglang,
                   .budget = BudgetRule::sglang,
                   .scheduler = SchedulerKind::sglang,
                   .cost_family = "sglang",
@@ -37,6 +47,7 @@ constexpr std::array kProfiles{
     EngineProfile{.name = "tgi",
                   .version = "3.3",
                   .versioned = true,
+                  .newest = kNewestTgi,
                   .budget = BudgetRule::tgi,
                   .scheduler = SchedulerKind::tgi,
                   .cost_family = "tgi",
@@ -45,14 +56,17 @@ constexpr std::array kProfiles{
     EngineProfile{.name = "hf",
                   .version = "4.57",
                   .versioned = true,
+                  .newest = kNewestHf,
                   .budget = BudgetRule::hf_generate,
                   .scheduler = SchedulerKind::static_batch,
                   .cost_family = "hf",
+                  .devices_share_layers = true,
                   .measured = "memory",
                   .summary = "Hugging Face generate: padded static batches, a cache that grows"},
     EngineProfile{.name = "fastertransformer",
                   .version = "5.3",
                   .versioned = true,
+                  .newest = EngineVersion{5, 3},
                   .budget = BudgetRule::fastertransformer,
                   .scheduler = SchedulerKind::static_batch,
                   .allocator = AllocatorKind::contiguous,
@@ -61,18 +75,22 @@ constexpr std::array kProfiles{
     EngineProfile{.name = "llamacpp",
                   .version = "0.10481",  // build b10481
                   .versioned = true,
+                  .newest = kNewestLlamacpp,
                   .budget = BudgetRule::llamacpp,
                   .scheduler = SchedulerKind::llamacpp,
                   .allocator = AllocatorKind::slots,
                   .cost_family = "llamacpp",
+                  .devices_share_layers = true,
                   .summary = "llama.cpp server: slots with a context each, n_batch tokens a step"},
     EngineProfile{.name = "ollama",
                   .version = "0.34",
                   .versioned = true,
+                  .newest = kNewestOllama,
                   .budget = BudgetRule::ollama,
                   .scheduler = SchedulerKind::llamacpp,
                   .allocator = AllocatorKind::slots,
                   .cost_family = "llamacpp",
+                  .devices_share_layers = true,
                   .summary = "Ollama: llama.cpp with a context per parallel request"},
     EngineProfile{.name = "sarathi",
                   .version = "osdi24",

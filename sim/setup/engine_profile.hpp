@@ -39,14 +39,17 @@ enum class AllocatorKind : std::uint8_t { paged, contiguous, slots };
 
 struct EngineProfile {
   std::string_view name;
-  std::string_view version;  // modelled by default
-  bool versioned = false;    // major.minor; rules depend on it
+  std::string_view version;   // modelled by default
+  bool versioned = false;     // major.minor; rules depend on it
+  EngineVersion newest = {};  // of a versioned one: the newest whose rules are known
   BudgetRule budget = BudgetRule::plain;
   SchedulerKind scheduler = SchedulerKind::vllm;
   AllocatorKind allocator = AllocatorKind::paged;
   std::string_view cost_family;  // whose calibrations price its steps
   bool own_calibration = true;  // false: priced with another engine's constants, and results say so
   std::int32_t max_num_seqs = 0;  // 0: by device
+  // Several devices hold whole layers each (pipeline_parallel_size); else each holds a part of all.
+  bool devices_share_layers = false;
   // What of it was compared with measured runs; empty: it follows its specification only.
   std::string_view measured = {};
   std::string_view summary;

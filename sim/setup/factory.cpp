@@ -25,6 +25,7 @@
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/named_value.hpp"
 #include "sim/serving/kv_layout.hpp"
 #include "sim/setup/kv_tier.hpp"
 #include "sim/setup/lora.hpp"
@@ -110,9 +111,10 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const K
 namespace {
 
 Placement placement_of(std::string_view name) {
-  if (name == "best_fit") return Placement::best_fit;
-  if (name == "next_fit") return Placement::next_fit;
-  return name == "buddy" ? Placement::buddy : Placement::first_fit;
+  return value_named<Placement>(name, {{"first_fit", Placement::first_fit},
+                                       {"best_fit", Placement::best_fit},
+                                       {"next_fit", Placement::next_fit},
+                                       {"buddy", Placement::buddy}});
 }
 
 std::unique_ptr<KvAllocator> make_contiguous(const Resolved& resolved, TokenCount tokens) {
@@ -197,9 +199,9 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
   if (section.level == "affine") return make_affine(section.affine, facts);
 
   CostRequest request;
-  request.level = section.level == "spec"    ? CostLevel::spec
-                  : section.level == "table" ? CostLevel::table
-                                             : CostLevel::calibrated;
+  request.level = value_named<CostLevel>(section.level, {{"spec", CostLevel::spec},
+                                                         {"table", CostLevel::table},
+                                                         {"calibrated", CostLevel::calibrated}});
   request.tables = SectionPlace{resolved.scenario, "/cost/tables"}.path_of(section.tables);
   request.engine = std::string(resolved.profile->cost_family);
   if (resolved.profile->versioned && resolved.profile->own_calibration) {

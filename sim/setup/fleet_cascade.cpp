@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "scheduler/routing/routers.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/fleet_routes.hpp"
 
@@ -66,11 +67,12 @@ class CascadeValidator {
   // What replicas measure and predict is not what clients see: of an answer that is judged they see
   // nothing before its end, and of a later one also the time before it.
   void check_latencies(const RouteSection& route, std::size_t number) const {
-    if (route.policy.value_or(fleet_.router.policy) == "slo_aware") {
+    const std::string policy = route.policy.value_or(fleet_.router.policy);
+    if (router_row(policy).keeps_promises) {
       refuse(route.policy ? fmt::format("/fleet/routes/{}/policy", number) : "/fleet/router/policy",
-             fmt::format("value \"slo_aware\": does not know what clients see of route {}, which "
-                         "is part of a cascade",
-                         route.name));
+             fmt::format("value \"{}\": does not know what clients see of route {}, which is part "
+                         "of a cascade",
+                         policy, route.name));
     }
     for (std::size_t i = 0; i < fleet_.autoscaling.size(); ++i) {
       const AutoscalingSection& one = fleet_.autoscaling[i];

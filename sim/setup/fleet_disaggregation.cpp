@@ -11,6 +11,7 @@
 #include "scheduler/routing/routers.hpp"
 #include "scheduler/routing/subset.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/named_value.hpp"
 #include "sim/serving/prefix.hpp"
 
 namespace headroom {
@@ -92,8 +93,9 @@ std::unique_ptr<Router> router_for(const std::vector<FleetGroup>& groups, Replic
 }  // namespace
 
 ReplicaRole role_of(const GroupSection& group) {
-  if (group.role == "prefill") return ReplicaRole::prefill;
-  return group.role == "decode" ? ReplicaRole::decode : ReplicaRole::both;
+  return value_named<ReplicaRole>(group.role, {{"both", ReplicaRole::both},
+                                               {"prefill", ReplicaRole::prefill},
+                                               {"decode", ReplicaRole::decode}});
 }
 
 bool has_roles(const std::vector<FleetGroup>& groups) {
@@ -114,9 +116,10 @@ void validate_disaggregation(const Scenario& scenario) {
     const std::string given = given_below(scenario, other);
     if (!given.empty()) refuse_role(scenario, given, "not modelled with prefill and decode apart");
   }
-  if (scenario.fleet.router.policy == "slo_aware") {
+  if (router_row(scenario.fleet.router.policy).keeps_promises) {
     refuse_role(scenario, "/fleet/router/policy",
-                "value \"slo_aware\": not modelled with prefill and decode apart");
+                fmt::format("value \"{}\": not modelled with prefill and decode apart",
+                            scenario.fleet.router.policy));
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (role_of(groups[i]) != ReplicaRole::both) continue;

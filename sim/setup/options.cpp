@@ -98,16 +98,8 @@ class Reader {
     field = value.get<double>();
   }
   void read(const Json& value, std::string& field) const {
-    // --set engine.version=0.20 is a number to JSON, and its text is what was meant.
-    const auto flag = document_.overrides.find(pointer_);
-    if (value.is_number() && flag != document_.overrides.end() &&
-        flag->second.starts_with("--set")) {
-      field = flag->second.substr(flag->second.find('=') + 1);
-    } else if (value.is_string()) {
-      field = value.get<std::string>();
-    } else {
-      refuse(value);
-    }
+    if (!value.is_string()) refuse(value);
+    field = value.get<std::string>();
     const std::vector<std::string> known = choices_of(row_);
     if (known.empty() || std::ranges::find(known, field) != known.end()) return;
     throw value_error(document_, pointer_, value, allowed_text(row_), nearest_name(field, known));
@@ -162,31 +154,6 @@ bool is_section(const std::string& pointer) {
                              [&](const OptionRow& row) { return row.pointer.starts_with(prefix); });
 }
 
-// Names that may stand directly in the section `pointer`.
-std::vector<std::string> names_in(const std::string& pointer) {
-  std::vector<std::string> names;
-  const std::string prefix = pointer + "/";
-  for (const OptionRow& row : all_options()) {
-    if (!row.pointer.starts_with(prefix)) continue;
-    const std::string_view rest = row.pointer.substr(prefix.size());
-    const std::string name(rest.substr(0, rest.find('/')));
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  }
-  if (pointer == kWorkload) names.emplace_back("classes");
-  if (pointer == "/fleet") names.emplace_back("groups");
-  for (const FleetList& list : fleet_lists()) {
-    const std::size_t slash = list.pointer.rfind('/');
-    if (list.pointer.substr(0, slash) == pointer)
-      names.emplace_back(list.pointer.substr(slash + 1));
-  }
-  return names;
-}
-
-using Place = OptionPlace;
-
-void read_classes(const JsonDocument& document, const Json& classes, const std::string& pointer,
-                  Scenario& scenario);
-
 struct Condition {
   std::string_view pointer;
   std::vector<std::string> values;
@@ -208,6 +175,63 @@ Condition condition_of(const OptionRow& row) {
   const std::size_t equals = row.only_with.find('=');
   return {row.only_with.substr(0, equals), parts_of(row.only_with.substr(equals + 1), '|')};
 }
+
+// What `section` says of the switch at `key` ("law", "process"), else its default; null: unknown.
+Json state_in(const Json& section, const std::string& prefix, const std::string& key) {
+  if (section.contains(key)) return section.at(key);
+  return value_of(*find_row(prefix + key), Scenario{});
+}
+
+// Whether the option at `rest` of the section has a meaning beside the section's own switches: a
+// fixed length takes `tokens`, but no `values`.
+bool fits_switch(const OptionRow& row, const Json& section, const std::string& prefix) {
+  const Condition condition = condition_of(row);
+  if (!condition.pointer.starts_with(prefix)) return true;
+  const std::string key(condition.pointer.substr(prefix.size()));
+  if (key.find('/') != std::string::npos) return true;
+  const Json state = state_in(section, prefix, key);
+  return !state.is_string() ||
+         std::ranges::find(condition.values, state.get<std::string>()) != condition.values.end();
+}
+
+// Names that may stand directly in `section`, whose options are those below `pointer`.
+std::vector<std::string> names_in(const std::string& pointer, const Json& section) {
+  std::vector<std::string> names;
+  const std::string prefix = pointer + "/";
+  for (const OptionRow& row : all_options()) {
+    if (!row.pointer.starts_with(prefix) || !fits_switch(row, section, prefix)) continue;
+    const std::string_view rest = row.pointer.substr(prefix.size());
+    const std::string name(rest.substr(0, rest.find('/')));
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  if (pointer == kWorkload) names.emplace_back("classes");
+  if (pointer == "/fleet") names.emplace_back("groups");
+  for (const FleetList& list : fleet_lists()) {
+    const std::size_t slash = list.pointer.rfind('/');
+    if (list.pointer.substr(0, slash) == pointer)
+      names.emplace_back(list.pointer.substr(slash + 1));
+  }
+  return names;
+}
+
+// "unknown key", and in a section of few keys, which ones the law that it names takes.
+std::string unknown_key_text(const Json& section, const std::string& pointer,
+                             const std::vector<std::string>& known) {
+  const std::string prefix = pointer + "/";
+  const OptionRow* law = find_row(prefix + "law");
+  if (law == nullptr) return "unknown key";
+  const Json state = state_in(section, prefix, "law");
+  if (!state.is_string()) return "unknown key";
+  std::vector<std::string> others = known;
+  std::erase(others, "law");
+  return fmt::format("unknown key: law \"{}\" takes {}", state.get<std::string>(),
+                     joined(others, ", "));
+}
+
+using Place = OptionPlace;
+
+void read_classes(const JsonDocument& document, const Json& classes, const std::string& pointer,
+                  Scenario& scenario);
 
 }  // namespace
 
@@ -305,8 +329,12 @@ void read_section(const JsonDocument& document, const Json& section, const Place
     } else if (here.pointer == kClasses) {
       read_classes(document, value, here.pointer, scenario);
     } else {
-      const std::vector<std::string> known = names_in(place.options);
-      throw key_error(document, here.pointer, "unknown key", nearest_name(key, known));
+      const std::vector<std::string> known = names_in(place.options, section);
+      const std::string nearest = nearest_name(key, known);
+      throw key_error(
+          document, here.pointer,
+          nearest.empty() ? unknown_key_text(section, place.options, known) : "unknown key",
+          nearest);
     }
   }
 }

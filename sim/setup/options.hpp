@@ -113,6 +113,10 @@ void check_option_conditions(const JsonDocument& document, const Scenario& scena
 // Strict: unknown keys, wrong types and values out of range are ConfigErrors with place and cause.
 [[nodiscard]] Scenario parse_scenario(const JsonDocument& document);
 
+// set_value for a scenario: what is written for an option that is a text stays that text, so that
+// engine.version=0.20 is release 0.20 and not the number 0.2.
+void set_option(JsonDocument& document, std::string_view assignment);
+
 // JSON Schema (draft 2020-12) of scenario files, and the table `headroom list options` prints.
 [[nodiscard]] Json scenario_schema();
 [[nodiscard]] std::string options_table();

@@ -73,8 +73,11 @@ const OptionRow kEngineRows[] = {
     {.pointer = "/engine/quantization",
      .reach = of_engine<&E::quantization>,
      .choices = "auto|fp8|int8|int4|awq|gptq|bitsandbytes|nvfp4|mxfp4|q8_0|q6_k|q5_k_m|q4_k_m|"
-                "q4_k_s|q4_0|q3_k_m|q2_k",
-     .doc = "of weights, at load or as another checkpoint of the model; auto = the checkpoint's"},
+                "q4_k_s|q4_0|q3_k_m|q2_k|awq_marlin|gptq_marlin|auto-round|inc|compressed-tensors|"
+                "fbgemm_fp8|deepseek_v4_fp8|gpt_oss_mxfp4|modelopt|modelopt_fp4|modelopt_mixed|"
+                "modelopt_mxfp8",
+     .doc = "of weights, at load or as another checkpoint of the model; auto = the checkpoint's; "
+            "a method of vLLM from awq_marlin on: the checkpoint's, which must declare it"},
     {.pointer = "/engine/kv_cache_dtype",
      .reach = of_engine<&E::kv_cache_dtype>,
      .choices = "auto|bfloat16|float16|fp8|fp8_e4m3|fp8_e5m2|int8|nvfp4|float32",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/kernel/named_value.hpp"
 #include "sim/setup/parallel.hpp"
 #include "sim/setup/resolve.hpp"
 
@@ -9,22 +10,36 @@ namespace headroom {
 namespace {
 
 CapacityPolicy capacity_policy(std::string_view name) {
-  if (name == "MAX_UTILIZATION") return CapacityPolicy::max_utilization;
-  return name == "STATIC_BATCH" ? CapacityPolicy::static_batch
-                                : CapacityPolicy::guaranteed_no_evict;
+  return value_named<CapacityPolicy>(name,
+                                     {{"GUARANTEED_NO_EVICT", CapacityPolicy::guaranteed_no_evict},
+                                      {"MAX_UTILIZATION", CapacityPolicy::max_utilization},
+                                      {"STATIC_BATCH", CapacityPolicy::static_batch}});
+}
+
+ChunkingPolicy chunking_policy(std::string_view name) {
+  return value_named<ChunkingPolicy>(
+      name, {{"FIRST_COME_FIRST_SERVED", ChunkingPolicy::first_come_first_served},
+             {"EQUAL_PROGRESS", ChunkingPolicy::equal_progress}});
+}
+
+SchedulingPolicy scheduling_policy(std::string_view name) {
+  return value_named<SchedulingPolicy>(
+      name, {{"fcfs", SchedulingPolicy::fcfs}, {"priority", SchedulingPolicy::priority}});
 }
 
 SglangOrder sglang_order(std::string_view name) {
-  if (name == "lpm") return SglangOrder::lpm;
-  if (name == "dfs-weight") return SglangOrder::dfs_weight;
-  if (name == "lof") return SglangOrder::lof;
-  return name == "random" ? SglangOrder::random : SglangOrder::fcfs;
+  return value_named<SglangOrder>(name, {{"fcfs", SglangOrder::fcfs},
+                                         {"lpm", SglangOrder::lpm},
+                                         {"dfs-weight", SglangOrder::dfs_weight},
+                                         {"lof", SglangOrder::lof},
+                                         {"random", SglangOrder::random}});
 }
 
 OutputReservation output_reservation(std::string_view name) {
-  if (name == "max_model_len") return OutputReservation::max_model_len;
-  if (name == "pow2") return OutputReservation::pow2;
-  return name == "oracle" ? OutputReservation::oracle : OutputReservation::max_tokens;
+  return value_named<OutputReservation>(name, {{"max_tokens", OutputReservation::max_tokens},
+                                               {"max_model_len", OutputReservation::max_model_len},
+                                               {"pow2", OutputReservation::pow2},
+                                               {"oracle", OutputReservation::oracle}});
 }
 
 SglangOptions sglang_options(const Resolved& resolved) {
@@ -77,17 +92,14 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
     options.long_prefill_token_threshold =
         own > 0 ? std::min(own, limits.max_prompt_chunk) : limits.max_prompt_chunk;
   }
-  options.policy =
-      e.scheduling_policy == "priority" ? SchedulingPolicy::priority : SchedulingPolicy::fcfs;
+  options.policy = scheduling_policy(e.scheduling_policy);
   // What calls `generate`, or the dynamic batcher in front of FasterTransformer, knows of no
   // memory.
   const BudgetRule rule = resolved.profile->budget;
   options.sizes_batches = rule != BudgetRule::hf_generate && rule != BudgetRule::fastertransformer;
   options.batch_wait_ns = ns_from_seconds(e.batch_wait_ms / 1e3);
   options.trtllm.capacity_policy = capacity_policy(e.capacity_scheduler_policy);
-  options.trtllm.chunking_policy = e.context_chunking_policy == "EQUAL_PROGRESS"
-                                       ? ChunkingPolicy::equal_progress
-                                       : ChunkingPolicy::first_come_first_served;
+  options.trtllm.chunking_policy = chunking_policy(e.context_chunking_policy);
   options.sglang = sglang_options(resolved);
   options.tgi.max_batch_prefill_tokens = static_cast<std::int32_t>(
       e.max_batch_prefill_tokens.value_or(TgiOptions{}.max_batch_prefill_tokens));

@@ -8,6 +8,7 @@
 #include "hardware/cost/roofline.hpp"
 #include "hardware/llm/hf_config.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "hardware/llm/quantization_method.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/setup/fleet_options.hpp"
 #include "sim/setup/kv_tier.hpp"
@@ -196,6 +197,29 @@ void Resolver::find_model() {
   });
 }
 
+// What the host holds takes nothing of a device that has memory of its own.
+void Resolver::check_host_figures() const {
+  if (r_.device.memory_model == MemoryModel::unified) return;
+  const Environment& env = r_.environment;
+  const auto refuse_given = [&](std::string_view name, std::string_view only_with) {
+    const std::string pointer = fmt::format("/environment/{}", name);
+    if (!r_.scenario.is_given(pointer)) return;
+    refuse(pointer, fmt::format("has no effect: {} has memory of its own, of which the host takes "
+                                "nothing{}",
+                                r_.device.id, only_with));
+  };
+  constexpr std::string_view kInstead =
+      "; what other processes hold on the device comes off device.memory_total_gib";
+  for (const std::string_view name :
+       {"system_gib", "processes_gib", "page_cache_gib", "checkpoint_cache_share", "free_metric"}) {
+    refuse_given(name, kInstead);
+  }
+  if (env.memory_limit_bytes) return;
+  if (!env.shm_size_bytes)
+    refuse_given("tmpfs_gib", "; only with shm_size_gib or memory_limit_gib");
+  refuse_given("engine_host_gib", "; only with memory_limit_gib");
+}
+
 void Resolver::find_machine() {
   const DeviceSection& d = r_.scenario.device;
   r_.device = lookup("/device/name", [&] { return catalog_.device(d.name); });
@@ -215,6 +239,7 @@ void Resolver::find_machine() {
   if (e.memory_limit_gib) env.memory_limit_bytes = bytes_from_gib(*e.memory_limit_gib);
   if (e.checkpoint_cache_share) env.checkpoint_cache_share = *e.checkpoint_cache_share;
   const bool shared = r_.device.memory_model == MemoryModel::unified;
+  check_host_figures();
   if (e.host_growth_mib_per_hour > 0 && !shared && !env.memory_limit_bytes) {
     refuse("/environment/host_growth_mib_per_hour",
            "has no effect: the host's memory has no size here; give the container's limit "
@@ -234,7 +259,7 @@ void Resolver::resolve_formats() {
   if (e.dtype != "auto") r_.model = with_dtype(std::move(r_.model), parse_dtype(e.dtype));
   if (e.quantization != "auto") {
     r_.model = lookup("/engine/quantization",
-                      [&] { return quantised(std::move(r_.model), parse_dtype(e.quantization)); });
+                      [&] { return loaded_as(std::move(r_.model), e.quantization); });
   }
   if (e.dtype == "auto") {
     r_.rules["/engine/dtype"] = fmt::format("auto: {} for {}", name_of(declared), r_.model.id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hardware/budget/vllm_defaults.hpp"
+#include "sim/kernel/named_value.hpp"
 #include "sim/setup/resolver.hpp"
 
 namespace headroom {
@@ -54,6 +55,14 @@ void Resolver::resolve_vllm() {
   r_.async_scheduling = *e.async_scheduling && overlaps(r_.scheduler);
   set_common(*e.max_model_len, *e.max_num_seqs, *e.max_num_batched_tokens, *e.block_size);
 
+  const bool recurrent = std::ranges::any_of(
+      r_.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
+  if (e.disable_hybrid_kv_cache_manager && recurrent) {
+    refuse("/engine/disable_hybrid_kv_cache_manager",
+           fmt::format("vLLM does not start: layers of {} are recurrent, which only the hybrid KV "
+                       "cache manager holds beside attention",
+                       r_.model.id));
+  }
   VllmBudgetOptions options;
   options.version = r_.version;
   options.gpu_memory_utilization = *e.gpu_memory_utilization;
@@ -226,9 +235,10 @@ void Resolver::resolve_llamacpp() {
   options.ubatch_size = e.ubatch_size;
   options.n_gpu_layers = e.n_gpu_layers;
   if (e.flash_attn) {
-    options.flash_attn = *e.flash_attn == "on"    ? LlamacppFlashAttn::on
-                         : *e.flash_attn == "off" ? LlamacppFlashAttn::off
-                                                  : LlamacppFlashAttn::automatic;
+    options.flash_attn =
+        value_named<LlamacppFlashAttn>(*e.flash_attn, {{"on", LlamacppFlashAttn::on},
+                                                       {"off", LlamacppFlashAttn::off},
+                                                       {"auto", LlamacppFlashAttn::automatic}});
   }
   options.no_mmap = e.no_mmap;
   options.no_kv_offload = e.no_kv_offload;

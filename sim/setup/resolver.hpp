@@ -42,6 +42,7 @@ class Resolver {
 
   void find_model();
   void find_machine();
+  void check_host_figures() const;
   void resolve_parts();
   void resolve_scheduler();
   void resolve_restart();

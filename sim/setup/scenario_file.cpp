@@ -76,7 +76,7 @@ Scenario load_scenario(const std::string& name, const ScenarioFlags& flags) {
     set_flag(document, "run", "until_s", *flags.until_s, fmt::format("--until {}", *flags.until_s));
   }
   if (flags.single_step) set_flag(document, "run", "single_step", true, "--single-step");
-  for (const std::string& assignment : flags.set) set_value(document, assignment);
+  for (const std::string& assignment : flags.set) set_option(document, assignment);
 
   Scenario scenario = parse_scenario(document);
   scenario.directory = directory;

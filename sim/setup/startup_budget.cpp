@@ -10,6 +10,7 @@
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/named_value.hpp"
 #include "sim/serving/sequence_blocks.hpp"
 #include "sim/setup/kv_tier.hpp"
 #include "sim/setup/lora.hpp"
@@ -88,7 +89,8 @@ HostRequest host_request(const Resolved& r) {
   request.device = r.device;
   request.metric = free_metric(r.profile->name, r.version, r.device);
   if (const auto& given = r.scenario.environment.free_metric) {
-    request.metric = *given == "MemFree" ? FreeMetric::mem_free : FreeMetric::mem_available;
+    request.metric = value_named<FreeMetric>(
+        *given, {{"MemFree", FreeMetric::mem_free}, {"MemAvailable", FreeMetric::mem_available}});
   }
   request.checkpoint_bytes = checkpoint_bytes(r.model);
   request.device_bytes = rank_weight_bytes(r.model, r.sharding);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/named_value.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/workload_laws.hpp"
@@ -60,8 +61,9 @@ void add_report(WorkloadFacts& facts, const TransformReport& report) {
 RetryOptions retry_options(const RetriesSection& section) {
   return {.max_attempts = section.max_attempts,
           .delay_ns = ns_from_seconds(*section.delay_s),
-          .backoff =
-              section.backoff == "exponential" ? RetryBackoff::exponential : RetryBackoff::constant,
+          .backoff = value_named<RetryBackoff>(
+              section.backoff,
+              {{"constant", RetryBackoff::constant}, {"exponential", RetryBackoff::exponential}}),
           .jitter = section.jitter,
           .on_lost_to_oom = section.on.lost_to_oom,
           .on_rejected = section.on.rejected,
@@ -269,7 +271,8 @@ class WorkloadBuilder {
     replay.max_tokens = max_tokens_options(rule_of(place, section));
     replay.class_id = class_id;
     if (options.sessions != "auto") {
-      replay.sessions = options.sessions == "closed" ? SessionReplay::closed : SessionReplay::open;
+      replay.sessions = value_named<SessionReplay>(
+          options.sessions, {{"open", SessionReplay::open}, {"closed", SessionReplay::closed}});
     }
     if (section.priority != 0) {
       trace->details.resize(trace->rows.size());

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/named_value.hpp"
 #include "sim/setup/resolve.hpp"
 #include "workloads/length_table.hpp"
 
@@ -107,14 +108,15 @@ ArrivalOptions arrival_options(const ArrivalsSection& section) {
   options.weibull_shape = section.shape;
   options.on_off.on_s = section.on_s.value_or(1.0);
   options.on_off.off_s = section.off_s.value_or(1.0);
-  options.on_off.periods = section.periods == "fixed" ? PeriodLaw::fixed : PeriodLaw::exponential;
+  options.on_off.periods = value_named<PeriodLaw>(
+      section.periods, {{"exponential", PeriodLaw::exponential}, {"fixed", PeriodLaw::fixed}});
   options.mmpp = {section.rates, section.sojourns_s, section.transitions};
   options.piecewise = piecewise_options(section);
   options.diurnal = {section.amplitude, section.period_s, section.phase_s};
   options.ramp.end_rate_per_s = section.end_rate.value_or(1.0);
   options.ramp.ramp_s = section.ramp_s.value_or(60.0);
-  options.ramp.shape =
-      section.ramp_shape == "exponential" ? RampShape::exponential : RampShape::linear;
+  options.ramp.shape = value_named<RampShape>(
+      section.ramp_shape, {{"linear", RampShape::linear}, {"exponential", RampShape::exponential}});
   return options;
 }
 
@@ -216,8 +218,8 @@ TransformOptions transform_options(const SectionPlace& place, const WorkloadSect
       length_options(place.below("trace/long_documents/tokens"), documents.tokens);
   options.max_prompt_tokens = trace.max_prompt_tokens;
   options.max_output_tokens = trace.max_output_tokens;
-  options.session_prefix =
-      trace.session_prefix == "history" ? SessionPrefix::history : SessionPrefix::none;
+  options.session_prefix = value_named<SessionPrefix>(
+      trace.session_prefix, {{"none", SessionPrefix::none}, {"history", SessionPrefix::history}});
   options.rate_scale = trace.rate_scale;
   options.copies = trace.copies;
   if (trace.copy_shift_s) options.copies_shift_ns = ns_from_seconds(*trace.copy_shift_s);

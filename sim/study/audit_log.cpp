@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "hardware/llm/quantization_method.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/setup/options.hpp"
@@ -119,8 +120,9 @@ class SystemOfLog {
     // A checkpoint that is quantised says so itself.
     const std::string name = choice_of("/engine/quantization", log_.quantization->value);
     const bool own = is_quantised(main_dtype(catalog_.model(s_.model)));
-    if (!name.empty() && !own) e.quantization = name;
-    if (name.empty() && !own) {
+    const bool unknown = name.empty() || is_checkpoint_method(name);
+    if (!unknown && !own) e.quantization = name;
+    if (unknown && !own) {
       assume(fmt::format("quantization {}: unknown, the checkpoint's formats are used",
                          log_.quantization->value));
     }

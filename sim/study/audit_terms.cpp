@@ -70,8 +70,7 @@ class TermSources {
 
   [[nodiscard]] Origin activations() const {
     if (!vllm()) {
-      return {TermOrigin::estimate,
-              "closed form of the widest layer and the logits (ENGINES.md 8)"};
+      return {TermOrigin::estimate, "closed form of the widest layer and the logits"};
     }
     return {fitted() ? TermOrigin::measured : TermOrigin::estimate,
             fmt::format("peak of the profiling pass: {} sampled rows x {} entries, or {} tokens in "
@@ -85,7 +84,7 @@ class TermSources {
     return {fitted() ? TermOrigin::measured : TermOrigin::estimate,
             fmt::format("{}{}", what,
                         fitted() ? "; start-up logs of vLLM 0.19 on H100"
-                                 : "; constants of other machines (ENGINES.md 8)")};
+                                 : "; constants of other machines (docs/model-card.md)")};
   }
 
   [[nodiscard]] Origin others() const {

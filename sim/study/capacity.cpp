@@ -141,19 +141,47 @@ ContextCapacity context_capacity(const Resolved& r, const StartUp& start, const 
 
 // --- how many ranks it takes --------------------------------------------------------------------
 
-std::optional<std::int64_t> smallest_tensor_size(const Resolved& r, const auto& suffices) {
-  for (std::int64_t ranks = 1; ranks <= kMostRanks; ++ranks) {
+// A device of another vendor that shares the host's memory is the only one of its machine.
+std::int64_t most_ranks(const DeviceSpec& device) {
+  const bool alone = device.memory_model == MemoryModel::unified && device.vendor != "nvidia";
+  return alone ? 1 : kMostRanks;
+}
+
+bool divides(const Resolved& r, const Sharding& sharding) {
+  try {
+    check_sharding(r.model, sharding);
+    if (r.drafter) check_sharding(*r.drafter, drafter_sharding(sharding));
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+// The smallest size, of the kind that the engine has, that `suffices`.
+std::optional<std::int64_t> smallest_size(const Resolved& r, const WeightsVerdict& verdict,
+                                          const auto& suffices) {
+  for (std::int64_t ranks = 1; ranks <= verdict.most_ranks; ++ranks) {
     Sharding sharding = r.sharding;
-    sharding.tensor = ranks;
-    try {
-      check_sharding(r.model, sharding);
-      if (r.drafter) check_sharding(*r.drafter, drafter_sharding(sharding));
-    } catch (const ConfigError&) {
-      continue;  // does not divide the model
-    }
-    if (suffices(sharding)) return ranks;
+    (verdict.by_layers ? sharding.pipeline : sharding.tensor) = ranks;
+    if (divides(r, sharding) && suffices(sharding)) return ranks;
   }
   return std::nullopt;
+}
+
+void find_starting_size(const Resolved& untouched, const TokenBytes& token,
+                        const CapacityQuery& query, WeightsVerdict& verdict) {
+  verdict.ranks_that_start = smallest_size(untouched, verdict, [&](const Sharding& sharding) {
+    Resolved wider = untouched;
+    wider.sharding = sharding;
+    wider.scenario.engine.tensor_parallel_size = sharding.tensor;
+    wider.scenario.engine.pipeline_parallel_size = sharding.pipeline;
+    const TokenBytes wider_token = token_bytes(wider, token.override_model);
+    const MemoryBudget budget = start_engine(wider, wider_token, query.usable_fraction).budget;
+    if (!budget.failure) return true;
+    verdict.last_ranks = verdict.by_layers ? sharding.pipeline : sharding.tensor;
+    verdict.last_failure = budget.failure->message;
+    return false;
+  });
 }
 
 // `untouched` is the system before its own start-up budget.
@@ -161,31 +189,31 @@ WeightsVerdict weights_verdict(const Resolved& untouched, const MemoryBudget& bu
                                const TokenBytes& token, const CapacityQuery& query) {
   WeightsVerdict verdict;
   verdict.checkpoint_bytes = checkpoint_bytes(untouched.model);
+  verdict.by_layers = untouched.profile->devices_share_layers;
+  verdict.most_ranks = most_ranks(untouched.device);
   const BudgetTerms& terms = budget.terms;
-  const ByteCount loaded = terms[MemoryPurpose::weights];
-  verdict.wanted_bytes =
-      loaded > 0 ? loaded : rank_weight_bytes(untouched.model, untouched.sharding);
+  const ByteCount loaded = terms[MemoryPurpose::weights] + budget.mapped_weight_bytes;
+  const bool known = loaded + budget.host_weight_bytes > 0;
+  verdict.host_bytes = budget.host_weight_bytes;
+  verdict.wanted_bytes = known ? loaded + budget.host_weight_bytes
+                               : rank_weight_bytes(untouched.model, untouched.sharding);
+  // Mapped weights are used where the page cache holds them.
   verdict.available_bytes = budget.capacity_bytes - terms[MemoryPurpose::others] -
-                            terms[MemoryPurpose::page_cache] - terms[MemoryPurpose::engine_host];
-  verdict.fit = verdict.wanted_bytes <= verdict.available_bytes;
+                            (terms[MemoryPurpose::page_cache] - budget.mapped_weight_bytes) -
+                            terms[MemoryPurpose::engine_host];
+  verdict.fit = verdict.host_bytes == 0 && verdict.wanted_bytes <= verdict.available_bytes;
   if (budget.failure && budget.failure->stage == StartupStage::weights) {
     // The rule may load more than the checkpoint holds; the host may refuse what the device has.
     verdict.fit = false;
     verdict.wanted_bytes = std::max(verdict.wanted_bytes, budget.failure->wanted_bytes);
     verdict.available_bytes = std::min(verdict.available_bytes, budget.failure->free_bytes);
   }
-  verdict.ranks_that_fit = smallest_tensor_size(untouched, [&](const Sharding& sharding) {
-    if (!verdict.fit && sharding.tensor <= untouched.sharding.tensor) return false;
+  const Sharding& own = untouched.sharding;
+  verdict.ranks_that_fit = smallest_size(untouched, verdict, [&](const Sharding& sharding) {
+    if (!verdict.fit && sharding.devices() <= own.devices()) return false;
     return rank_weight_bytes(untouched.model, sharding) <= verdict.available_bytes;
   });
-  if (!budget.failure) return verdict;
-  verdict.ranks_that_start = smallest_tensor_size(untouched, [&](const Sharding& sharding) {
-    Resolved wider = untouched;
-    wider.sharding = sharding;
-    wider.scenario.engine.tensor_parallel_size = sharding.tensor;
-    TokenBytes wider_token = token_bytes(wider, token.override_model);
-    return !start_engine(wider, wider_token, query.usable_fraction).budget.failure.has_value();
-  });
+  if (budget.failure) find_starting_size(untouched, token, query, verdict);
   return verdict;
 }
 

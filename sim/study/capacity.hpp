@@ -47,17 +47,26 @@ struct ContextCapacity {
   ContextLimit limit = ContextLimit::blocks;
 };
 
+inline constexpr std::int64_t kMostRanks = 64;
+
 struct WeightsVerdict {
-  bool fit = false;
+  bool fit = false;                // all of them on the device
   ByteCount checkpoint_bytes = 0;  // of the whole model
   ByteCount wanted_bytes = 0;      // of the rank that loads most, as its engine loads them
+  ByteCount host_bytes = 0;        // of those, what an engine that starts keeps off the device
   ByteCount available_bytes = 0;   // what other processes and the host leave of the device
-  // Smallest tensor parallel sizes that divide the model, up to kMostRanks: with which the weights
-  // fit, and with which the engine starts. The second is looked for only where it does not.
+  // How this engine uses several devices: whole layers on each (pipeline parallel sizes), or a
+  // part of every layer (tensor parallel sizes).
+  bool by_layers = false;
+  std::int64_t most_ranks = kMostRanks;  // that are looked at: 1 where a machine has one device
+  // Smallest sizes that divide the model: with which the weights fit, and with which the engine
+  // starts. The second is looked for only where it does not.
   std::optional<std::int64_t> ranks_that_fit;
   std::optional<std::int64_t> ranks_that_start;
+  // Where no size starts: the largest one that divides the model, and why it does not.
+  std::int64_t last_ranks = 0;
+  std::string last_failure;
 };
-inline constexpr std::int64_t kMostRanks = 64;
 
 // Over a measured overhead of the environment: its low end gives the high figure.
 struct CapacityRange {

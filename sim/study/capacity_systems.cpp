@@ -82,7 +82,7 @@ Scenario make_system(const SystemSelection& selection, const Choices& choices) {
   Scenario scenario;
   if (selection.scenario.empty()) {
     JsonDocument document = parse_json("{}", "command line");
-    for (const std::string& assignment : flags.set) set_value(document, assignment);
+    for (const std::string& assignment : flags.set) set_option(document, assignment);
     scenario = parse_scenario(document);
   } else {
     scenario = load_scenario(selection.scenario, flags);

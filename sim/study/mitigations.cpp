@@ -84,10 +84,10 @@ class MitigationFinder {
     add_gib("drop the page cache right before the start", "/environment/page_cache_gib",
             e.page_cache_bytes, 0,
             "sync and drop_caches as root; nothing reads files until the pool is sized",
-            "ENGINES.md 1.2; NVIDIA's DGX Spark notes on memory reporting");
+            "vLLM issue 48140; NVIDIA's DGX Spark notes on memory reporting");
     add_gib("empty tmpfs (/dev/shm) before the start", "/environment/tmpfs_gib", e.tmpfs_bytes, 0,
             "what was written to it is not needed; the limit --shm-size itself takes nothing",
-            "ENGINES.md 1.2: tmpfs is never reclaimable");
+            "Linux: pages of a tmpfs are never reclaimed");
     add_gib("stop other processes", "/environment/processes_gib", e.processes_bytes, 0,
             "all of their memory is given back", "the environment's processes_gib");
     const double system = gib_from_bytes(e.system_bytes);
@@ -101,7 +101,7 @@ class MitigationFinder {
       Mitigation direct;
       direct.remedy = "read the checkpoint past the page cache, or drop it after loading";
       direct.assumption = "direct reads: none of the checkpoint is cached when the pool is sized";
-      direct.source = "ENGINES.md 1.2; vLLM issue 48140";
+      direct.source = "vLLM issue 48140";
       add(std::move(direct), "/environment/checkpoint_cache_share",
           fmt::format("{}", e.checkpoint_cache_share), 0.0);
     }
@@ -161,7 +161,10 @@ class MitigationFinder {
     pool.assumption =
         "no share of total memory is kept and nobody else takes memory later; the last 4 GiB of "
         "MemAvailable are not counted on (estimate)";
-    pool.source = "ENGINES.md 1.1: kv_cache_memory_bytes replaces the computation; 1.2: slack";
+    pool.source =
+        "vLLM's v1/worker/gpu_worker.py: kv_cache_memory_bytes replaces the computation; vLLM "
+        "issue "
+        "56824: out of memory with 22 GiB of MemAvailable";
     const ByteCount bytes = grains * kPoolGrain;
     pool.remedy += fmt::format(": {:.2f} GiB", gib_from_bytes(bytes));
     add(std::move(pool), pointer, "not set", bytes);
@@ -181,7 +184,9 @@ class MitigationFinder {
     Mitigation share;
     share.remedy = "let the engine use a larger share";
     share.assumption = "nothing else needs the rest later: device memory cannot be swapped";
-    share.source = "ENGINES.md 1.1-1.4; recipes for GB10 use 0.80 to 0.87 (1.2)";
+    share.source =
+        "the engine's budget rule; recipes for GB10 use 0.80 to 0.87 (issue 47 of "
+        "GLM-5.3-Flash-EXL3-2x-DGX-Sparks)";
     add(std::move(share), pointer, fmt::format("{}", *now), best / 100.0);
   }
 
@@ -194,7 +199,7 @@ class MitigationFinder {
     steps.assumption =
         "long prompts take more steps; the activation peak follows the engine's "
         "budget rule";
-    steps.source = "ENGINES.md 1.2, 8: 5.30 GiB at 8,224 tokens and 1.39 at 2,048 on one GB10";
+    steps.source = "the engine's budget rule: the activation peak grows with the tokens of a step";
     add(std::move(steps), pointer, fmt::format("{}", *now), to);
   }
 
@@ -209,7 +214,7 @@ class MitigationFinder {
     Mitigation version;
     version.remedy = "a release that reads MemAvailable";
     version.assumption = "every other default and constant is that release's, too";
-    version.source = "ENGINES.md 1.2, 1.4; vLLM pull request 35356, SGLang pull request 11299";
+    version.source = "vLLM pull request 35356, SGLang pull request 11299";
     add(std::move(version), "/engine/version", e.version.value_or(""),
         std::string(r.profile->version));
   }

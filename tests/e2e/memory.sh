@@ -80,6 +80,21 @@ expect_error "$quotes" "$HEADROOM" from 'vllm serve m' --frob
 expect_error 'a command or a file is missing' "$HEADROOM" from --device h100-sxm
 "$HEADROOM" from --device h100-sxm --set engine.block_size=32 -- 'vllm serve m' >flags.json
 has flags.json '"block_size": 32'
+# A release stays the text that was written, and what comes out runs.
+"$HEADROOM" from 'vllm serve meta-llama/Llama-3.1-8B-Instruct --speculative-config.method ngram' \
+  --device h100-sxm --set engine.version=0.20 >release.json
+has release.json '"version": "0.20"'
+has release.json '"method": "ngram"'
+if grep -q 'no release of the engine' release.json; then fail 'a release was named'; fi
+"$HEADROOM" capacity release.json >release.txt
+has release.txt 'vllm 0.20'
+# Figures of the worksheet have no meaning for an engine's rule.
+expect_error '--concurrency 20: has no effect without --worksheet' "$HEADROOM" capacity \
+  --model llama-3.1-8b --device h100-sxm --concurrency 20
+expect_error '--overhead-gb 3: has no effect without --worksheet' "$HEADROOM" capacity \
+  --model llama-3.1-8b --device h100-sxm --overhead-gb 3
+expect_error '/environment/processes_gib: has no effect: h100-sxm has memory of its own' \
+  "$HEADROOM" capacity --model llama-3.1-8b --device h100-sxm --set environment.processes_gib=20
 
 # A start-up log: beside the model, and as a scenario.
 cat >server.log <<'LOG'

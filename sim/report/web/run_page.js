@@ -25,12 +25,27 @@ const RunPage = (() => {
       `${Format.integer(run.summary.requests.arrived)} requests, seed ${setup.seed}`;
   }
 
-  // "−5 to +12 %" as the calibration was observed to be off, or ''.
+  // "23 % lower to 11 % higher", as measured runs were beside simulated ones.
+  function deviation([low, high]) {
+    const size = (share) => Math.abs(Math.round(share));
+    if (Math.round(low) < 0 && Math.round(high) > 0) {
+      return `${size(low)} % lower to ${size(high)} % higher`;
+    }
+    const isLower = Math.round(low) < 0;
+    const ends = (isLower ? [high, low] : [low, high]).map(size);
+    return `${ends[0] === ends[1] ? ends[0] : ends.join(' to ')} % ${isLower ? 'lower' : 'higher'}`;
+  }
+
   function errorBand(run, metric) {
     const range = run.summary.expected_error[`${metric}_percent`];
-    if (!Array.isArray(range)) return '';
-    const [low, high] = range.map(Format.signed);
-    return `expected error ${low === high ? low : `${low} to ${high}`} %`;
+    return Array.isArray(range) ? `measured ${deviation(range)}` : '';
+  }
+
+  // What the range rests on.
+  function accuracyBasis(error) {
+    if (!error.measured_runs) return 'not measured; by constants fitted on other devices';
+    const runs = `${error.measured_runs} measured run${error.measured_runs === 1 ? '' : 's'}`;
+    return `${runs} of ${error.situation === 'same model' ? 'this model' : 'other models'}`;
   }
 
   function tile(label, value, unit, detail, isBad) {
@@ -221,14 +236,11 @@ const RunPage = (() => {
       return element('p', {class: 'note'}, 'No measured run is close enough to this one to say ' +
         'how far these figures may be off.');
     }
-    const runs = error.measured_runs
-      ? `observed in ${error.measured_runs} replayed runs (${error.situation})`
-      : error.situation;
     return Table.create([{name: 'Figure', csv: 'figure'},
-      {name: 'Truth − shown, from', unit: '%', number: true, csv: 'low_percent',
+      {name: 'Measured against simulated, from', unit: '%', number: true, csv: 'low_percent',
         format: Format.signed},
       {name: 'to', unit: '%', number: true, csv: 'high_percent', format: Format.signed}], rows,
-    {name: `Expected error: ${runs}`});
+    {name: `Accuracy: ${accuracyBasis(error)}`});
   }
 
   function assumptions(run) {
@@ -328,5 +340,5 @@ const RunPage = (() => {
   }
 
   return {show, section, grid, describe, alert, tile, oomTexts, oomTable, versionNote, reproduce,
-    reproduceRun, fileName, flat, errorBand, save};
+    reproduceRun, fileName, flat, errorBand, accuracyBasis, save};
 })();

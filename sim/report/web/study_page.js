@@ -85,14 +85,14 @@ const StudyPage = (() => {
   function expected(study) {
     const ranges = study.expected_errors.flatMap(({value, points}) => Object.entries(value)
       .filter(([, range]) => Array.isArray(range)).map(([metric, [low, high]]) =>
-        [Format.metric(metric.replace(/_percent$/, '')).label, value.situation || '', low, high,
+        [Format.metric(metric.replace(/_percent$/, '')).label, RunPage.accuracyBasis(value), low, high,
           points.length]));
     if (!ranges.length) return null;
     return Table.create([{name: 'Figure', csv: 'figure'}, {name: 'Basis', csv: 'situation'},
-      {name: 'Truth − shown, from', unit: '%', number: true, csv: 'low_percent',
+      {name: 'Measured against simulated, from', unit: '%', number: true, csv: 'low_percent',
         format: Format.signed},
       {name: 'to', unit: '%', number: true, csv: 'high_percent', format: Format.signed},
-      {name: 'Points', number: true, csv: 'points'}], ranges, {name: 'Expected errors'});
+      {name: 'Points', number: true, csv: 'points'}], ranges, {name: 'Accuracy'});
   }
 
   function figures(main, study) {

@@ -39,7 +39,7 @@ class ServiceReader {
            container_starts_engine(image(), words("entrypoint"), words("command"));
   }
 
-  FromResult read() {
+  FromResult read(std::string_view release) {
     Draft draft(fmt::format("{}: services/{}", file_, name_));
     read_variables(draft);
     read_devices(draft);
@@ -59,7 +59,7 @@ class ServiceReader {
     for (const std::string& name : unresolved_) {
       draft.note(fmt::format("{} has no value here and stays as written", name));
     }
-    return finished(std::move(draft));
+    return finished(std::move(draft), release);
   }
 
  private:
@@ -174,7 +174,7 @@ std::string chosen_service(const Json& services, const std::string& file,
 }  // namespace
 
 FromResult scenario_from_compose(std::istream& text, const std::string& name,
-                                 const std::string& service) {
+                                 const std::string& service, std::string_view release) {
   const std::string content(std::istreambuf_iterator<char>(text), {});
   const Json root = read_yaml(content, name);
   const bool has_services =
@@ -182,7 +182,7 @@ FromResult scenario_from_compose(std::istream& text, const std::string& name,
   if (!has_services) throw ConfigError(fmt::format("{}: no \"services\": no compose file", name));
   const Json& services = root.at("services");
   const std::string chosen = chosen_service(services, name, service);
-  return ServiceReader(services.at(chosen), name, chosen).read();
+  return ServiceReader(services.at(chosen), name, chosen).read(release);
 }
 
 }  // namespace headroom

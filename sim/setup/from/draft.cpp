@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "sim/setup/engine_profile.hpp"
+#include "sim/setup/from/engine_rules.hpp"
 #include "sim/setup/from/values.hpp"
 #include "sim/setup/options.hpp"
 
@@ -54,6 +56,24 @@ void compare_devices(Draft& draft) {
   }
 }
 
+// "/engine/watermark" as "engine.watermark".
+std::string dotted(std::string_view pointer) {
+  std::string path(pointer.substr(1));
+  std::ranges::replace(path, '/', '.');
+  return path;
+}
+
+// Which release is modelled where none is named, and up to which one the rules are known.
+std::string release_note(std::string_view engine) {
+  const EngineProfile& profile = engine_profile(engine);
+  return fmt::format(
+      "no release of the engine is named: {} {} is modelled{}; set engine.version for another one",
+      profile.name, profile.version,
+      profile.newest > parse_engine_version(profile.version)
+          ? fmt::format(" (rules are known up to {})", to_string(profile.newest))
+          : "");
+}
+
 // An option that changes nothing is an error of a scenario, and the release decides about the
 // scheduler: vLLM had another one before 0.8.
 void leave_out_idle_options(Draft& draft) {
@@ -63,13 +83,18 @@ void leave_out_idle_options(Draft& draft) {
     scenario.engine.version = version->get<std::string>();
   }
   for (const OptionRow& option : all_options()) {
+    if (const Json* method = draft.find("/engine/speculative_config/method"); method != nullptr) {
+      scenario.engine.speculative.method = method->get<std::string>();
+    } else {
+      scenario.engine.speculative.method = "none";
+    }
     const bool of_engine = option.pointer.starts_with(kEngine) && !option.only_with.empty();
     if (!of_engine || draft.find(option.pointer) == nullptr) continue;
     if (applies(option, scenario)) continue;
     const std::string_view part = option.only_with.substr(0, option.only_with.find('='));
     draft.unset(option.pointer);
-    draft.note(fmt::format("engine.{} is left out: without effect in this release, which has {} {}",
-                           option.pointer.substr(kEngine.size()), part.substr(kEngine.size()),
+    draft.note(fmt::format("{} is left out: without effect in this release, which has {} {}",
+                           dotted(option.pointer), dotted(part).substr(kEngine.size() - 1),
                            switch_state(part, scenario)));
   }
 }
@@ -120,9 +145,12 @@ std::string version_of_tag(std::string_view tag) {
   return dotted && version.front() != '.' ? std::string(version) : std::string();
 }
 
-FromResult finished(Draft draft) {
+FromResult finished(Draft draft, std::string_view release) {
+  if (!release.empty()) draft.set("/engine/version", std::string(release));
   fill_shards(draft);
   compare_devices(draft);
+  settle_drafter(draft);
+  settle_kv_connector(draft);
   leave_out_idle_options(draft);
   Json ordered = Json::object();
   if (draft.find("/model") == nullptr) {
@@ -134,7 +162,7 @@ FromResult finished(Draft draft) {
   if (const Json* version = draft.find("/engine/version"); version != nullptr) {
     ordered["engine"]["version"] = *version;
   } else {
-    draft.note("no release of the engine is named: set engine.version, or the newest is modelled");
+    draft.note(release_note(draft.engine->engine));
   }
   // In the order of the table, so that the order of the flags does not matter.
   for (const FlagRow& row : draft.engine->rows) {

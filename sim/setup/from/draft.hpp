@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -18,9 +19,11 @@ struct Draft {
   std::string shown_as;
   const EngineFlags* engine = nullptr;
   FromResult result;
-  Variables variables;                  // environment of the engine's process
-  std::optional<std::int64_t> devices;  // that the process may use
-  std::string devices_by;               // who says so
+  Variables variables;                      // environment of the engine's process
+  std::optional<std::int64_t> devices;      // that the process may use
+  std::string devices_by;                   // who says so
+  std::set<std::string> refused;            // options whose value is not modelled
+  std::optional<std::string> kv_connector;  // attached to vLLM; empty: under a name not read
 
   void set(std::string_view pointer, Json value);
   void unset(std::string_view pointer);
@@ -39,6 +42,7 @@ struct Draft {
 [[nodiscard]] std::string version_of_tag(std::string_view tag);
 
 // Rules that need all flags, then the result with its keys in the order of a scenario file.
-[[nodiscard]] FromResult finished(Draft draft);
+// `release`: the user's, instead of what an image says; empty: none.
+[[nodiscard]] FromResult finished(Draft draft, std::string_view release = {});
 
 }  // namespace headroom

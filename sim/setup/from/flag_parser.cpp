@@ -50,11 +50,15 @@ class FlagReader {
   void flag(std::span<const std::string> words, std::size_t& at);
   void positional(const std::string& word);
   void settle(const std::string& name, const Found& found, std::span<const std::string> values);
+  bool settle_parts(const std::string& name, const FlagRow& row,
+                    std::span<const std::string> values);
+  void kv_transfer(const std::string& name, const Found& found,
+                   std::span<const std::string> values);
   void set_switch(const std::string& name, const Found& found, const std::string* value);
   void unknown(const std::string& name, bool has_value, std::span<const std::string> words,
                std::size_t& at);
   void settings_file(const std::string& name, const std::string& path);
-  void setting(const std::string& key, const Json& value);
+  void setting(const std::string& flag, const std::string& shown, const Json& value);
   [[noreturn]] void refuse(const std::string& flag, std::string_view problem) const {
     throw ConfigError(fmt::format("{}: {}: {}", draft_.shown_as, flag, problem));
   }
@@ -217,6 +221,7 @@ void FlagReader::unknown(const std::string& name, bool has_value,
 void FlagReader::settle(const std::string& name, const Found& found,
                         std::span<const std::string> values) {
   const FlagRow& row = *found.row;
+  if (row.takes == Takes::json && !found.part && settle_parts(name, row, values)) return;
   const bool is_switch = row.takes == Takes::nothing || row.takes == Takes::toggle;
   if (row.pointer.empty()) {
     const bool off =
@@ -225,6 +230,7 @@ void FlagReader::settle(const std::string& name, const Found& found,
     silent ? draft_.ignored(name) : draft_.note(fmt::format("{}: {}", name, row.note));
     return;
   }
+  if (row.pointer == kKvTransfer) return kv_transfer(name, found, values);
   if (row.pointer == kSettingsFile) {
     if (flags_.settings_win) {
       late_files_.emplace_back(name, values.front());
@@ -246,9 +252,46 @@ void FlagReader::settle(const std::string& name, const Found& found,
     draft_.note(fmt::format("{} {}: the engine chooses", name, values.front()));
   } else if (!row.note.empty() && !is_choice(row.pointer, value.json)) {
     draft_.unset(row.pointer);
+    draft_.refused.emplace(row.pointer);
     draft_.note(fmt::format("{}: {}", name, row.note));
   } else {
     draft_.set(row.pointer, value.json);
+  }
+}
+
+// An object whose keys have rows of their own, as those keys; false: it is one value.
+bool FlagReader::settle_parts(const std::string& name, const FlagRow& row,
+                              std::span<const std::string> values) {
+  const std::string flag(split(row.names, '|').front());
+  const std::string prefix = normalised(flag) + ".";
+  const auto first = rows_.lower_bound(prefix);
+  if (values.size() != 1 || first == rows_.end() || !first->first.starts_with(prefix)) return false;
+  const Json object = Json::parse(values.front(), nullptr, false);
+  if (!object.is_object()) {
+    draft_.unknown(fmt::format("{} (no JSON object)", name));
+    return true;
+  }
+  for (const auto& [key, value] : object.items()) {
+    setting(fmt::format("{}.{}", flag, key), fmt::format("{}.{}", name, key), value);
+  }
+  return true;
+}
+
+// '{"kv_connector": "NixlConnector", ...}', or --kv-transfer-config.kv_connector NixlConnector.
+void FlagReader::kv_transfer(const std::string& name, const Found& found,
+                             std::span<const std::string> values) {
+  draft_.note(fmt::format("{}: {}", name.substr(0, name.find('.')), found.row->note));
+  if (!draft_.kv_connector) draft_.kv_connector = "";
+  if (values.empty()) return;
+  if (found.part) {
+    const bool own = name.ends_with(".kv_connector") || name.ends_with(".kv-connector");
+    if (own) draft_.kv_connector = values.front();
+    return;
+  }
+  const Json object = Json::parse(values.front(), nullptr, false);
+  if (!object.is_object() || !object.contains("kv_connector")) return;
+  if (const Json& connector = object.at("kv_connector"); connector.is_string()) {
+    draft_.kv_connector = connector.get<std::string>();
   }
 }
 
@@ -277,36 +320,38 @@ void FlagReader::settings_file(const std::string& name, const std::string& path)
   // A setting stands below every flag of the command line, wherever the file is named.
   const bool before_flags = !flags_.settings_win;
   const Json on_command_line = before_flags ? draft_.result.scenario : Json();
-  for (const auto& [key, value] : settings.items()) setting("--" + key, value);
+  for (const auto& [key, value] : settings.items()) setting("--" + key, key, value);
   if (before_flags && on_command_line.is_object()) {
     draft_.result.scenario.merge_patch(on_command_line);
   }
 }
 
-// "key: value" of a settings file as the flag of this name; objects as --key.inner.
-void FlagReader::setting(const std::string& key, const Json& value) {
-  const std::string name = normalised(key);
+// "key: value" of a settings file or a JSON value as the flag of this name; objects as --key.inner.
+void FlagReader::setting(const std::string& flag, const std::string& shown, const Json& value) {
+  const std::string name = normalised(flag);
   if (value.is_object()) {
     for (const auto& [inner, set_to] : value.items()) {
-      setting(fmt::format("{}.{}", key, inner), set_to);
+      setting(fmt::format("{}.{}", flag, inner), fmt::format("{}.{}", shown, inner), set_to);
     }
     return;
   }
   const Found found = find(name);
-  if (found.row == nullptr) return draft_.unknown(key.substr(2));
+  if (found.row == nullptr) return draft_.unknown(shown);
   std::vector<std::string> values;
   if (value.is_array()) {
     for (const Json& item : value)
       values.push_back(item.is_string() ? item.get<std::string>() : item.dump());
   } else if (value.is_string()) {
     values.push_back(value);
+  } else if (!value.is_null()) {
+    values.push_back(value.dump());  // of a JSON object; YAML's scalars are texts
   }
   const bool is_switch = found.row->takes == Takes::nothing || found.row->takes == Takes::toggle;
   if (values.empty() && !is_switch && !found.row->pointer.empty()) {
-    draft_.note(fmt::format("{}: empty, the engine chooses", key.substr(2)));
+    draft_.note(fmt::format("{}: empty, the engine chooses", shown));
     return;
   }
-  settle(key.substr(2), found, values);
+  settle(shown, found, values);
 }
 
 }  // namespace

@@ -18,14 +18,21 @@ enum class Takes : std::uint8_t {
   count,        // a whole number, also 32k or 1M (human_number)
   number,       // a decimal number
   text,         // one word
-  json,         // one word; also spelled --flag.key value
+  json,         // one word, an object; also spelled --flag.key value, with rows for known keys
   words,        // one word or more
   maybe_text,   // a word, unless a flag follows
   maybe_switch  // on, off, auto, true, false, 0, 1; else the word belongs to what follows
 };
 
 // Notes on flags that several engines have.
-inline constexpr std::string_view kSpeculativeNote = "speculative decoding is not modelled";
+inline constexpr std::string_view kSpeculativeNote =
+    "speculative decoding of this engine is not modelled (of vLLM and TensorRT-LLM it is)";
+inline constexpr std::string_view kDrafterNote =
+    "this drafter is not modelled (ngram, eagle, eagle3, mtp and draft_model are): without drafts";
+inline constexpr std::string_view kDrafterSettingNote =
+    "this setting of the drafter is not modelled: acceptance is drawn, not computed";
+inline constexpr std::string_view kQuantizationNote =
+    "this quantization is not modelled: the checkpoint's own formats are taken";
 inline constexpr std::string_view kLoraNote = "LoRA adapters take memory that is not modelled";
 inline constexpr std::string_view kGraphsNote = "which CUDA graphs are captured is not modelled";
 inline constexpr std::string_view kOffloadNote = "offloading to host memory is not modelled";
@@ -49,6 +56,8 @@ struct FlagRow {
 
 // A flag that names a YAML file with more settings.
 inline constexpr std::string_view kSettingsFile = "settings file";
+// A flag that attaches a KV connector, which decides about vLLM's hybrid KV cache manager.
+inline constexpr std::string_view kKvTransfer = "kv transfer";
 
 struct EngineFlags {
   std::string_view engine;

@@ -18,6 +18,7 @@ const FlagRow kTgiRows[] = {
     {.names = "--quantize",
      .takes = Takes::text,
      .pointer = "/engine/quantization",
+     .note = kQuantizationNote,
      .values = "bitsandbytes-nf4=bitsandbytes|bitsandbytes-fp4=bitsandbytes",
      .variable = "QUANTIZE"},
     {.names = "--dtype", .takes = Takes::text, .pointer = "/engine/dtype", .variable = "DTYPE"},
@@ -84,7 +85,7 @@ const FlagRow kTgiRows[] = {
     // ---- effects that a scenario cannot express
     {.names = "--speculate",
      .takes = Takes::text,
-     .note = "speculative decoding is not modelled",
+     .note = kSpeculativeNote,
      .variable = "SPECULATE"},
     {.names = "--cuda-graphs",
      .takes = Takes::text,

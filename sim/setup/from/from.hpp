@@ -27,15 +27,18 @@ struct FromResult {
 // `command` as typed into a shell: assignments, quotes, line continuations, comments, `sh -c`, and
 // `docker run` are understood. `shown_as` is what errors call it. Lists hold the names of flags and
 // variables, never their values (keys and tokens stand there). Files that a flag names (--config)
-// are read when they exist. ConfigError: no command that is understood, a flag without its value, a
-// wrong number, an open quote.
+// are read when they exist. `release` of the engine, as the user gives it apart from the command,
+// decides what flags mean; empty: the image's, else the profile's. ConfigError: no command that is
+// understood, a flag without its value, a wrong number, an open quote.
 [[nodiscard]] FromResult scenario_from_command(std::string_view command,
-                                               const std::string& shown_as);
+                                               const std::string& shown_as,
+                                               std::string_view release = {});
 
 // `service` may be empty when only one service runs a known engine. ConfigError with the line for
 // YAML beyond the subset that is read (yaml_subset.hpp).
 [[nodiscard]] FromResult scenario_from_compose(std::istream& text, const std::string& name,
-                                               const std::string& service);
+                                               const std::string& service,
+                                               std::string_view release = {});
 
 // When a dump was taken, in seconds since 1970, if known: for a file, its time of modification.
 struct MetricsTimes {

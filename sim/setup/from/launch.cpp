@@ -236,13 +236,14 @@ std::string understood_commands() {
          "text-generation-launcher, docker run IMAGE ...";
 }
 
-FromResult scenario_from_command(std::string_view command, const std::string& shown_as) {
+FromResult scenario_from_command(std::string_view command, const std::string& shown_as,
+                                 std::string_view release) {
   Draft draft(shown_as);
   if (!read_shell_launch(draft, command)) {
     throw ConfigError(fmt::format("{}: no command that starts an engine; understood: {}", shown_as,
                                   understood_commands()));
   }
-  return finished(std::move(draft));
+  return finished(std::move(draft), release);
 }
 
 }  // namespace headroom

@@ -141,7 +141,7 @@ class StudyReader {
             fmt::format("{}: has no effect: {} lists its seeds", flag, document_.name));
       }
     }
-    set_value(study_.base, assignment);
+    set_option(study_.base, assignment);
   }
 
   // Texts for people are left out: they change no result.

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "hardware/catalog.hpp"
 #include "hardware/llm/hf_config.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
@@ -300,6 +301,37 @@ TEST_CASE("quantised catalog models are read in their formats") {
     if (id.ends_with("-nvfp4") && id != "deepseek-v4-flash-nvfp4") {
       CHECK(spec.kv_dtype == Dtype::fp8);
     }
+  }
+}
+
+TEST_CASE("checkpoints that are served are known by their name, in any case") {
+  const Catalog catalog = Catalog::embedded();
+  struct Served {
+    const char* name;
+    Dtype format;
+    double gb;  // of the files
+  };
+  // Llama-3.3-70B: 68.45e9 elements of matrices, embedding and head of 1.05e9 each in 16 bit:
+  // 68.45 + 4.20 = 72.7 GB in FP8, 68.45 x 4.5 / 8 + 4.20 = 42.7 in NVFP4. DeepSeek-R1: 684.5e9
+  // with its prediction layer; in FP8 1.85e9 of embedding and head have a second byte, and blocks
+  // of 128 x 128 have 4: 686.5; in NVFP4 these, the layer (11.5e9) and 4.3e9 of attention have
+  // 16 bit: 667 x 4.5 / 8 + 17.7 x 2 = 411. MiniMax-M2.5: experts of 224.7e9 in NVFP4, 4.0e9 in
+  // 16 bit: 134. Kimi-K2.5: 1,016e9 and 10e9: 591. Qwen3.5-397B: 402e9 with its prediction layer.
+  for (const Served& served : {
+           Served{"nvidia/Llama-3.3-70B-Instruct-FP8", Dtype::fp8, 72.7},
+           Served{"nvidia/Llama-3.3-70B-Instruct-FP4", Dtype::nvfp4, 42.7},
+           Served{"RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", Dtype::fp8, 72.7},
+           Served{"deepseek-ai/DeepSeek-R1-0528", Dtype::fp8, 686.5},
+           Served{"nvidia/DeepSeek-R1-0528-FP4-V2", Dtype::nvfp4, 411},
+           Served{"Qwen/Qwen3.5-397B-A17B-FP8", Dtype::fp8, 403},
+           Served{"nvidia/MiniMax-M2.5-NVFP4", Dtype::nvfp4, 134},
+           Served{"NVIDIA/kimi-k2.5-nvfp4", Dtype::nvfp4, 591},
+       }) {
+    INFO(served.name);
+    REQUIRE(catalog.has_model(served.name));
+    const ModelSpec spec = catalog.model(served.name);
+    CHECK(main_dtype(spec) == served.format);
+    CHECK(static_cast<double>(checkpoint_bytes(spec)) / 1e9 == Approx(served.gb).epsilon(0.02));
   }
 }
 

@@ -36,9 +36,22 @@ void read_models(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("device totals are those that runtimes logged") {
+  const Catalog catalog = Catalog::embedded();
+  const auto gib = [&](const char* id) {
+    return static_cast<double>(catalog.device(id).memory_reported_bytes) / (1024.0 * 1024 * 1024);
+  };
+  CHECK(gib("mi355x") == Approx(287.98).margin(0.005));
+  CHECK(gib("rtx3090") == Approx(23.58).margin(0.005));
+  for (const std::string& id : catalog.device_ids()) {
+    INFO(id);
+    CHECK(catalog.device(id).memory_reported_bytes <= catalog.device(id).memory_nominal_bytes);
+  }
+}
+
 TEST_CASE("the embedded catalog has its rows") {
   const Catalog catalog = Catalog::embedded();
-  CHECK(catalog.model_ids().size() == 114);
+  CHECK(catalog.model_ids().size() == 118);
   CHECK(catalog.device_ids().size() == 39);
   CHECK(catalog.environment_ids().size() == 12);
   CHECK(catalog.calibration_ids().size() == 22);

@@ -106,6 +106,33 @@ TEST_CASE("a system that does not start says stage, cause and remedy") {
   CHECK_THAT(text, Contains("start-up OOM (weights)"));
 }
 
+TEST_CASE("weights, serving and devices of one screen agree") {
+  const auto text_of = [](const std::string& device, const std::string& engine) {
+    SystemSelection selection;
+    selection.models = {"qwen3.5-27b"};
+    selection.devices = {device};
+    selection.engines = {engine};
+    CapacityQuery query;
+    query.systems = select_systems(selection);
+    std::string text = capacity_text(capacity(query, Catalog::embedded()));
+    for (std::size_t at = 0; (at = text.find("\n  ", at)) != std::string::npos;) {
+      const std::size_t word = text.find_first_not_of(' ', at + 1);
+      text.replace(at, word - at, " ");  // wrapped lines
+    }
+    return text;
+  };
+  const std::string mac = text_of("m4-max", "llamacpp");
+  CHECK_THAT(mac, Contains("weights       fit: 50.96 GiB on 96.00 GiB per device; takes 1 device"));
+  CHECK_THAT(mac, Contains("serving       starts"));
+  const std::string split = text_of("rtx4090", "llamacpp");
+  CHECK_THAT(split, Contains("do not fit: 50.96 GiB on 23.52 GiB per device, 30.03 GiB stay in "
+                             "host memory; without the host it takes 3 devices (PP 3)"));
+  const std::string vllm = text_of("rtx4090", "vllm");
+  CHECK_THAT(vllm, Contains("takes 4 devices (TP 4)"));
+  CHECK_THAT(vllm, Contains("no tensor parallel size up to 64 starts: with 8 devices (TP 8) "
+                            "graph_capture: 1.50 GiB of graphs wanted"));
+}
+
 TEST_CASE("a container on a discrete device is told to change nothing") {
   const std::string text = capacity_text(rows_of("llama-3.1-8b", "h100-sxm", "native,docker"));
   CHECK_THAT(text, Contains("a container changes nothing in it"));

@@ -22,6 +22,24 @@ TEST_CASE("the summary fits 80 columns") {
   }
 }
 
+TEST_CASE("the accuracy says how measured runs differ from simulated ones") {
+  const auto accuracy = [](std::string_view situation, std::int64_t runs,
+                           std::vector<ErrorRange> ranges) {
+    return accuracy_text({situation, runs, std::move(ranges)});
+  };
+  CHECK(accuracy("other model", 10, {{"mean_ttft_ms", -0.231, 0.11}}) ==
+        "measured mean TTFT was 23 % lower to 11 % higher than simulated (10 runs of other "
+        "models)");
+  CHECK(accuracy("same model", 1, {{"mean_ttft_ms", 0.05, 0.12}, {"mean_tpot_ms", -0.07, -0.02}}) ==
+        "measured mean TTFT was 5 to 12 % higher than simulated, mean TPOT 2 to 7 % lower (1 run "
+        "of this model)");
+  CHECK(accuracy("same model", 2, {{"output_throughput", 0.001, 0.002}}) ==
+        "measured output throughput was 0 % higher than simulated (2 runs of this model)");
+  CHECK(accuracy("uncalibrated", 0, {{"decode_step", -0.3, 0.2}}) ==
+        "not measured; by constants fitted on other devices, the time of a decode step would be "
+        "30 % lower to 20 % higher than simulated");
+}
+
 TEST_CASE("units are those a person would choose") {
   CHECK(human_bytes(std::int64_t{3} << 30) == "3.00 GiB");
   CHECK(human_bytes(std::int64_t{5} << 20) == "5.0 MiB");

@@ -1,7 +1,9 @@
 // Section `fleet`: from the options of a scenario to its results.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -106,15 +108,20 @@ TEST_CASE("a group that does not start is the run's start-up OOM, by its name") 
   CHECK(result.resolved.model.id == "llama-3.1-70b");
 }
 
+std::vector<std::string> routers_of(std::string_view pointer, std::span<const OptionRow> rows) {
+  const auto row = std::ranges::find(rows, pointer, &OptionRow::pointer);
+  REQUIRE(row != rows.end());
+  return choices_of(*row);
+}
+
 TEST_CASE("the routers that scenarios name are those of the table") {
-  const OptionRow* row = nullptr;
-  for (const OptionRow& one : fleet_options()) {
-    if (one.pointer == "/fleet/router/policy") row = &one;
-  }
-  REQUIRE(row != nullptr);
   std::vector<std::string> table;
   for (const RouterRow& one : router_rows()) table.emplace_back(one.name);
-  CHECK(choices_of(*row) == table);
+  CHECK(routers_of("/fleet/router/policy", fleet_options()) == table);
+  CHECK(routers_of("/fleet/routes/policy", fleet_route_element_options()) == table);
+  // A decode replica alone keeps no promise: slo_aware is missing.
+  std::erase(table, "slo_aware");
+  CHECK(routers_of("/fleet/disaggregation/decode_router", fleet_options()) == table);
 }
 
 TEST_CASE("every router serves all requests") {

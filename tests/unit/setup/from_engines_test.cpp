@@ -54,6 +54,15 @@ TEST_CASE("trtllm-serve: short and long names of the same option") {
   CHECK(any_contains(result.notes, "'mpirun' in front of the engine is not modelled"));
 }
 
+TEST_CASE("trtllm-serve: the drafter of the settings file") {
+  const TempFile settings(
+      "speculative_config:\n  decoding_type: MTP\n  num_nextn_predict_layers: 3\n");
+  const Json engine =
+      from("trtllm-serve m --extra_llm_api_options " + settings.path()).scenario.at("engine");
+  CHECK(engine.at("speculative_config").at("method") == "mtp");
+  CHECK(engine.at("speculative_config").at("num_speculative_tokens") == 3);
+}
+
 TEST_CASE("trtllm-serve: the settings file overrides the command line") {
   // "Path to a YAML file that overwrites the parameters specified by trtllm-serve" (its --help).
   const TempFile settings(
@@ -268,7 +277,8 @@ TEST_CASE("no table has a flag twice, and every pointer lies below /engine or is
         CHECK((row.names.empty() || names.insert(name).second));
       }
       const bool place = row.pointer.empty() || row.pointer == "/model" ||
-                         row.pointer == kSettingsFile || row.pointer.starts_with("/engine/");
+                         row.pointer == kSettingsFile || row.pointer == kKvTransfer ||
+                         row.pointer.starts_with("/engine/");
       CHECK(place);
     }
     CHECK(pointers_from_commands(engine->engine).size() > 8);

@@ -157,10 +157,13 @@ TEST_CASE("an unknown switch in front of the model does not swallow it") {
 
 TEST_CASE("what a scenario cannot express is a note that names the flag") {
   const FromResult result = from(
-      "vllm serve m --speculative-config '{\"method\": \"mtp\"}' --lora-modules a=b "
+      "vllm serve m --speculative-config '{\"method\": \"medusa\"}' --lora-modules a=b "
       "--compilation-config.cudagraph_mode FULL -O3 --limit-mm-per-prompt '{\"image\": 2}' "
       "--no-enable-dbo --served-model-name a b");
-  CHECK(any_contains(result.notes, "--speculative-config: speculative decoding is not modelled"));
+  CHECK(any_contains(result.notes,
+                     "--speculative-config.method: this drafter is not modelled (ngram, eagle, "
+                     "eagle3, mtp and draft_model are): without drafts"));
+  CHECK_FALSE(result.scenario.at("engine").contains("speculative_config"));
   CHECK(any_contains(result.notes, "--lora-modules: "));
   CHECK(any_contains(result.notes, "--compilation-config.cudagraph_mode: "));
   CHECK(any_contains(result.notes, "-O3: "));
@@ -168,6 +171,84 @@ TEST_CASE("what a scenario cannot express is a note that names the flag") {
   // Switched off is as good as not there.
   CHECK(result.ignored_flags == Names{"--no-enable-dbo", "--served-model-name"});
   CHECK(result.unknown_flags.empty());
+}
+
+TEST_CASE("speculative decoding becomes the options of the same names") {
+  const Json ngram = engine_of(
+      "vllm serve m --speculative-config '{\"method\": \"ngram\", \"num_speculative_tokens\": 4, "
+      "\"prompt_lookup_max\": 3}'");
+  CHECK(sorted(ngram.at("speculative_config")) ==
+        Sorted::parse(R"({"method": "ngram", "num_speculative_tokens": 4})"));
+  const FromResult eagle = from(
+      "vllm serve m -sc.method eagle3 --speculative-config.num_speculative_tokens 3 "
+      "--speculative-config.model a/b --speculative_config.draft_tensor_parallel_size 1");
+  CHECK(sorted(eagle.scenario.at("engine").at("speculative_config")) ==
+        Sorted::parse(R"({"method": "eagle3", "num_speculative_tokens": 3})"));
+  CHECK(any_contains(eagle.notes, "the drafter of eagle3 is taken as one layer"));
+  CHECK(any_contains(eagle.notes, "draft_tensor_parallel_size: this setting of the drafter"));
+  const auto method = [](const std::string& json) {
+    return engine_of("vllm serve m --speculative-config '" + json + "'")
+        .value("speculative_config", Json::object());
+  };
+  CHECK(method(R"({"method": "deepseek_mtp"})").at("method") == "mtp");
+  // vLLM infers the method from the drafter's name.
+  CHECK(sorted(method(R"({"model": "Qwen/Qwen3-0.6B", "num_speculative_tokens": 5})")) ==
+        Sorted::parse(R"({"model": "Qwen/Qwen3-0.6B", "num_speculative_tokens": 5,
+                          "method": "draft_model"})"));
+  CHECK(method(R"({"model": "yuhuili/EAGLE3-LLaMA3.1-8B"})").at("method") == "eagle3");
+  CHECK(method(R"({"method": "suffix", "num_speculative_tokens": 5})").empty());
+  CHECK(method(R"({"num_speculative_tokens": 5})").empty());
+  CHECK(from("vllm serve m --speculative-config '$SPEC'").unknown_flags ==
+        Names{"--speculative-config (no JSON object)"});
+  const TempFile settings("model: m\nspeculative-config:\n  method: ngram\n");
+  CHECK(engine_of("vllm serve --config " + settings.path()).at("speculative_config").at("method") ==
+        "ngram");
+}
+
+TEST_CASE("a quantization that is not modelled leaves the checkpoint's formats") {
+  for (const std::string name : {"modelopt_fp4", "compressed-tensors", "deepseek_v4_fp8", "awq"}) {
+    CHECK(engine_of("vllm serve m -q " + name).at("quantization") == name);
+  }
+  const FromResult hqq = from("vllm serve m --quantization hqq");
+  CHECK_FALSE(hqq.scenario.at("engine").contains("quantization"));
+  CHECK(any_contains(hqq.notes, "--quantization: this quantization is not modelled"));
+}
+
+TEST_CASE("a KV connector turns the hybrid KV cache manager off, as the release does") {
+  const auto off = [](const std::string& version, const std::string& flags) {
+    const std::string image =
+        version.empty() ? "vllm serve" : "docker run vllm/vllm-openai:v" + version;
+    const Json engine = engine_of(image + " --model m " + flags);
+    return engine.value("disable_hybrid_kv_cache_manager", false);
+  };
+  const std::string nixl = R"(--kv-transfer-config '{"kv_connector": "NixlConnector"}')";
+  const std::string lmcache = "--kv-transfer-config.kv_connector LMCacheConnectorV1";
+  CHECK_FALSE(off("", ""));
+  CHECK(off("", nixl));
+  CHECK(off("0.11.0", nixl + " --no-disable-hybrid-kv-cache-manager"));
+  CHECK_FALSE(off("0.19.0", nixl + " --no-disable-hybrid-kv-cache-manager"));
+  CHECK(off("0.21.0", lmcache));
+  CHECK(off("0.22.1", lmcache));
+  CHECK_FALSE(off("0.22.1", nixl));
+  const Names notes = from("vllm serve m " + nixl).notes;
+  CHECK(any_contains(notes, "--kv-transfer-config: moving KV cache between engines"));
+  CHECK(any_contains(notes, "vLLM 0.19 turns its hybrid KV cache manager off"));
+}
+
+TEST_CASE("a release that the user names decides what flags mean") {
+  const FromResult result = scenario_from_command(
+      "docker run vllm/vllm-openai:v0.19.0 --model m --kv-transfer-config.kv_connector Nixl",
+      "command", "0.24");
+  CHECK(result.scenario.at("engine").at("version") == "0.24");
+  CHECK_FALSE(result.scenario.at("engine").contains("disable_hybrid_kv_cache_manager"));
+  CHECK(any_contains(result.notes, "vLLM 0.24 keeps its hybrid KV cache manager"));
+  CHECK_FALSE(any_contains(result.notes, "no release"));
+}
+
+TEST_CASE("a command without a release says which one is modelled") {
+  CHECK(any_contains(from("vllm serve m").notes,
+                     "no release of the engine is named: vllm 0.19 is modelled (rules are known up "
+                     "to 0.28)"));
 }
 
 TEST_CASE("a note stays on one line, whatever the command holds") {

@@ -1,5 +1,6 @@
 #include "sim/setup/options.hpp"
 
+#include "hardware/llm/quantization_method.hpp"
 #include "sim/setup/from/from.hpp"
 
 #include <catch2/catch.hpp>
@@ -42,6 +43,24 @@ TEST_CASE("an unknown key is an error with the nearest known one") {
   CHECK(error_of(R"({"zzzzzzzz": 1})") == "s.json: /zzzzzzzz: unknown key");
   // A slash in a key is not a path into a section.
   CHECK(error_of(R"({"engine/name": "vllm"})").starts_with("s.json: /engine~1name: unknown key"));
+}
+
+TEST_CASE("the nearest key is one that the law of the section takes") {
+  const auto prompt = [](const std::string& law) {
+    return error_of(R"({"workload": {"prompt": )" + law + "}}");
+  };
+  // `values` is one letter off, but belongs to the empirical law.
+  CHECK(prompt(R"({"law": "fixed", "value": 512})") ==
+        "s.json: /workload/prompt/value: unknown key: law \"fixed\" takes tokens");
+  CHECK(prompt(R"({"value": 512})").ends_with("unknown key: law \"fixed\" takes tokens"));
+  CHECK(prompt(R"({"law": "empirical", "value": [512]})") ==
+        "s.json: /workload/prompt/value: unknown key (nearest: values)");
+  CHECK(prompt(R"({"law": "fixed", "token": 512})") ==
+        "s.json: /workload/prompt/token: unknown key (nearest: tokens)");
+  CHECK(prompt(R"({"law": 7, "zzzzzzzz": 512})") ==
+        "s.json: /workload/prompt/law: value 7: expected one of fixed, uniform, normal, lognormal, "
+        "gamma, "
+        "exponential, geometric, zipf, empirical");
 }
 
 TEST_CASE("wrong types and ranges say what is allowed") {
@@ -137,9 +156,40 @@ TEST_CASE("every option that a command line can set is in the table, for its eng
   }
 }
 
+TEST_CASE("every quantization that an option names can be loaded") {
+  const auto& rows = all_options();
+  const auto row = std::ranges::find(rows, "/engine/quantization", &OptionRow::pointer);
+  REQUIRE(row != rows.end());
+  for (const std::string& name : choices_of(*row)) {
+    INFO(name);
+    CHECK((name == "auto" || is_checkpoint_method(name) || is_quantised(parse_dtype(name))));
+  }
+}
+
+TEST_CASE("what a flag sets for a text stays as written, in lists and sections, too") {
+  JsonDocument document = parse_json(
+      R"({"workload": {"classes": [{}]}, "fleet": {"groups": [{}], "routes": [{}]}})", "s.json");
+  for (const char* assignment :
+       {"device=4090", "fleet.groups.0.engine.version=0.20", "workload.classes.0.name=1e3",
+        "fleet.routes.0.name=007", "model=true", "engine.version=\"0.10\""}) {
+    set_option(document, assignment);
+  }
+  CHECK(document.root.at("device") == "4090");
+  CHECK(document.root.at("fleet").at("groups").at(0).at("engine").at("version") == "0.20");
+  CHECK(document.root.at("workload").at("classes").at(0).at("name") == "1e3");
+  CHECK(document.root.at("fleet").at("routes").at(0).at("name") == "007");
+  CHECK(document.root.at("model") == "true");
+  CHECK(document.root.at("engine").at("version") == "0.10");
+  set_option(document, "seed=7");
+  CHECK(document.root.at("seed") == 7);
+  set_option(document, "engine.version=null");
+  CHECK(document.root.at("engine").at("version").is_null());
+}
+
 TEST_CASE("a version set by a flag keeps its digits") {
   JsonDocument document = parse_json(R"({"model": "m", "device": "d"})", "s.json");
-  set_value(document, "engine.version=0.20");
+  set_option(document, "engine.version=0.20");
+  CHECK(document.root.at("engine").at("version") == "0.20");
   CHECK(parse_scenario(document).engine.version == "0.20");
   // In a file it must be a text: a number would have lost the last digit.
   CHECK(error_of(R"({"engine": {"version": 0.20}})") ==

@@ -114,6 +114,62 @@ TEST_CASE("an unknown model or device is refused at its place, with the nearest 
   CHECK(device.find("h100-sxm") != std::string::npos);
 }
 
+TEST_CASE("a quantization method is the checkpoint's own, or an error") {
+  const Catalog catalog = Catalog::embedded();
+  const auto main_of = [&](const std::string& model, const std::string& method) {
+    const std::string engine = R"({"quantization": ")" + method + R"("})";
+    return main_dtype(resolve(scenario_of(engine, model, "b200"), catalog).model);
+  };
+  CHECK(main_of("llama-3.3-70b-nvfp4", "modelopt_fp4") == Dtype::nvfp4);
+  CHECK(main_of("llama-3.3-70b-fp8", "modelopt") == Dtype::fp8);
+  CHECK(main_of("llama-3.3-70b-fp8-dynamic", "compressed-tensors") == Dtype::fp8);
+  CHECK(main_of("deepseek-v4-flash", "deepseek_v4_fp8") == Dtype::mxfp4);
+  CHECK(main_of("deepseek-v4-flash", "fp8") == Dtype::mxfp4);  // its experts stay as they are
+  CHECK(main_of("llama-3.1-8b", "fp8") == Dtype::fp8);         // at load
+  CHECK_THROWS_WITH(main_of("llama-3.1-8b", "modelopt_fp4"),
+                    Catch::Contains("/engine/quantization: llama-3.1-8b: the checkpoint is not "
+                                    "quantised, so not with modelopt_fp4"));
+  CHECK_THROWS_WITH(main_of("llama-3.3-70b-fp8", "compressed-tensors"),
+                    Catch::Contains("is quantised with modelopt, not with compressed-tensors"));
+  CHECK_THROWS_WITH(main_of("llama-3.3-70b-fp8", "modelopt_fp4"),
+                    Catch::Contains("is quantised as fp8, not as nvfp4 (modelopt_fp4)"));
+}
+
+TEST_CASE("recurrent layers need vLLM's hybrid KV cache manager") {
+  CHECK_THROWS_WITH(resolve(scenario_of(R"({"disable_hybrid_kv_cache_manager": true})",
+                                        "qwen3.5-27b", "h200-sxm"),
+                            Catalog::embedded()),
+                    Catch::Contains("/engine/disable_hybrid_kv_cache_manager: vLLM does not start: "
+                                    "layers of qwen3.5-27b are recurrent"));
+}
+
+TEST_CASE("figures of the host have no effect on a device with memory of its own") {
+  const Catalog catalog = Catalog::embedded();
+  const auto error = [&](const std::string& environment, const std::string& device) {
+    JsonDocument document =
+        parse_json(fmt::format(R"({{"model": "llama-3.1-8b", "device": "{}", "environment": {}}})",
+                               device, environment),
+                   "s.json");
+    try {
+      static_cast<void>(resolve_system(parse_scenario(document), catalog));
+    } catch (const ConfigError& refused) {
+      return std::string(refused.what());
+    }
+    return std::string();
+  };
+  CHECK(
+      error(R"({"processes_gib": 20})", "rtx4090") ==
+      "s.json: /environment/processes_gib: has no effect: rtx4090 has memory of its own, of which "
+      "the host takes nothing; what other processes hold on the device comes off "
+      "device.memory_total_gib");
+  CHECK(error(R"({"page_cache_gib": 20})", "gh200-96").find("has no effect") != std::string::npos);
+  CHECK(error(R"({"engine_host_gib": 20})", "rtx4090").find("only with memory_limit_gib") !=
+        std::string::npos);
+  CHECK(error(R"({"engine_host_gib": 20, "memory_limit_gib": 64})", "rtx4090").empty());
+  CHECK(error(R"({"tmpfs_gib": 1, "shm_size_gib": 2})", "rtx4090").empty());
+  CHECK(error(R"({"processes_gib": 20})", "gb10").empty());
+}
+
 TEST_CASE("a token budget below the batch size is refused") {
   CHECK_THROWS_WITH(resolved(R"({"max_num_seqs": 64, "max_num_batched_tokens": 32})"),
                     "s.json: /engine/max_num_batched_tokens: value 32: expected at least "

@@ -184,6 +184,46 @@ TEST_CASE("weights that do not fit say how many devices it takes") {
   CHECK(requests_of(row) == Numbers{0});
 }
 
+TEST_CASE("weights that are used from the page cache fit where the engine starts") {
+  SystemSelection selection = on("qwen3.5-27b", "m4-max");
+  selection.engines = {"llamacpp"};
+  const CapacityRow row = only_row(query_of(selection, {2048}));
+  CHECK_FALSE(row.budget.failure);
+  // 27.4 x 10^9 parameters in bf16 are 51 GiB, all of them mapped, of 96 GiB.
+  CHECK(row.weights.fit);
+  CHECK(row.weights.wanted_bytes > std::int64_t{50} << 30);
+  CHECK(row.weights.wanted_bytes < std::int64_t{52} << 30);
+  CHECK(row.weights.available_bytes > std::int64_t{90} << 30);
+  CHECK(row.weights.most_ranks == 1);
+  CHECK(row.weights.ranks_that_fit == 1);
+}
+
+TEST_CASE("an engine that leaves layers on the host says so, and counts devices by layers") {
+  SystemSelection selection = on("qwen3.5-27b", "rtx4090");
+  selection.engines = {"llamacpp"};
+  const CapacityRow row = only_row(query_of(selection, {2048}));
+  CHECK_FALSE(row.budget.failure);
+  // 51 GiB on 23.5: what the device does not hold is on the host.
+  CHECK_FALSE(row.weights.fit);
+  CHECK(row.weights.host_bytes > std::int64_t{28} << 30);
+  CHECK(row.weights.wanted_bytes - row.weights.host_bytes ==
+        row.budget.terms[MemoryPurpose::weights]);
+  // 64 layers: 22 of them, embedding and head take more than 51 / 3 = 17 GiB, less than 23.5.
+  CHECK(row.weights.by_layers);
+  CHECK(row.weights.ranks_that_fit == 3);
+}
+
+TEST_CASE("a start that more devices do not help says what stands in the way") {
+  const CapacityRow row = only_row(query_of(on("qwen3.5-27b", "rtx4090"), {2048}));
+  REQUIRE(row.budget.failure);
+  CHECK(row.budget.failure->stage == StartupStage::weights);
+  // A quarter of 51 GiB fits; 1.5 GiB of graphs beside 0.9 x 23.5 GiB do not, whatever the size.
+  CHECK(row.weights.ranks_that_fit == 4);
+  CHECK_FALSE(row.weights.ranks_that_start);
+  CHECK(row.weights.last_ranks == 8);  // 16 does not divide 24 heads
+  CHECK(row.weights.last_failure.find("graphs") != std::string::npos);
+}
+
 TEST_CASE("a container changes nothing in a discrete device, and the row says so") {
   SystemSelection selection = on("llama-3.1-8b", "h100-sxm");
   selection.environments = {"native,docker"};
