@@ -76,9 +76,10 @@ void take_part(double clock_share, double bandwidth_share, DeviceSpec& device, C
 namespace {
 
 // The profile names its model and device; another model of the same shape (a fine-tune) is as good.
-// What the catalog does not know is not checked.
-void check_profiled_system(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
-                           const std::filesystem::path& folder, const KernelTimesMeta& meta) {
+// What the catalog does not know cannot be checked: those names are returned, "" if there is none.
+std::string check_profiled_system(const Catalog& catalog, const ModelSpec& model,
+                                  const DeviceSpec& device, const std::filesystem::path& folder,
+                                  const KernelTimesMeta& meta) {
   const auto refuse = [&](const std::string& profiled, const std::string& wanted) {
     throw ConfigError(fmt::format("{}: kernel times are of {}, the scenario's system is {}",
                                   folder.string(), profiled, wanted));
@@ -90,10 +91,12 @@ void check_profiled_system(const Catalog& catalog, const ModelSpec& model, const
       refuse(meta.model, model.id);
     }
   }
-  if (meta.gpu.ends_with(device.name)) return;
+  const std::string unknown = catalog.has_model(meta.model) ? "" : meta.model;
+  if (meta.gpu.ends_with(device.name)) return unknown;
   for (const std::string& id : catalog.device_ids()) {
     if (meta.gpu.ends_with(catalog.device(id).name)) refuse(meta.gpu, device.id);
   }
+  return unknown.empty() ? meta.gpu : unknown + " and " + meta.gpu;
 }
 
 }  // namespace
@@ -150,12 +153,13 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
   const std::filesystem::path folder =
       kernel_times_folder(request.tables, request.roofline.parallel.sharding.tensor);
   const KernelTimesMeta meta = read_kernel_times_meta(folder);
-  check_profiled_system(catalog, model, device, folder, meta);
+  const std::string unknown = check_profiled_system(catalog, model, device, folder, meta);
   choice.cost = std::make_unique<KernelTableCost>(model, device, calibration,
                                                   read_kernel_times(folder), request.roofline);
-  choice.source =
-      fmt::format("kernel times of {}{}; links and host: {}", folder.string(),
-                  meta.gpu.empty() ? "" : fmt::format(" ({})", meta.gpu), calibration.source);
+  choice.source = fmt::format(
+      "kernel times of {} ({}{}); links and host: {}", folder.string(), meta.gpu,
+      unknown.empty() ? "" : fmt::format("; not in the catalog, so not checked: {}", unknown),
+      calibration.source);
   return choice;
 }
 

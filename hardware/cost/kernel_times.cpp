@@ -24,6 +24,15 @@ constexpr std::int64_t kMostCount = 100'000'000;  // tokens, sequences
 constexpr double kShortestUs = 1e-3;              // no kernel is faster; far above a tick
 constexpr double kLongestUs = 1e9;
 
+// "gpu: 'NVIDIA L4' \r" -> NVIDIA L4
+std::string meta_value(std::string_view line) {
+  constexpr std::string_view kAround = " \t\r'\"";
+  line.remove_prefix(line.find(':') + 1);
+  const std::size_t first = line.find_first_not_of(kAround);
+  if (first == std::string_view::npos) return "";
+  return std::string(line.substr(first, line.find_last_not_of(kAround) + 1 - first));
+}
+
 std::vector<FactRow> rows_of(const fs::path& file, const std::vector<std::string>& columns) {
   std::ifstream in(file);
   if (!in) throw ConfigError(fmt::format("{}: cannot be read", file.string()));
@@ -231,20 +240,31 @@ KernelTimes read_kernel_times(const fs::path& folder) {
 }
 
 KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
-  KernelTimesMeta meta;
-  for (const fs::path& place : {folder, folder.parent_path()}) {
-    std::ifstream in(place / "meta.yaml");
-    for (std::string line; std::getline(in, line);) {
-      line.erase(line.find_last_not_of(" \t\r") + 1);
-      const auto value = [&](std::string_view key) -> std::optional<std::string> {
-        if (!std::string_view(line).starts_with(key)) return std::nullopt;
-        return line.substr(key.size());
-      };
-      if (const auto model = value("model: ")) meta.model = *model;
-      if (const auto gpu = value("gpu: ")) meta.gpu = *gpu;
-    }
-    if (!meta.model.empty()) break;
+  std::error_code unreadable;
+  fs::path file = folder / "meta.yaml";
+  if (!fs::exists(file, unreadable)) file = folder.parent_path() / "meta.yaml";
+  if (!fs::exists(file, unreadable)) {
+    throw ConfigError(
+        fmt::format("{}: no meta.yaml, here or above; needed, as it says of which model and GPU "
+                    "the kernel times are (lines `model: ...` and `gpu: ...`)",
+                    folder.string()));
   }
+  std::ifstream in(file);
+  KernelTimesMeta meta;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("model:")) meta.model = meta_value(line);
+    if (line.starts_with("gpu:")) meta.gpu = meta_value(line);
+  }
+  const auto need = [&](std::string_view key, const std::string& value) {
+    if (!value.empty() && std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; })) {
+      return;
+    }
+    throw ConfigError(
+        fmt::format("{}: {}: {}; allowed: the name of what the kernel times are of, `{}: ...`",
+                    file.string(), key, value.empty() ? "missing" : "no printable text", key));
+  };
+  need("model", meta.model);
+  need("gpu", meta.gpu);
   return meta;
 }
 

@@ -75,6 +75,7 @@ void write_profile(const TempFolder& folder, const std::string& ranks) {
   folder.write(ranks + "/dense.csv", dense_csv());
   folder.write(ranks + "/attention.csv", attention_csv());
   folder.write(ranks + "/per_sequence.csv", kPerSequence);
+  folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\nmodel: ours/profiled\n");
 }
 
 CostRequest table_request(const TempFolder& folder) {
@@ -215,7 +216,17 @@ TEST_CASE("kernel times that do not fit are refused with the place") {
   CHECK_THROWS_WITH(choose(request),
                     Catch::Contains("Server Edition, the scenario's system is rtx"));
   folder.write("meta.yaml", "model: meta-llama/Llama-3.1-8B\n");
-  CHECK_NOTHROW(choose(request));
+  CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: gpu: missing"));
+  folder.write("meta.yaml", "");
+  CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: model: missing"));
+  folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\nmodel: \x01\xff\n");
+  CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: model: no printable text"));
+  std::filesystem::remove(folder.path() + "/meta.yaml");
+  CHECK_THROWS_WITH(choose(request), Catch::Contains("no meta.yaml, here or above"));
+  folder.write("meta.yaml", "gpu: 'NVIDIA H100 80GB HBM3'\nmodel: my/fine-tune\n");
+  CHECK_THAT(choose(request).source,
+             Catch::Contains("not checked: my/fine-tune and NVIDIA H100 80GB HBM3"));
+  folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\nmodel: meta-llama/Llama-3.1-8B\n");
   folder.write("tp1/dense.csv", dense_csv() + "mystery,1,2\nmystery,2,2\n");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("'mystery'"));
   folder.write("tp1/dense.csv", "layer,tokens,time_us\nqkv_proj,1,-3\n");
@@ -235,7 +246,7 @@ TEST_CASE("lines of a profile may end as on Windows") {
   folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\r\nmodel: Qwen/Qwen3-32B \r\n");
   CHECK_THROWS_WITH(choose(table_request(folder)),
                     Catch::Contains("kernel times are of Qwen/Qwen3-32B, the"));
-  folder.write("meta.yaml", "gpu: NVIDIA H100 80GB HBM3\r\nmodel:\r\n");
+  folder.write("meta.yaml", "gpu: NVIDIA H100 80GB HBM3\r\nmodel: other\r\n");
   CHECK(read_kernel_times_meta(folder.path()).gpu == "NVIDIA H100 80GB HBM3");
 }
 
