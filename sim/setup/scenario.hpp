@@ -14,7 +14,6 @@
 
 namespace headroom {
 
-// A section that is written as a text is its name: "device": "h100-sxm".
 // What one device draws; values given here replace those of the catalog.
 struct PowerSection {
   std::optional<double> idle_w;
@@ -22,6 +21,7 @@ struct PowerSection {
   std::optional<double> compute_bound_w;
 };
 
+// A section that is written as a text is its name: "device": "h100-sxm".
 struct DeviceSection {
   std::string name;
   std::optional<double> memory_total_gib;

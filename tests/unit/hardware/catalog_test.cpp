@@ -1,6 +1,7 @@
 #include "hardware/catalog.hpp"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -122,7 +123,8 @@ TEST_CASE("bad catalog content is refused with file and JSON pointer") {
 
 TEST_CASE("a directory without catalog files is refused") {
   Catalog catalog;
-  CHECK_THROWS_AS(catalog.overlay(std::string(HEADROOM_SOURCE_DIR) + "/cmake"), ConfigError);
+  CHECK_THROWS_AS(catalog.overlay(std::filesystem::path(HEADROOM_SOURCE_DIR) / "cmake"),
+                  ConfigError);
 }
 
 TEST_CASE("device rows are plausible") {
