@@ -8,8 +8,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "sim/app/calibrate_command.hpp"
 #include "sim/app/capacity_command.hpp"
 #include "sim/app/compare_command.hpp"
+#include "sim/app/failure.hpp"
 #include "sim/app/fleet_command.hpp"
 #include "sim/app/from_command.hpp"
 #include "sim/app/list.hpp"
@@ -39,10 +38,6 @@ namespace {
 
 using namespace headroom;
 
-constexpr int kExitUser = 2;
-constexpr int kExitIncomplete = 3;
-constexpr int kExitInternal = 70;
-constexpr int kExitInterrupted = 130;
 const std::string kVersion = HEADROOM_VERSION;
 constexpr const char* kCatalogHelp = "folder with own models, devices, environments, calibrations";
 
@@ -442,17 +437,13 @@ void report_internal(const std::string& what, int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return parse_and_dispatch(argc, argv);
-  } catch (const ConfigError& error) {
-    report(error.what());
-    return kExitUser;
-  } catch (const DataError& error) {
-    report(error.what());
-    return kExitUser;
-  } catch (const std::bad_alloc&) {
-    report("this machine has not enough memory for the run");
-    return kExitUser;
-  } catch (const std::exception& error) {
-    report_internal(error.what(), argc, argv);
-    return kExitInternal;
+  } catch (...) {
+    const Failure failure = current_failure();
+    if (failure.exit_code == kExitInternal) {
+      report_internal(failure.text, argc, argv);
+    } else {
+      report(failure.text);
+    }
+    return failure.exit_code;
   }
 }

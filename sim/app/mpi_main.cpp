@@ -17,6 +17,7 @@
 #include <optional>
 #include <thread>
 
+#include "sim/app/failure.hpp"
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/result_files.hpp"
@@ -106,10 +107,6 @@ namespace {
 
 namespace mpi = boost::mpi;
 
-constexpr int kExitUser = 2;
-constexpr int kExitIncomplete = 3;
-constexpr int kExitInternal = 70;
-constexpr int kExitInterrupted = 130;
 const std::string kVersion = HEADROOM_VERSION;
 
 // From a rank to rank 0: it asks for its first order, or brings a result and asks for the next.
@@ -246,7 +243,7 @@ void lead(const mpi::communicator& world, const StudyPlan& plan, const Catalog& 
   work.search_state = run_searches(plan, catalog, work.searches, store, search);
 }
 
-// What every rank reads for itself. ConfigError on all ranks when any of them cannot.
+// What every rank reads for itself. UserError on all ranks when any of them cannot.
 class SharedPlan {
  public:
   SharedPlan(const mpi::communicator& world, const MpiArguments& arguments) {
@@ -254,7 +251,7 @@ class SharedPlan {
     try {
       catalog_ = load_catalog(arguments.catalog);
       plan_.emplace(load_study(arguments.study, arguments.set));
-    } catch (const ConfigError& wrong) {
+    } catch (const UserError& wrong) {
       error = wrong.what();
     }
     std::vector<std::string> errors;
@@ -347,13 +344,15 @@ int run_job(int argc, char** argv, const mpi::communicator& world) {
 int guarded(int argc, char** argv, const mpi::communicator& world) {
   try {
     return run_job(argc, argv, world);
-  } catch (const ConfigError& error) {
-    if (world.rank() == 0) fmt::print(stderr, "headroom-mpi: {}\n", error.what());
-    return kExitUser;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "headroom-mpi: rank {}: {}\n", world.rank(), error.what());
-    mpi::environment::abort(kExitInternal);
-    return kExitInternal;
+  } catch (...) {
+    const Failure failure = current_failure();
+    if (failure.exit_code == kExitInternal) {
+      fmt::print(stderr, "headroom-mpi: rank {}: {}\n", world.rank(), failure.text);
+      mpi::environment::abort(failure.exit_code);
+    } else if (world.rank() == 0) {
+      fmt::print(stderr, "headroom-mpi: {}\n", failure.text);
+    }
+    return failure.exit_code;
   }
 }
 

@@ -58,3 +58,18 @@ grep -q 'headroom-mpi: no-such-study' errors.txt || fail "errors: $(cat errors.t
 code=0
 ranks 2 study.json -o one.db >/dev/null 2>errors.txt || code=$?
 [[ $code == 2 ]] || fail "exit code $code of a file that is there already"
+
+# A row of a trace that is wrong fails the runs that read it, as with `headroom sweep`.
+printf 'arrival_ns,prompt_tokens,output_tokens\n0,10,5\n1000000000,ten,5\n' >bad.csv
+echo '{ "base": { "model": "llama-3.1-8b", "device": "h100-sxm",
+    "workload": { "trace": { "file": "bad.csv" } } },
+  "vary": [ { "path": "engine.max_num_seqs", "values": [2, 4] } ] }' >trace.json
+"$HEADROOM" sweep trace.json -o trace.db >/dev/null || true
+contents trace.db >trace.sql
+grep -q 'bad.csv:3: ' trace.sql || fail 'the bad row is not named'
+for count in 1 3; do
+  code=0
+  ranks "$count" trace.json -o "trace$count.db" >/dev/null 2>errors.txt || code=$?
+  [[ $code == 3 ]] || fail "exit code $code of a bad row, $count ranks: $(cat errors.txt)"
+  contents "trace$count.db" | cmp - trace.sql || fail "a bad row, $count ranks"
+done

@@ -3,9 +3,16 @@
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
+#include <type_traits>
+
+#include "sim/kernel/errors.hpp"
 
 namespace headroom {
 namespace {
+
+// Both programs catch the base: exit code 2.
+static_assert(std::is_base_of_v<UserError, ConfigError> && std::is_base_of_v<UserError, DataError>);
+static_assert(!std::is_base_of_v<UserError, InternalError>);
 
 std::string message_of_failure() {
   try {
