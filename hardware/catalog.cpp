@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <span>
-#include <sstream>
 
 #include "hardware/catalog_rows.hpp"
 #include "hardware/llm/hf_config.hpp"
 #include "sim/kernel/embedded_file.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/folders.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/kernel/text_file.hpp"
 
 namespace headroom {
 
@@ -60,14 +60,6 @@ ModelSpec read_row(const ModelRow& row, const HfText& overrides) {
   return model;
 }
 
-std::string read_text(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) throw ConfigError(fmt::format("{}: cannot be read", path.string()));
-  return text.str();
-}
-
 template <typename Value>
 void put_rows(std::map<std::string, Value, std::less<>>& rows, std::vector<Value> values,
               const std::string& shown_as) {
@@ -100,8 +92,8 @@ void Catalog::overlay(const std::filesystem::path& directory) {
   bool found = false;
   for (const std::string_view name : kFiles) {
     const std::filesystem::path path = directory / name;
-    if (!std::filesystem::exists(path)) continue;
-    const std::string text = read_text(path);
+    if (!is_there(path)) continue;
+    const std::string text = read_text_file(path);
     overlay_text(name, text, path.string());
     // The user's rows are read at once: a bad one is known before any work.
     if (name == "models.json") {
@@ -148,7 +140,7 @@ ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overr
   const std::optional<ModelRow> row = models_.find(id);
   if (!row) throw unknown_name(id, "model", models_.ids());
   if (overrides.empty()) return read_row(*row, {});
-  const std::string text = read_text(overrides);
+  const std::string text = read_text_file(overrides);
   return read_row(*row, {text, overrides.string()});
 }
 

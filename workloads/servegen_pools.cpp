@@ -92,10 +92,11 @@ struct ClientFiles {
 std::map<std::int64_t, ClientFiles> files_in(const std::string& folder) {
   std::map<std::int64_t, ClientFiles> clients;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (const auto id = client_of(name, kTrace)) clients[*id].trace = entry.path().string();
-    if (const auto id = client_of(name, kDataset)) clients[*id].dataset = entry.path().string();
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (const auto id = client_of(name, kTrace)) clients[*id].trace = entry->path().string();
+    if (const auto id = client_of(name, kDataset)) clients[*id].dataset = entry->path().string();
   }
   if (error) {
     throw DataError(fmt::format("{}: cannot read this folder: {}", folder, error.message()));

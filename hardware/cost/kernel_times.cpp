@@ -14,6 +14,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/fact_rows.hpp"
+#include "sim/kernel/text_file.hpp"
 
 namespace headroom {
 namespace {
@@ -34,8 +35,7 @@ std::string meta_value(std::string_view line) {
 }
 
 std::vector<FactRow> rows_of(const fs::path& file, const std::vector<std::string>& columns) {
-  std::ifstream in(file);
-  if (!in) throw ConfigError(fmt::format("{}: cannot be read", file.string()));
+  std::istringstream in = open_text_file(file);
   return read_facts(in, file.string(), columns);
 }
 

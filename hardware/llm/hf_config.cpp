@@ -3,20 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "hardware/llm/hf_quantization.hpp"
 #include "hardware/llm/hf_reader.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "sim/kernel/folders.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/kernel/text_file.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 constexpr double kMostParameters = 1e15;
 
 // Where a wrapper keeps the language model's part.
@@ -137,19 +136,6 @@ std::string repository(const HfFields& root) {
   return name;
 }
 
-std::string read_config(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
-    throw ConfigError(fmt::format("{}: cannot be read", path.string()));
-  }
-  if (text.size() > kMostBytes) {
-    throw ConfigError(
-        fmt::format("{}: {} bytes: no config of a model", path.string(), text.size()));
-  }
-  return text;
-}
-
 constexpr std::string_view kConfigName = "config.json";
 
 // "Llama-3.1-8B" of Llama-3.1-8B/config.json and of Llama-3.1-8B_config.json.
@@ -167,7 +153,7 @@ std::filesystem::path quantization_beside(const std::filesystem::path& file) {
   const std::string prefix =
       name.ends_with(kConfigName) ? name.substr(0, name.size() - kConfigName.size()) : "";
   std::filesystem::path beside = file.parent_path() / (prefix + "hf_quant_config.json");
-  return std::filesystem::is_regular_file(beside) ? beside : std::filesystem::path{};
+  return is_there(beside) ? beside : std::filesystem::path{};
 }
 
 }  // namespace
@@ -217,12 +203,11 @@ ModelSpec read_hf_config(const HfText& config, const HfText& quantization,
 
 ModelSpec load_hf_config(const std::filesystem::path& path,
                          const std::filesystem::path& overrides) {
-  const std::filesystem::path file =
-      std::filesystem::is_directory(path) ? path / kConfigName : path;
+  const std::filesystem::path file = is_folder(path) ? path / kConfigName : path;
   const std::filesystem::path beside = quantization_beside(file);
-  const std::string config = read_config(file);
-  const std::string quantization = beside.empty() ? "" : read_config(beside);
-  const std::string patch = overrides.empty() ? "" : read_config(overrides);
+  const std::string config = read_text_file(file);
+  const std::string quantization = beside.empty() ? "" : read_text_file(beside);
+  const std::string patch = overrides.empty() ? "" : read_text_file(overrides);
   const std::string file_name = file.string();
   const std::string beside_name = beside.string();
   const std::string overrides_name = overrides.string();

@@ -226,7 +226,7 @@ HfJson parse_hf_json(std::string_view text, std::string_view file) {
   HfJson json;
   try {
     json = HfJson::parse(without_python_numbers(text));
-  } catch (const HfJson::parse_error& e) {
+  } catch (const HfJson::exception& e) {
     throw ConfigError(fmt::format("{}: not JSON: {}", file, e.what()));
   }
   if (!json.is_object()) throw ConfigError(fmt::format("{}: not a JSON object", file));

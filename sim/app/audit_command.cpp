@@ -7,22 +7,17 @@
 
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/text_file.hpp"
 #include "sim/report/audit_report.hpp"
 
 namespace headroom {
 namespace {
 
-std::ifstream opened(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw ConfigError(fmt::format("{}: cannot be read", path));
-  return in;
-}
-
 // A scenario begins with a brace, or with a comment before it; a log with anything else.
 bool is_log(const std::string& path) {
   std::error_code failed;
   if (path.ends_with(".json") || !std::filesystem::is_regular_file(path, failed)) return false;
-  std::ifstream in = opened(path);
+  std::ifstream in(path);  // one that cannot be read is refused when it is read as a log
   char first = ' ';
   in >> first;
   return first != '{' && first != '/';
@@ -44,7 +39,7 @@ std::string scenario_audit(const AuditArguments& arguments, const Catalog& catal
 }
 
 std::string log_audit(const AuditArguments& arguments, const Catalog& catalog) {
-  std::ifstream in = opened(arguments.target);
+  std::istringstream in = open_text_file(arguments.target);
   LogAuditQuery query;
   query.model = arguments.model;
   query.device = arguments.device;
@@ -54,7 +49,7 @@ std::string log_audit(const AuditArguments& arguments, const Catalog& catalog) {
 }
 
 std::string series_audit(const AuditArguments& arguments) {
-  std::ifstream in = opened(arguments.series);
+  std::istringstream in = open_text_file(arguments.series);
   SeriesOptions options;
   options.capacity_gib = arguments.capacity_gib;
   options.max_concurrency = arguments.max_concurrency;

@@ -8,6 +8,7 @@
 
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/folders.hpp"
 #include "sim/report/calibrate_report.hpp"
 #include "sim/report/replaced_file.hpp"
 #include "sim/study/calibrate.hpp"
@@ -53,12 +54,10 @@ Fitted fit_on_steps(const CalibrateArguments& arguments, const Catalog& catalog)
 }  // namespace
 
 std::string calibrate_command(const CalibrateArguments& arguments) {
-  std::error_code unknown;
-  const std::filesystem::file_status there = std::filesystem::status(arguments.source, unknown);
-  if (!std::filesystem::exists(there)) {
+  if (!is_there(arguments.source)) {
     throw ConfigError(fmt::format("{}: no such file or folder", arguments.source));
   }
-  const bool is_file = !std::filesystem::is_directory(there);
+  const bool is_file = !is_folder(arguments.source);
   check_arguments(arguments, is_file);
   const Catalog catalog = load_catalog(arguments.catalog);
   // Before the work: a folder that cannot be written is said at once.

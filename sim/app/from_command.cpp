@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
+#include "sim/kernel/text_file.hpp"
+#include "sim/report/json_text.hpp"
 #include "sim/setup/from/from.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/study/audit_log.hpp"
@@ -18,14 +19,6 @@ namespace {
 bool is_file(const std::string& name) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(name, ignored);
-}
-
-std::string read_text(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) throw ConfigError(fmt::format("{}: cannot be read", path));
-  return text.str();
 }
 
 double modified_s(const std::string& path) {
@@ -59,12 +52,12 @@ void check_words(const FromArguments& arguments) {
 }
 
 FromResult from_metrics(const std::vector<std::string>& files) {
-  std::ifstream first(files.front());
+  std::istringstream first = open_text_file(files.front());
   MetricsTimes times;
   times.taken_unix_s = modified_s(files.back());
   if (files.size() == 1) return scenario_from_metrics(first, files.front(), times);
   times.earlier_unix_s = modified_s(files.front());
-  std::ifstream last(files.back());
+  std::istringstream last = open_text_file(files.back());
   return scenario_from_metrics(first, last, files.back(), times);
 }
 
@@ -78,7 +71,7 @@ bool holds_log_lines(const std::string& text) {
 // What the log says, without what the engine's rules filled in.
 FromResult from_log(const FromArguments& arguments) {
   const std::string& file = arguments.source.front();
-  std::ifstream stream(file);
+  std::istringstream stream = open_text_file(file);
   LogAuditQuery query;
   query.device = arguments.device;
   const LogAudit audit = audit_log(read_startup_log(stream, file), query, Catalog::embedded());
@@ -113,7 +106,7 @@ FromResult read(const FromArguments& arguments) {
   if (!is_file(first)) return scenario_from_command(first, "command", release);
   const std::string extension = std::filesystem::path(first).extension().string();
   const bool compose = extension == ".yml" || extension == ".yaml";
-  const std::string text = read_text(first);
+  const std::string text = read_text_file(first, kMostDataBytes);
   if (!compose && is_metrics(text)) {
     if (source.size() > 2) throw ConfigError("from: one or two dumps of /metrics");
     return from_metrics(source);
@@ -122,7 +115,7 @@ FromResult read(const FromArguments& arguments) {
     throw ConfigError(fmt::format("from {}: expected one file, or two dumps of /metrics", first));
   }
   if (compose) {
-    std::ifstream stream(first);
+    std::istringstream stream(text);
     return scenario_from_compose(stream, first, arguments.service, release);
   }
   if (holds_log_lines(text)) return from_log(arguments);
@@ -149,7 +142,7 @@ std::string from_command(const FromArguments& arguments) {
                       {"unknown_flags", result.unknown_flags},
                       {"ignored_flags", result.ignored_flags},
                       {"notes", result.notes}};
-    return all.dump(2) + "\n";
+    return json_text(all);
   }
   std::string text;
   add_comment(text, "Not understood, so missing below:", result.unknown_flags);
@@ -159,7 +152,7 @@ std::string from_command(const FromArguments& arguments) {
   if (!document.root.contains("workload")) {
     text += "// \"workload\" is yours to add for `headroom run`; capacity and audit need none\n";
   }
-  return text + document.root.dump(2) + "\n";
+  return text + json_text(document.root);
 }
 
 }  // namespace headroom

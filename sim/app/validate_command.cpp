@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/folders.hpp"
 #include "sim/report/ablation_report.hpp"
 #include "sim/report/memory_validation_report.hpp"
 #include "sim/report/run_validation_report.hpp"
@@ -18,7 +17,7 @@ namespace headroom {
 std::string validate_command(const ValidateArguments& arguments) {
   const Catalog catalog = load_catalog(arguments.catalog);
   if (arguments.what == "runs") {
-    if (!arguments.tables.empty() && !std::filesystem::is_directory(arguments.tables)) {
+    if (!arguments.tables.empty() && !is_folder(arguments.tables)) {
       throw ConfigError(fmt::format("--tables {}: no such folder", arguments.tables));
     }
     if (arguments.ablate) {

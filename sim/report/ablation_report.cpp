@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/report/capacity_report.hpp"
+#include "sim/report/json_text.hpp"
 #include "sim/report/memory_validation_report.hpp"
 #include "sim/report/run_validation_report.hpp"
 
@@ -80,7 +81,7 @@ std::string ablation_json(const Ablations& ablations) {
   for (const ExcludedRun& run : ablations.excluded) {
     excluded.push_back({{"data_set", run.data_set}, {"why", run.why}});
   }
-  return Json{{"runs", ablations.runs}, {"terms", terms}, {"excluded", excluded}}.dump(2) + "\n";
+  return json_text({{"runs", ablations.runs}, {"terms", terms}, {"excluded", excluded}});
 }
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/audit_report.hpp"
+#include "sim/report/json_text.hpp"
 
 namespace headroom {
 namespace {
@@ -108,7 +109,7 @@ std::string audit_json(const AuditReport& report) {
   if (report.system.budget.failure) json["failure"] = failure_json(*report.system.budget.failure);
   if (report.mitigated) json["mitigations"] = mitigations_json(report.mitigations);
   json["assumptions"] = report.warnings;
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 std::string log_audit_json(const LogAudit& audit) {
@@ -131,7 +132,7 @@ std::string log_audit_json(const LogAudit& audit) {
   json["missing"] = audit.log.missing;
   json["notes"] = audit.log.notes;
   json["assumptions"] = audit.assumptions;
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 std::string series_json(const std::string& name, const SeriesReport& report) {
@@ -170,7 +171,7 @@ std::string series_json(const std::string& name, const SeriesReport& report) {
                               {"limit", alert.limit}});
   }
   json["notes"] = report.notes;
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace headroom

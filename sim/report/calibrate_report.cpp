@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/report/capacity_report.hpp"
+#include "sim/report/json_text.hpp"
 #include "sim/report/memory_validation_report.hpp"
 #include "sim/report/run_validation_report.hpp"
 #include "sim/report/wrapped_text.hpp"
@@ -121,9 +122,8 @@ std::string calibrations_file(const Calibration& c) {
     row["observed"].push_back(std::move(observed));
   }
   row["source"] = c.source;
-  return Json{{"about", "Fitted by headroom calibrate."}, {"calibrations", Json::array({row})}}
-             .dump(2) +
-         "\n";
+  return json_text(
+      {{"about", "Fitted by headroom calibrate."}, {"calibrations", Json::array({row})}});
 }
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/capacity_report.hpp"
+#include "sim/report/json_text.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/terminal.hpp"
 
@@ -242,7 +243,7 @@ std::string compare_json(const Comparison& comparison, const ComparisonResult& r
                      {"b", side_json(comparison.b, result.b)},
                      {"metrics", std::move(metrics)},
                      {"requests", requests_json(result.requests)}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace headroom

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/report/capacity_report.hpp"
+#include "sim/report/json_text.hpp"
 #include "sim/report/spark_report.hpp"
 #include "sim/report/wrapped_text.hpp"
 
@@ -212,7 +213,7 @@ std::string memory_validation_json(const MemoryValidation& validation) {
                          {"worst_residual_gib", spark->worst_residual_gib},
                          {"containers", spark_json(spark->explained)}};
   }
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/report/capacity_report.hpp"
+#include "sim/report/json_text.hpp"
 #include "sim/report/memory_validation_report.hpp"
 #include "sim/report/wrapped_text.hpp"
 
@@ -118,7 +119,7 @@ std::string run_validation_json(const RunValidation& validation) {
   for (const ExcludedRun& run : validation.excluded) {
     excluded.push_back({{"data_set", run.data_set}, {"why", run.why}});
   }
-  return Json{{"runs", runs}, {"scores", scores}, {"excluded", excluded}}.dump(2) + "\n";
+  return json_text({{"runs", runs}, {"scores", scores}, {"excluded", excluded}});
 }
 
 }  // namespace headroom

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/report/capacity_report.hpp"
+#include "sim/report/json_text.hpp"
 
 namespace headroom {
 namespace {
@@ -115,7 +116,7 @@ std::string step_json(const StepBreakdown& step, const StepQuestion& question) {
       {"terms", terms}};
   if (question.measured_ms) json["measured_ms"] = *question.measured_ms;
   json["warnings"] = step.resolved.warnings;
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace headroom

@@ -26,7 +26,7 @@ double port_share(const RunResult& result, ReplicaRole role) {
   return all > 0 ? busy / all : 0;
 }
 
-double mean_ms(TimeNs sum_ns, std::int64_t count) {
+double mean_ms(Int128 sum_ns, std::int64_t count) {
   return count == 0 ? 0 : static_cast<double>(sum_ns) / 1e6 / static_cast<double>(count);
 }
 

@@ -43,8 +43,8 @@ struct TransferRecord {
 struct TransferCounts {
   std::int64_t transfers = 0;     // complete
   ByteCount bytes = 0;            // of these
-  TimeNs room_wait_ns = 0;        // of these, from the prefill's end until there was room,
-  TimeNs port_wait_ns = 0;        //   and from then until the ports were free
+  Int128 room_wait_ns = 0;        // of these, from the prefill's end until there was room,
+  Int128 port_wait_ns = 0;        //   and from then until the ports were free
   std::int64_t lost = 0;          // KV that died with its prefill replica before it was fetched
   std::int64_t abandoned = 0;     // fetches whose request left meanwhile
   std::int64_t local_short = 0;   // prompts that a decode replica computed: they lacked few tokens,

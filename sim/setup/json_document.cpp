@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
+
+#include "sim/kernel/text_file.hpp"
 
 namespace headroom {
 namespace {
@@ -180,27 +178,7 @@ JsonDocument parse_json(std::string_view text, std::string name) {
 }
 
 JsonDocument read_json_file(const std::string& path) {
-  const auto refuse = [&](std::string_view why) {
-    return ConfigError(fmt::format("{}: cannot read: {}", path, why));
-  };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (!file) throw refuse(std::strerror(errno));
-  std::string text;
-  std::vector<char> buffer(std::size_t{1} << 16);
-  while (true) {
-    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get());
-    text.append(buffer.data(), got);
-    if (text.size() > kMaxJsonBytes) {
-      throw refuse(fmt::format("larger than {} MiB", kMaxJsonBytes >> 20));
-    }
-    if (got < buffer.size()) break;
-  }
-  if (std::ferror(file.get()) != 0) throw refuse(std::strerror(errno));
-  if (text.starts_with("version https://git-lfs")) {
-    throw refuse("a git-lfs pointer, not the file itself (fetch it with `git lfs pull`)");
-  }
-  return parse_json(text, path);
+  return parse_json(read_text_file(path), path);
 }
 
 void set_value(JsonDocument& document, std::string_view assignment) {

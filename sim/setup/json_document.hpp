@@ -21,8 +21,6 @@ struct JsonDocument {
   std::map<std::string, std::string> overrides;  // JSON pointer -> the flag that set it
 };
 
-// Text larger than this is not a scenario.
-inline constexpr std::size_t kMaxJsonBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxJsonDepth = 64;
 
 [[nodiscard]] JsonDocument parse_json(std::string_view text, std::string name);

@@ -219,7 +219,7 @@ const OptionRow kRows[] = {
     {.pointer = "/fleet/disaggregation/link_gb_per_s",
      .reach = at<&F::disaggregation, &Apart::link_gb_per_s>,
      .unit = "GB/s",
-     .bounds = {.low = 0, .high = 1e6, .low_open = true},
+     .bounds = {.low = 1e-3, .high = 1e6},
      .doc = "rate of each replica's port to the network, one way",
      .group = kApart},
     {.pointer = "/fleet/disaggregation/link_latency_ms",

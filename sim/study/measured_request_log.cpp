@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <span>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/text_file.hpp"
 #include "sim/metrics/serving_metrics.hpp"
 #include "sim/study/measured_run.hpp"
 
@@ -105,7 +105,7 @@ void read_request_log(const std::filesystem::path& folder, const std::string& na
     throw DataError(fmt::format("{}: {}", config_file, error.what()));
   }
   const std::string file = (folder / "requests.csv").string();
-  std::ifstream in(file);
+  std::istringstream in = open_text_file(file);
   const std::vector<FactRow> rows = read_facts(
       in, file, {"input_toks", "output_toks", "arrival_s", "first_token_s", "last_token_s"});
   if (static_cast<std::int64_t>(rows.size()) <= run.cold_requests) {

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/folders.hpp"
+#include "sim/kernel/text_file.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/startup_budget.hpp"
@@ -17,20 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDepth = 2;  // folders below the given one
-
-// `directory` and the folders below it, in the order of their names.
-std::vector<fs::path> folders_of(const fs::path& directory) {
-  std::vector<fs::path> folders{directory};
-  constexpr auto kReadable = fs::directory_options::skip_permission_denied;
-  for (auto entry = fs::recursive_directory_iterator(directory, kReadable);
-       entry != fs::recursive_directory_iterator(); ++entry) {
-    if (entry.depth() >= kDepth) entry.disable_recursion_pending();
-    if (entry->is_directory()) folders.push_back(entry->path());
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
-}
+constexpr int kLevels = 3;  // of folders below the given one
 
 }  // namespace
 
@@ -76,19 +64,20 @@ double median_of(std::vector<double> values) {
 }
 
 MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalog) {
-  if (!fs::is_directory(directory)) {
+  if (!is_folder(directory)) {
     throw ConfigError(fmt::format("{}: no such folder", directory.string()));
   }
   MeasuredRuns result;
   // Data sets are called by their folders, also where one is given as "." or with a slash behind.
-  for (const fs::path& folder : folders_of(fs::canonical(directory))) {
+  for (const fs::path& folder : folders_below(fs::canonical(directory), kLevels)) {
     const std::string name = folder.filename().string();
-    if (fs::exists(folder / "requests.csv") && fs::exists(folder / "config.json")) {
+    if (is_there(folder / "requests.csv") && is_there(folder / "config.json")) {
       read_request_log(folder, name, catalog, result);
     }
     const auto read = [&](const char* file, auto reader) {
-      std::ifstream in(folder / file);
-      if (in) reader(in, name, catalog, result);
+      if (!is_there(folder / file)) return;
+      std::istringstream in = open_text_file(folder / file);
+      reader(in, name, catalog, result);
     };
     read("stages.csv", read_load_stages);
     read("max_throughput.csv", read_max_throughput);
@@ -102,7 +91,7 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
         "{}: no measured run (requests.csv with config.json, stages.csv, max_throughput.csv, "
         "all_results.csv, silicon_sample.csv, perf_model.csv, decode_rates.csv) is there or up to "
         "{} folders below",
-        directory.string(), kDepth));
+        directory.string(), kLevels));
   }
   return result;
 }

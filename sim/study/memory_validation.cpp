@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "hardware/explanations.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/folders.hpp"
+#include "sim/kernel/text_file.hpp"
 #include "sim/study/memory_facts.hpp"
 #include "sim/study/size_of.hpp"
 #include "sim/study/what_if.hpp"
@@ -186,15 +187,9 @@ class Validator {
 
 // The file in `directory`, or the first by name below it.
 fs::path find_file(const fs::path& directory, std::string_view name, int depth) {
-  std::error_code failed;
-  if (fs::is_regular_file(directory / name, failed)) return directory / name;
+  if (is_there(directory / name)) return directory / name;
   if (depth == 0) return {};
-  std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, failed)) {
-    if (entry.is_directory(failed)) folders.push_back(entry.path());
-  }
-  std::sort(folders.begin(), folders.end());
-  for (const fs::path& folder : folders) {
+  for (const fs::path& folder : folders_in(directory)) {
     fs::path found = find_file(folder, name, depth - 1);
     if (!found.empty()) return found;
   }
@@ -251,8 +246,7 @@ MemoryValidation validate_memory(const fs::path& directory, const Catalog& catal
   const auto read = [&](std::string_view name, void (Validator::*reader)(std::istream&)) {
     const fs::path path = find_file(directory, name, kSearchDepth);
     if (path.empty()) return;
-    std::ifstream in(path);
-    if (!in) throw ConfigError(fmt::format("{}: cannot be read", path.string()));
+    std::istringstream in = open_text_file(path);
     (validator.*reader)(in);
     validation.files.emplace_back(name);
   };

@@ -12,6 +12,7 @@
 
 #include "hardware/cost/kernel_times.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/folders.hpp"
 #include "sim/metrics/serving_metrics.hpp"
 #include "sim/setup/run.hpp"
 
@@ -112,17 +113,17 @@ struct KernelProfile {
   KernelTimesMeta meta;
 };
 
+// Folders of device, model and engine lie between `tables` and the profiles.
+constexpr int kLevelsOfTables = 16;
+
 // Of all folders below `tables`, by path.
 std::vector<KernelProfile> kernel_profiles(const fs::path& tables) {
   std::vector<KernelProfile> profiles;
   if (tables.empty()) return profiles;
-  constexpr auto kReadable = fs::directory_options::skip_permission_denied;
-  for (const auto& entry : fs::recursive_directory_iterator(tables, kReadable)) {
-    if (entry.path().filename() != "meta.yaml") continue;
-    const fs::path folder = entry.path().parent_path();
+  for (const fs::path& folder : folders_below(tables, kLevelsOfTables)) {
+    if (!is_there(folder / "meta.yaml")) continue;
     profiles.push_back({folder, read_kernel_times_meta(folder)});
   }
-  std::ranges::sort(profiles, {}, &KernelProfile::folder);
   return profiles;
 }
 
@@ -134,7 +135,7 @@ fs::path profile_of(const MeasuredRun& run, const Catalog& catalog,
     return catalog.has_model(profile.meta.model) &&
            catalog.model(profile.meta.model).id == catalog.model(run.scenario.model).id &&
            profile.meta.gpu.ends_with(catalog.device(run.scenario.device.name).name) &&
-           fs::is_directory(profile.folder / sharded);
+           is_folder(profile.folder / sharded);
   });
   return found == profiles.end() ? fs::path() : found->folder;
 }

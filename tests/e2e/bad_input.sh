@@ -55,4 +55,41 @@ expect_error 'bad.csv:3' run --trace bad.csv
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >lfs.csv
 expect_error 'git-lfs' run --trace lfs.csv
 
+# Bytes that are no UTF-8
+printf 'INFO Initializing a V1 LLM engine (v0.9.1)\nINFO model \xff\n' >latin.log
+expect_error 'latin.log:2: byte 0xff is not UTF-8' "$HEADROOM" audit latin.log
+expect_error 'latin.log:2: byte 0xff is not UTF-8' "$HEADROOM" from latin.log
+expect_error 'latin.log:2: byte 0xff is not UTF-8' "$HEADROOM" audit --series latin.log
+mkdir -p latin/h100
+printf 'stage_id,model\n\xff,x\n' >latin/h100/stages.csv
+expect_error 'stages.csv:2: byte 0xff is not UTF-8' "$HEADROOM" validate runs latin --json
+printf '{"model_type": "\xff"}' >latin.json
+expect_error 'latin.json:1: byte 0xff is not UTF-8' \
+  "$HEADROOM" capacity --model latin.json --device h100-sxm
+
+# Loops of links
+mkdir loops
+ln -s loop loops/loop
+for command in 'validate runs' 'validate memory'; do
+  # shellcheck disable=SC2086 # two words
+  expect_error 'loops/loop: cannot read: Too many levels' "$HEADROOM" $command loops
+done
+ln -s models.json loops/models.json
+expect_error 'loops/models.json: cannot read: Too many levels' \
+  "$HEADROOM" list models --catalog loops
+ln -s loop.db loop.db
+expect_error 'loop.db: cannot open' "$HEADROOM" merge merged.db loop.db loop.db
+
+# Devices, which have no end
+for device in /dev/zero /dev/random; do
+  expect_error "$device: cannot read: a device" \
+    "$HEADROOM" capacity --model $device --device h100-sxm
+  expect_error "$device: cannot read: a device" "$HEADROOM" run $device
+  expect_error "$device: cannot read: a device" "$HEADROOM" audit --series $device
+done
+
+# Numbers beyond any machine
+printf '{"model_type": "llama", "hidden_size": 1e999}' >config.json
+expect_error "config.json: not JSON: " "$HEADROOM" capacity --model config.json --device h100-sxm
+
 nothing_left

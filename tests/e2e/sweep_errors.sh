@@ -40,6 +40,10 @@ expect_error 'schema.db: results of schema version 9' sweep -o schema.db --resum
 cp good.db version.db
 sqlite3 version.db "UPDATE meta SET value = '0.0.1' WHERE key = 'headroom_version'"
 expect_error 'version.db: results of headroom 0.0.1' sweep -o version.db --resume
+cp good.db point.db
+sqlite3 point.db 'UPDATE runs SET point = 99 WHERE run = 1'
+expect_error 'point.db: damaged: table runs: point 99: the study has 2' sweep -o point.db --resume
+expect_error 'point.db: damaged: table runs: point 99' "$HEADROOM" merge m.db point.db
 head -c 9000 good.db >cut.db
 expect_error 'cut.db: damaged or cut short' sweep -o cut.db --resume
 [[ $(stat -c %s cut.db) == 9000 ]] || fail 'a damaged file was changed'

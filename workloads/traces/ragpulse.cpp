@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/folders.hpp"
 #include "workloads/traces/json_values.hpp"
 
 namespace headroom {
@@ -30,7 +31,7 @@ std::string chunk_file(const std::string& trace, std::string_view name) {
   const std::filesystem::path folder = std::filesystem::path(trace).parent_path();
   const std::string path = (folder / fmt::format("{}.jsonl", name)).string();
   for (const std::string& candidate : {path, path + ".gz"}) {
-    if (std::filesystem::exists(candidate)) return candidate;
+    if (is_there(candidate)) return candidate;
   }
   throw DataError(
       fmt::format("{}: there is no such file, nor with .gz; it holds the lengths of chunks of {}",

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/folders.hpp"
+#include "sim/kernel/text_file.hpp"
 #include "sim/setup/from/flag_values.hpp"
 #include "sim/setup/from/values.hpp"
 #include "sim/setup/from/yaml_subset.hpp"
@@ -308,14 +308,11 @@ void FlagReader::set_switch(const std::string& name, const Found& found, const s
 }
 
 void FlagReader::settings_file(const std::string& name, const std::string& path) {
-  std::ifstream file(path);
-  if (!file) {
+  if (!is_there(path)) {
     draft_.unknown(fmt::format("{} {}: no such file here, its settings are missing", name, path));
     return;
   }
-  std::ostringstream text;
-  text << file.rdbuf();
-  const Json settings = read_yaml(text.str(), path);
+  const Json settings = read_yaml(read_text_file(path), path);
   if (!settings.is_object()) refuse(name, fmt::format("{} is no list of settings", path));
   // A setting stands below every flag of the command line, wherever the file is named.
   const bool before_flags = !flags_.settings_win;

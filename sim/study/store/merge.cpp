@@ -49,6 +49,7 @@ StudyFacts check_input(const std::string& path, const StudyFacts* facts, const s
   const Database input(path, Database::Mode::existing);
   StudyFacts found = read_facts(input);
   input.check_pages();
+  check_numbers(input, found);
   const std::string difference = facts == nullptr ? "" : found.difference(*facts);
   if (!difference.empty()) {
     throw ConfigError(fmt::format("{}: cannot be merged: {} holds {}", path, first, difference));
@@ -116,9 +117,9 @@ MergeResult merge_stores(const std::string& output, const std::vector<std::strin
   std::set<std::filesystem::path> seen;
   for (const std::string& path : inputs) {
     const bool first = seen.empty();
-    if (!seen.insert(std::filesystem::weakly_canonical(path)).second) {
-      throw ConfigError(fmt::format("{}: named twice", path));
-    }
+    std::error_code unknown;  // a path that cannot be followed cannot be opened either
+    const auto [name, is_new] = seen.insert(std::filesystem::weakly_canonical(path, unknown));
+    if (!is_new && !unknown) throw ConfigError(fmt::format("{}: named twice", path));
     const StudyFacts facts = check_input(path, first ? nullptr : &result.facts, inputs.front());
     if (first) result.facts = facts;
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/study/sweep/study_plan.hpp"
 
 namespace headroom {
 namespace {
@@ -108,6 +109,7 @@ ResultsStore::ResultsStore(const std::string& path, StoreMode mode, const StudyF
     database_.check_pages();
     const std::string difference = facts.difference(read_facts(database_));
     if (!difference.empty()) throw refusal(database_, difference);
+    check_numbers(database_, facts);
     database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     Transaction(database_).commit();  // takes the lock, or says who has it
   }
@@ -198,6 +200,32 @@ StudyFacts read_facts(const Database& database) {
   Statement total = database.prepare("SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?");
   if (total.bind(0, "total_runs").step()) facts.total_runs = total.integer(0);
   return facts;
+}
+
+void check_numbers(const Database& database, const StudyFacts& facts) {
+  const StudyPlan plan(parse_study(parse_json(facts.text, database.path()), "", {}));
+  const auto check = [&](std::string_view table, std::string_view column, std::int64_t count,
+                         const std::string& of_its_run = "") {
+    const std::string right =
+        of_its_run.empty() ? "TRUE" : fmt::format("{} = {}", column, of_its_run);
+    Statement wrong = database.prepare(fmt::format(
+        "SELECT quote({1}) FROM {0} WHERE (typeof({1}) = 'integer' AND {1} BETWEEN 0 AND {2} - 1 "
+        "AND {3}) IS NOT TRUE LIMIT 1",
+        table, column, count, right));
+    if (!wrong.step()) return;
+    throw refusal(database, fmt::format("damaged: table {}: {} {}: the study has {}, from 0 on{}",
+                                        table, column, wrong.text(0), count,
+                                        of_its_run.empty() ? "" : ", and a run is of one of them"));
+  };
+  const std::int64_t replications = plan.study().replications;
+  check("runs", "run", facts.total_runs);
+  check("runs", "point", plan.points(), fmt::format("run / {}", replications));
+  check("runs", "replication", replications, fmt::format("run % {}", replications));
+  check("parameters", "point", plan.points());
+  for (const std::string_view table : {"searches", "probes"}) {
+    check(table, "search", std::ssize(plan.study().searches));
+    check(table, "point", plan.points());
+  }
 }
 
 std::vector<StoredParameter> read_parameters(const Database& database) {

@@ -89,6 +89,8 @@ class ResultsStore {
 
 // Reading; the file stays as it is. ConfigError as above.
 [[nodiscard]] StudyFacts read_facts(const Database& database);
+// ConfigError for a row of a run, point or search that the study of `facts` does not have.
+void check_numbers(const Database& database, const StudyFacts& facts);
 // Runs of the points below `points`, in order of their numbers, with metrics and out-of-memory, but
 // without summaries.
 [[nodiscard]] std::vector<StoredRun> read_runs(const Database& database,

@@ -41,6 +41,11 @@ std::string llama_error(const std::string& field) { return llama_error("LlamaFor
 
 }  // namespace
 
+TEST_CASE("a number beyond any that JSON's readers hold is refused", "[hf_errors]") {
+  CHECK_THAT(error_of(R"({"hidden_size": 1e999})"),
+             Contains("config.json: not JSON: ") && Contains("number overflow parsing '1e999'"));
+}
+
 TEST_CASE("missing fields are named all at once, with an override to write") {
   const std::string text = error_of(R"({"architectures": ["LlamaForCausalLM"],
                                         "num_attention_heads": 32, "hidden_size": 4096})");

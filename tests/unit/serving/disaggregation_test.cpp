@@ -147,7 +147,7 @@ TEST_CASE("transfers over one port follow each other", "[apart]") {
   CHECK(run.transfer(1).asked_ns == 74 * kUs);
   CHECK(run.transfer(1).begin_ns == 74 * kUs + 3200);  // behind its bytes, not its latency
   CHECK(run.transfer(1).end_ns == 74 * kUs + 6400 + 500);
-  CHECK(run.totals.transfers->port_wait_ns == 3200);
+  CHECK(static_cast<TimeNs>(run.totals.transfers->port_wait_ns) == 3200);
 }
 
 TEST_CASE("transfers between other replicas do not wait", "[apart]") {
@@ -165,7 +165,8 @@ TEST_CASE("KV moves when the decode replica has room", "[apart]") {
   CHECK(run.transfer(1).prefilled_ns == 140 * kUs);
   CHECK(run.transfer(1).asked_ns == run.requests[0].finish_ns);
   CHECK(run.requests[1].outcome == Outcome::finished);
-  CHECK(run.totals.transfers->room_wait_ns == run.requests[0].finish_ns - 140 * kUs);
+  CHECK(static_cast<TimeNs>(run.totals.transfers->room_wait_ns) ==
+        run.requests[0].finish_ns - 140 * kUs);
 }
 
 TEST_CASE("short prompts are computed where they are decoded", "[apart]") {

@@ -55,8 +55,11 @@ TEST_CASE("roles and their section belong together", "[apart]") {
              Catch::Contains("/fleet/groups/2/role: value \"both\""));
   CHECK_THAT(refused(R"("groups": [{"name": "p", "role": "prefil"}],)" + kLink),
              Catch::Contains("prefill"));
-  CHECK_THAT(refused(kGroups + R"(, "disaggregation": {"link_gb_per_s": 0})"),
-             Catch::Contains("/fleet/disaggregation/link_gb_per_s"));
+  for (const std::string rate : {"0", "1e-6", "0.0009"}) {
+    CHECK_THAT(refused(kGroups + R"(, "disaggregation": {"link_gb_per_s": )" + rate + "}"),
+               Catch::Contains("/fleet/disaggregation/link_gb_per_s: value ") &&
+                   Catch::Contains("number >= 0.001"));
+  }
 }
 
 TEST_CASE("a router over one replica is an error", "[apart]") {

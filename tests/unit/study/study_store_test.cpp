@@ -14,7 +14,10 @@ using namespace headroom;
 
 namespace {
 
-const StudyFacts kFacts{"0.1.0", "curve", "{\"name\":\"curve\"}", "abc", 4};
+const StudyFacts kFacts{"0.1.0", "curve",
+                        R"({"name": "curve", "base": {}, "replications": 2,
+                            "vary": [{"path": "model", "values": ["a", "b"]}]})",
+                        "abc", 4};
 const std::vector<StoredParameter> kParameters{{0, "model", "\"a\""}, {1, "model", "\"b\""}};
 
 StoredRun run_of(std::int64_t number, bool done = true) {
@@ -151,6 +154,29 @@ TEST_CASE("results of another study, version or schema are refused") {
   CHECK(open_error(path, StoreMode::resume, other) == "results of headroom 0.1.0, this is 0.2.0");
   execute(path, "UPDATE meta SET value = '7' WHERE key = 'schema_version'");
   CHECK(open_error(path) == "results of schema version 7; this program reads and writes version 2");
+}
+
+TEST_CASE("rows of points and runs that the study does not have are refused") {
+  const auto error_after = [](const char* sql) {
+    const TempFolder folder;
+    const std::string path = new_store(folder, "a.db", {run_of(0), run_of(3)});
+    execute(path, sql);
+    const std::string why = open_error(path);
+    CHECK(merge_error(folder, {path}) == path + ": " + why);
+    return why;
+  };
+  CHECK(error_after("UPDATE runs SET point = 99 WHERE run = 3") ==
+        "damaged: table runs: point 99: the study has 2, from 0 on, and a run is of one of them");
+  CHECK(error_after("UPDATE runs SET point = 0 WHERE run = 3")
+            .starts_with("damaged: table runs: point 0: "));
+  CHECK(error_after("UPDATE runs SET replication = 'x' WHERE run = 3")
+            .starts_with("damaged: table runs: replication 'x': the study has 2"));
+  CHECK(error_after("UPDATE runs SET run = 4611686018427387904 WHERE run = 3") ==
+        "damaged: table runs: run 4611686018427387904: the study has 4, from 0 on");
+  CHECK(error_after("UPDATE parameters SET point = -1 WHERE point = 1")
+            .starts_with("damaged: table parameters: point -1: "));
+  CHECK(error_after("INSERT INTO searches(search, point) VALUES(0, 0)")
+            .starts_with("damaged: table searches: search 0: the study has 0"));
 }
 
 TEST_CASE("what is no store is refused by what it is") {
