@@ -10,6 +10,7 @@
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/saturating.hpp"
 
 namespace headroom {
 namespace {
@@ -197,7 +198,9 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
 // Bytes for KV by the rule, or by the user's own word.
 ByteCount kv_bytes(const BudgetInputs& in, const VllmBudgetOptions& options, const Terms& t,
                    const KvLayout& layout) {
-  if (options.num_gpu_blocks_override) return *options.num_gpu_blocks_override * layout.block_bytes;
+  if (options.num_gpu_blocks_override) {
+    return saturating_product(*options.num_gpu_blocks_override, layout.block_bytes);
+  }
   if (options.kv_cache_memory_bytes) return *options.kv_cache_memory_bytes;
   ByteCount non_kv = t.weights + t.drafter + t.adapters + t.activations + t.growth + t.machine;
   if (vllm_rule(options.version) == VllmRule::all_outside_torch) {

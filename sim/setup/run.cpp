@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "scheduler/routing/round_robin.hpp"
+#include "sim/kernel/process_memory.hpp"
 #include "sim/metrics/fan_out.hpp"
 #include "sim/metrics/run_digest.hpp"
 #include "sim/setup/factory.hpp"
 #include "sim/setup/fleet_cascade.hpp"
 #include "sim/setup/fleet_factory.hpp"
 #include "sim/setup/parallel.hpp"
+#include "sim/setup/records_memory.hpp"
 #include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
 
@@ -262,6 +264,7 @@ RunResult prepare(const Scenario& scenario, const Catalog& catalog, std::optiona
   }
   workload = given ? std::move(*given) : make_workload(result.resolved.scenario);
   result.workload = workload.facts;
+  check_records_fit(result.resolved.scenario, result.workload.requests, process_memory_bytes());
   return result;
 }
 

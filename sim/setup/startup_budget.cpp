@@ -11,6 +11,7 @@
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/named_value.hpp"
+#include "sim/kernel/saturating.hpp"
 #include "sim/serving/sequence_blocks.hpp"
 #include "sim/setup/kv_tier.hpp"
 #include "sim/setup/lora.hpp"
@@ -50,9 +51,9 @@ void resize_pool(const Resolved& r, MemoryBudget& budget) {
   if (budget.failure && !is_about_the_pool(budget.failure->stage)) return;
   const ByteCount token_bytes = budget.layout.bytes_per_token;
   const ByteCount block_bytes = budget.layout.block_bytes;
-  const ByteCount wanted = e.kv_cache_memory_bytes
-                               ? *e.kv_cache_memory_bytes
-                               : *e.num_gpu_blocks_override * r.block_size * token_bytes;
+  const ByteCount wanted = e.kv_cache_memory_bytes ? *e.kv_cache_memory_bytes
+                                                   : saturating_product(*e.num_gpu_blocks_override,
+                                                                        r.block_size * token_bytes);
   constexpr auto kPool = static_cast<std::size_t>(MemoryPurpose::kv_pool);
   constexpr auto kMargin = static_cast<std::size_t>(MemoryPurpose::margin);
   const ByteCount free = budget.terms.bytes[kPool] + budget.terms.bytes[kMargin];

@@ -8,6 +8,7 @@
 #include "hardware/budget/hf_generate.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/saturating.hpp"
 #include "sim/setup/startup_budget.hpp"
 
 namespace headroom {
@@ -74,7 +75,7 @@ MemoryBudget with_token_bytes(const Resolved& r, const MemoryBudget& original, d
   PoolRule rule;
   rule.available_bytes = std::max(original.kv_available_bytes, original.kv_pool_bytes);
   if (const auto& blocks = r.scenario.engine.num_gpu_blocks_override) {
-    rule.available_bytes = *blocks * budget.layout.block_bytes;
+    rule.available_bytes = saturating_product(*blocks, budget.layout.block_bytes);
   }
   rule.max_model_len = automatic_length ? -1 : original.max_model_len;
   rule.step_tokens = original.step_tokens;

@@ -87,6 +87,18 @@ TEST_CASE("a pool larger than what is free does not start") {
   CHECK(budget.failure->stage == StartupStage::kv_allocation);
 }
 
+TEST_CASE("a pool of more bytes than a number holds does not start") {
+  // 2e10 blocks of 4096 tokens of 128 KiB are 1.07e19 bytes, more than 2^63.
+  for (const std::string engine : {"orca", "vllm", "sarathi", "static"}) {
+    Resolved r = resolved(R"({"name": ")" + engine +
+                          R"(", "num_gpu_blocks_override": 20000000000, "block_size": 4096})");
+    const MemoryBudget budget = startup_budget(r);
+    REQUIRE(budget.failure.has_value());
+    CHECK(budget.failure->stage == StartupStage::kv_allocation);
+    CHECK(budget.kv_tokens >= 0);
+  }
+}
+
 TEST_CASE("a version beyond the newest modelled one is a warning") {
   Resolved r = resolved(R"({"version": "0.30"})");
   static_cast<void>(startup_budget(r));
