@@ -8,7 +8,6 @@ namespace headroom {
 inline constexpr int kExitUser = 2;
 inline constexpr int kExitIncomplete = 3;
 inline constexpr int kExitInternal = 70;
-inline constexpr int kExitInterrupted = 130;
 
 struct Failure {
   int exit_code = kExitInternal;

@@ -1,6 +1,6 @@
 // The command line. Exit codes: 0 done (running out of memory is a result, too), 2 the scenario, a
-// file or a flag is wrong, 3 some runs of a study failed or are missing, 70 a bug of Headroom, 130
-// interrupted with complete results up to then.
+// file or a flag is wrong, 3 some runs of a study failed or are missing, 70 a bug of Headroom, 130,
+// 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP with complete results up to then.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -19,6 +19,7 @@
 #include "sim/app/failure.hpp"
 #include "sim/app/fleet_command.hpp"
 #include "sim/app/from_command.hpp"
+#include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/progress.hpp"
 #include "sim/app/report_command.hpp"
@@ -40,14 +41,6 @@ using namespace headroom;
 
 const std::string kVersion = HEADROOM_VERSION;
 constexpr const char* kCatalogHelp = "folder with own models, devices, environments, calibrations";
-
-std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
-
-extern "C" void on_interrupt(int signal_number) {
-  interrupted.store(true, std::memory_order_relaxed);
-  std::signal(signal_number, SIG_DFL);  // a second one ends the program at once
-}
 
 struct Arguments {
   std::string scenario;
@@ -93,8 +86,7 @@ int run_command(const Arguments& arguments) {
   const Catalog catalog = load_catalog(arguments.catalog);
   const std::string target =
       arguments.output.empty() ? "results/" + directory_name(scenario.name) : arguments.output;
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, not the end
+  const std::atomic<bool>& interrupted = stop_on_signals();
   // With --json and no -o the answer is standard output alone.
   std::optional<ResultDirectory> directory;
   if (!arguments.json || !arguments.output.empty()) directory.emplace(target);
@@ -115,7 +107,7 @@ int run_command(const Arguments& arguments) {
   }
   print(arguments.json ? summary_json(result, kVersion)
                        : terminal_summary(result, directory ? target : ""));
-  return result.stop == StopReason::interrupted ? kExitInterrupted : 0;
+  return result.stop == StopReason::interrupted ? interrupted_exit_code() : 0;
 }
 
 int check_command(const Arguments& arguments) {
@@ -127,21 +119,20 @@ int check_command(const Arguments& arguments) {
 
 int answer_of(const StudyAnswer& answer) {
   print(answer.text);
-  if (answer.end == StudyEnd::interrupted) return kExitInterrupted;
+  if (answer.end == StudyEnd::interrupted) return interrupted_exit_code();
   return answer.end == StudyEnd::incomplete ? kExitIncomplete : 0;
 }
 
 int sweep(const SweepArguments& arguments) {
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGXFSZ, SIG_IGN);
-  return answer_of(sweep_command(arguments, kVersion, interrupted));
+  static const std::atomic<bool> never{false};  // an estimate has nothing to keep
+  return answer_of(
+      sweep_command(arguments, kVersion, arguments.dry_run ? never : stop_on_signals()));
 }
 
 int compare(const CompareArguments& arguments) {
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGXFSZ, SIG_IGN);
+  const std::atomic<bool>& interrupted = stop_on_signals();
   print(compare_command(arguments, kVersion, interrupted));
-  return interrupted ? kExitInterrupted : 0;
+  return interrupted ? interrupted_exit_code() : 0;
 }
 
 void add_compare(CLI::App& command, CompareArguments& a) {
@@ -159,9 +150,7 @@ void add_compare(CLI::App& command, CompareArguments& a) {
 }
 
 int fleet_plan(const FleetPlanArguments& arguments) {
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGXFSZ, SIG_IGN);
-  return answer_of(fleet_plan_command(arguments, kVersion, interrupted));
+  return answer_of(fleet_plan_command(arguments, kVersion, stop_on_signals()));
 }
 
 void add_fleet(CLI::App& command, FleetPlanArguments& a) {
@@ -404,7 +393,7 @@ int parse_and_dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done, 2 wrong scenario, file or flag, 3 runs of a study failed or missing,\n"
-      "70 internal error, 130 interrupted\n"
+      "70 internal error, 128 + signal interrupted\n"
       "First steps: headroom run demo; headroom list scenarios");
   add_commands(app, arguments);
   try {
@@ -435,6 +424,8 @@ void report_internal(const std::string& what, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  end_on_signals();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, not the end
   try {
     return parse_and_dispatch(argc, argv);
   } catch (...) {

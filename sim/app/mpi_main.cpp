@@ -7,17 +7,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <boost/mpi.hpp>
 #include <boost/serialization/string.hpp>
 #include <boost/serialization/utility.hpp>
 #include <boost/serialization/vector.hpp>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <thread>
 
 #include "sim/app/failure.hpp"
+#include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/result_files.hpp"
@@ -116,9 +117,6 @@ constexpr int kBring = 2;
 constexpr int kWork = 3;
 constexpr std::chrono::milliseconds kPause{1};  // rank 0 looks for messages so often
 
-std::atomic<bool> interrupted{false};
-void on_interrupt(int) { interrupted = true; }
-
 struct MpiArguments {
   std::string study;
   std::string output;
@@ -146,8 +144,13 @@ struct MpiWork {
 // will come.
 class Desk {
  public:
-  Desk(const mpi::communicator& world, const StudyPlan& plan, MpiWork& work, ResultsStore& store)
-      : world_(world), all_(tasks_of(plan, {})), work_(work), store_(store) {}
+  Desk(const mpi::communicator& world, const StudyPlan& plan, const std::atomic<bool>& interrupted,
+       MpiWork& work, ResultsStore& store)
+      : world_(world),
+        all_(tasks_of(plan, {})),
+        interrupted_(interrupted),
+        work_(work),
+        store_(store) {}
 
   void serve() {
     for (int working = world_.size() - 1; working > 0;) {
@@ -189,7 +192,7 @@ class Desk {
 
   MpiOrder next_order() {
     MpiOrder order;
-    if (interrupted) return order;
+    if (interrupted_) return order;
     if (next_run_ < work_.runs.size()) {
       order.run = work_.runs[next_run_++];
     } else if (next_search_ < work_.searches.size()) {
@@ -203,6 +206,7 @@ class Desk {
 
   const mpi::communicator& world_;
   const std::vector<SearchTask> all_;
+  const std::atomic<bool>& interrupted_;
   MpiWork& work_;
   ResultsStore& store_;
   std::size_t next_run_ = 0;
@@ -229,10 +233,10 @@ void work(const mpi::communicator& world, const StudyPlan& plan, const Catalog& 
 }
 
 void lead(const mpi::communicator& world, const StudyPlan& plan, const Catalog& catalog,
-          MpiWork& work, ResultsStore& store) {
+          const std::atomic<bool>& interrupted, MpiWork& work, ResultsStore& store) {
   work.run_state.wanted = std::ssize(work.runs);
   work.search_state.wanted = std::ssize(work.searches);
-  if (world.size() > 1) return Desk(world, plan, work, store).serve();
+  if (world.size() > 1) return Desk(world, plan, interrupted, work, store).serve();
   SweepOptions options;
   options.interrupted = &interrupted;
   options.summary = summary_of;
@@ -280,7 +284,8 @@ class SharedPlan {
 };
 
 // The file is opened on rank 0 alone; no other rank begins before that has worked.
-int sweep(const mpi::communicator& world, const MpiArguments& arguments) {
+int sweep(const mpi::communicator& world, const MpiArguments& arguments,
+          const std::atomic<bool>& interrupted) {
   const SharedPlan shared(world, arguments);
   const StudyPlan& plan = shared.plan();
   if (world.rank() != 0) {
@@ -299,7 +304,7 @@ int sweep(const mpi::communicator& world, const MpiArguments& arguments) {
     job.searches = missing_tasks(tasks_of(plan, {}), store.database());
     open = true;
     mpi::broadcast(world, open, 0);
-    lead(world, plan, shared.catalog(), job, store);
+    lead(world, plan, shared.catalog(), interrupted, job, store);
     store.finish();
   } catch (...) {
     if (!open) mpi::broadcast(world, open, 0);
@@ -312,7 +317,7 @@ int sweep(const mpi::communicator& world, const MpiArguments& arguments) {
     fmt::print("{} of {} searches, {} failed, {} runs for them\n", job.search_state.done,
                job.search_state.wanted, job.search_state.failed, job.search_state.probes);
   }
-  if (!job.is_done()) return kExitInterrupted;
+  if (!job.is_done()) return interrupted_exit_code();
   return job.has_failed() ? kExitIncomplete : 0;
 }
 
@@ -334,9 +339,7 @@ int run_job(int argc, char** argv, const mpi::communicator& world) {
   } catch (const CLI::ParseError& error) {
     throw ConfigError(fmt::format("command line: {} (see headroom-mpi --help)", error.what()));
   }
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
-  return sweep(world, arguments);
+  return sweep(world, arguments, stop_on_signals());
 }
 
 // Mistakes are known to all ranks, or to rank 0 alone: it speaks for them. Anything else ends the

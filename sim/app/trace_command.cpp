@@ -1,6 +1,5 @@
 #include "sim/app/trace_command.hpp"
 
-#include <csignal>
 #include <cstdio>
 #include <string_view>
 
@@ -42,7 +41,6 @@ std::string trace_check_command(const TraceArguments& arguments) {
 
 std::string trace_convert_command(const TraceArguments& arguments) {
   const TraceTarget target = trace_target(arguments.to);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, not the end
   if (arguments.output == "-") return convert_to_stdout(arguments.file, target);
   ReplacedFile file(arguments.output);
   const Conversion done =

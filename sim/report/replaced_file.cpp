@@ -13,11 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// With the file's own name in place of the temporary one (empty: there is none).
-[[noreturn]] void refuse(const ConfigError& error, const std::string& working,
+// With the file's own name in place of the temporary one, if there is one.
+[[noreturn]] void refuse(const ConfigError& error, const std::optional<PartialPath>& working,
                          const std::string& name) {
   std::string what = error.what();
-  if (!working.empty() && what.starts_with(working)) what.replace(0, working.size(), name);
+  if (working && what.starts_with(working->text())) what.replace(0, working->text().size(), name);
   throw ConfigError(what);
 }
 
@@ -39,17 +39,12 @@ ReplacedFile::ReplacedFile(const std::string& target) : name_(target), target_(t
   }
   const fs::path path(target_);
   const std::string hidden = fmt::format(".{}.partial-{}", path.filename().string(), ::getpid());
-  const std::string working = (path.parent_path() / hidden).string();
+  working_.emplace((path.parent_path() / hidden).string());
   try {
-    file_.emplace(working);
+    file_.emplace(working_->text());
   } catch (const ConfigError& error) {
-    refuse(error, working, name_);
+    refuse(error, working_, name_);
   }
-  working_ = working;
-}
-
-ReplacedFile::~ReplacedFile() {
-  if (!working_.empty()) ::unlink(working_.c_str());
 }
 
 void ReplacedFile::write(std::string_view text) {
@@ -66,11 +61,11 @@ void ReplacedFile::publish() {
   } catch (const ConfigError& error) {
     refuse(error, working_, name_);
   }
-  if (working_.empty()) return;
+  if (!working_) return;
   std::error_code error;
-  fs::rename(working_, target_, error);
+  fs::rename(working_->text(), target_, error);
   if (error) throw ConfigError(fmt::format("{}: cannot write: {}", name_, error.message()));
-  working_.clear();
+  working_.reset();
 }
 
 }  // namespace headroom

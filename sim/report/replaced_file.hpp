@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/kernel/partial_path.hpp"
 #include "sim/report/output_file.hpp"
 
 namespace headroom {
@@ -15,18 +16,15 @@ class ReplacedFile {
   // ConfigError: cannot be written. What is no regular file (a pipe, /dev/null) is written
   // directly.
   explicit ReplacedFile(const std::string& target);
-  // Without `publish` nothing is left behind.
-  ~ReplacedFile();
-  ReplacedFile(const ReplacedFile&) = delete;
-  ReplacedFile& operator=(const ReplacedFile&) = delete;
 
   void write(std::string_view text);
+  // Without this nothing is left behind.
   void publish();
 
  private:
-  std::string name_;     // as the caller knows it
-  std::string target_;   // behind links
-  std::string working_;  // empty: published, or written directly
+  std::string name_;                    // as the caller knows it
+  std::string target_;                  // behind links
+  std::optional<PartialPath> working_;  // empty: published, or written directly
   std::optional<OutputFile> file_;
 };
 

@@ -38,11 +38,18 @@ ResultDirectory::ResultDirectory(const std::string& target) : target_(target) {
   const fs::path parent = target_.parent_path();
   working_ = parent / fmt::format(".{}.partial-{}", target_.filename().string(), ::getpid());
   if (::mkdir(working_.c_str(), 0777) != 0) {
-    const std::string cause = std::strerror(errno);
+    const std::string cause =
+        errno == EEXIST ? fmt::format("{} is there: a run that was killed left it; remove it",
+                                      working_.filename().string())
+                        : std::strerror(errno);
     working_.clear();
     remove_parents();
     throw cannot_write(target_, cause);
   }
+  for (const std::string_view name : kResultFiles) {
+    partial_.emplace_back((working_ / name).string());
+  }
+  partial_.emplace_back(working_.string());
 }
 
 ResultDirectory::~ResultDirectory() {

@@ -2,8 +2,11 @@
 // Where result files go: all of them at once, or none. They are written to a directory beside the
 // target, which takes the target's place only when everything is on disk.
 
+#include <deque>
 #include <filesystem>
 #include <string>
+
+#include "sim/kernel/partial_path.hpp"
 
 namespace headroom {
 
@@ -32,6 +35,7 @@ class ResultDirectory {
 
   std::filesystem::path target_;
   std::filesystem::path working_;
+  std::deque<PartialPath> partial_;      // the working directory and what it may hold
   std::filesystem::path first_created_;  // topmost parent that did not exist before; empty: none
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A study that is killed at any time goes on with nothing lost and nothing doubled; Ctrl-C ends it
-# in order.
+# A study that is killed at any time goes on with nothing lost and nothing doubled; Ctrl-C, SIGTERM
+# and SIGHUP end it in order.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 small_scenario >small.json
@@ -29,23 +29,27 @@ done
 "$HEADROOM" sweep study.json -o killed.db --resume >/dev/null
 sqlite3 killed.db .dump | cmp - whole.sql || fail 'a killed and resumed study differs'
 
-# Ctrl-C: exit code 130, whole runs only, and it goes on. Single steps, so that it lasts.
+# A signal: exit code 128 + its number, whole runs only, and it goes on. Single steps, so that it
+# lasts.
 slow=(--set run.single_step=true --set workload.max_tokens.value=201)
-"$HEADROOM" sweep study.json "${slow[@]}" -j 1 -o stopped.db >stopped.txt 2>stderr.txt &
-program=$!
-for _ in $(seq 200); do
-  [[ -s stopped.db-wal ]] && break
-  sleep 0.05
+for signal in INT:130 TERM:143 HUP:129; do
+  db=stopped-${signal%:*}.db
+  "$HEADROOM" sweep study.json "${slow[@]}" -j 1 -o "$db" >stopped.txt 2>stderr.txt &
+  program=$!
+  for _ in $(seq 200); do
+    [[ -s $db-wal ]] && break
+    sleep 0.05
+  done
+  sleep 0.3
+  kill -"${signal%:*}" $program
+  code=0
+  wait $program || code=$?
+  [[ $code == "${signal#*:}" ]] || fail "exit code $code: $(cat stderr.txt)"
+  grep -q -- '--resume goes on' stopped.txt || fail "no word of --resume: $(cat stopped.txt)"
+  [[ $(ls "$db"*) == "$db" ]] || fail 'journal files were left'
+  (($(runs "$db") < 100)) || fail 'the study was over before it was interrupted'
 done
-sleep 0.3
-kill -INT $program
-code=0
-wait $program || code=$?
-[[ $code == 130 ]] || fail "exit code $code: $(cat stderr.txt)"
-grep -q -- '--resume goes on' stopped.txt || fail "no word of --resume: $(cat stopped.txt)"
-[[ $(ls stopped.db*) == stopped.db ]] || fail 'journal files were left'
-(($(runs stopped.db) < 100)) || fail 'the study was over before it was interrupted'
-"$HEADROOM" sweep study.json "${slow[@]}" -o stopped.db --resume >/dev/null
-[[ $(runs stopped.db) == 100 ]] || fail 'runs are missing after --resume'
-[[ $(sqlite3 stopped.db "SELECT COUNT(*) FROM runs WHERE summary LIKE '%interrupted%'") == 0 ]] ||
+"$HEADROOM" sweep study.json "${slow[@]}" -o "$db" --resume >/dev/null
+[[ $(runs "$db") == 100 ]] || fail 'runs are missing after --resume'
+[[ $(sqlite3 "$db" "SELECT COUNT(*) FROM runs WHERE summary LIKE '%interrupted%'") == 0 ]] ||
   fail 'a run that was cut short was stored'

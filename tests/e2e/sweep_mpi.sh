@@ -51,6 +51,24 @@ ranks 3 runs.json -o lost.db --set workload.num_requests=30000 --resume >/dev/nu
 contents whole.db >whole.sql
 contents lost.db | cmp - whole.sql || fail 'after a lost rank'
 
+# SIGTERM and SIGHUP, as Slurm and a closed terminal send them, keep what is stored.
+for signal in TERM:143 HUP:129; do
+  "$headroom_mpi" runs.json -o stopped.db --set run.single_step=true \
+    --set workload.num_requests=30000 >/dev/null 2>errors.txt &
+  job=$!
+  for _ in $(seq 200); do
+    [[ -s stopped.db-wal ]] && break
+    sleep 0.05
+  done
+  kill -"${signal%:*}" $job
+  code=0
+  wait "$job" || code=$?
+  [[ $code == "${signal#*:}" && $(ls stopped.db*) == stopped.db ]] ||
+    fail "SIG${signal%:*}: exit code $code, $(ls stopped.db*): $(cat errors.txt)"
+  (($(sqlite3 stopped.db 'SELECT COUNT(*) FROM runs') < 36)) || fail 'the job was not interrupted'
+  rm stopped.db
+done
+
 code=0
 ranks 2 no-such-study.json -o none.db >/dev/null 2>errors.txt || code=$?
 [[ $code == 2 ]] || fail "exit code $code of a study that is not there"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/partial_path.hpp"
 
 namespace headroom {
 namespace {
@@ -16,28 +17,23 @@ std::int64_t count_of(const Database& database, std::string_view sql) {
   return count.step() ? count.integer(0) : 0;
 }
 
-// A file that gets its name when it is complete, and is removed if it never is.
+// A database that gets its name when it is complete, and is removed if it never is.
 class NewFile {
  public:
-  explicit NewFile(std::string path) : path_(std::move(path)) {}
-  ~NewFile() {
-    std::error_code ignored;
-    for (const char* const suffix : {"", "-wal", "-journal"}) {
-      std::filesystem::remove(path_ + suffix, ignored);
-    }
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
+  explicit NewFile(const std::string& path)
+      : wal_(path + "-wal"), journal_(path + "-journal"), file_(path) {}
 
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return file_.text(); }
   void keep_as(const std::string& name) {
     std::error_code error;
-    std::filesystem::rename(path_, name, error);
+    std::filesystem::rename(path(), name, error);
     if (error) throw ConfigError(fmt::format("{}: cannot write: {}", name, error.message()));
   }
 
  private:
-  std::string path_;
+  PartialPath wal_;
+  PartialPath journal_;
+  PartialPath file_;
 };
 
 // Checked, and of the same study as `facts` where that is given.

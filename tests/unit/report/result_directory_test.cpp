@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/partial_path.hpp"
 
 using namespace headroom;
 namespace fs = std::filesystem;
@@ -49,6 +50,16 @@ TEST_CASE("results appear only when they are published") {
   }
   CHECK(text_of(target / "summary.json") == "{}");
   CHECK(std::distance(fs::directory_iterator(scratch.path / "a"), {}) == 1);
+}
+
+TEST_CASE("a signal handler can remove results that are not published") {
+  const Scratch scratch;
+  ResultDirectory directory((scratch.path / "r").string());
+  put(directory.path("summary.json"), "{");
+  put(directory.path("requests.csv"), "a");
+  CHECK(scratch.entries() == 1);
+  remove_partial_paths();
+  CHECK(scratch.entries() == 0);
 }
 
 TEST_CASE("an abandoned result leaves nothing behind, parents included") {
