@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <set>
@@ -249,7 +248,7 @@ KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
                     "the kernel times are (lines `model: ...` and `gpu: ...`)",
                     folder.string()));
   }
-  std::ifstream in(file);
+  std::istringstream in = open_text_file(file);
   KernelTimesMeta meta;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("model:")) meta.model = meta_value(line);

@@ -10,6 +10,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
 #include "sim/report/calibrate_report.hpp"
+#include "sim/report/created_folders.hpp"
 #include "sim/report/replaced_file.hpp"
 #include "sim/study/calibrate.hpp"
 #include "sim/study/step_time_fit.hpp"
@@ -62,10 +63,10 @@ std::string calibrate_command(const CalibrateArguments& arguments) {
   const Catalog catalog = load_catalog(arguments.catalog);
   // Before the work: a folder that cannot be written is said at once.
   const std::filesystem::path file = std::filesystem::path(arguments.output) / "calibrations.json";
+  std::optional<CreatedFolders> folders;
   std::optional<ReplacedFile> out;
   if (!arguments.output.empty()) {
-    std::error_code failed;
-    std::filesystem::create_directories(arguments.output, failed);
+    folders.emplace(arguments.output, arguments.output + ": cannot write: ");
     out.emplace(file.string());
   }
   const Fitted fitted =

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "sim/app/list.hpp"
+#include "sim/app/output_name.hpp"
 #include "sim/app/threads.hpp"
-#include "sim/kernel/errors.hpp"
+#include "sim/report/created_folders.hpp"
 #include "sim/report/json_text.hpp"
 #include "sim/report/plan_report.hpp"
 #include "sim/report/replaced_file.hpp"
@@ -20,16 +21,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw ConfigError(fmt::format("{}: cannot write: {}", folder, error.message()));
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  ReplacedFile file(path);
+void write_file(ReplacedFile& file, const std::string& text) {
   file.write(text);
   file.publish();
+}
+
+// Opened before the work, so that what cannot be written is known by then.
+struct PlanFiles {
+  explicit PlanFiles(const std::string& folder)
+      : folders(folder, folder + ": cannot write: "),
+        plan(folder + "/plan.json"),
+        page(folder + "/plan.html"),
+        fleet(folder + "/fleet.json") {}
+  CreatedFolders folders;
+  ReplacedFile plan;
+  ReplacedFile page;
+  ReplacedFile fleet;
+};
+
+std::string folder_of(const FleetPlanArguments& arguments, const FleetPlanFile& plan) {
+  if (!arguments.output.empty() || arguments.json) return arguments.output;
+  return "results/" + output_name(plan.file, plan.name);
 }
 
 // Names of files in a scenario are relative to its own folder.
@@ -77,6 +89,9 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
                                const std::atomic<bool>& interrupted) {
   const FleetPlanFile plan = load_fleet_plan(arguments.plan, arguments.trace);
   const Catalog catalog = load_catalog(arguments.catalog);
+  const std::string folder = folder_of(arguments, plan);
+  std::optional<PlanFiles> files;
+  if (!folder.empty()) files.emplace(folder);
   PlannerOptions options;
   options.threads = threads_of(arguments.threads);
   options.interrupted = &interrupted;
@@ -84,23 +99,16 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
   const FleetPlanResult result = plan_fleets(plan, catalog, options);
   if (result.interrupted) return {"interrupted: there is no plan yet\n", StudyEnd::interrupted};
 
-  std::string folder = arguments.output;
-  if (folder.empty() && !arguments.json) {
-    std::string name = plan.name;
-    std::ranges::replace(name, '/', '_');
-    folder = "results/" + name;
-  }
   const Json scenario = chosen_scenario(plan, result, folder);
   const Json answer = plan_json(plan, result, catalog, version, scenario);
-  if (!folder.empty()) {
-    make_folder(folder);
-    write_file(folder + "/plan.json", json_text(answer));
-    write_file(folder + "/plan.html", plan_page(answer, version));
-    if (!scenario.is_null()) write_file(folder + "/fleet.json", json_text(scenario));
+  if (files) {
+    write_file(files->plan, json_text(answer));
+    write_file(files->page, plan_page(answer, version));
+    if (!scenario.is_null()) write_file(files->fleet, json_text(scenario));
   }
-  const std::string files =
+  const std::string written =
       folder.empty() ? "" : fmt::format("{0}/plan.html, plan.json, fleet.json", folder);
-  return {arguments.json ? json_text(answer) : plan_text(plan, result, catalog, files)};
+  return {arguments.json ? json_text(answer) : plan_text(plan, result, catalog, written)};
 }
 
 }  // namespace headroom

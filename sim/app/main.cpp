@@ -21,6 +21,7 @@
 #include "sim/app/from_command.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/output_name.hpp"
 #include "sim/app/progress.hpp"
 #include "sim/app/report_command.hpp"
 #include "sim/app/step_command.hpp"
@@ -64,15 +65,15 @@ struct Arguments {
   ReportArguments report;
 };
 
-// Characters that a scenario's name may bring into a path are replaced.
-std::string directory_name(const std::string& name) {
+// What shells and spreadsheets take for something else is replaced.
+std::string plain_name(const std::string& name) {
   std::string safe;
   for (const char c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '-' || c == '_' || (c == '.' && !safe.empty());
     safe += plain ? c : '_';
   }
-  return safe.empty() ? "run" : safe;
+  return safe;
 }
 
 void print(const std::string& text) {
@@ -85,7 +86,9 @@ int run_command(const Arguments& arguments) {
   const Scenario scenario = load_scenario(arguments.scenario, arguments.flags);
   const Catalog catalog = load_catalog(arguments.catalog);
   const std::string target =
-      arguments.output.empty() ? "results/" + directory_name(scenario.name) : arguments.output;
+      arguments.output.empty()
+          ? "results/" + plain_name(output_name(arguments.scenario, scenario.name))
+          : arguments.output;
   const std::atomic<bool>& interrupted = stop_on_signals();
   // With --json and no -o the answer is standard output alone.
   std::optional<ResultDirectory> directory;

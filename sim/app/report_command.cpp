@@ -8,8 +8,8 @@
 namespace headroom {
 
 std::string report_command(const ReportArguments& arguments, const std::string& version) {
-  const std::string page = html_report({arguments.paths, arguments.title, version});
   ReplacedFile file(arguments.output);
+  const std::string page = html_report({arguments.paths, arguments.title, version});
   file.write(page);
   file.publish();
   return fmt::format("{}  {:.1f} MB, open it in a browser\n", arguments.output,

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 
 #include "sim/app/list.hpp"
+#include "sim/app/output_name.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/result_files.hpp"
@@ -28,8 +28,7 @@ constexpr double kSampleSeconds = 2;  // that one run of an estimate may take
 // The default lies in a folder that is made for it; a file that the user names, where he says.
 std::string output_of(const SweepArguments& arguments, const Study& study) {
   if (!arguments.output.empty()) return arguments.output;
-  std::string name = study.name;
-  std::ranges::replace(name, '/', '_');
+  const std::string name = output_name(study.file, study.name);
   std::error_code error;
   std::filesystem::create_directories("results", error);
   if (error) throw ConfigError(fmt::format("results: cannot write: {}", error.message()));

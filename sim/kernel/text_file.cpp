@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/file_roles.hpp"
 
 namespace headroom {
 namespace {
@@ -87,6 +88,7 @@ std::string read_text_file(const std::filesystem::path& path, std::size_t most_b
   const auto refuse = [&](std::string_view why) {
     return ConfigError(fmt::format("{}: cannot read: {}", name, why));
   };
+  note_input(name);
   const Descriptor file(name.c_str());
   struct stat status {};
   if (file.number() < 0 || ::fstat(file.number(), &status) != 0) {

@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-ReplacedFile::ReplacedFile(const std::string& target) : name_(target), target_(target) {
+ReplacedFile::ReplacedFile(const std::string& target)
+    : name_(target), target_(target), role_(target) {
   std::error_code ignored;
   const fs::file_status status = fs::status(target, ignored);
   if (fs::exists(status) && !fs::is_regular_file(status)) {

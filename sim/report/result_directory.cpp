@@ -34,7 +34,11 @@ ResultDirectory::ResultDirectory(const std::string& target) : target_(target) {
     throw cannot_write(target_, "name a directory of its own for the results");
   }
   check_target();
-  create_parents();
+  for (const std::string_view name : kResultFiles) {
+    roles_.emplace_back((target_ / name).string());
+  }
+  roles_.emplace_back(target_.string());
+  parents_.emplace(target_.parent_path(), cannot_write(target_, "").what());
   const fs::path parent = target_.parent_path();
   working_ = parent / fmt::format(".{}.partial-{}", target_.filename().string(), ::getpid());
   if (::mkdir(working_.c_str(), 0777) != 0) {
@@ -43,7 +47,6 @@ ResultDirectory::ResultDirectory(const std::string& target) : target_(target) {
                                       working_.filename().string())
                         : std::strerror(errno);
     working_.clear();
-    remove_parents();
     throw cannot_write(target_, cause);
   }
   for (const std::string_view name : kResultFiles) {
@@ -56,7 +59,6 @@ ResultDirectory::~ResultDirectory() {
   if (working_.empty()) return;
   std::error_code ignored;
   fs::remove_all(working_, ignored);
-  remove_parents();
 }
 
 void ResultDirectory::check_target() const {
@@ -76,34 +78,6 @@ void ResultDirectory::check_target() const {
     }
   }
   if (::access(target_.c_str(), W_OK) != 0) throw cannot_write(target_, std::strerror(errno));
-}
-
-void ResultDirectory::create_parents() {
-  const fs::path parent = target_.parent_path();
-  if (parent.empty()) return;
-  fs::path built;
-  for (const fs::path& part : parent) {
-    built /= part;
-    if (::mkdir(built.c_str(), 0777) == 0) {
-      if (first_created_.empty()) first_created_ = built;
-      continue;
-    }
-    const int cause = errno == EEXIST ? ENOTDIR : errno;
-    std::error_code ignored;
-    if (!fs::is_directory(built, ignored)) {
-      remove_parents();
-      throw cannot_write(target_, std::strerror(cause));
-    }
-  }
-}
-
-// Only directories that this object created and nobody has used since.
-void ResultDirectory::remove_parents() {
-  if (first_created_.empty()) return;
-  const fs::path stop = first_created_.parent_path();
-  for (fs::path at = target_.parent_path(); !at.empty() && at != stop; at = at.parent_path()) {
-    if (::rmdir(at.c_str()) != 0) return;
-  }
 }
 
 void ResultDirectory::publish() {

@@ -4,9 +4,12 @@
 
 #include <deque>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "sim/kernel/file_roles.hpp"
 #include "sim/kernel/partial_path.hpp"
+#include "sim/report/created_folders.hpp"
 
 namespace headroom {
 
@@ -14,7 +17,7 @@ class ResultDirectory {
  public:
   // Creates missing parents and the temporary directory, so that an output that cannot work fails
   // before the simulation. ConfigError: not writable, or the target holds something that is not a
-  // result.
+  // result, or that is read here.
   explicit ResultDirectory(const std::string& target);
   // Without `publish` nothing is left behind.
   ~ResultDirectory();
@@ -30,13 +33,12 @@ class ResultDirectory {
 
  private:
   void check_target() const;
-  void create_parents();
-  void remove_parents();
 
   std::filesystem::path target_;
+  std::deque<OutputRole> roles_;  // of the files that may be in the target, and of the target
+  std::optional<CreatedFolders> parents_;
   std::filesystem::path working_;
-  std::deque<PartialPath> partial_;      // the working directory and what it may hold
-  std::filesystem::path first_created_;  // topmost parent that did not exist before; empty: none
+  std::deque<PartialPath> partial_;  // the working directory and what it may hold
 };
 
 }  // namespace headroom

@@ -47,7 +47,9 @@ expect_error 'point.db: damaged: table runs: point 99' "$HEADROOM" merge m.db po
 head -c 9000 good.db >cut.db
 expect_error 'cut.db: damaged or cut short' sweep -o cut.db --resume
 [[ $(stat -c %s cut.db) == 9000 ]] || fail 'a damaged file was changed'
-expect_error 'study.json: not a database' sweep -o study.json --resume
+cp study.json no.db
+expect_error 'no.db: not a database' sweep -o no.db --resume
+rm no.db
 sqlite3 other.db 'CREATE TABLE t(x)'
 expect_error 'other.db: a database, but no results of a study' sweep -o other.db --resume
 expect_error 'no/such/x.db: cannot open' sweep -o no/such/x.db

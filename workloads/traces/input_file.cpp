@@ -14,6 +14,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/digest.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/file_roles.hpp"
 
 namespace headroom {
 namespace {
@@ -71,8 +72,9 @@ class InputFile::Inflater {
   bool inside_member_ = true;  // an empty file is no gzip file
 };
 
-InputFile::InputFile(const std::string& path)
-    : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+InputFile::InputFile(const std::string& path) : path_(path) {
+  note_input(path);
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0) {
     throw DataError(fmt::format("{}: cannot be opened ({})", path, std::strerror(errno)));
   }

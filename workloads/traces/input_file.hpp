@@ -41,7 +41,7 @@ class InputFile {
   [[nodiscard]] std::size_t read_start_or_raw(char* into, std::size_t bytes);
 
   std::string path_;
-  int descriptor_;
+  int descriptor_ = -1;
   std::string start_;  // read to tell whether the file is compressed, not handed out yet
   std::unique_ptr<Inflater> inflater_;
 };

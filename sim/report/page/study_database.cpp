@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/file_roles.hpp"
 #include "workloads/traces/shown.hpp"
 
 namespace headroom {
@@ -69,6 +70,7 @@ StudyDatabase::StudyDatabase(const std::string& path) : path_(path) {
   if (!std::filesystem::is_regular_file(path, failed)) {
     throw ConfigError(fmt::format("{}: no such file", path));
   }
+  note_input(path);
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READONLY, nullptr);
   database_.reset(database);

@@ -98,7 +98,7 @@ std::string StudyFacts::difference(const StudyFacts& other) const {
 
 ResultsStore::ResultsStore(const std::string& path, StoreMode mode, const StudyFacts& facts,
                            const std::vector<StoredParameter>& parameters)
-    : database_(open_store(path, mode)) {
+    : role_(path), database_(open_store(path, mode)) {
   // Alone in the file until it is closed: two programs would make every run twice. The journal then
   // needs no shared memory, and lives on network file systems, too.
   database_.execute("PRAGMA locking_mode = EXCLUSIVE");

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/kernel/file_roles.hpp"
 #include "sim/study/store/sqlite.hpp"
 
 namespace headroom {
@@ -83,6 +84,7 @@ class ResultsStore {
   struct Statements;
   void write_head(const StudyFacts& facts, const std::vector<StoredParameter>& parameters);
 
+  OutputRole role_;
   Database database_;
   std::unique_ptr<Statements> statements_;
 };

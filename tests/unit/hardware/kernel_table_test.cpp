@@ -219,7 +219,7 @@ TEST_CASE("kernel times that do not fit are refused with the place") {
   CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: gpu: missing"));
   folder.write("meta.yaml", "");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: model: missing"));
-  folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\nmodel: \x01\xff\n");
+  folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\nmodel: \x01\n");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: model: no printable text"));
   std::filesystem::remove(folder.path() + "/meta.yaml");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("no meta.yaml, here or above"));
