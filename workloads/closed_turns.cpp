@@ -4,13 +4,15 @@
 
 #include "sim/kernel/check.hpp"
 #include "workloads/session_rows.hpp"
+#include "workloads/transforms/row_order.hpp"
 
 namespace headroom {
 namespace {
 
-// Gaps of a file may be as long as time itself.
-TimeNs later(TimeNs now_ns, TimeNs gap_ns) {
-  return gap_ns < kNever - 1 - now_ns ? now_ns + gap_ns : kNever - 1;
+TimeNs sent_after(const Trace& trace, std::uint32_t row, TimeNs now_ns) {
+  const TimeNs gap_ns = trace.details[row].after_previous_ns;
+  if (gap_ns < 0) return std::max(trace.rows[row].time_ns, now_ns);
+  return checked_instant(trace, row, static_cast<Int128>(now_ns) + gap_ns, "after_previous_ns");
 }
 
 }  // namespace
@@ -53,10 +55,7 @@ ClosedTurns::Turn ClosedTurns::take() {
 void ClosedTurns::on_answer(std::uint32_t row, TimeNs now_ns) {
   const std::uint32_t next = next_[row];
   if (next == kNoRow || dropped_[next] || !waits(next)) return;
-  const TimeNs gap_ns = trace_.details[next].after_previous_ns;
-  const TimeNs time_ns =
-      gap_ns >= 0 ? later(now_ns, gap_ns) : std::max(trace_.rows[next].time_ns, now_ns);
-  ready_.push({.time_ns = time_ns, .row = next});
+  ready_.push({.time_ns = sent_after(trace_, next, now_ns), .row = next});
 }
 
 // Behind a dropped row all were taken or dropped, so that the walk ends there.

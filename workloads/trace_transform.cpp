@@ -75,8 +75,9 @@ void check(const Trace& trace, const TransformOptions& options) {
 
 void scale_rate(Trace& trace, const DecimalFactor& factor) {
   if (factor.is_one()) return;
-  for (TraceRow& row : trace.rows) {
-    row.time_ns = checked_instant(factor.quotient(row.time_ns), "rate_scale");
+  for (std::size_t i = 0; i < trace.rows.size(); ++i) {
+    TimeNs& time_ns = trace.rows[i].time_ns;
+    time_ns = checked_instant(trace, i, factor.quotient(time_ns), "rate_scale");
   }
 }
 

@@ -19,7 +19,7 @@ void write_stdout(std::string_view text) {
 std::string convert_to_stdout(const std::string& file, TraceTarget target) {
   const Conversion done = convert_trace(file, target, write_stdout);
   if (std::fflush(stdout) != 0) throw ConfigError("standard output: cannot write");
-  if (done.backward_steps > 0 || !done.left_out.empty()) {
+  if (done.backward_steps > 0 || !done.left_out.empty() || !done.warning.empty()) {
     const std::string text = conversion_text(done, "standard output");
     std::fwrite(text.data(), 1, text.size(), stderr);
   }

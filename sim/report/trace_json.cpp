@@ -115,6 +115,7 @@ std::string trace_profile_json(const TraceProfile& p) {
        {"clock", name_of(p.clock)},
        {"backward_step_rows", p.backward_steps},
        {"held_in_memory", p.in_memory},
+       {"warning", p.warning.empty() ? Json(nullptr) : Json(p.warning)},
        {"all", rows_json(p.all)},
        {"without_zero_tokens", rows_json(p.left)},
        {"zero_token_rows",
@@ -141,7 +142,8 @@ std::string trace_check_json(const TraceCheck& check) {
                     {"ties", odd_json(check.ties)},
                     {"without_prompt", odd_json(check.zero_prompt)},
                     {"without_output", odd_json(check.zero_output)},
-                    {"without_both", odd_json(check.zero_both)}});
+                    {"without_both", odd_json(check.zero_both)},
+                    {"warning", check.warning.empty() ? Json(nullptr) : Json(check.warning)}});
 }
 
 }  // namespace headroom

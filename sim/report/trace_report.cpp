@@ -59,6 +59,7 @@ std::string file_lines(const TraceProfile& p) {
   } else if (p.in_memory) {
     out += trace_line("order", "by time; held in memory, as a pipe cannot be read again");
   }
+  if (!p.warning.empty()) out += trace_line("WARNING", p.warning);
   if (p.clock != TraceClock::absolute) out += trace_line("clock", std::string(clock_text(p.clock)));
   if (p.zero.total() > 0) {
     out +=
@@ -306,6 +307,7 @@ std::string trace_check_text(const TraceCheck& check) {
   add("no prompt", odd_text(check.zero_prompt));
   add("no output", odd_text(check.zero_output));
   add("no tokens", odd_text(check.zero_both));
+  if (!check.warning.empty()) add("WARNING", check.warning);
   add("check", "ok");
   return out;
 }
@@ -324,6 +326,7 @@ std::string conversion_text(const Conversion& conversion, std::string_view where
     for (const std::string& name : conversion.left_out) names += (names.empty() ? "" : ", ") + name;
     out += trace_line("left out", names + ": the format has no place for them");
   }
+  if (!conversion.warning.empty()) out += trace_line("WARNING", conversion.warning);
   return out + trace_line("written to", shown(where));
 }
 

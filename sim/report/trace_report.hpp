@@ -6,6 +6,7 @@
 //   file, format, clock        "absolute", "per_session" or "none"
 //   backward_step_rows         rows earlier than the row before them; the file was then sorted
 //   held_in_memory             it was: sorted there, or read from a pipe
+//   warning                    of the file as a whole, e.g. times in another unit
 //   all, without_zero_tokens   the file's rows; those with tokens in prompt and answer:
 //     rows
 //     arrivals                 of rows with a time; null without a common clock:
@@ -29,7 +30,7 @@
 // check:
 //   file, format, clock, rows, usable_rows (without zero tokens), and of each kind rows, first_row
 //   and first_line (from 1; line null where a row has none): backward_steps, ties,
-//   without_prompt, without_output, without_both
+//   without_prompt, without_output, without_both; warning
 
 #include <string>
 #include <string_view>

@@ -196,6 +196,7 @@ void warn_of_groups(RunResult& result) {
 }
 
 void collect_warnings(RunResult& result) {
+  result.warnings = result.workload.warnings;
   if (result.groups.empty()) {
     warn_of_system(result.resolved, result.cost, result.warnings);
   } else {

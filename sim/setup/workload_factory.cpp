@@ -309,6 +309,9 @@ class WorkloadBuilder {
       facts.trace_format = trace.format;
       facts.trace_sha256 = trace.sha256();
     }
+    if (!trace.warning.empty()) {
+      facts.warnings.push_back(fmt::format("trace {}: {}", trace.name, trace.warning));
+    }
     facts.rows_dropped += trace.rows_dropped.total();
     facts.rows_clamped += trace.rows_clamped.total();
     facts.shares_prefixes |= !trace.segments.empty();

@@ -33,6 +33,7 @@ struct WorkloadFacts {
   std::vector<WorkloadEcho> counts;  // what transformations and generators did
   bool shares_prefixes = false;      // prompts of different requests may begin alike
   bool has_priorities = false;
+  std::vector<std::string> warnings;  // of its traces
 };
 
 struct Workload {

@@ -66,6 +66,7 @@ OrderedRecords::OrderedRecords(const std::string& path) : path_(path) {
   file_.emplace(path);
   file_state_ = file_->lines().file_state();
   format_ = file_->format().name;
+  column_in_ns_ = file_->format().column_in_ns;
   clock_ = file_->clock();
   if (!file_state_.is_regular) load();
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "workloads/traces/detect.hpp"
+#include "workloads/traces/time_unit.hpp"
 
 namespace headroom {
 
@@ -53,6 +54,10 @@ class OrderedRecords {
   [[nodiscard]] std::string file_name() const;  // without directories
   [[nodiscard]] std::string_view format() const { return format_; }
   [[nodiscard]] TraceClock clock() const { return clock_; }
+  // What is wrong with the file as a whole, by the times of its rows; empty: nothing.
+  [[nodiscard]] std::string warning(const TimeUnitCheck& times) const {
+    return clock_ == TraceClock::absolute ? times.doubt(column_in_ns_) : std::string();
+  }
 
   // One pass: sink.start(), then sink.add(const TraceRecord&) for each row; start() again when the
   // file turns out not to be in order. DataError: a malformed row, a file that was changed.
@@ -99,6 +104,7 @@ class OrderedRecords {
   bool is_fresh_ = true;  // no row of file_ has been read
   InputFile::State file_state_;
   std::string_view format_;
+  std::string_view column_in_ns_;
   TraceClock clock_ = TraceClock::absolute;
   RecordStore store_;
   bool in_memory_ = false;

@@ -6,6 +6,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "workloads/traces/detect.hpp"
+#include "workloads/traces/time_unit.hpp"
 
 namespace headroom {
 namespace {
@@ -60,8 +61,12 @@ class Checker {
 TraceCheck check_trace(const std::string& path) {
   TraceFile file(path);
   Checker checker;
+  TimeUnitCheck times;
   TraceRecord record;
-  while (file.next(record)) checker.add(record, file.clock(), file.lines().line_number());
+  while (file.next(record)) {
+    checker.add(record, file.clock(), file.lines().line_number());
+    times.add(record.time_ns);
+  }
   TraceCheck found = checker.finish();
   if (found.usable_rows == 0) {
     throw DataError(
@@ -70,6 +75,7 @@ TraceCheck check_trace(const std::string& path) {
   found.file = std::filesystem::path(path).filename().string();
   found.format = file.format().name;
   found.clock = file.clock();
+  if (found.clock == TraceClock::absolute) found.warning = times.doubt(file.format().column_in_ns);
   return found;
 }
 

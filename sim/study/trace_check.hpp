@@ -28,6 +28,7 @@ struct TraceCheck {
   OddRows zero_prompt;  // only the prompt has no tokens
   OddRows zero_output;  // only the answer
   OddRows zero_both;
+  std::string warning;  // of the file as a whole; empty: none
 };
 
 // DataError: a malformed file or row, or no usable row.

@@ -25,6 +25,7 @@ class Survey {
   void start() {
     rows = 0;
     first_ns = kNever;
+    times = {};
     columns = {};
     columns.clock = records_.clock();
     obstacles = MooncakeObstacles(records_.clock());
@@ -32,6 +33,7 @@ class Survey {
 
   void add(const TraceRecord& record) {
     ++rows;
+    times.add(record.time_ns);
     if (record.time_ns != kNoTime) first_ns = std::min(first_ns, record.time_ns);
     if (target_ == TraceTarget::headroom) {
       columns.include(record);
@@ -49,6 +51,7 @@ class Survey {
 
   std::int64_t rows = 0;
   TimeNs first_ns = kNever;
+  TimeUnitCheck times;
   TraceCsvColumns columns;
   MooncakeObstacles obstacles{TraceClock::absolute};
 
@@ -127,7 +130,8 @@ Conversion convert_trace(const std::string& path, TraceTarget target,
           .format = std::string(records.format()),
           .rows = survey.rows,
           .backward_steps = records.backward_steps(),
-          .left_out = survey.obstacles.left_out()};
+          .left_out = survey.obstacles.left_out(),
+          .warning = records.warning(survey.times)};
 }
 
 }  // namespace headroom

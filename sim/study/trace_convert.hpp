@@ -23,6 +23,7 @@ struct Conversion {
   std::int64_t rows = 0;
   std::int64_t backward_steps = 0;
   std::vector<std::string> left_out;  // columns that the target does not have
+  std::string warning;                // of the file as a whole; empty: none
 };
 
 // `sink` takes the text in pieces. DataError: as read_trace, and a row that the target cannot

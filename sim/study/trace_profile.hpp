@@ -69,6 +69,7 @@ struct TraceProfile {
   TraceClock clock = TraceClock::absolute;
   std::int64_t backward_steps = 0;
   bool in_memory = false;  // sorted there, or read from a pipe
+  std::string warning;     // of the file as a whole; empty: none
 
   RowsProfile all;
   ZeroTokenRows zero;

@@ -113,7 +113,7 @@ void AzureReader::refuse_row(std::string_view line) const {
     const std::string_view name = kNames[static_cast<std::size_t>(columns_[i])];
     if (columns_[i] == Column::timestamp) {
       if (parse_timestamp(field)) continue;
-      refuse(name, field, "YYYY-MM-DD hh:mm:ss[.fraction][Z or +hh:mm], 1970 to 2261");
+      refuse(name, field, "YYYY-MM-DD hh:mm:ss[.fraction][Z or +hh:mm], 1970 to 2254");
     }
     const char* at = field.data();
     const char* end = at + field.size();

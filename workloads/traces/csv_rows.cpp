@@ -7,6 +7,7 @@
 #include "sim/kernel/errors.hpp"
 #include "workloads/traces/decimal.hpp"
 #include "workloads/traces/shown.hpp"
+#include "workloads/traces/trace_record.hpp"
 
 namespace headroom {
 namespace {
@@ -126,13 +127,13 @@ std::optional<TimeNs> CsvRows::optional_time(Column column, TimeNs unit_ns) cons
   const std::string_view field = fields_[column];
   if (field.empty()) return std::nullopt;
   const std::optional<std::int64_t> value = parse_scaled_decimal(field, unit_ns);
-  if (value && *value >= 0) return value;
-  refuse(column, "a decimal number >= 0 within 292 years");
+  if (value && *value >= 0 && *value <= kLatestTraceNs) return value;
+  refuse(column, "a decimal number >= 0 within 285 years");
 }
 
 TimeNs CsvRows::time(Column column, TimeNs unit_ns) const {
   if (const std::optional<TimeNs> value = optional_time(column, unit_ns)) return *value;
-  refuse(column, "a decimal number >= 0 within 292 years");
+  refuse(column, "a decimal number >= 0 within 285 years");
 }
 
 std::int64_t CsvRows::integer(Column column) const {

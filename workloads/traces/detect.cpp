@@ -20,6 +20,7 @@
 #include "workloads/traces/ragpulse.hpp"
 #include "workloads/traces/sharegpt.hpp"
 #include "workloads/traces/splitwise.hpp"
+#include "workloads/traces/time_unit.hpp"
 #include "workloads/traces/tracelab.hpp"
 #include "workloads/traces/tracelab_csv.hpp"
 #include "workloads/traces/vidur.hpp"
@@ -37,7 +38,8 @@ constexpr std::array kFormats = {
     TraceFormat{.name = "headroom",
                 .begins_with = "arrival_ns,prompt_tokens,output_tokens",
                 .recognises = is_headroom_csv,
-                .open = open_as<HeadroomCsvReader>},
+                .open = open_as<HeadroomCsvReader>,
+                .column_in_ns = "arrival_ns"},
     TraceFormat{.name = "burstgpt",
                 .begins_with = "Timestamp,[Session ID,Elapsed time,]Model,Request tokens,...",
                 .recognises = is_burstgpt,
@@ -95,11 +97,13 @@ constexpr std::array kFormats = {
     TraceFormat{.name = "llmservingsim",
                 .begins_with = R"({"input_toks": 128, ...} or {..., "sub_requests": [...]})",
                 .recognises = is_llmservingsim,
-                .open = open_as<LlmServingSimReader>},
+                .open = open_as<LlmServingSimReader>,
+                .column_in_ns = "arrival_time_ns"},
     TraceFormat{.name = "apex",
                 .begins_with = R"({"ContextTokens": 304, ..., "StartTimeOffset": 3772092432})",
                 .recognises = is_apex,
-                .open = open_as<ApexReader>},
+                .open = open_as<ApexReader>,
+                .column_in_ns = "StartTimeOffset"},
     TraceFormat{.name = "aibrix",
                 .begins_with = R"({"timestamp": 3827, "requests": [{"Prompt Length": 297}]})",
                 .recognises = is_aibrix,
@@ -154,7 +158,9 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
     rows.reserve(std::min<std::int64_t>(state.bytes / kTypicalRowBytes + 1, 1'000'000));
   }
   TraceRecord record;
+  TimeUnitCheck times;
   while (file.next(record)) {
+    if (file.clock() == TraceClock::absolute) times.add(record.time_ns);
     if (rows.add(record)) continue;
     throw DataError(fmt::format(
         "{}: {} prompt tokens, {} output tokens; zero tokens are not allowed ({} rows "
@@ -162,7 +168,9 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
         file.lines().place(), record.prompt_tokens, record.output_tokens, rows.rows_read()));
   }
   again = rows.must_read_again();
-  return rows.finish();
+  Trace trace = rows.finish();
+  trace.warning = times.doubt(file.format().column_in_ns);
+  return trace;
 }
 
 }  // namespace

@@ -21,8 +21,6 @@ constexpr std::array<std::string_view, 14> kColumns = {
     "after_previous_ns", "prefix",         "output_segment", "measured_ttft_ns",
     "measured_e2el_ns",  "session_time_ns"};
 
-constexpr std::int64_t kLatestNs = kNever - 1;
-
 // "id:tokens"; false when it is anything else.
 bool read_segment(std::string_view text, PrefixSegment& segment) {
   const std::size_t colon = text.find(':');
@@ -91,8 +89,8 @@ bool HeadroomCsvReader::next(TraceRecord& record) {
   set_time(record);
   set_prefix(record);
   record.output_segment = number<std::uint64_t>(output_segment_, 0, UINT64_MAX, 0);
-  record.measured_ttft_ns = number<TimeNs>(ttft_, 0, kLatestNs, -1);
-  record.measured_e2el_ns = number<TimeNs>(e2el_, 0, kLatestNs, -1);
+  record.measured_ttft_ns = number<TimeNs>(ttft_, 0, kLatestTraceNs, -1);
+  record.measured_e2el_ns = number<TimeNs>(e2el_, 0, kLatestTraceNs, -1);
   return true;
 }
 
@@ -106,8 +104,8 @@ void HeadroomCsvReader::set_tokens(TraceRecord& record) const {
 
 void HeadroomCsvReader::set_time(TraceRecord& record) const {
   const bool in_session = record.session != kNoSession;
-  record.time_ns = number<TimeNs>(time_, 0, kLatestNs, kNoTime);
-  record.after_previous_ns = number<TimeNs>(after_previous_, 0, kLatestNs, -1);
+  record.time_ns = number<TimeNs>(time_, 0, kLatestTraceNs, kNoTime);
+  record.after_previous_ns = number<TimeNs>(after_previous_, 0, kLatestTraceNs, -1);
   const bool follows = record.after_previous_ns >= 0;
   if (follows && !in_session) rows_.refuse(*after_previous_, "nothing in a row without a session");
   if (clock_ == TraceClock::per_session && !in_session) {

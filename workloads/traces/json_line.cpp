@@ -10,6 +10,7 @@
 #include "sim/serving/request.hpp"
 #include "workloads/traces/decimal.hpp"
 #include "workloads/traces/shown.hpp"
+#include "workloads/traces/trace_record.hpp"
 
 namespace headroom {
 namespace {
@@ -201,9 +202,9 @@ std::optional<TimeNs> JsonRows::time(const JsonNode& object, std::string_view ke
   if (absent(value)) return std::nullopt;
   if (numeric(*value)) {
     const std::optional<std::int64_t> time = parse_scaled_decimal(value->text, unit_ns);
-    if (time && *time >= 0) return time;
+    if (time && *time >= 0 && *time <= kLatestTraceNs) return time;
   }
-  refuse(key, value, "a number >= 0 within 292 years");
+  refuse(key, value, "a number >= 0 within 285 years");
 }
 
 TimeNs JsonRows::need_time(std::string_view key, TimeNs unit_ns) const {

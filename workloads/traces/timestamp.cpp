@@ -79,7 +79,7 @@ std::optional<TimeNs> parse_minute(std::string_view text) {
   digits.expect(13, ':');
   digits.expect(16, ':');
   if (digits.bad || (text[10] != ' ' && text[10] != 'T')) return std::nullopt;
-  if (year < 1970 || year > 2261 || month < 1 || month > 12) return std::nullopt;
+  if (year < 1970 || year > 2254 || month < 1 || month > 12) return std::nullopt;
   if (day < 1 || day > days_in_month(year, month)) return std::nullopt;
   if (hour > 23 || minute > 59) return std::nullopt;
   const std::int64_t days = days_from_civil(year, month, day);

@@ -12,7 +12,7 @@ namespace headroom {
 
 // "YYYY-MM-DD hh:mm:ss", space or 'T' between, then optionally a fraction of 1 to 9 digits, then
 // optionally Z or an offset +hh:mm, -hh:mm, +hhmm. Without an offset the time is UTC. Years 1970 to
-// 2261 (what an int64 of ns holds); no leap second. ns since 1970-01-01 UTC; nothing when the text
+// 2254 (what an int64 of ns holds); no leap second. ns since 1970-01-01 UTC; nothing when the text
 // is anything else.
 [[nodiscard]] std::optional<TimeNs> parse_timestamp(std::string_view text);
 

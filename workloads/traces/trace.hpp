@@ -72,6 +72,7 @@ struct Trace {
 
   std::string name;      // file name without its directories
   std::string format;    // name in the table of formats: "azure"
+  std::string warning;   // of the file as a whole; empty: none
   TimeNs offset_ns = 0;  // time of the earliest row (dropped ones too), by the file's clock
   std::int64_t rows_read = 0;
   ZeroTokenRows rows_dropped;

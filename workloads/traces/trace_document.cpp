@@ -10,6 +10,7 @@
 #include "sim/kernel/errors.hpp"
 #include "workloads/traces/decimal.hpp"
 #include "workloads/traces/shown.hpp"
+#include "workloads/traces/trace_record.hpp"
 
 namespace headroom {
 
@@ -179,9 +180,9 @@ std::optional<TimeNs> TraceDocument::time(TimeNs unit_ns) const {
   if (kind_ == Kind::null) return std::nullopt;
   if (kind_ == Kind::number || kind_ == Kind::text) {
     const std::optional<std::int64_t> time = parse_scaled_decimal(text_, unit_ns);
-    if (time && *time >= 0) return time;
+    if (time && *time >= 0 && *time <= kLatestTraceNs) return time;
   }
-  refuse("a number >= 0 within 292 years");
+  refuse("a number >= 0 within 285 years");
 }
 
 // "benchmarks/#/requests" as "benchmarks[3].requests".

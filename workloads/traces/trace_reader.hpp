@@ -29,6 +29,7 @@ struct TraceFormat {
   bool (*recognises)(const FileStart& start);
   // `lines` stands at the first line and outlives the reader.
   std::unique_ptr<TraceReader> (*open)(LineReader& lines);
+  std::string_view column_in_ns = {};  // of arrivals as plain nanoseconds; empty: other units
 };
 
 template <typename Reader>

@@ -12,6 +12,9 @@
 namespace headroom {
 
 inline constexpr TimeNs kNoTime = INT64_MIN;  // the row states none
+// The latest time and the longest gap that a trace may state: a run goes on for some years behind
+// its last arrival before the clock ends at 2^63 ns.
+inline constexpr TimeNs kLatestTraceNs = 9'000'000'000'000'000'000;
 
 struct TraceRecord {
   TimeNs time_ns = kNoTime;        // arrival by the clock of the format (TraceClock)

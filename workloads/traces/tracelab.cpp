@@ -82,7 +82,7 @@ TraceLabReader::Times TraceLabReader::read_times() const {
     const std::optional<TimeNs> time_ns = parse_timestamp(text);
     if (!time_ns) {
       rows_.refuse("timestamp", event.find("timestamp"),
-                   "YYYY-MM-DDThh:mm:ss[.fraction][Z or +hh:mm], 1970 to 2261");
+                   "YYYY-MM-DDThh:mm:ss[.fraction][Z or +hh:mm], 1970 to 2254");
     }
     if (is_input(type)) {
       latest_input = std::max(latest_input, *time_ns);

@@ -45,7 +45,7 @@ GivenArrivals give_arrivals(Trace& trace, const ArrivalOptions& options, std::ui
     }
     TimeNs& time_ns = trace.rows[i].time_ns;
     const Int128 own_ns = per_session ? time_ns : 0;
-    time_ns = checked_instant(own_ns + starts[i], "arrivals");
+    time_ns = checked_instant(trace, i, own_ns + starts[i], "arrivals");
     if (!takes[i] && !per_session) trace.details[i].timeless = true;
   }
   if (report.rows_dropped != 0) keep_rows(trace, kept);

@@ -42,10 +42,12 @@ void need_details(Trace& trace) {
   if (trace.details.empty()) trace.details.resize(trace.rows.size());
 }
 
-TimeNs checked_instant(Int128 time_ns, std::string_view option) {
-  if (time_ns >= 0 && time_ns < kNever) return static_cast<TimeNs>(time_ns);
-  throw ConfigError(
-      fmt::format("trace: {}: a request comes later than 292 years (2^63 ns)", option));
+TimeNs checked_instant(const Trace& trace, std::size_t row, Int128 time_ns,
+                       std::string_view option) {
+  if (time_ns >= 0 && time_ns <= kLatestTraceNs) return static_cast<TimeNs>(time_ns);
+  throw ConfigError(fmt::format(
+      "trace {}: {}: row {} in order of time comes at {:.4g} ns; allowed: up to {} ns (285 years)",
+      trace.name, option, row + 1, static_cast<double>(time_ns), kLatestTraceNs));
 }
 
 }  // namespace headroom

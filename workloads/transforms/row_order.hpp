@@ -1,6 +1,7 @@
 #pragma once
 // Rows of a trace as a whole: which of them stay, and what each has.
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,9 @@ void keep_rows(Trace& trace, const std::vector<bool>& kept);
 // Every row has a detail from now on.
 void need_details(Trace& trace);
 
-// ConfigError, naming `option`, for an instant that a run cannot have (292 years).
-[[nodiscard]] TimeNs checked_instant(Int128 time_ns, std::string_view option);
+// ConfigError, naming trace, row and `option`, for an instant that a run cannot have: before 0 or
+// beyond kLatestTraceNs.
+[[nodiscard]] TimeNs checked_instant(const Trace& trace, std::size_t row, Int128 time_ns,
+                                     std::string_view option);
 
 }  // namespace headroom

@@ -15,11 +15,12 @@ namespace {
 // First half of the key of a copy (fractional digits of the square root of 7).
 constexpr std::uint64_t kCopy = 0xA54FF53A5F1D36F1;
 
-TimeNs cycle_of(const std::vector<TraceRow>& rows) {
+TimeNs cycle_of(const Trace& trace) {
+  const std::vector<TraceRow>& rows = trace.rows;
   const TimeNs span = rows.back().time_ns - rows.front().time_ns;
   const auto gaps = std::max<std::int64_t>(static_cast<std::int64_t>(rows.size()) - 1, 1);
   const Int128 mean_gap = (static_cast<Int128>(span) + gaps / 2) / gaps;
-  return checked_instant(span + std::max<Int128>(mean_gap, 1), "copies");
+  return checked_instant(trace, rows.size() - 1, span + std::max<Int128>(mean_gap, 1), "copies");
 }
 
 // For each row the first one of its session.
@@ -75,7 +76,7 @@ class Superposition {
       const bool wraps = place >= report_.cycle_ns;
       TraceRow row = trace_.rows[i];
       const Int128 moved = shift - (wraps ? report_.cycle_ns : 0);
-      row.time_ns = checked_instant(row.time_ns + moved, "copies");
+      row.time_ns = checked_instant(trace_, i, row.time_ns + moved, "copies");
       report_.rows_wrapped += wraps ? 1 : 0;
       trace_.rows.push_back(row);
     }
@@ -120,7 +121,7 @@ CopyReport superpose(Trace& trace, std::int64_t copies, std::optional<TimeNs> sh
   const auto total = static_cast<Int128>(trace.rows.size()) * copies;
   HEADROOM_CHECK(copies >= 1 && total < kNoRow, "copies have 32-bit row numbers");
   HEADROOM_CHECK(shift_ns.value_or(0) >= 0, "copies come later, never earlier");
-  report.cycle_ns = cycle_of(trace.rows);
+  report.cycle_ns = cycle_of(trace);
   report.shift_ns = shift_ns.value_or(report.cycle_ns / copies);
   Superposition all(trace, report);
   if (share_prefixes) all.share_common_ids();

@@ -25,7 +25,7 @@ struct CopyReport {
 // Sessions of different copies are different. So are all identities of prompts and answers, unless
 // copies `share_prefixes`: then those stay equal that two sessions (rows, where there are no
 // sessions) of the trace had in common, such as system prompts. ConfigError: an instant beyond
-// 2^63 ns. Needs copies >= 1, copies * rows < 2^32 - 1, shift_ns >= 0.
+// kLatestTraceNs. Needs copies >= 1, copies * rows < 2^32 - 1, shift_ns >= 0.
 [[nodiscard]] CopyReport superpose(Trace& trace, std::int64_t copies,
                                    std::optional<TimeNs> shift_ns, bool share_prefixes);
 

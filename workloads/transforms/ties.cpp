@@ -76,7 +76,7 @@ TieReport spread_ties(Trace& trace, SpreadTies spread, std::uint64_t seed) {
       place_at_random(offsets, gap_ns, stream);
     }
     for (std::size_t j = 0; j < offsets.size(); ++j) {
-      *times[begin + j] = checked_instant(static_cast<Int128>(stamp_ns) + offsets[j], "ties");
+      *times[begin + j] = checked_instant(trace, begin + j, Int128{stamp_ns} + offsets[j], "ties");
       report.rows_moved += offsets[j] != 0 ? 1 : 0;
     }
   }

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/study/trace_convert.hpp"
+#include "sim/study/trace_profile.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
 
@@ -62,6 +64,16 @@ TEST_CASE("a malformed row and a file without a usable one are refused") {
                     Catch::Contains("no request left (1 rows read, all with zero tokens)"));
   const TempFile empty(header);
   CHECK_THROWS_AS(check_trace(empty.path()), DataError);
+}
+
+TEST_CASE("seconds in arrival_ns are doubted in every description of the file") {
+  const TempFile file(
+      "arrival_ns,prompt_tokens,output_tokens\n0,9,9\n1,9,9\n2,9,9\n3,9,9\n7200,9,9\n");
+  const std::string warning = check_trace(file.path()).warning;
+  CHECK(warning.starts_with("arrival_ns holds nanoseconds, but its 5 rows lie within 7200 ns"));
+  CHECK(profile_trace(file.path()).warning == warning);
+  CHECK(convert_trace(file.path(), TraceTarget::headroom, [](std::string_view) {}).warning ==
+        warning);
 }
 
 }  // namespace

@@ -47,9 +47,9 @@ TEST_CASE("malformed values of APEX+'s rows are refused by key and value", "[wor
   CHECK(second_row(R"({"ContextTokens": 3, "GeneratedTokens": 4})") ==
         ":2: StartTimeOffset is missing, expected a number >= 0 (1 rows read)");
   CHECK(second_row(R"({"ContextTokens": 3, "GeneratedTokens": 4, "StartTimeOffset": 1e19})") ==
-        ":2: StartTimeOffset is '1e19', expected a number >= 0 within 292 years (1 rows read)");
+        ":2: StartTimeOffset is '1e19', expected a number >= 0 within 285 years (1 rows read)");
   CHECK(second_row(R"({"ContextTokens": 3, "GeneratedTokens": 4, "StartTimeOffset": true})") ==
-        ":2: StartTimeOffset is 'true', expected a number >= 0 within 292 years (1 rows read)");
+        ":2: StartTimeOffset is 'true', expected a number >= 0 within 285 years (1 rows read)");
   CHECK(second_row("7") == ":2: row is '7', expected a JSON object (1 rows read)");
 }
 

@@ -83,15 +83,15 @@ TEST_CASE("BurstGPT rows without sessions are read whatever the line ends", "[wo
 
 TEST_CASE("a malformed BurstGPT row is refused with place, column and value", "[workloads]") {
   CHECK(data_error(kHeader + kGoodRow + "x,ChatGPT,1,1,2,API log\n") ==
-        ":3: Timestamp is 'x', expected a decimal number >= 0 within 292 years (1 rows read)");
+        ":3: Timestamp is 'x', expected a decimal number >= 0 within 285 years (1 rows read)");
   CHECK(data_error(kHeader + ",ChatGPT,1,1,2,API log\n") ==
-        ":2: Timestamp is '', expected a decimal number >= 0 within 292 years (0 rows read)");
+        ":2: Timestamp is '', expected a decimal number >= 0 within 285 years (0 rows read)");
   CHECK(data_error(kHeader + "nan,ChatGPT,1,1,2,API log\n") ==
-        ":2: Timestamp is 'nan', expected a decimal number >= 0 within 292 years (0 rows read)");
+        ":2: Timestamp is 'nan', expected a decimal number >= 0 within 285 years (0 rows read)");
   CHECK(data_error(kHeader + "-5,ChatGPT,1,1,2,API log\n") ==
-        ":2: Timestamp is '-5', expected a decimal number >= 0 within 292 years (0 rows read)");
+        ":2: Timestamp is '-5', expected a decimal number >= 0 within 285 years (0 rows read)");
   CHECK(data_error(kHeader + "9300000000,ChatGPT,1,1,2,API log\n") ==
-        ":2: Timestamp is '9300000000', expected a decimal number >= 0 within 292 years"
+        ":2: Timestamp is '9300000000', expected a decimal number >= 0 within 285 years"
         " (0 rows read)");
   CHECK(data_error(kHeader + "5,ChatGPT,-1,1,2,API log\n") ==
         ":2: Request tokens is '-1', expected an integer in 0 .. 2147483647 (0 rows read)");

@@ -86,7 +86,7 @@ TEST_CASE("a malformed request of a GuideLLM report is refused with its place", 
         "0 .. 2147483647 (1 rows read)");
   CHECK(trace_rows::error_in(successful(R"({"request_latency": -0.5})")) ==
         ":1: benchmarks[0].requests.successful[0].request_latency is '-0.5', expected a number "
-        ">= 0 within 292 years (0 rows read)");
+        ">= 0 within 285 years (0 rows read)");
   CHECK(trace_rows::error_in(successful(R"({"prompt_tokens": 1})")) ==
         ":1: benchmarks[0].requests.successful[0] is an object, expected an object with "
         "request_start_time (0 rows read)");

@@ -3,9 +3,11 @@
 #include <vector>
 
 #include "scheduler/routing/round_robin.hpp"
+#include "sim/kernel/errors.hpp"
 #include "sim/serving/fleet.hpp"
 #include "tests/support/production.hpp"
 #include "tests/unit/workloads/made_trace.hpp"
+#include "workloads/closed_turns.hpp"
 #include "workloads/trace_source.hpp"
 #include "workloads/trace_transform.hpp"
 
@@ -99,4 +101,17 @@ TEST_CASE("an agent whose call does not fit makes no further one", "[workloads]"
   CHECK(fleet.totals().arrived == 9);
   CHECK(source.turns_dropped() == 3);
   CHECK(source.rows_left() == 0);
+}
+
+TEST_CASE("a turn beyond the latest time of a trace is refused by its row", "[workloads]") {
+  Trace trace = made_trace::of(
+      {{.time_ns = kLatestTraceNs, .session = 1},
+       {.time_ns = kLatestTraceNs, .session = 1, .after_previous_ns = kLatestTraceNs}});
+  trace.name = "late.csv";
+  ClosedTurns turns(trace, 2);
+  CHECK(turns.take().time_ns == kLatestTraceNs);
+  CHECK_THROWS_MATCHES(
+      turns.on_answer(0, kLatestTraceNs + 1), ConfigError,
+      Catch::Message("trace late.csv: after_previous_ns: row 2 in order of time comes at 1.8e+19 "
+                     "ns; allowed: up to 9000000000000000000 ns (285 years)"));
 }

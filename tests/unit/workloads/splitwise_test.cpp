@@ -38,7 +38,7 @@ TEST_CASE("a malformed splitwise-sim row is refused with place, column and value
   CHECK(data_error(kHeader + "0,2,0,1,8,3,4\n") ==
         ":2: batch_size is '8', expected 1: one prompt in each request (0 rows read)");
   CHECK(data_error(kHeader + "0,2,0,inf,1,3,4\n") ==
-        ":2: arrival_timestamp is 'inf', expected a decimal number >= 0 within 292 years"
+        ":2: arrival_timestamp is 'inf', expected a decimal number >= 0 within 285 years"
         " (0 rows read)");
   CHECK(data_error(kHeader + "0,2,0,1,1,-3,4\n") ==
         ":2: prompt_size is '-3', expected an integer in 0 .. 2147483647 (0 rows read)");

@@ -50,7 +50,7 @@ TEST_CASE("a malformed row is refused with its line, its value and the rows befo
           "[workloads]") {
   CHECK(trace_error(kHeader + kGoodRow + "12.05.2024 08:00,1,1\n") ==
         ":3: TIMESTAMP is '12.05.2024 08:00', expected YYYY-MM-DD hh:mm:ss[.fraction][Z or +hh:mm],"
-        " 1970 to 2261 (1 rows read)");
+        " 1970 to 2254 (1 rows read)");
   CHECK(trace_error(kHeader + "\n" + kGoodRow + kGoodRow + "2024-05-12 08:00:00,-1,1\n") ==
         ":5: ContextTokens is '-1', expected an integer in 0 .. 2147483647 (2 rows read)");
   CHECK(trace_error(kHeader + "2024-05-12 08:00:00,1,2147483648\n") ==

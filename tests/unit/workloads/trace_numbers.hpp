@@ -25,7 +25,7 @@ struct Number {
 
 enum class Meaning : std::uint8_t {
   count,    // 0 .. 2^31 - 1
-  time,     // a decimal >= 0 within 292 years
+  time,     // a decimal >= 0 within 285 years
   span,     // the same, and below 0, too
   id,       // 0 .. 2^63 - 1
   wide_id,  // 0 .. 2^64 - 1

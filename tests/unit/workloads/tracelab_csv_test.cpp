@@ -88,9 +88,9 @@ TEST_CASE("a malformed TraceLab round is refused with place, column and value", 
   CHECK(data_error(kHeader + ",1,1,1,0,0,15\n") ==
         ":2: id is '', expected the session of the round (0 rows read)");
   CHECK(data_error(kHeader + "0,1,1,,0,0,15\n") ==
-        ":2: arrival_time is '', expected a decimal number >= 0 within 292 years (0 rows read)");
+        ":2: arrival_time is '', expected a decimal number >= 0 within 285 years (0 rows read)");
   CHECK(data_error(kHeader + "0,1,1,1,0,-1,15\n") ==
-        ":2: tool_wait_after_ms is '-1', expected a decimal number >= 0 within 292 years"
+        ":2: tool_wait_after_ms is '-1', expected a decimal number >= 0 within 285 years"
         " (0 rows read)");
   CHECK(data_error(kHeader + "0,2147483647,1,1,0,0,1\n") ==
         ":2: prefix_len is '1', expected at most 2147483647, with input_len (0 rows read)");

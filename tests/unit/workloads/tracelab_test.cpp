@@ -75,7 +75,7 @@ TEST_CASE("a malformed TraceLab round is refused with line, key and value", "[wo
   const auto error = [&](const std::string& row) { return trace_rows::error_in(good + row); };
   CHECK(error(round(R"("timing_events": [{"event_type": "text", "timestamp": "noon"}])")) ==
         ":2: timestamp is 'noon', expected YYYY-MM-DDThh:mm:ss[.fraction][Z or +hh:mm], 1970 to "
-        "2261 (1 rows read)");
+        "2254 (1 rows read)");
   CHECK(error(round(R"("timing_events": [7])")) ==
         ":2: timing_events is an array, expected an array of objects (1 rows read)");
   CHECK(error(round(R"("tools": [{"tool_wall_latency_ms": "long"}])")) ==

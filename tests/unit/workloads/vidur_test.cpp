@@ -120,9 +120,9 @@ TEST_CASE("a row of several rounds becomes requests of one session", "[workloads
 
 TEST_CASE("a malformed Vidur row is refused with place, column and value", "[workloads]") {
   CHECK(data_error(kHeader + "\n1,1,1\nnan,1,1\n") ==
-        ":3: arrived_at is 'nan', expected a decimal number >= 0 within 292 years (1 rows read)");
+        ":3: arrived_at is 'nan', expected a decimal number >= 0 within 285 years (1 rows read)");
   CHECK(data_error(kHeader + "\n,1,1\n") ==
-        ":2: arrived_at is '', expected a decimal number >= 0 within 292 years (0 rows read)");
+        ":2: arrived_at is '', expected a decimal number >= 0 within 285 years (0 rows read)");
   CHECK(data_error(kHeader + "\n1,1.5,1\n") ==
         ":2: num_prefill_tokens is '1.5', expected an integer in 0 .. 2147483647 (0 rows read)");
   CHECK(data_error(kHeader + "\n1,1,-1\n") ==
