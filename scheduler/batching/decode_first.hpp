@@ -33,9 +33,9 @@ void take_decodes_first(const PlanContext& context, NextVictim next_victim, Pree
   context.take_decodes(taken);
 }
 
-// Blocks that an admission leaves free.
-[[nodiscard]] inline BlockCount watermark_blocks(double watermark, const KvPoolState& pool) {
-  return static_cast<BlockCount>(watermark * static_cast<double>(pool.total_blocks));
+// Blocks that an admission leaves free, of a pool of so many.
+[[nodiscard]] inline BlockCount watermark_blocks(double watermark, BlockCount blocks) {
+  return static_cast<BlockCount>(watermark * static_cast<double>(blocks));
 }
 
 }  // namespace headroom

@@ -136,6 +136,9 @@ void VllmScheduler::continue_prefills(const PlanContext& context, BatchPlan& pla
 }
 
 void VllmScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& budget) {
+  // The null block counts too (vLLM: kv_cache_manager.py, watermark_blocks).
+  const BlockCount watermark =
+      watermark_blocks(options_.watermark, context.kv.pool().total_blocks + 1);
   while (budget > 0 && running_.size() < options_.max_num_seqs) {
     const RequestId id = next_waiting(context);
     if (id == kNoRequest) return;
@@ -153,7 +156,7 @@ void VllmScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan, T
         .hold_tokens = cached + tokens,
         .fit_tokens = options_.reserve_full_isl ? request.known_tokens : cached + tokens,
         .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
-        .keep_free = others ? watermark_blocks(options_.watermark, context.kv.pool()) : 0};
+        .keep_free = others ? watermark : 0};
     if (!context.kv.try_grow(growth)) return;
     leave_queue(id);
     running_.push_back(id, request);

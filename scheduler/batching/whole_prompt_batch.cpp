@@ -93,7 +93,7 @@ WholePromptBatch::Room WholePromptBatch::room_for(const PlanContext& context,
                                                   const Request& request, Prompts prompts) const {
   const KvPoolState& pool = context.kv.pool();
   const BlockCount need = blocks_needed(request.known_tokens, pool.block_tokens) +
-                          watermark_blocks(options_.watermark, pool);
+                          watermark_blocks(options_.watermark, pool.total_blocks);
   const bool too_long =
       prompts == Prompts::whole && request.known_tokens > options_.max_num_batched_tokens;
   if (too_long || need > pool.total_blocks) return Room::never;
@@ -123,7 +123,7 @@ void WholePromptBatch::admit(const PlanContext& context, BatchPlan& plan, TokenC
         .hold_tokens = cached + tokens,
         .fit_tokens = request.known_tokens,
         .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
-        .keep_free = watermark_blocks(options_.watermark, context.kv.pool())};
+        .keep_free = watermark_blocks(options_.watermark, context.kv.pool().total_blocks)};
     if (!context.kv.try_grow(growth)) return;
     waiting_.pop_front();
     running_.push_back(id);
@@ -164,7 +164,7 @@ void WholePromptBatch::swap_out(const PlanContext& context, BatchPlan& plan, Req
 
 void WholePromptBatch::swap_in(const PlanContext& context, BatchPlan& plan, TokenCount& budget) {
   const KvPoolState& pool = context.kv.pool();
-  const BlockCount watermark = watermark_blocks(options_.watermark, pool);
+  const BlockCount watermark = watermark_blocks(options_.watermark, pool.total_blocks);
   while (!swapped_.empty() && budget > 0 && running_.size() < options_.max_num_seqs) {
     const auto [id, blocks] = swapped_.front();
     // V0 wants a free block for the next token, whether that begins one or not.

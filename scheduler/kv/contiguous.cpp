@@ -58,7 +58,7 @@ bool ContiguousKv::try_grow(const KvGrowth& growth) {
 
 void ContiguousKv::take(BlockCount) { HEADROOM_CHECK(false, "a reservation does not grow"); }
 
-void ContiguousKv::release(RequestId id, const Request&, TokenCount, KvRelease) {
+void ContiguousKv::release(RequestId id, const Request&, TokenCount, KvRelease, TokenCount) {
   if (id >= held_.size() || held_[id].length == 0) return;
   const Range freed = std::exchange(held_[id], {});
   placement_->free(freed.begin, freed.length);

@@ -35,8 +35,8 @@ class ContiguousKv final : public KvAllocator {
   [[nodiscard]] TokenCount taken_by(TokenCount tokens) const override;
   // Never called: nothing grows with decode.
   void take(BlockCount blocks) override;
-  void release(RequestId id, const Request& request, TokenCount held_tokens,
-               KvRelease how) override;
+  void release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how,
+               TokenCount unnamed_tokens = 0) override;
   void on_engine_lost() override;
 
   // Where the reservation of `id` begins; none if it has none.

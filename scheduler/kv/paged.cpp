@@ -342,7 +342,8 @@ void PagedKv::take(BlockCount blocks) {
   tree_.evict(owner, blocks);
 }
 
-void PagedKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how) {
+void PagedKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how,
+                      TokenCount unnamed_tokens) {
   if (held_tokens == 0) return give_up_waiting(id, request);
   HEADROOM_CHECK(id < held_.size() && held_[id].blocks > 0, "a request gives its KV back twice");
   Holder& holder = held_[id];
@@ -350,7 +351,7 @@ void PagedKv::release(RequestId id, const Request& request, TokenCount held_toke
   if (options_.reserve_final) [[unlikely]] {
     release_prompt(holder, request, held_tokens);
   } else {
-    release_path(id, request, held_tokens, how);
+    release_path(id, request, held_tokens, held_tokens - unnamed_tokens, how);
   }
   HEADROOM_CHECK(free_.size() <= pool_.total_blocks, "more blocks given back than were taken");
   holder = {};
@@ -360,7 +361,7 @@ void PagedKv::release(RequestId id, const Request& request, TokenCount held_toke
 // Last block first (ENGINES.md 2.1): the partly filled one, those nobody finds, the path; behind
 // them the windows, and states.
 void PagedKv::release_path(RequestId id, const Request& request, TokenCount held_tokens,
-                           KvRelease how) {
+                           TokenCount named_tokens, KvRelease how) {
   Holder& holder = held_[id];
   const bool private_too = how != KvRelease::finished;
   const TokenCount tokens = std::max(held_tokens, holder.tokens);
@@ -368,9 +369,10 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   if (holder.is_fork && !forks_.leave(request)) [[unlikely]] {
     blocks -= forks_.blocks(request);
   }
-  BlockCount hashed = shares_ ? block_.full(held_tokens) : BlockCount{0};
+  BlockCount hashed = 0;
   if (shares_) {
-    if (how == KvRelease::dropped) hashed = holder.known_full;
+    hashed = holder.known_full;
+    if (how != KvRelease::dropped) hashed = std::max(hashed, block_.full(named_tokens));
     lengthen_path(holder, request, hashed, private_too);
   }
   HEADROOM_CHECK(holder.path <= hashed && hashed <= blocks, "more full blocks than are held");
@@ -384,7 +386,7 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   const bool told = !holder.has_a_copy && how != KvRelease::dropped;
   if (rarely(options_.partial_reuse) && shares_ && told && holder.path < blocks) {
     const TokenCount begin = holder.path * options_.block_tokens;
-    public_parts(request, begin, std::min(held_tokens, begin + options_.block_tokens), parts_);
+    public_parts(request, begin, std::min(named_tokens, begin + options_.block_tokens), parts_);
   }
   const BlockCount tip = parts_.empty() ? 0 : 1;
   const BlockCount nameless = std::max<BlockCount>(0, hashed - holder.path - tip);

@@ -72,8 +72,8 @@ class PagedKv final : public KvAllocator {
   void take(BlockCount blocks) override;
   [[nodiscard]] bool moves_windows() const override { return rarely(windows_.any()) && shares_; }
   void move_windows(RequestId id, TokenCount tokens) override;
-  void release(RequestId id, const Request& request, TokenCount held_tokens,
-               KvRelease how) override;
+  void release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how,
+               TokenCount unnamed_tokens = 0) override;
   void on_engine_lost() override;
   [[nodiscard]] const KvTierCounts* tier_counts() const override {
     return tier_ ? &tier_->counts() : nullptr;
@@ -124,7 +124,8 @@ class PagedKv final : public KvAllocator {
   void empty_cache_for(const KvGrowth& growth);
   [[nodiscard]] bool grow_answer(Holder& holder, const KvGrowth& growth);
   void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
-  void release_path(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how);
+  void release_path(RequestId id, const Request& request, TokenCount held_tokens,
+                    TokenCount named_tokens, KvRelease how);
   void release_prompt(const Holder& holder, const Request& request, TokenCount held_tokens);
   void take_blocks(BlockCount blocks);
   void evict(PrefixTree::Index owner, BlockCount blocks);

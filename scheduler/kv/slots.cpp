@@ -63,7 +63,8 @@ void SlotKv::give_up_idle_content() {
 
 void SlotKv::take(BlockCount) { HEADROOM_CHECK(false, "a slot does not grow"); }
 
-void SlotKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease) {
+void SlotKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease,
+                     TokenCount) {
   const std::int32_t has = slot_of(id);
   if (has < 0) return;
   Slot& slot = slots_[static_cast<std::size_t>(has)];

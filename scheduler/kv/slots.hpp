@@ -41,8 +41,8 @@ class SlotKv final : public KvAllocator, public SlotAssignment {
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
   // Never called: nothing grows with decode.
   void take(BlockCount blocks) override;
-  void release(RequestId id, const Request& request, TokenCount held_tokens,
-               KvRelease how) override;
+  void release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how,
+               TokenCount unnamed_tokens = 0) override;
   void on_engine_lost() override;
 
   [[nodiscard]] std::int32_t slot_of(RequestId id) const override {

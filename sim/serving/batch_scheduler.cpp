@@ -17,7 +17,9 @@ void PlanContext::preempt(RequestId id, BatchPlan& plan, KvRelease how) const {
   if (adapters != nullptr && request.state != RequestState::ending) {
     adapters->leave(request.adapter);
   }
-  kv.release(id, request, held, how);
+  const bool samples =
+      request.state == RequestState::decoding || request.state == RequestState::ending;
+  kv.release(id, request, held, how, samples ? decodes_in_flight : 0);
   plan.preempted.push_back(id);
 }
 

@@ -79,6 +79,7 @@ struct PlanContext {
   DecodeSet& decodes;  // changed only by the two functions below
   // Null: LoRA is off. A scheduler lets join() whom it admits.
   AdapterSlots* adapters = nullptr;
+  StepCount decodes_in_flight = 0;  // of decodes_planned, those that have not ended
   // Nobody asks whether a plan could be repeated more often than that; >= 1.
   StepCount horizon = kManySteps / 2;
 

@@ -133,8 +133,10 @@ class KvAllocator {
 
   // Gives back everything `id` holds. `held_tokens` = tokens it holds KV for; 0 for a request that
   // waits: then only the memory of a preempted one is given up, that it might come back.
-  virtual void release(RequestId id, const Request& request, TokenCount held_tokens,
-                       KvRelease how) = 0;
+  // `unnamed_tokens`: the last of them, whose content the engine does not know: of a ghost row, or
+  // of a decode step in flight.
+  virtual void release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how,
+                       TokenCount unnamed_tokens = 0) = 0;
 
   // Forgets every request and all content: the engine died, and its memory with it.
   virtual void on_engine_lost() = 0;

@@ -340,7 +340,7 @@ void Replica::finish(RequestId id) {
     } else {
       prefill_kept_ -= kept(held);
     }
-    parts_.kv->release(id, request, held, KvRelease::finished);
+    parts_.kv->release(id, request, held, KvRelease::finished, unnamed_tokens(id, held));
     --residents_;
     final_tokens_ -= final_tokens_of(id);
   }
@@ -358,6 +358,14 @@ std::int32_t Replica::generated_so_far(RequestId id) const {
   if (progress.sample_step > completed_) return progress.generated;
   const StepIndex last = std::min(completed_decodes_, progress.last_decode);
   return progress.generated + static_cast<std::int32_t>(last - progress.sample_decode + 1);
+}
+
+// Of the tokens that a running request holds, those of ghost rows and of decode steps in flight:
+// the last token that is out is not fed back by a step that has ended.
+TokenCount Replica::unnamed_tokens(RequestId id, TokenCount held) const {
+  const Request& request = requests_[id];
+  if (request.state == RequestState::prefilling) return 0;
+  return held - (TokenCount{request.pad_tokens} + request.prompt_tokens + generated_so_far(id) - 1);
 }
 
 TokenCount Replica::final_tokens_of(RequestId id) const {

@@ -59,6 +59,7 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
     withdraw_waiting(id);
   } else {
     const TokenCount held = computed_by(request, applied_decodes_);
+    const TokenCount unnamed = unnamed_tokens(id, held);
     forget_in_flight(id);
     const bool stands_by =
         request.state == RequestState::decoding || progress_[id].last_decode > completed_decodes_;
@@ -68,7 +69,7 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
     } else {
       prefill_kept_ -= kept(held);
     }
-    parts_.kv->release(id, request, held, KvRelease::finished);
+    parts_.kv->release(id, request, held, KvRelease::finished, unnamed);
     --residents_;
     final_tokens_ -= final_tokens_of(id);
   }

@@ -65,6 +65,7 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
       .kv = *parts_.kv,
       .decodes = decodes_,
       .adapters = rarely(parts_.adapters.has_value()) ? &*parts_.adapters : nullptr,
+      .decodes_in_flight = planned_decodes_ - completed_decodes_,
       .horizon = std::max<StepCount>(1, steps_to_next_stop())};
   parts_.scheduler->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) [[unlikely]] {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hardware/llm/kv_geometry.hpp"
+#include "scheduler/batching/decode_first.hpp"
 #include "scheduler/routing/routers.hpp"
 #include "scheduler/routing/subset.hpp"
 #include "sim/kernel/errors.hpp"
@@ -174,8 +175,8 @@ void give_role(const FleetGroup& group, ReplicaParts& parts) {
   const Scenario& scenario = group.resolved.scenario;
   parts.options.role = group.role;
   parts.options.prefill_token_counts = scenario.fleet.disaggregation.first_token == "prefill";
-  parts.options.arriving_keep_free = static_cast<BlockCount>(
-      scenario.engine.watermark.value_or(0) * static_cast<double>(parts.kv->pool().total_blocks));
+  parts.options.arriving_keep_free =
+      watermark_blocks(scenario.engine.watermark.value_or(0), parts.kv->pool().total_blocks + 1);
 }
 
 void add_disaggregation(const Scenario& scenario, const std::vector<FleetGroup>& groups,

@@ -45,10 +45,11 @@ class WrittenDown final : public KvAllocator {
     inner_->take(blocks);
     pool_ = inner_->pool();
   }
-  void release(RequestId id, const Request& request, TokenCount held, KvRelease how) override {
+  void release(RequestId id, const Request& request, TokenCount held, KvRelease how,
+               TokenCount unnamed) override {
     operations_.push_back(
         {.kind = PoolOperation::Kind::release, .growth = {.id = id}, .held = held});
-    inner_->release(id, request, held, how);
+    inner_->release(id, request, held, how, unnamed);
     pool_ = inner_->pool();
   }
   void on_engine_lost() override {
@@ -112,7 +113,7 @@ class BestFitKv final : public KvAllocator {
     return true;
   }
   void take(BlockCount) override {}
-  void release(RequestId id, const Request&, TokenCount, KvRelease) override {
+  void release(RequestId id, const Request&, TokenCount, KvRelease, TokenCount) override {
     holes_.push_back(std::exchange(held_.at(id), {}));
     std::sort(holes_.begin(), holes_.end(),
               [](const Range& a, const Range& b) { return a.begin < b.begin; });

@@ -250,16 +250,17 @@ void BlockPool::find_by_beginning(std::uint64_t request, BlockCount number, Toke
                     told(request, begin, std::min(end, begin + block_size_)));
 }
 
-void BlockPool::release(std::uint64_t request, TokenCount held_tokens, KvRelease how) {
+void BlockPool::release(std::uint64_t request, TokenCount named_tokens, KvRelease how) {
   Sequence& mine = sequence(request);
-  BlockCount full = how == KvRelease::dropped ? mine.known : held_tokens / block_size_;
+  BlockCount full = mine.known;
+  if (how != KvRelease::dropped) full = std::max(full, named_tokens / block_size_);
   if (!prefix_caching_) full = 0;
   HEADROOM_CHECK(full <= static_cast<BlockCount>(mine.held.size()), "more tokens than blocks");
   make_findable(request, full);
   BlockCount tip = -1;
   if (partial_ != PartialReuse::off && prefix_caching_ && !mine.behind_a_copy &&
       how != KvRelease::dropped &&
-      !told(request, mine.findable * block_size_, held_tokens).empty()) {
+      !told(request, mine.findable * block_size_, named_tokens).empty()) {
     tip = mine.findable;
   }
   for (auto number = static_cast<BlockCount>(mine.held.size()) - 1; number >= 0; --number) {
@@ -267,7 +268,7 @@ void BlockPool::release(std::uint64_t request, TokenCount held_tokens, KvRelease
     if (--block(id).holders > 0) continue;
     const bool across = number < mine.findable && partial_ != PartialReuse::off &&
                         !is_one_piece(tokens_of(request, number));
-    if (across || number == tip) find_by_beginning(request, number, held_tokens);
+    if (across || number == tip) find_by_beginning(request, number, named_tokens);
     if (number == tip && number >= full) block(id).hashed = true;
     if (number < full || number == tip || !plain_to_front_) {
       free_.push_back(id);

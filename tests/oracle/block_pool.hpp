@@ -94,10 +94,11 @@ class BlockPool {
   bool take_over(std::uint64_t request, TokenCount known);
 
   // Gives all blocks back, last one first. What nobody else holds goes, with prefix caching, to the
-  // tail as far as it is full (floor(held_tokens / block size) blocks; `dropped`: those that `grow`
-  // made findable), where it counts as cached until popped; the others go to the front, or with
-  // plain_to_front off to the tail too. After `finished` nobody finds what is private.
-  void release(std::uint64_t request, TokenCount held_tokens, KvRelease how);
+  // tail as far as its content is known (floor(named_tokens / block size) blocks, at least those
+  // that `grow` made findable; `dropped`: these only), where it counts as cached until popped; the
+  // others go to the front, or with plain_to_front off to the tail too. After `finished` nobody
+  // finds what is private.
+  void release(std::uint64_t request, TokenCount named_tokens, KvRelease how);
 
   // A preempted request left the queue: its private blocks stay cached but are never found again.
   void forget_request(std::uint64_t request);

@@ -116,7 +116,10 @@ bool fits(const NaiveState& state, std::size_t request, TokenCount hit, TokenCou
   const TokenCount known = state.sequences[request].known();
   const BlockCount gate = state.scenario.reserve_full_isl ? uses_up(state, request, hit, known) : 0;
   const bool others = !state.running.empty() || something_scheduled;
-  const BlockCount kept = others ? share_of_pool(state.scenario) : 0;
+  // Of all blocks, with the one that is never used.
+  const auto all = static_cast<double>(state.scenario.kv_blocks + 1);
+  const auto share = static_cast<BlockCount>(std::floor(state.scenario.watermark * all));
+  const BlockCount kept = others ? share : 0;
   return std::max(need, gate) + kept <= state.blocks.free_blocks();
 }
 

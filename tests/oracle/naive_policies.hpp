@@ -34,7 +34,7 @@ struct Piece {
   return static_cast<std::int64_t>(state.running.size()) < state.scenario.max_num_seqs;
 }
 
-// Blocks that an admission leaves free (ENGINES.md 2.1).
+// Blocks that an admission leaves free.
 [[nodiscard]] inline BlockCount share_of_pool(const Scenario& s) {
   return static_cast<BlockCount>(std::floor(s.watermark * static_cast<double>(s.kv_blocks)));
 }

@@ -77,7 +77,7 @@ bool NaiveState::try_grow(std::size_t request, TokenCount tokens, TokenCount kno
 
 void NaiveState::release(std::size_t request, KvRelease how) {
   switch (scenario.memory) {
-    case Memory::paged: blocks.release(request, sequences[request].computed, how); return;
+    case Memory::paged: blocks.release(request, sequences[request].with_content(), how); return;
     case Memory::contiguous: cells.release(request); return;
     case Memory::slots: break;
   }

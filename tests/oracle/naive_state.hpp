@@ -29,6 +29,11 @@ struct Sequence {
   std::int64_t admission = 0;  // rank of the latest one
 
   [[nodiscard]] TokenCount known() const { return prompt + generated; }
+  // Tokens in the KV that the engine can tell: the last one that has come out is fed by a step that
+  // has not ended, if by any.
+  [[nodiscard]] TokenCount with_content() const {
+    return decodes ? std::min(computed, pad + known() - 1) : computed;
+  }
   [[nodiscard]] bool has_all_tokens() const { return generated == output; }
   // Output tokens that are out or in flight reach M: nothing more will be planned for it.
   // A sequence that decodes feeds every planned token but the last.

@@ -120,6 +120,38 @@ TEST_CASE("the watermark holds back a waiting request, never a running one") {
   CHECK(run_vllm(10, two).requests[1].first_scheduled_ns == 106 * kUs);
 }
 
+// Half of 10 blocks are 5, of which 9 are usable: the null block counts. A holds 4 and leaves 5; B,
+// of one block, would leave 4, and waits until A is done at 60 + 7 * 11 = 137 us.
+TEST_CASE("the watermark of vllm is a share of all blocks, the null block included") {
+  const std::vector<Arrival> two = {arrival(0, 50, 8), arrival(1, 16, 1)};
+  CHECK(run_vllm(9, two, 0.5).requests[1].first_scheduled_ns == 137 * kUs);
+  CHECK(run_vllm(10, two, 0.5).requests[1].first_scheduled_ns == 60 * kUs);
+}
+
+// A prompt of 16 and an answer of 16 of up to 20: the KV of 31 tokens, one full block. The ghost
+// row of an asynchronous engine writes that of the answer's last token, which the engine never
+// learns. So the next turn, of these 32 tokens and 8 more, finds one block at either depth.
+TEST_CASE("the token of a ghost row is not cached") {
+  const std::vector<PrefixSegment> prompt = {{7, 16}};
+  const std::vector<PrefixSegment> next = {{7, 16}, {70, 16}, {8, 8}};
+  std::vector<Arrival> turns = {arrival(0, 16, 20), arrival(1000 * kUs, 40, 1)};
+  turns[0].output_tokens = 16;
+  turns[0].prefix = prompt;
+  turns[0].output_segment = 70;
+  turns[1].prefix = next;
+  for (const int depth : {1, 2}) {
+    const PolicyRun run =
+        test::run_policy(vllm(test::seats_and_tokens(16, 256), {.blocks = 100}, depth), turns);
+    CHECK(run.ghost_rows == depth - 1);
+    TokenCount found = 0;
+    for (const EngineEvent& event : run.events) {
+      if (event.kind == EngineEventKind::admitted && event.request == 1)
+        found = event.cached_tokens;
+    }
+    CHECK(found == 16);
+  }
+}
+
 TEST_CASE("a waiting request preempts nobody, however urgent it is") {
   // 4 blocks. A: 48 tokens are 3 of them; it is done at 58 + 7 * 11 = 135 us. B needs 2.
   for (const SchedulingPolicy policy : {SchedulingPolicy::fcfs, SchedulingPolicy::priority}) {

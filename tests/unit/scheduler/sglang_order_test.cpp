@@ -21,7 +21,7 @@ class SaidToBeCached final : public KvAllocator {
   TokenCount cached_prefix(RequestId id, const Request&) const override { return tokens[id]; }
   bool try_grow(const KvGrowth&) override { return false; }
   void take(BlockCount) override {}
-  void release(RequestId, const Request&, TokenCount, KvRelease) override {}
+  void release(RequestId, const Request&, TokenCount, KvRelease, TokenCount) override {}
   void on_engine_lost() override {}
 
   std::vector<TokenCount> tokens;
