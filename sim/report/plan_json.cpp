@@ -50,11 +50,11 @@ Json measure_json(const FleetPlanFile& plan, const FleetMeasure& measure) {
                                        {"upper_95", verdict.upper},
                                        {"worst", verdict.worst},
                                        {"limit", plan.targets[i].limit_ms},
-                                       {"kept", verdict.kept}};
+                                       {"kept", verdict.verdict == Verdict::passes}};
   }
   return {{"replicas", measure.replicas},
           {"replications", measure.runs},
-          {"kept", measure.kept},
+          {"kept", measure.kept()},
           {"targets", std::move(targets)},
           {"p99_ttft_ms", measure.p99_ttft_ms},
           {"p99_tpot_ms", measure.p99_tpot_ms},
@@ -82,7 +82,6 @@ void add_sizes(const FleetPlanFile& plan, const PlannedFleet& fleet, Json& json)
   json["power_assumed"] = fleet.whole.power_assumed;
   json["restart_s"] = fleet.bounds.restart_s;
   json["rolling_restart_s"] = fleet.rolling_restart_s;
-  json["split"] = fleet.split;
   json["on_front"] = fleet.on_front;
   json["as_planned"] = measure_json(plan, fleet.whole);
   json["without_spares"] = measure_json(plan, fleet.without_spares);

@@ -7,6 +7,7 @@ list(APPEND LAWS_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/disaggregation_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/exact_laws_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/fleet_laws_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/fleet_plan_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/fleet_runs_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/fleet_scaling_runs_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/law_schedulers.cpp

@@ -1,5 +1,7 @@
 #include "sim/study/plan/fleet_planner.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <mutex>
@@ -11,8 +13,7 @@
 namespace headroom {
 namespace {
 
-// By which the balance of mean steps is too low a guess for one replica: bursts, and batches that
-// vary.
+// By which the balance of mean steps is too low a guess: bursts, and batches that vary.
 constexpr double kUsualBurst = 1.25;
 
 // Of the time of a step, at the slow end of what the model may be wrong by.
@@ -91,38 +92,42 @@ class Planner {
     fleet.simulations += sizer.simulations();
   }
 
-  void leave_out(PlannedFleet& fleet, const FleetMeasure& last, bool alone) const {
-    fleet.fate = last.fate == PlanFate::met ? PlanFate::throughput : last.fate;
-    if (alone && fleet.fate == PlanFate::throughput) fleet.fate = PlanFate::latency;
-    fleet.reason =
-        alone ? "one replica under 1/max_replicas of the traffic: " + last.reason : last.reason;
+  // Replicas without spares that max_replicas and max_cost_per_hour allow.
+  [[nodiscard]] std::int64_t most_needed(const PlannedFleet& fleet) const {
+    if (!plan_.max_cost_per_hour) return plan_.max_replicas;
+    const std::int64_t paid = affordable_replicas(plan_, fleet.candidate) - spare_replicas(plan_);
+    return std::min(plan_.max_replicas, paid);
   }
 
-  // A router evens out more than a fixed split and less than the balance of mean steps supposes.
-  [[nodiscard]] static std::int64_t likely_size(const PlannedFleet& fleet) {
-    return std::llround(std::sqrt(static_cast<double>(fleet.bounds.least_replicas * fleet.split)));
+  void leave_out(PlannedFleet& fleet, const FleetMeasure& last, std::int64_t most) const {
+    fleet.fate = most < plan_.max_replicas ? PlanFate::cost : last.fate;
+    fleet.reason = last.reason;
+    if (fleet.fate == PlanFate::cost) fleet.reason += ": max_cost_per_hour pays for no more";
   }
 
   void find_size(FleetSizer& sizer, PlannedFleet& fleet) {
     FleetMeasure last;
-    const auto guess = static_cast<std::int64_t>(
-        std::ceil(static_cast<double>(fleet.bounds.least_replicas) * kUsualBurst));
-    const auto split = sizer.split(guess, last);
-    if (!split) {
-      leave_out(fleet, last, true);
+    const std::int64_t most = most_needed(fleet);
+    if (most < 1) {
+      fleet.fate = PlanFate::cost;
+      fleet.reason = fmt::format("{} replica{} cost $ {:.2f}/h, max_cost_per_hour is {:g}",
+                                 1 + spare_replicas(plan_), spare_replicas(plan_) > 0 ? "s" : "",
+                                 cost_per_hour(plan_, fleet.candidate, 1 + spare_replicas(plan_)),
+                                 *plan_.max_cost_per_hour);
       return;
     }
-    fleet.split = *split;
-    auto needed = sizer.smallest(likely_size(fleet), {}, last);
+    const auto guess = static_cast<std::int64_t>(
+        std::ceil(static_cast<double>(fleet.bounds.least_replicas) * kUsualBurst));
+    auto needed = sizer.smallest(guess, most, {}, last);
     if (!needed) {
-      leave_out(fleet, last, false);
+      leave_out(fleet, last, most);
       return;
     }
     fleet.without_spares = std::move(*needed);
     fleet.needed = fleet.without_spares.replicas;
     fleet.replicas = fleet.needed + spare_replicas(plan_);
-    fleet.whole = fleet.replicas == fleet.needed ? fleet.without_spares
-                                                 : sizer.measure(fleet.replicas, {}, 1);
+    fleet.whole =
+        fleet.replicas == fleet.needed ? fleet.without_spares : sizer.measure(fleet.replicas, {});
     fleet.expected_error = sizer.expected_error();
     price(fleet);
   }
@@ -136,10 +141,6 @@ class Planner {
     fleet.dollars_per_thousand_requests = per_s / whole.requests_per_s * 1e3;
     if (whole.mean_w) fleet.joules_per_token = *whole.mean_w / whole.output_tokens_per_s;
     fleet.rolling_restart_s = static_cast<double>(fleet.replicas) * fleet.bounds.restart_s;
-    if (plan_.max_cost_per_hour && fleet.dollars_per_hour > *plan_.max_cost_per_hour) {
-      fleet.fate = PlanFate::cost;
-      fleet.reason = "dearer than max_cost_per_hour";
-    }
   }
 
   void choose() {
@@ -205,7 +206,7 @@ class Planner {
     FleetMeasure last;
     const auto guess =
         static_cast<std::int64_t>(std::ceil(static_cast<double>(fleet.needed) * factor));
-    const auto found = sizer.smallest(guess, load, last);
+    const auto found = sizer.smallest(guess, plan_.max_replicas, load, last);
     FleetResize resized;
     resized.factor = factor;
     if (!found) return resized;

@@ -20,8 +20,8 @@ namespace headroom {
 struct FleetMeasure {
   std::int64_t replicas = 0;
   std::int64_t runs = 0;
-  bool kept = false;
-  PlanFate fate = PlanFate::met;  // of a fleet that does not keep the targets: why not
+  Verdict verdict = Verdict::open;  // on all targets; open: not certain, which is not kept
+  PlanFate fate = PlanFate::met;    // of a fleet that does not keep the targets: why not
   std::string reason;
   std::vector<PlanVerdict> targets;  // in the plan's order
   double p99_ttft_ms = 0;            // means over replications from here on
@@ -32,6 +32,8 @@ struct FleetMeasure {
   double busy_share = 0;
   std::optional<double> mean_w;  // of all devices; nothing where no power is known
   bool power_assumed = false;
+
+  [[nodiscard]] bool kept() const { return verdict == Verdict::passes; }
 };
 
 // The same fleet under other circumstances.
@@ -46,13 +48,12 @@ struct PlannedFleet {
   PlanBounds bounds;
   PlanFate fate = PlanFate::met;
   std::string reason;
-  std::int64_t split = 0;     // one replica keeps the targets under 1/split of the traffic
   std::int64_t needed = 0;    // replicas that keep the targets
   std::int64_t replicas = 0;  // with those that may be gone
   std::int64_t instances = 0;
   double dollars_per_hour = 0;
   FleetMeasure without_spares;            // of `needed`
-  FleetMeasure whole;                     // of `replicas`, one replication
+  FleetMeasure whole;                     // of `replicas`
   double dollars_per_million_tokens = 0;  // of output, at the traffic's rate
   double dollars_per_thousand_requests = 0;
   std::optional<double> joules_per_token;  // of output

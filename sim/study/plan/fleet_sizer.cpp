@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "sim/study/plan/smallest_count.hpp"
@@ -27,7 +25,7 @@ std::string losses(const RequestCounts& counts) {
 }
 
 void fail(FleetMeasure& measure, PlanFate fate, std::string reason) {
-  measure.kept = false;
+  measure.verdict = Verdict::fails;
   measure.fate = fate;
   measure.reason = std::move(reason);
 }
@@ -52,7 +50,12 @@ struct FleetSizer::Sums {
   bool has_power = true;
 };
 
-bool FleetSizer::add_run(const PlanCase& one, Sums& sums, FleetMeasure& measure) {
+bool FleetSizer::add_run(const Load& load, Sums& sums, FleetMeasure& measure) {
+  const PlanCase one{.scale = plan_.scale * load.growth,
+                     .replicas = measure.replicas,
+                     .replication = measure.runs,
+                     .span_s = traffic_.span_s,
+                     .slower = load.slower};
   ++simulations_;
   RunControl control;
   control.interrupted = interrupted_;
@@ -65,7 +68,6 @@ bool FleetSizer::add_run(const PlanCase& one, Sums& sums, FleetMeasure& measure)
   }
   expected_error_ = result.expected_error;
   const RunSummary& s = result.summary;
-  const ServingMetrics& m = s.metrics;
   if (!s.ooms.empty()) {
     fail(measure, PlanFate::out_of_memory,
          fmt::format("{} x {}, first at {:.0f} s", name_of(s.ooms.front().kind),
@@ -76,6 +78,7 @@ bool FleetSizer::add_run(const PlanCase& one, Sums& sums, FleetMeasure& measure)
     fail(measure, PlanFate::throughput, fmt::format("of {} requests {}", s.requests.arrived, lost));
     return false;
   }
+  const ServingMetrics& m = s.metrics;
   for (std::size_t i = 0; i < plan_.targets.size(); ++i) {
     sums.values[i].push_back(plan_metric(m, plan_.targets[i].metric));
   }
@@ -91,34 +94,21 @@ bool FleetSizer::add_run(const PlanCase& one, Sums& sums, FleetMeasure& measure)
     sums.watts += energy->mean_w();
     measure.power_assumed = energy->assumed;
   }
-  for (std::size_t i = 0; i < plan_.targets.size(); ++i) {
-    const PlanTarget& target = plan_.targets[i];
-    if (sums.values[i].back() <= target.limit_ms) continue;
-    fail(measure, PlanFate::throughput,
-         fmt::format("{} is {:.0f} ms with {} replica{}, {:g} may be", target.metric,
-                     sums.values[i].back(), one.replicas, one.replicas == 1 ? "" : "s",
-                     target.limit_ms));
-    return false;
+  return true;
+}
+
+bool FleetSizer::add_runs(std::int64_t runs, const Load& load, Sums& sums, FleetMeasure& measure) {
+  while (measure.runs < runs) {
+    if (!add_run(load, sums, measure)) return false;
   }
   return true;
 }
 
-FleetMeasure FleetSizer::measure_share(std::int64_t replicas, double scale, double slower,
-                                       std::int64_t replications) {
-  FleetMeasure measure;
-  measure.replicas = replicas;
-  measure.kept = true;
-  Sums sums;
-  sums.values.resize(plan_.targets.size());
-  for (std::int64_t i = 0; i < replications; ++i) {
-    const PlanCase one{.scale = scale,
-                       .replicas = replicas,
-                       .replication = i,
-                       .span_s = traffic_.span_s,
-                       .slower = slower};
-    if (!add_run(one, sums, measure)) break;
-  }
-  if (sums.values.front().empty()) return measure;
+void FleetSizer::conclude(const Sums& sums, FleetMeasure& measure) const {
+  measure.targets.clear();
+  measure.verdict = Verdict::passes;
+  measure.fate = PlanFate::met;
+  measure.reason.clear();
   const auto runs = static_cast<double>(sums.values.front().size());
   measure.p99_ttft_ms = sums.p99_ttft_ms / runs;
   measure.p99_tpot_ms = sums.p99_tpot_ms / runs;
@@ -129,47 +119,69 @@ FleetMeasure FleetSizer::measure_share(std::int64_t replicas, double scale, doub
   if (sums.has_power) measure.mean_w = sums.watts / runs;
   for (std::size_t i = 0; i < plan_.targets.size(); ++i) {
     const PlanTarget& target = plan_.targets[i];
-    measure.targets.push_back(judge_target(sums.values[i], target.limit_ms));
-    if (measure.targets.back().kept || !measure.kept) continue;
+    const PlanVerdict& verdict =
+        measure.targets.emplace_back(judge_target(sums.values[i], target.limit_ms));
+    if (verdict.verdict == Verdict::passes || measure.verdict == Verdict::fails) continue;
+    std::string mean = fmt::format("{:.0f}", verdict.mean);
+    if (runs > 1) mean += fmt::format(" +- {:.0f}", verdict.upper - verdict.mean);
     fail(measure, PlanFate::throughput,
-         fmt::format("{} may be up to {:.0f} ms with {} replicas (interval of 95 %), {:g} may be",
-                     target.metric, measure.targets.back().upper, replicas, target.limit_ms));
+         fmt::format("{} is {} ms with {} replica{}{}, {:g} may be", target.metric, mean,
+                     measure.replicas, measure.replicas == 1 ? "" : "s",
+                     verdict.verdict == Verdict::open ? ", not certain" : "", target.limit_ms));
+    measure.verdict = verdict.verdict;
+  }
+}
+
+std::vector<std::int64_t> FleetSizer::looks(const Load& load) const {
+  const std::int64_t first = plan_.replications;
+  if (first == 1 || always_the_same(load)) return {1};
+  std::vector<std::int64_t> all;
+  // A fleet that is far too small is known after two.
+  if (first > 2) all.push_back(2);
+  for (std::int64_t rounds = 1; rounds <= kMostPlanRounds; rounds *= 2) {
+    all.push_back(first * rounds);
+  }
+  return all;
+}
+
+FleetMeasure FleetSizer::judge(std::int64_t replicas, const Load& load) {
+  FleetMeasure measure;
+  measure.replicas = replicas;
+  Sums sums;
+  sums.values.resize(plan_.targets.size());
+  for (const std::int64_t runs : looks(load)) {
+    if (!add_runs(runs, load, sums, measure)) return measure;
+    conclude(sums, measure);
+    if (measure.verdict == Verdict::fails) break;
+    if (measure.verdict == Verdict::passes && runs >= plan_.replications) break;
   }
   return measure;
 }
 
-FleetMeasure FleetSizer::measure(std::int64_t replicas, const Load& load,
-                                 std::int64_t replications) {
-  const double scale = plan_.scale * load.growth;
-  // One recording, neither laid over itself nor thinned, is the same in every replication.
-  if (traffic_.is_recorded && scale == 1) replications = 1;
-  return measure_share(replicas, scale, load.slower, replications);
+FleetMeasure FleetSizer::measure(std::int64_t replicas, const Load& load) {
+  FleetMeasure measure;
+  measure.replicas = replicas;
+  Sums sums;
+  sums.values.resize(plan_.targets.size());
+  const std::int64_t runs = always_the_same(load) ? 1 : plan_.replications;
+  if (add_runs(runs, load, sums, measure)) conclude(sums, measure);
+  return measure;
 }
 
-std::optional<std::int64_t> FleetSizer::split(std::int64_t guess, FleetMeasure& last) {
-  return smallest_count(guess, plan_.max_replicas, [&](std::int64_t parts) {
-    FleetMeasure measured = measure_share(1, plan_.scale / static_cast<double>(parts), 0, 1);
-    const bool kept = measured.kept;
-    if (!kept) last = std::move(measured);
-    return kept;
-  });
-}
-
-std::optional<FleetMeasure> FleetSizer::smallest(std::int64_t guess, const Load& load,
-                                                 FleetMeasure& last) {
-  const auto found = smallest_count(guess, plan_.max_replicas, [&](std::int64_t replicas) {
-    FleetMeasure measured = measure(replicas, load, 1);
-    const bool kept = measured.kept;
-    if (!kept) last = std::move(measured);
-    return kept;
+std::optional<FleetMeasure> FleetSizer::smallest(std::int64_t guess, std::int64_t most,
+                                                 const Load& load, FleetMeasure& last) {
+  std::map<std::int64_t, FleetMeasure> kept;
+  const auto found = smallest_count(guess, most, [&](std::int64_t replicas) {
+    FleetMeasure measured = judge(replicas, load);
+    if (measured.kept()) {
+      kept[replicas] = std::move(measured);
+      return true;
+    }
+    last = std::move(measured);
+    return false;
   });
   if (!found) return std::nullopt;
-  for (std::int64_t replicas = *found; replicas <= plan_.max_replicas; ++replicas) {
-    FleetMeasure measured = measure(replicas, load, plan_.replications);
-    if (measured.kept) return measured;
-    last = std::move(measured);
-  }
-  return std::nullopt;
+  return std::move(kept[*found]);
 }
 
 }  // namespace headroom

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "sim/study/plan/fleet_planner.hpp"
 
@@ -29,18 +30,17 @@ class FleetSizer {
     double slower = 0;
   };
 
-  // Up to `replications` runs, ended at the first that breaks a target.
-  [[nodiscard]] FleetMeasure measure(std::int64_t replicas, const Load& load,
-                                     std::int64_t replications);
+  // Runs the whole traffic until the intervals of all targets tell whether they are kept: the
+  // plan's `replications`, then twice as many each time, up to kMostPlanRounds times as many. What
+  // is not certain then is not kept. A run that loses a request ends it.
+  [[nodiscard]] FleetMeasure judge(std::int64_t replicas, const Load& load);
+  // `replications` runs, for their figures.
+  [[nodiscard]] FleetMeasure measure(std::int64_t replicas, const Load& load);
 
-  // The smallest number of parts of the traffic of which one replica can serve one; each part is a
-  // fixed choice of the requests. Nothing: not even 1/max_replicas; `last` says why.
-  [[nodiscard]] std::optional<std::int64_t> split(std::int64_t guess, FleetMeasure& last);
-
-  // The smallest fleet that keeps the targets under `load` with all replications. Found with the
-  // first one; where the others disagree, the fleet grows by one at a time.
-  [[nodiscard]] std::optional<FleetMeasure> smallest(std::int64_t guess, const Load& load,
-                                                     FleetMeasure& last);
+  // The smallest fleet of at most `most` replicas that keeps the targets under `load`. Nothing:
+  // none does, and `last` says why the largest one does not.
+  [[nodiscard]] std::optional<FleetMeasure> smallest(std::int64_t guess, std::int64_t most,
+                                                     const Load& load, FleetMeasure& last);
 
   [[nodiscard]] std::int64_t simulations() const { return simulations_; }
   // Of the last run that began.
@@ -49,10 +49,19 @@ class FleetSizer {
  private:
   struct Sums;
 
-  // Adds one run; false: it breaks a target, and `measure` says how.
-  [[nodiscard]] bool add_run(const PlanCase& one, Sums& sums, FleetMeasure& measure);
-  [[nodiscard]] FleetMeasure measure_share(std::int64_t replicas, double scale, double slower,
-                                           std::int64_t replications);
+  // Adds one run; false: it loses requests or memory, and `measure` says how.
+  [[nodiscard]] bool add_run(const Load& load, Sums& sums, FleetMeasure& measure);
+  // Adds runs until there are `runs` of them; false as above.
+  [[nodiscard]] bool add_runs(std::int64_t runs, const Load& load, Sums& sums,
+                              FleetMeasure& measure);
+  // Means, and verdicts on all targets, of the runs so far.
+  void conclude(const Sums& sums, FleetMeasure& measure) const;
+  // One recording, neither laid over itself nor thinned, is the same in every run.
+  [[nodiscard]] bool always_the_same(const Load& load) const {
+    return traffic_.is_recorded && plan_.scale * load.growth == 1;
+  }
+  // How many runs are made before each look at the intervals.
+  [[nodiscard]] std::vector<std::int64_t> looks(const Load& load) const;
 
   const FleetPlanFile& plan_;
   const PlanCandidate& candidate_;

@@ -76,6 +76,25 @@ std::optional<double> strictest(const FleetPlanFile& plan, std::string_view late
   return limit;
 }
 
+// Below which a mean or quantile of traffic like `values` does not lie, but for 1 time in 700: 3
+// standard deviations of the mean, or of the number of values below the quantile.
+double surely_at_least(std::vector<double> values, std::optional<double> quantile) {
+  constexpr double kDeviations = 3;
+  const auto count = static_cast<double>(values.size());
+  if (quantile) {
+    const double share = *quantile - kDeviations * std::sqrt(*quantile * (1 - *quantile) / count);
+    const double place = std::floor(std::max(0.0, share) * (count - 1));
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(place);
+    std::ranges::nth_element(values, at);
+    return *at;
+  }
+  double mean = 0;
+  for (const double value : values) mean += value / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return mean - kDeviations * std::sqrt(squares) / count;
+}
+
 class Bounding {
  public:
   Bounding(const FleetPlanFile& plan, const PlanCandidate& candidate, const PlanTraffic& traffic,
@@ -112,7 +131,7 @@ class Bounding {
     CostFacts facts;
     const auto cost = make_replica_cost(resolved_, budget, catalog_, facts);
     check_latency(*cost, static_cast<double>(facts.client_latency_ns) / 1e6);
-    if (bounds_.fate == PlanFate::met) check_throughput(*cost);
+    if (bounds_.fate == PlanFate::met) balance_steps(*cost);
     return bounds_;
   }
 
@@ -128,33 +147,39 @@ class Bounding {
   void check_latency(const StepCost& cost, double client_ms) {
     const bool at_end = replica_options(resolved_).responds_at_end;
     const bool drafts = resolved_.scenario.engine.speculative.is_on();
-    bounds_.least_tpot_ms = at_end || drafts ? 0 : decode_ms(cost);
     const bool whole_prompts = !(traffic_.shares_prefixes && finds_prefixes(resolved_));
+    bounds_.least_tpot_ms = at_end || drafts ? 0 : decode_ms(cost);
     for (const PlanTarget& target : plan_.targets) {
-      if (target.metric.find("_tpot_") != std::string::npos &&
-          bounds_.least_tpot_ms > target.limit_ms) {
+      if (target.metric.find("_tpot_") != std::string::npos) {
+        if (bounds_.least_tpot_ms <= target.limit_ms) continue;
         left_out(PlanFate::latency,
                  fmt::format("TPOT of one sequence alone is {:.1f} ms, {} may be {:g}",
                              bounds_.least_tpot_ms, target.metric, target.limit_ms));
-      }
-      if (target.metric.find("_ttft_") == std::string::npos || !whole_prompts) continue;
-      // A mean prompt takes no longer than the mean of all prompts: their time grows at least in
-      // proportion.
-      const auto quantile = quantile_of(target.metric);
-      const std::int64_t tokens = quantile
-                                      ? traffic_.prompt_at(*quantile)
-                                      : static_cast<std::int64_t>(std::floor(traffic_.mean_prompt));
-      const double ms = prompt_ms(cost, std::max<std::int64_t>(1, tokens)) + client_ms;
-      bounds_.least_ttft_ms = std::max(bounds_.least_ttft_ms.value_or(0), ms);
-      if (ms > target.limit_ms) {
-        left_out(PlanFate::latency,
-                 fmt::format("TTFT of a prompt of {} tokens alone is {:.0f} ms, {} may be {:g}",
-                             tokens, ms, target.metric, target.limit_ms));
+      } else if (whole_prompts) {
+        check_whole_prompts(cost, client_ms, target);
       }
     }
   }
 
-  void check_throughput(const StepCost& cost) {
+  // TTFT or latency of the traffic's requests, each alone on an empty replica.
+  void check_whole_prompts(const StepCost& cost, double client_ms, const PlanTarget& target) {
+    const bool first_token = target.metric.find("_ttft_") != std::string::npos;
+    std::vector<double> alone_ms;
+    alone_ms.reserve(traffic_.lengths.size());
+    for (const PlanRequest& request : traffic_.lengths) {
+      const double decodes = first_token ? 0 : std::max(0, request.output - 1);
+      alone_ms.push_back(client_ms + prompt_ms(cost, std::max(1, request.prompt)) +
+                         decodes * bounds_.least_tpot_ms);
+    }
+    const double ms = surely_at_least(std::move(alone_ms), quantile_of(target.metric));
+    if (first_token) bounds_.least_ttft_ms = std::max(bounds_.least_ttft_ms.value_or(0), ms);
+    if (ms <= target.limit_ms) return;
+    left_out(PlanFate::latency, fmt::format("{} is at least {:.0f} ms with every request alone, "
+                                            "{:g} may be",
+                                            target.metric, ms, target.limit_ms));
+  }
+
+  void balance_steps(const StepCost& cost) {
     BalanceLimits limits;
     limits.max_num_seqs = std::max<std::int64_t>(1, resolved_.max_num_seqs);
     limits.max_step_tokens =
@@ -162,24 +187,9 @@ class Bounding {
     limits.pool_tokens = bounds_.pool_tokens;
     if (bounds_.least_tpot_ms > 0) limits.tpot_ms = strictest(plan_, "_tpot_");
     bounds_.balance = step_balance(cost, traffic_, limits);
-    const double rate = traffic_.rate();
-    const double replicas = std::ceil(rate / bounds_.balance.requests_per_s);
+    const double replicas = std::ceil(traffic_.rate() / bounds_.balance.requests_per_s);
     bounds_.least_replicas =
         std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(replicas, 1e15)));
-    if (bounds_.least_replicas > plan_.max_replicas) {
-      left_out(PlanFate::throughput,
-               fmt::format("{:.1f} requests/s need {} replicas at {:.3g} requests/s each at best "
-                           "(limited by {}); max_replicas is {}",
-                           rate, bounds_.least_replicas, bounds_.balance.requests_per_s,
-                           bounds_.balance.limited_by, plan_.max_replicas));
-      return;
-    }
-    const double dollars = cost_per_hour(plan_, candidate_, bounds_.least_replicas);
-    if (plan_.max_cost_per_hour && dollars > *plan_.max_cost_per_hour) {
-      left_out(PlanFate::cost,
-               fmt::format("at least {} replicas cost $ {:.2f}/h, max_cost_per_hour is {:g}",
-                           bounds_.least_replicas, dollars, *plan_.max_cost_per_hour));
-    }
   }
 
   const FleetPlanFile& plan_;

@@ -20,7 +20,7 @@ enum class PlanFate : std::uint8_t {
   not_possible,   // the engine does not run this model like that on this device
   memory,         // does not start, or no request as long as the longest fits
   latency,        // slower than a target even alone on an empty replica
-  throughput,     // more than max_replicas, by the step balance or by simulation
+  throughput,     // misses a target or loses requests even with max_replicas
   out_of_memory,  // starts, and runs out of memory under the traffic
   cost            // above max_cost_per_hour
 };
@@ -51,10 +51,10 @@ struct PlanBounds {
   PlanFate fate = PlanFate::met;  // as far as bounds tell
   std::string reason;
   TokenCount pool_tokens = 0;
-  std::optional<double> least_ttft_ms;  // of the prompt at the strictest TTFT target, alone
+  std::optional<double> least_ttft_ms;  // at the strictest TTFT target, with every request alone
   double least_tpot_ms = 0;             // of one sequence, alone
   StepBalance balance;
-  std::int64_t least_replicas = 1;  // that the balance asks for
+  std::int64_t least_replicas = 1;  // that the balance asks for, where the search begins
   double restart_s = 0;             // of one replica, until it serves again
 };
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/setup/options.hpp"
 #include "sim/study/plan/plan_traffic.hpp"
 
@@ -84,6 +87,14 @@ std::int64_t instances_for(const FleetPlanFile& plan, const PlanCandidate& candi
                            std::int64_t replicas) {
   const std::int64_t each = replicas_per_instance(plan, candidate);
   return (replicas + each - 1) / each;
+}
+
+std::int64_t affordable_replicas(const FleetPlanFile& plan, const PlanCandidate& candidate) {
+  // Of a quotient that is whole but for its rounding, the whole.
+  const double instances = std::floor(
+      *plan.max_cost_per_hour / plan.instances[candidate.instance].price_per_hour * (1 + 1e-12));
+  return static_cast<std::int64_t>(std::min(instances, 1e9)) *
+         replicas_per_instance(plan, candidate);
 }
 
 double cost_per_hour(const FleetPlanFile& plan, const PlanCandidate& candidate,

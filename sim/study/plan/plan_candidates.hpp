@@ -33,6 +33,9 @@ struct PlanCandidate {
                                                  const PlanCandidate& candidate);
 [[nodiscard]] std::int64_t instances_for(const FleetPlanFile& plan, const PlanCandidate& candidate,
                                          std::int64_t replicas);
+// Replicas of as many instances as max_cost_per_hour, which is given, pays for.
+[[nodiscard]] std::int64_t affordable_replicas(const FleetPlanFile& plan,
+                                               const PlanCandidate& candidate);
 // $ per hour of so many replicas: whole instances are paid for.
 [[nodiscard]] double cost_per_hour(const FleetPlanFile& plan, const PlanCandidate& candidate,
                                    std::int64_t replicas);

@@ -67,6 +67,8 @@ struct FleetPlanFile {
 
 inline constexpr std::int64_t kMostPlanReplicas = 4096;
 inline constexpr std::int64_t kMostPlanReplications = 100;
+// A fleet whose intervals reach over a limit is run up to so many times its replications.
+inline constexpr std::int64_t kMostPlanRounds = 8;
 
 // scenarios/plans/*.json of the source tree, compiled in.
 [[nodiscard]] std::span<const EmbeddedFile> plan_files();

@@ -95,8 +95,10 @@ Json plan_schema() {
       described("replicas that may be gone while the targets are kept; default 0", whole(0, 1000));
   p["rolling_restart"] = described("the targets are kept while one replica restarts; default false",
                                    {{"type", "boolean"}});
-  p["replications"] = described("runs of each fleet with seeds of their own; default 3",
-                                whole(1, kMostPlanReplications));
+  p["replications"] = described(
+      "runs of each fleet with seeds of their own, up to 8 times as many where they "
+      "leave a target open; default 3",
+      whole(1, kMostPlanReplications));
   p["max_replicas"] = described("default 256", whole(1, kMostPlanReplicas));
   p["max_cost_per_hour"] = described("$", above_zero());
   p["router"] = described("fleet.router.policy; default least_outstanding", text());

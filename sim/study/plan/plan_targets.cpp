@@ -51,7 +51,11 @@ PlanVerdict judge_target(std::span<const double> values, double limit) {
   verdict.mean = interval.mean;
   verdict.upper = interval.mean + interval.half_width;
   verdict.worst = *std::ranges::max_element(values);
-  verdict.kept = verdict.worst <= limit && verdict.upper <= limit;
+  if (verdict.upper <= limit) {
+    verdict.verdict = Verdict::passes;
+  } else if (interval.mean - interval.half_width > limit) {
+    verdict.verdict = Verdict::fails;
+  }
   return verdict;
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/metrics/serving_metrics.hpp"
 #include "sim/study/plan/plan_file.hpp"
+#include "sim/study/search/verdict.hpp"
 
 namespace headroom {
 
@@ -23,11 +24,12 @@ struct PlanVerdict {
   double mean = 0;
   double upper = 0;  // end of the mean's interval of 95 % (Student's t); of one run: its value
   double worst = 0;
-  bool kept = false;
+  Verdict verdict = Verdict::open;
 };
 
-// The rule: every replication keeps the limit, and so does the upper end of the interval of 95 %
-// around their mean. `values`: at least one.
+// The rule of searches: within the limit to the end of the interval of 95 % around the mean, it is
+// kept; beyond it to the other end, it is missed; in between more replications could tell. Of one
+// run its own value decides. `values`: at least one.
 [[nodiscard]] PlanVerdict judge_target(std::span<const double> values, double limit);
 
 }  // namespace headroom

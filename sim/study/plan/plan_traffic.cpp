@@ -102,12 +102,6 @@ void for_each_part(Json& workload, const Visit& visit) {
 
 }  // namespace
 
-std::int32_t PlanTraffic::prompt_at(double quantile) const {
-  if (prompts.empty()) return 1;
-  const auto last = static_cast<double>(prompts.size() - 1);
-  return prompts[static_cast<std::size_t>(std::floor(last * quantile))];
-}
-
 PlanTraffic measure_traffic(const Scenario& scenario) {
   constexpr TimeNs kAnswerNs = 1'000'000'000;
   validate(scenario);
@@ -128,11 +122,11 @@ PlanTraffic measure_traffic(const Scenario& scenario) {
     output_sum += arrival.output_tokens;
     traffic.longest = std::max<TokenCount>(
         traffic.longest, TokenCount{arrival.prompt_tokens} + arrival.output_tokens);
-    traffic.prompts.push_back(arrival.prompt_tokens);
+    traffic.lengths.push_back({arrival.prompt_tokens, arrival.output_tokens});
     workload.source->on_done(index, Outcome::finished, arrival.time_ns + kAnswerNs);
   }
   if (traffic.requests == 0) throw ConfigError(fmt::format("{}: no requests", scenario.file));
-  std::ranges::sort(traffic.prompts);
+  std::ranges::stable_sort(traffic.lengths, {}, &PlanRequest::prompt);
   traffic.span_s = static_cast<double>(last - first) / 1e9;
   traffic.mean_prompt = prompt_sum / static_cast<double>(traffic.requests);
   traffic.mean_output = output_sum / static_cast<double>(traffic.requests);

@@ -10,22 +10,25 @@
 
 namespace headroom {
 
+struct PlanRequest {
+  std::int32_t prompt = 0;
+  std::int32_t output = 0;
+};
+
 // All that a fleet is to serve, in tokens of the model that serves it.
 struct PlanTraffic {
   std::int64_t requests = 0;
   double span_s = 0;  // first to last arrival
   double mean_prompt = 0;
   double mean_output = 0;
-  TokenCount longest = 0;             // prompt and output together
-  std::vector<std::int32_t> prompts;  // in order of length
-  bool is_recorded = false;           // of a trace: seeds alone change nothing
+  TokenCount longest = 0;            // prompt and output together
+  std::vector<PlanRequest> lengths;  // in order of prompts
+  bool is_recorded = false;          // of a trace: seeds alone change nothing
   bool shares_prefixes = false;
 
   [[nodiscard]] double rate() const {
     return span_s > 0 ? static_cast<double>(requests) / span_s : 0;
   }
-  // The prompt length that a share `quantile` of the requests does not exceed.
-  [[nodiscard]] std::int32_t prompt_at(double quantile) const;
 };
 
 // Pulls every request once; what waits for an answer waits a second. DataError, ConfigError as for

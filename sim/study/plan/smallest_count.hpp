@@ -9,7 +9,9 @@ namespace headroom {
 
 // Smallest n in 1 .. most for which `enough(n)`, supposing that more never hurts; nothing when
 // `most` is not enough. Gallops from `guess` in growing strides until two numbers enclose the
-// answer, then halves: some 2 log2(|answer - guess|) + 2 calls, each n asked at most once.
+// answer, then halves: some 2 log2(|answer - guess|) + 3 calls, each n asked at most once. Below
+// `most` the same numbers are asked whatever `most` is, so that a larger one never changes an
+// answer, even where `enough` errs.
 [[nodiscard]] std::optional<std::int64_t> smallest_count(
     std::int64_t guess, std::int64_t most, const std::function<bool(std::int64_t)>& enough);
 

@@ -52,8 +52,8 @@ TEST_CASE("a fleet is as small as its targets allow") {
   CHECK(fleet.needed >= fleet.bounds.least_replicas);
   const Catalog catalog = Catalog::embedded();
   FleetSizer sizer(plan, fleet.candidate, result.traffic[0], catalog, nullptr);
-  CHECK(sizer.measure(fleet.needed, {}, 2).kept);
-  CHECK_FALSE(sizer.measure(fleet.needed - 1, {}, 2).kept);
+  CHECK(sizer.judge(fleet.needed, {}).kept());
+  CHECK_FALSE(sizer.judge(fleet.needed - 1, {}).kept());
   // Two devices an instance.
   CHECK(fleet.instances == (fleet.needed + 1) / 2);
   CHECK(fleet.dollars_per_hour == 2.0 * static_cast<double>(fleet.instances));
@@ -68,7 +68,7 @@ TEST_CASE("N + k replicas keep the targets without k of them, and one more than 
   const PlannedFleet two = only_fleet(planned(chat_plan(kOneModel + R"(, "failures": 2)")));
   CHECK(two.replicas == needed + 2);
   CHECK(two.without_spares.replicas == needed);
-  CHECK(two.without_spares.kept);
+  CHECK(two.without_spares.kept());
   CHECK(two.whole.replicas == needed + 2);
   CHECK(two.whole.p99_ttft_ms <= two.without_spares.p99_ttft_ms);
   const PlannedFleet rolling =
@@ -115,8 +115,35 @@ TEST_CASE("a fleet that would be too large or too dear is no fleet") {
   const FleetPlanFile few = chat_plan(kOneModel + R"(, "max_replicas": 1)");
   CHECK(only_fleet(planned(few)).fate == PlanFate::throughput);
   CHECK_FALSE(planned(few).chosen);
-  const FleetPlanFile cheap = chat_plan(kOneModel + R"(, "max_cost_per_hour": 0.5)");
-  CHECK(only_fleet(planned(cheap)).fate == PlanFate::cost);
+  const PlannedFleet none =
+      only_fleet(planned(chat_plan(kOneModel + R"(, "max_cost_per_hour": 0.5)")));
+  CHECK(none.fate == PlanFate::cost);
+  CHECK(none.reason == "1 replica cost $ 2.00/h, max_cost_per_hour is 0.5");
+  CHECK(none.simulations == 0);
+  // One instance, two replicas.
+  const PlannedFleet two =
+      only_fleet(planned(chat_plan(kOneModel + R"(, "max_cost_per_hour": 3)")));
+  CHECK(two.fate == PlanFate::cost);
+  CHECK(two.reason.find("with 2 replicas, 600 may be: max_cost_per_hour pays for no more") !=
+        std::string::npos);
+}
+
+TEST_CASE("a fleet whose interval reaches over a limit is run again, up to eight times as often") {
+  const FleetPlanFile plan = chat_plan(kOneModel);
+  const FleetPlanResult result = planned(plan);
+  const PlannedFleet& fleet = only_fleet(result);
+  const Catalog catalog = Catalog::embedded();
+  const std::size_t ttft = 0;
+  FleetSizer sizer(plan, fleet.candidate, result.traffic[0], catalog, nullptr);
+  const double p99 = sizer.judge(fleet.needed, {}).targets[ttft].mean;
+  // With the mean of two runs as the limit, these two tell nothing.
+  FleetPlanFile tight = plan;
+  tight.targets[ttft].limit_ms = p99;
+  FleetSizer open(tight, fleet.candidate, result.traffic[0], catalog, nullptr);
+  const FleetMeasure measure = open.judge(fleet.needed, {});
+  CHECK(measure.runs > 2);
+  CHECK(measure.runs <= plan.replications * kMostPlanRounds);
+  CHECK(measure.runs == open.simulations());
 }
 
 TEST_CASE("a plan is the same for any number of threads") {

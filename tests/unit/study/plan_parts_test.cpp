@@ -55,6 +55,18 @@ TEST_CASE("the smallest number that is enough is found from any guess, asking ea
   CHECK_FALSE(smallest_count(5, 100, [](std::int64_t) { return false; }));
 }
 
+TEST_CASE("a limit that does not bind changes no answer, even of questions that err") {
+  // 12 and 19 answer against the rule.
+  const auto enough = [](std::int64_t n) { return n == 12 || (n >= 15 && n != 19); };
+  for (const std::int64_t guess : {1, 5, 11, 14, 17, 22, 30}) {
+    const auto found = smallest_count(guess, 1000, enough);
+    for (const std::int64_t most : {20, 22, 37, 64, 128}) {
+      CAPTURE(guess, most);
+      CHECK(smallest_count(guess, most, enough) == found);
+    }
+  }
+}
+
 TEST_CASE("a good guess costs two questions") {
   int asked = 0;
   const auto found = smallest_count(10, 100, [&](std::int64_t n) {
@@ -70,14 +82,17 @@ TEST_CASE("the front has whom nobody beats in everything") {
   CHECK(pareto_front(points) == std::vector<bool>{true, true, false, false, true});
 }
 
-TEST_CASE("a target is kept by all replications and by the interval of their mean") {
-  // Mean 95, deviation 5, 4.303 of it over sqrt(3): up to 107.4.
-  const PlanVerdict wide = judge_target(std::vector<double>{90, 95, 100}, 101);
-  CHECK(wide.upper == Approx(107.42).epsilon(1e-3));
-  CHECK_FALSE(wide.kept);
-  CHECK(judge_target(std::vector<double>{90, 95, 100}, 108).kept);
-  CHECK_FALSE(judge_target(std::vector<double>{10, 10, 10, 10, 10, 30}, 29).kept);
-  CHECK(judge_target(std::vector<double>{7}, 7).kept);
+TEST_CASE("the interval of the mean keeps a target, misses it, or leaves it open") {
+  // Mean 95, deviation 5, 4.303 of it over sqrt(3): 82.6 to 107.4.
+  const std::vector<double> three{90, 95, 100};
+  CHECK(judge_target(three, 101).upper == Approx(107.42).epsilon(1e-3));
+  CHECK(judge_target(three, 108).verdict == Verdict::passes);
+  CHECK(judge_target(three, 107).verdict == Verdict::open);
+  CHECK(judge_target(three, 83).verdict == Verdict::open);
+  CHECK(judge_target(three, 82).verdict == Verdict::fails);
+  // Of one run the value decides.
+  CHECK(judge_target(std::vector<double>{7}, 7).verdict == Verdict::passes);
+  CHECK(judge_target(std::vector<double>{7}, 6).verdict == Verdict::fails);
 }
 
 TEST_CASE("the balance of steps stops at whichever limit comes first") {
