@@ -83,6 +83,8 @@ class FreeList {
   // The last `upper` of an owned extent's blocks (0 < upper < all; the first ones of the sequence)
   // become an extent of another owner, in the same places.
   [[nodiscard]] Index split(Index index, BlockCount upper, Owner upper_owner);
+  // The blocks of an owned extent belong to another node.
+  void give(Index index, Owner owner) { extents_[index].owner = owner; }
   // Nobody will find these blocks again; they keep their places.
   void disown(Index index);
 

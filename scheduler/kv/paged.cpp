@@ -173,8 +173,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
       empty_cache_for(growth);
       return false;
     }
-    holder.deepest = tree_.hold(found.match, on_device, free_);
-    holder.path = on_device;
+    holder.path = tree_.hold(found.match, on_device, free_);
     // Before anything is overwritten, which might push it out of the tier.
     if (loaded > 0) load(found, loaded);
     if (part > 0 && reuse_beginning(part)) taken_over = 1;
@@ -245,7 +244,7 @@ void PagedKv::empty_cache_for(const KvGrowth& growth) {
   const BlockCount cached = block_.needed(growth.cached_tokens);
   const PrefixTree::Match& found = lookup_.match;  // of this request, if anything is cached
   if (free_.hashed() == (cached > 0 ? tree_.free_blocks(found, cached) : 0)) return;
-  const PrefixTree::Index kept = cached > 0 ? tree_.hold(found, cached, free_) : PrefixTree::kRoot;
+  const PrefixTree::Path kept = cached > 0 ? tree_.hold(found, cached, free_) : PrefixTree::Path{};
   const BlockCount others = free_.size();
   take_blocks(others);
   free_.put_plain(others);
@@ -309,13 +308,10 @@ void PagedKv::move_windows(RequestId id, TokenCount tokens) {
 
 void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount blocks,
                             bool private_too) {
-  if (holder.has_a_copy || blocks <= holder.path) return;
+  if (blocks <= holder.path.blocks) return;
   if (!private_too && request.prefix.empty() && request.output_segment == 0) return;
-  const RequestBlocks next(request, options_.block_tokens, holder.path, blocks);
-  const PrefixTree::Extension extension = tree_.extend(holder.deepest, next, private_too);
-  holder.deepest = extension.deepest;
-  holder.path += extension.blocks;
-  holder.has_a_copy = extension.met_a_copy;
+  const RequestBlocks next(request, options_.block_tokens, holder.path.blocks, blocks);
+  tree_.extend(holder.path, next, private_too, free_);
 }
 
 void PagedKv::take(BlockCount blocks) {
@@ -339,7 +335,7 @@ void PagedKv::take(BlockCount blocks) {
   } else if (tier_) {
     tier_->store(tree_.end_of(owner, blocks));
   }
-  tree_.evict(owner, blocks);
+  tree_.evict(owner, blocks, free_);
 }
 
 void PagedKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how,
@@ -375,25 +371,26 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
     if (how != KvRelease::dropped) hashed = std::max(hashed, block_.full(named_tokens));
     lengthen_path(holder, request, hashed, private_too);
   }
-  HEADROOM_CHECK(holder.path <= hashed && hashed <= blocks, "more full blocks than are held");
+  const BlockCount path = holder.path.blocks;
+  HEADROOM_CHECK(path <= hashed && hashed <= blocks, "more full blocks than are held");
   // It may have found fewer of its own blocks than there were: where a window was not known.
   if (rarely(request.preemptions > 0) && shares_ && !private_too) {
     forget_private(request);
   }
-  // A block that others may begin with lies right behind the path, unless it is a copy.
-  // Who is dropped makes nothing known.
+  // A block that others may begin with lies right behind the path. Who is dropped makes nothing
+  // known.
   parts_.clear();
-  const bool told = !holder.has_a_copy && how != KvRelease::dropped;
-  if (rarely(options_.partial_reuse) && shares_ && told && holder.path < blocks) {
-    const TokenCount begin = holder.path * options_.block_tokens;
+  const bool told = how != KvRelease::dropped;
+  if (rarely(options_.partial_reuse) && shares_ && told && path < blocks) {
+    const TokenCount begin = path * options_.block_tokens;
     public_parts(request, begin, std::min(named_tokens, begin + options_.block_tokens), parts_);
   }
   const BlockCount tip = parts_.empty() ? 0 : 1;
-  const BlockCount nameless = std::max<BlockCount>(0, hashed - holder.path - tip);
-  free_.put_plain(blocks - holder.path - tip - nameless);
+  const BlockCount nameless = std::max<BlockCount>(0, hashed - path - tip);
+  free_.put_plain(blocks - path - tip - nameless);
   free_.put_hashed(nameless);
-  if (tip > 0) tree_.put_tip(holder.deepest, parts_, free_);
-  tree_.release(holder.deepest, !private_too, free_);
+  if (tip > 0) tree_.put_tip(holder.path.deepest, parts_, free_);
+  tree_.release(holder.path, !private_too, free_);
   if (moves_windows()) [[unlikely]] {
     windows_.release(id, request, tokens, hashed, private_too);
     free_.put_hashed(sequence().states());
@@ -412,16 +409,16 @@ void PagedKv::release_prompt(const Holder& holder, const Request& request, Token
   PrefixTree::Match& known = lookup_.match;
   lookup_.id = kNoRequest;
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, full), known);
-  HEADROOM_CHECK(holder.path <= known.blocks && full <= holder.blocks,
+  HEADROOM_CHECK(holder.path.blocks <= known.blocks && full <= holder.blocks,
                  "a path that is held was forgotten");
-  const PrefixTree::Index path = tree_.hold(known, known.blocks, free_);
-  tree_.release(holder.deepest, false, free_);  // which the new path begins with
-  const PrefixTree::Extension behind =
-      tree_.extend(path, RequestBlocks(request, options_.block_tokens, known.blocks, full), false);
-  const BlockCount copies = known.blocks - holder.path;
+  PrefixTree::Path path = tree_.hold(known, known.blocks, free_);
+  tree_.release(holder.path, false, free_);  // which the new path begins with
+  tree_.extend(path, RequestBlocks(request, options_.block_tokens, known.blocks, full), false,
+               free_);
+  const BlockCount copies = known.blocks - holder.path.blocks;
   free_.put_plain(holder.blocks - full + copies);
-  free_.put_hashed(full - known.blocks - behind.blocks);  // text that nobody else has
-  tree_.release(behind.deepest, false, free_);
+  free_.put_hashed(full - path.blocks);  // text that nobody else has
+  tree_.release(path, false, free_);
 }
 
 // A request that waits holds nothing, but may have been preempted, and then has private blocks that

@@ -3,11 +3,10 @@
 // that begin with the same content (vLLM V1: ENGINES.md 2.1, 2.2; docs/semantics.md 7).
 //
 // Full blocks of tokens that are known when try_grow is called are findable from then on, also in
-// the same plan. Blocks that decode steps fill are findable from the release on. A block whose
-// content is known already (the last block of a fully cached prompt is computed again; two requests
-// compute the same text side by side) is a copy: it counts as hashed, the older one is found, and
-// nothing behind the copy is found either. Request::index must name one prompt for as long as the
-// pool is used.
+// the same plan. Blocks that decode steps fill are findable from the release on. Of several blocks
+// with one content (the last block of a fully cached prompt is computed again; two requests compute
+// the same text side by side) the oldest is found. Request::index must name one prompt for as long
+// as the pool is used.
 //
 // A pool that sets aside shares as TGI's radix allocator does (radix.rs of its router): a request
 // holds what it finds with others and sets aside the rest of prompt + max_tokens. It makes its
@@ -86,10 +85,8 @@ class PagedKv final : public KvAllocator {
     TokenCount tokens = 0;       // likewise
     BlockCount step_blocks = 0;  // KvPoolState::step_blocks of its own
     BlockCount known_full = 0;   // full blocks of tokens known at its last try_grow
-    PrefixTree::Index deepest = PrefixTree::kRoot;
-    BlockCount path = 0;      // its first blocks, which are those of the tree down to `deepest`
-    bool has_a_copy = false;  // the path cannot get longer
-    bool is_fork = false;     // shares the blocks of its prompt
+    PrefixTree::Path path;       // its first blocks, which the tree knows
+    bool is_fork = false;        // shares the blocks of its prompt
   };
   // The last lookup: the head of a queue is looked up in every plan. `index` stands for the prompt.
   struct Lookup {

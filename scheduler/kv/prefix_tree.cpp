@@ -87,9 +87,9 @@ BlockCount PrefixTree::free_blocks(const Match& match, BlockCount blocks) const 
   return free;
 }
 
-PrefixTree::Index PrefixTree::hold(const Match& match, BlockCount blocks, FreeList& free) {
+PrefixTree::Path PrefixTree::hold(const Match& match, BlockCount blocks, FreeList& free) {
   HEADROOM_CHECK(blocks <= match.blocks, "more blocks held than were found");
-  Index deepest = kRoot;
+  Path path{.blocks = blocks};
   for (Index index : match.nodes) {
     if (blocks == 0) break;
     if (blocks < nodes_[index].run.blocks) index = split(index, blocks, free);
@@ -101,72 +101,139 @@ PrefixTree::Index PrefixTree::hold(const Match& match, BlockCount blocks, FreeLi
     } else {
       shared_blocks_ += node.run.blocks;
     }
-    deepest = index;
+    path.deepest = index;
   }
   ++version_;
-  return deepest;
+  return path;
 }
 
-PrefixTree::Extension PrefixTree::extend(Index deepest, RequestBlocks blocks, bool private_too) {
-  Extension result{.deepest = deepest};
+void PrefixTree::extend(Path& path, RequestBlocks blocks, bool private_too, FreeList& free) {
   BlockRun run;
   while (blocks.next(run) && (private_too || !run.is_private)) {
-    if (continues(result.deepest, run)) {
-      nodes_[result.deepest].run.blocks += run.blocks;
-    } else if (child(result.deepest, run.key()) != kRoot) {
-      result.met_a_copy = true;
-      break;
-    } else {
-      result.deepest = add(result.deepest, run);
-      if (options_.partial_reuse && run.offset == BlockRun::kAcross) {
-        blocks.public_parts_of_last(parts_[result.deepest]);
-        find_by_beginnings(result.deepest);
+    ++version_;
+    path.blocks += run.blocks;
+    while (run.blocks > 0) {
+      if (continues(path.deepest, run)) {
+        nodes_[path.deepest].run.blocks += run.blocks;
+        break;
       }
+      const Index known = child(path.deepest, run.key());
+      if (known == kRoot) {
+        path.deepest = add(path.deepest, run);
+        if (options_.partial_reuse && run.offset == BlockRun::kAcross) {
+          blocks.public_parts_of_last(parts_[path.deepest]);
+          find_by_beginnings(path.deepest);
+        }
+        break;
+      }
+      path.deepest = copy(known, path, free);
+      run.offset += block_tokens_;
+      --run.blocks;
     }
-    result.blocks += run.blocks;
   }
-  if (result.blocks > 0) ++version_;
-  return result;
 }
 
-void PrefixTree::release(Index deepest, bool forget_private, FreeList& free) {
-  if (deepest != kRoot) ++version_;
-  for (Index index = deepest; index != kRoot;) {
-    Node& node = nodes_[index];
-    const Index parent = node.parent;
-    HEADROOM_CHECK(node.refs > 0 && (parent == kRoot || nodes_[parent].refs >= node.refs),
-                   "a path was released that is not held");
-    if (--node.refs > 0) {
-      shared_blocks_ -= node.run.blocks;
-    } else if (node.run.is_private && forget_private && parts_of(index).empty()) {
-      free.put_hashed(node.run.blocks);
-      remove(index);
-    } else {
-      node.extent = free.put_owned(node.run.blocks, index);
-      if (options_.partial_reuse) find_by_beginnings(index);
-    }
+// The holder of `path` has a copy of the first block of a node behind it. Returns that block's
+// node.
+PrefixTree::Index PrefixTree::copy(Index known, Path& path, FreeList& free) {
+  const Index index = nodes_[known].run.blocks > 1 ? split(known, 1, free) : known;
+  path.copies = copies_.add(index, path.copies);
+  if (options_.partial_reuse) find_by_beginnings(index);
+  return index;
+}
+
+void PrefixTree::release(const Path& path, bool forget_private, FreeList& free) {
+  if (path.deepest != kRoot) ++version_;
+  BlockCopies::Index copies = path.copies;
+  for (Index index = path.deepest; index != kRoot;) {
+    const Index parent = nodes_[index].parent;
+    const bool forgets = nodes_[index].run.is_private && forget_private && parts_of(index).empty();
+    if (!let_go_of_copy(copies, index, free)) let_go(index, free);
+    if (forgets && nodes_[index].refs == 0) forget(index, free);
     index = parent;
   }
 }
 
-void PrefixTree::evict(Index index, BlockCount blocks) {
+void PrefixTree::let_go(Index index, FreeList& free) {
   Node& node = nodes_[index];
-  HEADROOM_CHECK(node.refs == 0 && node.children == 0 && blocks <= node.run.blocks,
-                 "a chain of blocks is overwritten from its end");
+  const Index parent = node.parent;
+  HEADROOM_CHECK(
+      node.refs > 0 && (parent == kRoot || nodes_[parent].refs >= node.refs || has_copies(parent)),
+      "a path was released that is not held");
+  if (--node.refs > 0) {
+    shared_blocks_ -= node.run.blocks;
+    return;
+  }
+  node.extent = free.put_owned(node.run.blocks, index);
+  if (options_.partial_reuse) find_by_beginnings(index);
+}
+
+// False: of this node the holder whose last copy is `copies` has the node's own block.
+bool PrefixTree::let_go_of_copy(BlockCopies::Index& copies, Index index, FreeList& free) {
+  if (copies == BlockCopies::kNone || copies_[copies].node != index) return false;
+  const BlockCopies::Index mine = copies;
+  BlockCopies::Copy& copy = copies_[mine];
+  copies = copy.above;
+  if (copy.is_first) {
+    copies_.remove_record(mine);
+    return false;
+  }
+  copy.extent = free.put_owned(1, mine | kCopyBit);
+  if (options_.partial_reuse) find_by_beginnings(index);
+  return true;
+}
+
+void PrefixTree::evict(Index owner, BlockCount blocks, FreeList& free) {
   ++version_;
+  if ((owner & kCopyBit) != 0) {
+    copies_.leave_node(owner & ~kCopyBit);
+    copies_.remove_record(owner & ~kCopyBit);
+    return;
+  }
+  Node& node = nodes_[owner];
+  HEADROOM_CHECK(node.refs == 0 && blocks <= node.run.blocks, "a held block is overwritten");
+  if (has_copies(owner)) return succeed(owner, free);
+  HEADROOM_CHECK(node.children == 0, "a chain of blocks is overwritten from its end");
   node.run.blocks -= blocks;
-  if (node.run.blocks == 0) remove(index);
+  if (node.run.blocks == 0) remove(owner);
+}
+
+// The oldest copy becomes the node's own block.
+void PrefixTree::succeed(Index index, FreeList& free) {
+  const BlockCopies::Index oldest = copies_.oldest(index);
+  BlockCopies::Copy& copy = copies_[oldest];
+  copies_.leave_node(oldest);
+  Node& node = nodes_[index];
+  node.extent = copy.extent;
+  if (copy.extent == FreeList::kNoExtent) {
+    node.refs = 1;
+    copy.is_first = true;
+  } else {
+    free.give(copy.extent, index);
+    copies_.remove_record(oldest);
+  }
 }
 
 void PrefixTree::forget_private(const Match& match, FreeList& free) {
   for (std::size_t i = match.nodes.size(); i-- > 0;) {
     const Index index = match.nodes[i];
-    Node& node = nodes_[index];
+    const Node& node = nodes_[index];
     if (!node.run.is_private || node.refs > 0 || !parts_of(index).empty()) return;
     ++version_;
-    free.disown(node.extent);
-    remove(index);
+    forget(index, free);
   }
+}
+
+// Nobody holds it.
+void PrefixTree::forget(Index index, FreeList& free) {
+  for (auto copy = copies_.oldest(index); copy != BlockCopies::kNone;
+       copy = copies_.oldest(index)) {
+    free.disown(copies_[copy].extent);
+    copies_.leave_node(copy);
+    copies_.remove_record(copy);
+  }
+  free.disown(nodes_[index].extent);
+  remove(index);
 }
 
 void PrefixTree::put_tip(Index deepest, std::span<const TextPart> parts, FreeList& free) {
@@ -220,7 +287,7 @@ PrefixTree::Partial PrefixTree::partial(const Match& match,
 
 void PrefixTree::steal(Index leaf, FreeList& free) {
   free.take_owned(nodes_[leaf].extent);
-  evict(leaf, 1);
+  evict(leaf, 1, free);
 }
 
 void PrefixTree::find_by_beginnings(Index index) {
@@ -239,11 +306,12 @@ void PrefixTree::forget_beginnings(Index index) {
 // The run goes on where the node ends, and only one holder, whose path ends there, would notice.
 bool PrefixTree::continues(Index index, const BlockRun& run) const {
   const Node& node = nodes_[index];
-  return index != kRoot && node.refs == 1 && node.children == 0 &&
+  return index != kRoot && node.refs == 1 && node.children == 0 && !has_copies(index) &&
          goes_on(node.run, run, block_tokens_);
 }
 
-StoredBlocks PrefixTree::end_of(Index index, BlockCount blocks) const {
+StoredBlocks PrefixTree::end_of(Index owner, BlockCount blocks) const {
+  const Index index = node_of(owner);
   StoredBlocks run = stored_run(chains_[index], nodes_[index].run, block_tokens_);
   run.first += run.blocks - blocks;
   run.blocks = blocks;

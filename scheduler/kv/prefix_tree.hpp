@@ -4,10 +4,12 @@
 // hashes of ENGINES.md 2.2: a block is found only behind the blocks it followed.
 //
 // Invariants
-//  1. A holder holds whole paths from the root: refs never grows from a node to its child. So a
-//     free node has only free descendants, and they were freed before it or in the same release.
+//  1. A holder holds whole paths from the root. So when the last block of a content is overwritten,
+//     those of all content behind it have been: they were freed before it or in the same release.
 //  2. A node is held (refs > 0, no extent) or free (refs = 0, one extent of the free list).
-//  3. No two children of a node begin with the same key: each content is known once.
+//  3. No two children of a node begin with the same key. Where a content has several blocks the
+//     node is of one block and stands for the oldest, which is the one that is found; the others
+//     are its copies (block_copies.hpp). Who holds a copy is not in the node's refs.
 //  4. Where a path ends inside a node the node is split; the existing index stays the lower part,
 //     so that an index that a holder keeps is its deepest node for as long as it holds it.
 //
@@ -23,6 +25,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "scheduler/kv/block_copies.hpp"
 #include "scheduler/kv/block_identity.hpp"
 #include "scheduler/kv/free_list.hpp"
 #include "sim/serving/types.hpp"
@@ -38,10 +41,11 @@ class PrefixTree {
     std::vector<Index> nodes;  // from the root's child on; the last one perhaps in part
     BlockCount blocks = 0;
   };
-  struct Extension {
+  // What a request holds: of each node down to `deepest` its own block, or a copy.
+  struct Path {
     Index deepest = kRoot;
-    BlockCount blocks = 0;    // that became known
-    bool met_a_copy = false;  // the next block is known already, in another copy
+    BlockCopies::Index copies = BlockCopies::kNone;  // the last one; each knows the one before
+    BlockCount blocks = 0;
   };
 
   struct Partial {
@@ -65,15 +69,14 @@ class PrefixTree {
   // Of the first `blocks` blocks of a match, those that nobody holds.
   [[nodiscard]] BlockCount free_blocks(const Match& match, BlockCount blocks) const;
 
-  // A new holder takes the first `blocks` of a match out of the free list. Returns its deepest
-  // node.
-  [[nodiscard]] Index hold(const Match& match, BlockCount blocks, FreeList& free);
-  // The holder of the path to `deepest` holds these blocks too (taken from the free list before);
-  // they become known, up to the first private one unless `private_too`, or the first copy.
-  [[nodiscard]] Extension extend(Index deepest, RequestBlocks blocks, bool private_too);
+  // A new holder takes the first `blocks` of a match out of the free list.
+  [[nodiscard]] Path hold(const Match& match, BlockCount blocks, FreeList& free);
+  // The holder of `path` holds these blocks too (taken from the free list before); they become
+  // known, up to the first private one unless `private_too`.
+  void extend(Path& path, RequestBlocks blocks, bool private_too, FreeList& free);
   // A holder lets go of its path. What nobody else holds goes to the tail of the free list, last
   // block first; private nodes stay known only if they are to be found again.
-  void release(Index deepest, bool forget_private, FreeList& free);
+  void release(const Path& path, bool forget_private, FreeList& free);
   // The block behind `deepest`, which its holder gives back, is a tip with these parts (at least
   // one). To be said before the path is released.
   void put_tip(Index deepest, std::span<const TextPart> parts, FreeList& free);
@@ -83,15 +86,15 @@ class PrefixTree {
   // A new holder takes such a free leaf for its own; its content is forgotten. The match in front
   // of it is held.
   void steal(Index leaf, FreeList& free);
-  [[nodiscard]] bool is_tip(Index node) const { return nodes_[node].is_tip; }
-  // The last `blocks` of a free node were overwritten.
-  void evict(Index node, BlockCount blocks);
+  [[nodiscard]] bool is_tip(Index owner) const { return nodes_[node_of(owner)].is_tip; }
+  // The last `blocks` of a free node, or a free copy, were overwritten.
+  void evict(Index owner, BlockCount blocks, FreeList& free);
   // Makes the private nodes that nobody holds at the end of a match unknown; their blocks keep
   // their places.
   void forget_private(const Match& match, FreeList& free);
 
-  // The last `blocks` of a node, as a second tier knows them.
-  [[nodiscard]] StoredBlocks end_of(Index node, BlockCount blocks) const;
+  // The last `blocks` of an owner in the free list, as a second tier knows them.
+  [[nodiscard]] StoredBlocks end_of(Index owner, BlockCount blocks) const;
   // The chain before the piece of `next`, which follows the blocks of a match.
   [[nodiscard]] ChainId chain_at_end(const Match& match, const BlockRun& next) const;
 
@@ -102,6 +105,8 @@ class PrefixTree {
   [[nodiscard]] std::size_t nodes() const { return nodes_.size() - 1 - spare_.size(); }
 
  private:
+  static constexpr Index kCopyBit = Index{1} << 30U;  // of an owner that is a copy
+
   // A line of the cache: trees of a million nodes are walked at random.
   struct alignas(64) Node {
     Index parent = kRoot;
@@ -125,6 +130,17 @@ class PrefixTree {
   void remove(Index index);
   [[nodiscard]] Index split(Index index, BlockCount upper, FreeList& free);
   [[nodiscard]] bool continues(Index index, const BlockRun& run) const;
+  [[nodiscard]] bool has_copies(Index index) const {
+    return copies_.oldest(index) != BlockCopies::kNone;
+  }
+  [[nodiscard]] Index node_of(Index owner) const {
+    return (owner & kCopyBit) != 0 ? copies_[owner & ~kCopyBit].node : owner;
+  }
+  [[nodiscard]] Index copy(Index known, Path& path, FreeList& free);
+  void succeed(Index index, FreeList& free);
+  void let_go(Index index, FreeList& free);
+  [[nodiscard]] bool let_go_of_copy(BlockCopies::Index& copies, Index index, FreeList& free);
+  void forget(Index index, FreeList& free);
   [[nodiscard]] ChainId chain_after(Index index, BlockCount blocks, const BlockRun& next) const;
 
   // None without partial reuse.
@@ -146,6 +162,7 @@ class PrefixTree {
   std::vector<ChainId> chains_;               // by node, of what precedes the piece of the run
   std::vector<std::vector<TextPart>> parts_;  // by node, of a tip and across pieces
   std::vector<Index> spare_;
+  BlockCopies copies_;
   std::vector<Entry> table_;  // open addressing with linear probing, at most half full
   std::size_t entries_ = 0;
   BlockCount shared_blocks_ = 0;

@@ -119,18 +119,32 @@ WindowBlocks::Index WindowBlocks::add(std::uint64_t key, BlockCount ids) {
     index = spare_.back();
     spare_.pop_back();
   }
-  blocks_[index] = {.key = key, .holders = 1, .ids = ids, .next = bucket(key)};
-  bucket(key) = index;
+  blocks_[index] = {.key = key, .holders = 1, .ids = ids, .older = index, .younger = index};
+  const Index oldest = block_with(key);
+  if (oldest == kNone) {
+    blocks_[index].next = bucket(key);
+    bucket(key) = index;
+  } else {
+    const Index last = blocks_[oldest].older;
+    blocks_[index].older = last;
+    blocks_[index].younger = oldest;
+    blocks_[last].younger = index;
+    blocks_[oldest].older = index;
+  }
   return index;
 }
 
 void WindowBlocks::forget(Index index) {
-  Index* at = &bucket(blocks_[index].key);
-  while (*at != index) {
-    HEADROOM_CHECK(*at != kNone, "a block of a window is not in its bucket");
-    at = &blocks_[*at].next;
+  const Block& block = blocks_[index];
+  if (block_with(block.key) == index) {
+    Index* at = &bucket(block.key);
+    while (*at != index) at = &blocks_[*at].next;
+    const bool is_only_one = block.younger == index;
+    if (!is_only_one) blocks_[block.younger].next = block.next;
+    *at = is_only_one ? block.next : block.younger;
   }
-  *at = blocks_[index].next;
+  blocks_[block.older].younger = block.younger;
+  blocks_[block.younger].older = block.older;
 }
 
 void WindowBlocks::enlarge() {
@@ -203,9 +217,8 @@ void WindowBlocks::name(RequestId id, std::size_t window, BlockCount blocks, boo
   for (BlockCount number = held.end_of_known(); number < blocks; ++number) {
     if (part_with(number).is_private && !private_too) return;
     const std::uint64_t key = key_of(window, number);
-    const bool is_copy = block_with(key) != kNone;
-    held.known.push_back(is_copy ? kNone : add(key, sequence_.windows()[window].ids_per_block));
-    if (!is_copy) ++version_;
+    held.known.push_back(add(key, sequence_.windows()[window].ids_per_block));
+    ++version_;
   }
 }
 

@@ -40,8 +40,7 @@ class WindowBlocks {
   // A request holds the windows behind its first `blocks` blocks, for a step that computes up to
   // `after` tokens. The ids of other blocks are the caller's to take.
   void start(RequestId id, const Request& request, BlockCount blocks, TokenCount after);
-  // What it holds of its first `blocks` blocks becomes known, but for copies of what is known; up
-  // to the first private one.
+  // What it holds of its first `blocks` blocks becomes known, up to the first private one.
   void make_known(RequestId id, const Request& request, BlockCount blocks);
   // What leaves the windows of a sequence before a step computes its tokens before .. after, and
   // how much of it is free then.
@@ -76,10 +75,12 @@ class WindowBlocks {
     std::int32_t holders = 0;
     BlockCount ids = 0;
     FreeList::Index extent = FreeList::kNoExtent;
-    Index next = kNone;  // in its bucket
+    Index next = kNone;  // in its bucket: of blocks with one key only the oldest is there
+    Index older = kNone;
+    Index younger = kNone;  // a ring with all blocks of this key
   };
-  // What a sequence holds of a window: blocks from `first` on; those known by their content, or a
-  // copy of it (kNone), come first.
+  // What a sequence holds of a window: blocks from `first` on; those known by their content come
+  // first. kNone: an id of a chunk of attention before what was found.
   struct Table {
     BlockCount first = 0;
     std::size_t gone = 0;  // of `known`, at its beginning

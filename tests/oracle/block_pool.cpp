@@ -203,13 +203,14 @@ std::pair<BlockId, TokenCount> BlockPool::alike(std::uint64_t request, TokenCoun
     if (content.parent != parent || entry == found_.end() || !is_one_piece(content.tokens))
       continue;
     const TokenCount tokens = equal_tokens(wanted, content.tokens);
-    if (tokens > best.second) best = {entry->second, tokens};
+    if (tokens > best.second) best = {entry->second.front(), tokens};
   }
   for (const std::vector<Token>& start : beginnings_of(wanted)) {
     const auto entry = beginnings_.find({parent, start});
     if (entry == beginnings_.end()) continue;
-    const TokenCount tokens = equal_tokens(wanted, block(entry->second).begins);
-    if (tokens > best.second) best = {entry->second, tokens};
+    const BlockId id = at_the_end_of(entry->second);
+    const TokenCount tokens = equal_tokens(wanted, block(id).begins);
+    if (tokens > best.second) best = {id, tokens};
   }
   return best;
 }
@@ -217,13 +218,18 @@ std::pair<BlockId, TokenCount> BlockPool::alike(std::uint64_t request, TokenCoun
 bool BlockPool::is_free_leaf(BlockId id) const {
   if (block(id).holders > 0) return false;
   const auto here = found_.find(block(id).content);
-  if (here == found_.end() || here->second != id) return true;  // nobody can find what follows it
+  if (here == found_.end() || here->second.front() != id)
+    return true;  // nobody can find what follows it
   for (const auto& [content, content_id] : contents_) {
     if (content.parent == block(id).content && found_.count(content_id) > 0) return false;
   }
   return std::none_of(beginnings_.begin(), beginnings_.end(), [&](const auto& entry) {
-    return block(entry.second).parent == block(id).content;
+    return block(at_the_end_of(entry.second)).parent == block(id).content;
   });
+}
+
+BlockId BlockPool::at_the_end_of(const Way& way) const {
+  return way.first == 0 ? way.second : found_.at(way.first).front();
 }
 
 BlockPool::ContentId BlockPool::before(std::uint64_t request, BlockCount number) const {
@@ -238,7 +244,10 @@ std::vector<Token> BlockPool::told(std::uint64_t request, TokenCount from, Token
 }
 
 void BlockPool::find_by_beginning(BlockId id, ContentId parent, std::vector<Token> begins) {
-  for (const std::vector<Token>& start : beginnings_of(begins)) beginnings_[{parent, start}] = id;
+  const ContentId content = found_.count(block(id).content) > 0 ? block(id).content : 0;
+  for (const std::vector<Token>& start : beginnings_of(begins)) {
+    beginnings_[{parent, start}] = {content, content == 0 ? id : 0};
+  }
   block(id).parent = parent;
   block(id).begins = std::move(begins);
 }
@@ -258,8 +267,7 @@ void BlockPool::release(std::uint64_t request, TokenCount named_tokens, KvReleas
   HEADROOM_CHECK(full <= static_cast<BlockCount>(mine.held.size()), "more tokens than blocks");
   make_findable(request, full);
   BlockCount tip = -1;
-  if (partial_ != PartialReuse::off && prefix_caching_ && !mine.behind_a_copy &&
-      how != KvRelease::dropped &&
+  if (partial_ != PartialReuse::off && prefix_caching_ && how != KvRelease::dropped &&
       !told(request, mine.findable * block_size_, named_tokens).empty()) {
     tip = mine.findable;
   }
@@ -278,7 +286,6 @@ void BlockPool::release(std::uint64_t request, TokenCount named_tokens, KvReleas
   }
   mine.held.clear();
   mine.findable = mine.known = 0;
-  mine.behind_a_copy = false;
   if (how == KvRelease::finished) forget_request(request);
   check();
 }
@@ -289,7 +296,12 @@ void BlockPool::forget_request(std::uint64_t request) {
   const auto told = static_cast<TokenCount>(mine.beginning.size());
   for (std::size_t number = 0; number < mine.chain.size(); ++number) {
     const TokenCount end = (static_cast<TokenCount>(number) + 1) * block_size_;
-    if (end > told) found_.erase(mine.chain[number]);
+    const auto entry = found_.find(mine.chain[number]);
+    if (end <= told || entry == found_.end()) continue;
+    for (auto& [start, way] : beginnings_) {
+      if (way.first == entry->first) way = {0, entry->second.back()};
+    }
+    found_.erase(entry);
   }
 }
 
@@ -320,7 +332,7 @@ std::vector<Token> BlockPool::tokens_of(std::uint64_t request, BlockCount number
 
 BlockId BlockPool::found(std::uint64_t request, BlockCount number) const {
   const auto entry = found_.find(content(request, number));
-  return entry == found_.end() ? -1 : entry->second;
+  return entry == found_.end() ? -1 : entry->second.front();
 }
 
 // The first `full` blocks that the request holds are full and their tokens are known.
@@ -330,9 +342,7 @@ void BlockPool::make_findable(std::uint64_t request, BlockCount full) {
     const BlockId id = mine.held[static_cast<std::size_t>(number)];
     block(id).hashed = true;
     block(id).content = content(request, number);
-    if (mine.behind_a_copy) continue;
-    mine.behind_a_copy = !found_.emplace(block(id).content, id).second;
-    if (mine.behind_a_copy) continue;
+    found_[block(id).content].push_back(id);
     ++mine.findable;
     const TokenCount end = (number + 1) * block_size_;
     const bool all_told = end <= static_cast<TokenCount>(mine.beginning.size());
@@ -343,13 +353,20 @@ void BlockPool::make_findable(std::uint64_t request, BlockCount full) {
 }
 
 void BlockPool::forget(BlockId id) {
-  const auto entry = found_.find(block(id).content);
-  const bool known = block(id).hashed && entry != found_.end() && entry->second == id;
-  if (block(id).hashed && tier_ != nullptr) tier_->store(known ? block(id).content : 0);
-  if (known) found_.erase(entry);
+  const ContentId content = block(id).content;
+  const auto entry = found_.find(content);
+  const bool known = block(id).hashed && entry != found_.end() &&
+                     std::count(entry->second.begin(), entry->second.end(), id) > 0;
+  if (block(id).hashed && tier_ != nullptr) tier_->store(known ? content : 0);
+  if (known) entry->second.remove(id);
+  const bool was_last = known && entry->second.empty();
+  if (was_last) found_.erase(entry);
   for (const std::vector<Token>& start : beginnings_of(block(id).begins)) {
     const auto way = beginnings_.find({block(id).parent, start});
-    if (way != beginnings_.end() && way->second == id) beginnings_.erase(way);
+    if (way == beginnings_.end()) continue;
+    const bool leads_here = way->second.first == 0 ? way->second.second == id
+                                                   : was_last && way->second.first == content;
+    if (leads_here) beginnings_.erase(way);
   }
   block(id) = {};
 }

@@ -1,7 +1,8 @@
 #pragma once
 // Block-by-block KV pool (docs/semantics.md 7; ENGINES.md 2.1, 2.2): ids, reference counts, a
-// std::list as free list, and a map from content to the block that is found for it. The content of
-// a block is every token from the start of its sequence to its end. Slow and obvious on purpose.
+// std::list as free list, and a map from content to the blocks that have it, the oldest first. The
+// content of a block is every token from the start of its sequence to its end. Slow and obvious on
+// purpose.
 
 #include <compare>
 #include <cstdint>
@@ -119,12 +120,13 @@ class BlockPool {
     std::vector<Token> begins;
   };
   using Beginning = std::pair<ContentId, std::vector<Token>>;  // behind a content
+  // What is found by its beginning: a content, or a block that nobody finds whole.
+  using Way = std::pair<ContentId, BlockId>;
   struct Sequence {
     std::vector<Token> beginning;
     std::vector<BlockId> held;
-    BlockCount findable = 0;       // of these, the first ones, which `found_` leads to
+    BlockCount findable = 0;       // of these, the first ones, which are in `found_`
     BlockCount known = 0;          // full blocks of tokens known when it last grew
-    bool behind_a_copy = false;    // `findable` stays: the next block was known in another copy
     std::vector<ContentId> chain;  // content of its full blocks, as far as anybody asked
   };
 
@@ -134,9 +136,10 @@ class BlockPool {
   }
   [[nodiscard]] Sequence& sequence(std::uint64_t request) const { return sequences_[request]; }
   [[nodiscard]] ContentId content(std::uint64_t request, BlockCount number) const;
-  // The block that is found for block `number` of the sequence; -1 = none.
+  // The oldest block with the content of block `number` of the sequence; -1 = none.
   [[nodiscard]] BlockId found(std::uint64_t request, BlockCount number) const;
   void make_findable(std::uint64_t request, BlockCount full);
+  [[nodiscard]] BlockId at_the_end_of(const Way& way) const;
   void forget(BlockId id);  // removes the hash, and the ways to it
   [[nodiscard]] std::vector<Token> tokens_of(std::uint64_t request, BlockCount number) const;
   [[nodiscard]] ContentId before(std::uint64_t request, BlockCount number) const;
@@ -154,10 +157,10 @@ class BlockPool {
   bool plain_to_front_;
   NaiveTier* tier_;
   PartialReuse partial_;
-  std::map<Beginning, BlockId> beginnings_;  // up to the first token of a part
+  std::map<Beginning, Way> beginnings_;  // up to the first token of a part
   std::vector<Block> blocks_;
   std::list<BlockId> free_;
-  std::map<ContentId, BlockId> found_;
+  std::map<ContentId, std::list<BlockId>> found_;  // in the order in which they became findable
   // Filled by questions, too.
   mutable std::unordered_map<std::uint64_t, Sequence> sequences_;
   mutable std::map<Content, ContentId> contents_;

@@ -108,7 +108,7 @@ BlockCount WindowPool::needed_to_admit(std::uint64_t request, TokenCount cached,
   BlockCount gate = 0;   //   and of the whole prompt
   BlockCount touched = 0;
   const auto touch = [&](std::size_t table, BlockCount number) {
-    for (const BlockId id : found_.at(key(request, table, number))) {
+    for (const BlockId id : found_.at(key(request, table, number)).front()) {
       if (ids_[static_cast<std::size_t>(id)].holders == 0) ++touched;
     }
   };
@@ -133,10 +133,7 @@ WindowPool::Block WindowPool::take(std::size_t count) {
     const BlockId id = free_.front();
     free_.pop_front();
     Id& taken = ids_[static_cast<std::size_t>(id)];
-    const auto known = found_.find(taken.key);
-    const bool mine =
-        known != found_.end() && std::count(known->second.begin(), known->second.end(), id) > 0;
-    if (taken.hashed && mine) found_.erase(known);
+    if (taken.hashed) forget(id);
     taken = {};
     taken.holders = 1;
     block.push_back(id);
@@ -144,8 +141,17 @@ WindowPool::Block WindowPool::take(std::size_t count) {
   return block;
 }
 
+// The block that `id` is of; it is there unless another of its ids was taken before.
+void WindowPool::forget(BlockId id) {
+  const auto known = found_.find(ids_[static_cast<std::size_t>(id)].key);
+  if (known == found_.end()) return;
+  known->second.remove_if(
+      [&](const Block& block) { return std::count(block.begin(), block.end(), id) > 0; });
+  if (known->second.empty()) found_.erase(known);
+}
+
 void WindowPool::hold_found(std::uint64_t request, std::size_t table, BlockCount number) {
-  const Block& block = found_.at(key(request, table, number));
+  const Block block = found_.at(key(request, table, number)).front();
   for (const BlockId id : block) {
     if (ids_[static_cast<std::size_t>(id)].holders++ == 0) free_.remove(id);
   }
@@ -271,16 +277,13 @@ void WindowPool::name(std::uint64_t request, BlockCount full, bool private_too) 
   Sequence& seq = sequences_.at(request);
   const auto become = [&](std::size_t table, BlockCount number) {
     const Block& block = seq.tables[table].at(number);
-    if (!found_.emplace(key(request, table, number), block).second) return false;
+    found_[key(request, table, number)].push_back(block);
     for (const BlockId id : block) {
       ids_[static_cast<std::size_t>(id)].key = key(request, table, number);
     }
-    return true;
   };
-  while (seq.in_path < full && !seq.behind_a_copy &&
-         (private_too || !is_private(seq, seq.in_path))) {
-    seq.behind_a_copy = !become(0, seq.in_path);
-    if (!seq.behind_a_copy) ++seq.in_path;
+  for (; seq.in_path < full && (private_too || !is_private(seq, seq.in_path)); ++seq.in_path) {
+    become(0, seq.in_path);
   }
   for (; seq.named < full && (private_too || !is_private(seq, seq.named)); ++seq.named) {
     for (std::size_t w = 1; w <= windows_.size(); ++w) {
@@ -305,7 +308,8 @@ void WindowPool::give_back(const Block& block, bool hashed) {
 void WindowPool::release(std::uint64_t request, TokenCount held, KvRelease how) {
   Sequence& seq = sequences_.at(request);
   if (std::erase(computing_, request) > 0) trim(request);
-  const BlockCount full = how == KvRelease::dropped ? seq.known : held / block_size_;
+  const BlockCount full =
+      how == KvRelease::dropped ? seq.known : std::max(seq.known, held / block_size_);
   name(request, full, how != KvRelease::finished);
   for (Table& table : seq.tables) {
     std::for_each(table.rbegin(), table.rend(),
@@ -314,7 +318,6 @@ void WindowPool::release(std::uint64_t request, TokenCount held, KvRelease how) 
   }
   seq.tokens = 0;
   seq.known = seq.in_path = seq.named = 0;
-  seq.behind_a_copy = false;
 }
 
 }  // namespace headroom::oracle

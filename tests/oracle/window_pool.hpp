@@ -62,11 +62,10 @@ class WindowPool {
   struct Sequence {
     std::vector<Token> beginning;
     std::vector<Table> tables;
-    TokenCount tokens = 0;       // as of the last chunk
-    BlockCount known = 0;        // full blocks of known tokens, likewise
-    BlockCount in_path = 0;      // full table: blocks that are found, from the first
-    bool behind_a_copy = false;  // full table
-    BlockCount named = 0;        // windows: blocks looked at when they became known
+    TokenCount tokens = 0;   // as of the last chunk
+    BlockCount known = 0;    // full blocks of known tokens, likewise
+    BlockCount in_path = 0;  // full table: blocks that are found, from the first
+    BlockCount named = 0;    // windows: blocks looked at when they became known
   };
 
   [[nodiscard]] BlockCount blocks(TokenCount tokens) const;
@@ -79,6 +78,7 @@ class WindowPool {
   [[nodiscard]] bool finds(std::uint64_t request, std::size_t table, BlockCount number) const;
   [[nodiscard]] bool valid(std::uint64_t request, BlockCount hit) const;
   Block take(std::size_t ids);
+  void forget(BlockId id);
   void hold_found(std::uint64_t request, std::size_t table, BlockCount number);
   void give_back(const Block& block, bool hashed);
   void name(std::uint64_t request, BlockCount full, bool private_too);
@@ -92,7 +92,7 @@ class WindowPool {
   std::vector<NaiveWindow> windows_;
   std::vector<Id> ids_;
   std::list<BlockId> free_;
-  std::map<Key, Block> found_;
+  std::map<Key, std::list<Block>> found_;  // in the order in which they became findable
   std::map<std::uint64_t, Sequence> sequences_;
   std::vector<std::uint64_t> computing_;  // in the step planned last
 };

@@ -76,6 +76,29 @@ TEST_CASE("the next turn of a session finds the answer, but only after it has en
   CHECK(kv.cached_prefix(1, next.request) == 48);
 }
 
+// Both prompts are the 32 tokens of piece 7: the second computes block 1 again, beside the first's.
+// Behind its copy stands its answer, block 2: its next turn of 60 tokens finds all three. The first
+// has left before: when block 1 of it goes (98 plain ones first) the copy is found.
+TEST_CASE("an answer behind a copy is found, and the copy itself when the older block is gone") {
+  PagedKv kv({.blocks = 100, .block_tokens = 16});
+  const Prompt first(0, {{7, 32}});
+  const Prompt turn(1, {{7, 32}}, 0, 70);
+  const Prompt next(2, {{7, 32}, {70, 17}, {8, 11}});
+  CHECK(try_admit(kv, 0, first) == 0);
+  CHECK(try_admit(kv, 1, turn) == 16);
+  kv.take(1);
+  finish(kv, 0, first, 32);
+  finish(kv, 1, turn, 48);
+  CHECK(kv.pool().cached_blocks == 4);
+  CHECK(kv.cached_prefix(2, next.request) == 48);
+  kv.take(96 + 1);
+  CHECK(kv.pool().cached_blocks == 3);
+  CHECK(kv.cached_prefix(2, next.request) == 48);
+  CHECK(try_admit(kv, 2, next) == -1);
+  kv.take(1);
+  CHECK(kv.cached_prefix(2, next.request) == 32);
+}
+
 TEST_CASE("an answer behind text that nobody else has is not found") {
   PagedKv kv({.blocks = 100, .block_tokens = 16});
   const Prompt turn(0, {{7, 32}}, 16, 70);

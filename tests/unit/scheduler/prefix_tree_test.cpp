@@ -17,13 +17,22 @@ class TreeOfOnes {
   using Pieces = std::vector<PrefixSegment>;
 
   // A holder of the first `blocks` blocks of a prompt made of `pieces`.
-  PrefixTree::Index hold(const Pieces& pieces, BlockCount blocks) {
+  PrefixTree::Path hold(const Pieces& pieces, BlockCount blocks) {
     const Request request = request_of(pieces);
     tree.match(RequestBlocks(request, kBlock, 0, blocks), match_);
     const BlockCount found = match_.blocks;
-    const PrefixTree::Index deepest = tree.hold(match_, found, free);
+    PrefixTree::Path path = tree.hold(match_, found, free);
     take(blocks - found);
-    return tree.extend(deepest, RequestBlocks(request, kBlock, found, blocks), true).deepest;
+    tree.extend(path, RequestBlocks(request, kBlock, found, blocks), true, free);
+    return path;
+  }
+  // The same, but that it finds nothing.
+  PrefixTree::Path compute(const Pieces& pieces, BlockCount blocks) {
+    const Request request = request_of(pieces);
+    take(blocks);
+    PrefixTree::Path path;
+    tree.extend(path, RequestBlocks(request, kBlock, 0, blocks), true, free);
+    return path;
   }
   BlockCount known(const Pieces& pieces) {
     const Request request = request_of(pieces);
@@ -31,9 +40,9 @@ class TreeOfOnes {
     return match_.blocks;
   }
   void take(BlockCount blocks) {
-    free.take(blocks, [this](PrefixTree::Index node, BlockCount n) { tree.evict(node, n); });
+    free.take(blocks, [this](PrefixTree::Index node, BlockCount n) { tree.evict(node, n, free); });
   }
-  void release(PrefixTree::Index deepest) { tree.release(deepest, true, free); }
+  void release(const PrefixTree::Path& path) { tree.release(path, true, free); }
 
   FreeList free{1000};
   PrefixTree tree{kBlock};
@@ -50,13 +59,13 @@ class TreeOfOnes {
 
 TEST_CASE("a run of blocks of one piece is one node, whatever its length") {
   TreeOfOnes all;
-  const PrefixTree::Index deepest = all.hold({{7, 400}}, 100);
+  const PrefixTree::Path path = all.hold({{7, 400}}, 100);
   CHECK(all.tree.nodes() == 1);
   CHECK(all.known({{7, 1000}}) == 100);
   CHECK(all.known({{7, 23}}) == 5);
   CHECK(all.known({{8, 23}}) == 0);
   CHECK(all.free.size() == 900);
-  all.release(deepest);
+  all.release(path);
   CHECK(all.free.size() == 1000);
   CHECK(all.free.hashed() == 100);
 }
@@ -64,8 +73,8 @@ TEST_CASE("a run of blocks of one piece is one node, whatever its length") {
 // The second holder needs 5 blocks of the 10, then 1 of another piece: 5 | 5 and a child.
 TEST_CASE("a node is split where a path leaves it, and its first holder keeps its index") {
   TreeOfOnes all;
-  const PrefixTree::Index first = all.hold({{7, 40}}, 10);
-  const PrefixTree::Index second = all.hold({{7, 20}, {8, 4}}, 6);
+  const PrefixTree::Path first = all.hold({{7, 40}}, 10);
+  const PrefixTree::Path second = all.hold({{7, 20}, {8, 4}}, 6);
   CHECK(all.tree.nodes() == 3);
   CHECK(all.tree.shared_blocks() == 5);
   CHECK(all.known({{7, 40}}) == 10);
@@ -80,9 +89,9 @@ TEST_CASE("a node is split where a path leaves it, and its first holder keeps it
 
 TEST_CASE("two holders of one path need no second node and free it together") {
   TreeOfOnes all;
-  const PrefixTree::Index a = all.hold({{7, 40}}, 10);
-  const PrefixTree::Index b = all.hold({{7, 40}}, 10);
-  CHECK(a == b);
+  const PrefixTree::Path a = all.hold({{7, 40}}, 10);
+  const PrefixTree::Path b = all.hold({{7, 40}}, 10);
+  CHECK(a.deepest == b.deepest);
   CHECK(all.tree.shared_blocks() == 10);
   all.release(a);
   CHECK(all.free.size() == 990);
@@ -114,18 +123,60 @@ TEST_CASE("a block across pieces is a node of its own") {
   CHECK(all.known({{7, 8}}) == 1);  // piece 7 itself goes on otherwise
 }
 
-TEST_CASE("content that is known already is not entered a second time") {
+// Two holders compute the 3 blocks of piece 7, and go on behind them in pieces of their own. What
+// the second one computed behind its copies is found behind the older blocks.
+TEST_CASE("what stands behind a copy is found behind the oldest block of that content") {
   TreeOfOnes all;
-  static_cast<void>(all.hold({{7, 40}}, 10));
-  Request request;
-  request.prompt_tokens = 40;
-  const std::vector<PrefixSegment> pieces{{7, 40}};
-  request.prefix = pieces;
-  const PrefixTree::Extension extension =
-      all.tree.extend(PrefixTree::kRoot, RequestBlocks(request, kBlock, 0, 10), true);
-  CHECK(extension.met_a_copy);
-  CHECK(extension.blocks == 0);
-  CHECK(all.tree.nodes() == 1);
+  const PrefixTree::Path first = all.hold({{7, 12}, {8, 8}}, 5);
+  const PrefixTree::Path second = all.compute({{7, 12}, {9, 8}}, 5);
+  CHECK(first.copies == BlockCopies::kNone);
+  CHECK(second.copies != BlockCopies::kNone);
+  CHECK(all.tree.shared_blocks() == 0);
+  CHECK(all.free.size() == 990);
+  CHECK(all.known({{7, 12}, {8, 8}}) == 5);
+  CHECK(all.known({{7, 12}, {9, 8}}) == 5);
+  all.release(first);
+  all.release(second);
+  CHECK(all.free.size() == 1000);
+  CHECK(all.free.hashed() == 10);
+}
+
+// The older one leaves first and is overwritten: its 3 blocks are gone, its copies are found. A
+// third holder has the held copies with the second, and both give them back.
+TEST_CASE("when the oldest block of a content is overwritten the next one is found") {
+  TreeOfOnes all;
+  all.release(all.hold({{7, 12}}, 3));
+  const PrefixTree::Path second = all.compute({{7, 12}, {9, 8}}, 5);
+  all.take(all.free.size());
+  CHECK(all.known({{7, 12}, {9, 8}}) == 5);
+  const PrefixTree::Path third = all.hold({{7, 12}, {9, 8}}, 5);
+  CHECK(all.tree.shared_blocks() == 5);
+  all.release(second);
+  CHECK(all.free.size() == 0);
+  all.release(third);
+  CHECK(all.free.hashed() == 5);
+  all.take(2);
+  CHECK(all.known({{7, 12}, {9, 8}}) == 3);
+  all.take(3);
+  CHECK(all.tree.nodes() == 0);
+}
+
+// Of three blocks of one content the middle one is overwritten, then the oldest, then the youngest.
+TEST_CASE("copies are overwritten one by one, in the order in which they were released") {
+  TreeOfOnes all;
+  const PrefixTree::Path oldest = all.hold({{7, 4}}, 1);
+  const PrefixTree::Path middle = all.compute({{7, 4}}, 1);
+  const PrefixTree::Path youngest = all.compute({{7, 4}}, 1);
+  all.release(middle);
+  all.release(oldest);
+  all.release(youngest);
+  all.take(997 + 1);
+  CHECK(all.known({{7, 4}}) == 1);
+  all.take(1);
+  CHECK(all.known({{7, 4}}) == 1);
+  all.take(1);
+  CHECK(all.known({{7, 4}}) == 0);
+  CHECK(all.tree.nodes() == 0);
 }
 
 TEST_CASE("private nodes do not outlive the request that could find them") {
@@ -136,11 +187,12 @@ TEST_CASE("private nodes do not outlive the request that could find them") {
   request.prefix = pieces;
   const RequestBlocks blocks(request, kBlock, 0, 10);
   all.take(10);
-  PrefixTree::Extension path = all.tree.extend(PrefixTree::kRoot, blocks, true);
+  PrefixTree::Path path;
+  all.tree.extend(path, blocks, true, all.free);
   CHECK(path.blocks == 10);
   CHECK(all.tree.nodes() == 2);
   const bool comes_back = GENERATE(true, false);
-  all.tree.release(path.deepest, !comes_back, all.free);
+  all.tree.release(path, !comes_back, all.free);
   CHECK(all.tree.nodes() == (comes_back ? 2 : 1));
   PrefixTree::Match match;
   all.tree.match(blocks, match);

@@ -20,6 +20,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/options_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/parallel_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/records_memory_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/prefix_copies_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/resolve_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/retries_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_options_test.cpp
