@@ -141,21 +141,6 @@ void validate_disaggregation(const Scenario& scenario) {
                     "port, over which KV moves",
                     scenario.file, kSection));
   }
-  const auto one_replica = [&](ReplicaRole role) {
-    std::int64_t replicas = 0;
-    for (const GroupSection& group : groups) replicas += role_of(group) == role ? group.count : 0;
-    return replicas == 1;
-  };
-  const auto router = scenario.given.lower_bound("/fleet/router/");
-  if (one_replica(ReplicaRole::prefill) && router != scenario.given.end() &&
-      router->first.starts_with("/fleet/router/") &&
-      router->first != "/fleet/router/update_delay_ms") {
-    refuse_role(scenario, router->first, "has no effect with one replica that prefills");
-  }
-  const std::string other = fmt::format("{}/decode_router", kSection);
-  if (one_replica(ReplicaRole::decode) && scenario.is_given(other)) {
-    refuse_role(scenario, other, "has no effect with one replica that decodes");
-  }
   if (scenario.workload.n > 1) {
     refuse_role(scenario, "/workload/n", "not modelled with prefill and decode apart");
   }

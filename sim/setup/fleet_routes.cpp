@@ -69,9 +69,6 @@ class RoutesValidator {
         }
         add_once(routed, name, here + "/classes");
       }
-      if (route.policy && places_of(route) == 1) {
-        refuse(here + "/policy", "has no effect with one replica");
-      }
     }
     for (const GroupSection& group : fleet_.groups) {
       if (std::ranges::find(served, group.name) == served.end()) {
@@ -84,12 +81,10 @@ class RoutesValidator {
 
  private:
   void check_policy() const {
-    const bool is_taken = std::ranges::any_of(fleet_.routes, [this](const RouteSection& route) {
-      return !route.policy && places_of(route) > 1;
-    });
+    const bool is_taken =
+        std::ranges::any_of(fleet_.routes, [](const RouteSection& route) { return !route.policy; });
     if (is_taken || !s_.is_given("/fleet/router/policy")) return;
-    refuse("/fleet/router/policy",
-           "has no effect: every route has a policy of its own, or one replica");
+    refuse("/fleet/router/policy", "has no effect: every route has a policy of its own");
   }
 
   void check_name(std::size_t i, const std::string& here) const {
@@ -124,15 +119,6 @@ class RoutesValidator {
       refuse(pointer, fmt::format("value \"{}\": it has a route already", name));
     }
     names.push_back(name);
-  }
-
-  [[nodiscard]] std::int64_t places_of(const RouteSection& route) const {
-    std::int64_t places = 0;
-    for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
-      const bool own = std::ranges::find(route.groups, fleet_.groups[i].name) != route.groups.end();
-      if (own) places += size_of_group(s_, i).places;
-    }
-    return places;
   }
 
   [[noreturn]] void refuse(const std::string& pointer, std::string_view why) const {

@@ -62,9 +62,6 @@ class FleetValidator {
   }
 
   void check_router() const {
-    if (replicas_ == 1 && gives_below(s_, "/fleet/router")) {
-      refuse(s_.given.lower_bound("/fleet/router/")->first, "has no effect with one replica");
-    }
     bool weighted = router_row(fleet_.router.policy).uses_weights;
     if (fleet_.routes.empty() && router_row(fleet_.router.policy).keeps_promises) {
       check_promises("/fleet/router/policy", fleet_.router.policy);

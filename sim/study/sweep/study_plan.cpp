@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "sim/setup/fleet_factory.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/study/sweep/study_axes.hpp"
@@ -150,15 +151,24 @@ std::vector<std::int64_t> StudyPlan::runs_of(const StudyShard& shard) const {
   return runs;
 }
 
+namespace {
+
+// As a run does, short of its workload.
+void check_scenario(const Scenario& scenario, const Catalog& catalog) {
+  if (resolve_fleet(scenario, catalog).empty()) static_cast<void>(resolve(scenario, catalog));
+}
+
+}  // namespace
+
 void StudyPlan::check_point(std::int64_t point, const Catalog& catalog) const {
   if (study_.runs_points()) {
-    static_cast<void>(resolve(scenario(point * study_.replications), catalog));
+    check_scenario(scenario(point * study_.replications), catalog);
   }
   for (const Search& search : study_.searches) {
     if (search.is_front()) continue;
     for (const double value : {search.value.from, search.value.to}) {
       const Scenario probed = probe(point, search.value, value, 0);
-      static_cast<void>(resolve(probed, catalog));
+      check_scenario(probed, catalog);
       for (const Limit& limit : search.value.limits) {
         const bool is_goodput = limit.metric.find("goodput") != std::string::npos;
         if (!is_goodput || has_slo(probed)) continue;

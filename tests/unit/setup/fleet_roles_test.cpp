@@ -62,15 +62,14 @@ TEST_CASE("roles and their section belong together", "[apart]") {
   }
 }
 
-TEST_CASE("a router over one replica is an error", "[apart]") {
-  CHECK_THAT(
-      refused(kGroups + R"(, "disaggregation": {"link_gb_per_s": 50, "decode_router": "random"})"),
-      Catch::Contains("decode_router: has no effect with one replica that decodes"));
-  CHECK_THAT(refused(R"("groups": [{"name": "p", "role": "prefill"},
-                                   {"name": "d", "role": "decode", "count": 2}],
-                        "router": {"policy": "random"},)" +
-                     kLink),
-             Catch::Contains("/fleet/router/policy: has no effect with one replica that prefills"));
+TEST_CASE("routers may choose among one prefill or decode replica", "[apart]") {
+  CHECK(refused(kGroups +
+                R"(, "disaggregation": {"link_gb_per_s": 50, "decode_router": "random"})") ==
+        "no error");
+  CHECK(refused(R"("groups": [{"name": "p", "role": "prefill"},
+                              {"name": "d", "role": "decode", "count": 2}],
+                   "router": {"policy": "random"},)" +
+                kLink) == "no error");
 }
 
 TEST_CASE("what cannot use another's KV is refused by name", "[apart]") {

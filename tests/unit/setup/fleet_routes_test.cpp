@@ -81,10 +81,8 @@ TEST_CASE("options of a router are those of the policies that its routes have") 
   CHECK(complaint(with(least_kv, "")) ==
         "s.json: /fleet/router/kv_weight: value 3.0: has no effect with /fleet/router/policy = "
         "\"least_kv\" and \"least_outstanding\"; only with weighted");
-  // Nobody has the router's own policy: of two routes one has another, one has nothing to choose.
-  CHECK(complaint(with(least_kv, R"("policy": "weighted", )")) ==
-        "s.json: /fleet/router/policy: has no effect: every route has a policy of its own, or one "
-        "replica");
+  // A route of one replica takes the router's policy, though it has nothing to choose.
+  CHECK(complaint(with(least_kv, R"("policy": "weighted", )")) == "no error");
 }
 
 TEST_CASE("a class goes to its route, all others to the shares") {
@@ -133,8 +131,12 @@ TEST_CASE("errors of routes name the place and what is allowed") {
         "s.json: /fleet/routes/0/groups: value \"small\": expected list of texts");
   CHECK(complaint(routes(R"({"name": "s", "groups": ["small"], "share": 1},
                             {"name": "l", "groups": ["large"], "share": 1,
-                             "policy": "random"})")) ==
-        "s.json: /fleet/routes/1/policy: has no effect with one replica");
+                             "policy": "random"})")) == "no error");
+  CHECK(complaint(routes(R"({"name": "s", "groups": ["small"], "share": 1, "policy": "random"},
+                            {"name": "l", "groups": ["large"], "share": 1,
+                             "policy": "random"})") +
+                  R"(, "router": {"policy": "random"})") ==
+        "s.json: /fleet/router/policy: has no effect: every route has a policy of its own");
   CHECK(complaint(R"("replicas": 2, "admission": {"policy": "priority", "max_in_flight": 9,
                                                   "low_share": 0.5})") ==
         "s.json: /fleet/admission/policy: value \"priority\": all requests have the same "

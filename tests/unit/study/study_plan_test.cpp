@@ -48,6 +48,19 @@ TEST_CASE("points are all combinations in the order of the file, the last axis f
   CHECK(plan_of(R"("replications": 4)").runs() == 4);  // nothing varied: one point
 }
 
+TEST_CASE("the fleet of every point is checked, and a router may choose among one") {
+  const auto with_router = [](const std::string& router) {
+    return check_error(R"("vary": [{"path": "fleet.replicas", "values": [1, 2, 4]},
+                                   {"path": "fleet.router.policy", "values": [")" +
+                       router + "\"]}]");
+  };
+  CHECK(with_router("random") == "no error");
+  const std::string error = with_router("slo_aware");
+  CHECK(error.find("/fleet/router/policy: value \"slo_aware\": nothing is promised") !=
+        std::string::npos);
+  CHECK(error.ends_with("(point 0: fleet.replicas = 1, fleet.router.policy = \"slo_aware\")"));
+}
+
 TEST_CASE("zipped axes count as one") {
   const StudyPlan plan = plan_of(R"("vary": [{"zip": [{"path": "model", "values": ["a", "b"]},
                                    {"path": "device", "values": ["x", "y"]}]},
