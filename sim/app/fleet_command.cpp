@@ -106,8 +106,10 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
     write_file(files->page, plan_page(answer, version));
     if (!scenario.is_null()) write_file(files->fleet, json_text(scenario));
   }
-  const std::string written =
-      folder.empty() ? "" : fmt::format("{0}/plan.html, plan.json, fleet.json", folder);
+  const std::string written = folder.empty()
+                                  ? ""
+                                  : fmt::format("{}/plan.html, plan.json{}", folder,
+                                                scenario.is_null() ? "" : ", fleet.json");
   return {arguments.json ? json_text(answer) : plan_text(plan, result, catalog, written)};
 }
 

@@ -60,6 +60,13 @@ sed 's/"slo"/"slos"/' plan.json >wrong.json
 expect_error 'wrong.json: /slos: unknown key (nearest: slo)' "$HEADROOM" fleet plan wrong.json
 sed 's/"max_model_len"/"max_model_length"/' plan.json >wrong.json
 expect_error '/engine/max_model_length: unknown key' "$HEADROOM" fleet plan wrong.json
+sed 's/"max_model_len": 8192/"max_num_batched_tokens": 8, "max_num_seqs": 64/' plan.json >wrong.json
+expect_error 'no candidate can run' "$HEADROOM" fleet plan wrong.json -o none
+[[ ! -e none ]] || fail 'a refused plan wrote something'
+sed 's/"p99_ttft_ms": 600/"p99_ttft_ms": 1/' plan.json >slow.json
+"$HEADROOM" fleet plan slow.json -o slow >slow.txt
+grep -q '^files .*slow/plan.html, plan.json$' slow.txt || fail 'it names a file that is not there'
+[[ ! -e slow/fleet.json ]] || fail 'a fleet where none was found'
 expect_error '-j 0: expected 1 to' "$HEADROOM" fleet plan plan.json -j0
 expect_error 'has no effect: the traffic of plan.json is no trace' \
   "$HEADROOM" fleet plan plan.json --trace x.csv

@@ -35,6 +35,7 @@ class Planner {
     try {
       measure_all_traffic();
       bound_all();
+      refuse_impossible();
       size_all();
       choose();
       resize_finalists();
@@ -68,6 +69,19 @@ class Planner {
       fleet.fate = fleet.bounds.fate;
       fleet.reason = fleet.bounds.reason;
     });
+  }
+
+  // A plan of which no candidate is a scenario is wrong; one whose candidates are too slow is not.
+  void refuse_impossible() const {
+    const PlannedFleet* first = nullptr;
+    for (const PlannedFleet& fleet : result_.fleets) {
+      if (fleet.fate == PlanFate::quality) continue;
+      if (fleet.fate != PlanFate::not_possible) return;
+      if (first == nullptr) first = &fleet;
+    }
+    if (first == nullptr) return;
+    throw ConfigError(fmt::format("{}: no candidate can run; the first cannot because of {}",
+                                  plan_.file, first->reason));
   }
 
   void size_all() {

@@ -67,15 +67,6 @@ std::string broken_limit(const StepCost& cost, const PlanTraffic& traffic,
   return "";
 }
 
-std::optional<double> strictest(const FleetPlanFile& plan, std::string_view latency) {
-  std::optional<double> limit;
-  for (const PlanTarget& target : plan.targets) {
-    if (target.metric.find(latency) == std::string::npos) continue;
-    limit = std::min(limit.value_or(target.limit_ms), target.limit_ms);
-  }
-  return limit;
-}
-
 // Below which a mean or quantile of traffic like `values` does not lie, but for 1 time in 700: 3
 // standard deviations of the mean, or of the number of values below the quantile.
 double surely_at_least(std::vector<double> values, std::optional<double> quantile) {
@@ -185,7 +176,7 @@ class Bounding {
     limits.max_step_tokens =
         std::max<std::int64_t>(limits.max_num_seqs, resolved_.max_num_batched_tokens);
     limits.pool_tokens = bounds_.pool_tokens;
-    if (bounds_.least_tpot_ms > 0) limits.tpot_ms = strictest(plan_, "_tpot_");
+    if (bounds_.least_tpot_ms > 0) limits.tpot_ms = tightest_limit(plan_, "_tpot_");
     bounds_.balance = step_balance(cost, traffic_, limits);
     const double replicas = std::ceil(traffic_.rate() / bounds_.balance.requests_per_s);
     bounds_.least_replicas =

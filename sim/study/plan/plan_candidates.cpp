@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scheduler/routing/routers.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/study/plan/plan_traffic.hpp"
 
@@ -39,6 +40,14 @@ void check_names(const FleetPlanFile& plan, const Catalog& catalog) {
 
 std::string text_of(const Json& section, const char* key) {
   return section.contains(key) && section[key].is_string() ? section[key].get<std::string>() : "";
+}
+
+// What a router that keeps promises is to keep.
+Json promises(const FleetPlanFile& plan) {
+  Json slo = Json::object();
+  if (const auto ttft = tightest_limit(plan, "_ttft_")) slo["ttft_ms"] = *ttft;
+  if (const auto tpot = tightest_limit(plan, "_tpot_")) slo["tpot_ms"] = *tpot;
+  return slo;
 }
 
 }  // namespace
@@ -130,7 +139,8 @@ Json case_json(const FleetPlanFile& plan, const PlanCandidate& candidate, const 
   }
   const auto each = static_cast<double>(replicas_per_instance(plan, candidate));
   json["fleet"] = {{"replicas", one.replicas}, {"cost_per_hour", instance.price_per_hour / each}};
-  if (one.replicas > 1) json["fleet"]["router"] = {{"policy", plan.router}};
+  json["fleet"]["router"] = {{"policy", plan.router}};
+  if (router_row(plan.router).keeps_promises) json["slo"] = promises(plan);
   json["workload"] = plan.workload;
   convert_tokens(json["workload"], model, plan.file);
   scale_workload(json["workload"], one.scale, one.replication, one.span_s);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "scheduler/routing/routers.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/setup/scenario_file.hpp"
 #include "sim/study/plan/plan_targets.hpp"
@@ -35,9 +36,6 @@ const std::vector<std::string> kPlanKeys{"$schema",
                                          "max_cost_per_hour",
                                          "router",
                                          "seed"};
-const std::vector<std::string> kRouters{
-    "round_robin",          "random",           "least_outstanding", "least_kv", "power_of_two",
-    "join_shortest_tokens", "session_affinity", "prefix_affinity",   "weighted"};
 constexpr std::size_t kMostElements = 1000;
 
 struct NumberRange {
@@ -313,12 +311,23 @@ class PlanReader {
       }
       plan_.rolling_restart = root["rolling_restart"].get<bool>();
     }
-    plan_.router = text(root, "", "router").value_or("least_outstanding");
-    if (std::ranges::find(kRouters, plan_.router) == kRouters.end()) {
+    read_router();
+  }
+
+  void read_router() {
+    plan_.router = text(document_.root, "", "router").value_or("least_outstanding");
+    std::vector<std::string> names;
+    for (const RouterRow& row : router_rows()) names.emplace_back(row.name);
+    if (std::ranges::find(names, plan_.router) == names.end()) {
       throw value_error(document_, "/router", plan_.router,
-                        "expected a router of `headroom list options`",
-                        nearest_name(plan_.router, kRouters));
+                        fmt::format("expected {}", fmt::join(names, "|")),
+                        nearest_name(plan_.router, names));
     }
+    if (!router_row(plan_.router).keeps_promises) return;
+    if (tightest_limit(plan_, "_ttft_") || tightest_limit(plan_, "_tpot_")) return;
+    throw value_error(document_, "/router", plan_.router,
+                      "nothing is promised: expected a limit on TTFT or TPOT in slo, which the "
+                      "router is to keep");
   }
 
   const JsonDocument& document_;
@@ -327,6 +336,15 @@ class PlanReader {
 };
 
 }  // namespace
+
+std::optional<double> tightest_limit(const FleetPlanFile& plan, std::string_view latency) {
+  std::optional<double> limit;
+  for (const PlanTarget& target : plan.targets) {
+    if (target.metric.find(latency) == std::string::npos) continue;
+    limit = std::min(limit.value_or(target.limit_ms), target.limit_ms);
+  }
+  return limit;
+}
 
 FleetPlanFile parse_fleet_plan(const JsonDocument& document, const std::string& directory,
                                const std::string& trace) {

@@ -81,6 +81,10 @@ inline constexpr std::int64_t kMostPlanRounds = 8;
                                              const std::string& directory,
                                              const std::string& trace);
 
+// Of all targets of a latency, "_ttft_" or "_tpot_": the lowest limit.
+[[nodiscard]] std::optional<double> tightest_limit(const FleetPlanFile& plan,
+                                                   std::string_view latency);
+
 // JSON Schema (draft 2020-12) of plan files.
 [[nodiscard]] Json plan_schema();
 

@@ -146,6 +146,27 @@ TEST_CASE("a fleet whose interval reaches over a limit is run again, up to eight
   CHECK(measure.runs == open.simulations());
 }
 
+TEST_CASE("a plan of which no candidate can run is refused with the first reason") {
+  FleetPlanFile plan = chat_plan(kOneModel);
+  plan.engines = {{{"name", "vllm"}, {"max_num_batched_tokens", 8}, {"max_num_seqs", 256}}};
+  CHECK_THROWS_WITH(planned(plan),
+                    Catch::Contains("p.json: no candidate can run; the first cannot because of ") &&
+                        Catch::Contains("/engine/max_num_batched_tokens"));
+}
+
+TEST_CASE("a router that keeps promises keeps the tightest limits of the plan") {
+  FleetPlanFile plan = chat_plan(R"("router": "slo_aware",
+      "slo": {"p99_ttft_ms": 600, "mean_ttft_ms": 300, "p99_tpot_ms": 60},
+      "models": ["llama-3.1-8b"], "tensor_parallel_size": [1],
+      "instances": [{"device": "l40s", "gpus": 2, "price_per_hour": 2}])");
+  const Json scenario = case_json(plan, {}, {.scale = plan.scale, .replicas = 3});
+  CHECK(scenario["slo"] == Json{{"ttft_ms", 300.0}, {"tpot_ms", 60.0}});
+  CHECK(scenario["fleet"]["router"]["policy"] == "slo_aware");
+  const PlannedFleet fleet = only_fleet(planned(plan));
+  CHECK(fleet.fate == PlanFate::met);
+  CHECK(fleet.without_spares.kept());
+}
+
 TEST_CASE("a plan is the same for any number of threads") {
   const FleetPlanFile plan = chat_plan(R"("slo": {"p99_ttft_ms": 600, "p99_tpot_ms": 60},
       "models": ["llama-3.1-8b", "qwen2.5-7b"], "growth": [1.5],

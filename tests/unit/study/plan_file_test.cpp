@@ -75,6 +75,14 @@ TEST_CASE("a wrong plan is told with its place, the value and what is allowed") 
   CHECK(plan_error("/growth", {0.5}).find("above 1") != std::string::npos);
   CHECK(plan_error("/router", "least_outstandin").find("nearest: least_outstanding") !=
         std::string::npos);
+  CHECK(plan_error("/router", "slo_aware") == "no error");
+  CHECK(plan_error("", {{"traffic", small_plan()["traffic"]},
+                        {"slo", {{"p99_e2el_ms", 9}}},
+                        {"models", {"llama-3.1-8b"}},
+                        {"instances", small_plan()["instances"]},
+                        {"router", "slo_aware"}}) ==
+        "p.json: /router: value \"slo_aware\": nothing is promised: expected a limit on TTFT or "
+        "TPOT in slo, which the router is to keep");
   CHECK(plan_error("/min_quality", 5).find("/models/0") != std::string::npos);
   CHECK(plan_error("/traffic/scenario", "no-such").find("/traffic/scenario: ") !=
         std::string::npos);
