@@ -77,6 +77,30 @@ EngineSummary engine_summary(const Recorder& recorder) {
   return summary;
 }
 
+namespace {
+
+// Requests that were turned away: those that were too long for the context, or all others.
+void add_turned_away(const Recorder& recorder, bool context, std::vector<OomEntry>& entries) {
+  for (const TurnedAway& group : recorder.events().turned_away()) {
+    if ((group.first.oom == OomKind::context_length_exceeded) != context) continue;
+    entries.push_back({.kind = group.first.oom,
+                       .time_ns = group.first.time_ns,
+                       .replica = group.first.replica,
+                       .count = group.count,
+                       .request = group.first.request,
+                       .wanted_tokens = group.first.tokens,
+                       .kv = {}});
+  }
+}
+
+void sort_entries(std::vector<OomEntry>& entries) {
+  std::stable_sort(entries.begin(), entries.end(), [](const OomEntry& a, const OomEntry& b) {
+    return std::tie(a.time_ns, a.replica) < std::tie(b.time_ns, b.replica);
+  });
+}
+
+}  // namespace
+
 std::vector<OomEntry> oom_entries(const Recorder& recorder) {
   std::vector<OomEntry> entries;
   for (const OomMoment& oom : recorder.events().ooms()) {
@@ -88,15 +112,7 @@ std::vector<OomEntry> oom_entries(const Recorder& recorder) {
                        .kv = oom.state ? std::optional(split_of(*oom.state)) : std::nullopt,
                        .shortage = oom.shortage});
   }
-  for (const TurnedAway& group : recorder.events().turned_away()) {
-    entries.push_back({.kind = group.first.oom,
-                       .time_ns = group.first.time_ns,
-                       .replica = group.first.replica,
-                       .count = group.count,
-                       .request = group.first.request,
-                       .wanted_tokens = group.first.tokens,
-                       .kv = {}});
-  }
+  add_turned_away(recorder, false, entries);
   for (std::size_t i = 0; i < recorder.replicas(); ++i) {
     const auto number = static_cast<std::uint16_t>(i);
     const auto window = recorder.replica(number).thrash.first_thrashing(recorder.end_ns());
@@ -108,9 +124,14 @@ std::vector<OomEntry> oom_entries(const Recorder& recorder) {
                        .sampled_tokens = window->sampled_tokens,
                        .kv = {}});
   }
-  std::stable_sort(entries.begin(), entries.end(), [](const OomEntry& a, const OomEntry& b) {
-    return std::tie(a.time_ns, a.replica) < std::tie(b.time_ns, b.replica);
-  });
+  sort_entries(entries);
+  return entries;
+}
+
+std::vector<OomEntry> refused_entries(const Recorder& recorder) {
+  std::vector<OomEntry> entries;
+  add_turned_away(recorder, true, entries);
+  sort_entries(entries);
   return entries;
 }
 
@@ -177,6 +198,7 @@ RunSummary summarise(const Recorder& recorder, const SummaryOptions& options, Di
   summary.memory = memory_summary(recorder);
   summary.engine = engine_summary(recorder);
   summary.ooms = oom_entries(recorder);
+  summary.refused = refused_entries(recorder);
   return summary;
 }
 

@@ -70,6 +70,7 @@ struct RunSummary {
   MemorySummary memory;
   EngineSummary engine;
   std::vector<OomEntry> ooms;         // by time, then replica
+  std::vector<OomEntry> refused;      // longer than the engine takes: no lack of memory
   std::vector<ClassSummary> classes;  // by id; empty when there is one class only
 };
 
@@ -85,6 +86,8 @@ struct SummaryOptions {
 // Run-time OOMs one by one; `rejected_too_long` and `fragmentation` (requests that found enough
 // free blocks but no hole) as one entry each per replica; `thrash` once per replica.
 [[nodiscard]] std::vector<OomEntry> oom_entries(const Recorder& recorder);
+// `context_length_exceeded`: one entry per replica, by time.
+[[nodiscard]] std::vector<OomEntry> refused_entries(const Recorder& recorder);
 
 [[nodiscard]] std::vector<ClassSummary> class_summaries(std::span<const RequestRecord> records,
                                                         std::int32_t classes,

@@ -211,6 +211,20 @@ Json oom_json(const RunResult& result) {
   return list;
 }
 
+// Requests longer than the engine takes.
+Json refused_json(const RunSummary& summary) {
+  Json list = Json::array();
+  for (const OomEntry& entry : summary.refused) {
+    list.push_back({{"kind", name_of(entry.kind)},
+                    {"time_s", seconds(entry.time_ns)},
+                    {"replica", entry.replica},
+                    {"count", entry.count},
+                    {"wanted_tokens", entry.wanted_tokens},
+                    {"first_request", entry.request}});
+  }
+  return list;
+}
+
 // As vLLM's log says it: mean acceptance length = 1 + accepted / drafts.
 Json speculation_json(const SpeculationCounts& counts) {
   const auto drafts = static_cast<double>(counts.drafts);
@@ -315,6 +329,7 @@ std::string summary_json(const RunResult& result, const std::string& version) {
     json["requests"]["lost_to_fault"] = s.requests.lost_to_fault;
     json["fleet"] = fleet_json(result);
   }
+  if (!s.refused.empty()) json["refused"] = refused_json(s);
   if (!s.classes.empty()) json["classes"] = classes_json(result);
   if (result.totals.tier) json["kv_tier"] = tier_json(result);
   if (result.totals.adapters) json["lora"] = lora_json(result);

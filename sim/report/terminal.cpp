@@ -123,6 +123,19 @@ std::string oom_lines(const RunResult& result) {
   return out;
 }
 
+// Longer than the engine takes: the client's error, not a lack of memory.
+std::string refused_line(const RunSummary& summary) {
+  if (summary.refused.empty()) return "";
+  std::int64_t count = 0;
+  for (const OomEntry& entry : summary.refused) count += entry.count;
+  const OomEntry& first = summary.refused.front();
+  return summary_line(
+      "refused", fmt::format("{} longer than the engine takes (max_model_len), first at {:.3f} "
+                             "s: {} tokens with max_tokens",
+                             human_count(count), static_cast<double>(first.time_ns) / 1e9,
+                             human_count(first.wanted_tokens)));
+}
+
 std::string class_lines(const RunResult& result) {
   std::string out;
   for (const ClassSummary& one : result.summary.classes) {
@@ -296,6 +309,7 @@ std::string accuracy_text(const ExpectedError& error) {
 std::string terminal_summary(const RunResult& result, const std::string& where) {
   std::string out = setup_lines(result);
   if (result.started) out += result_lines(result);
+  out += refused_line(result.summary);
   out += oom_lines(result);
   out += warning_lines(result);
   if (!where.empty()) out += summary_line("files", where);

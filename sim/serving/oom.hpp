@@ -13,13 +13,16 @@ namespace headroom {
 // DESIGN.md 4.
 enum class OomKind : std::uint8_t {
   startup,
-  rejected_too_long,
-  runtime_device,  // an allocation on the device failed: the engine dies
+  rejected_too_long,  // longer than the empty pool holds, or than the scheduler can ever run
+  runtime_device,     // an allocation on the device failed: the engine dies
   fragmentation,
   thrash,
   runtime_host,  // host memory is used up: the kernel kills the engine
   cgroup_kill,   // the container's limit: killed in it
-  host_freeze    // shared memory is used up by device allocations: the machine stops answering
+  host_freeze,   // shared memory is used up by device allocations: the machine stops answering
+  // Of rejections only, and no lack of memory: longer than the engine takes (vLLM: HTTP 400, "This
+  // model's maximum context length is ...").
+  context_length_exceeded
 };
 
 [[nodiscard]] std::string_view name_of(OomKind kind);  // as result files spell it

@@ -39,14 +39,18 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
 
 // --- arrivals -----------------------------------------------------------------------------------
 
-bool Replica::can_ever_serve(const Request& request) const {
+bool Replica::fits_context(const Request& request) const {
   const AdmissionLimits& limits = parts_.limits;
   const TokenCount declared = TokenCount{request.prompt_tokens} + request.max_tokens;
+  return request.prompt_tokens < limits.max_model_len &&
+         request.prompt_tokens <= limits.max_prompt_tokens && declared <= limits.max_model_len;
+}
+
+bool Replica::can_ever_serve(const Request& request) const {
+  const AdmissionLimits& limits = parts_.limits;
   const TokenCount least = TokenCount{request.prompt_tokens} +
                            (limits.reserves_max_tokens ? request.reserved_output : 1);
-  return request.prompt_tokens < limits.max_model_len &&
-         request.prompt_tokens <= limits.max_prompt_tokens && declared <= limits.max_model_len &&
-         least <= limits.max_request_tokens;
+  return fits_context(request) && least <= limits.max_request_tokens;
 }
 
 std::int32_t Replica::reserved_output(const Request& request, std::int32_t output) const {

@@ -291,6 +291,7 @@ class Replica {
   void read_state(ReplicaState& now) const;
   [[nodiscard]] std::int32_t generated_so_far(RequestId id) const;
   [[nodiscard]] TokenCount unnamed_tokens(RequestId id, TokenCount held) const;
+  [[nodiscard]] bool fits_context(const Request& request) const;
   [[nodiscard]] bool can_ever_serve(const Request& request) const;
   [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
   [[nodiscard]] TokenCount kept(TokenCount tokens) const {

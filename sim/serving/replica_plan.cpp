@@ -288,7 +288,8 @@ void Replica::turn_away(const Request& request, const Refusal& refusal,
                         const ApiServer::Patience& patience, TimeNs now_ns) {
   if (refusal.outcome == Outcome::rejected) {
     sink_.on_event({.kind = refusal.event,
-                    .oom = OomKind::rejected_too_long,
+                    .oom = fits_context(request) ? OomKind::rejected_too_long
+                                                 : OomKind::context_length_exceeded,
                     .time_ns = now_ns,
                     .replica = number_,
                     .request = request.index,

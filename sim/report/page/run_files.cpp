@@ -23,9 +23,15 @@ namespace fs = std::filesystem;
 constexpr std::array kWrittenOutcomes{Outcome::unfinished,  Outcome::finished,
                                       Outcome::rejected,    Outcome::cancelled,
                                       Outcome::lost_to_oom, Outcome::lost_to_fault};
-constexpr std::array kOomKinds{
-    OomKind::startup, OomKind::rejected_too_long, OomKind::runtime_device, OomKind::fragmentation,
-    OomKind::thrash,  OomKind::runtime_host,      OomKind::cgroup_kill,    OomKind::host_freeze};
+constexpr std::array kOomKinds{OomKind::startup,
+                               OomKind::rejected_too_long,
+                               OomKind::runtime_device,
+                               OomKind::fragmentation,
+                               OomKind::thrash,
+                               OomKind::runtime_host,
+                               OomKind::cgroup_kill,
+                               OomKind::host_freeze,
+                               OomKind::context_length_exceeded};
 
 constexpr auto kWrittenEventKinds = [] {
   std::array<EngineEventKind, kEngineEventKinds> kinds{};

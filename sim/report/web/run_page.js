@@ -108,6 +108,15 @@ const RunPage = (() => {
     });
   }
 
+  function refusedTexts(run) {
+    return (run.summary.refused || []).slice(0, 5).map((one) => {
+      const requests = one.count === 1 ? 'request is' : 'requests are';
+      return `${Format.integer(one.count)} ${requests} longer than the engine takes ` +
+        `(max_model_len), first at ${Format.seconds(one.time_s)}: ` +
+        `${Format.integer(one.wanted_tokens)} tokens with max_tokens`;
+    });
+  }
+
   function versionNote(run, page) {
     const written = run.summary.headroom_version;
     return written === page.headroom_version ? []
@@ -326,8 +335,9 @@ const RunPage = (() => {
     main.append(element('h1', {}, page.title),
       element('p', {class: 'subtitle'}, describe(run)), headline(run));
     const oom = alert('Memory ran out', oomTexts(run), true);
+    const refused = alert('Requests refused', refusedTexts(run));
     const warnings = alert('Warnings', [...run.summary.warnings, ...versionNote(run, page)]);
-    main.append(...[oom, warnings].filter(Boolean));
+    main.append(...[oom, refused, warnings].filter(Boolean));
     if (run.summary.started) {
       figures(main, run);
     } else {

@@ -119,6 +119,9 @@ TEST_CASE("the list of OOMs: run-time ones each, rejections together, in order o
     record.outcome = Outcome::rejected;
     recorder.on_request(record);
   }
+  EngineEvent refused = event(EngineEventKind::rejected, 4, 7, 9999);
+  refused.oom = OomKind::context_length_exceeded;
+  recorder.on_event(refused);
   EngineEvent oom = event(EngineEventKind::oom, 2, UINT64_MAX, 50);
   oom.oom = OomKind::runtime_device;
   oom.state = &state;
@@ -133,6 +136,8 @@ TEST_CASE("the list of OOMs: run-time ones each, rejections together, in order o
   CHECK(summary.ooms[1].kind == OomKind::rejected_too_long);
   CHECK(summary.ooms[1].count == 3);
   CHECK(summary.ooms[1].time_ns == 5);
+  REQUIRE(summary.refused.size() == 1);  // longer than the engine takes: no lack of memory
+  CHECK(summary.refused[0].wanted_tokens == 9999);
   CHECK(summary.memory.peak_utilisation == Approx(0.98));
   CHECK(summary.memory.mean_utilisation == Approx(0.98));
 }
