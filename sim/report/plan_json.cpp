@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/metrics/thin_percentiles.hpp"
 #include "sim/report/html_report.hpp"
 #include "sim/report/json_text.hpp"
 #include "sim/report/plan_report.hpp"
@@ -145,6 +146,13 @@ std::vector<std::string> plan_assumptions(const FleetPlanFile& plan,
   for (const PlanInstance& instance : plan.instances) {
     all.push_back(fmt::format("{}: $ {:g} an hour ({})", instance.name, instance.price_per_hour,
                               instance.price_source.empty() ? "the plan" : instance.price_source));
+  }
+  const std::int64_t requests = result.traffic.front().requests;
+  if (const auto thin = thin_percentiles(requests); !thin.empty()) {
+    all.push_back(
+        fmt::format("a run has {} requests: {} of so few say little (p99 needs {}), give more of "
+                    "the traffic",
+                    requests, thin, kValuesForP99));
   }
   bool assumed = false;
   for (const PlannedFleet& fleet : result.fleets) assumed |= fleet.whole.power_assumed;

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "sim/metrics/thin_percentiles.hpp"
 #include "sim/report/capacity_report.hpp"
 #include "sim/report/search_report.hpp"
 #include "sim/report/study_points.hpp"
@@ -69,6 +70,11 @@ std::string notes(Runs runs) {
   for (const StoredRun& run : runs) {
     if (!run.done) ++counts["failed"];
     if (run.stationary && !*run.stationary) ++counts["not stationary"];
+    for (const auto& [name, value] : run.metrics) {
+      if (name != "completed") continue;
+      const auto thin = thin_percentiles(static_cast<std::int64_t>(value));
+      if (!thin.empty()) ++counts[fmt::format("{} of {:g} requests", thin, value)];
+    }
   }
   return counted(counts, runs.size());
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/metrics/thin_percentiles.hpp"
 #include "sim/report/capacity_report.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/report/wrapped_text.hpp"
@@ -222,14 +223,19 @@ std::string prefix_lines(const PrefixProfile& p) {
 
 std::string measured_text(const TraceProfile& p) {
   Table table{{"measured", "rows", "mean", "p50", "p90", "p99", "max"}};
-  const auto add = [&table](const char* label, const std::optional<MeasuredProfile>& m) {
+  std::string notes;
+  const auto add = [&](const char* label, const std::optional<MeasuredProfile>& m) {
     if (!m) return;
     table.push_back({label, human_count(m->rows), human_ms(m->mean_ms), human_ms(m->p50_ms),
                      human_ms(m->p90_ms), human_ms(m->p99_ms), human_ms(m->max_ms)});
+    if (const auto thin = thin_percentiles(m->rows); !thin.empty()) {
+      notes += fmt::format("{} {} of {} rows say little: p99 needs {}\n", label, thin, m->rows,
+                           kValuesForP99);
+    }
   };
   add("TTFT", p.ttft);
   add("E2EL", p.e2el);
-  return table.size() == 1 ? "" : "\n" + table_text(table, kTraceWidth);
+  return table.size() == 1 ? "" : "\n" + table_text(table, kTraceWidth) + notes;
 }
 
 // --- rules for max_tokens ------------------------------------------------------------------------

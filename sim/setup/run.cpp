@@ -11,6 +11,7 @@
 #include "sim/kernel/process_memory.hpp"
 #include "sim/metrics/fan_out.hpp"
 #include "sim/metrics/run_digest.hpp"
+#include "sim/metrics/thin_percentiles.hpp"
 #include "sim/setup/factory.hpp"
 #include "sim/setup/fleet_cascade.hpp"
 #include "sim/setup/fleet_factory.hpp"
@@ -126,7 +127,30 @@ void simulate(const Catalog& catalog, const RunControl& control, Workload& workl
 }
 
 // What only a run shows.
+// `whose`: "" of the run, "class chat: " of a class.
+void warn_of_count(std::string_view whose, std::int64_t finished,
+                   std::vector<std::string>& warnings) {
+  const std::string_view thin = thin_percentiles(finished);
+  if (thin.empty()) return;
+  warnings.push_back(fmt::format(
+      "{}{} of {} finished request{} say little: a percentile p needs at least 1 / (1 - "
+      "p) of them (p90 {}, p95 {}, p99 {})",
+      whose, thin, finished, finished == 1 ? "" : "s", kValuesForP90, kValuesForP95,
+      kValuesForP99));
+}
+
+void warn_of_counts(RunResult& result) {
+  const RunSummary& summary = result.summary;
+  warn_of_count("", summary.requests.finished, result.warnings);
+  if (!thin_percentiles(summary.requests.finished).empty()) return;  // then those of classes, too
+  for (const ClassSummary& one : summary.classes) {
+    const std::string& name = result.workload.classes.at(static_cast<std::size_t>(one.class_id));
+    warn_of_count(fmt::format("class {}: ", name), one.requests.finished, result.warnings);
+  }
+}
+
 void warn_of_outcome(RunResult& result) {
+  warn_of_counts(result);
   if (replica_options(result.resolved).responds_at_end) {
     result.warnings.emplace_back(
         "clients see a batch's tokens when it ends: TTFT is the whole latency, "

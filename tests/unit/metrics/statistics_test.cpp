@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/kernel/random.hpp"
+#include "sim/metrics/thin_percentiles.hpp"
 
 using namespace headroom;
 
@@ -108,4 +109,14 @@ TEST_CASE("parts have the statistics of their own values, and all together those
       begin = ends[part];
     }
   }
+}
+
+TEST_CASE("a percentile needs enough values for one to lie beyond it") {
+  CHECK(thin_percentiles(1) == "p90, p95 and p99");
+  CHECK(thin_percentiles(9) == "p90, p95 and p99");
+  CHECK(thin_percentiles(10) == "p95 and p99");
+  CHECK(thin_percentiles(20) == "p99");
+  CHECK(thin_percentiles(99) == "p99");
+  CHECK(thin_percentiles(100).empty());
+  CHECK(thin_percentiles(0).empty());
 }
