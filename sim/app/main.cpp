@@ -293,6 +293,9 @@ void add_trace(CLI::App& command, TraceArguments& a) {
   CLI::App* check = command.add_subcommand("check", "read every row, count what is odd");
   for (CLI::App* one : {describe, convert, check}) {
     one->add_option("file", a.file, "a trace of any known format, plain or .gz")->required();
+    one->add_option("--session-input", a.session_input,
+                    "what later turns of a Mooncake file state: auto, whole or added (auto)")
+        ->check(CLI::IsMember({"auto", "whole", "added"}));
     if (one != convert) one->add_flag("--json", a.json, "print JSON");
   }
 }

@@ -10,6 +10,7 @@ namespace headroom {
 
 struct TraceArguments {
   std::string file;
+  std::string session_input = "auto";  // or whole, added
   bool json = false;
   // describe
   std::int64_t kv_tokens = 100'000;           // of the pool for the comparison of max_tokens rules

@@ -66,6 +66,11 @@ Json sessions_json(const SessionProfile& s) {
           {"max_turns", s.max_turns}};
 }
 
+Json turns_json(const SessionTurns& turns) {
+  if (turns.whole + turns.added == 0) return nullptr;
+  return {{"whole_rows", turns.whole}, {"added_rows", turns.added}};
+}
+
 Json prefix_json(const PrefixProfile& p) {
   if (p.rows == 0) return nullptr;
   return {{"block_tokens", PrefixShare::kBlockTokens},
@@ -127,6 +132,7 @@ std::string trace_profile_json(const TraceProfile& p) {
        {"timeless_rows", p.timeless_rows},
        {"classes", classes_json(p.classes)},
        {"sessions", sessions_json(p.sessions)},
+       {"later_turns", turns_json(p.session_turns)},
        {"prefix", prefix_json(p.prefix)},
        {"measured", {{"ttft", measured_json(p.ttft)}, {"e2el", measured_json(p.e2el)}}},
        {"reservations", reservations_json(p.reservations)}});
@@ -143,6 +149,7 @@ std::string trace_check_json(const TraceCheck& check) {
                     {"without_prompt", odd_json(check.zero_prompt)},
                     {"without_output", odd_json(check.zero_output)},
                     {"without_both", odd_json(check.zero_both)},
+                    {"later_turns", turns_json(check.session_turns)},
                     {"warning", check.warning.empty() ? Json(nullptr) : Json(check.warning)}});
 }
 

@@ -192,6 +192,19 @@ std::string class_lines(const std::vector<ClassRows>& classes) {
   return classes.empty() ? "" : trace_line("classes", text);
 }
 
+// Empty: nothing was left open.
+std::string turns_text(const SessionTurns& turns) {
+  std::string text;
+  if (turns.added > 0) {
+    text =
+        rows_text(turns.added) + " read as what the turn adds to the turns and answers before it";
+  }
+  if (turns.whole > 0) {
+    text += (text.empty() ? "" : ", ") + rows_text(turns.whole) + " read as the whole prompt";
+  }
+  return text.empty() ? text : text + " (--session-input)";
+}
+
 std::string session_lines(const TraceProfile& p) {
   std::string out;
   const SessionProfile& s = p.sessions;
@@ -200,6 +213,8 @@ std::string session_lines(const TraceProfile& p) {
                                               human_count(s.sessions), rows_text(s.rows),
                                               human_count(s.p50_turns), human_count(s.max_turns)));
   }
+  const std::string turns = turns_text(p.session_turns);
+  if (!turns.empty()) out += trace_line("later turns", turns);
   if (p.closed_loop_rows > 0) {
     std::string text = rows_text(p.closed_loop_rows) + " sent some time after the answer before";
     if (p.timeless_rows > 0) {
@@ -313,6 +328,8 @@ std::string trace_check_text(const TraceCheck& check) {
   add("no prompt", odd_text(check.zero_prompt));
   add("no output", odd_text(check.zero_output));
   add("no tokens", odd_text(check.zero_both));
+  const std::string turns = turns_text(check.session_turns);
+  if (!turns.empty()) add("later turns", turns);
   if (!check.warning.empty()) add("WARNING", check.warning);
   add("check", "ok");
   return out;
@@ -327,6 +344,8 @@ std::string conversion_text(const Conversion& conversion, std::string_view where
         "order", fmt::format("sorted: {} backward step{}", human_count(conversion.backward_steps),
                              conversion.backward_steps == 1 ? "" : "s"));
   }
+  const std::string turns = turns_text(conversion.session_turns);
+  if (!turns.empty()) out += trace_line("later turns", turns);
   if (!conversion.left_out.empty()) {
     std::string names;
     for (const std::string& name : conversion.left_out) names += (names.empty() ? "" : ", ") + name;

@@ -20,6 +20,7 @@
 //   thinking_tokens, closed_loop_rows (sent after an answer), timeless_rows (of these)
 //   classes                    [{class, rows}]
 //   sessions                   sessions, rows, p50_turns, max_turns
+//   later_turns                of formats that leave open what they state: whole_rows, added_rows
 //   prefix                     by an endless cache of full blocks, prompts only: block_tokens, rows
 //     (with identities), prefix_tokens, hit_tokens, hit_share (of all prompt tokens)
 //   measured                   ttft, e2el: rows, mean_ms, p50_ms, p90_ms, p99_ms, max_ms
@@ -30,7 +31,7 @@
 // check:
 //   file, format, clock, rows, usable_rows (without zero tokens), and of each kind rows, first_row
 //   and first_line (from 1; line null where a row has none): backward_steps, ties,
-//   without_prompt, without_output, without_both; warning
+//   without_prompt, without_output, without_both; later_turns as in describe; warning
 
 #include <string>
 #include <string_view>

@@ -234,6 +234,18 @@ void collect_warnings(RunResult& result) {
     result.warnings.push_back(
         fmt::format("{} trace rows with zero tokens counted as one", result.workload.rows_clamped));
   }
+  if (result.workload.guessed_turns.added > 0) {
+    result.warnings.push_back(fmt::format(
+        "{} later turns of sessions were read as what the turn adds: the turns and answers before "
+        "it stand in front of its prompt (workload.trace.session_input)",
+        result.workload.guessed_turns.added));
+  }
+  if (result.workload.guessed_turns.whole > 0) {
+    result.warnings.push_back(
+        fmt::format("{} later turns of sessions were read as whole prompts "
+                    "(workload.trace.session_input)",
+                    result.workload.guessed_turns.whole));
+  }
   if (result.workload.outputs_cut > 0) {
     result.warnings.push_back(
         fmt::format("{} outputs were cut to max_tokens", result.workload.outputs_cut));

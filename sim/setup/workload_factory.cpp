@@ -258,6 +258,10 @@ class WorkloadBuilder {
     WorkloadFacts& facts = workload_.facts;
     add_report(facts, report);
     note_trace(*trace);
+    if (options.session_input == "auto") {
+      facts.guessed_turns.whole += trace->session_turns.whole;
+      facts.guessed_turns.added += trace->session_turns.added;
+    }
     const bool own_classes = scenario_.workload.classes.empty() && trace->classes.size() > 1;
     if (own_classes) {
       facts.classes = trace->classes;
@@ -317,6 +321,8 @@ class WorkloadBuilder {
     facts.shares_prefixes |= !trace.segments.empty();
     add_count(facts, "rows_outside_the_window", trace.rows_outside);
     add_count(facts, "backward_steps", trace.backward_steps);
+    add_count(facts, "later_turns_read_as_whole_prompts", trace.session_turns.whole);
+    add_count(facts, "later_turns_read_as_added", trace.session_turns.added);
   }
 
   Part servegen(const SectionPlace& place, const WorkloadSection& section, std::int32_t class_id) {

@@ -10,6 +10,7 @@
 
 #include "sim/serving/workload_source.hpp"
 #include "sim/setup/scenario.hpp"
+#include "workloads/traces/trace_record.hpp"
 
 namespace headroom {
 
@@ -28,6 +29,8 @@ struct WorkloadFacts {
   std::string trace_sha256;
   std::int64_t rows_dropped = 0;  // of all traces, for zero tokens
   std::int64_t rows_clamped = 0;
+  // Of traces of which nobody said what later turns state.
+  SessionTurns guessed_turns;
   std::int64_t outputs_cut = 0;  // to max_tokens
   std::string max_tokens_rule;
   std::vector<WorkloadEcho> counts;  // what transformations and generators did

@@ -69,6 +69,7 @@ struct TraceSection {
   std::optional<double> to_s;
   std::string zero_tokens = "drop";
   std::string sessions = "auto";
+  std::string session_input = "auto";
   std::string session_prefix = "none";
   std::string spread_ties = "none";
   double keep = 1;

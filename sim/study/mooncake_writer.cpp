@@ -37,7 +37,7 @@ void MooncakeWriter::write(const TraceRecord& record) {
   if (record.session != kNoSession) {
     buffer_ += ", \"session_id\": \"";
     write_number(record.session);
-    buffer_ += '"';
+    buffer_ += R"(", "context_mode": "message_array_with_responses")";  // input_length is all of it
   }
   if (record.time_ns == kNoTime && record.after_previous_ns >= 0) {
     buffer_ += ", \"delay\": ";

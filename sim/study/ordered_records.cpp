@@ -62,8 +62,9 @@ void RecordStore::get(std::size_t place, TraceRecord& record) const {
   record.output_tokens = row.output_tokens;
 }
 
-OrderedRecords::OrderedRecords(const std::string& path) : path_(path) {
-  file_.emplace(path);
+OrderedRecords::OrderedRecords(const std::string& path, SessionInput input)
+    : path_(path), input_(input) {
+  file_.emplace(path, input);
   file_state_ = file_->lines().file_state();
   format_ = file_->format().name;
   column_in_ns_ = file_->format().column_in_ns;
@@ -77,7 +78,7 @@ std::string OrderedRecords::file_name() const {
 
 void OrderedRecords::open() {
   if (!is_fresh_) {
-    file_.emplace(path_);
+    file_.emplace(path_, input_);
     if (file_->lines().file_state() != file_state_) {
       throw DataError(fmt::format("{}: changed while it was read", path_));
     }
@@ -97,6 +98,7 @@ void OrderedRecords::load() {
   }
   if (backward_steps_ != 0) store_.sort_by_time();
   in_memory_ = true;
+  session_turns_ = file_->session_turns();
   file_.reset();
 }
 

@@ -48,7 +48,7 @@ class RecordStore {
 class OrderedRecords {
  public:
   // DataError: unreadable file, unknown format, malformed header.
-  explicit OrderedRecords(const std::string& path);
+  explicit OrderedRecords(const std::string& path, SessionInput input = SessionInput::detect);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file_name() const;  // without directories
@@ -77,6 +77,7 @@ class OrderedRecords {
   // time; 0 where rows have no common clock.
   [[nodiscard]] std::int64_t backward_steps() const { return backward_steps_; }
   [[nodiscard]] bool in_memory() const { return in_memory_; }
+  [[nodiscard]] const SessionTurns& session_turns() const { return session_turns_; }
 
  private:
   // False at the first backward step.
@@ -93,6 +94,7 @@ class OrderedRecords {
       }
       sink.add(record);
     }
+    session_turns_ = file_->session_turns();
     return true;
   }
 
@@ -100,6 +102,7 @@ class OrderedRecords {
   void load();
 
   std::string path_;
+  SessionInput input_;
   std::optional<TraceFile> file_;
   bool is_fresh_ = true;  // no row of file_ has been read
   InputFile::State file_state_;
@@ -109,6 +112,7 @@ class OrderedRecords {
   RecordStore store_;
   bool in_memory_ = false;
   std::int64_t backward_steps_ = 0;
+  SessionTurns session_turns_;
 };
 
 }  // namespace headroom

@@ -58,8 +58,8 @@ class Checker {
 
 }  // namespace
 
-TraceCheck check_trace(const std::string& path) {
-  TraceFile file(path);
+TraceCheck check_trace(const std::string& path, SessionInput input) {
+  TraceFile file(path, input);
   Checker checker;
   TimeUnitCheck times;
   TraceRecord record;
@@ -75,6 +75,7 @@ TraceCheck check_trace(const std::string& path) {
   found.file = std::filesystem::path(path).filename().string();
   found.format = file.format().name;
   found.clock = file.clock();
+  found.session_turns = file.session_turns();
   if (found.clock == TraceClock::absolute) found.warning = times.doubt(file.format().column_in_ns);
   return found;
 }

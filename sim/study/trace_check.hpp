@@ -28,10 +28,12 @@ struct TraceCheck {
   OddRows zero_prompt;  // only the prompt has no tokens
   OddRows zero_output;  // only the answer
   OddRows zero_both;
-  std::string warning;  // of the file as a whole; empty: none
+  SessionTurns session_turns;  // where the format leaves open what they state
+  std::string warning;         // of the file as a whole; empty: none
 };
 
 // DataError: a malformed file or row, or no usable row.
-[[nodiscard]] TraceCheck check_trace(const std::string& path);
+[[nodiscard]] TraceCheck check_trace(const std::string& path,
+                                     SessionInput input = SessionInput::detect);
 
 }  // namespace headroom

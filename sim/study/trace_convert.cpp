@@ -116,8 +116,9 @@ TraceTarget trace_target(const std::string& name) {
 }
 
 Conversion convert_trace(const std::string& path, TraceTarget target,
-                         const std::function<void(std::string_view text)>& sink) {
-  OrderedRecords records(path);
+                         const std::function<void(std::string_view text)>& sink,
+                         SessionInput input) {
+  OrderedRecords records(path, input);
   Survey survey(records, target);
   records.pass(survey);
   if (survey.rows == 0) throw DataError(fmt::format("{}: has no rows", path));
@@ -130,6 +131,7 @@ Conversion convert_trace(const std::string& path, TraceTarget target,
           .format = std::string(records.format()),
           .rows = survey.rows,
           .backward_steps = records.backward_steps(),
+          .session_turns = records.session_turns(),
           .left_out = survey.obstacles.left_out(),
           .warning = records.warning(survey.times)};
 }

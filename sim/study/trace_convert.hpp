@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "workloads/traces/trace_record.hpp"
+
 namespace headroom {
 
 enum class TraceTarget : std::uint8_t {
@@ -22,6 +24,7 @@ struct Conversion {
   std::string format;
   std::int64_t rows = 0;
   std::int64_t backward_steps = 0;
+  SessionTurns session_turns;         // where the format leaves open what they state
   std::vector<std::string> left_out;  // columns that the target does not have
   std::string warning;                // of the file as a whole; empty: none
 };
@@ -29,6 +32,7 @@ struct Conversion {
 // `sink` takes the text in pieces. DataError: as read_trace, and a row that the target cannot
 // state; the sink has nothing yet when it is the format or a row of the first pass.
 Conversion convert_trace(const std::string& path, TraceTarget target,
-                         const std::function<void(std::string_view text)>& sink);
+                         const std::function<void(std::string_view text)>& sink,
+                         SessionInput input = SessionInput::detect);
 
 }  // namespace headroom

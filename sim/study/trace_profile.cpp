@@ -145,8 +145,9 @@ TraceProfile TraceProfiler::finish() {
   return profile;
 }
 
-TraceProfile profile_trace(const std::string& path, const ReservationOptions& options) {
-  OrderedRecords records(path);
+TraceProfile profile_trace(const std::string& path, const ReservationOptions& options,
+                           SessionInput input) {
+  OrderedRecords records(path, input);
   ProfileSink sink(records.clock(), options);
   records.pass(sink);
   TraceProfile profile = sink.finish();
@@ -155,6 +156,7 @@ TraceProfile profile_trace(const std::string& path, const ReservationOptions& op
   profile.format = records.format();
   profile.backward_steps = records.backward_steps();
   profile.in_memory = records.in_memory();
+  profile.session_turns = records.session_turns();
   profile.warning = records.warning(sink.times());
   return profile;
 }

@@ -80,6 +80,7 @@ struct TraceProfile {
   std::int64_t timeless_rows = 0;     // of these, without a time in a file that has times
   std::vector<ClassRows> classes;     // by name, "" = without one; empty when no row has one
   SessionProfile sessions;
+  SessionTurns session_turns;  // where the format leaves open what they state
   PrefixProfile prefix;
   std::optional<MeasuredProfile> ttft;  // none: no row has one
   std::optional<MeasuredProfile> e2el;
@@ -159,6 +160,7 @@ class TraceProfiler {
 
 // DataError: as read_trace, no row. ConfigError: the options.
 [[nodiscard]] TraceProfile profile_trace(const std::string& path,
-                                         const ReservationOptions& options = {});
+                                         const ReservationOptions& options = {},
+                                         SessionInput input = SessionInput::detect);
 
 }  // namespace headroom

@@ -138,7 +138,7 @@ void BlisReader::set_accumulated_prompt(TraceRecord& record) {
   }
   const PromptParts parts = prompt_parts();
   const bool first = session.next_round++ == 0;
-  if (first && parts.shared.tokens > 0) chain.begin_with(parts.shared);
+  if (first && parts.shared.tokens > 0) chain.add(parts.shared);
   const bool compacted = !first && reset_ && !rows_.text(*reset_).empty();
   const std::int64_t kept = compacted ? 0 : chain.tokens();
   const std::int32_t added = compacted ? rows_.count(*reset_) : parts.added;

@@ -169,6 +169,7 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
   }
   again = rows.must_read_again();
   Trace trace = rows.finish();
+  trace.session_turns = file.session_turns();
   trace.warning = times.doubt(file.format().column_in_ns);
   return trace;
 }
@@ -177,17 +178,28 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
 
 std::span<const TraceFormat> trace_formats() { return kFormats; }
 
-TraceFile::TraceFile(const std::string& path)
-    : lines_(path), format_(format_of(lines_)), reader_(format_.open(lines_)) {}
+TraceFile::TraceFile(const std::string& path, SessionInput input)
+    : lines_(path), format_(format_of(lines_)), reader_(format_.open(lines_, input)) {
+  if (input == SessionInput::detect || reader_->session_turns() != nullptr) return;
+  throw DataError(
+      fmt::format("{}: session_input is '{}', expected auto: the format {} itself says what later "
+                  "turns state",
+                  path, input == SessionInput::whole ? "whole" : "added", format_.name));
+}
+
+SessionTurns TraceFile::session_turns() const {
+  const SessionTurns* turns = reader_->session_turns();
+  return turns == nullptr ? SessionTurns() : *turns;
+}
 
 Trace read_trace(const std::string& path, const TraceOptions& options) {
-  TraceFile file(path);
+  TraceFile file(path, options.session_input);
   // A pipe cannot be read twice.
   bool whole_file = !file.lines().file_state().is_regular;
   bool again = false;
   Trace trace = read_rows(file, options, whole_file, again);
   if (again) {
-    TraceFile second(path);
+    TraceFile second(path, options.session_input);
     whole_file = true;
     trace = read_rows(second, options, whole_file, again);
   }

@@ -18,14 +18,16 @@ namespace headroom {
 // A file of any known format, row by row.
 class TraceFile {
  public:
-  // DataError: unreadable file, git-lfs pointer, unknown format, malformed header.
-  explicit TraceFile(const std::string& path);
+  // DataError: unreadable file, git-lfs pointer, unknown format, malformed header, `input` for a
+  // format that does not leave it open.
+  explicit TraceFile(const std::string& path, SessionInput input = SessionInput::detect);
 
   // As TraceReader::next.
   [[nodiscard]] bool next(TraceRecord& record) { return reader_->next(record); }
 
   [[nodiscard]] const TraceFormat& format() const { return format_; }
   [[nodiscard]] TraceClock clock() const { return reader_->clock(); }
+  [[nodiscard]] SessionTurns session_turns() const;                 // of the rows so far
   [[nodiscard]] const LineReader& lines() const { return lines_; }  // place() is the latest row's
 
  private:

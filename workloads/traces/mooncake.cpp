@@ -19,15 +19,18 @@ bool is_mooncake(const FileStart& start) {
   return has("input_length") || (has_text && has("output_length"));
 }
 
-MooncakeReader::MooncakeReader(LineReader& lines)
+MooncakeReader::MooncakeReader(LineReader& lines, SessionInput input)
     : rows_(lines),
-      clock_(json_mentions(lines.start(), "timestamp") ? TraceClock::absolute : TraceClock::none) {}
+      clock_(json_mentions(lines.start(), "timestamp") ? TraceClock::absolute : TraceClock::none),
+      sessions_(lines.start(), input) {}
 
 bool MooncakeReader::next(TraceRecord& record) {
   if (!rows_.next()) return false;
   read_tokens(record);
   read_prefix(record);
-  read_time(record);
+  record.session = session_of(rows_, rows_.row(), "session_id");
+  const bool is_later_turn = sessions_.take(rows_, record);
+  read_time(is_later_turn, record);
   return true;
 }
 
@@ -68,11 +71,8 @@ void MooncakeReader::find_block_size(std::size_t ids, std::int32_t tokens) {
   block_tokens_ = *size;
 }
 
-void MooncakeReader::read_time(TraceRecord& record) {
+void MooncakeReader::read_time(bool is_later_turn, TraceRecord& record) {
   const JsonNode& row = rows_.row();
-  record.session = session_of(rows_, row, "session_id");
-  const bool is_later_turn =
-      record.session != kNoSession && !sessions_.insert(record.session).second;
   const std::optional<TimeNs> time_ns = rows_.time("timestamp", kNsPerMs);
   const std::string_view delay = row.find("delay") != nullptr ? "delay" : "delay_ms";
   const TimeNs delay_ns = rows_.time(delay, kNsPerMs).value_or(0);

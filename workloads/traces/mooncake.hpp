@@ -12,15 +12,13 @@
 // the session's row before it; next to a timestamp it is not used. A file without any timestamp has
 // no clock. Rows with text_input or messages in place of input_length have no count of prompt
 // tokens: 0, as there is no tokenizer here.
-//
-// Limit: input_length is taken for the whole prompt of a turn, as Dynamo writes it; AIPerf itself
-// would send the session's earlier turns in front of it.
+// What the later turns of a session state: mooncake_sessions.hpp.
 
 #include <array>
 #include <cstdint>
-#include <unordered_set>
 
 #include "workloads/traces/json_line.hpp"
+#include "workloads/traces/mooncake_sessions.hpp"
 #include "workloads/traces/trace_reader.hpp"
 
 namespace headroom {
@@ -32,21 +30,22 @@ inline constexpr std::array<std::int32_t, 7> kMooncakeBlocks = {512, 16, 64, 128
 
 class MooncakeReader final : public TraceReader {
  public:
-  explicit MooncakeReader(LineReader& lines);
+  MooncakeReader(LineReader& lines, SessionInput input);
   [[nodiscard]] bool next(TraceRecord& record) override;
   [[nodiscard]] TraceClock clock() const override { return clock_; }
+  [[nodiscard]] const SessionTurns* session_turns() const override { return &sessions_.turns(); }
 
  private:
   void read_tokens(TraceRecord& record);
   void read_prefix(TraceRecord& record);
   void find_block_size(std::size_t ids, std::int32_t tokens);
-  void read_time(TraceRecord& record);
+  void read_time(bool is_later_turn, TraceRecord& record);
 
   JsonRows rows_;
   TraceClock clock_;
   std::int32_t block_tokens_ = 0;    // 0: no row told it yet
   std::int32_t longest_single_ = 0;  // tokens of the longest prompt with one id until then
-  std::unordered_set<std::uint64_t> sessions_;  // of the rows so far
+  MooncakeSessions sessions_;
 };
 
 }  // namespace headroom

@@ -4,9 +4,9 @@
 
 namespace headroom {
 
-void SessionChain::begin_with(const PrefixSegment& shared) {
-  segments_.push_back(shared);
-  tokens_ += shared.tokens;
+void SessionChain::add(const PrefixSegment& known) {
+  segments_.push_back(known);
+  tokens_ += known.tokens;
 }
 
 void SessionChain::prompt(std::int32_t kept, std::int32_t added) {

@@ -52,6 +52,7 @@ struct TraceOptions {
   TimeNs from_ns = 0;
   TimeNs to_ns = kNever;
   std::int64_t limit = INT64_MAX;
+  SessionInput session_input = SessionInput::detect;
 };
 
 // Rows with zero or missing tokens, by what was missing.
@@ -79,6 +80,7 @@ struct Trace {
   ZeroTokenRows rows_clamped;
   std::int64_t rows_outside = 0;    // of the window or limit
   std::int64_t backward_steps = 0;  // rows of the file that are earlier than the row before them
+  SessionTurns session_turns;       // later turns of the file, where the format leaves them open
 
   [[nodiscard]] std::span<const PrefixSegment> prefix(std::size_t row) const {
     if (details.empty()) return {};

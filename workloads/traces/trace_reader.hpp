@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 
 #include "workloads/traces/line_reader.hpp"
 #include "workloads/traces/trace_record.hpp"
@@ -21,6 +22,9 @@ class TraceReader {
   [[nodiscard]] virtual bool next(TraceRecord& record) = 0;
 
   [[nodiscard]] virtual TraceClock clock() const { return TraceClock::absolute; }
+
+  // Of the rows so far; nullptr: the format leaves nothing open about them.
+  [[nodiscard]] virtual const SessionTurns* session_turns() const { return nullptr; }
 };
 
 struct TraceFormat {
@@ -28,13 +32,17 @@ struct TraceFormat {
   std::string_view begins_with;  // what such a file begins with, for messages
   bool (*recognises)(const FileStart& start);
   // `lines` stands at the first line and outlives the reader.
-  std::unique_ptr<TraceReader> (*open)(LineReader& lines);
+  std::unique_ptr<TraceReader> (*open)(LineReader& lines, SessionInput input);
   std::string_view column_in_ns = {};  // of arrivals as plain nanoseconds; empty: other units
 };
 
 template <typename Reader>
-[[nodiscard]] std::unique_ptr<TraceReader> open_as(LineReader& lines) {
-  return std::make_unique<Reader>(lines);
+[[nodiscard]] std::unique_ptr<TraceReader> open_as(LineReader& lines, SessionInput input) {
+  if constexpr (std::is_constructible_v<Reader, LineReader&, SessionInput>) {
+    return std::make_unique<Reader>(lines, input);
+  } else {
+    return std::make_unique<Reader>(lines);
+  }
 }
 
 }  // namespace headroom

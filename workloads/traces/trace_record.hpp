@@ -36,6 +36,19 @@ struct TraceRecord {
   TimeNs measured_e2el_ns = -1;
 };
 
+// What the rows of a session's later turns state, where a format leaves it open.
+enum class SessionInput : std::uint8_t {
+  detect,  // whichever the rows speak for
+  whole,   // the whole prompt
+  added    // what the turn adds to the turns and answers before it
+};
+
+// Later turns by what their rows were taken to state.
+struct SessionTurns {
+  std::int64_t whole = 0;
+  std::int64_t added = 0;
+};
+
 // What `time_ns` counts from.
 enum class TraceClock : std::uint8_t {
   absolute,     // one clock for all rows; only differences count

@@ -159,9 +159,10 @@ TEST_CASE("Mooncake: decimals of times, sessions and delays are kept") {
   const std::string text =
       "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [3, 9]}\n"
       "{\"timestamp\": 0.000001, \"input_length\": 512, \"output_length\": 0, \"hash_ids\": [3], "
-      "\"session_id\": \"7\"}\n"
+      "\"session_id\": \"7\", \"context_mode\": \"message_array_with_responses\"}\n"
       "{\"timestamp\": 1500.25, \"input_length\": 0, \"output_length\": 1}\n"
-      "{\"input_length\": 4, \"output_length\": 2, \"session_id\": \"7\", \"delay\": 40.5}\n";
+      "{\"input_length\": 4, \"output_length\": 2, \"session_id\": \"7\", "
+      "\"context_mode\": \"message_array_with_responses\", \"delay\": 40.5}\n";
   const TempFile table(
       "arrival_ns,prompt_tokens,output_tokens,session,after_previous_ns,prefix\n"
       "1000,600,5,,,3:512|9:88\n1001,512,0,7,,3:512\n1500251000,0,1,,,\n,4,2,7,40500000,\n");

@@ -152,12 +152,12 @@ TEST_CASE("a file without timestamps has no clock, and its sessions keep their g
   const std::string content =
       R"({"session_id": "x", "delay": 7, "input_length": 300, "output_length": 40})"
       "\n"
-      R"({"session_id": "x", "delay": 2, "input_length": 150, "output_length": 20})"
+      R"({"session_id": "x", "delay": 2, "input_length": 350, "output_length": 20})"
       "\n"
       R"({"input_length": 10, "output_length": 4})"
       "\n";
   const std::string x = " session=" + std::to_string(text_id("x"));
-  CHECK(records_of(content) == Lines{"-,300,40" + x, "-,150,20" + x + " after=2000000", "-,10,4"});
+  CHECK(records_of(content) == Lines{"-,300,40" + x, "-,350,20" + x + " after=2000000", "-,10,4"});
   // Behind the part of a file by which its format is recognised.
   const std::string far = content + std::string(1'000'000, '\n');
   CHECK(data_error(far + R"({"timestamp": 5, "input_length": 1, "output_length": 1})") ==

@@ -25,6 +25,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/made_trace.cpp
   ${CMAKE_CURRENT_LIST_DIR}/max_tokens_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/merged_source_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/mooncake_sessions_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/mooncake_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/paired_lengths_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/parallel_samples_test.cpp
