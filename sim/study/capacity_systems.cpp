@@ -10,6 +10,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/kernel/text_file.hpp"
 #include "sim/setup/engine_profile.hpp"
 #include "sim/setup/json_document.hpp"
 #include "sim/setup/options.hpp"
@@ -28,7 +29,10 @@ using Choices = std::vector<Choice>;  // those of one system
 
 void choose(Choices& choices, std::string_view path, const std::string& value,
             std::string_view flag) {
-  choices.push_back({fmt::format("{}={}", path, Json(value).dump()), std::string(flag)});
+  // JSON knows UTF-8 alone; the name of a file in other bytes is taken as it stands.
+  const bool is_json = utf8_end(value) == value.size();
+  choices.push_back(
+      {fmt::format("{}={}", path, is_json ? Json(value).dump() : value), std::string(flag)});
 }
 
 void check_engine(const std::string& name, std::string_view flag) {

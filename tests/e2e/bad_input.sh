@@ -66,6 +66,7 @@ expect_error 'stages.csv:2: byte 0xff is not UTF-8' "$HEADROOM" validate runs la
 printf '{"model_type": "\xff"}' >latin.json
 expect_error 'latin.json:1: byte 0xff is not UTF-8' \
   "$HEADROOM" capacity --model latin.json --device h100-sxm
+expect_error 'unknown model' "$HEADROOM" capacity --model $'\xff' --device h100-sxm --json
 
 # Loops of links
 mkdir loops

@@ -159,7 +159,7 @@ TEST_CASE("an estimate measures runs that are short and scales those that are no
 
   std::string text = kStudy;
   const std::string few = R"("num_requests": 60)";
-  text.replace(text.find(few), few.size(), R"("num_requests": 100000000)");
+  text.replace(text.find(few), few.size(), R"("num_requests": 10000000)");
   const StudyPlan large = plan_of(text);
   const std::vector<std::int64_t> first{0};
   const SweepEstimate cut = estimate(large, Catalog::embedded(), first, 0.2);
