@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/kernel/folders.hpp"
 #include "sim/kernel/text_file.hpp"
 #include "sim/setup/from/flag_values.hpp"
 #include "sim/setup/from/values.hpp"
@@ -308,7 +308,8 @@ void FlagReader::set_switch(const std::string& name, const Found& found, const s
 }
 
 void FlagReader::settings_file(const std::string& name, const std::string& path) {
-  if (!is_there(path)) {
+  std::error_code elsewhere;  // the path is of the machine that the command runs on
+  if (!std::filesystem::exists(path, elsewhere)) {
     draft_.unknown(fmt::format("{} {}: no such file here, its settings are missing", name, path));
     return;
   }
