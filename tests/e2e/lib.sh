@@ -58,3 +58,9 @@ small_scenario() {
 }
 JSON
 }
+
+# named_scenario JSON: the same with this text as its name, as it is written in JSON.
+named_scenario() {
+  small_scenario |
+    NAME=$1 awk '/"name": "small"/ { $0 = "\"name\": " ENVIRON["NAME"] "," } { print }'
+}

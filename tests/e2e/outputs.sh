@@ -26,7 +26,10 @@ for name in t.csv hard.csv soft.csv; do
   refused "${program[@]}" trace convert /dev/stdin -o "$name" <t.csv
 done
 refused "${program[@]}" trace convert t.csv.gz -o t.csv.gz
-refused "${program[@]}" sweep small.json -o small.json --resume
+axis='{"path": "engine.max_num_seqs", "values": [2, 4]}'
+printf '{"base": "small.json", "vary": [%s]}' "$axis" >study.json
+refused "${program[@]}" sweep study.json -o study.json --resume
+refused "${program[@]}" sweep study.json -o small.json --resume
 nothing_left
 
 # Results over the run that they are made of.
@@ -42,7 +45,6 @@ refused "${program[@]}" report small -o small/requests.csv
 expect_error 'is replaced as a whole; name a file elsewhere' \
   "${program[@]}" run s.json -o small --event-log small/log.json
 diff -r small before || fail 'results changed'
-printf '{"base": "small.json", "vary": [{"path": "seed", "values": [1, 2]}]}' >study.json
 "$HEADROOM" sweep study.json -o study.db >/dev/null
 cp study.db kept.db
 refused "${program[@]}" report study.db -o study.db
@@ -58,11 +60,11 @@ plan '"small"'
 refused "${program[@]}" fleet plan plan.json -o .
 refused "${program[@]}" fleet plan plan.json -o "$PWD/pair/.."
 mkdir own
-echo '[]' >own/calibrations.json
-ln own/calibrations.json rows.json
+echo '{"calibrations": []}' >rows.json
+ln rows.json own/calibrations.json
 refused "${program[@]}" calibrate s.json --calibration h100-sxm-vllm --fit step_base_us -o own \
   --catalog own
-[[ $(cat own/calibrations.json) == '[]' ]] || fail 'rows of the user were replaced'
+cmp own/calibrations.json rows.json || fail 'rows of the user were replaced'
 
 # Names that would lead elsewhere, or that no file can have.
 long=$(printf 'x%.0s' {1..201})
@@ -73,8 +75,7 @@ for name in '".."' '"."' '""' '"../s"' '"/tmp/x"' '"a\\b"' '"a\nb"' '"\u001b[2Jx
   printf '{"name": %s, "base": "small.json"}' "$name" >named.json
   expect_error 'named.json: /name: ' "${program[@]}" sweep named.json
   [[ $name == '""' ]] && continue  # the file's name stands in
-  sed "s/\"name\": \"small\"/\"name\": ${name//\\/\\\\}/" small.json >named.json
-  grep -qF -- "$name" named.json || fail "no such scenario: $name"
+  named_scenario "$name" >named.json
   expect_error 'named.json: /name: ' "${program[@]}" run named.json
 done
 expect_error 'expected 1 to 200 bytes of UTF-8 without / \ and control characters, not . or ..' \
