@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "sim/kernel/text_file.hpp"
+#include "sim/kernel/visible_text.hpp"
 #include "sim/report/json_text.hpp"
 #include "sim/setup/from/from.hpp"
 #include "sim/setup/options.hpp"
@@ -126,7 +127,7 @@ void add_comment(std::string& text, const std::string& title,
                  const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   text += fmt::format("// {}\n", title);
-  for (const std::string& line : lines) text += fmt::format("//   {}\n", line);
+  for (const std::string& line : lines) text += fmt::format("//   {}\n", visible_text(line));
 }
 
 }  // namespace

@@ -30,6 +30,7 @@
 #include "sim/app/validate_command.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/visible_text.hpp"
 #include "sim/report/perfetto_log.hpp"
 #include "sim/report/result_files.hpp"
 #include "sim/report/terminal.hpp"
@@ -76,23 +77,27 @@ std::string plain_name(const std::string& name) {
   return safe;
 }
 
-void print(const std::string& text) {
+// What people read has no control characters; JSON goes out as it is.
+void print(const std::string& given, bool is_json = false) {
+  const std::string text = is_json ? given : visible_lines(given);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw ConfigError("standard output: cannot write");
   }
 }
 
+// With --json and no -o the answer is standard output alone: empty.
+std::string results_folder(const Arguments& arguments, const Scenario& scenario) {
+  if (!arguments.output.empty() || arguments.json) return arguments.output;
+  return "results/" + plain_name(output_name(arguments.scenario, scenario.name));
+}
+
 int run_command(const Arguments& arguments) {
   const Scenario scenario = load_scenario(arguments.scenario, arguments.flags);
   const Catalog catalog = load_catalog(arguments.catalog);
-  const std::string target =
-      arguments.output.empty()
-          ? "results/" + plain_name(output_name(arguments.scenario, scenario.name))
-          : arguments.output;
+  const std::string target = results_folder(arguments, scenario);
   const std::atomic<bool>& interrupted = stop_on_signals();
-  // With --json and no -o the answer is standard output alone.
   std::optional<ResultDirectory> directory;
-  if (!arguments.json || !arguments.output.empty()) directory.emplace(target);
+  if (!target.empty()) directory.emplace(target);
 
   std::optional<PerfettoLog> event_log;
   if (!arguments.event_log.empty()) event_log.emplace(arguments.event_log);
@@ -108,20 +113,20 @@ int run_command(const Arguments& arguments) {
     write_results(result, kVersion, *directory);
     directory->publish();
   }
-  print(arguments.json ? summary_json(result, kVersion)
-                       : terminal_summary(result, directory ? target : ""));
+  print(arguments.json ? summary_json(result, kVersion) : terminal_summary(result, target),
+        arguments.json);
   return result.stop == StopReason::interrupted ? interrupted_exit_code() : 0;
 }
 
 int check_command(const Arguments& arguments) {
   const Scenario scenario = load_scenario(arguments.scenario, arguments.flags);
   const RunResult result = check(scenario, load_catalog(arguments.catalog));
-  print(arguments.json ? resolved_json(result, kVersion) : terminal_check(result));
+  print(arguments.json ? resolved_json(result, kVersion) : terminal_check(result), arguments.json);
   return 0;
 }
 
-int answer_of(const StudyAnswer& answer) {
-  print(answer.text);
+int answer_of(const StudyAnswer& answer, bool is_json = false) {
+  print(answer.text, is_json);
   if (answer.end == StudyEnd::interrupted) return interrupted_exit_code();
   return answer.end == StudyEnd::incomplete ? kExitIncomplete : 0;
 }
@@ -134,7 +139,7 @@ int sweep(const SweepArguments& arguments) {
 
 int compare(const CompareArguments& arguments) {
   const std::atomic<bool>& interrupted = stop_on_signals();
-  print(compare_command(arguments, kVersion, interrupted));
+  print(compare_command(arguments, kVersion, interrupted), arguments.json);
   return interrupted ? interrupted_exit_code() : 0;
 }
 
@@ -153,7 +158,7 @@ void add_compare(CLI::App& command, CompareArguments& a) {
 }
 
 int fleet_plan(const FleetPlanArguments& arguments) {
-  return answer_of(fleet_plan_command(arguments, kVersion, stop_on_signals()));
+  return answer_of(fleet_plan_command(arguments, kVersion, stop_on_signals()), arguments.json);
 }
 
 void add_fleet(CLI::App& command, FleetPlanArguments& a) {
@@ -368,21 +373,21 @@ int dispatch(const CLI::App& app, Arguments& arguments) {
   if (app.got_subcommand("fleet")) return fleet_plan(arguments.fleet_plan);
   if (app.got_subcommand("merge")) return answer_of(merge_command(arguments.merge));
   if (app.got_subcommand("capacity")) {
-    print(capacity_command(arguments.capacity));
+    print(capacity_command(arguments.capacity), arguments.capacity.json);
   } else if (app.got_subcommand("audit")) {
-    print(audit_command(arguments.audit));
+    print(audit_command(arguments.audit), arguments.audit.json);
   } else if (app.got_subcommand("step")) {
-    print(step_command(arguments.step));
+    print(step_command(arguments.step), arguments.step.json);
   } else if (app.got_subcommand("validate")) {
-    print(validate_command(arguments.validate));
+    print(validate_command(arguments.validate), arguments.validate.json);
   } else if (app.got_subcommand("calibrate")) {
     print(calibrate_command(arguments.calibrate));
   } else if (app.got_subcommand("from")) {
     arguments.from.unknown = app.get_subcommand("from")->remaining();
-    std::erase(arguments.from.unknown, "--");  // which only says that words follow
-    print(from_command(arguments.from));
+    std::erase(arguments.from.unknown, "--");   // which only says that words follow
+    print(from_command(arguments.from), true);  // JSON, with comments
   } else if (app.got_subcommand("trace")) {
-    print(trace_command(*app.get_subcommand("trace"), arguments.trace));
+    print(trace_command(*app.get_subcommand("trace"), arguments.trace), arguments.trace.json);
   } else if (app.got_subcommand("report")) {
     print(report_command(arguments.report, kVersion));
   } else {
@@ -414,9 +419,7 @@ int parse_and_dispatch(int argc, char** argv) {
 
 // An error message is one line whatever a file name or a value brought into it.
 void report(const std::string& message) {
-  std::string line = "headroom: ";
-  for (const char c : message) line += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  line += '\n';
+  const std::string line = fmt::format("headroom: {}\n", visible_text(message));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -21,6 +21,7 @@
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/visible_text.hpp"
 #include "sim/report/result_files.hpp"
 #include "sim/study/search/finish_searches.hpp"
 #include "sim/study/search/search_runner.hpp"
@@ -312,7 +313,8 @@ int sweep(const mpi::communicator& world, const MpiArguments& arguments,
   }
   finish_searches(arguments.output);
   fmt::print("{} of {} runs, {} failed, {} ranks, in {}\n", job.run_state.stored,
-             job.run_state.wanted, job.run_state.failed, world.size(), arguments.output);
+             job.run_state.wanted, job.run_state.failed, world.size(),
+             visible_text(arguments.output));
   if (job.search_state.wanted > 0) {
     fmt::print("{} of {} searches, {} failed, {} runs for them\n", job.search_state.done,
                job.search_state.wanted, job.search_state.failed, job.search_state.probes);
@@ -350,10 +352,10 @@ int guarded(int argc, char** argv, const mpi::communicator& world) {
   } catch (...) {
     const Failure failure = current_failure();
     if (failure.exit_code == kExitInternal) {
-      fmt::print(stderr, "headroom-mpi: rank {}: {}\n", world.rank(), failure.text);
+      fmt::print(stderr, "headroom-mpi: rank {}: {}\n", world.rank(), visible_text(failure.text));
       mpi::environment::abort(failure.exit_code);
     } else if (world.rank() == 0) {
-      fmt::print(stderr, "headroom-mpi: {}\n", failure.text);
+      fmt::print(stderr, "headroom-mpi: {}\n", visible_text(failure.text));
     }
     return failure.exit_code;
   }

@@ -5,6 +5,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/named_value.hpp"
+#include "sim/kernel/visible_text.hpp"
 #include "sim/report/replaced_file.hpp"
 #include "sim/report/trace_report.hpp"
 
@@ -29,7 +30,7 @@ std::string convert_to_stdout(const TraceArguments& arguments, TraceTarget targe
   if (std::fflush(stdout) != 0) throw ConfigError("standard output: cannot write");
   const bool guessed = done.session_turns.whole + done.session_turns.added > 0;
   if (done.backward_steps > 0 || !done.left_out.empty() || !done.warning.empty() || guessed) {
-    const std::string text = conversion_text(done, "standard output");
+    const std::string text = visible_lines(conversion_text(done, "standard output"));
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
   return "";

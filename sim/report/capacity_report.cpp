@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "hardware/llm/parameters.hpp"
+#include "sim/kernel/visible_text.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/report/wrapped_text.hpp"
 
@@ -352,8 +353,11 @@ std::string heads_table(const std::vector<CapacityRow>& rows) {
 
 }  // namespace
 
-std::string table_text(const std::vector<std::vector<std::string>>& rows, std::size_t width) {
+std::string table_text(std::vector<std::vector<std::string>> rows, std::size_t width) {
   if (rows.empty()) return "";
+  for (TableRow& row : rows) {
+    for (std::string& cell : row) cell = visible_text(cell);
+  }
   std::vector<std::size_t> widths(rows.front().size(), 0);
   for (const TableRow& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {

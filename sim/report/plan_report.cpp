@@ -4,11 +4,16 @@
 
 #include <algorithm>
 
+#include "sim/kernel/visible_text.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/study/plan/serve_command.hpp"
 
 namespace headroom {
 namespace {
+
+std::string shown_name(const FleetPlanFile& plan, const PlanCandidate& candidate) {
+  return visible_text(candidate_name(plan, candidate));
+}
 
 std::string limits_text(const FleetPlanFile& plan) {
   std::string text;
@@ -23,7 +28,8 @@ std::string head(const FleetPlanFile& plan, const FleetPlanResult& result) {
   std::string text = fmt::format(
       "plan        {}: {:.1f} requests/s over {:.0f} s, {:.0f} tokens in and {:.0f} out "
       "on average\n",
-      plan.name, traffic.rate(), traffic.span_s, traffic.mean_prompt, traffic.mean_output);
+      visible_text(plan.name), traffic.rate(), traffic.span_s, traffic.mean_prompt,
+      traffic.mean_output);
   text += fmt::format("targets     {}\n", limits_text(plan));
   text +=
       fmt::format("survives    {} failed replica{}{}\n", plan.failures,
@@ -33,7 +39,7 @@ std::string head(const FleetPlanFile& plan, const FleetPlanResult& result) {
 
 std::string met_row(const FleetPlanFile& plan, const PlannedFleet& fleet) {
   return fmt::format("{} {:<52}{:>9}{:>6}{:>10.2f}{:>9.3f}{:>9.3f}{:>10}{:>10}{:>8}\n",
-                     fleet.on_front ? '*' : ' ', candidate_name(plan, fleet.candidate),
+                     fleet.on_front ? '*' : ' ', shown_name(plan, fleet.candidate),
                      fmt::format("{} ({})", fleet.replicas, fleet.needed), fleet.instances,
                      fleet.dollars_per_hour, fleet.dollars_per_million_tokens,
                      fleet.dollars_per_thousand_requests, human_ms(fleet.whole.p99_ttft_ms),
@@ -63,8 +69,8 @@ std::string out_table(const FleetPlanFile& plan, const FleetPlanResult& result) 
   std::string text;
   for (const PlannedFleet& fleet : result.fleets) {
     if (fleet.fate == PlanFate::met) continue;
-    text += fmt::format("  {:<52}{}: {}\n", candidate_name(plan, fleet.candidate),
-                        name_of(fleet.fate), fleet.reason);
+    text += fmt::format("  {:<52}{}: {}\n", shown_name(plan, fleet.candidate), name_of(fleet.fate),
+                        visible_text(fleet.reason));
   }
   return text.empty() ? "" : "\nleft out\n" + text;
 }
@@ -88,7 +94,7 @@ std::string sensitivity(const FleetPlanFile& plan, const FleetPlanResult& result
                           100 * (fleet.slower->factor - 1), resize_text(*fleet.slower));
     }
     if (line.empty()) continue;
-    text += fmt::format("  {}: {}\n", candidate_name(plan, fleet.candidate), line);
+    text += fmt::format("  {}: {}\n", shown_name(plan, fleet.candidate), line);
   }
   return text.empty() ? "" : "\nif it comes otherwise (cheapest of each model)\n" + text;
 }
@@ -100,8 +106,8 @@ std::string chosen_text(const FleetPlanFile& plan, const FleetPlanResult& result
   const PlanCandidate& candidate = fleet.candidate;
   std::string text = fmt::format(
       "\ncheapest    {} replicas of {}: {} x {}, $ {:.2f}/h; a rolling restart takes {:.0f} min\n",
-      fleet.replicas, candidate_name(plan, candidate), fleet.instances,
-      plan.instances[candidate.instance].name, fleet.dollars_per_hour,
+      fleet.replicas, shown_name(plan, candidate), fleet.instances,
+      visible_text(plan.instances[candidate.instance].name), fleet.dollars_per_hour,
       fleet.rolling_restart_s / 60);
   const std::string& model = plan.models[candidate.model].model;
   const std::string repo = catalog.has_model(model) ? catalog.model(model).hf_repo : "";

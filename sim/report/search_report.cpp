@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "sim/kernel/visible_text.hpp"
 #include "sim/report/capacity_report.hpp"
 #include "sim/report/study_points.hpp"
 #include "sim/report/terminal.hpp"
@@ -95,8 +96,9 @@ std::string value_table(Found rows, const StudyPoints& points, std::size_t most)
     if (table.size() <= most + 1) remarks += remark_on(row, detail);
   }
   const Json detail = detail_of(rows.front());
-  return fmt::format("{}: {} of {}, {:.6g} to {:.6g}\n", rows.front().name, rows.front().kind,
-                     detail.value("path", ""), detail.value("from", 0.0), detail.value("to", 0.0)) +
+  return fmt::format("{}: {} of {}, {:.6g} to {:.6g}\n", visible_text(rows.front().name),
+                     rows.front().kind, detail.value("path", ""), detail.value("from", 0.0),
+                     detail.value("to", 0.0)) +
          table_of(std::move(table), most) + remarks;
 }
 
@@ -120,8 +122,8 @@ std::string front_table(Found rows, const StudyPoints& points, std::size_t most)
   };
   std::string text = fmt::format(
       "{}: {} of {} points are on the front, {} are dominated, {} have no value\n",
-      rows.front().name, count("front"), human_count(static_cast<std::int64_t>(rows.size())),
-      count("dominated"), count("left_out"));
+      visible_text(rows.front().name), count("front"),
+      human_count(static_cast<std::int64_t>(rows.size())), count("dominated"), count("left_out"));
   if (!table.empty()) text += table_of(std::move(table), most);
   return text;
 }
@@ -131,7 +133,7 @@ std::string front_table(Found rows, const StudyPoints& points, std::size_t most)
 std::string search_plan_lines(const Study& study) {
   std::string text;
   for (const Search& search : study.searches) {
-    text += fmt::format("search     {}: {}", search.name, name_of(search.kind));
+    text += fmt::format("search     {}: {}", visible_text(search.name), name_of(search.kind));
     if (search.is_front()) {
       for (const Objective& one : search.front) {
         text += fmt::format("{} {} {}", &one == search.front.data() ? " of" : ",",

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "sim/kernel/visible_text.hpp"
 #include "sim/metrics/thin_percentiles.hpp"
 #include "sim/report/capacity_report.hpp"
 #include "sim/report/search_report.hpp"
@@ -82,7 +83,8 @@ std::string notes(Runs runs) {
 std::string failure_lines(const SweepShown& shown) {
   std::string text;
   for (const StoredRun& run : shown.failures) {
-    text += fmt::format("  run {} (point {}) failed: {}\n", run.run, run.point, run.error);
+    text += fmt::format("  run {} (point {}) failed: {}\n", run.run, run.point,
+                        visible_text(run.error));
   }
   const auto more = shown.counts.failed - static_cast<std::int64_t>(shown.failures.size());
   if (more > 0) text += fmt::format("  ... {} more failed\n", human_count(more));
@@ -102,7 +104,7 @@ std::string duration_text(double seconds) {
 std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs, std::int64_t points,
                             const SweepEstimate& estimate, std::size_t threads) {
   const Study& study = plan.study();
-  std::string text = fmt::format("study      {} ({})\n", study.name, study.file);
+  std::string text = fmt::format("study      {} ({})\n", visible_text(study.name), study.file);
   for (const AxisGroup& group : study.groups) {
     for (const StudyAxis& axis : group) {
       text += fmt::format("vary       {}: {} values, {} to {}{}\n", axis.path, axis.values.size(),
@@ -178,8 +180,9 @@ std::string sweep_text(const SweepShown& shown, const std::string& path) {
 
 std::string merge_text(const MergeResult& result, const SearchCounts& searches,
                        const std::string& path) {
-  std::string text = fmt::format("{}: {} of {} runs of study {}", path, human_count(result.runs),
-                                 human_count(result.facts.total_runs), result.facts.name);
+  std::string text =
+      fmt::format("{}: {} of {} runs of study {}", path, human_count(result.runs),
+                  human_count(result.facts.total_runs), visible_text(result.facts.name));
   if (result.failed > 0) text += fmt::format(", {} failed", human_count(result.failed));
   if (result.twice > 0) {
     text += fmt::format(", {} stood in several files", human_count(result.twice));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "sim/kernel/visible_text.hpp"
 #include "sim/report/energy_report.hpp"
 #include "sim/report/fleet_report.hpp"
 #include "sim/report/names.hpp"
@@ -19,7 +20,9 @@ constexpr std::size_t kWidth = 80;
 constexpr std::size_t kNameWidth = 12;
 
 // "label      text", wrapped at words to the width of the terminal.
-std::string summary_line(std::string_view label, std::string_view text) {
+std::string summary_line(std::string_view label, std::string_view given) {
+  const std::string shown = visible_text(given);
+  std::string_view text = shown;
   std::string out = fmt::format("{:<{}}", label, kNameWidth);
   std::size_t column = kNameWidth;
   while (!text.empty()) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/kernel/visible_text.hpp"
 #include "sim/metrics/thin_percentiles.hpp"
 #include "sim/report/capacity_report.hpp"
 #include "sim/report/terminal.hpp"
@@ -20,18 +21,11 @@ using Table = std::vector<std::vector<std::string>>;
 constexpr std::size_t kLabelIndent = 12;
 constexpr std::size_t kMostClasses = 20;  // JSON has them all
 
-// A class or file may have any name.
-std::string shown(std::string_view name) {
-  std::string text;
-  for (const char c : name) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return text;
-}
-
 std::string rows_text(std::int64_t rows) {
   return fmt::format("{} row{}", human_count(rows), rows == 1 ? "" : "s");
 }
 
-std::string trace_line(std::string_view label, const std::string& text) {
+std::string trace_line(std::string_view label, std::string_view text) {
   return wrapped(label, text, kLabelIndent, kTraceWidth);
 }
 
@@ -53,7 +47,7 @@ std::string zero_rows_text(std::int64_t no_prompt, std::int64_t no_output, std::
 }
 
 std::string file_lines(const TraceProfile& p) {
-  std::string out = trace_line("trace", fmt::format("{}, format {}", shown(p.file), p.format));
+  std::string out = trace_line("trace", fmt::format("{}, format {}", p.file, p.format));
   if (p.backward_steps > 0) {
     out += trace_line("order", rows_text(p.backward_steps) +
                                    " earlier than the one before: read again, sorted in memory");
@@ -182,7 +176,7 @@ std::string class_lines(const std::vector<ClassRows>& classes) {
   std::string text;
   for (std::size_t i = 0; i < std::min(classes.size(), kMostClasses); ++i) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
-                        classes[i].name.empty() ? "(none)" : shown(classes[i].name),
+                        classes[i].name.empty() ? "(none)" : classes[i].name,
                         human_count(classes[i].rows));
   }
   if (classes.size() > kMostClasses) {
@@ -316,7 +310,7 @@ std::string trace_check_text(const TraceCheck& check) {
   const auto add = [&out](std::string_view label, const std::string& text) {
     out += wrapped(label, text, kLabel, kTraceWidth);
   };
-  add("trace", fmt::format("{}, format {}", shown(check.file), check.format));
+  add("trace", fmt::format("{}, format {}", check.file, check.format));
   add("rows",
       fmt::format("{}, {} usable", human_count(check.rows), human_count(check.usable_rows)));
   if (check.clock == TraceClock::absolute) {
@@ -337,7 +331,7 @@ std::string trace_check_text(const TraceCheck& check) {
 
 std::string conversion_text(const Conversion& conversion, std::string_view where) {
   std::string out =
-      trace_line("trace", fmt::format("{}, format {}", shown(conversion.file), conversion.format));
+      trace_line("trace", fmt::format("{}, format {}", conversion.file, conversion.format));
   out += trace_line("rows", human_count(conversion.rows));
   if (conversion.backward_steps > 0) {
     out += trace_line(
@@ -352,7 +346,7 @@ std::string conversion_text(const Conversion& conversion, std::string_view where
     out += trace_line("left out", names + ": the format has no place for them");
   }
   if (!conversion.warning.empty()) out += trace_line("WARNING", conversion.warning);
-  return out + trace_line("written to", shown(where));
+  return out + trace_line("written to", where);
 }
 
 }  // namespace headroom

@@ -4,10 +4,25 @@
 
 #include <algorithm>
 
+#include "sim/kernel/visible_text.hpp"
+
 namespace headroom {
 
-std::string wrapped(std::string_view label, std::string_view text, std::size_t indent,
+namespace {
+
+// Bytes of the whole characters at the beginning of `text`, at most `most` of them, but not none.
+std::size_t whole_characters(std::string_view text, std::size_t most) {
+  std::size_t bytes = most;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return bytes > 0 ? bytes : most;
+}
+
+}  // namespace
+
+std::string wrapped(std::string_view label, std::string_view given, std::size_t indent,
                     std::size_t width) {
+  const std::string shown = visible_text(given);
+  std::string_view text = shown;
   const std::string margin(indent, ' ');
   std::string out = fmt::format("{:<{}}", label, indent);
   // A label that fills its column still ends before the text.
@@ -24,8 +39,10 @@ std::string wrapped(std::string_view label, std::string_view text, std::size_t i
       out += ' ';
       ++column;
     }
-    for (; column + word.size() > width; word.remove_prefix(width - indent)) {
-      out += fmt::format("{}\n{}", word.substr(0, width - indent), margin);
+    while (column + word.size() > width) {
+      const std::size_t bytes = whole_characters(word, width - indent);
+      out += fmt::format("{}\n{}", word.substr(0, bytes), margin);
+      word.remove_prefix(bytes);
       column = indent;
     }
     out += word;
@@ -35,7 +52,7 @@ std::string wrapped(std::string_view label, std::string_view text, std::size_t i
 }
 
 std::string clipped(const std::string& text, std::size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+  return text.size() <= most ? text : text.substr(0, whole_characters(text, most - 3)) + "...";
 }
 
 }  // namespace headroom

@@ -8,7 +8,7 @@
 namespace headroom {
 
 // `label` padded to `indent`, then `text` broken at words, each further line indented; ends with a
-// newline. A word longer than a line is broken.
+// newline. A word longer than a line is broken. Control characters of `text` are escaped.
 [[nodiscard]] std::string wrapped(std::string_view label, std::string_view text, std::size_t indent,
                                   std::size_t width);
 

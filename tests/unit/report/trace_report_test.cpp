@@ -161,7 +161,7 @@ TEST_CASE("a check says where the first odd row of a kind stands") {
 
 TEST_CASE("names that would disturb a terminal are shown without control characters") {
   const TempFile file("arrival_ns,prompt_tokens,output_tokens,class\n0,1,1,\x1b[31mred\n");
-  CHECK_THAT(trace_profile_text(profile_trace(file.path())), Contains("?[31mred 1"));
+  CHECK_THAT(trace_profile_text(profile_trace(file.path())), Contains("\\x1b[31mred 1"));
   const TempFile bytes("arrival_ns,prompt_tokens,output_tokens,class\n0,1,1,\xff\n");
   CHECK(Json::parse(trace_profile_json(profile_trace(bytes.path())))["classes"].size() == 1);
 }
