@@ -2,30 +2,33 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
+#include <sstream>
 
+#include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/kernel/text_file.hpp"
 #include "sim/report/audit_report.hpp"
 
 namespace headroom {
 namespace {
 
 // A scenario begins with a brace, or with a comment before it; a log with anything else.
-bool is_log(const std::string& path) {
-  std::error_code failed;
-  if (path.ends_with(".json") || !std::filesystem::is_regular_file(path, failed)) return false;
-  std::ifstream in(path);  // one that cannot be read is refused when it is read as a log
-  char first = ' ';
-  in >> first;
-  return first != '{' && first != '/';
+bool is_log(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first == std::string::npos || (text[first] != '{' && text[first] != '/');
 }
 
-std::string scenario_audit(const AuditArguments& arguments, const Catalog& catalog) {
+// `text`: what was read of standard input, which cannot be read again.
+Scenario audited_scenario(const AuditArguments& arguments, const std::string& text) {
+  const std::string& name = arguments.target;
+  if (name != kStandardInput) return load_scenario(name, arguments.flags);
+  return load_scenario({parse_json(text, name), ""}, name, arguments.flags);
+}
+
+std::string scenario_audit(const AuditArguments& arguments, const std::string& text,
+                           const Catalog& catalog) {
   AuditQuery query;
-  query.scenario = load_scenario(arguments.target, arguments.flags);
+  query.scenario = audited_scenario(arguments, text);
   if (arguments.context) {
     if (*arguments.context < 1) {  // 0 would stand for the longest that is accepted
       throw ConfigError(fmt::format("--context {}: expected at least 1 token", *arguments.context));
@@ -38,8 +41,9 @@ std::string scenario_audit(const AuditArguments& arguments, const Catalog& catal
   return arguments.json ? audit_json(report) : audit_text(report);
 }
 
-std::string log_audit(const AuditArguments& arguments, const Catalog& catalog) {
-  std::istringstream in = open_text_file(arguments.target);
+std::string log_audit(const AuditArguments& arguments, const std::string& text,
+                      const Catalog& catalog) {
+  std::istringstream in(text);
   LogAuditQuery query;
   query.model = arguments.model;
   query.device = arguments.device;
@@ -49,7 +53,7 @@ std::string log_audit(const AuditArguments& arguments, const Catalog& catalog) {
 }
 
 std::string series_audit(const AuditArguments& arguments) {
-  std::istringstream in = open_text_file(arguments.series);
+  std::istringstream in(input_text(arguments.series));
   SeriesOptions options;
   options.capacity_gib = arguments.capacity_gib;
   options.max_concurrency = arguments.max_concurrency;
@@ -67,8 +71,10 @@ std::string audit_command(const AuditArguments& arguments) {
   }
   if (!arguments.series.empty()) return series_audit(arguments);
   const Catalog catalog = load_catalog(arguments.catalog);
-  return is_log(arguments.target) ? log_audit(arguments, catalog)
-                                  : scenario_audit(arguments, catalog);
+  const bool may_be_log = is_input(arguments.target) && !arguments.target.ends_with(".json");
+  const std::string text = may_be_log ? input_text(arguments.target) : "";
+  return may_be_log && is_log(text) ? log_audit(arguments, text, catalog)
+                                    : scenario_audit(arguments, text, catalog);
 }
 
 }  // namespace headroom

@@ -7,26 +7,34 @@
 #include <filesystem>
 #include <sstream>
 
-#include "sim/kernel/text_file.hpp"
+#include "sim/app/input_text.hpp"
 #include "sim/kernel/visible_text.hpp"
 #include "sim/report/json_text.hpp"
 #include "sim/setup/from/from.hpp"
 #include "sim/setup/options.hpp"
+#include "sim/setup/scenario_file.hpp"
 #include "sim/study/audit_log.hpp"
 
 namespace headroom {
 namespace {
 
-bool is_file(const std::string& name) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(name, ignored);
-}
-
+// What came from standard input was taken just now.
 double modified_s(const std::string& path) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const double now_s = std::chrono::duration<double>(now).count();
+  if (path == kStandardInput) return now_s;
   const auto since =
       std::filesystem::last_write_time(path) - std::filesystem::file_time_type::clock::now();
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count() + std::chrono::duration<double>(since).count();
+  return now_s + std::chrono::duration<double>(since).count();
+}
+
+// The name tells, or in standard input, which has none, the first key of such a file.
+bool is_compose(const std::string& path, const std::string& text) {
+  if (path == kStandardInput) {
+    return text.starts_with("services:") || text.find("\nservices:") != std::string::npos;
+  }
+  const std::string extension = std::filesystem::path(path).extension().string();
+  return extension == ".yml" || extension == ".yaml";
 }
 
 bool is_metrics(const std::string& text) {
@@ -44,21 +52,21 @@ void check_words(const FromArguments& arguments) {
                                   arguments.unknown.front(), kQuotes));
   }
   if (source.empty()) throw ConfigError("from: a command or a file is missing");
-  if (source.size() > 1 && !is_file(source.front())) {
+  if (source.size() > 1 && !is_input(source.front())) {
     throw ConfigError(
         fmt::format("from: more than one word behind '{}'; {}", source.front(), kQuotes));
   }
-  const auto missing = std::ranges::find_if_not(source.begin() + 1, source.end(), is_file);
+  const auto missing = std::ranges::find_if_not(source.begin() + 1, source.end(), is_input);
   if (missing != source.end()) throw ConfigError(fmt::format("{}: no such file", *missing));
 }
 
-FromResult from_metrics(const std::vector<std::string>& files) {
-  std::istringstream first = open_text_file(files.front());
+FromResult from_metrics(const std::vector<std::string>& files, const std::string& text) {
+  std::istringstream first(text);
   MetricsTimes times;
   times.taken_unix_s = modified_s(files.back());
   if (files.size() == 1) return scenario_from_metrics(first, files.front(), times);
   times.earlier_unix_s = modified_s(files.front());
-  std::istringstream last = open_text_file(files.back());
+  std::istringstream last(input_text(files.back()));
   return scenario_from_metrics(first, last, files.back(), times);
 }
 
@@ -70,9 +78,9 @@ bool holds_log_lines(const std::string& text) {
 }
 
 // What the log says, without what the engine's rules filled in.
-FromResult from_log(const FromArguments& arguments) {
+FromResult from_log(const FromArguments& arguments, const std::string& text) {
   const std::string& file = arguments.source.front();
-  std::istringstream stream = open_text_file(file);
+  std::istringstream stream(text);
   LogAuditQuery query;
   query.device = arguments.device;
   const LogAudit audit = audit_log(read_startup_log(stream, file), query, Catalog::embedded());
@@ -104,13 +112,12 @@ FromResult read(const FromArguments& arguments) {
   const std::string release = release_given(arguments);
   const std::vector<std::string>& source = arguments.source;
   const std::string& first = source.front();
-  if (!is_file(first)) return scenario_from_command(first, "command", release);
-  const std::string extension = std::filesystem::path(first).extension().string();
-  const bool compose = extension == ".yml" || extension == ".yaml";
-  const std::string text = read_text_file(first, kMostDataBytes);
+  if (!is_input(first)) return scenario_from_command(first, "command", release);
+  const std::string text = input_text(first);
+  const bool compose = is_compose(first, text);
   if (!compose && is_metrics(text)) {
     if (source.size() > 2) throw ConfigError("from: one or two dumps of /metrics");
-    return from_metrics(source);
+    return from_metrics(source, text);
   }
   if (source.size() > 1) {
     throw ConfigError(fmt::format("from {}: expected one file, or two dumps of /metrics", first));
@@ -119,7 +126,7 @@ FromResult read(const FromArguments& arguments) {
     std::istringstream stream(text);
     return scenario_from_compose(stream, first, arguments.service, release);
   }
-  if (holds_log_lines(text)) return from_log(arguments);
+  if (holds_log_lines(text)) return from_log(arguments, text);
   return scenario_from_command(text, first, release);
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include "sim/app/fleet_command.hpp"
 #include "sim/app/from_command.hpp"
 #include "sim/app/interruption.hpp"
+#include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/output_name.hpp"
 #include "sim/app/progress.hpp"
@@ -173,11 +175,14 @@ void add_fleet(CLI::App& command, FleetPlanArguments& a) {
 }
 
 void add_scenario_options(CLI::App& command, Arguments& arguments) {
-  command.add_option("scenario", arguments.scenario, "a file, or a name of `list scenarios`")
+  command
+      .add_option("scenario", arguments.scenario,
+                  "a file (-: standard input), or a name of `list scenarios`")
       ->required();
   command.add_option("--set", arguments.flags.set, "path=value, e.g. engine.max_num_seqs=128")
       ->allow_extra_args(false);
-  command.add_option("--trace", arguments.flags.trace, "replay this trace file");
+  command.add_option("--trace", arguments.flags.trace,
+                     "replay this trace file (-: standard input)");
   command.add_option("--until", arguments.flags.until_s, "end at this simulated time in s");
   command.add_option("--catalog", arguments.catalog, kCatalogHelp);
 }
@@ -218,7 +223,8 @@ void add_step(CLI::App& command, StepArguments& a) {
 }
 
 void add_audit(CLI::App& command, AuditArguments& a) {
-  command.add_option("target", a.target, "a scenario, or the log of a start-up");
+  command.add_option("target", a.target,
+                     "a scenario, or the log of a start-up (-: standard input)");
   command.add_option("--set", a.flags.set, "path=value, e.g. engine.max_num_seqs=128")
       ->allow_extra_args(false);
   command.add_option("--context", a.context, "tokens of a request that must fit");
@@ -270,7 +276,8 @@ void add_calibrate(CLI::App& command, CalibrateArguments& a) {
 
 void add_from(CLI::App& command, FromArguments& a) {
   command.add_option("source", a.source,
-                     "'vllm serve ...' or another engine's command, compose.yaml, /metrics, a log");
+                     "'vllm serve ...' or another engine's command, compose.yaml, /metrics, a log; "
+                     "- is standard input");
   command.add_option("--device", a.device, "catalog id, which a command does not name");
   command.add_option("--service", a.service, "of a compose file");
   command.add_option("--set", a.set, "path=value, laid over the result")->allow_extra_args(false);
@@ -297,7 +304,9 @@ void add_trace(CLI::App& command, TraceArguments& a) {
   convert->add_option("--to", a.to, "headroom (CSV with all there is) or mooncake (JSONL)");
   CLI::App* check = command.add_subcommand("check", "read every row, count what is odd");
   for (CLI::App* one : {describe, convert, check}) {
-    one->add_option("file", a.file, "a trace of any known format, plain or .gz")->required();
+    one->add_option("file", a.file,
+                    "a trace of any known format, plain or .gz; - is standard input")
+        ->required();
     one->add_option("--session-input", a.session_input,
                     "what later turns of a Mooncake file state: auto, whole or added (auto)")
         ->check(CLI::IsMember({"auto", "whole", "added"}));
@@ -365,7 +374,26 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   list_app->add_option("--catalog", arguments.catalog, kCatalogHelp);
 }
 
+// "-" is standard input, which can be read once.
+void name_inputs(Arguments& arguments) {
+  std::optional<std::string>& trace = arguments.flags.trace;
+  if (arguments.scenario == "-" && trace == "-") {
+    throw ConfigError("--trace -: the scenario is standard input already");
+  }
+  arguments.scenario = input_path(arguments.scenario);
+  if (trace) trace = input_path(*trace);
+  arguments.trace.file = input_path(arguments.trace.file);
+  arguments.audit.target = input_path(arguments.audit.target);
+  arguments.audit.series = input_path(arguments.audit.series);
+  std::vector<std::string>& source = arguments.from.source;
+  if (std::ranges::count(source, "-") > 1) {
+    throw ConfigError("from: only one of the files can be standard input");
+  }
+  std::ranges::transform(source, source.begin(), input_path);
+}
+
 int dispatch(const CLI::App& app, Arguments& arguments) {
+  name_inputs(arguments);
   if (app.got_subcommand("run")) return run_command(arguments);
   if (app.got_subcommand("check")) return check_command(arguments);
   if (app.got_subcommand("sweep")) return sweep(arguments.sweep);

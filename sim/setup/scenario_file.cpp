@@ -44,6 +44,7 @@ void set_flag(JsonDocument& document, const char* section, const char* key, Json
 
 // A folder does not hide the built-in scenario of its name.
 ScenarioDocument read_scenario_document(const std::string& name, const std::string& folder) {
+  if (name == kStandardInput) return {read_json_file(name), ""};
   std::error_code ignored;
   const auto is_file = [&](const std::string& path) {
     return std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored);
@@ -67,7 +68,12 @@ ScenarioDocument read_scenario_document(const std::string& name, const std::stri
 }
 
 Scenario load_scenario(const std::string& name, const ScenarioFlags& flags) {
-  auto [document, directory] = read_scenario_document(name);
+  return load_scenario(read_scenario_document(name), name, flags);
+}
+
+Scenario load_scenario(ScenarioDocument given, const std::string& name,
+                       const ScenarioFlags& flags) {
+  JsonDocument& document = given.json;
   if (!document.root.is_object()) {
     throw value_error(document, "", document.root, "expected an object");
   }
@@ -79,7 +85,7 @@ Scenario load_scenario(const std::string& name, const ScenarioFlags& flags) {
   for (const std::string& assignment : flags.set) set_option(document, assignment);
 
   Scenario scenario = parse_scenario(document);
-  scenario.directory = directory;
+  scenario.directory = given.directory;
   if (scenario.name.empty()) scenario.name = stem_of(name);
   return scenario;
 }

@@ -24,6 +24,9 @@ struct ScenarioFlags {
   bool single_step = false;
 };
 
+// Standard input as a file; what a scenario from it names is relative to the current folder.
+inline constexpr const char* kStandardInput = "/dev/stdin";
+
 // A scenario as it is written, before it is read.
 struct ScenarioDocument {
   JsonDocument json;
@@ -36,5 +39,7 @@ struct ScenarioDocument {
 // `name` is a path, or the name of an embedded scenario ("demo") when no such file exists.
 // ConfigError when it is neither, or its content is wrong.
 [[nodiscard]] Scenario load_scenario(const std::string& name, const ScenarioFlags& flags);
+[[nodiscard]] Scenario load_scenario(ScenarioDocument given, const std::string& name,
+                                     const ScenarioFlags& flags);
 
 }  // namespace headroom

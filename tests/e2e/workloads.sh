@@ -90,6 +90,7 @@ done
 expect_error 'has arrival times of its own' "$HEADROOM" run replay.json \
   --trace "$samples/azure.csv" "${arrivals[@]}"
 replay sharegpt.json sharegpt 3 "${arrivals[@]}"
+replay vllm_custom.jsonl vllm_custom 3 "${arrivals[@]}"
 replay vidur_lengths.csv vidur 5 "${arrivals[@]}"
 replay weka.jsonl weka 9 "${arrivals[@]}"
 

@@ -28,30 +28,36 @@ std::optional<TimeNs> unit_ns(std::string_view unit) {
 
 bool is_aiperf(const FileStart& start) {
   const FileStart row{.first_line = start.first_line, .bytes = start.first_line};
-  return row.bytes.starts_with('{') && json_mentions(row, "request_start_ns") &&
-         json_mentions(row, "metrics");
+  return row.bytes.starts_with('{') && json_mentions(row, "metadata") &&
+         json_mentions(row, "metrics") &&
+         (json_mentions(row, "request_start_ns") || json_mentions(row, "timestamp_ns"));
 }
 
 bool AiPerfReader::next(TraceRecord& record) {
   if (!rows_.next()) return false;
   const JsonNode& metadata = need_object("metadata");
-  const bool failed =
-      present(rows_.row().find("error")) || text_of(metadata, "was_cancelled") == "true";
+  const bool failed = present(rows_.row().find("error")) || present(metadata.find("error")) ||
+                      text_of(metadata, "was_cancelled") == "true";
   record.session = session_of(rows_, metadata, "x_correlation_id");
   if (record.session == kNoSession) record.session = session_of(rows_, metadata, "conversation_id");
   class_name_ = text_of(metadata, "benchmark_phase");
+  if (class_name_.empty()) class_name_ = text_of(metadata, "credit_phase");
   record.class_name = class_name_;
-  read_times(metadata, record);
+  read_times(metadata, latency(need_object("metrics"), "request_latency"), record);
   read_metrics(failed, record);
   return true;
 }
 
-void AiPerfReader::read_times(const JsonNode& metadata, TraceRecord& record) {
-  const std::optional<TimeNs> start_ns = rows_.time(metadata, "request_start_ns", 1);
+void AiPerfReader::read_times(const JsonNode& metadata, TimeNs latency_ns, TraceRecord& record) {
+  std::optional<TimeNs> start_ns = rows_.time(metadata, "request_start_ns", 1);
+  if (!start_ns) start_ns = rows_.time(metadata, "timestamp_ns", 1);
   if (!start_ns) {
     rows_.refuse("request_start_ns", metadata.find("request_start_ns"), "nanoseconds since 1970");
   }
-  const std::optional<TimeNs> end_ns = rows_.time(metadata, "request_end_ns", 1);
+  std::optional<TimeNs> end_ns = rows_.time(metadata, "request_end_ns", 1);
+  if (!end_ns && latency_ns >= 0 && *start_ns <= INT64_MAX - latency_ns) {
+    end_ns = *start_ns + latency_ns;
+  }
   record.time_ns = *start_ns;
   record.after_previous_ns = -1;
   if (record.session == kNoSession) return;
@@ -79,6 +85,7 @@ void AiPerfReader::read_metrics(bool failed, TraceRecord& record) const {
   }
   record.thinking_tokens = std::min(record.thinking_tokens, record.output_tokens);
   record.measured_ttft_ns = latency(metrics, "time_to_first_token");
+  if (record.measured_ttft_ns < 0) record.measured_ttft_ns = latency(metrics, "ttft");
   record.measured_e2el_ns = latency(metrics, "request_latency");
   if (!failed) return;
   record.output_tokens = 0;

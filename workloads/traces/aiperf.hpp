@@ -10,9 +10,11 @@
 //                                 before as it was then
 //             benchmark_phase     the class of the row, such as "profiling"
 //             was_cancelled
+//             before October 2025: timestamp_ns in place of request_start_ns, no end (it is the
+//             start and the request_latency), credit_phase for benchmark_phase, the error in here
 //   metrics:  {name: {"value": .., "unit": ..}}: input_sequence_length (of failed requests
 //             error_isl), output_sequence_length (else output_token_count), reasoning_token_count,
-//             time_to_first_token, request_latency
+//             time_to_first_token (before October 2025: ttft), request_latency
 //   error:    null, or what went wrong
 // Records stand in order of their ends. Failed and cancelled requests are rows with zero output
 // tokens and no latencies. Other metrics are not read.
@@ -35,7 +37,7 @@ class AiPerfReader final : public TraceReader {
   [[nodiscard]] bool next(TraceRecord& record) override;
 
  private:
-  void read_times(const JsonNode& metadata, TraceRecord& record);
+  void read_times(const JsonNode& metadata, TimeNs latency_ns, TraceRecord& record);
   void read_metrics(bool failed, TraceRecord& record) const;
   [[nodiscard]] const JsonNode& need_object(std::string_view key) const;
   // Nothing when the metric is not there.

@@ -15,6 +15,7 @@
 #include "workloads/traces/burstgpt.hpp"
 #include "workloads/traces/guidellm.hpp"
 #include "workloads/traces/headroom_csv.hpp"
+#include "workloads/traces/json_line.hpp"
 #include "workloads/traces/llmservingsim.hpp"
 #include "workloads/traces/mooncake.hpp"
 #include "workloads/traces/ragpulse.hpp"
@@ -25,6 +26,7 @@
 #include "workloads/traces/tracelab_csv.hpp"
 #include "workloads/traces/vidur.hpp"
 #include "workloads/traces/vllm_bench.hpp"
+#include "workloads/traces/vllm_custom.hpp"
 #include "workloads/traces/weka.hpp"
 
 namespace headroom {
@@ -82,10 +84,11 @@ constexpr std::array kFormats = {
         .begins_with = R"({"session_id": .., "input_tokens_total": .., "prefix_tokens": ..})",
         .recognises = is_tracelab,
         .open = open_as<TraceLabReader>},
-    TraceFormat{.name = "sharegpt",
-                .begins_with = R"([{"id": .., "conversations": [{"from": .., "value": ..}, ..]}])",
-                .recognises = is_sharegpt,
-                .open = open_as<ShareGptReader>},
+    TraceFormat{
+        .name = "sharegpt",
+        .begins_with = R"([{"conversations": [{"from": .., "value": ..}, ..]}], or messages)",
+        .recognises = is_sharegpt,
+        .open = open_as<ShareGptReader>},
     TraceFormat{.name = "bailian",
                 .begins_with = R"({"chat_id": 159, "parent_chat_id": 55, "timestamp": ...})",
                 .recognises = is_bailian,
@@ -112,6 +115,10 @@ constexpr std::array kFormats = {
                 .begins_with = R"({"timestamp": 0, "input_length": 6758, "hash_ids": [0, 1]})",
                 .recognises = is_mooncake,
                 .open = open_as<MooncakeReader>},
+    TraceFormat{.name = "vllm_custom",
+                .begins_with = R"({"prompt": .., "output_tokens": 120})",
+                .recognises = is_vllm_custom,
+                .open = open_as<VllmCustomReader>},
 };
 
 // At most 80 characters, and printable: it may be anything.
@@ -130,6 +137,18 @@ std::string shown_ascii(std::string_view line) {
   if (start.first_line.starts_with("version https://git-lfs.github.com/spec/v1")) {
     throw DataError(
         fmt::format("{}: is a git-lfs pointer, not the trace: run git lfs pull", lines.path()));
+  }
+  const auto has = [&](std::string_view key) { return json_mentions(start, key); };
+  if (has("request_latency") && has("input_config")) {
+    throw DataError(
+        fmt::format("{}: is AIPerf's summary of a run, not its requests: name profile_export.jsonl",
+                    lines.path()));
+  }
+  if (has("experiments") && has("requests") && has("response_timestamps")) {
+    throw DataError(
+        fmt::format("{}: is a profile of GenAI-Perf, which counts no tokens: measure with AIPerf, "
+                    "its successor, and name profile_export.jsonl",
+                    lines.path()));
   }
   std::string known;
   for (const TraceFormat& format : kFormats) {

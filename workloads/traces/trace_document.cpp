@@ -20,6 +20,50 @@ using Kind = JsonNode::Kind;
 
 }  // namespace
 
+// Python writes numbers that JSON does not have, such as the request rate Infinity of SGLang's
+// benchmark. They become texts here: nothing takes them for a number.
+class TraceDocument::PythonNumbers {
+ public:
+  // `piece`, a part of the file, with quotes around such words; a word at its end comes with the
+  // next piece. Valid until the next call.
+  std::string_view quoted(std::string_view piece) {
+    copy_.clear();
+    std::size_t copied = 0;
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      const char c = piece[i];
+      if (in_text_) {
+        in_text_ = escaped_ || c != '"';
+        escaped_ = !escaped_ && c == '\\';
+        continue;
+      }
+      const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      const bool in_word = word_.empty() ? c == 'I' || c == 'N' : is_letter;
+      if (in_word && word_.empty()) copy_.append(piece, copied, i - copied);
+      if (in_word) {
+        word_ += c;
+        copied = i + 1;
+      } else if (!word_.empty()) {
+        end_word();
+      }
+      in_text_ = c == '"';
+    }
+    if (copied == 0 && copy_.empty()) return piece;
+    return copy_.append(piece, copied);
+  }
+
+ private:
+  void end_word() {
+    const bool is_number = word_ == "Infinity" || word_ == "NaN";
+    copy_ += is_number ? '"' + word_ + '"' : word_;
+    word_.clear();
+  }
+
+  bool in_text_ = false;
+  bool escaped_ = false;
+  std::string word_;
+  std::string copy_;
+};
+
 // The bytes of the file, handed out line by line: so the line of every byte is known.
 class TraceDocument::Input final : public std::streambuf {
  public:
@@ -31,16 +75,20 @@ class TraceDocument::Input final : public std::streambuf {
 
  protected:
   int_type underflow() override {
-    if (block_.empty()) block_ = lines_.next_block();
-    if (block_.empty()) return traits_type::eof();
-    if (starts_line_) ++line_;
-    const std::size_t newline = block_.find('\n');
-    starts_line_ = newline != std::string_view::npos;
-    const std::size_t size = starts_line_ ? newline + 1 : block_.size();
+    std::string_view piece;
+    while (piece.empty()) {
+      if (block_.empty()) block_ = lines_.next_block();
+      if (block_.empty()) return traits_type::eof();
+      if (starts_line_) ++line_;
+      const std::size_t newline = block_.find('\n');
+      starts_line_ = newline != std::string_view::npos;
+      const std::size_t size = starts_line_ ? newline + 1 : block_.size();
+      piece = numbers_.quoted(block_.substr(0, size));
+      block_.remove_prefix(size);
+    }
     // A stream buffer's area is not const, but nothing writes to it.
-    char* begin = const_cast<char*>(block_.data());
-    setg(begin, begin, begin + size);
-    block_.remove_prefix(size);
+    char* begin = const_cast<char*>(piece.data());
+    setg(begin, begin, begin + piece.size());
     return traits_type::to_int_type(*begin);
   }
 
@@ -49,6 +97,7 @@ class TraceDocument::Input final : public std::streambuf {
   std::int64_t line_;
   bool starts_line_ = true;
   std::string_view block_;  // not handed out yet
+  PythonNumbers numbers_;
 };
 
 // Turns the events of nlohmann's parser into paths and values.

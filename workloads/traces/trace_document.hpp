@@ -1,7 +1,8 @@
 #pragma once
 // JSON of any size, value by value: a file that is one JSON value over any number of lines, or
 // several of them one after the other. Nothing of it is kept; numbers keep their text, so that
-// times are read to the exact nanosecond.
+// times are read to the exact nanosecond. Python's Infinity and NaN, which JSON does not have, are
+// texts.
 
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,7 @@ class TraceDocument {
   [[nodiscard]] std::int64_t rows_read() const { return rows_read_; }
 
  private:
+  class PythonNumbers;
   class Input;
   class Events;
 

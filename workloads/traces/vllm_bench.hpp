@@ -7,11 +7,13 @@
 //                             without them rows have no time
 //   ttfts, itls               seconds: to the first token, and between chunks of the answer
 //   errors                    texts; not empty: the request failed
-// What was measured is read as TTFT and, with the sum of a request's itls, E2E latency. A failed
-// request is a row with zero output tokens, as vLLM counts it, and has no latencies.
-// start_times are after the client's own queue (--max-concurrency), whose times are not used; nor
-// are the texts. `--append-result` puts several runs into one file, one per line; their clocks
-// have nothing in common, so such a file is refused and has to be split.
+// SGLang's benchmark (python -m sglang.bench_serving --output-file --output-details) writes the
+// same lists without start_times, and its request_rate is Infinity by default. What was measured is
+// read as TTFT and, with the sum of a request's itls, E2E latency. A failed request is a row with
+// zero output tokens, as vLLM counts it, and has no latencies. start_times are after the client's
+// own queue (--max-concurrency), whose times are not used; nor are the texts. `--append-result`
+// puts several runs into one file, one per line; their clocks have nothing in common, so such a
+// file is refused and has to be split.
 
 #include <cstddef>
 #include <string_view>

@@ -35,6 +35,32 @@ TEST_CASE("AIPerf records are read with what was measured", "[workloads]") {
              "1760000101600000000,0,0"});
 }
 
+TEST_CASE("AIPerf records of before October 2025 are read", "[workloads]") {
+  const auto old = [](const std::string& turn, const std::string& start, const std::string& more) {
+    return R"({"metadata": {"x_correlation_id": "u-1", "turn_index": )" + turn +
+           R"(, "timestamp_ns": )" + start + R"(, "credit_phase": "profiling")" + more +
+           R"(}, "metrics": {"input_sequence_length": {"value": 550, "unit": "tokens"},)"
+           R"( "ttft": {"value": 250.5, "unit": "ms"}, "output_token_count": {"value": 62},)"
+           R"( "request_latency": {"value": 500, "unit": "ms"}}})"
+           "\n";
+  };
+  CHECK(trace_rows::in(old("0", "1759522419000000000", "") + old("1", "1759522420000000000", "") +
+                           old("2", "1759522421000000000", R"(, "error": {"code": 499})"),
+                       kUsers) ==
+        Rows{"1759522419000000000,550,62 class=profiling session=u-1 ttft=250500000 e2el=500000000",
+             "1759522420000000000,550,62 class=profiling session=u-1 after=500000000 "
+             "ttft=250500000 e2el=500000000",
+             "1759522421000000000,550,0 class=profiling session=u-1 after=500000000"});
+}
+
+TEST_CASE("AIPerf's summary and GenAI-Perf's profile are refused with the reason", "[workloads]") {
+  CHECK(trace_rows::error_in(R"({"request_latency": {"unit": "ms"}, "input_config": {}})") ==
+        ": is AIPerf's summary of a run, not its requests: name profile_export.jsonl");
+  CHECK(trace_rows::error_in(R"({"experiments": [{"requests": [{"timestamp": 1,)"
+                             R"( "response_timestamps": [2]}]}]})")
+            .starts_with(": is a profile of GenAI-Perf, which counts no tokens"));
+}
+
 TEST_CASE("AIPerf records become a trace in order of their starts", "[workloads]") {
   const Trace trace = read_trace(trace_rows::sample("aiperf.jsonl"), {});
   CHECK(trace.format == "aiperf");

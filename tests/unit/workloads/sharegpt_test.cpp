@@ -38,6 +38,55 @@ TEST_CASE("ShareGPT conversations may stand on lines of their own", "[workloads]
                        "\n") == Rows{"-,1,2", "-,1,0"});
 }
 
+TEST_CASE("of turns with a role the request is all before the first answer", "[workloads]") {
+  // 8 and 12 bytes before an answer of 16.
+  const std::string turns = R"([{"role": "system", "content": "12345678"},)"
+                            R"( {"role": "user", "content": "123456789012"},)"
+                            R"( {"role": "assistant", "content": "1234567890123456"},)"
+                            R"( {"role": "user", "content": "not counted"}])";
+  for (const char* key : {"conversations", "conversation", "messages"}) {
+    INFO(key);
+    CHECK(trace_rows::in("{\"" + std::string(key) + "\": " + turns + "}\n") == Rows{"-,5,4"});
+  }
+  // Parts of a content are one text; a call of a tool has none.
+  CHECK(trace_rows::in(
+            R"([{"messages": [{"role": "user", "content": [{"type": "text", "text": "1234"},)"
+            R"( {"type": "text", "text": "12345678"}]},)"
+            R"( {"role": "assistant", "content": null, "tool_calls": [{"id": 1}]}]}])") ==
+        Rows{"-,3,0"});
+  CHECK(trace_rows::error_in(
+            R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})") ==
+        ":1: messages[0].content[0].type is 'image_url', expected text: there is no count of the "
+        "tokens of anything else (0 rows read)");
+}
+
+TEST_CASE("conversations of LMSYS are read with their models and times", "[workloads]") {
+  CHECK(trace_rows::in(R"({"conversation_id": "x", "model": "m", "conversation":)"
+                       R"( [{"content": "1234", "role": "user"},)"
+                       R"( {"content": "12345678", "role": "assistant"}], "turn": 1})") ==
+        Rows{"-,1,2 class=m"});
+  const auto battle = [](const std::string& time) {
+    return R"({"model_a": "a", "model_b": "b", "conversation_a":)"
+           R"( [{"content": "1234", "role": "user"}, {"content": "1234", "role": "assistant"}],)"
+           R"( "conversation_b": [{"content": "1234", "role": "user"},)"
+           R"( {"content": "12345678", "role": "assistant"}], "turn": 1)" +
+           time + "}\n";
+  };
+  CHECK(trace_rows::in(battle(R"(, "tstamp": 1682351655.5)")) ==
+        Rows{"1682351655500000000,1,1 class=a", "1682351655500000000,1,2 class=b"});
+  // No common clock where a row has no time.
+  CHECK(trace_rows::in(battle(R"(, "tstamp": 5)") + battle("")) ==
+        Rows{"-,1,1 class=a", "-,1,2 class=b", "-,1,1 class=a", "-,1,2 class=b"});
+}
+
+TEST_CASE("turns without a text are refused", "[workloads]") {
+  CHECK(trace_rows::error_in(R"({"conversations": [{"human": "a", "gpt": "b"}]})") ==
+        ":1: conversations[0] is an object, expected a turn with a value or content (0 rows read)");
+  CHECK(trace_rows::error_in(R"({"conversations": ["a", "b"]})") ==
+        ":1: conversations[0] is 'a', expected a turn: an object with a value or content (0 rows "
+        "read)");
+}
+
 TEST_CASE("lists of counted lengths are read as they are", "[workloads]") {
   CHECK(trace_rows::in("[[12, 34], [5, 0]]") == Rows{"-,12,34", "-,5,0"});
   CHECK(trace_rows::in("[\n  [\"Hello [1, 2]\", 12, 34],\n  [\"\", 6, 7]\n]") ==
@@ -65,7 +114,7 @@ TEST_CASE("a malformed ShareGPT file is refused with its place in the document",
   CHECK(trace_rows::error_in(good + R"({"conversations": "a"}])") ==
         ":2: [1].conversations is 'a', expected an array of turns (1 rows read)");
   CHECK(trace_rows::error_in(good + R"({"items": []}])") ==
-        ":2: [1] is an object, expected an object with conversations (1 rows read)");
+        ":2: [1] is an object, expected an object with conversations or messages (1 rows read)");
   CHECK(trace_rows::error_in(good + "3]") ==
         ":2: [1] is '3', expected an object with conversations, or an array of lengths (1 rows "
         "read)");

@@ -65,4 +65,5 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/transform_tokens_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vidur_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/vllm_bench_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/vllm_custom_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/weka_test.cpp)

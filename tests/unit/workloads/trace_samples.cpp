@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<Sample, 20> kSamples = {{
+constexpr std::array<Sample, 21> kSamples = {{
     {.file = "aibrix.jsonl", .format = "aibrix", .layout = Layout::json_lines, .late_line = 3},
     {.file = "aiperf.jsonl", .format = "aiperf", .layout = Layout::json_lines, .late_line = 2},
     {.file = "apex.jsonl", .format = "apex", .layout = Layout::json_lines, .late_line = 2},
@@ -57,6 +57,7 @@ constexpr std::array<Sample, 20> kSamples = {{
     {.file = "vidur.csv", .format = "vidur", .layout = Layout::table, .late_line = 3},
     {.file = "vidur_lengths.csv", .format = "vidur", .layout = Layout::table},
     {.file = "vllm_bench.json", .format = "vllm_bench", .layout = Layout::document},
+    {.file = "vllm_custom.jsonl", .format = "vllm_custom", .layout = Layout::json_lines},
     {.file = "weka.jsonl", .format = "weka", .layout = Layout::json_lines},
 }};
 

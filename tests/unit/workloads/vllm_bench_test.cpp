@@ -64,18 +64,36 @@ TEST_CASE("line ends do not matter to a result of vllm bench serve", "[workloads
       trace_rows::bytes_of(trace_rows::sample("vllm_bench.json"))));
 }
 
+TEST_CASE("SGLang's result at its default rate is read", "[workloads]") {
+  // python -m sglang.bench_serving --output-details: request_rate is Infinity, which is no JSON.
+  CHECK(trace_rows::in(result(R"("request_rate": Infinity, "generated_texts": ["In \"NaN\\\", N"],)"
+                              R"( "input_lens": [7], "output_lens": [3], "ttfts": [0.5],)"
+                              R"( "itls": [[0.25]], "max_concurrency": null)")) ==
+        Rows{"-,7,3 ttft=500000000 e2el=750000000"});
+  // In a word that ends a block of the file.
+  const std::string far(262'144, ' ');
+  for (std::size_t cut = 0; cut < 12; ++cut) {
+    CHECK(trace_rows::in(result(far.substr(cut + 60) + R"("request_rate":Infinity,)" + kLengths)) ==
+          Rows{"-,7,1", "-,8,2"});
+  }
+  CHECK(trace_rows::error_in(result(R"("request_rate": Nothing)")).starts_with(":1: malformed"));
+  CHECK(trace_rows::error_in(result(R"("request_rate": -Infinity)")).starts_with(":1: malformed"));
+}
+
 TEST_CASE("several runs in one result file are refused by their number", "[workloads]") {
   const std::string run = result(kLengths);
   CHECK(trace_rows::error_in(run + "\n" + run + "\n" + run) ==
-        ": 3 runs in one file (--append-result), expected 1: split it into one file per run, that "
-        "is, per line");
+        ": 3 runs in one file (--append-result; SGLang always appends), expected 1: split it into "
+        "one file per run, that is, per line");
 }
 
 TEST_CASE("a result without details or with lists that do not fit is refused", "[workloads]") {
   CHECK(trace_rows::error_in(result("")) ==
-        ":1: no input_lens: vllm bench serve writes what a trace needs with --save-detailed");
+        ":1: no input_lens: vllm bench serve writes what a trace needs with --save-detailed, "
+        "SGLang's bench_serving with --output-details");
   CHECK(trace_rows::error_in(result(R"("input_lens": [1])")) ==
-        ":1: no output_lens: vllm bench serve writes what a trace needs with --save-detailed");
+        ":1: no output_lens: vllm bench serve writes what a trace needs with --save-detailed, "
+        "SGLang's bench_serving with --output-details");
   CHECK(trace_rows::error_in(result(kLengths + R"(, "ttfts": [0.5])")) ==
         ":1: ttfts has 1 elements, expected 2, as input_lens has");
   CHECK(trace_rows::error_in(result(kLengths + R"(, "itls": [[], [], []])")) ==
@@ -104,7 +122,7 @@ TEST_CASE("a malformed value of a result is refused with its place in the docume
 
 TEST_CASE("a result that is no JSON is refused with its line", "[workloads]") {
   CHECK(trace_rows::error_in(result("\n\"ttfts\": [NaN]")) ==
-        ":2: malformed JSON at byte 81: no JSON value behind ttfts[0] (0 rows read)");
+        ":2: ttfts[0] is 'NaN', expected a number >= 0 within 292 years (0 rows read)");
   CHECK(trace_rows::error_in(result(kLengths).substr(0, 80)) ==
         ":1: malformed JSON at byte 81 (0 rows read)");
   CHECK(trace_rows::error_in(result(kLengths) + "\n3\n") == ":2: expected a JSON object or array");
