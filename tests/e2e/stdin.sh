@@ -10,7 +10,9 @@ small_scenario >small.json
 "$HEADROOM" run small.json -o file >/dev/null
 "$HEADROOM" run - -o piped <small.json >/dev/null
 cat small.json | "$HEADROOM" run - --set name=small -o set >/dev/null
-for out in piped set; do same file/requests.csv $out/requests.csv "a scenario on standard input ($out)"; done
+for out in piped set; do
+  same file/requests.csv $out/requests.csv "a scenario on standard input ($out)"
+done
 "$HEADROOM" check - <small.json >/dev/null
 
 "$HEADROOM" run small.json --trace "$samples/azure.csv" -o trace >/dev/null
@@ -34,7 +36,12 @@ command='vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len 4096'
 "$HEADROOM" from "$command" --device l40s >file.txt
 echo "$command" | "$HEADROOM" from - --device l40s >piped.txt
 same file.txt piped.txt 'from -: a command'
-printf 'services:\n  llm:\n    image: vllm/vllm-openai:v0.19.0\n    command: --model Qwen/Qwen3-8B\n' >c.yaml
+cat >c.yaml <<'YAML'
+services:
+  llm:
+    image: vllm/vllm-openai:v0.19.0
+    command: --model Qwen/Qwen3-8B
+YAML
 "$HEADROOM" from c.yaml --device l40s >file.txt
 "$HEADROOM" from - --device l40s <c.yaml >piped.txt
 same file.txt piped.txt 'from -: a compose file'
