@@ -58,9 +58,10 @@ class Row {
     }
     return value->get<double>() * scale;
   }
-  [[nodiscard]] std::optional<double> rate(const std::string& key, double scale) {
+  [[nodiscard]] std::optional<double> rate(const std::string& key, double scale,
+                                           double most = 1e12) {
     if (find(key) == nullptr) return std::nullopt;
-    return number(key, kSmallest, scale);
+    return number_between(key, kSmallest, most, scale);
   }
   [[nodiscard]] double number_between(const std::string& key, double low, double high,
                                       double scale) {
@@ -199,6 +200,10 @@ DevicePower parse_power(Row row) {
   return power;
 }
 
+// Beyond a wafer of silicon: a figure in another unit.
+constexpr double kMostGbPerS = 100'000;
+constexpr double kMostTflops = 1'000'000;
+
 DeviceSpec parse_device(Row row) {
   DeviceSpec d;
   d.id = row.text("id");
@@ -210,18 +215,18 @@ DeviceSpec parse_device(Row row) {
   d.sm = static_cast<std::int32_t>(row.integer_or("sm", 0, 0));
   d.memory_nominal_bytes = row.integer("memory_nominal_bytes", 1);
   d.memory_reported_bytes = row.integer("memory_reported_bytes", 1);
-  d.bandwidth_bytes_per_s = row.number("bandwidth_gb_per_s", 1e-3, 1e9);
+  d.bandwidth_bytes_per_s = row.number_between("bandwidth_gb_per_s", 1e-3, kMostGbPerS, 1e9);
   auto rates = row.object("tflops");
   if (!rates) throw row.error("tflops", "object with fp16 and what else the device has");
-  d.fp32_flops = rates->rate("fp32", 1e12);
-  d.fp16_flops = rates->number("fp16", 1e-3, 1e12);
-  d.bf16_flops = rates->rate("bf16", 1e12);
-  d.fp8_flops = rates->rate("fp8", 1e12);
-  d.fp4_flops = rates->rate("fp4", 1e12);
-  d.int8_ops = rates->rate("int8", 1e12);
+  d.fp32_flops = rates->rate("fp32", 1e12, kMostTflops);
+  d.fp16_flops = rates->number_between("fp16", 1e-3, kMostTflops, 1e12);
+  d.bf16_flops = rates->rate("bf16", 1e12, kMostTflops);
+  d.fp8_flops = rates->rate("fp8", 1e12, kMostTflops);
+  d.fp4_flops = rates->rate("fp4", 1e12, kMostTflops);
+  d.int8_ops = rates->rate("int8", 1e12, kMostTflops);
   rates->finish();
-  d.nvlink_bytes_per_s = row.rate("nvlink_gb_per_s_per_direction", 1e9);
-  d.pcie_bytes_per_s = row.rate("pcie_gb_per_s_per_direction", 1e9);
+  d.nvlink_bytes_per_s = row.rate("nvlink_gb_per_s_per_direction", 1e9, kMostGbPerS);
+  d.pcie_bytes_per_s = row.rate("pcie_gb_per_s_per_direction", 1e9, kMostGbPerS);
   if (auto power = row.object("power")) d.power = parse_power(*power);
   d.source = row.text("source");
   d.confidence = row.text_or_empty("confidence");
@@ -268,8 +273,8 @@ void parse_fitted_on(Row& row, Calibration& c) {
       !(is_name && is_quantised(parse_dtype(c.weights)))) {
     throw row.error("weights", "a data type below 16 bits by its name, e.g. fp8, or any");
   }
-  c.bandwidth_bytes_per_s = row.number("bandwidth_gb_per_s", 1e-3, 1e9);
-  c.peak_flops = row.number("peak_tflops", 1e-3, 1e12);
+  c.bandwidth_bytes_per_s = row.number_between("bandwidth_gb_per_s", 1e-3, kMostGbPerS, 1e9);
+  c.peak_flops = row.number_between("peak_tflops", 1e-3, kMostTflops, 1e12);
 }
 
 std::optional<ObservedErrors::Range> parse_range(Row& row, const std::string& key) {

@@ -60,14 +60,15 @@ void check_words(const FromArguments& arguments) {
   if (missing != source.end()) throw ConfigError(fmt::format("{}: no such file", *missing));
 }
 
-FromResult from_metrics(const std::vector<std::string>& files, const std::string& text) {
+FromResult from_metrics(const std::vector<std::string>& files, const std::string& text,
+                        const std::string& release) {
   std::istringstream first(text);
   MetricsTimes times;
   times.taken_unix_s = modified_s(files.back());
-  if (files.size() == 1) return scenario_from_metrics(first, files.front(), times);
+  if (files.size() == 1) return scenario_from_metrics(first, files.front(), times, release);
   times.earlier_unix_s = modified_s(files.front());
   std::istringstream last(input_text(files.back()));
-  return scenario_from_metrics(first, last, files.back(), times);
+  return scenario_from_metrics(first, last, files.back(), times, release);
 }
 
 bool holds_log_lines(const std::string& text) {
@@ -117,7 +118,7 @@ FromResult read(const FromArguments& arguments) {
   const bool compose = is_compose(first, text);
   if (!compose && is_metrics(text)) {
     if (source.size() > 2) throw ConfigError("from: one or two dumps of /metrics");
-    return from_metrics(source, text);
+    return from_metrics(source, text, release);
   }
   if (source.size() > 1) {
     throw ConfigError(fmt::format("from {}: expected one file, or two dumps of /metrics", first));

@@ -92,6 +92,16 @@ std::vector<FactRow> read_facts(std::istream& in, const std::string& file,
   return rows;
 }
 
+void refuse_copies(const std::vector<FactRow>& rows) {
+  std::map<std::map<std::string, std::string, std::less<>>, std::int64_t> lines;
+  for (const FactRow& row : rows) {
+    const auto [earlier, is_new] = lines.try_emplace(row.cells, row.line);
+    if (is_new) continue;
+    throw DataError(fmt::format("{}:{}: the same row as in line {}; expected each measurement once",
+                                row.file, row.line, earlier->second));
+  }
+}
+
 double number_in(const FactRow& row, std::string_view column, double low, double high) {
   const std::optional<double> value = row.number(column);
   if (!value || !(*value >= low && *value <= high)) {

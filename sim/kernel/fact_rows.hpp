@@ -30,6 +30,10 @@ struct FactRow {
 [[nodiscard]] std::vector<FactRow> read_facts(std::istream& in, const std::string& file,
                                               const std::vector<std::string>& wanted);
 
+// DataError: two rows with the same cells, of which the later one is named. For files in which a
+// row is a measurement: twice the same figures are one, copied.
+void refuse_copies(const std::vector<FactRow>& rows);
+
 // A cell that must be there. DataError with file, line, column, value and range.
 [[nodiscard]] double number_in(const FactRow& row, std::string_view column, double low,
                                double high);

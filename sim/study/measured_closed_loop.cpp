@@ -212,6 +212,7 @@ void read_closed_loops(std::istream& in, const std::string& name, const Catalog&
                  {"backend", "backend_version", "model_path", "system", "precision", "mode", "isl",
                   "osl", "batch_size", "tp_size", "pp_size", "attention_dp_size", "moe_ep_size",
                   "silicon_ttft_ms", "silicon_tpot_ms"});
+  refuse_copies(rows);
   std::map<std::string, LoopPoint> points;
   for (const FactRow& row : rows) {
     std::string why = why_no_loop(row, catalog);

@@ -59,6 +59,7 @@ void read_decode_rates(std::istream& in, const std::string& name, const Catalog&
       read_facts(in, name + "/decode_rates.csv",
                  {"series", "device", "engine", "model", "options", "requests", "prompt_tokens",
                   "output_tokens", "decode_tokens_per_s", "prefill_tokens_per_s", "source"});
+  refuse_copies(rows);
   for (const FactRow& row : rows) {
     MeasuredRun run;
     const std::int64_t requests = count_in(row, "requests", 1, kMostRequests);

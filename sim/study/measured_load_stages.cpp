@@ -26,6 +26,7 @@ void read_load_stages(std::istream& in, const std::string& name, const Catalog& 
                  {"stage_id", "model", "tp", "max_model_len", "max_num_batched_tokens",
                   "max_num_seqs", "rate_req_s", "sent", "prompt_len_mean", "output_len_mean",
                   "ttft_mean_s", "ttft_median_s", "e2e_mean_s"});
+  refuse_copies(rows);
   for (const FactRow& row : rows) {
     MeasuredRun run;
     run.data_set = name + "/" + row.text("stage_id");

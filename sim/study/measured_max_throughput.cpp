@@ -40,6 +40,7 @@ void read_max_throughput(std::istream& in, const std::string& name, const Catalo
   const std::vector<FactRow> rows = read_facts(in, name + "/max_throughput.csv",
                                                {"model", "gpu", "tp", "pp", "precision", "isl",
                                                 "osl", "total_output_tok_s", "num_requests"});
+  refuse_copies(rows);
   for (const FactRow& row : rows) {
     MeasuredRun run;
     run.data_set = fmt::format("{}/{} {} TP{} {}/{}", name, row.text("model"), row.text("gpu"),

@@ -108,6 +108,7 @@ void read_request_log(const std::filesystem::path& folder, const std::string& na
   std::istringstream in = open_text_file(file);
   const std::vector<FactRow> rows = read_facts(
       in, file, {"input_toks", "output_toks", "arrival_s", "first_token_s", "last_token_s"});
+  refuse_copies(rows);
   if (static_cast<std::int64_t>(rows.size()) <= run.cold_requests) {
     throw DataError(fmt::format("{}: {} requests: more than {} expected", file, rows.size(),
                                 run.cold_requests));

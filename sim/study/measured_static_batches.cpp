@@ -116,6 +116,7 @@ void read_static_batches(std::istream& in, const std::string& name, const Catalo
   const std::vector<FactRow> rows = read_facts(in, name + "/all_results.csv",
                                                {"hardware", "num_hardware", "framework", "model",
                                                 "input_output_len", "batch_size", "latency_s"});
+  refuse_copies(rows);
   std::map<Key, BatchPoint> points;
   for (const FactRow& row : rows) {
     if (std::string why = why_no_batch(row, catalog); !why.empty()) {

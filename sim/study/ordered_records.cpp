@@ -67,7 +67,6 @@ OrderedRecords::OrderedRecords(const std::string& path, SessionInput input)
   file_.emplace(path, input);
   file_state_ = file_->lines().file_state();
   format_ = file_->format().name;
-  column_in_ns_ = file_->format().column_in_ns;
   clock_ = file_->clock();
   if (!file_state_.is_regular) load();
 }
@@ -90,7 +89,9 @@ void OrderedRecords::load() {
   open();
   TraceRecord record;
   TimeNs latest_ns = kNoTime;
+  TimeUnitCheck times;
   while (file_->next(record)) {
+    times.add(record.time_ns);
     store_.add(record, clock_);
     if (clock_ != TraceClock::absolute || record.time_ns == kNoTime) continue;
     backward_steps_ += record.time_ns < latest_ns ? 1 : 0;
@@ -99,6 +100,7 @@ void OrderedRecords::load() {
   if (backward_steps_ != 0) store_.sort_by_time();
   in_memory_ = true;
   session_turns_ = file_->session_turns();
+  warning_ = file_->warning(times);
   file_.reset();
 }
 

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "workloads/traces/detect.hpp"
-#include "workloads/traces/time_unit.hpp"
 
 namespace headroom {
 
@@ -54,10 +53,8 @@ class OrderedRecords {
   [[nodiscard]] std::string file_name() const;  // without directories
   [[nodiscard]] std::string_view format() const { return format_; }
   [[nodiscard]] TraceClock clock() const { return clock_; }
-  // What is wrong with the file as a whole, by the times of its rows; empty: nothing.
-  [[nodiscard]] std::string warning(const TimeUnitCheck& times) const {
-    return clock_ == TraceClock::absolute ? times.doubt(column_in_ns_) : std::string();
-  }
+  // As TraceFile::warning, after the first pass.
+  [[nodiscard]] std::string warning() const { return warning_; }
 
   // One pass: sink.start(), then sink.add(const TraceRecord&) for each row; start() again when the
   // file turns out not to be in order. DataError: a malformed row, a file that was changed.
@@ -87,7 +84,9 @@ class OrderedRecords {
     sink.start();
     TraceRecord record;
     TimeNs latest_ns = kNoTime;
+    TimeUnitCheck times;
     while (file_->next(record)) {
+      times.add(record.time_ns);
       if (clock_ == TraceClock::absolute && record.time_ns != kNoTime) {
         if (record.time_ns < latest_ns) return false;
         latest_ns = record.time_ns;
@@ -95,6 +94,7 @@ class OrderedRecords {
       sink.add(record);
     }
     session_turns_ = file_->session_turns();
+    warning_ = file_->warning(times);
     return true;
   }
 
@@ -107,7 +107,7 @@ class OrderedRecords {
   bool is_fresh_ = true;  // no row of file_ has been read
   InputFile::State file_state_;
   std::string_view format_;
-  std::string_view column_in_ns_;
+  std::string warning_;
   TraceClock clock_ = TraceClock::absolute;
   RecordStore store_;
   bool in_memory_ = false;

@@ -75,6 +75,21 @@ std::string shortened(const std::string& text) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
+// No device has more memory, shared memory included.
+constexpr double kMostMemoryGib = 4096;
+
+// A pool that the device cannot hold, or a negative one after which serving went on: a damaged log.
+void check_pools(const StartupLog& log) {
+  const FoundNumber& total = log.memory.total_gib;
+  const double most = total && total->value > 0 ? total->value : kMostMemoryGib;
+  for (const FoundNumber& pool : {log.memory.available_kv_gib, log.memory.kv_gib}) {
+    if (!pool || (pool->value <= most && (pool->value >= 0 || log.failure))) continue;
+    throw DataError(fmt::format("{}:{}: a KV cache of {:g} GiB, expected 0 to {:g} GiB{}", log.name,
+                                pool->line, pool->value, most,
+                                total ? ", the device's memory" : ""));
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(LogEngine engine) {
@@ -174,6 +189,7 @@ StartupLog read_startup_log(std::istream& in, const std::string& name) {
         "written at a log level above INFO?",
         name, name_of(log.engine), line.number, comma_list(log.missing)));
   }
+  check_pools(log);
   if (log.starts > 1) {
     log.notes.push_back(fmt::format("{} start-ups in this file; the last is reported", log.starts));
   }

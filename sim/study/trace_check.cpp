@@ -6,7 +6,6 @@
 
 #include "sim/kernel/errors.hpp"
 #include "workloads/traces/detect.hpp"
-#include "workloads/traces/time_unit.hpp"
 
 namespace headroom {
 namespace {
@@ -76,7 +75,7 @@ TraceCheck check_trace(const std::string& path, SessionInput input) {
   found.format = file.format().name;
   found.clock = file.clock();
   found.session_turns = file.session_turns();
-  if (found.clock == TraceClock::absolute) found.warning = times.doubt(file.format().column_in_ns);
+  found.warning = file.warning(times);
   return found;
 }
 

@@ -25,7 +25,6 @@ class Survey {
   void start() {
     rows = 0;
     first_ns = kNever;
-    times = {};
     columns = {};
     columns.clock = records_.clock();
     obstacles = MooncakeObstacles(records_.clock());
@@ -33,7 +32,6 @@ class Survey {
 
   void add(const TraceRecord& record) {
     ++rows;
-    times.add(record.time_ns);
     if (record.time_ns != kNoTime) first_ns = std::min(first_ns, record.time_ns);
     if (target_ == TraceTarget::headroom) {
       columns.include(record);
@@ -51,7 +49,6 @@ class Survey {
 
   std::int64_t rows = 0;
   TimeNs first_ns = kNever;
-  TimeUnitCheck times;
   TraceCsvColumns columns;
   MooncakeObstacles obstacles{TraceClock::absolute};
 
@@ -133,7 +130,7 @@ Conversion convert_trace(const std::string& path, TraceTarget target,
           .backward_steps = records.backward_steps(),
           .session_turns = records.session_turns(),
           .left_out = survey.obstacles.left_out(),
-          .warning = records.warning(survey.times)};
+          .warning = records.warning()};
 }
 
 }  // namespace headroom

@@ -16,22 +16,14 @@ class ProfileSink {
       : clock_(clock), options_(options) {
     start();
   }
-  void start() {
-    profiler_.emplace(clock_, options_);
-    times_ = {};
-  }
-  void add(const TraceRecord& record) {
-    profiler_->add(record);
-    times_.add(record.time_ns);
-  }
-  [[nodiscard]] const TimeUnitCheck& times() const { return times_; }
+  void start() { profiler_.emplace(clock_, options_); }
+  void add(const TraceRecord& record) { profiler_->add(record); }
   [[nodiscard]] TraceProfile finish() { return profiler_->finish(); }
 
  private:
   TraceClock clock_;
   ReservationOptions options_;
   std::optional<TraceProfiler> profiler_;
-  TimeUnitCheck times_;
 };
 
 }  // namespace
@@ -157,7 +149,7 @@ TraceProfile profile_trace(const std::string& path, const ReservationOptions& op
   profile.backward_steps = records.backward_steps();
   profile.in_memory = records.in_memory();
   profile.session_turns = records.session_turns();
-  profile.warning = records.warning(sink.times());
+  profile.warning = records.warning();
   return profile;
 }
 

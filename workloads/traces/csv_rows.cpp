@@ -88,9 +88,10 @@ bool CsvRows::next() {
   any_ = true;
   split(line);
   if (fields_.size() != columns_.size()) {
-    throw DataError(
-        fmt::format("{}: row is '{}', expected {} comma-separated fields ({} rows read)",
-                    lines_.place(), shown(line), columns_.size(), rows_read_));
+    throw DataError(fmt::format(
+        "{}: row is '{}', expected {} comma-separated fields ({} rows read){}", lines_.place(),
+        shown(line), columns_.size(), rows_read_,
+        lines_.ends_open() ? "; the file ends there, without a line break: is it cut?" : ""));
   }
   return true;
 }

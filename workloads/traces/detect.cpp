@@ -21,7 +21,6 @@
 #include "workloads/traces/ragpulse.hpp"
 #include "workloads/traces/sharegpt.hpp"
 #include "workloads/traces/splitwise.hpp"
-#include "workloads/traces/time_unit.hpp"
 #include "workloads/traces/tracelab.hpp"
 #include "workloads/traces/tracelab_csv.hpp"
 #include "workloads/traces/vidur.hpp"
@@ -179,7 +178,7 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
   TraceRecord record;
   TimeUnitCheck times;
   while (file.next(record)) {
-    if (file.clock() == TraceClock::absolute) times.add(record.time_ns);
+    times.add(record.time_ns);
     if (rows.add(record)) continue;
     throw DataError(fmt::format(
         "{}: {} prompt tokens, {} output tokens; zero tokens are not allowed ({} rows "
@@ -189,7 +188,7 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
   again = rows.must_read_again();
   Trace trace = rows.finish();
   trace.session_turns = file.session_turns();
-  trace.warning = times.doubt(file.format().column_in_ns);
+  trace.warning = file.warning(times);
   return trace;
 }
 
@@ -198,7 +197,10 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
 std::span<const TraceFormat> trace_formats() { return kFormats; }
 
 TraceFile::TraceFile(const std::string& path, SessionInput input)
-    : lines_(path), format_(format_of(lines_)), reader_(format_.open(lines_, input)) {
+    : lines_(path),
+      format_(format_of(lines_)),
+      is_csv_(lines_.start().bytes.find_first_of("{[") != 0),
+      reader_(format_.open(lines_, input)) {
   if (input == SessionInput::detect || reader_->session_turns() != nullptr) return;
   throw DataError(
       fmt::format("{}: session_input is '{}', expected auto: the format {} itself says what later "
@@ -209,6 +211,20 @@ TraceFile::TraceFile(const std::string& path, SessionInput input)
 SessionTurns TraceFile::session_turns() const {
   const SessionTurns* turns = reader_->session_turns();
   return turns == nullptr ? SessionTurns() : *turns;
+}
+
+std::string TraceFile::warning(const TimeUnitCheck& times) const {
+  std::string text;
+  if (clock() == TraceClock::absolute) text = times.doubt(format_.column_in_ns);
+  // A cut JSON file is malformed.
+  if (is_csv_ && lines_.ends_open()) {
+    if (!text.empty()) text += "; ";
+    text += fmt::format(
+        "line {} ends without a line break: if the file was cut there, its last "
+        "value is too short",
+        lines_.line_number());
+  }
+  return text;
 }
 
 Trace read_trace(const std::string& path, const TraceOptions& options) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "workloads/traces/line_reader.hpp"
+#include "workloads/traces/time_unit.hpp"
 #include "workloads/traces/trace.hpp"
 #include "workloads/traces/trace_reader.hpp"
 
@@ -28,11 +29,14 @@ class TraceFile {
   [[nodiscard]] const TraceFormat& format() const { return format_; }
   [[nodiscard]] TraceClock clock() const { return reader_->clock(); }
   [[nodiscard]] SessionTurns session_turns() const;                 // of the rows so far
+  // What is wrong with the file as a whole, once it has been read to its end; empty: nothing.
+  [[nodiscard]] std::string warning(const TimeUnitCheck& times) const;
   [[nodiscard]] const LineReader& lines() const { return lines_; }  // place() is the latest row's
 
  private:
   LineReader lines_;
   const TraceFormat& format_;
+  bool is_csv_;
   std::unique_ptr<TraceReader> reader_;
 };
 

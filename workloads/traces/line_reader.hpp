@@ -34,6 +34,9 @@ class LineReader {
   // until the next call. The byte after a line may be read and is no digit.
   [[nodiscard]] bool next(std::string_view& line);
 
+  // The latest line was the last of the file and has no line end.
+  [[nodiscard]] bool ends_open() const { return ends_open_; }
+
   // Bytes as they are, for formats that are one document: the rest of the current block, then
   // block by block; empty at the end of the file. Not to be mixed with `next`.
   [[nodiscard]] std::string_view next_block();
@@ -58,6 +61,7 @@ class LineReader {
   std::size_t max_line_bytes_;
   InputFile::State file_state_;
   bool at_end_ = false;
+  bool ends_open_ = false;
   std::int64_t line_number_ = 0;
   Sha256 hash_;
   std::vector<char> buffer_;
@@ -71,6 +75,7 @@ inline bool LineReader::next(std::string_view& line) {
     const char* newline = static_cast<const char*>(std::memchr(at_, '\n', size));
     if (newline == nullptr) newline = read_to_newline();
     if (newline == nullptr && at_ == end_) return false;
+    if (newline == nullptr) ends_open_ = true;
     ++line_number_;
     const char* begin = at_;
     const char* stop = newline == nullptr ? end_ : newline;

@@ -51,11 +51,13 @@ struct MetricsTimes {
 // scenario has no request rate. DataError with the line for text that is no dump, ConfigError for a
 // dump of another engine.
 [[nodiscard]] FromResult scenario_from_metrics(std::istream& text, const std::string& name,
-                                               const MetricsTimes& times = {});
+                                               const MetricsTimes& times = {},
+                                               std::string_view release = {});
 // Two dumps of the same process: traffic is what came in between.
 [[nodiscard]] FromResult scenario_from_metrics(std::istream& earlier, std::istream& later,
                                                const std::string& name,
-                                               const MetricsTimes& times = {});
+                                               const MetricsTimes& times = {},
+                                               std::string_view release = {});
 
 // Every scenario pointer that a command for `engine` may set, sorted: what the option table must
 // know. HEADROOM_CHECK that the engine is one of FromResult::engine.

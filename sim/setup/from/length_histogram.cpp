@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "sim/kernel/errors.hpp"
 #include "sim/setup/from/values.hpp"
 
 namespace headroom {
@@ -57,9 +58,19 @@ std::optional<LengthHistogram> length_histogram(const MetricsDump& dump, const s
   }
   double below = 0;
   for (const auto& [bound, count] : cumulative) {
+    if (count < below) {
+      throw DataError(
+          fmt::format("{}: {}_bucket falls from {:.0f} to {:.0f} at le=\"{}\"; expected "
+                      "each bucket to hold those below it, too",
+                      dump.file, name, below, count, bound));
+    }
     histogram.bounds.push_back(bound);
     histogram.counts.push_back(count - below);
     below = count;
+  }
+  if (!cumulative.empty() && std::isinf(cumulative.rbegin()->first) && below != *requests) {
+    throw DataError(fmt::format("{}: {}_count is {:.0f}, expected {:.0f} as in its last bucket",
+                                dump.file, name, *requests, below));
   }
   return histogram;
 }

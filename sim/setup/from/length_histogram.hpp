@@ -22,7 +22,8 @@ struct LengthHistogram {
 };
 
 // name_bucket, name_sum and name_count of the dump, added over all label sets but `le`. Nothing
-// when it has no such histogram.
+// when it has no such histogram. DataError: buckets that fall, or hold another number of requests
+// than name_count says.
 [[nodiscard]] std::optional<LengthHistogram> length_histogram(const MetricsDump& dump,
                                                               const std::string& name);
 

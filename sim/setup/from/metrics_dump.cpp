@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -178,6 +179,14 @@ void note_rest(Draft& draft, const MetricsDump& dump) {
   }
 }
 
+// A difference of two dumps in which something was counted backwards.
+bool counts_less(const std::optional<LengthHistogram>& difference) {
+  if (!difference) return false;
+  const auto negative = [](double count) { return count < 0; };
+  return negative(difference->requests) || negative(difference->sum) ||
+         std::ranges::any_of(difference->counts, negative);
+}
+
 Draft start(const MetricsDump& dump, const std::string& name) {
   check_engine(dump, name);
   Draft draft(name);
@@ -190,7 +199,7 @@ Draft start(const MetricsDump& dump, const std::string& name) {
 }  // namespace
 
 FromResult scenario_from_metrics(std::istream& text, const std::string& name,
-                                 const MetricsTimes& times) {
+                                 const MetricsTimes& times, std::string_view release) {
   const MetricsDump dump = read_prometheus(text, name);
   Draft draft = start(dump, name);
   const Traffic traffic = traffic_of(dump);
@@ -203,11 +212,12 @@ FromResult scenario_from_metrics(std::istream& text, const std::string& name,
     set_rate(draft, traffic.prompt->requests, seconds, "since the process started, idle time too");
   }
   note_rest(draft, dump);
-  return finished(std::move(draft));
+  return finished(std::move(draft), release);
 }
 
 FromResult scenario_from_metrics(std::istream& earlier, std::istream& later,
-                                 const std::string& name, const MetricsTimes& times) {
+                                 const std::string& name, const MetricsTimes& times,
+                                 std::string_view release) {
   const MetricsDump before = read_prometheus(earlier, name + " (earlier)");
   const MetricsDump after = read_prometheus(later, name);
   Draft draft = start(after, name);
@@ -218,7 +228,7 @@ FromResult scenario_from_metrics(std::istream& earlier, std::istream& later,
   const Traffic old = traffic_of(before);
   if (traffic.prompt && old.prompt) traffic.prompt = difference(*traffic.prompt, *old.prompt);
   if (traffic.output && old.output) traffic.output = difference(*traffic.output, *old.output);
-  if (traffic.prompt && traffic.prompt->requests < 0) {
+  if (counts_less(traffic.prompt) || counts_less(traffic.output)) {
     throw ConfigError(
         fmt::format("{}: the later dump counts fewer requests than the earlier", name));
   }
@@ -233,7 +243,7 @@ FromResult scenario_from_metrics(std::istream& earlier, std::istream& later,
     set_rate(draft, traffic.prompt->requests, seconds, "between the two dumps");
   }
   note_rest(draft, after);
-  return finished(std::move(draft));
+  return finished(std::move(draft), release);
 }
 
 }  // namespace headroom

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/from/values.hpp"
@@ -80,6 +81,33 @@ class SampleLine {
   std::string_view rest_;
 };
 
+// What only grows, from 0 on: far below 10^15 requests or tokens in the life of a server.
+constexpr double kMostCounted = 1e15;
+
+bool is_counted(std::string_view metric) {
+  return metric.starts_with("vllm:") &&
+         (metric.ends_with("_bucket") || metric.ends_with("_count") || metric.ends_with("_sum") ||
+          metric.ends_with("_total"));
+}
+
+// The lines of all samples by name and labels.
+class SampleLines {
+ public:
+  // DataError: a second one.
+  void add(const std::string& file, std::size_t line, const std::string& metric,
+           const MetricSample& sample) {
+    const auto [earlier, is_new] = lines_.try_emplace({metric, sample.labels}, line);
+    if (is_new) return;
+    throw DataError(fmt::format(
+        "{}:{}: {} stands in line {}, too, with the same labels: expected one scrape of "
+        "/metrics; two of them are two files",
+        file, line, metric, earlier->second));
+  }
+
+ private:
+  std::map<std::pair<std::string, std::map<std::string, std::string>>, std::size_t> lines_;
+};
+
 }  // namespace
 
 std::optional<double> MetricsDump::total(std::string_view name) const {
@@ -108,6 +136,8 @@ std::string MetricsDump::label(std::string_view name, std::string_view label) co
 
 MetricsDump read_prometheus(std::istream& text, const std::string& name) {
   MetricsDump dump;
+  dump.file = name;
+  SampleLines lines;
   std::string line;
   std::size_t number = 0;
   std::size_t samples = 0;
@@ -124,6 +154,12 @@ MetricsDump read_prometheus(std::istream& text, const std::string& name) {
                       "{} samples",
                       name, number, samples));
     }
+    if (is_counted(metric) && !(sample.value >= 0 && sample.value <= kMostCounted)) {
+      throw DataError(fmt::format("{}:{}: {} is {}, expected 0 to {:g}", name, number, metric,
+                                  sample.value, kMostCounted));
+    }
+    // Front ends of one engine each have a process, so those of processes may stand there twice.
+    if (metric.starts_with("vllm:")) lines.add(name, number, metric, sample);
     if (timestamp_ms) {
       dump.taken_unix_s = std::max(dump.taken_unix_s.value_or(0), *timestamp_ms / 1000);
     }

@@ -17,6 +17,7 @@ struct MetricSample {
 
 struct MetricsDump {
   std::map<std::string, std::vector<MetricSample>> samples;  // by name, in order
+  std::string file;                                          // for messages
   std::optional<double> taken_unix_s;  // the latest timestamp that a sample carries
 
   // Sum over all label sets of `name`; nothing when it does not occur.
@@ -27,8 +28,9 @@ struct MetricsDump {
   [[nodiscard]] std::string label(std::string_view name, std::string_view label) const;
 };
 
-// DataError `name:line: ...` for a line that is neither a comment nor a sample, and for text
-// without samples.
+// DataError `name:line: ...` for a line that is neither a comment nor a sample, for a second sample
+// of the engine (vllm:...) with the same name and labels, for a count or a sum of it (..._bucket,
+// _count, _sum, _total) below 0, beyond 10^15 or not a number, and for text without samples.
 [[nodiscard]] MetricsDump read_prometheus(std::istream& text, const std::string& name);
 
 }  // namespace headroom

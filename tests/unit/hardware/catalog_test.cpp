@@ -121,6 +121,23 @@ TEST_CASE("bad catalog content is refused with file and JSON pointer") {
   CHECK_NOTHROW(read_models(kTinyModel));
 }
 
+TEST_CASE("a device faster than any wafer is refused") {
+  const auto own_device = [](const std::string& gb_per_s) {
+    Catalog catalog;
+    catalog.overlay_text("devices.json",
+                         R"({"devices": [{"id": "mine", "name": "Mine", "vendor": "v",
+        "architecture": "a", "memory_model": "discrete", "memory_nominal_bytes": 80000000000,
+        "memory_reported_bytes": 80000000000, "bandwidth_gb_per_s": )" +
+                             gb_per_s + R"(, "tflops": {"fp16": 989}, "source": "test"}]})",
+                         "my.json");
+    return catalog.device("mine").bandwidth_bytes_per_s;
+  };
+  CHECK(own_device("3350") == 3350e9);
+  CHECK_THROWS_WITH(own_device("3350000"),
+                    Catch::Contains("my.json: /devices/0/bandwidth_gb_per_s") &&
+                        Catch::Contains("number from 0.001 to 100000"));
+}
+
 TEST_CASE("a directory without catalog files is refused") {
   Catalog catalog;
   CHECK_THROWS_AS(catalog.overlay(std::filesystem::path(HEADROOM_SOURCE_DIR) / "cmake"),

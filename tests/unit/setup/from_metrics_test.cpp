@@ -144,3 +144,35 @@ TEST_CASE("labels keep commas, braces and escaped quotes; other text is refused 
   CHECK_THROWS_WITH(metrics("tgi_queue_size 3\n"), Contains("a dump of another engine"));
   CHECK_THROWS_WITH(metrics("up 1\n"), Contains("no metric of vLLM"));
 }
+
+TEST_CASE("counts that no server can have are refused with their line") {
+  const std::string dump = dump_of(10, 26, 4500);
+  CHECK_THROWS_WITH(metrics(dump + dump),
+                    Contains("dump:13: vllm:cache_config_info stands in line 3, too") &&
+                        Contains("two of them are two files"));
+  for (const std::string value : {"NaN", "+Inf", "-3", "1e308"}) {
+    CAPTURE(value);
+    CHECK_THROWS_WITH(
+        metrics(dump + "vllm:generation_tokens_total{engine=\"0\"} " + value + "\n"),
+        Contains(":11: vllm:generation_tokens_total is ") && Contains("expected 0 to 1e+15"));
+  }
+  CHECK_THROWS_WITH(metrics(dump_of(10, -4, 4500)),
+                    "dump: vllm:request_prompt_tokens_bucket falls from 10 to 6 at le=\"200\"; "
+                    "expected each bucket to hold those below it, too");
+}
+
+TEST_CASE("buckets of another number of requests than the count are refused") {
+  std::string dump = dump_of(10, 26, 4500);
+  const std::string count = "vllm:request_prompt_tokens_count{" + std::string(kLabels) + "} 36";
+  dump.replace(dump.find(count), count.size(), count.substr(0, count.size() - 2) + "37");
+  CHECK_THROWS_WITH(metrics(dump),
+                    "dump: vllm:request_prompt_tokens_count is 37, expected 36 as in its last "
+                    "bucket");
+}
+
+TEST_CASE("a dump takes the release that the user names") {
+  std::istringstream stream(dump_of(10, 26, 4500));
+  const FromResult result = scenario_from_metrics(stream, "dump", {}, "0.20");
+  CHECK(result.scenario.at("engine").at("version") == "0.20");
+  CHECK_FALSE(any_contains(result.notes, "no release of the engine is named"));
+}

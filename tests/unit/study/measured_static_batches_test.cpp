@@ -74,6 +74,13 @@ TEST_CASE("measured batches: other boards, engines and models are left out by na
                     Contains("bench/all_results.csv:2: latency_s: '0'"));
 }
 
+TEST_CASE("a row of measurements that stands twice is refused") {
+  const std::string row = kVllm7B + "128,16,2.0,0\n";
+  CHECK_THROWS_WITH(batches(row + kVllm7B + "128,32,3.0,0\n" + row),
+                    "bench/all_results.csv:4: the same row as in line 2; expected each measurement "
+                    "once");
+}
+
 TEST_CASE("published batches of 2024 are read") {
   const std::filesystem::path file = std::filesystem::path(HEADROOM_SHARED_DIR) /
                                      "groundtruth/argonne_llm_inference_bench/all_results.csv";

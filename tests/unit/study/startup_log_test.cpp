@@ -92,6 +92,17 @@ std::vector<std::vector<std::string>> csv_rows(const std::string& name) {
   return rows;
 }
 
+TEST_CASE("a KV cache that no device has is refused with its line") {
+  const std::string figure = "Available KV cache memory: 58.11 ";
+  for (const std::string gib : {"-54.00", "5410.0"}) {
+    std::string text = kVllm019;
+    text.replace(text.find(figure), figure.size(), "Available KV cache memory: " + gib + " ");
+    CHECK_THROWS_WITH(read(text), Catch::Contains("server.log:") &&
+                                      Catch::Contains(": a KV cache of " + gib.substr(0, 3)) &&
+                                      Catch::Contains("GiB, expected 0 to "));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a vLLM 0.19 log gives every figure with its line") {

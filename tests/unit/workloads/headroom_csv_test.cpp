@@ -157,3 +157,14 @@ TEST_CASE("seconds in a column of nanoseconds are doubted", "[workloads]") {
   CHECK(warning("0 1 2 3").empty());                    // too few rows
   CHECK(warning("7 7 7 7 7").empty());                  // a batch at one time
 }
+
+TEST_CASE("a table that ends without a line break may be cut", "[workloads]") {
+  const headroom::TempFile whole(kHeader + "\n0,10,500\n");
+  CHECK(headroom::read_trace(whole.path(), {}).warning.empty());
+  const headroom::TempFile cut(kHeader + "\n0,10,50");
+  CHECK(headroom::read_trace(cut.path(), {}).warning ==
+        "line 2 ends without a line break: if the file was cut there, its last value is too short");
+  CHECK(data_error(kHeader + "\n0,10") ==
+        ":2: row is '0,10', expected 3 comma-separated fields (0 rows read); the file ends there, "
+        "without a line break: is it cut?");
+}
