@@ -50,12 +50,14 @@ timeout 2 "$HEADROOM" "${long[@]}" -o limited >summary.txt 2>stderr.txt || code=
 is_partial_result limited
 
 # What is ignored from the start stays ignored.
-nohup "$HEADROOM" "${long[@]}" --until 50 -o kept >summary.txt 2>stderr.txt &
+nohup "$HEADROOM" "${long[@]}" -o kept >summary.txt 2>stderr.txt &
 program=$!
 appears '.kept.partial-*'
 kill -HUP $program
-ends $program 0
-no_partial
+sleep 1
+kill -TERM $program
+ends $program 143
+is_partial_result kept
 
 # A second Ctrl-C ends the program at once. The pipe holds it where it cannot stop by itself.
 mkfifo trace.csv
