@@ -52,7 +52,7 @@ std::string text_of(const Golden& golden) {
 }
 
 std::string path_of(const Golden& golden) {
-  return std::string(HEADROOM_SOURCE_DIR) + "/tests/golden/expected/" + golden.name + ".txt";
+  return fmt::format("{}/tests/golden/expected/{}.txt", HEADROOM_SOURCE_DIR, golden.name);
 }
 
 TEST_CASE("summaries and digests are those of the golden files") {
