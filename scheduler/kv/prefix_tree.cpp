@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 namespace {
@@ -135,7 +136,7 @@ void PrefixTree::extend(Path& path, RequestBlocks blocks, bool private_too, Free
 
 // The holder of `path` has a copy of the first block of a node behind it. Returns that block's
 // node.
-PrefixTree::Index PrefixTree::copy(Index known, Path& path, FreeList& free) {
+[[gnu::noinline]] PrefixTree::Index PrefixTree::copy(Index known, Path& path, FreeList& free) {
   const Index index = nodes_[known].run.blocks > 1 ? split(known, 1, free) : known;
   path.copies = copies_.add(index, path.copies);
   if (options_.partial_reuse) find_by_beginnings(index);
@@ -146,31 +147,29 @@ void PrefixTree::release(const Path& path, bool forget_private, FreeList& free) 
   if (path.deepest != kRoot) ++version_;
   BlockCopies::Index copies = path.copies;
   for (Index index = path.deepest; index != kRoot;) {
-    const Index parent = nodes_[index].parent;
-    const bool forgets = nodes_[index].run.is_private && forget_private && parts_of(index).empty();
-    if (!let_go_of_copy(copies, index, free)) let_go(index, free);
-    if (forgets && nodes_[index].refs == 0) forget(index, free);
+    Node& node = nodes_[index];
+    const Index parent = node.parent;
+    if (mostly(copies == BlockCopies::kNone) || !let_go_of_copy(copies, index, free)) {
+      HEADROOM_CHECK(node.refs > 0 && (parent == kRoot || nodes_[parent].refs >= node.refs ||
+                                       has_copies(parent)),
+                     "a path was released that is not held");
+      if (--node.refs > 0) {
+        shared_blocks_ -= node.run.blocks;
+      } else {
+        node.extent = free.put_owned(node.run.blocks, index);
+        if (options_.partial_reuse) find_by_beginnings(index);
+      }
+    }
+    const bool forgets = node.run.is_private && forget_private && parts_of(index).empty();
+    if (rarely(forgets) && node.refs == 0) forget(index, free);
     index = parent;
   }
 }
 
-void PrefixTree::let_go(Index index, FreeList& free) {
-  Node& node = nodes_[index];
-  const Index parent = node.parent;
-  HEADROOM_CHECK(
-      node.refs > 0 && (parent == kRoot || nodes_[parent].refs >= node.refs || has_copies(parent)),
-      "a path was released that is not held");
-  if (--node.refs > 0) {
-    shared_blocks_ -= node.run.blocks;
-    return;
-  }
-  node.extent = free.put_owned(node.run.blocks, index);
-  if (options_.partial_reuse) find_by_beginnings(index);
-}
-
 // False: of this node the holder whose last copy is `copies` has the node's own block.
-bool PrefixTree::let_go_of_copy(BlockCopies::Index& copies, Index index, FreeList& free) {
-  if (copies == BlockCopies::kNone || copies_[copies].node != index) return false;
+[[gnu::noinline]] bool PrefixTree::let_go_of_copy(BlockCopies::Index& copies, Index index,
+                                                  FreeList& free) {
+  if (copies_[copies].node != index) return false;
   const BlockCopies::Index mine = copies;
   BlockCopies::Copy& copy = copies_[mine];
   copies = copy.above;
@@ -192,14 +191,14 @@ void PrefixTree::evict(Index owner, BlockCount blocks, FreeList& free) {
   }
   Node& node = nodes_[owner];
   HEADROOM_CHECK(node.refs == 0 && blocks <= node.run.blocks, "a held block is overwritten");
-  if (has_copies(owner)) return succeed(owner, free);
+  if (rarely(has_copies(owner))) return succeed(owner, free);
   HEADROOM_CHECK(node.children == 0, "a chain of blocks is overwritten from its end");
   node.run.blocks -= blocks;
   if (node.run.blocks == 0) remove(owner);
 }
 
 // The oldest copy becomes the node's own block.
-void PrefixTree::succeed(Index index, FreeList& free) {
+[[gnu::noinline]] void PrefixTree::succeed(Index index, FreeList& free) {
   const BlockCopies::Index oldest = copies_.oldest(index);
   BlockCopies::Copy& copy = copies_[oldest];
   copies_.leave_node(oldest);
@@ -225,7 +224,7 @@ void PrefixTree::forget_private(const Match& match, FreeList& free) {
 }
 
 // Nobody holds it.
-void PrefixTree::forget(Index index, FreeList& free) {
+[[gnu::noinline]] void PrefixTree::forget(Index index, FreeList& free) {
   for (auto copy = copies_.oldest(index); copy != BlockCopies::kNone;
        copy = copies_.oldest(index)) {
     free.disown(copies_[copy].extent);

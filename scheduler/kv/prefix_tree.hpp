@@ -138,7 +138,6 @@ class PrefixTree {
   }
   [[nodiscard]] Index copy(Index known, Path& path, FreeList& free);
   void succeed(Index index, FreeList& free);
-  void let_go(Index index, FreeList& free);
   [[nodiscard]] bool let_go_of_copy(BlockCopies::Index& copies, Index index, FreeList& free);
   void forget(Index index, FreeList& free);
   [[nodiscard]] ChainId chain_after(Index index, BlockCount blocks, const BlockRun& next) const;

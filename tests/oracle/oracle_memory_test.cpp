@@ -102,9 +102,9 @@ TEST_CASE("oracle: a common beginning is held once") {
   CHECK(pool.shared_blocks() == 0);
 }
 
-// The second request computes block 1 again: its copy (block 2) is hashed, but the older one is
-// found, and when that is gone nothing is.
-TEST_CASE("oracle: of two copies the older one is found") {
+// The second request computes the second block again, in block 2: the older one (block 1) is found,
+// and when that is gone the copy, until it goes too.
+TEST_CASE("oracle: of two copies the older one is found, then the other") {
   BlockPool pool(4, 2, true);
   const std::vector<Token> text{{false, 7, 0}, {false, 7, 1}, {false, 7, 2}, {false, 7, 3}};
   for (std::uint64_t request = 1; request <= 3; ++request) pool.introduce(request, text);
@@ -117,6 +117,10 @@ TEST_CASE("oracle: of two copies the older one is found") {
   CHECK(pool.free_list() == Ids{3, 1});
   CHECK(pool.cached_prefix(3, 5) == 4);
   REQUIRE(pool.grow(4, 4));
+  CHECK(pool.cached_prefix(3, 5) == 4);
+  pool.release(2, 4, KvRelease::finished);
+  CHECK(pool.free_list() == Ids{2, 0});
+  REQUIRE(pool.grow(5, 2));
   CHECK(pool.cached_prefix(3, 5) == 2);
 }
 

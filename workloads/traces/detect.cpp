@@ -40,7 +40,8 @@ constexpr std::array kFormats = {
                 .begins_with = "arrival_ns,prompt_tokens,output_tokens",
                 .recognises = is_headroom_csv,
                 .open = open_as<HeadroomCsvReader>,
-                .column_in_ns = "arrival_ns"},
+                .column_in_ns = "arrival_ns",
+                .ends_with_line_break = true},
     TraceFormat{.name = "burstgpt",
                 .begins_with = "Timestamp,[Session ID,Elapsed time,]Model,Request tokens,...",
                 .recognises = is_burstgpt,
@@ -188,7 +189,12 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
   again = rows.must_read_again();
   Trace trace = rows.finish();
   trace.session_turns = file.session_turns();
-  trace.warning = file.warning(times);
+  // Published files of other formats end without a line break: `trace check` alone says it of them.
+  if (file.format().ends_with_line_break) {
+    trace.warning = file.warning(times);
+  } else if (file.clock() == TraceClock::absolute) {
+    trace.warning = times.doubt(file.format().column_in_ns);
+  }
   return trace;
 }
 

@@ -28,7 +28,7 @@ class TraceFile {
 
   [[nodiscard]] const TraceFormat& format() const { return format_; }
   [[nodiscard]] TraceClock clock() const { return reader_->clock(); }
-  [[nodiscard]] SessionTurns session_turns() const;                 // of the rows so far
+  [[nodiscard]] SessionTurns session_turns() const;  // of the rows so far
   // What is wrong with the file as a whole, once it has been read to its end; empty: nothing.
   [[nodiscard]] std::string warning(const TimeUnitCheck& times) const;
   [[nodiscard]] const LineReader& lines() const { return lines_; }  // place() is the latest row's

@@ -34,6 +34,7 @@ struct TraceFormat {
   // `lines` stands at the first line and outlives the reader.
   std::unique_ptr<TraceReader> (*open)(LineReader& lines, SessionInput input);
   std::string_view column_in_ns = {};  // of arrivals as plain nanoseconds; empty: other units
+  bool ends_with_line_break = false;   // a file that does not was cut
 };
 
 template <typename Reader>

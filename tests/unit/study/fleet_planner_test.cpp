@@ -124,8 +124,8 @@ TEST_CASE("a fleet that would be too large or too dear is no fleet") {
   const PlannedFleet two =
       only_fleet(planned(chat_plan(kOneModel + R"(, "max_cost_per_hour": 3)")));
   CHECK(two.fate == PlanFate::cost);
-  CHECK(two.reason.find("with 2 replicas, 600 may be: max_cost_per_hour pays for no more") !=
-        std::string::npos);
+  CHECK_THAT(two.reason,
+             Catch::Contains("with 2 replicas, 60 may be: max_cost_per_hour pays for no more"));
 }
 
 TEST_CASE("a fleet whose interval reaches over a limit is run again, up to eight times as often") {

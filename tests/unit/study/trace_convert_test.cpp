@@ -62,6 +62,8 @@ std::string description(const std::string& path) {
   profile.format.clear();
   profile.backward_steps = 0;
   profile.in_memory = false;
+  profile.warning.clear();     // of the file's last line
+  profile.session_turns = {};  // a converted row says itself what it counts
   profile.all.arrivals.first_ns = 0;
   profile.left.arrivals.first_ns = 0;
   return trace_profile_json(profile);

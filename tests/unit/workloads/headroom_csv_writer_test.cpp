@@ -77,13 +77,13 @@ void add_session(RandomStream& random, TraceClock clock, TraceRecord& record) {
   if (!needs_session && coin(random)) return;
   record.session = coin(random) ? random.bits() >> 1 : headroom::kNoSession - 1;
   if (coin(random)) return;
-  record.after_previous_ns = number(random, 0, headroom::kNever - 1);
+  record.after_previous_ns = number(random, 0, headroom::kLatestTraceNs);
   if (coin(random)) record.time_ns = kNoTime;
 }
 
 TraceRecord random_record(RandomStream& random, TraceClock clock) {
   TraceRecord record;
-  if (clock != TraceClock::none) record.time_ns = number(random, 0, headroom::kNever - 1);
+  if (clock != TraceClock::none) record.time_ns = number(random, 0, headroom::kLatestTraceNs);
   record.prompt_tokens = static_cast<std::int32_t>(number(random, 0, INT32_MAX));
   record.output_tokens = static_cast<std::int32_t>(number(random, 0, INT32_MAX));
   record.thinking_tokens = static_cast<std::int32_t>(number(random, 0, record.output_tokens));
@@ -93,8 +93,8 @@ TraceRecord random_record(RandomStream& random, TraceClock clock) {
   add_session(random, clock, record);
   add_prefix(random, record);
   if (coin(random)) record.output_segment = random.bits();
-  if (coin(random)) record.measured_ttft_ns = number(random, 0, headroom::kNever - 1);
-  if (coin(random)) record.measured_e2el_ns = number(random, 0, headroom::kNever - 1);
+  if (coin(random)) record.measured_ttft_ns = number(random, 0, headroom::kLatestTraceNs);
+  if (coin(random)) record.measured_e2el_ns = number(random, 0, headroom::kLatestTraceNs);
   return record;
 }
 

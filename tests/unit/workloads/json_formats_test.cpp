@@ -57,7 +57,7 @@ TEST_CASE("files of other kinds are none of the formats of JSON lines", "[worklo
   CHECK(format_of(nested).find("aibrix") == std::string::npos);
   CHECK(format_of(nested).find("mooncake") == std::string::npos);
   // Keys inside of a text are none.
-  CHECK(format_of(R"({"prompt": "{\"input_length\": 4, \"timestamp\": 3}"})").empty());
+  CHECK(format_of(R"({"note": "{\"input_length\": 4, \"timestamp\": 3}"})").empty());
 }
 
 }  // namespace

@@ -151,6 +151,8 @@ constexpr std::array kKeys = {
     Key{"vidur", "pd_ratio", kUnread},
     Key{"vidur", "session_id", kUnread},  // a text
     Key{"vidur", "priority", Meaning::integer},
+    Key{"vllm_custom", "output_tokens", kCount},
+    Key{"vllm_custom", "id", kUnread},
     Key{"vllm_bench", "burstiness", kUnread},
     Key{"vllm_bench", "num_prompts", kUnread},
     Key{"vllm_bench", "duration", kUnread},

@@ -311,7 +311,8 @@ TEST_CASE("instants and counts that an option makes too large are refused", "[wo
           "trace : copies: row 2 in order of time comes at 1.845e+19 ns" + kAllowed);
   Trace late = made_trace::of({{.time_ns = kNever - 1, .session = 1}});
   late.clock = TraceClock::per_session;
-  refuses(late, every_second(), "trace : arrivals: row 1 in order of time comes at 9.223e+18 ns" + kAllowed);
+  refuses(late, every_second(),
+          "trace : arrivals: row 1 in order of time comes at 9.223e+18 ns" + kAllowed);
   const Trace longest = made_trace::of({{.prompt_tokens = INT32_MAX, .output_tokens = INT32_MAX}});
   refuses(longest, {.input_tokens_factor = 2.0},
           "trace: input_tokens_factor: 2147483647 tokens become more than 2147483647, the longest "

@@ -122,7 +122,7 @@ TEST_CASE("a malformed value of a result is refused with its place in the docume
 
 TEST_CASE("a result that is no JSON is refused with its line", "[workloads]") {
   CHECK(trace_rows::error_in(result("\n\"ttfts\": [NaN]")) ==
-        ":2: ttfts[0] is 'NaN', expected a number >= 0 within 292 years (0 rows read)");
+        ":2: ttfts[0] is 'NaN', expected a number >= 0 within 285 years (0 rows read)");
   CHECK(trace_rows::error_in(result(kLengths).substr(0, 80)) ==
         ":1: malformed JSON at byte 81 (0 rows read)");
   CHECK(trace_rows::error_in(result(kLengths) + "\n3\n") == ":2: expected a JSON object or array");
