@@ -17,14 +17,14 @@ bool is_number(std::string_view key) {
 std::vector<std::string> option_pointers(const std::vector<std::string>& keys) {
   std::string all;
   std::string below_list;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (is_number(keys[i])) {
+  for (const std::string& key : keys) {
+    if (is_number(key)) {
       below_list.clear();
       if (all == "/workload/classes") below_list = "/workload";
       continue;
     }
-    all += "/" + pointer_token(keys[i]);
-    below_list += "/" + pointer_token(keys[i]);
+    all += "/" + pointer_token(key);
+    below_list += "/" + pointer_token(key);
   }
   return {all, below_list};
 }
