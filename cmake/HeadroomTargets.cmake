@@ -134,9 +134,6 @@ function(headroom_tests label)
   if(HEADROOM_PCH)
     target_precompile_headers(tests_${label} PRIVATE <catch2/catch.hpp> ${HEADROOM_COMMON_HEADERS})
   endif()
-  # One by one in every preset: their local names (kHeader, row, error_of) are better short than
-  # different from those of some other test.
-  set_target_properties(tests_${label} PROPERTIES UNITY_BUILD OFF)
   target_compile_definitions(tests_${label} PRIVATE
     HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     HEADROOM_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")

@@ -16,7 +16,7 @@
 #include "tests/support/scenario_generator.hpp"
 #include "workloads/traffic_source.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::api_server_law_test {
 namespace {
 
 std::string digest_of(const oracle::Scenario& scenario) {
@@ -93,4 +93,4 @@ TEST_CASE("a saturated server writes as many tokens as its processes can") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::api_server_law_test

@@ -10,7 +10,7 @@
 #include "tests/laws/statistics.hpp"
 #include "workloads/arrivals.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::arrival_laws_test {
 namespace {
 
 constexpr double kTwoPi = 6.283185307179586;
@@ -294,4 +294,4 @@ TEST_CASE("law: requests of a ramp follow its rate, up and down") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::arrival_laws_test

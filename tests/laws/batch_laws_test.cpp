@@ -13,7 +13,7 @@
 #include "tests/laws/law_support.hpp"
 #include "tests/support/record_sums.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::batch_laws_test {
 namespace {
 
 // Steps of a + b * sequences.
@@ -251,4 +251,4 @@ TEST_CASE("law C10 refuses slower steps and another cap") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::batch_laws_test

@@ -21,7 +21,7 @@
 #include "tests/support/scenario_generator.hpp"
 #include "workloads/retrying_source.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::cascade_runs_test {
 namespace {
 
 using oracle::Scenario;
@@ -301,4 +301,4 @@ TEST_CASE("a cascade that sends nobody on is routes alone, but for the first tok
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::cascade_runs_test

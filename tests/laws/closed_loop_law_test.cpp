@@ -20,7 +20,7 @@
 #include "workloads/synthetic_source.hpp"
 #include "workloads/traffic_source.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::closed_loop_law_test {
 namespace {
 
 DurationOptions exponential_time(double mean_s) {
@@ -352,4 +352,4 @@ TEST_CASE("a hundred thousand requests of a closed loop are all accounted for") 
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::closed_loop_law_test

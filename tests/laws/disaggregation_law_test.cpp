@@ -20,7 +20,7 @@
 #include "tests/support/apart.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::disaggregation_law_test {
 namespace {
 
 using oracle::Scenario;
@@ -321,4 +321,4 @@ TEST_CASE("the law of steps without prompts refuses a decode replica that comput
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::disaggregation_law_test

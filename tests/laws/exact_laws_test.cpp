@@ -10,7 +10,7 @@
 #include "tests/laws/law_support.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::exact_laws_test {
 namespace {
 
 // --- C12: closed loop, N = 32 users without thinking, L = 200 tokens, step = 10 + .25 n ms ------
@@ -152,4 +152,4 @@ TEST_CASE("law C17 refuses another chunk size, a price per chunk, and a nanoseco
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::exact_laws_test

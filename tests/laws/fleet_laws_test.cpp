@@ -6,7 +6,7 @@
 
 #include "tests/laws/law_support.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::fleet_laws_test {
 namespace {
 
 // --- C15: four servers, exponential service of 10 ms, 0.32 requests a ms ------------------------
@@ -94,4 +94,4 @@ TEST_CASE("law C14 at the door refuses another number of places") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::fleet_laws_test

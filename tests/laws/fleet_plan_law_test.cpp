@@ -9,8 +9,10 @@
 #include "sim/setup/run.hpp"
 #include "sim/study/plan/fleet_planner.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::fleet_plan_law_test {
 namespace {
+
+using headroom::Verdict;  // a plan's, not a law's
 
 constexpr std::int64_t kLargestFleet = 10;
 constexpr std::int64_t kBruteRuns = 24;
@@ -127,4 +129,4 @@ TEST_CASE("law: neither a limit that does not bind nor the seed changes the flee
   }
 }
 
-}  // namespace headroom::laws
+}  // namespace headroom::laws::fleet_plan_law_test

@@ -17,7 +17,7 @@
 #include "tests/laws/scenario_runs.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::fleet_runs_test {
 namespace {
 
 using oracle::Scenario;
@@ -218,4 +218,4 @@ TEST_CASE("the law of three replicas refuses a router that looks") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::fleet_runs_test

@@ -20,7 +20,7 @@
 #include "tests/support/production.hpp"
 #include "tests/support/random_scaling.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::fleet_scaling_runs_test {
 namespace {
 
 using oracle::Scenario;
@@ -270,4 +270,4 @@ TEST_CASE("the law of an autoscaler that may not refuses one that may") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::fleet_scaling_runs_test

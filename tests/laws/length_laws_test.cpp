@@ -12,7 +12,7 @@
 #include "workloads/lengths.hpp"
 #include "workloads/synthetic_source.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::length_laws_test {
 namespace {
 
 constexpr std::size_t kLengths = 100'000;
@@ -228,4 +228,4 @@ TEST_CASE("law: a workload whose rate ends has ended") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::length_laws_test

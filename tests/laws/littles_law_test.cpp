@@ -15,7 +15,7 @@
 #include "tests/support/production.hpp"
 #include "tests/support/record_sums.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::littles_law_test {
 namespace {
 
 using oracle::Scenario;
@@ -130,4 +130,4 @@ TEST_CASE("law: Little's law is exact for a long run") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::littles_law_test

@@ -23,7 +23,7 @@
 #include "tests/laws/loss_scheduler.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::loss_laws_test {
 namespace {
 
 constexpr std::int32_t kBlockTokens = 4096;  // no answer is longer than one block
@@ -281,4 +281,4 @@ TEST_CASE("law C14 refuses slower steps and one slot more") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::loss_laws_test

@@ -11,7 +11,7 @@
 #include "tests/support/production.hpp"
 #include "tests/support/scenario_generator.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::metamorphic_test {
 namespace {
 
 using oracle::AffineCost;
@@ -342,4 +342,4 @@ TEST_CASE("the laws of one slot do not hold for the last come first served") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::metamorphic_test

@@ -9,7 +9,7 @@
 #include "tests/laws/law_schedulers.hpp"
 #include "tests/laws/law_support.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::one_slot_laws_test {
 namespace {
 
 // --- C1, M/D/1: every step takes S = 10; T = S + rho S / (2 (1 - rho)), Lq = rate * Wq ----------
@@ -171,4 +171,4 @@ TEST_CASE("law C5 refuses slower steps and lost wake-ups") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::one_slot_laws_test

@@ -10,7 +10,7 @@
 #include "tests/laws/scenario_runs.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::pool_law_test {
 namespace {
 
 using oracle::Scenario;
@@ -194,4 +194,4 @@ TEST_CASE("the law of larger pools refuses best fit by address") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::pool_law_test

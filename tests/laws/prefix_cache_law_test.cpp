@@ -15,7 +15,7 @@
 #include "sim/kernel/random.hpp"
 #include "workloads/prefix_replay.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::prefix_cache_law_test {
 namespace {
 
 using Prompt = std::vector<PrefixSegment>;
@@ -347,4 +347,4 @@ TEST_CASE("law: no policy hits more often than eviction that knows the future") 
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::prefix_cache_law_test

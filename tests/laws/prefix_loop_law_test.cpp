@@ -24,7 +24,7 @@
 #include "sim/kernel/random.hpp"
 #include "tests/support/policy_run.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::prefix_loop_law_test {
 namespace {
 
 constexpr std::int32_t kBlock = 16;
@@ -139,4 +139,4 @@ TEST_CASE("oracle: a running engine hits what a list-scan LRU hits, request by r
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::prefix_loop_law_test

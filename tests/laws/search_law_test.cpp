@@ -10,7 +10,7 @@
 #include "sim/study/sweep/study_runner.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::search_law_test {
 namespace {
 
 StoredSearch searched(const std::string& study) {
@@ -122,4 +122,4 @@ TEST_CASE("law: users that fit without preemption are the whole contexts in the 
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::search_law_test

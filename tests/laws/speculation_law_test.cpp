@@ -10,7 +10,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "tests/support/policy_run.hpp"
 
-namespace headroom::test {
+namespace headroom::test::speculation_law_test {
 namespace {
 
 struct Emitted {
@@ -72,4 +72,4 @@ TEST_CASE("drafts accepted by position emit 1 + p1 + p1 p2 + ... tokens a step",
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::speculation_law_test

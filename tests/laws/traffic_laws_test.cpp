@@ -20,7 +20,7 @@
 #include "workloads/shared_texts.hpp"
 #include "workloads/traffic_source.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::traffic_laws_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 11;
@@ -325,4 +325,4 @@ TEST_CASE("law: sessions have the turns, and tools run in the share, that their 
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::traffic_laws_test

@@ -23,7 +23,7 @@
 #include "workloads/trace_source.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom::laws {
+namespace headroom::laws::workload_laws_test {
 namespace {
 
 using oracle::Scenario;
@@ -246,4 +246,4 @@ TEST_CASE("the law of two replicas refuses a router that looks at their load") {
 }
 
 }  // namespace
-}  // namespace headroom::laws
+}  // namespace headroom::laws::workload_laws_test

@@ -15,7 +15,7 @@
 #include "tests/oracle/random_prompt.hpp"
 #include "tests/support/repetitions.hpp"
 
-namespace headroom {
+namespace headroom::allocators_test {
 namespace {
 
 constexpr RequestId kRequests = 12;
@@ -320,4 +320,4 @@ TEST_CASE("contiguous placement equals first fit over single cells, operation by
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::allocators_test

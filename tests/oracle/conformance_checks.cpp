@@ -15,7 +15,6 @@
 namespace headroom::test {
 namespace {
 
-constexpr TimeNs kUs = 1'000;
 
 // --- traffic ------------------------------------------------------------------------------------
 

@@ -25,7 +25,6 @@
 namespace headroom::test {
 namespace {
 
-constexpr TimeNs kUs = 1'000;
 
 struct Pool {
   std::string name;

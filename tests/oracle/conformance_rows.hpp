@@ -12,6 +12,7 @@
 
 namespace headroom::test {
 
+inline constexpr TimeNs kUs = 1'000;
 inline constexpr std::int32_t kConformanceModelLen = 160;  // tokens, of every row
 
 struct EngineSize {

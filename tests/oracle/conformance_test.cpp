@@ -17,7 +17,7 @@
 #include "tests/oracle/conformance_checks.hpp"
 #include "tests/oracle/conformance_rows.hpp"
 
-namespace headroom::test {
+namespace headroom::test::conformance_test {
 namespace {
 
 // From a pool that some requests outgrow, over one that just holds the longest context (a buddy
@@ -279,4 +279,4 @@ TEST_CASE("a run that was tampered with is refused") {
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::conformance_test

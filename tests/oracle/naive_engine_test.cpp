@@ -4,7 +4,7 @@
 
 #include "tests/oracle/worked_examples.hpp"
 
-namespace headroom::oracle {
+namespace headroom::oracle::naive_engine_test {
 namespace {
 
 // VERIFICATION V1: 8 tokens a step, blocks of 4, a step takes 10 + tokens ms (here ns).
@@ -226,4 +226,4 @@ TEST_CASE("oracle: the shape of a step counts context and query-key pairs") {
 }
 
 }  // namespace
-}  // namespace headroom::oracle
+}  // namespace headroom::oracle::naive_engine_test

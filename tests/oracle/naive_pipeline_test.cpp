@@ -4,7 +4,7 @@
 
 #include "tests/oracle/worked_examples.hpp"
 
-namespace headroom::oracle {
+namespace headroom::oracle::naive_pipeline_test {
 namespace {
 
 // 0: steps 1 (r1: 4 tokens) and 2 (r1 decodes) are planned.
@@ -182,4 +182,4 @@ TEST_CASE("oracle: a static batch starts when it is full and takes what fits") {
 }
 
 }  // namespace
-}  // namespace headroom::oracle
+}  // namespace headroom::oracle::naive_pipeline_test

@@ -7,7 +7,7 @@
 #include "tests/oracle/exact_recursions.hpp"
 #include "tests/oracle/worked_examples.hpp"
 
-namespace headroom::oracle {
+namespace headroom::oracle::oracle_memory_test {
 namespace {
 
 using Ids = std::vector<BlockId>;
@@ -198,4 +198,4 @@ TEST_CASE("oracle: the naive engine with three seats is the earliest-free recurs
 }
 
 }  // namespace
-}  // namespace headroom::oracle
+}  // namespace headroom::oracle::oracle_memory_test

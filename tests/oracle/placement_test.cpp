@@ -10,7 +10,7 @@
 #include "tests/oracle/address_space.hpp"
 #include "tests/support/repetitions.hpp"
 
-namespace headroom {
+namespace headroom::placement_test {
 namespace {
 
 constexpr RequestId kRequests = 12;
@@ -215,4 +215,4 @@ TEST_CASE("oracle: compaction moves every taken cell down") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::placement_test

@@ -12,7 +12,7 @@
 #include "tests/support/scenario_generator.hpp"
 #include "tests/support/scenario_shrinker.hpp"
 
-namespace headroom {
+namespace headroom::production_test {
 namespace {
 
 // The peak inside a plan and the padding are not counted by the production code in this form.
@@ -258,4 +258,4 @@ TEST_CASE("an arrival in the nanosecond of a step end takes part in the plan of 
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::production_test

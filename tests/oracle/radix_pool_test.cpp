@@ -11,7 +11,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "sim/serving/kv_layout.hpp"
 
-namespace headroom::test {
+namespace headroom::test::radix_pool_test {
 namespace {
 
 using Text = std::vector<std::uint64_t>;  // one id a token
@@ -213,4 +213,4 @@ TEST_CASE("a pool that sets aside equals a radix allocator of single blocks") {
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::radix_pool_test

@@ -12,7 +12,7 @@
 #include "tests/support/production.hpp"
 #include "tests/support/scenario_generator.hpp"
 
-namespace headroom {
+namespace headroom::recorder_test {
 namespace {
 
 std::string digest_of(const oracle::Scenario& scenario, const test::ProductionOptions& options,
@@ -67,4 +67,4 @@ TEST_CASE("the digest notices one request that arrives a nanosecond later") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::recorder_test

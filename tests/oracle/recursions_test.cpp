@@ -7,7 +7,7 @@
 #include "tests/oracle/exact_recursions.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom {
+namespace headroom::recursions_test {
 namespace {
 
 oracle::Scenario slots(std::int64_t count) {
@@ -69,4 +69,4 @@ TEST_CASE("k slots with constant steps end as k servers do") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::recursions_test

@@ -5,7 +5,7 @@
 #include "tests/oracle/naive_engine.hpp"
 #include "tests/support/scenario_shrinker.hpp"
 
-namespace headroom::oracle {
+namespace headroom::oracle::scenario_generator_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 1000;
@@ -130,4 +130,4 @@ TEST_CASE("oracle: a scenario is printed as an initialiser") {
 }
 
 }  // namespace
-}  // namespace headroom::oracle
+}  // namespace headroom::oracle::scenario_generator_test

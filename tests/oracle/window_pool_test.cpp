@@ -12,7 +12,7 @@
 #include "tests/oracle/window_pool.hpp"
 #include "tests/support/repetitions.hpp"
 
-namespace headroom {
+namespace headroom::window_pool_test {
 namespace {
 
 constexpr RequestId kRequests = 10;
@@ -216,4 +216,4 @@ TEST_CASE("chunks of attention that are no whole blocks do so too") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::window_pool_test

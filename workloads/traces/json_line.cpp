@@ -138,7 +138,7 @@ const JsonNode* JsonNode::find(std::string_view key) const {
   return &items[static_cast<std::size_t>(found - keys.begin())];
 }
 
-JsonNode parse_json(std::string_view text, std::string_view place) {
+JsonNode parse_json_node(std::string_view text, std::string_view place) {
   JsonNode root;
   NodeBuilder builder(root);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
@@ -179,7 +179,7 @@ bool JsonRows::next() {
   std::string_view line;
   if (!lines_.next(line)) return false;
   any_ = true;
-  row_ = parse_json(line, lines_.place());
+  row_ = parse_json_node(line, lines_.place());
   if (row_.kind != Kind::object) {
     throw DataError(fmt::format("{}: row is {}, expected a JSON object ({} rows read)",
                                 lines_.place(), shown(&row_), rows_read_));

@@ -27,7 +27,7 @@ struct JsonNode {
 };
 
 // DataError with `place` when the text is no JSON value, or goes on behind it.
-[[nodiscard]] JsonNode parse_json(std::string_view text, std::string_view place);
+[[nodiscard]] JsonNode parse_json_node(std::string_view text, std::string_view place);
 
 // "at byte 9" and, where a single value is what is wrong, which: `what` is what nlohmann says,
 // `token` the text that it stopped in, `key` the latest one before it (empty: none).

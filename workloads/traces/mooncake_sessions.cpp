@@ -38,7 +38,7 @@ TurnVotes votes_in(std::string_view bytes) {
     bytes.remove_prefix(std::min(end + 1, bytes.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     try {
-      const JsonNode row = parse_json(line, "");
+      const JsonNode row = parse_json_node(line, "");
       const std::uint64_t session = session_of(text_of(row, "session_id"));
       const bool says_so = row.find("context_mode") != nullptr;
       if (session == kNoSession || says_so) continue;

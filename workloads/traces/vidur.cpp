@@ -128,7 +128,7 @@ void VidurReader::read_rounds() {
 void VidurReader::add_planned_rounds() {
   constexpr std::string_view kWanted =
       R"([{"num_prefill_tokens": count, "num_decode_tokens": count}, ...])";
-  const JsonNode plans = parse_json(rows_.text(*plans_), lines_.place());
+  const JsonNode plans = parse_json_node(rows_.text(*plans_), lines_.place());
   if (plans.kind != JsonNode::Kind::array) rows_.refuse(*plans_, kWanted);
   for (const JsonNode& plan : plans.items) {
     const std::optional<std::int32_t> prompt = count_of(plan, "num_prefill_tokens");

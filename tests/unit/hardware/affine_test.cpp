@@ -5,7 +5,7 @@
 #include "hardware/cost/capture_sizes.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::affine_test {
 
 TEST_CASE("an affine step is a + c prompt tokens + b rows + kappa context tokens") {
   const AffineCost cost({.per_step = 1000,
@@ -70,4 +70,4 @@ TEST_CASE("vLLM captures 51 sizes up to 512 and pads to the next one") {
   CHECK(vllm_capture_sizes(256, 100).back() == 96);
 }
 
-}  // namespace headroom
+}  // namespace headroom::affine_test

@@ -16,7 +16,7 @@
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 
-namespace headroom {
+namespace headroom::catalog_models_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -335,4 +335,4 @@ TEST_CASE("checkpoints that are served are known by their name, in any case") {
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::catalog_models_test

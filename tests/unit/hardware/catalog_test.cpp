@@ -12,9 +12,10 @@
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
-
 [[nodiscard]] std::span<const EmbeddedFile> catalog_files();
+}  // namespace headroom
 
+namespace headroom::catalog_test {
 namespace {
 
 constexpr const char* kTinyModel = R"({"models": [{"id": "tiny", "config": {
@@ -199,4 +200,4 @@ TEST_CASE("every calibration fits the device it names") {
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::catalog_test

@@ -4,7 +4,7 @@
 
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::cost_factory_test {
 namespace {
 
 CostChoice choose(const char* device, const CostRequest& request) {
@@ -157,4 +157,4 @@ TEST_CASE("a calibration can be named, for the mode and device it was made for")
   CHECK_THROWS_AS(choose("h100-sxm", request), ConfigError);
 }
 
-}  // namespace headroom
+}  // namespace headroom::cost_factory_test

@@ -8,7 +8,7 @@
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::drafter_model_test {
 namespace {
 
 const Catalog& catalog() {
@@ -131,4 +131,4 @@ TEST_CASE("TensorRT-LLM counts a token in the bytes of target and draft model") 
   CHECK(less == Approx(0.9 * static_cast<double>(weights)).epsilon(1e-6));
 }
 
-}  // namespace headroom
+}  // namespace headroom::drafter_model_test

@@ -6,7 +6,7 @@
 #include "hardware/cost/affine.hpp"
 #include "hardware/cost/roofline.hpp"
 
-namespace headroom {
+namespace headroom::drafter_test {
 namespace {
 
 std::unique_ptr<StepCost> affine() {
@@ -75,4 +75,4 @@ TEST_CASE("a roofline verifies drafts as tokens and reads each sequence once") {
   CHECK(verified.base_terms.sum() == verified.base);
 }
 
-}  // namespace headroom
+}  // namespace headroom::drafter_test

@@ -4,7 +4,7 @@
 
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::dtype_test {
 
 TEST_CASE("data types are known by the engines' names") {
   CHECK(parse_dtype("bfloat16") == Dtype::bf16);
@@ -34,4 +34,4 @@ TEST_CASE("a GGUF mixture has the size of a whole file") {
   CHECK(gib == Approx(4.58).epsilon(0.002));
 }
 
-}  // namespace headroom
+}  // namespace headroom::dtype_test

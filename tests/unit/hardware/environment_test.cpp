@@ -7,7 +7,7 @@
 
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::environment_test {
 namespace {
 
 constexpr ByteCount kGiB = ByteCount{1} << 30;
@@ -326,4 +326,4 @@ TEST_CASE("wrong rows of environments name file, pointer and what is allowed", "
         "mine.json: /environments/1/id: 'a' occurs twice");
 }
 
-}  // namespace headroom
+}  // namespace headroom::environment_test

@@ -10,7 +10,7 @@
 
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::explanations_test {
 namespace {
 
 constexpr const char* kHeader =
@@ -312,4 +312,4 @@ TEST_CASE("rates that bandwidth does not allow are noticed", "[explanations]") {
   CHECK_FALSE(equal_rates_note(kServed, different));
 }
 
-}  // namespace headroom
+}  // namespace headroom::explanations_test

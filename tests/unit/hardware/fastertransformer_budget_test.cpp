@@ -5,7 +5,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
-namespace headroom {
+namespace headroom::fastertransformer_budget_test {
 namespace {
 
 using namespace budget_test;
@@ -116,4 +116,4 @@ TEST_CASE("defaults, warnings and impossible options of FasterTransformer") {
                   ConfigError);
 }
 
-}  // namespace headroom
+}  // namespace headroom::fastertransformer_budget_test

@@ -8,7 +8,7 @@
 #include "hardware/llm/hf_config.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::hf_errors_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -132,4 +132,4 @@ TEST_CASE("Infinity and NaN, as Python writes them, are read as null") {
                        "z": "NaN \" Infinity")") == "no error");
 }
 
-}  // namespace headroom
+}  // namespace headroom::hf_errors_test

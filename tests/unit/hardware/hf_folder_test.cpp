@@ -13,7 +13,7 @@
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 
-namespace headroom {
+namespace headroom::hf_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,4 +176,4 @@ TEST_CASE("what ModelOpt leaves out differs from layer to layer") {
   CHECK(load("nvidia--DeepSeek-V4-Flash-NVFP4").layer(0).attention->format.dtype == Dtype::fp8);
 }
 
-}  // namespace headroom
+}  // namespace headroom::hf_folder_test

@@ -8,7 +8,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
-namespace headroom {
+namespace headroom::hf_generate_budget_test {
 namespace {
 
 using namespace budget_test;
@@ -183,4 +183,4 @@ TEST_CASE("defaults, names, warnings and impossible options of transformers") {
   CHECK(hf_generate_budget_warnings(qwen(), {.forward_only = true}).empty());
 }
 
-}  // namespace headroom
+}  // namespace headroom::hf_generate_budget_test

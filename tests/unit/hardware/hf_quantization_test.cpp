@@ -5,7 +5,7 @@
 #include "hardware/llm/hf_patterns.hpp"
 #include "hardware/llm/parameters.hpp"
 
-namespace headroom {
+namespace headroom::hf_quantization_test {
 namespace {
 
 ModelSpec quantised_llama(const std::string& quantization, const std::string& separate = "") {
@@ -145,4 +145,4 @@ TEST_CASE("mxfp4 is of experts only") {
   CHECK(m.kinds.front().attention->format == kBf16);
 }
 
-}  // namespace headroom
+}  // namespace headroom::hf_quantization_test

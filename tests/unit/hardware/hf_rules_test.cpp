@@ -10,7 +10,7 @@
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 
-namespace headroom {
+namespace headroom::hf_rules_test {
 namespace {
 
 // A small model of `architecture` with further fields.
@@ -178,4 +178,4 @@ TEST_CASE("recurrent states have the dtype that the config or vLLM gives them") 
   CHECK(declared.layer(3).attention->output_gate);
 }
 
-}  // namespace headroom
+}  // namespace headroom::hf_rules_test

@@ -7,7 +7,7 @@
 #include "hardware/llm/hf_config.hpp"
 #include "hardware/llm/parameters.hpp"
 
-namespace headroom {
+namespace headroom::hf_totals_test {
 namespace {
 
 std::int64_t total(const char* json) { return params_total(read_hf_config({json, "inline"})); }
@@ -169,4 +169,4 @@ TEST_CASE("recurrent and hybrid models have their published totals") {
               79.7e9));
 }
 
-}  // namespace headroom
+}  // namespace headroom::hf_totals_test

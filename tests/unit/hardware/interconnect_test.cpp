@@ -8,7 +8,7 @@
 #include "hardware/cost/roofline.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::interconnect_test {
 namespace {
 
 // NVLink at 450 GB/s per direction, 3 us + 2 us per doubling; ports of 50 GB/s and 10 us.
@@ -130,4 +130,4 @@ TEST_CASE("whole experts on a rank cost what its busiest one is asked for") {
         Approx(0.5 * experts_ms * (1 + 1.0294 / std::sqrt(2000.0))).epsilon(1e-3));
 }
 
-}  // namespace headroom
+}  // namespace headroom::interconnect_test

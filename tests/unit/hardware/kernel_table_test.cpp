@@ -11,7 +11,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom {
+namespace headroom::kernel_table_test {
 namespace {
 
 // A made-up device on which every time is a law, measured at the corners of a grid only: what lies
@@ -327,4 +327,4 @@ TEST_CASE("times that add up to no step are refused") {
   CHECK_THROWS_WITH(choose(longer), Catch::Contains("tp1: the largest step (256 sequences"));
 }
 
-}  // namespace headroom
+}  // namespace headroom::kernel_table_test

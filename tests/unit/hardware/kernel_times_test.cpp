@@ -10,7 +10,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom {
+namespace headroom::kernel_times_test {
 namespace {
 
 using Axes = std::vector<std::vector<double>>;
@@ -179,4 +179,4 @@ TEST_CASE("a file without what it is read for is refused") {
   CHECK_THROWS_AS(read_kernel_times_meta(too_long), ConfigError);
 }
 
-}  // namespace headroom
+}  // namespace headroom::kernel_times_test

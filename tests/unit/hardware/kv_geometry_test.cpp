@@ -5,7 +5,7 @@
 #include "hardware/catalog.hpp"
 #include "sim/serving/link.hpp"
 
-namespace headroom {
+namespace headroom::kv_geometry_test {
 namespace {
 
 ModelSpec model(const char* id) {
@@ -115,4 +115,4 @@ TEST_CASE("2048 tokens of KV move in 5.369 ms at 50 GB/s") {
   CHECK(link.transfer(2048 * layout_of("llama-3-8b").bytes_per_token, 0) == 5368710);
 }
 
-}  // namespace headroom
+}  // namespace headroom::kv_geometry_test

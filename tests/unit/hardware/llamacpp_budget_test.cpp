@@ -7,7 +7,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
-namespace headroom {
+namespace headroom::llamacpp_budget_test {
 namespace {
 
 using namespace budget_test;
@@ -324,4 +324,4 @@ TEST_CASE("Ollama drops a quantised cache without flash attention") {
   CHECK_THROWS_AS(ollama_budget(inputs, {.num_ctx = 0}), ConfigError);
 }
 
-}  // namespace headroom
+}  // namespace headroom::llamacpp_budget_test

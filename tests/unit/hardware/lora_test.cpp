@@ -10,7 +10,7 @@
 #include "hardware/cost/lora.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::lora_test {
 namespace {
 
 ModelSpec model(const char* id) {
@@ -122,4 +122,4 @@ TEST_CASE("adapters cost bytes over bandwidth, two flops an element, and launche
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::lora_test

@@ -5,7 +5,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 
-namespace headroom {
+namespace headroom::names_test {
 
 TEST_CASE("edit distance counts inserts, deletes, replacements and swaps") {
   CHECK(edit_distance("kitten", "sitting") == 3);
@@ -35,4 +35,4 @@ TEST_CASE("engine versions compare by release") {
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::names_test

@@ -6,7 +6,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
-namespace headroom {
+namespace headroom::orca_paper_budget_test {
 namespace {
 
 using namespace budget_test;
@@ -133,4 +133,4 @@ TEST_CASE("defaults, names, warnings and impossible options of the Orca emulatio
   CHECK_THROWS_AS(orca_paper_budget(inputs, {.other_share = 1.0}), ConfigError);
 }
 
-}  // namespace headroom
+}  // namespace headroom::orca_paper_budget_test

@@ -10,7 +10,7 @@
 #include "hardware/cost/factory.hpp"
 #include "sim/kernel/random.hpp"
 
-namespace headroom {
+namespace headroom::parallel_test {
 namespace {
 
 // Through all stages: 60 of overhead, 500 per decoding row, 10 per token of its context, 3 per
@@ -172,4 +172,4 @@ TEST_CASE("prices of stages and ranks may be cut at any step") {
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::parallel_test

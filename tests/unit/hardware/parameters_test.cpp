@@ -6,7 +6,7 @@
 #include "hardware/catalog.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::parameters_test {
 namespace {
 
 struct Published {
@@ -172,4 +172,4 @@ TEST_CASE("a model that cannot be split over the ranks is refused") {
   CHECK_NOTHROW(check("llama-3.1-8b", {.tensor = 8}));
 }
 
-}  // namespace headroom
+}  // namespace headroom::parameters_test

@@ -5,7 +5,7 @@
 #include "hardware/catalog.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::plain_budget_test {
 namespace {
 
 BudgetInputs inputs_of(const char* model) {
@@ -49,4 +49,4 @@ TEST_CASE("a memory fraction above one is refused") {
   CHECK_THROWS_AS(plain_budget(inputs_of("opt-13b"), options), ConfigError);
 }
 
-}  // namespace headroom
+}  // namespace headroom::plain_budget_test

@@ -5,7 +5,7 @@
 #include "hardware/cost/roofline.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::roofline_parts_test {
 namespace {
 
 // Data-sheet price of one decode-only step in milliseconds per term.
@@ -182,4 +182,4 @@ TEST_CASE("ranks without a link are refused") {
                   ConfigError);
 }
 
-}  // namespace headroom
+}  // namespace headroom::roofline_parts_test

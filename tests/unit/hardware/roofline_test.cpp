@@ -7,7 +7,7 @@
 #include "hardware/cost/capture_sizes.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::roofline_test {
 namespace {
 
 const Catalog& catalog() {
@@ -284,4 +284,4 @@ TEST_CASE("decode batches are padded to the captured size for matrix products on
   CHECK(at17[CostTerm::elementwise] < at24[CostTerm::elementwise]);
 }
 
-}  // namespace headroom
+}  // namespace headroom::roofline_test

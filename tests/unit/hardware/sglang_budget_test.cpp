@@ -6,7 +6,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
-namespace headroom {
+namespace headroom::sglang_budget_test {
 namespace {
 
 using namespace budget_test;
@@ -219,4 +219,4 @@ TEST_CASE("warnings and impossible options of SGLang") {
   CHECK_THROWS_AS(sglang_budget(inputs_of(recurrent, 140), {}), ConfigError);
 }
 
-}  // namespace headroom
+}  // namespace headroom::sglang_budget_test

@@ -5,7 +5,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
-namespace headroom {
+namespace headroom::tgi_budget_test {
 namespace {
 
 using namespace budget_test;
@@ -149,4 +149,4 @@ TEST_CASE("warnings and impossible options of TGI") {
   CHECK_THROWS_AS(tgi_budget(pipeline, {}), ConfigError);
 }
 
-}  // namespace headroom
+}  // namespace headroom::tgi_budget_test

@@ -9,7 +9,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
-namespace headroom {
+namespace headroom::trtllm_budget_test {
 namespace {
 
 using namespace budget_test;
@@ -216,4 +216,4 @@ TEST_CASE("of equal pipeline stages the first is reported for TensorRT-LLM") {
   CHECK(budget.layout.bytes_per_token == 65536);
 }
 
-}  // namespace headroom
+}  // namespace headroom::trtllm_budget_test

@@ -6,7 +6,7 @@
 #include "hardware/catalog.hpp"
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::vllm_budget_test {
 namespace {
 
 const Catalog& catalog() {
@@ -270,4 +270,4 @@ TEST_CASE("the tightest pipeline stage decides") {
   CHECK(static_cast<double>(budget.total_blocks) == Approx(141079).epsilon(0.002));
 }
 
-}  // namespace headroom
+}  // namespace headroom::vllm_budget_test

@@ -7,7 +7,7 @@
 
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::check_test {
 namespace {
 
 // Both programs catch the base: exit code 2.
@@ -50,4 +50,4 @@ TEST_CASE("each thread has a run position of its own", "[check]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::check_test

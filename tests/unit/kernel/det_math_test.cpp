@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-namespace headroom {
+namespace headroom::det_math_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -165,4 +165,4 @@ TEST_CASE("results are the recorded bits on every compiler and machine", "[det_m
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::det_math_test

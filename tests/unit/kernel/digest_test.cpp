@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-namespace headroom {
+namespace headroom::digest_test {
 namespace {
 
 template <typename... Ts>
@@ -83,4 +83,4 @@ TEST_CASE("each half of the digest alone tells short inputs apart", "[digest]") 
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::digest_test

@@ -10,7 +10,7 @@
 
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::event_queue_test {
 namespace {
 
 using Key = std::tuple<TimeNs, int, std::uint32_t>;
@@ -126,4 +126,4 @@ TEST_CASE("random operations agree with a plain list of pending events", "[event
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::event_queue_test

@@ -7,7 +7,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/support/temp_folder.hpp"
 
-using namespace headroom;
+namespace headroom::file_roles_test {
 namespace fs = std::filesystem;
 
 TEST_CASE("a file that is read is no output, under none of its names") {
@@ -53,3 +53,5 @@ TEST_CASE("an input that is gone hinders no output in its place, and devices hav
   note_input("/dev/null");
   CHECK_NOTHROW(OutputRole("/dev/null"));
 }
+
+}  // namespace headroom::file_roles_test

@@ -7,7 +7,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom {
+namespace headroom::folders_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -53,4 +53,4 @@ TEST_CASE("a loop of links is an error that names it, not a missing file", "[fol
                     folder.path() + "/no: cannot read: No such file or directory");
 }
 
-}  // namespace headroom
+}  // namespace headroom::folders_test

@@ -9,7 +9,7 @@
 
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::log_histogram_test {
 namespace {
 
 // numpy.percentile(values, p), method "linear".
@@ -118,4 +118,4 @@ TEST_CASE("negative values and percentiles of nothing are refused", "[log_histog
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::log_histogram_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace headroom {
+namespace headroom::named_value_test {
 namespace {
 
 enum class Shape { round, square };
@@ -22,4 +22,4 @@ TEST_CASE("a name without a row is a bug and no default", "[kernel]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::named_value_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom {
+namespace headroom::process_memory_test {
 namespace {
 
 std::int64_t limit_in(const TempFolder& folder) {
@@ -34,4 +34,4 @@ TEST_CASE("a limit of the first version of control groups counts", "[memory]") {
   CHECK(limit_in(folder) == 65536);
 }
 
-}  // namespace headroom
+}  // namespace headroom::process_memory_test

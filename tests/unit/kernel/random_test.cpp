@@ -9,7 +9,7 @@
 
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::random_test {
 namespace {
 
 constexpr int kDraws = 400'000;
@@ -178,4 +178,4 @@ TEST_CASE("laws outside their domain are refused", "[random]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::random_test

@@ -9,7 +9,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom {
+namespace headroom::text_file_test {
 namespace {
 
 using namespace std::string_literals;
@@ -76,4 +76,4 @@ TEST_CASE("UTF-8 ends where a character is cut, overlong, a surrogate or too lar
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::text_file_test

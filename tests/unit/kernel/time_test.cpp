@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace headroom {
+namespace headroom::time_test {
 namespace {
 
 TEST_CASE("an instant falls into the nanosecond at or before it", "[time]") {
@@ -28,4 +28,4 @@ TEST_CASE("the longest step is a little over 73 minutes", "[time]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::time_test

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-using namespace headroom;
+namespace headroom::visible_text_test {
 using namespace std::string_literals;
 
 TEST_CASE("text without control characters is shown as it is") {
@@ -33,3 +33,5 @@ TEST_CASE("composed text keeps its line breaks") {
   CHECK(visible_lines("\n") == "\n");
   CHECK(visible_lines("") == "");
 }
+
+}  // namespace headroom::visible_text_test

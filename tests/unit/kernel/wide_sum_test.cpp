@@ -7,7 +7,7 @@
 
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::wide_sum_test {
 namespace {
 
 constexpr Uint128 kMax128 = ~Uint128{0};
@@ -98,4 +98,4 @@ TEST_CASE("a sum beyond 192 bits is refused", "[wide_sum]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::wide_sum_test

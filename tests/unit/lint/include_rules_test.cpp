@@ -12,7 +12,7 @@
 
 #include "tests/unit/lint/source_tree.hpp"
 
-namespace headroom::lint {
+namespace headroom::lint::include_rules_test {
 namespace {
 
 struct Module {
@@ -174,4 +174,4 @@ TEST_CASE("the CLI11 counter sees every source that includes it", "[lint]") {
 }
 
 }  // namespace
-}  // namespace headroom::lint
+}  // namespace headroom::lint::include_rules_test

@@ -11,7 +11,7 @@
 
 #include "tests/unit/lint/source_tree.hpp"
 
-namespace headroom::lint {
+namespace headroom::lint::machine_paths_test {
 namespace {
 
 // Put together here, so that this file does not contain what it looks for.
@@ -59,4 +59,4 @@ TEST_CASE("the machine path checker flags absolute paths only", "[lint]") {
 }
 
 }  // namespace
-}  // namespace headroom::lint
+}  // namespace headroom::lint::machine_paths_test

@@ -9,7 +9,7 @@
 
 #include "tests/unit/lint/source_tree.hpp"
 
-namespace headroom::lint {
+namespace headroom::lint::open_files_test {
 namespace {
 
 // What the operating system says of the process.
@@ -49,4 +49,4 @@ TEST_CASE("a reader without note_input and a second kind of writer are found", "
 }
 
 }  // namespace
-}  // namespace headroom::lint
+}  // namespace headroom::lint::open_files_test

@@ -12,7 +12,7 @@
 #include "tests/unit/lint/function_lengths.hpp"
 #include "tests/unit/lint/source_tree.hpp"
 
-namespace headroom::lint {
+namespace headroom::lint::style_limits_test {
 namespace {
 
 constexpr std::size_t kMaxFileLines = 500;
@@ -153,4 +153,4 @@ TEST_CASE("a constructor's initialisers belong to it", "[lint]") {
 }
 
 }  // namespace
-}  // namespace headroom::lint
+}  // namespace headroom::lint::style_limits_test

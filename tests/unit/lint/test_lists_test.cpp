@@ -9,7 +9,7 @@
 
 #include "tests/unit/lint/source_tree.hpp"
 
-namespace headroom::lint {
+namespace headroom::lint::test_lists_test {
 namespace {
 
 // Names of .cpp files in tests/ that no sources.cmake or CMakeLists.txt of tests/ mentions.
@@ -52,4 +52,4 @@ TEST_CASE("a test file that no list names is found", "[lint]") {
   CHECK(unlisted(files).size() == 1);
 }
 
-}  // namespace headroom::lint
+}  // namespace headroom::lint::test_lists_test

@@ -14,7 +14,7 @@
 
 #include "tests/unit/lint/source_tree.hpp"
 
-namespace headroom::lint {
+namespace headroom::lint::type_names_test {
 namespace {
 
 struct NamedType {
@@ -143,4 +143,4 @@ TEST_CASE("No two types of the project share a name") {
   CHECK(findings.empty());
 }
 
-}  // namespace headroom::lint
+}  // namespace headroom::lint::type_names_test

@@ -7,7 +7,7 @@
 #include "sim/kernel/random.hpp"
 #include "sim/metrics/population_meter.hpp"
 
-using namespace headroom;
+namespace headroom::backlog_slope_test {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("the interval of a stable server's backlog contains 0 nearly always") 
 TEST_CASE("a window without length has no slope") {
   CHECK_FALSE(backlog_slope({}, {}).has_value());
 }
+
+}  // namespace headroom::backlog_slope_test

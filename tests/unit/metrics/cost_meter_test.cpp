@@ -5,7 +5,7 @@
 #include "sim/kernel/random.hpp"
 #include "tests/unit/metrics/one_run.hpp"
 
-using namespace headroom;
+namespace headroom::cost_meter_test {
 
 TEST_CASE("cost terms of a run are its affine prices summed up") {
   // 3 steps after 2 earlier ones of the same price: base 100, slope 7: 100 * 3 + 7 * (2 + 3 + 4).
@@ -65,3 +65,5 @@ TEST_CASE("terms are exact over runs short and long, cut anywhere") {
     REQUIRE(meter.balanced());
   }
 }
+
+}  // namespace headroom::cost_meter_test

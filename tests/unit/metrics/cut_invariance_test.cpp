@@ -7,7 +7,7 @@
 #include "sim/metrics/run_digest.hpp"
 #include "tests/unit/metrics/scripted_run.hpp"
 
-using namespace headroom;
+namespace headroom::cut_invariance_test {
 
 namespace {
 
@@ -101,3 +101,5 @@ TEST_CASE("a second sink changes nothing in the first") {
   alone.finish(script.end_ns);
   CHECK(run_digest(first) == run_digest(alone));
 }
+
+}  // namespace headroom::cut_invariance_test

@@ -6,7 +6,7 @@
 #include "sim/metrics/thrash_meter.hpp"
 #include "tests/unit/metrics/one_run.hpp"
 
-using namespace headroom;
+namespace headroom::engine_events_test {
 
 namespace {
 
@@ -141,3 +141,5 @@ TEST_CASE("the list of OOMs: run-time ones each, rejections together, in order o
   CHECK(summary.memory.peak_utilisation == Approx(0.98));
   CHECK(summary.memory.mean_utilisation == Approx(0.98));
 }
+
+}  // namespace headroom::engine_events_test

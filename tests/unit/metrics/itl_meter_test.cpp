@@ -6,7 +6,7 @@
 #include "sim/metrics/serving_metrics.hpp"
 #include "tests/unit/metrics/one_run.hpp"
 
-using namespace headroom;
+namespace headroom::itl_meter_test {
 
 TEST_CASE("the gaps of a run are its step durations, once per row") {
   // Two rows, steps of 10, 12, 14 ns: sum 2 * 36, squares 2 * (100 + 144 + 196).
@@ -101,3 +101,5 @@ TEST_CASE("bucket by bucket equals step by step") {
     REQUIRE(meter.sum_ticks() == sum);
   }
 }
+
+}  // namespace headroom::itl_meter_test

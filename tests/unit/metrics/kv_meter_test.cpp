@@ -4,7 +4,7 @@
 
 #include "tests/unit/metrics/one_run.hpp"
 
-using namespace headroom;
+namespace headroom::kv_meter_test {
 
 TEST_CASE("occupancy is integrated over every step of a run") {
   // Blocks of 4. Rows of 3 and 4 tokens; steps of 10, 11, 12 ticks.
@@ -67,3 +67,5 @@ TEST_CASE("the split of a pool adds up to its capacity") {
   CHECK(split.external == 60);
   CHECK(split.cached == 40);
 }
+
+}  // namespace headroom::kv_meter_test

@@ -8,7 +8,7 @@
 #include "sim/metrics/record_totals.hpp"
 #include "tests/support/record_sums.hpp"
 
-using namespace headroom;
+namespace headroom::request_stream_test {
 
 namespace {
 
@@ -191,3 +191,5 @@ TEST_CASE("a stream of nothing, of one request, of requests that all come at onc
     CHECK(windows.drain.end_ns == traffic.end_ns + 1);
   }
 }
+
+}  // namespace headroom::request_stream_test

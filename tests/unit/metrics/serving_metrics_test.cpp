@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-using namespace headroom;
+namespace headroom::serving_metrics_test {
 
 namespace {
 
@@ -130,3 +130,5 @@ TEST_CASE("the metrics of parts are those of their records alone, and all are th
     begin += sizes[i];
   }
 }
+
+}  // namespace headroom::serving_metrics_test

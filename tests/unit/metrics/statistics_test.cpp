@@ -7,7 +7,7 @@
 #include "sim/kernel/random.hpp"
 #include "sim/metrics/thin_percentiles.hpp"
 
-using namespace headroom;
+namespace headroom::statistics_test {
 
 namespace {
 std::vector<double> at(std::vector<std::int64_t> values, std::vector<double> p) {
@@ -120,3 +120,5 @@ TEST_CASE("a percentile needs enough values for one to lie beyond it") {
   CHECK(thin_percentiles(100).empty());
   CHECK(thin_percentiles(0).empty());
 }
+
+}  // namespace headroom::statistics_test

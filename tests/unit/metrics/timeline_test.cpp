@@ -9,7 +9,7 @@
 #include "sim/metrics/recorder.hpp"
 #include "tests/unit/metrics/one_run.hpp"
 
-using namespace headroom;
+namespace headroom::timeline_test {
 
 namespace {
 
@@ -187,3 +187,5 @@ TEST_CASE("a request that is recorded twice is a bug of ours") {
   leave(recorder, 3, -1, 7);
   CHECK_THROWS_AS(leave(recorder, 3, -1, 8), InternalError);
 }
+
+}  // namespace headroom::timeline_test

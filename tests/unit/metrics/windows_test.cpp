@@ -8,7 +8,7 @@
 #include "sim/metrics/record_digest.hpp"
 #include "tests/support/record_sums.hpp"
 
-using namespace headroom;
+namespace headroom::windows_test {
 
 namespace {
 
@@ -135,3 +135,5 @@ TEST_CASE("the number in system is integrated from the records exactly") {
   CHECK(population_integral_ns(records, 20, 30) == 15);
   CHECK(sojourn_sum_ns(records, 40) == 50);
 }
+
+}  // namespace headroom::windows_test

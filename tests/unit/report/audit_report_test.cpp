@@ -9,7 +9,7 @@
 #include "sim/report/memory_validation_report.hpp"
 #include "sim/report/wrapped_text.hpp"
 
-using namespace headroom;
+namespace headroom::audit_report_test {
 
 namespace {
 
@@ -116,3 +116,5 @@ TEST_CASE("a validation says which figures chose the constants", "[report]") {
   CHECK(json.at("rows").at(0).at("error_share") == -0.01);
   CHECK(json.at("excluded").at(0).at("why") == "no geometry");
 }
+
+}  // namespace headroom::audit_report_test

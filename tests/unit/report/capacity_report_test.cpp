@@ -8,7 +8,7 @@
 
 #include "sim/study/capacity_systems.hpp"
 
-using namespace headroom;
+namespace headroom::capacity_report_test {
 
 namespace {
 
@@ -179,3 +179,5 @@ TEST_CASE("the worksheet stands as written and corrected side by side") {
   CHECK(columns[0]["kv_cache_needed_per_gpu"].get<double>() == Approx(51.2));
   CHECK(columns[0]["will_fit"] == false);
 }
+
+}  // namespace headroom::capacity_report_test

@@ -6,7 +6,7 @@
 #include "sim/report/fleet_report.hpp"
 #include "tests/unit/report/written_run.hpp"
 
-using namespace headroom;
+namespace headroom::cascade_report_test {
 
 TEST_CASE("results of a cascade say what was kept, what went on, and what that cost") {
   const WrittenRun run("cascade", R"(, "fleet": {
@@ -46,3 +46,5 @@ TEST_CASE("results of a cascade say what was kept, what went on, and what that c
                                " went on to second");
   CHECK(lines[2].first == "not kept");
 }
+
+}  // namespace headroom::cascade_report_test

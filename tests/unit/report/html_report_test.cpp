@@ -11,7 +11,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/report/written_run.hpp"
 
-using namespace headroom;
+namespace headroom::html_report_test {
 using Catch::Contains;
 using nlohmann::json;
 
@@ -113,3 +113,5 @@ TEST_CASE("the vendored library is the file whose checksum is written beside it"
   hash.update(library->content);
   CHECK_THAT(readme.str(), Contains(hash.hex()));
 }
+
+}  // namespace headroom::html_report_test

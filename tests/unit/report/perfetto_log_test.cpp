@@ -13,7 +13,7 @@
 #include "sim/setup/scenario_file.hpp"
 #include "tests/support/temp_folder.hpp"
 
-using namespace headroom;
+namespace headroom::perfetto_log_test {
 using nlohmann::json;
 
 namespace {
@@ -159,3 +159,5 @@ TEST_CASE("the log of an engine that did not start is valid and empty") {
   const LoggedRun run = logged("llama-70b-does-not-fit", {});
   CHECK(run.events.empty());
 }
+
+}  // namespace headroom::perfetto_log_test

@@ -12,7 +12,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/partial_path.hpp"
 
-using namespace headroom;
+namespace headroom::result_directory_test {
 namespace fs = std::filesystem;
 
 namespace {
@@ -101,3 +101,5 @@ TEST_CASE("a file in the place of the directory is refused") {
   CHECK_THROWS_AS(ResultDirectory((scratch.path / "r" / "below").string()), ConfigError);
   CHECK(scratch.entries() == 1);
 }
+
+}  // namespace headroom::result_directory_test

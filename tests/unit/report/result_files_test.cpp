@@ -15,7 +15,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/scenario_file.hpp"
 
-using namespace headroom;
+namespace headroom::result_files_test {
 using nlohmann::json;
 
 namespace {
@@ -118,3 +118,5 @@ TEST_CASE("a write that fails names file and cause") {
   file.write("x");
   CHECK_THROWS_WITH(file.close(), "/dev/full: cannot write: No space left on device");
 }
+
+}  // namespace headroom::result_files_test

@@ -9,7 +9,7 @@
 #include "sim/report/page/timeline_data.hpp"
 #include "tests/unit/report/written_run.hpp"
 
-using namespace headroom;
+namespace headroom::run_data_test {
 
 namespace {
 
@@ -187,3 +187,5 @@ TEST_CASE("events are counted by kind and by time, and the first of each kind ar
   CHECK(data["bins"]["oom"].front() == 1);
   CHECK(data["rows"].size() == 101);
 }
+
+}  // namespace headroom::run_data_test

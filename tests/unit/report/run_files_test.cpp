@@ -7,7 +7,7 @@
 
 #include "tests/unit/report/written_run.hpp"
 
-using namespace headroom;
+namespace headroom::run_files_test {
 using Catch::Contains;
 
 namespace {
@@ -101,3 +101,5 @@ TEST_CASE("a file of another shape names what is missing and who wrote it") {
   CHECK_THAT(refused(run, "resolved.json", replaced("\"/name\"", "\"/na~me\"")),
              Contains("resolved.json") || Contains("nothing"));
 }
+
+}  // namespace headroom::run_files_test

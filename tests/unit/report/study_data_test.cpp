@@ -11,7 +11,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/support/temp_folder.hpp"
 
-using namespace headroom;
+namespace headroom::study_data_test {
 using Catch::Contains;
 
 namespace {
@@ -168,3 +168,5 @@ TEST_CASE("a database that was cut off is refused") {
   folder.write("cut.db", bytes.substr(0, bytes.size() / 2));
   CHECK_THROWS_AS(study_data(folder.path() + "/cut.db"), ConfigError);
 }
+
+}  // namespace headroom::study_data_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-using namespace headroom;
+namespace headroom::sweep_report_test {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("a merge says what it has and what is missing") {
   CHECK(merge_text(result, {6, 2, 1}, "m.db") ==
         "m.db: 7 of 10 runs of study curve\nmissing    2 of 6 searches\nfailed     1 searches\n");
 }
+
+}  // namespace headroom::sweep_report_test

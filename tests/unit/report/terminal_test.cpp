@@ -7,7 +7,7 @@
 
 #include "sim/setup/scenario_file.hpp"
 
-using namespace headroom;
+namespace headroom::terminal_test {
 
 TEST_CASE("the summary fits 80 columns") {
   for (const std::string name : {"demo", "llama-70b-does-not-fit", "llama-8b-4090-thrash"}) {
@@ -51,3 +51,5 @@ TEST_CASE("units are those a person would choose") {
   CHECK(human_ms(12.34) == "12.3 ms");
   CHECK(human_ms(1234) == "1.23 s");
 }
+
+}  // namespace headroom::terminal_test

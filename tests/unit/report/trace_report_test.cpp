@@ -16,7 +16,7 @@
 #include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
 
-namespace headroom {
+namespace headroom::trace_report_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -197,4 +197,4 @@ TEST_CASE("a file that cannot be written is named as the user knows it") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_report_test

@@ -5,7 +5,7 @@
 
 #include "scheduler/fleet/autoscaler.hpp"
 
-using namespace headroom;
+namespace headroom::autoscaler_test {
 
 namespace {
 
@@ -118,3 +118,5 @@ TEST_CASE("no more replicas come and go within a period than allowed") {
   CHECK(series.at(155, 1) == 6);
   CHECK(series.at(200, 1) == 4);
 }
+
+}  // namespace headroom::autoscaler_test

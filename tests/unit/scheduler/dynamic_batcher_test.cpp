@@ -8,7 +8,7 @@
 #include "scheduler/kv/contiguous.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom::test {
+namespace headroom::test::dynamic_batcher_test {
 namespace {
 
 PolicyRun run_batches(std::vector<std::int32_t> preferred, TimeNs wait_ns,
@@ -83,4 +83,4 @@ TEST_CASE("preferred sizes do not depend on cuts", "[batcher]") {
       random_arrivals(7));
 }
 
-}  // namespace headroom::test
+}  // namespace headroom::test::dynamic_batcher_test

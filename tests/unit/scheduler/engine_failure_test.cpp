@@ -15,7 +15,7 @@
 #include "scheduler/kv/slots.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom::test {
+namespace headroom::test::engine_failure_test {
 namespace {
 
 constexpr ByteCount kBytePerUs = 3'600'000'000;  // per hour
@@ -231,4 +231,4 @@ TEST_CASE("deaths of an engine are exact: any cut of a run gives the same bytes 
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::engine_failure_test

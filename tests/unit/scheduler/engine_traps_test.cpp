@@ -24,7 +24,7 @@
 #include "tests/support/production.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom {
+namespace headroom::engine_traps_test {
 namespace {
 
 using test::arrival;
@@ -299,4 +299,4 @@ TEST_CASE("the test request before a benchmark leaves its prompt in the prefix c
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::engine_traps_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/production.hpp"
 
-namespace headroom {
+namespace headroom::engine_vectors_test {
 namespace {
 
 constexpr TimeNs kUs = 1'000;
@@ -95,4 +95,4 @@ TEST_CASE("a static batch starts full, or when its oldest request has waited lon
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::engine_vectors_test

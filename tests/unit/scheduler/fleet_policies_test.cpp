@@ -7,7 +7,7 @@
 #include "scheduler/fleet/admission.hpp"
 #include "scheduler/fleet/fault_schedule.hpp"
 
-using namespace headroom;
+namespace headroom::fleet_policies_test {
 
 namespace {
 
@@ -101,3 +101,5 @@ TEST_CASE("crashes by chance have the mean time between them, and none while dow
   CHECK(std::abs(count[0] - 18'182) < 500);
   CHECK(std::abs(count[1] - 19'048) < 500);
 }
+
+}  // namespace headroom::fleet_policies_test

@@ -6,7 +6,7 @@
 #include "scheduler/kv/contiguous.hpp"
 #include "scheduler/kv/paged.hpp"
 
-namespace headroom {
+namespace headroom::kv_allocators_test {
 namespace {
 
 Request known(std::int32_t tokens) {
@@ -79,4 +79,4 @@ TEST_CASE("free tokens that lie apart do not hold a contiguous request") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::kv_allocators_test

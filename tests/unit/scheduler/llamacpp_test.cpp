@@ -11,7 +11,7 @@
 #include "scheduler/kv/slots.hpp"
 #include "tests/support/policy_run.hpp"
 
-namespace headroom::test {
+namespace headroom::test::llamacpp_test {
 namespace {
 
 constexpr TimeNs kUs = 1000;
@@ -223,4 +223,4 @@ TEST_CASE("llama.cpp: jumps, single steps and random cuts are the same run") {
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::llamacpp_test

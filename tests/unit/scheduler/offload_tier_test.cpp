@@ -10,7 +10,7 @@
 #include "scheduler/batching/vllm.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom {
+namespace headroom::offload_tier_test {
 namespace {
 
 using test::arrival;
@@ -167,4 +167,4 @@ TEST_CASE("TensorRT-LLM offloads under any cut alike") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::offload_tier_test

@@ -9,7 +9,7 @@
 #include "sim/kernel/check.hpp"
 #include "tests/unit/scheduler/prompt_fixture.hpp"
 
-namespace headroom {
+namespace headroom::paged_sharing_test {
 namespace {
 
 using test::finish;
@@ -328,4 +328,4 @@ TEST_CASE("a request that does not fit empties the cache but for its own prefix"
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::paged_sharing_test

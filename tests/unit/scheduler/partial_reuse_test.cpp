@@ -9,7 +9,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "tests/unit/scheduler/prompt_fixture.hpp"
 
-namespace headroom {
+namespace headroom::partial_reuse_test {
 namespace {
 
 using test::admit;
@@ -122,4 +122,4 @@ TEST_CASE("an overwritten block is not found by its beginning", "[partial]") {
   CHECK(kv.cached_prefix(2, Prompt(2, {{7, 40}}, 9).request) == 32);
 }
 
-}  // namespace headroom
+}  // namespace headroom::partial_reuse_test

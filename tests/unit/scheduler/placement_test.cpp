@@ -9,7 +9,7 @@
 #include "scheduler/kv/placement_holes.hpp"
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::placement_test {
 namespace {
 
 // A pool whose requests are named by small numbers.
@@ -183,4 +183,4 @@ TEST_CASE("a range that is given back twice is a bug, not a hole") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::placement_test

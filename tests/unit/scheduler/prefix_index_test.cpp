@@ -8,7 +8,7 @@
 #include "scheduler/routing/prefix_index.hpp"
 #include "sim/kernel/random.hpp"
 
-using namespace headroom;
+namespace headroom::prefix_index_test {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("a match of equal length goes to the most recent") {
   REQUIRE(matches.size() == 1);
   CHECK(matches[0].replica == 2);
 }
+
+}  // namespace headroom::prefix_index_test

@@ -6,7 +6,7 @@
 #include "scheduler/kv/prefix_tree.hpp"
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::prefix_tree_test {
 namespace {
 
 constexpr std::int32_t kBlock = 4;
@@ -213,4 +213,4 @@ TEST_CASE("the tree never has more nodes than the pool has blocks") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::prefix_tree_test

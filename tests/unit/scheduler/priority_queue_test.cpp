@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-namespace headroom {
+namespace headroom::priority_queue_test {
 namespace {
 
 TEST_CASE("a priority queue keeps its first and its last at hand, whoever leaves it") {
@@ -40,4 +40,4 @@ TEST_CASE("a priority queue keeps its first and its last at hand, whoever leaves
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::priority_queue_test

@@ -12,7 +12,7 @@
 #include "scheduler/routing/route_split.hpp"
 #include "scheduler/routing/routers.hpp"
 
-using namespace headroom;
+namespace headroom::route_split_test {
 
 namespace {
 
@@ -89,3 +89,5 @@ TEST_CASE("requests of low priority leave places to those of the first") {
   CHECK(policy.admits(high, {.in_flight = 9}));
   CHECK_FALSE(policy.admits(high, {.in_flight = 10}));
 }
+
+}  // namespace headroom::route_split_test

@@ -12,7 +12,7 @@
 #include "scheduler/routing/routers.hpp"
 #include "sim/kernel/random.hpp"
 
-using namespace headroom;
+namespace headroom::routers_test {
 
 namespace {
 
@@ -279,3 +279,5 @@ TEST_CASE("the weighted router finds the least cost") {
     known.insert(chosen, steps);
   }
 }
+
+}  // namespace headroom::routers_test

@@ -10,7 +10,7 @@
 #include "sim/metrics/summary.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom {
+namespace headroom::run_time_oom_test {
 namespace {
 
 constexpr TimeNs kMs = 1'000'000;
@@ -72,4 +72,4 @@ TEST_CASE("a row that had all its tokens when the engine died counts as finished
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::run_time_oom_test

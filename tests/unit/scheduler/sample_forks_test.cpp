@@ -12,7 +12,7 @@
 #include "tests/unit/scheduler/policy_fixture.hpp"
 #include "workloads/parallel_samples.hpp"
 
-namespace headroom::test {
+namespace headroom::test::sample_forks_test {
 namespace {
 
 PagedKvOptions forking_pool(BlockCount blocks) {
@@ -129,4 +129,4 @@ TEST_CASE("copies of an engine that died are not paid for by the next one", "[fo
   CHECK(kv.take_traffic().moved_tokens == 0);
 }
 
-}  // namespace headroom::test
+}  // namespace headroom::test::sample_forks_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom {
+namespace headroom::sarathi_test {
 namespace {
 
 using test::arrival;
@@ -76,4 +76,4 @@ TEST_CASE("Sarathi plans can be cut anywhere") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::sarathi_test

@@ -13,7 +13,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "tests/support/policy_run.hpp"
 
-namespace headroom {
+namespace headroom::sglang_order_test {
 namespace {
 
 class SaidToBeCached final : public KvAllocator {
@@ -186,4 +186,4 @@ TEST_CASE("sglang: jumps, single steps and random cuts agree, for all orders and
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::sglang_order_test

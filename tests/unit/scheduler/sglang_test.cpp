@@ -13,7 +13,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "tests/support/policy_run.hpp"
 
-namespace headroom {
+namespace headroom::sglang_test {
 namespace {
 
 constexpr TimeNs kUs = 1'000;
@@ -317,4 +317,4 @@ TEST_CASE("sglang: random takes them by the numbers of its stream") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::sglang_test

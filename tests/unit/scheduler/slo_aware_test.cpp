@@ -11,7 +11,7 @@
 #include "scheduler/routing/slo_aware.hpp"
 #include "sim/kernel/random.hpp"
 
-using namespace headroom;
+namespace headroom::slo_aware_test {
 
 namespace {
 
@@ -199,3 +199,5 @@ TEST_CASE("ranked replicas are those of a list that is looked through") {
     }
   }
 }
+
+}  // namespace headroom::slo_aware_test

@@ -6,7 +6,7 @@
 
 #include "scheduler/kv/slots.hpp"
 
-namespace headroom {
+namespace headroom::slots_test {
 namespace {
 
 using Pieces = std::array<PrefixSegment, 2>;
@@ -169,4 +169,4 @@ TEST_CASE("shared cells: a request sets aside what it may need, and idle content
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::slots_test

@@ -14,7 +14,7 @@
 #include "tests/support/policy_run.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom::test {
+namespace headroom::test::tgi_test {
 namespace {
 
 constexpr TimeNs kUs = 1000;
@@ -385,4 +385,4 @@ TEST_CASE("tgi: jumps, single steps and random cuts are the same run") {
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::tgi_test

@@ -3,7 +3,7 @@
 #include "scheduler/batching/trtllm.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom::test {
+namespace headroom::test::trtllm_speculation_test {
 namespace {
 
 PolicySetup speculating(CapacityPolicy policy, SchedulerOptions options, const PagedKvOptions& pool,
@@ -67,4 +67,4 @@ TEST_CASE("speculating random traffic through trtllm is cut anywhere without a c
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::trtllm_speculation_test

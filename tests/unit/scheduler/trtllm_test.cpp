@@ -12,7 +12,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "tests/support/policy_run.hpp"
 
-namespace headroom {
+namespace headroom::trtllm_test {
 namespace {
 
 using Order = std::vector<std::uint64_t>;
@@ -389,4 +389,4 @@ TEST_CASE("runs of steps may be cut anywhere while clients give up") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trtllm_test

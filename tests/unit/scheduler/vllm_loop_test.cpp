@@ -10,7 +10,7 @@
 #include "sim/serving/kv_layout.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom {
+namespace headroom::vllm_loop_test {
 namespace {
 
 struct LoopResult {
@@ -155,4 +155,4 @@ TEST_CASE("vllm preempts and cuts like a loop over its running list") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::vllm_loop_test

@@ -6,7 +6,7 @@
 #include "scheduler/batching/vllm.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom {
+namespace headroom::vllm_lora_test {
 namespace {
 
 using test::kUs;
@@ -142,4 +142,4 @@ TEST_CASE("with adapters and preemptions any cut gives the same, and everybody i
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::vllm_lora_test

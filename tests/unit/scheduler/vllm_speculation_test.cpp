@@ -4,7 +4,7 @@
 #include "scheduler/batching/vllm.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom::test {
+namespace headroom::test::vllm_speculation_test {
 namespace {
 
 struct Drafts {
@@ -132,4 +132,4 @@ TEST_CASE("the lookahead of a chunk makes no block known", "[scheduler][speculat
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::vllm_speculation_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom {
+namespace headroom::vllm_test {
 namespace {
 
 using test::arrival;
@@ -125,4 +125,4 @@ TEST_CASE("vllm plans can be cut anywhere, with thresholds and priorities") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::vllm_test

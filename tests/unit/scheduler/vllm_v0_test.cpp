@@ -6,7 +6,7 @@
 
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom {
+namespace headroom::vllm_v0_test {
 namespace {
 
 using test::arrival;
@@ -240,4 +240,4 @@ TEST_CASE("a swapped request that has outgrown the pool is given up") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::vllm_v0_test

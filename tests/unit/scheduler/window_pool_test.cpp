@@ -8,7 +8,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "tests/support/policy_run.hpp"
 
-namespace headroom {
+namespace headroom::window_pool_test {
 namespace {
 
 using namespace test;
@@ -104,4 +104,4 @@ TEST_CASE("windows: runs in jumps, in single steps and cut at random are the sam
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::window_pool_test

@@ -10,7 +10,7 @@
 #include "tests/support/policy_run.hpp"
 #include "tests/unit/scheduler/prompt_fixture.hpp"
 
-namespace headroom {
+namespace headroom::window_prefix_test {
 namespace {
 
 // Blocks of 16; a group that keeps every token beside one with a window of 24: at most
@@ -185,4 +185,4 @@ TEST_CASE("a victim that needs several ids leaves nothing taken that nobody need
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::window_prefix_test

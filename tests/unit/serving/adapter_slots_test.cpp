@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace headroom {
+namespace headroom::adapter_slots_test {
 namespace {
 
 constexpr Ticks kLoad = 1;
@@ -80,4 +80,4 @@ TEST_CASE("loads add up beyond the longest step") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::adapter_slots_test

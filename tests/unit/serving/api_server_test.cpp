@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace headroom {
+namespace headroom::api_server_test {
 namespace {
 
 constexpr TimeNs kUs = 1000;
@@ -200,4 +200,4 @@ TEST_CASE("what the run's end finds in the server is unfinished", "[api_server]"
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::api_server_test

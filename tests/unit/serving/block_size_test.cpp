@@ -4,7 +4,7 @@
 
 #include "sim/kernel/random.hpp"
 
-namespace headroom {
+namespace headroom::block_size_test {
 namespace {
 
 TEST_CASE("tokens in blocks of any size are what division says") {
@@ -24,4 +24,4 @@ TEST_CASE("tokens in blocks of any size are what division says") {
 TEST_CASE("a block holds a token at least") { CHECK_THROWS_AS(BlockSize(0), InternalError); }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::block_size_test

@@ -8,7 +8,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/serving/kv_layout.hpp"
 
-namespace headroom {
+namespace headroom::decode_set_test {
 namespace {
 
 // The same by looking at every sequence in every step.
@@ -155,4 +155,4 @@ TEST_CASE("random batches agree with looking at every sequence", "[decode_set]")
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::decode_set_test

@@ -14,7 +14,7 @@
 #include "tests/support/policy_run.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom {
+namespace headroom::disaggregation_test {
 namespace {
 
 constexpr TimeNs kUs = 1000;
@@ -245,4 +245,4 @@ TEST_CASE("a client that leaves during the transfer leaves both replicas", "[apa
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::disaggregation_test

@@ -10,7 +10,7 @@
 
 #include "sim/serving/fleet_lifecycle.hpp"
 
-using namespace headroom;
+namespace headroom::fleet_lifecycle_test {
 
 namespace {
 
@@ -227,3 +227,5 @@ TEST_CASE("who takes requests in place of one that does not is of its group") {
   CHECK(places.act(10) == "close 1; ");
   CHECK(places.lifecycle->nearest_that_takes(1) == 0U);
 }
+
+}  // namespace headroom::fleet_lifecycle_test

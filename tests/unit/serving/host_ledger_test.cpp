@@ -7,7 +7,7 @@
 
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::host_ledger_test {
 namespace {
 
 HostLedger plain(ByteCount total, ByteCount reserve = 0) {
@@ -129,4 +129,4 @@ TEST_CASE("every host purpose and refusal has a name of its own", "[host_ledger]
   CHECK(name_of(HostRefusal::host_freeze) == "host_freeze");
 }
 
-}  // namespace headroom
+}  // namespace headroom::host_ledger_test

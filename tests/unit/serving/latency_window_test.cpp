@@ -6,7 +6,7 @@
 
 #include "sim/serving/latency_window.hpp"
 
-using namespace headroom;
+namespace headroom::latency_window_test {
 
 TEST_CASE("a percentile lies between its two neighbours") {
   LatencyWindow window;
@@ -35,3 +35,5 @@ TEST_CASE("a long window is bounded, and off by half a thousandth at most") {
   window.add(1'000'001);  // exact again
   CHECK(window.percentile(95) == 1'000'001);
 }
+
+}  // namespace headroom::latency_window_test

@@ -4,7 +4,7 @@
 
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::link_test {
 namespace {
 
 TEST_CASE("a transfer ends after the latency and its bytes at the rate", "[link]") {
@@ -48,4 +48,4 @@ TEST_CASE("a link without a rate and a transfer of negative size are bugs", "[li
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::link_test

@@ -8,7 +8,7 @@
 
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::memory_ledger_test {
 namespace {
 
 ByteCount sum_of_purposes(const DeviceLedger& ledger) {
@@ -90,4 +90,4 @@ TEST_CASE("every purpose has a name of its own", "[memory_ledger]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::memory_ledger_test

@@ -4,7 +4,7 @@
 #include "sim/kernel/check.hpp"
 #include "sim/serving/request.hpp"
 
-namespace headroom {
+namespace headroom::request_pool_test {
 namespace {
 
 TEST_CASE("a request is found under its id until it is removed", "[request_pool]") {
@@ -62,4 +62,4 @@ TEST_CASE("removing a request twice, or one that never was, is a bug", "[request
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::request_pool_test

@@ -16,7 +16,7 @@
 #include "tests/support/production.hpp"
 #include "workloads/transforms/token_factors.hpp"
 
-namespace headroom {
+namespace headroom::route_stages_test {
 namespace {
 
 class KeptRecords final : public MetricsSink {
@@ -363,4 +363,4 @@ TEST_CASE("a crash of a later stage loses the request, or its route serves it ag
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::route_stages_test

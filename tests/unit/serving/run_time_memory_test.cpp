@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace headroom {
+namespace headroom::run_time_memory_test {
 namespace {
 
 constexpr ByteCount kBytePerUs = 3'600'000'000;  // per hour
@@ -90,4 +90,4 @@ TEST_CASE("log-probabilities use what activations have left, then what is free")
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::run_time_memory_test

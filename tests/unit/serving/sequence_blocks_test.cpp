@@ -6,7 +6,7 @@
 
 #include "sim/serving/kv_layout.hpp"
 
-namespace headroom {
+namespace headroom::sequence_blocks_test {
 namespace {
 
 KvLayout layout_of(std::int32_t block, std::vector<KvGroup> beside) {
@@ -139,4 +139,4 @@ TEST_CASE("layers that are all alike need no rule of their own") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::sequence_blocks_test

@@ -7,7 +7,7 @@
 
 #include "sim/kernel/check.hpp"
 
-namespace headroom {
+namespace headroom::stop_queue_test {
 namespace {
 
 Stop stop_at(StepIndex decode, std::uint64_t admission, StepIndex step = 0) {
@@ -71,4 +71,4 @@ TEST_CASE("random stops come as from a sorted set", "[stop_queue]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::stop_queue_test

@@ -12,7 +12,7 @@
 #include "sim/serving/fleet.hpp"
 #include "tests/support/production.hpp"
 
-namespace headroom {
+namespace headroom::worked_example_test {
 namespace {
 
 constexpr TimeNs kMs = 1'000'000;
@@ -116,4 +116,4 @@ TEST_CASE("the worked example's metrics are those worked by hand") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::worked_example_test

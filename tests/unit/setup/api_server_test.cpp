@@ -9,7 +9,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
 
-using namespace headroom;
+namespace headroom::api_server_test {
 
 namespace {
 
@@ -148,3 +148,5 @@ TEST_CASE("work without an API server is refused, and a server without streams")
       Catch::Contains("only with vllm or vllm_v0"));
   CHECK(error_of(R"("api_server_count": 0)").find("integer >= 1") != std::string::npos);
 }
+
+}  // namespace headroom::api_server_test

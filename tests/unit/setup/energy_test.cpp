@@ -7,7 +7,7 @@
 
 #include "sim/setup/options.hpp"
 
-using namespace headroom;
+namespace headroom::energy_test {
 
 namespace {
 
@@ -106,3 +106,5 @@ TEST_CASE("replicas that come and go draw for the time that they are there") {
   CHECK(use->joules == Approx(100 * seconds));
   CHECK(use->devices == result.totals.lifecycle->most_at_once.front());
 }
+
+}  // namespace headroom::energy_test

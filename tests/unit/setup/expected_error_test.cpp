@@ -8,7 +8,7 @@
 #include "sim/setup/run.hpp"
 #include "sim/setup/scenario_file.hpp"
 
-namespace headroom {
+namespace headroom::expected_error_test {
 namespace {
 
 RunResult demo(std::vector<std::string> set, const Catalog& catalog) {
@@ -68,4 +68,4 @@ TEST_CASE("without a measured run the range is over constants fitted elsewhere")
   CHECK(none.ranges.empty());
 }
 
-}  // namespace headroom
+}  // namespace headroom::expected_error_test

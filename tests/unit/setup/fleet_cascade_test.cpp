@@ -8,7 +8,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
 
-using namespace headroom;
+namespace headroom::fleet_cascade_test {
 
 namespace {
 
@@ -175,3 +175,5 @@ TEST_CASE("policies that go by latencies are refused where clients see other one
         "s.json: /fleet/router/policy: value \"slo_aware\": does not know what clients see of "
         "route s, which is part of a cascade");
 }
+
+}  // namespace headroom::fleet_cascade_test

@@ -6,7 +6,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
 
-namespace headroom {
+namespace headroom::fleet_roles_test {
 namespace {
 
 const std::string kGroups =
@@ -87,4 +87,4 @@ TEST_CASE("what cannot use another's KV is refused by name", "[apart]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::fleet_roles_test

@@ -8,7 +8,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
 
-using namespace headroom;
+namespace headroom::fleet_routes_test {
 
 namespace {
 
@@ -142,3 +142,5 @@ TEST_CASE("errors of routes name the place and what is allowed") {
         "s.json: /fleet/admission/policy: value \"priority\": all requests have the same "
         "(workload.classes, priority)");
 }
+
+}  // namespace headroom::fleet_routes_test

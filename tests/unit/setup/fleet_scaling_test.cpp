@@ -10,7 +10,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
 
-using namespace headroom;
+namespace headroom::fleet_scaling_test {
 
 namespace {
 
@@ -225,3 +225,5 @@ TEST_CASE("errors of autoscaling and zones say what is allowed") {
         "s.json: /fleet/faults/zone_losses/0/zone: value 1: there are 1 zones, numbered from 0 "
         "(fleet.zones)");
 }
+
+}  // namespace headroom::fleet_scaling_test

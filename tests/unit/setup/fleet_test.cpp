@@ -12,7 +12,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
 
-using namespace headroom;
+namespace headroom::fleet_test {
 
 namespace {
 
@@ -302,3 +302,5 @@ TEST_CASE("groups have the seed and the directory that their scenario was given 
   CHECK(moved.resolved.scenario.directory == "/elsewhere");
   CHECK(moved.resolved.scenario.seed == 2);
 }
+
+}  // namespace headroom::fleet_test

@@ -9,7 +9,7 @@
 #include "sim/setup/from/container.hpp"
 #include "sim/setup/from/from.hpp"
 
-using namespace headroom;
+namespace headroom::from_container_test {
 using Catch::Contains;
 using Names = std::vector<std::string>;
 
@@ -170,3 +170,5 @@ TEST_CASE("compose: a size that is none is refused with service and key") {
   CHECK_THROWS_WITH(compose("services:\n  a:\n    image: vllm/vllm-openai\n    shm_size: big\n"),
                     "compose.yaml: services/a: shm size: value 'big': a size, as 16g or 512m");
 }
+
+}  // namespace headroom::from_container_test

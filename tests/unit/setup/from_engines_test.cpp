@@ -14,7 +14,7 @@
 #include "sim/setup/resolve.hpp"
 #include "tests/support/temp_file.hpp"
 
-using namespace headroom;
+namespace headroom::from_engines_test {
 using Names = std::vector<std::string>;
 
 namespace {
@@ -284,3 +284,5 @@ TEST_CASE("no table has a flag twice, and every pointer lies below /engine or is
     CHECK(pointers_from_commands(engine->engine).size() > 8);
   }
 }
+
+}  // namespace headroom::from_engines_test

@@ -10,7 +10,7 @@
 #include "sim/setup/from/length_histogram.hpp"
 #include "sim/setup/from/prometheus_text.hpp"
 
-using namespace headroom;
+namespace headroom::from_metrics_test {
 using Catch::Contains;
 
 namespace {
@@ -176,3 +176,5 @@ TEST_CASE("a dump takes the release that the user names") {
   CHECK(result.scenario.at("engine").at("version") == "0.20");
   CHECK_FALSE(any_contains(result.notes, "no release of the engine is named"));
 }
+
+}  // namespace headroom::from_metrics_test

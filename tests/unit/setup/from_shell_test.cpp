@@ -8,7 +8,7 @@
 #include "sim/setup/from/shell_words.hpp"
 #include "sim/setup/from/values.hpp"
 
-using namespace headroom;
+namespace headroom::from_shell_test {
 using Words = std::vector<std::string>;
 
 namespace {
@@ -92,3 +92,5 @@ TEST_CASE("container sizes are powers of 1024 in any spelling") {
   CHECK(gib(*container_bytes("16g")).dump() == "16");
   CHECK(gib(*container_bytes("64m")).dump() == "0.0625");  // 64 / 1024
 }
+
+}  // namespace headroom::from_shell_test

@@ -8,7 +8,7 @@
 #include "sim/setup/from/from.hpp"
 #include "tests/support/temp_file.hpp"
 
-using namespace headroom;
+namespace headroom::from_vllm_test {
 using Catch::Contains;
 using Names = std::vector<std::string>;
 
@@ -296,3 +296,5 @@ TEST_CASE("a command that starts no engine is refused with those that are unders
                       Contains("no command that starts an engine") && Contains("vllm serve MODEL"));
   }
 }
+
+}  // namespace headroom::from_vllm_test

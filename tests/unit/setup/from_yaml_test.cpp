@@ -6,7 +6,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/from/yaml_subset.hpp"
 
-using namespace headroom;
+namespace headroom::from_yaml_test {
 using Catch::Contains;
 
 namespace {
@@ -61,3 +61,5 @@ TEST_CASE("no nesting is deep enough to end the program") {
   for (int i = 0; i < 100000; ++i) dashes += "- ";
   CHECK_THROWS_WITH(yaml(dashes + "x"), Contains("nested too deep"));
 }
+
+}  // namespace headroom::from_yaml_test

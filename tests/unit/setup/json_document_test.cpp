@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-using namespace headroom;
+namespace headroom::json_document_test {
 
 namespace {
 
@@ -117,3 +117,5 @@ TEST_CASE("an element of a list is set by its number") {
   CHECK_THROWS_WITH(set_value(document, "classes.x=5"),
                     "--set classes.x=5: /classes is a list of 2: expected a number below that");
 }
+
+}  // namespace headroom::json_document_test

@@ -11,7 +11,7 @@
 #include "sim/setup/run.hpp"
 #include "sim/setup/scenario_file.hpp"
 
-using namespace headroom;
+namespace headroom::kv_tier_test {
 
 namespace {
 
@@ -182,3 +182,5 @@ TEST_CASE("V0 swaps its victims instead of computing them again") {
   CHECK(refusal_of(crowd(R"(, "preemption_mode": "swap", "enable_prefix_caching": true)"))
             .find("switch enable_prefix_caching off") != std::string::npos);
 }
+
+}  // namespace headroom::kv_tier_test

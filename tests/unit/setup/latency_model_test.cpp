@@ -4,7 +4,7 @@
 
 #include "sim/setup/latency_model.hpp"
 
-using namespace headroom;
+namespace headroom::latency_model_test {
 
 namespace {
 
@@ -27,3 +27,5 @@ TEST_CASE("the figures of a linear cost are its coefficients") {
   CHECK(model.kv_token_ns == Approx(250));
   CHECK(model.prompt_token_ns == Approx(40e3 + 5e6 / 2048));  // with its share of the step
 }
+
+}  // namespace headroom::latency_model_test

@@ -13,7 +13,7 @@
 #include "sim/setup/run.hpp"
 #include "sim/setup/workload_factory.hpp"
 
-namespace headroom {
+namespace headroom::lora_test {
 namespace {
 
 Scenario scenario(const std::string& engine, const std::string& workload = "",
@@ -177,4 +177,4 @@ TEST_CASE("loads that no step can wait for are refused by the rates behind them"
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::lora_test

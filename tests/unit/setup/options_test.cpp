@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-using namespace headroom;
+namespace headroom::options_test {
 
 namespace {
 
@@ -195,3 +195,5 @@ TEST_CASE("a version set by a flag keeps its digits") {
   CHECK(error_of(R"({"engine": {"version": 0.20}})") ==
         "s.json: /engine/version: value 0.2: expected text");
 }
+
+}  // namespace headroom::options_test

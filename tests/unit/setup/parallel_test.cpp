@@ -8,7 +8,7 @@
 #include "sim/setup/run.hpp"
 #include "sim/setup/scenario_file.hpp"
 
-namespace headroom {
+namespace headroom::parallel_test {
 namespace {
 
 using Settings = std::vector<std::string>;
@@ -144,4 +144,4 @@ TEST_CASE("slower ports make stages on other nodes slower, and uneven experts th
   CHECK(tpot(with(kExperts, "engine.all2all_backend=deepep_low_latency")) < tpot(kExperts));
 }
 
-}  // namespace headroom
+}  // namespace headroom::parallel_test

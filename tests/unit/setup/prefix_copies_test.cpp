@@ -12,7 +12,7 @@
 #include "sim/setup/scenario_file.hpp"
 #include "tests/support/temp_file.hpp"
 
-using namespace headroom;
+namespace headroom::prefix_copies_test {
 
 namespace {
 
@@ -79,3 +79,5 @@ TEST_CASE("sessions over whole blocks compute as few tokens as over a token more
   CHECK(computed(2048) == 2048 + 199 * 16 + 200 * 208);
   CHECK(computed(2049) == 2049 + 199 * 1 + 200 * 193);
 }
+
+}  // namespace headroom::prefix_copies_test

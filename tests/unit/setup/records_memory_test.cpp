@@ -6,7 +6,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/options.hpp"
 
-namespace headroom {
+namespace headroom::records_memory_test {
 namespace {
 
 Scenario scenario_with(const std::string& workload, const std::string& rest = "") {
@@ -46,4 +46,4 @@ TEST_CASE("a run that ends earlier records fewer requests", "[records_memory]") 
   CHECK(least_recorded(scenario_with(requests, R"(, "run": {"max_events": 50})"), 1000) == 50);
 }
 
-}  // namespace headroom
+}  // namespace headroom::records_memory_test

@@ -11,7 +11,7 @@
 #include "tests/support/temp_file.hpp"
 #include "tests/unit/setup/value_source.hpp"
 
-using namespace headroom;
+namespace headroom::resolve_test {
 
 namespace {
 
@@ -355,3 +355,5 @@ TEST_CASE("seconds become the nearest nanosecond") {
   CHECK(ns_from_seconds(1e-9) == 1);
   CHECK(ns_from_seconds(3600.25) == 3'600'250'000'000);
 }
+
+}  // namespace headroom::resolve_test

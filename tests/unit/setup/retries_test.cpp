@@ -10,7 +10,7 @@
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/run.hpp"
 
-using namespace headroom;
+namespace headroom::retries_test {
 
 namespace {
 
@@ -152,3 +152,5 @@ TEST_CASE("retries that nobody needs change nothing") {
   CHECK(with.digest == without.digest);
   CHECK(with.workload.counts.empty());
 }
+
+}  // namespace headroom::retries_test

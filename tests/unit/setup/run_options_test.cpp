@@ -6,7 +6,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 
-namespace headroom {
+namespace headroom::run_options_test {
 namespace {
 
 Resolved resolved(const std::string& engine) {
@@ -42,4 +42,4 @@ TEST_CASE("reuse of parts of blocks needs the reuse of blocks", "[resolve]") {
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::run_options_test

@@ -8,7 +8,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/scenario_file.hpp"
 
-using namespace headroom;
+namespace headroom::run_test {
 
 namespace {
 
@@ -161,3 +161,5 @@ TEST_CASE("a run says what it leaves out of the windows of a model") {
   CHECK(notes_on_windows(R"("name": "trtllm")", "gpt-oss-20b") == Notes{});
   CHECK(notes_on_windows(R"("name": "vllm")", "llama-3.1-8b") == Notes{});
 }
+
+}  // namespace headroom::run_test

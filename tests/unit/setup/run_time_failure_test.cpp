@@ -8,7 +8,7 @@
 #include "sim/setup/run.hpp"
 #include "sim/setup/run_time_memory.hpp"
 
-using namespace headroom;
+namespace headroom::run_time_failure_test {
 
 namespace {
 
@@ -101,3 +101,5 @@ TEST_CASE("the queue of an engine is its own, but that of a static batch") {
   CHECK(survives(R"("name": "static", "max_model_len": 4096)"));
   CHECK(survives(kVllm + R"(, "queue_survives": true)"));
 }
+
+}  // namespace headroom::run_time_failure_test

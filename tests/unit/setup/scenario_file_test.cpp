@@ -9,7 +9,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/resolve.hpp"
 
-using namespace headroom;
+namespace headroom::scenario_file_test {
 
 TEST_CASE("every embedded scenario is valid") {
   REQUIRE(scenario_files().size() >= 10);
@@ -50,3 +50,5 @@ TEST_CASE("flags are who set their values") {
   CHECK(scenario.given.at("/run/until_s") == "--until 5");
   CHECK(scenario.given.at("/engine/max_num_seqs") == "--set engine.max_num_seqs=8");
 }
+
+}  // namespace headroom::scenario_file_test

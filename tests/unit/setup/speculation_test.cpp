@@ -11,7 +11,7 @@
 #include "sim/setup/startup_budget.hpp"
 #include "tests/unit/setup/value_source.hpp"
 
-namespace headroom {
+namespace headroom::speculation_test {
 namespace {
 
 Scenario scenario_of(const std::string& engine) {
@@ -124,4 +124,4 @@ TEST_CASE("a run counts its drafts", "[speculation]") {
   CHECK(result.summary.engine.prefix_cache_hits == 3 * 32);  // 64 tokens: 3 blocks, less one
 }
 
-}  // namespace headroom
+}  // namespace headroom::speculation_test

@@ -5,7 +5,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 
-using namespace headroom;
+namespace headroom::validate_test {
 
 namespace {
 
@@ -127,3 +127,5 @@ TEST_CASE("the vllm scheduler needs blocks") {
         "s.json: /engine/kv_allocator: scheduler vllm grows requests block by block: it needs "
         "kv_allocator paged");
 }
+
+}  // namespace headroom::validate_test

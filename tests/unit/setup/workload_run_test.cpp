@@ -8,7 +8,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
 
-using namespace headroom;
+namespace headroom::workload_run_test {
 
 namespace {
 
@@ -115,3 +115,5 @@ TEST_CASE("a duration ends the arrivals, and a session's later turns") {
   CHECK(count_of(result, "sessions_ended_by_limit") == 8);
   CHECK(result.summary.requests.finished == 10);
 }
+
+}  // namespace headroom::workload_run_test

@@ -8,7 +8,7 @@
 #include "sim/report/ablation_report.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom {
+namespace headroom::ablation_test {
 namespace {
 
 const Ablation& of(const Ablations& ablations, std::string_view term) {
@@ -51,4 +51,4 @@ TEST_CASE("removing a term moves the metrics it is part of, and no others") {
   CHECK_THAT(ablation_json(ablations), Catch::Contains("\"error_share_without\""));
 }
 
-}  // namespace headroom
+}  // namespace headroom::ablation_test

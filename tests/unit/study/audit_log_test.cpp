@@ -7,7 +7,7 @@
 
 #include "sim/kernel/errors.hpp"
 
-using namespace headroom;
+namespace headroom::audit_log_test {
 
 namespace {
 
@@ -95,3 +95,5 @@ TEST_CASE("what the log does not say must be given", "[audit]") {
   log.memory.total_gib = number(3.21, 4);
   CHECK_THROWS_WITH(audit_log(log, {}, catalog), Contains("no device of the catalog"));
 }
+
+}  // namespace headroom::audit_log_test

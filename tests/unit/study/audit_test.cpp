@@ -8,7 +8,7 @@
 
 #include "sim/kernel/errors.hpp"
 
-using namespace headroom;
+namespace headroom::audit_test {
 
 namespace {
 
@@ -279,3 +279,5 @@ TEST_CASE("a need must be a number of requests and tokens", "[audit]") {
   CHECK_THROWS_WITH(audit_of(llama_on_h100(), {-1, 1}), Contains("--context"));
   CHECK_THROWS_WITH(audit_of(llama_on_h100(), {1024, 0}), Contains("--concurrency"));
 }
+
+}  // namespace headroom::audit_test

@@ -14,7 +14,7 @@
 #include "sim/setup/run.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom {
+namespace headroom::calibrate_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -143,4 +143,4 @@ TEST_CASE("calibrate: wrong names are refused by name") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::calibrate_test

@@ -8,7 +8,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/study/capacity_systems.hpp"
 
-using namespace headroom;
+namespace headroom::capacity_test {
 
 namespace {
 
@@ -377,3 +377,5 @@ TEST_CASE("wrong names and shares are errors that name the flag") {
   query.kv_bytes_per_token = 0;
   CHECK_THROWS_AS(capacity(query, Catalog::embedded()), ConfigError);
 }
+
+}  // namespace headroom::capacity_test

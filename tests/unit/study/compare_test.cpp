@@ -9,7 +9,7 @@
 #include "sim/study/compare/student_t.hpp"
 #include "sim/study/sweep/study_file.hpp"
 
-using namespace headroom;
+namespace headroom::compare_test {
 
 namespace {
 
@@ -146,3 +146,5 @@ TEST_CASE("every ready pair runs") {
   }
   CHECK(pairs == 7);
 }
+
+}  // namespace headroom::compare_test

@@ -8,7 +8,7 @@
 #include "sim/report/plan_report.hpp"
 #include "sim/study/plan/fleet_sizer.hpp"
 
-using namespace headroom;
+namespace headroom::fleet_planner_test {
 
 namespace {
 
@@ -180,3 +180,5 @@ TEST_CASE("a plan is the same for any number of threads") {
   CHECK(alone == text(3));
   CHECK(alone.find("\"fate\":\"met\"") != std::string::npos);
 }
+
+}  // namespace headroom::fleet_planner_test

@@ -7,7 +7,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/study/run_validation.hpp"
 
-namespace headroom {
+namespace headroom::measured_closed_loop_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -116,4 +116,4 @@ TEST_CASE("published loops of InferenceMAX are read") {
   CHECK(read.runs.size() > 500);
 }
 
-}  // namespace headroom
+}  // namespace headroom::measured_closed_loop_test

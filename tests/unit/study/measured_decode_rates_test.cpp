@@ -8,7 +8,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/study/run_validation.hpp"
 
-namespace headroom {
+namespace headroom::measured_decode_rates_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -95,4 +95,4 @@ TEST_CASE("GB10's published rates come out within their rows' errors") {
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::measured_decode_rates_test

@@ -7,7 +7,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/study/run_validation.hpp"
 
-namespace headroom {
+namespace headroom::measured_static_batches_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -94,4 +94,4 @@ TEST_CASE("published batches of 2024 are read") {
   CHECK(read.runs.size() > 350);
 }
 
-}  // namespace headroom
+}  // namespace headroom::measured_static_batches_test

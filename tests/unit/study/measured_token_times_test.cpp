@@ -6,7 +6,7 @@
 
 #include "sim/study/run_validation.hpp"
 
-namespace headroom {
+namespace headroom::measured_token_times_test {
 namespace {
 
 MeasuredRuns times(const std::string& rows) {
@@ -68,4 +68,4 @@ TEST_CASE("published token times of 2023 are read") {
   CHECK(read.runs.size() == 88);  // 15 points on 2, 4 and 8 of each device, less two
 }
 
-}  // namespace headroom
+}  // namespace headroom::measured_token_times_test

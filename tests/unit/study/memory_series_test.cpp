@@ -11,7 +11,7 @@
 
 #include "sim/kernel/errors.hpp"
 
-namespace headroom {
+namespace headroom::memory_series_test {
 namespace {
 
 MemorySeries read(const std::string& text, const SeriesColumns& columns = {}) {
@@ -306,4 +306,4 @@ TEST_CASE("the slope of Theil and Sen does not follow outliers") {
   CHECK_FALSE(theil_sen_slope({{1, 2}, {1, 3}}));
 }
 
-}  // namespace headroom
+}  // namespace headroom::memory_series_test

@@ -9,7 +9,7 @@
 #include "sim/study/memory_facts.hpp"
 #include "tests/support/temp_folder.hpp"
 
-using namespace headroom;
+namespace headroom::memory_validation_test {
 
 namespace {
 
@@ -169,3 +169,5 @@ TEST_CASE("the budget rules reproduce the collected start-ups", "[validate]") {
   CHECK(v.spark->runs == 63);
   CHECK(v.spark->worst_residual_gib <= 0.010);
 }
+
+}  // namespace headroom::memory_validation_test

@@ -10,7 +10,7 @@
 #include "hardware/catalog.hpp"
 #include "sim/study/plan/plan_candidates.hpp"
 
-using namespace headroom;
+namespace headroom::plan_file_test {
 
 namespace {
 
@@ -118,3 +118,5 @@ TEST_CASE("ready plans can be read, and the schema is the committed one") {
   // Refresh with: headroom list plan-schema > scenarios/plan.schema.json
   CHECK(committed.str() == plan_schema().dump(2) + "\n");
 }
+
+}  // namespace headroom::plan_file_test

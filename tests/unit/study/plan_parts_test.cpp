@@ -13,7 +13,7 @@
 #include "sim/study/plan/serve_command.hpp"
 #include "sim/study/plan/smallest_count.hpp"
 
-using namespace headroom;
+namespace headroom::plan_parts_test {
 
 namespace {
 
@@ -200,3 +200,5 @@ TEST_CASE("work in parallel is all done once, and the lowest error is told") {
                                 }),
                     "2");
 }
+
+}  // namespace headroom::plan_parts_test

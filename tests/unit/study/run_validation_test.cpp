@@ -10,7 +10,7 @@
 #include "sim/report/run_validation_report.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom {
+namespace headroom::run_validation_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -176,4 +176,4 @@ TEST_CASE("what the rows say of their errors is what replays show", "[large]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::run_validation_test

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-using namespace headroom;
+namespace headroom::search_bisection_test {
 
 namespace {
 
@@ -266,3 +266,5 @@ TEST_CASE("a run that failed ends the search with its error") {
   CHECK(step.found->error == "rate = 1, replication 0: no such file");
   CHECK_FALSE(step.found->value);
 }
+
+}  // namespace headroom::search_bisection_test

@@ -4,7 +4,7 @@
 
 #include <random>
 
-using namespace headroom;
+namespace headroom::search_front_test {
 
 namespace {
 
@@ -63,3 +63,5 @@ TEST_CASE("a front equals the comparison of all pairs") {
     }
   }
 }
+
+}  // namespace headroom::search_front_test

@@ -13,7 +13,7 @@
 #include "sim/study/sweep/study_runner.hpp"
 #include "tests/support/temp_folder.hpp"
 
-using namespace headroom;
+namespace headroom::search_study_test {
 using Catch::Contains;
 
 namespace {
@@ -232,3 +232,5 @@ TEST_CASE("fronts are made of points whose replications all have both metrics") 
   CHECK(rows[1].value == 25.0);
   CHECK(rows[2].status == "left_out");  // one of its runs has no latency
 }
+
+}  // namespace headroom::search_study_test

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace headroom {
+namespace headroom::spark_validation_test {
 namespace {
 
 std::vector<SparkRun> published_runs() {
@@ -51,4 +51,4 @@ TEST_CASE("what the runs cannot be is said") {
   CHECK_THAT(found.double_counting, Catch::Contains("no single share explains all models"));
 }
 
-}  // namespace headroom
+}  // namespace headroom::spark_validation_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace headroom {
+namespace headroom::startup_attribution_test {
 namespace {
 
 FoundNumber gib(double value) { return Found<double>{value, 7}; }
@@ -205,4 +205,4 @@ TEST_CASE("a start-up that failed before the pool has terms but nothing to expla
   CHECK(std::ranges::find(all, MemoryCause::unexplained, &Attribution::cause) == all.end());
 }
 
-}  // namespace headroom
+}  // namespace headroom::startup_attribution_test

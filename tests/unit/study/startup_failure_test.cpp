@@ -11,7 +11,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/study/startup_log.hpp"
 
-namespace headroom {
+namespace headroom::startup_failure_test {
 namespace {
 
 StartupLog read(const std::string& text) {
@@ -254,4 +254,4 @@ TEST_CASE("a vLLM log without memory says which lines are missing") {
   CHECK(error.find("vLLM API server version") == std::string::npos);  // that one is there
 }
 
-}  // namespace headroom
+}  // namespace headroom::startup_failure_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace headroom {
+namespace headroom::startup_log_test {
 namespace {
 
 StartupLog read(const std::string& text) {
@@ -340,4 +340,4 @@ TEST_CASE("measured start-ups of vLLM 0.19 close to rounding") {
   if (rows > 0) CHECK(rows == 31);
 }
 
-}  // namespace headroom
+}  // namespace headroom::startup_log_test

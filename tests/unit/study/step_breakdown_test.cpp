@@ -10,7 +10,7 @@
 #include "sim/report/step_report.hpp"
 #include "sim/setup/scenario_file.hpp"
 
-namespace headroom {
+namespace headroom::step_breakdown_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -82,4 +82,4 @@ TEST_CASE("a step larger than the system can hold is refused, whatever prices it
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::step_breakdown_test

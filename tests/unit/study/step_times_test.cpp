@@ -15,7 +15,7 @@
 #include "sim/study/step_time_fit.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace headroom {
+namespace headroom::step_times_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -263,4 +263,4 @@ TEST_CASE("step times: another device, row or constant than there is is refused"
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::step_times_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/temp_folder.hpp"
 
-using namespace headroom;
+namespace headroom::study_file_test {
 
 namespace {
 
@@ -216,3 +216,5 @@ TEST_CASE("the published schema of studies is up to date") {
   // Refresh with: headroom list study-schema > scenarios/study.schema.json
   CHECK(committed.str() == study_schema().dump(2) + "\n");
 }
+
+}  // namespace headroom::study_file_test

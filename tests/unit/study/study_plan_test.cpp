@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-using namespace headroom;
+namespace headroom::study_plan_test {
 
 namespace {
 
@@ -139,3 +139,5 @@ TEST_CASE("more combinations than can be written out are refused") {
         {"path": "engine.max_model_len", "range": {"from": 1, "to": 10000, "step": 1}}])"),
                     "s.json: /vary: more than 10000000 combinations");
 }
+
+}  // namespace headroom::study_plan_test

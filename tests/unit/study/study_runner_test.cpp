@@ -10,7 +10,7 @@
 #include "sim/study/sweep/run_row.hpp"
 #include "tests/support/temp_folder.hpp"
 
-using namespace headroom;
+namespace headroom::study_runner_test {
 
 namespace {
 
@@ -166,3 +166,5 @@ TEST_CASE("an estimate measures runs that are short and scales those that are no
   CHECK(cut.scaled == 1);
   CHECK(cut.seconds_per_run > 1);
 }
+
+}  // namespace headroom::study_runner_test

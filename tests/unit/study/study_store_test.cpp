@@ -10,7 +10,7 @@
 #include "sim/study/store/results_store.hpp"
 #include "tests/support/temp_folder.hpp"
 
-using namespace headroom;
+namespace headroom::study_store_test {
 
 namespace {
 
@@ -294,3 +294,5 @@ TEST_CASE("runs are named by ranges") {
   CHECK(ranges_text({0, 2, 4, 6}, 2) == "0, 2, ...");
   CHECK(ranges_text({}, 2).empty());
 }
+
+}  // namespace headroom::study_store_test

@@ -9,7 +9,7 @@
 #include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
 
-namespace headroom {
+namespace headroom::trace_check_test {
 namespace {
 
 void check_odd(const OddRows& odd, std::int64_t rows, std::int64_t row, std::int64_t line) {
@@ -77,4 +77,4 @@ TEST_CASE("seconds in arrival_ns are doubted in every description of the file") 
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_check_test

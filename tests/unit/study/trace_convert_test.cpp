@@ -17,7 +17,7 @@
 #include "tests/unit/workloads/record_text.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::trace_convert_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -223,4 +223,4 @@ TEST_CASE("targets go by name, empty files and bad rows are refused before anyth
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_convert_test

@@ -14,7 +14,7 @@
 #include "sim/study/trace_reservations.hpp"
 #include "workloads/prefix_replay.hpp"
 
-namespace headroom {
+namespace headroom::trace_meters_test {
 namespace {
 
 TokenCounts counts_of(const std::vector<std::int32_t>& values) {
@@ -230,4 +230,4 @@ TEST_CASE("max_model_len refuses prompts that fill it and cuts answers that reac
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_meters_test

@@ -11,7 +11,7 @@
 #include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
 
-namespace headroom {
+namespace headroom::trace_profile_test {
 namespace {
 
 // --- the published traces against the table of the reference -------------------------------------
@@ -239,4 +239,4 @@ TEST_CASE("a trace without rows, or with a bad one, is refused") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_profile_test

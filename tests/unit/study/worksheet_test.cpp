@@ -7,7 +7,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/study/capacity_systems.hpp"
 
-using namespace headroom;
+namespace headroom::worksheet_test {
 
 namespace {
 
@@ -114,3 +114,5 @@ TEST_CASE("worksheet inputs out of range are errors") {
   wrong([](WorksheetInput& in) { in.tensor_parallel = 0; });
   wrong([](WorksheetInput& in) { in.weights_gb = -1; });
 }
+
+}  // namespace headroom::worksheet_test

@@ -8,7 +8,7 @@
 #include "tests/unit/workloads/text_file.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::aibrix_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -71,4 +71,4 @@ TEST_CASE("malformed values of AIBrix's rows are refused by key and value", "[wo
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::aibrix_test

@@ -7,7 +7,7 @@
 #include "tests/unit/workloads/trace_rows.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::aiperf_test {
 namespace {
 
 using Rows = std::vector<std::string>;
@@ -99,4 +99,4 @@ TEST_CASE("a malformed AIPerf record is refused with line, key and value", "[wor
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::aiperf_test

@@ -8,7 +8,7 @@
 #include "tests/unit/workloads/text_file.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::apex_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -54,4 +54,4 @@ TEST_CASE("malformed values of APEX+'s rows are refused by key and value", "[wor
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::apex_test

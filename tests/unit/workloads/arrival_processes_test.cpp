@@ -13,15 +13,7 @@
 #include "sim/kernel/errors.hpp"
 #include "workloads/arrivals.hpp"
 
-using headroom::ArrivalOptions;
-using headroom::ArrivalProcess;
-using headroom::ArrivalTimes;
-using headroom::ConfigError;
-using headroom::kNever;
-using headroom::PeriodLaw;
-using headroom::RampShape;
-using headroom::TimeNs;
-
+namespace headroom::arrival_processes_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -40,7 +32,7 @@ std::vector<TimeNs> poisson(double rate_per_s, std::size_t count) {
   return times({.rate_per_s = rate_per_s}, count);
 }
 
-ArrivalOptions piecewise(headroom::PiecewiseOptions profile, double burstiness = 1.0) {
+ArrivalOptions piecewise(PiecewiseOptions profile, double burstiness = 1.0) {
   ArrivalOptions options{.process = ArrivalProcess::piecewise, .burstiness = burstiness};
   options.piecewise = std::move(profile);
   return options;
@@ -53,19 +45,19 @@ ArrivalOptions ramp(double start, double end, double seconds, RampShape shape) {
   return options;
 }
 
-ArrivalOptions on_off(double rate, headroom::OnOffOptions periods) {
+ArrivalOptions on_off(double rate, OnOffOptions periods) {
   ArrivalOptions options{.process = ArrivalProcess::on_off, .rate_per_s = rate};
   options.on_off = periods;
   return options;
 }
 
-ArrivalOptions mmpp(headroom::MmppOptions states) {
+ArrivalOptions mmpp(MmppOptions states) {
   ArrivalOptions options{.process = ArrivalProcess::mmpp};
   options.mmpp = std::move(states);
   return options;
 }
 
-ArrivalOptions diurnal(headroom::DiurnalOptions wave, double burstiness = kInfinity) {
+ArrivalOptions diurnal(DiurnalOptions wave, double burstiness = kInfinity) {
   ArrivalOptions options{
       .process = ArrivalProcess::diurnal, .rate_per_s = 1.0, .burstiness = burstiness};
   options.diurnal = wave;
@@ -89,7 +81,7 @@ TimeNs largest_difference(const std::vector<TimeNs>& a, const std::vector<TimeNs
 TEST_CASE("equal gaps in integrated rate fall where the segments put them", "[workloads]") {
   // 3 requests/s for 2 s are requests 1 .. 6, the last one at the very end; then silence; then
   // requests 7 and 8 half a second apart; then one every 2 s.
-  headroom::PiecewiseOptions profile{.segments = {{2.0, 3.0}, {4.0, 0.0}, {1.0, 2.0}},
+  PiecewiseOptions profile{.segments = {{2.0, 3.0}, {4.0, 0.0}, {1.0, 2.0}},
                                      .tail_rate_per_s = 0.5};
   const std::vector<TimeNs> all = times(piecewise(profile, kInfinity), 10);
   for (std::size_t k = 1; k <= 6; ++k) check_seconds(all, k, static_cast<double>(k) / 3.0);
@@ -294,7 +286,7 @@ TEST_CASE("a weibull gap is a function of poisson's gap", "[workloads]") {
 
 TEST_CASE("the same seed gives the same changing rates, on every machine", "[workloads]") {
   const auto digest = [](const ArrivalOptions& options) {
-    headroom::Digest d;
+    Digest d;
     for (const TimeNs time : times(options, 2000, 42)) d.add(time);
     return d.hex();
   };
@@ -369,11 +361,11 @@ TEST_CASE("states without requests, sizes that differ and bad transitions are re
   refuses(mmpp({.rates_per_s = pair, .sojourns_s = pair, .transitions = {0.0, 1.0, 0.5, 0.0}}),
           "the transitions from state 1 sum to 0.5; allowed: 1");
   // From state 0 into the silent pair 1, 2, and never back.
-  headroom::MmppOptions trap{.rates_per_s = {5.0, 0.0, 0.0}, .sojourns_s = {1.0, 1.0, 1.0}};
+  MmppOptions trap{.rates_per_s = {5.0, 0.0, 0.0}, .sojourns_s = {1.0, 1.0, 1.0}};
   trap.transitions = {0, 1, 0, 0, 0, 1, 0, 1, 0};
   refuses(mmpp(trap), "from state 1 no state with a rate above 0 is ever reached");
   // A silent pair that is never entered does no harm.
-  headroom::MmppOptions apart{.rates_per_s = {5.0, 6.0, 0.0, 0.0}, .sojourns_s = {1, 1, 1, 1}};
+  MmppOptions apart{.rates_per_s = {5.0, 6.0, 0.0, 0.0}, .sojourns_s = {1, 1, 1, 1}};
   apart.transitions = {0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0};
   CHECK(times(mmpp(apart), 10).back() < kNever);
 }
@@ -414,3 +406,5 @@ TEST_CASE("a rate too low to reach a request is refused, not searched for ever",
   CHECK_THROWS_MATCHES(times(ramp(1.0, 1e-11, 1.0, RampShape::linear), 10), ConfigError,
                        Catch::Message("arrivals: a request comes later than 146 years (2^62 ns)"));
 }
+
+}  // namespace headroom::arrival_processes_test

@@ -9,12 +9,7 @@
 #include "sim/kernel/digest.hpp"
 #include "sim/kernel/errors.hpp"
 
-using headroom::ArrivalOptions;
-using headroom::ArrivalProcess;
-using headroom::ArrivalTimes;
-using headroom::ConfigError;
-using headroom::TimeNs;
-
+namespace headroom::arrivals_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -28,7 +23,7 @@ std::vector<TimeNs> times(const ArrivalOptions& options, std::size_t count,
 }
 
 std::string digest(const ArrivalOptions& options) {
-  headroom::Digest d;
+  Digest d;
   for (const TimeNs time : times(options, 1000, 42)) d.add(time);
   return d.hex();
 }
@@ -171,3 +166,5 @@ TEST_CASE("arrival options out of range are refused", "[workloads]") {
       Catch::Message("arrivals: with a rate of 1e-12 requests/s a request comes later than 146 "
                      "years (2^62 ns)"));
 }
+
+}  // namespace headroom::arrivals_test

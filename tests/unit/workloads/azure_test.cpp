@@ -12,12 +12,7 @@
 #include "tests/unit/workloads/published_trace.hpp"
 #include "workloads/traces/detect.hpp"
 
-using headroom::read_trace;
-using headroom::TempFile;
-using headroom::Trace;
-using headroom::TraceRow;
-using headroom::ZeroTokens;
-
+namespace headroom::azure_test {
 namespace {
 
 const std::string kHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
@@ -38,7 +33,7 @@ std::string text(const Trace& trace) {
 }
 
 void check(const std::string& published) {
-  const std::optional<Trace> trace = headroom::check_published(published, "azure");
+  const std::optional<Trace> trace = check_published(published, "azure");
   if (!trace) return;
   CHECK(trace->backward_steps == 0);
   CHECK(trace->rows_dropped.total() == 0);
@@ -110,7 +105,7 @@ TEST_CASE("a file longer than a block is read without a seam and sorted stably",
     const TraceRow& row = trace.rows[static_cast<std::size_t>(i)];
     const int second = i / 400;
     const int row_of_file = second + 50 * (i % 400);
-    REQUIRE(row.time_ns == second * headroom::kNsPerSecond);
+    REQUIRE(row.time_ns == second * kNsPerSecond);
     REQUIRE(row.prompt_tokens == row_of_file + 1);
   }
 }
@@ -124,7 +119,7 @@ TEST_CASE("a trace comes through a pipe, hash included", "[workloads]") {
   const Trace trace = read_trace("/dev/fd/" + std::to_string(ends[0]), {});
   ::close(ends[0]);
   CHECK(text(trace) == "0,1,2;");
-  CHECK(trace.sha256() == headroom::sha256_hex(content));
+  CHECK(trace.sha256() == sha256_hex(content));
 }
 
 TEST_CASE("rows are rebased to the earliest and sorted, ties in the order of the file",
@@ -160,3 +155,5 @@ TEST_CASE("rows with zero or missing tokens are dropped and counted by what is m
   CHECK(clamped.rows_clamped.total() == 4);
   CHECK(clamped.rows_dropped.total() == 0);
 }
+
+}  // namespace headroom::azure_test

@@ -7,7 +7,7 @@
 #include "tests/unit/workloads/record_text.hpp"
 #include "tests/unit/workloads/text_file.hpp"
 
-namespace headroom {
+namespace headroom::bailian_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -106,4 +106,4 @@ TEST_CASE("missing counts of Bailian's rows are zero", "[workloads]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::bailian_test

@@ -17,7 +17,7 @@
 #include "tests/unit/scheduler/policy_fixture.hpp"
 #include "tests/unit/workloads/served_requests.hpp"
 
-namespace headroom::test {
+namespace headroom::test::beam_search_test {
 namespace {
 
 struct Told {
@@ -435,4 +435,4 @@ TEST_CASE("beam search stands alone", "[workloads][beams]") {
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::beam_search_test

@@ -14,9 +14,8 @@
 #include "tests/unit/workloads/record_text.hpp"
 #include "workloads/traces/json_line.hpp"
 
-using headroom::data_error;
-using headroom::mixed_id;
-using headroom::text_id;
+namespace headroom::blis_test {
+
 using Records = std::vector<std::string>;
 
 namespace {
@@ -69,7 +68,7 @@ TEST_CASE("BLIS rows have measured latencies, prefix groups, classes and thinkin
   const std::uint64_t s1 = text_id("s1");
   const std::uint64_t system = text_id("system");
   // Prompts: 48 shared + 16, 48 + 40, the server's count 108 in place of 100, 100, 32 + 0, 9.
-  CHECK(headroom::records_of_sample("blis.csv") ==
+  CHECK(records_of_sample("blis.csv") ==
         Records{fmt::format("1010000,64,20 thinking=5 class='critical' session={} prefix={}:48 "
                             "ttft=30000000 e2el=410000000",
                             s1, system),
@@ -83,15 +82,15 @@ TEST_CASE("BLIS rows have measured latencies, prefix groups, classes and thinkin
 }
 
 TEST_CASE("BLIS rows need no more than token counts and arrivals", "[workloads]") {
-  for (const std::string& file : headroom::same_files(kHeader + "\n0,100,50,1\n1,7,0,100000\n")) {
-    CHECK(headroom::records_of(file) == Records{"1000,100,50", "100000000,7,0"});
+  for (const std::string& file : same_files(kHeader + "\n0,100,50,1\n1,7,0,100000\n")) {
+    CHECK(records_of(file) == Records{"1000,100,50", "100000000,7,0"});
   }
 }
 
 TEST_CASE("BLIS rounds that do not accumulate state their whole prompts", "[workloads]") {
   const std::uint64_t a = text_id("a");
   const std::uint64_t sys = text_id("sys");
-  CHECK(headroom::records_of(kRounds) ==
+  CHECK(records_of(kRounds) ==
         Records{fmt::format("0,132,10 session={} prefix={}:32", a, sys),
                 fmt::format("50000,20,5 session={} after=7000", a),
                 fmt::format("60000,33,2 session={} prefix={}:32", text_id("b"), sys),
@@ -119,16 +118,16 @@ TEST_CASE("BLIS rounds that accumulate grow their session's context", "[workload
       "session_context_growth: accumulate\n";
   {
     const TraceFolder folder("x.csv", kRounds, "x.yaml", yaml);
-    CHECK(headroom::records_of_file(folder.table()) == expected);
+    CHECK(records_of_file(folder.table()) == expected);
   }
   const TraceFolder folder("trace_data.csv", kRounds, "trace_header.yaml", yaml);
-  CHECK(headroom::records_of_file(folder.table()) == expected);
+  CHECK(records_of_file(folder.table()) == expected);
 }
 
 TEST_CASE("a compacted BLIS round shares nothing with the rounds before it", "[workloads]") {
   const std::uint64_t a = text_id("a");
   // The column alone tells that rounds accumulate.
-  CHECK(headroom::records_of("session_id,round_index,input_tokens,input_tokens_reset,"
+  CHECK(records_of("session_id,round_index,input_tokens,input_tokens_reset,"
                              "output_tokens,arrival_time_us\n"
                              "a,0,100,,10,0\na,1,0,60,5,1\na,2,3,,1,2\n") ==
         Records{fmt::format("0,100,10 session={} prefix={}:100 answer={}", a, mixed_id(a, 1),
@@ -174,8 +173,8 @@ TEST_CASE("a YAML header that states something unknown is refused", "[workloads]
   const auto error_with = [](const std::string& yaml) -> std::string {
     const TraceFolder folder("data.csv", kRounds, "header.yaml", "trace_version: 2\n" + yaml);
     try {
-      static_cast<void>(headroom::records_of_file(folder.table()));
-    } catch (const headroom::DataError& error) {
+      static_cast<void>(records_of_file(folder.table()));
+    } catch (const DataError& error) {
       const std::string message = error.what();
       return message.substr(message.rfind("header.yaml"));
     }
@@ -186,3 +185,5 @@ TEST_CASE("a YAML header that states something unknown is refused", "[workloads]
   CHECK(error_with("session_context_growth: Accumulate\n") ==
         "header.yaml:2: session_context_growth is 'Accumulate', expected accumulate or nothing");
 }
+
+}  // namespace headroom::blis_test

@@ -15,11 +15,7 @@
 #include "workloads/traces/detect.hpp"
 #include "workloads/traces/json_line.hpp"
 
-using headroom::data_error;
-using headroom::records_of;
-using headroom::text_id;
-using headroom::Trace;
-
+namespace headroom::burstgpt_test {
 namespace {
 
 const std::string kHeader =
@@ -30,7 +26,7 @@ const std::string kGoodRow = "5,ChatGPT,472,18,490,Conversation log\n";
 
 TEST_CASE("the published BurstGPT files are read as their reference values say", "[workloads]") {
   const std::optional<Trace> week =
-      headroom::check_published("burstgpt-slices/BurstGPT_first7days.csv", "burstgpt");
+      check_published("burstgpt-slices/BurstGPT_first7days.csv", "burstgpt");
   if (week) {
     CHECK(week->backward_steps == 0);
     // Week 1 of the reference: 1,538 failures, 1,535 of them without a prompt count.
@@ -38,18 +34,18 @@ TEST_CASE("the published BurstGPT files are read as their reference values say",
     CHECK(week->rows_dropped.both == 1'535);
     CHECK(week->classes == std::vector<std::string>{"ChatGPT", "GPT-4"});
   }
-  headroom::check_published("burstgpt-slices/burstgpt_slice.csv", "burstgpt");
+  check_published("burstgpt-slices/burstgpt_slice.csv", "burstgpt");
 }
 
 TEST_CASE("the sessions of the third BurstGPT file are told apart", "[workloads]") {
   const std::optional<Trace> trace =
-      headroom::check_published("burstgpt-slices/burstgpt3_slice.csv", "burstgpt");
+      check_published("burstgpt-slices/burstgpt3_slice.csv", "burstgpt");
   if (!trace) return;
   std::map<std::uint64_t, int> turns;
-  headroom::TraceFile file(trace->path);
-  headroom::TraceRecord record;
+  TraceFile file(trace->path);
+  TraceRecord record;
   while (file.next(record)) {
-    if (record.session != headroom::kNoSession) ++turns[record.session];
+    if (record.session != kNoSession) ++turns[record.session];
   }
   // The published slice: 135 sessions of up to 24 turns, failed ones included.
   CHECK(turns.size() == 135);
@@ -61,7 +57,7 @@ TEST_CASE("the sessions of the third BurstGPT file are told apart", "[workloads]
 TEST_CASE("BurstGPT rows with sessions keep failures, ties and an empty session", "[workloads]") {
   const std::uint64_t a = text_id("5f1c3a52-0b1d-4c55-9d0e-7f2f3b0a9e11");
   const std::uint64_t b = text_id("a7f0b6d4-71e2-4a8c-8c39-3b1f0f6f2c02");
-  CHECK(headroom::records_of_sample("burstgpt.csv") ==
+  CHECK(records_of_sample("burstgpt.csv") ==
         std::vector<std::string>{
             fmt::format("19440110000000000,906,446 class='GPT-4' session={}", a),
             "19440110000000000,36,29 class='ChatGPT'",
@@ -76,7 +72,7 @@ TEST_CASE("BurstGPT rows without sessions are read whatever the line ends", "[wo
   const std::vector<std::string> expected = {"5000000000,472,18 class='ChatGPT'",
                                              "45000000000,1087,230 class='GPT-4'"};
   for (const std::string& file :
-       headroom::same_files(kHeader + kGoodRow + "45,GPT-4,1087,230,1317,API log\n")) {
+       same_files(kHeader + kGoodRow + "45,GPT-4,1087,230,1317,API log\n")) {
     CHECK(records_of(file) == expected);
   }
 }
@@ -101,3 +97,5 @@ TEST_CASE("a malformed BurstGPT row is refused with place, column and value", "[
   CHECK(data_error(kHeader + "5,ChatGPT,1,1\n") ==
         ":2: row is '5,ChatGPT,1,1', expected 6 comma-separated fields (0 rows read)");
 }
+
+}  // namespace headroom::burstgpt_test

@@ -12,7 +12,7 @@
 #include "tests/unit/workloads/traffic_text.hpp"
 #include "workloads/traffic_source.hpp"
 
-namespace headroom::test {
+namespace headroom::test::closed_loop_test {
 namespace {
 
 constexpr TimeNs kSecond = kNsPerSecond;
@@ -216,4 +216,4 @@ TEST_CASE("users of shared documents keep their prefix until they leave", "[work
   }
 }
 
-}  // namespace headroom::test
+}  // namespace headroom::test::closed_loop_test

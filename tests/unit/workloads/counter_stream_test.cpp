@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-namespace headroom {
+namespace headroom::counter_stream_test {
 
 TEST_CASE("a place of a stream has its bits whatever is asked for before", "[workloads]") {
   const CounterStream stream(7, "sessions");
@@ -39,4 +39,4 @@ TEST_CASE("the bits are those of SplitMix64", "[workloads]") {
   CHECK(stream.bits(2) == 0x06C45D188009454F);
 }
 
-}  // namespace headroom
+}  // namespace headroom::counter_stream_test

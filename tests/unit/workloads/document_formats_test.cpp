@@ -6,7 +6,7 @@
 
 #include "tests/unit/workloads/trace_rows.hpp"
 
-namespace headroom {
+namespace headroom::document_formats_test {
 namespace {
 
 std::string formats_of_sample(const std::string& name) {
@@ -38,4 +38,4 @@ TEST_CASE("files of other kinds are none of these formats", "[workloads]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::document_formats_test

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 
-namespace headroom {
+namespace headroom::duration_law_test {
 namespace {
 
 TimeNs at(const DurationOptions& options, double probability) {
@@ -75,4 +75,4 @@ TEST_CASE("a larger draw is never a shorter duration", "[workloads]") {
   }
 }
 
-}  // namespace headroom
+}  // namespace headroom::duration_law_test

@@ -9,7 +9,7 @@
 #include "workloads/traces/detect.hpp"
 #include "workloads/traces/json_line.hpp"
 
-namespace headroom {
+namespace headroom::guidellm_test {
 namespace {
 
 using Rows = std::vector<std::string>;
@@ -105,4 +105,4 @@ TEST_CASE("keys cannot pass for paths of a GuideLLM report", "[workloads]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::guidellm_test

@@ -9,9 +9,8 @@
 #include "tests/unit/workloads/record_text.hpp"
 #include "workloads/traces/detect.hpp"
 
-using headroom::data_error;
-using headroom::records_of;
-using headroom::TraceClock;
+namespace headroom::headroom_csv_test {
+
 using Records = std::vector<std::string>;
 
 namespace {
@@ -19,8 +18,8 @@ namespace {
 const std::string kHeader = "arrival_ns,prompt_tokens,output_tokens";
 
 TraceClock clock_of(const std::string& content) {
-  const headroom::TempFile file(content);
-  return headroom::TraceFile(file.path()).clock();
+  const TempFile file(content);
+  return TraceFile(file.path()).clock();
 }
 
 // A file of one row with more columns.
@@ -31,7 +30,7 @@ std::string with(const std::string& columns, const std::string& values) {
 }  // namespace
 
 TEST_CASE("Headroom's own table states all fields of a record", "[workloads]") {
-  CHECK(headroom::records_of_sample("headroom.csv") ==
+  CHECK(records_of_sample("headroom.csv") ==
         Records{"0,40,20 thinking=5 max=64 class='chat' session=1 "
                 "prefix=18446744073709551615:16|7:24 answer=901 ttft=31000000 e2el=410000000",
                 "250000000,12,3 priority=-1 class='batch, \"night\"'",
@@ -45,7 +44,7 @@ TEST_CASE("Headroom's own table states all fields of a record", "[workloads]") {
 
 TEST_CASE("the columns of Headroom's table go by their names", "[workloads]") {
   for (const std::string& file :
-       headroom::same_files("class,output_tokens,arrival_ns,prompt_tokens\na,7,1000,5\n,,0,\n")) {
+       same_files("class,output_tokens,arrival_ns,prompt_tokens\na,7,1000,5\n,,0,\n")) {
     CHECK(records_of(file) == Records{"1000,5,7 class='a'", "0,0,0"});
   }
   CHECK(records_of(kHeader + "\n").empty());
@@ -146,8 +145,8 @@ TEST_CASE("seconds in a column of nanoseconds are doubted", "[workloads]") {
       content += times.substr(at, end - at) + ",10,5\n";
       at = end + 1;
     }
-    const headroom::TempFile file(content);
-    return headroom::read_trace(file.path(), {}).warning;
+    const TempFile file(content);
+    return read_trace(file.path(), {}).warning;
   };
   CHECK(warning("0 5 3600 7000 7200") ==
         "arrival_ns holds nanoseconds, but its 5 rows lie within 7200 ns (5.6e+05 requests/s): the "
@@ -159,12 +158,14 @@ TEST_CASE("seconds in a column of nanoseconds are doubted", "[workloads]") {
 }
 
 TEST_CASE("a table that ends without a line break may be cut", "[workloads]") {
-  const headroom::TempFile whole(kHeader + "\n0,10,500\n");
-  CHECK(headroom::read_trace(whole.path(), {}).warning.empty());
-  const headroom::TempFile cut(kHeader + "\n0,10,50");
-  CHECK(headroom::read_trace(cut.path(), {}).warning ==
+  const TempFile whole(kHeader + "\n0,10,500\n");
+  CHECK(read_trace(whole.path(), {}).warning.empty());
+  const TempFile cut(kHeader + "\n0,10,50");
+  CHECK(read_trace(cut.path(), {}).warning ==
         "line 2 ends without a line break: if the file was cut there, its last value is too short");
   CHECK(data_error(kHeader + "\n0,10") ==
         ":2: row is '0,10', expected 3 comma-separated fields (0 rows read); the file ends there, "
         "without a line break: is it cut?");
 }
+
+}  // namespace headroom::headroom_csv_test

@@ -13,13 +13,7 @@
 #include "tests/unit/workloads/record_text.hpp"
 #include "workloads/traces/detect.hpp"
 
-using headroom::kNoTime;
-using headroom::RandomStream;
-using headroom::TraceClock;
-using headroom::TraceCsvColumns;
-using headroom::TraceCsvWriter;
-using headroom::TraceRecord;
-
+namespace headroom::headroom_csv_writer_test {
 namespace {
 
 std::string written(const std::vector<TraceRecord>& records, const TraceCsvColumns& columns) {
@@ -38,7 +32,7 @@ std::string written(const std::vector<TraceRecord>& records, TraceClock clock) {
 
 std::vector<std::string> texts(const std::vector<TraceRecord>& records) {
   std::vector<std::string> all;
-  for (const TraceRecord& record : records) all.push_back(headroom::record_text(record));
+  for (const TraceRecord& record : records) all.push_back(record_text(record));
   return all;
 }
 
@@ -75,15 +69,15 @@ void add_prefix(RandomStream& random, TraceRecord& record) {
 void add_session(RandomStream& random, TraceClock clock, TraceRecord& record) {
   const bool needs_session = clock == TraceClock::per_session;
   if (!needs_session && coin(random)) return;
-  record.session = coin(random) ? random.bits() >> 1 : headroom::kNoSession - 1;
+  record.session = coin(random) ? random.bits() >> 1 : kNoSession - 1;
   if (coin(random)) return;
-  record.after_previous_ns = number(random, 0, headroom::kLatestTraceNs);
+  record.after_previous_ns = number(random, 0, kLatestTraceNs);
   if (coin(random)) record.time_ns = kNoTime;
 }
 
 TraceRecord random_record(RandomStream& random, TraceClock clock) {
   TraceRecord record;
-  if (clock != TraceClock::none) record.time_ns = number(random, 0, headroom::kLatestTraceNs);
+  if (clock != TraceClock::none) record.time_ns = number(random, 0, kLatestTraceNs);
   record.prompt_tokens = static_cast<std::int32_t>(number(random, 0, INT32_MAX));
   record.output_tokens = static_cast<std::int32_t>(number(random, 0, INT32_MAX));
   record.thinking_tokens = static_cast<std::int32_t>(number(random, 0, record.output_tokens));
@@ -93,8 +87,8 @@ TraceRecord random_record(RandomStream& random, TraceClock clock) {
   add_session(random, clock, record);
   add_prefix(random, record);
   if (coin(random)) record.output_segment = random.bits();
-  if (coin(random)) record.measured_ttft_ns = number(random, 0, headroom::kLatestTraceNs);
-  if (coin(random)) record.measured_e2el_ns = number(random, 0, headroom::kLatestTraceNs);
+  if (coin(random)) record.measured_ttft_ns = number(random, 0, kLatestTraceNs);
+  if (coin(random)) record.measured_e2el_ns = number(random, 0, kLatestTraceNs);
   return record;
 }
 
@@ -133,10 +127,10 @@ TEST_CASE("records of every clock are equal after a round trip", "[workloads]") 
   for (const TraceClock clock : {TraceClock::absolute, TraceClock::per_session, TraceClock::none}) {
     for (int i = 0; i < 40; ++i) {
       const std::vector<TraceRecord> records = random_records(random, clock, i);
-      const headroom::TempFile file(written(records, clock));
-      REQUIRE(headroom::records_of_file(file.path()) == texts(records));
+      const TempFile file(written(records, clock));
+      REQUIRE(records_of_file(file.path()) == texts(records));
       const bool has_rows = !records.empty();
-      if (has_rows) CHECK(headroom::TraceFile(file.path()).clock() == clock);
+      if (has_rows) CHECK(TraceFile(file.path()).clock() == clock);
     }
   }
 }
@@ -146,24 +140,24 @@ TEST_CASE("a table longer than the writer's buffer has no seam", "[workloads]") 
   const std::vector<TraceRecord> records = random_records(random, TraceClock::absolute, 5'000);
   const std::string text = written(records, TraceClock::absolute);
   CHECK(text.size() > 400'000);
-  CHECK(headroom::records_of(text) == texts(records));
+  CHECK(records_of(text) == texts(records));
 }
 
 TEST_CASE("the samples of other formats are equal after a round trip", "[workloads]") {
   for (const char* name : {"burstgpt.csv", "vidur.csv", "vidur_lengths.csv", "splitwise.csv",
                            "tracelab_csv.csv", "blis.csv", "headroom.csv"}) {
-    const std::string path = headroom::sample_path(name);
+    const std::string path = sample_path(name);
     TraceRecord record;
     TraceCsvColumns columns;
-    headroom::TraceFile first(path);
+    TraceFile first(path);
     columns.clock = first.clock();
     while (first.next(record)) columns.include(record);
     std::string text;
     TraceCsvWriter writer([&](std::string_view piece) { text += piece; }, columns);
-    headroom::TraceFile second(path);
+    TraceFile second(path);
     while (second.next(record)) writer.write(record);
     writer.finish();
-    CHECK(headroom::records_of(text) == headroom::records_of_file(path));
+    CHECK(records_of(text) == records_of_file(path));
   }
 }
 
@@ -186,7 +180,7 @@ TEST_CASE("a row that the table cannot state is refused before anything of it is
     writer.write(first);
     try {
       writer.write(bad);
-    } catch (const headroom::DataError& error) {
+    } catch (const DataError& error) {
       writer.finish();
       CHECK(text == written({first}, columns));
       return error.what();
@@ -207,10 +201,10 @@ TEST_CASE("a row that the table cannot state is refused before anything of it is
   CHECK(error_of(TraceClock::absolute, with([](TraceRecord& r) { r.time_ns = -1; })) ==
         "row 2: time out of range");
   CHECK(error_of(TraceClock::per_session, with([](TraceRecord& r) {
-                   r.session = headroom::kNoSession;
+                   r.session = kNoSession;
                  })) == "row 2: no session");
   CHECK(error_of(TraceClock::absolute, with([](TraceRecord& r) {
-                   r.session = headroom::kNoSession;
+                   r.session = kNoSession;
                    r.after_previous_ns = 0;
                  })) == "row 2: a time after the answer before, but no session");
   CHECK(error_of(TraceClock::absolute, with([](TraceRecord& r) { r.thinking_tokens = 5; })) ==
@@ -228,3 +222,5 @@ TEST_CASE("the first row of a table with times has one", "[workloads]") {
   record.after_previous_ns = 5;
   CHECK_THROWS_WITH(written({record}, TraceClock::absolute), "row 1: no time in the first row");
 }
+
+}  // namespace headroom::headroom_csv_writer_test

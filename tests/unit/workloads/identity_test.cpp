@@ -6,9 +6,7 @@
 #include "sim/serving/request.hpp"
 #include "workloads/traces/json_line.hpp"
 
-using headroom::identity_of;
-using headroom::parse_unsigned;
-using headroom::text_id;
+namespace headroom::identity_test {
 
 TEST_CASE("an identity is its number in the usual spelling, or stands for its text",
           "[workloads]") {
@@ -23,8 +21,8 @@ TEST_CASE("an identity is its number in the usual spelling, or stands for its te
 }
 
 TEST_CASE("a row without a session name has no session", "[workloads]") {
-  CHECK(headroom::session_of("") == headroom::kNoSession);
-  CHECK(headroom::session_of("7") == 7);
+  CHECK(session_of("") == kNoSession);
+  CHECK(session_of("7") == 7);
 }
 
 TEST_CASE("an unsigned number is digits only and fits into 64 bits", "[workloads]") {
@@ -33,3 +31,5 @@ TEST_CASE("an unsigned number is digits only and fits into 64 bits", "[workloads
     CHECK(!parse_unsigned(bad));
   }
 }
+
+}  // namespace headroom::identity_test

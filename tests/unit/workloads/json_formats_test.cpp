@@ -7,7 +7,7 @@
 #include "tests/unit/workloads/record_text.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::json_formats_test {
 namespace {
 
 // All formats that claim the file, separated by spaces.
@@ -61,4 +61,4 @@ TEST_CASE("files of other kinds are none of the formats of JSON lines", "[worklo
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::json_formats_test

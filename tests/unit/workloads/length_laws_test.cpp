@@ -13,11 +13,7 @@
 #include "workloads/length_laws/gamma_quantile.hpp"
 #include "workloads/lengths.hpp"
 
-using headroom::ConfigError;
-using headroom::LengthLaw;
-using headroom::LengthOptions;
-using headroom::LengthSampler;
-
+namespace headroom::length_laws_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -143,7 +139,7 @@ TEST_CASE("a zipf law finds every one of a million lengths", "[workloads]") {
 
 TEST_CASE("the fast gamma quantile is exact to 1e-6 for every shape and draw", "[workloads]") {
   for (const double shape : {0.01, 0.05, 0.3, 1.0, 4.0, 100.0, 10'000.0}) {
-    const headroom::GammaQuantile quantile(1000.0, shape);
+    const GammaQuantile quantile(1000.0, shape);
     double worst = 0.0;
     const auto compare = [&](double p) {
       const double exact = quantile.exact(p);
@@ -204,7 +200,7 @@ TEST_CASE("each length is one draw, handed out or put in", "[workloads]") {
   for (const LengthOptions& options : all_laws()) {
     LengthSampler plain = sampler(options);
     LengthSampler both = sampler(options);
-    headroom::RandomStream stream(1, "lengths/prompt");
+    RandomStream stream(1, "lengths/prompt");
     std::vector<std::int32_t> tokens(1000);
     std::vector<std::int32_t> same(1000);
     std::vector<double> draws(1000);
@@ -222,7 +218,7 @@ TEST_CASE("each length is one draw, handed out or put in", "[workloads]") {
 }
 
 TEST_CASE("the same seed gives the same lengths of every law, on every machine", "[workloads]") {
-  headroom::Digest d;
+  Digest d;
   for (const LengthOptions& options : all_laws()) {
     for (const std::int32_t tokens : lengths(options, 2000, 42)) d.add(tokens);
   }
@@ -258,3 +254,5 @@ TEST_CASE("parameters of the laws out of range are refused", "[workloads]") {
   inverted.max = 8;
   refuses(inverted, "min 9 is above max 8");
 }
+
+}  // namespace headroom::length_laws_test

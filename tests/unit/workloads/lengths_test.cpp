@@ -9,11 +9,7 @@
 #include "sim/kernel/errors.hpp"
 #include "workloads/normal_quantile.hpp"
 
-using headroom::ConfigError;
-using headroom::LengthLaw;
-using headroom::LengthOptions;
-using headroom::LengthSampler;
-
+namespace headroom::lengths_test {
 namespace {
 
 std::vector<std::int32_t> lengths(const LengthOptions& options, std::size_t count,
@@ -119,18 +115,18 @@ TEST_CASE("a request keeps its quantile when the law changes", "[workloads]") {
 
 TEST_CASE("the normal quantile inverts the normal distribution function", "[workloads]") {
   for (double p = 1e-300; p < 0.5; p = p < 1e-3 ? p * 10 : p + 1e-3) {
-    const double z = headroom::normal_quantile(p);
+    const double z = normal_quantile(p);
     // A relative error e of z is one of about z^2 e of the probability.
     const double error = std::erfc(-z / std::sqrt(2.0)) / 2 / p - 1;
     CAPTURE(p, z);
     CHECK(std::abs(error) < 1e-14 * (1 + z * z));
-    if (p > 1e-3) CHECK(headroom::normal_quantile(1 - p) == Approx(-z).epsilon(1e-12));
+    if (p > 1e-3) CHECK(normal_quantile(1 - p) == Approx(-z).epsilon(1e-12));
   }
 }
 
 TEST_CASE("the fast lognormal quantile is exact to 1e-6", "[workloads]") {
   for (const double sigma : {0.0, 0.5, 2.0, 2.1}) {
-    const headroom::LognormalQuantile quantile(1000.0, sigma);
+    const LognormalQuantile quantile(1000.0, sigma);
     double worst = 0.0;
     for (int i = 1; i < 100'000; ++i) {
       const double p = i / 1e5;
@@ -142,7 +138,7 @@ TEST_CASE("the fast lognormal quantile is exact to 1e-6", "[workloads]") {
 }
 
 TEST_CASE("the same seed gives the same lengths, on every machine", "[workloads]") {
-  headroom::Digest d;
+  Digest d;
   for (const std::int32_t tokens : lengths(lognormal(1020.0, 0.77), 1000, 42)) d.add(tokens);
   for (const std::int32_t tokens : lengths(lognormal(1020.0, 3.0), 1000, 42)) d.add(tokens);
   CHECK(d.hex() == "163578bd6fa92643045cb19661a5ffea");
@@ -172,3 +168,5 @@ TEST_CASE("length options out of range are refused", "[workloads]") {
   refuses({.law = LengthLaw::empirical, .values = {1}, .weights = {-1}},
           "lengths/output: a weight is -1; allowed: 0 .. 2147483647");
 }
+
+}  // namespace headroom::lengths_test

@@ -12,7 +12,7 @@
 #include "tests/unit/workloads/record_text.hpp"
 #include "tests/unit/workloads/text_file.hpp"
 
-namespace headroom {
+namespace headroom::llmservingsim_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -159,4 +159,4 @@ TEST_CASE("malformed sessions of LLMServingSim are refused by key and value", "[
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::llmservingsim_test

@@ -4,12 +4,7 @@
 
 #include "sim/kernel/errors.hpp"
 
-using headroom::Arrival;
-using headroom::ConfigError;
-using headroom::MaxTokens;
-using headroom::MaxTokensOptions;
-using headroom::MaxTokensRule;
-
+namespace headroom::max_tokens_test {
 namespace {
 
 Arrival applied(MaxTokens& rule, std::int32_t output_tokens, std::int32_t class_id = 0) {
@@ -96,3 +91,5 @@ TEST_CASE("max_tokens options out of range are refused", "[workloads]") {
   refuses({.rule = MaxTokensRule::per_class, .per_class = {5, -1}},
           "max_tokens: a value of per_class is -1; allowed: 0 .. 2147483647 tokens");
 }
+
+}  // namespace headroom::max_tokens_test

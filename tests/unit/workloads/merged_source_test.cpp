@@ -14,7 +14,7 @@
 #include "tests/unit/workloads/traffic_text.hpp"
 #include "workloads/synthetic_source.hpp"
 
-namespace headroom::test {
+namespace headroom::test::merged_source_test {
 namespace {
 
 constexpr TimeNs kSecond = kNsPerSecond;
@@ -142,4 +142,4 @@ TEST_CASE("merged sources send what each sends alone", "[workloads]") {
   for (const std::uint64_t id : ids[0]) CHECK(ids[1].count(id) == 0);
 }
 
-}  // namespace headroom::test
+}  // namespace headroom::test::merged_source_test

@@ -17,7 +17,7 @@
 #include "tests/unit/workloads/record_text.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::mooncake_sessions_test {
 namespace {
 
 struct Turn {
@@ -179,4 +179,4 @@ TEST_CASE("what turns add up to must fit, and other formats leave nothing open",
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::mooncake_sessions_test

@@ -10,7 +10,7 @@
 #include "tests/unit/workloads/text_file.hpp"
 #include "workloads/traces/json_line.hpp"
 
-namespace headroom {
+namespace headroom::mooncake_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -165,4 +165,4 @@ TEST_CASE("a file without timestamps has no clock, and its sessions keep their g
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::mooncake_test

@@ -7,13 +7,7 @@
 #include "sim/kernel/digest.hpp"
 #include "sim/kernel/errors.hpp"
 
-using headroom::ConfigError;
-using headroom::GaussianCopula;
-using headroom::LengthLaw;
-using headroom::LengthOptions;
-using headroom::LengthSampler;
-using headroom::PairedLengths;
-
+namespace headroom::paired_lengths_test {
 namespace {
 
 struct Pairs {
@@ -65,7 +59,7 @@ TEST_CASE("full correlation makes one draw of both lengths", "[workloads]") {
   const Pairs up = pairs(1.0);
   const Pairs down = pairs(-1.0);
   const LengthSampler law(output_law(), 5, "lengths/output");
-  headroom::RandomStream stream(5, "lengths/prompt");
+  RandomStream stream(5, "lengths/prompt");
   for (std::size_t i = 0; i < up.outputs.size(); ++i) {
     const double u = stream.uniform();
     CHECK(up.outputs[i] == law.at(u));
@@ -95,7 +89,7 @@ TEST_CASE("the copula's draws stay between 0 and 1 at the ends of its own", "[wo
 }
 
 TEST_CASE("the same seed gives the same pairs, on every machine", "[workloads]") {
-  headroom::Digest d;
+  Digest d;
   for (const std::int32_t tokens : pairs(0.8).outputs) d.add(tokens);
   CHECK(d.hex() == "8b94b4abb2dfd63657f9a3a1c2736f5e");
 }
@@ -110,3 +104,5 @@ TEST_CASE("a correlation beyond -1 .. 1 is refused", "[workloads]") {
   refuses(-1.5, "-1.5");
   refuses(std::numeric_limits<double>::quiet_NaN(), "nan");
 }
+
+}  // namespace headroom::paired_lengths_test

@@ -6,7 +6,7 @@
 #include "tests/support/production.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
-namespace headroom::test {
+namespace headroom::test::parallel_samples_test {
 namespace {
 
 // What the inner workload is told.
@@ -79,4 +79,4 @@ TEST_CASE("parallel sampling saves the full blocks of the prompt", "[workloads][
 }
 
 }  // namespace
-}  // namespace headroom::test
+}  // namespace headroom::test::parallel_samples_test

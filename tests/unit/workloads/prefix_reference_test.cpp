@@ -15,7 +15,7 @@
 #include "sim/kernel/digest.hpp"
 #include "workloads/prefix_replay.hpp"
 
-namespace headroom {
+namespace headroom::prefix_reference_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -352,4 +352,4 @@ TEST_CASE("every reference number of the two ShareGPT traces of token ids", "[la
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::prefix_reference_test

@@ -11,14 +11,7 @@
 #include "sim/kernel/errors.hpp"
 #include "workloads/prefix_replay.hpp"
 
-using headroom::ConfigError;
-using headroom::InternalError;
-using headroom::PrefixEviction;
-using headroom::PrefixReplay;
-using headroom::PrefixReplayOptions;
-using headroom::PrefixSegment;
-using headroom::PrefixTouch;
-
+namespace headroom::prefix_replay_test {
 namespace {
 
 using Pieces = std::vector<PrefixSegment>;
@@ -267,3 +260,5 @@ TEST_CASE("a prompt that contradicts its pieces is refused and changes nothing")
   CHECK(replay.totals().distinct_blocks == 0);
   CHECK(replay.resident_blocks() == 0);
 }
+
+}  // namespace headroom::prefix_replay_test

@@ -15,7 +15,7 @@
 #include "tests/unit/workloads/text_file.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::ragpulse_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -167,4 +167,4 @@ TEST_CASE("a chunk without tokens is no piece of a prompt", "[workloads]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::ragpulse_test

@@ -14,7 +14,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/workloads/traffic_text.hpp"
 
-namespace headroom::test {
+namespace headroom::test::retrying_source_test {
 namespace {
 
 constexpr TimeNs kSecond = kNsPerSecond;
@@ -324,4 +324,4 @@ TEST_CASE("a retrying workload refuses what cannot be", "[workloads]") {
   CHECK_THROWS_AS(Clients({0}, {.jitter = std::nan("")}), ConfigError);
 }
 
-}  // namespace headroom::test
+}  // namespace headroom::test::retrying_source_test

@@ -15,7 +15,7 @@
 #include "workloads/servegen.hpp"
 #include "workloads/traces/input_file.hpp"
 
-namespace headroom {
+namespace headroom::servegen_pools_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -289,4 +289,4 @@ TEST_CASE("a ServeGen folder without a pair of files per client is refused", "[w
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::servegen_pools_test

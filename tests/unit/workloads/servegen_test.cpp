@@ -13,7 +13,7 @@
 #include "tests/support/temp_folder.hpp"
 #include "tests/unit/workloads/trace_rows.hpp"
 
-namespace headroom {
+namespace headroom::servegen_test {
 namespace {
 
 constexpr TimeNs kWindowNs = 600 * kNsPerSecond;
@@ -277,4 +277,4 @@ TEST_CASE("a ServeGen pool is a workload", "[workloads]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::servegen_test

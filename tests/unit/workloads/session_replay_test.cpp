@@ -11,7 +11,7 @@
 #include "workloads/trace_source.hpp"
 #include "workloads/trace_transform.hpp"
 
-using namespace headroom;
+namespace headroom::session_replay_test {
 
 namespace {
 
@@ -115,3 +115,5 @@ TEST_CASE("a turn beyond the latest time of a trace is refused by its row", "[wo
       Catch::Message("trace late.csv: after_previous_ns: row 2 in order of time comes at 1.8e+19 "
                      "ns; allowed: up to 9000000000000000000 ns (285 years)"));
 }
+
+}  // namespace headroom::session_replay_test

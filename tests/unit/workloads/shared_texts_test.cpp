@@ -8,7 +8,7 @@
 
 #include "workloads/popularity.hpp"
 
-namespace headroom {
+namespace headroom::shared_texts_test {
 namespace {
 
 constexpr SharedTextNames kNames{
@@ -120,4 +120,4 @@ TEST_CASE("the share decides who begins with a text", "[workloads]") {
   CHECK_FALSE(texts(options).any());
 }
 
-}  // namespace headroom
+}  // namespace headroom::shared_texts_test

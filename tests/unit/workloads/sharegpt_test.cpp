@@ -8,7 +8,7 @@
 #include "tests/unit/workloads/trace_rows.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::sharegpt_test {
 namespace {
 
 using Rows = std::vector<std::string>;
@@ -128,4 +128,4 @@ TEST_CASE("a malformed ShareGPT file is refused with its place in the document",
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::sharegpt_test

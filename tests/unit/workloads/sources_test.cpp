@@ -8,19 +8,7 @@
 #include "workloads/synthetic_source.hpp"
 #include "workloads/trace_source.hpp"
 
-using headroom::Arrival;
-using headroom::ArrivalProcess;
-using headroom::ConfigError;
-using headroom::kNever;
-using headroom::LengthLaw;
-using headroom::MaxTokensRule;
-using headroom::SyntheticOptions;
-using headroom::SyntheticSource;
-using headroom::Trace;
-using headroom::TraceSource;
-using headroom::TraceSourceOptions;
-using headroom::WorkloadSource;
-
+namespace headroom::sources_test {
 namespace {
 
 SyntheticOptions chat(std::int64_t num_requests) {
@@ -48,13 +36,13 @@ std::vector<std::string> take_all(WorkloadSource& source) {
 std::vector<std::string> interleave(WorkloadSource& source) {
   std::vector<std::string> all;
   while (source.next_time() != kNever) {
-    const headroom::TimeNs announced = source.next_time();
+    const TimeNs announced = source.next_time();
     const Arrival arrival = source.take();
     CHECK(arrival.time_ns == announced);
     all.push_back(text(arrival));
     const std::uint64_t index = all.size() - 1;
     if (index % 3 == 0) {
-      source.on_done(index / 2, headroom::Outcome::finished, arrival.time_ns);
+      source.on_done(index / 2, Outcome::finished, arrival.time_ns);
     }
   }
   CHECK(source.next_time() == kNever);
@@ -149,10 +137,10 @@ TEST_CASE("a source without a number of requests has no end", "[workloads]") {
 TEST_CASE("no request is taken from a source that has ended", "[workloads]") {
   SyntheticSource synthetic(chat(0), 1);
   CHECK(synthetic.next_time() == kNever);
-  CHECK_THROWS_AS(synthetic.take(), headroom::InternalError);
+  CHECK_THROWS_AS(synthetic.take(), InternalError);
   TraceSource trace(small_trace(), {.num_requests = 0});
   CHECK(trace.next_time() == kNever);
-  CHECK_THROWS_AS(trace.take(), headroom::InternalError);
+  CHECK_THROWS_AS(trace.take(), InternalError);
 }
 
 TEST_CASE("a trace source gives the first rows, with declared max_tokens", "[workloads]") {
@@ -184,3 +172,5 @@ TEST_CASE("source options out of range are refused", "[workloads]") {
   CHECK_THROWS_MATCHES(TraceSource(small_trace(), options), ConfigError,
                        Catch::Message("max_tokens: per_class has no value for class 1; it has 1"));
 }
+
+}  // namespace headroom::sources_test

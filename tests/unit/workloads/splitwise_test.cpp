@@ -6,8 +6,7 @@
 
 #include "tests/unit/workloads/record_text.hpp"
 
-using headroom::data_error;
-
+namespace headroom::splitwise_test {
 namespace {
 
 const std::string kHeader =
@@ -17,7 +16,7 @@ const std::string kGoodRow = "0,2,0,0.5,1,512,20\n";
 }  // namespace
 
 TEST_CASE("splitwise-sim rows have integer, decimal and exponent times", "[workloads]") {
-  CHECK(headroom::records_of_sample("splitwise.csv") ==
+  CHECK(records_of_sample("splitwise.csv") ==
         std::vector<std::string>{"7342100,512,20 class='0'",
                                  "19187504,1024,6 class='0'",  // 19187504.3219 ns
                                  "1000000000,33,410 class='1'", "1250000000,7437,13 class='0'",
@@ -25,8 +24,8 @@ TEST_CASE("splitwise-sim rows have integer, decimal and exponent times", "[workl
 }
 
 TEST_CASE("splitwise-sim rows are read whatever the line ends", "[workloads]") {
-  for (const std::string& file : headroom::same_files(kHeader + kGoodRow + "1,2,7,1,1,3,4\n")) {
-    CHECK(headroom::records_of(file) ==
+  for (const std::string& file : same_files(kHeader + kGoodRow + "1,2,7,1,1,3,4\n")) {
+    CHECK(records_of(file) ==
           std::vector<std::string>{"500000000,512,20 class='0'", "1000000000,3,4 class='7'"});
   }
 }
@@ -45,3 +44,5 @@ TEST_CASE("a malformed splitwise-sim row is refused with place, column and value
   CHECK(data_error(kHeader + "0,2,0,1,1,3,4e9\n") ==
         ":2: token_size is '4e9', expected an integer in 0 .. 2147483647 (0 rows read)");
 }
+
+}  // namespace headroom::splitwise_test

@@ -4,9 +4,7 @@
 #include <string>
 #include <string_view>
 
-using headroom::parse_timestamp;
-using headroom::TimeNs;
-
+namespace headroom::timestamp_test {
 namespace {
 
 // 2024-05-12 is day 19855: 54 years of 365 days, 13 leap days before 2024, and 132 days of 2024
@@ -51,7 +49,7 @@ TEST_CASE("leap days follow the Gregorian calendar", "[workloads]") {
 }
 
 TEST_CASE("what a parser remembers of earlier timestamps changes nothing", "[workloads]") {
-  headroom::TimestampParser parser;
+  TimestampParser parser;
   const std::string zeros(17, '\0');
   for (const std::string& text :
        {zeros + "00", std::string("1970-01-01 00:00:59"), std::string("2024-05-12 08:47:44.25Z"),
@@ -94,3 +92,5 @@ TEST_CASE("anything that is no timestamp is refused", "[workloads]") {
     CHECK_FALSE(parse_timestamp(text));
   }
 }
+
+}  // namespace headroom::timestamp_test

@@ -15,7 +15,7 @@
 #include "tests/unit/workloads/trace_samples.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::trace_conformance_test {
 namespace {
 
 using trace_samples::bytes_of;
@@ -159,4 +159,4 @@ TEST_CASE("rows out of order are counted and sorted", "[workloads]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_conformance_test

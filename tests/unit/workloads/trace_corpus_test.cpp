@@ -9,7 +9,7 @@
 #include "tests/unit/workloads/trace_rows.hpp"
 #include "tests/unit/workloads/trace_samples.hpp"
 
-namespace headroom {
+namespace headroom::trace_corpus_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,4 +45,4 @@ TEST_CASE("the fuzzer's way of reading reads every sample", "[workloads]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_corpus_test

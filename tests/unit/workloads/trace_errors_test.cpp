@@ -8,12 +8,9 @@
 #include "workloads/length_table.hpp"
 #include "workloads/traces/detect.hpp"
 
-using headroom::DataError;
-using headroom::read_trace;
-using headroom::TempFile;
-using headroom::ZeroTokens;
-using headroom::trace_samples::gzip;
+namespace headroom::trace_errors_test {
 
+using trace_samples::gzip;
 namespace {
 
 const std::string kHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
@@ -41,7 +38,7 @@ std::string trace_error(const std::string& content, ZeroTokens zero_tokens = Zer
 std::string table_error(const std::string& content) {
   const TempFile file(content);
   return error_of(file.path(),
-                  [&] { static_cast<void>(headroom::read_length_table(file.path())); });
+                  [&] { static_cast<void>(read_length_table(file.path())); });
 }
 
 }  // namespace
@@ -94,7 +91,7 @@ TEST_CASE("a file that is no trace is named for what it is", "[workloads]") {
   CHECK(
       unknown.starts_with(":2: unknown trace format; it begins with 'a,b?c'. Known formats:\n"
                           "  azure: TIMESTAMP,ContextTokens,GeneratedTokens\n"));
-  for (const headroom::TraceFormat& format : headroom::trace_formats()) {
+  for (const TraceFormat& format : trace_formats()) {
     CHECK(unknown.find("\n  " + std::string(format.name) + ": ") != std::string::npos);
   }
   CHECK(trace_error(std::string(200, 'x'))
@@ -134,7 +131,7 @@ TEST_CASE("a file that cannot be read is refused", "[workloads]") {
 TEST_CASE("a line without an end is refused before it fills the memory", "[workloads]") {
   constexpr std::size_t kLimit = std::size_t{1} << 20;
   const TempFile file(kHeader + std::string(kLimit - 1, '1') + "\n" + std::string(kLimit, '1'));
-  headroom::LineReader lines(file.path(), kLimit);
+  LineReader lines(file.path(), kLimit);
   std::string_view line;
   REQUIRE(lines.next(line));
   REQUIRE(lines.next(line));
@@ -145,8 +142,8 @@ TEST_CASE("a line without an end is refused before it fills the memory", "[workl
 
 TEST_CASE("a trace that changed after it was read has no hash", "[workloads]") {
   TempFile file(kHeader + kGoodRow);
-  const headroom::Trace trace = read_trace(file.path(), {});
-  CHECK(trace.sha256() == headroom::sha256_hex(kHeader + kGoodRow));
+  const Trace trace = read_trace(file.path(), {});
+  CHECK(trace.sha256() == sha256_hex(kHeader + kGoodRow));
   file.write(kHeader + kGoodRow + kGoodRow);
   CHECK(error_of(file.path(), [&] { static_cast<void>(trace.sha256()); }) ==
         ": changed while it was read");
@@ -154,11 +151,11 @@ TEST_CASE("a trace that changed after it was read has no hash", "[workloads]") {
 
 TEST_CASE("a table of lengths is one integer or one pair per line", "[workloads]") {
   const TempFile single("5\n7\r\n\n9");
-  const headroom::LengthTable lengths = headroom::read_length_table(single.path());
+  const LengthTable lengths = read_length_table(single.path());
   CHECK(lengths.prompt == std::vector<std::int64_t>{5, 7, 9});
   CHECK(lengths.output.empty());
   const TempFile pairs("input,output\n5,1\n7,2\n");
-  const headroom::LengthTable table = headroom::read_length_table(pairs.path());
+  const LengthTable table = read_length_table(pairs.path());
   CHECK(table.prompt == std::vector<std::int64_t>{5, 7});
   CHECK(table.output == std::vector<std::int64_t>{1, 2});
 }
@@ -173,3 +170,5 @@ TEST_CASE("a malformed table of lengths is refused", "[workloads]") {
   CHECK(table_error("input,output\n5\n") == ":2: row '5', expected input,output (0 rows read)");
   CHECK(table_error("input,output\n") == ": no lengths in this file");
 }
+
+}  // namespace headroom::trace_errors_test

@@ -9,6 +9,8 @@
 #include "tests/unit/workloads/record_text.hpp"
 #include "workloads/traces/detect.hpp"
 
+namespace headroom::trace_formats_test {
+
 TEST_CASE("each sample of a table is recognised by its own format only", "[workloads]") {
   const std::vector<std::pair<std::string, std::string_view>> samples = {
       {"blis.csv", "blis"},         {"burstgpt.csv", "burstgpt"},
@@ -16,12 +18,14 @@ TEST_CASE("each sample of a table is recognised by its own format only", "[workl
       {"vidur.csv", "vidur"},       {"vidur_lengths.csv", "vidur"},
       {"blis.yaml", "blis"},        {"tracelab_csv.csv", "tracelab_csv"}};
   for (const auto& [name, expected] : samples) {
-    headroom::LineReader lines(headroom::sample_path(name));
-    const headroom::FileStart start = lines.start();
+    LineReader lines(sample_path(name));
+    const FileStart start = lines.start();
     std::vector<std::string_view> formats;
-    for (const headroom::TraceFormat& format : headroom::trace_formats()) {
+    for (const TraceFormat& format : trace_formats()) {
       if (format.recognises(start)) formats.push_back(format.name);
     }
     CHECK(formats == std::vector<std::string_view>{expected});
   }
 }
+
+}  // namespace headroom::trace_formats_test

@@ -12,7 +12,7 @@
 #include "tests/unit/workloads/trace_numbers.hpp"
 #include "tests/unit/workloads/trace_samples.hpp"
 
-namespace headroom {
+namespace headroom::trace_mutation_test {
 namespace {
 
 using trace_samples::bytes_of;
@@ -155,4 +155,4 @@ TEST_CASE("a row of another table in the middle is an error", "[workloads]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_mutation_test

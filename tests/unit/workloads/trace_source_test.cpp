@@ -10,7 +10,7 @@
 #include "sim/kernel/random.hpp"
 #include "tests/unit/workloads/made_trace.hpp"
 
-using namespace headroom;
+namespace headroom::trace_source_test {
 
 namespace {
 
@@ -368,3 +368,5 @@ TEST_CASE("replays that a trace does not allow are refused", "[workloads]") {
   options.max_tokens = {.rule = MaxTokensRule::per_class, .per_class = {5}};
   refuses(two, options, "max_tokens: per_class has no value for class 1; it has 1");
 }
+
+}  // namespace headroom::trace_source_test

@@ -6,7 +6,7 @@
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/workloads/made_trace.hpp"
 
-using namespace headroom;
+namespace headroom::trace_transform_test {
 
 namespace {
 
@@ -328,3 +328,5 @@ TEST_CASE("instants and counts that an option makes too large are refused", "[wo
           "trace: documents: one of 7 tokens makes a prompt of 2147483647 longer than 2147483647, "
           "the longest allowed");
 }
+
+}  // namespace headroom::trace_transform_test

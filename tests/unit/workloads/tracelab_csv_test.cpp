@@ -12,8 +12,8 @@
 #include "workloads/traces/detect.hpp"
 #include "workloads/traces/json_line.hpp"
 
-using headroom::data_error;
-using headroom::records_of;
+namespace headroom::tracelab_csv_test {
+
 using Records = std::vector<std::string>;
 
 namespace {
@@ -23,7 +23,7 @@ const std::string kHeader =
 
 // The identity of the n-th piece (from 1) that was appended to a session's context.
 std::uint64_t piece(std::uint64_t session, std::uint64_t n) {
-  return headroom::mixed_id(session, n);
+  return mixed_id(session, n);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ TEST_CASE("TraceLab rounds share their session's context as far as it was kept",
   // within prompt 1; then the whole context is kept. Session 1: 200 tokens (piece 1) are known from
   // elsewhere, and 26 more than its context of 274 have been there before round 1 (piece 4).
   CHECK(
-      headroom::records_of_sample("tracelab_csv.csv") ==
+      records_of_sample("tracelab_csv.csv") ==
       Records{
           fmt::format("0,120,30 session=0 prefix={}:120 answer={}", a(1), a(2)),
           fmt::format("-,166,20 session=0 after=250000000 prefix={}:120|{}:30|{}:16 answer={}",
@@ -53,7 +53,7 @@ TEST_CASE("TraceLab rounds share their session's context as far as it was kept",
 }
 
 TEST_CASE("TraceLab sessions may interleave, and have names", "[workloads]") {
-  const std::uint64_t x = headroom::text_id("x");
+  const std::uint64_t x = text_id("x");
   const Records records = records_of(kHeader + "x,10,5,1,0,7,0\n4,3,2,1,0,9,0\nx,1,1,1,1,0,15\n");
   REQUIRE(records.size() == 3);
   CHECK(records[2] ==
@@ -62,18 +62,18 @@ TEST_CASE("TraceLab sessions may interleave, and have names", "[workloads]") {
 }
 
 TEST_CASE("TraceLab sessions without arrival times start at their own zero", "[workloads]") {
-  const headroom::TempFile file(
+  const TempFile file(
       "session_id,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n"
       "5,0,0,10,2,1.5\n5,1,12,3,0,\n");
-  CHECK(headroom::records_of_file(file.path()) ==
+  CHECK(records_of_file(file.path()) ==
         Records{fmt::format("0,10,2 session=5 prefix={}:10 answer={}", piece(5, 1), piece(5, 2)),
                 fmt::format("-,15,0 session=5 after=1500000 prefix={}:10|{}:2|{}:3", piece(5, 1),
                             piece(5, 2), piece(5, 3))});
-  CHECK(headroom::TraceFile(file.path()).clock() == headroom::TraceClock::per_session);
+  CHECK(TraceFile(file.path()).clock() == TraceClock::per_session);
 }
 
 TEST_CASE("TraceLab rounds are read whatever the line ends", "[workloads]") {
-  for (const std::string& file : headroom::same_files(kHeader + "3,10,0,1,0,7,0\n")) {
+  for (const std::string& file : same_files(kHeader + "3,10,0,1,0,7,0\n")) {
     CHECK(records_of(file) ==
           Records{fmt::format("1000000,10,0 session=3 prefix={}:10", piece(3, 1))});
   }
@@ -97,3 +97,5 @@ TEST_CASE("a malformed TraceLab round is refused with place, column and value", 
   CHECK(data_error(kHeader + "0,1,x,1,0,0,1\n") ==
         ":2: output_len is 'x', expected an integer in 0 .. 2147483647 (0 rows read)");
 }
+
+}  // namespace headroom::tracelab_csv_test

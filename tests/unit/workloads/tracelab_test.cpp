@@ -8,7 +8,7 @@
 #include "tests/unit/workloads/trace_rows.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::tracelab_test {
 namespace {
 
 using Rows = std::vector<std::string>;
@@ -101,4 +101,4 @@ TEST_CASE("a malformed TraceLab round is refused with line, key and value", "[wo
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::tracelab_test

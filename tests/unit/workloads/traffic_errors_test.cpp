@@ -9,7 +9,7 @@
 #include "tests/unit/workloads/traffic_text.hpp"
 #include "workloads/traffic_source.hpp"
 
-namespace headroom::test {
+namespace headroom::test::traffic_errors_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -168,4 +168,4 @@ TEST_CASE("closed loops out of range are refused", "[workloads]") {
   CHECK_NOTHROW(TrafficSource(options, 1));
 }
 
-}  // namespace headroom::test
+}  // namespace headroom::test::traffic_errors_test

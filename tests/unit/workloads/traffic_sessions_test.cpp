@@ -14,7 +14,7 @@
 #include "workloads/prefix_replay.hpp"
 #include "workloads/traffic_source.hpp"
 
-namespace headroom::test {
+namespace headroom::test::traffic_sessions_test {
 namespace {
 
 constexpr TimeNs kSecond = kNsPerSecond;
@@ -383,4 +383,4 @@ TEST_CASE("memory is that of the sessions that go on", "[workloads]") {
   CHECK(source.totals().turns_sent == 80'000);
 }
 
-}  // namespace headroom::test
+}  // namespace headroom::test::traffic_sessions_test

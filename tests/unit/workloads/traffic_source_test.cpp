@@ -14,7 +14,7 @@
 #include "tests/unit/workloads/traffic_text.hpp"
 #include "workloads/synthetic_source.hpp"
 
-namespace headroom::test {
+namespace headroom::test::traffic_source_test {
 namespace {
 
 constexpr TimeNs kSecond = kNsPerSecond;
@@ -350,4 +350,4 @@ TEST_CASE("prompts longer than 2^31 - 1 tokens are cut and counted", "[workloads
   CHECK(source.totals().prompts_cut == 2);
 }
 
-}  // namespace headroom::test
+}  // namespace headroom::test::traffic_source_test

@@ -7,7 +7,7 @@
 #include "workloads/prefix_replay.hpp"
 #include "workloads/trace_transform.hpp"
 
-using namespace headroom;
+namespace headroom::transform_prefix_test {
 
 namespace {
 
@@ -230,3 +230,5 @@ TEST_CASE("the published Mooncake trace keeps its hits through factors, ties and
   // Full blocks of 512 in an unlimited cache: 105,592 (TRACES.md 4.2); here of 1024, and twice.
   CHECK(hits(trace, 1024) == 2 * 105'592);
 }
+
+}  // namespace headroom::transform_prefix_test

@@ -8,7 +8,7 @@
 #include "workloads/prefix_replay.hpp"
 #include "workloads/trace_transform.hpp"
 
-using namespace headroom;
+namespace headroom::transform_tokens_test {
 
 namespace {
 
@@ -278,3 +278,5 @@ TEST_CASE("caps cut the ends of prompts, chains and outputs, and count", "[workl
   CHECK(report.caps.outputs_cut == 1);
   CHECK(report.caps.output_tokens_cut == 30);
 }
+
+}  // namespace headroom::transform_tokens_test

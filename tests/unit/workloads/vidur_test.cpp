@@ -16,9 +16,8 @@
 #include "workloads/traces/detect.hpp"
 #include "workloads/traces/json_line.hpp"
 
-using headroom::data_error;
-using headroom::records_of;
-using headroom::Trace;
+namespace headroom::vidur_test {
+
 using Records = std::vector<std::string>;
 
 namespace {
@@ -43,7 +42,7 @@ const std::string kTwoRounds = R"("[{""num_prefill_tokens"":24,""num_decode_toke
 TEST_CASE("the published Vidur files are read as their reference values say", "[workloads]") {
   for (const char* name :
        {"vidur-processed/splitwise_code.csv", "vidur-processed/splitwise_conv.csv"}) {
-    const std::optional<Trace> trace = headroom::check_published(name, "vidur");
+    const std::optional<Trace> trace = check_published(name, "vidur");
     if (trace) CHECK(trace->backward_steps == 0);
   }
 }
@@ -56,17 +55,17 @@ TEST_CASE("the published file of lengths has no clock", "[workloads]") {
     WARN("skipped: " << path.filename() << " is not on this machine");
     return;
   }
-  const Trace trace = headroom::read_trace(path.string(), {});
-  CHECK(trace.clock == headroom::TraceClock::none);
+  const Trace trace = read_trace(path.string(), {});
+  CHECK(trace.clock == TraceClock::none);
   CHECK(trace.rows.size() == 28'257);
   // The longest prompt and output of the inventory of published traces.
-  CHECK(std::ranges::max(trace.rows, {}, &headroom::TraceRow::prompt_tokens).prompt_tokens == 4054);
-  CHECK(std::ranges::max(trace.rows, {}, &headroom::TraceRow::output_tokens).output_tokens == 4056);
+  CHECK(std::ranges::max(trace.rows, {}, &TraceRow::prompt_tokens).prompt_tokens == 4054);
+  CHECK(std::ranges::max(trace.rows, {}, &TraceRow::output_tokens).output_tokens == 4056);
 }
 
 TEST_CASE("Frontier's columns are sessions, blocks, priority and class", "[workloads]") {
   // Blocks of 16 tokens: 40 = 16 + 16 + 8, 36 = 16 + 16 + 4, 20 = 16 + 4.
-  CHECK(headroom::records_of_sample("vidur.csv") ==
+  CHECK(records_of_sample("vidur.csv") ==
         Records{
             "0,40,8 class='chat' session=7 prefix=11:16|22:16|33:8", "52000000,32,4 class='batch'",
             "250000000,48,3 priority=1 class='chat' session=7 prefix=11:16|22:16|44:16",
@@ -75,15 +74,15 @@ TEST_CASE("Frontier's columns are sessions, blocks, priority and class", "[workl
 }
 
 TEST_CASE("a file of lengths states no times", "[workloads]") {
-  CHECK(headroom::records_of_sample("vidur_lengths.csv") ==
+  CHECK(records_of_sample("vidur_lengths.csv") ==
         Records{"-,372,54", "-,215,156", "-,1,1", "-,900,12", "-,64,512", "-,33,0"});
-  const headroom::TraceFile file(headroom::sample_path("vidur_lengths.csv"));
-  CHECK(file.clock() == headroom::TraceClock::none);
+  const TraceFile file(sample_path("vidur_lengths.csv"));
+  CHECK(file.clock() == TraceClock::none);
   CHECK(file.format().name == "vidur");
 }
 
 TEST_CASE("Vidur rows are read whatever the line ends", "[workloads]") {
-  for (const std::string& file : headroom::same_files(kHeader + "\n0.0,4808,10\n0.052,3180,8\n")) {
+  for (const std::string& file : same_files(kHeader + "\n0.0,4808,10\n0.052,3180,8\n")) {
     CHECK(records_of(file) == Records{"0,4808,10", "52000000,3180,8"});
   }
 }
@@ -101,12 +100,12 @@ TEST_CASE("block ids that go on into the answer end with the prompt", "[workload
 TEST_CASE("a block id of more than 64 bits stands for its text", "[workloads]") {
   const std::string wide = "123456789012345678901234567890";
   CHECK(records_of(with("block_hash_ids", wide + "|-5")) ==
-        Records{fmt::format("1500000000,40,8 prefix={}:16|{}:16", headroom::text_id(wide),
-                            headroom::text_id("-5"))});
+        Records{fmt::format("1500000000,40,8 prefix={}:16|{}:16", text_id(wide),
+                            text_id("-5"))});
 }
 
 TEST_CASE("a row of several rounds becomes requests of one session", "[workloads]") {
-  const std::uint64_t first_row = headroom::mixed_id(headroom::kNoSession, 0);
+  const std::uint64_t first_row = mixed_id(kNoSession, 0);
   CHECK(records_of(with_plans(kTwoRounds)) ==
         Records{fmt::format("1500000000,24,16 session={}", first_row),
                 fmt::format("-,40,8 session={} after=1000000", first_row)});  // 1 ms by default
@@ -165,3 +164,5 @@ TEST_CASE("tables of Frontier's rewrite with other times are not taken for lengt
   CHECK(data_error("session_start_at,think_time,num_prefill_tokens,num_decode_tokens\n0,0,1,1\n")
             .starts_with(":1: unknown trace format"));
 }
+
+}  // namespace headroom::vidur_test

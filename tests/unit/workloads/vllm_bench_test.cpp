@@ -8,7 +8,7 @@
 #include "tests/unit/workloads/trace_rows.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::vllm_bench_test {
 namespace {
 
 using Rows = std::vector<std::string>;
@@ -129,4 +129,4 @@ TEST_CASE("a result that is no JSON is refused with its line", "[workloads]") {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::vllm_bench_test

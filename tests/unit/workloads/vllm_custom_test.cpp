@@ -6,7 +6,7 @@
 
 #include "tests/unit/workloads/trace_rows.hpp"
 
-namespace headroom {
+namespace headroom::vllm_custom_test {
 namespace {
 
 using Rows = std::vector<std::string>;
@@ -31,4 +31,4 @@ TEST_CASE("a prompt without the length of its answer is refused with the reason"
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::vllm_custom_test

@@ -8,7 +8,7 @@
 #include "tests/unit/workloads/trace_rows.hpp"
 #include "workloads/traces/detect.hpp"
 
-namespace headroom {
+namespace headroom::weka_test {
 namespace {
 
 using Rows = std::vector<std::string>;
@@ -113,4 +113,4 @@ TEST_CASE("a malformed session of a WekaTrace is refused with line, key and valu
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::weka_test
