@@ -91,7 +91,7 @@ std::string check_profiled_system(const Catalog& catalog, const ModelSpec& model
       refuse(meta.model, model.id);
     }
   }
-  const std::string unknown = catalog.has_model(meta.model) ? "" : meta.model;
+  std::string unknown = catalog.has_model(meta.model) ? "" : meta.model;
   if (meta.gpu.ends_with(device.name)) return unknown;
   for (const std::string& id : catalog.device_ids()) {
     if (meta.gpu.ends_with(catalog.device(id).name)) refuse(meta.gpu, device.id);

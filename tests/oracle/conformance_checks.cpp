@@ -15,7 +15,6 @@
 namespace headroom::test {
 namespace {
 
-
 // --- traffic ------------------------------------------------------------------------------------
 
 class TrafficMaker {

@@ -25,7 +25,6 @@
 namespace headroom::test {
 namespace {
 
-
 struct Pool {
   std::string name;
   bool finds_prefixes = false;

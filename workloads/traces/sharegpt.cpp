@@ -158,8 +158,7 @@ class ShareGptReader::Conversations final : public TraceDocument::Handler {
       return;
     }
     bool any = false;
-    for (std::size_t i = 0; i < lists_.size(); ++i) {
-      const Turns& list = lists_[i];
+    for (const Turns& list : lists_) {
       // A row tells one conversation, in one way or with the answers of two models.
       if (!list.is_there || (any && list.key != "conversation_b")) continue;
       any = true;

@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-Json described(const char* text, Json schema) {
+Json described(const char* text, const Json& schema) {
   Json all = {{"description", text}};
   all.update(schema);
   return all;

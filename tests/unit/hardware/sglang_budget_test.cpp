@@ -87,7 +87,7 @@ TEST_CASE("the pool of SGLang is what the weights leave of a share of the memory
   const MemoryBudget budget = llama(80, {});
   REQUIRE_FALSE(budget.failure);
   const ByteCount before = bytes_from_gib(80) - kContext;
-  const ByteCount kept = static_cast<ByteCount>(static_cast<double>(before) * (1 - 0.836));
+  const auto kept = static_cast<ByteCount>(static_cast<double>(before) * (1 - 0.836));
   const ByteCount kv = before - kWeights - kept;
   CHECK(budget.kv_available_bytes == kv);
   CHECK(budget.kv_tokens == kv / 131072);

@@ -175,9 +175,9 @@ TEST_CASE("replicas are added up, and OOM rows are moments, not samples") {
 
 TEST_CASE("events are counted by kind and by time, and the first of each kind are listed") {
   std::vector<LoggedEvent> events(150);
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    events[i].kind = EngineEventKind::preempted;
-    events[i].time_ns = 100 * kNsPerSecond;  // the end: in the last bin
+  for (LoggedEvent& event : events) {
+    event.kind = EngineEventKind::preempted;
+    event.time_ns = 100 * kNsPerSecond;  // the end: in the last bin
   }
   events.emplace_back().kind = EngineEventKind::oom;
   const Json data = events_data(events, 100);

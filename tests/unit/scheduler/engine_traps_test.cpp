@@ -89,7 +89,8 @@ TEST_CASE("vllm sets nothing aside for output, TRT-LLM and TGI all of it") {
   PolicySetup trtllm;
   trtllm.scheduler = std::make_unique<TrtllmScheduler>(options, false);
   trtllm.kv = std::make_unique<PagedKv>(plain_pool(18));
-  CHECK_FALSE(runs_beside(std::move(trtllm)));
+  const bool beside = runs_beside(std::move(trtllm));
+  CHECK_FALSE(beside);
 
   PagedKvOptions reserving = plain_pool(18);
   reserving.reserve_final = true;

@@ -70,7 +70,7 @@ ReplicaParts engine(const Setup& setup, ReplicaRole role) {
   return parts;
 }
 
-ApartOutcome served(Setup setup, std::vector<Arrival> arrivals) {
+ApartOutcome served(const Setup& setup, std::vector<Arrival> arrivals) {
   std::vector<ReplicaParts> parts;
   for (std::size_t i = 0; i < setup.prefills; ++i) {
     parts.push_back(engine(setup, ReplicaRole::prefill));

@@ -32,7 +32,7 @@ class Told final : public ScalingPolicy {
 
 class Places {
  public:
-  explicit Places(std::uint32_t initial, std::vector<RollingRestart> restarts = {},
+  explicit Places(std::uint32_t initial, const std::vector<RollingRestart>& restarts = {},
                   ScalingMetric metric = ScalingMetric::queue) {
     LifecycleGroup group;
     group.places = 4;

@@ -15,7 +15,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Numbers = std::vector<std::int64_t>;
 
-CapacityQuery query_of(SystemSelection selection, Numbers contexts) {
+CapacityQuery query_of(const SystemSelection& selection, Numbers contexts) {
   CapacityQuery query;
   query.systems = select_systems(selection);
   query.contexts = std::move(contexts);

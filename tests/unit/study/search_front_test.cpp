@@ -49,8 +49,8 @@ TEST_CASE("a front equals the comparison of all pairs") {
   for (int round = 0; round < 200; ++round) {
     std::vector<FrontPoint> points;
     for (std::int64_t i = 0; i < 12; ++i) {
-      const double first = static_cast<double>(random() % 6);
-      const double second = static_cast<double>(random() % 6);
+      const auto first = static_cast<double>(random() % 6);
+      const auto second = static_cast<double>(random() % 6);
       points.push_back(point(i, first, second));
     }
     const std::vector<FrontPlace> places = front_of(kObjectives, points);

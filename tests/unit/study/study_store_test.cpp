@@ -41,7 +41,7 @@ StoredRun run_of(std::int64_t number, bool done = true) {
 
 std::string new_store(const TempFolder& folder, const std::string& name,
                       const std::vector<StoredRun>& runs, const StudyFacts& facts = kFacts) {
-  const std::string path = folder.path() + "/" + name;
+  std::string path = folder.path() + "/" + name;
   ResultsStore store(path, StoreMode::create, facts, kParameters);
   for (const StoredRun& run : runs) store.add(run);
   store.finish();
@@ -161,7 +161,7 @@ TEST_CASE("rows of points and runs that the study does not have are refused") {
     const TempFolder folder;
     const std::string path = new_store(folder, "a.db", {run_of(0), run_of(3)});
     execute(path, sql);
-    const std::string why = open_error(path);
+    std::string why = open_error(path);
     CHECK(merge_error(folder, {path}) == path + ": " + why);
     return why;
   };

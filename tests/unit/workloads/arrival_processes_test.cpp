@@ -82,7 +82,7 @@ TEST_CASE("equal gaps in integrated rate fall where the segments put them", "[wo
   // 3 requests/s for 2 s are requests 1 .. 6, the last one at the very end; then silence; then
   // requests 7 and 8 half a second apart; then one every 2 s.
   PiecewiseOptions profile{.segments = {{2.0, 3.0}, {4.0, 0.0}, {1.0, 2.0}},
-                                     .tail_rate_per_s = 0.5};
+                           .tail_rate_per_s = 0.5};
   const std::vector<TimeNs> all = times(piecewise(profile, kInfinity), 10);
   for (std::size_t k = 1; k <= 6; ++k) check_seconds(all, k, static_cast<double>(k) / 3.0);
   CHECK(all[5] == 2'000'000'000);

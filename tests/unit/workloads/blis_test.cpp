@@ -128,8 +128,8 @@ TEST_CASE("a compacted BLIS round shares nothing with the rounds before it", "[w
   const std::uint64_t a = text_id("a");
   // The column alone tells that rounds accumulate.
   CHECK(records_of("session_id,round_index,input_tokens,input_tokens_reset,"
-                             "output_tokens,arrival_time_us\n"
-                             "a,0,100,,10,0\na,1,0,60,5,1\na,2,3,,1,2\n") ==
+                   "output_tokens,arrival_time_us\n"
+                   "a,0,100,,10,0\na,1,0,60,5,1\na,2,3,,1,2\n") ==
         Records{fmt::format("0,100,10 session={} prefix={}:100 answer={}", a, mixed_id(a, 1),
                             mixed_id(a, 2)),
                 fmt::format("1000,60,5 session={} prefix={}:60 answer={}", a, mixed_id(a, 3),

@@ -200,9 +200,8 @@ TEST_CASE("a row that the table cannot state is refused before anything of it is
   CHECK(error_of(TraceClock::none, timeless) == "no error");
   CHECK(error_of(TraceClock::absolute, with([](TraceRecord& r) { r.time_ns = -1; })) ==
         "row 2: time out of range");
-  CHECK(error_of(TraceClock::per_session, with([](TraceRecord& r) {
-                   r.session = kNoSession;
-                 })) == "row 2: no session");
+  CHECK(error_of(TraceClock::per_session, with([](TraceRecord& r) { r.session = kNoSession; })) ==
+        "row 2: no session");
   CHECK(error_of(TraceClock::absolute, with([](TraceRecord& r) {
                    r.session = kNoSession;
                    r.after_previous_ns = 0;

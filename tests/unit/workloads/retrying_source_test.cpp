@@ -294,7 +294,7 @@ TEST_CASE("every request is accounted for, whatever becomes of it", "[workloads]
   };
   const auto run = [&](RetryTotals& totals) {
     RetryingSource retrying(std::make_unique<TrafficSource>(sessions(500), 9), options, 9);
-    const std::string order = sent(serve(retrying, service));
+    std::string order = sent(serve(retrying, service));
     totals = retrying.totals();
     CHECK(retrying.open_requests() == 0);
     return order;

@@ -229,7 +229,7 @@ TEST_CASE("gaps that are next to nothing are equal", "[workloads]") {
 }
 
 TEST_CASE("a ServeGen client holds one window at a time", "[workloads]") {
-  const auto pools = sample_pools();
+  const auto& pools = sample_pools();
   ServeGenClientStream client(pools->clients()[0], {}, 1);
   std::size_t requests = 0;
   std::size_t most = 0;

@@ -76,7 +76,8 @@ TEST_CASE("agents call the model again when their tool has run", "[workloads]") 
   for (const RequestRecord& record : sink.by_index) {
     CHECK(record.outcome == Outcome::finished);
     const std::int32_t turn = (record.prompt_tokens - 1) / 60;
-    turns.at(static_cast<std::size_t>(((record.prompt_tokens - 1) % 60) * kTurns + turn)) = record;
+    const std::int32_t session = (record.prompt_tokens - 1) % 60;
+    turns.at(static_cast<std::size_t>(session) * kTurns + static_cast<std::size_t>(turn)) = record;
   }
   for (std::size_t i = 0; i < turns.size(); ++i) {
     if (i % kTurns == 0) continue;

@@ -55,8 +55,7 @@ TEST_CASE("the gamma quantile of shape 1 is the exponential one", "[workloads]")
   for (const double p : {1e-300, 1e-12, 0.01, 0.5}) {
     CHECK(log_gamma_quantile(1.0, p, Tail::lower) ==
           Approx(std::log(-std::log1p(-p))).epsilon(1e-12));
-    CHECK(log_gamma_quantile(1.0, p, Tail::upper) ==
-          Approx(std::log(-std::log(p))).epsilon(1e-12));
+    CHECK(log_gamma_quantile(1.0, p, Tail::upper) == Approx(std::log(-std::log(p))).epsilon(1e-12));
   }
 }
 

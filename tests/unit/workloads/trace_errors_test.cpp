@@ -37,8 +37,7 @@ std::string trace_error(const std::string& content, ZeroTokens zero_tokens = Zer
 
 std::string table_error(const std::string& content) {
   const TempFile file(content);
-  return error_of(file.path(),
-                  [&] { static_cast<void>(read_length_table(file.path())); });
+  return error_of(file.path(), [&] { static_cast<void>(read_length_table(file.path())); });
 }
 
 }  // namespace

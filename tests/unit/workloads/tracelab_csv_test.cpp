@@ -22,9 +22,7 @@ const std::string kHeader =
     "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n";
 
 // The identity of the n-th piece (from 1) that was appended to a session's context.
-std::uint64_t piece(std::uint64_t session, std::uint64_t n) {
-  return mixed_id(session, n);
-}
+std::uint64_t piece(std::uint64_t session, std::uint64_t n) { return mixed_id(session, n); }
 
 }  // namespace
 

@@ -100,8 +100,7 @@ TEST_CASE("block ids that go on into the answer end with the prompt", "[workload
 TEST_CASE("a block id of more than 64 bits stands for its text", "[workloads]") {
   const std::string wide = "123456789012345678901234567890";
   CHECK(records_of(with("block_hash_ids", wide + "|-5")) ==
-        Records{fmt::format("1500000000,40,8 prefix={}:16|{}:16", text_id(wide),
-                            text_id("-5"))});
+        Records{fmt::format("1500000000,40,8 prefix={}:16|{}:16", text_id(wide), text_id("-5"))});
 }
 
 TEST_CASE("a row of several rounds becomes requests of one session", "[workloads]") {
