@@ -48,6 +48,9 @@ check_cxx_compiler_flag(-mtune=sapphirerapids HEADROOM_HAS_TUNING)
 if(HEADROOM_HAS_TUNING)
   target_compile_options(headroom_options INTERFACE $<$<CONFIG:Release>:-mtune=sapphirerapids>)
 endif()
+# g++ collects its garbage less often: up to 700 MB for the largest file, a seventh less time.
+target_compile_options(headroom_options INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
 if(HEADROOM_SANITIZE)
   # Instrumented, g++ 12 takes members of std::function and std::optional for uninitialised.
   target_compile_options(headroom_options INTERFACE
@@ -100,6 +103,7 @@ function(headroom_library name)
   add_library(headroom_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(headroom_${name} PUBLIC headroom_options ${ARG_LINKS})
   if(ARG_COLD)
+    set_target_properties(headroom_${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
     target_compile_options(headroom_${name} PRIVATE
       $<$<CONFIG:Release>:-O1> $<$<CONFIG:RelWithDebInfo>:-O0>)
   else()
