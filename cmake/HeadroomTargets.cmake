@@ -36,8 +36,8 @@ endif()
 # path of the build machine in messages (__FILE__ is relative to the repository). Off are two
 # warnings that g++ 12 raises in error at -O3: inside {fmt} 9's parser and std::string's operator+
 # (GCC bug 105651).
-add_library(headroom_options INTERFACE)
-target_compile_options(headroom_options INTERFACE
+add_library(headroom_flags INTERFACE)
+target_compile_options(headroom_flags INTERFACE
   -ffp-contract=off -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${HEADROOM_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
@@ -46,20 +46,20 @@ target_compile_options(headroom_options INTERFACE
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag(-mtune=sapphirerapids HEADROOM_HAS_TUNING)
 if(HEADROOM_HAS_TUNING)
-  target_compile_options(headroom_options INTERFACE $<$<CONFIG:Release>:-mtune=sapphirerapids>)
+  target_compile_options(headroom_flags INTERFACE $<$<CONFIG:Release>:-mtune=sapphirerapids>)
 endif()
 # g++ collects its garbage less often: up to 700 MB for the largest file, a seventh less time.
-target_compile_options(headroom_options INTERFACE
+target_compile_options(headroom_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
 if(HEADROOM_SANITIZE)
   # Instrumented, g++ 12 takes members of std::function and std::optional for uninitialised.
-  target_compile_options(headroom_options INTERFACE
+  target_compile_options(headroom_flags INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-  target_compile_definitions(headroom_options INTERFACE _GLIBCXX_ASSERTIONS)
-  target_link_options(headroom_options INTERFACE -fsanitize=address,undefined)
+  target_compile_definitions(headroom_flags INTERFACE _GLIBCXX_ASSERTIONS)
+  target_link_options(headroom_flags INTERFACE -fsanitize=address,undefined)
 endif()
-target_include_directories(headroom_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(headroom_flags INTERFACE ${PROJECT_SOURCE_DIR})
 
 # g++ compiles the libraries whose code runs per event by what it saw runs do: branches fall through
 # where they mostly go, and rare code stands apart. The same results, a sixteenth less time.
@@ -68,7 +68,7 @@ set_property(CACHE HEADROOM_PROFILE PROPERTY STRINGS "" record use)
 set(profile_flags -fprofile-dir=${PROJECT_BINARY_DIR}/profile)
 if(HEADROOM_PROFILE STREQUAL "record")
   list(APPEND profile_flags -fprofile-generate -fprofile-update=single)
-  target_link_options(headroom_options INTERFACE -fprofile-generate)
+  target_link_options(headroom_flags INTERFACE -fprofile-generate)
 elseif(HEADROOM_PROFILE STREQUAL "use")
   list(APPEND profile_flags -fprofile-use -fprofile-partial-training -Wno-missing-profile)
 elseif(HEADROOM_PROFILE)
@@ -101,7 +101,7 @@ check_cxx_compiler_flag("-mmemset-strategy=${plain_copies} -mmemcpy-strategy=${p
 function(headroom_library name)
   cmake_parse_arguments(ARG "COLD" "" "SOURCES;LINKS" ${ARGN})
   add_library(headroom_${name} STATIC ${ARG_SOURCES})
-  target_link_libraries(headroom_${name} PUBLIC headroom_options ${ARG_LINKS})
+  target_link_libraries(headroom_${name} PUBLIC headroom_flags ${ARG_LINKS})
   if(ARG_COLD)
     set_target_properties(headroom_${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
     target_compile_options(headroom_${name} PRIVATE

@@ -66,7 +66,8 @@ void put_rows(std::map<std::string, Value, std::less<>>& rows, std::vector<Value
   std::map<std::string, bool> seen;
   for (Value& value : values) {
     if (!seen.emplace(value.id, true).second) {
-      throw ConfigError(fmt::format("{}: id '{}' occurs twice", shown_as, value.id));
+      throw ConfigError(
+          Complaint{.origin = shown_as, .problem = fmt::format("id '{}' occurs twice", value.id)});
     }
     const std::string id = value.id;
     rows.insert_or_assign(id, std::move(value));
@@ -121,16 +122,18 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
     put_rows(devices_, parse_devices(text, shown_as), shown_as);
     for (const auto& [id, device] : devices_) {
       if (!device.same_chip_as.empty() && !devices_.contains(device.same_chip_as)) {
-        throw ConfigError(
-            fmt::format("{}: device {}: same_chip_as: value {}: expected the id of a "
-                        "device",
-                        shown_as, id, device.same_chip_as));
+        throw ConfigError(Complaint{
+            .origin = shown_as,
+            .problem = fmt::format("device {}: same_chip_as: value {}: expected the id of a "
+                                   "device",
+                                   id, device.same_chip_as)});
       }
     }
   } else if (name == "calibrations.json") {
     put_rows(calibrations_, parse_calibrations(text, shown_as), shown_as);
   } else {
-    throw ConfigError(fmt::format("{}: not a catalog file ({})", name, kFileNames));
+    throw ConfigError(Complaint{.origin = std::string(name),
+                                .problem = fmt::format("not a catalog file ({})", kFileNames)});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "hardware/calibration_fields.hpp"
+#include "hardware/catalog_fields.hpp"
 #include "hardware/llm/dtype.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
@@ -17,157 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// One JSON object; remembers which keys were asked for, so that the others can be refused.
-class Row {
- public:
-  Row(const Json& json, std::string file, std::string pointer)
-      : json_(json), file_(std::move(file)), pointer_(std::move(pointer)) {
-    if (!json_.is_object())
-      throw ConfigError(fmt::format("{}: {}: must be an object", file_, pointer_));
-  }
-
-  [[nodiscard]] bool has(const std::string& key) const { return json_.contains(key); }
-
-  [[nodiscard]] ConfigError error(const std::string& key, std::string_view allowed) const {
-    const auto found = json_.find(key);
-    return ConfigError(fmt::format("{}: {}/{}: {} (allowed: {})", file_, pointer_, key,
-                                   found == json_.end() ? "missing" : "value " + found->dump(),
-                                   allowed));
-  }
-
-  [[nodiscard]] std::int64_t integer(const std::string& key, std::int64_t low) {
-    const Json* value = find(key);
-    // Products of a handful of sizes must stay inside 64 bits.
-    if (value == nullptr || !value->is_number_integer() || value->get<double>() < double(low) ||
-        value->get<double>() > 1e15) {
-      throw error(key, fmt::format("integer from {} to 1e15", low));
-    }
-    return value->get<std::int64_t>();
-  }
-  [[nodiscard]] std::int64_t integer_or(const std::string& key, std::int64_t low,
-                                        std::int64_t absent) {
-    return find(key) == nullptr ? absent : integer(key, low);
-  }
-
-  // `scale` turns the unit of the file into the unit of the field.
-  [[nodiscard]] double number(const std::string& key, double low, double scale) {
-    const Json* value = find(key);
-    if (value == nullptr || !value->is_number() || !(value->get<double>() >= low) ||
-        !(value->get<double>() <= 1e12)) {
-      throw error(key, fmt::format("number from {} to 1e12", low));
-    }
-    return value->get<double>() * scale;
-  }
-  [[nodiscard]] std::optional<double> rate(const std::string& key, double scale,
-                                           double most = 1e12) {
-    if (find(key) == nullptr) return std::nullopt;
-    return number_between(key, kSmallest, most, scale);
-  }
-  [[nodiscard]] double number_between(const std::string& key, double low, double high,
-                                      double scale) {
-    const double value = number(key, low, 1);
-    if (value > high) throw error(key, fmt::format("number from {} to {}", low, high));
-    return value * scale;
-  }
-
-  [[nodiscard]] bool flag(const std::string& key, bool absent = false) {
-    const Json* value = find(key);
-    if (value == nullptr) return absent;
-    if (!value->is_boolean()) throw error(key, "true or false");
-    return value->get<bool>();
-  }
-
-  [[nodiscard]] std::string text(const std::string& key) {
-    const Json* value = find(key);
-    if (value == nullptr || !value->is_string() || value->get<std::string>().empty()) {
-      throw error(key, "text");
-    }
-    return value->get<std::string>();
-  }
-  [[nodiscard]] std::string text_or_empty(const std::string& key) {
-    return find(key) == nullptr ? std::string() : text(key);
-  }
-
-  // A list of texts; empty when absent.
-  [[nodiscard]] std::vector<std::string> texts(const std::string& key) {
-    std::vector<std::string> list;
-    const Json* value = find(key);
-    if (value == nullptr) return list;
-    if (!value->is_array()) throw error(key, "list of texts");
-    for (const Json& element : *value) {
-      if (!element.is_string()) throw error(key, "list of texts");
-      list.push_back(element.get<std::string>());
-    }
-    return list;
-  }
-
-  // A list of numbers; empty when absent.
-  [[nodiscard]] std::vector<double> numbers(const std::string& key) {
-    std::vector<double> list;
-    const Json* value = find(key);
-    if (value == nullptr) return list;
-    if (!value->is_array()) throw error(key, "list of numbers");
-    for (const Json& element : *value) {
-      if (!element.is_number()) throw error(key, "list of numbers");
-      list.push_back(element.get<double>());
-    }
-    return list;
-  }
-
-  // An object as JSON text, read later by another reader; empty when absent and not required.
-  [[nodiscard]] std::string json_text(const std::string& key, bool required) {
-    const Json* value = find(key);
-    if (value == nullptr && !required) return {};
-    if (value == nullptr || !value->is_object()) throw error(key, "object");
-    return value->dump();
-  }
-  [[nodiscard]] std::string place() const { return fmt::format("{}: {}", file_, pointer_); }
-
-  [[nodiscard]] std::optional<Row> object(const std::string& key) {
-    const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    return Row(*value, file_, pointer_ + "/" + key);
-  }
-
-  // A list of objects; empty when absent.
-  [[nodiscard]] std::vector<Row> objects(const std::string& key) {
-    std::vector<Row> list;
-    const Json* value = find(key);
-    if (value == nullptr) return list;
-    if (!value->is_array()) throw error(key, "list of objects");
-    for (const Json& element : *value) {
-      list.emplace_back(element, file_, fmt::format("{}/{}/{}", pointer_, key, list.size()));
-    }
-    return list;
-  }
-
-  // Call last: every key that was not asked for is unknown.
-  void finish() const {
-    for (const auto& [key, value] : json_.items()) {
-      if (known_.contains(key)) continue;
-      const std::vector<std::string> names(known_.begin(), known_.end());
-      const std::string nearest = nearest_name(key, names);
-      throw ConfigError(fmt::format("{}: {}/{}: unknown key{}", file_, pointer_, key,
-                                    nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));
-    }
-  }
-
- private:
-  static constexpr double kSmallest = 1e-9;
-
-  [[nodiscard]] const Json* find(const std::string& key) {
-    known_.insert(key);
-    const auto found = json_.find(key);
-    return found == json_.end() ? nullptr : &*found;
-  }
-
-  const Json& json_;
-  std::string file_;
-  std::string pointer_;
-  std::set<std::string> known_;
-};
-
-ModelRow parse_model(Row row) {
+ModelRow parse_model(CatalogFields row) {
   ModelRow model;
   model.id = row.text("id");
   model.hf_repo = row.text_or_empty("hf_repo");
@@ -181,7 +32,7 @@ ModelRow parse_model(Row row) {
   return model;
 }
 
-MemoryModel parse_memory_model(Row& row) {
+MemoryModel parse_memory_model(CatalogFields& row) {
   const std::string name = row.text("memory_model");
   if (name == "discrete") return MemoryModel::discrete;
   if (name == "coherent-discrete") return MemoryModel::coherent_discrete;
@@ -189,7 +40,7 @@ MemoryModel parse_memory_model(Row& row) {
   throw row.error("memory_model", "discrete, coherent-discrete, unified");
 }
 
-DevicePower parse_power(Row row) {
+DevicePower parse_power(CatalogFields row) {
   DevicePower power;
   power.tdp_w = row.rate("tdp_w", 1);
   power.idle_w = row.rate("idle_w", 1);
@@ -204,7 +55,7 @@ DevicePower parse_power(Row row) {
 constexpr double kMostGbPerS = 100'000;
 constexpr double kMostTflops = 1'000'000;
 
-DeviceSpec parse_device(Row row) {
+DeviceSpec parse_device(CatalogFields row) {
   DeviceSpec d;
   d.id = row.text("id");
   d.same_chip_as = row.text_or_empty("same_chip_as");
@@ -235,7 +86,7 @@ DeviceSpec parse_device(Row row) {
   return d;
 }
 
-EngineMode parse_mode(Row& row) {
+EngineMode parse_mode(CatalogFields& row) {
   const std::string name = row.text("mode");
   if (name == "sync") return EngineMode::sync;
   if (name == "async") return EngineMode::async;
@@ -243,7 +94,7 @@ EngineMode parse_mode(Row& row) {
 }
 
 // Both ends, or none.
-void parse_releases(Row& row, Calibration& c) {
+void parse_releases(CatalogFields& row, Calibration& c) {
   const std::string first = row.text_or_empty("first_version");
   const std::string last = row.text_or_empty("last_version");
   if (first.empty() && last.empty()) return;
@@ -256,7 +107,7 @@ void parse_releases(Row& row, Calibration& c) {
   if (*c.last_version < *c.first_version) throw row.error("last_version", "first_version or later");
 }
 
-void parse_fitted_on(Row& row, Calibration& c) {
+void parse_fitted_on(CatalogFields& row, Calibration& c) {
   c.device = row.text_or_empty("device");
   c.engine = row.text_or_empty("engine");
   c.engine_versions = row.text_or_empty("engine_versions");
@@ -277,7 +128,7 @@ void parse_fitted_on(Row& row, Calibration& c) {
   c.peak_flops = row.number_between("peak_tflops", 1e-3, kMostTflops, 1e12);
 }
 
-std::optional<ObservedErrors::Range> parse_range(Row& row, const std::string& key) {
+std::optional<ObservedErrors::Range> parse_range(CatalogFields& row, const std::string& key) {
   const std::vector<double> ends = row.numbers(key);
   if (ends.empty()) return std::nullopt;
   if (ends.size() != 2 || !(ends[0] > -100) || !(ends[0] <= ends[1])) {
@@ -286,7 +137,7 @@ std::optional<ObservedErrors::Range> parse_range(Row& row, const std::string& ke
   return ObservedErrors::Range{ends[0] / 100, ends[1] / 100};
 }
 
-ObservedErrors parse_observed(Row row) {
+ObservedErrors parse_observed(CatalogFields row) {
   ObservedErrors errors;
   errors.models = row.texts("models");
   errors.runs = row.integer("runs", 1);
@@ -297,7 +148,7 @@ ObservedErrors parse_observed(Row row) {
   return errors;
 }
 
-Calibration parse_calibration(Row row) {
+Calibration parse_calibration(CatalogFields row) {
   Calibration c;
   c.id = row.text("id");
   c.mode = parse_mode(row);
@@ -307,7 +158,8 @@ Calibration parse_calibration(Row row) {
     c.*field.member = row.number_between(std::string(field.key), field.low, field.high, field.unit);
   }
   c.fitted_runs = row.texts("fitted_runs");
-  for (Row& errors : row.objects("observed")) c.observed.push_back(parse_observed(errors));
+  for (CatalogFields& errors : row.objects("observed"))
+    c.observed.push_back(parse_observed(errors));
   c.source = row.text("source");
   row.finish();
   return c;
@@ -316,29 +168,33 @@ Calibration parse_calibration(Row row) {
 // The rows of `key` in a file {"about": text, key: [row, ...]}.
 template <typename Value>
 std::vector<Value> parse_file(std::string_view text, const std::string& file,
-                              const std::string& key, Value (*parse)(Row)) {
+                              const std::string& key, Value (*parse)(CatalogFields)) {
   Json root;
   try {
     root = Json::parse(text, nullptr, true, /*ignore_comments=*/true);
   } catch (const Json::exception& error) {
-    throw ConfigError(fmt::format("{}: {}", file, error.what()));
+    throw ConfigError(Complaint{.origin = file, .problem = fmt::format("{}", error.what())});
   }
   const auto rows = root.is_object() ? root.find(key) : root.end();
   if (!root.is_object() || rows == root.end() || !rows->is_array()) {
-    throw ConfigError(fmt::format("{}: /{}: must be an array of rows", file, key));
+    throw ConfigError(
+        Complaint{.origin = file, .problem = fmt::format("/{}: must be an array of rows", key)});
   }
   for (const auto& [name, value] : root.items()) {
     if (name != key && name != "about") {
-      throw ConfigError(fmt::format("{}: /{}: unknown key (allowed: about, {})", file, name, key));
+      throw ConfigError(
+          Complaint{.kind = ErrorKind::unknown,
+                    .origin = file,
+                    .problem = fmt::format("/{}: unknown key (allowed: about, {})", name, key)});
     }
   }
   std::vector<Value> values;
   for (std::size_t i = 0; i < rows->size(); ++i) {
     const std::string pointer = fmt::format("/{}/{}", key, i);
     try {
-      values.push_back(parse(Row((*rows)[i], file, pointer)));
+      values.push_back(parse(CatalogFields((*rows)[i], file, pointer)));
     } catch (const Json::exception& error) {
-      throw ConfigError(fmt::format("{}: {}: {}", file, pointer, error.what()));
+      throw ConfigError(error.what(), ErrorKind::unreadable).at(file, pointer);
     }
   }
   return values;
@@ -349,9 +205,9 @@ std::vector<Value> parse_file(std::string_view text, const std::string& file,
 ModelRow parse_model_row(std::string_view row, const std::string& file, std::size_t number) {
   const std::string pointer = fmt::format("/models/{}", number);
   try {
-    return parse_model(Row(Json::parse(row), file, pointer));
+    return parse_model(CatalogFields(Json::parse(row), file, pointer));
   } catch (const Json::exception& error) {
-    throw ConfigError(fmt::format("{}: {}: {}", file, pointer, error.what()));
+    throw ConfigError(error.what(), ErrorKind::unreadable).at(file, pointer);
   }
 }
 

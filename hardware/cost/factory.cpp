@@ -81,8 +81,10 @@ std::string check_profiled_system(const Catalog& catalog, const ModelSpec& model
                                   const DeviceSpec& device, const std::filesystem::path& folder,
                                   const KernelTimesMeta& meta) {
   const auto refuse = [&](const std::string& profiled, const std::string& wanted) {
-    throw ConfigError(fmt::format("{}: kernel times are of {}, the scenario's system is {}",
-                                  folder.string(), profiled, wanted));
+    throw ConfigError(Complaint{
+        .origin = folder.string(),
+        .problem =
+            fmt::format("kernel times are of {}, the scenario's system is {}", profiled, wanted)});
   };
   if (catalog.has_model(meta.model)) {
     const ModelSpec other = catalog.model(meta.model);

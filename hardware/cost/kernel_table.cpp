@@ -57,7 +57,8 @@ AxisPlace place_by_pairs(const std::vector<double>& axis, double tokens, double 
 }
 
 void refuse(const KernelTimes& times, const ModelSpec& model, const std::string& why) {
-  throw ConfigError(fmt::format("{}: {}: {}", times.folder, model.id, why));
+  throw ConfigError(
+      Complaint{.origin = times.folder, .problem = fmt::format("{}: {}", model.id, why)});
 }
 
 void check_attention(const KernelTimes& times, const ModelSpec& model) {
@@ -134,7 +135,8 @@ void KernelTableCost::fill_tables(const CostLimits& limits) {
 
 void KernelTableCost::check_ticks(double ticks) const {
   if (!(ticks < real(kMaxStepTicks))) {
-    throw ConfigError(fmt::format("{}: a step would take longer than 73 minutes", times_.folder));
+    throw ConfigError(
+        Complaint{.origin = times_.folder, .problem = "a step would take longer than 73 minutes"});
   }
 }
 
@@ -280,10 +282,11 @@ void KernelTableCost::check_largest_step(const CostLimits& limits) const {
       std::max(attention_us * layers_ * 1e3 * real(kTicksPerNs),
                real(decodes.low) + real(decodes.slope) * real(context - decodes.first));
   if (!(ticks < static_cast<double>(kMaxStepTicks))) {
-    throw ConfigError(fmt::format(
-        "{}: the largest step ({} sequences, {} tokens, contexts up to {}) "
-        "would take longer than 73 minutes",
-        times_.folder, limits.max_num_seqs, limits.max_step_tokens, limits.max_model_len));
+    throw ConfigError(Complaint{
+        .origin = times_.folder,
+        .problem = fmt::format("the largest step ({} sequences, {} tokens, contexts up to {}) "
+                               "would take longer than 73 minutes",
+                               limits.max_num_seqs, limits.max_step_tokens, limits.max_model_len)});
   }
 }
 

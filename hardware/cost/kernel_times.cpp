@@ -243,10 +243,10 @@ KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
   fs::path file = folder / "meta.yaml";
   if (!fs::exists(file, unreadable)) file = folder.parent_path() / "meta.yaml";
   if (!fs::exists(file, unreadable)) {
-    throw ConfigError(
-        fmt::format("{}: no meta.yaml, here or above; needed, as it says of which model and GPU "
-                    "the kernel times are (lines `model: ...` and `gpu: ...`)",
-                    folder.string()));
+    throw ConfigError(Complaint{
+        .origin = folder.string(),
+        .problem = "no meta.yaml, here or above; needed, as it says of which model and GPU "
+                   "the kernel times are (lines `model: ...` and `gpu: ...`)"});
   }
   std::istringstream in = open_text_file(file);
   KernelTimesMeta meta;
@@ -258,9 +258,11 @@ KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
     if (!value.empty() && std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; })) {
       return;
     }
-    throw ConfigError(
-        fmt::format("{}: {}: {}; allowed: the name of what the kernel times are of, `{}: ...`",
-                    file.string(), key, value.empty() ? "missing" : "no printable text", key));
+    throw ConfigError(Complaint{
+        .origin = file.string(),
+        .problem =
+            fmt::format("{}: {}; allowed: the name of what the kernel times are of, `{}: ...`", key,
+                        value.empty() ? "missing" : "no printable text", key)});
   };
   need("model", meta.model);
   need("gpu", meta.gpu);

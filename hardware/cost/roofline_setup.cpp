@@ -133,7 +133,7 @@ RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
                                               : std::vector<std::int32_t>()) {
   check_fits(calibration, device);
   if (!std::is_sorted(capture_sizes_.begin(), capture_sizes_.end())) {
-    throw ConfigError("step cost: capture sizes must ascend");
+    throw StepCostError("capture sizes must ascend");
   }
   set_products(model, device, calibration, options);
   set_attention(model, device, calibration, options);
@@ -302,7 +302,7 @@ void RooflineCost::fill_tables(const CostLimits& limits) {
 
 void RooflineCost::check_largest_step(const CostLimits& limits) const {
   if (limits.max_num_seqs < 1 || limits.max_step_tokens < 1 || limits.max_model_len < 1) {
-    throw ConfigError("step cost: max_num_seqs, tokens per step and max_model_len: at least 1");
+    throw StepCostError("max_num_seqs, tokens per step and max_model_len: at least 1");
   }
   const double rows = real(limits.max_num_seqs);
   const double tokens = real(limits.max_step_tokens);
@@ -326,8 +326,8 @@ void RooflineCost::check_largest_step(const CostLimits& limits) const {
       real(std::max(all.context, all.mixed_context)) * context +
       real(all.pair_twice) * 2.0 * length * tokens + real(all.prefill_context) * context;
   if (!(ticks < real(kMaxStepTicks))) {
-    throw ConfigError(
-        fmt::format("step cost: the largest step ({} sequences, {} tokens, contexts up to {}) "
+    throw StepCostError(
+        fmt::format("the largest step ({} sequences, {} tokens, contexts up to {}) "
                     "would take longer "
                     "than 73 minutes; lower max_num_seqs, the tokens per step or max_model_len",
                     limits.max_num_seqs, limits.max_step_tokens, limits.max_model_len));

@@ -1,6 +1,8 @@
 #pragma once
 // Durations that a cost model computes, as whole ticks.
 
+#include <string>
+
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/time.hpp"
 
@@ -9,11 +11,17 @@ namespace headroom {
 // Counts, bytes and ticks as cost formulas take them.
 inline double real(std::int64_t value) { return static_cast<double>(value); }
 
-// To the nearest tick. ConfigError from kMaxStepTicks on.
+// The price of a step cannot be counted. It knows rates and sizes, not the options that they came
+// from: who made it from a scenario adds those.
+struct StepCostError : ConfigError {
+  explicit StepCostError(const std::string& problem) : ConfigError("step cost: " + problem) {}
+};
+
+// To the nearest tick. StepCostError from kMaxStepTicks on.
 inline Ticks ticks_from_ns(double ns) {
   const double ticks = ns * static_cast<double>(kTicksPerNs);
   if (!(ticks < static_cast<double>(kMaxStepTicks))) {
-    throw ConfigError("step cost: a step would take longer than 73 minutes");
+    throw StepCostError("a step would take longer than 73 minutes");
   }
   return static_cast<Ticks>(ticks + 0.5);
 }

@@ -25,10 +25,13 @@ ConfigError unknown_architecture(const HfFields& root, const std::string& name) 
   const std::vector<std::string> known = known_architectures();
   const std::string nearest = nearest_name(name, known);
   const std::string like = nearest.empty() ? "LlamaForCausalLM" : nearest;
-  return ConfigError(fmt::format(
-      "{}: /architectures/0: \"{}\": not known{}; where the model is built like a known one, say "
-      "so in an override file, which is merged over this one: {{\"architectures\": [\"{}\"]}}",
-      root.log().file, name, nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest), like));
+  return ConfigError(Complaint{
+      .origin = root.log().file,
+      .pointer = "/architectures/0",
+      .problem = fmt::format(
+          "\"{}\": not known{}; where the model is built like a known one, say "
+          "so in an override file, which is merged over this one: {{\"architectures\": [\"{}\"]}}",
+          name, nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest), like)});
 }
 
 const HfFamily& family_of(const HfFields& root) {
@@ -109,8 +112,9 @@ void check_size(const HfIntake& in) {
   }
   sum += product(m.hidden, m.vocab + m.position_rows);
   if (sum > kMostParameters) {
-    throw ConfigError(fmt::format("{}: more than 10^15 parameters: one of its sizes is wrong",
-                                  in.root.log().file));
+    throw ConfigError(
+        Complaint{.origin = in.root.log().file,
+                  .problem = "more than 10^15 parameters: one of its sizes is wrong"});
   }
 }
 

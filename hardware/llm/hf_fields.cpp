@@ -87,11 +87,14 @@ void HfLog::note(std::string text) {
 
 void HfLog::check_complete() const {
   if (missing.empty()) return;
-  throw ConfigError(fmt::format(
-      "{}: missing for {}: {}; give {} in an override file, which is merged over this one, "
-      "for example {}",
-      file, architecture.empty() ? "a model" : architecture, comma_list(missing),
-      missing.size() == 1 ? "it" : "them", example_override(missing)));
+  throw ConfigError(Complaint{
+      .kind = ErrorKind::missing,
+      .origin = file,
+      .problem = fmt::format(
+          "missing for {}: {}; give {} in an override file, which is merged over this one, "
+          "for example {}",
+          architecture.empty() ? "a model" : architecture, comma_list(missing),
+          missing.size() == 1 ? "it" : "them", example_override(missing))});
 }
 
 HfFields::HfFields(const HfJson& object, std::string pointer, HfLog& log)
@@ -117,8 +120,10 @@ bool HfFields::is_text(std::string_view key) const {
 ConfigError HfFields::error(std::string_view key, std::string_view allowed) const {
   log_->check_complete();
   const HfJson* value = find(key);
-  return ConfigError(fmt::format("{}: {}/{}: {}: {}", log_->file, pointer_, key,
-                                 value == nullptr ? "null" : shown(*value), allowed));
+  return ConfigError(Complaint{
+      .origin = log_->file,
+      .pointer = fmt::format("{}/{}", pointer_, key),
+      .problem = fmt::format("{}: {}", value == nullptr ? "null" : shown(*value), allowed)});
 }
 
 void HfFields::missing(std::string_view key) const {
@@ -227,9 +232,12 @@ HfJson parse_hf_json(std::string_view text, std::string_view file) {
   try {
     json = HfJson::parse(without_python_numbers(text));
   } catch (const HfJson::exception& e) {
-    throw ConfigError(fmt::format("{}: not JSON: {}", file, e.what()));
+    throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                .origin = std::string(file),
+                                .problem = fmt::format("not JSON: {}", e.what())});
   }
-  if (!json.is_object()) throw ConfigError(fmt::format("{}: not a JSON object", file));
+  if (!json.is_object())
+    throw ConfigError(Complaint{.origin = std::string(file), .problem = "not a JSON object"});
   return json;
 }
 

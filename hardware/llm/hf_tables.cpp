@@ -140,8 +140,10 @@ std::int64_t read_tables(HfIntake& in) {
 void add_mtp(HfIntake& in, std::int64_t layers, const LayerKind& kind, bool own_tables) {
   if (layers == 0) return;
   if (layers > kMostPredicted) {
-    throw ConfigError(fmt::format("{}: {} multi-token prediction layers: at most {}",
-                                  in.root.log().file, layers, kMostPredicted));
+    throw ConfigError(Complaint{
+        .origin = in.root.log().file,
+        .problem =
+            fmt::format("{} multi-token prediction layers: at most {}", layers, kMostPredicted)});
   }
   const std::int64_t h = in.model.hidden;
   in.mtp.layers = layers;

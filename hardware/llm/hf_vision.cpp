@@ -41,8 +41,10 @@ Tower read_tower(const HfFields& v) {
   tower.ffn = ffn.value_or(tower.hidden * v.integer_or({"mlp_ratio"}, 4));
   tower.patch = std::max<std::int64_t>(1, v.bounded("patch_size", 14, 4096));
   if (tower.hidden > 65536 || tower.ffn > kHfLargest || tower.layers > 1000) {
-    throw ConfigError(fmt::format("{}: {}: a tower of {} layers of width {}", v.log().file,
-                                  v.pointer(), tower.layers, tower.hidden));
+    throw ConfigError(Complaint{
+        .origin = v.log().file,
+        .pointer = v.pointer(),
+        .problem = fmt::format("a tower of {} layers of width {}", tower.layers, tower.hidden)});
   }
   return tower;
 }

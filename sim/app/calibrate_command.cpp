@@ -56,7 +56,9 @@ Fitted fit_on_steps(const CalibrateArguments& arguments, const Catalog& catalog)
 
 std::string calibrate_command(const CalibrateArguments& arguments) {
   if (!is_there(arguments.source)) {
-    throw ConfigError(fmt::format("{}: no such file or folder", arguments.source));
+    throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                .origin = arguments.source,
+                                .problem = "no such file or folder"});
   }
   const bool is_file = !is_folder(arguments.source);
   check_arguments(arguments, is_file);

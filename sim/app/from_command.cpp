@@ -57,7 +57,9 @@ void check_words(const FromArguments& arguments) {
         fmt::format("from: more than one word behind '{}'; {}", source.front(), kQuotes));
   }
   const auto missing = std::ranges::find_if_not(source.begin() + 1, source.end(), is_input);
-  if (missing != source.end()) throw ConfigError(fmt::format("{}: no such file", *missing));
+  if (missing != source.end())
+    throw ConfigError(
+        Complaint{.kind = ErrorKind::unreadable, .origin = *missing, .problem = "no such file"});
 }
 
 FromResult from_metrics(const std::vector<std::string>& files, const std::string& text,

@@ -269,10 +269,11 @@ class SharedPlan {
                                     : fmt::format("rank {}: {}", rank, errors[rank]));
       }
       if (hashes[rank] != hashes[0]) {
-        throw ConfigError(
-            fmt::format("{}: rank {} reads another study, or base, than rank 0: give "
-                        "all machines the same files",
-                        arguments.study, rank));
+        throw ConfigError(Complaint{
+            .origin = arguments.study,
+            .problem = fmt::format("rank {} reads another study, or base, than rank 0: give "
+                                   "all machines the same files",
+                                   rank)});
       }
     }
   }

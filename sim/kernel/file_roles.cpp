@@ -41,9 +41,11 @@ std::optional<FoundFile> find_file(const std::string& path) {
 }
 
 ConfigError would_replace(const std::string& output, const std::string& input) {
-  return ConfigError(
-      fmt::format("{}: cannot write: it would replace {}, which is read here; name another output",
-                  output, input));
+  return ConfigError(Complaint{
+      .kind = ErrorKind::unreadable,
+      .origin = output,
+      .problem = fmt::format(
+          "cannot write: it would replace {}, which is read here; name another output", input)});
 }
 
 }  // namespace
@@ -65,9 +67,11 @@ OutputRole::OutputRole(const std::string& path) {
   const auto parent = find_file(fs::absolute(path).parent_path().string());
   const auto folder = parent ? roles.outputs.find(parent->place) : roles.outputs.end();
   if (folder != roles.outputs.end()) {
-    throw ConfigError(
-        fmt::format("{}: cannot write: {} is replaced as a whole; name a file elsewhere", path,
-                    folder->second));
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::unreadable,
+        .origin = path,
+        .problem = fmt::format("cannot write: {} is replaced as a whole; name a file elsewhere",
+                               folder->second)});
   }
   const auto file = find_file(path);
   if (!file) return;

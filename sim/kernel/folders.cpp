@@ -14,7 +14,9 @@ namespace fs = std::filesystem;
 
 void check_readable(const fs::path& path, const std::error_code& error) {
   if (error) {
-    throw ConfigError(fmt::format("{}: cannot read: {}", path.string(), error.message()));
+    throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                .origin = path.string(),
+                                .problem = fmt::format("cannot read: {}", error.message())});
   }
 }
 

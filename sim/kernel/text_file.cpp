@@ -86,7 +86,9 @@ std::size_t utf8_end(std::string_view text) {
 std::string read_text_file(const std::filesystem::path& path, std::size_t most_bytes) {
   const std::string name = path.string();
   const auto refuse = [&](std::string_view why) {
-    return ConfigError(fmt::format("{}: cannot read: {}", name, why));
+    return ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                 .origin = name,
+                                 .problem = fmt::format("cannot read: {}", why)});
   };
   note_input(name);
   const Descriptor file(name.c_str());

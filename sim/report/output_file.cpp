@@ -16,8 +16,9 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+OutputFile::OutputFile(const std::string& path, std::string shown_as)
+    : name_(shown_as.empty() ? path : std::move(shown_as)),
+      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
   if (file_ < 0) fail();
   buffer_.resize(kBufferBytes);
   at_ = buffer_.data();
@@ -67,7 +68,9 @@ void OutputFile::close() {
 }
 
 void OutputFile::fail() const {
-  throw ConfigError(fmt::format("{}: cannot write: {}", path_, std::strerror(errno)));
+  throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                              .origin = name_,
+                              .problem = fmt::format("cannot write: {}", std::strerror(errno))});
 }
 
 }  // namespace headroom

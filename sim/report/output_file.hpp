@@ -11,7 +11,8 @@ namespace headroom {
 
 class OutputFile {
  public:
-  explicit OutputFile(const std::string& path);
+  // `shown_as`: what errors call it; empty: its path.
+  explicit OutputFile(const std::string& path, std::string shown_as = {});
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -42,7 +43,7 @@ class OutputFile {
   void flush();
   [[noreturn]] void fail() const;
 
-  std::string path_;
+  std::string name_;  // as errors call it
   int file_ = -1;
   std::vector<char> buffer_;
   char* at_ = nullptr;

@@ -13,14 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// With the file's own name in place of the temporary one, if there is one.
-[[noreturn]] void refuse(const ConfigError& error, const std::optional<PartialPath>& working,
-                         const std::string& name) {
-  std::string what = error.what();
-  if (working && what.starts_with(working->text())) what.replace(0, working->text().size(), name);
-  throw ConfigError(what);
-}
-
 }  // namespace
 
 ReplacedFile::ReplacedFile(const std::string& target)
@@ -34,38 +26,30 @@ ReplacedFile::ReplacedFile(const std::string& target)
   if (fs::exists(status)) {
     // Else a file that must not be written would be replaced all the same.
     if (::access(target.c_str(), W_OK) != 0) {
-      throw ConfigError(fmt::format("{}: cannot write: Permission denied", target));
+      throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                  .origin = target,
+                                  .problem = "cannot write: Permission denied"});
     }
     target_ = fs::canonical(target, ignored).string();
   }
   const fs::path path(target_);
   const std::string hidden = fmt::format(".{}.partial-{}", path.filename().string(), ::getpid());
   working_.emplace((path.parent_path() / hidden).string());
-  try {
-    file_.emplace(working_->text());
-  } catch (const ConfigError& error) {
-    refuse(error, working_, name_);
-  }
+  file_.emplace(working_->text(), name_);
 }
 
-void ReplacedFile::write(std::string_view text) {
-  try {
-    file_->write(text);
-  } catch (const ConfigError& error) {
-    refuse(error, working_, name_);
-  }
-}
+void ReplacedFile::write(std::string_view text) { file_->write(text); }
 
 void ReplacedFile::publish() {
-  try {
-    file_->close();
-  } catch (const ConfigError& error) {
-    refuse(error, working_, name_);
-  }
+  file_->close();
   if (!working_) return;
   std::error_code error;
   fs::rename(working_->text(), target_, error);
-  if (error) throw ConfigError(fmt::format("{}: cannot write: {}", name_, error.message()));
+  if (error) {
+    throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                .origin = name_,
+                                .problem = fmt::format("cannot write: {}", error.message())});
+  }
   working_.reset();
 }
 

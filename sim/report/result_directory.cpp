@@ -23,7 +23,9 @@ constexpr std::array<std::string_view, 6> kResultFiles{"summary.json",  "request
                                                        "resolved.json", "transfers.csv"};
 
 ConfigError cannot_write(const fs::path& path, const std::string& why) {
-  return ConfigError(fmt::format("{}: cannot write results: {}", path.string(), why));
+  return ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                               .origin = path.string(),
+                               .problem = fmt::format("cannot write results: {}", why)});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "hardware/cost/capture_sizes.hpp"
 #include "hardware/cost/drafter.hpp"
 #include "hardware/cost/factory.hpp"
+#include "hardware/cost/ticks.hpp"
 #include "scheduler/batching/llamacpp.hpp"
 #include "scheduler/batching/orca.hpp"
 #include "scheduler/batching/sarathi.hpp"
@@ -230,15 +231,14 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
                                     TokenCount pool_tokens, CostFacts& facts) {
   try {
     return cost_of_level(resolved, catalog, pool_tokens, facts);
-  } catch (const ConfigError& error) {
-    // The prices of a step know rates and sizes, not the options that they came from.
-    const std::string_view what = error.what();
-    if (!what.starts_with("step cost:")) throw;
-    throw ConfigError(fmt::format(
-        "{}: {}: it takes its rates from device (device.nic_gb_per_s, device.nic_latency_us "
-        "between nodes) and cost.clock_share, cost.bandwidth_share, its size from "
-        "engine.max_num_batched_tokens, engine.max_num_seqs and engine.max_model_len",
-        resolved.scenario.file, what));
+  } catch (const StepCostError& error) {
+    throw ConfigError(Complaint{
+        .origin = resolved.scenario.file,
+        .problem = fmt::format(
+            "{}: it takes its rates from device (device.nic_gb_per_s, device.nic_latency_us "
+            "between nodes) and cost.clock_share, cost.bandwidth_share, its size from "
+            "engine.max_num_batched_tokens, engine.max_num_seqs and engine.max_model_len",
+            error.what())});
   }
 }
 

@@ -33,8 +33,8 @@ class CascadeValidator {
       const RouteSection& route = fleet_.routes[i];
       const std::string here = fmt::format("/fleet/routes/{}", i);
       if (s_.is_given(here + "/thinking_tokens_factor") && !tells_thinking(s_.workload)) {
-        refuse(here + "/thinking_tokens_factor",
-               "has no effect: only traces tell thinking tokens apart (use output_tokens_factor)");
+        s_.refuse_unused(here + "/thinking_tokens_factor",
+                         ": only traces tell thinking tokens apart (use output_tokens_factor)");
       }
       if (route.escalates_to) {
         check_target(route, here);
@@ -48,19 +48,19 @@ class CascadeValidator {
 
  private:
   void check_target(const RouteSection& route, const std::string& here) const {
-    if (!route.escalates_share) refuse(here, "missing: escalates_share");
+    if (!route.escalates_share) s_.refuse(here, "missing: escalates_share");
     const std::string pointer = here + "/escalates_to";
     if (route_number(fleet_, *route.escalates_to) < fleet_.routes.size()) return;
     std::vector<std::string> names;
     for (const RouteSection& one : fleet_.routes) names.push_back(one.name);
-    refuse(pointer, fmt::format("value \"{}\": no route has this name; there are: {}",
-                                *route.escalates_to, fmt::join(names, ", ")));
+    s_.refuse(pointer, fmt::format("value \"{}\": no route has this name; there are: {}",
+                                   *route.escalates_to, fmt::join(names, ", ")));
   }
 
   void check_nothing_escalates(const std::string& here) const {
     for (const char* name : {"escalates_share", "escalates_with_answer", "judge_ms"}) {
       const std::string pointer = fmt::format("{}/{}", here, name);
-      if (s_.is_given(pointer)) refuse(pointer, "has no effect without escalates_to");
+      if (s_.is_given(pointer)) s_.refuse_unused(pointer, " without escalates_to");
     }
   }
 
@@ -69,19 +69,20 @@ class CascadeValidator {
   void check_latencies(const RouteSection& route, std::size_t number) const {
     const std::string policy = route.policy.value_or(fleet_.router.policy);
     if (router_row(policy).keeps_promises) {
-      refuse(route.policy ? fmt::format("/fleet/routes/{}/policy", number) : "/fleet/router/policy",
-             fmt::format("value \"{}\": does not know what clients see of route {}, which is part "
-                         "of a cascade",
-                         policy, route.name));
+      s_.refuse(
+          route.policy ? fmt::format("/fleet/routes/{}/policy", number) : "/fleet/router/policy",
+          fmt::format("value \"{}\": does not know what clients see of route {}, which is part "
+                      "of a cascade",
+                      policy, route.name));
     }
     for (std::size_t i = 0; i < fleet_.autoscaling.size(); ++i) {
       const AutoscalingSection& one = fleet_.autoscaling[i];
       const bool of_route = std::ranges::find(route.groups, one.group) != route.groups.end();
       if (!of_route || (one.metric != "ttft" && one.metric != "tpot")) continue;
-      refuse(fmt::format("/fleet/autoscaling/{}/metric", i),
-             fmt::format("value \"{}\": is not what clients see of route {}, which is part of a "
-                         "cascade",
-                         one.metric, route.name));
+      s_.refuse(fmt::format("/fleet/autoscaling/{}/metric", i),
+                fmt::format("value \"{}\": is not what clients see of route {}, which is part of a "
+                            "cascade",
+                            one.metric, route.name));
     }
   }
 
@@ -94,13 +95,9 @@ class CascadeValidator {
       at = route_number(fleet_, *fleet_.routes[at].escalates_to);
       names += " -> " + fleet_.routes[at].name;
       if (at != first) continue;
-      refuse(fmt::format("/fleet/routes/{}/escalates_to", first),
-             fmt::format("requests would go round for ever: {}", names));
+      s_.refuse(fmt::format("/fleet/routes/{}/escalates_to", first),
+                fmt::format("requests would go round for ever: {}", names));
     }
-  }
-
-  [[noreturn]] void refuse(const std::string& pointer, std::string_view why) const {
-    throw ConfigError(fmt::format("{}: {}: {}", s_.origin(pointer), pointer, why));
   }
 
   const Scenario& s_;

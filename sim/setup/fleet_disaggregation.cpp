@@ -20,20 +20,7 @@ namespace {
 
 constexpr const char* kSection = "/fleet/disaggregation";
 
-[[noreturn]] void refuse_role(const Scenario& scenario, const std::string& pointer,
-                              std::string_view why) {
-  throw ConfigError(fmt::format("{}: {}: {}", scenario.origin(pointer), pointer, why));
-}
-
 std::string role_pointer(std::size_t group) { return fmt::format("/fleet/groups/{}/role", group); }
-
-// The first thing that the scenario gives below `pointer`; empty: nothing.
-std::string given_below(const Scenario& scenario, std::string pointer) {
-  pointer += '/';
-  const auto found = scenario.given.lower_bound(pointer);
-  const bool is_given = found != scenario.given.end() && found->first.starts_with(pointer);
-  return is_given ? found->first : std::string();
-}
 
 // The rest of the engine's state would have to move with the KV, or the engine's rule is another.
 std::string not_modelled(const Resolved& resolved, const MemoryBudget& budget) {
@@ -62,9 +49,8 @@ void check_alike(const Scenario& scenario, const std::vector<FleetGroup>& groups
   const FleetGroup& one = groups[i];
   const auto differ = [&](std::string_view what, const auto& a, const auto& b) {
     if (a == b) return;
-    refuse_role(
-        scenario, role_pointer(i),
-        fmt::format("{} cannot use the KV of {}: {} {}, not {}", one.name, first.name, what, b, a));
+    scenario.refuse(role_pointer(i), fmt::format("{} cannot use the KV of {}: {} {}, not {}",
+                                                 one.name, first.name, what, b, a));
   };
   differ("model", first.resolved.model.id, one.resolved.model.id);
   differ("engine.block_size", first.budget.layout.block_tokens, one.budget.layout.block_tokens);
@@ -109,40 +95,40 @@ void validate_disaggregation(const Scenario& scenario) {
   const auto count = [&](ReplicaRole role) { return std::ranges::count(groups, role, role_of); };
   const auto both = static_cast<std::size_t>(count(ReplicaRole::both));
   if (both == groups.size()) {
-    const std::string given = given_below(scenario, kSection);
+    const std::string given = scenario.given_below(kSection);
     if (given.empty()) return;
-    refuse_role(scenario, given, "has no effect without groups of the roles prefill and decode");
+    scenario.refuse_unused(given, " without groups of the roles prefill and decode");
   }
   for (const char* other : {"/fleet/autoscaling", "/fleet/restarts", "/fleet/routes"}) {
-    const std::string given = given_below(scenario, other);
-    if (!given.empty()) refuse_role(scenario, given, "not modelled with prefill and decode apart");
+    const std::string given = scenario.given_below(other);
+    if (!given.empty())
+      scenario.refuse(given, "not modelled with prefill and decode apart", ErrorKind::unsupported);
   }
   if (router_row(scenario.fleet.router.policy).keeps_promises) {
-    refuse_role(scenario, "/fleet/router/policy",
-                fmt::format("value \"{}\": not modelled with prefill and decode apart",
-                            scenario.fleet.router.policy));
+    scenario.refuse("/fleet/router/policy",
+                    fmt::format("value \"{}\": not modelled with prefill and decode apart",
+                                scenario.fleet.router.policy),
+                    ErrorKind::unsupported);
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (role_of(groups[i]) != ReplicaRole::both) continue;
-    refuse_role(scenario, role_pointer(i),
-                "value \"both\": with groups that prefill or decode each one does one of them: "
-                "expected prefill or decode");
+    scenario.refuse(role_pointer(i),
+                    "value \"both\": with groups that prefill or decode each one does one of them: "
+                    "expected prefill or decode");
   }
   for (const ReplicaRole role : {ReplicaRole::prefill, ReplicaRole::decode}) {
     if (count(role) > 0) continue;
     const bool prefills = role == ReplicaRole::prefill;
-    refuse_role(scenario, role_pointer(0),
-                fmt::format("no group has role {}: expected one at least",
-                            prefills ? "prefill" : "decode"));
+    scenario.refuse(role_pointer(0), fmt::format("no group has role {}: expected one at least",
+                                                 prefills ? "prefill" : "decode"));
   }
   if (!scenario.fleet.disaggregation.link_gb_per_s) {
-    throw ConfigError(
-        fmt::format("{}: {}/link_gb_per_s: missing: expected GB/s of each replica's "
-                    "port, over which KV moves",
-                    scenario.file, kSection));
+    scenario.refuse_missing(fmt::format("{}/link_gb_per_s", kSection),
+                            "GB/s of each replica's port, over which KV moves");
   }
   if (scenario.workload.n > 1) {
-    refuse_role(scenario, "/workload/n", "not modelled with prefill and decode apart");
+    scenario.refuse("/workload/n", "not modelled with prefill and decode apart",
+                    ErrorKind::unsupported);
   }
 }
 
@@ -151,7 +137,7 @@ void check_roles(const Scenario& scenario, const std::vector<FleetGroup>& groups
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (groups[i].budget.failure) continue;  // that is the run's result
     const std::string why = not_modelled(groups[i].resolved, groups[i].budget);
-    if (!why.empty()) refuse_role(scenario, role_pointer(i), why);
+    if (!why.empty()) scenario.refuse(role_pointer(i), why);
     if (!groups.front().budget.failure) check_alike(scenario, groups, i);
   }
 }

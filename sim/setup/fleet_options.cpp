@@ -96,7 +96,7 @@ void read_groups(const JsonDocument& document, const Json& list, Scenario& scena
     try {
       check_option_conditions(document, one);
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{} (in fleet group {})", error.what(), group.name));
+      throw error.with_context(fmt::format("in fleet group {}", group.name));
     }
     group.scenario = std::make_shared<const Scenario>(std::move(one));
     scenario.fleet.groups.push_back(std::move(group));

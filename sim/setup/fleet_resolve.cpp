@@ -62,7 +62,7 @@ std::vector<FleetGroup> resolve_fleet(const Scenario& scenario, const Catalog& c
     try {
       groups.push_back(resolve_group(section, scenario_of_group(section, scenario), catalog));
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{} (in fleet group {})", error.what(), section.name));
+      throw error.with_context(fmt::format("in fleet group {}", section.name));
     }
     // Results show what the whole scenario says.
     Scenario& own = groups.back().resolved.scenario;

@@ -53,26 +53,26 @@ class RoutesValidator {
       const std::string here = fmt::format("/fleet/routes/{}", i);
       shares |= route.share.has_value();
       if (!route.share && route.classes.empty() && !is_escalated_to(fleet_, route.name)) {
-        refuse(here, "missing: share or classes");
+        s_.refuse(here, "missing: share or classes");
       }
       check_name(i, here);
       for (const std::string& name : route.groups) {
         if (std::ranges::find(fleet_.groups, name, &GroupSection::name) == fleet_.groups.end()) {
-          refuse(here + "/groups", fmt::format("value \"{}\": no group has this name", name));
+          s_.refuse_value(here + "/groups", fmt::format("\"{}\"", name), "no group has this name");
         }
         add_once(served, name, here + "/groups");
       }
       for (const std::string& name : route.classes) {
         if (class_number(s_, name) < 0) {
-          refuse(here + "/classes",
-                 fmt::format("value \"{}\": no class of the workload has this name", name));
+          s_.refuse(here + "/classes",
+                    fmt::format("value \"{}\": no class of the workload has this name", name));
         }
         add_once(routed, name, here + "/classes");
       }
     }
     for (const GroupSection& group : fleet_.groups) {
       if (std::ranges::find(served, group.name) == served.end()) {
-        refuse("/fleet/routes", fmt::format("group \"{}\" is in none", group.name));
+        s_.refuse("/fleet/routes", fmt::format("group \"{}\" is in none", group.name));
       }
     }
     check_shares(shares, routed);
@@ -84,14 +84,14 @@ class RoutesValidator {
     const bool is_taken =
         std::ranges::any_of(fleet_.routes, [](const RouteSection& route) { return !route.policy; });
     if (is_taken || !s_.is_given("/fleet/router/policy")) return;
-    refuse("/fleet/router/policy", "has no effect: every route has a policy of its own");
+    s_.refuse_unused("/fleet/router/policy", ": every route has a policy of its own");
   }
 
   void check_name(std::size_t i, const std::string& here) const {
     for (std::size_t k = 0; k < i; ++k) {
       if (fleet_.routes[k].name != fleet_.routes[i].name) continue;
-      refuse(here + "/name",
-             fmt::format("value \"{}\": another route has this name", fleet_.routes[i].name));
+      s_.refuse(here + "/name",
+                fmt::format("value \"{}\": another route has this name", fleet_.routes[i].name));
     }
   }
 
@@ -103,26 +103,23 @@ class RoutesValidator {
     }
     const bool some = s_.workload.classes.empty() || !others.empty();
     if (shares && !some) {
-      refuse("/fleet/routes", "share has no effect: every class has a route of its own");
+      s_.refuse("/fleet/routes", "share has no effect: every class has a route of its own",
+                ErrorKind::no_effect);
     }
     if (!shares && some) {
-      refuse("/fleet/routes", others.empty() ? "missing: share (the workload has no classes)"
-                                             : fmt::format("class \"{}\" has no route, and no "
-                                                           "route a share",
-                                                           others.front()));
+      s_.refuse("/fleet/routes", others.empty() ? "missing: share (the workload has no classes)"
+                                                : fmt::format("class \"{}\" has no route, and no "
+                                                              "route a share",
+                                                              others.front()));
     }
   }
 
   void add_once(std::vector<std::string>& names, const std::string& name,
                 const std::string& pointer) const {
     if (std::ranges::find(names, name) != names.end()) {
-      refuse(pointer, fmt::format("value \"{}\": it has a route already", name));
+      s_.refuse_value(pointer, fmt::format("\"{}\"", name), "it has a route already");
     }
     names.push_back(name);
-  }
-
-  [[noreturn]] void refuse(const std::string& pointer, std::string_view why) const {
-    throw ConfigError(fmt::format("{}: {}: {}", s_.origin(pointer), pointer, why));
   }
 
   const Scenario& s_;

@@ -51,8 +51,8 @@ class StrictReader final : public nlohmann::json_sax<Json> {
     Level& level = levels_.back();
     level.key = key;
     if (!level.keys.insert(key).second) {
-      throw ConfigError(
-          fmt::format("{}: {}: duplicate key: each key may stand once", name_, here()));
+      throw ConfigError(Complaint{
+          .origin = name_, .pointer = here(), .problem = "duplicate key: each key may stand once"});
     }
     return true;
   }
@@ -65,8 +65,9 @@ class StrictReader final : public nlohmann::json_sax<Json> {
     const auto line = std::count(begin, stop, '\n') + 1;
     const std::size_t newline = text_.substr(0, end).rfind('\n');
     const std::size_t column = newline == std::string_view::npos ? end + 1 : end - newline;
-    throw ConfigError(
-        fmt::format("{}:{}:{}: not valid JSON: {}", name_, line, column, cause_of(error.what())));
+    throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                .origin = fmt::format("{}:{}:{}", name_, line, column),
+                                .problem = "not valid JSON: " + cause_of(error.what())});
   }
 
  private:
@@ -118,7 +119,10 @@ class StrictReader final : public nlohmann::json_sax<Json> {
 
   bool open(Json container) {
     if (levels_.size() >= kMaxJsonDepth) {
-      throw ConfigError(fmt::format("{}: nested deeper than {} levels", name_, kMaxJsonDepth));
+      throw ConfigError(
+          Complaint{.kind = ErrorKind::unreadable,
+                    .origin = name_,
+                    .problem = fmt::format("nested deeper than {} levels", kMaxJsonDepth)});
     }
     levels_.push_back(Level{place(std::move(container)), {}, {}});
     return true;
@@ -157,13 +161,6 @@ std::size_t list_index(const std::string& key, std::size_t size) {
   return error == std::errc() && stop == end ? std::min(index, size) : size;
 }
 
-ConfigError located(const JsonDocument& document, const std::string& pointer,
-                    const std::string& what, std::string_view nearest) {
-  const std::string hint = nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest);
-  return ConfigError(fmt::format("{}: {}: {}{}", origin_of(document, pointer),
-                                 pointer.empty() ? "/" : pointer, what, hint));
-}
-
 }  // namespace
 
 JsonDocument parse_json(std::string_view text, std::string name) {
@@ -185,7 +182,8 @@ void set_value(JsonDocument& document, std::string_view assignment) {
   const std::string flag = fmt::format("--set {}", assignment);
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    throw ConfigError(fmt::format("{}: expected path=value, e.g. engine.max_num_seqs=128", flag));
+    throw ConfigError(
+        Complaint{.origin = flag, .problem = "expected path=value, e.g. engine.max_num_seqs=128"});
   }
   const std::string_view path = assignment.substr(0, equals);
   const std::string text(assignment.substr(equals + 1));
@@ -203,7 +201,9 @@ std::vector<std::string> path_keys(std::string_view path, const std::string& ori
     const std::size_t end = std::min(path.find(pointer ? '/' : '.', begin), path.size());
     keys.push_back(pointer ? unescaped(path.substr(begin, end - begin))
                            : std::string(path.substr(begin, end - begin)));
-    if (keys.back().empty()) throw ConfigError(fmt::format("{}: empty name in the path", origin));
+    if (keys.back().empty()) {
+      throw ConfigError(Complaint{.origin = origin, .problem = "empty name in the path"});
+    }
     begin = end + 1;
   }
   return keys;
@@ -224,14 +224,17 @@ void set_at(JsonDocument& document, std::span<const std::string> keys, Json valu
     if (node->is_array()) {
       const std::size_t index = list_index(keys[i], node->size());
       if (index == node->size()) {
-        throw ConfigError(fmt::format("{}: {} is a list of {}: expected a number below that",
-                                      origin, here(), node->size()));
+        throw ConfigError(
+            Complaint{.origin = origin,
+                      .problem = fmt::format("{} is a list of {}: expected a number below that",
+                                             here(), node->size())});
       }
       node = &(*node)[index];
       continue;
     }
     if (!node->is_object()) {
-      throw ConfigError(fmt::format("{}: {} is a value, not a section", origin, here()));
+      throw ConfigError(Complaint{.origin = origin,
+                                  .problem = fmt::format("{} is a value, not a section", here())});
     }
     node = &(*node)[keys[i]];
     if (node->is_null() && i + 1 < keys.size()) *node = Json::object();
@@ -249,13 +252,22 @@ std::string origin_of(const JsonDocument& document, const std::string& pointer) 
 }
 
 ConfigError value_error(const JsonDocument& document, const std::string& pointer, const Json& value,
-                        std::string_view allowed, std::string_view nearest) {
-  return located(document, pointer, fmt::format("value {}: {}", shown(value), allowed), nearest);
+                        std::string_view allowed, std::string_view nearest, ErrorKind kind) {
+  return ConfigError(Complaint{.kind = kind,
+                               .origin = origin_of(document, pointer),
+                               .pointer = pointer.empty() ? "/" : pointer,
+                               .value = shown(value),
+                               .problem = std::string(allowed),
+                               .nearest = std::string(nearest)});
 }
 
 ConfigError key_error(const JsonDocument& document, const std::string& pointer,
-                      std::string_view problem, std::string_view nearest) {
-  return located(document, pointer, std::string(problem), nearest);
+                      std::string_view problem, std::string_view nearest, ErrorKind kind) {
+  return ConfigError(Complaint{.kind = kind,
+                               .origin = origin_of(document, pointer),
+                               .pointer = pointer.empty() ? "/" : pointer,
+                               .problem = std::string(problem),
+                               .nearest = std::string(nearest)});
 }
 
 std::string pointer_token(std::string_view key) {

@@ -45,9 +45,12 @@ void set_at(JsonDocument& document, std::span<const std::string> keys, Json valu
 // `nearest` may be empty. `value` is shown shortened, on one line.
 [[nodiscard]] ConfigError value_error(const JsonDocument& document, const std::string& pointer,
                                       const Json& value, std::string_view allowed,
-                                      std::string_view nearest = {});
+                                      std::string_view nearest = {},
+                                      ErrorKind kind = ErrorKind::value);
+// About a key, or about what no value can be shown of.
 [[nodiscard]] ConfigError key_error(const JsonDocument& document, const std::string& pointer,
-                                    std::string_view problem, std::string_view nearest = {});
+                                    std::string_view problem, std::string_view nearest = {},
+                                    ErrorKind kind = ErrorKind::unknown);
 
 // One key of a JSON pointer, on one line.
 [[nodiscard]] std::string pointer_token(std::string_view key);

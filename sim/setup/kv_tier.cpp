@@ -58,41 +58,38 @@ ByteCount host_tier_bytes(const Resolved& resolved) {
 
 void check_kv_tier(const Resolved& resolved) {
   const Scenario& s = resolved.scenario;
-  const auto refuse = [&s](const std::string& pointer, std::string_view why) {
-    throw ConfigError(fmt::format("{}: {}: {}", s.origin(pointer), pointer, why));
-  };
   const bool vllm = resolved.scheduler == SchedulerKind::vllm;
   if (swaps(resolved) && finds_prefixes(resolved)) {
-    refuse("/engine/preemption_mode",
-           "a swapped request takes its blocks along, so they cannot be "
-           "shared: switch enable_prefix_caching off");
+    s.refuse("/engine/preemption_mode",
+             "a swapped request takes its blocks along, so they cannot be "
+             "shared: switch enable_prefix_caching off");
   }
   const std::string size = swaps(resolved) ? "/engine/swap_space_gib"
                            : vllm          ? "/engine/kv_offloading_size_gib"
                                            : "/engine/host_cache_size";
   if (s.engine.host_cache_size > 0 && size == "/engine/host_cache_size" &&
       !finds_prefixes(resolved)) {
-    refuse(size, "takes what a prefix cache overwrites, and there is none");
+    s.refuse(size, "takes what a prefix cache overwrites, and there is none");
   }
   if (s.engine.host_cache_size > 0 && size != "/engine/host_cache_size") {
-    refuse("/engine/host_cache_size", fmt::format("this scheduler's second tier is {}", size));
+    s.refuse("/engine/host_cache_size", fmt::format("this scheduler's second tier is {}", size));
   }
   if (host_tier_bytes(resolved) == 0) {
     if (disk_tier_bytes(resolved) == 0) return;
-    refuse("/engine/kv_offloading_disk_gib",
-           fmt::format("the disk takes what host memory overwrites: give {} too", size));
+    s.refuse("/engine/kv_offloading_disk_gib",
+             fmt::format("the disk takes what host memory overwrites: give {} too", size));
   }
   if (!swaps(resolved) && !finds_prefixes(resolved)) {
-    refuse(size, "without prefix caching nothing looks for the blocks that were offloaded");
+    s.refuse(size, "without prefix caching nothing looks for the blocks that were offloaded");
   }
   if (reserves_max_tokens(resolved.scheduler, resolved.allocator)) {
-    refuse(size,
-           "scheduler tgi sets whole requests aside and has no second tier: take scheduler "
-           "trtllm or sglang, or leave it out");
+    s.refuse(size,
+             "scheduler tgi sets whole requests aside and has no second tier: take scheduler "
+             "trtllm or sglang, or leave it out");
   }
   if (!host_copy_bytes_per_s(resolved)) {
-    refuse(size, fmt::format("the catalog has no PCIe rate of {}: give kv_offloading_gb_per_s",
-                             resolved.device.id));
+    s.refuse(size, fmt::format("the catalog has no PCIe rate of {}: give kv_offloading_gb_per_s",
+                               resolved.device.id));
   }
 }
 

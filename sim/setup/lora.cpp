@@ -45,32 +45,29 @@ void check_lora(const Resolved& resolved) {
   const Scenario& s = resolved.scenario;
   const LoraSection& adapters = s.workload.lora;
   if (!s.engine.enable_lora) return;
-  const auto refuse = [&s](const std::string& pointer, const std::string& why) {
-    throw ConfigError(fmt::format("{}: {}: {}", s.origin(pointer), pointer, why));
-  };
   if (!adapters.count) {
     if (!s.is_given("/engine/max_cpu_loras")) return;
-    refuse("/engine/max_cpu_loras", "has no effect; only with adapters (workload.lora)");
+    s.refuse_unused("/engine/max_cpu_loras", "; only with adapters (workload.lora)");
   }
   if (adapters.rank > s.engine.max_lora_rank) {
-    refuse("/workload/lora/rank",
-           fmt::format("value {}: the engine loads ranks up to engine.max_lora_rank = {}",
-                       adapters.rank, s.engine.max_lora_rank));
+    s.refuse_value("/workload/lora/rank", fmt::to_string(adapters.rank),
+                   fmt::format("the engine loads ranks up to engine.max_lora_rank = {}",
+                               s.engine.max_lora_rank));
   }
   if (!host_copy_bytes_per_s(resolved)) {
-    refuse("/workload/lora/count",
-           fmt::format("the catalog has no PCIe rate of {}: give engine.kv_offloading_gb_per_s",
-                       resolved.device.id));
+    s.refuse("/workload/lora/count",
+             fmt::format("the catalog has no PCIe rate of {}: give engine.kv_offloading_gb_per_s",
+                         resolved.device.id));
   }
   const LoadNs one = load_ns(resolved);
   const auto most = static_cast<double>(std::min(s.engine.max_loras, *adapters.count));
   constexpr double kMostNs = static_cast<double>(kMaxStepTicks) / kTicksPerNs;
   if (!(most * (one.load + one.read) < kMostNs)) {
-    refuse("/workload/lora/count",
-           fmt::format("a step would wait longer than 73 minutes for {} adapters of {} s each: "
-                       "raise engine.kv_offloading_gb_per_s or environment.storage_gb_per_s, or "
-                       "lower engine.max_loras",
-                       most, (one.load + one.read) / 1e9));
+    s.refuse("/workload/lora/count",
+             fmt::format("a step would wait longer than 73 minutes for {} adapters of {} s each: "
+                         "raise engine.kv_offloading_gb_per_s or environment.storage_gb_per_s, or "
+                         "lower engine.max_loras",
+                         most, (one.load + one.read) / 1e9));
   }
 }
 

@@ -102,7 +102,8 @@ class Reader {
     field = value.get<std::string>();
     const std::vector<std::string> known = choices_of(row_);
     if (known.empty() || std::ranges::find(known, field) != known.end()) return;
-    throw value_error(document_, pointer_, value, allowed_text(row_), nearest_name(field, known));
+    throw value_error(document_, pointer_, value, allowed_text(row_), nearest_name(field, known),
+                      ErrorKind::unknown);
   }
   template <typename Element>
   void read(const Json& value, std::vector<Element>& field) const {
@@ -295,7 +296,8 @@ void check_conditions(const JsonDocument& document, const Scenario& scenario,
     throw value_error(document, pointer, value,
                       fmt::format("has no effect with {} = \"{}\"; only with {}", condition.pointer,
                                   joined(states_of(condition.pointer, scenario), "\" and \""),
-                                  joined(condition.values, " or ")));
+                                  joined(condition.values, " or ")),
+                      {}, ErrorKind::no_effect);
   }
 }
 

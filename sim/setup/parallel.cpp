@@ -32,46 +32,55 @@ class Check {
     const char* const at = "/engine/pipeline_parallel_size";
     if (r_.scheduler != SchedulerKind::vllm && r_.scheduler != SchedulerKind::trtllm &&
         r_.scheduler != SchedulerKind::orca) {
-      refuse(at, "a run knows pipeline stages of the schedulers vllm, trtllm and orca");
+      r_.scenario.refuse(at, "a run knows pipeline stages of the schedulers vllm, trtllm and orca",
+                         ErrorKind::unsupported);
     }
     check_common(at);
-    if (s_.data > 1) refuse(at, "a run prices pipeline stages or data ranks, not both together");
+    if (s_.data > 1)
+      r_.scenario.refuse(at, "a run prices pipeline stages or data ranks, not both together");
   }
 
   void check_data() const {
     const char* const at = "/engine/data_parallel_size";
     if (r_.scheduler != SchedulerKind::vllm) {
-      refuse(at, "a run knows data ranks of scheduler vllm");
+      r_.scenario.refuse(at, "a run knows data ranks of scheduler vllm", ErrorKind::unsupported);
     }
     if (!s_.expert_parallel || !has_experts()) {
-      refuse(at,
-             "data ranks that share no experts are engines of their own: run one with its share "
-             "of the traffic, or set enable_expert_parallel for a model with experts");
+      r_.scenario.refuse(
+          at,
+          "data ranks that share no experts are engines of their own: run one with its share "
+          "of the traffic, or set enable_expert_parallel for a model with experts");
     }
     check_common(at);
-    if (host_tier_bytes(r_) > 0) refuse(at, "a second tier of KV is of one rank; switch it off");
+    if (host_tier_bytes(r_) > 0)
+      r_.scenario.refuse(at, "a second tier of KV is of one rank; switch it off");
   }
 
   void check_common(const char* at) const {
     const std::string& level = r_.scenario.cost.level;
     if (level == "affine") {
-      refuse(at, "cost level affine gives the price of a whole step: leave the split out of it");
+      r_.scenario.refuse(
+          at, "cost level affine gives the price of a whole step: leave the split out of it");
     }
-    if (level == "table") refuse(at, "kernel times are of one rank's tensor-parallel share only");
+    if (level == "table")
+      r_.scenario.refuse(at, "kernel times are of one rank's tensor-parallel share only");
     if (r_.scenario.engine.enable_lora) {
-      refuse(at, "LoRA adapters are priced on tensor-parallel ranks only");
+      r_.scenario.refuse(at, "LoRA adapters are priced on tensor-parallel ranks only",
+                         ErrorKind::unsupported);
     }
     if (r_.scenario.engine.speculative.is_on()) {
-      refuse(at, "speculative decoding is priced on tensor-parallel ranks only");
+      r_.scenario.refuse(at, "speculative decoding is priced on tensor-parallel ranks only",
+                         ErrorKind::unsupported);
     }
   }
 
   void check_experts() const {
     const char* const at = "/engine/enable_expert_parallel";
-    if (!has_experts()) refuse(at, fmt::format("has no effect: {} has no experts", r_.model.id));
-    if (s_.tensor * s_.data == 1) refuse(at, "has no effect: one rank holds every expert");
+    if (!has_experts())
+      r_.scenario.refuse_unused(at, fmt::format(": {} has no experts", r_.model.id));
+    if (s_.tensor * s_.data == 1) r_.scenario.refuse_unused(at, ": one rank holds every expert");
     if (r_.scenario.cost.level == "table") {
-      refuse(at, "kernel times are of one rank's tensor-parallel share only");
+      r_.scenario.refuse(at, "kernel times are of one rank's tensor-parallel share only");
     }
   }
 
@@ -93,16 +102,12 @@ class Check {
   }
 
   void unused(const char* pointer, bool is, const std::string& why) const {
-    if (is && r_.scenario.is_given(pointer)) refuse(pointer, "has no effect: " + why);
+    if (is && r_.scenario.is_given(pointer)) r_.scenario.refuse_unused(pointer, ": " + why);
   }
 
   [[nodiscard]] bool has_experts() const {
     return std::ranges::any_of(r_.model.kinds,
                                [](const LayerKind& kind) { return kind.moe.has_value(); });
-  }
-
-  [[noreturn]] void refuse(const std::string& pointer, const std::string& why) const {
-    throw ConfigError(fmt::format("{}: {}: {}", r_.scenario.origin(pointer), pointer, why));
   }
 
   const Resolved& r_;

@@ -32,13 +32,15 @@ void check_records_fit(const Scenario& scenario, std::int64_t in_workload,
   const double bytes = requests * sizeof(RequestRecord);
   if (bytes <= static_cast<double>(memory_bytes)) return;
   constexpr double kGib = 1024.0 * 1024 * 1024;
-  throw ConfigError(fmt::format(
-      "{}: /workload: {:.4g} requests: their records take {:.4g} GiB ({} bytes each), this program "
-      "may take {:.4g} GiB on this machine: expected at most {} requests, or --set "
-      "output.streaming=true, which keeps no records",
-      scenario.file, requests, bytes / kGib, sizeof(RequestRecord),
-      static_cast<double>(memory_bytes) / kGib,
-      memory_bytes / static_cast<std::int64_t>(sizeof(RequestRecord))));
+  throw ConfigError(Complaint{
+      .origin = scenario.file,
+      .pointer = "/workload",
+      .problem = fmt::format(
+          "{:.4g} requests: their records take {:.4g} GiB ({} bytes each), this program "
+          "may take {:.4g} GiB on this machine: expected at most {} requests, or --set "
+          "output.streaming=true, which keeps no records",
+          requests, bytes / kGib, sizeof(RequestRecord), static_cast<double>(memory_bytes) / kGib,
+          memory_bytes / static_cast<std::int64_t>(sizeof(RequestRecord)))});
 }
 
 }  // namespace headroom

@@ -66,10 +66,6 @@ Resolved Resolver::run() {
   return std::move(r_);
 }
 
-void Resolver::refuse(const std::string& pointer, std::string_view why) const {
-  throw ConfigError(fmt::format("{}: {}: {}", r_.scenario.origin(pointer), pointer, why));
-}
-
 void Resolver::note_rule(const std::string& pointer, std::string_view rule) {
   const std::string version = r_.scenario.engine.version.value_or("");
   r_.rules[pointer] =
@@ -101,16 +97,17 @@ void Resolver::check_run_options() const {
   const EngineSection& e = r_.scenario.engine;
   for (const std::int64_t size : e.preferred_batch_size) {
     if (size <= r_.max_num_seqs) continue;
-    refuse("/engine/preferred_batch_size",
-           fmt::format("{}: no batch has more than {} requests", size, r_.max_num_seqs));
+    r_.scenario.refuse(
+        "/engine/preferred_batch_size",
+        fmt::format("{}: no batch has more than {} requests", size, r_.max_num_seqs));
   }
   const auto given = [&](const char* pointer) { return r_.scenario.is_given(pointer); };
   if (given("/engine/enable_partial_reuse") && !e.enable_block_reuse) {
-    refuse("/engine/enable_partial_reuse", "has no effect; only with enable_block_reuse");
+    r_.scenario.refuse_unused("/engine/enable_partial_reuse", "; only with enable_block_reuse");
   }
   const bool parts = e.enable_block_reuse && e.enable_partial_reuse;
   if (given("/engine/copy_on_partial_reuse") && !parts) {
-    refuse("/engine/copy_on_partial_reuse", "has no effect; only with enable_partial_reuse");
+    r_.scenario.refuse_unused("/engine/copy_on_partial_reuse", "; only with enable_partial_reuse");
   }
 }
 
@@ -182,7 +179,8 @@ void Resolver::find_model() {
   std::filesystem::path overrides;
   if (!s.model_override.empty()) {
     overrides = existing_path(s, s.model_override);
-    if (overrides.empty()) refuse("/model_override", s.model_override + ": no such file");
+    if (overrides.empty())
+      r_.scenario.refuse("/model_override", s.model_override + ": no such file");
   }
   lookup("/model", [&] {
     const bool known = catalog_.has_model(s.model);
@@ -204,9 +202,10 @@ void Resolver::check_host_figures() const {
   const auto refuse_given = [&](std::string_view name, std::string_view only_with) {
     const std::string pointer = fmt::format("/environment/{}", name);
     if (!r_.scenario.is_given(pointer)) return;
-    refuse(pointer, fmt::format("has no effect: {} has memory of its own, of which the host takes "
-                                "nothing{}",
-                                r_.device.id, only_with));
+    r_.scenario.refuse_unused(pointer,
+                              fmt::format(": {} has memory of its own, of which the host takes "
+                                          "nothing{}",
+                                          r_.device.id, only_with));
   };
   constexpr std::string_view kInstead =
       "; what other processes hold on the device comes off device.memory_total_gib";
@@ -241,13 +240,13 @@ void Resolver::find_machine() {
   const bool shared = r_.device.memory_model == MemoryModel::unified;
   check_host_figures();
   if (e.host_growth_mib_per_hour > 0 && !shared && !env.memory_limit_bytes) {
-    refuse("/environment/host_growth_mib_per_hour",
-           "has no effect: the host's memory has no size here; give the container's limit "
-           "(environment.memory_limit_gib)");
+    r_.scenario.refuse_unused("/environment/host_growth_mib_per_hour",
+                              ": the host's memory has no size here; give the container's limit "
+                              "(environment.memory_limit_gib)");
   }
   if (r_.scenario.is_given("/environment/reboot_s") && !shared) {
-    refuse("/environment/reboot_s",
-           "has no effect: only device allocations in shared memory stop a machine");
+    r_.scenario.refuse_unused("/environment/reboot_s",
+                              ": only device allocations in shared memory stop a machine");
   }
 }
 
@@ -287,19 +286,21 @@ void Resolver::fill_length(const std::string& pointer, std::optional<std::int64_
   const bool given = option.has_value();
   fill(pointer, option, trained, "the model's context length");
   if (*option < kShortestLength) {
-    refuse(pointer,
-           fmt::format(
-               "value {}{}: expected at least {} tokens{}", *option,
-               given ? "" : " (the model's context length)", kShortestLength,
-               r_.profile->budget == BudgetRule::vllm ? ", or -1 for the longest that fits" : ""));
+    r_.scenario.refuse(
+        pointer,
+        fmt::format(
+            "value {}{}: expected at least {} tokens{}", *option,
+            given ? "" : " (the model's context length)", kShortestLength,
+            r_.profile->budget == BudgetRule::vllm ? ", or -1 for the longest that fits" : ""));
   }
   if (trained == 0 || *option <= trained) return;
   const std::string beyond = fmt::format("value {}: {} was trained for {} tokens", *option,
                                          r_.model.id, r_.model.max_position);
   if (strict && !e.allow_long_max_model_len) {
-    refuse(pointer, fmt::format("{}; scale its rope (engine.rope_scaling_factor) or set "
-                                "engine.allow_long_max_model_len",
-                                beyond));
+    r_.scenario.refuse(pointer,
+                       fmt::format("{}; scale its rope (engine.rope_scaling_factor) or set "
+                                   "engine.allow_long_max_model_len",
+                                   beyond));
   }
   r_.warnings.push_back(fmt::format("{}: {}", pointer.substr(1), beyond));
 }
@@ -357,9 +358,7 @@ void check_copy_rate(const Resolved& resolved) {
   const std::string pointer = "/engine/kv_offloading_gb_per_s";
   const bool loads = s.engine.enable_lora && s.workload.lora.count;
   if (!s.is_given(pointer) || loads || host_tier_bytes(resolved) > 0) return;
-  throw ConfigError(
-      fmt::format("{}: {}: has no effect; only with KV in host memory, or adapters (workload.lora)",
-                  s.origin(pointer), pointer));
+  s.refuse_unused(pointer, "; only with KV in host memory, or adapters (workload.lora)");
 }
 
 }  // namespace
@@ -386,8 +385,7 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
     try {
       check_fits(catalog.calibration(calibration), resolved.device);
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: /cost/calibration: {}",
-                                    scenario.origin("/cost/calibration"), error.what()));
+      throw error.at(scenario.origin("/cost/calibration"), "/cost/calibration");
     }
   }
   for (auto notes : {run_simplifications(resolved.model), parallel_warnings(resolved)}) {

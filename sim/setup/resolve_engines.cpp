@@ -40,17 +40,19 @@ void Resolver::resolve_vllm() {
   fill("/engine/gpu_memory_utilization", e.gpu_memory_utilization, defaults.gpu_memory_utilization,
        "0.90 to 0.20, then 0.92");
   if (*e.max_num_batched_tokens < *e.max_num_seqs) {
-    refuse("/engine/max_num_batched_tokens",
-           fmt::format("value {}: expected at least max_num_seqs = {}", *e.max_num_batched_tokens,
-                       *e.max_num_seqs));
+    r_.scenario.refuse_value("/engine/max_num_batched_tokens",
+                             fmt::to_string(*e.max_num_batched_tokens),
+                             fmt::format("expected at least max_num_seqs = {}", *e.max_num_seqs));
   }
   if (!chunked && *e.max_num_batched_tokens < *e.max_model_len) {
-    refuse("/engine/max_num_batched_tokens",
-           fmt::format("value {}: without chunked prefill expected at least max_model_len = {}",
-                       *e.max_num_batched_tokens, *e.max_model_len));
+    r_.scenario.refuse_value(
+        "/engine/max_num_batched_tokens", fmt::to_string(*e.max_num_batched_tokens),
+        fmt::format("without chunked prefill expected at least max_model_len = {}",
+                    *e.max_model_len));
   }
   if (automatic && !chunked) {
-    refuse("/engine/max_model_len", "value -1: without chunked prefill a length must be given");
+    r_.scenario.refuse("/engine/max_model_len",
+                       "value -1: without chunked prefill a length must be given");
   }
   r_.async_scheduling = *e.async_scheduling && overlaps(r_.scheduler);
   set_common(*e.max_model_len, *e.max_num_seqs, *e.max_num_batched_tokens, *e.block_size);
@@ -58,10 +60,11 @@ void Resolver::resolve_vllm() {
   const bool recurrent = std::ranges::any_of(
       r_.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
   if (e.disable_hybrid_kv_cache_manager && recurrent) {
-    refuse("/engine/disable_hybrid_kv_cache_manager",
-           fmt::format("vLLM does not start: layers of {} are recurrent, which only the hybrid KV "
-                       "cache manager holds beside attention",
-                       r_.model.id));
+    r_.scenario.refuse(
+        "/engine/disable_hybrid_kv_cache_manager",
+        fmt::format("vLLM does not start: layers of {} are recurrent, which only the hybrid KV "
+                    "cache manager holds beside attention",
+                    r_.model.id));
   }
   VllmBudgetOptions options;
   options.version = r_.version;
@@ -129,9 +132,9 @@ void Resolver::resolve_sglang() {
          sglang_mem_fraction_static(device_mib, reserved), "by device, chunk and graph sizes");
   }
   if (*e.chunked_prefill_size > 0 && *e.chunked_prefill_size % e.page_size != 0) {
-    refuse("/engine/chunked_prefill_size",
-           fmt::format("value {}: expected a multiple of page_size = {}", *e.chunked_prefill_size,
-                       e.page_size));
+    r_.scenario.refuse_value("/engine/chunked_prefill_size",
+                             fmt::to_string(*e.chunked_prefill_size),
+                             fmt::format("expected a multiple of page_size = {}", e.page_size));
   }
   if (e.disable_radix_cache && (e.schedule_policy == "lpm" || e.schedule_policy == "dfs-weight")) {
     r_.warnings.push_back(
@@ -164,8 +167,9 @@ void Resolver::resolve_tgi() {
     }
     const bool shares = *e.attention != "paged" && r_.allocator == AllocatorKind::paged;
     if (e.enable_prefix_caching.value_or(false) && !shares) {
-      refuse("/engine/enable_prefix_caching",
-             "TGI shares with attention flashinfer or flashdecoding, and on blocks, only");
+      r_.scenario.refuse(
+          "/engine/enable_prefix_caching",
+          "TGI shares with attention flashinfer or flashdecoding, and on blocks, only");
     }
     fill("/engine/enable_prefix_caching", e.enable_prefix_caching,
          shares && (head == 64 || head == 128 || head == 256),
@@ -296,9 +300,8 @@ void Resolver::resolve_plain() {
     fill("/engine/max_num_batched_tokens", e.max_num_batched_tokens, 512, "profile");
     step_tokens = *e.max_num_batched_tokens;
     if (step_tokens < *e.max_num_seqs) {
-      refuse("/engine/max_num_batched_tokens",
-             fmt::format("value {}: expected at least max_num_seqs = {}", step_tokens,
-                         *e.max_num_seqs));
+      r_.scenario.refuse_value("/engine/max_num_batched_tokens", fmt::to_string(step_tokens),
+                               fmt::format("expected at least max_num_seqs = {}", *e.max_num_seqs));
     }
   }
   set_common(*e.max_model_len, *e.max_num_seqs, step_tokens, *e.block_size);

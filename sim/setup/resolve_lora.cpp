@@ -19,29 +19,31 @@ void Resolver::resolve_lora() {
   EngineSection& e = r_.scenario.engine;
   if (!e.enable_lora) return;
   if (r_.scheduler != SchedulerKind::vllm) {
-    refuse("/engine/enable_lora", "modelled with scheduler vllm only (V1, from 0.8)");
+    r_.scenario.refuse("/engine/enable_lora", "modelled with scheduler vllm only (V1, from 0.8)",
+                       ErrorKind::unsupported);
   }
   if (e.scheduling_policy == "priority") {
-    refuse("/engine/scheduling_policy", "with LoRA only fcfs is modelled");
+    r_.scenario.refuse("/engine/scheduling_policy", "with LoRA only fcfs is modelled");
   }
   if (e.speculative.is_on()) {
-    refuse("/engine/speculative_config/method", "with LoRA no drafts are modelled");
+    r_.scenario.refuse("/engine/speculative_config/method", "with LoRA no drafts are modelled");
   }
   if (std::ranges::find(kRanks, e.max_lora_rank) == kRanks.end()) {
-    refuse("/engine/max_lora_rank",
-           fmt::format("value {}: expected one of {}", e.max_lora_rank, fmt::join(kRanks, ", ")));
+    r_.scenario.refuse_value("/engine/max_lora_rank", fmt::to_string(e.max_lora_rank),
+                             fmt::format("expected one of {}", fmt::join(kRanks, ", ")));
   }
   fill("/engine/max_cpu_loras", e.max_cpu_loras, e.max_loras, "max_loras");
   if (*e.max_cpu_loras < e.max_loras) {
-    refuse("/engine/max_cpu_loras", fmt::format("value {}: expected at least max_loras = {}",
-                                                *e.max_cpu_loras, e.max_loras));
+    r_.scenario.refuse_value("/engine/max_cpu_loras", fmt::to_string(*e.max_cpu_loras),
+                             fmt::format("expected at least max_loras = {}", e.max_loras));
   }
   if (e.fully_sharded_loras && e.tensor_parallel_size == 1) {
-    refuse("/engine/fully_sharded_loras", "has no effect on one rank");
+    r_.scenario.refuse_unused("/engine/fully_sharded_loras", " on one rank");
   }
   if (e.fully_sharded_loras && e.max_lora_rank % e.tensor_parallel_size != 0) {
-    refuse("/engine/fully_sharded_loras", fmt::format("max_lora_rank {} is not divided by {} ranks",
-                                                      e.max_lora_rank, e.tensor_parallel_size));
+    r_.scenario.refuse("/engine/fully_sharded_loras",
+                       fmt::format("max_lora_rank {} is not divided by {} ranks", e.max_lora_rank,
+                                   e.tensor_parallel_size));
   }
   auto& budget = std::get<VllmBudgetOptions>(r_.budget);
   budget.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};

@@ -56,20 +56,20 @@ void Resolver::resolve_speculation() {
   if (!s.is_on()) return;
   const std::string at = "/engine/speculative_config/";
   if (e.scheduling_policy == "priority") {
-    refuse("/engine/scheduling_policy", "with drafts only fcfs is modelled");
+    r_.scenario.refuse("/engine/scheduling_policy", "with drafts only fcfs is modelled");
   }
   const DrafterPreset& preset = preset_of(s.method);
   const bool listed = !s.acceptance_rates.empty();
   if (listed && s.acceptance_rate) {
-    refuse(at + "acceptance_rate", "give this or acceptance_rates, not both");
+    r_.scenario.refuse(at + "acceptance_rate", "give this or acceptance_rates, not both");
   }
   fill(at + "num_speculative_tokens", s.num_speculative_tokens,
        listed ? static_cast<std::int64_t>(s.acceptance_rates.size()) : preset.drafts,
        listed ? "one for each of acceptance_rates" : "preset");
   const auto drafts = static_cast<std::size_t>(*s.num_speculative_tokens);
   if (listed && s.acceptance_rates.size() != drafts) {
-    refuse(at + "acceptance_rates",
-           fmt::format("{} rates for {} drafts", s.acceptance_rates.size(), drafts));
+    r_.scenario.refuse(at + "acceptance_rates",
+                       fmt::format("{} rates for {} drafts", s.acceptance_rates.size(), drafts));
   }
   if (!listed && !s.acceptance_rate) {
     for (std::size_t j = 0; j < drafts; ++j) {
@@ -87,7 +87,7 @@ void Resolver::resolve_speculation() {
   constexpr std::string_view kSynchronous = "off: steps with drafts are modelled one by one only";
   if (r_.profile->budget == BudgetRule::vllm) {
     if (r_.scenario.is_given("/engine/async_scheduling") && e.async_scheduling.value_or(false)) {
-      refuse("/engine/async_scheduling", kSynchronous);
+      r_.scenario.refuse("/engine/async_scheduling", kSynchronous);
     }
     e.async_scheduling = false;
     note_rule("/engine/async_scheduling", kSynchronous);
@@ -113,7 +113,7 @@ void Resolver::resolve_drafter() {
     const double share = static_cast<double>(checkpoint_bytes(*r_.drafter)) /
                          static_cast<double>(checkpoint_bytes(r_.model));
     if (share > 1) {
-      refuse("/engine/speculative_config/model", "larger than the model it drafts for");
+      r_.scenario.refuse("/engine/speculative_config/model", "larger than the model it drafts for");
     }
     fill(pointer, s.draft_step_share, share, fmt::format("weights of {}", r_.drafter->id));
   } else if (s.method == "draft_model") {

@@ -24,11 +24,9 @@ class Resolver {
     try {
       return action();
     } catch (const ConfigError& error) {
-      throw ConfigError(
-          fmt::format("{}: {}: {}", r_.scenario.origin(pointer), pointer, error.what()));
+      throw error.at(r_.scenario.origin(pointer), pointer);
     }
   }
-  [[noreturn]] void refuse(const std::string& pointer, std::string_view why) const;
   void note_rule(const std::string& pointer, std::string_view rule);
 
   // Fills an absent option by the engine's rule, and remembers the rule.

@@ -4,11 +4,11 @@
 // rule", which resolve.hpp fills in and names.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/options/origins.hpp"
 #include "sim/setup/fleet_section.hpp"
 #include "sim/setup/workload_section.hpp"
 
@@ -240,7 +240,7 @@ struct OutputSection {
   bool streaming = false;
 };
 
-struct Scenario {
+struct Scenario : Origins {
   std::string name;
   std::string description;
   std::int64_t seed = 1;
@@ -256,17 +256,7 @@ struct Scenario {
   RunSection run;
   OutputSection output;
 
-  // JSON pointer -> file or flag, for every value the user gave.
-  std::map<std::string, std::string> given;
-  std::string file;       // as errors and provenance call the scenario
   std::string directory;  // that relative file names are relative to; empty: the current one
-
-  [[nodiscard]] bool is_given(const std::string& pointer) const { return given.contains(pointer); }
-  // Where an error about that value points to: the file or flag that gave it, else the scenario.
-  [[nodiscard]] const std::string& origin(const std::string& pointer) const {
-    const auto found = given.find(pointer);
-    return found == given.end() ? file : found->second;
-  }
 };
 
 }  // namespace headroom

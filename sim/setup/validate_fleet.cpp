@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::int64_t kMostReplicas = kNoReplica;  // records keep a replica in 16 bits
 
-bool gives_below(const Scenario& scenario, const std::string& pointer) {
-  const auto found = scenario.given.lower_bound(pointer + "/");
-  return found != scenario.given.end() && found->first.starts_with(pointer + "/");
-}
-
 class FleetValidator {
  public:
   explicit FleetValidator(const Scenario& scenario) : s_(scenario), fleet_(scenario.fleet) {
@@ -42,21 +37,21 @@ class FleetValidator {
  private:
   void check_groups() const {
     if (!fleet_.groups.empty() && fleet_.replicas) {
-      refuse("/fleet/replicas", "groups say how many replicas there are: give one of both");
+      s_.refuse("/fleet/replicas", "groups say how many replicas there are: give one of both");
     }
     if (!fleet_.groups.empty() && fleet_.cost_per_hour) {
-      refuse("/fleet/cost_per_hour", "has no effect: each group has its own");
+      s_.refuse_unused("/fleet/cost_per_hour", ": each group has its own");
     }
     if (replicas_ > kMostReplicas) {
-      refuse("/fleet/groups", fmt::format("{} replicas: {} at most", replicas_, kMostReplicas));
+      s_.refuse("/fleet/groups", fmt::format("{} replicas: {} at most", replicas_, kMostReplicas));
     }
     for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
       const std::string& name = fleet_.groups[i].name;
       const auto first = std::ranges::find(fleet_.groups, name, &GroupSection::name);
       const std::string pointer = fmt::format("/fleet/groups/{}/name", i);
-      if (name.empty()) refuse(pointer, "a group needs a name");
+      if (name.empty()) s_.refuse(pointer, "a group needs a name");
       if (first != fleet_.groups.begin() + static_cast<std::ptrdiff_t>(i)) {
-        refuse(pointer, fmt::format("value \"{}\": another group has this name", name));
+        s_.refuse_value(pointer, fmt::format("\"{}\"", name), "another group has this name");
       }
     }
   }
@@ -81,7 +76,7 @@ class FleetValidator {
           decodes ? fleet_.disaggregation.decode_router : fleet_.router.policy;
       const bool counts = decodes ? router_row(policy).uses_weights : weighted;
       if (s_.is_given(pointer) && !counts) {
-        refuse(pointer, fmt::format("has no effect with router {}", policy));
+        s_.refuse_unused(pointer, fmt::format(" with router {}", policy));
       }
     }
   }
@@ -95,41 +90,42 @@ class FleetValidator {
       tpot |= one.slo.tpot_ms.has_value();
     }
     if (!ttft && !tpot) {
-      refuse(pointer, fmt::format("value \"{}\": nothing is promised: expected slo.ttft_ms or "
-                                  "slo.tpot_ms, of the scenario or of a class",
-                                  policy));
+      s_.refuse(pointer, fmt::format("value \"{}\": nothing is promised: expected slo.ttft_ms or "
+                                     "slo.tpot_ms, of the scenario or of a class",
+                                     policy));
     }
     const bool counts =
         (ttft && fleet_.router.ttft_weight > 0) || (tpot && fleet_.router.tpot_weight > 0);
     if (!counts) {
-      refuse(ttft ? "/fleet/router/ttft_weight" : "/fleet/router/tpot_weight",
-             "value 0: the weight of something that is promised must be above 0");
+      s_.refuse(ttft ? "/fleet/router/ttft_weight" : "/fleet/router/tpot_weight",
+                "value 0: the weight of something that is promised must be above 0");
     }
   }
 
   void check_admission() const {
     const AdmissionSection& a = fleet_.admission;
     if ((a.policy == "max_in_flight" || a.policy == "priority") && !a.max_in_flight) {
-      missing("/fleet/admission/max_in_flight", "requests at once");
+      s_.refuse_missing("/fleet/admission/max_in_flight", "requests at once");
     }
     if (a.policy == "priority" && !a.low_share) {
-      missing("/fleet/admission/low_share", "what is left to requests of other priorities");
+      s_.refuse_missing("/fleet/admission/low_share",
+                        "what is left to requests of other priorities");
     }
     if (a.policy == "priority" && !has_priorities()) {
-      refuse("/fleet/admission/policy",
-             "value \"priority\": all requests have the same (workload.classes, priority)");
+      s_.refuse("/fleet/admission/policy",
+                "value \"priority\": all requests have the same (workload.classes, priority)");
     }
     if (a.policy == "token_bucket" && !a.rate) {
-      missing("/fleet/admission/rate", "how much comes into the bucket in a second");
+      s_.refuse_missing("/fleet/admission/rate", "how much comes into the bucket in a second");
     }
     if (a.policy == "token_bucket" && !a.burst) {
-      missing("/fleet/admission/burst", "what the bucket holds");
+      s_.refuse_missing("/fleet/admission/burst", "what the bucket holds");
     }
     if (a.policy != "deadline" || s_.slo.ttft_ms) return;
     const auto& classes = s_.workload.classes;
     if (std::ranges::none_of(classes,
                              [](const auto& one) { return one.slo.ttft_ms.has_value(); })) {
-      missing("/slo/ttft_ms", "the promise that shedding keeps; here, or of a class");
+      s_.refuse_missing("/slo/ttft_ms", "the promise that shedding keeps; here, or of a class");
     }
   }
 
@@ -146,14 +142,14 @@ class FleetValidator {
     for (const std::string name : {"/fleet/faults/resend", "/fleet/faults/down_s"}) {
       const bool at_zones = name.ends_with("resend") && !f.zone_losses.empty();
       if (s_.is_given(name) && !crashes && !at_zones) {
-        refuse(name, "has no effect without crashes (fleet.faults.mtbf_s or crashes)");
+        s_.refuse_unused(name, " without crashes (fleet.faults.mtbf_s or crashes)");
       }
     }
-    if (f.resend && replicas_ == 1) refuse("/fleet/faults/resend", "there is one replica only");
+    if (f.resend && replicas_ == 1) s_.refuse("/fleet/faults/resend", "there is one replica only");
     const auto in_range = [&](const char* list, std::size_t i, std::int64_t replica) {
       if (replica < replicas_) return;
-      refuse(fmt::format("{}/{}/replica", list, i),
-             fmt::format("value {}: replicas are numbered 0 to {}", replica, replicas_ - 1));
+      s_.refuse_value(fmt::format("{}/{}/replica", list, i), fmt::to_string(replica),
+                      fmt::format("replicas are numbered 0 to {}", replicas_ - 1));
     };
     for (std::size_t i = 0; i < f.crashes.size(); ++i) {
       in_range("/fleet/faults/crashes", i, f.crashes[i].replica);
@@ -169,15 +165,9 @@ class FleetValidator {
     const SlowSection& b = fleet_.faults.slow[later];
     const bool apart = a.at_s + a.for_s <= b.at_s || b.at_s + b.for_s <= a.at_s;
     if (a.replica != b.replica || apart) return;
-    refuse(fmt::format("/fleet/faults/slow/{}/at_s", later),
-           fmt::format("replica {} is slow at that time already (slow[{}])", b.replica, earlier));
-  }
-
-  [[noreturn]] void refuse(const std::string& pointer, std::string_view why) const {
-    throw ConfigError(fmt::format("{}: {}: {}", s_.origin(pointer), pointer, why));
-  }
-  [[noreturn]] void missing(const std::string& pointer, std::string_view wanted) const {
-    throw ConfigError(fmt::format("{}: {}: missing: expected {}", s_.file, pointer, wanted));
+    s_.refuse(
+        fmt::format("/fleet/faults/slow/{}/at_s", later),
+        fmt::format("replica {} is slow at that time already (slow[{}])", b.replica, earlier));
   }
 
   const Scenario& s_;
@@ -187,7 +177,7 @@ class FleetValidator {
 
 }  // namespace
 
-bool is_fleet(const Scenario& scenario) { return gives_below(scenario, "/fleet"); }
+bool is_fleet(const Scenario& scenario) { return !scenario.given_below("/fleet").empty(); }
 
 void validate_fleet(const Scenario& scenario) {
   FleetValidator(scenario).check();
@@ -198,21 +188,20 @@ void check_groups(const Scenario& scenario, const std::vector<FleetGroup>& group
   const auto has_server = [](const FleetGroup& group) {
     return group.resolved.scenario.engine.api_server_count.has_value();
   };
-  const auto refuse = [&](const char* pointer, std::string_view why) {
-    throw ConfigError(fmt::format("{}: {}: {}", scenario.origin(pointer), pointer, why));
-  };
   const bool any = std::ranges::any_of(groups, has_server);
   if (any && !std::ranges::all_of(groups, has_server)) {
-    refuse("/fleet/groups", "engine.api_server_count: all groups have it, or none");
+    scenario.refuse("/fleet/groups", "engine.api_server_count: all groups have it, or none");
   }
   if (any && scenario.fleet.faults.resend) {
-    refuse("/fleet/faults/resend", "not modelled with engine.api_server_count");
+    scenario.refuse("/fleet/faults/resend", "not modelled with engine.api_server_count",
+                    ErrorKind::unsupported);
   }
   if (!scenario.fleet.faults.slow.empty() &&
       std::ranges::any_of(groups, [](const FleetGroup& group) {
         return group.resolved.scenario.cost.level == "table";
       })) {
-    refuse("/fleet/faults/slow", "not with cost.level \"table\": measured times do not scale");
+    scenario.refuse("/fleet/faults/slow",
+                    "not with cost.level \"table\": measured times do not scale");
   }
 }
 

@@ -45,17 +45,21 @@ class WorkloadValidator {
   }
   [[nodiscard]] bool given(std::string_view name) const { return s_.is_given(place(name)); }
   [[nodiscard]] bool given_below(std::string_view name) const {
-    return is_given_below(s_, place(name));
+    return !s_.given_below(place(name)).empty();
   }
   [[noreturn]] void missing(std::string_view name, std::string_view wanted) const {
-    throw ConfigError(fmt::format("{}: {}: missing: expected {}", s_.file, place(name), wanted));
+    s_.refuse_missing(place(name), wanted);
   }
-  [[noreturn]] void refuse(std::string_view name, std::string_view why) const {
-    const std::string pointer = place(name);
-    // A section was given by its first option.
-    const auto found = s_.given.lower_bound(pointer);
-    const bool known = found != s_.given.end() && found->first.starts_with(pointer);
-    throw ConfigError(fmt::format("{}: {}: {}", known ? found->second : s_.file, pointer, why));
+  [[noreturn]] void refuse(std::string_view name, std::string_view why,
+                           ErrorKind kind = ErrorKind::conflict) const {
+    s_.refuse(place(name), why, kind);
+  }
+  [[noreturn]] void refuse_value(std::string_view name, std::string value,
+                                 std::string_view allowed) const {
+    s_.refuse_value(place(name), std::move(value), allowed);
+  }
+  [[noreturn]] void refuse_unused(std::string_view name, std::string_view why) const {
+    s_.refuse_unused(place(name), why);
   }
 
   // The one origin; several are refused.
@@ -90,17 +94,17 @@ class WorkloadValidator {
   // Options that describe synthetic requests.
   void refuse_synthetic(std::string_view why) const {
     for (const char* name : {"joint_lengths", "length_correlation", "num_sessions", "duration_s"}) {
-      if (given(name)) refuse(name, why);
+      if (given(name)) refuse_unused(name, why);
     }
     for (const char* name : {"system_prompts", "documents", "sessions", "patience"}) {
-      if (given_below(name)) refuse(name, why);
+      if (given_below(name)) refuse_unused(name, why);
     }
   }
 
   void check_requests(Origin origin) const {
     check_max_tokens();
     if (origin == Origin::trace) return check_trace();
-    if (origin == Origin::servegen) return refuse_synthetic("has no effect with servegen");
+    if (origin == Origin::servegen) return refuse_synthetic(" with servegen");
     check_starts(origin);
     check_synthetic();
   }
@@ -149,7 +153,7 @@ class WorkloadValidator {
     check_duration("patience/first_token", w_.patience.first_token);
     check_duration("patience/answer", w_.patience.answer);
     if (w_.joint_lengths && given("length_correlation")) {
-      refuse("length_correlation", "has no effect with joint_lengths");
+      refuse_unused("length_correlation", " with joint_lengths");
     }
   }
 
@@ -171,14 +175,15 @@ class WorkloadValidator {
 
   void check_trace() const {
     const TraceSection& t = w_.trace;
-    refuse_synthetic("has no effect with a trace");
-    if (given("num_requests")) refuse("num_requests", "has no effect with a trace: trace.limit");
+    refuse_synthetic(" with a trace");
+    if (given("num_requests")) refuse_unused("num_requests", " with a trace: trace.limit");
     if (t.from_s && t.to_s && *t.to_s <= *t.from_s) {
-      refuse("trace/to_s", fmt::format("value {}: expected above from_s = {}", *t.to_s, *t.from_s));
+      refuse_value("trace/to_s", fmt::to_string(*t.to_s),
+                   fmt::format("expected above from_s = {}", *t.from_s));
     }
     if (t.copies == 1) {
       for (const char* name : {"trace/copy_shift_s", "trace/copies_share_prefixes"}) {
-        if (given(name)) refuse(name, "has no effect with one copy");
+        if (given(name)) refuse_unused(name, " with one copy");
       }
     }
     if (given_below("trace/added_thinking_tokens")) {
@@ -216,8 +221,8 @@ class WorkloadValidator {
     if (is("zipf")) need(law.exponent.has_value(), "exponent", "of P(k) ~ k^-exponent");
     if (is("uniform") || is("zipf")) need(law.max.has_value(), "max", "the largest value");
     if (law.max && *law.max < law.min.value_or(1)) {
-      refuse(name + "/max",
-             fmt::format("value {}: expected at least min = {}", *law.max, law.min.value_or(1)));
+      refuse_value(name + "/max", fmt::to_string(*law.max),
+                   fmt::format("expected at least min = {}", law.min.value_or(1)));
     }
   }
 
@@ -228,8 +233,8 @@ class WorkloadValidator {
     if (law.law == "lognormal" && !law.sigma) missing(name + "/sigma", "standard deviation of ln");
     if (law.law == "gamma" && !law.shape) missing(name + "/shape", "mean^2 / variance");
     if (law.max_s && *law.max_s < law.min_s.value_or(0)) {
-      refuse(name + "/max_s", fmt::format("value {}: expected at least min_s = {}", *law.max_s,
-                                          law.min_s.value_or(0)));
+      refuse_value(name + "/max_s", fmt::to_string(*law.max_s),
+                   fmt::format("expected at least min_s = {}", law.min_s.value_or(0)));
     }
   }
 
@@ -243,19 +248,19 @@ class WorkloadValidator {
       for (const char* name :
            {"retries/delay_s", "retries/backoff", "retries/jitter", "retries/on/lost_to_oom",
             "retries/on/rejected", "retries/on/cancelled"}) {
-        if (given(name)) refuse(name, "has no effect with one attempt");
+        if (given(name)) refuse_unused(name, " with one attempt");
       }
       return;
     }
     if (!r.delay_s) missing("retries/delay_s", "seconds from a failure to the next attempt");
     if (*r.delay_s <= 0) {
       for (const char* name : {"retries/backoff", "retries/jitter"}) {
-        if (given(name)) refuse(name, "has no effect without a delay");
+        if (given(name)) refuse_unused(name, " without a delay");
       }
     }
     const bool patient = !may_give_up();
     if (given("retries/on/cancelled") && patient) {
-      refuse("retries/on/cancelled", "has no effect without patience: no client gives up");
+      refuse_unused("retries/on/cancelled", " without patience: no client gives up");
     }
     if (!r.on.lost_to_oom && !r.on.rejected && (!r.on.cancelled || patient)) {
       refuse("retries/on", "no outcome is left that would be retried");
@@ -265,11 +270,11 @@ class WorkloadValidator {
   void check_adapters() const {
     if (given_below("lora") && !w_.lora.count) missing("lora/count", "how many adapters");
     if (given("lora/exponent") && w_.lora.count == 1) {
-      refuse("lora/exponent", "has no effect: there is one adapter");
+      refuse_unused("lora/exponent", ": there is one adapter");
     }
     for (const char* option : {"lora/exponent", "lora/rank"}) {
       if (given(option) && w_.lora.share == 0) {
-        refuse(option, "has no effect: no request uses an adapter (workload.lora.share)");
+        refuse_unused(option, ": no request uses an adapter (workload.lora.share)");
       }
     }
   }
@@ -297,7 +302,7 @@ class WorkloadValidator {
   [[nodiscard]] bool may_give_up() const {
     bool may = given_below("patience");
     for (std::size_t i = 0; i < w_.classes.size(); ++i) {
-      may |= is_given_below(s_, class_pointer(i, "/patience"));
+      may |= !s_.given_below(class_pointer(i, "/patience")).empty();
     }
     return may;
   }
@@ -375,7 +380,7 @@ class WorkloadValidator {
       refuse("max_tokens/rule", "a class is one class: use value");
     }
     if (!shares()) {
-      if (given("share")) refuse("share", "has no effect with arrivals of its own");
+      if (given("share")) refuse_unused("share", " with arrivals of its own");
       check_requests(origin());
       return;
     }

@@ -110,7 +110,7 @@ class WorkloadBuilder {
   // --- where requests come from ---
 
   [[nodiscard]] static bool has_starts(const SectionPlace& place, const WorkloadSection& section) {
-    return is_given_below(place.scenario, place.pointer + "/arrivals") ||
+    return !place.scenario.given_below(place.pointer + "/arrivals").empty() ||
            section.closed_loop.users || !section.trace.file.empty() ||
            !section.servegen.directory.empty();
   }
@@ -118,7 +118,7 @@ class WorkloadBuilder {
   // A class that does not say what its clients declare follows the workload.
   [[nodiscard]] const MaxTokensSection& rule_of(const SectionPlace& place,
                                                 const WorkloadSection& section) const {
-    const bool own = is_given_below(scenario_, place.pointer + "/max_tokens");
+    const bool own = !scenario_.given_below(place.pointer + "/max_tokens").empty();
     return own ? section.max_tokens : scenario_.workload.max_tokens;
   }
 
@@ -126,7 +126,7 @@ class WorkloadBuilder {
     std::string text;
     for (std::size_t i = 0; i < section.classes.size(); ++i) {
       const WorkloadSection& one = section.classes[i].workload;
-      if (!is_given_below(scenario_, class_pointer(i, "/max_tokens"))) continue;
+      if (scenario_.given_below(class_pointer(i, "/max_tokens")).empty()) continue;
       text += fmt::format("; {}: {}", one.name, max_tokens_text(one.max_tokens));
     }
     return max_tokens_text(section.max_tokens) + text;
@@ -299,9 +299,11 @@ class WorkloadBuilder {
     const std::string path = place.path_of(section.trace.file);
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) {
-      throw ConfigError(
-          fmt::format("{}: {}: value \"{}\": no such file; name the trace with --trace",
-                      scenario_.given.at(place.pointer), place.pointer, path));
+      throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                  .origin = scenario_.given.at(place.pointer),
+                                  .pointer = place.pointer,
+                                  .value = fmt::format("\"{}\"", path),
+                                  .problem = "no such file; name the trace with --trace"});
     }
     return read_trace(path, trace_reading(section.trace));
   }
@@ -420,9 +422,8 @@ Workload make_workload(const Scenario& scenario) {
   try {
     return WorkloadBuilder(scenario).build();
   } catch (const ConfigError& error) {
-    const std::string_view message = error.what();
-    if (message.find(": /workload") != std::string_view::npos) throw;  // says where
-    throw ConfigError(fmt::format("{}: /workload: {}", scenario.file, message));
+    if (error.complaint().pointer.starts_with("/workload")) throw;
+    throw error.at(scenario.file, "/workload");
   }
 }
 

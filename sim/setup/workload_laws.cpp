@@ -94,12 +94,6 @@ std::string SectionPlace::path_of(const std::string& file) const {
   return (std::filesystem::path(scenario.directory) / file).string();
 }
 
-bool is_given_below(const Scenario& scenario, const std::string& pointer) {
-  const std::string prefix = pointer + "/";
-  const auto found = scenario.given.lower_bound(prefix);
-  return found != scenario.given.end() && found->first.starts_with(prefix);
-}
-
 ArrivalOptions arrival_options(const ArrivalsSection& section) {
   ArrivalOptions options;
   options.process = by_name(kProcesses, section.process);
@@ -201,7 +195,7 @@ TraceOptions trace_reading(const TraceSection& section) {
 TransformOptions transform_options(const SectionPlace& place, const WorkloadSection& section) {
   const TraceSection& trace = section.trace;
   TransformOptions options;
-  if (is_given_below(place.scenario, place.pointer + "/arrivals")) {
+  if (!place.scenario.given_below(place.pointer + "/arrivals").empty()) {
     options.arrivals = arrival_options(section.arrivals);
   }
   options.spread_ties = by_name(kSpreads, trace.spread_ties);
@@ -210,7 +204,7 @@ TransformOptions transform_options(const SectionPlace& place, const WorkloadSect
   options.output_tokens_factor = trace.output_tokens_factor;
   options.thinking_tokens_factor = trace.thinking_tokens_factor;
   const LengthSection& thinking = trace.added_thinking_tokens;
-  if (is_given_below(place.scenario, place.pointer + "/trace/added_thinking_tokens")) {
+  if (!place.scenario.given_below(place.pointer + "/trace/added_thinking_tokens").empty()) {
     options.added_thinking_tokens =
         length_options(place.below("trace/added_thinking_tokens"), thinking);
   }

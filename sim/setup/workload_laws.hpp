@@ -23,7 +23,6 @@ struct SectionPlace {
 };
 
 // Whether the user gave any option of the section at `pointer`.
-[[nodiscard]] bool is_given_below(const Scenario& scenario, const std::string& pointer);
 
 [[nodiscard]] ArrivalOptions arrival_options(const ArrivalsSection& section);
 [[nodiscard]] DurationOptions duration_options(const DurationSection& section);

@@ -73,7 +73,8 @@ class SystemOfLog {
   [[nodiscard]] std::string model() {
     std::string name = !query_.model.empty() ? query_.model : log_.model ? log_.model->value : "";
     if (name.empty()) {
-      throw ConfigError(fmt::format("{}: the log does not name its model: --model", log_.name));
+      throw ConfigError(
+          Complaint{.origin = log_.name, .problem = "the log does not name its model: --model"});
     }
     if (catalog_.has_model(name) || !query_.model.empty()) return name;
     // An instruction-tuned checkpoint has the geometry of its base.
@@ -83,9 +84,11 @@ class SystemOfLog {
       assume(fmt::format("model {}: geometry of {}", name, base));
       return std::string(base);
     }
-    throw ConfigError(fmt::format(
-        "{}: line {}: model {} is not in the catalog: --model with a catalog id or a config.json",
-        log_.name, log_.model->line, name));
+    throw ConfigError(Complaint{
+        .origin = log_.name,
+        .problem = fmt::format(
+            "line {}: model {} is not in the catalog: --model with a catalog id or a config.json",
+            log_.model->line, name)});
   }
 
   void find_device() {
@@ -95,13 +98,15 @@ class SystemOfLog {
     if (!query_.device.empty()) return;
     if (!total) {
       throw ConfigError(
-          fmt::format("{}: the log does not give the device's total memory: --device", log_.name));
+          Complaint{.origin = log_.name,
+                    .problem = "the log does not give the device's total memory: --device"});
     }
     const std::vector<std::string> fitting = devices_of_total(catalog_, total->value);
     if (fitting.empty()) {
-      throw ConfigError(
-          fmt::format("{}: line {}: no device of the catalog has {:.2f} GiB: --device", log_.name,
-                      total->line, total->value));
+      throw ConfigError(Complaint{
+          .origin = log_.name,
+          .problem = fmt::format("line {}: no device of the catalog has {:.2f} GiB: --device",
+                                 total->line, total->value)});
     }
     s_.device.name = fitting.front();
     assume(fmt::format("device {}: guessed from {:.2f} GiB in total ({}); --device says it",

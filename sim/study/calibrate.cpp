@@ -66,9 +66,10 @@ std::vector<const MeasuredRun*> chosen_runs(const CalibrateOptions& options,
       if (meant && std::ranges::find(runs, &run) == runs.end()) runs.push_back(&run);
     }
     if (!found) {
-      throw ConfigError(
-          fmt::format("{}: no measured run \"{}\" (headroom validate runs shows them)",
-                      options.directory.string(), wanted));
+      throw ConfigError(Complaint{
+          .origin = options.directory.string(),
+          .problem =
+              fmt::format("no measured run \"{}\" (headroom validate runs shows them)", wanted)});
     }
   }
   if (runs.empty()) throw ConfigError("calibrate: name the runs to fit on (--runs)");

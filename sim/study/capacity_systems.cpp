@@ -40,8 +40,10 @@ void check_engine(const std::string& name, std::string_view flag) {
   for (const EngineProfile& profile : engine_profiles()) known.emplace_back(profile.name);
   if (std::ranges::find(known, name) != known.end()) return;
   const std::string nearest = nearest_name(name, known);
-  throw ConfigError(fmt::format("{}: expected one of {}{}", flag, comma_list(known),
-                                nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));
+  throw ConfigError(Complaint{
+      .origin = std::string(flag),
+      .problem = fmt::format("expected one of {}{}", comma_list(known),
+                             nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest))});
 }
 
 Choices engine_choices(const std::string& text) {

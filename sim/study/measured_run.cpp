@@ -65,7 +65,8 @@ double median_of(std::vector<double> values) {
 
 MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalog) {
   if (!is_folder(directory)) {
-    throw ConfigError(fmt::format("{}: no such folder", directory.string()));
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::unreadable, .origin = directory.string(), .problem = "no such folder"});
   }
   MeasuredRuns result;
   // Data sets are called by their folders, also where one is given as "." or with a slash behind.
@@ -87,11 +88,14 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
     read("decode_rates.csv", read_decode_rates);
   }
   if (result.runs.empty() && result.excluded.empty()) {
-    throw ConfigError(fmt::format(
-        "{}: no measured run (requests.csv with config.json, stages.csv, max_throughput.csv, "
-        "all_results.csv, silicon_sample.csv, perf_model.csv, decode_rates.csv) is there or up to "
-        "{} folders below",
-        directory.string(), kLevels));
+    throw ConfigError(Complaint{
+        .origin = directory.string(),
+        .problem = fmt::format(
+            "no measured run (requests.csv with config.json, stages.csv, max_throughput.csv, "
+            "all_results.csv, silicon_sample.csv, perf_model.csv, decode_rates.csv) is there or up "
+            "to "
+            "{} folders below",
+            kLevels)});
   }
   return result;
 }

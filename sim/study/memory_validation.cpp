@@ -254,9 +254,10 @@ MemoryValidation validate_memory(const fs::path& directory, const Catalog& catal
   read(kBlocksFile, &Validator::blocks);
   read(kSparkFile, &Validator::spark);
   if (validation.files.empty()) {
-    throw ConfigError(fmt::format("{}: none of {}, {} and {} is there or up to {} folders below",
-                                  directory.string(), kH100File, kBlocksFile, kSparkFile,
-                                  kSearchDepth));
+    throw ConfigError(
+        Complaint{.origin = directory.string(),
+                  .problem = fmt::format("none of {}, {} and {} is there or up to {} folders below",
+                                         kH100File, kBlocksFile, kSparkFile, kSearchDepth)});
   }
   return validation;
 }

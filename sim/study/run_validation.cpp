@@ -218,7 +218,8 @@ RunResult replay(const MeasuredRun& run, const Catalog& catalog, const std::stri
   CostSection cost;
   cost.calibration = calibration;
   RunResult result = replay_if_possible(run, catalog, cost, why);
-  if (!why.empty()) throw ConfigError(fmt::format("{}: {}", run.data_set, why));
+  if (!why.empty())
+    throw ConfigError(Complaint{.origin = run.data_set, .problem = fmt::format("{}", why)});
   return result;
 }
 

@@ -173,21 +173,27 @@ StartupLog read_startup_log(std::istream& in, const std::string& name) {
     vllm.read(line);
     trtllm.read(line);
   }
-  if (line.number == 0) throw ConfigError(fmt::format("{}: empty, no start-up log", name));
+  if (line.number == 0)
+    throw ConfigError(Complaint{.origin = name, .problem = "empty, no start-up log"});
   if (vllm.marks() == 0 && trtllm.marks() == 0) {
-    throw ConfigError(fmt::format(
-        "{}: no start-up log of vLLM or TensorRT-LLM: {} lines without 'vLLM API server version', "
-        "'LLM engine (v', 'GPU KV cache size:', '# GPU blocks:', '[TensorRT-LLM]' or '[TRT-LLM]'; "
-        "the first line is '{}'",
-        name, line.number, shortened(first)));
+    throw ConfigError(Complaint{
+        .origin = name,
+        .problem = fmt::format(
+            "no start-up log of vLLM or TensorRT-LLM: {} lines without 'vLLM API server version', "
+            "'LLM engine (v', 'GPU KV cache size:', '# GPU blocks:', '[TensorRT-LLM]' or "
+            "'[TRT-LLM]'; "
+            "the first line is '{}'",
+            line.number, shortened(first))});
   }
   StartupLog log = vllm.marks() >= trtllm.marks() ? vllm.finish() : trtllm.finish();
   log.name = name;
   if (!has_figures(log) && !log.failure) {
-    throw ConfigError(fmt::format(
-        "{}: a log of {} without a figure of memory in {} lines; missing: {}. Is it cut, or "
-        "written at a log level above INFO?",
-        name, name_of(log.engine), line.number, comma_list(log.missing)));
+    throw ConfigError(Complaint{
+        .origin = name,
+        .problem = fmt::format(
+            "a log of {} without a figure of memory in {} lines; missing: {}. Is it cut, or "
+            "written at a log level above INFO?",
+            name_of(log.engine), line.number, comma_list(log.missing))});
   }
   check_pools(log);
   if (log.starts > 1) {

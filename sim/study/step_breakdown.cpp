@@ -36,7 +36,9 @@ void check_flags(const StepQuestion& q) {
 void check_most(std::string_view flags, std::int64_t value, std::int64_t most,
                 std::string_view what) {
   if (value <= most) return;
-  throw ConfigError(fmt::format("{}: {}: this system has at most {} {}", flags, value, most, what));
+  throw ConfigError(
+      Complaint{.origin = std::string(flags),
+                .problem = fmt::format("{}: this system has at most {} {}", value, most, what)});
 }
 
 // Against what a step of this system can hold; each bound keeps the products behind it small.

@@ -49,14 +49,16 @@ std::optional<T> named(const std::array<T, N>& known, std::string_view name) {
 void check_directory(const fs::path& directory) {
   std::error_code failed;
   if (!fs::is_directory(directory, failed)) {
-    throw ConfigError(fmt::format("{}: no such folder", directory.string()));
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::unreadable, .origin = directory.string(), .problem = "no such folder"});
   }
   for (const char* name :
        {"summary.json", "requests.csv", "timeline.csv", "events.jsonl", "resolved.json"}) {
     if (fs::is_regular_file(directory / name, failed)) continue;
     throw ConfigError(
-        fmt::format("{}: no folder of a run: it has no {} (headroom run S -o DIR writes it)",
-                    directory.string(), name));
+        Complaint{.origin = directory.string(),
+                  .problem = fmt::format(
+                      "no folder of a run: it has no {} (headroom run S -o DIR writes it)", name)});
   }
 }
 

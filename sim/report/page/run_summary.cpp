@@ -94,23 +94,27 @@ void need(const Json& json, const Field& field, const Json& root, const std::str
   const Json::json_pointer pointer{std::string(field.pointer)};
   const bool is_there = json.contains(pointer);
   if (is_there && is_of(json[pointer], field.type)) return;
-  throw ConfigError(fmt::format("{}: {}{}: {}, expected {} ({})", name, prefix, field.pointer,
-                                is_there ? "of another type" : "missing", name_of(field.type),
-                                written_by(root)));
+  throw ConfigError(Complaint{
+      .origin = name,
+      .pointer = fmt::format("{}{}", prefix, field.pointer),
+      .problem = fmt::format("{}, expected {} ({})", is_there ? "of another type" : "missing",
+                             name_of(field.type), written_by(root))});
 }
 
 void need_texts(const Json& list, std::string_view pointer, const std::string& name) {
   for (const Json& one : list) {
     if (one.is_string()) continue;
-    throw ConfigError(fmt::format("{}: {}: expected texts only", name, pointer));
+    throw ConfigError(Complaint{
+        .origin = name, .pointer = std::string(pointer), .problem = "expected texts only"});
   }
 }
 
 void need_numbers(const Json& object, std::string_view pointer, const std::string& name) {
   for (const auto& [key, value] : object.items()) {
     if (value.is_number() || value.is_null()) continue;
-    throw ConfigError(
-        fmt::format("{}: {}/{}: expected a number", name, pointer, pointer_token(key)));
+    throw ConfigError(Complaint{.origin = name,
+                                .pointer = fmt::format("{}/{}", pointer, pointer_token(key)),
+                                .problem = "expected a number"});
   }
 }
 
@@ -135,8 +139,10 @@ void check_resolved(const Json& resolved, const std::string& name) {
     const bool is_entry = entry.is_object() && entry.contains("value") &&
                           entry.contains("set_by") && entry["set_by"].is_string();
     if (is_entry && pointer.starts_with('/')) continue;
-    throw ConfigError(fmt::format("{}: /values/{}: expected value and set_by ({})", name,
-                                  pointer_token(pointer), written_by(resolved)));
+    throw ConfigError(
+        Complaint{.origin = name,
+                  .pointer = fmt::format("/values/{}", pointer_token(pointer)),
+                  .problem = fmt::format("expected value and set_by ({})", written_by(resolved))});
   }
 }
 

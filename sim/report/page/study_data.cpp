@@ -26,8 +26,10 @@ Json rounded(double value) { return Json::parse(fmt::format("{:.6g}", value), nu
 Json value_of(const std::string& path, const VariedValue& parameter) {
   Json value = Json::parse(parameter.value, nullptr, false);
   if (value.is_discarded()) {
-    throw ConfigError(fmt::format("{}: table parameters, point {}, {}: no JSON value: {}", path,
-                                  parameter.point, shown(parameter.path), shown(parameter.value)));
+    throw ConfigError(Complaint{
+        .origin = path,
+        .problem = fmt::format("table parameters, point {}, {}: no JSON value: {}", parameter.point,
+                               shown(parameter.path), shown(parameter.value))});
   }
   return value;
 }
@@ -214,8 +216,9 @@ class StudyPage {
     database_.each_summary([&](std::int64_t point, std::string_view text) {
       const Json summary = Json::parse(text, nullptr, false);
       if (!summary.is_object()) {
-        throw ConfigError(
-            fmt::format("{}: table runs, point {}: summary is no JSON object", path_, point));
+        throw ConfigError(Complaint{
+            .origin = path_,
+            .problem = fmt::format("table runs, point {}: summary is no JSON object", point)});
       }
       const std::size_t row = row_of_.at(point);
       const Json memory = summary.value("memory", Json::object());
@@ -248,9 +251,10 @@ class StudyPage {
       };
       Json detail = Json::parse(search.detail, nullptr, false);
       if (!detail.is_object()) {
-        throw ConfigError(
-            fmt::format("{}: table searches, {} of point {}: detail is no JSON object", path_,
-                        shown(search.name), search.point));
+        throw ConfigError(Complaint{
+            .origin = path_,
+            .problem = fmt::format("table searches, {} of point {}: detail is no JSON object",
+                                   shown(search.name), search.point)});
       }
       list.push_back({{"name", search.name},
                       {"kind", search.kind},

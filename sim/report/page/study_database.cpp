@@ -16,7 +16,10 @@ constexpr std::string_view kSchemaVersion = "2";
 constexpr std::string_view kWithoutSearches = "1";  // and otherwise the same
 
 ConfigError cannot_read(const std::string& path, sqlite3* database) {
-  return ConfigError(fmt::format("{}: cannot read the study: {}", path, sqlite3_errmsg(database)));
+  return ConfigError(
+      Complaint{.kind = ErrorKind::unreadable,
+                .origin = path,
+                .problem = fmt::format("cannot read the study: {}", sqlite3_errmsg(database))});
 }
 
 }  // namespace
@@ -68,7 +71,8 @@ class StudyDatabase::Query {
 StudyDatabase::StudyDatabase(const std::string& path) : path_(path) {
   std::error_code failed;
   if (!std::filesystem::is_regular_file(path, failed)) {
-    throw ConfigError(fmt::format("{}: no such file", path));
+    throw ConfigError(
+        Complaint{.kind = ErrorKind::unreadable, .origin = path, .problem = "no such file"});
   }
   note_input(path);
   sqlite3* database = nullptr;
@@ -81,11 +85,14 @@ StudyDatabase::StudyDatabase(const std::string& path) : path_(path) {
   const std::map<std::string, std::string> known = meta();
   const auto version = known.find("schema_version");
   if (version == known.end()) {
-    throw ConfigError(fmt::format("{}: no study: table meta has no schema_version", path));
+    throw ConfigError(
+        Complaint{.origin = path, .problem = "no study: table meta has no schema_version"});
   }
   if (version->second != kSchemaVersion && version->second != kWithoutSearches) {
-    throw ConfigError(fmt::format("{}: schema version {}: this program reads versions {} and {}",
-                                  path, shown(version->second), kWithoutSearches, kSchemaVersion));
+    throw ConfigError(Complaint{
+        .origin = path,
+        .problem = fmt::format("schema version {}: this program reads versions {} and {}",
+                               shown(version->second), kWithoutSearches, kSchemaVersion)});
   }
 }
 

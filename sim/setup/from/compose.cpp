@@ -64,7 +64,9 @@ class ServiceReader {
 
  private:
   ConfigError error(std::string_view key, std::string_view problem) const {
-    return ConfigError(fmt::format("{}: services/{}/{}: {}", file_, name_, key, problem));
+    return ConfigError(Complaint{.origin = file_,
+                                 .pointer = fmt::format("services/{}/{}", name_, key),
+                                 .problem = std::string(problem)});
   }
 
   // The value of `key` in an object, else null.
@@ -158,17 +160,22 @@ std::string chosen_service(const Json& services, const std::string& file,
   if (!wanted.empty()) {
     if (services.contains(wanted)) return wanted;
     const std::string nearest = nearest_name(wanted, all);
-    throw ConfigError(fmt::format("{}: no service '{}': one of {}{}", file, wanted, comma_list(all),
-                                  nearest.empty() ? "" : " (nearest: " + nearest + ")"));
+    throw ConfigError(
+        Complaint{.origin = file,
+                  .problem = fmt::format("no service '{}': one of {}{}", wanted, comma_list(all),
+                                         nearest.empty() ? "" : " (nearest: " + nearest + ")")});
   }
   if (engines.size() == 1) return engines.front();
   if (engines.empty()) {
-    throw ConfigError(
-        fmt::format("{}: no service starts an engine that is known ({}); understood: {}", file,
-                    comma_list(all), understood_commands()));
+    throw ConfigError(Complaint{
+        .origin = file,
+        .problem = fmt::format("no service starts an engine that is known ({}); understood: {}",
+                               comma_list(all), understood_commands())});
   }
-  throw ConfigError(fmt::format("{}: several services start an engine: choose one of {}", file,
-                                comma_list(engines)));
+  throw ConfigError(Complaint{
+      .origin = file,
+      .problem =
+          fmt::format("several services start an engine: choose one of {}", comma_list(engines))});
 }
 
 }  // namespace
@@ -179,7 +186,8 @@ FromResult scenario_from_compose(std::istream& text, const std::string& name,
   const Json root = read_yaml(content, name);
   const bool has_services =
       root.is_object() && root.contains("services") && root.at("services").is_object();
-  if (!has_services) throw ConfigError(fmt::format("{}: no \"services\": no compose file", name));
+  if (!has_services)
+    throw ConfigError(Complaint{.origin = name, .problem = "no \"services\": no compose file"});
   const Json& services = root.at("services");
   const std::string chosen = chosen_service(services, name, service);
   return ServiceReader(services.at(chosen), name, chosen).read(release);

@@ -66,7 +66,8 @@ Option option_at(const Draft& draft, std::span<const std::string> words) {
   } else if (!listed(kSwitches, option.name)) {
     if (words.size() < 2) {
       throw ConfigError(
-          fmt::format("{}: {}: a value is missing behind it", draft.shown_as, option.name));
+          Complaint{.origin = draft.shown_as,
+                    .problem = fmt::format("{}: a value is missing behind it", option.name)});
     }
     option.value = words[1];
     option.words = 2;
@@ -89,7 +90,8 @@ Json gib_of(const Draft& draft, std::string_view flag, const std::string& text) 
   const std::optional<double> bytes = container_bytes(text);
   if (!bytes) {
     throw ConfigError(
-        fmt::format("{}: {}: value '{}': a size, as 16g or 512m", draft.shown_as, flag, text));
+        Complaint{.origin = draft.shown_as,
+                  .problem = fmt::format("{}: value '{}': a size, as 16g or 512m", flag, text)});
   }
   return gib(*bytes);
 }
@@ -144,7 +146,8 @@ ContainerRun read_run_options(Draft& draft, std::span<const std::string> words) 
     }
   }
   if (at >= words.size()) {
-    throw ConfigError(fmt::format("{}: no image behind the options of run", draft.shown_as));
+    throw ConfigError(
+        Complaint{.origin = draft.shown_as, .problem = "no image behind the options of run"});
   }
   run.image_at = at;
   set_container(draft, limits);

@@ -60,7 +60,8 @@ class FlagReader {
   void settings_file(const std::string& name, const std::string& path);
   void setting(const std::string& flag, const std::string& shown, const Json& value);
   [[noreturn]] void refuse(const std::string& flag, std::string_view problem) const {
-    throw ConfigError(fmt::format("{}: {}: {}", draft_.shown_as, flag, problem));
+    throw ConfigError(
+        Complaint{.origin = draft_.shown_as, .pointer = flag, .problem = std::string(problem)});
   }
 
   Draft& draft_;

@@ -183,10 +183,12 @@ bool read_launch(Draft& draft, Words words) {
 
 void read_container_launch(Draft& draft, const std::string& image, Words entrypoint, Words words) {
   if (!read_launch(draft, container_words(image, entrypoint, words))) {
-    throw ConfigError(
-        fmt::format("{}: the image {} is not known to start an engine, and nothing behind it does; "
-                    "understood: {}",
-                    draft.shown_as, image, understood_commands()));
+    throw ConfigError(Complaint{
+        .origin = draft.shown_as,
+        .problem =
+            fmt::format("the image {} is not known to start an engine, and nothing behind it does; "
+                        "understood: {}",
+                        image, understood_commands())});
   }
   set_release(draft, image);
 }
@@ -240,8 +242,10 @@ FromResult scenario_from_command(std::string_view command, const std::string& sh
                                  std::string_view release) {
   Draft draft(shown_as);
   if (!read_shell_launch(draft, command)) {
-    throw ConfigError(fmt::format("{}: no command that starts an engine; understood: {}", shown_as,
-                                  understood_commands()));
+    throw ConfigError(
+        Complaint{.origin = shown_as,
+                  .problem = fmt::format("no command that starts an engine; understood: {}",
+                                         understood_commands())});
   }
   return finished(std::move(draft), release);
 }

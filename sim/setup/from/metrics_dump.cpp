@@ -65,13 +65,15 @@ void check_engine(const MetricsDump& dump, const std::string& name) {
   for (const auto& [metric, samples] : dump.samples) {
     for (const std::string_view other : kOthers) {
       if (metric.starts_with(other)) {
-        throw ConfigError(fmt::format(
-            "{}: a dump of another engine ({}): only vLLM's metrics (vllm:...) are read", name,
-            metric));
+        throw ConfigError(Complaint{
+            .origin = name,
+            .problem = fmt::format(
+                "a dump of another engine ({}): only vLLM's metrics (vllm:...) are read", metric)});
       }
     }
   }
-  throw ConfigError(fmt::format("{}: no metric of vLLM (vllm:...) in this dump", name));
+  throw ConfigError(
+      Complaint{.origin = name, .problem = "no metric of vLLM (vllm:...) in this dump"});
 }
 
 void read_options(Draft& draft, const MetricsDump& dump) {
@@ -222,15 +224,16 @@ FromResult scenario_from_metrics(std::istream& earlier, std::istream& later,
   const MetricsDump after = read_prometheus(later, name);
   Draft draft = start(after, name);
   if (before.least(kProcessStart) != after.least(kProcessStart)) {
-    throw ConfigError(fmt::format("{}: the process started anew between the two dumps", name));
+    throw ConfigError(
+        Complaint{.origin = name, .problem = "the process started anew between the two dumps"});
   }
   Traffic traffic = traffic_of(after);
   const Traffic old = traffic_of(before);
   if (traffic.prompt && old.prompt) traffic.prompt = difference(*traffic.prompt, *old.prompt);
   if (traffic.output && old.output) traffic.output = difference(*traffic.output, *old.output);
   if (counts_less(traffic.prompt) || counts_less(traffic.output)) {
-    throw ConfigError(
-        fmt::format("{}: the later dump counts fewer requests than the earlier", name));
+    throw ConfigError(Complaint{
+        .origin = name, .problem = "the later dump counts fewer requests than the earlier"});
   }
   if (traffic.prompt && traffic.prompt->requests <= 0) traffic = {};
   set_lengths(draft, traffic);

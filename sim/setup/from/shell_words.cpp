@@ -190,8 +190,9 @@ class ShellReader {
 
   void redirection() {
     if (text_.substr(at_).starts_with("<<")) {
-      throw ConfigError(fmt::format(
-          "{}: here-documents (<<) are not read: give the command without it", shown_as_));
+      throw ConfigError(
+          Complaint{.origin = shown_as_,
+                    .problem = "here-documents (<<) are not read: give the command without it"});
     }
     // The digits of 2>&1 are a file descriptor, no word.
     const bool descriptor =
@@ -243,8 +244,10 @@ class ShellReader {
 
   ConfigError open_quote(std::size_t at) const {
     const std::string_view start = text_.substr(at, 20);
-    return ConfigError(fmt::format("{}: the quote that begins at character {} is not closed: {}",
-                                   shown_as_, at + 1, start.substr(0, start.find('\n'))));
+    return ConfigError(
+        Complaint{.origin = shown_as_,
+                  .problem = fmt::format("the quote that begins at character {} is not closed: {}",
+                                         at + 1, start.substr(0, start.find('\n')))});
   }
 
   std::string_view text_;

@@ -113,9 +113,11 @@ std::span<const RequestRecord> records_of(const RunResult& result) {
 Comparison load_pair(const std::string& name, const std::vector<std::string>& set) {
   const StudyPlan plan(load_study(name, set));
   if (plan.points() != 2) {
-    throw ConfigError(
-        fmt::format("{}: {} points: a comparison is of two scenarios, or a study with two points",
-                    plan.study().file, plan.points()));
+    throw ConfigError(Complaint{
+        .origin = plan.study().file,
+        .problem =
+            fmt::format("{} points: a comparison is of two scenarios, or a study with two points",
+                        plan.points())});
   }
   const std::int64_t replications = plan.study().replications;
   Comparison comparison;

@@ -80,8 +80,10 @@ class Planner {
       if (first == nullptr) first = &fleet;
     }
     if (first == nullptr) return;
-    throw ConfigError(fmt::format("{}: no candidate can run; the first cannot because of {}",
-                                  plan_.file, first->reason));
+    throw ConfigError(Complaint{
+        .origin = plan_.file,
+        .problem =
+            fmt::format("no candidate can run; the first cannot because of {}", first->reason)});
   }
 
   void size_all() {

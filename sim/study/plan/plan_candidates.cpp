@@ -18,7 +18,7 @@ void check_names(const FleetPlanFile& plan, const Catalog& catalog) {
     try {
       look_up();
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: {}: {}", plan.file, place, error.what()));
+      throw error.at(plan.file, place);
     }
   };
   for (std::size_t i = 0; i < plan.models.size(); ++i) {
@@ -68,8 +68,9 @@ std::vector<PlanCandidate> plan_candidates(const FleetPlanFile& plan, const Cata
     }
   }
   if (all.empty()) {
-    throw ConfigError(
-        fmt::format("{}: /tensor_parallel_size: no instance has so many gpus", plan.file));
+    throw ConfigError(Complaint{.origin = plan.file,
+                                .pointer = "/tensor_parallel_size",
+                                .problem = "no instance has so many gpus"});
   }
   return all;
 }

@@ -148,7 +148,7 @@ class PlanReader {
         base = std::move(found.json.root);
         plan_.directory = std::move(found.directory);
       } catch (const ConfigError& error) {
-        throw ConfigError(fmt::format("{}: /traffic/scenario: {}", document_.name, error.what()));
+        throw error.at(document_.name, "/traffic/scenario");
       }
     }
     if (!base.is_object() || !base.contains("workload") || !base["workload"].is_object()) {
@@ -161,8 +161,10 @@ class PlanReader {
   void replace_trace(const std::string& trace) {
     const std::string flag = fmt::format("--trace {}", trace);
     if (!plan_.workload.contains("trace") || !plan_.workload["trace"].is_object()) {
-      throw ConfigError(
-          fmt::format("{}: has no effect: the traffic of {} is no trace", flag, document_.name));
+      throw ConfigError(Complaint{
+          .kind = ErrorKind::no_effect,
+          .origin = flag,
+          .problem = fmt::format("has no effect: the traffic of {} is no trace", document_.name)});
     }
     plan_.workload["trace"]["file"] = trace;
     plan_.origins["/workload/trace/file"] = flag;
@@ -363,9 +365,12 @@ FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace)
     known.push_back(stem);
   }
   const std::string nearest = nearest_name(name, known);
-  throw ConfigError(fmt::format(
-      "{}: no such file, and no built-in plan of this name{}", name,
-      nearest.empty() ? " (see `headroom list plans`)" : fmt::format(" (nearest: {})", nearest)));
+  throw ConfigError(
+      Complaint{.kind = ErrorKind::unreadable,
+                .origin = name,
+                .problem = fmt::format("no such file, and no built-in plan of this name{}",
+                                       nearest.empty() ? " (see `headroom list plans`)"
+                                                       : fmt::format(" (nearest: {})", nearest))});
 }
 
 }  // namespace headroom

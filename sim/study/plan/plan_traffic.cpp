@@ -125,7 +125,8 @@ PlanTraffic measure_traffic(const Scenario& scenario) {
     traffic.lengths.push_back({arrival.prompt_tokens, arrival.output_tokens});
     workload.source->on_done(index, Outcome::finished, arrival.time_ns + kAnswerNs);
   }
-  if (traffic.requests == 0) throw ConfigError(fmt::format("{}: no requests", scenario.file));
+  if (traffic.requests == 0)
+    throw ConfigError(Complaint{.origin = scenario.file, .problem = "no requests"});
   std::ranges::stable_sort(traffic.lengths, {}, &PlanRequest::prompt);
   traffic.span_s = static_cast<double>(last - first) / 1e9;
   traffic.mean_prompt = prompt_sum / static_cast<double>(traffic.requests);
@@ -155,10 +156,12 @@ void convert_tokens(Json& workload, const PlanModel& model, const std::string& f
       return;
     }
     if (model.thinking_tokens_factor != 1) {
-      throw ConfigError(fmt::format(
-          "{}: thinking_tokens_factor of {}: has no effect: generated traffic does not tell "
-          "thinking tokens apart (use output_tokens_factor)",
-          file, model.model));
+      throw ConfigError(Complaint{
+          .origin = file,
+          .problem = fmt::format(
+              "thinking_tokens_factor of {}: has no effect: generated traffic does not tell "
+              "thinking tokens apart (use output_tokens_factor)",
+              model.model)});
     }
     scale_lengths(part, "prompt", model.input_tokens_factor);
     scale_lengths(part, "output", model.output_tokens_factor);

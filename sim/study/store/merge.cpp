@@ -27,7 +27,10 @@ class NewFile {
   void keep_as(const std::string& name) {
     std::error_code error;
     std::filesystem::rename(path(), name, error);
-    if (error) throw ConfigError(fmt::format("{}: cannot write: {}", name, error.message()));
+    if (error)
+      throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                  .origin = name,
+                                  .problem = fmt::format("cannot write: {}", error.message())});
   }
 
  private:
@@ -40,7 +43,7 @@ class NewFile {
 StudyFacts check_input(const std::string& path, const StudyFacts* facts, const std::string& first) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    throw ConfigError(fmt::format("{}: a folder, not a file", path));
+    throw ConfigError(Complaint{.origin = path, .problem = "a folder, not a file"});
   }
   const Database input(path, Database::Mode::existing);
   StudyFacts found = read_facts(input);
@@ -48,7 +51,9 @@ StudyFacts check_input(const std::string& path, const StudyFacts* facts, const s
   check_numbers(input, found);
   const std::string difference = facts == nullptr ? "" : found.difference(*facts);
   if (!difference.empty()) {
-    throw ConfigError(fmt::format("{}: cannot be merged: {} holds {}", path, first, difference));
+    throw ConfigError(
+        Complaint{.origin = path,
+                  .problem = fmt::format("cannot be merged: {} holds {}", first, difference)});
   }
   return found;
 }
@@ -59,8 +64,10 @@ std::int64_t settle_doubles(Database& output, const std::string& path) {
       "SELECT run FROM runs JOIN part.runs AS p USING(run) WHERE runs.status = 'done' AND "
       "p.status = 'done' AND (runs.digest <> p.digest OR runs.summary <> p.summary) LIMIT 1");
   if (differ.step()) {
-    throw ConfigError(fmt::format("{}: run {} has other results here than in a file before it",
-                                  path, differ.integer(0)));
+    throw ConfigError(
+        Complaint{.origin = path,
+                  .problem = fmt::format("run {} has other results here than in a file before it",
+                                         differ.integer(0))});
   }
   const std::int64_t doubles =
       count_of(output, "SELECT COUNT(*) FROM runs JOIN part.runs USING(run)");
@@ -77,9 +84,11 @@ void copy_searches(Database& output, const std::string& path) {
       "searches.status <> 'failed' AND p.status <> 'failed' AND (searches.status <> p.status OR "
       "searches.detail <> p.detail) LIMIT 1");
   if (differ.step()) {
-    throw ConfigError(
-        fmt::format("{}: search {} of point {} has another result here than in a file before it",
-                    path, differ.integer(0), differ.integer(1)));
+    throw ConfigError(Complaint{
+        .origin = path,
+        .problem =
+            fmt::format("search {} of point {} has another result here than in a file before it",
+                        differ.integer(0), differ.integer(1))});
   }
   output.execute(
       "INSERT OR REPLACE INTO main.searches SELECT * FROM part.searches WHERE status <> 'failed';"
@@ -115,13 +124,14 @@ MergeResult merge_stores(const std::string& output, const std::vector<std::strin
     const bool first = seen.empty();
     std::error_code unknown;  // a path that cannot be followed cannot be opened either
     const auto [name, is_new] = seen.insert(std::filesystem::weakly_canonical(path, unknown));
-    if (!is_new && !unknown) throw ConfigError(fmt::format("{}: named twice", path));
+    if (!is_new && !unknown) throw ConfigError(Complaint{.origin = path, .problem = "named twice"});
     const StudyFacts facts = check_input(path, first ? nullptr : &result.facts, inputs.front());
     if (first) result.facts = facts;
   }
   std::error_code ignored;
   if (std::filesystem::exists(output, ignored)) {
-    throw ConfigError(fmt::format("{}: exists already: name another file to merge into", output));
+    throw ConfigError(
+        Complaint{.origin = output, .problem = "exists already: name another file to merge into"});
   }
   NewFile file(fmt::format("{}.partial-{}", output, ::getpid()));
   {

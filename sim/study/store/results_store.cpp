@@ -27,7 +27,7 @@ CREATE TABLE probes(search INTEGER, point INTEGER, value REAL, replication INTEG
 )sql";
 
 ConfigError refusal(const Database& database, const std::string& why) {
-  return ConfigError(fmt::format("{}: {}", database.path(), why));
+  return ConfigError(Complaint{.origin = database.path(), .problem = fmt::format("{}", why)});
 }
 
 std::string meta(const Database& database, std::string_view key) {
@@ -49,10 +49,11 @@ Database open_store(const std::string& path, StoreMode mode) {
   const bool exists = std::filesystem::exists(path, ignored);
   if (exists && mode == StoreMode::create) {
     throw ConfigError(
-        fmt::format("{}: exists already: continue it with --resume, or name another file", path));
+        Complaint{.origin = path,
+                  .problem = "exists already: continue it with --resume, or name another file"});
   }
   if (std::filesystem::is_directory(path, ignored)) {
-    throw ConfigError(fmt::format("{}: a folder, not a file", path));
+    throw ConfigError(Complaint{.origin = path, .problem = "a folder, not a file"});
   }
   return {path, exists ? Database::Mode::existing : Database::Mode::create};
 }

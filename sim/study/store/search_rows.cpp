@@ -16,7 +16,8 @@ std::string metrics_text(const StoredRun& run) {
 void set_metrics(const Database& database, const std::string& text, StoredRun& run) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) {
-    throw ConfigError(fmt::format("{}: table probes: metrics are no JSON object", database.path()));
+    throw ConfigError(Complaint{.origin = database.path(),
+                                .problem = "table probes: metrics are no JSON object"});
   }
   for (const auto& [name, value] : json.items()) {
     if (value.is_number()) run.metrics.emplace_back(name, value.get<double>());

@@ -106,7 +106,8 @@ Database::Database(std::string path, Mode mode) : path_(std::move(path)) {
 void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
 
 void Database::fail(int code) const {
-  throw ConfigError(fmt::format("{}: {}", path_, cause_of(code, handle_.get())));
+  throw ConfigError(
+      Complaint{.origin = path_, .problem = fmt::format("{}", cause_of(code, handle_.get()))});
 }
 
 void Database::execute(const char* sql) {

@@ -75,7 +75,7 @@ class StudyReader {
       study_.base = std::move(scenario.json);
       study_.directory = std::move(scenario.directory);
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: /base: {}", document_.name, error.what()));
+      throw error.at(document_.name, "/base");
     }
     study_.base_name = stem_of(name);
     if (!study_.base.root.is_object()) {
@@ -127,18 +127,24 @@ class StudyReader {
       for (const AxisGroup& group : study_.groups) {
         for (const StudyAxis& axis : group) {
           if (axis.path != path && !path.starts_with(axis.path + ".")) continue;
-          throw ConfigError(
-              fmt::format("{}: has no effect: {} varies {}", flag, document_.name, axis.path));
+          throw ConfigError(Complaint{
+              .kind = ErrorKind::no_effect,
+              .origin = flag,
+              .problem = fmt::format("has no effect: {} varies {}", document_.name, axis.path)});
         }
       }
       for (const Search& search : study_.searches) {
         if (search.is_front() || search.value.path != path) continue;
-        throw ConfigError(
-            fmt::format("{}: has no effect: {} searches {}", flag, document_.name, path));
+        throw ConfigError(Complaint{
+            .kind = ErrorKind::no_effect,
+            .origin = flag,
+            .problem = fmt::format("has no effect: {} searches {}", document_.name, path)});
       }
       if (path == "seed" && !study_.seeds.empty()) {
         throw ConfigError(
-            fmt::format("{}: has no effect: {} lists its seeds", flag, document_.name));
+            Complaint{.kind = ErrorKind::no_effect,
+                      .origin = flag,
+                      .problem = fmt::format("has no effect: {} lists its seeds", document_.name)});
       }
     }
     set_option(study_.base, assignment);
@@ -193,9 +199,12 @@ Study load_study(const std::string& name, const std::vector<std::string>& set) {
   }
   if (is_folder) return parse_study(read_json_file(name), "", set);  // says what it is
   const std::string nearest = nearest_name(name, known);
-  throw ConfigError(fmt::format(
-      "{}: no such file, and no built-in study of this name{}", name,
-      nearest.empty() ? " (see `headroom list studies`)" : fmt::format(" (nearest: {})", nearest)));
+  throw ConfigError(
+      Complaint{.kind = ErrorKind::unreadable,
+                .origin = name,
+                .problem = fmt::format("no such file, and no built-in study of this name{}",
+                                       nearest.empty() ? " (see `headroom list studies`)"
+                                                       : fmt::format(" (nearest: {})", nearest))});
 }
 
 }  // namespace headroom

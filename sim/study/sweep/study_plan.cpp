@@ -49,15 +49,19 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)) {
     combinations_ *= static_cast<std::int64_t>(group[0].values.size());
     if (combinations_ > kMaxCombinations) {
       throw ConfigError(
-          fmt::format("{}: /vary: more than {} combinations", study_.file, kMaxCombinations));
+          Complaint{.origin = study_.file,
+                    .pointer = "/vary",
+                    .problem = fmt::format("more than {} combinations", kMaxCombinations)});
     }
   }
   for (std::int64_t i = 0; i < combinations_; ++i) {
     if (is_kept(choice_of(i))) points_.push_back(i);
   }
   if (points_.empty()) {
-    throw ConfigError(fmt::format("{}: no point is left: the conditions leave out all {} of them",
-                                  study_.file, combinations_));
+    throw ConfigError(
+        Complaint{.origin = study_.file,
+                  .problem = fmt::format(
+                      "no point is left: the conditions leave out all {} of them", combinations_)});
   }
 }
 
@@ -172,8 +176,10 @@ void StudyPlan::check_point(std::int64_t point, const Catalog& catalog) const {
       for (const Limit& limit : search.value.limits) {
         const bool is_goodput = limit.metric.find("goodput") != std::string::npos;
         if (!is_goodput || has_slo(probed)) continue;
-        throw ConfigError(fmt::format("{}: /search: a limit on {} needs an slo in the scenario",
-                                      study_.file, limit.metric));
+        throw ConfigError(Complaint{
+            .origin = study_.file,
+            .pointer = "/search",
+            .problem = fmt::format("a limit on {} needs an slo in the scenario", limit.metric)});
       }
     }
   }
@@ -190,7 +196,7 @@ void StudyPlan::check(const Catalog& catalog) const {
             fmt::format("{}{} = {}", values.empty() ? "" : ", ", parameter.path, parameter.json);
       }
       if (values.empty()) throw;
-      throw ConfigError(fmt::format("{} (point {}: {})", error.what(), point, values));
+      throw error.with_context(fmt::format("point {}: {}", point, values));
     }
   }
 }

@@ -2,6 +2,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/check_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/det_math_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/digest_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/errors_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/event_queue_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/folders_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/file_roles_test.cpp

@@ -21,13 +21,21 @@ struct Module {
 };
 
 // A folder stands before the folders above it.
-constexpr std::array kModules{Module{"sim/kernel/", 0},      Module{"sim/serving/", 1},
-                              Module{"sim/metrics/", 2},     Module{"scheduler/batching/", 2},
-                              Module{"scheduler/kv/", 2},    Module{"scheduler/routing/", 2},
-                              Module{"scheduler/fleet/", 2}, Module{"workloads/", 2},
-                              Module{"hardware/", 2},        Module{"sim/setup/", 3},
-                              Module{"sim/study/", 4},       Module{"sim/report/", 5},
-                              Module{"sim/app/", 6},         Module{"tests/", 7}};
+constexpr std::array kModules{Module{"sim/kernel/", 0},
+                              Module{"sim/options/", 1},
+                              Module{"sim/serving/", 2},
+                              Module{"sim/metrics/", 3},
+                              Module{"scheduler/batching/", 3},
+                              Module{"scheduler/kv/", 3},
+                              Module{"scheduler/routing/", 3},
+                              Module{"scheduler/fleet/", 3},
+                              Module{"workloads/", 3},
+                              Module{"hardware/", 3},
+                              Module{"sim/setup/", 4},
+                              Module{"sim/study/", 5},
+                              Module{"sim/report/", 6},
+                              Module{"sim/app/", 7},
+                              Module{"tests/", 8}};
 
 // Folders whose own files may include nlohmann_json: it triples the compile time of a file.
 constexpr std::array<std::string_view, 5> kJsonFolders{"sim/setup/", "sim/report/",
