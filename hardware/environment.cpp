@@ -10,15 +10,6 @@
 namespace headroom {
 namespace {
 
-// The first vLLM that reads MemAvailable on devices that share memory. vllm/utils/mem_utils.py
-// @a6d5c390 does for sm 87, 110 and 121, and pull request 35356 (February 2026) for all integrated
-// devices; 0.11.0, whose vllm/utils was one file, was still patched to do so by the recipe of
-// jetson-containers. That it came with 0.12 is an estimate between the two.
-constexpr EngineVersion kVllmAvailable{0, 12};
-// SGLang pull request 11299, October 2025, within the 0.5 series; 0.5.0 to 0.5.2 still read
-// MemFree.
-constexpr EngineVersion kSglangAvailable{0, 5};
-
 // NCCL allocates segments of 9,637,888 bytes in /dev/shm and fails when one does not fit
 // (production-stack issue 276). Four per rank is an estimate: it says no more than that Docker's
 // 64 MiB fail for 2 ranks, as reported (vLLM issue 1710, vLLM's Docker page: --ipc=host or
@@ -95,13 +86,9 @@ std::string_view name_of(FreeMetric metric) {
   return kNames[static_cast<std::size_t>(metric)];
 }
 
-FreeMetric free_metric(std::string_view engine, EngineVersion version, const DeviceSpec& device) {
+FreeMetric free_metric(bool counts_page_cache_free, const DeviceSpec& device) {
   if (!nvidia_shared(device)) return FreeMetric::device;
-  // llama.cpp pull request 17368, November 2025; ollama pull request 12619, October 2025.
-  const bool available = (engine == "vllm" && version >= kVllmAvailable) ||
-                         (engine == "sglang" && version >= kSglangAvailable) ||
-                         engine == "llamacpp" || engine == "ollama";
-  return available ? FreeMetric::mem_available : FreeMetric::mem_free;
+  return counts_page_cache_free ? FreeMetric::mem_available : FreeMetric::mem_free;
 }
 
 MachineMemory machine_memory(const Environment& environment, const HostRequest& request) {

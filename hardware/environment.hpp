@@ -61,11 +61,9 @@ enum class FreeMetric : std::uint8_t {
 };
 [[nodiscard]] std::string_view name_of(FreeMetric metric);  // as in MachineMemory
 
-// By engine and version (ENGINES.md 1.2, 1.3, 1.4). On NVIDIA's shared memory (sm 87, 110, 121):
-// vLLM from 0.12, SGLang from 0.5, llama.cpp and ollama read MemAvailable, TensorRT-LLM and all
-// others MemFree. Names are those of the engine profiles; sources: beside the rule.
-[[nodiscard]] FreeMetric free_metric(std::string_view engine, EngineVersion version,
-                                     const DeviceSpec& device);
+// What an engine reads on NVIDIA's shared memory (sm 87, 110, 121): MemAvailable, which counts the
+// page cache as free, or MemFree.
+[[nodiscard]] FreeMetric free_metric(bool counts_page_cache_free, const DeviceSpec& device);
 
 enum class OverheadCase : std::uint8_t { low, typical, high };
 

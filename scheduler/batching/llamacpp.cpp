@@ -86,4 +86,19 @@ void LlamaCppScheduler::on_engine_lost() {
   prompts_.clear();
 }
 
+const BatchPolicy& llamacpp_policy() {
+  static const BatchPolicy kPolicy{
+      .name = "llamacpp",
+      .doc = "llama.cpp's server: slots with a context each, decodes before prompts",
+      .traits = {.has_token_budget = true},
+      .allocators = {"slots"},
+      .make = [](const SchedulerOptions& options,
+                 const KvAllocator& kv) -> std::unique_ptr<BatchScheduler> {
+        const auto* slots = dynamic_cast<const SlotAssignment*>(&kv);
+        HEADROOM_CHECK(slots != nullptr, "scheduler llamacpp without slots");
+        return std::make_unique<LlamaCppScheduler>(options, *slots);
+      }};
+  return kPolicy;
+}
+
 }  // namespace headroom

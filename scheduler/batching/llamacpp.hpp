@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
@@ -51,5 +52,7 @@ class LlamaCppScheduler final : public BatchScheduler {
   std::vector<Prompt> prompts_;  // by slot
   std::uint64_t launches_ = 0;
 };
+
+[[nodiscard]] const BatchPolicy& llamacpp_policy();
 
 }  // namespace headroom

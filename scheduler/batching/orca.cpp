@@ -1,6 +1,21 @@
 #include "scheduler/batching/orca.hpp"
 
+#include "sim/kernel/named_value.hpp"
+
 namespace headroom {
+namespace {
+
+constexpr NamedValue<OutputReservation> kReservations[] = {
+    {"max_tokens", OutputReservation::max_tokens},
+    {"max_model_len", OutputReservation::max_model_len},
+    {"pow2", OutputReservation::pow2},
+    {"oracle", OutputReservation::oracle}};
+
+}  // namespace
+
+OutputReservation OrcaScheduling::reservation() const {
+  return value_named<OutputReservation>(kv_reservation, kReservations);
+}
 
 void OrcaScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(id); }
 
@@ -42,5 +57,33 @@ bool OrcaScheduler::on_leave(RequestId id) {
 }
 
 void OrcaScheduler::on_engine_lost() { running_ = 0; }
+
+namespace {
+
+std::vector<OwnRow> orca_rows() {
+  using O = OrcaScheduling;
+  static const std::string kReservationNames = choices_in<OutputReservation>(kReservations);
+  return own_rows<O>({
+      {.name = "kv_reservation",
+       .field = &O::kv_reservation,
+       .choices = kReservationNames,
+       .doc = "output set aside: as declared, the longest, or what the literature's oracles know"},
+  });
+}
+
+}  // namespace
+
+const BatchPolicy& orca_policy() {
+  static const BatchPolicy kPolicy{
+      .name = "orca",
+      .doc = "Orca: iteration-level batches that reserve all a request may need",
+      .traits = {.sets_aside = true, .has_stages = true, .seats_per_stage = true},
+      .allocators = {"contiguous", "paged"},
+      .options = orca_rows,
+      .reservation = [](const OptionBag& own) { return own.get<OrcaScheduling>().reservation(); },
+      .make = [](const SchedulerOptions& options, const KvAllocator&)
+          -> std::unique_ptr<BatchScheduler> { return std::make_unique<OrcaScheduler>(options); }};
+  return kPolicy;
+}
 
 }  // namespace headroom

@@ -3,11 +3,21 @@
 // served. A request reserves prompt + max_tokens when it is first scheduled, runs its whole prompt
 // in that iteration beside the decodes of the others, and is never evicted.
 
+#include <string>
+
+#include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
 namespace headroom {
+
+// What an admission sets aside for output (the paper's variants).
+struct OrcaScheduling {
+  std::string kv_reservation = "max_tokens";
+
+  [[nodiscard]] OutputReservation reservation() const;
+};
 
 class OrcaScheduler final : public BatchScheduler {
  public:
@@ -23,5 +33,7 @@ class OrcaScheduler final : public BatchScheduler {
   RequestList waiting_;
   std::int64_t running_ = 0;
 };
+
+[[nodiscard]] const BatchPolicy& orca_policy();
 
 }  // namespace headroom

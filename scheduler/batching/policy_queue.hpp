@@ -5,9 +5,11 @@
 #include "scheduler/batching/priority_queue.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "sim/kernel/likely.hpp"
-#include "sim/serving/options.hpp"
 
 namespace headroom {
+
+// Which waiting request comes first (vLLM's scheduling_policy).
+enum class SchedulingPolicy : std::uint8_t { fcfs, priority };
 
 class PolicyQueue {
  public:

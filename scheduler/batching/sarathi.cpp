@@ -15,4 +15,22 @@ bool SarathiScheduler::on_leave(RequestId id) {
 
 void SarathiScheduler::on_engine_lost() { batch_.on_engine_lost(); }
 
+const BatchPolicy& sarathi_policy() {
+  static const BatchPolicy kPolicy{
+      .name = "sarathi",
+      .doc = "Sarathi-Serve: all decodes, then prompts in chunks of what the budget leaves",
+      .traits = {.has_token_budget = true,
+                 .seats_within_budget = true,
+                 .enable_prefix_caching = false,
+                 .watermark = 0.01},
+      .allocators = {"paged"},
+      .takes = {"enable_prefix_caching", "watermark"},
+      .finds_prefixes = [](const OptionBag&, bool asked) { return asked; },
+      .make = [](const SchedulerOptions& options,
+                 const KvAllocator&) -> std::unique_ptr<BatchScheduler> {
+        return std::make_unique<SarathiScheduler>(options);
+      }};
+  return kPolicy;
+}
+
 }  // namespace headroom

@@ -5,6 +5,7 @@
 // Memory rules in whole_prompt_batch.hpp, with a watermark of 1 % of the pool. A prompt that can
 // never have its blocks is refused; Sarathi-Serve itself would keep it at the head for ever.
 
+#include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/whole_prompt_batch.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
@@ -23,5 +24,7 @@ class SarathiScheduler final : public BatchScheduler {
  private:
   WholePromptBatch batch_;
 };
+
+[[nodiscard]] const BatchPolicy& sarathi_policy();
 
 }  // namespace headroom

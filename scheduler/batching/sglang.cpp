@@ -5,11 +5,18 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/named_value.hpp"
 #include "sim/serving/kv_layout.hpp"
 
 namespace headroom {
 
 namespace {
+
+constexpr NamedValue<SglangOrder> kOrders[] = {{"fcfs", SglangOrder::fcfs},
+                                               {"lpm", SglangOrder::lpm},
+                                               {"dfs-weight", SglangOrder::dfs_weight},
+                                               {"lof", SglangOrder::lof},
+                                               {"random", SglangOrder::random}};
 
 constexpr TokenCount kMostNewTokens = 4096;  // SGLang, CLIP_MAX_NEW_TOKENS
 
@@ -32,14 +39,14 @@ TokenCount whole_pages(TokenCount tokens, std::int32_t page) { return tokens / p
 
 SglangScheduler::SglangScheduler(const SchedulerOptions& options)
     : options_(options),
-      waiting_(options.sglang.order, options.sglang.seed),
-      ratio_(options.sglang.schedule_conservativeness) {
-  const SglangOptions& own = options.sglang;
-  HEADROOM_CHECK(options.max_num_seqs >= 1 && own.max_prefill_tokens >= 1 &&
-                     own.chunked_prefill_size >= 0 && own.schedule_conservativeness > 0,
-                 fmt::format("{} requests, {} prefill tokens, chunks of {}, conservativeness {}",
-                             options.max_num_seqs, own.max_prefill_tokens, own.chunked_prefill_size,
-                             own.schedule_conservativeness));
+      own_(options.own.get<SglangScheduling>()),
+      waiting_(value_named<SglangOrder>(own_.schedule_policy, kOrders), options.seed),
+      ratio_(own_.schedule_conservativeness) {
+  HEADROOM_CHECK(
+      options.max_num_seqs >= 1 && own_.max_prefill_tokens >= 1 &&
+          own_.schedule_conservativeness > 0,
+      fmt::format("{} requests, {} prefill tokens, conservativeness {}", options.max_num_seqs,
+                  own_.max_prefill_tokens, own_.schedule_conservativeness));
 }
 
 void SglangScheduler::enqueue(RequestId id, const Request& request) {
@@ -51,7 +58,7 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   idle_ = false;
   if (!may_prefill()) return decode(context, plan);
 
-  const bool mixed = options_.sglang.enable_mixed_chunk && context.decodes.size() > 0;
+  const bool mixed = own_.enable_mixed_chunk && context.decodes.size() > 0;
   if (!mixed) {
     const bool alone = running_.empty();
     build_prefill_batch(context, plan, budget_for(0));
@@ -77,9 +84,8 @@ bool SglangScheduler::may_prefill() const {
 }
 
 SglangScheduler::Budget SglangScheduler::budget_for(std::int64_t decodes_beside) const {
-  const SglangOptions& own = options_.sglang;
-  const TokenCount chunk = own.chunked_prefill_size > 0 ? own.chunked_prefill_size : INT32_MAX;
-  return {.input = own.max_prefill_tokens - decodes_beside, .chunk = chunk - decodes_beside};
+  const TokenCount chunk = own_.chunked_prefill_size > 0 ? own_.chunked_prefill_size : INT32_MAX;
+  return {.input = own_.max_prefill_tokens - decodes_beside, .chunk = chunk - decodes_beside};
 }
 
 void SglangScheduler::build_prefill_batch(const PlanContext& context, BatchPlan& plan,
@@ -152,7 +158,7 @@ SglangScheduler::Added SglangScheduler::add_waiting(const PlanContext& context, 
   const Request& request = context.requests[id];
   const KvPoolState& pool = context.kv.pool();
   const std::int32_t page = pool.block_tokens;
-  HEADROOM_CHECK(options_.sglang.chunked_prefill_size % page == 0, "chunks are of whole pages");
+  HEADROOM_CHECK(own_.chunked_prefill_size % page == 0, "chunks are of whole pages");
   const TokenCount cached = context.kv.cached_prefix(id, request);
   const TokenCount extend = request.known_tokens - cached;
   const TokenCount output =
@@ -213,7 +219,7 @@ void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& 
     idle_ = running_.empty() && chunked_ == kNoRequest;
     return;
   }
-  const std::int64_t beside = options_.sglang.enable_mixed_chunk ? context.decodes.size() : 0;
+  const std::int64_t beside = own_.enable_mixed_chunk ? context.decodes.size() : 0;
   const bool admits =
       !batch_is_full_ && running_.size() < options_.max_num_seqs && budget_for(beside).chunk > 0;
   plan.arrivals_can_join = admits;
@@ -276,6 +282,50 @@ void SglangScheduler::on_engine_lost() {
   chunked_ = kNoRequest;
   batch_is_full_ = false;
   idle_ = true;
+}
+
+namespace {
+
+std::vector<OwnRow> sglang_rows() {
+  using S = SglangScheduling;
+  static const std::string kOrderNames = choices_in<SglangOrder>(kOrders);
+  return own_rows<S>({
+      {.name = "schedule_policy",
+       .field = &S::schedule_policy,
+       .choices = kOrderNames,
+       .doc = "order of the queue"},
+      {.name = "schedule_conservativeness",
+       .field = &S::schedule_conservativeness,
+       .bounds = {.low = 0, .high = 100, .low_open = true},
+       .doc = "scales how much output of running requests an admission expects"},
+      {.name = "enable_mixed_chunk",
+       .field = &S::enable_mixed_chunk,
+       .doc = "decodes run beside prefill chunks instead of standing by"},
+  });
+}
+
+// Chunks are whole pages of the pool.
+std::unique_ptr<BatchScheduler> make_sglang(SchedulerOptions options, const KvAllocator& kv) {
+  const std::int32_t page = kv.pool().block_tokens;
+  std::int64_t& chunk = options.own.edit<SglangScheduling>().chunked_prefill_size;
+  chunk = blocks_needed(std::max<std::int64_t>(0, chunk), page) * page;
+  return std::make_unique<SglangScheduler>(options);
+}
+
+}  // namespace
+
+const BatchPolicy& sglang_policy() {
+  static const BatchPolicy kPolicy{
+      .name = "sglang",
+      .doc = "SGLang: prefill batches alone, admission by estimated output, retraction",
+      .traits = {.plans_ahead = true},
+      .allocators = {"paged"},
+      .options = sglang_rows,
+      .finds_prefixes = [](const OptionBag& own,
+                           bool) { return !own.get<SglangScheduling>().disable_radix_cache; },
+      .make = [](const SchedulerOptions& options,
+                 const KvAllocator& kv) { return make_sglang(options, kv); }};
+  return kPolicy;
 }
 
 }  // namespace headroom

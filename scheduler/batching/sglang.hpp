@@ -16,8 +16,10 @@
 // O(n log n) of them.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "scheduler/batching/sglang_order.hpp"
 #include "scheduler/batching/sglang_retraction.hpp"
@@ -25,6 +27,16 @@
 #include "sim/serving/options.hpp"
 
 namespace headroom {
+
+// The engine's own options (SGLang: server_args.py).
+struct SglangScheduling {
+  std::int64_t max_prefill_tokens = 16384;   // prompt tokens of one prefill batch, >= 1
+  std::int64_t chunked_prefill_size = 8192;  // tokens; 0 or less = prompts are never cut
+  bool enable_mixed_chunk = false;           // decodes run beside prefill chunks
+  double schedule_conservativeness = 1.0;    // > 0
+  std::string schedule_policy = "fcfs";      // order of the queue
+  bool disable_radix_cache = false;
+};
 
 class SglangScheduler final : public BatchScheduler {
  public:
@@ -58,6 +70,7 @@ class SglangScheduler final : public BatchScheduler {
   [[nodiscard]] TokenCount output_for_running(const PlanContext& context) const;
 
   SchedulerOptions options_;
+  SglangScheduling own_;
   SglangQueue waiting_;
   RequestList running_;             // prompt complete
   RequestId chunked_ = kNoRequest;  // the one whose prompt is computed in part
@@ -69,5 +82,7 @@ class SglangScheduler final : public BatchScheduler {
   NewTokenRatio ratio_;
   std::vector<RetractionCandidate> candidates_;
 };
+
+[[nodiscard]] const BatchPolicy& sglang_policy();
 
 }  // namespace headroom

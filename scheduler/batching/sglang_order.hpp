@@ -27,6 +27,8 @@
 
 namespace headroom {
 
+enum class SglangOrder : std::uint8_t { fcfs, lpm, dfs_weight, lof, random };
+
 class SglangQueue {
  public:
   SglangQueue(SglangOrder order, std::uint64_t seed);

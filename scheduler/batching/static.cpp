@@ -8,6 +8,12 @@
 
 namespace headroom {
 
+StaticScheduler::StaticScheduler(const SchedulerOptions& options)
+    : options_(options),
+      batch_wait_ns_(
+          static_cast<TimeNs>(options.own.get<StaticScheduling>().batch_wait_ms / 1e3 * 1e9 + 0.5)),
+      preferred_batch_sizes_(options.own.get<StaticScheduling>().preferred_batch_size) {}
+
 void StaticScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(id); }
 
 void StaticScheduler::plan(const PlanContext& context, BatchPlan& plan) {
@@ -23,12 +29,12 @@ void StaticScheduler::plan(const PlanContext& context, BatchPlan& plan) {
 // preferred sizes mean nothing.
 std::int64_t StaticScheduler::rows_to_send(const PlanContext& context, BatchPlan& plan) const {
   const std::int64_t pending = std::min<std::int64_t>(waiting_.size(), options_.max_num_seqs);
-  const TimeNs latest = context.requests[waiting_.front()].arrival_ns + options_.batch_wait_ns;
-  if (options_.batch_wait_ns > 0 && context.now_ns >= latest) return pending;
+  const TimeNs latest = context.requests[waiting_.front()].arrival_ns + batch_wait_ns_;
+  if (batch_wait_ns_ > 0 && context.now_ns >= latest) return pending;
   const auto& sizes = preferred_batch_sizes_;
   const auto above = std::upper_bound(sizes.begin(), sizes.end(), pending);
   if (above != sizes.begin()) return *std::prev(above);
-  if (options_.batch_wait_ns == 0 || pending == options_.max_num_seqs) return pending;
+  if (batch_wait_ns_ == 0 || pending == options_.max_num_seqs) return pending;
   plan.wake_at_ns = latest;
   return 0;
 }
@@ -111,5 +117,55 @@ bool StaticScheduler::on_leave(RequestId id) {
 }
 
 void StaticScheduler::on_engine_lost() { live_rows_ = 0; }
+
+namespace {
+
+std::vector<OwnRow> static_rows() {
+  using S = StaticScheduling;
+  return own_rows<S>({
+      {.name = "batch_wait_ms",
+       .field = &S::batch_wait_ms,
+       .unit = "ms",
+       .bounds = {.low = 0, .high = 1e9},
+       .doc = "how long a batch waits to fill up"},
+      {.name = "preferred_batch_size",
+       .field = &S::preferred_batch_size,
+       .unit = "requests",
+       .bounds = kCount,
+       .doc = "batches of these sizes are sent before the wait is over, the largest one"},
+      {.name = "stream",
+       .field = &S::stream,
+       .doc = "clients see tokens at once, not when the batch ends"},
+  });
+}
+
+void settle_sizes(const Origins& given, OptionBag& own, std::int64_t max_num_seqs) {
+  std::vector<std::int64_t>& sizes = own.edit<StaticScheduling>().preferred_batch_size;
+  std::ranges::sort(sizes);
+  for (const std::int64_t size : sizes) {
+    if (size <= max_num_seqs) continue;
+    given.refuse("/engine/preferred_batch_size",
+                 fmt::format("{}: no batch has more than {} requests", size, max_num_seqs),
+                 ErrorKind::value);
+  }
+}
+
+}  // namespace
+
+const BatchPolicy& static_policy() {
+  static const BatchPolicy kPolicy{
+      .name = "static",
+      .doc = "padded batches that run until their longest output ends",
+      .traits = {.whole_batches = true},
+      .allocators = {"contiguous", "paged"},
+      .options = static_rows,
+      .streams = [](const OptionBag& own) { return own.get<StaticScheduling>().stream; },
+      .settle = settle_sizes,
+      .make = [](const SchedulerOptions& options,
+                 const KvAllocator&) -> std::unique_ptr<BatchScheduler> {
+        return std::make_unique<StaticScheduler>(options);
+      }};
+  return kPolicy;
+}
 
 }  // namespace headroom

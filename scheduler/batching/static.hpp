@@ -11,21 +11,25 @@
 // Preferred sizes are those of Triton's dynamic batcher (its dynamic_batch_scheduler.cc).
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
+#include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
 namespace headroom {
 
+// The dynamic batcher's options (Triton: model_config.proto).
+struct StaticScheduling {
+  double batch_wait_ms = 0;  // wait for a full batch at most so long
+  std::vector<std::int64_t> preferred_batch_size;
+  bool stream = false;
+};
+
 class StaticScheduler final : public BatchScheduler {
  public:
-  // Batches of the preferred sizes (ascending, up to max_num_seqs) do not wait.
-  explicit StaticScheduler(const SchedulerOptions& options,
-                           std::vector<std::int32_t> preferred_batch_sizes = {})
-      : options_(options), preferred_batch_sizes_(std::move(preferred_batch_sizes)) {}
+  explicit StaticScheduler(const SchedulerOptions& options);
 
   void enqueue(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
@@ -46,9 +50,13 @@ class StaticScheduler final : public BatchScheduler {
   [[nodiscard]] Shape next_batch(const PlanContext& context, std::int64_t most) const;
 
   SchedulerOptions options_;
-  std::vector<std::int32_t> preferred_batch_sizes_;
+  TimeNs batch_wait_ns_;
+  // Ascending, up to max_num_seqs: batches of these sizes do not wait.
+  std::vector<std::int64_t> preferred_batch_sizes_;
   RequestList waiting_;
   std::int64_t live_rows_ = 0;  // rows of the running batch that still lack tokens
 };
+
+[[nodiscard]] const BatchPolicy& static_policy();
 
 }  // namespace headroom

@@ -32,7 +32,7 @@ bool TgiScheduler::must_decode(const PlanContext& context) const {
 // --- one forward for everything -----------------------------------------------------------------
 
 void TgiScheduler::plan_mixed(const PlanContext& context, BatchPlan& plan) {
-  TokenCount budget = options_.tgi.max_batch_prefill_tokens - context.decodes.size();
+  TokenCount budget = own_.max_batch_prefill_tokens - context.decodes.size();
   const bool must_decode_now = must_decode(context);
   context.take_decodes();
   continue_prefill(context, plan, budget);
@@ -80,9 +80,9 @@ void TgiScheduler::continue_prefill(const PlanContext& context, BatchPlan& plan,
 void TgiScheduler::plan_apart(const PlanContext& context, BatchPlan& plan) {
   // queue.rs rounds the budget, not the prompts, up to whole blocks.
   const std::int32_t block = context.kv.pool().block_tokens;
-  const TokenCount budget = blocks_needed(options_.tgi.max_batch_prefill_tokens, block) * block;
+  const TokenCount budget = blocks_needed(own_.max_batch_prefill_tokens, block) * block;
   const StepCount waited = 1 + context.decodes_planned - latest_prefill_;
-  const bool any_number = running_ == 0 || waited >= options_.tgi.max_waiting_tokens;
+  const bool any_number = running_ == 0 || waited >= own_.max_waiting_tokens;
   const std::int64_t least = any_number ? 0 : least_entries();
   const bool must_decode_now = must_decode(context);
   const Weighed weighed = weigh(context, least, budget);
@@ -104,15 +104,14 @@ void TgiScheduler::plan_apart(const PlanContext& context, BatchPlan& plan) {
     plan.arrivals_can_join = running_ < options_.max_num_seqs;
   } else if (!must_decode_now) {
     // With a least number, the wait ends it; a head that found no room waits until somebody leaves.
-    plan.steady_steps =
-        least > 0 ? options_.tgi.max_waiting_tokens - waited : StepCount{kManySteps / 2};
+    plan.steady_steps = least > 0 ? own_.max_waiting_tokens - waited : StepCount{kManySteps / 2};
     plan.arrivals_can_join = weighed == Weighed::too_few_wait;
   }
 }
 
 std::int64_t TgiScheduler::least_entries() const {
   // In single precision, as the router does it (f32).
-  const auto ratio = static_cast<float>(options_.tgi.waiting_served_ratio);
+  const auto ratio = static_cast<float>(own_.waiting_served_ratio);
   return static_cast<std::int64_t>(static_cast<float>(running_) * ratio);
 }
 
@@ -189,6 +188,39 @@ void TgiScheduler::on_engine_lost() {
   running_ = 0;
   prefilling_ = kNoRequest;
   joined_others_ = false;
+}
+
+namespace {
+
+std::vector<OwnRow> tgi_rows() {
+  using T = TgiScheduling;
+  return own_rows<T>({
+      {.name = "waiting_served_ratio",
+       .field = &T::waiting_served_ratio,
+       .bounds = {.low = 0, .high = 1000},
+       .doc = "least size of a prefill batch against the running one"},
+      {.name = "max_waiting_tokens",
+       .field = &T::max_waiting_tokens,
+       .unit = "tokens",
+       .bounds = {.low = 0, .high = 1e6},
+       .doc = "decode steps after which a prefill batch of any size interrupts"},
+  });
+}
+
+}  // namespace
+
+const BatchPolicy& tgi_policy() {
+  static const BatchPolicy kPolicy{
+      .name = "tgi",
+      .doc = "TGI: prompt + max_new_tokens set aside, never preempts",
+      .traits = {.sets_aside = true, .enable_chunked_prefill = true, .enable_prefix_caching = true},
+      .allocators = {"paged", "contiguous"},
+      .takes = {"enable_prefix_caching", "enable_chunked_prefill"},
+      .options = tgi_rows,
+      .finds_prefixes = [](const OptionBag&, bool asked) { return asked; },
+      .make = [](const SchedulerOptions& options, const KvAllocator&)
+          -> std::unique_ptr<BatchScheduler> { return std::make_unique<TgiScheduler>(options); }};
+  return kPolicy;
 }
 
 }  // namespace headroom

@@ -25,15 +25,26 @@
 // count as running. When the least number is weighed nothing is allocated to find out: a prefix
 // that others hold counts as if each entry needed it for itself.
 
+#include <cstdint>
+
+#include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
 namespace headroom {
 
+// The engine's own options (TGI: launcher/src/main.rs).
+struct TgiScheduling {
+  std::int64_t max_batch_prefill_tokens = 4096;  // >= 1
+  double waiting_served_ratio = 0.3;             // >= 0
+  std::int64_t max_waiting_tokens = 20;          // decode steps, >= 0
+};
+
 class TgiScheduler final : public BatchScheduler {
  public:
-  explicit TgiScheduler(const SchedulerOptions& options) : options_(options) {}
+  explicit TgiScheduler(const SchedulerOptions& options)
+      : options_(options), own_(options.own.get<TgiScheduling>()) {}
 
   void enqueue(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
@@ -54,6 +65,7 @@ class TgiScheduler final : public BatchScheduler {
   [[nodiscard]] bool must_decode(const PlanContext& context) const;
 
   SchedulerOptions options_;
+  TgiScheduling own_;
   RequestList waiting_;
   std::int64_t running_ = 0;           // admitted and not gone
   RequestId prefilling_ = kNoRequest;  // the one whose prompt was cut
@@ -61,5 +73,7 @@ class TgiScheduler final : public BatchScheduler {
   StepIndex latest_prefill_ = 0;
   bool joined_others_ = false;
 };
+
+[[nodiscard]] const BatchPolicy& tgi_policy();
 
 }  // namespace headroom

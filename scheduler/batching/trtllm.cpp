@@ -4,10 +4,17 @@
 #include <span>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/named_value.hpp"
 
 namespace headroom {
 
 namespace {
+
+constexpr NamedValue<CapacityPolicy> kCapacityPolicies[] = {
+    {"GUARANTEED_NO_EVICT", CapacityPolicy::guaranteed_no_evict},
+    {"MAX_UTILIZATION", CapacityPolicy::max_utilization},
+    {"STATIC_BATCH", CapacityPolicy::static_batch}};
+constexpr std::string_view kEqualProgress = "EQUAL_PROGRESS";
 
 // Tokens over which two prompts are known to be equal.
 TokenCount common_prefix(std::span<const PrefixSegment> a, std::span<const PrefixSegment> b) {
@@ -21,13 +28,14 @@ TokenCount common_prefix(std::span<const PrefixSegment> a, std::span<const Prefi
 
 }  // namespace
 
-TrtllmScheduler::TrtllmScheduler(const SchedulerOptions& options, bool enable_block_reuse)
+TrtllmScheduler::TrtllmScheduler(const SchedulerOptions& options)
     : options_(options),
-      enable_block_reuse_(enable_block_reuse),
+      capacity_policy_(value_named<CapacityPolicy>(
+          options.own.get<TrtllmScheduling>().capacity_scheduler_policy, kCapacityPolicies)),
       deals_equally_(options.enable_chunked_prefill &&
-                     options.trtllm.chunking_policy == ChunkingPolicy::equal_progress),
-      capacity_(make_trtllm_capacity(options.trtllm.capacity_policy,
-                                     options.speculation.num_speculative_tokens)) {}
+                     options.own.get<TrtllmScheduling>().context_chunking_policy == kEqualProgress),
+      capacity_(
+          make_trtllm_capacity(capacity_policy_, options.speculation.num_speculative_tokens)) {}
 
 void TrtllmScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(id); }
 
@@ -100,7 +108,7 @@ bool TrtllmScheduler::hold_slots(const PlanContext& context, BatchPlan& plan, Re
 }
 
 void TrtllmScheduler::pause_last(const PlanContext& context, BatchPlan& plan) {
-  HEADROOM_CHECK(options_.trtllm.capacity_policy == CapacityPolicy::max_utilization,
+  HEADROOM_CHECK(capacity_policy_ == CapacityPolicy::max_utilization,
                  "a policy that never evicts is short of blocks");
   HEADROOM_CHECK(!started_.empty(), "blocks are short and nobody has started");
   const RequestId id = started_.back();
@@ -250,8 +258,8 @@ bool TrtllmScheduler::can_never_run(const Request& request) const {
 // Whether a prompt in computation contains, beyond what it found in the cache, a whole block that
 // `request` begins with, too: one step later that block can be reused.
 bool TrtllmScheduler::waits_to_reuse(const PlanContext& context, const Request& request) const {
-  if (!enable_block_reuse_ || request.prefix.empty()) return false;
-  if (options_.trtllm.capacity_policy == CapacityPolicy::static_batch) return false;
+  if (!options_.finds_prefixes || request.prefix.empty()) return false;
+  if (capacity_policy_ == CapacityPolicy::static_batch) return false;
   const TokenCount block = context.kv.pool().block_tokens;
   return std::any_of(prompts_.begin(), prompts_.end(), [&](const Prompt& prompt) {
     // At least one token of `request` is computed whatever the cache holds.
@@ -284,6 +292,82 @@ void TrtllmScheduler::on_engine_lost() {
   started_.clear();
   prompts_.clear();
   capacity_->on_engine_lost();
+}
+
+namespace {
+
+std::vector<OwnRow> trtllm_rows() {
+  using T = TrtllmScheduling;
+  static const std::string kCapacityNames = choices_in<CapacityPolicy>(kCapacityPolicies);
+  return own_rows<T>({
+      {.name = "enable_block_reuse",
+       .field = &T::enable_block_reuse,
+       .doc = "requests find the blocks of equal prompts"},
+      {.name = "enable_partial_reuse",
+       .field = &T::enable_partial_reuse,
+       .doc = "what a block and the next one of a prompt begin with is reused too"},
+      {.name = "copy_on_partial_reuse",
+       .field = &T::copy_on_partial_reuse,
+       .doc = "also of blocks in use or with others behind them, by copying"},
+      {.name = "capacity_scheduler_policy",
+       .field = &T::capacity_scheduler_policy,
+       .choices = kCapacityNames,
+       .doc = "who may hold KV: until the end is sure to fit, as long as it fits, or by batches"},
+      {.name = "context_chunking_policy",
+       .field = &T::context_chunking_policy,
+       .choices = "FIRST_COME_FIRST_SERVED|EQUAL_PROGRESS",
+       .doc = "how prompts share a step's tokens with enable_chunked_prefill"},
+  });
+}
+
+void check_reuse(const Origins& given, OptionBag& own, std::int64_t /*max_num_seqs*/) {
+  const auto& t = own.get<TrtllmScheduling>();
+  const std::string partial = "/engine/enable_partial_reuse";
+  if (given.is_given(partial) && !t.enable_block_reuse) {
+    given.refuse_unused(partial, "; only with enable_block_reuse");
+  }
+  const std::string copy = "/engine/copy_on_partial_reuse";
+  if (given.is_given(copy) && !(t.enable_block_reuse && t.enable_partial_reuse)) {
+    given.refuse_unused(copy, "; only with enable_partial_reuse");
+  }
+}
+
+}  // namespace
+
+const BatchPolicy& trtllm_policy() {
+  static const BatchPolicy kPolicy{
+      .name = "trtllm",
+      .doc = "TensorRT-LLM: in-flight batching, KV counted to completion",
+      .traits = {.has_token_budget = true,
+                 .plans_ahead = true,
+                 .has_stages = true,
+                 .seats_per_stage = true,
+                 .drafts = true,
+                 .drafts_need_room = true,
+                 .enable_chunked_prefill = false},
+      .allocators = {"paged"},
+      .takes = {"enable_chunked_prefill", "kv_offloading_disk_gib", "kv_offloading_gb_per_s",
+                "speculative_config/method"},
+      .options = trtllm_rows,
+      .finds_prefixes = [](const OptionBag& own,
+                           bool) { return own.get<TrtllmScheduling>().enable_block_reuse; },
+      .block_sharing =
+          [](const OptionBag& own) {
+            const TrtllmScheduling& t = own.get<TrtllmScheduling>();
+            return BlockSharing{t.enable_partial_reuse, t.copy_on_partial_reuse};
+          },
+      .promises_completion =
+          [](const OptionBag& own) {
+            const std::string& policy = own.get<TrtllmScheduling>().capacity_scheduler_policy;
+            return value_named<CapacityPolicy>(policy, kCapacityPolicies) !=
+                   CapacityPolicy::max_utilization;
+          },
+      .settle = check_reuse,
+      .make = [](const SchedulerOptions& options,
+                 const KvAllocator&) -> std::unique_ptr<BatchScheduler> {
+        return std::make_unique<TrtllmScheduler>(options);
+      }};
+  return kPolicy;
 }
 
 }  // namespace headroom

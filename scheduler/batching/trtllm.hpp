@@ -13,8 +13,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "scheduler/batching/trtllm_capacity.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -22,11 +24,20 @@
 
 namespace headroom {
 
+// The engine's own options (TensorRT-LLM: llmapi/llm_args.py).
+struct TrtllmScheduling {
+  bool enable_block_reuse = true;
+  bool enable_partial_reuse = true;
+  bool copy_on_partial_reuse = true;
+  std::string capacity_scheduler_policy = "GUARANTEED_NO_EVICT";
+  std::string context_chunking_policy = "FIRST_COME_FIRST_SERVED";
+};
+
 class TrtllmScheduler final : public BatchScheduler {
  public:
-  // `enable_block_reuse`: the pool caches prefixes, so a request waits while another one computes
-  // the block it would have to compute next.
-  TrtllmScheduler(const SchedulerOptions& options, bool enable_block_reuse);
+  // Where the pool caches prefixes a request waits while another one computes the block it would
+  // have to compute next.
+  explicit TrtllmScheduler(const SchedulerOptions& options);
 
   void enqueue(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
@@ -63,7 +74,7 @@ class TrtllmScheduler final : public BatchScheduler {
   void forget_prompt(RequestId id);
 
   SchedulerOptions options_;
-  bool enable_block_reuse_;
+  CapacityPolicy capacity_policy_;
   bool deals_equally_;
   std::unique_ptr<TrtllmCapacity> capacity_;
   TokenCount unit_ = 1;          // of chunks: tokens_per_block
@@ -71,5 +82,7 @@ class TrtllmScheduler final : public BatchScheduler {
   RequestList waiting_;          // paused ones at the front
   std::vector<Prompt> prompts_;  // in order of start
 };
+
+[[nodiscard]] const BatchPolicy& trtllm_policy();
 
 }  // namespace headroom

@@ -5,6 +5,7 @@
 //
 // For pools of one block size in which a request keeps all its blocks (no attention windows).
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,9 @@
 #include "sim/serving/request.hpp"
 
 namespace headroom {
+
+// Who may hold KV (TensorRT-LLM's capacity_scheduler_policy).
+enum class CapacityPolicy : std::uint8_t { guaranteed_no_evict, max_utilization, static_batch };
 
 // Blocks by request, and their sum.
 class BlockClaims {

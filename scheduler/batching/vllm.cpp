@@ -5,20 +5,33 @@
 #include "scheduler/batching/decode_first.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/likely.hpp"
+#include "sim/kernel/named_value.hpp"
 
 namespace headroom {
+namespace {
+
+constexpr NamedValue<SchedulingPolicy> kPolicies[] = {{"fcfs", SchedulingPolicy::fcfs},
+                                                      {"priority", SchedulingPolicy::priority}};
+
+SchedulingPolicy policy_of(const VllmScheduling& own) {
+  return value_named<SchedulingPolicy>(own.scheduling_policy, kPolicies);
+}
+
+}  // namespace
 
 VllmScheduler::VllmScheduler(const SchedulerOptions& options)
     : options_(options),
-      running_(options.policy, PriorityQueue::Top::last),
-      waiting_(options.policy, PriorityQueue::Top::first) {
+      policy_(policy_of(options.own.get<VllmScheduling>())),
+      reserve_full_isl_(options.own.get<VllmScheduling>().scheduler_reserve_full_isl),
+      running_(policy_, PriorityQueue::Top::last),
+      waiting_(policy_, PriorityQueue::Top::first) {
   HEADROOM_CHECK(options.max_num_batched_tokens >= options.max_num_seqs,
                  "max_num_batched_tokens must be at least max_num_seqs");
   HEADROOM_CHECK(options.long_prefill_token_threshold >= 0, "a chunk below 0 tokens");
   HEADROOM_CHECK(
-      options.speculation.num_speculative_tokens == 0 || options.policy == SchedulingPolicy::fcfs,
+      options.speculation.num_speculative_tokens == 0 || policy_ == SchedulingPolicy::fcfs,
       "speculative decoding under priorities");
-  HEADROOM_CHECK(!options.enable_lora || (options.policy == SchedulingPolicy::fcfs &&
+  HEADROOM_CHECK(!options.enable_lora || (policy_ == SchedulingPolicy::fcfs &&
                                           options.speculation.num_speculative_tokens == 0),
                  "LoRA with drafts or priorities");
 }
@@ -71,8 +84,7 @@ void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   // blocks only become fewer until somebody finishes, and that is a plan of its own. An arrival
   // waits behind it, unless its priority puts it in front, or nobody waits but for adapters.
   plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
-  const bool arrival_is_looked_at =
-      !somebody_waits || options_.policy == SchedulingPolicy::priority;
+  const bool arrival_is_looked_at = !somebody_waits || policy_ == SchedulingPolicy::priority;
   plan.arrivals_can_join =
       arrival_is_looked_at && running_.size() < options_.max_num_seqs && budget > 0;
 }
@@ -154,7 +166,7 @@ void VllmScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan, T
         .request = &request,
         .cached_tokens = cached,
         .hold_tokens = cached + tokens,
-        .fit_tokens = options_.reserve_full_isl ? request.known_tokens : cached + tokens,
+        .fit_tokens = reserve_full_isl_ ? request.known_tokens : cached + tokens,
         .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
         .keep_free = others ? watermark : 0};
     if (!context.kv.try_grow(growth)) return;
@@ -195,6 +207,65 @@ bool VllmScheduler::on_leave(RequestId id) {
 void VllmScheduler::on_engine_lost() {
   running_.clear();
   prefilling_.clear();
+}
+
+namespace {
+
+std::vector<OwnRow> vllm_rows() {
+  using V = VllmScheduling;
+  static const std::string kPolicyNames = choices_in<SchedulingPolicy>(kPolicies);
+  return own_rows<V>({
+      {.name = "scheduler_reserve_full_isl",
+       .field = &V::scheduler_reserve_full_isl,
+       .doc = "admit only when the whole prompt fits now"},
+      {.name = "long_prefill_token_threshold",
+       .field = &V::long_prefill_token_threshold,
+       .unit = "tokens",
+       .bounds = {.low = 0, .high = 1e9},
+       .doc = "longest chunk of a prompt; 0 = no limit but the step's"},
+      {.name = "scheduling_policy",
+       .field = &V::scheduling_policy,
+       .choices = kPolicyNames,
+       .doc = "who is admitted first, and who is preempted last"},
+  });
+}
+
+}  // namespace
+
+const BatchPolicy& vllm_policy() {
+  static const BatchPolicy kPolicy{
+      .name = "vllm",
+      .doc = "vLLM V1: decodes and chunks under a token budget, preemption by recompute",
+      .traits = {.has_token_budget = true,
+                 .seats_within_budget = true,
+                 .plans_ahead = true,
+                 .has_stages = true,
+                 .has_data_ranks = true,
+                 .drafts = true,
+                 .drafter_drops_match = true,
+                 .serves_lora = true,
+                 .hands_over = true,
+                 .follows_groups = true,
+                 .enable_chunked_prefill = true,
+                 .enable_prefix_caching = true,
+                 .watermark = 0.0},
+      .allocators = {"paged"},
+      .takes = {"enable_prefix_caching", "enable_chunked_prefill", "watermark",
+                "kv_offloading_size_gib", "kv_offloading_disk_gib", "kv_offloading_gb_per_s",
+                "api_server_count", "api_server", "speculative_config/method"},
+      .options = vllm_rows,
+      .finds_prefixes = [](const OptionBag&, bool asked) { return asked; },
+      .longest_chunk =
+          [](const OptionBag& own) {
+            return own.get<VllmScheduling>().long_prefill_token_threshold;
+          },
+      .by_priority =
+          [](const OptionBag& own) {
+            return policy_of(own.get<VllmScheduling>()) == SchedulingPolicy::priority;
+          },
+      .make = [](const SchedulerOptions& options, const KvAllocator&)
+          -> std::unique_ptr<BatchScheduler> { return std::make_unique<VllmScheduler>(options); }};
+  return kPolicy;
 }
 
 }  // namespace headroom

@@ -31,14 +31,23 @@
 // row: O(batch).
 
 #include <cstdint>
+#include <string>
 
 #include "scheduler/batching/adapter_queue.hpp"
+#include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/policy_queue.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
 namespace headroom {
+
+// The engine's own options, as scenarios give them (vLLM 0.19: vllm/config/scheduler.py).
+struct VllmScheduling {
+  bool scheduler_reserve_full_isl = true;
+  std::int64_t long_prefill_token_threshold = 0;
+  std::string scheduling_policy = "fcfs";
+};
 
 class VllmScheduler final : public BatchScheduler {
  public:
@@ -64,11 +73,15 @@ class VllmScheduler final : public BatchScheduler {
   [[nodiscard]] TokenCount uncut_chunk(TokenCount left) const;
 
   SchedulerOptions options_;
+  SchedulingPolicy policy_;
+  bool reserve_full_isl_;
   PolicyQueue running_;              // fcfs: in order of admission
   PolicyQueue waiting_;              // fcfs: preempted ones at the front
   AdapterQueue waiting_by_adapter_;  // the same; only with LoRA
   RequestList arrived_;              // wait with their KV, in order of its arrival
   RequestList prefilling_;  // running ones whose prompt is not complete, in order of admission
 };
+
+[[nodiscard]] const BatchPolicy& vllm_policy();
 
 }  // namespace headroom

@@ -19,4 +19,51 @@ bool VllmV0Scheduler::on_leave(RequestId id) {
 
 void VllmV0Scheduler::on_engine_lost() { batch_.on_engine_lost(); }
 
+namespace {
+
+std::vector<OwnRow> vllm_v0_rows() {
+  using V = VllmV0Scheduling;
+  return own_rows<V>({
+      {.name = "preemption_mode",
+       .field = &V::preemption_mode,
+       .choices = "recompute|swap",
+       .doc = "what becomes of the KV of a preempted request: given up, or copied to the host"},
+      {.name = "swap_space_gib",
+       .field = &V::swap_space_gib,
+       .unit = "GiB",
+       .bounds = {.low = 0, .high = 1e6},
+       .doc = "host memory per rank for swapped requests (--swap-space)",
+       .only_with = "/engine/preemption_mode=swap"},
+  });
+}
+
+}  // namespace
+
+const BatchPolicy& vllm_v0_policy() {
+  static const BatchPolicy kPolicy{
+      .name = "vllm_v0",
+      .doc = "vLLM before 0.8: prefill first, preemption by recompute or swap",
+      .traits = {.has_token_budget = true,
+                 .swaps = true,
+                 .forks_samples = true,
+                 .enable_chunked_prefill = false,
+                 .enable_prefix_caching = false,
+                 .watermark = 0.01},
+      .allocators = {"paged"},
+      .takes = {"enable_prefix_caching", "enable_chunked_prefill", "watermark",
+                "kv_offloading_gb_per_s", "api_server_count", "api_server"},
+      .options = vllm_v0_rows,
+      .finds_prefixes = [](const OptionBag&, bool asked) { return asked; },
+      .swap_space_gib = [](const OptionBag& own) -> std::optional<double> {
+        const auto& v0 = own.get<VllmV0Scheduling>();
+        if (!v0.swaps()) return std::nullopt;
+        return v0.swap_space_gib;
+      },
+      .make = [](const SchedulerOptions& options,
+                 const KvAllocator&) -> std::unique_ptr<BatchScheduler> {
+        return std::make_unique<VllmV0Scheduler>(options);
+      }};
+  return kPolicy;
+}
+
 }  // namespace headroom

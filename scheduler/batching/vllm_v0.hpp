@@ -7,11 +7,22 @@
 // in Sarathi-Serve. V0's other rules are in whole_prompt_batch.hpp; its watermark is 1 % of the
 // pool. Synchronous: V0 knows no pipeline depth above 1.
 
+#include <string>
+
+#include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/whole_prompt_batch.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
 namespace headroom {
+
+// The engine's own options (vLLM 0.6: vllm/config.py).
+struct VllmV0Scheduling {
+  std::string preemption_mode = "recompute";
+  double swap_space_gib = 4;
+
+  [[nodiscard]] bool swaps() const { return preemption_mode == "swap"; }
+};
 
 class VllmV0Scheduler final : public BatchScheduler {
  public:
@@ -27,5 +38,7 @@ class VllmV0Scheduler final : public BatchScheduler {
   bool chunked_prefill_;
   WholePromptBatch batch_;
 };
+
+[[nodiscard]] const BatchPolicy& vllm_v0_policy();
 
 }  // namespace headroom

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "scheduler/kv/placement.hpp"
@@ -14,6 +15,12 @@
 namespace headroom {
 
 enum class Placement : std::uint8_t { first_fit, best_fit, next_fit, buddy };
+
+// As scenarios give them.
+struct ContiguousOptions {
+  std::string kv_placement = "first_fit";
+  bool kv_compaction = false;
+};
 
 struct ContiguousKvOptions {
   TokenCount tokens = 0;  // >= 1

@@ -23,6 +23,12 @@
 
 namespace headroom {
 
+// As scenarios give them (llama.cpp: common/arg.cpp).
+struct SlotOptions {
+  bool cache_prompt = true;
+  double slot_prompt_similarity = 0.1;
+};
+
 struct SlotKvOptions {
   std::int32_t slots = 1;               // n_parallel, >= 1
   TokenCount slot_tokens = 0;           // longest context of one slot, >= 1

@@ -89,7 +89,7 @@ FromResult from_log(const FromArguments& arguments, const std::string& text) {
   const LogAudit audit = audit_log(read_startup_log(stream, file), query, Catalog::embedded());
   const Resolved& resolved = audit.system.resolved;
   FromResult result;
-  result.engine = std::string(resolved.profile->name);
+  result.engine = std::string(resolved.engine->name);
   result.notes = audit.assumptions;
   result.scenario = Json::object();
   for (const OptionRow& row : all_options()) {

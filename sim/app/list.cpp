@@ -8,10 +8,10 @@
 
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "sim/engines/engines.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/report/terminal.hpp"
-#include "sim/setup/engine_profile.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/scenario_file.hpp"
 #include "sim/study/plan/plan_file.hpp"
@@ -68,12 +68,12 @@ std::string list_calibrations(const Catalog& catalog) {
 
 std::string list_engines() {
   std::string out;
-  for (const EngineProfile& profile : engine_profiles()) {
+  for (const Engine* engine : engines()) {
     const std::string shown =
-        profile.measured.empty() ? "specified only" : fmt::format("measured: {}", profile.measured);
-    out += fmt::format("{:<17} {:<8} {:<25} {} [budget {}, scheduler {}, KV {}]\n", profile.name,
-                       profile.version, shown, profile.summary, name_of(profile.budget),
-                       name_of(profile.scheduler), name_of(profile.allocator));
+        engine->measured.empty() ? "specified only" : fmt::format("measured: {}", engine->measured);
+    out += fmt::format("{:<17} {:<8} {:<25} {} [budget {}, scheduler {}, KV {}]\n", engine->name,
+                       engine->version, shown, engine->summary, engine->budget_rule,
+                       engine->scheduler, engine->allocator);
   }
   return out;
 }

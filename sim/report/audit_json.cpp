@@ -14,7 +14,7 @@ Json system_json(const BudgetedSystem& system) {
   const Resolved& r = system.resolved;
   return {{"model", r.model.id},
           {"device", r.device.id},
-          {"engine", r.profile->name},
+          {"engine", r.engine->name},
           {"engine_version", r.scenario.engine.version.value_or("")},
           {"tensor_parallel_size", r.sharding.tensor},
           {"pipeline_parallel_size", r.sharding.pipeline},

@@ -21,7 +21,7 @@ std::string system_lines(const AuditReport& report) {
   std::string out =
       audit_line("system", fmt::format("{} on {}{}, {}{}{}", r.model.id,
                                        ranks > 1 ? fmt::format("{} x ", ranks) : "", r.device.id,
-                                       r.profile->name, version.empty() ? "" : " ", version));
+                                       r.engine->name, version.empty() ? "" : " ", version));
   if (r.device.memory_model == MemoryModel::unified || r.environment.container) {
     out += audit_line("environment", fmt::format("{}: {}", r.environment.id, r.environment.title));
   }

@@ -98,9 +98,9 @@ Json system_json(const CapacityRow& row) {
   for (const StartCase& start : row.starts) starts.push_back(start_json(start));
   return {{"model", r.model.id},
           {"device", r.device.id},
-          {"engine", r.profile->name},
+          {"engine", r.engine->name},
           {"engine_version", r.scenario.engine.version.value_or("")},
-          {"budget_rule", row.usable_fraction ? "usable_fraction" : name_of(r.profile->budget)},
+          {"budget_rule", row.usable_fraction ? "usable_fraction" : r.engine->budget_rule},
           {"environment", r.environment.id},
           {"tensor_parallel_size", r.sharding.tensor},
           {"pipeline_parallel_size", r.sharding.pipeline},
@@ -134,7 +134,7 @@ Json environments_json(const std::vector<CapacityRow>& rows) {
     }
     groups.push_back({{"model", base.resolved.model.id},
                       {"device", base.resolved.device.id},
-                      {"engine", base.resolved.profile->name},
+                      {"engine", base.resolved.engine->name},
                       {"starts", std::move(list)}});
   }
   return groups;

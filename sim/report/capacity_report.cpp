@@ -68,7 +68,7 @@ std::string range_text(const CapacityRange& range, const auto& text_of) {
 
 std::string engine_text(const Resolved& r) {
   const std::string version = r.scenario.engine.version.value_or("");
-  return fmt::format("{}{}{}", r.profile->name, version.empty() ? "" : " ", version);
+  return fmt::format("{}{}{}", r.engine->name, version.empty() ? "" : " ", version);
 }
 
 std::string device_text(const Resolved& r) {
@@ -137,7 +137,7 @@ std::string pool_lines(const CapacityRow& row) {
   if (t.override_model) {
     text += fmt::format(" as given ({} B of the whole model); by geometry {} ({} B)",
                         *t.override_model, size_text(t.rank), human_count(t.model));
-  } else if (b.layout.bytes_per_token != t.rank && row.resolved.profile->name != "vllm") {
+  } else if (b.layout.bytes_per_token != t.rank && !row.resolved.engine->traits.groups_layers) {
     text += fmt::format(" as this engine keeps it; by geometry {}", size_text(t.rank));
   } else if (t.model != t.rank) {
     text += fmt::format(" per device, {} of the whole model", size_text(t.model));

@@ -163,7 +163,7 @@ Json group_json(const RunResult& result, std::size_t index, std::size_t first) {
   Json json = {{"count", group.count},
                {"model", r.model.id},
                {"device", r.device.id},
-               {"engine", r.profile->name},
+               {"engine", r.engine->name},
                {"engine_version", r.scenario.engine.version.value_or("")},
                {"calibration", group.cost.calibration},
                {"weight", group.weight},
@@ -291,7 +291,7 @@ std::vector<std::pair<std::string_view, std::string>> fleet_lines(const RunResul
         "{} x {} on {}, {}: {} requests finished, {:.0f} tokens/s; busy {:.1f} %, KV {:.1f} % "
         "in "
         "use",
-        replicas, r.model.id, r.device.id, r.profile->name,
+        replicas, r.model.id, r.device.id, r.engine->name,
         human_count(use.counts.of(Outcome::finished)),
         static_cast<double>(use.counts.output_tokens) / (3600 * hours(result)),
         100 * use.busy_share(), 100 * use.mean_kv());

@@ -71,7 +71,7 @@ std::string measured_text(const StepBreakdown& step, double measured) {
 std::string step_text(const StepBreakdown& step, const StepQuestion& question) {
   const Resolved& r = step.resolved;
   std::string text = fmt::format("One step of {} on {}, {}: {}\n\n", r.model.id, r.device.id,
-                                 r.profile->name, contents(question));
+                                 r.engine->name, contents(question));
   text += terms_table(step);
   text += fmt::format("\nPriced with {} ({})\n", step.cost.calibration, step.cost.source);
   if (step.price.slope > 0) {
@@ -99,7 +99,7 @@ std::string step_json(const StepBreakdown& step, const StepQuestion& question) {
   Json json = {
       {"model", step.resolved.model.id},
       {"device", step.resolved.device.id},
-      {"engine", step.resolved.profile->name},
+      {"engine", step.resolved.engine->name},
       {"decodes", question.decodes},
       {"context_tokens", question.context},
       {"chunks", question.chunks},

@@ -49,7 +49,7 @@ std::string setup_lines(const RunResult& result) {
   const std::int64_t tp = r.scenario.engine.tensor_parallel_size;
   std::string out = summary_line(
       "scenario", fmt::format("{}: {} on {}{}, engine {} {}", r.scenario.name, r.model.id,
-                              tp > 1 ? fmt::format("{} x ", tp) : "", r.device.id, r.profile->name,
+                              tp > 1 ? fmt::format("{} x ", tp) : "", r.device.id, r.engine->name,
                               r.scenario.engine.version.value_or("")));
   const WorkloadFacts& w = result.workload;
   const std::string count = w.requests == 0 ? "" : human_count(w.requests) + " ";

@@ -4,41 +4,11 @@
 #include <cstdint>
 
 #include "sim/kernel/time.hpp"
+#include "sim/options/option_bag.hpp"
 #include "sim/serving/draft_acceptance.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
-
-// Which waiting request comes first in vLLM (its scheduling_policy).
-enum class SchedulingPolicy : std::uint8_t { fcfs, priority };
-
-// How TensorRT-LLM decides who may hold KV (its capacity_scheduler_policy), and how it deals out
-// tokens to prompts when chunking is on (context_chunking_policy).
-enum class CapacityPolicy : std::uint8_t { guaranteed_no_evict, max_utilization, static_batch };
-enum class ChunkingPolicy : std::uint8_t { first_come_first_served, equal_progress };
-
-// SGLang's schedule_policy.
-enum class SglangOrder : std::uint8_t { fcfs, lpm, dfs_weight, lof, random };
-
-struct TrtllmOptions {
-  CapacityPolicy capacity_policy = CapacityPolicy::guaranteed_no_evict;
-  ChunkingPolicy chunking_policy = ChunkingPolicy::first_come_first_served;
-};
-
-struct SglangOptions {                       // ENGINES.md 3.4, 6.3
-  std::int32_t max_prefill_tokens = 16384;   // prompt tokens of one prefill batch, >= 1
-  std::int32_t chunked_prefill_size = 8192;  // tokens; 0 = prompts are never cut
-  bool enable_mixed_chunk = false;           // decodes run beside prefill chunks
-  double schedule_conservativeness = 1.0;    // > 0
-  SglangOrder order = SglangOrder::fcfs;
-  std::uint64_t seed = 0;  // of the stream "scheduler/order"; used by `random` alone
-};
-
-struct TgiOptions {                              // ENGINES.md 3.5, 6.4
-  std::int32_t max_batch_prefill_tokens = 4096;  // >= 1
-  double waiting_served_ratio = 0.3;             // >= 0
-  std::int32_t max_waiting_tokens = 20;          // decode steps, >= 0
-};
 
 // Speculative decoding as a scheduler sees it (ENGINES.md 5).
 struct SpeculationOptions {
@@ -52,19 +22,22 @@ struct SchedulerOptions {
   std::int32_t max_num_batched_tokens = 2048;  // token budget of a step, >= max_num_seqs (vllm)
   std::int32_t max_model_len = 8192;           // prompt + output, >= 2
   bool enable_chunked_prefill = true;          // prompts may be cut; vllm, vllm_v0, trtllm, tgi
-  bool reserve_full_isl = true;                // vllm: admit only if the whole prompt fits now
   double watermark = 0.0;  // share of the pool an admission leaves free, [0, 1); vllm, v0, sarathi
-  std::int32_t long_prefill_token_threshold = 0;     // vllm: longest chunk; 0 = no limit
-  SchedulingPolicy policy = SchedulingPolicy::fcfs;  // vllm
+  std::int32_t long_prefill_token_threshold = 0;  // vllm: longest chunk; 0 = no limit
   // static: a batch takes only rows that fit; false: all that wait, and the engine dies of it.
   bool sizes_batches = true;
-  TimeNs batch_wait_ns = 0;    // static: wait for a full batch at most so long
-  BlockCount swap_blocks = 0;  // vllm_v0: host memory for victims; 0 = all are recomputed
-  TrtllmOptions trtllm;
-  SglangOptions sglang;
-  TgiOptions tgi;
+  BlockCount swap_blocks = 0;      // vllm_v0: host memory for victims; 0 = all are recomputed
   SpeculationOptions speculation;  // vllm (fcfs), trtllm
   bool enable_lora = false;        // vllm (fcfs, no drafts)
+  bool finds_prefixes = false;     // requests look for cached prefixes
+  std::uint64_t seed = 0;          // of random orders
+  OptionBag own;                   // of the policy itself: its file says which
+};
+
+// Whether a prompt that leaves a cached block half-way reuses its first part (TensorRT-LLM).
+struct BlockSharing {
+  bool partial = false;
+  bool by_copy = false;  // also of blocks that others hold
 };
 
 // How much output a reserving allocator sets aside for a request (ENGINES.md 1.8).

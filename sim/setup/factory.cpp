@@ -8,22 +8,9 @@
 #include <vector>
 
 #include "hardware/cost/affine.hpp"
-#include "hardware/cost/capture_sizes.hpp"
 #include "hardware/cost/drafter.hpp"
 #include "hardware/cost/factory.hpp"
 #include "hardware/cost/ticks.hpp"
-#include "scheduler/batching/llamacpp.hpp"
-#include "scheduler/batching/orca.hpp"
-#include "scheduler/batching/sarathi.hpp"
-#include "scheduler/batching/sglang.hpp"
-#include "scheduler/batching/static.hpp"
-#include "scheduler/batching/tgi.hpp"
-#include "scheduler/batching/trtllm.hpp"
-#include "scheduler/batching/vllm.hpp"
-#include "scheduler/batching/vllm_v0.hpp"
-#include "scheduler/kv/contiguous.hpp"
-#include "scheduler/kv/paged.hpp"
-#include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/named_value.hpp"
@@ -57,24 +44,9 @@ std::unique_ptr<StepCost> make_affine(const AffineSection& section, CostFacts& f
 // A whole-prompt engine's largest step takes all rows at their full length.
 std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_tokens) {
   const StepLimits limits = step_limits(resolved);
-  if (has_token_budget(resolved.scheduler)) return limits.max_num_batched_tokens;
+  if (resolved.scheduler->traits.has_token_budget) return limits.max_num_batched_tokens;
   return std::min<std::int64_t>(std::int64_t{limits.max_num_seqs} * longest_request(resolved),
                                 pool_tokens);
-}
-
-// Chunks are whole pages of the pool; SGLang's own option is one of them already.
-std::unique_ptr<BatchScheduler> make_sglang(SchedulerOptions options, const KvAllocator& kv) {
-  const std::int32_t page = kv.pool().block_tokens;
-  std::int32_t& chunk = options.sglang.chunked_prefill_size;
-  chunk = static_cast<std::int32_t>(blocks_needed(chunk, page) * page);
-  return std::make_unique<SglangScheduler>(options);
-}
-
-std::unique_ptr<BatchScheduler> make_static(const Resolved& resolved,
-                                            const SchedulerOptions& options) {
-  const std::vector<std::int64_t>& given = resolved.scenario.engine.preferred_batch_size;
-  return std::make_unique<StaticScheduler>(options,
-                                           std::vector<std::int32_t>(given.begin(), given.end()));
 }
 
 }  // namespace
@@ -89,40 +61,10 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const K
     options.long_prefill_token_threshold =
         static_cast<std::int32_t>(own > 0 ? std::min(own, chunk) : chunk);
   }
-  switch (resolved.scheduler) {
-    case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
-    case SchedulerKind::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
-    case SchedulerKind::sarathi: return std::make_unique<SarathiScheduler>(options);
-    case SchedulerKind::trtllm:
-      return std::make_unique<TrtllmScheduler>(options, finds_prefixes(resolved));
-    case SchedulerKind::sglang: return make_sglang(options, kv);
-    case SchedulerKind::tgi: return std::make_unique<TgiScheduler>(options);
-    case SchedulerKind::llamacpp: {
-      const auto* slots = dynamic_cast<const SlotAssignment*>(&kv);
-      HEADROOM_CHECK(slots != nullptr, "scheduler llamacpp without slots");
-      return std::make_unique<LlamaCppScheduler>(options, *slots);
-    }
-    case SchedulerKind::orca: return std::make_unique<OrcaScheduler>(options);
-    case SchedulerKind::static_batch: return make_static(resolved, options);
-  }
-  HEADROOM_CHECK(false, "unknown scheduler");
-  return nullptr;
+  return resolved.scheduler->make(options, kv);
 }
 
 namespace {
-
-Placement placement_of(std::string_view name) {
-  return value_named<Placement>(name, {{"first_fit", Placement::first_fit},
-                                       {"best_fit", Placement::best_fit},
-                                       {"next_fit", Placement::next_fit},
-                                       {"buddy", Placement::buddy}});
-}
-
-std::unique_ptr<KvAllocator> make_contiguous(const Resolved& resolved, TokenCount tokens) {
-  const EngineSection& e = resolved.scenario.engine;
-  return std::make_unique<ContiguousKv>(ContiguousKvOptions{
-      .tokens = tokens, .placement = placement_of(e.kv_placement), .compaction = e.kv_compaction});
-}
 
 // With data ranks a step computes one budget of a prompt at most (StepLimits). Stages take one each
 // where that leaves room for the longest request: an engine starts if one budget does.
@@ -133,56 +75,48 @@ SequenceBlocks sequence_blocks(const Resolved& resolved, const MemoryBudget& bud
   return {budget.layout, one};
 }
 
-std::unique_ptr<KvAllocator> make_slots(const Resolved& resolved, const MemoryBudget& budget) {
-  const EngineSection& e = resolved.scenario.engine;
-  const TokenCount parts = TokenCount{resolved.max_num_seqs} * resolved.max_model_len;
-  return std::make_unique<SlotKv>(
-      SlotKvOptions{.slots = resolved.max_num_seqs,
-                    .slot_tokens = resolved.max_model_len,
-                    .shared_cells = budget.kv_tokens < parts ? budget.kv_tokens : 0,
-                    .cache_prompt = e.cache_prompt,
-                    .slot_prompt_similarity = e.slot_prompt_similarity});
-}
-
 }  // namespace
 
 std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const MemoryBudget& budget) {
-  switch (resolved.allocator) {
-    case AllocatorKind::contiguous: return make_contiguous(resolved, pool_tokens(resolved, budget));
-    case AllocatorKind::slots: return make_slots(resolved, budget);
-    case AllocatorKind::paged: break;
-  }
   const EngineSection& e = resolved.scenario.engine;
-  PagedKvOptions options;
-  options.blocks = run_blocks(resolved, budget) * resolved.sharding.data;
-  options.block_tokens = budget.layout.block_tokens;
-  options.reserve_final = reserves_max_tokens(resolved.scheduler, resolved.allocator);
-  options.enable_prefix_caching = finds_prefixes(resolved);
-  options.plain_to_front = e.free_plain_blocks_first.value_or(true);
-  if (!swaps(resolved)) options.tier = tier_options(resolved, budget.layout);
-  if (follows_groups(resolved, budget.layout)) {
-    options.sequence = sequence_blocks(resolved, budget);
+  const BatchPolicy& policy = *resolved.scheduler;
+  AllocatorInputs inputs;
+  inputs.tokens =
+      resolved.allocator->in_one_range ? pool_tokens(resolved, budget) : budget.kv_tokens;
+  inputs.sequences = resolved.max_num_seqs;
+  inputs.longest = resolved.max_model_len;
+  inputs.own = e.own;
+  PagedKvOptions& paged = inputs.paged;
+  if (resolved.allocator->in_blocks) {
+    paged.blocks = run_blocks(resolved, budget) * resolved.sharding.data;
+    paged.block_tokens = budget.layout.block_tokens;
+    if (!swaps(resolved)) paged.tier = tier_options(resolved, budget.layout);
+    if (follows_groups(resolved, budget.layout)) {
+      paged.sequence = sequence_blocks(resolved, budget);
+    }
   }
-  options.forks_samples = resolved.scenario.workload.n > 1 && forks_samples(resolved.scenario);
-  if (resolved.scheduler == SchedulerKind::trtllm) {
-    options.partial_reuse = e.enable_partial_reuse;
-    options.copy_on_partial_reuse = e.copy_on_partial_reuse;
+  paged.reserve_final = sets_aside(resolved);
+  paged.enable_prefix_caching = finds_prefixes(resolved);
+  paged.plain_to_front = e.free_plain_blocks_first.value_or(true);
+  paged.forks_samples = resolved.scenario.workload.n > 1 && forks_samples(resolved.scenario);
+  if (policy.block_sharing != nullptr) {
+    const BlockSharing sharing = policy.block_sharing(e.own);
+    paged.partial_reuse = sharing.partial;
+    paged.copy_on_partial_reuse = sharing.by_copy;
   }
-  options.drops_last_match =
-      resolved.scheduler == SchedulerKind::vllm && drafter_has_kv(e.speculative);
-  return std::make_unique<PagedKv>(options);
+  paged.drops_last_match = policy.traits.drafter_drops_match && drafter_has_kv(e.speculative);
+  return resolved.allocator->make(inputs);
 }
 
 RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_tokens) {
   RooflineOptions roofline;
   roofline.parallel = parallel_options(resolved);
-  roofline.micro_batch_tokens = has_token_budget(resolved.scheduler)
+  roofline.micro_batch_tokens = resolved.scheduler->traits.has_token_budget
                                     ? resolved.max_num_batched_tokens
                                     : longest_request(resolved);
   roofline.kv = resolved.kv;
-  if (resolved.scheduler == SchedulerKind::vllm && !resolved.scenario.engine.enforce_eager) {
-    roofline.capture_sizes =
-        vllm_capture_sizes(resolved.max_num_seqs, resolved.max_num_batched_tokens);
+  if (resolved.engine->capture_sizes != nullptr) {
+    roofline.capture_sizes = resolved.engine->capture_sizes(resolved.scenario.engine, resolved);
   }
   roofline.limits.max_num_seqs = step_limits(resolved).max_num_seqs;
   roofline.limits.max_step_tokens = largest_step_tokens(resolved, pool_tokens);
@@ -204,8 +138,8 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
                                                          {"table", CostLevel::table},
                                                          {"calibrated", CostLevel::calibrated}});
   request.tables = SectionPlace{resolved.scenario, "/cost/tables"}.path_of(section.tables);
-  request.engine = std::string(resolved.profile->cost_family);
-  if (resolved.profile->versioned && resolved.profile->own_calibration) {
+  request.engine = std::string(resolved.engine->cost_family);
+  if (resolved.engine->versioned && resolved.engine->traits.own_calibration) {
     request.version = resolved.version;
   }
   request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;

@@ -9,6 +9,7 @@
 
 #include "hardware/llm/kv_geometry.hpp"
 #include "scheduler/batching/decode_first.hpp"
+#include "scheduler/batching/policies.hpp"
 #include "scheduler/routing/routers.hpp"
 #include "scheduler/routing/subset.hpp"
 #include "sim/kernel/errors.hpp"
@@ -25,11 +26,12 @@ std::string role_pointer(std::size_t group) { return fmt::format("/fleet/groups/
 // The rest of the engine's state would have to move with the KV, or the engine's rule is another.
 std::string not_modelled(const Resolved& resolved, const MemoryBudget& budget) {
   const EngineSection& e = resolved.scenario.engine;
-  if (resolved.scheduler != SchedulerKind::vllm || resolved.allocator != AllocatorKind::paged) {
-    return fmt::format("not modelled for scheduler {} on {}: expected vllm on paged",
-                       name_of(resolved.scheduler), name_of(resolved.allocator));
+  if (!resolved.scheduler->traits.hands_over || !resolved.allocator->in_blocks) {
+    return fmt::format("not modelled for scheduler {} on {}: expected {} on paged",
+                       resolved.scheduler->name, resolved.allocator->name,
+                       fmt::join(policies_that(&BatchTraits::hands_over), ", "));
   }
-  if (e.scheduling_policy == "priority") return "not modelled with engine.scheduling_policy";
+  if (serves_by_priority(resolved)) return "not modelled with engine.scheduling_policy";
   if (e.speculative.is_on()) return "not modelled with engine.speculative";
   if (e.enable_lora) return "not modelled with engine.enable_lora";
   if (e.api_server_count) return "not modelled with engine.api_server_count";

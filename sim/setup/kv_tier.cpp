@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "hardware/budget/budget.hpp"
+#include "scheduler/batching/policies.hpp"
 #include "sim/setup/json_document.hpp"
 #include "sim/setup/lora.hpp"
 
@@ -23,6 +24,8 @@ bool is_unified(const Resolved& r) { return r.device.memory_model == MemoryModel
 std::unique_ptr<Link> serial_link(double bytes_per_s, TimeNs latency_ns) {
   return std::make_unique<SerialLink>(static_cast<std::int64_t>(bytes_per_s), latency_ns);
 }
+
+constexpr std::string_view kOffloading = "kv_offloading_size_gib";
 
 std::int64_t ranks(const Resolved& r) { return r.scenario.engine.tensor_parallel_size; }
 
@@ -43,36 +46,55 @@ std::optional<double> host_copy_bytes_per_s(const Resolved& r) {
   return r.device.pcie_bytes_per_s;
 }
 
-bool swaps(const Resolved& resolved) {
-  return resolved.scheduler == SchedulerKind::vllm_v0 &&
-         resolved.scenario.engine.preemption_mode == "swap";
+namespace {
+
+std::optional<ByteCount> swap_space(const Resolved& resolved) {
+  const auto of_policy = resolved.scheduler->swap_space_gib;
+  if (of_policy == nullptr) return std::nullopt;
+  const std::optional<double> gib = of_policy(resolved.scenario.engine.own);
+  if (!gib) return std::nullopt;
+  return bytes_from_gib(*gib);
 }
 
+// The option that says how large the tier is.
+std::string_view size_option(const Resolved& resolved) {
+  if (swaps(resolved)) return "/engine/swap_space_gib";
+  if (reads_option(*resolved.scheduler, kOffloading)) return "/engine/kv_offloading_size_gib";
+  const Engine& engine = *resolved.engine;
+  return engine.host_tier != nullptr ? engine.host_tier_option : "/engine/host_cache_size";
+}
+
+ByteCount own_tier_bytes(const Resolved& resolved) {
+  const Engine& engine = *resolved.engine;
+  return engine.host_tier == nullptr ? 0 : engine.host_tier(resolved.scenario.engine);
+}
+
+}  // namespace
+
+bool swaps(const Resolved& resolved) { return swap_space(resolved).has_value(); }
+
 ByteCount host_tier_bytes(const Resolved& resolved) {
-  const EngineSection& e = resolved.scenario.engine;
-  if (swaps(resolved)) return bytes_from_gib(e.swap_space_gib) * ranks(resolved);
-  if (resolved.scheduler == SchedulerKind::vllm) return bytes_from_gib(e.kv_offloading_size_gib);
-  const bool trtllm = resolved.profile->budget == BudgetRule::trtllm;
-  return trtllm && finds_prefixes(resolved) ? e.host_cache_size * ranks(resolved) : 0;
+  if (const std::optional<ByteCount> space = swap_space(resolved)) return *space * ranks(resolved);
+  if (reads_option(*resolved.scheduler, kOffloading)) {
+    return bytes_from_gib(resolved.scenario.engine.kv_offloading_size_gib);
+  }
+  return finds_prefixes(resolved) ? own_tier_bytes(resolved) * ranks(resolved) : 0;
 }
 
 void check_kv_tier(const Resolved& resolved) {
   const Scenario& s = resolved.scenario;
-  const bool vllm = resolved.scheduler == SchedulerKind::vllm;
   if (swaps(resolved) && finds_prefixes(resolved)) {
     s.refuse("/engine/preemption_mode",
              "a swapped request takes its blocks along, so they cannot be "
              "shared: switch enable_prefix_caching off");
   }
-  const std::string size = swaps(resolved) ? "/engine/swap_space_gib"
-                           : vllm          ? "/engine/kv_offloading_size_gib"
-                                           : "/engine/host_cache_size";
-  if (s.engine.host_cache_size > 0 && size == "/engine/host_cache_size" &&
-      !finds_prefixes(resolved)) {
+  const std::string size(size_option(resolved));
+  const std::string own_size(resolved.engine->host_tier_option);
+  if (own_tier_bytes(resolved) > 0 && size == own_size && !finds_prefixes(resolved)) {
     s.refuse(size, "takes what a prefix cache overwrites, and there is none");
   }
-  if (s.engine.host_cache_size > 0 && size != "/engine/host_cache_size") {
-    s.refuse("/engine/host_cache_size", fmt::format("this scheduler's second tier is {}", size));
+  if (own_tier_bytes(resolved) > 0 && size != own_size) {
+    s.refuse(own_size, fmt::format("this scheduler's second tier is {}", size));
   }
   if (host_tier_bytes(resolved) == 0) {
     if (disk_tier_bytes(resolved) == 0) return;
@@ -82,10 +104,10 @@ void check_kv_tier(const Resolved& resolved) {
   if (!swaps(resolved) && !finds_prefixes(resolved)) {
     s.refuse(size, "without prefix caching nothing looks for the blocks that were offloaded");
   }
-  if (reserves_max_tokens(resolved.scheduler, resolved.allocator)) {
-    s.refuse(size,
-             "scheduler tgi sets whole requests aside and has no second tier: take scheduler "
-             "trtllm or sglang, or leave it out");
+  if (sets_aside(resolved)) {
+    s.refuse(size, fmt::format("scheduler {} sets whole requests aside and has no second tier: "
+                               "leave it out, or take a scheduler that has one",
+                               resolved.scheduler->name));
   }
   if (!host_copy_bytes_per_s(resolved)) {
     s.refuse(size, fmt::format("the catalog has no PCIe rate of {}: give kv_offloading_gb_per_s",

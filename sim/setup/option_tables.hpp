@@ -11,12 +11,6 @@
 
 namespace headroom {
 
-inline constexpr Bounds kCount{.low = 1, .high = 1e9};
-inline constexpr Bounds kTokens{.low = 1, .high = 1e8};
-inline constexpr Bounds kPositive{.low = 0, .high = 1e9, .low_open = true};
-inline constexpr Bounds kShare{.low = 0, .high = 1};
-inline constexpr Bounds kShareAbove0{.low = 0, .high = 1, .low_open = true};
-
 template <auto... Members>
 inline constexpr auto of_engine = field<&Scenario::engine, Members...>;
 

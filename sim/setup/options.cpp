@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <type_traits>
+#include <array>
 
+#include "sim/engines/engines.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/nearest_name.hpp"
-#include "sim/setup/engine_profile.hpp"
 #include "sim/setup/fleet_lists.hpp"
 #include "sim/setup/fleet_options.hpp"
 
@@ -17,23 +17,6 @@ namespace {
 constexpr std::string_view kWorkload = "/workload";
 constexpr std::string_view kClasses = "/workload/classes";
 constexpr std::size_t kMaxClasses = 255;  // records keep a class in a byte
-
-template <typename T>
-struct Inner {
-  using type = T;
-  static constexpr bool optional = false;
-};
-template <typename T>
-struct Inner<std::optional<T>> {
-  using type = T;
-  static constexpr bool optional = true;
-};
-
-// Calls `visit` with the field of `row` in `scenario`.
-template <typename Visit>
-auto with_field(const OptionRow& row, Scenario& scenario, Visit visit) {
-  return std::visit([&](auto reach) { return visit(reach(scenario)); }, row.reach);
-}
 
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
   std::string text;
@@ -239,19 +222,19 @@ void read_classes(const JsonDocument& document, const Json& classes, const std::
 std::string switch_state(std::string_view pointer, const Scenario& scenario) {
   const Json state = value_of(*find_row(pointer), scenario);
   if (!state.is_null()) return state.is_string() ? state.get<std::string>() : state.dump();
-  const EngineProfile& profile = engine_profile(scenario.engine.name);
-  if (pointer == "/engine/kv_allocator") return std::string(name_of(profile.allocator));
-  HEADROOM_CHECK(pointer == "/engine/scheduler", "a switch without a value");
-  EngineVersion version;
-  try {
-    if (profile.versioned) {
-      version =
-          parse_engine_version(scenario.engine.version.value_or(std::string(profile.version)));
-    }
-  } catch (const ConfigError&) {
-    return std::string(name_of(profile.scheduler));  // resolve() refuses that version by its place
+  const Engine& engine = engine_named(scenario.engine.name);
+  if (pointer == "/engine/kv_allocator") {
+    return std::string(engine.allocator_for != nullptr ? engine.allocator_for(scenario.engine)
+                                                       : engine.allocator);
   }
-  return std::string(name_of(scheduler_of(profile, version)));
+  HEADROOM_CHECK(pointer == "/engine/scheduler", "a switch without a value");
+  if (engine.scheduler_at == nullptr) return std::string(engine.scheduler);
+  try {
+    return std::string(engine.scheduler_at(
+        parse_engine_version(scenario.engine.version.value_or(std::string(engine.version)))));
+  } catch (const ConfigError&) {
+    return std::string(engine.scheduler);  // resolve() refuses that version by its place
+  }
 }
 
 namespace {
@@ -304,7 +287,7 @@ void check_conditions(const JsonDocument& document, const Scenario& scenario,
 void read_field(const JsonDocument& document, const Json& value, const OptionRow& row,
                 const std::string& pointer, Scenario& scenario) {
   const Reader reader(document, row, pointer);
-  with_field(row, scenario, [&](auto& field) { reader.read(value, field); });
+  std::visit([&](auto* field) { reader.read(value, *field); }, row.reach.edit(scenario));
 }
 
 void read_section(const JsonDocument& document, const Json& section, const Place& place,
@@ -376,8 +359,8 @@ std::string class_pointer(std::size_t number, std::string_view row_pointer) {
 const std::vector<OptionRow>& all_options() {
   static const std::vector<OptionRow> rows = [] {
     std::vector<OptionRow> all;
-    for (const auto& part : {general_options(), engine_options(), other_engine_options(),
-                             fleet_options(), workload_options()}) {
+    for (const auto& part :
+         {general_options(), engine_options(), fleet_options(), workload_options()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -386,29 +369,18 @@ const std::vector<OptionRow>& all_options() {
 }
 
 std::string type_name(const OptionRow& row) {
-  return std::visit(
-      [](auto reach) -> std::string {
-        Scenario scenario;
-        using Field = std::remove_reference_t<decltype(reach(scenario))>;
-        using Value = typename Inner<Field>::type;
-        if constexpr (std::is_same_v<Value, bool>) return "true or false";
-        if constexpr (std::is_same_v<Value, std::int64_t>) return "integer";
-        if constexpr (std::is_same_v<Value, double>) return "number";
-        if constexpr (std::is_same_v<Value, std::string>) return "text";
-        if constexpr (std::is_same_v<Value, std::vector<double>>) return "list of numbers";
-        if constexpr (std::is_same_v<Value, std::vector<std::string>>) return "list of texts";
-        return "list of integers";
-      },
-      row.reach);
+  // By alternative of FieldPointer.
+  constexpr std::array<std::string_view, 11> kNames{
+      "true or false",    "true or false",   "integer",      "integer",
+      "number",           "number",          "text",         "text",
+      "list of integers", "list of numbers", "list of texts"};
+  return std::string(kNames.at(row.reach.type()));
 }
 
 bool is_optional(const OptionRow& row) {
-  return std::visit(
-      [](auto reach) {
-        Scenario scenario;
-        return Inner<std::remove_reference_t<decltype(reach(scenario))>>::optional;
-      },
-      row.reach);
+  constexpr std::array<bool, 11> kOptional{false, true, false, true,  false, true,
+                                           false, true, false, false, false};
+  return kOptional.at(row.reach.type());
 }
 
 std::vector<std::string> choices_of(const OptionRow& row) { return parts_of(row.choices, '|'); }
@@ -419,16 +391,14 @@ std::string allowed_text(const OptionRow& row) {
 }
 
 Json value_of(const OptionRow& row, const Scenario& scenario) {
-  // Only read: the tables reach fields of a mutable scenario.
-  auto& readable = const_cast<Scenario&>(scenario);
-  return with_field(row, readable, [](const auto& field) -> Json {
-    using Field = std::remove_cvref_t<decltype(field)>;
-    if constexpr (Inner<Field>::optional) {
-      return field ? Json(*field) : Json(nullptr);
+  const auto json_of = []<typename Field>(const Field* field) -> Json {
+    if constexpr (requires { field->has_value(); }) {
+      return *field ? Json(**field) : Json(nullptr);
     } else {
-      return Json(field);
+      return Json(*field);
     }
-  });
+  };
+  return std::visit(json_of, row.reach.read(scenario));
 }
 
 Scenario parse_scenario(const JsonDocument& document) {

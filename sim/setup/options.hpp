@@ -4,27 +4,43 @@
 // rows.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "sim/options/rows.hpp"
 #include "sim/setup/json_document.hpp"
 #include "sim/setup/scenario.hpp"
 
 namespace headroom {
 
 // How a row reaches its field. The type of the field is the type of the option.
-template <typename T>
-using Reach = T& (*)(Scenario&);
+class FieldReach {
+ public:
+  FieldReach() = default;
+  template <typename T>
+  FieldReach(T& (*reach)(Scenario&))  // NOLINT(google-explicit-constructor): rows name the field
+      : edit_([reach](Scenario& scenario) { return FieldPointer(&reach(scenario)); }),
+        type_(FieldPointer(static_cast<T*>(nullptr)).index()) {}
+  FieldReach(std::function<FieldPointer(Scenario&)> edit,
+             std::function<FieldPointer(const Scenario&)> read, std::size_t type)
+      : edit_(std::move(edit)), read_(std::move(read)), type_(type) {}
 
-using FieldReach = std::variant<Reach<bool>, Reach<std::optional<bool>>, Reach<std::int64_t>,
-                                Reach<std::optional<std::int64_t>>, Reach<double>,
-                                Reach<std::optional<double>>, Reach<std::string>,
-                                Reach<std::optional<std::string>>, Reach<std::vector<std::int64_t>>,
-                                Reach<std::vector<double>>, Reach<std::vector<std::string>>>;
+  [[nodiscard]] FieldPointer edit(Scenario& scenario) const { return edit_(scenario); }
+  // To look at what it points to, only.
+  [[nodiscard]] FieldPointer read(const Scenario& scenario) const {
+    return read_ ? read_(scenario) : edit_(const_cast<Scenario&>(scenario));
+  }
+  [[nodiscard]] std::size_t type() const { return type_; }  // alternative of FieldPointer
+
+ private:
+  std::function<FieldPointer(Scenario&)> edit_;
+  std::function<FieldPointer(const Scenario&)> read_;  // empty: edit_ changes nothing
+  std::size_t type_ = 0;
+};
 
 namespace detail {
 template <auto First, auto... Rest>
@@ -43,15 +59,6 @@ inline constexpr auto field = +[](Scenario& scenario) -> auto& {
   return detail::follow<Members...>(scenario);
 };
 
-inline constexpr double kNoBound = 1e300;
-
-struct Bounds {
-  double low = -kNoBound;
-  double high = kNoBound;
-  bool low_open = false;  // the bound itself is not allowed
-  bool high_open = false;
-};
-
 struct OptionRow {
   std::string_view pointer = {};  // JSON pointer: /engine/max_num_seqs
   FieldReach reach = {};
@@ -66,12 +73,11 @@ struct OptionRow {
 };
 
 [[nodiscard]] std::span<const OptionRow> general_options();
-[[nodiscard]] std::span<const OptionRow> engine_options();  // common ones, vLLM's
-// What an option in `only_with` is set to; where it is absent, the engine profile's part.
+[[nodiscard]] std::span<const OptionRow> engine_options();  // shared ones, then by owner
+// What an option in `only_with` is set to; where it is absent, the engine's own part.
 [[nodiscard]] std::string switch_state(std::string_view pointer, const Scenario& scenario);
 // Whether `only_with` of the row holds. Policies of fleet.router may be those of routes alone.
 [[nodiscard]] bool applies(const OptionRow& row, const Scenario& scenario);
-[[nodiscard]] std::span<const OptionRow> other_engine_options();  // of one engine each
 [[nodiscard]] std::span<const OptionRow> trace_options();
 [[nodiscard]] std::span<const OptionRow> workload_options();  // those of the trace included
 [[nodiscard]] std::span<const OptionRow> fleet_options();

@@ -1,410 +1,144 @@
-// Option rows of /engine. Names are the engine's own where it has one; defaults: vLLM v0.19
-// (ENGINES.md 6.1).
+// Option rows of /engine, put together from those who own them. Who reads an option decides with
+// which engines, batch policies and allocators it has a meaning.
 
+#include <algorithm>
+
+#include "scheduler/batching/policies.hpp"
+#include "scheduler/kv/allocators.hpp"
+#include "sim/engines/engines.hpp"
 #include "sim/setup/option_tables.hpp"
 
 namespace headroom {
 namespace {
 
-using E = EngineSection;
-using Api = ApiServerSection;
-using Speculative = SpeculativeSection;
-template <auto Member>
-constexpr auto of_api = field<&Scenario::engine, &E::api_server, Member>;
-template <auto Member>
-constexpr auto of_drafts = field<&Scenario::engine, &E::speculative, Member>;
-constexpr std::string_view kVllmOnly = "/engine/name=vllm";
-constexpr std::string_view kVersioned =
-    "/engine/name=vllm|trtllm|sglang|tgi|hf|fastertransformer|llamacpp|ollama";
-// The others name the format of their cache themselves.
-constexpr std::string_view kKvFormat =
-    "/engine/name=vllm|trtllm|sglang|tgi|hf|fastertransformer|sarathi|orca|static";
-constexpr std::string_view kOwnPool = "/engine/name=vllm|sarathi|orca|static";
-constexpr std::string_view kVllmSchedulers = "/engine/scheduler=vllm|vllm_v0";
-constexpr std::string_view kApi = "/engine/api_server";  // the group
-constexpr Bounds kWork{.low = 0, .high = 1e9};
-constexpr std::string_view kVllmScheduler = "/engine/scheduler=vllm";
-constexpr std::string_view kV0 = "/engine/scheduler=vllm_v0";
-constexpr std::string_view kTiered = "/engine/scheduler=vllm|trtllm";
-constexpr std::string_view kStaticScheduler = "/engine/scheduler=static";
-constexpr std::string_view kDrafts =
-    "/engine/speculative_config/method=ngram|eagle|eagle3|mtp|draft_model";
-constexpr std::string_view kLora = "/engine/enable_lora=true";
-constexpr std::string_view kContiguous = "/engine/kv_allocator=contiguous";
+constexpr std::string_view kEngine = "/engine/";
+constexpr std::string_view kByName = "/engine/name=";
+constexpr std::string_view kByScheduler = "/engine/scheduler=";
 
-const OptionRow kEngineRows[] = {
-    {.pointer = "/engine/name",
-     .reach = of_engine<&E::name>,
-     .choices = "vllm|trtllm|sglang|tgi|hf|fastertransformer|llamacpp|ollama|sarathi|orca|static",
-     .doc = "engine profile; `headroom list engines`"},
-    {.pointer = "/engine/version",
-     .reach = of_engine<&E::version>,
-     .doc = "release modelled, e.g. 0.19",
-     .absent = "the profile's",
-     .only_with = kVersioned},
-    {.pointer = "/engine/tensor_parallel_size",
-     .reach = of_engine<&E::tensor_parallel_size>,
-     .unit = "devices",
-     .bounds = {.low = 1, .high = 64},
-     .doc = "ranks that share each layer"},
-    {.pointer = "/engine/pipeline_parallel_size",
-     .reach = of_engine<&E::pipeline_parallel_size>,
-     .unit = "devices",
-     .bounds = {.low = 1, .high = 64},
-     .doc = "stages that the layers are dealt out to"},
-    {.pointer = "/engine/data_parallel_size",
-     .reach = of_engine<&E::data_parallel_size>,
-     .unit = "devices",
-     .bounds = {.low = 1, .high = 1024},
-     .doc = "copies that share the experts with enable_expert_parallel"},
-    {.pointer = "/engine/enable_expert_parallel",
-     .reach = of_engine<&E::enable_expert_parallel>,
-     .doc = "whole experts on each rank instead of a part of every expert"},
-    {.pointer = "/engine/all2all_backend",
-     .reach = of_engine<&E::all2all_backend>,
-     .choices = "allgather_reducescatter|deepep_high_throughput|deepep_low_latency",
-     .doc = "how tokens reach experts on other data ranks: all tokens to all, or only those routed "
-            "there",
-     .only_with = "/engine/name=vllm"},
-    {.pointer = "/engine/dtype",
-     .reach = of_engine<&E::dtype>,
-     .choices = "auto|bfloat16|float16|float32",
-     .doc = "of activations and weights that are not quantised; auto = the checkpoint's"},
-    {.pointer = "/engine/quantization",
-     .reach = of_engine<&E::quantization>,
-     .choices = "auto|fp8|int8|int4|awq|gptq|bitsandbytes|nvfp4|mxfp4|q8_0|q6_k|q5_k_m|q4_k_m|"
-                "q4_k_s|q4_0|q3_k_m|q2_k|awq_marlin|gptq_marlin|auto-round|inc|compressed-tensors|"
-                "fbgemm_fp8|deepseek_v4_fp8|gpt_oss_mxfp4|modelopt|modelopt_fp4|modelopt_mixed|"
-                "modelopt_mxfp8",
-     .doc = "of weights, at load or as another checkpoint of the model; auto = the checkpoint's; "
-            "a method of vLLM from awq_marlin on: the checkpoint's, which must declare it"},
-    {.pointer = "/engine/kv_cache_dtype",
-     .reach = of_engine<&E::kv_cache_dtype>,
-     .choices = "auto|bfloat16|float16|fp8|fp8_e4m3|fp8_e5m2|int8|nvfp4|float32",
-     .doc = "of the KV cache; auto = what the checkpoint declares, else the activations'",
-     .only_with = kKvFormat},
-    {.pointer = "/engine/gpu_memory_utilization",
-     .reach = of_engine<&E::gpu_memory_utilization>,
-     .unit = "share",
-     .bounds = {.low = 0, .high = 1, .low_open = true},
-     .doc = "of the device's total memory that the engine may use",
-     .absent = "0.90 to vLLM 0.20, then 0.92; else 0.90",
-     .only_with = "/engine/name=vllm|sarathi|static"},
-    {.pointer = "/engine/max_model_len",
-     .reach = of_engine<&E::max_model_len>,
-     .unit = "tokens",
-     .bounds = {.low = -1, .high = 1e8},
-     .doc = "prompt + output of a request, at least 2; -1 = the longest that fits (vllm)",
-     .absent = "the model's context length",
-     .only_with = kOwnPool},
-    {.pointer = "/engine/max_num_seqs",
-     .reach = of_engine<&E::max_num_seqs>,
-     .unit = "sequences",
-     .bounds = {.low = 1, .high = 1e6},
-     .doc = "in a batch",
-     .absent = "by engine and device",
-     .only_with = kOwnPool},
-    {.pointer = "/engine/max_num_batched_tokens",
-     .reach = of_engine<&E::max_num_batched_tokens>,
-     .unit = "tokens",
-     .bounds = kCount,
-     .doc = "token budget of a step",
-     .absent = "vllm by device, sarathi 512",
-     .only_with = "/engine/name=vllm|sarathi"},
-    {.pointer = "/engine/block_size",
-     .reach = of_engine<&E::block_size>,
-     .unit = "tokens",
-     .bounds = {.low = 1, .high = 4096},
-     .doc = "of a KV block",
-     .absent = "by engine and model",
-     .only_with = kOwnPool},
-    {.pointer = "/engine/enable_prefix_caching",
-     .reach = of_engine<&E::enable_prefix_caching>,
-     .doc = "requests find the full blocks of equal prompts, and a preempted one its own",
-     .absent = "on in vllm from 0.8, and in tgi by attention; off in vllm before, and in sarathi",
-     .only_with = "/engine/scheduler=vllm|vllm_v0|sarathi|tgi"},
-    {.pointer = "/engine/enable_chunked_prefill",
-     .reach = of_engine<&E::enable_chunked_prefill>,
-     .doc = "a prompt may be split over steps (trtllm: chunked context)",
-     .absent = "on in vllm from 0.8 and tgi; off in trtllm and vllm before",
-     .only_with = "/engine/scheduler=vllm|vllm_v0|trtllm|tgi"},
-    {.pointer = "/engine/async_scheduling",
-     .reach = of_engine<&E::async_scheduling>,
-     .doc = "plan step k+1 while step k runs",
-     .absent = "on from vLLM 0.14",
-     .only_with = kVllmOnly},
-    {.pointer = "/engine/scheduler_reserve_full_isl",
-     .reach = of_engine<&E::scheduler_reserve_full_isl>,
-     .doc = "admit only when the whole prompt fits now",
-     .only_with = kVllmScheduler},
-    {.pointer = "/engine/long_prefill_token_threshold",
-     .reach = of_engine<&E::long_prefill_token_threshold>,
-     .unit = "tokens",
-     .bounds = {.low = 0, .high = 1e9},
-     .doc = "longest chunk of a prompt; 0 = no limit but the step's",
-     .only_with = kVllmScheduler},
-    {.pointer = "/engine/scheduling_policy",
-     .reach = of_engine<&E::scheduling_policy>,
-     .choices = "fcfs|priority",
-     .doc = "who is admitted first, and who is preempted last",
-     .only_with = kVllmScheduler},
-    {.pointer = "/engine/free_plain_blocks_first",
-     .reach = of_engine<&E::free_plain_blocks_first>,
-     .doc = "free blocks without a hash are used before cached ones, not in order of release",
-     .absent = "on from vLLM 0.15",
-     .only_with = kVllmOnly},
-    {.pointer = "/engine/watermark",
-     .reach = of_engine<&E::watermark>,
-     .unit = "share",
-     .bounds = {.low = 0, .high = 1, .high_open = true},
-     .doc = "of the pool that an admission leaves free",
-     .absent = "vllm 0, vllm_v0 and sarathi 0.01",
-     .only_with = "/engine/scheduler=vllm|vllm_v0|sarathi"},
-    {.pointer = "/engine/num_gpu_blocks_override",
-     .reach = of_engine<&E::num_gpu_blocks_override>,
-     .unit = "blocks",
-     .bounds = {.low = 2, .high = 1e12},
-     .doc = "size of the KV pool, first block unusable",
-     .absent = "by the start-up budget",
-     .only_with = kOwnPool},
-    {.pointer = "/engine/kv_cache_memory_bytes",
-     .reach = of_engine<&E::kv_cache_memory_bytes>,
-     .unit = "bytes",
-     .bounds = {.low = 1, .high = 9e15},
-     .doc = "size of the KV pool per rank",
-     .absent = "by the start-up budget",
-     .only_with = kOwnPool},
-    {.pointer = "/engine/enforce_eager",
-     .reach = of_engine<&E::enforce_eager>,
-     .doc = "no CUDA graphs: their memory stays free, decode batches are not padded",
-     .only_with = kVllmOnly},
-    {.pointer = "/engine/estimate_cuda_graphs",
-     .reach = of_engine<&E::estimate_cuda_graphs>,
-     .doc =
-         "take an estimate of the graphs off the pool (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
-     .absent = "on from vLLM 0.21",
-     .only_with = kVllmOnly},
-    {.pointer = "/engine/disable_hybrid_kv_cache_manager",
-     .reach = of_engine<&E::disable_hybrid_kv_cache_manager>,
-     .doc = "keep windowed layers like full ones",
-     .only_with = kVllmOnly},
-    {.pointer = "/engine/allow_long_max_model_len",
-     .reach = of_engine<&E::allow_long_max_model_len>,
-     .doc = "accept a length beyond the trained one (VLLM_ALLOW_LONG_MAX_MODEL_LEN)",
-     .only_with = kVllmOnly},
-    {.pointer = "/engine/rope_scaling_factor",
-     .reach = of_engine<&E::rope_scaling_factor>,
-     .bounds = {.low = 1, .high = 1000},
-     .doc = "of a rope scaling (YaRN) given to the engine: the trained length times this"},
-    {.pointer = "/engine/kv_offloading_size_gib",
-     .reach = of_engine<&E::kv_offloading_size_gib>,
-     .unit = "GiB",
-     .bounds = {.low = 0, .high = 1e6},
-     .doc = "host memory for blocks that the device overwrites, of all ranks together "
-            "(--kv-offloading-size)",
-     .only_with = kVllmScheduler},
-    {.pointer = "/engine/enable_lora",
-     .reach = of_engine<&E::enable_lora>,
-     .doc = "serve LoRA adapters beside the model (workload.lora says which requests use one)",
-     .only_with = kVllmOnly,
-     .group = "/engine/enable_lora"},
-    {.pointer = "/engine/max_loras",
-     .reach = of_engine<&E::max_loras>,
-     .unit = "adapters",
-     .bounds = {.low = 1, .high = 10000},
-     .doc = "of one batch: slots set aside on the device before the KV pool",
-     .only_with = kLora},
-    {.pointer = "/engine/max_lora_rank",
-     .reach = of_engine<&E::max_lora_rank>,
-     .bounds = {.low = 1, .high = 512},
-     .doc = "of a slot: 1, 8, 16, 32, 64, 128, 256, 320 or 512",
-     .only_with = kLora},
-    {.pointer = "/engine/max_cpu_loras",
-     .reach = of_engine<&E::max_cpu_loras>,
-     .unit = "adapters",
-     .bounds = {.low = 1, .high = 1e6},
-     .doc = "kept in host memory; others are read at environment.storage_gb_per_s",
-     .absent = "max_loras",
-     .only_with = kLora},
-    {.pointer = "/engine/fully_sharded_loras",
-     .reach = of_engine<&E::fully_sharded_loras>,
-     .doc = "both matrices of an adapter are divided over the ranks, not one of them",
-     .only_with = kLora},
-    {.pointer = "/engine/preemption_mode",
-     .reach = of_engine<&E::preemption_mode>,
-     .choices = "recompute|swap",
-     .doc = "what becomes of the KV of a preempted request: given up, or copied to the host",
-     .only_with = kV0},
-    {.pointer = "/engine/swap_space_gib",
-     .reach = of_engine<&E::swap_space_gib>,
-     .unit = "GiB",
-     .bounds = {.low = 0, .high = 1e6},
-     .doc = "host memory per rank for swapped requests (--swap-space)",
-     .only_with = "/engine/preemption_mode=swap"},
-    {.pointer = "/engine/kv_offloading_disk_gib",
-     .reach = of_engine<&E::kv_offloading_disk_gib>,
-     .unit = "GiB",
-     .bounds = {.low = 0, .high = 1e7},
-     .doc = "disk for blocks that host memory overwrites, read at environment.storage_gb_per_s",
-     .only_with = kTiered},
-    {.pointer = "/engine/kv_offloading_gb_per_s",
-     .reach = of_engine<&E::kv_offloading_gb_per_s>,
-     .unit = "GB/s",
-     .bounds = {.low = 1e-3, .high = 1e5},
-     .doc = "between device and host memory, per direction and rank",
-     .absent = "the device's PCIe or C2C rate; half its bandwidth on unified memory",
-     .only_with = "/engine/scheduler=vllm|vllm_v0|trtllm"},
-    {.pointer = "/engine/api_server_count",
-     .reach = of_engine<&E::api_server_count>,
-     .unit = "processes",
-     .bounds = {.low = 1, .high = 1024},
-     .doc = "of the API server, which tokenises, detokenises and may fall behind "
-            "(--api-server-count; vLLM starts one)",
-     .absent = "no API server: the calibration's client latency at every load",
-     .only_with = kVllmSchedulers,
-     .group = kApi},
-    {.pointer = "/engine/api_server/request_us",
-     .reach = of_api<&Api::request_us>,
-     .unit = "us",
-     .bounds = kWork,
-     .doc = "a process's work on a request before the engine has it",
-     .only_with = kVllmSchedulers,
-     .group = kApi},
-    {.pointer = "/engine/api_server/prompt_token_us",
-     .reach = of_api<&Api::prompt_token_us>,
-     .unit = "us",
-     .bounds = kWork,
-     .doc = "the same for each token of its prompt",
-     .only_with = kVllmSchedulers,
-     .group = kApi},
-    {.pointer = "/engine/api_server/output_token_us",
-     .reach = of_api<&Api::output_token_us>,
-     .unit = "us",
-     .bounds = kWork,
-     .doc = "to detokenise and stream a token",
-     .only_with = kVllmSchedulers,
-     .group = kApi},
-    {.pointer = "/engine/api_server/finish_us",
-     .reach = of_api<&Api::finish_us>,
-     .unit = "us",
-     .bounds = kWork,
-     .doc = "on an answer that is complete",
-     .only_with = kVllmSchedulers,
-     .group = kApi},
-    {.pointer = "/engine/api_server/network_ms",
-     .reach = of_api<&Api::network_ms>,
-     .unit = "ms",
-     .bounds = {.low = 0, .high = 1e6},
-     .doc = "client to server and back, and whatever is no work of a process",
-     .absent = "what request_us leaves of the calibration's client latency",
-     .only_with = kVllmSchedulers,
-     .group = kApi},
-    {.pointer = "/engine/batch_wait_ms",
-     .reach = of_engine<&E::batch_wait_ms>,
-     .unit = "ms",
-     .bounds = {.low = 0, .high = 1e9},
-     .doc = "how long a batch waits to fill up",
-     .only_with = kStaticScheduler},
-    {.pointer = "/engine/preferred_batch_size",
-     .reach = of_engine<&E::preferred_batch_size>,
-     .unit = "requests",
-     .bounds = kCount,
-     .doc = "batches of these sizes are sent before the wait is over, the largest one",
-     .only_with = kStaticScheduler},
-    {.pointer = "/engine/stream",
-     .reach = of_engine<&E::stream>,
-     .doc = "clients see tokens at once, not when the batch ends",
-     .only_with = kStaticScheduler},
-    {.pointer = "/engine/speculative_config/method",
-     .reach = of_drafts<&Speculative::method>,
-     .choices = "none|ngram|eagle|eagle3|mtp|draft_model",
-     .doc = "drafter of speculative decoding",
-     .only_with = "/engine/scheduler=vllm|trtllm"},
-    {.pointer = "/engine/speculative_config/num_speculative_tokens",
-     .reach = of_drafts<&Speculative::num_speculative_tokens>,
-     .unit = "tokens",
-     .bounds = {.low = 1, .high = 32},
-     .doc = "drafts of a sequence and step",
-     .absent = "by method (preset)",
-     .only_with = kDrafts},
-    {.pointer = "/engine/speculative_config/acceptance_rate",
-     .reach = of_drafts<&Speculative::acceptance_rate>,
-     .unit = "share",
-     .bounds = {.low = 0, .high = 1},
-     .doc = "chance that a draft is accepted if those before it are, the same at every position",
-     .absent = "acceptance_rates, or by method (preset, an estimate)",
-     .only_with = kDrafts},
-    {.pointer = "/engine/speculative_config/acceptance_rates",
-     .reach = of_drafts<&Speculative::acceptance_rates>,
-     .unit = "share",
-     .bounds = {.low = 0, .high = 1},
-     .doc = "the same per position, one for each draft, if those before it are accepted",
-     .only_with = kDrafts},
-    {.pointer = "/engine/speculative_config/model",
-     .reach = of_drafts<&Speculative::model>,
-     .doc = "draft model of the catalog: its weights and KV in the start-up budget, its share of "
-            "a step that of its weights",
-     .only_with = "/engine/speculative_config/method=draft_model"},
-    {.pointer = "/engine/speculative_config/draft_step_share",
-     .reach = of_drafts<&Speculative::draft_step_share>,
-     .unit = "share",
-     .bounds = {.low = 0, .high = 1},
-     .doc = "time of one pass of the drafter, of the target's layers for the same tokens",
-     .absent = "by method: 0, one layer, or the draft model's weights",
-     .only_with = kDrafts},
-    {.pointer = "/engine/speculative_config/draft_host_us",
-     .reach = of_drafts<&Speculative::draft_host_us>,
-     .unit = "us",
-     .bounds = {.low = 0, .high = 1e6},
-     .doc = "host time of a step for drafting, not hidden behind the device",
-     .only_with = kDrafts},
-    {.pointer = "/engine/restart_s",
-     .reach = of_engine<&E::restart_s>,
-     .unit = "s",
-     .bounds = {.low = 0, .high = 1e6},
-     .doc = "out of service after a run-time OOM",
-     .absent = "15 s of process start, and the weights at environment.storage_gb_per_s"},
-    {.pointer = "/engine/queue_survives",
-     .reach = of_engine<&E::queue_survives>,
-     .doc = "requests wait outside of the engine and outlive it; off: lost, and turned away while "
-            "it is down",
-     .absent = "on with scheduler static; the queues of all others are their own"},
-    {.pointer = "/engine/memory_growth_mib_per_hour",
-     .reach = of_engine<&E::memory_growth_mib_per_hour>,
-     .unit = "MiB/h",
-     .bounds = {.low = 0, .high = 1e9},
-     .doc = "of device memory that the engine takes while it is up (a leak, fragmentation)",
-     .only_with =
-         "/engine/name=vllm|trtllm|sglang|tgi|fastertransformer|llamacpp|ollama|sarathi|orca|"
-         "static"},
-    {.pointer = "/engine/scheduler",
-     .reach = of_engine<&E::scheduler>,
-     .choices = "vllm|vllm_v0|sarathi|trtllm|sglang|tgi|llamacpp|orca|static",
-     .doc = "another batch policy than the profile's",
-     .absent = "the profile's"},
-    {.pointer = "/engine/kv_allocator",
-     .reach = of_engine<&E::kv_allocator>,
-     .choices = "paged|contiguous|slots",
-     .doc = "another allocator than the profile's",
-     .absent = "the profile's"},
-    {.pointer = "/engine/kv_placement",
-     .reach = of_engine<&E::kv_placement>,
-     .choices = "first_fit|best_fit|next_fit|buddy",
-     .doc = "where a reservation goes in the address space",
-     .only_with = kContiguous},
-    {.pointer = "/engine/kv_compaction",
-     .reach = of_engine<&E::kv_compaction>,
-     .doc = "move reservations together when one fits no hole; copying takes time",
-     .only_with = kContiguous},
-    {.pointer = "/engine/kv_reservation",
-     .reach = of_engine<&E::kv_reservation>,
-     .choices = "max_tokens|max_model_len|pow2|oracle",
-     .doc = "output set aside: as declared, the longest, or what the literature's oracles know",
-     .only_with = "/engine/scheduler=orca"},
+void append_name(std::string& names, std::string_view name) {
+  if (!names.empty()) names += '|';
+  names += name;
+}
+
+// `taken` is an option, or a section with all of its options.
+bool takes(const std::vector<std::string_view>& taken, std::string_view option) {
+  return std::ranges::any_of(taken, [&](std::string_view one) {
+    return option == one || (option.starts_with(one) && option.substr(one.size()).starts_with('/'));
+  });
+}
+
+// "a|b" of those in `table` that read the option.
+std::string readers_in(const auto& table, std::string_view option) {
+  std::string names;
+  for (const auto* one : table) {
+    if (takes(one->takes, option)) append_name(names, one->name);
+  }
+  return names;
+}
+
+std::string condition_of_readers(std::string_view option) {
+  if (std::string names = readers_in(engines(), option); !names.empty()) {
+    return std::string(kByName) + names;
+  }
+  if (std::string names = readers_in(batch_policies(), option); !names.empty()) {
+    return std::string(kByScheduler) + names;
+  }
+  return {};
+}
+
+std::string choices_of_parts(std::string_view option) {
+  std::string names;
+  if (option == "name") {
+    for (const Engine* engine : engines()) append_name(names, engine->name);
+  } else if (option == "scheduler") {
+    for (const BatchPolicy* policy : batch_policies()) append_name(names, policy->name);
+  } else if (option == "kv_allocator") {
+    for (const AllocatorPolicy& allocator : allocator_policies()) {
+      append_name(names, allocator.name);
+    }
+  }
+  return names;
+}
+
+class EngineTable {
+ public:
+  EngineTable() {
+    add_shared(
+        shared_engine_rows(), [](auto& scenario) -> auto& { return scenario.engine; });
+    add_shared(
+        api_server_rows(), [](auto& scenario) -> auto& { return scenario.engine.api_server; });
+    add_shared(
+        speculative_rows(), [](auto& scenario) -> auto& { return scenario.engine.speculative; });
+    for (const BatchPolicy* policy : batch_policies()) {
+      if (policy->options != nullptr) add_own(policy->options(), kByScheduler, policy->name);
+    }
+    for (const AllocatorPolicy& allocator : allocator_policies()) {
+      if (allocator.options == nullptr) continue;
+      add_own(allocator.options(), "/engine/kv_allocator=", allocator.name);
+    }
+    for (const Engine* engine : engines()) {
+      if (engine->options != nullptr) add_own(engine->options(), kByName, engine->name);
+    }
+  }
+
+  [[nodiscard]] const std::vector<OptionRow>& rows() const { return table_.rows(); }
+
+ private:
+  template <typename Section>
+  OptionRow row_of(const Row<Section>& row, FieldReach reach) {
+    return {.pointer = table_.keep(std::string(kEngine) + std::string(row.name)),
+            .reach = std::move(reach),
+            .unit = row.unit,
+            .bounds = row.bounds,
+            .choices = row.choices,
+            .doc = row.doc,
+            .absent = row.absent,
+            .only_with = row.only_with,
+            .group = row.group};
+  }
+
+  template <typename Section>
+  void add_shared(const std::vector<Row<Section>>& rows, auto section_of) {
+    for (const Row<Section>& row : rows) {
+      const auto edit = [section_of, field = row.field](Scenario& scenario) {
+        return field_in(section_of(scenario), field);
+      };
+      const auto read = [edit](const Scenario& scenario) {
+        return edit(const_cast<Scenario&>(scenario));
+      };
+      OptionRow option = row_of(row, FieldReach(edit, read, row.field.index()));
+      if (option.only_with.empty()) {
+        option.only_with = table_.keep(condition_of_readers(row.name));
+      }
+      if (option.choices.empty()) option.choices = table_.keep(choices_of_parts(row.name));
+      table_.add(option);
+    }
+  }
+
+  void add_own(const std::vector<OwnRow>& rows, std::string_view by, std::string_view owner) {
+    for (const OwnRow& row : rows) {
+      const auto edit = [field = row.edit](Scenario& scenario) {
+        return field(scenario.engine.own);
+      };
+      const auto read = [field = row.read](const Scenario& scenario) {
+        return field(scenario.engine.own);
+      };
+      OptionRow option = row_of(row.facts, FieldReach(edit, read, row.type));
+      if (option.only_with.empty()) {
+        option.only_with = table_.keep(std::string(by) + std::string(owner));
+      }
+      table_.add(option);
+    }
+  }
+
+  RowTable table_;
 };
 
 }  // namespace
 
-std::span<const OptionRow> engine_options() { return kEngineRows; }
+std::span<const OptionRow> engine_options() {
+  static const EngineTable kTable;
+  return kTable.rows();
+}
 
 }  // namespace headroom

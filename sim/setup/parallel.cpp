@@ -4,17 +4,12 @@
 
 #include <algorithm>
 
+#include "scheduler/batching/policies.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/kv_tier.hpp"
 
 namespace headroom {
 namespace {
-
-// Seats of a micro-batch, for all of them (Orca's max_bs, TensorRT-LLM's max_batch_size); vLLM's
-// max_num_seqs counts the requests of all micro-batches.
-bool seats_are_per_micro_batch(SchedulerKind scheduler) {
-  return scheduler == SchedulerKind::orca || scheduler == SchedulerKind::trtllm;
-}
 
 class Check {
  public:
@@ -30,10 +25,9 @@ class Check {
  private:
   void check_pipeline() const {
     const char* const at = "/engine/pipeline_parallel_size";
-    if (r_.scheduler != SchedulerKind::vllm && r_.scheduler != SchedulerKind::trtllm &&
-        r_.scheduler != SchedulerKind::orca) {
-      r_.scenario.refuse(at, "a run knows pipeline stages of the schedulers vllm, trtllm and orca",
-                         ErrorKind::unsupported);
+    if (!r_.scheduler->traits.has_stages) {
+      refuse_of_others(at, "a run knows pipeline stages of the schedulers",
+                       &BatchTraits::has_stages);
     }
     check_common(at);
     if (s_.data > 1)
@@ -42,8 +36,8 @@ class Check {
 
   void check_data() const {
     const char* const at = "/engine/data_parallel_size";
-    if (r_.scheduler != SchedulerKind::vllm) {
-      r_.scenario.refuse(at, "a run knows data ranks of scheduler vllm", ErrorKind::unsupported);
+    if (!r_.scheduler->traits.has_data_ranks) {
+      refuse_of_others(at, "a run knows data ranks of scheduler", &BatchTraits::has_data_ranks);
     }
     if (!s_.expert_parallel || !has_experts()) {
       r_.scenario.refuse(
@@ -105,6 +99,17 @@ class Check {
     if (is && r_.scenario.is_given(pointer)) r_.scenario.refuse_unused(pointer, ": " + why);
   }
 
+  // "... vllm, trtllm and orca": those that have the trait.
+  [[noreturn]] void refuse_of_others(const char* at, std::string_view what,
+                                     bool BatchTraits::*trait) const {
+    const std::vector<std::string_view> names = policies_that(trait);
+    const auto last = std::prev(names.end());
+    const std::string list =
+        names.size() == 1 ? std::string(*last)
+                          : fmt::format("{} and {}", fmt::join(names.begin(), last, ", "), *last);
+    r_.scenario.refuse(at, fmt::format("{} {}", what, list), ErrorKind::unsupported);
+  }
+
   [[nodiscard]] bool has_experts() const {
     return std::ranges::any_of(r_.model.kinds,
                                [](const LayerKind& kind) { return kind.moe.has_value(); });
@@ -122,7 +127,7 @@ std::int32_t times(std::int32_t value, std::int64_t factor) {
 
 StepLimits step_limits(const Resolved& resolved) {
   const Sharding& s = resolved.sharding;
-  const bool seats = s.data > 1 || seats_are_per_micro_batch(resolved.scheduler);
+  const bool seats = s.data > 1 || resolved.scheduler->traits.seats_per_stage;
   StepLimits limits;
   limits.max_num_seqs = times(resolved.max_num_seqs, seats ? s.pipeline * s.data : 1);
   limits.max_num_batched_tokens = times(resolved.max_num_batched_tokens, s.pipeline * s.data);

@@ -9,6 +9,8 @@
 #include "hardware/llm/hf_config.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "hardware/llm/quantization_method.hpp"
+#include "scheduler/batching/policies.hpp"
+#include "sim/engines/engines.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/setup/fleet_options.hpp"
 #include "sim/setup/kv_tier.hpp"
@@ -18,46 +20,22 @@
 #include "sim/setup/resolver.hpp"
 
 namespace headroom {
-namespace {
-
-// One token of prompt and one of output.
-constexpr std::int64_t kShortestLength = 2;
-
-}  // namespace
-
-Resolver::Resolver(const Scenario& scenario, const Catalog& catalog) : catalog_(catalog) {
+Resolver::Resolver(const Scenario& scenario, const Catalog& catalog)
+    : catalog_(catalog), engine_(r_.scenario.engine, r_, r_.scenario) {
   r_.scenario = scenario;
 }
 
 Resolved Resolver::run() {
-  r_.profile = &engine_profile(r_.scenario.engine.name);
   resolve_parts();
   find_model();
   find_machine();
   resolve_formats();
-  const Sharding& split = r_.sharding;
-  const auto check = [&](const char* pointer, const Sharding& part) {
-    lookup(pointer, [&] { check_sharding(r_.model, part); });
-  };
-  check("/engine/pipeline_parallel_size", {1, split.pipeline, 1, false});
-  if (split.expert_parallel) {
-    check("/engine/enable_expert_parallel", {1, 1, split.tensor * split.data, true});
-  }
-  check("/engine/tensor_parallel_size", {split.tensor, 1, 1, split.expert_parallel});
-  switch (r_.profile->budget) {
-    case BudgetRule::vllm: resolve_vllm(); break;
-    case BudgetRule::trtllm: resolve_trtllm(); break;
-    case BudgetRule::sglang: resolve_sglang(); break;
-    case BudgetRule::tgi: resolve_tgi(); break;
-    case BudgetRule::hf_generate: resolve_hf(); break;
-    case BudgetRule::fastertransformer: resolve_fastertransformer(); break;
-    case BudgetRule::llamacpp: resolve_llamacpp(); break;
-    case BudgetRule::ollama: resolve_ollama(); break;
-    case BudgetRule::orca_paper: resolve_orca(); break;
-    case BudgetRule::plain: resolve_plain(); break;
-  }
+  check_sharding_of_model();
+  r_.engine->resolve(engine_);
   resolve_restart();
-  check_run_options();
+  if (r_.scheduler->settle != nullptr) {
+    r_.scheduler->settle(r_.scenario, r_.scenario.engine.own, r_.max_num_seqs);
+  }
   resolve_speculation();
   resolve_lora();
   for (const std::string& note : r_.model.notes) {
@@ -66,49 +44,39 @@ Resolved Resolver::run() {
   return std::move(r_);
 }
 
-void Resolver::note_rule(const std::string& pointer, std::string_view rule) {
-  const std::string version = r_.scenario.engine.version.value_or("");
-  r_.rules[pointer] =
-      fmt::format("{}{}{}: {}", r_.profile->name, version.empty() ? "" : " ", version, rule);
+void Resolver::check_sharding_of_model() {
+  const Sharding& split = r_.sharding;
+  const auto check = [&](const char* pointer, const Sharding& part) {
+    engine_.lookup(pointer, [&] { check_sharding(r_.model, part); });
+  };
+  check("/engine/pipeline_parallel_size", {1, split.pipeline, 1, false});
+  if (split.expert_parallel) {
+    check("/engine/enable_expert_parallel", {1, 1, split.tensor * split.data, true});
+  }
+  check("/engine/tensor_parallel_size", {split.tensor, 1, 1, split.expert_parallel});
 }
 
 void Resolver::resolve_parts() {
   EngineSection& e = r_.scenario.engine;
-  fill("/engine/version", e.version, r_.profile->version, "the profile's");
-  if (r_.profile->versioned) {
-    r_.version = lookup("/engine/version", [&] { return parse_engine_version(*e.version); });
+  const Engine& engine = engine_named(e.name);
+  r_.engine = &engine;
+  engine_.fill("/engine/version", e.version, engine.version, "the profile's");
+  if (engine.versioned) {
+    r_.version =
+        engine_.lookup("/engine/version", [&] { return parse_engine_version(*e.version); });
   }
-  const SchedulerKind own = scheduler_of(*r_.profile, r_.version);
-  fill("/engine/scheduler", e.scheduler, name_of(own),
-       own == r_.profile->scheduler ? "profile" : "V0 before 0.8");
-  const bool reserved = r_.profile->budget == BudgetRule::hf_generate &&
-                        parse_hf_cache(e.cache_implementation) == HfCache::fixed;
-  fill("/engine/kv_allocator", e.kv_allocator,
-       name_of(reserved ? AllocatorKind::contiguous : r_.profile->allocator), "profile");
-  r_.scheduler = scheduler_kind(*e.scheduler);
-  r_.allocator = allocator_kind(*e.kv_allocator);
+  const std::string_view own =
+      engine.scheduler_at != nullptr ? engine.scheduler_at(r_.version) : engine.scheduler;
+  engine_.fill("/engine/scheduler", e.scheduler, own,
+               own == engine.scheduler ? "profile" : "V0 before 0.8");
+  engine_.fill("/engine/kv_allocator", e.kv_allocator,
+               engine.allocator_for != nullptr ? engine.allocator_for(e) : engine.allocator,
+               "profile");
+  r_.scheduler = &batch_policy(*e.scheduler);
+  r_.allocator = &allocator_policy(*e.kv_allocator);
   resolve_scheduler();
-  std::ranges::sort(e.preferred_batch_size);
   r_.sharding = {e.tensor_parallel_size, e.pipeline_parallel_size, e.data_parallel_size,
                  e.enable_expert_parallel};
-}
-
-void Resolver::check_run_options() const {
-  const EngineSection& e = r_.scenario.engine;
-  for (const std::int64_t size : e.preferred_batch_size) {
-    if (size <= r_.max_num_seqs) continue;
-    r_.scenario.refuse(
-        "/engine/preferred_batch_size",
-        fmt::format("{}: no batch has more than {} requests", size, r_.max_num_seqs));
-  }
-  const auto given = [&](const char* pointer) { return r_.scenario.is_given(pointer); };
-  if (given("/engine/enable_partial_reuse") && !e.enable_block_reuse) {
-    r_.scenario.refuse_unused("/engine/enable_partial_reuse", "; only with enable_block_reuse");
-  }
-  const bool parts = e.enable_block_reuse && e.enable_partial_reuse;
-  if (given("/engine/copy_on_partial_reuse") && !parts) {
-    r_.scenario.refuse_unused("/engine/copy_on_partial_reuse", "; only with enable_partial_reuse");
-  }
 }
 
 // Weights are read again, all ranks from one store; a process that starts anew imports its
@@ -117,43 +85,35 @@ void Resolver::resolve_restart() {
   constexpr double kProcessStartS = 15;
   const double gb = static_cast<double>(checkpoint_bytes(r_.model)) / 1e9;
   const double rate = r_.scenario.environment.storage_gb_per_s;
-  // vLLM, SGLang, TensorRT-LLM, TGI and llama.cpp end with their queues when a worker dies; a
-  // static batch is formed by whoever calls the engine.
-  const bool outside = r_.scheduler == SchedulerKind::static_batch;
-  fill("/engine/queue_survives", r_.scenario.engine.queue_survives, outside,
-       outside ? "the queue stands before the engine" : "the queue is the engine's own");
-  fill("/engine/restart_s", r_.scenario.engine.restart_s, kProcessStartS + gb / rate,
-       fmt::format("{} s of process start + {:.1f} GB of weights at {} GB/s", kProcessStartS, gb,
-                   rate));
+  // Servers end with their queues when a worker dies; a static batch is formed by whoever calls the
+  // engine.
+  const bool outside = r_.scheduler->traits.whole_batches;
+  engine_.fill("/engine/queue_survives", r_.scenario.engine.queue_survives, outside,
+               outside ? "the queue stands before the engine" : "the queue is the engine's own");
+  engine_.fill("/engine/restart_s", r_.scenario.engine.restart_s, kProcessStartS + gb / rate,
+               fmt::format("{} s of process start + {:.1f} GB of weights at {} GB/s",
+                           kProcessStartS, gb, rate));
 }
 
 // Defaults that belong to a scheduler, whatever the engine.
 void Resolver::resolve_scheduler() {
   EngineSection& e = r_.scenario.engine;
-  const SchedulerKind kind = r_.scheduler;
-  const bool v0 = kind == SchedulerKind::vllm_v0 || kind == SchedulerKind::sarathi;
-  if (kind == SchedulerKind::vllm || kind == SchedulerKind::tgi || kind == SchedulerKind::vllm_v0 ||
-      kind == SchedulerKind::trtllm) {
-    const bool on = kind == SchedulerKind::vllm || kind == SchedulerKind::tgi;
-    fill("/engine/enable_chunked_prefill", e.enable_chunked_prefill, on,
-         fmt::format("{} by default in scheduler {}", on ? "on" : "off", name_of(kind)));
+  const BatchPolicy& policy = *r_.scheduler;
+  if (const auto& on = policy.traits.enable_chunked_prefill) {
+    engine_.fill("/engine/enable_chunked_prefill", e.enable_chunked_prefill, *on,
+                 fmt::format("{} by default in scheduler {}", *on ? "on" : "off", policy.name));
   }
-  if (v0 || kind == SchedulerKind::vllm) {
-    fill("/engine/enable_prefix_caching", e.enable_prefix_caching, !v0,
-         fmt::format("{} by default in scheduler {}", v0 ? "off" : "on", name_of(kind)));
-    fill("/engine/watermark", e.watermark, v0 ? 0.01 : 0.0,
-         fmt::format("default of scheduler {}", name_of(kind)));
+  if (const auto& on = policy.traits.enable_prefix_caching;
+      on && !r_.engine->traits.decides_prefix_caching) {
+    const bool blocks_only = policy.allocators.size() > 1;
+    engine_.fill("/engine/enable_prefix_caching", e.enable_prefix_caching,
+                 *on && r_.allocator->in_blocks,
+                 fmt::format("{} by default in scheduler {}{}", *on ? "on" : "off", policy.name,
+                             blocks_only ? ", on blocks" : ""));
   }
-  if (kind == SchedulerKind::tgi && r_.profile->budget != BudgetRule::tgi) {  // else by attention
-    fill("/engine/enable_prefix_caching", e.enable_prefix_caching,
-         r_.allocator == AllocatorKind::paged, "on by default in scheduler tgi, on blocks");
-  }
-  if (r_.profile->budget == BudgetRule::vllm) {
-    // V0 kept cached blocks apart and took them last; V1 did so again from 2026 on. The release is
-    // an estimate (ENGINES.md 2.1 says the year).
-    const bool plain_first = r_.version < kVllmV1 || r_.version >= EngineVersion{0, 15};
-    fill("/engine/free_plain_blocks_first", e.free_plain_blocks_first, plain_first,
-         "before V1, and from 0.15");
+  if (const auto& share = policy.traits.watermark) {
+    engine_.fill("/engine/watermark", e.watermark, *share,
+                 fmt::format("default of scheduler {}", policy.name));
   }
 }
 
@@ -182,7 +142,7 @@ void Resolver::find_model() {
     if (overrides.empty())
       r_.scenario.refuse("/model_override", s.model_override + ": no such file");
   }
-  lookup("/model", [&] {
+  engine_.lookup("/model", [&] {
     const bool known = catalog_.has_model(s.model);
     const std::filesystem::path path = known ? "" : existing_path(s, s.model);
     if (!path.empty()) {
@@ -221,11 +181,12 @@ void Resolver::check_host_figures() const {
 
 void Resolver::find_machine() {
   const DeviceSection& d = r_.scenario.device;
-  r_.device = lookup("/device/name", [&] { return catalog_.device(d.name); });
+  r_.device = engine_.lookup("/device/name", [&] { return catalog_.device(d.name); });
   if (d.memory_total_gib) r_.device.memory_reported_bytes = bytes_from_gib(*d.memory_total_gib);
   const EnvironmentSection& e = r_.scenario.environment;
+  r_.first_start = e.first_start;
   Environment& env = r_.environment;
-  env = lookup("/environment/name", [&] { return catalog_.environment(e.name); });
+  env = engine_.lookup("/environment/name", [&] { return catalog_.environment(e.name); });
   const auto replace = [](const std::optional<double>& gib, ByteCount& bytes) {
     if (gib) bytes = bytes_from_gib(*gib);
   };
@@ -257,8 +218,8 @@ void Resolver::resolve_formats() {
   const Dtype declared = r_.model.dtype;
   if (e.dtype != "auto") r_.model = with_dtype(std::move(r_.model), parse_dtype(e.dtype));
   if (e.quantization != "auto") {
-    r_.model = lookup("/engine/quantization",
-                      [&] { return loaded_as(std::move(r_.model), e.quantization); });
+    r_.model = engine_.lookup("/engine/quantization",
+                              [&] { return loaded_as(std::move(r_.model), e.quantization); });
   }
   if (e.dtype == "auto") {
     r_.rules["/engine/dtype"] = fmt::format("auto: {} for {}", name_of(declared), r_.model.id);
@@ -271,46 +232,12 @@ void Resolver::resolve_formats() {
   }
   r_.kv = r_.model.kv_dtype.value_or(r_.model.dtype);
   if (e.kv_cache_dtype != "auto") {
-    r_.kv = lookup("/engine/kv_cache_dtype", [&] { return parse_dtype(e.kv_cache_dtype); });
+    r_.kv = engine_.lookup("/engine/kv_cache_dtype", [&] { return parse_dtype(e.kv_cache_dtype); });
   } else {
     r_.rules["/engine/kv_cache_dtype"] = fmt::format(
         "auto: {}{}", name_of(r_.kv), r_.model.kv_dtype ? ", declared by the checkpoint" : "");
     e.kv_cache_dtype = name_of(r_.kv);
   }
-}
-
-void Resolver::fill_length(const std::string& pointer, std::optional<std::int64_t>& option,
-                           bool strict) {
-  const EngineSection& e = r_.scenario.engine;
-  const std::int64_t trained = r_.model.max_position;  // engine.rope_scaling_factor included
-  const bool given = option.has_value();
-  fill(pointer, option, trained, "the model's context length");
-  if (*option < kShortestLength) {
-    r_.scenario.refuse(
-        pointer,
-        fmt::format(
-            "value {}{}: expected at least {} tokens{}", *option,
-            given ? "" : " (the model's context length)", kShortestLength,
-            r_.profile->budget == BudgetRule::vllm ? ", or -1 for the longest that fits" : ""));
-  }
-  if (trained == 0 || *option <= trained) return;
-  const std::string beyond = fmt::format("value {}: {} was trained for {} tokens", *option,
-                                         r_.model.id, r_.model.max_position);
-  if (strict && !e.allow_long_max_model_len) {
-    r_.scenario.refuse(pointer,
-                       fmt::format("{}; scale its rope (engine.rope_scaling_factor) or set "
-                                   "engine.allow_long_max_model_len",
-                                   beyond));
-  }
-  r_.warnings.push_back(fmt::format("{}: {}", pointer.substr(1), beyond));
-}
-
-void Resolver::set_common(std::int64_t length, std::int64_t sequences, std::int64_t step_tokens,
-                          std::int64_t block) {
-  r_.max_model_len = static_cast<std::int32_t>(length);
-  r_.max_num_seqs = static_cast<std::int32_t>(sequences);
-  r_.max_num_batched_tokens = static_cast<std::int32_t>(step_tokens);
-  r_.block_size = static_cast<std::int32_t>(block);
 }
 
 namespace {
@@ -391,10 +318,10 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
   for (auto notes : {run_simplifications(resolved.model), parallel_warnings(resolved)}) {
     std::ranges::move(notes, std::back_inserter(resolved.warnings));
   }
-  if (!resolved.profile->own_calibration && resolved.scenario.cost.level == "calibrated") {
+  if (!resolved.engine->traits.own_calibration && resolved.scenario.cost.level == "calibrated") {
     resolved.warnings.push_back(fmt::format(
         "engine {} has no measured constants: its steps are priced like those of synchronous {}",
-        resolved.profile->name, resolved.profile->cost_family));
+        resolved.engine->name, resolved.engine->cost_family));
   }
   return resolved;
 }

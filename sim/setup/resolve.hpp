@@ -2,7 +2,6 @@
 // From what the user wrote to what will run: every default by the engine's rule, with its source,
 // and the option structs of the replica.
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -10,34 +9,16 @@
 #include "hardware/engine_version.hpp"
 #include "hardware/environment.hpp"
 #include "hardware/llm/model_spec.hpp"
+#include "sim/engines/engine.hpp"
 #include "sim/serving/options.hpp"
-#include "sim/setup/budget_rule.hpp"
-#include "sim/setup/engine_profile.hpp"
 #include "sim/setup/json_document.hpp"
 #include "sim/setup/scenario.hpp"
 
 namespace headroom {
 
-struct Resolved {
-  Scenario scenario;                         // with every optional that a rule fills
-  std::map<std::string, std::string> rules;  // JSON pointer -> the rule that filled it
-  const EngineProfile* profile = nullptr;
-  ModelSpec model;                   // with the formats that the engine loads
-  std::optional<ModelSpec> drafter;  // whose weights and KV the start-up budget holds
-  DeviceSpec device;
-  Environment environment;
-  Sharding sharding;
-  EngineVersion version;  // 0.0 where the engine has none
-  Dtype kv = Dtype::bf16;
-  BudgetRuleOptions budget;  // of the engine's own rule
-  SchedulerKind scheduler = SchedulerKind::vllm;
-  AllocatorKind allocator = AllocatorKind::paged;
-  bool async_scheduling = false;
-  std::int32_t max_model_len = 0;           // -1 until the start-up budget has found it
-  std::int32_t max_num_seqs = 0;            // whatever the engine calls it
-  std::int32_t max_num_batched_tokens = 0;  // else the largest step the budget assumes
-  std::int32_t block_size = 1;
-  std::vector<std::string> warnings;  // carried into every result
+// A scenario with every optional that a rule fills, and the system that it describes.
+struct Resolved : EngineSystem {
+  Scenario scenario;
 };
 
 // What a scenario must say and what may not stand together. ConfigError. The first: model, device
@@ -54,6 +35,9 @@ void validate_fleet(const Scenario& scenario);
 // A whole run: refuses engines and splits of the model that a run cannot simulate.
 [[nodiscard]] Resolved resolve(const Scenario& scenario, const Catalog& catalog);
 
+// Whether all tokens that a request may ever need are set aside when it is admitted.
+[[nodiscard]] bool sets_aside(const EngineSystem& system);
+[[nodiscard]] bool serves_by_priority(const Resolved& resolved);
 // Whether the KV cache of the run finds what earlier prompts have in common with a new one.
 [[nodiscard]] bool finds_prefixes(const Resolved& resolved);
 // Conditional acceptance rates by position; empty without speculative decoding.

@@ -18,11 +18,11 @@ constexpr std::array<std::int64_t, 9> kRanks{1, 8, 16, 32, 64, 128, 256, 320, 51
 void Resolver::resolve_lora() {
   EngineSection& e = r_.scenario.engine;
   if (!e.enable_lora) return;
-  if (r_.scheduler != SchedulerKind::vllm) {
+  if (!r_.scheduler->traits.serves_lora) {
     r_.scenario.refuse("/engine/enable_lora", "modelled with scheduler vllm only (V1, from 0.8)",
                        ErrorKind::unsupported);
   }
-  if (e.scheduling_policy == "priority") {
+  if (serves_by_priority(r_)) {
     r_.scenario.refuse("/engine/scheduling_policy", "with LoRA only fcfs is modelled");
   }
   if (e.speculative.is_on()) {
@@ -32,7 +32,7 @@ void Resolver::resolve_lora() {
     r_.scenario.refuse_value("/engine/max_lora_rank", fmt::to_string(e.max_lora_rank),
                              fmt::format("expected one of {}", fmt::join(kRanks, ", ")));
   }
-  fill("/engine/max_cpu_loras", e.max_cpu_loras, e.max_loras, "max_loras");
+  engine_.fill("/engine/max_cpu_loras", e.max_cpu_loras, e.max_loras, "max_loras");
   if (*e.max_cpu_loras < e.max_loras) {
     r_.scenario.refuse_value("/engine/max_cpu_loras", fmt::to_string(*e.max_cpu_loras),
                              fmt::format("expected at least max_loras = {}", e.max_loras));
@@ -45,10 +45,9 @@ void Resolver::resolve_lora() {
                        fmt::format("max_lora_rank {} is not divided by {} ranks", e.max_lora_rank,
                                    e.tensor_parallel_size));
   }
-  auto& budget = std::get<VllmBudgetOptions>(r_.budget);
-  budget.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};
-  budget.max_loras = e.max_loras;
-  lookup("/engine/enable_lora", [&] { return lora_size(r_.model, r_.sharding, 0, *budget.lora); });
+  engine_.lookup("/engine/enable_lora", [&] {
+    return lora_size(r_.model, r_.sharding, 0, {e.max_lora_rank, e.fully_sharded_loras});
+  });
   r_.warnings.emplace_back(
       "LoRA: the time of adapters' kernels and loads is computed, no measurement scores it "
       "(uncalibrated); CUDA graphs that are captured once more are not in the budget");

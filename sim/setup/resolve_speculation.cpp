@@ -55,7 +55,7 @@ void Resolver::resolve_speculation() {
   SpeculativeSection& s = e.speculative;
   if (!s.is_on()) return;
   const std::string at = "/engine/speculative_config/";
-  if (e.scheduling_policy == "priority") {
+  if (serves_by_priority(r_)) {
     r_.scenario.refuse("/engine/scheduling_policy", "with drafts only fcfs is modelled");
   }
   const DrafterPreset& preset = preset_of(s.method);
@@ -63,9 +63,9 @@ void Resolver::resolve_speculation() {
   if (listed && s.acceptance_rate) {
     r_.scenario.refuse(at + "acceptance_rate", "give this or acceptance_rates, not both");
   }
-  fill(at + "num_speculative_tokens", s.num_speculative_tokens,
-       listed ? static_cast<std::int64_t>(s.acceptance_rates.size()) : preset.drafts,
-       listed ? "one for each of acceptance_rates" : "preset");
+  engine_.fill(at + "num_speculative_tokens", s.num_speculative_tokens,
+               listed ? static_cast<std::int64_t>(s.acceptance_rates.size()) : preset.drafts,
+               listed ? "one for each of acceptance_rates" : "preset");
   const auto drafts = static_cast<std::size_t>(*s.num_speculative_tokens);
   if (listed && s.acceptance_rates.size() != drafts) {
     r_.scenario.refuse(at + "acceptance_rates",
@@ -76,28 +76,16 @@ void Resolver::resolve_speculation() {
       const double rate = preset.first_rate - preset.decay * static_cast<double>(j);
       s.acceptance_rates.push_back(rate > 0 ? rate : 0);
     }
-    note_rule(at + "acceptance_rates", fmt::format("preset of {}, an estimate", s.method));
+    engine_.note_rule(at + "acceptance_rates", fmt::format("preset of {}, an estimate", s.method));
     r_.warnings.push_back(
         fmt::format("speculative decoding: acceptance rates of {} are an estimate; measure yours "
                     "and set acceptance_rates",
                     s.method));
   }
   resolve_drafter();
-  // vLLM has both since 0.14 (eagle, mtp); the model of it is synchronous.
+  // Engines have both (vLLM since 0.14); the model of it is synchronous.
   constexpr std::string_view kSynchronous = "off: steps with drafts are modelled one by one only";
-  if (r_.profile->budget == BudgetRule::vllm) {
-    if (r_.scenario.is_given("/engine/async_scheduling") && e.async_scheduling.value_or(false)) {
-      r_.scenario.refuse("/engine/async_scheduling", kSynchronous);
-    }
-    e.async_scheduling = false;
-    note_rule("/engine/async_scheduling", kSynchronous);
-  } else if (r_.profile->budget == BudgetRule::trtllm) {
-    e.disable_overlap_scheduler = true;
-    auto& budget = std::get<TrtllmBudgetOptions>(r_.budget);
-    budget.disable_overlap_scheduler = true;
-    budget.max_draft_len = *s.num_speculative_tokens;
-    note_rule("/engine/disable_overlap_scheduler", kSynchronous);
-  }
+  if (r_.engine->turn_async_off != nullptr) r_.engine->turn_async_off(engine_, kSynchronous);
   r_.async_scheduling = false;
 }
 
@@ -105,7 +93,7 @@ void Resolver::resolve_drafter() {
   SpeculativeSection& s = r_.scenario.engine.speculative;
   const std::string pointer = "/engine/speculative_config/draft_step_share";
   if (s.method == "ngram") {
-    fill(pointer, s.draft_step_share, 0.0, "an n-gram drafter runs on the host");
+    engine_.fill(pointer, s.draft_step_share, 0.0, "an n-gram drafter runs on the host");
     return;
   }
   find_drafter();
@@ -115,15 +103,14 @@ void Resolver::resolve_drafter() {
     if (share > 1) {
       r_.scenario.refuse("/engine/speculative_config/model", "larger than the model it drafts for");
     }
-    fill(pointer, s.draft_step_share, share, fmt::format("weights of {}", r_.drafter->id));
+    engine_.fill(pointer, s.draft_step_share, share, fmt::format("weights of {}", r_.drafter->id));
   } else if (s.method == "draft_model") {
-    fill(pointer, s.draft_step_share, kDraftModelShare, "preset, an estimate");
+    engine_.fill(pointer, s.draft_step_share, kDraftModelShare, "preset, an estimate");
   } else {
-    fill(pointer, s.draft_step_share, 1.0 / static_cast<double>(r_.model.layers()),
-         fmt::format("one layer of {}", r_.model.layers()));
+    engine_.fill(pointer, s.draft_step_share, 1.0 / static_cast<double>(r_.model.layers()),
+                 fmt::format("one layer of {}", r_.model.layers()));
   }
-  const bool budgeted =
-      r_.profile->budget == BudgetRule::vllm || r_.profile->budget == BudgetRule::trtllm;
+  const bool budgeted = r_.engine->traits.budgets_drafter;
   if (budgeted && r_.drafter) {
     r_.warnings.push_back(fmt::format(
         "speculative decoding: the memory budget holds weights and KV of {}{}; its activations and "
@@ -141,7 +128,7 @@ void Resolver::resolve_drafter() {
 void Resolver::find_drafter() {
   const SpeculativeSection& s = r_.scenario.engine.speculative;
   if (s.method != "draft_model") {
-    r_.drafter = lookup("/engine/speculative_config/method", [&] {
+    r_.drafter = engine_.lookup("/engine/speculative_config/method", [&] {
       if (s.method == "mtp") return mtp_module(r_.model);
       return s.method == "eagle3" ? eagle3_head(r_.model) : eagle_head(r_.model);
     });
@@ -152,7 +139,7 @@ void Resolver::find_drafter() {
                       r_.model.id));
     }
   } else if (s.model) {
-    r_.drafter = lookup("/engine/speculative_config/model", [&] {
+    r_.drafter = engine_.lookup("/engine/speculative_config/model", [&] {
       ModelSpec draft = catalog_.model(*s.model, {});
       check_sharding(draft, drafter_sharding(r_.sharding));
       return draft;

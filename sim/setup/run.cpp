@@ -191,7 +191,7 @@ void warn_of_system(const Resolved& resolved, const CostFacts& cost,
   if (cost.uncalibrated) {
     warnings.push_back(
         fmt::format("uncalibrated: no measured constants for {} on {}; step times use {}",
-                    resolved.profile->cost_family, resolved.device.id, cost.calibration));
+                    resolved.engine->cost_family, resolved.device.id, cost.calibration));
   }
   if (cost.level == "spec") {
     warnings.emplace_back("step times are data-sheet limits, faster than any real engine");
@@ -255,13 +255,12 @@ void collect_warnings(RunResult& result) {
         "prompts of different requests begin alike, but the KV cache of {} on {} does not look for "
         "that here: shared prefixes are computed for each (`headroom trace describe` shows how "
         "much could be found)",
-        name_of(result.resolved.scheduler), name_of(result.resolved.allocator)));
+        result.resolved.scheduler->name, result.resolved.allocator->name));
   }
-  if (result.workload.has_priorities &&
-      result.resolved.scenario.engine.scheduling_policy != "priority") {
+  if (result.workload.has_priorities && !serves_by_priority(result.resolved)) {
     result.warnings.push_back(
         fmt::format("priorities are not used: scheduler {} serves in the order of arrival",
-                    name_of(result.resolved.scheduler)));
+                    result.resolved.scheduler->name));
   }
   if (const auto note =
           note_on_groups(result.resolved, result.budget, result.workload.shares_prefixes)) {

@@ -42,8 +42,7 @@ const OptionRow* option_at(const std::string& pointer) {
 bool takes_text(const std::string& pointer) {
   const OptionRow* row = option_at(pointer);
   if (row == nullptr && pointer != "/workload") row = option_at(pointer + "/name");
-  return row != nullptr && (std::holds_alternative<Reach<std::string>>(row->reach) ||
-                            std::holds_alternative<Reach<std::optional<std::string>>>(row->reach));
+  return row != nullptr && type_name(*row) == "text";
 }
 
 }  // namespace

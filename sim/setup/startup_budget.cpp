@@ -9,6 +9,7 @@
 #include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "scheduler/batching/policies.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/named_value.hpp"
 #include "sim/kernel/saturating.hpp"
@@ -36,7 +37,7 @@ bool is_about_the_pool(StartupStage stage) {
 // A token-granular pool that a scenario wants to page.
 void count_in_blocks(const Resolved& r, MemoryBudget& budget) {
   KvLayout& layout = budget.layout;
-  if (r.allocator != AllocatorKind::paged || layout.block_tokens == r.block_size) return;
+  if (!r.allocator->in_blocks || layout.block_tokens == r.block_size) return;
   layout = uniform_layout(layout.groups.front().layers, layout.bytes_per_token, r.block_size);
   budget.total_blocks = budget.kv_pool_bytes / layout.block_bytes;
   budget.usable_blocks = budget.total_blocks;
@@ -88,7 +89,7 @@ void resize_pool(const Resolved& r, MemoryBudget& budget) {
 HostRequest host_request(const Resolved& r) {
   HostRequest request;
   request.device = r.device;
-  request.metric = free_metric(r.profile->name, r.version, r.device);
+  request.metric = r.engine->free_metric(r.version, r.device);
   if (const auto& given = r.scenario.environment.free_metric) {
     request.metric = value_named<FreeMetric>(
         *given, {{"MemFree", FreeMetric::mem_free}, {"MemAvailable", FreeMetric::mem_available}});
@@ -121,9 +122,10 @@ MemoryBudget startup_budget(Resolved& resolved) {
     // A machine whose host is not followed: all the same the tier lies in the device's memory.
     inputs.machine.engine_host_bytes = host_tier_bytes(resolved) + lora_host_bytes(resolved);
   }
-  MemoryBudget budget = budget_by_rule(inputs, resolved.budget);
-  const BudgetRule rule = resolved.profile->budget;
-  if (rule == BudgetRule::plain || rule == BudgetRule::orca_paper) {
+  const Engine& engine = *resolved.engine;
+  EngineSection& options = resolved.scenario.engine;
+  MemoryBudget budget = engine.budget(inputs, options, resolved);
+  if (engine.traits.pool_is_sized_by_hand) {
     count_in_blocks(resolved, budget);
     resize_pool(resolved, budget);
   }
@@ -133,28 +135,21 @@ MemoryBudget startup_budget(Resolved& resolved) {
   HEADROOM_CHECK(
       budget.terms.sum() == budget.capacity_bytes,
       fmt::format("budget terms sum to {} of {} bytes", budget.terms.sum(), budget.capacity_bytes));
-  for (const auto& list : {budget_warnings(inputs, resolved.budget),
+  for (const auto& list : {engine.budget_warnings(inputs, options, resolved),
                            environment_notes(resolved.environment, host), budget.notes}) {
     resolved.warnings.insert(resolved.warnings.end(), list.begin(), list.end());
   }
   warn_of_tier(resolved);
-  if (const auto* sglang = std::get_if<SglangBudgetOptions>(&resolved.budget)) {
-    const std::int64_t running = sglang_max_running_requests(inputs, *sglang, budget);
-    resolved.max_num_seqs = static_cast<std::int32_t>(running);
-    if (!resolved.scenario.engine.max_running_requests) {
-      resolved.scenario.engine.max_running_requests = running;
-      resolved.rules["/engine/max_running_requests"] = "sglang: by pool and context length";
-    }
-  }
+  if (engine.after_budget != nullptr) engine.after_budget(inputs, budget, options, resolved);
   if (!budget.failure && budget.max_model_len > 0 &&
       budget.max_model_len < resolved.max_model_len) {
-    // Engines that shorten their longest request to the pool (trtllm, llamacpp, tgi) say so in a
-    // warning of their rule; longer requests are refused from the start.
+    // Engines that shorten their longest request to the pool say so in a warning of their rule;
+    // longer requests are refused from the start.
     resolved.max_model_len = static_cast<std::int32_t>(budget.max_model_len);
   }
   if (resolved.max_model_len < 0) {
     resolved.max_model_len = static_cast<std::int32_t>(budget.max_model_len);
-    resolved.scenario.engine.max_model_len = budget.max_model_len;
+    options.max_model_len = budget.max_model_len;
     resolved.rules["/engine/max_model_len"] = "-1: the longest that fits";
   }
   return budget;
@@ -163,7 +158,7 @@ MemoryBudget startup_budget(Resolved& resolved) {
 TokenCount pool_tokens(const Resolved& resolved, const MemoryBudget& budget) {
   const KvLayout& layout = budget.layout;
   // A contiguous pool has no null block; the bytes are the same.
-  if (resolved.allocator == AllocatorKind::contiguous) return budget.kv_tokens;
+  if (resolved.allocator->in_one_range) return budget.kv_tokens;
   if (layout.uniform() && !layout.recurrent()) return budget.usable_blocks * layout.block_tokens;
   if (!follows_groups(resolved, layout)) return run_blocks(resolved, budget) * layout.block_tokens;
   // As vLLM logs it since 0.20 (ENGINES.md 1.1): in requests of max_model_len.
@@ -172,7 +167,7 @@ TokenCount pool_tokens(const Resolved& resolved, const MemoryBudget& budget) {
 }
 
 bool follows_groups(const Resolved& resolved, const KvLayout& layout) {
-  return resolved.allocator == AllocatorKind::paged && resolved.scheduler == SchedulerKind::vllm &&
+  return resolved.allocator->in_blocks && resolved.scheduler->traits.follows_groups &&
          !resolved.scenario.engine.speculative.is_on() && host_tier_bytes(resolved) == 0 &&
          !layout.uniform() && SequenceBlocks::can_follow(layout);
 }
@@ -189,41 +184,16 @@ bool has_states(const ModelSpec& model) {
   return std::ranges::any_of(model.kinds, [](const LayerKind& kind) { return !!kind.recurrent; });
 }
 
-// Engines that count windows at start-up for good: llama.cpp's slots have cells of their own for
-// them, SGLang's tokens a share of a second pool, and TensorRT-LLM keeps every token unless
-// max_attention_window says otherwise.
-bool counts_windows_at_start(BudgetRule rule) {
-  return rule == BudgetRule::llamacpp || rule == BudgetRule::ollama || rule == BudgetRule::sglang ||
-         rule == BudgetRule::trtllm;
-}
-
-// Whether such an engine keeps less of the windows than of other layers. llama.cpp does not where
-// all layers have one, and SGLang only in some models.
-bool cuts_windows(const Resolved& resolved, const KvLayout& layout) {
-  switch (resolved.profile->budget) {
-    case BudgetRule::sglang:
-      return layout.bytes_per_token <
-             flat_kv_layout(resolved.model, {resolved.kv, false}, resolved.sharding, 0, 1)
-                 .bytes_per_token;
-    case BudgetRule::llamacpp:
-    case BudgetRule::ollama:
-      return !resolved.scenario.engine.swa_full &&
-             std::ranges::any_of(resolved.model.kinds, [](const LayerKind& kind) {
-               return kind.attention && kind.attention->window_tokens == 0;
-             });
-    default: return false;
-  }
-}
-
 }  // namespace
 
 std::optional<std::string> note_on_groups(const Resolved& resolved, const MemoryBudget& budget,
                                           bool shares_prefixes) {
-  const BudgetRule rule = resolved.profile->budget;
+  const Engine& engine = *resolved.engine;
   const KvLayout& layout = budget.layout;
   const bool windows = has_windows(resolved.model);
   const bool states = has_states(resolved.model);
-  const bool engine_keeps_all = rule == BudgetRule::vllm && layout.uniform() && !layout.recurrent();
+  const bool engine_keeps_all =
+      engine.traits.keeps_windows_if_uniform && layout.uniform() && !layout.recurrent();
   if (budget.failure || !(windows || states) || engine_keeps_all) return std::nullopt;
   const bool finds = shares_prefixes && finds_prefixes(resolved);
   if (follows_groups(resolved, layout)) {
@@ -233,14 +203,16 @@ std::optional<std::string> note_on_groups(const Resolved& resolved, const Memory
         "cached too",
         resolved.model.id);
   }
-  if (states || !counts_windows_at_start(rule)) {
+  if (states || !engine.traits.counts_windows_at_start) {
     return fmt::format(
         "the layers of {} keep unlike things, but each takes KV for every token here, and states "
-        "are set aside on the safe side: fewer requests fit than in the engine (scheduler vllm, "
+        "are set aside on the safe side: fewer requests fit than in the engine (scheduler {}, "
         "without drafts or offload, follows the groups)",
-        resolved.model.id);
+        resolved.model.id, fmt::join(policies_that(&BatchTraits::follows_groups), ", "));
   }
-  if (!finds || !cuts_windows(resolved, layout)) return std::nullopt;
+  const bool cuts = engine.cuts_windows != nullptr &&
+                    engine.cuts_windows(resolved.scenario.engine, resolved, layout);
+  if (!finds || !cuts) return std::nullopt;
   return fmt::format(
       "layers of {} have a window: of a cached prefix its content is taken to be there too, where "
       "the engine computes again what it has not kept",

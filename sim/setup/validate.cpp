@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "scheduler/batching/policies.hpp"
+#include "scheduler/kv/contiguous.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 
@@ -19,9 +23,10 @@ class Validator {
       s_.refuse("/engine/num_gpu_blocks_override",
                 "the KV pool has one size: give this or kv_cache_memory_bytes, not both");
     }
-    check_parts(scheduler_kind(switch_state("/engine/scheduler", s_)),
-                allocator_kind(switch_state("/engine/kv_allocator", s_)));
-    if (s_.engine.kv_compaction && s_.engine.kv_placement == "buddy") {
+    check_parts(batch_policy(switch_state("/engine/scheduler", s_)),
+                switch_state("/engine/kv_allocator", s_));
+    const auto& contiguous = s_.engine.own.get<ContiguousOptions>();
+    if (contiguous.kv_compaction && contiguous.kv_placement == "buddy") {
       s_.refuse("/engine/kv_compaction", "buddy blocks have fixed places: nothing can be moved");
     }
     const auto api = s_.given.lower_bound("/engine/api_server/");
@@ -35,20 +40,11 @@ class Validator {
   }
 
  private:
-  void check_parts(SchedulerKind scheduler, AllocatorKind allocator) const {
-    const std::string pointer =
-        s_.engine.kv_allocator ? "/engine/kv_allocator" : "/engine/scheduler";
-    const bool reserves = scheduler == SchedulerKind::orca || scheduler == SchedulerKind::tgi ||
-                          scheduler == SchedulerKind::static_batch;
-    if (allocator == AllocatorKind::contiguous && !reserves) {
-      s_.refuse(pointer, fmt::format("scheduler {} grows requests block by block: it needs "
-                                     "kv_allocator {}",
-                                     name_of(scheduler),
-                                     scheduler == SchedulerKind::llamacpp ? "slots" : "paged"));
-    }
-    if ((allocator == AllocatorKind::slots) != (scheduler == SchedulerKind::llamacpp)) {
-      s_.refuse(pointer, "kv_allocator slots and scheduler llamacpp go together only");
-    }
+  void check_parts(const BatchPolicy& policy, std::string_view allocator) const {
+    if (std::ranges::find(policy.allocators, allocator) != policy.allocators.end()) return;
+    s_.refuse(s_.engine.kv_allocator ? "/engine/kv_allocator" : "/engine/scheduler",
+              fmt::format("scheduler {} does not run on kv_allocator {}: expected {}", policy.name,
+                          allocator, fmt::join(policy.allocators, " or ")));
   }
 
   const Scenario& s_;

@@ -1,4 +1,5 @@
 #include "sim/setup/workload_factory.hpp"
+#include "scheduler/batching/policies.hpp"
 
 #include <fmt/format.h>
 
@@ -414,7 +415,7 @@ class WorkloadBuilder {
 }  // namespace
 
 bool forks_samples(const Scenario& scenario) {
-  return switch_state("/engine/scheduler", scenario) == "vllm_v0" &&
+  return batch_policy(switch_state("/engine/scheduler", scenario)).traits.forks_samples &&
          !scenario.engine.enable_prefix_caching.value_or(false);
 }
 

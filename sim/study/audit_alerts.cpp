@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/engines/engines.hpp"
 #include "sim/setup/run_time_memory.hpp"
 #include "sim/setup/startup_budget.hpp"
 #include "sim/study/audit.hpp"
@@ -105,9 +106,7 @@ class Alerts {
   // The allocator keeps what the profiling pass needed, so the gap is there when nothing runs.
   void reserved() {
     const auto peak = static_cast<double>(term(MemoryPurpose::activations));
-    const bool torch = r_.profile->name != "llamacpp" && r_.profile->name != "ollama" &&
-                       r_.profile->name != "fastertransformer";
-    if (!torch || peak <= kFragmentationBytes) return;
+    if (!r_.engine->traits.allocates_with_torch || peak <= kFragmentationBytes) return;
     add(AuditLevel::note, "fragmentation", peak / 1e9, kFragmentationBytes / 1e9,
         fmt::format("reserved - allocated is up to {:.1f} GB when idle: the allocator keeps the "
                     "activation peak. An alert at 2 GB fires without fragmentation",
@@ -136,7 +135,7 @@ class Alerts {
   void formats() {
     const Dtype weights = main_dtype(r_.model);
     if (!is_quantised(weights) || is_quantised(r_.kv)) return;
-    if (r_.profile->name == "llamacpp" || r_.profile->name == "ollama") return;
+    if (!reads_option(*r_.engine, "kv_cache_dtype")) return;  // its cache has types of its own
     add(AuditLevel::note, "kv_format", 0, 0,
         fmt::format("the weights are {}, the KV cache is {}: quantized weights do not imply "
                     "quantized KV. engine.kv_cache_dtype=fp8 would halve it",
@@ -144,7 +143,7 @@ class Alerts {
   }
 
   void contiguous() {
-    if (r_.allocator != AllocatorKind::contiguous) return;
+    if (!r_.allocator->in_one_range) return;
     add(AuditLevel::note, "contiguous", 0, 0,
         "requests reserve their longest length in one piece: memory can be free and unusable (up "
         "to about half of it, seed document 004)");

@@ -49,7 +49,7 @@ class FixFinder {
 
   std::vector<Fix> run() {
     if (verdict_of(base_, need_) == AuditVerdict::fits) return {};
-    for (const FixCandidate& candidate : fix_candidates(base_.resolved.profile->name)) {
+    for (const FixCandidate& candidate : fix_candidates(base_.resolved.engine->name)) {
       if (applies(candidate)) add(candidate);
     }
     std::stable_sort(fixes_.begin(), fixes_.end(), [](const Fix& a, const Fix& b) {

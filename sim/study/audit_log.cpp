@@ -1,4 +1,7 @@
 #include "sim/study/audit_log.hpp"
+#include "sim/engines/trtllm/engine.hpp"
+#include "sim/engines/vllm/budget.hpp"
+#include "sim/engines/vllm/engine.hpp"
 
 #include <fmt/format.h>
 
@@ -154,16 +157,17 @@ class SystemOfLog {
 
   void trtllm() {
     EngineSection& e = s_.engine;
+    auto& own = e.own.edit<TrtllmOptions>();
     if (const FoundNumber share = reported_share(log_)) {
-      e.free_gpu_memory_fraction = std::min(share->value, 1.0);
+      own.free_gpu_memory_fraction = std::min(share->value, 1.0);
     } else {
-      assume(
-          fmt::format("free_gpu_memory_fraction = {}: not in the log", e.free_gpu_memory_fraction));
+      assume(fmt::format("free_gpu_memory_fraction = {}: not in the log",
+                         own.free_gpu_memory_fraction));
     }
-    if (log_.max_model_len) e.max_seq_len = log_.max_model_len->value;
+    if (log_.max_model_len) own.max_seq_len = log_.max_model_len->value;
     if (log_.max_num_seqs) e.max_batch_size = log_.max_num_seqs->value;
-    if (log_.max_num_batched_tokens) e.max_num_tokens = log_.max_num_batched_tokens->value;
-    if (log_.tokens_per_block) e.tokens_per_block = log_.tokens_per_block->value;
+    if (log_.max_num_batched_tokens) own.max_num_tokens = log_.max_num_batched_tokens->value;
+    if (log_.tokens_per_block) own.tokens_per_block = log_.tokens_per_block->value;
   }
 
   const StartupLog& log_;
@@ -202,13 +206,15 @@ ModelledMemory modelled_memory(const BudgetedSystem& system) {
   m.graph_gib = gib(MemoryPurpose::graphs);
   m.others_gib = gib(MemoryPurpose::others) + gib(MemoryPurpose::page_cache);
   m.kv_gib = gib_from_bytes(b.kv_available_bytes);
-  if (const auto* vllm = std::get_if<VllmBudgetOptions>(&r.budget)) {
-    m.share = vllm->gpu_memory_utilization;
+  const EngineSection& e = r.scenario.engine;
+  if (r.engine == &vllm_engine()) {
+    const auto& own = e.own.get<VllmOptions>();
+    m.share = *e.gpu_memory_utilization;
     m.graphs_in_budget =
-        vllm->estimate_graphs.value_or(vllm_rule(vllm->version) == VllmRule::free_difference) &&
-        !vllm->enforce_eager;
-  } else if (const auto* trtllm = std::get_if<TrtllmBudgetOptions>(&r.budget)) {
-    m.share = trtllm->free_gpu_memory_fraction;
+        own.estimate_cuda_graphs.value_or(vllm_rule(r.version) == VllmRule::free_difference) &&
+        !own.enforce_eager;
+  } else if (r.engine == &trtllm_engine()) {
+    m.share = e.own.get<TrtllmOptions>().free_gpu_memory_fraction;
   }
   m.kv_tokens = b.kv_tokens;
   m.kv_blocks = b.total_blocks;

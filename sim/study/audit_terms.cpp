@@ -44,12 +44,11 @@ class TermSources {
   }
 
  private:
-  [[nodiscard]] bool vllm() const { return r_.profile->budget == BudgetRule::vllm; }
-  // The constants of vLLM's rule were fitted on start-ups of 0.17 to 0.19 on this device.
-  [[nodiscard]] bool fitted() const {
-    return vllm() && r_.device.id == "h100-sxm" && r_.version >= EngineVersion{0, 17} &&
-           r_.version <= kMeasuredVllm;
+  // On what the constants of the engine's rule were fitted; empty: on other systems.
+  [[nodiscard]] std::string_view fitted_on() const {
+    return r_.engine->fitted_on == nullptr ? "" : r_.engine->fitted_on(r_);
   }
+  [[nodiscard]] bool fitted() const { return !fitted_on().empty(); }
 
   [[nodiscard]] Origin weights() const {
     const std::int64_t ranks = r_.sharding.tensor * r_.sharding.pipeline;
@@ -69,22 +68,17 @@ class TermSources {
   }
 
   [[nodiscard]] Origin activations() const {
-    if (!vllm()) {
+    if (r_.engine->explain_activations == nullptr) {
       return {TermOrigin::estimate, "closed form of the widest layer and the logits"};
     }
     return {fitted() ? TermOrigin::measured : TermOrigin::estimate,
-            fmt::format("peak of the profiling pass: {} sampled rows x {} entries, or {} tokens in "
-                        "the widest layer; constants {}",
-                        r_.max_num_seqs, r_.model.vocab, r_.max_num_batched_tokens,
-                        fitted() ? "fitted on 32 start-ups of vLLM 0.19 on H100"
-                                 : "of another device or release")};
+            r_.engine->explain_activations(r_, fitted())};
   }
 
   [[nodiscard]] Origin outside(std::string_view what) const {
     return {fitted() ? TermOrigin::measured : TermOrigin::estimate,
-            fmt::format("{}{}", what,
-                        fitted() ? "; start-up logs of vLLM 0.19 on H100"
-                                 : "; constants of other machines (docs/model-card.md)")};
+            fitted() ? fmt::format("{}; start-up logs of {}", what, fitted_on())
+                     : fmt::format("{}; constants of other machines (docs/model-card.md)", what)};
   }
 
   [[nodiscard]] Origin others() const {
@@ -102,19 +96,13 @@ class TermSources {
     if (e.kv_cache_memory_bytes) return {TermOrigin::given, "kv_cache_memory_bytes"};
     if (e.num_gpu_blocks_override) return {TermOrigin::given, "num_gpu_blocks_override"};
     return {TermOrigin::rule, fmt::format("what the rule of {} leaves, in whole blocks of {} bytes",
-                                          r_.profile->name, with_commas(b_.layout.block_bytes))};
+                                          r_.engine->name, with_commas(b_.layout.block_bytes))};
   }
 
   [[nodiscard]] Origin margin() const {
-    const EngineSection& e = r_.scenario.engine;
     if (b_.failure) return {TermOrigin::rule, "left when the start failed"};
-    if (vllm()) {
-      return {TermOrigin::rule, fmt::format("left over: the engine may use {} of the total",
-                                            e.gpu_memory_utilization.value_or(0))};
-    }
-    if (r_.profile->name == "trtllm") {
-      return {TermOrigin::rule, fmt::format("left over: KV gets {} of what the rest leaves",
-                                            e.free_gpu_memory_fraction)};
+    if (r_.engine->explain_margin != nullptr) {
+      return {TermOrigin::rule, r_.engine->explain_margin(r_.scenario.engine)};
     }
     return {TermOrigin::rule, "left over by the engine's rule"};
   }

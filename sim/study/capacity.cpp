@@ -38,25 +38,15 @@ void check_query(const CapacityQuery& query) {
 }
 
 // Engines without a pool: the shape of the one batch that they serve decides.
-bool serves_one_batch(const Resolved& r) {
-  return std::holds_alternative<HfBudgetOptions>(r.budget) ||
-         std::holds_alternative<FtBudgetOptions>(r.budget);
-}
+bool serves_one_batch(const Resolved& r) { return r.engine->traits.forms_batches_blindly; }
 
 // Sequences of `tokens` in all, of which the output keeps its configured length where it can.
 void set_batch(Resolved& r, std::int64_t sequences, TokenCount tokens) {
+  EngineSection& e = r.scenario.engine;
   const TokenCount longest_output = std::max<TokenCount>(tokens - 1, 1);
-  const auto shape = [&](TokenCount configured) {
-    const TokenCount output = std::min(configured, longest_output);
-    return std::pair(std::max<TokenCount>(tokens - output, 1), output);
-  };
-  if (auto* hf = std::get_if<HfBudgetOptions>(&r.budget)) {
-    const auto [prompt, output] = shape(hf->batch.new_tokens);
-    hf->batch = {sequences, prompt, output};
-  } else if (auto* ft = std::get_if<FtBudgetOptions>(&r.budget)) {
-    const auto [prompt, output] = shape(ft->batch.output_tokens);
-    ft->batch = {sequences, ft->batch.beam_width, prompt, output};
-  }
+  e.max_new_tokens = std::min(e.max_new_tokens, longest_output);
+  e.max_input_tokens = std::max<TokenCount>(tokens - e.max_new_tokens, 1);
+  e.max_batch_size = sequences;
 }
 
 // By the engine's own rule, asked with batches of that shape.
@@ -113,7 +103,7 @@ ByteCount engine_bytes(const Resolved& r, const MemoryBudget& budget, const Toke
                        ByteCount geometry) {
   const ByteCount kept = budget.layout.bytes_per_token;
   if (token.override_model || token.rank == 0 || kept == 0 || kept == token.rank) return geometry;
-  if (r.profile->budget == BudgetRule::vllm && !r.drafter) return geometry;
+  if (r.engine->traits.groups_layers && !r.drafter) return geometry;
   const double ratio = static_cast<double>(kept) / static_cast<double>(token.rank);
   return static_cast<ByteCount>(static_cast<double>(geometry) * ratio + 0.5);
 }
@@ -189,7 +179,7 @@ WeightsVerdict weights_verdict(const Resolved& untouched, const MemoryBudget& bu
                                const TokenBytes& token, const CapacityQuery& query) {
   WeightsVerdict verdict;
   verdict.checkpoint_bytes = checkpoint_bytes(untouched.model);
-  verdict.by_layers = untouched.profile->devices_share_layers;
+  verdict.by_layers = untouched.engine->traits.devices_share_layers;
   verdict.most_ranks = most_ranks(untouched.device);
   const BudgetTerms& terms = budget.terms;
   const ByteCount loaded = terms[MemoryPurpose::weights] + budget.mapped_weight_bytes;
@@ -356,7 +346,7 @@ std::vector<CapacityRow> capacity(const CapacityQuery& query, const Catalog& cat
 std::vector<std::vector<std::size_t>> environment_groups(const std::vector<CapacityRow>& rows) {
   const auto key = [&](std::size_t i) {
     const Resolved& r = rows[i].resolved;
-    return std::tuple(r.model.id, r.device.id, r.profile->name,
+    return std::tuple(r.model.id, r.device.id, r.engine->name,
                       r.scenario.engine.version.value_or(""));
   };
   std::vector<std::vector<std::size_t>> groups;

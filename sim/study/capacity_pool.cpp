@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "hardware/budget/hf_generate.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "sim/engines/hf/budget.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/saturating.hpp"
 #include "sim/setup/startup_budget.hpp"
@@ -80,7 +80,7 @@ MemoryBudget with_token_bytes(const Resolved& r, const MemoryBudget& original, d
   rule.max_model_len = automatic_length ? -1 : original.max_model_len;
   rule.step_tokens = original.step_tokens;
   const bool has_null_block = original.total_blocks > original.usable_blocks ||
-                              (original.failure && r.profile->budget == BudgetRule::vllm);
+                              (original.failure && r.engine->traits.groups_layers);
   rule.null_blocks = has_null_block ? 1 : 0;
   if (r.model.max_position > 0) rule.longest = r.model.max_position;
   budget.kv_pool_bytes = budget.kv_tokens = 0;
@@ -120,7 +120,7 @@ double TokenBytes::scale() const {
   return override_model ? *override_model / static_cast<double>(model) : 1.0;
 }
 
-KvFormat kv_format(const Resolved& r) { return {r.kv, r.profile->name == "vllm"}; }
+KvFormat kv_format(const Resolved& r) { return {r.kv, r.engine->traits.groups_layers}; }
 
 TokenBytes token_bytes(const Resolved& r, std::optional<double> override_model) {
   const KvFormat format = kv_format(r);

@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "sim/engines/engines.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/kernel/text_file.hpp"
-#include "sim/setup/engine_profile.hpp"
 #include "sim/setup/json_document.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/scenario_file.hpp"
@@ -37,7 +37,7 @@ void choose(Choices& choices, std::string_view path, const std::string& value,
 
 void check_engine(const std::string& name, std::string_view flag) {
   std::vector<std::string> known;
-  for (const EngineProfile& profile : engine_profiles()) known.emplace_back(profile.name);
+  for (const Engine* engine : engines()) known.emplace_back(engine->name);
   if (std::ranges::find(known, name) != known.end()) return;
   const std::string nearest = nearest_name(name, known);
   throw ConfigError(Complaint{

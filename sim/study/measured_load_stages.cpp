@@ -43,12 +43,12 @@ void read_load_stages(std::istream& in, const std::string& name, const Catalog& 
          {"max_num_batched_tokens",
           count_in(row, "max_num_batched_tokens", 1, kMostMeasuredTokens)},
          {"max_num_seqs", count_in(row, "max_num_seqs", 1, kMostMeasuredTokens)}});
-    constexpr auto kTokens = static_cast<double>(kMostMeasuredTokens);
+    constexpr auto kMostTokens = static_cast<double>(kMostMeasuredTokens);
     const double rate = number_in(row, "rate_req_s", 1e-3, 1e6);
     // A token behind the first one, or there would be no TPOT.
-    const double outputs = number_in(row, "output_len_mean", 2, kTokens);
+    const double outputs = number_in(row, "output_len_mean", 2, kMostTokens);
     const std::int64_t sent = count_in(row, "sent", 1, 10'000'000);
-    const std::int32_t prompt = rounded(number_in(row, "prompt_len_mean", 1, kTokens));
+    const std::int32_t prompt = rounded(number_in(row, "prompt_len_mean", 1, kMostTokens));
     std::vector<PrefixSegment> prompts;
     for (std::int64_t i = 0; i < kPrompts; ++i) {
       prompts.push_back({kFirstPrompt + static_cast<std::uint64_t>(i), prompt});

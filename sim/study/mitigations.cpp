@@ -130,22 +130,17 @@ class MitigationFinder {
 
   void engine_remedies() {
     const EngineSection& e = base_.resolved.scenario.engine;
-    if (e.name == "vllm" && !e.kv_cache_memory_bytes) direct_pool();
-    if (e.name == "vllm") highest_share("/engine/gpu_memory_utilization", e.gpu_memory_utilization);
-    if (e.name == "trtllm") {
-      highest_share("/engine/free_gpu_memory_fraction", e.free_gpu_memory_fraction);
-    }
-    if (e.name == "sglang") highest_share("/engine/mem_fraction_static", e.mem_fraction_static);
-    if (e.name == "vllm") smaller_steps("/engine/max_num_batched_tokens", e.max_num_batched_tokens);
-    if (e.name == "trtllm") smaller_steps("/engine/max_num_tokens", e.max_num_tokens);
-    if (e.name == "sglang") smaller_steps("/engine/chunked_prefill_size", e.chunked_prefill_size);
+    const Engine& engine = *base_.resolved.engine;
+    const std::string pool(engine.pool_option);
+    if (!pool.empty() && option_value(base_.resolved.scenario, pool).is_null()) direct_pool(pool);
+    if (!engine.share_option.empty()) highest_share(std::string(engine.share_option));
+    if (!engine.step_option.empty()) smaller_steps(std::string(engine.step_option));
     newer_version(e);
   }
 
   // The largest pool that the driver still gives, to a quarter of a GiB, and no smaller than one
   // longest request.
-  void direct_pool() {
-    const std::string pointer = "/engine/kv_cache_memory_bytes";
+  void direct_pool(const std::string& pointer) {
     const MemoryBudget& b = base_.budget;
     const ByteCount room = b.terms[MemoryPurpose::margin] + b.terms[MemoryPurpose::kv_pool];
     const ByteCount request =
@@ -170,11 +165,13 @@ class MitigationFinder {
     add(std::move(pool), pointer, "not set", bytes);
   }
 
-  void highest_share(const std::string& pointer, std::optional<double> now) {
-    if (!now) return;
+  void highest_share(const std::string& pointer) {
+    const Json value = option_value(base_.resolved.scenario, pointer);
+    if (value.is_null()) return;
+    const auto now = value.get<double>();
     int best = 0;
     TokenCount most = base_tokens_;
-    for (int percent = static_cast<int>(*now * 100 + 1e-9) + 1; percent < 100; ++percent) {
+    for (int percent = static_cast<int>(now * 100 + 1e-9) + 1; percent < 100; ++percent) {
       const std::optional<BudgetedSystem> system = with(pointer, percent / 100.0);
       if (!system || tokens_of(*system) <= most) continue;
       most = tokens_of(*system);
@@ -187,12 +184,14 @@ class MitigationFinder {
     share.source =
         "the engine's budget rule; recipes for GB10 use 0.80 to 0.87 (issue 47 of "
         "GLM-5.3-Flash-EXL3-2x-DGX-Sparks)";
-    add(std::move(share), pointer, fmt::format("{}", *now), best / 100.0);
+    add(std::move(share), pointer, fmt::format("{}", now), best / 100.0);
   }
 
-  void smaller_steps(const std::string& pointer, std::optional<std::int64_t> now) {
-    if (!now) return;
-    const std::int64_t to = *now > kSmallSteps ? kSmallSteps : *now / 2;
+  void smaller_steps(const std::string& pointer) {
+    const Json value = option_value(base_.resolved.scenario, pointer);
+    if (value.is_null()) return;
+    const auto now = value.get<std::int64_t>();
+    const std::int64_t to = now > kSmallSteps ? kSmallSteps : now / 2;
     if (to < 1) return;
     Mitigation steps;
     steps.remedy = "fewer tokens per step";
@@ -200,23 +199,23 @@ class MitigationFinder {
         "long prompts take more steps; the activation peak follows the engine's "
         "budget rule";
     steps.source = "the engine's budget rule: the activation peak grows with the tokens of a step";
-    add(std::move(steps), pointer, fmt::format("{}", *now), to);
+    add(std::move(steps), pointer, fmt::format("{}", now), to);
   }
 
   // Versions from which the engine reads MemAvailable (environment.hpp).
   void newer_version(const EngineSection& e) {
     const Resolved& r = base_.resolved;
-    if (free_metric(r.profile->name, r.version, r.device) != FreeMetric::mem_free) return;
+    if (r.engine->free_metric(r.version, r.device) != FreeMetric::mem_free) return;
     const EngineVersion newer = parse_engine_version(
-        r.profile->versioned ? std::string(r.profile->version) : std::string("0.0"));
+        r.engine->versioned ? std::string(r.engine->version) : std::string("0.0"));
     if (!(newer > r.version)) return;
-    if (free_metric(r.profile->name, newer, r.device) != FreeMetric::mem_available) return;
+    if (r.engine->free_metric(newer, r.device) != FreeMetric::mem_available) return;
     Mitigation version;
     version.remedy = "a release that reads MemAvailable";
     version.assumption = "every other default and constant is that release's, too";
     version.source = "vLLM pull request 35356, SGLang pull request 11299";
     add(std::move(version), "/engine/version", e.version.value_or(""),
-        std::string(r.profile->version));
+        std::string(r.engine->version));
   }
 
   const Scenario& scenario_;

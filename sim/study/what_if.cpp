@@ -54,12 +54,8 @@ Json option_value(const Scenario& scenario, std::string_view pointer) {
 void set_option(Scenario& scenario, const std::string& pointer, const Json& value,
                 const std::string& origin) {
   std::visit(
-      [&](auto reach) {
-        auto& target = reach(scenario);
-        using Field = std::remove_cvref_t<decltype(target)>;
-        target = value.get<typename ValueType<Field>::type>();
-      },
-      row_at(pointer).reach);
+      [&]<typename Field>(Field* field) { *field = value.get<typename ValueType<Field>::type>(); },
+      row_at(pointer).reach.edit(scenario));
   scenario.given[pointer] = origin;
 }
 

@@ -9,6 +9,7 @@
 
 #include "scheduler/batching/llamacpp.hpp"
 #include "scheduler/batching/orca.hpp"
+#include "scheduler/batching/policies.hpp"
 #include "scheduler/batching/sarathi.hpp"
 #include "scheduler/batching/sglang.hpp"
 #include "scheduler/batching/static.hpp"
@@ -20,7 +21,6 @@
 #include "scheduler/kv/paged.hpp"
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
-#include "sim/setup/engine_profile.hpp"
 
 namespace headroom::test {
 namespace {
@@ -34,11 +34,9 @@ struct Pool {
 
 struct Policy {
   std::string name;  // of its options
-  SchedulerKind kind = SchedulerKind::vllm;
+  std::string_view policy = "vllm";
   std::function<void(SchedulerOptions&)> set = [](SchedulerOptions&) {};
   int depths = 2;
-  bool reserves_max_tokens = false;  // its own rule, whatever the pool does
-  OutputReservation reservation = OutputReservation::max_tokens;
   std::optional<AdapterOptions> adapters = {};
 };
 
@@ -160,18 +158,19 @@ void take_whole_prompts(Options& o) {
 }
 
 std::vector<Policy> vllm_policies() {
-  using Kind = SchedulerKind;
-  const auto priority = [](Options& o) { o.policy = SchedulingPolicy::priority; };
+  const auto priority = [](Options& o) {
+    o.own.edit<VllmScheduling>().scheduling_policy = "priority";
+  };
   return {
-      {"scheduling_policy=fcfs ", Kind::vllm},
-      {"scheduling_policy=priority ", Kind::vllm, priority},
-      {"enable_chunked_prefill=false ", Kind::vllm, take_whole_prompts},
-      {"scheduler_reserve_full_isl=false ", Kind::vllm,
-       [](Options& o) { o.reserve_full_isl = false; }},
-      {"watermark=0.1 ", Kind::vllm, [](Options& o) { o.watermark = 0.1; }},
-      {"long_prefill_token_threshold=8 ", Kind::vllm,
+      {"scheduling_policy=fcfs ", "vllm"},
+      {"scheduling_policy=priority ", "vllm", priority},
+      {"enable_chunked_prefill=false ", "vllm", take_whole_prompts},
+      {"scheduler_reserve_full_isl=false ", "vllm",
+       [](Options& o) { o.own.edit<VllmScheduling>().scheduler_reserve_full_isl = false; }},
+      {"watermark=0.1 ", "vllm", [](Options& o) { o.watermark = 0.1; }},
+      {"long_prefill_token_threshold=8 ", "vllm",
        [](Options& o) { o.long_prefill_token_threshold = 8; }},
-      {"long_prefill_token_threshold=8 scheduling_policy=priority ", Kind::vllm,
+      {"long_prefill_token_threshold=8 scheduling_policy=priority ", "vllm",
        [=](Options& o) {
          priority(o);
          o.long_prefill_token_threshold = 8;
@@ -182,7 +181,7 @@ std::vector<Policy> vllm_policies() {
 std::vector<Policy> lora_policies() {
   std::vector<Policy> policies;
   for (const std::int32_t slots : {1, 3}) {
-    Policy policy{fmt::format("enable_lora=true max_loras={} ", slots), SchedulerKind::vllm,
+    Policy policy{fmt::format("enable_lora=true max_loras={} ", slots), "vllm",
                   [](Options& o) { o.enable_lora = true; }};
     policy.adapters = AdapterOptions{.adapters = 7,
                                      .device_slots = slots,
@@ -195,63 +194,51 @@ std::vector<Policy> lora_policies() {
 }
 
 std::vector<Policy> growing_policies() {
-  using Kind = SchedulerKind;
   return {
-      {"enable_chunked_prefill=false watermark=0.02 ", Kind::vllm_v0,
+      {"enable_chunked_prefill=false watermark=0.02 ", "vllm_v0",
        [](Options& o) {
          o.enable_chunked_prefill = false;
          o.watermark = 0.02;
        },
        1},
-      {"enable_chunked_prefill=true ", Kind::vllm_v0, [](Options&) {}, 1},
-      {"watermark=0.02 ", Kind::sarathi, [](Options& o) { o.watermark = 0.02; }},
+      {"enable_chunked_prefill=true ", "vllm_v0", [](Options&) {}, 1},
+      {"watermark=0.02 ", "sarathi", [](Options& o) { o.watermark = 0.02; }},
   };
 }
 
 std::vector<Policy> trtllm_policies() {
   std::vector<Policy> policies;
-  const std::pair<std::string, CapacityPolicy> capacities[] = {
-      {"GUARANTEED_NO_EVICT", CapacityPolicy::guaranteed_no_evict},
-      {"MAX_UTILIZATION", CapacityPolicy::max_utilization},
-      {"STATIC_BATCH", CapacityPolicy::static_batch}};
-  for (const auto& entry : capacities) {
-    const std::string& name = entry.first;
-    const CapacityPolicy capacity = entry.second;
-    const bool reserves = capacity != CapacityPolicy::max_utilization;
-    const auto add = [&](const std::string& more, bool cuts, ChunkingPolicy chunking) {
-      policies.push_back({fmt::format("capacity_scheduler_policy={} {}", name, more),
-                          SchedulerKind::trtllm,
+  for (const std::string capacity : {"GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "STATIC_BATCH"}) {
+    const auto add = [&](const std::string& more, bool cuts, const std::string& chunking) {
+      policies.push_back({fmt::format("capacity_scheduler_policy={} {}", capacity, more), "trtllm",
                           [=](Options& o) {
                             o.enable_chunked_prefill = cuts;
-                            o.trtllm = {.capacity_policy = capacity, .chunking_policy = chunking};
-                          },
-                          2, reserves});
+                            auto& own = o.own.edit<TrtllmScheduling>();
+                            own.capacity_scheduler_policy = capacity;
+                            own.context_chunking_policy = chunking;
+                          }});
     };
-    add("enable_chunked_prefill=false ", false, ChunkingPolicy::first_come_first_served);
-    add("context_chunking_policy=FIRST_COME_FIRST_SERVED ", true,
-        ChunkingPolicy::first_come_first_served);
-    add("context_chunking_policy=EQUAL_PROGRESS ", true, ChunkingPolicy::equal_progress);
+    add("enable_chunked_prefill=false ", false, "FIRST_COME_FIRST_SERVED");
+    add("context_chunking_policy=FIRST_COME_FIRST_SERVED ", true, "FIRST_COME_FIRST_SERVED");
+    add("context_chunking_policy=EQUAL_PROGRESS ", true, "EQUAL_PROGRESS");
   }
   return policies;
 }
 
 std::vector<Policy> sglang_policies() {
   std::vector<Policy> policies;
-  const std::pair<std::string, SglangOrder> orders[] = {{"fcfs", SglangOrder::fcfs},
-                                                        {"lpm", SglangOrder::lpm},
-                                                        {"dfs-weight", SglangOrder::dfs_weight},
-                                                        {"lof", SglangOrder::lof},
-                                                        {"random", SglangOrder::random}};
-  for (const auto& entry : orders) {
-    const SglangOrder order = entry.second;
-    policies.push_back({"schedule_policy=" + entry.first + " ", SchedulerKind::sglang,
-                        [=](Options& o) { o.sglang.order = order; }});
+  for (const std::string order : {"fcfs", "lpm", "dfs-weight", "lof", "random"}) {
+    policies.push_back({"schedule_policy=" + order + " ", "sglang", [=](Options& o) {
+                          o.own.edit<SglangScheduling>().schedule_policy = order;
+                        }});
   }
-  policies.push_back({"enable_mixed_chunk=true ", SchedulerKind::sglang,
-                      [](Options& o) { o.sglang.enable_mixed_chunk = true; }});
-  policies.push_back({"chunked_prefill_size=0 ", SchedulerKind::sglang, [](Options& o) {
-                        o.sglang.chunked_prefill_size = 0;
-                        o.sglang.schedule_conservativeness = 0.3;  // more retractions
+  policies.push_back({"enable_mixed_chunk=true ", "sglang", [](Options& o) {
+                        o.own.edit<SglangScheduling>().enable_mixed_chunk = true;
+                      }});
+  policies.push_back({"chunked_prefill_size=0 ", "sglang", [](Options& o) {
+                        auto& own = o.own.edit<SglangScheduling>();
+                        own.chunked_prefill_size = 0;
+                        own.schedule_conservativeness = 0.3;  // more retractions
                       }});
   return policies;
 }
@@ -259,28 +246,23 @@ std::vector<Policy> sglang_policies() {
 std::vector<Policy> tgi_policies() {
   const auto chunked = [](Options& o) { o.enable_chunked_prefill = true; };
   const auto apart = [](Options& o) { o.enable_chunked_prefill = false; };
-  return {{"enable_chunked_prefill=true ", SchedulerKind::tgi, chunked, 2, true},
-          {"enable_chunked_prefill=false ", SchedulerKind::tgi, apart, 2, true}};
+  return {{"enable_chunked_prefill=true ", "tgi", chunked},
+          {"enable_chunked_prefill=false ", "tgi", apart}};
 }
 
 std::vector<Policy> orca_reservations() {
   std::vector<Policy> policies;
-  const std::pair<std::string, OutputReservation> rules[] = {
-      {"max_model_len", OutputReservation::max_model_len},
-      {"pow2", OutputReservation::pow2},
-      {"oracle", OutputReservation::oracle}};
-  for (const auto& [name, rule] : rules) {
-    policies.push_back(
-        {"kv_reservation=" + name + " ", SchedulerKind::orca, [](Options&) {}, 2, true, rule});
+  for (const std::string rule : {"max_model_len", "pow2", "oracle"}) {
+    policies.push_back({"kv_reservation=" + rule + " ", "orca",
+                        [=](Options& o) { o.own.edit<OrcaScheduling>().kv_reservation = rule; }});
   }
   return policies;
 }
 
 std::vector<Policy> static_policies() {
-  return {
-      {"batch_wait_ms=0.3 ", SchedulerKind::static_batch,
-       [](Options& o) { o.batch_wait_ns = 300 * kUs; }, 1},
-      {"unsized ", SchedulerKind::static_batch, [](Options& o) { o.sizes_batches = false; }, 1}};
+  return {{"batch_wait_ms=0.3 ", "static",
+           [](Options& o) { o.own.edit<StaticScheduling>().batch_wait_ms = 0.3; }, 1},
+          {"unsized ", "static", [](Options& o) { o.sizes_batches = false; }, 1}};
 }
 
 // --- rows ---------------------------------------------------------------------------------------
@@ -290,56 +272,44 @@ Options options_of(const Policy& policy, const EngineSize& size) {
   options.max_num_seqs = size.seats;
   options.max_num_batched_tokens = size.step_tokens;
   options.max_model_len = kConformanceModelLen;
-  options.sglang.max_prefill_tokens = 2 * size.step_tokens;
-  options.sglang.chunked_prefill_size = size.step_tokens;
-  options.tgi.max_batch_prefill_tokens = size.step_tokens;
-  options.tgi.waiting_served_ratio = 0.8;
-  options.tgi.max_waiting_tokens = 6;
+  auto& sglang = options.own.edit<SglangScheduling>();
+  sglang.max_prefill_tokens = 2 * size.step_tokens;
+  sglang.chunked_prefill_size = size.step_tokens;
+  auto& tgi = options.own.edit<TgiScheduling>();
+  tgi.max_batch_prefill_tokens = size.step_tokens;
+  tgi.waiting_served_ratio = 0.8;
+  tgi.max_waiting_tokens = 6;
   policy.set(options);
   return options;
 }
 
-std::unique_ptr<BatchScheduler> scheduler_of(const Policy& policy, const Pool& pool,
-                                             const Options& options, const KvAllocator& kv) {
-  switch (policy.kind) {
-    case SchedulerKind::vllm: return std::make_unique<VllmScheduler>(options);
-    case SchedulerKind::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
-    case SchedulerKind::sarathi: return std::make_unique<SarathiScheduler>(options);
-    case SchedulerKind::trtllm:
-      return std::make_unique<TrtllmScheduler>(options, pool.finds_prefixes);
-    case SchedulerKind::sglang: return std::make_unique<SglangScheduler>(options);
-    case SchedulerKind::tgi: return std::make_unique<TgiScheduler>(options);
-    case SchedulerKind::llamacpp:
-      return std::make_unique<LlamaCppScheduler>(options, dynamic_cast<const SlotKv&>(kv));
-    case SchedulerKind::orca: return std::make_unique<OrcaScheduler>(options);
-    case SchedulerKind::static_batch: return std::make_unique<StaticScheduler>(options);
-  }
-  return nullptr;
-}
-
 PolicySetup make(const Policy& policy, const Pool& pool, const EngineSize& size) {
   PolicySetup setup;
-  const Options options = options_of(policy, size);
+  Options options = options_of(policy, size);
+  options.finds_prefixes = pool.finds_prefixes;
   setup.kv = pool.make(size);
-  setup.scheduler = scheduler_of(policy, pool, options, *setup.kv);
+  const BatchPolicy& kind = batch_policy(policy.policy);
+  setup.scheduler = kind.make(options, *setup.kv);
   setup.options.max_sequences = size.seats;
-  if (has_token_budget(policy.kind)) {
+  if (kind.traits.has_token_budget) {
     setup.options.max_step_tokens = options.max_num_batched_tokens;
   }
-  setup.options.reservation = policy.reservation;
+  if (kind.reservation != nullptr) setup.options.reservation = kind.reservation(options.own);
   if (policy.adapters) setup.adapters = AdapterSlots(*policy.adapters);
   setup.options.move_ticks_per_token = 100 * kTicksPerNs;
-  const bool is_static = policy.kind == SchedulerKind::static_batch;
+  const bool is_static = kind.traits.whole_batches;
   setup.options.cancels_running = !is_static;
   setup.options.responds_at_end = is_static && options.sizes_batches;
   if (is_static) setup.options.restart_ns = 200 * kUs;
   const KvPoolState& state = setup.kv->pool();
   setup.limits.max_model_len = kConformanceModelLen;
   setup.limits.max_request_tokens = setup.kv->sequence().longest(state.largest_hole);
-  if (policy.kind == SchedulerKind::llamacpp) {
+  if (policy.policy == "llamacpp") {
     setup.limits.max_request_tokens = kConformanceModelLen;
   }
-  setup.limits.reserves_max_tokens = policy.reserves_max_tokens || pool.reserves;
+  setup.limits.reserves_max_tokens =
+      pool.reserves || kind.traits.sets_aside ||
+      (kind.promises_completion != nullptr && kind.promises_completion(options.own));
   setup.cost.decode_context = 7;  // ticks
   setup.cost.adapter = 1'500 * kTicksPerNs;
   setup.cost.adapter_token = 300 * kTicksPerNs;
@@ -350,15 +320,16 @@ void add_rows(std::vector<ConformanceRow>& rows, const std::vector<Policy>& poli
               const std::vector<Pool>& pools) {
   for (const Policy& policy : policies) {
     const Options options = options_of(policy, {});
-    const bool is_static = policy.kind == SchedulerKind::static_batch;
+    const bool is_static = batch_policy(policy.policy).traits.whole_batches;
     for (const Pool& pool : pools) {
       ConformanceRow row;
-      row.name = "scheduler=" + std::string(name_of(policy.kind)) + " " + policy.name + pool.name;
+      row.name = "scheduler=" + std::string(policy.policy) + " " + policy.name + pool.name;
       row.depths = policy.depths;
       row.pads = is_static;
       row.adapters = policy.adapters ? policy.adapters->adapters : 0;
       row.may_die = is_static && (!pool.reserves || !options.sizes_batches);
-      row.idle_while_some_wait_ns = is_static ? options.batch_wait_ns : 0;
+      const double wait_ms = options.own.get<StaticScheduling>().batch_wait_ms;
+      row.idle_while_some_wait_ns = is_static ? static_cast<TimeNs>(wait_ms * 1e6) : 0;
       row.make = [=](const EngineSize& size) { return make(policy, pool, size); };
       row.restart_ns = row.make({}).options.restart_ns;
       rows.push_back(std::move(row));
@@ -376,11 +347,10 @@ std::vector<ConformanceRow> all_rows() {
   add_rows(rows, sglang_policies(), growing_pools());
   add_rows(rows, tgi_policies(), reserving_pools());
   add_rows(rows, tgi_policies(), sharing_reserving_pools());
-  add_rows(rows, {{"kv_reservation=max_tokens ", SchedulerKind::orca, [](Options&) {}, 2, true}},
-           reserving_pools());
+  add_rows(rows, {{"kv_reservation=max_tokens ", "orca"}}, reserving_pools());
   add_rows(rows, orca_reservations(), {contiguous("first_fit", Placement::first_fit, false)});
   add_rows(rows, static_policies(), static_pools());
-  add_rows(rows, {{"", SchedulerKind::llamacpp}}, slot_pools());
+  add_rows(rows, {{"", "llamacpp"}}, slot_pools());
   return rows;
 }
 

@@ -179,7 +179,8 @@ ConformanceRow faulty_row(Fault fault) {
     SchedulerOptions options;
     options.max_num_seqs = size.seats;
     options.max_num_batched_tokens = size.step_tokens;
-    if (fault == Fault::goes_by_number) options.policy = SchedulingPolicy::priority;
+    if (fault == Fault::goes_by_number)
+      options.own.edit<VllmScheduling>().scheduling_policy = "priority";
     setup.scheduler = std::make_unique<Faulty>(options, fault);
     return setup;
   };

@@ -9,7 +9,7 @@ namespace headroom::oracle {
 namespace {
 
 bool may_pause(const NaiveState& state) {
-  return state.scenario.capacity == CapacityPolicy::max_utilization;
+  return state.scenario.capacity == Capacity::max_utilization;
 }
 
 // Tokens that a request's blocks are for from its start on.
@@ -76,7 +76,7 @@ std::vector<Piece> choose_prompts(NaiveState& state, bool paused, TokenCount& le
     pieces.push_back({request, tokens});
     left -= tokens;
   }
-  const bool one_batch = state.scenario.capacity == CapacityPolicy::static_batch;
+  const bool one_batch = state.scenario.capacity == Capacity::static_batch;
   if (paused || (one_batch && !state.running.empty())) return pieces;
   BlockCount free = free_to_take(state);
   auto active = static_cast<std::int64_t>(state.running.size());

@@ -27,11 +27,13 @@ enum class Policy : std::uint8_t {
   llamacpp
 };
 enum class Memory : std::uint8_t { paged, contiguous, slots };
+// trtllm: who may hold KV.
+enum class Capacity : std::uint8_t { guaranteed_no_evict, max_utilization, static_batch };
 
 // What a policy admits a request for: all it may ever need, or its prompt and one token.
-[[nodiscard]] constexpr bool reserves_everything(Policy policy, CapacityPolicy capacity) {
+[[nodiscard]] constexpr bool reserves_everything(Policy policy, Capacity capacity) {
   return policy == Policy::orca || policy == Policy::static_batch || policy == Policy::tgi ||
-         (policy == Policy::trtllm && capacity != CapacityPolicy::max_utilization);
+         (policy == Policy::trtllm && capacity != Capacity::max_utilization);
 }
 
 // A price that can be printed and shrunk: one whole coefficient (ticks) per field of StepShape.
@@ -83,7 +85,7 @@ struct Scenario {
   TokenCount max_batch_prefill_tokens = 32;     // tgi, as the next two
   double waiting_served_ratio = 0.25;
   std::int64_t max_waiting_tokens = 5;
-  CapacityPolicy capacity = CapacityPolicy::guaranteed_no_evict;  // trtllm, as the next one
+  Capacity capacity = Capacity::guaranteed_no_evict;  // trtllm, as the next one
   bool equal_progress = false;
   TokenCount max_prefill_tokens = 64;    // sglang, as the next four
   TokenCount chunked_prefill_size = 32;  // 0 = prompts are never cut

@@ -1,17 +1,16 @@
 #include "tests/support/production.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
-#include "scheduler/batching/llamacpp.hpp"
 #include "scheduler/batching/orca.hpp"
-#include "scheduler/batching/sarathi.hpp"
+#include "scheduler/batching/policies.hpp"
 #include "scheduler/batching/sglang.hpp"
 #include "scheduler/batching/static.hpp"
 #include "scheduler/batching/tgi.hpp"
 #include "scheduler/batching/trtllm.hpp"
 #include "scheduler/batching/vllm.hpp"
-#include "scheduler/batching/vllm_v0.hpp"
 #include "scheduler/kv/contiguous.hpp"
 #include "scheduler/kv/paged.hpp"
 #include "scheduler/kv/slots.hpp"
@@ -70,6 +69,12 @@ class CollectingSink final : public MetricsSink {
   }
 };
 
+// By the oracle's enums.
+constexpr std::array<std::string_view, 9> kPolicyNames{
+    "vllm", "orca", "static", "vllm_v0", "sarathi", "tgi", "trtllm", "sglang", "llamacpp"};
+constexpr std::array<std::string_view, 3> kCapacityNames{"GUARANTEED_NO_EVICT", "MAX_UTILIZATION",
+                                                         "STATIC_BATCH"};
+
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
 SchedulerOptions scheduler_options(const oracle::Scenario& s) {
@@ -78,41 +83,30 @@ SchedulerOptions scheduler_options(const oracle::Scenario& s) {
   options.max_num_batched_tokens = narrow(s.max_num_batched_tokens);
   options.max_model_len = narrow(s.max_model_len);
   options.enable_chunked_prefill = s.chunked_prefill;
-  options.reserve_full_isl = s.reserve_full_isl;
+  options.own.edit<VllmScheduling>().scheduler_reserve_full_isl = s.reserve_full_isl;
   options.watermark = s.watermark;
   options.long_prefill_token_threshold = narrow(s.long_prefill_token_threshold);
-  options.policy = s.priorities ? SchedulingPolicy::priority : SchedulingPolicy::fcfs;
-  options.batch_wait_ns = s.batch_wait_ns;
+  options.own.edit<VllmScheduling>().scheduling_policy = s.priorities ? "priority" : "fcfs";
+  options.own.edit<StaticScheduling>().batch_wait_ms = static_cast<double>(s.batch_wait_ns) / 1e6;
   options.enable_lora = s.adapters > 0;
-  options.trtllm.capacity_policy = s.capacity;
-  options.trtllm.chunking_policy =
-      s.equal_progress ? ChunkingPolicy::equal_progress : ChunkingPolicy::first_come_first_served;
-  options.sglang.max_prefill_tokens = narrow(s.max_prefill_tokens);
-  options.sglang.chunked_prefill_size = narrow(s.chunked_prefill_size);
-  options.sglang.enable_mixed_chunk = s.mixed_chunk;
-  options.sglang.schedule_conservativeness = s.conservativeness;
-  options.sglang.order = s.longest_output_first ? SglangOrder::lof : SglangOrder::fcfs;
-  options.tgi.max_batch_prefill_tokens = narrow(s.max_batch_prefill_tokens);
-  options.tgi.waiting_served_ratio = s.waiting_served_ratio;
-  options.tgi.max_waiting_tokens = narrow(s.max_waiting_tokens);
+  auto& trtllm = options.own.edit<TrtllmScheduling>();
+  trtllm.capacity_scheduler_policy = kCapacityNames.at(static_cast<std::size_t>(s.capacity));
+  if (s.equal_progress) trtllm.context_chunking_policy = "EQUAL_PROGRESS";
+  auto& sglang = options.own.edit<SglangScheduling>();
+  sglang.max_prefill_tokens = s.max_prefill_tokens;
+  sglang.chunked_prefill_size = s.chunked_prefill_size;
+  sglang.enable_mixed_chunk = s.mixed_chunk;
+  sglang.schedule_conservativeness = s.conservativeness;
+  if (s.longest_output_first) sglang.schedule_policy = "lof";
+  auto& tgi = options.own.edit<TgiScheduling>();
+  tgi.max_batch_prefill_tokens = s.max_batch_prefill_tokens;
+  tgi.waiting_served_ratio = s.waiting_served_ratio;
+  tgi.max_waiting_tokens = s.max_waiting_tokens;
   return options;
 }
 
-std::unique_ptr<BatchScheduler> make_scheduler(const oracle::Scenario& s, const KvAllocator& kv) {
-  const SchedulerOptions options = scheduler_options(s);
-  switch (s.policy) {
-    case oracle::Policy::vllm: return std::make_unique<VllmScheduler>(options);
-    case oracle::Policy::orca: return std::make_unique<OrcaScheduler>(options);
-    case oracle::Policy::static_batch: return std::make_unique<StaticScheduler>(options);
-    case oracle::Policy::vllm_v0: return std::make_unique<VllmV0Scheduler>(options);
-    case oracle::Policy::sarathi: return std::make_unique<SarathiScheduler>(options);
-    case oracle::Policy::tgi: return std::make_unique<TgiScheduler>(options);
-    case oracle::Policy::trtllm: return std::make_unique<TrtllmScheduler>(options, false);
-    case oracle::Policy::sglang: return std::make_unique<SglangScheduler>(options);
-    case oracle::Policy::llamacpp:
-      return std::make_unique<LlamaCppScheduler>(options, dynamic_cast<const SlotAssignment&>(kv));
-  }
-  return nullptr;
+const BatchPolicy& policy_of(const oracle::Scenario& s) {
+  return batch_policy(kPolicyNames.at(static_cast<std::size_t>(s.policy)));
 }
 
 std::unique_ptr<KvAllocator> make_allocator(const oracle::Scenario& s) {
@@ -123,8 +117,8 @@ std::unique_ptr<KvAllocator> make_allocator(const oracle::Scenario& s) {
           .slots = narrow(s.max_num_seqs), .slot_tokens = s.max_model_len, .cache_prompt = false});
     case oracle::Memory::paged: break;
   }
-  const bool sets_aside = s.policy == oracle::Policy::orca || s.policy == oracle::Policy::tgi ||
-                          s.policy == oracle::Policy::static_batch;
+  const BatchPolicy& policy = policy_of(s);
+  const bool sets_aside = policy.traits.sets_aside || policy.traits.whole_batches;
   return std::make_unique<PagedKv>(PagedKvOptions{.blocks = s.kv_blocks,
                                                   .block_tokens = narrow(s.block_size),
                                                   .enable_prefix_caching = s.prefix_caching,
@@ -133,14 +127,9 @@ std::unique_ptr<KvAllocator> make_allocator(const oracle::Scenario& s) {
 
 // The largest step a policy may plan.
 TokenCount max_step_tokens(const oracle::Scenario& s) {
-  switch (s.policy) {
-    case oracle::Policy::vllm:
-    case oracle::Policy::vllm_v0:
-    case oracle::Policy::sarathi:
-    case oracle::Policy::trtllm: return s.max_num_batched_tokens;
-    case oracle::Policy::llamacpp: return std::max(s.max_num_batched_tokens, s.max_num_seqs);
-    default: return INT64_MAX;
-  }
+  const BatchTraits& traits = policy_of(s).traits;
+  if (!traits.has_token_budget) return INT64_MAX;
+  return std::max(s.max_num_batched_tokens, traits.seats_within_budget ? 0 : s.max_num_seqs);
 }
 
 }  // namespace
@@ -167,7 +156,7 @@ ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& opti
   parts.limits.reserves_max_tokens = s.reserves();
   parts.limits.max_request_tokens = s.pool_tokens();
   parts.kv = make_allocator(s);
-  parts.scheduler = make_scheduler(s, *parts.kv);
+  parts.scheduler = policy_of(s).make(scheduler_options(s), *parts.kv);
   if (options.cut_seed != 0) {
     parts.scheduler = std::make_unique<RandomlyCut>(std::move(parts.scheduler), options.cut_seed);
   }

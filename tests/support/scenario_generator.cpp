@@ -171,14 +171,14 @@ void choose_tgi_options(Dice& dice, Scenario& s) {
 
 void choose_trtllm_options(Dice& dice, Scenario& s) {
   const std::int64_t kind = dice.between(0, 5);
-  s.capacity = kind < 2   ? CapacityPolicy::guaranteed_no_evict
-               : kind < 5 ? CapacityPolicy::max_utilization
-                          : CapacityPolicy::static_batch;
+  s.capacity = kind < 2   ? Capacity::guaranteed_no_evict
+               : kind < 5 ? Capacity::max_utilization
+                          : Capacity::static_batch;
   s.chunked_prefill = dice.percent(60);
   s.equal_progress = dice.percent(50);
   choose_token_budget(dice, s);
   s.max_num_batched_tokens += s.block_size;  // a chunk beside the decodes
-  const bool pauses = s.capacity == CapacityPolicy::max_utilization;
+  const bool pauses = s.capacity == Capacity::max_utilization;
   if (!s.chunked_prefill && (pauses || dice.percent(80))) {
     s.max_num_batched_tokens += s.max_model_len;
   }
@@ -428,7 +428,7 @@ bool has_legal_prefill_budget(const Scenario& s) {
 // Whole prompts under MAX_UTILIZATION: one that was paused must not outgrow a step.
 bool has_legal_step_tokens(const Scenario& s) {
   if (s.chunked_prefill) return s.max_num_batched_tokens >= s.max_num_seqs + s.block_size;
-  const bool pauses = s.capacity == CapacityPolicy::max_utilization;
+  const bool pauses = s.capacity == Capacity::max_utilization;
   return s.max_num_batched_tokens >= std::max(s.max_num_seqs, pauses ? s.max_model_len : 1);
 }
 

@@ -239,11 +239,11 @@ const char* name_of(Policy policy) {
   return "";
 }
 
-const char* name_of(CapacityPolicy policy) {
+const char* name_of(Capacity policy) {
   switch (policy) {
-    case CapacityPolicy::guaranteed_no_evict: return "guaranteed_no_evict";
-    case CapacityPolicy::max_utilization: return "max_utilization";
-    case CapacityPolicy::static_batch: return "static_batch";
+    case Capacity::guaranteed_no_evict: return "guaranteed_no_evict";
+    case Capacity::max_utilization: return "max_utilization";
+    case Capacity::static_batch: return "static_batch";
   }
   return "";
 }
@@ -319,7 +319,7 @@ std::string to_cpp(const Scenario& s) {
   }
   field("max_waiting_tokens");
   if (s.capacity != standard.capacity) {
-    text += fmt::format("    .capacity = CapacityPolicy::{},\n", name_of(s.capacity));
+    text += fmt::format("    .capacity = Capacity::{},\n", name_of(s.capacity));
   }
   for (const char* name : {"equal_progress", "max_prefill_tokens", "chunked_prefill_size",
                            "mixed_chunk", "longest_output_first"}) {

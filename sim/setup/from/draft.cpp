@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "sim/setup/engine_profile.hpp"
+#include "sim/engines/engines.hpp"
 #include "sim/setup/from/engine_rules.hpp"
 #include "sim/setup/from/values.hpp"
 #include "sim/setup/options.hpp"
@@ -65,7 +65,7 @@ std::string dotted(std::string_view pointer) {
 
 // Which release is modelled where none is named, and up to which one the rules are known.
 std::string release_note(std::string_view engine) {
-  const EngineProfile& profile = engine_profile(engine);
+  const Engine& profile = engine_named(engine);
   return fmt::format(
       "no release of the engine is named: {} {} is modelled{}; set engine.version for another one",
       profile.name, profile.version,

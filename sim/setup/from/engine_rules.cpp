@@ -7,8 +7,8 @@
 #include <cctype>
 #include <string>
 
+#include "sim/engines/engines.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/setup/engine_profile.hpp"
 
 namespace headroom {
 namespace {
@@ -40,7 +40,7 @@ EngineVersion release_of(const Draft& draft) {
   const Json* version = draft.find("/engine/version");
   const std::string text = version != nullptr
                                ? version->get<std::string>()
-                               : std::string(engine_profile(draft.engine->engine).version);
+                               : std::string(engine_named(draft.engine->engine).version);
   return parse_engine_version(text);
 }
 

@@ -80,9 +80,9 @@ constexpr std::array<std::string_view, 35> kOthers{"oom_count",
                                                    "backlog_slope_low_per_s",
                                                    "backlog_slope_high_per_s"};
 
-class Row {
+class RunRow {
  public:
-  Row(const RunResult& result, StoredRun& row) : result_(result), row_(row) {}
+  RunRow(const RunResult& result, StoredRun& row) : result_(result), row_(row) {}
 
   void fill() {
     add_ooms();
@@ -199,7 +199,7 @@ StoredRun row_of(const RunResult& result, std::string summary) {
   row.done = true;
   row.digest = result.digest;
   row.summary = std::move(summary);
-  Row(result, row).fill();
+  RunRow(result, row).fill();
   return row;
 }
 

@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "hardware/budget/trtllm.hpp"
-#include "hardware/budget/vllm.hpp"
 #include "hardware/catalog.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "sim/engines/trtllm/budget.hpp"
+#include "sim/engines/vllm/budget.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom::drafter_model_test {

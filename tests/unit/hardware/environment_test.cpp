@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "sim/engines/engines.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom::environment_test {
@@ -75,18 +76,18 @@ bool any_contains(const std::vector<std::string>& notes, const std::string& text
 
 TEST_CASE("which free memory an engine reads depends on version and device", "[environment]") {
   const DeviceSpec spark = gb10();
-  CHECK(free_metric("vllm", {0, 11}, spark) == FreeMetric::mem_free);
-  CHECK(free_metric("vllm", {0, 12}, spark) == FreeMetric::mem_available);
-  CHECK(free_metric("vllm", {0, 19}, h100()) == FreeMetric::device);
-  CHECK(free_metric("trtllm", {9, 0}, spark) == FreeMetric::mem_free);
-  CHECK(free_metric("sglang", {0, 4}, spark) == FreeMetric::mem_free);
-  CHECK(free_metric("sglang", {0, 5}, spark) == FreeMetric::mem_available);
-  CHECK(free_metric("tgi", {3, 3}, spark) == FreeMetric::mem_free);
-  CHECK(free_metric("llamacpp", {0, 0}, spark) == FreeMetric::mem_available);
-  CHECK(free_metric("ollama", {0, 13}, spark) == FreeMetric::mem_available);
+  CHECK(engine_named("vllm").free_metric({0, 11}, spark) == FreeMetric::mem_free);
+  CHECK(engine_named("vllm").free_metric({0, 12}, spark) == FreeMetric::mem_available);
+  CHECK(engine_named("vllm").free_metric({0, 19}, h100()) == FreeMetric::device);
+  CHECK(engine_named("trtllm").free_metric({9, 0}, spark) == FreeMetric::mem_free);
+  CHECK(engine_named("sglang").free_metric({0, 4}, spark) == FreeMetric::mem_free);
+  CHECK(engine_named("sglang").free_metric({0, 5}, spark) == FreeMetric::mem_available);
+  CHECK(engine_named("tgi").free_metric({3, 3}, spark) == FreeMetric::mem_free);
+  CHECK(engine_named("llamacpp").free_metric({0, 0}, spark) == FreeMetric::mem_available);
+  CHECK(engine_named("ollama").free_metric({0, 13}, spark) == FreeMetric::mem_available);
   DeviceSpec apple = gb10();
   apple.sm = 0;
-  CHECK(free_metric("vllm", {0, 19}, apple) == FreeMetric::device);
+  CHECK(engine_named("vllm").free_metric({0, 19}, apple) == FreeMetric::device);
 }
 
 TEST_CASE("a Spark after boot has 103.25 GiB by MemFree and 115.85 by MemAvailable",

@@ -1,4 +1,4 @@
-#include "hardware/budget/fastertransformer.hpp"
+#include "sim/engines/fastertransformer/budget.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "hardware/budget/hf_generate.hpp"
+#include "sim/engines/hf/budget.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -1,9 +1,9 @@
-#include "hardware/budget/llamacpp.hpp"
+#include "sim/engines/llamacpp/budget.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "hardware/budget/ollama.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "sim/engines/llamacpp/ollama_budget.hpp"
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
@@ -313,7 +313,7 @@ TEST_CASE(
 
 TEST_CASE("Ollama drops a quantised cache without flash attention") {
   const BudgetInputs inputs = inputs_of(llama31_8b(), 80);
-  OllamaOptions options{.num_ctx = 8192, .kv_cache_type = Dtype::q8_0};
+  OllamaBudgetOptions options{.num_ctx = 8192, .kv_cache_type = Dtype::q8_0};
   CHECK(ollama_budget(inputs, options).kv_pool_bytes == 544 * kMib);
   options.flash_attention = false;
   const MemoryBudget f16 = ollama_budget(inputs, options);

@@ -5,9 +5,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "hardware/budget/vllm.hpp"
 #include "hardware/catalog.hpp"
 #include "hardware/cost/lora.hpp"
+#include "sim/engines/vllm/budget.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom::lora_test {

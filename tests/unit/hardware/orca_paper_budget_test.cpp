@@ -1,4 +1,4 @@
-#include "hardware/budget/orca_paper.hpp"
+#include "sim/engines/papers/orca_budget.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>

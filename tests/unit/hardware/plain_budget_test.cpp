@@ -1,4 +1,4 @@
-#include "hardware/budget/plain.hpp"
+#include "sim/engines/papers/plain_budget.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
-#include "hardware/budget/vllm.hpp"
+#include "sim/engines/vllm/budget.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "hardware/budget/vllm_defaults.hpp"
 #include "hardware/catalog.hpp"
+#include "sim/engines/vllm/defaults.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom::vllm_budget_test {

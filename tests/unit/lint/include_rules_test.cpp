@@ -31,11 +31,12 @@ constexpr std::array kModules{Module{"sim/kernel/", 0},
                               Module{"scheduler/fleet/", 3},
                               Module{"workloads/", 3},
                               Module{"hardware/", 3},
-                              Module{"sim/setup/", 4},
-                              Module{"sim/study/", 5},
-                              Module{"sim/report/", 6},
-                              Module{"sim/app/", 7},
-                              Module{"tests/", 8}};
+                              Module{"sim/engines/", 4},
+                              Module{"sim/setup/", 5},
+                              Module{"sim/study/", 6},
+                              Module{"sim/report/", 7},
+                              Module{"sim/app/", 8},
+                              Module{"tests/", 9}};
 
 // Folders whose own files may include nlohmann_json: it triples the compile time of a file.
 constexpr std::array<std::string_view, 5> kJsonFolders{"sim/setup/", "sim/report/",

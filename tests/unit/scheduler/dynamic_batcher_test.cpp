@@ -11,12 +11,13 @@
 namespace headroom::test::dynamic_batcher_test {
 namespace {
 
-PolicyRun run_batches(std::vector<std::int32_t> preferred, TimeNs wait_ns,
+PolicyRun run_batches(std::vector<std::int64_t> preferred, TimeNs wait_ns,
                       std::vector<Arrival> arrivals) {
   SchedulerOptions options = seats_and_tokens(8, 1000);
-  options.batch_wait_ns = wait_ns;
+  options.own.edit<StaticScheduling>().batch_wait_ms = static_cast<double>(wait_ns) / 1e6;
+  options.own.edit<StaticScheduling>().preferred_batch_size = std::move(preferred);
   PolicySetup setup;
-  setup.scheduler = std::make_unique<StaticScheduler>(options, std::move(preferred));
+  setup.scheduler = std::make_unique<StaticScheduler>(options);
   setup.kv = std::make_unique<ContiguousKv>(100'000);
   setup.limits.reserves_max_tokens = true;
   setup.options.cancels_running = false;
@@ -70,10 +71,10 @@ TEST_CASE("preferred sizes do not depend on cuts", "[batcher]") {
   check_cut_invariance(
       [] {
         SchedulerOptions options = seats_and_tokens(8, 1000);
-        options.batch_wait_ns = 40 * kUs;
+        options.own.edit<StaticScheduling>().batch_wait_ms = 0.04;
+        options.own.edit<StaticScheduling>().preferred_batch_size = {3, 5};
         PolicySetup setup;
-        setup.scheduler =
-            std::make_unique<StaticScheduler>(options, std::vector<std::int32_t>{3, 5});
+        setup.scheduler = std::make_unique<StaticScheduler>(options);
         setup.kv = std::make_unique<ContiguousKv>(100'000);
         setup.limits.reserves_max_tokens = true;
         setup.options.cancels_running = false;

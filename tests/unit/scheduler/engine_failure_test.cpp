@@ -182,14 +182,15 @@ TEST_CASE("deaths of an engine are exact: any cut of a run gives the same bytes 
     CAPTURE(depth);
     check_failing_traffic([&] {
       SchedulerOptions options = seats_and_tokens(6, 1000);
-      options.sglang.chunked_prefill_size = 32;
+      options.own.edit<SglangScheduling>().chunked_prefill_size = 32;
       return paged_setup<SglangScheduler>(options, tight_pool(true), depth);
     });
     check_failing_traffic([&] {
       SchedulerOptions options = seats_and_tokens(6, 64);
-      options.trtllm.capacity_policy = CapacityPolicy::max_utilization;
+      options.own.edit<TrtllmScheduling>().capacity_scheduler_policy = "MAX_UTILIZATION";
       PolicySetup setup = paged_setup<VllmScheduler>(options, tight_pool(true), depth);
-      setup.scheduler = std::make_unique<TrtllmScheduler>(options, true);
+      options.finds_prefixes = true;
+      setup.scheduler = std::make_unique<TrtllmScheduler>(options);
       return setup;
     });
   }

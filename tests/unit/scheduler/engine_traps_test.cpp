@@ -87,7 +87,7 @@ TEST_CASE("vllm sets nothing aside for output, TRT-LLM and TGI all of it") {
   CHECK(runs_beside(vllm(options, plain_pool(18))));
 
   PolicySetup trtllm;
-  trtllm.scheduler = std::make_unique<TrtllmScheduler>(options, false);
+  trtllm.scheduler = std::make_unique<TrtllmScheduler>(options);
   trtllm.kv = std::make_unique<PagedKv>(plain_pool(18));
   const bool beside = runs_beside(std::move(trtllm));
   CHECK_FALSE(beside);
@@ -103,7 +103,7 @@ TEST_CASE("sglang sets aside a share of the output that is still to come") {
   // and the batch counts as full until A leaves.
   SchedulerOptions options = test::seats_and_tokens(16, 256);
   CHECK(runs_beside(test::paged_setup<SglangScheduler>(options, plain_pool(18))));
-  options.sglang.schedule_conservativeness = 1.3;
+  options.own.edit<SglangScheduling>().schedule_conservativeness = 1.3;
   CHECK_FALSE(runs_beside(test::paged_setup<SglangScheduler>(options, plain_pool(18))));
 }
 
@@ -155,9 +155,9 @@ TEST_CASE("the token of a ghost row is not cached") {
 
 TEST_CASE("a waiting request preempts nobody, however urgent it is") {
   // 4 blocks. A: 48 tokens are 3 of them; it is done at 58 + 7 * 11 = 135 us. B needs 2.
-  for (const SchedulingPolicy policy : {SchedulingPolicy::fcfs, SchedulingPolicy::priority}) {
+  for (const char* policy : {"fcfs", "priority"}) {
     SchedulerOptions options = test::seats_and_tokens(16, 256);
-    options.policy = policy;
+    options.own.edit<VllmScheduling>().scheduling_policy = policy;
     const PolicyRun run = test::run_policy(vllm(options, plain_pool(4)),
                                            {arrival(0, 48, 8, 1), arrival(1, 32, 1, 0)});
     CHECK(run.requests[0].preemptions == 0);

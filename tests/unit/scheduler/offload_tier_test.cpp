@@ -154,10 +154,11 @@ TEST_CASE("TensorRT-LLM offloads under any cut alike") {
   PagedKvOptions pool = test::tight_pool(true);
   pool.tier = {.host_blocks = 30};
   SchedulerOptions options = test::seats_and_tokens(16, 64);
-  options.trtllm.capacity_policy = CapacityPolicy::max_utilization;
+  options.own.edit<TrtllmScheduling>().capacity_scheduler_policy = "MAX_UTILIZATION";
   check_any_cut([&] {
     test::PolicySetup setup;
-    setup.scheduler = std::make_unique<TrtllmScheduler>(options, true);
+    options.finds_prefixes = true;
+    setup.scheduler = std::make_unique<TrtllmScheduler>(options);
     setup.kv = std::make_unique<PagedKv>(pool);
     setup.options.max_sequences = 16;
     setup.options.max_step_tokens = 64;

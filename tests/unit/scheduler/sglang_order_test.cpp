@@ -152,15 +152,15 @@ TEST_CASE("sglang: jumps, single steps and random cuts agree, for all orders and
   std::size_t preemptions = 0;
   std::size_t rejections = 0;
   std::uint64_t seed = 0;
-  for (const SglangOrder order : {SglangOrder::fcfs, SglangOrder::lpm, SglangOrder::dfs_weight,
-                                  SglangOrder::lof, SglangOrder::random}) {
+  for (const char* order : {"fcfs", "lpm", "dfs-weight", "lof", "random"}) {
     for (int setting = 0; setting < 16; ++setting) {
       const Traffic traffic(++seed);
       SchedulerOptions options;
-      options.sglang.order = order;
-      options.sglang.enable_mixed_chunk = setting % 2 == 1;
-      options.sglang.chunked_prefill_size = setting / 4 % 2 == 0 ? 12 : 0;
-      options.sglang.schedule_conservativeness = setting % 3 == 0 ? 1.0 : 0.05;
+      options.own.edit<SglangScheduling>().schedule_policy = order;
+      options.own.edit<SglangScheduling>().enable_mixed_chunk = setting % 2 == 1;
+      options.own.edit<SglangScheduling>().chunked_prefill_size = setting / 4 % 2 == 0 ? 12 : 0;
+      options.own.edit<SglangScheduling>().schedule_conservativeness =
+          setting % 3 == 0 ? 1.0 : 0.05;
       options.max_num_seqs = setting % 5 == 0 ? 3 : 20;
       PagedKvOptions pool;
       pool.block_tokens = setting == 1 || setting == 11 ? 4 : 1;
@@ -173,7 +173,7 @@ TEST_CASE("sglang: jumps, single steps and random cuts agree, for all orders and
         setup.options.pipeline_depth = setting / 2 % 2 + 1;
         return setup;
       };
-      CAPTURE(static_cast<int>(order), setting, seed);
+      CAPTURE(order, setting, seed);
       test::check_cut_invariance(make, traffic.arrivals);
       const test::PolicyRun run = test::run_policy(make(), traffic.arrivals);
       CHECK(run.reason == StopReason::drained);

@@ -19,7 +19,8 @@ namespace {
 constexpr TimeNs kUs = 1'000;
 
 struct Engine {
-  SglangOptions sglang;
+  SglangScheduling sglang;
+  std::uint64_t seed = 0;
   BlockCount tokens = 1000;
   std::int32_t seqs = 16;
   std::int32_t depth = 1;
@@ -29,7 +30,8 @@ struct Engine {
   [[nodiscard]] test::PolicySetup parts() const {
     SchedulerOptions options;
     options.max_num_seqs = seqs;
-    options.sglang = sglang;
+    options.own.edit<SglangScheduling>() = sglang;
+    options.seed = seed;
     PagedKvOptions pool;
     pool.blocks = tokens / page;
     pool.block_tokens = page;
@@ -293,15 +295,15 @@ TEST_CASE("sglang: lof takes the largest max_tokens first, fcfs the first, ties 
                                          row(1, 5, 5, 20), row(1, 5, 5, 30)};
   using Order = std::vector<std::uint64_t>;
   CHECK(engine.run(arrivals).order_of(EngineEventKind::admitted) == Order{0, 1, 2, 3, 4});
-  engine.sglang.order = SglangOrder::lof;
+  engine.sglang.schedule_policy = "lof";
   CHECK(engine.run(arrivals).order_of(EngineEventKind::admitted) == Order{0, 2, 4, 3, 1});
 }
 
 TEST_CASE("sglang: random takes them by the numbers of its stream") {
   Engine engine;
   engine.seqs = 1;
-  engine.sglang.order = SglangOrder::random;
-  engine.sglang.seed = 7;
+  engine.sglang.schedule_policy = "random";
+  engine.seed = 7;
   std::vector<Arrival> arrivals = {row(0, 5, 50, 50)};
   RandomStream stream(7, "scheduler/order");
   (void)stream.bits();  // of the first, which is taken at once

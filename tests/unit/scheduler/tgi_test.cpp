@@ -34,9 +34,9 @@ PolicySetup setup_of(const Tgi& tgi) {
   SchedulerOptions options;
   options.max_num_seqs = tgi.max_batch_size;
   options.enable_chunked_prefill = tgi.chunked;
-  options.tgi.max_batch_prefill_tokens = tgi.max_batch_prefill_tokens;
-  options.tgi.waiting_served_ratio = tgi.waiting_served_ratio;
-  options.tgi.max_waiting_tokens = tgi.max_waiting_tokens;
+  options.own.edit<TgiScheduling>().max_batch_prefill_tokens = tgi.max_batch_prefill_tokens;
+  options.own.edit<TgiScheduling>().waiting_served_ratio = tgi.waiting_served_ratio;
+  options.own.edit<TgiScheduling>().max_waiting_tokens = tgi.max_waiting_tokens;
   PolicySetup setup;
   setup.scheduler = std::make_unique<TgiScheduler>(options);
   setup.kv = std::make_unique<PagedKv>(PagedKvOptions{.blocks = tgi.blocks,

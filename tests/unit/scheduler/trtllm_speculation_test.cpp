@@ -6,12 +6,13 @@
 namespace headroom::test::trtllm_speculation_test {
 namespace {
 
-PolicySetup speculating(CapacityPolicy policy, SchedulerOptions options, const PagedKvOptions& pool,
-                        std::vector<double> rates) {
-  options.trtllm.capacity_policy = policy;
+PolicySetup speculating(const std::string& policy, SchedulerOptions options,
+                        const PagedKvOptions& pool, std::vector<double> rates) {
+  options.own.edit<TrtllmScheduling>().capacity_scheduler_policy = policy;
+  options.finds_prefixes = pool.enable_prefix_caching;
   options.speculation.num_speculative_tokens = static_cast<std::int32_t>(rates.size());
   PolicySetup setup;
-  setup.scheduler = std::make_unique<TrtllmScheduler>(options, pool.enable_prefix_caching);
+  setup.scheduler = std::make_unique<TrtllmScheduler>(options);
   setup.kv = std::make_unique<PagedKv>(pool);
   setup.options.max_sequences = options.max_num_seqs;
   setup.options.max_step_tokens = options.max_num_batched_tokens;
@@ -27,9 +28,9 @@ PolicySetup speculating(CapacityPolicy policy, SchedulerOptions options, const P
 // (no drafts are cut). All have 5 tokens, so the third one follows a step later.
 TEST_CASE("a row whose drafts do not fit in the step waits", "[scheduler][speculation]") {
   const std::vector<Arrival> arrivals(3, arrival(0, 2, 5));
-  const PolicyRun run = run_policy(speculating(CapacityPolicy::guaranteed_no_evict,
-                                               seats_and_tokens(4, 11), plain_pool(10), {1, 1, 1}),
-                                   arrivals);
+  const PolicyRun run = run_policy(
+      speculating("GUARANTEED_NO_EVICT", seats_and_tokens(4, 11), plain_pool(10), {1, 1, 1}),
+      arrivals);
   REQUIRE(run.steps.size() == 3);
   CHECK(run.steps[1].decode_rows == 2);
   CHECK(run.steps[1].draft_tokens == 6);
@@ -43,9 +44,9 @@ TEST_CASE("a claim to completion includes the drafts", "[scheduler][speculation]
   pool.block_tokens = 4;
   const std::vector<Arrival> arrivals(2, arrival(0, 8, 8));
   const auto first_step_chunks = [&](std::vector<double> rates) {
-    return run_policy(speculating(CapacityPolicy::guaranteed_no_evict, seats_and_tokens(4, 64),
-                                  pool, std::move(rates)),
-                      arrivals)
+    return run_policy(
+               speculating("GUARANTEED_NO_EVICT", seats_and_tokens(4, 64), pool, std::move(rates)),
+               arrivals)
         .steps[0]
         .chunk_rows;
   };
@@ -55,14 +56,13 @@ TEST_CASE("a claim to completion includes the drafts", "[scheduler][speculation]
 
 TEST_CASE("speculating random traffic through trtllm is cut anywhere without a change",
           "[scheduler][speculation][random]") {
-  const auto make = [](CapacityPolicy policy) {
+  const auto make = [](const std::string& policy) {
     PagedKvOptions pool = tight_pool(true);
     return speculating(policy, seats_and_tokens(8, 64), pool, {0.8, 0.6, 0.5});
   };
-  check_random_traffic([&] { return make(CapacityPolicy::max_utilization); });
+  check_random_traffic([&] { return make("MAX_UTILIZATION"); });
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    check_cut_invariance([&] { return make(CapacityPolicy::guaranteed_no_evict); },
-                         random_arrivals(seed));
+    check_cut_invariance([&] { return make("GUARANTEED_NO_EVICT"); }, random_arrivals(seed));
   }
 }
 

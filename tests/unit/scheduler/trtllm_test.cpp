@@ -18,9 +18,9 @@ namespace {
 using Order = std::vector<std::uint64_t>;
 
 struct Engine {
-  CapacityPolicy capacity = CapacityPolicy::guaranteed_no_evict;
+  std::string capacity = "GUARANTEED_NO_EVICT";
   bool chunked = false;
-  ChunkingPolicy chunking = ChunkingPolicy::first_come_first_served;
+  bool equal_progress = false;
   std::int32_t max_batch_size = 16;
   std::int32_t max_num_tokens = 8192;
   BlockCount blocks = 1000;
@@ -35,9 +35,12 @@ test::PolicySetup make(const Engine& engine) {
   options.max_num_seqs = engine.max_batch_size;
   options.max_num_batched_tokens = engine.max_num_tokens;
   options.enable_chunked_prefill = engine.chunked;
-  options.trtllm = {.capacity_policy = engine.capacity, .chunking_policy = engine.chunking};
+  auto& own = options.own.edit<TrtllmScheduling>();
+  own.capacity_scheduler_policy = engine.capacity;
+  if (engine.equal_progress) own.context_chunking_policy = "EQUAL_PROGRESS";
+  options.finds_prefixes = engine.reuse;
   test::PolicySetup setup;
-  setup.scheduler = std::make_unique<TrtllmScheduler>(options, engine.reuse);
+  setup.scheduler = std::make_unique<TrtllmScheduler>(options);
   setup.kv = std::make_unique<PagedKv>(PagedKvOptions{.blocks = engine.blocks,
                                                       .block_tokens = engine.tokens_per_block,
                                                       .enable_prefix_caching = engine.reuse,
@@ -73,8 +76,7 @@ TEST_CASE("vector 14: a started request owns its blocks to completion") {
 
 TEST_CASE("vector 14: MAX_UTILIZATION admits the second request at once") {
   const std::vector<Arrival> two(2, request(512, 40, 2048));
-  const test::PolicyRun result =
-      run({.capacity = CapacityPolicy::max_utilization, .blocks = 100}, two);
+  const test::PolicyRun result = run({.capacity = "MAX_UTILIZATION", .blocks = 100}, two);
   CHECK(result.steps[0].chunk_rows == 2);
   CHECK(result.steps[0].used_blocks == 32);
 }
@@ -94,9 +96,8 @@ TEST_CASE("MAX_UTILIZATION pauses the last started one and computes it again in 
   // in steps 2-5. Step 6: 2 more are needed, none is free: the second is paused with 5 tokens out;
   // the first takes one and ends with its 6th token. Step 7: 8 + 5 tokens of the second (4 blocks);
   // the third needs ceil(9 / 4) = 3 > 2. Step 8: the third, 8 + 1 tokens.
-  const test::PolicyRun result =
-      run({.capacity = CapacityPolicy::max_utilization, .blocks = 6, .tokens_per_block = 4},
-          {3, request(8, 6, 6)});
+  const test::PolicyRun result = run(
+      {.capacity = "MAX_UTILIZATION", .blocks = 6, .tokens_per_block = 4}, {3, request(8, 6, 6)});
   CHECK(result.order_of(EngineEventKind::preempted) == Order{2, 1});
   CHECK(result.order_of(EngineEventKind::admitted) == Order{0, 1, 2, 1, 2});
   REQUIRE(result.steps.size() == 12);
@@ -119,9 +120,8 @@ TEST_CASE("the same requests run one after the other when nobody may be evicted"
 TEST_CASE("two paused in one step come back in the order of their arrival") {
   // Block 4, 8 blocks, four prompts of 2 blocks. Step 2: 4 blocks are needed; pausing the fourth
   // leaves a need of 3 with 2 free, pausing the third, too, a need of 2 with 4 free.
-  const test::PolicyRun result =
-      run({.capacity = CapacityPolicy::max_utilization, .blocks = 8, .tokens_per_block = 4},
-          {4, request(8, 4, 4)});
+  const test::PolicyRun result = run(
+      {.capacity = "MAX_UTILIZATION", .blocks = 8, .tokens_per_block = 4}, {4, request(8, 4, 4)});
   CHECK(result.order_of(EngineEventKind::preempted) == Order{3, 2});
   CHECK(result.order_of(EngineEventKind::admitted) == Order{0, 1, 2, 3, 2, 3});
 }
@@ -129,9 +129,9 @@ TEST_CASE("two paused in one step come back in the order of their arrival") {
 TEST_CASE("MAX_UTILIZATION lets nobody else have the blocks of a prompt that has begun") {
   // Block 4, 7 blocks, 12 tokens a step in turns of 4. Step 1: the first prompt takes 1 block, the
   // second has 8 of its 16 tokens computed, but owns 4 blocks. The third needs 3 of the 2 left.
-  const test::PolicyRun result = run({.capacity = CapacityPolicy::max_utilization,
+  const test::PolicyRun result = run({.capacity = "MAX_UTILIZATION",
                                       .chunked = true,
-                                      .chunking = ChunkingPolicy::equal_progress,
+                                      .equal_progress = true,
                                       .max_num_tokens = 12,
                                       .blocks = 7,
                                       .tokens_per_block = 4},
@@ -145,7 +145,7 @@ TEST_CASE("MAX_UTILIZATION pauses a prompt rather than give one of its blocks to
   // Block 4, 7 blocks, 5 tokens a step. Step 1: the first prompt (4). Step 2: it decodes in a
   // second block, and the second prompt (20 tokens, 5 blocks) starts with a chunk of 4. Step 6: 16
   // of its tokens are computed, 1 block is free, but its own, and the first needs a third one.
-  const test::PolicyRun result = run({.capacity = CapacityPolicy::max_utilization,
+  const test::PolicyRun result = run({.capacity = "MAX_UTILIZATION",
                                       .chunked = true,
                                       .max_num_tokens = 5,
                                       .blocks = 7,
@@ -164,8 +164,7 @@ TEST_CASE("a static batch lets nobody in until it is empty") {
   const std::vector<Arrival> arrivals = {request(8, 2, 4), request(8, 5, 8), request(8, 2, 4)};
   const test::PolicyRun in_flight = run({.max_batch_size = 2}, arrivals);
   CHECK(in_flight.requests[2].first_scheduled_ns == in_flight.requests[0].finish_ns);
-  const test::PolicyRun batch =
-      run({.capacity = CapacityPolicy::static_batch, .max_batch_size = 2}, arrivals);
+  const test::PolicyRun batch = run({.capacity = "STATIC_BATCH", .max_batch_size = 2}, arrivals);
   CHECK(batch.requests[1].first_scheduled_ns == 0);
   CHECK(batch.requests[0].finish_ns < batch.requests[1].finish_ns);
   CHECK(batch.requests[2].first_scheduled_ns == batch.requests[1].finish_ns);
@@ -211,7 +210,7 @@ TEST_CASE("equal progress deals one block of tokens each in rounds") {
   // nor 32 fits, the last 1 of the third does: 97. Step 2: 1 decode, 99 left: 8 + 32, then 32 more:
   // 72. Step 3: 2 decodes and the last 54 of the second.
   const test::PolicyRun result =
-      run({.chunked = true, .chunking = ChunkingPolicy::equal_progress, .max_num_tokens = 100},
+      run({.chunked = true, .equal_progress = true, .max_num_tokens = 100},
           {request(40, 4, 4), request(150, 4, 4), request(33, 4, 4)});
   CHECK(result.steps[0].chunk_tokens == 97);
   CHECK(result.steps[0].chunk_rows == 3);
@@ -225,7 +224,7 @@ TEST_CASE("equal progress over long prompts ends in the same round as dealing on
   // 8192 tokens a step. Ten rounds: 32 each, the short prompt ends with 12: 320 + 320 + 300. 7252
   // left: 113 rounds of 64, 20 left: 3936 + 3936 + 300 = 8172. Step 2: 1064 + 64.
   const test::PolicyRun result =
-      run({.chunked = true, .chunking = ChunkingPolicy::equal_progress},
+      run({.chunked = true, .equal_progress = true},
           {request(5000, 2, 2), request(4000, 2, 2), request(300, 3, 3)});
   CHECK(result.steps[0].chunk_tokens == 8172);
   CHECK(result.steps[0].chunk_rows == 3);
@@ -326,15 +325,13 @@ std::vector<Arrival> random_traffic(std::uint32_t seed, std::uint32_t patience =
 // A pool of 24 blocks of 4: one request of at most 50 + 30 + 11 tokens fits, three do not.
 std::vector<Engine> tight_engines() {
   std::vector<Engine> engines;
-  for (const auto capacity : {CapacityPolicy::guaranteed_no_evict, CapacityPolicy::max_utilization,
-                              CapacityPolicy::static_batch}) {
+  for (const std::string capacity : {"GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "STATIC_BATCH"}) {
     for (const int chunks : {0, 1, 2}) {
       for (const int reuse : {0, 1, 2}) {
         for (const int depth : {1, 2}) {
           engines.push_back({.capacity = capacity,
                              .chunked = chunks > 0,
-                             .chunking = chunks == 2 ? ChunkingPolicy::equal_progress
-                                                     : ChunkingPolicy::first_come_first_served,
+                             .equal_progress = chunks == 2,
                              .max_batch_size = 6,
                              .max_num_tokens = chunks > 0 ? 23 : 64,
                              .blocks = 24,
@@ -352,9 +349,9 @@ std::vector<Engine> tight_engines() {
 TEST_CASE("on random traffic all requests end, and only MAX_UTILIZATION pauses any") {
   std::size_t paused = 0;
   for (const Engine& engine : tight_engines()) {
-    const bool pauses = engine.capacity == CapacityPolicy::max_utilization;
+    const bool pauses = engine.capacity == "MAX_UTILIZATION";
     for (std::uint32_t seed = 0; seed < 5; ++seed) {
-      CAPTURE(static_cast<int>(engine.capacity), engine.chunked, engine.reuse, engine.depth, seed);
+      CAPTURE(engine.capacity, engine.chunked, engine.reuse, engine.depth, seed);
       const test::PolicyRun result = run(engine, random_traffic(seed));
       CHECK(result.reason == StopReason::drained);
       for (const RequestRecord& record : result.requests) {
@@ -371,7 +368,7 @@ TEST_CASE("on random traffic all requests end, and only MAX_UTILIZATION pauses a
 TEST_CASE("runs of steps may be cut anywhere") {
   for (const Engine& engine : tight_engines()) {
     for (std::uint32_t seed = 0; seed < 3; ++seed) {
-      CAPTURE(static_cast<int>(engine.capacity), engine.chunked, engine.reuse, engine.depth, seed);
+      CAPTURE(engine.capacity, engine.chunked, engine.reuse, engine.depth, seed);
       test::check_cut_invariance([&engine] { return make(engine); }, random_traffic(seed));
     }
   }
@@ -379,7 +376,7 @@ TEST_CASE("runs of steps may be cut anywhere") {
 
 TEST_CASE("runs of steps may be cut anywhere while clients give up") {
   for (const Engine& engine : tight_engines()) {
-    CAPTURE(static_cast<int>(engine.capacity), engine.chunked, engine.reuse, engine.depth);
+    CAPTURE(engine.capacity, engine.chunked, engine.reuse, engine.depth);
     const std::vector<Arrival> arrivals = random_traffic(7, 2000);
     const test::PolicyRun result = run(engine, arrivals);
     CHECK(result.reason == StopReason::drained);

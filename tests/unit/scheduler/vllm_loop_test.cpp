@@ -71,7 +71,7 @@ class RunningLoop {
     return tokens;
   }
   RequestId next_victim() const {
-    if (options_.policy == SchedulingPolicy::fcfs) return running_.back();
+    if (options_.own.get<VllmScheduling>().scheduling_policy == "fcfs") return running_.back();
     return *std::ranges::max_element(running_, {}, [&](RequestId id) {
       return std::pair(context_.requests[id].priority, context_.requests[id].index);
     });
@@ -136,11 +136,12 @@ TEST_CASE("vllm preempts and cuts like a loop over its running list") {
   // there, so it must not be short: 6 chunks of 13, or one whole sequence of at most 100 tokens and
   // 5 decodes.
   SchedulerOptions options = test::seats_and_tokens(6, fcfs ? 24 : 112);
-  options.policy = fcfs ? SchedulingPolicy::fcfs : SchedulingPolicy::priority;
+  options.own.edit<VllmScheduling>().scheduling_policy = fcfs ? "fcfs" : "priority";
   options.long_prefill_token_threshold = GENERATE(0, 7, 13);
-  options.reserve_full_isl = GENERATE(false, true);
+  options.own.edit<VllmScheduling>().scheduler_reserve_full_isl = GENERATE(false, true);
   const int depth = GENERATE(1, 2);
-  CAPTURE(fcfs, options.long_prefill_token_threshold, options.reserve_full_isl, depth);
+  CAPTURE(fcfs, options.long_prefill_token_threshold,
+          options.own.edit<VllmScheduling>().scheduler_reserve_full_isl, depth);
   std::size_t preemptions = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);

@@ -69,7 +69,7 @@ TEST_CASE("a prompt in progress pushes out a decode admitted behind it") {
 
 TEST_CASE("priority admits by (priority, arrival)") {
   SchedulerOptions options = seats_and_tokens(1, 100);
-  options.policy = SchedulingPolicy::priority;
+  options.own.edit<VllmScheduling>().scheduling_policy = "priority";
   const test::PolicyRun run = test::run_policy(
       vllm(options, plain_pool(1000)),
       {arrival(0, 9, 3, 3), arrival(0, 9, 3, 5), arrival(0, 9, 3, 1), arrival(1, 9, 3, 1)});
@@ -80,7 +80,7 @@ TEST_CASE("priority preempts the largest (priority, arrival) first, and takes it
   // 3 prompts of 16 tokens fill 3 blocks of 16. In step 2 each needs another one. Request 0
   // (priority 2) goes first, then 2 (priority 1): 2 blocks for the 1 that request 1 needs.
   SchedulerOptions options = seats_and_tokens(8, 100);
-  options.policy = SchedulingPolicy::priority;
+  options.own.edit<VllmScheduling>().scheduling_policy = "priority";
   const PagedKvOptions pool = plain_pool(3);
   const std::vector<Arrival> arrivals{arrival(0, 16, 9, 2), arrival(0, 16, 9, 0),
                                       arrival(0, 16, 9, 1)};
@@ -89,7 +89,7 @@ TEST_CASE("priority preempts the largest (priority, arrival) first, and takes it
   // 17 known tokens need 2 of 3 blocks: one comes back after the other has ended.
   CHECK(run.order_of(EngineEventKind::admitted) == std::vector<std::uint64_t>{1, 2, 0, 2, 0});
   // First come, first served: the last admitted, then the one before.
-  options.policy = SchedulingPolicy::fcfs;
+  options.own.edit<VllmScheduling>().scheduling_policy = "fcfs";
   const test::PolicyRun fcfs = test::run_policy(vllm(options, pool), arrivals);
   CHECK(fcfs.order_of(EngineEventKind::preempted) == std::vector<std::uint64_t>{2, 1});
 }
@@ -99,7 +99,7 @@ TEST_CASE("an urgent prompt in progress pushes out a decode that was admitted be
   // (128 tokens) comes. Steps 2 and 3: 1 decode + 39 tokens each; they hold 2 + 5. Step 4: the
   // first needs its 3rd block, the urgent one 3 for 117 tokens, and 3 are free.
   SchedulerOptions options = seats_and_tokens(8, 40);
-  options.policy = SchedulingPolicy::priority;
+  options.own.edit<VllmScheduling>().scheduling_policy = "priority";
   const PagedKvOptions pool = plain_pool(10);
   const std::vector<Arrival> arrivals{arrival(0, 30, 20, 1), arrival(1, 128, 2, 0)};
   const test::PolicyRun run = test::run_policy(vllm(options, pool), arrivals);
@@ -107,20 +107,22 @@ TEST_CASE("an urgent prompt in progress pushes out a decode that was admitted be
   CHECK(run.steps[3].decode_rows == 0);
   CHECK(run.steps[3].chunk_tokens == 40);  // the token of the decode is free again
   // First come, first served: the prompt itself is the last, so it gives way.
-  options.policy = SchedulingPolicy::fcfs;
+  options.own.edit<VllmScheduling>().scheduling_policy = "fcfs";
   const test::PolicyRun fcfs = test::run_policy(vllm(options, pool), arrivals);
   CHECK(fcfs.order_of(EngineEventKind::preempted) == std::vector<std::uint64_t>{1});
 }
 
 TEST_CASE("vllm plans can be cut anywhere, with thresholds and priorities") {
   SchedulerOptions options = seats_and_tokens(6, 24);
-  options.policy = GENERATE(SchedulingPolicy::fcfs, SchedulingPolicy::priority);
+  const std::string policy = GENERATE("fcfs", "priority");
+  options.own.edit<VllmScheduling>().scheduling_policy = policy;
   options.long_prefill_token_threshold = GENERATE(0, 7);
   const int depth = GENERATE(1, 2);
   const bool caching = GENERATE(false, true);
   options.watermark = caching ? 0.1 : 0.0;
-  options.reserve_full_isl = options.long_prefill_token_threshold == 0 || caching;
-  CAPTURE(options.policy, options.long_prefill_token_threshold, depth, caching);
+  options.own.edit<VllmScheduling>().scheduler_reserve_full_isl =
+      options.long_prefill_token_threshold == 0 || caching;
+  CAPTURE(policy, options.long_prefill_token_threshold, depth, caching);
   test::check_random_traffic([&] { return vllm(options, test::tight_pool(caching), depth); });
 }
 

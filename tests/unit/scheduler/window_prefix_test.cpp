@@ -165,7 +165,7 @@ TEST_CASE("a victim that needs several ids leaves nothing taken that nobody need
   options.max_num_batched_tokens = 64;
   options.long_prefill_token_threshold = 16;
   options.max_model_len = 1000;
-  options.policy = SchedulingPolicy::priority;
+  options.own.edit<VllmScheduling>().scheduling_policy = "priority";
   setup.scheduler = std::make_unique<VllmScheduler>(options);
   std::vector<Arrival> arrivals(3);
   for (Arrival& each : arrivals) {

@@ -84,7 +84,7 @@ TEST_CASE("groups are the scenario with what they say instead") {
   CHECK(small.max_num_seqs == 16);
   CHECK(small.max_model_len == 4096);
   // Another engine begins from its own defaults.
-  CHECK(other.profile->name == "sglang");
+  CHECK(other.engine->name == "sglang");
   CHECK_FALSE(other.scenario.is_given("/engine/max_model_len"));
   CHECK(other.model.id == "qwen3-14b");
   CHECK(result.groups[0].pool_tokens > result.groups[1].pool_tokens);

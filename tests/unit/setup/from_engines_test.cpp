@@ -6,6 +6,10 @@
 #include <set>
 #include <string>
 
+#include "scheduler/batching/sglang.hpp"
+#include "scheduler/batching/tgi.hpp"
+#include "scheduler/batching/trtllm.hpp"
+#include "scheduler/batching/vllm.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/from/flag_table.hpp"
 #include "sim/setup/from/from.hpp"
@@ -228,26 +232,26 @@ TEST_CASE("what schedules on the command line schedules in the scenario") {
   const SchedulerOptions vllm = scheduler_options(resolved(
       "vllm serve llama-3.1-8b --scheduling-policy priority --long-prefill-token-threshold 512 "
       "--watermark 0.25"));
-  CHECK(vllm.policy == SchedulingPolicy::priority);
+  CHECK(vllm.own.get<VllmScheduling>().scheduling_policy == "priority");
   CHECK(vllm.long_prefill_token_threshold == 512);
   CHECK(vllm.watermark == 0.25);
   const SchedulerOptions sglang = scheduler_options(
       resolved("sglang serve --model llama-3.1-8b --schedule-policy lpm --enable-mixed-chunk "
                "--schedule-conservativeness 0.5 --disable-overlap-schedule"));
-  CHECK(sglang.sglang.order == SglangOrder::lpm);
-  CHECK(sglang.sglang.enable_mixed_chunk);
-  CHECK(sglang.sglang.schedule_conservativeness == 0.5);
+  CHECK(sglang.own.get<SglangScheduling>().schedule_policy == "lpm");
+  CHECK(sglang.own.get<SglangScheduling>().enable_mixed_chunk);
+  CHECK(sglang.own.get<SglangScheduling>().schedule_conservativeness == 0.5);
   const SchedulerOptions tgi = scheduler_options(
       resolved("PREFILL_CHUNKING=0 text-generation-launcher --model-id llama-3.1-8b --num-shard 1 "
                "--waiting-served-ratio 0.5 --max-waiting-tokens 3"));
   CHECK_FALSE(tgi.enable_chunked_prefill);
-  CHECK(tgi.tgi.waiting_served_ratio == 0.5);
-  CHECK(tgi.tgi.max_waiting_tokens == 3);
+  CHECK(tgi.own.get<TgiScheduling>().waiting_served_ratio == 0.5);
+  CHECK(tgi.own.get<TgiScheduling>().max_waiting_tokens == 3);
   const TempFile settings("scheduler_config: {capacity_scheduler_policy: MAX_UTILIZATION}\n");
   const SchedulerOptions trtllm = scheduler_options(
       resolved("trtllm-serve llama-3.1-8b --enable_chunked_prefill --config " + settings.path()));
   CHECK(trtllm.enable_chunked_prefill);
-  CHECK(trtllm.trtllm.capacity_policy == CapacityPolicy::max_utilization);
+  CHECK(trtllm.own.get<TrtllmScheduling>().capacity_scheduler_policy == "MAX_UTILIZATION");
   const SchedulerOptions llamacpp = scheduler_options(
       resolved("llama-server -m llama-3.1-8b -b 256 -np 2 -sps 0.5 --no-cache-prompt"));
   CHECK(llamacpp.max_num_batched_tokens == 256);

@@ -1,4 +1,6 @@
 #include "sim/setup/resolve.hpp"
+#include "scheduler/batching/sglang.hpp"
+#include "sim/engines/engines.hpp"
 
 #include <fmt/format.h>
 
@@ -195,7 +197,7 @@ TEST_CASE("a token budget below the batch size is refused") {
 
 TEST_CASE("a section written as a text is its name") {
   const Resolved r = resolved(R"("orca")");
-  CHECK(r.profile->name == "orca");
+  CHECK(r.engine->name == "orca");
   CHECK(r.scenario.is_given("/device/name"));
 }
 
@@ -273,11 +275,11 @@ TEST_CASE("a length of -1 becomes the longest that fits") {
 }
 
 TEST_CASE("an engine's parts may be named one by one, and a release may bring another scheduler") {
-  CHECK(resolved(R"({"name": "trtllm"})").scheduler == SchedulerKind::trtllm);
-  CHECK(resolved(R"({"name": "trtllm", "scheduler": "orca"})").scheduler == SchedulerKind::orca);
-  CHECK(resolved(R"({"name": "vllm", "version": "0.8"})").scheduler == SchedulerKind::vllm);
+  CHECK(resolved(R"({"name": "trtllm"})").scheduler->name == "trtllm");
+  CHECK(resolved(R"({"name": "trtllm", "scheduler": "orca"})").scheduler->name == "orca");
+  CHECK(resolved(R"({"name": "vllm", "version": "0.8"})").scheduler->name == "vllm");
   const Resolved v0 = resolved(R"({"name": "vllm", "version": "0.7"})");
-  CHECK(v0.scheduler == SchedulerKind::vllm_v0);
+  CHECK(v0.scheduler->name == "vllm_v0");
   CHECK(source_of(v0, "/engine/scheduler") == "vllm 0.7: V0 before 0.8");
   // V0 (ENGINES.md 3.2): whole prompts, 1 % watermark, no prefix cache.
   CHECK_FALSE(scheduler_options(v0).enable_chunked_prefill);
@@ -304,7 +306,7 @@ TEST_CASE("SGLang's chunks are whole pages, and without a radix cache prefixes o
       Catch::Contains("/engine/chunked_prefill_size: value 1000: expected a multiple of"));
   const Resolved r =
       resolved(R"({"name": "sglang", "schedule_policy": "lpm", "disable_radix_cache": true})");
-  CHECK(scheduler_options(r).sglang.order == SglangOrder::fcfs);
+  CHECK(scheduler_options(r).own.get<SglangScheduling>().schedule_policy == "fcfs");
   CHECK(source_of(r, "/engine/schedule_policy") == "sglang 0.5: fcfs without the radix cache");
 }
 
@@ -329,9 +331,9 @@ TEST_CASE("TGI looks for prefixes by attention and size of the heads") {
 
 TEST_CASE("every engine's profile resolves and starts on an idle H100") {
   const Catalog catalog = Catalog::embedded();
-  for (const EngineProfile& profile : engine_profiles()) {
-    INFO(profile.name);
-    Resolved r = resolve_system(scenario_of("\"" + std::string(profile.name) + "\""), catalog);
+  for (const Engine* engine : engines()) {
+    INFO(engine->name);
+    Resolved r = resolve_system(scenario_of("\"" + std::string(engine->name) + "\""), catalog);
     const MemoryBudget budget = startup_budget(r);
     CHECK_FALSE(budget.failure.has_value());
     CHECK(budget.terms.sum() == budget.capacity_bytes);

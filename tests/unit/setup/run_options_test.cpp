@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "scheduler/batching/static.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 
@@ -23,7 +24,8 @@ Resolved resolved(const std::string& engine) {
 TEST_CASE("preferred batch sizes are put in order and fit the largest batch", "[resolve]") {
   const Resolved r = resolved(
       R"({"name": "fastertransformer", "max_batch_size": 8, "preferred_batch_size": [8, 4]})");
-  CHECK(r.scenario.engine.preferred_batch_size == std::vector<std::int64_t>{4, 8});
+  CHECK(r.scenario.engine.own.get<StaticScheduling>().preferred_batch_size ==
+        std::vector<std::int64_t>{4, 8});
   CHECK_THROWS_WITH(
       resolved(
           R"({"name": "fastertransformer", "max_batch_size": 8, "preferred_batch_size": [9]})"),

@@ -1,4 +1,6 @@
 #include "sim/study/audit.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/engines/vllm/engine.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -198,7 +200,7 @@ TEST_CASE("a pool reserved on purpose is a note, weights that fill the device an
   Scenario s = llama_on_h100();
   s.model = "qwen2.5-32b";
   s.engine.max_model_len = 8192;
-  s.engine.enforce_eager = true;
+  s.engine.own.edit<VllmOptions>().enforce_eager = true;
   const AuditAlert alert = device_alert(s);
   CHECK(alert.level == AuditLevel::warning);
   CHECK(alert.limit == kMemoryWarningShare);
@@ -264,10 +266,10 @@ TEST_CASE("nothing on the host helps a device with its own memory", "[audit]") {
 }
 
 TEST_CASE("every engine can be audited", "[audit]") {
-  for (const EngineProfile& profile : engine_profiles()) {
-    INFO(profile.name);
+  for (const Engine* engine : engines()) {
+    INFO(engine->name);
     Scenario s = llama_on_h100();
-    s.engine.name = profile.name;
+    s.engine.name = engine->name;
     const AuditReport report = audit_of(s, {1024, 1});
     ByteCount sum = 0;
     for (const AuditTerm& term : report.terms) sum += term.bytes;

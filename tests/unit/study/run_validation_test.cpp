@@ -1,4 +1,5 @@
 #include "sim/study/run_validation.hpp"
+#include "sim/engines/trtllm/engine.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -58,7 +59,7 @@ TEST_CASE("measured jobs: all at once, weights by precision, unknown ones left o
       "Llama-3.1-8B,H100,1,2,FP8,128,2048,20000,30000\n");
   REQUIRE(read.runs.size() == 1);
   CHECK(read.runs[0].scenario.engine.quantization == "fp8");
-  CHECK(read.runs[0].scenario.engine.max_seq_len == 128 + 2048);
+  CHECK(read.runs[0].scenario.engine.own.get<TrtllmOptions>().max_seq_len == 128 + 2048);
   CHECK(read.runs[0].arrivals.size() == 3000);
   CHECK(read.runs[0].arrivals.back().time_ns == 0);
   REQUIRE(read.excluded.size() == 2);

@@ -1,4 +1,4 @@
-#include "hardware/budget/vllm_defaults.hpp"
+#include "sim/engines/vllm/defaults.hpp"
 
 #include <algorithm>
 #include <string>

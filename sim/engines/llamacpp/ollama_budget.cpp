@@ -1,4 +1,4 @@
-#include "hardware/budget/ollama.hpp"
+#include "sim/engines/llamacpp/ollama_budget.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ constexpr EngineVersion kFourThousand{0, 6};
 constexpr EngineVersion kOneParallel{0, 10};
 constexpr EngineVersion kOllamaFlashByDefault{0, 13};
 
-void check_options(const OllamaOptions& o) {
+void check_options(const OllamaBudgetOptions& o) {
   if ((o.num_ctx && *o.num_ctx < 1) || (o.num_parallel && *o.num_parallel < 1) ||
       (o.num_gpu && *o.num_gpu < 0)) {
     throw ConfigError("num_ctx and OLLAMA_NUM_PARALLEL: at least 1; num_gpu: not negative");
@@ -35,7 +35,7 @@ OllamaDefaults ollama_defaults(const DeviceSpec& device, const ModelSpec& /*mode
   return defaults;
 }
 
-OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaOptions& options) {
+OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaBudgetOptions& options) {
   check_options(options);
   const OllamaDefaults defaults = ollama_defaults(inputs.device, inputs.model, options.version);
   OllamaRunner runner;
@@ -64,7 +64,7 @@ OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaOptions& opti
   return runner;
 }
 
-MemoryBudget ollama_budget(const BudgetInputs& inputs, const OllamaOptions& options) {
+MemoryBudget ollama_budget(const BudgetInputs& inputs, const OllamaBudgetOptions& options) {
   const OllamaRunner runner = ollama_runner(inputs, options);
   MemoryBudget budget = llamacpp_budget(inputs, runner.options);
   budget.notes.insert(budget.notes.begin(), runner.notes.begin(), runner.notes.end());
@@ -72,7 +72,7 @@ MemoryBudget ollama_budget(const BudgetInputs& inputs, const OllamaOptions& opti
 }
 
 std::vector<std::string> ollama_budget_warnings(const BudgetInputs& inputs,
-                                                const OllamaOptions& options) {
+                                                const OllamaBudgetOptions& options) {
   std::vector<std::string> warnings =
       llamacpp_budget_warnings(inputs, ollama_runner(inputs, options).options);
   if (options.version > kNewestOllama) {

@@ -1,4 +1,4 @@
-#include "hardware/budget/sglang.hpp"
+#include "sim/engines/sglang/budget.hpp"
 
 #include <fmt/format.h>
 

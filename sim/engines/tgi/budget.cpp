@@ -1,4 +1,4 @@
-#include "hardware/budget/tgi.hpp"
+#include "sim/engines/tgi/budget.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "hardware/budget/llamacpp.hpp"
+#include "sim/engines/llamacpp/budget.hpp"
 
 #include <fmt/format.h>
 

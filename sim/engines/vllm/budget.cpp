@@ -1,4 +1,4 @@
-#include "hardware/budget/vllm.hpp"
+#include "sim/engines/vllm/budget.hpp"
 
 #include <fmt/format.h>
 

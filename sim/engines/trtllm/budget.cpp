@@ -1,4 +1,4 @@
-#include "hardware/budget/trtllm.hpp"
+#include "sim/engines/trtllm/budget.hpp"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "hardware/budget/llamacpp.hpp"
+#include "sim/engines/llamacpp/budget.hpp"
 
 namespace headroom {
 
@@ -25,7 +25,7 @@ struct OllamaDefaults {
 [[nodiscard]] OllamaDefaults ollama_defaults(const DeviceSpec& device, const ModelSpec& model,
                                              EngineVersion version);
 
-struct OllamaOptions {
+struct OllamaBudgetOptions {
   EngineVersion version = kNewestOllama;
   std::optional<std::int64_t> num_ctx{};       // of one request (OLLAMA_CONTEXT_LENGTH)
   std::optional<std::int64_t> num_parallel{};  // OLLAMA_NUM_PARALLEL
@@ -40,11 +40,13 @@ struct OllamaRunner {
   LlamacppBudgetOptions options;
   std::vector<std::string> notes;
 };
-[[nodiscard]] OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaOptions& options);
+[[nodiscard]] OllamaRunner ollama_runner(const BudgetInputs& inputs,
+                                         const OllamaBudgetOptions& options);
 
-[[nodiscard]] MemoryBudget ollama_budget(const BudgetInputs& inputs, const OllamaOptions& options);
+[[nodiscard]] MemoryBudget ollama_budget(const BudgetInputs& inputs,
+                                         const OllamaBudgetOptions& options);
 
 [[nodiscard]] std::vector<std::string> ollama_budget_warnings(const BudgetInputs& inputs,
-                                                              const OllamaOptions& options);
+                                                              const OllamaBudgetOptions& options);
 
 }  // namespace headroom

@@ -1,0 +1,135 @@
+#pragma once
+// What an engine is: one value that names its parts, its rules and its options. Each engine is a
+// folder that ends in such a value; the table of all is in engines.cpp.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hardware/budget/budget.hpp"
+#include "hardware/engine_version.hpp"
+#include "hardware/environment.hpp"
+#include "hardware/llm/model_spec.hpp"
+#include "scheduler/batching/batch_policy.hpp"
+#include "scheduler/kv/allocators.hpp"
+#include "sim/engines/engine_section.hpp"
+#include "sim/serving/options.hpp"
+
+namespace headroom {
+
+struct Engine;
+class EngineResolver;
+
+// A system that will run: an engine with a model on a machine, every default filled in.
+struct EngineSystem {
+  const Engine* engine = nullptr;
+  ModelSpec model;                   // with the formats that the engine loads
+  std::optional<ModelSpec> drafter;  // whose weights and KV the start-up budget holds
+  DeviceSpec device;
+  Environment environment;
+  bool first_start = false;
+  Sharding sharding;
+  EngineVersion version;  // 0.0 where the engine has none
+  Dtype kv = Dtype::bf16;
+  const BatchPolicy* scheduler = nullptr;
+  const AllocatorPolicy* allocator = nullptr;
+  bool async_scheduling = false;
+  std::int32_t max_model_len = 0;           // -1 until the start-up budget has found it
+  std::int32_t max_num_seqs = 0;            // whatever the engine calls it
+  std::int32_t max_num_batched_tokens = 0;  // else the largest step the budget assumes
+  std::int32_t block_size = 1;
+  std::map<std::string, std::string> rules;  // JSON pointer -> the rule that filled it
+  std::vector<std::string> warnings;         // carried into every result
+
+  // Whether a rule, and not the user, gave the option its value.
+  [[nodiscard]] bool is_by_rule(const std::string& pointer) const {
+    return rules.contains(pointer);
+  }
+};
+
+struct EngineTraits {
+  bool own_calibration = true;  // false: priced with another engine's constants, and results say so
+  // Several devices hold whole layers each (pipeline_parallel_size); else each holds a part of all.
+  bool devices_share_layers = false;
+  bool forms_batches_blindly = false;   // a batch may be larger than memory: the engine dies of it
+  bool ends_with_model_only = false;    // no limit of length but the model's
+  bool pool_is_sized_by_hand = false;   // kv_cache_memory_bytes and the like, by no rule of its own
+  bool decides_prefix_caching = false;  // whatever the batch policy's default is
+  bool budgets_drafter = false;         // weights and KV of a drafter are in its start-up budget
+  // Layers with a window: counted at start-up for good; or kept whole where the layout is uniform.
+  bool counts_windows_at_start = false;
+  bool keeps_windows_if_uniform = false;
+  bool groups_layers = false;        // KV in groups of like layers over one pool with a null block
+  bool allocates_with_torch = true;  // whose allocator keeps the activation peak
+};
+
+struct Engine {
+  std::string_view name = {};
+  std::string_view version = {};  // modelled by default
+  bool versioned = false;         // major.minor; rules depend on it
+  EngineVersion newest = {};      // of a versioned one: the newest whose rules are known
+  std::string_view summary = {};
+  // What of it was compared with measured runs; empty: it follows its specification only.
+  std::string_view measured = {};
+  std::string_view budget_rule = {};  // as results call it
+  std::string_view scheduler = {};
+  std::string_view allocator = "paged";
+  std::string_view cost_family = {};  // whose calibrations price its steps
+  EngineTraits traits = {};
+  // The release from which on it reads what is available as free memory; empty: what is free.
+  std::optional<EngineVersion> counts_page_cache_free_since = {};
+
+  // Options of /engine that others read, too, and its own ones.
+  std::vector<std::string_view> takes = {};
+  std::vector<OwnRow> (*options)() = nullptr;
+
+  // Another batch policy or allocator than the usual one. Null: never.
+  std::string_view (*scheduler_at)(EngineVersion version) = nullptr;
+  std::string_view (*allocator_for)(const EngineSection& options) = nullptr;
+
+  // Fills every option that was not given, and sets the sizes of the system.
+  void (*resolve)(EngineResolver& r) = nullptr;
+  // Drafts are modelled for synchronous steps only. Null: it has no other ones.
+  void (*turn_async_off)(EngineResolver& r, std::string_view why) = nullptr;
+
+  MemoryBudget (*budget)(const BudgetInputs& inputs, const EngineSection& options,
+                         const EngineSystem& system) = nullptr;
+  std::vector<std::string> (*budget_warnings)(const BudgetInputs& inputs,
+                                              const EngineSection& options,
+                                              const EngineSystem& system) = nullptr;
+  // Sizes that follow from the pool. Null: none do.
+  void (*after_budget)(const BudgetInputs& inputs, const MemoryBudget& budget,
+                       EngineSection& options, EngineSystem& system) = nullptr;
+  // Whether it keeps less of layers with a window than of others. Null: no.
+  bool (*cuts_windows)(const EngineSection& options, const EngineSystem& system,
+                       const KvLayout& layout) = nullptr;
+  // What it refuses or cuts beyond the length of a request. Null: nothing.
+  void (*limit)(const EngineSection& options, AdmissionLimits& limits) = nullptr;
+  // Batch sizes that decode steps are padded to. Null: none.
+  std::vector<std::int32_t> (*capture_sizes)(const EngineSection& options,
+                                             const EngineSystem& system) = nullptr;
+  // Host memory per rank for blocks that the device overwrites. Null: none of its own.
+  ByteCount (*host_tier)(const EngineSection& options) = nullptr;
+  std::string_view host_tier_option = {};  // its JSON pointer
+
+  // JSON pointers of what frees or sizes memory: its share, tokens of a step, the pool itself.
+  // Empty: it has none.
+  std::string_view share_option = {};
+  std::string_view step_option = {};
+  std::string_view pool_option = {};
+  // Where figures of the budget come from, for `audit`. Null: closed forms, and what is left over.
+  // On what the constants of the memory rule were fitted; empty: not on systems like this one.
+  std::string_view (*fitted_on)(const EngineSystem& system) = nullptr;
+  std::string (*explain_activations)(const EngineSystem& system, bool fitted) = nullptr;
+  std::string (*explain_margin)(const EngineSection& options) = nullptr;
+
+  [[nodiscard]] FreeMetric free_metric(EngineVersion at, const DeviceSpec& device) const {
+    const auto& since = counts_page_cache_free_since;
+    return headroom::free_metric(since && at >= *since, device);
+  }
+};
+
+}  // namespace headroom

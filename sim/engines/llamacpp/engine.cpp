@@ -1,0 +1,230 @@
+#include "sim/engines/llamacpp/engine.hpp"
+
+#include <algorithm>
+
+#include "sim/engines/engine_resolver.hpp"
+#include "sim/engines/llamacpp/budget.hpp"
+#include "sim/engines/llamacpp/ollama_budget.hpp"
+#include "sim/kernel/named_value.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr NamedValue<LlamacppFlashAttn> kFlashAttn[] = {{"on", LlamacppFlashAttn::on},
+                                                        {"off", LlamacppFlashAttn::off},
+                                                        {"auto", LlamacppFlashAttn::automatic}};
+
+std::vector<OwnRow> llamacpp_rows() {
+  using L = LlamacppOptions;
+  static const std::string kFlashNames = choices_in<LlamacppFlashAttn>(kFlashAttn);
+  return own_rows<L>({
+      {.name = "ctx_size",
+       .field = &L::ctx_size,
+       .unit = "tokens",
+       .bounds = {.low = 0, .high = 1e8},
+       .doc = "KV cells of all slots together; 0 = the model's length",
+       .absent = "what fits, up to the model's length"},
+      {.name = "parallel",
+       .field = &L::parallel,
+       .unit = "slots",
+       .bounds = {.low = 1, .high = 1024},
+       .doc = "requests served at once",
+       .absent = "by version"},
+      {.name = "cache_type_k",
+       .field = &L::cache_type_k,
+       .choices = "f32|f16|bf16|q8_0|q5_1|q5_0|q4_1|q4_0|iq4_nl",
+       .doc = "of the keys"},
+      {.name = "cache_type_v",
+       .field = &L::cache_type_v,
+       .choices = "f32|f16|bf16|q8_0|q5_1|q5_0|q4_1|q4_0|iq4_nl",
+       .doc = "of the values; a quantised one needs flash_attn"},
+      {.name = "n_gpu_layers",
+       .field = &L::n_gpu_layers,
+       .unit = "layers",
+       .bounds = {.low = 0, .high = 1e4},
+       .doc = "on the device, the output counted as one; the rest stays on the host",
+       .absent = "as many as fit"},
+      {.name = "ubatch_size",
+       .field = &L::ubatch_size,
+       .unit = "tokens",
+       .bounds = {.low = 1, .high = 1e6},
+       .doc = "of a physical batch: sizes the compute buffer"},
+      {.name = "no_mmap",
+       .field = &L::no_mmap,
+       .doc = "read the weights instead of mapping the file"},
+      {.name = "flash_attn",
+       .field = &L::flash_attn,
+       .choices = kFlashNames,
+       .doc = "fused attention: no score buffer, quantised values allowed",
+       .absent = "by version"},
+      {.name = "kv_unified",
+       .field = &L::kv_unified,
+       .doc = "slots share the cells instead of owning equal parts",
+       .absent = "when parallel is not given"},
+      {.name = "no_kv_offload", .field = &L::no_kv_offload, .doc = "keep the KV cache on the host"},
+      {.name = "swa_full",
+       .field = &L::swa_full,
+       .doc = "windowed layers keep as many cells as the others"},
+  });
+}
+
+std::vector<OwnRow> ollama_rows() {
+  using O = OllamaOptions;
+  return own_rows<O>({
+      {.name = "num_ctx",
+       .field = &O::num_ctx,
+       .unit = "tokens",
+       .bounds = {.low = 1, .high = 1e8},
+       .doc = "of one request (OLLAMA_CONTEXT_LENGTH)",
+       .absent = "by version and device"},
+      {.name = "num_parallel",
+       .field = &O::num_parallel,
+       .unit = "requests",
+       .bounds = {.low = 1, .high = 1024},
+       .doc = "served at once (OLLAMA_NUM_PARALLEL)",
+       .absent = "by version"},
+      {.name = "kv_cache_type",
+       .field = &O::kv_cache_type,
+       .choices = "f16|q8_0|q4_0",
+       .doc = "of keys and values (OLLAMA_KV_CACHE_TYPE)"},
+      {.name = "flash_attention",
+       .field = &O::flash_attention,
+       .doc = "OLLAMA_FLASH_ATTENTION; a quantised cache needs it",
+       .absent = "by version"},
+      {.name = "num_gpu",
+       .field = &O::num_gpu,
+       .unit = "layers",
+       .bounds = {.low = 0, .high = 1e4},
+       .doc = "on the device",
+       .absent = "as many as fit"},
+      {.name = "use_mmap", .field = &O::use_mmap, .doc = "map the file instead of reading it"},
+  });
+}
+
+LlamacppBudgetOptions llamacpp_budget_options(const EngineSection& e, const EngineSystem& s) {
+  const auto& own = e.own.get<LlamacppOptions>();
+  LlamacppBudgetOptions options;
+  options.version = s.version;
+  options.ctx_size = own.ctx_size;
+  options.parallel = own.parallel;
+  options.kv_unified = own.kv_unified;
+  options.cache_type_k = parse_dtype(own.cache_type_k);
+  options.cache_type_v = parse_dtype(own.cache_type_v);
+  options.ubatch_size = own.ubatch_size;
+  options.n_gpu_layers = own.n_gpu_layers;
+  if (own.flash_attn) {
+    options.flash_attn = value_named<LlamacppFlashAttn>(*own.flash_attn, kFlashAttn);
+  }
+  options.no_mmap = own.no_mmap;
+  options.no_kv_offload = own.no_kv_offload;
+  options.swa_full = own.swa_full;
+  return options;
+}
+
+void resolve_llamacpp(EngineResolver& r) {
+  const LlamacppCells cells = r.lookup("/engine/ctx_size", [&] {
+    return llamacpp_cells(r.system.model, llamacpp_budget_options(r.options, r.system));
+  });
+  r.set_sizes(cells.per_sequence, cells.slots, r.options.batch_size, 1);
+}
+
+OllamaBudgetOptions ollama_budget_options(const EngineSection& e, const EngineSystem& s) {
+  const auto& own = e.own.get<OllamaOptions>();
+  OllamaBudgetOptions options;
+  options.version = s.version;
+  options.num_ctx = own.num_ctx;
+  options.num_parallel = own.num_parallel;
+  options.kv_cache_type = parse_dtype(own.kv_cache_type);
+  options.flash_attention = own.flash_attention;
+  options.num_gpu = own.num_gpu;
+  options.use_mmap = own.use_mmap;
+  return options;
+}
+
+void resolve_ollama(EngineResolver& r) {
+  auto& own = r.own<OllamaOptions>();
+  const OllamaDefaults defaults =
+      ollama_defaults(r.system.device, r.system.model, r.system.version);
+  r.fill("/engine/num_ctx", own.num_ctx, defaults.num_ctx, "by version and device");
+  r.fill("/engine/num_parallel", own.num_parallel, defaults.num_parallel, "by version");
+  r.set_sizes(*own.num_ctx, *own.num_parallel, r.options.batch_size, 1);
+}
+
+// Not where all layers have a window.
+bool llamacpp_cuts_windows(const EngineSection& e, const EngineSystem& s, const KvLayout&) {
+  return !e.own.get<LlamacppOptions>().swa_full &&
+         std::ranges::any_of(s.model.kinds, [](const LayerKind& kind) {
+           return kind.attention && kind.attention->window_tokens == 0;
+         });
+}
+
+// Generation ends where the slot's context does.
+void cut_at_slot(const EngineSection&, AdmissionLimits& limits) { limits.cuts_max_tokens = true; }
+
+constexpr EngineTraits kLlamacppTraits{
+    .devices_share_layers = true, .counts_windows_at_start = true, .allocates_with_torch = false};
+// llama.cpp pull request 17368, November 2025; ollama pull request 12619, October 2025: earlier
+// releases are taken to do the same.
+constexpr EngineVersion kAlways{};
+
+}  // namespace
+
+const Engine& llamacpp_engine() {
+  static const Engine kEngine{
+      .name = "llamacpp",
+      .version = "0.10481",  // build b10481
+      .versioned = true,
+      .newest = kNewestLlamacpp,
+      .summary = "llama.cpp server: slots with a context each, n_batch tokens a step",
+      .budget_rule = "llamacpp",
+      .scheduler = "llamacpp",
+      .allocator = "slots",
+      .cost_family = "llamacpp",
+      .traits = kLlamacppTraits,
+      .counts_page_cache_free_since = kAlways,
+      .takes = {"version", "batch_size", "memory_growth_mib_per_hour"},
+      .options = llamacpp_rows,
+      .resolve = resolve_llamacpp,
+      .budget =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return llamacpp_budget(inputs, llamacpp_budget_options(e, s));
+          },
+      .budget_warnings =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return llamacpp_budget_warnings(inputs, llamacpp_budget_options(e, s));
+          },
+      .cuts_windows = llamacpp_cuts_windows,
+      .limit = cut_at_slot};
+  return kEngine;
+}
+
+const Engine& ollama_engine() {
+  static const Engine kEngine{
+      .name = "ollama",
+      .version = "0.34",
+      .versioned = true,
+      .newest = kNewestOllama,
+      .summary = "Ollama: llama.cpp with a context per parallel request",
+      .budget_rule = "ollama",
+      .scheduler = "llamacpp",
+      .allocator = "slots",
+      .cost_family = "llamacpp",
+      .traits = kLlamacppTraits,
+      .counts_page_cache_free_since = kAlways,
+      .takes = {"version", "batch_size", "memory_growth_mib_per_hour"},
+      .options = ollama_rows,
+      .resolve = resolve_ollama,
+      .budget =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return ollama_budget(inputs, ollama_budget_options(e, s));
+          },
+      .budget_warnings =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return ollama_budget_warnings(inputs, ollama_budget_options(e, s));
+          },
+      .cuts_windows = llamacpp_cuts_windows,
+      .limit = cut_at_slot};
+  return kEngine;
+}
+
+}  // namespace headroom

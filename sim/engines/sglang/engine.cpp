@@ -1,0 +1,181 @@
+#include "sim/engines/sglang/engine.hpp"
+
+#include <algorithm>
+
+#include "hardware/llm/kv_geometry.hpp"
+#include "scheduler/batching/sglang.hpp"
+#include "sim/engines/engine_resolver.hpp"
+#include "sim/engines/sglang/budget.hpp"
+
+namespace headroom {
+namespace {
+
+// Pull request 11299, October 2025, within the 0.5 series; 0.5.0 to 0.5.2 still read MemFree.
+constexpr EngineVersion kSglangReadsAvailable{0, 5};
+
+// The engine's rules ask whether these were given.
+const std::string kFraction = "/engine/mem_fraction_static";
+const std::string kRunning = "/engine/max_running_requests";
+
+std::vector<OwnRow> sglang_rows() {
+  using S = SglangOptions;
+  using P = SglangScheduling;
+  std::vector<OwnRow> rows = own_rows<S>({
+      {.name = "mem_fraction_static",
+       .field = &S::mem_fraction_static,
+       .unit = "share",
+       .bounds = {.low = 0, .high = 1, .low_open = true, .high_open = true},
+       .doc = "of the memory available before load, for weights and KV",
+       .absent = "by device, chunk and graph sizes"},
+      {.name = "chunked_prefill_size",
+       .field = &S::chunked_prefill_size,
+       .unit = "tokens",
+       .bounds = {.low = -1, .high = 1e9},
+       .doc = "of a prefill chunk; -1 = whole prompts",
+       .absent = "by device"},
+      {.name = "max_running_requests",
+       .field = &S::max_running_requests,
+       .unit = "sequences",
+       .bounds = {.low = 1, .high = 1e6},
+       .doc = "in a batch",
+       .absent = "by pool and context length"},
+      {.name = "context_length",
+       .field = &S::context_length,
+       .unit = "tokens",
+       .bounds = kCount,
+       .doc = "prompt + output of a request",
+       .absent = "the model's context length"},
+      {.name = "page_size",
+       .field = &S::page_size,
+       .unit = "tokens",
+       .bounds = {.low = 1, .high = 4096},
+       .doc = "of a KV page"},
+      {.name = "cuda_graph_max_bs",
+       .field = &S::cuda_graph_max_bs,
+       .unit = "sequences",
+       .bounds = {.low = 1, .high = 1e5},
+       .doc = "largest batch with a graph",
+       .absent = "by device"},
+      {.name = "disable_overlap_schedule",
+       .field = &S::disable_overlap_schedule,
+       .doc = "plan a step only when the last one has ended"},
+      {.name = "disable_cuda_graph", .field = &S::disable_cuda_graph, .doc = "capture no graphs"},
+  });
+  std::ranges::move(own_rows<P>({
+                        {.name = "max_prefill_tokens",
+                         .field = &P::max_prefill_tokens,
+                         .unit = "tokens",
+                         .bounds = kCount,
+                         .doc = "of a prefill batch"},
+                        {.name = "disable_radix_cache",
+                         .field = &P::disable_radix_cache,
+                         .doc = "no prefix cache; recurrent states are all for running requests"},
+                    }),
+                    std::back_inserter(rows));
+  return rows;
+}
+
+SglangBudgetOptions sglang_budget_options(const EngineSection& e, const EngineSystem& s) {
+  const auto& own = e.own.get<SglangOptions>();
+  const auto& scheduling = e.own.get<SglangScheduling>();
+  SglangBudgetOptions options;
+  options.version = s.version;
+  if (!s.is_by_rule(kFraction)) options.mem_fraction_static = own.mem_fraction_static;
+  options.chunked_prefill_size = own.chunked_prefill_size;
+  options.cuda_graph_max_bs = own.cuda_graph_max_bs;
+  options.context_length = own.context_length;
+  options.max_total_tokens = e.max_total_tokens;
+  if (!s.is_by_rule(kRunning)) options.max_running_requests = own.max_running_requests;
+  options.page_size = static_cast<std::int32_t>(own.page_size);
+  options.max_prefill_tokens = scheduling.max_prefill_tokens;
+  options.disable_cuda_graph = own.disable_cuda_graph;
+  options.disable_radix_cache = scheduling.disable_radix_cache;
+  return options;
+}
+
+void resolve_sglang(EngineResolver& r) {
+  EngineSystem& s = r.system;
+  auto& own = r.own<SglangOptions>();
+  const SglangDefaults defaults = sglang_defaults(s.device, s.model, s.version, s.sharding);
+  const std::string by_device = fmt::format("default on {}", s.device.id);
+  r.fill_length("/engine/context_length", own.context_length, false);
+  r.fill("/engine/chunked_prefill_size", own.chunked_prefill_size, defaults.chunked_prefill_size,
+         by_device);
+  r.fill("/engine/cuda_graph_max_bs", own.cuda_graph_max_bs, defaults.cuda_graph_max_bs, by_device);
+  if (!own.mem_fraction_static) {
+    const auto device_mib = static_cast<double>(s.device.memory_reported_bytes >> 20);
+    const double reserved =
+        sglang_reserved_mib(sglang_budget_options(r.options, s), defaults, s.sharding, device_mib);
+    r.fill(kFraction, own.mem_fraction_static, sglang_mem_fraction_static(device_mib, reserved),
+           "by device, chunk and graph sizes");
+  }
+  if (*own.chunked_prefill_size > 0 && *own.chunked_prefill_size % own.page_size != 0) {
+    r.given.refuse_value("/engine/chunked_prefill_size", fmt::to_string(*own.chunked_prefill_size),
+                         fmt::format("expected a multiple of page_size = {}", own.page_size));
+  }
+  auto& scheduling = r.own<SglangScheduling>();
+  const std::string& order = scheduling.schedule_policy;
+  if (scheduling.disable_radix_cache && (order == "lpm" || order == "dfs-weight")) {
+    r.warn(fmt::format("schedule_policy {} needs the radix cache: without it SGLang serves fcfs",
+                       order));
+    scheduling.schedule_policy = "fcfs";
+    r.note_rule("/engine/schedule_policy", "fcfs without the radix cache");
+  }
+  s.async_scheduling = !own.disable_overlap_schedule && s.scheduler->traits.plans_ahead;
+  const bool chunks = *own.chunked_prefill_size > 0;
+  scheduling.chunked_prefill_size = *own.chunked_prefill_size;
+  // Requests by pool and context length, once the pool is known.
+  r.set_sizes(*own.context_length, own.max_running_requests.value_or(0),
+              chunks ? *own.chunked_prefill_size : scheduling.max_prefill_tokens, own.page_size);
+}
+
+void after_budget(const BudgetInputs& inputs, const MemoryBudget& budget, EngineSection& e,
+                  EngineSystem& s) {
+  const std::int64_t running =
+      sglang_max_running_requests(inputs, sglang_budget_options(e, s), budget);
+  s.max_num_seqs = static_cast<std::int32_t>(running);
+  auto& own = e.own.edit<SglangOptions>();
+  if (own.max_running_requests) return;
+  own.max_running_requests = running;
+  s.rules[kRunning] = "sglang: by pool and context length";
+}
+
+bool sglang_cuts_windows(const EngineSection&, const EngineSystem& s, const KvLayout& layout) {
+  return layout.bytes_per_token <
+         flat_kv_layout(s.model, {s.kv, false}, s.sharding, 0, 1).bytes_per_token;
+}
+
+}  // namespace
+
+const Engine& sglang_engine() {
+  static const Engine kEngine{
+      .name = "sglang",
+      .version = "0.5",
+      .versioned = true,
+      .newest = kNewestSglang,
+      .summary = "SGLang: prefill batches alone, radix cache, retraction",
+      .budget_rule = "sglang",
+      .scheduler = "sglang",
+      .cost_family = "sglang",
+      .traits = {.counts_windows_at_start = true},
+      .counts_page_cache_free_since = kSglangReadsAvailable,
+      .takes = {"version", "kv_cache_dtype", "max_total_tokens", "memory_growth_mib_per_hour"},
+      .options = sglang_rows,
+      .resolve = resolve_sglang,
+      .budget =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return sglang_budget(inputs, sglang_budget_options(e, s));
+          },
+      .budget_warnings =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return sglang_budget_warnings(inputs, sglang_budget_options(e, s));
+          },
+      .after_budget = after_budget,
+      .cuts_windows = sglang_cuts_windows,
+      // max_new_tokens is clipped (ENGINES.md 3.4).
+      .limit = [](const EngineSection&,
+                  AdmissionLimits& limits) { limits.cuts_max_tokens = true; }};
+  return kEngine;
+}
+
+}  // namespace headroom

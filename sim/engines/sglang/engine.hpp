@@ -1,0 +1,25 @@
+#pragma once
+// SGLang.
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/engines/engine.hpp"
+
+namespace headroom {
+
+// Options that only SGLang has; defaults: server_args.py (ENGINES.md 6.3).
+struct SglangOptions {
+  std::optional<double> mem_fraction_static;
+  std::optional<std::int64_t> chunked_prefill_size;
+  std::optional<std::int64_t> max_running_requests;
+  std::optional<std::int64_t> context_length;
+  std::int64_t page_size = 1;
+  std::optional<std::int64_t> cuda_graph_max_bs;
+  bool disable_overlap_schedule = false;
+  bool disable_cuda_graph = false;
+};
+
+[[nodiscard]] const Engine& sglang_engine();
+
+}  // namespace headroom

@@ -1,0 +1,127 @@
+#include "sim/engines/trtllm/engine.hpp"
+
+#include "sim/engines/engine_resolver.hpp"
+#include "sim/engines/trtllm/budget.hpp"
+
+namespace headroom {
+namespace {
+
+std::vector<OwnRow> trtllm_rows() {
+  using T = TrtllmOptions;
+  return own_rows<T>({
+      {.name = "free_gpu_memory_fraction",
+       .field = &T::free_gpu_memory_fraction,
+       .unit = "share",
+       .bounds = kShareAbove0,
+       .doc = "of what is left after everything else"},
+      {.name = "max_num_tokens",
+       .field = &T::max_num_tokens,
+       .unit = "tokens",
+       .bounds = kCount,
+       .doc = "token budget of a step, and of the profiling pass"},
+      {.name = "max_seq_len",
+       .field = &T::max_seq_len,
+       .unit = "tokens",
+       .bounds = kCount,
+       .doc = "prompt + output of a request",
+       .absent = "the model's context length"},
+      {.name = "tokens_per_block",
+       .field = &T::tokens_per_block,
+       .unit = "tokens",
+       .bounds = {.low = 1, .high = 4096},
+       .doc = "of a KV block"},
+      {.name = "max_tokens",
+       .field = &T::max_tokens,
+       .unit = "tokens",
+       .bounds = kCount,
+       .doc = "that the KV pool holds at most",
+       .absent = "no limit"},
+      {.name = "max_gpu_total_bytes",
+       .field = &T::max_gpu_total_bytes,
+       .unit = "bytes",
+       .bounds = kBytes,
+       .doc = "of the KV pool at most; 0 = no limit"},
+      {.name = "host_cache_size",
+       .field = &T::host_cache_size,
+       .unit = "bytes",
+       .bounds = kBytes,
+       .doc = "of host memory for evicted blocks, per rank"},
+      {.name = "disable_overlap_scheduler",
+       .field = &T::disable_overlap_scheduler,
+       .doc = "plan a step only when the last one has ended"},
+  });
+}
+
+void resolve_trtllm(EngineResolver& r) {
+  EngineSection& e = r.options;
+  auto& own = r.own<TrtllmOptions>();
+  r.fill_length("/engine/max_seq_len", own.max_seq_len, false);
+  r.fill("/engine/max_batch_size", e.max_batch_size, TrtllmDefaults{}.max_batch_size, "llm_args");
+  r.system.async_scheduling =
+      !own.disable_overlap_scheduler && r.system.scheduler->traits.plans_ahead;
+  r.set_sizes(*own.max_seq_len, *e.max_batch_size, own.max_num_tokens, own.tokens_per_block);
+}
+
+void turn_trtllm_async_off(EngineResolver& r, std::string_view why) {
+  r.own<TrtllmOptions>().disable_overlap_scheduler = true;
+  r.note_rule("/engine/disable_overlap_scheduler", why);
+}
+
+TrtllmBudgetOptions trtllm_budget_options(const EngineSection& e, const EngineSystem& s) {
+  const auto& own = e.own.get<TrtllmOptions>();
+  TrtllmBudgetOptions options;
+  options.version = s.version;
+  options.free_gpu_memory_fraction = own.free_gpu_memory_fraction;
+  options.max_batch_size = *e.max_batch_size;
+  options.max_num_tokens = own.max_num_tokens;
+  options.max_seq_len = own.max_seq_len;
+  options.tokens_per_block = s.block_size;
+  options.max_tokens = own.max_tokens;
+  options.max_gpu_total_bytes = own.max_gpu_total_bytes;
+  options.host_cache_size = own.host_cache_size;
+  options.disable_overlap_scheduler = own.disable_overlap_scheduler;
+  if (e.speculative.is_on()) options.max_draft_len = *e.speculative.num_speculative_tokens;
+  return options;
+}
+
+}  // namespace
+
+const Engine& trtllm_engine() {
+  static const Engine kEngine{
+      .name = "trtllm",
+      .version = "1.3",
+      .versioned = true,
+      .newest = kNewestTrtllm,
+      .summary = "TensorRT-LLM: in-flight batching, KV counted to completion",
+      .measured = "memory, traffic",
+      .budget_rule = "trtllm",
+      .scheduler = "trtllm",
+      .cost_family = "trtllm",
+      .traits = {.budgets_drafter = true, .counts_windows_at_start = true},
+      .takes = {"version", "kv_cache_dtype", "max_batch_size", "memory_growth_mib_per_hour"},
+      .options = trtllm_rows,
+      .resolve = resolve_trtllm,
+      .turn_async_off = turn_trtllm_async_off,
+      .budget =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return trtllm_budget(inputs, trtllm_budget_options(e, s));
+          },
+      .budget_warnings =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return trtllm_budget_warnings(inputs, trtllm_budget_options(e, s));
+          },
+      .host_tier = [](const EngineSection& e) -> ByteCount {
+        return e.own.get<TrtllmOptions>().host_cache_size;
+      },
+      .host_tier_option = "/engine/host_cache_size",
+      .share_option = "/engine/free_gpu_memory_fraction",
+      .step_option = "/engine/max_num_tokens",
+      .explain_margin =
+          [](const EngineSection& e) {
+            return fmt::format("left over: KV gets {} of what the rest leaves",
+                               e.own.get<TrtllmOptions>().free_gpu_memory_fraction);
+          }};
+  return kEngine;
+}
+
+}  // namespace headroom

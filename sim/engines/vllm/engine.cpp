@@ -1,0 +1,203 @@
+#include "sim/engines/vllm/engine.hpp"
+
+#include <algorithm>
+
+#include "hardware/cost/capture_sizes.hpp"
+#include "sim/engines/engine_resolver.hpp"
+#include "sim/engines/vllm/budget.hpp"
+#include "sim/engines/vllm/defaults.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr EngineVersion kV1{0, 8};             // V1 is the default since
+constexpr EngineVersion kAsyncDefault{0, 14};  // asynchronous scheduling is; ENGINES.md 4
+constexpr EngineVersion kPlainFirst{0, 15};    // see resolve_cache_order
+// vllm/utils/mem_utils.py @a6d5c390 reads MemAvailable for sm 87, 110 and 121, and pull request
+// 35356 (February 2026) for all integrated devices; 0.11.0, whose vllm/utils was one file, was
+// still patched to do so by the recipe of jetson-containers. That it came with 0.12 is an estimate
+// between the two.
+constexpr EngineVersion kVllmReadsAvailable{0, 12};
+
+std::vector<OwnRow> vllm_rows() {
+  using V = VllmOptions;
+  return own_rows<V>({
+      {.name = "enforce_eager",
+       .field = &V::enforce_eager,
+       .doc = "no CUDA graphs: their memory stays free, decode batches are not padded"},
+      {.name = "estimate_cuda_graphs",
+       .field = &V::estimate_cuda_graphs,
+       .doc =
+           "take an estimate of the graphs off the pool (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
+       .absent = "on from vLLM 0.21"},
+      {.name = "disable_hybrid_kv_cache_manager",
+       .field = &V::disable_hybrid_kv_cache_manager,
+       .doc = "keep windowed layers like full ones"},
+  });
+}
+
+// V0 kept cached blocks apart and took them last; V1 did so again from 2026 on. The release is an
+// estimate (ENGINES.md 2.1 says the year).
+void resolve_cache_order(EngineResolver& r) {
+  const bool plain_first = r.system.version < kV1 || r.system.version >= kPlainFirst;
+  r.fill("/engine/free_plain_blocks_first", r.options.free_plain_blocks_first, plain_first,
+         "before V1, and from 0.15");
+}
+
+void check_sizes(const EngineResolver& r, bool chunked, bool automatic) {
+  const EngineSection& e = r.options;
+  const std::string pointer = "/engine/max_num_batched_tokens";
+  const std::string value = fmt::to_string(*e.max_num_batched_tokens);
+  if (*e.max_num_batched_tokens < *e.max_num_seqs) {
+    r.given.refuse_value(pointer, value,
+                         fmt::format("expected at least max_num_seqs = {}", *e.max_num_seqs));
+  }
+  if (!chunked && *e.max_num_batched_tokens < *e.max_model_len) {
+    r.given.refuse_value(pointer, value,
+                         fmt::format("without chunked prefill expected at least max_model_len = {}",
+                                     *e.max_model_len));
+  }
+  if (automatic && !chunked) {
+    r.given.refuse_value("/engine/max_model_len", "-1",
+                         "without chunked prefill a length must be given");
+  }
+}
+
+void resolve_vllm(EngineResolver& r) {
+  EngineSection& e = r.options;
+  EngineSystem& s = r.system;
+  resolve_cache_order(r);
+  const VllmDefaults defaults = vllm_defaults(s.device, s.model, s.version);
+  const std::string by_device = fmt::format("API server default on {}", s.device.id);
+  const bool automatic = e.max_model_len == -1;
+  const bool chunked = e.enable_chunked_prefill.value_or(true);
+  if (!automatic) {
+    r.fill_length("/engine/max_model_len", e.max_model_len, true,
+                  ", or -1 for the longest that fits");
+  }
+  std::int64_t tokens = defaults.max_num_batched_tokens;
+  if (!chunked) tokens = std::max<std::int64_t>(tokens, *e.max_model_len);
+  r.fill("/engine/max_num_batched_tokens", e.max_num_batched_tokens, tokens,
+         chunked ? by_device : "whole prompts: at least max_model_len");
+  r.fill("/engine/max_num_seqs", e.max_num_seqs,
+         std::min<std::int64_t>(defaults.max_num_seqs, *e.max_num_batched_tokens), by_device);
+  r.fill("/engine/block_size", e.block_size, defaults.block_size, "by attention kind");
+  r.fill("/engine/async_scheduling", e.async_scheduling, s.version >= kAsyncDefault,
+         "on from 0.14");
+  r.fill("/engine/gpu_memory_utilization", e.gpu_memory_utilization,
+         defaults.gpu_memory_utilization, "0.90 to 0.20, then 0.92");
+  check_sizes(r, chunked, automatic);
+  s.async_scheduling = *e.async_scheduling && s.scheduler->traits.plans_ahead;
+  r.set_sizes(*e.max_model_len, *e.max_num_seqs, *e.max_num_batched_tokens, *e.block_size);
+
+  const bool recurrent = std::ranges::any_of(
+      s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
+  if (e.own.get<VllmOptions>().disable_hybrid_kv_cache_manager && recurrent) {
+    r.given.refuse("/engine/disable_hybrid_kv_cache_manager",
+                   fmt::format("vLLM does not start: layers of {} are recurrent, which only the "
+                               "hybrid KV cache manager holds beside attention",
+                               s.model.id));
+  }
+}
+
+void turn_vllm_async_off(EngineResolver& r, std::string_view why) {
+  const std::string pointer = "/engine/async_scheduling";
+  if (r.given.is_given(pointer) && r.options.async_scheduling.value_or(false)) {
+    r.given.refuse(pointer, why, ErrorKind::unsupported);
+  }
+  r.options.async_scheduling = false;
+  r.note_rule(pointer, why);
+}
+
+VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem& s) {
+  const auto& own = e.own.get<VllmOptions>();
+  VllmBudgetOptions options;
+  options.version = s.version;
+  options.gpu_memory_utilization = *e.gpu_memory_utilization;
+  options.kv_cache_memory_bytes = e.kv_cache_memory_bytes;
+  options.num_gpu_blocks_override = e.num_gpu_blocks_override;
+  options.max_model_len = s.max_model_len;
+  options.max_num_seqs = s.max_num_seqs;
+  options.max_num_batched_tokens = s.max_num_batched_tokens;
+  options.block_size = s.block_size;
+  options.enforce_eager = own.enforce_eager;
+  options.estimate_graphs = own.estimate_cuda_graphs;
+  options.compile_cache_empty = s.first_start && !own.enforce_eager;
+  options.hybrid_kv_cache_manager = !own.disable_hybrid_kv_cache_manager;
+  if (e.enable_lora) {
+    options.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};
+    options.max_loras = e.max_loras;
+  }
+  return options;
+}
+
+std::vector<std::int32_t> capture_sizes(const EngineSection& e, const EngineSystem& s) {
+  // The model of V0 knows no padding (it captured graphs, too).
+  if (s.version < kV1 || e.own.get<VllmOptions>().enforce_eager) return {};
+  return vllm_capture_sizes(s.max_num_seqs, s.max_num_batched_tokens);
+}
+
+// The constants of the rule were fitted on start-ups of 0.17 to 0.19 on this device.
+std::string_view fitted_on(const EngineSystem& s) {
+  const bool fits =
+      s.device.id == "h100-sxm" && s.version >= EngineVersion{0, 17} && s.version <= kMeasuredVllm;
+  return fits ? "vLLM 0.19 on H100" : "";
+}
+
+std::string explain_activations(const EngineSystem& s, bool fitted) {
+  return fmt::format(
+      "peak of the profiling pass: {} sampled rows x {} entries, or {} tokens in the widest layer; "
+      "constants {}",
+      s.max_num_seqs, s.model.vocab, s.max_num_batched_tokens,
+      fitted ? "fitted on 32 start-ups of vLLM 0.19 on H100" : "of another device or release");
+}
+
+}  // namespace
+
+const Engine& vllm_engine() {
+  static const Engine kEngine{
+      .name = "vllm",
+      .version = "0.19",
+      .versioned = true,
+      .newest = kNewestVllm,
+      .summary = "vLLM V1 (V0 before 0.8): paged KV, chunked prefill, preemption by recompute",
+      .measured = "memory, traffic",
+      .budget_rule = "vllm",
+      .scheduler = "vllm",
+      .cost_family = "vllm",
+      .traits = {.budgets_drafter = true, .keeps_windows_if_uniform = true, .groups_layers = true},
+      .counts_page_cache_free_since = kVllmReadsAvailable,
+      .takes = {"version", "all2all_backend", "kv_cache_dtype", "gpu_memory_utilization",
+                "max_model_len", "max_num_seqs", "max_num_batched_tokens", "block_size",
+                "num_gpu_blocks_override", "kv_cache_memory_bytes", "allow_long_max_model_len",
+                "async_scheduling", "free_plain_blocks_first", "enable_lora",
+                "memory_growth_mib_per_hour"},
+      .options = vllm_rows,
+      .scheduler_at = [](EngineVersion version) -> std::string_view {
+        return version < kV1 ? "vllm_v0" : "vllm";
+      },
+      .resolve = resolve_vllm,
+      .turn_async_off = turn_vllm_async_off,
+      .budget =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return vllm_budget(inputs, vllm_budget_options(e, s));
+          },
+      .budget_warnings =
+          [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
+            return vllm_budget_warnings(inputs, vllm_budget_options(e, s));
+          },
+      .capture_sizes = capture_sizes,
+      .share_option = "/engine/gpu_memory_utilization",
+      .step_option = "/engine/max_num_batched_tokens",
+      .pool_option = "/engine/kv_cache_memory_bytes",
+      .fitted_on = fitted_on,
+      .explain_activations = explain_activations,
+      .explain_margin =
+          [](const EngineSection& e) {
+            return fmt::format("left over: the engine may use {} of the total",
+                               e.gpu_memory_utilization.value_or(0));
+          }};
+  return kEngine;
+}
+
+}  // namespace headroom
