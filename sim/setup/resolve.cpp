@@ -97,9 +97,9 @@ void Resolver::check_run_options() const {
   const EngineSection& e = r_.scenario.engine;
   for (const std::int64_t size : e.preferred_batch_size) {
     if (size <= r_.max_num_seqs) continue;
-    r_.scenario.refuse(
-        "/engine/preferred_batch_size",
-        fmt::format("{}: no batch has more than {} requests", size, r_.max_num_seqs));
+    r_.scenario.refuse("/engine/preferred_batch_size",
+                       fmt::format("{}: no batch has more than {} requests", size, r_.max_num_seqs),
+                       ErrorKind::value);
   }
   const auto given = [&](const char* pointer) { return r_.scenario.is_given(pointer); };
   if (given("/engine/enable_partial_reuse") && !e.enable_block_reuse) {
@@ -180,7 +180,8 @@ void Resolver::find_model() {
   if (!s.model_override.empty()) {
     overrides = existing_path(s, s.model_override);
     if (overrides.empty())
-      r_.scenario.refuse("/model_override", s.model_override + ": no such file");
+      r_.scenario.refuse("/model_override", s.model_override + ": no such file",
+                         ErrorKind::unreadable);
   }
   lookup("/model", [&] {
     const bool known = catalog_.has_model(s.model);
@@ -188,7 +189,7 @@ void Resolver::find_model() {
     if (!path.empty()) {
       r_.model = load_hf_config(path, overrides);
     } else if (!known && looks_like_path(s.model)) {
-      throw ConfigError(fmt::format("{}: no such file or folder", s.model));
+      throw ConfigError(fmt::format("{}: no such file or folder", s.model), ErrorKind::unreadable);
     } else {
       r_.model = catalog_.model(s.model, overrides);
     }
@@ -286,23 +287,22 @@ void Resolver::fill_length(const std::string& pointer, std::optional<std::int64_
   const bool given = option.has_value();
   fill(pointer, option, trained, "the model's context length");
   if (*option < kShortestLength) {
-    r_.scenario.refuse(
-        pointer,
+    r_.scenario.refuse_value(
+        pointer, fmt::format("{}{}", *option, given ? "" : " (the model's context length)"),
         fmt::format(
-            "value {}{}: expected at least {} tokens{}", *option,
-            given ? "" : " (the model's context length)", kShortestLength,
+            "expected at least {} tokens{}", kShortestLength,
             r_.profile->budget == BudgetRule::vllm ? ", or -1 for the longest that fits" : ""));
   }
   if (trained == 0 || *option <= trained) return;
-  const std::string beyond = fmt::format("value {}: {} was trained for {} tokens", *option,
-                                         r_.model.id, r_.model.max_position);
+  const std::string beyond =
+      fmt::format("{} was trained for {} tokens", r_.model.id, r_.model.max_position);
   if (strict && !e.allow_long_max_model_len) {
-    r_.scenario.refuse(pointer,
-                       fmt::format("{}; scale its rope (engine.rope_scaling_factor) or set "
-                                   "engine.allow_long_max_model_len",
-                                   beyond));
+    r_.scenario.refuse_value(pointer, fmt::to_string(*option),
+                             fmt::format("{}; scale its rope (engine.rope_scaling_factor) or set "
+                                         "engine.allow_long_max_model_len",
+                                         beyond));
   }
-  r_.warnings.push_back(fmt::format("{}: {}", pointer.substr(1), beyond));
+  r_.warnings.push_back(fmt::format("{}: value {}: {}", pointer.substr(1), *option, beyond));
 }
 
 void Resolver::set_common(std::int64_t length, std::int64_t sequences, std::int64_t step_tokens,

@@ -51,8 +51,8 @@ void Resolver::resolve_vllm() {
                     *e.max_model_len));
   }
   if (automatic && !chunked) {
-    r_.scenario.refuse("/engine/max_model_len",
-                       "value -1: without chunked prefill a length must be given");
+    r_.scenario.refuse_value("/engine/max_model_len", "-1",
+                             "without chunked prefill a length must be given");
   }
   r_.async_scheduling = *e.async_scheduling && overlaps(r_.scheduler);
   set_common(*e.max_model_len, *e.max_num_seqs, *e.max_num_batched_tokens, *e.block_size);

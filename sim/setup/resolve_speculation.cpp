@@ -56,7 +56,8 @@ void Resolver::resolve_speculation() {
   if (!s.is_on()) return;
   const std::string at = "/engine/speculative_config/";
   if (e.scheduling_policy == "priority") {
-    r_.scenario.refuse("/engine/scheduling_policy", "with drafts only fcfs is modelled");
+    r_.scenario.refuse("/engine/scheduling_policy", "with drafts only fcfs is modelled",
+                       ErrorKind::unsupported);
   }
   const DrafterPreset& preset = preset_of(s.method);
   const bool listed = !s.acceptance_rates.empty();
@@ -87,7 +88,7 @@ void Resolver::resolve_speculation() {
   constexpr std::string_view kSynchronous = "off: steps with drafts are modelled one by one only";
   if (r_.profile->budget == BudgetRule::vllm) {
     if (r_.scenario.is_given("/engine/async_scheduling") && e.async_scheduling.value_or(false)) {
-      r_.scenario.refuse("/engine/async_scheduling", kSynchronous);
+      r_.scenario.refuse("/engine/async_scheduling", kSynchronous, ErrorKind::unsupported);
     }
     e.async_scheduling = false;
     note_rule("/engine/async_scheduling", kSynchronous);
