@@ -59,9 +59,9 @@ const CalibrationField& calibration_field(std::string_view key) {
   std::vector<std::string> names;
   names.reserve(kFields.size());
   for (const CalibrationField& field : kFields) names.emplace_back(field.key);
-  const std::string nearest = nearest_name(key, names);
-  throw ConfigError(fmt::format("no constant \"{}\" of a calibration{}", key,
-                                nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));
+  throw ConfigError(Complaint{.kind = ErrorKind::unknown,
+                              .problem = fmt::format("no constant \"{}\" of a calibration", key),
+                              .nearest = nearest_name(key, names)});
 }
 
 }  // namespace headroom

@@ -36,9 +36,11 @@ std::vector<std::string> ids_of(const std::map<std::string, Value, std::less<>>&
 ConfigError unknown_name(std::string_view name, std::string_view kind,
                          const std::vector<std::string>& known) {
   const std::string nearest = nearest_name(name, known);
-  return ConfigError(fmt::format("unknown {} '{}'{}", kind, name,
-                                 nearest.empty() ? fmt::format(" (see: headroom list {}s)", kind)
-                                                 : fmt::format(" (nearest: {})", nearest)));
+  const std::string list = nearest.empty() ? fmt::format("see: headroom list {}s", kind) : "";
+  return ConfigError(Complaint{.kind = ErrorKind::unknown,
+                               .problem = fmt::format("unknown {} '{}'", kind, name),
+                               .nearest = nearest,
+                               .context = list});
 }
 
 template <typename Value>
@@ -66,8 +68,9 @@ void put_rows(std::map<std::string, Value, std::less<>>& rows, std::vector<Value
   std::map<std::string, bool> seen;
   for (Value& value : values) {
     if (!seen.emplace(value.id, true).second) {
-      throw ConfigError(
-          Complaint{.origin = shown_as, .problem = fmt::format("id '{}' occurs twice", value.id)});
+      throw ConfigError(Complaint{.kind = ErrorKind::conflict,
+                                  .origin = shown_as,
+                                  .problem = fmt::format("id '{}' occurs twice", value.id)});
     }
     const std::string id = value.id;
     rows.insert_or_assign(id, std::move(value));

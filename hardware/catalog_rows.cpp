@@ -173,19 +173,20 @@ std::vector<Value> parse_file(std::string_view text, const std::string& file,
   try {
     root = Json::parse(text, nullptr, true, /*ignore_comments=*/true);
   } catch (const Json::exception& error) {
-    throw ConfigError(Complaint{.origin = file, .problem = fmt::format("{}", error.what())});
+    throw ConfigError(
+        Complaint{.kind = ErrorKind::unreadable, .origin = file, .problem = error.what()});
   }
   const auto rows = root.is_object() ? root.find(key) : root.end();
   if (!root.is_object() || rows == root.end() || !rows->is_array()) {
     throw ConfigError(
-        Complaint{.origin = file, .problem = fmt::format("/{}: must be an array of rows", key)});
+        Complaint{.origin = file, .pointer = "/" + key, .problem = "must be an array of rows"});
   }
   for (const auto& [name, value] : root.items()) {
     if (name != key && name != "about") {
-      throw ConfigError(
-          Complaint{.kind = ErrorKind::unknown,
-                    .origin = file,
-                    .problem = fmt::format("/{}: unknown key (allowed: about, {})", name, key)});
+      throw ConfigError(Complaint{.kind = ErrorKind::unknown,
+                                  .origin = file,
+                                  .pointer = "/" + name,
+                                  .problem = fmt::format("unknown key (allowed: about, {})", key)});
     }
   }
   std::vector<Value> values;

@@ -96,7 +96,8 @@ std::vector<Environment> parse_environments(std::string_view text, const std::st
     environments.push_back(parse_environment(CatalogFields((*rows)[i], shown_as, pointer)));
     if (!ids.insert(environments.back().id).second) {
       throw ConfigError(
-          Complaint{.origin = shown_as,
+          Complaint{.kind = ErrorKind::conflict,
+                    .origin = shown_as,
                     .pointer = pointer + "/id",
                     .problem = fmt::format("'{}' occurs twice", environments.back().id)});
     }

@@ -77,9 +77,10 @@ Dtype parse_dtype(std::string_view name) {
       std::ranges::find(kOtherNames, lower, [](const auto& row) { return row.first; });
   if (other != kOtherNames.end()) return other->second;
   const std::vector<std::string> names = dtype_names();
-  const std::string nearest = nearest_name(lower, names);
-  throw ConfigError(fmt::format("data type '{}': one of {}{}", name, comma_list(names),
-                                nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));
+  throw ConfigError(
+      Complaint{.kind = ErrorKind::unknown,
+                .problem = fmt::format("data type '{}': one of {}", name, comma_list(names)),
+                .nearest = nearest_name(lower, names)});
 }
 
 bool is_quantised(Dtype dtype) { return dtype > Dtype::bf16; }

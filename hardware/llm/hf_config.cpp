@@ -26,6 +26,7 @@ ConfigError unknown_architecture(const HfFields& root, const std::string& name) 
   const std::string nearest = nearest_name(name, known);
   const std::string like = nearest.empty() ? "LlamaForCausalLM" : nearest;
   return ConfigError(Complaint{
+      .kind = ErrorKind::unknown,
       .origin = root.log().file,
       .pointer = "/architectures/0",
       .problem = fmt::format(

@@ -14,10 +14,11 @@ void check_layers(const ModelSpec& model) {
                          kind.attention->q_lora_rank == 0 && kind.attention->o_lora_rank == 0 &&
                          kind.attention->compress_ratio == 1 && !kind.attention->shares_kv;
     if (attends && kind.mlp && !kind.moe && !kind.recurrent) continue;
-    throw ConfigError(fmt::format(
-        "LoRA is modelled for dense layers of plain attention; {} has others (experts, latent or "
-        "shared attention, recurrent states)",
-        model.id));
+    throw ConfigError(
+        fmt::format("LoRA is modelled for dense layers of plain attention; {} has others (experts, "
+                    "latent or shared attention, recurrent states)",
+                    model.id),
+        ErrorKind::unsupported);
   }
 }
 

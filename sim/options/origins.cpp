@@ -22,9 +22,10 @@ void Origins::refuse(const std::string& pointer, std::string_view why, ErrorKind
       .kind = kind, .origin = origin(pointer), .pointer = pointer, .problem = std::string(why)});
 }
 
-void Origins::refuse_value(const std::string& pointer, std::string value,
-                           std::string_view allowed) const {
-  throw ConfigError(Complaint{.origin = origin(pointer),
+void Origins::refuse_value(const std::string& pointer, std::string value, std::string_view allowed,
+                           ErrorKind kind) const {
+  throw ConfigError(Complaint{.kind = kind,
+                              .origin = origin(pointer),
                               .pointer = pointer,
                               .value = std::move(value),
                               .problem = std::string(allowed)});

@@ -25,7 +25,7 @@ struct Origins {
   [[noreturn]] void refuse(const std::string& pointer, std::string_view why,
                            ErrorKind kind = ErrorKind::conflict) const;
   [[noreturn]] void refuse_value(const std::string& pointer, std::string value,
-                                 std::string_view allowed) const;
+                                 std::string_view allowed, ErrorKind kind = ErrorKind::value) const;
   // The option changes nothing here. `why` follows "has no effect": "", ": ...", "; only with ...".
   [[noreturn]] void refuse_unused(const std::string& pointer, std::string_view why) const;
   [[noreturn]] void refuse_missing(const std::string& pointer, std::string_view wanted) const;

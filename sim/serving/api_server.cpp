@@ -47,9 +47,10 @@ ApiServer::ApiServer(const ApiServerOptions& options)
 
 void ApiServer::check_delay(TickSum ticks) {
   if (ticks < ticks_from_ns(kLongestDelayNs)) return;
-  throw ConfigError(
-      "/engine/api_server: the server is more than 52 days behind: lower request_us, "
-      "prompt_token_us, output_token_us or finish_us");
+  throw ConfigError(Complaint{.pointer = "/engine/api_server",
+                              .problem =
+                                  "the server is more than 52 days behind: lower request_us, "
+                                  "prompt_token_us, output_token_us or finish_us"});
 }
 
 // Work that comes at `instant`, behind all that came before.

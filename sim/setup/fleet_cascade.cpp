@@ -48,13 +48,14 @@ class CascadeValidator {
 
  private:
   void check_target(const RouteSection& route, const std::string& here) const {
-    if (!route.escalates_share) s_.refuse(here, "missing: escalates_share");
+    if (!route.escalates_share) s_.refuse(here, "missing: escalates_share", ErrorKind::missing);
     const std::string pointer = here + "/escalates_to";
     if (route_number(fleet_, *route.escalates_to) < fleet_.routes.size()) return;
     std::vector<std::string> names;
     for (const RouteSection& one : fleet_.routes) names.push_back(one.name);
-    s_.refuse(pointer, fmt::format("value \"{}\": no route has this name; there are: {}",
-                                   *route.escalates_to, fmt::join(names, ", ")));
+    s_.refuse_value(pointer, fmt::format("\"{}\"", *route.escalates_to),
+                    fmt::format("no route has this name; there are: {}", fmt::join(names, ", ")),
+                    ErrorKind::unknown);
   }
 
   void check_nothing_escalates(const std::string& here) const {
@@ -69,20 +70,22 @@ class CascadeValidator {
   void check_latencies(const RouteSection& route, std::size_t number) const {
     const std::string policy = route.policy.value_or(fleet_.router.policy);
     if (router_row(policy).keeps_promises) {
-      s_.refuse(
+      s_.refuse_value(
           route.policy ? fmt::format("/fleet/routes/{}/policy", number) : "/fleet/router/policy",
-          fmt::format("value \"{}\": does not know what clients see of route {}, which is part "
-                      "of a cascade",
-                      policy, route.name));
+          fmt::format("\"{}\"", policy),
+          fmt::format("does not know what clients see of route {}, which is part of a cascade",
+                      route.name),
+          ErrorKind::conflict);
     }
     for (std::size_t i = 0; i < fleet_.autoscaling.size(); ++i) {
       const AutoscalingSection& one = fleet_.autoscaling[i];
       const bool of_route = std::ranges::find(route.groups, one.group) != route.groups.end();
       if (!of_route || (one.metric != "ttft" && one.metric != "tpot")) continue;
-      s_.refuse(fmt::format("/fleet/autoscaling/{}/metric", i),
-                fmt::format("value \"{}\": is not what clients see of route {}, which is part of a "
-                            "cascade",
-                            one.metric, route.name));
+      s_.refuse_value(fmt::format("/fleet/autoscaling/{}/metric", i),
+                      fmt::format("\"{}\"", one.metric),
+                      fmt::format("is not what clients see of route {}, which is part of a cascade",
+                                  route.name),
+                      ErrorKind::conflict);
     }
   }
 

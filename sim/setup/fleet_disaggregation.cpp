@@ -107,22 +107,23 @@ void validate_disaggregation(const Scenario& scenario) {
       scenario.refuse(given, "not modelled with prefill and decode apart", ErrorKind::unsupported);
   }
   if (router_row(scenario.fleet.router.policy).keeps_promises) {
-    scenario.refuse("/fleet/router/policy",
-                    fmt::format("value \"{}\": not modelled with prefill and decode apart",
-                                scenario.fleet.router.policy),
-                    ErrorKind::unsupported);
+    scenario.refuse_value("/fleet/router/policy",
+                          fmt::format("\"{}\"", scenario.fleet.router.policy),
+                          "not modelled with prefill and decode apart", ErrorKind::unsupported);
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (role_of(groups[i]) != ReplicaRole::both) continue;
-    scenario.refuse(role_pointer(i),
-                    "value \"both\": with groups that prefill or decode each one does one of them: "
-                    "expected prefill or decode");
+    scenario.refuse_value(role_pointer(i), "\"both\"",
+                          "with groups that prefill or decode each one does one of them: "
+                          "expected prefill or decode");
   }
   for (const ReplicaRole role : {ReplicaRole::prefill, ReplicaRole::decode}) {
     if (count(role) > 0) continue;
     const bool prefills = role == ReplicaRole::prefill;
-    scenario.refuse(role_pointer(0), fmt::format("no group has role {}: expected one at least",
-                                                 prefills ? "prefill" : "decode"));
+    scenario.refuse(
+        role_pointer(0),
+        fmt::format("no group has role {}: expected one at least", prefills ? "prefill" : "decode"),
+        ErrorKind::missing);
   }
   if (!scenario.fleet.disaggregation.link_gb_per_s) {
     scenario.refuse_missing(fmt::format("{}/link_gb_per_s", kSection),
@@ -139,7 +140,7 @@ void check_roles(const Scenario& scenario, const std::vector<FleetGroup>& groups
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (groups[i].budget.failure) continue;  // that is the run's result
     const std::string why = not_modelled(groups[i].resolved, groups[i].budget);
-    if (!why.empty()) scenario.refuse(role_pointer(i), why);
+    if (!why.empty()) scenario.refuse(role_pointer(i), why, ErrorKind::unsupported);
     if (!groups.front().budget.failure) check_alike(scenario, groups, i);
   }
 }

@@ -73,7 +73,7 @@ void require_keys(const JsonDocument& document, const Scenario& scenario, const 
                   std::span<const char* const> names) {
   for (const char* name : names) {
     if (scenario.is_given(fmt::format("{}/{}", here, name))) continue;
-    throw key_error(document, here, fmt::format("missing: {}", name));
+    throw key_error(document, here, fmt::format("missing: {}", name), ErrorKind::missing);
   }
 }
 

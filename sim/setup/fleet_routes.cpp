@@ -53,26 +53,28 @@ class RoutesValidator {
       const std::string here = fmt::format("/fleet/routes/{}", i);
       shares |= route.share.has_value();
       if (!route.share && route.classes.empty() && !is_escalated_to(fleet_, route.name)) {
-        s_.refuse(here, "missing: share or classes");
+        s_.refuse(here, "missing: share or classes", ErrorKind::missing);
       }
       check_name(i, here);
       for (const std::string& name : route.groups) {
         if (std::ranges::find(fleet_.groups, name, &GroupSection::name) == fleet_.groups.end()) {
-          s_.refuse_value(here + "/groups", fmt::format("\"{}\"", name), "no group has this name");
+          s_.refuse_value(here + "/groups", fmt::format("\"{}\"", name), "no group has this name",
+                          ErrorKind::unknown);
         }
         add_once(served, name, here + "/groups");
       }
       for (const std::string& name : route.classes) {
         if (class_number(s_, name) < 0) {
-          s_.refuse(here + "/classes",
-                    fmt::format("value \"{}\": no class of the workload has this name", name));
+          s_.refuse_value(here + "/classes", fmt::format("\"{}\"", name),
+                          "no class of the workload has this name", ErrorKind::unknown);
         }
         add_once(routed, name, here + "/classes");
       }
     }
     for (const GroupSection& group : fleet_.groups) {
       if (std::ranges::find(served, group.name) == served.end()) {
-        s_.refuse("/fleet/routes", fmt::format("group \"{}\" is in none", group.name));
+        s_.refuse("/fleet/routes", fmt::format("group \"{}\" is in none", group.name),
+                  ErrorKind::missing);
       }
     }
     check_shares(shares, routed);
@@ -90,8 +92,8 @@ class RoutesValidator {
   void check_name(std::size_t i, const std::string& here) const {
     for (std::size_t k = 0; k < i; ++k) {
       if (fleet_.routes[k].name != fleet_.routes[i].name) continue;
-      s_.refuse(here + "/name",
-                fmt::format("value \"{}\": another route has this name", fleet_.routes[i].name));
+      s_.refuse_value(here + "/name", fmt::format("\"{}\"", fleet_.routes[i].name),
+                      "another route has this name", ErrorKind::conflict);
     }
   }
 
@@ -107,17 +109,20 @@ class RoutesValidator {
                 ErrorKind::no_effect);
     }
     if (!shares && some) {
-      s_.refuse("/fleet/routes", others.empty() ? "missing: share (the workload has no classes)"
-                                                : fmt::format("class \"{}\" has no route, and no "
-                                                              "route a share",
-                                                              others.front()));
+      s_.refuse("/fleet/routes",
+                others.empty() ? "missing: share (the workload has no classes)"
+                               : fmt::format("class \"{}\" has no route, and no "
+                                             "route a share",
+                                             others.front()),
+                ErrorKind::missing);
     }
   }
 
   void add_once(std::vector<std::string>& names, const std::string& name,
                 const std::string& pointer) const {
     if (std::ranges::find(names, name) != names.end()) {
-      s_.refuse_value(pointer, fmt::format("\"{}\"", name), "it has a route already");
+      s_.refuse_value(pointer, fmt::format("\"{}\"", name), "it has a route already",
+                      ErrorKind::conflict);
     }
     names.push_back(name);
   }

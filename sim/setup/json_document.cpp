@@ -193,16 +193,18 @@ void set_value(JsonDocument& document, std::string_view assignment) {
   set_at(document, path_keys(path, flag), std::move(value), flag);
 }
 
-std::vector<std::string> path_keys(std::string_view path, const std::string& origin) {
-  const bool pointer = path.starts_with('/');
-  if (pointer) path.remove_prefix(1);
+std::vector<std::string> path_keys(std::string_view path, const std::string& origin,
+                                   const std::string& pointer) {
+  const bool is_pointer = path.starts_with('/');
+  if (is_pointer) path.remove_prefix(1);
   std::vector<std::string> keys;
   for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(pointer ? '/' : '.', begin), path.size());
-    keys.push_back(pointer ? unescaped(path.substr(begin, end - begin))
-                           : std::string(path.substr(begin, end - begin)));
+    const std::size_t end = std::min(path.find(is_pointer ? '/' : '.', begin), path.size());
+    keys.push_back(is_pointer ? unescaped(path.substr(begin, end - begin))
+                              : std::string(path.substr(begin, end - begin)));
     if (keys.back().empty()) {
-      throw ConfigError(Complaint{.origin = origin, .problem = "empty name in the path"});
+      throw ConfigError(
+          Complaint{.origin = origin, .pointer = pointer, .problem = "empty name in the path"});
     }
     begin = end + 1;
   }
@@ -262,7 +264,7 @@ ConfigError value_error(const JsonDocument& document, const std::string& pointer
 }
 
 ConfigError key_error(const JsonDocument& document, const std::string& pointer,
-                      std::string_view problem, std::string_view nearest, ErrorKind kind) {
+                      std::string_view problem, ErrorKind kind, std::string_view nearest) {
   return ConfigError(Complaint{.kind = kind,
                                .origin = origin_of(document, pointer),
                                .pointer = pointer.empty() ? "/" : pointer,

@@ -31,8 +31,9 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 void set_value(JsonDocument& document, std::string_view assignment);
 
 // The keys of a path: `engine.max_num_seqs`, or a JSON pointer `/engine/max_num_seqs`. Elements of
-// lists are numbers. ConfigError, beginning with `origin`, on an empty name.
-[[nodiscard]] std::vector<std::string> path_keys(std::string_view path, const std::string& origin);
+// lists are numbers. ConfigError on an empty name, about `pointer` in `origin`, where the path is.
+[[nodiscard]] std::vector<std::string> path_keys(std::string_view path, const std::string& origin,
+                                                 const std::string& pointer = {});
 [[nodiscard]] std::string pointer_of(std::span<const std::string> keys);
 // Sets the value at that place, creating objects on the way. `origin` is who set it: errors and
 // provenance name it.
@@ -49,8 +50,8 @@ void set_at(JsonDocument& document, std::span<const std::string> keys, Json valu
                                       ErrorKind kind = ErrorKind::value);
 // About a key, or about what no value can be shown of.
 [[nodiscard]] ConfigError key_error(const JsonDocument& document, const std::string& pointer,
-                                    std::string_view problem, std::string_view nearest = {},
-                                    ErrorKind kind = ErrorKind::unknown);
+                                    std::string_view problem, ErrorKind kind,
+                                    std::string_view nearest = {});
 
 // One key of a JSON pointer, on one line.
 [[nodiscard]] std::string pointer_token(std::string_view key);

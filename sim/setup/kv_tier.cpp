@@ -99,7 +99,8 @@ void check_kv_tier(const Resolved& resolved) {
   if (host_tier_bytes(resolved) == 0) {
     if (disk_tier_bytes(resolved) == 0) return;
     s.refuse("/engine/kv_offloading_disk_gib",
-             fmt::format("the disk takes what host memory overwrites: give {} too", size));
+             fmt::format("the disk takes what host memory overwrites: give {} too", size),
+             ErrorKind::missing);
   }
   if (!swaps(resolved) && !finds_prefixes(resolved)) {
     s.refuse(size, "without prefix caching nothing looks for the blocks that were offloaded");
@@ -110,8 +111,10 @@ void check_kv_tier(const Resolved& resolved) {
                                resolved.scheduler->name));
   }
   if (!host_copy_bytes_per_s(resolved)) {
-    s.refuse(size, fmt::format("the catalog has no PCIe rate of {}: give kv_offloading_gb_per_s",
-                               resolved.device.id));
+    s.refuse(size,
+             fmt::format("the catalog has no PCIe rate of {}: give kv_offloading_gb_per_s",
+                         resolved.device.id),
+             ErrorKind::missing);
   }
 }
 

@@ -57,7 +57,8 @@ void check_lora(const Resolved& resolved) {
   if (!host_copy_bytes_per_s(resolved)) {
     s.refuse("/workload/lora/count",
              fmt::format("the catalog has no PCIe rate of {}: give engine.kv_offloading_gb_per_s",
-                         resolved.device.id));
+                         resolved.device.id),
+             ErrorKind::missing);
   }
   const LoadNs one = load_ns(resolved);
   const auto most = static_cast<double>(std::min(s.engine.max_loras, *adapters.count));

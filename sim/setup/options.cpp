@@ -319,7 +319,7 @@ void read_section(const JsonDocument& document, const Json& section, const Place
       throw key_error(
           document, here.pointer,
           nearest.empty() ? unknown_key_text(section, place.options, known) : "unknown key",
-          nearest);
+          ErrorKind::unknown, nearest);
     }
   }
 }
@@ -438,7 +438,7 @@ void read_option_element(const JsonDocument& document, const Json& element,
       read_field(document, value, *row, here, scenario);
       scenario.given[here] = origin_of(document, here);
     } else if (std::ranges::find(others, key) == others.end()) {
-      throw key_error(document, here, "unknown key", nearest_name(key, known));
+      throw key_error(document, here, "unknown key", ErrorKind::unknown, nearest_name(key, known));
     }
   }
 }

@@ -140,7 +140,8 @@ void Resolver::find_model() {
   if (!s.model_override.empty()) {
     overrides = existing_path(s, s.model_override);
     if (overrides.empty())
-      r_.scenario.refuse("/model_override", s.model_override + ": no such file");
+      r_.scenario.refuse("/model_override", s.model_override + ": no such file",
+                         ErrorKind::unreadable);
   }
   engine_.lookup("/model", [&] {
     const bool known = catalog_.has_model(s.model);
@@ -148,7 +149,7 @@ void Resolver::find_model() {
     if (!path.empty()) {
       r_.model = load_hf_config(path, overrides);
     } else if (!known && looks_like_path(s.model)) {
-      throw ConfigError(fmt::format("{}: no such file or folder", s.model));
+      throw ConfigError(fmt::format("{}: no such file or folder", s.model), ErrorKind::unreadable);
     } else {
       r_.model = catalog_.model(s.model, overrides);
     }

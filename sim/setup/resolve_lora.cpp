@@ -23,10 +23,12 @@ void Resolver::resolve_lora() {
                        ErrorKind::unsupported);
   }
   if (serves_by_priority(r_)) {
-    r_.scenario.refuse("/engine/scheduling_policy", "with LoRA only fcfs is modelled");
+    r_.scenario.refuse("/engine/scheduling_policy", "with LoRA only fcfs is modelled",
+                       ErrorKind::unsupported);
   }
   if (e.speculative.is_on()) {
-    r_.scenario.refuse("/engine/speculative_config/method", "with LoRA no drafts are modelled");
+    r_.scenario.refuse("/engine/speculative_config/method", "with LoRA no drafts are modelled",
+                       ErrorKind::unsupported);
   }
   if (std::ranges::find(kRanks, e.max_lora_rank) == kRanks.end()) {
     r_.scenario.refuse_value("/engine/max_lora_rank", fmt::to_string(e.max_lora_rank),

@@ -56,7 +56,8 @@ void Resolver::resolve_speculation() {
   if (!s.is_on()) return;
   const std::string at = "/engine/speculative_config/";
   if (serves_by_priority(r_)) {
-    r_.scenario.refuse("/engine/scheduling_policy", "with drafts only fcfs is modelled");
+    r_.scenario.refuse("/engine/scheduling_policy", "with drafts only fcfs is modelled",
+                       ErrorKind::unsupported);
   }
   const DrafterPreset& preset = preset_of(s.method);
   const bool listed = !s.acceptance_rates.empty();

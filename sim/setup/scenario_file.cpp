@@ -62,12 +62,11 @@ ScenarioDocument read_scenario_document(const std::string& name, const std::stri
   }
   if (std::filesystem::is_directory(name, ignored)) return {read_json_file(name), ""};  // says so
   const std::string nearest = nearest_name(name, known);
-  throw ConfigError(
-      Complaint{.kind = ErrorKind::unreadable,
-                .origin = name,
-                .problem = fmt::format("no such file, and no built-in scenario of this name{}",
-                                       nearest.empty() ? " (see `headroom list scenarios`)"
-                                                       : fmt::format(" (nearest: {})", nearest))});
+  throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                              .origin = name,
+                              .problem = "no such file, and no built-in scenario of this name",
+                              .nearest = nearest,
+                              .context = nearest.empty() ? "see `headroom list scenarios`" : ""});
 }
 
 Scenario load_scenario(const std::string& name, const ScenarioFlags& flags) {

@@ -43,15 +43,17 @@ class FleetValidator {
       s_.refuse_unused("/fleet/cost_per_hour", ": each group has its own");
     }
     if (replicas_ > kMostReplicas) {
-      s_.refuse("/fleet/groups", fmt::format("{} replicas: {} at most", replicas_, kMostReplicas));
+      s_.refuse("/fleet/groups", fmt::format("{} replicas: {} at most", replicas_, kMostReplicas),
+                ErrorKind::value);
     }
     for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
       const std::string& name = fleet_.groups[i].name;
       const auto first = std::ranges::find(fleet_.groups, name, &GroupSection::name);
       const std::string pointer = fmt::format("/fleet/groups/{}/name", i);
-      if (name.empty()) s_.refuse(pointer, "a group needs a name");
+      if (name.empty()) s_.refuse(pointer, "a group needs a name", ErrorKind::missing);
       if (first != fleet_.groups.begin() + static_cast<std::ptrdiff_t>(i)) {
-        s_.refuse_value(pointer, fmt::format("\"{}\"", name), "another group has this name");
+        s_.refuse_value(pointer, fmt::format("\"{}\"", name), "another group has this name",
+                        ErrorKind::conflict);
       }
     }
   }
@@ -90,15 +92,15 @@ class FleetValidator {
       tpot |= one.slo.tpot_ms.has_value();
     }
     if (!ttft && !tpot) {
-      s_.refuse(pointer, fmt::format("value \"{}\": nothing is promised: expected slo.ttft_ms or "
-                                     "slo.tpot_ms, of the scenario or of a class",
-                                     policy));
+      s_.refuse_value(pointer, fmt::format("\"{}\"", policy),
+                      "nothing is promised: expected slo.ttft_ms or slo.tpot_ms, of the scenario "
+                      "or of a class");
     }
     const bool counts =
         (ttft && fleet_.router.ttft_weight > 0) || (tpot && fleet_.router.tpot_weight > 0);
     if (!counts) {
-      s_.refuse(ttft ? "/fleet/router/ttft_weight" : "/fleet/router/tpot_weight",
-                "value 0: the weight of something that is promised must be above 0");
+      s_.refuse_value(ttft ? "/fleet/router/ttft_weight" : "/fleet/router/tpot_weight", "0",
+                      "the weight of something that is promised must be above 0");
     }
   }
 
@@ -112,8 +114,8 @@ class FleetValidator {
                         "what is left to requests of other priorities");
     }
     if (a.policy == "priority" && !has_priorities()) {
-      s_.refuse("/fleet/admission/policy",
-                "value \"priority\": all requests have the same (workload.classes, priority)");
+      s_.refuse_value("/fleet/admission/policy", "\"priority\"",
+                      "all requests have the same (workload.classes, priority)");
     }
     if (a.policy == "token_bucket" && !a.rate) {
       s_.refuse_missing("/fleet/admission/rate", "how much comes into the bucket in a second");

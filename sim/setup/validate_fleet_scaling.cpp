@@ -79,7 +79,8 @@ class ScalingValidator {
     }
     const auto found = std::ranges::find(fleet_.groups, a.group, &GroupSection::name);
     if (found == fleet_.groups.end()) {
-      s_.refuse_value(here + "/group", fmt::format("\"{}\"", a.group), "no group has this name");
+      s_.refuse_value(here + "/group", fmt::format("\"{}\"", a.group), "no group has this name",
+                      ErrorKind::unknown);
     }
     return static_cast<std::size_t>(found - fleet_.groups.begin());
   }

@@ -263,7 +263,7 @@ class WorkloadValidator {
       refuse_unused("retries/on/cancelled", " without patience: no client gives up");
     }
     if (!r.on.lost_to_oom && !r.on.rejected && (!r.on.cancelled || patient)) {
-      refuse("retries/on", "no outcome is left that would be retried");
+      refuse("retries/on", "no outcome is left that would be retried", ErrorKind::no_effect);
     }
   }
 
@@ -377,7 +377,7 @@ class WorkloadValidator {
       refuse("beam_width", "prompts of all classes are searched alike: the workload says it");
     }
     if (w_.max_tokens.rule == "per_class") {
-      refuse("max_tokens/rule", "a class is one class: use value");
+      refuse("max_tokens/rule", "a class is one class: use value", ErrorKind::value);
     }
     if (!shares()) {
       if (given("share")) refuse_unused("share", " with arrivals of its own");

@@ -39,11 +39,10 @@ void check_engine(const std::string& name, std::string_view flag) {
   std::vector<std::string> known;
   for (const Engine* engine : engines()) known.emplace_back(engine->name);
   if (std::ranges::find(known, name) != known.end()) return;
-  const std::string nearest = nearest_name(name, known);
-  throw ConfigError(Complaint{
-      .origin = std::string(flag),
-      .problem = fmt::format("expected one of {}{}", comma_list(known),
-                             nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest))});
+  throw ConfigError(Complaint{.kind = ErrorKind::unknown,
+                              .origin = std::string(flag),
+                              .problem = fmt::format("expected one of {}", comma_list(known)),
+                              .nearest = nearest_name(name, known)});
 }
 
 Choices engine_choices(const std::string& text) {

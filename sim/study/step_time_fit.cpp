@@ -95,11 +95,11 @@ const DeviceSpec& device_of(const StepTimeOptions& options, const Calibration& r
   const auto measured = static_cast<double>(times.device_memory_bytes);
   const auto reported = static_cast<double>(device.memory_reported_bytes);
   if (std::abs(measured - reported) > kMemoryTolerance * reported) {
-    throw ConfigError(Complaint{
-        .origin = times.file,
-        .pointer = "/device/memory_total_bytes",
-        .problem = fmt::format("value {}: not a {}, which reports {}", times.device_memory_bytes,
-                               device.id, device.memory_reported_bytes)});
+    throw ConfigError(Complaint{.origin = times.file,
+                                .pointer = "/device/memory_total_bytes",
+                                .value = fmt::to_string(times.device_memory_bytes),
+                                .problem = fmt::format("not a {}, which reports {}", device.id,
+                                                       device.memory_reported_bytes)});
   }
   return device;
 }

@@ -28,7 +28,9 @@ class Section {
 
   [[nodiscard]] const Json& at(const std::string& key) const {
     const auto found = object_.find(key);
-    if (found == object_.end()) throw key_error(document_, place(key), "missing");
+    if (found == object_.end()) {
+      throw key_error(document_, place(key), "missing", ErrorKind::missing);
+    }
     return *found;
   }
   [[nodiscard]] Section section(const std::string& key) const {
@@ -75,12 +77,14 @@ class Section {
   void allow_only(std::span<const std::string> keys) const {
     for (const auto& [key, value] : object_.items()) {
       if (std::ranges::find(keys, key) != keys.end()) continue;
-      throw key_error(document_, place(key), "unknown key", nearest_name(key, keys));
+      throw key_error(document_, place(key), "unknown key", ErrorKind::unknown,
+                      nearest_name(key, keys));
     }
   }
   [[nodiscard]] ConfigError error(const std::string& key, std::string_view allowed,
-                                  std::string_view nearest = {}) const {
-    return value_error(document_, place(key), at(key), allowed, nearest);
+                                  std::string_view nearest = {},
+                                  ErrorKind kind = ErrorKind::value) const {
+    return value_error(document_, place(key), at(key), allowed, nearest, kind);
   }
   [[nodiscard]] std::string place(const std::string& key) const {
     return fmt::format("{}/{}", pointer_, pointer_token(key));
@@ -155,7 +159,7 @@ void read_steps(const JsonDocument& document, const Section& root,
     const auto found = std::ranges::find(names, model);
     if (found == names.end()) {
       throw step.error("model", fmt::format("a name of /models: {}", comma_list(names)),
-                       nearest_name(model, names));
+                       nearest_name(model, names), ErrorKind::unknown);
     }
     StepSample sample;
     sample.model = static_cast<std::size_t>(found - names.begin());

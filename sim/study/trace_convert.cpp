@@ -105,9 +105,10 @@ void write_rows(Writer writer, OrderedRecords& records, const Survey& survey) {
 TraceTarget trace_target(const std::string& name) {
   const auto found = std::ranges::find(kTargets, name);
   if (found == kTargets.end()) {
-    const std::string nearest = nearest_name(name, kTargets);
-    throw ConfigError(fmt::format("--to {}: expected one of {}{}", name, comma_list(kTargets),
-                                  nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));
+    throw ConfigError(Complaint{.kind = ErrorKind::unknown,
+                                .origin = fmt::format("--to {}", name),
+                                .problem = fmt::format("expected one of {}", comma_list(kTargets)),
+                                .nearest = nearest_name(name, kTargets)});
   }
   return static_cast<TraceTarget>(found - kTargets.begin());
 }

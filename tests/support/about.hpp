@@ -1,6 +1,7 @@
 #pragma once
 // What an action complains about, as tests compare it: kind and place, not the sentence, which may
-// be put better one day. `text` is there for the few tests that pin a sentence.
+// be put better one day. `complaint` is there for tests of its other parts (the nearest name, who
+// gave the value), `text` for the few that pin a sentence.
 
 #include <optional>
 #include <ostream>
@@ -14,6 +15,7 @@ struct About {
   ErrorKind kind = ErrorKind::value;
   std::string pointer = {};
   std::string text = {};
+  Complaint complaint = {};
 
   friend bool operator==(const About& a, const About& b) {
     return a.kind == b.kind && a.pointer == b.pointer;
@@ -40,7 +42,7 @@ template <typename Action>
 About about(Action action) {
   const std::optional<Complaint> complaint = complaint_of(action);
   if (!complaint) return no_error();
-  return {complaint->kind, complaint->pointer, sentence(*complaint)};
+  return {complaint->kind, complaint->pointer, sentence(*complaint), *complaint};
 }
 
 inline About value_at(std::string pointer) { return {ErrorKind::value, std::move(pointer)}; }

@@ -179,7 +179,8 @@ TgiDefaults tgi_defaults(const DeviceSpec& device, const ModelSpec& model, Engin
 MemoryBudget tgi_budget(const BudgetInputs& inputs, const TgiBudgetOptions& options) {
   check_options(options);
   if (inputs.sharding.pipeline > 1) {
-    throw ConfigError("text-generation-inference has no pipeline parallelism");
+    throw ConfigError("text-generation-inference has no pipeline parallelism",
+                      ErrorKind::unsupported);
   }
   const TgiDefaults defaults = tgi_defaults(inputs.device, inputs.model, options.version);
   const std::int32_t block = tgi_block_size(options.attention.value_or(defaults.attention));

@@ -28,8 +28,9 @@ Json scenario_data(const RunFiles& run) {
     try {
       scenario[Json::json_pointer(pointer)] = entry["value"];
     } catch (const Json::exception&) {
-      throw ConfigError(fmt::format("{}/resolved.json: /values: {} is no place in a scenario",
-                                    run.directory, pointer));
+      throw ConfigError(Complaint{.origin = fmt::format("{}/resolved.json", run.directory),
+                                  .pointer = "/values",
+                                  .problem = fmt::format("{} is no place in a scenario", pointer)});
     }
   }
   return scenario;

@@ -95,6 +95,7 @@ void need(const Json& json, const Field& field, const Json& root, const std::str
   const bool is_there = json.contains(pointer);
   if (is_there && is_of(json[pointer], field.type)) return;
   throw ConfigError(Complaint{
+      .kind = is_there ? ErrorKind::value : ErrorKind::missing,
       .origin = name,
       .pointer = fmt::format("{}{}", prefix, field.pointer),
       .problem = fmt::format("{}, expected {} ({})", is_there ? "of another type" : "missing",

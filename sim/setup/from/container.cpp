@@ -65,9 +65,10 @@ Option option_at(const Draft& draft, std::span<const std::string> words) {
     option.value = word.substr(equals + 1);
   } else if (!listed(kSwitches, option.name)) {
     if (words.size() < 2) {
-      throw ConfigError(
-          Complaint{.origin = draft.shown_as,
-                    .problem = fmt::format("{}: a value is missing behind it", option.name)});
+      throw ConfigError(Complaint{.kind = ErrorKind::missing,
+                                  .origin = draft.shown_as,
+                                  .pointer = option.name,
+                                  .problem = "a value is missing behind it"});
     }
     option.value = words[1];
     option.words = 2;

@@ -59,9 +59,10 @@ class FlagReader {
                std::size_t& at);
   void settings_file(const std::string& name, const std::string& path);
   void setting(const std::string& flag, const std::string& shown, const Json& value);
-  [[noreturn]] void refuse(const std::string& flag, std::string_view problem) const {
-    throw ConfigError(
-        Complaint{.origin = draft_.shown_as, .pointer = flag, .problem = std::string(problem)});
+  [[noreturn]] void refuse(const std::string& flag, std::string_view problem,
+                           ErrorKind kind = ErrorKind::value) const {
+    throw ConfigError(Complaint{
+        .kind = kind, .origin = draft_.shown_as, .pointer = flag, .problem = std::string(problem)});
   }
 
   Draft& draft_;
@@ -201,7 +202,7 @@ void FlagReader::flag(std::span<const std::string> words, std::size_t& at) {
   } else if (takes == Takes::maybe_text) {
     if (next_is_value) values.push_back(words[at++]);
   } else {
-    if (!next_is_value) refuse(word, "a value is missing behind it");
+    if (!next_is_value) refuse(word, "a value is missing behind it", ErrorKind::missing);
     values.push_back(words[at++]);
     while (takes == Takes::words && at < words.size() && !looks_like_flag(words[at])) {
       values.push_back(words[at++]);

@@ -63,7 +63,7 @@ class PlanReader {
     expect_keys(document_, "", root, kPlanKeys);
     plan_.file = document_.name;
     plan_.name = text(root, "", "name").value_or(fs::path(document_.name).stem().string());
-    if (plan_.name.empty()) throw key_error(document_, "/name", "an empty name");
+    if (plan_.name.empty()) throw key_error(document_, "/name", "an empty name", ErrorKind::value);
     plan_.description = text(root, "", "description").value_or("");
     read_traffic();
     if (!trace.empty()) replace_trace(trace);
@@ -177,7 +177,7 @@ class PlanReader {
     }
     const std::vector<std::string> known = plan_metric_names();
     expect_keys(document_, "/slo", root["slo"], known);
-    if (root["slo"].empty()) throw key_error(document_, "/slo", "no target");
+    if (root["slo"].empty()) throw key_error(document_, "/slo", "no target", ErrorKind::missing);
     for (const auto& [metric, limit] : root["slo"].items()) {
       plan_.targets.push_back(
           {metric, number_of(limit, fmt::format("/slo/{}", metric), {0, 1e9, false, true})});
@@ -206,7 +206,8 @@ class PlanReader {
         factor("thinking_tokens_factor", model.thinking_tokens_factor, {0, 1e6});
       }
       if (!seen.insert(model.model).second) {
-        throw value_error(document_, place, models[i], "each model stands once");
+        throw value_error(document_, place, models[i], "each model stands once", {},
+                          ErrorKind::conflict);
       }
       plan_.models.push_back(std::move(model));
     }
@@ -244,10 +245,12 @@ class PlanReader {
       if (instance.nic_gb_per_s &&
           instance.nvlink_domain.value_or(instance.gpus) >= instance.gpus) {
         throw key_error(document_, place + "/nic_gb_per_s",
-                        "has no effect: nvlink_domain joins all gpus of the instance");
+                        "has no effect: nvlink_domain joins all gpus of the instance",
+                        ErrorKind::no_effect);
       }
       if (!seen.insert(instance.name).second) {
-        throw value_error(document_, place + "/name", instance.name, "each name stands once");
+        throw value_error(document_, place + "/name", instance.name, "each name stands once", {},
+                          ErrorKind::conflict);
       }
       plan_.instances.push_back(std::move(instance));
     }
@@ -270,7 +273,8 @@ class PlanReader {
            {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"}) {
         if (values[i].contains(own)) {
           throw key_error(document_, place + "/" + own,
-                          "the plan says how models are split (tensor_parallel_size at its top)");
+                          "the plan says how models are split (tensor_parallel_size at its top)",
+                          ErrorKind::conflict);
         }
       }
       all.push_back(values[i]);
@@ -323,7 +327,7 @@ class PlanReader {
     if (std::ranges::find(names, plan_.router) == names.end()) {
       throw value_error(document_, "/router", plan_.router,
                         fmt::format("expected {}", fmt::join(names, "|")),
-                        nearest_name(plan_.router, names));
+                        nearest_name(plan_.router, names), ErrorKind::unknown);
     }
     if (!router_row(plan_.router).keeps_promises) return;
     if (tightest_limit(plan_, "_ttft_") || tightest_limit(plan_, "_tpot_")) return;
@@ -365,12 +369,11 @@ FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace)
     known.push_back(stem);
   }
   const std::string nearest = nearest_name(name, known);
-  throw ConfigError(
-      Complaint{.kind = ErrorKind::unreadable,
-                .origin = name,
-                .problem = fmt::format("no such file, and no built-in plan of this name{}",
-                                       nearest.empty() ? " (see `headroom list plans`)"
-                                                       : fmt::format(" (nearest: {})", nearest))});
+  throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                              .origin = name,
+                              .problem = "no such file, and no built-in plan of this name",
+                              .nearest = nearest,
+                              .context = nearest.empty() ? "see `headroom list plans`" : ""});
 }
 
 }  // namespace headroom

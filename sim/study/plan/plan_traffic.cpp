@@ -157,6 +157,7 @@ void convert_tokens(Json& workload, const PlanModel& model, const std::string& f
     }
     if (model.thinking_tokens_factor != 1) {
       throw ConfigError(Complaint{
+          .kind = ErrorKind::no_effect,
           .origin = file,
           .problem = fmt::format(
               "thinking_tokens_factor of {}: has no effect: generated traffic does not tell "

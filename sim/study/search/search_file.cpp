@@ -76,7 +76,8 @@ class SearchReader {
       Search search = read(pointer, list[i]);
       if (std::ranges::find(searches, search.name, &Search::name) != searches.end()) {
         throw key_error(document_, pointer + "/name",
-                        fmt::format("two searches are called {}", search.name));
+                        fmt::format("two searches are called {}", search.name),
+                        ErrorKind::conflict);
       }
       searches.push_back(std::move(search));
     }
@@ -113,7 +114,8 @@ class SearchReader {
     const std::string name = given.is_string() ? given.get<std::string>() : "";
     const auto* const found = std::ranges::find(kKinds, name, &KindRow::name);
     if (found == kKinds.end()) {
-      throw value_error(document_, pointer + "/kind", given, allowed, nearest_name(name, names));
+      throw value_error(document_, pointer + "/kind", given, allowed, nearest_name(name, names),
+                        given.is_string() ? ErrorKind::unknown : ErrorKind::value);
     }
     return *found;
   }
@@ -157,7 +159,8 @@ class SearchReader {
         if (axis.path != search.path) continue;
         throw key_error(
             document_, place,
-            fmt::format("{} is varied by the study: it cannot be searched as well", search.path));
+            fmt::format("{} is varied by the study: it cannot be searched as well", search.path),
+            ErrorKind::conflict);
       }
     }
   }
@@ -168,7 +171,8 @@ class SearchReader {
     search.from = end(pointer, value, "from", search.whole, allowed);
     search.to = end(pointer, value, "to", search.whole, allowed);
     if (search.to <= search.from) {
-      throw key_error(document_, pointer, "an empty range: \"to\" must be above \"from\"");
+      throw key_error(document_, pointer, "an empty range: \"to\" must be above \"from\"",
+                      ErrorKind::value);
     }
     search.tolerance = search.whole ? 0 : kDefaultTolerance;
     if (!value.contains("tolerance")) return;
@@ -223,7 +227,7 @@ class SearchReader {
     if (std::ranges::find(known, metric) != known.end()) return;
     throw key_error(document_, pointer,
                     fmt::format("no metric of a run is called {}", pointer_token(metric)),
-                    nearest_name(metric, known));
+                    ErrorKind::unknown, nearest_name(metric, known));
   }
 
   void read_limits(const std::string& pointer, const Json& value,
@@ -273,7 +277,8 @@ class SearchReader {
     }
     if (front.size() != 2 || front[0].metric == front[1].metric) {
       throw key_error(document_, pointer,
-                      "a front is of two metrics: list them in maximize and minimize");
+                      "a front is of two metrics: list them in maximize and minimize",
+                      ErrorKind::value);
     }
   }
 

@@ -85,7 +85,8 @@ class AxisReader {
         throw key_error(document_, fmt::format("{}/{}", zip, i),
                         fmt::format("{} values, but the first axis of the group has {}: zipped "
                                     "axes advance together",
-                                    result[i].values.size(), result[0].values.size()));
+                                    result[i].values.size(), result[0].values.size()),
+                        ErrorKind::conflict);
       }
     }
     check_distinct(pointer, result);
@@ -102,11 +103,12 @@ class AxisReader {
     axis.path = dotted_path(axis.keys);
     if (axis.path == "seed") {
       throw key_error(document_, pointer + "/path",
-                      "seeds are not varied: use replications or seeds");
+                      "seeds are not varied: use replications or seeds", ErrorKind::value);
     }
     const auto given = value.size() - 1;
     if (given != 1) {
-      throw key_error(document_, pointer, "expected one of values, range, log_range");
+      throw key_error(document_, pointer, "expected one of values, range, log_range",
+                      given == 0 ? ErrorKind::missing : ErrorKind::conflict);
     }
     if (value.contains("values")) {
       list(pointer + "/values", value["values"], axis);
@@ -190,7 +192,8 @@ class AxisReader {
   void check_count(const std::string& pointer, double count) const {
     if (count <= static_cast<double>(kMaxAxisValues)) return;
     throw key_error(document_, pointer,
-                    fmt::format("{:.0f} values: at most {}", count, kMaxAxisValues));
+                    fmt::format("{:.0f} values: at most {}", count, kMaxAxisValues),
+                    ErrorKind::value);
   }
   void check_count(const std::string& pointer, std::size_t count) const {
     check_count(pointer, static_cast<double>(count));
@@ -214,7 +217,8 @@ class AxisReader {
       if (rows[i].first != rows[i - 1].first) continue;
       throw key_error(document_, pointer,
                       fmt::format("value {} stands twice (numbers {} and {})", rows[i].first,
-                                  rows[i - 1].second + 1, rows[i].second + 1));
+                                  rows[i - 1].second + 1, rows[i].second + 1),
+                      ErrorKind::value);
     }
   }
 
@@ -226,13 +230,15 @@ class AxisReader {
         for (const std::string& before : seen) {
           const std::string pointer = fmt::format("/vary/{}", g);
           if (before == axis.path) {
-            throw key_error(document_, pointer, fmt::format("{} is varied twice", axis.path));
+            throw key_error(document_, pointer, fmt::format("{} is varied twice", axis.path),
+                            ErrorKind::conflict);
           }
           if (before.starts_with(axis.path + ".")) {
             throw key_error(document_, pointer,
                             fmt::format("{} would replace {}, which is varied before it: put the "
                                         "section first",
-                                        axis.path, before));
+                                        axis.path, before),
+                            ErrorKind::conflict);
           }
         }
         seen.push_back(axis.path);
@@ -254,7 +260,7 @@ void expect_keys(const JsonDocument& document, const std::string& pointer, const
     throw key_error(
         document, pointer + "/" + pointer_token(key),
         nearest.empty() ? "unknown key: expected one of " + comma_list(known) : "unknown key",
-        nearest);
+        ErrorKind::unknown, nearest);
   }
 }
 
@@ -262,7 +268,8 @@ ConfigError missing_key(const JsonDocument& document, const std::string& pointer
                         std::string_view key, std::string_view what) {
   return key_error(
       document, fmt::format("{}/{}", pointer, key),
-      fmt::format("missing: {}{}", what.starts_with("expected") ? "" : "expected ", what));
+      fmt::format("missing: {}{}", what.starts_with("expected") ? "" : "expected ", what),
+      ErrorKind::missing);
 }
 
 std::vector<AxisGroup> read_axes(const JsonDocument& document) {
@@ -275,12 +282,11 @@ std::vector<std::string> read_path(const JsonDocument& document, const std::stri
     throw value_error(document, pointer, value,
                       "expected the path of an option, e.g. \"engine.max_num_seqs\"");
   }
-  const std::string origin = fmt::format("{}: {}", document.name, pointer);
-  std::vector<std::string> keys = path_keys(value.get<std::string>(), origin);
+  std::vector<std::string> keys = path_keys(value.get<std::string>(), document.name, pointer);
   if (!is_known(pointer_of(keys))) {
     throw value_error(document, pointer, value,
                       "no such option of a scenario (see `headroom list options`)",
-                      nearest_name(dotted_path(keys), option_paths()));
+                      nearest_name(dotted_path(keys), option_paths()), ErrorKind::unknown);
   }
   return keys;
 }

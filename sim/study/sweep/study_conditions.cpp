@@ -99,8 +99,7 @@ class ConditionReader {
   }
 
   [[nodiscard]] AxisRef axis_of(const std::string& pointer, const std::string& path) const {
-    const std::string wanted =
-        dotted_path(path_keys(path, fmt::format("{}: {}", document_.name, pointer)));
+    const std::string wanted = dotted_path(path_keys(path, document_.name, pointer));
     std::vector<std::string> varied;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       for (std::size_t a = 0; a < groups_[g].size(); ++a) {
@@ -110,7 +109,7 @@ class ConditionReader {
     }
     throw key_error(document_, pointer,
                     "not varied by this study: expected one of the varied paths",
-                    nearest_name(wanted, varied));
+                    ErrorKind::unknown, nearest_name(wanted, varied));
   }
 
   [[nodiscard]] StudyComparison comparison(const std::string& pointer, AxisRef left,
@@ -119,7 +118,8 @@ class ConditionReader {
         std::ranges::find(kComparators, std::string_view(name), &ComparatorName::name);
     if (found == kComparators.end()) {
       throw key_error(document_, pointer,
-                      "no such comparison: expected one of ==, !=, <, <=, >, >=, in");
+                      "no such comparison: expected one of ==, !=, <, <=, >, >=, in",
+                      ErrorKind::unknown);
     }
     StudyComparison result{left, found->comparator, operand};
     if (operand.is_object()) {

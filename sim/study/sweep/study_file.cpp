@@ -30,7 +30,7 @@ class StudyReader {
     expect_keys(document_, "", document_.root, kKeys);
     study_.file = document_.name;
     study_.name = text("name", stem_of(document_.name));
-    if (study_.name.empty()) throw key_error(document_, "/name", "an empty name");
+    if (study_.name.empty()) throw key_error(document_, "/name", "an empty name", ErrorKind::value);
     static_cast<void>(text("description", ""));
     read_base();
     study_.groups = read_axes(document_);
@@ -86,7 +86,8 @@ class StudyReader {
   void read_replications() {
     const Json& root = document_.root;
     if (root.contains("replications") && root.contains("seeds")) {
-      throw key_error(document_, "/seeds", "replications and seeds exclude each other");
+      throw key_error(document_, "/seeds", "replications and seeds exclude each other",
+                      ErrorKind::conflict);
     }
     if (root.contains("replications")) {
       const Json& value = root["replications"];
@@ -199,12 +200,11 @@ Study load_study(const std::string& name, const std::vector<std::string>& set) {
   }
   if (is_folder) return parse_study(read_json_file(name), "", set);  // says what it is
   const std::string nearest = nearest_name(name, known);
-  throw ConfigError(
-      Complaint{.kind = ErrorKind::unreadable,
-                .origin = name,
-                .problem = fmt::format("no such file, and no built-in study of this name{}",
-                                       nearest.empty() ? " (see `headroom list studies`)"
-                                                       : fmt::format(" (nearest: {})", nearest))});
+  throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                              .origin = name,
+                              .problem = "no such file, and no built-in study of this name",
+                              .nearest = nearest,
+                              .context = nearest.empty() ? "see `headroom list studies`" : ""});
 }
 
 }  // namespace headroom

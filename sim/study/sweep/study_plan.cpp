@@ -177,6 +177,7 @@ void StudyPlan::check_point(std::int64_t point, const Catalog& catalog) const {
         const bool is_goodput = limit.metric.find("goodput") != std::string::npos;
         if (!is_goodput || has_slo(probed)) continue;
         throw ConfigError(Complaint{
+            .kind = ErrorKind::missing,
             .origin = study_.file,
             .pointer = "/search",
             .problem = fmt::format("a limit on {} needs an slo in the scenario", limit.metric)});

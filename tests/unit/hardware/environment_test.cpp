@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "sim/engines/engines.hpp"
-#include "sim/kernel/errors.hpp"
+#include "tests/support/about.hpp"
 
 namespace headroom::environment_test {
 namespace {
@@ -282,13 +282,8 @@ TEST_CASE("notes carry every assumption and what is not scored", "[environment]"
 
 namespace {
 
-std::string message_of(const std::string& text) {
-  try {
-    static_cast<void>(parse_environments(text, "mine.json"));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+test::About error_of(const std::string& text) {
+  return test::about([&] { return parse_environments(text, "mine.json"); });
 }
 
 std::string one_row(const std::string& more) {
@@ -308,23 +303,24 @@ TEST_CASE("an environment is read in GiB and all but names may be absent", "[env
 }
 
 TEST_CASE("wrong rows of environments name file, pointer and what is allowed", "[environment]") {
-  CHECK(message_of("{").starts_with("mine.json: "));
-  CHECK(message_of("{}") == "mine.json: /environments: missing (allowed: list of rows)");
-  CHECK(message_of(one_row(R"(, "page_cach_gib": 1)")) ==
-        "mine.json: /environments/0/page_cach_gib: unknown key (nearest: page_cache_gib)");
-  CHECK(message_of(one_row(R"(, "tmpfs_gib": -1)")) ==
-        "mine.json: /environments/0/tmpfs_gib: value -1 (allowed: number from 0 to 1000000)");
-  CHECK(message_of(one_row(R"(, "checkpoint_cache_share": 1.1)")).find("from 0 to 1)") !=
-        std::string::npos);
-  CHECK(message_of(one_row(R"(, "tmpfs_gib": 2, "shm_size_gib": 1)")).find("at most shm_size") !=
-        std::string::npos);
-  CHECK(message_of(one_row(R"(, "steady_overhead_gib": {"low": 2, "typical": 1, "high": 3})"))
-            .find("low <= typical <= high") != std::string::npos);
-  CHECK(message_of(one_row(R"(, "steady_overhead_gib": {"low": 2, "typical": 2})")) ==
-        "mine.json: /environments/0/steady_overhead_gib/high: missing (allowed: GiB)");
-  CHECK(message_of(R"({"environments": [{"id": "a", "title": "b", "source": "c"},
+  CHECK(error_of("{") == test::unreadable_at(""));
+  CHECK(error_of("{").complaint.origin == "mine.json");
+  CHECK(error_of("{}") == test::missing_at("/environments"));
+  const test::About misspelt = error_of(one_row(R"(, "page_cach_gib": 1)"));
+  CHECK(misspelt == test::unknown_at("/environments/0/page_cach_gib"));
+  CHECK(misspelt.complaint.nearest == "page_cache_gib");
+  CHECK(error_of(one_row(R"(, "tmpfs_gib": -1)")) == test::value_at("/environments/0/tmpfs_gib"));
+  CHECK(error_of(one_row(R"(, "checkpoint_cache_share": 1.1)")) ==
+        test::value_at("/environments/0/checkpoint_cache_share"));
+  CHECK(error_of(one_row(R"(, "tmpfs_gib": 2, "shm_size_gib": 1)")) ==
+        test::value_at("/environments/0/tmpfs_gib"));
+  CHECK(error_of(one_row(R"(, "steady_overhead_gib": {"low": 2, "typical": 1, "high": 3})")) ==
+        test::value_at("/environments/0/steady_overhead_gib"));
+  CHECK(error_of(one_row(R"(, "steady_overhead_gib": {"low": 2, "typical": 2})")) ==
+        test::missing_at("/environments/0/steady_overhead_gib/high"));
+  CHECK(error_of(R"({"environments": [{"id": "a", "title": "b", "source": "c"},
                                          {"id": "a", "title": "b", "source": "c"}]})") ==
-        "mine.json: /environments/1/id: 'a' occurs twice");
+        test::conflict_at("/environments/1/id"));
 }
 
 }  // namespace headroom::environment_test

@@ -6,50 +6,45 @@
 #include <string>
 
 #include "hardware/llm/hf_config.hpp"
-#include "sim/kernel/errors.hpp"
+#include "tests/support/about.hpp"
 
 namespace headroom::hf_errors_test {
 namespace {
 
 using Catch::Matchers::Contains;
 
-std::string error_of(const std::string& json) {
-  try {
-    (void)read_hf_config({json, "config.json"});
-  } catch (const ConfigError& e) {
-    return e.what();
-  }
-  return "no error";
+test::About error_of(const std::string& json) {
+  return test::about([&] { return read_hf_config({json, "config.json"}); });
 }
 
 // A complete Llama with one more field, which replaces an earlier one of its name.
-std::string llama_error(const std::string& architecture, const std::string& field) {
-  try {
-    (void)read_hf_config(
+test::About llama_error(const std::string& architecture, const std::string& field) {
+  return test::about([&] {
+    return read_hf_config(
         {R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
              "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 100,
              "max_position_embeddings": 512})",
          "config.json"},
         {}, {"{\"architectures\": [\"" + architecture + "\"], " + field + "}", "mine.json"});
-  } catch (const ConfigError& e) {
-    return e.what();
-  }
-  return "no error";
+  });
 }
 
-std::string llama_error(const std::string& field) { return llama_error("LlamaForCausalLM", field); }
+test::About llama_error(const std::string& field) { return llama_error("LlamaForCausalLM", field); }
 
 }  // namespace
 
 TEST_CASE("a number beyond any that JSON's readers hold is refused", "[hf_errors]") {
-  CHECK_THAT(error_of(R"({"hidden_size": 1e999})"),
-             Contains("config.json: not JSON: ") && Contains("number overflow parsing '1e999'"));
+  const test::About about = error_of(R"({"hidden_size": 1e999})");
+  CHECK(about.kind == ErrorKind::unreadable);
+  CHECK_THAT(about.complaint.problem, Contains("1e999"));
 }
 
 TEST_CASE("missing fields are named all at once, with an override to write") {
-  const std::string text = error_of(R"({"architectures": ["LlamaForCausalLM"],
-                                        "num_attention_heads": 32, "hidden_size": 4096})");
-  CHECK_THAT(text, Contains("config.json: missing for LlamaForCausalLM: "));
+  const test::About about = error_of(R"({"architectures": ["LlamaForCausalLM"],
+                                         "num_attention_heads": 32, "hidden_size": 4096})");
+  CHECK(about.kind == ErrorKind::missing);
+  CHECK(about.complaint.origin == "config.json");
+  const std::string& text = about.complaint.problem;
   CHECK_THAT(text, Contains("/vocab_size") && Contains("/num_hidden_layers") &&
                        Contains("/intermediate_size"));
   CHECK_THAT(text, Contains(R"({"intermediate_size":14336,"num_hidden_layers":32,)"));
@@ -57,70 +52,73 @@ TEST_CASE("missing fields are named all at once, with an override to write") {
 
 TEST_CASE("fields of a nested config are named where they are") {
   CHECK_THAT(error_of(R"({"architectures": ["Qwen3VLForConditionalGeneration"],
-                          "text_config": {"hidden_size": 64}})"),
+                          "text_config": {"hidden_size": 64}})")
+                 .complaint.problem,
              Contains("/text_config/vocab_size") && Contains(R"({"text_config":{)"));
 }
 
 TEST_CASE("an architecture that is not known is named with the nearest and a way out") {
-  const std::string text = error_of(R"({"architectures": ["Qwen3ForCasualLM"]})");
-  CHECK_THAT(text, Contains("/architectures/0") && Contains("nearest: Qwen3ForCausalLM"));
-  CHECK_THAT(text, Contains(R"({"architectures": ["Qwen3ForCausalLM"]})"));
-  CHECK_THAT(error_of("{}"), Contains("missing for a model: /architectures"));
+  const test::About about = error_of(R"({"architectures": ["Qwen3ForCasualLM"]})");
+  CHECK(about == test::unknown_at("/architectures/0"));
+  CHECK_THAT(about.complaint.problem, Contains(R"({"architectures": ["Qwen3ForCausalLM"]})"));
+  CHECK(error_of("{}").kind == ErrorKind::missing);
+  CHECK_THAT(error_of("{}").complaint.problem, Contains("/architectures"));
 }
 
 TEST_CASE("text that is no JSON object is an error with the file") {
-  CHECK_THAT(error_of("{\"a\": "), Contains("config.json: not JSON"));
-  CHECK_THAT(error_of("[1, 2]"), Contains("config.json: not a JSON object"));
-  CHECK_THAT(error_of("<html>"), Contains("config.json: not JSON"));
+  CHECK(error_of("{\"a\": ") == test::unreadable_at(""));
+  CHECK(error_of("<html>") == test::unreadable_at(""));
+  CHECK(error_of("[1, 2]") == test::value_at(""));
+  CHECK(error_of("[1, 2]").complaint.origin == "config.json");
 }
 
 TEST_CASE("values of the wrong type or size are errors with pointer and value") {
-  CHECK_THAT(llama_error(R"("hidden_size": "large")"),
-             Contains("/hidden_size: \"large\": a whole"));
-  CHECK_THAT(llama_error(R"("hidden_size": 64.5)"), Contains("/hidden_size: 64.5"));
-  CHECK_THAT(llama_error(R"("hidden_size": 0)"), Contains("/hidden_size: 0"));
-  CHECK_THAT(llama_error(R"("hidden_size": 18446744073709551615)"), Contains("/hidden_size"));
-  CHECK_THAT(llama_error(R"("vocab_size": -5)"), Contains("/vocab_size: -5"));
-  CHECK_THAT(llama_error(R"("tie_word_embeddings": 1)"), Contains("true or false"));
-  CHECK_THAT(llama_error(R"("torch_dtype": "float8_e4m3fn")"), Contains("/torch_dtype"));
-  CHECK_THAT(llama_error(R"("rope_scaling": [4])"), Contains("/rope_scaling: [4]: an object"));
-  CHECK_THAT(llama_error(R"("rope_scaling": {"type": "linear", "factor": 0})"),
-             Contains("/rope_scaling/factor"));
-  CHECK_THAT(llama_error(R"("num_hidden_layers": 100000)"), Contains("at most 10000"));
-  CHECK_THAT(
-      llama_error(
-          R"("intermediate_size": 16000000, "num_hidden_layers": 9999, "hidden_size": 65536)"),
-      Contains("10^15 parameters"));
+  for (const char* size : {"\"large\"", "64.5", "0", "18446744073709551615"}) {
+    CAPTURE(size);
+    CHECK(llama_error(std::string(R"("hidden_size": )") + size) == test::value_at("/hidden_size"));
+  }
+  CHECK(llama_error(R"("vocab_size": -5)") == test::value_at("/vocab_size"));
+  CHECK(llama_error(R"("tie_word_embeddings": 1)") == test::value_at("/tie_word_embeddings"));
+  CHECK(llama_error(R"("torch_dtype": "float8_e4m3fn")") == test::value_at("/torch_dtype"));
+  CHECK(llama_error(R"("rope_scaling": [4])") == test::value_at("/rope_scaling"));
+  CHECK(llama_error(R"("rope_scaling": {"type": "linear", "factor": 0})") ==
+        test::value_at("/rope_scaling/factor"));
+  CHECK(llama_error(R"("num_hidden_layers": 100000)") == test::value_at("/num_hidden_layers"));
+  const test::About large = llama_error(
+      R"("intermediate_size": 16000000, "num_hidden_layers": 9999, "hidden_size": 65536)");
+  CHECK_THAT(large.complaint.problem, Contains("10^15 parameters"));
 }
 
 TEST_CASE("fields that contradict each other are errors") {
-  CHECK_THAT(llama_error(R"("hidden_size": 66)"), Contains("divisible by 4 attention heads"));
-  CHECK(llama_error(R"("hidden_size": 66, "head_dim": 16)") == "no error");
-  CHECK_THAT(llama_error(R"("num_key_value_heads": 8)"), Contains("divisor of the 4"));
-  CHECK_THAT(llama_error(R"("num_key_value_heads": 3)"), Contains("/num_key_value_heads: 3"));
-  CHECK_THAT(llama_error(R"("sliding_window": 64, "layer_types": ["full_attention"])"),
-             Contains("1 entries for 4 layers"));
-  CHECK_THAT(llama_error("MixtralForCausalLM",
-                         R"("num_key_value_heads": 4, "num_local_experts": 4,
-                            "num_experts_per_tok": 5)"),
-             Contains("5 of 4 experts"));
-  CHECK_THAT(llama_error("NemotronHForCausalLM", R"("hybrid_override_pattern": "M-")"),
-             Contains("2 entries for 4 layers"));
-  CHECK_THAT(llama_error("NemotronHForCausalLM", R"("hybrid_override_pattern": "--?-")"),
-             Contains("/hybrid_override_pattern") && Contains("letters M, *, - and E"));
+  CHECK(llama_error(R"("hidden_size": 66)") == test::value_at("/hidden_size"));
+  CHECK(llama_error(R"("hidden_size": 66, "head_dim": 16)") == test::no_error());
+  CHECK(llama_error(R"("num_key_value_heads": 8)") == test::value_at("/num_key_value_heads"));
+  CHECK(llama_error(R"("num_key_value_heads": 3)") == test::value_at("/num_key_value_heads"));
+  CHECK(llama_error(R"("sliding_window": 64, "layer_types": ["full_attention"])") ==
+        test::value_at("/layer_types"));
+  CHECK(llama_error("MixtralForCausalLM",
+                    R"("num_key_value_heads": 4, "num_local_experts": 4,
+                       "num_experts_per_tok": 5)") == test::value_at("/num_experts_per_tok"));
+  for (const char* pattern : {"M-", "--?-"}) {
+    CAPTURE(pattern);
+    CHECK(llama_error("NemotronHForCausalLM",
+                      R"("hybrid_override_pattern": ")" + std::string(pattern) + "\"") ==
+          test::value_at("/hybrid_override_pattern"));
+  }
 }
 
 TEST_CASE("a way of quantising that is not known is an error with the known ones") {
-  CHECK_THAT(llama_error(R"("quantization_config": {"quant_method": "aqlm"})"),
-             Contains("/quantization_config/quant_method: \"aqlm\"") && Contains("awq, gptq"));
-  CHECK_THAT(llama_error(R"("quantization_config": {"quant_method": "fp8",
-                            "weight_block_size": [128]})"),
-             Contains("/weight_block_size: [128]: two sizes"));
-  CHECK_THAT(llama_error(R"("quantization_config": {"quant_algo": "FP3"})"),
-             Contains("/quant_algo: \"FP3\""));
-  CHECK_THAT(llama_error(R"("quantization_config": {"quant_method": "compressed-tensors",
-                            "config_groups": {}, "ignore": ["re:["]})"),
-             Contains("/ignore"));
+  const test::About method = llama_error(R"("quantization_config": {"quant_method": "aqlm"})");
+  CHECK(method == test::value_at("/quantization_config/quant_method"));
+  CHECK_THAT(method.complaint.problem, Contains("awq, gptq"));
+  CHECK(llama_error(R"("quantization_config": {"quant_method": "fp8",
+                       "weight_block_size": [128]})") ==
+        test::value_at("/quantization_config/weight_block_size"));
+  CHECK(llama_error(R"("quantization_config": {"quant_algo": "FP3"})") ==
+        test::value_at("/quantization_config/quant_algo"));
+  CHECK(llama_error(R"("quantization_config": {"quant_method": "compressed-tensors",
+                       "config_groups": {}, "ignore": ["re:["]})") ==
+        test::value_at("/quantization_config/ignore"));
 }
 
 TEST_CASE("a folder without config.json is an error with the path") {
@@ -129,7 +127,7 @@ TEST_CASE("a folder without config.json is an error with the path") {
 
 TEST_CASE("Infinity and NaN, as Python writes them, are read as null") {
   CHECK(llama_error(R"("time_step_limit": [0.0, Infinity], "x": -Infinity, "y": NaN,
-                       "z": "NaN \" Infinity")") == "no error");
+                       "z": "NaN \" Infinity")") == test::no_error());
 }
 
 }  // namespace headroom::hf_errors_test

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "tests/support/about.hpp"
 #include "tests/unit/report/written_run.hpp"
 
 namespace headroom::run_files_test {
@@ -12,16 +13,24 @@ using Catch::Contains;
 
 namespace {
 
-// What reading says after `change` of one file's text.
-std::string refused(const WrittenRun& run, const std::string& file,
-                    const std::function<std::string(std::string)>& change) {
+using Change = std::function<std::string(std::string)>;
+
+// What reading complains about after `change` of one file's text.
+test::About about_reading(const WrittenRun& run, const std::string& file, const Change& change) {
+  const std::string before = run.text(file);
+  run.overwrite(file, change(before));
+  const test::About about = test::about([&] { return read_run(run.path()); });
+  run.overwrite(file, before);
+  return about;
+}
+
+// What reading says of a row after that.
+std::string refused(const WrittenRun& run, const std::string& file, const Change& change) {
   const std::string before = run.text(file);
   run.overwrite(file, change(before));
   std::string message = "nothing";
   try {
     static_cast<void>(read_run(run.path()));
-  } catch (const ConfigError& error) {
-    message = error.what();
   } catch (const DataError& error) {
     message = error.what();
   }
@@ -29,7 +38,7 @@ std::string refused(const WrittenRun& run, const std::string& file,
   return message;
 }
 
-std::function<std::string(std::string)> replaced(const std::string& what, const std::string& by) {
+Change replaced(const std::string& what, const std::string& by) {
   return [=](std::string text) {
     const std::size_t at = text.find(what);
     REQUIRE(at != std::string::npos);
@@ -42,16 +51,20 @@ std::string first_half(const std::string& text) { return text.substr(0, text.siz
 }  // namespace
 
 TEST_CASE("what is no folder of a run is refused") {
-  CHECK_THROWS_WITH(read_run("no/such/folder"), Contains("no such folder"));
-  CHECK_THROWS_WITH(read_run(std::filesystem::temp_directory_path().string()),
-                    Contains("no folder of a run: it has no summary.json"));
+  CHECK(test::about([] { return read_run("no/such/folder"); }) == test::unreadable_at(""));
+  const std::string other = std::filesystem::temp_directory_path().string();
+  const test::About about = test::about([&] { return read_run(other); });
+  CHECK(about.complaint.origin == other);
+  CHECK_THAT(about.complaint.problem, Contains("it has no summary.json"));
 }
 
 TEST_CASE("damaged result files are refused with file and place") {
   const WrittenRun run("damaged");
-  CHECK_THAT(refused(run, "summary.json", first_half),
-             Contains("summary.json:") && Contains("not valid JSON"));
-  CHECK_THAT(refused(run, "resolved.json", first_half), Contains("resolved.json:"));
+  for (const char* file : {"summary.json", "resolved.json"}) {
+    const test::About about = about_reading(run, file, first_half);
+    CHECK(about.kind == ErrorKind::unreadable);
+    CHECK_THAT(about.complaint.origin, Contains(std::string(file) + ":"));  // line and column
+  }
   CHECK_THAT(refused(run, "requests.csv", first_half), Contains("requests.csv"));
   CHECK_THAT(refused(run, "requests.csv", [](const std::string&) { return std::string(); }),
              Contains("requests.csv:") && Contains("no header line"));
@@ -89,17 +102,21 @@ TEST_CASE("a whole row that is missing is seen by the number of requests") {
 
 TEST_CASE("a file of another shape names what is missing and who wrote it") {
   const WrittenRun run("other");
-  CHECK_THAT(refused(run, "summary.json", replaced("\"budget_bytes\"", "\"budget\"")),
-             Contains("/memory/budget_bytes: missing, expected an object") &&
-                 Contains("written by headroom 1.2.3"));
-  CHECK_THAT(refused(run, "summary.json", replaced("\"preemptions\": 0", "\"preemptions\": \"0\"")),
-             Contains("/preemptions: of another type, expected a number"));
-  CHECK_THAT(refused(run, "summary.json", [](const std::string&) { return std::string("[]"); }),
-             Contains("no result file of headroom"));
-  CHECK_THAT(refused(run, "resolved.json", replaced("\"set_by\"", "\"by\"")),
-             Contains("expected value and set_by"));
-  CHECK_THAT(refused(run, "resolved.json", replaced("\"/name\"", "\"/na~me\"")),
-             Contains("resolved.json") || Contains("nothing"));
+  const test::About key =
+      about_reading(run, "summary.json", replaced("\"budget_bytes\"", "\"budget\""));
+  CHECK(key == test::missing_at("/memory/budget_bytes"));
+  CHECK_THAT(key.complaint.problem, Contains("written by headroom 1.2.3"));
+  CHECK(about_reading(run, "summary.json",
+                      replaced("\"preemptions\": 0", "\"preemptions\": \"0\"")) ==
+        test::value_at("/preemptions"));
+  const test::About list =
+      about_reading(run, "summary.json", [](const std::string&) { return std::string("[]"); });
+  CHECK(list.kind == ErrorKind::missing);
+  CHECK_THAT(list.complaint.problem, Contains("no result file of headroom"));
+  CHECK(about_reading(run, "resolved.json", replaced("\"set_by\"", "\"by\"")) ==
+        test::value_at("/values/~1name"));
+  CHECK(about_reading(run, "resolved.json", replaced("\"/name\"", "\"/na~me\"")) ==
+        test::no_error());
 }
 
 }  // namespace headroom::run_files_test

@@ -5,6 +5,7 @@
 
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
+#include "tests/support/about.hpp"
 
 namespace headroom::fleet_roles_test {
 namespace {
@@ -23,13 +24,8 @@ Scenario with_roles(const std::string& fleet, const std::string& more = "") {
       "s.json"));
 }
 
-std::string refused(const std::string& fleet, const std::string& more = "") {
-  try {
-    static_cast<void>(check(with_roles(fleet, more), Catalog::embedded()));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+test::About refused(const std::string& fleet, const std::string& more = "") {
+  return test::about([&] { return check(with_roles(fleet, more), Catalog::embedded()); });
 }
 
 // 1000 tokens are 63 blocks of 16, at 131,072 bytes a token (32 layers, 8 heads of 128, K and V).
@@ -44,32 +40,31 @@ TEST_CASE("prompts move from groups that prefill to those that decode", "[apart]
 }
 
 TEST_CASE("roles and their section belong together", "[apart]") {
-  CHECK_THAT(refused(kGroups), Catch::Contains("link_gb_per_s: missing"));
-  CHECK_THAT(refused(R"("replicas": 2,)" + kLink),
-             Catch::Contains("/fleet/disaggregation/link_gb_per_s: has no effect without groups"));
-  CHECK_THAT(refused(R"("groups": [{"name": "p", "role": "prefill"}],)" + kLink),
-             Catch::Contains("no group has role decode"));
-  CHECK_THAT(refused(R"("groups": [{"name": "p", "role": "prefill"},
+  CHECK(refused(kGroups) == test::missing_at("/fleet/disaggregation/link_gb_per_s"));
+  CHECK(refused(R"("replicas": 2,)" + kLink) ==
+        test::no_effect_at("/fleet/disaggregation/link_gb_per_s"));
+  CHECK(refused(R"("groups": [{"name": "p", "role": "prefill"}],)" + kLink) ==
+        test::missing_at("/fleet/groups/0/role"));
+  CHECK(refused(R"("groups": [{"name": "p", "role": "prefill"},
                                    {"name": "d", "role": "decode"}, {"name": "b"}],)" +
-                     kLink),
-             Catch::Contains("/fleet/groups/2/role: value \"both\""));
-  CHECK_THAT(refused(R"("groups": [{"name": "p", "role": "prefil"}],)" + kLink),
-             Catch::Contains("prefill"));
+                kLink) == test::value_at("/fleet/groups/2/role"));
+  const test::About misspelt = refused(R"("groups": [{"name": "p", "role": "prefil"}],)" + kLink);
+  CHECK(misspelt == test::unknown_at("/fleet/groups/0/role"));
+  CHECK(misspelt.complaint.nearest == "prefill");
   for (const std::string rate : {"0", "1e-6", "0.0009"}) {
-    CHECK_THAT(refused(kGroups + R"(, "disaggregation": {"link_gb_per_s": )" + rate + "}"),
-               Catch::Contains("/fleet/disaggregation/link_gb_per_s: value ") &&
-                   Catch::Contains("number >= 0.001"));
+    CHECK(refused(kGroups + R"(, "disaggregation": {"link_gb_per_s": )" + rate + "}") ==
+          test::value_at("/fleet/disaggregation/link_gb_per_s"));
   }
 }
 
 TEST_CASE("routers may choose among one prefill or decode replica", "[apart]") {
   CHECK(refused(kGroups +
                 R"(, "disaggregation": {"link_gb_per_s": 50, "decode_router": "random"})") ==
-        "no error");
+        test::no_error());
   CHECK(refused(R"("groups": [{"name": "p", "role": "prefill"},
                               {"name": "d", "role": "decode", "count": 2}],
                    "router": {"policy": "random"},)" +
-                kLink) == "no error");
+                kLink) == test::no_error());
 }
 
 TEST_CASE("what cannot use another's KV is refused by name", "[apart]") {
@@ -78,12 +73,15 @@ TEST_CASE("what cannot use another's KV is refused by name", "[apart]") {
                                  {"name": "d", "role": "decode", )" +
                    decode + "}]," + kLink);
   };
-  CHECK_THAT(with(R"("model": "qwen3-14b")"), Catch::Contains("d cannot use the KV of p: model"));
-  CHECK_THAT(with(R"("engine": {"kv_cache_dtype": "fp8"})"),
-             Catch::Contains("bytes of KV per token"));
-  CHECK_THAT(with(R"("engine": {"block_size": 32})"), Catch::Contains("engine.block_size 32, not"));
-  CHECK_THAT(with(R"("engine": "sglang")"), Catch::Contains("not modelled for scheduler sglang"));
-  CHECK_THAT(refused(kGroups + "," + kLink, R"(, "n": 2)"), Catch::Contains("/workload/n"));
+  for (const auto& [decode, what] : {std::pair{R"("model": "qwen3-14b")", "model"},
+                                     {R"("engine": {"kv_cache_dtype": "fp8"})", "bytes of KV"},
+                                     {R"("engine": {"block_size": 32})", "engine.block_size"}}) {
+    const test::About about = with(decode);
+    CHECK(about == test::conflict_at("/fleet/groups/1/role"));
+    CHECK_THAT(about.complaint.problem, Catch::Contains(what));
+  }
+  CHECK(with(R"("engine": "sglang")") == test::unsupported_at("/fleet/groups/1/role"));
+  CHECK(refused(kGroups + "," + kLink, R"(, "n": 2)") == test::unsupported_at("/workload/n"));
 }
 
 }  // namespace

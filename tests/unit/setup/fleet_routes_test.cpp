@@ -7,6 +7,7 @@
 
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
+#include "tests/support/about.hpp"
 
 namespace headroom::fleet_routes_test {
 
@@ -39,13 +40,8 @@ std::string routes(const std::string& list) {
   return std::string(kGroups) + ", \"routes\": [" + list + "]";
 }
 
-std::string complaint(const std::string& fleet, const char* workload = kPlain) {
-  try {
-    static_cast<void>(check(routed(fleet, workload), Catalog::embedded()));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+test::About complaint(const std::string& fleet, const char* workload = kPlain) {
+  return test::about([&] { return check(routed(fleet, workload), Catalog::embedded()); });
 }
 
 std::int64_t of_large(const RunResult& result) {
@@ -76,13 +72,11 @@ TEST_CASE("options of a router are those of the policies that its routes have") 
   };
   const std::string weighted = R"(, "policy": "weighted")";
   const std::string least_kv = R"(, "policy": "least_kv")";
-  CHECK(complaint(with(weighted, "")) == "no error");
-  CHECK(complaint(with("", R"("policy": "weighted", )")) == "no error");
-  CHECK(complaint(with(least_kv, "")) ==
-        "s.json: /fleet/router/kv_weight: value 3.0: has no effect with /fleet/router/policy = "
-        "\"least_kv\" and \"least_outstanding\"; only with weighted");
+  CHECK(complaint(with(weighted, "")) == test::no_error());
+  CHECK(complaint(with("", R"("policy": "weighted", )")) == test::no_error());
+  CHECK(complaint(with(least_kv, "")) == test::no_effect_at("/fleet/router/kv_weight"));
   // A route of one replica takes the router's policy, though it has nothing to choose.
-  CHECK(complaint(with(least_kv, R"("policy": "weighted", )")) == "no error");
+  CHECK(complaint(with(least_kv, R"("policy": "weighted", )")) == test::no_error());
 }
 
 TEST_CASE("a class goes to its route, all others to the shares") {
@@ -113,34 +107,32 @@ TEST_CASE("the first priority has places of its own at the door") {
 
 TEST_CASE("errors of routes name the place and what is allowed") {
   CHECK(complaint(routes(R"({"name": "s", "groups": ["small", "large"]})")) ==
-        "s.json: /fleet/routes/0: missing: share or classes");
+        test::missing_at("/fleet/routes/0"));
   CHECK(complaint(routes(R"({"name": "s", "groups": ["small"], "share": 1})")) ==
-        "s.json: /fleet/routes: group \"large\" is in none");
+        test::missing_at("/fleet/routes"));
   CHECK(complaint(routes(R"({"name": "s", "groups": ["small", "medium"], "share": 1})")) ==
-        "s.json: /fleet/routes/0/groups: value \"medium\": no group has this name");
+        test::unknown_at("/fleet/routes/0/groups"));
   CHECK(complaint(routes(R"({"name": "s", "groups": ["small", "small"], "share": 1})")) ==
-        "s.json: /fleet/routes/0/groups: value \"small\": it has a route already");
+        test::conflict_at("/fleet/routes/0/groups"));
   CHECK(complaint(routes(kShares + R"(, {"name": "s", "groups": ["small"], "share": 1})")) ==
-        "s.json: /fleet/routes/2/name: value \"s\": another route has this name");
+        test::conflict_at("/fleet/routes/2/name"));
   CHECK(complaint(routes(R"({"name": "s", "groups": ["small", "large"], "classes": ["x"]})")) ==
-        "s.json: /fleet/routes/0/classes: value \"x\": no class of the workload has this name");
+        test::unknown_at("/fleet/routes/0/classes"));
   CHECK(complaint(routes(R"({"name": "s", "groups": ["small", "large"], "classes": ["code"]})"),
-                  kClasses) ==
-        "s.json: /fleet/routes: class \"chat\" has no route, and no route a share");
+                  kClasses) == test::missing_at("/fleet/routes"));
   CHECK(complaint(routes(R"({"name": "s", "groups": "small", "share": 1})")) ==
-        "s.json: /fleet/routes/0/groups: value \"small\": expected list of texts");
+        test::value_at("/fleet/routes/0/groups"));
   CHECK(complaint(routes(R"({"name": "s", "groups": ["small"], "share": 1},
                             {"name": "l", "groups": ["large"], "share": 1,
-                             "policy": "random"})")) == "no error");
+                             "policy": "random"})")) == test::no_error());
   CHECK(complaint(routes(R"({"name": "s", "groups": ["small"], "share": 1, "policy": "random"},
                             {"name": "l", "groups": ["large"], "share": 1,
                              "policy": "random"})") +
                   R"(, "router": {"policy": "random"})") ==
-        "s.json: /fleet/router/policy: has no effect: every route has a policy of its own");
+        test::no_effect_at("/fleet/router/policy"));
   CHECK(complaint(R"("replicas": 2, "admission": {"policy": "priority", "max_in_flight": 9,
                                                   "low_share": 0.5})") ==
-        "s.json: /fleet/admission/policy: value \"priority\": all requests have the same "
-        "(workload.classes, priority)");
+        test::value_at("/fleet/admission/policy"));
 }
 
 }  // namespace headroom::fleet_routes_test

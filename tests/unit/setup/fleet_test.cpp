@@ -11,6 +11,7 @@
 #include "sim/setup/fleet_factory.hpp"
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
+#include "tests/support/about.hpp"
 
 namespace headroom::fleet_test {
 
@@ -27,13 +28,8 @@ Scenario parsed(const std::string& fleet) {
   return parse_scenario(parse_json("{" + kBase + more + "}", "s.json"));
 }
 
-std::string error_of(const std::string& fleet) {
-  try {
-    static_cast<void>(check(parsed(fleet), Catalog::embedded()));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+test::About error_of(const std::string& fleet) {
+  return test::about([&] { return check(parsed(fleet), Catalog::embedded()); });
 }
 
 // Clients were promised a TTFT of 500 ms and a TPOT of 50.
@@ -155,32 +151,23 @@ TEST_CASE("a router that keeps promises packs as far as they go, or spreads") {
 
 TEST_CASE("a router that keeps promises needs some") {
   CHECK(error_of(R"({"replicas": 2, "router": {"policy": "slo_aware"}})") ==
-        "s.json: /fleet/router/policy: value \"slo_aware\": nothing is promised: expected "
-        "slo.ttft_ms or slo.tpot_ms, of the scenario or of a class");
+        test::value_at("/fleet/router/policy"));
   CHECK(error_of(R"({"groups": [{"name": "a"}, {"name": "b"}],
                      "routes": [{"name": "r", "groups": ["a", "b"], "share": 1,
-                                 "policy": "slo_aware"}]})")
-            .starts_with("s.json: /fleet/routes/0/policy: value \"slo_aware\": nothing is"));
+                                 "policy": "slo_aware"}]})") ==
+        test::value_at("/fleet/routes/0/policy"));
   CHECK(error_of(R"({"replicas": 2, "router": {"ttft_weight": 1}})") ==
-        "s.json: /fleet/router/ttft_weight: value 1.0: has no effect with /fleet/router/policy = "
-        "\"least_outstanding\"; only with slo_aware");
+        test::no_effect_at("/fleet/router/ttft_weight"));
   const auto refused = [](const std::string& fleet) {
-    try {
-      static_cast<void>(check(promised(fleet), Catalog::embedded()));
-    } catch (const ConfigError& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    return test::about([&] { return check(promised(fleet), Catalog::embedded()); });
   };
   CHECK(refused(R"({"replicas": 2, "router": {"policy": "slo_aware", "ttft_weight": 0,
                                               "tpot_weight": 0}})") ==
-        "s.json: /fleet/router/ttft_weight: value 0: the weight of something that is promised "
-        "must be above 0");
+        test::value_at("/fleet/router/ttft_weight"));
   CHECK(refused(R"({"router": {"policy": "slo_aware"}, "disaggregation": {"link_gb_per_s": 50},
                     "groups": [{"name": "p", "role": "prefill", "count": 2},
                                {"name": "d", "role": "decode"}]})") ==
-        "s.json: /fleet/router/policy: value \"slo_aware\": not modelled with prefill and decode "
-        "apart");
+        test::unsupported_at("/fleet/router/policy"));
 }
 
 TEST_CASE("a promise beyond all time is none") {
@@ -242,49 +229,45 @@ TEST_CASE("a slow replica is slower for so long, and a router that looks spares 
 }
 
 TEST_CASE("errors of a fleet name the place and what is allowed") {
-  CHECK(error_of(R"({"replicas": 0})") ==
-        "s.json: /fleet/replicas: value 0: expected integer >= 1 and <= 65535");
-  CHECK(error_of(R"({"replica": 2})") == "s.json: /fleet/replica: unknown key (nearest: replicas)");
-  CHECK(error_of(R"({"groups": {}})") ==
-        "s.json: /fleet/groups: value {}: expected a list of 1 to 1000 objects");
-  CHECK(error_of(R"({"groups": [{"count": 2}]})") == "s.json: /fleet/groups/0: missing: name");
+  CHECK(error_of(R"({"replicas": 0})") == test::value_at("/fleet/replicas"));
+  CHECK(error_of(R"({"replica": 2})") == test::unknown_at("/fleet/replica"));
+  CHECK(error_of(R"({"groups": {}})") == test::value_at("/fleet/groups"));
+  CHECK(error_of(R"({"groups": [{"count": 2}]})") == test::missing_at("/fleet/groups/0"));
   CHECK(error_of(R"({"groups": [{"name": "a", "devise": "l4"}]})") ==
-        "s.json: /fleet/groups/0/devise: unknown key (nearest: device)");
-  CHECK(error_of(R"({"groups": [{"name": "a", "engine": {"max_num_seq": 4}}]})") ==
-        "s.json: /fleet/groups/0/engine/max_num_seq: unknown key (nearest: max_num_seqs)");
+        test::unknown_at("/fleet/groups/0/devise"));
+  const test::About misspelt =
+      error_of(R"({"groups": [{"name": "a", "engine": {"max_num_seq": 4}}]})");
+  CHECK(misspelt == test::unknown_at("/fleet/groups/0/engine/max_num_seq"));
+  CHECK(misspelt.complaint.nearest == "max_num_seqs");
   CHECK(error_of(R"({"groups": [{"name": "a"}, {"name": "a"}]})") ==
-        "s.json: /fleet/groups/1/name: value \"a\": another group has this name");
+        test::conflict_at("/fleet/groups/1/name"));
   CHECK(error_of(R"({"replicas": 2, "groups": [{"name": "a"}]})") ==
-        "s.json: /fleet/replicas: groups say how many replicas there are: give one of both");
-  CHECK(error_of(R"({"groups": [{"name": "a", "device": "l5"}]})")
-            .starts_with("s.json: /fleet/groups/0: /device/name: "));
+        test::conflict_at("/fleet/replicas"));
+  const test::About in_group = error_of(R"({"groups": [{"name": "a", "device": "l5"}]})");
+  CHECK(in_group == test::unknown_at("/device/name"));
+  CHECK(in_group.complaint.origin == "s.json: /fleet/groups/0");
 }
 
 TEST_CASE("an option of a fleet without effect is refused") {
   // A router may choose among one: studies vary the number of replicas.
-  CHECK(error_of(R"({"router": {"policy": "random"}})") == "no error");
+  CHECK(error_of(R"({"router": {"policy": "random"}})") == test::no_error());
   CHECK(error_of(R"({"replicas": 2, "router": {"policy": "random", "kv_weight": 2}})") ==
-        "s.json: /fleet/router/kv_weight: value 2.0: has no effect with /fleet/router/policy = "
-        "\"random\"; only with weighted");
+        test::no_effect_at("/fleet/router/kv_weight"));
   CHECK(error_of(R"({"groups": [{"name": "a", "weight": 2}, {"name": "b"}]})") ==
-        "s.json: /fleet/groups/0/weight: has no effect with router least_outstanding");
+        test::no_effect_at("/fleet/groups/0/weight"));
   CHECK(error_of(R"({"replicas": 2, "faults": {"resend": true}})") ==
-        "s.json: /fleet/faults/resend: has no effect without crashes (fleet.faults.mtbf_s or "
-        "crashes)");
+        test::no_effect_at("/fleet/faults/resend"));
   CHECK(error_of(R"({"admission": {"policy": "max_in_flight"}})") ==
-        "s.json: /fleet/admission/max_in_flight: missing: expected requests at once");
-  CHECK(error_of(R"({"admission": {"policy": "deadline"}})") ==
-        "s.json: /slo/ttft_ms: missing: expected the promise that shedding keeps; here, or of a "
-        "class");
+        test::missing_at("/fleet/admission/max_in_flight"));
+  CHECK(error_of(R"({"admission": {"policy": "deadline"}})") == test::missing_at("/slo/ttft_ms"));
   CHECK(error_of(R"({"replicas": 2, "faults": {"crashes": [{"replica": 2, "at_s": 1}]}})") ==
-        "s.json: /fleet/faults/crashes/0/replica: value 2: replicas are numbered 0 to 1");
+        test::value_at("/fleet/faults/crashes/0/replica"));
   CHECK(error_of(R"({"replicas": 2, "faults": {"slow": [
             {"replica": 1, "at_s": 1, "for_s": 5, "factor": 2},
             {"replica": 1, "at_s": 3, "for_s": 5, "factor": 2}]}})") ==
-        "s.json: /fleet/faults/slow/1/at_s: replica 1 is slow at that time already (slow[0])");
+        test::conflict_at("/fleet/faults/slow/1/at_s"));
   CHECK(error_of(R"({"groups": [{"name": "a", "engine": {"api_server_count": 1}},
-                                {"name": "b"}]})") ==
-        "s.json: /fleet/groups: engine.api_server_count: all groups have it, or none");
+                                {"name": "b"}]})") == test::conflict_at("/fleet/groups"));
 }
 
 TEST_CASE("groups have the seed and the directory that their scenario was given after reading") {

@@ -10,6 +10,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/run.hpp"
 #include "sim/setup/scenario_file.hpp"
+#include "tests/support/about.hpp"
 
 namespace headroom::kv_tier_test {
 
@@ -42,13 +43,8 @@ double transfer_s(const RunResult& result) {
   return result.summary.engine.time_s[static_cast<std::size_t>(CostTerm::transfer)];
 }
 
-std::string refusal_of(const std::string& text) {
-  try {
-    static_cast<void>(result_of(text));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+test::About refusal_of(const std::string& text) {
+  return test::about([&] { return result_of(text); });
 }
 
 }  // namespace
@@ -120,23 +116,25 @@ TEST_CASE("TensorRT-LLM's host cache keeps what its pool overwrites") {
 
 TEST_CASE("a tier that nothing could find, or reach, is refused") {
   CHECK(refusal_of(sessions("h100-sxm", vllm(R"("kv_offloading_size_gib": 4,
-                                                "enable_prefix_caching": false)")))
-            .find("/engine/kv_offloading_size_gib: without prefix caching") != std::string::npos);
-  CHECK(refusal_of(sessions("h100-sxm", vllm(R"("kv_offloading_disk_gib": 4)")))
-            .find("give /engine/kv_offloading_size_gib too") != std::string::npos);
+                                                "enable_prefix_caching": false)"))) ==
+        test::conflict_at("/engine/kv_offloading_size_gib"));
+  CHECK(refusal_of(sessions("h100-sxm", vllm(R"("kv_offloading_disk_gib": 4)"))) ==
+        test::missing_at("/engine/kv_offloading_disk_gib"));
   CHECK(refusal_of(sessions("h100-sxm", R"("name": "trtllm", "scheduler": "tgi",
-                                           "host_cache_size": 4294967296)"))
-            .find("/engine/host_cache_size: scheduler tgi") != std::string::npos);
+                                           "host_cache_size": 4294967296)")) ==
+        test::conflict_at("/engine/host_cache_size"));
   CHECK(refusal_of(sessions("h100-sxm", R"("name": "trtllm", "enable_block_reuse": false,
-                                           "host_cache_size": 4294967296)"))
-            .find("/engine/host_cache_size: takes what a prefix cache") != std::string::npos);
-  CHECK(refusal_of(sessions("h100-sxm", R"("name": "trtllm", "scheduler": "vllm",
-                                           "host_cache_size": 4294967296)"))
-            .find("second tier is /engine/kv_offloading_size_gib") != std::string::npos);
+                                           "host_cache_size": 4294967296)")) ==
+        test::conflict_at("/engine/host_cache_size"));
+  const test::About other = refusal_of(sessions(
+      "h100-sxm", R"("name": "trtllm", "scheduler": "vllm", "host_cache_size": 4294967296)"));
+  CHECK(other == test::conflict_at("/engine/host_cache_size"));
+  CHECK_THAT(other.complaint.problem, Catch::Contains("/engine/kv_offloading_size_gib"));
   const std::string no_rate = R"("kv_offloading_size_gib": 4)";
-  CHECK(refusal_of(sessions("a40", vllm(no_rate))).find("no PCIe rate of a40") !=
-        std::string::npos);
-  CHECK(refusal_of(sessions("a40", vllm(no_rate + R"(, "kv_offloading_gb_per_s": 25)"))).empty());
+  CHECK(refusal_of(sessions("a40", vllm(no_rate))) ==
+        test::missing_at("/engine/kv_offloading_size_gib"));
+  CHECK(refusal_of(sessions("a40", vllm(no_rate + R"(, "kv_offloading_gb_per_s": 25)"))) ==
+        test::no_error());
 }
 
 TEST_CASE("what a run has stored when it is ended does not depend on jumps") {
@@ -179,8 +177,8 @@ TEST_CASE("V0 swaps its victims instead of computing them again") {
   CHECK(swap.totals.tier->stored_blocks == swap.totals.tier->loaded_blocks);
   CHECK(swap.totals.tier->stored_blocks > 0);
   CHECK(tier_options(swap.resolved, swap.budget.layout).host_blocks == 2048);  // of 2 MiB in 4 GiB
-  CHECK(refusal_of(crowd(R"(, "preemption_mode": "swap", "enable_prefix_caching": true)"))
-            .find("switch enable_prefix_caching off") != std::string::npos);
+  CHECK(refusal_of(crowd(R"(, "preemption_mode": "swap", "enable_prefix_caching": true)")) ==
+        test::conflict_at("/engine/preemption_mode"));
 }
 
 }  // namespace headroom::kv_tier_test

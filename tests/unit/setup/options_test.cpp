@@ -2,6 +2,8 @@
 
 #include "hardware/llm/quantization_method.hpp"
 #include "sim/setup/from/from.hpp"
+#include "sim/setup/resolve.hpp"
+#include "tests/support/about.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -16,13 +18,8 @@ namespace {
 
 Scenario parsed(const std::string& text) { return parse_scenario(parse_json(text, "s.json")); }
 
-std::string error_of(const std::string& text) {
-  try {
-    static_cast<void>(parsed(text));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+test::About error_of(const std::string& text) {
+  return test::about([&] { return parsed(text); });
 }
 
 }  // namespace
@@ -37,12 +34,14 @@ TEST_CASE("values are read into their fields, with who gave them") {
 }
 
 TEST_CASE("an unknown key is an error with the nearest known one") {
-  CHECK(error_of(R"({"engine": {"max_num_seq": 1}})") ==
-        "s.json: /engine/max_num_seq: unknown key (nearest: max_num_seqs)");
-  CHECK(error_of(R"({"modle": "x"})") == "s.json: /modle: unknown key (nearest: model)");
-  CHECK(error_of(R"({"zzzzzzzz": 1})") == "s.json: /zzzzzzzz: unknown key");
+  const test::About key = error_of(R"({"engine": {"max_num_seq": 1}})");
+  CHECK(key == test::unknown_at("/engine/max_num_seq"));
+  CHECK(key.complaint.nearest == "max_num_seqs");
+  CHECK(error_of(R"({"modle": "x"})").complaint.nearest == "model");
+  CHECK(error_of(R"({"zzzzzzzz": 1})") == test::unknown_at("/zzzzzzzz"));
+  CHECK(error_of(R"({"zzzzzzzz": 1})").complaint.nearest.empty());
   // A slash in a key is not a path into a section.
-  CHECK(error_of(R"({"engine/name": "vllm"})").starts_with("s.json: /engine~1name: unknown key"));
+  CHECK(error_of(R"({"engine/name": "vllm"})") == test::unknown_at("/engine~1name"));
 }
 
 TEST_CASE("the nearest key is one that the law of the section takes") {
@@ -50,33 +49,57 @@ TEST_CASE("the nearest key is one that the law of the section takes") {
     return error_of(R"({"workload": {"prompt": )" + law + "}}");
   };
   // `values` is one letter off, but belongs to the empirical law.
-  CHECK(prompt(R"({"law": "fixed", "value": 512})") ==
-        "s.json: /workload/prompt/value: unknown key: law \"fixed\" takes tokens");
-  CHECK(prompt(R"({"value": 512})").ends_with("unknown key: law \"fixed\" takes tokens"));
-  CHECK(prompt(R"({"law": "empirical", "value": [512]})") ==
-        "s.json: /workload/prompt/value: unknown key (nearest: values)");
-  CHECK(prompt(R"({"law": "fixed", "token": 512})") ==
-        "s.json: /workload/prompt/token: unknown key (nearest: tokens)");
-  CHECK(prompt(R"({"law": 7, "zzzzzzzz": 512})") ==
-        "s.json: /workload/prompt/law: value 7: expected one of fixed, uniform, normal, lognormal, "
-        "gamma, "
-        "exponential, geometric, zipf, empirical");
+  for (const char* law : {R"({"law": "fixed", "value": 512})", R"({"value": 512})"}) {
+    CHECK(prompt(law) == test::unknown_at("/workload/prompt/value"));
+    CHECK(prompt(law).complaint.nearest.empty());
+    CHECK_THAT(prompt(law).complaint.problem, Catch::EndsWith("takes tokens"));
+  }
+  CHECK(prompt(R"({"law": "empirical", "value": [512]})").complaint.nearest == "values");
+  CHECK(prompt(R"({"law": "fixed", "token": 512})").complaint.nearest == "tokens");
+  CHECK(prompt(R"({"law": 7, "zzzzzzzz": 512})") == test::value_at("/workload/prompt/law"));
+}
+
+TEST_CASE("an error is one sentence: who gave the value, its place, what it is and what is wrong") {
+  const auto said = [](const std::string& text) {
+    return test::about([&] { return resolve(parsed(text), Catalog::embedded()); });
+  };
+  const auto of_engine = [&](const std::string& engine) {
+    return said(R"({"model": "llama-3.1-8b", "device": "h100-sxm", "engine": )" + engine +
+                R"(, "workload": {"trace": {"file": "t.csv"}}})");
+  };
+  CHECK(of_engine(R"({"max_num_seqs": "x"})").text ==
+        "s.json: /engine/max_num_seqs: value \"x\": expected integer >= 1 and <= 1000000");
+  CHECK(said("{}").text ==
+        "s.json: /model: missing: expected a model of the catalog, or a config.json");
+  CHECK(of_engine(R"({"max_num_seq": 1})").text ==
+        "s.json: /engine/max_num_seq: unknown key (nearest: max_num_seqs)");
+  CHECK(of_engine(R"({"name": "vlm"})").text ==
+        "s.json: /engine/name: value \"vlm\": one of vllm, trtllm, sglang, tgi, hf, "
+        "fastertransformer, llamacpp, ollama, sarathi, orca, static (nearest: vllm)");
+  CHECK(of_engine(R"({"name": "orca", "watermark": 0.1})").text ==
+        "s.json: /engine/watermark: value 0.1: has no effect with /engine/scheduler = \"orca\"; "
+        "only with vllm or vllm_v0 or sarathi");
+  CHECK(of_engine(R"({"num_gpu_blocks_override": 9, "kv_cache_memory_bytes": 9})").text ==
+        "s.json: /engine/num_gpu_blocks_override: the KV pool has one size: give this or "
+        "kv_cache_memory_bytes, not both");
+  CHECK(of_engine(R"({"enable_lora": true, "version": "0.7"})").text ==
+        "s.json: /engine/enable_lora: modelled with scheduler vllm only (V1, from 0.8)");
+  CHECK(said(R"({"model": "no/such.json", "device": "h100-sxm",
+                 "workload": {"trace": {"file": "t.csv"}}})")
+            .text == "s.json: /model: no/such.json: no such file or folder");
 }
 
 TEST_CASE("wrong types and ranges say what is allowed") {
-  CHECK(error_of(R"({"engine": {"max_num_seqs": "x"}})") ==
-        "s.json: /engine/max_num_seqs: value \"x\": expected integer >= 1 and <= 1000000");
-  CHECK(error_of(R"({"engine": {"max_num_seqs": 0}})") ==
-        "s.json: /engine/max_num_seqs: value 0: expected integer >= 1 and <= 1000000");
-  CHECK(error_of(R"({"engine": {"max_num_seqs": 1.5}})") ==
-        "s.json: /engine/max_num_seqs: value 1.5: expected integer >= 1 and <= 1000000");
+  CHECK(error_of(R"({"engine": {"max_num_seqs": "x"}})") == test::value_at("/engine/max_num_seqs"));
+  CHECK(error_of(R"({"engine": {"max_num_seqs": 0}})") == test::value_at("/engine/max_num_seqs"));
+  CHECK(error_of(R"({"engine": {"max_num_seqs": 1.5}})") == test::value_at("/engine/max_num_seqs"));
   CHECK(error_of(R"({"workload": {"arrivals": {"request_rate": -1}}})") ==
-        "s.json: /workload/arrivals/request_rate: value -1: expected number > 0 and <= 1000000000");
-  CHECK(error_of(R"({"engine": 3})") == "s.json: /engine: value 3: expected an object");
+        test::value_at("/workload/arrivals/request_rate"));
+  CHECK(error_of(R"({"engine": 3})") == test::value_at("/engine"));
   CHECK(error_of(R"({"engine": {"enable_prefix_caching": 1}})") ==
-        "s.json: /engine/enable_prefix_caching: value 1: expected true or false");
-  CHECK(error_of(R"({"seed": 99999999999999999999})") != "no error");
-  CHECK(error_of("[]") == "s.json: /: value []: expected an object");
+        test::value_at("/engine/enable_prefix_caching"));
+  CHECK(error_of(R"({"seed": 99999999999999999999})") == test::value_at("/seed"));
+  CHECK(error_of("[]") == test::value_at("/"));
 }
 
 TEST_CASE("a number that people write as a float is still an integer") {
@@ -84,15 +107,14 @@ TEST_CASE("a number that people write as a float is still an integer") {
 }
 
 TEST_CASE("a choice is an error with the nearest one") {
-  CHECK(error_of(R"({"engine": {"name": "vlm"}})") ==
-        "s.json: /engine/name: value \"vlm\": one of vllm, trtllm, sglang, tgi, hf, "
-        "fastertransformer, llamacpp, ollama, sarathi, orca, static (nearest: vllm)");
+  const test::About choice = error_of(R"({"engine": {"name": "vlm"}})");
+  CHECK(choice == test::unknown_at("/engine/name"));
+  CHECK(choice.complaint.nearest == "vllm");
 }
 
 TEST_CASE("an option without effect is an error") {
   CHECK(error_of(R"({"engine": {"name": "orca", "watermark": 0.1}})") ==
-        "s.json: /engine/watermark: value 0.1: has no effect with /engine/scheduler = "
-        "\"orca\"; only with vllm or vllm_v0 or sarathi");
+        test::no_effect_at("/engine/watermark"));
 }
 
 TEST_CASE("the format of the KV cache is an option of the engines that take it") {
@@ -101,13 +123,11 @@ TEST_CASE("the format of the KV cache is an option of the engines that take it")
   };
   for (const std::string engine : {"vllm", "trtllm", "sglang", "tgi", "hf", "orca", "static"}) {
     INFO(engine);
-    CHECK(with_fp8(engine) == "no error");
+    CHECK(with_fp8(engine) == test::no_error());
   }
   // They have cache_type_k, cache_type_v and kv_cache_type.
   for (const std::string engine : {"llamacpp", "ollama"}) {
-    CHECK(with_fp8(engine).starts_with(
-        "s.json: /engine/kv_cache_dtype: value \"fp8\": has no effect with /engine/name = \"" +
-        engine + "\"; only with vllm or trtllm or "));
+    CHECK(with_fp8(engine) == test::no_effect_at("/engine/kv_cache_dtype"));
   }
 }
 
@@ -126,10 +146,8 @@ TEST_CASE("every row has its own place, a meaning, and a legal default") {
     // Written down and read again, the default is accepted.
     Json document = Json::object();
     document[Json::json_pointer(std::string(row.pointer))] = value;
-    const std::string message = error_of(document.dump());
-    const bool accepted =
-        message == "no error" || message.find("has no effect") != std::string::npos;
-    CHECK(accepted);
+    const test::About about = error_of(document.dump());
+    CHECK((about == test::no_error() || about.kind == ErrorKind::no_effect));
   }
 }
 
@@ -192,8 +210,7 @@ TEST_CASE("a version set by a flag keeps its digits") {
   CHECK(document.root.at("engine").at("version") == "0.20");
   CHECK(parse_scenario(document).engine.version == "0.20");
   // In a file it must be a text: a number would have lost the last digit.
-  CHECK(error_of(R"({"engine": {"version": 0.20}})") ==
-        "s.json: /engine/version: value 0.2: expected text");
+  CHECK(error_of(R"({"engine": {"version": 0.20}})") == test::value_at("/engine/version"));
 }
 
 }  // namespace headroom::options_test

@@ -9,6 +9,7 @@
 #include "sim/setup/options.hpp"
 #include "sim/setup/resolve.hpp"
 #include "sim/setup/run.hpp"
+#include "tests/support/about.hpp"
 
 namespace headroom::retries_test {
 
@@ -30,13 +31,8 @@ std::string ten(const std::string& rest, const std::string& retries) {
          rest + kLengths + R"(, "retries": )" + retries + "}";
 }
 
-std::string error_of(const std::string& workload) {
-  try {
-    validate(parsed(workload));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+test::About error_of(const std::string& workload) {
+  return test::about([&] { validate(parsed(workload)); });
 }
 
 RunResult run_workload(const std::string& workload) {
@@ -54,45 +50,40 @@ std::int64_t count_of(const RunResult& result, std::string_view name) {
 
 TEST_CASE("clients that try again say how often and when") {
   CHECK(error_of(ten("", R"({"max_attempts": 3, "delay_s": 0.5, "backoff": "exponential",
-                             "jitter": 0.25, "on": {"rejected": true}})")) == "no error");
-  CHECK(error_of(ten("", R"({"max_attempts": 2, "delay_s": 0})")) == "no error");
-  CHECK(error_of(ten("", R"({"max_attempts": 1})")) == "no error");
+                             "jitter": 0.25, "on": {"rejected": true}})")) == test::no_error());
+  CHECK(error_of(ten("", R"({"max_attempts": 2, "delay_s": 0})")) == test::no_error());
+  CHECK(error_of(ten("", R"({"max_attempts": 1})")) == test::no_error());
   CHECK(error_of(ten("", R"({"delay_s": 1})")) ==
-        "s.json: /workload/retries/max_attempts: missing: expected how often a request is sent at "
-        "most");
+        test::missing_at("/workload/retries/max_attempts"));
   CHECK(error_of(ten("", R"({"max_attempts": 2})")) ==
-        "s.json: /workload/retries/delay_s: missing: expected seconds from a failure to the next "
-        "attempt");
+        test::missing_at("/workload/retries/delay_s"));
 }
 
 TEST_CASE("values of retries have their ranges") {
   CHECK(error_of(ten("", R"({"max_attempts": 0})")) ==
-        "s.json: /workload/retries/max_attempts: value 0: expected integer >= 1 and <= 1000");
+        test::value_at("/workload/retries/max_attempts"));
   CHECK(error_of(ten("", R"({"max_attempts": 2, "delay_s": -1})")) ==
-        "s.json: /workload/retries/delay_s: value -1: expected number >= 0 and <= 1000000000");
+        test::value_at("/workload/retries/delay_s"));
   CHECK(error_of(ten("", R"({"max_attempts": 2, "delay_s": 1, "jitter": 2})")) ==
-        "s.json: /workload/retries/jitter: value 2: expected number >= 0 and <= 1");
-  CHECK(error_of(ten("", R"({"max_attempts": 2, "delay_s": 1, "on": {"oom": true}})"))
-            .starts_with("s.json: /workload/retries/on/oom: unknown key"));
+        test::value_at("/workload/retries/jitter"));
+  CHECK(error_of(ten("", R"({"max_attempts": 2, "delay_s": 1, "on": {"oom": true}})")) ==
+        test::unknown_at("/workload/retries/on/oom"));
 }
 
 TEST_CASE("an option of retries without effect is refused") {
   CHECK(error_of(ten("", R"({"max_attempts": 1, "delay_s": 1})")) ==
-        "s.json: /workload/retries/delay_s: has no effect with one attempt");
+        test::no_effect_at("/workload/retries/delay_s"));
   CHECK(error_of(ten("", R"({"max_attempts": 1, "on": {"rejected": true}})")) ==
-        "s.json: /workload/retries/on/rejected: has no effect with one attempt");
+        test::no_effect_at("/workload/retries/on/rejected"));
   CHECK(error_of(ten("", R"({"max_attempts": 2, "delay_s": 0, "jitter": 0.5})")) ==
-        "s.json: /workload/retries/jitter: has no effect without a delay");
+        test::no_effect_at("/workload/retries/jitter"));
   const std::string impatient = R"({"max_attempts": 2, "delay_s": 1, "on": {"cancelled": true}})";
-  CHECK(error_of(ten("", impatient)) ==
-        "s.json: /workload/retries/on/cancelled: has no effect without patience: no client gives "
-        "up");
-  CHECK(error_of(ten(kPatience, impatient)) == "no error");
+  CHECK(error_of(ten("", impatient)) == test::no_effect_at("/workload/retries/on/cancelled"));
+  CHECK(error_of(ten(kPatience, impatient)) == test::no_error());
   // Nobody gives up here, and the loss of an engine is left out.
   const std::string none = R"({"max_attempts": 2, "delay_s": 1, "on": {"lost_to_oom": false}})";
-  CHECK(error_of(ten("", none)) ==
-        "s.json: /workload/retries/on: no outcome is left that would be retried");
-  CHECK(error_of(ten(kPatience, none)) == "no error");
+  CHECK(error_of(ten("", none)) == test::no_effect_at("/workload/retries/on"));
+  CHECK(error_of(ten(kPatience, none)) == test::no_error());
 }
 
 TEST_CASE("clients of all classes try again alike") {
@@ -102,10 +93,9 @@ TEST_CASE("clients of all classes try again alike") {
     return R"({"arrivals": {"request_rate": 1}, "num_requests": 3, )" + of_all +
            R"("classes": [{"name": "a", )" + of_class + kLengths + "}]}";
   };
-  CHECK(error_of(classes(retries + ", ", kPatience)) == "no error");
+  CHECK(error_of(classes(retries + ", ", kPatience)) == test::no_error());
   CHECK(error_of(classes("", kPatience + retries + ", ")) ==
-        "s.json: /workload/classes/0/retries: clients of all classes try again alike: the workload "
-        "says how");
+        test::conflict_at("/workload/classes/0/retries"));
 }
 
 TEST_CASE("a run counts requests that were sent again, and those given up") {

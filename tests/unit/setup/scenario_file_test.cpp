@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "sim/kernel/errors.hpp"
 #include "sim/setup/resolve.hpp"
+#include "tests/support/about.hpp"
 
 namespace headroom::scenario_file_test {
 
@@ -24,8 +24,10 @@ TEST_CASE("every embedded scenario is valid") {
 }
 
 TEST_CASE("an unknown scenario is refused with the nearest name") {
-  CHECK_THROWS_WITH(load_scenario("demoo", {}),
-                    "demoo: no such file, and no built-in scenario of this name (nearest: demo)");
+  const test::About unknown = test::about([] { return load_scenario("demoo", {}); });
+  CHECK(unknown.kind == ErrorKind::unreadable);
+  CHECK(unknown.complaint.origin == "demoo");
+  CHECK(unknown.complaint.nearest == "demo");
 }
 
 TEST_CASE("a trace flag replaces the generated workload") {

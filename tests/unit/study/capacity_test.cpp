@@ -7,6 +7,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/study/capacity_systems.hpp"
+#include "tests/support/about.hpp"
 
 namespace headroom::capacity_test {
 
@@ -362,14 +363,20 @@ TEST_CASE("contexts are tokens, k is 1,024") {
 
 TEST_CASE("wrong names and shares are errors that name the flag") {
   const auto ask = [](const SystemSelection& selection) {
-    return capacity(query_of(selection, {2048}), Catalog::embedded());
+    return test::about([&] { return capacity(query_of(selection, {2048}), Catalog::embedded()); });
   };
-  CHECK_THROWS_WITH(ask(on("lama-3.1-8b", "h100-sxm")),
-                    Contains("--model lama-3.1-8b") && Contains("llama-3.1-8b"));
-  CHECK_THROWS_WITH(ask({}), Contains("command line: /model: missing"));
+  const test::About model = ask(on("lama-3.1-8b", "h100-sxm"));
+  CHECK(model == test::unknown_at("/model"));
+  CHECK(model.complaint.origin == "--model lama-3.1-8b");
+  CHECK(model.complaint.nearest == "llama-3.1-8b");
+  CHECK(ask({}) == test::missing_at("/model"));
+  CHECK(ask({}).complaint.origin == "command line");
   SystemSelection selection = on("llama-3.1-8b", "h100-sxm");
   selection.engines = {"vlm"};
-  CHECK_THROWS_WITH(ask(selection), Contains("--engine vlm") && Contains("nearest: vllm"));
+  const test::About engine = ask(selection);
+  CHECK(engine.kind == ErrorKind::unknown);
+  CHECK(engine.complaint.origin == "--engine vlm");
+  CHECK(engine.complaint.nearest == "vllm");
   CapacityQuery query = query_of(on("llama-3.1-8b", "h100-sxm"), {2048});
   query.usable_fraction = 1.5;
   CHECK_THROWS_AS(capacity(query, Catalog::embedded()), ConfigError);

@@ -11,10 +11,10 @@
 #include "sim/study/search/search_runner.hpp"
 #include "sim/study/sweep/run_row.hpp"
 #include "sim/study/sweep/study_runner.hpp"
+#include "tests/support/about.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace headroom::search_study_test {
-using Catch::Contains;
 
 namespace {
 
@@ -31,13 +31,9 @@ std::string study_text(const std::string& search, const std::string& more = "") 
 
 Study study_of(const std::string& text) { return parse_study(parse_json(text, "s.json"), "", {}); }
 
-std::string error_of(const std::string& search, const std::string& more = "") {
-  try {
-    StudyPlan(study_of(study_text(search, more))).check(Catalog::embedded());
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+test::About error_of(const std::string& search, const std::string& more = "") {
+  return test::about(
+      [&] { StudyPlan(study_of(study_text(search, more))).check(Catalog::embedded()); });
 }
 
 constexpr const char* kRate = R"([{"name": "rate", "kind": "max_request_rate", "from": 1, "to": 500,
@@ -105,38 +101,48 @@ TEST_CASE("mistakes in searches are errors with their place") {
   const auto rate = [](const std::string& more) {
     return R"([{"kind": "max_request_rate", "from": 1, "to": 9)" + more + "}]";
   };
-  CHECK(error_of("[]") == "s.json: /search: value []: expected a list of one or more searches");
-  CHECK_THAT(error_of(R"([{"kind": "max_rate"}])"),
-             Contains("/search/0/kind") && Contains("max_concurrency"));
-  CHECK_THAT(error_of(R"([{"from": 1}])"), Contains("/search/0/kind: missing"));
-  CHECK_THAT(error_of(rate(R"(, "limit": {})")), Contains("/search/0/limit") && Contains("limits"));
-  CHECK_THAT(error_of(rate(R"(, "limits": {})")), Contains("/search/0/limits"));
-  CHECK_THAT(error_of(rate(R"(, "limits": {"p99_tft_ms": 5})")),
-             Contains("no metric") && Contains("p99_ttft_ms"));
-  CHECK_THAT(error_of(rate(R"(, "limits": {"completed": 5})")), Contains("{\"<=\": number}"));
-  CHECK_THAT(error_of(rate(R"(, "limits": {"goodput_share": 0.9})")), Contains("needs an slo"));
-  CHECK_THAT(error_of(rate(R"(, "tolerance": 0)")), Contains("/search/0/tolerance"));
-  CHECK_THAT(error_of(rate(R"(, "path": "engine.name")")), Contains("a quantity"));
-  CHECK_THAT(error_of(rate(R"(, "path": "engine.max_nm_seqs")")), Contains("engine.max_num_seqs"));
-  CHECK_THAT(error_of(rate(R"(, "max_replications": 0)")), Contains("an integer from 1"));
-  CHECK_THAT(error_of(R"([{"kind": "max_request_rate", "from": 9, "to": 9}])"),
-             Contains("empty range"));
-  CHECK_THAT(error_of(R"([{"kind": "max_request_rate", "from": 9}])"),
-             Contains("/search/0/to: missing"));
-  CHECK_THAT(error_of(R"([{"kind": "max_concurrency", "from": 1.5, "to": 9}])"),
-             Contains("expected an integer"));
-  CHECK_THAT(error_of(R"([{"kind": "pareto", "maximize": ["completed"]}])"),
-             Contains("two metrics"));
-  CHECK_THAT(error_of(rate(R"(}, {"kind": "max_request_rate", "from": 2, "to": 3)")),
-             Contains("two searches are called max_request_rate"));
-  CHECK_THAT(error_of(rate(R"(, "path": "engine.max_num_seqs")"), kTwoBatches),
-             Contains("is varied by the study"));
+  CHECK(error_of("[]") == test::value_at("/search"));
+  CHECK(error_of(R"([{"kind": "max_rate"}])") == test::unknown_at("/search/0/kind"));
+  CHECK(error_of(R"([{"from": 1}])") == test::missing_at("/search/0/kind"));
+  CHECK(error_of(rate(R"(, "limit": {})")) == test::unknown_at("/search/0/limit"));
+  CHECK(error_of(rate(R"(, "limit": {})")).complaint.nearest == "limits");
+  CHECK(error_of(rate(R"(, "limits": {})")) == test::value_at("/search/0/limits"));
+  const test::About metric = error_of(rate(R"(, "limits": {"p99_tft_ms": 5})"));
+  CHECK(metric == test::unknown_at("/search/0/limits/p99_tft_ms"));
+  CHECK(metric.complaint.nearest == "p99_ttft_ms");
+  CHECK(error_of(rate(R"(, "limits": {"completed": 5})")) ==
+        test::value_at("/search/0/limits/completed"));
+  CHECK(error_of(rate(R"(, "limits": {"goodput_share": 0.9})")) == test::missing_at("/search"));
+  CHECK(error_of(rate(R"(, "tolerance": 0)")) == test::value_at("/search/0/tolerance"));
+  CHECK(error_of(rate(R"(, "path": "engine.name")")) == test::value_at("/search/0/path"));
+  const test::About path = error_of(rate(R"(, "path": "engine.max_nm_seqs")"));
+  CHECK(path == test::unknown_at("/search/0/path"));
+  CHECK(path.complaint.nearest == "engine.max_num_seqs");
+  CHECK(error_of(rate(R"(, "max_replications": 0)")) ==
+        test::value_at("/search/0/max_replications"));
+  CHECK(error_of(R"([{"kind": "max_request_rate", "from": 9, "to": 9}])") ==
+        test::value_at("/search/0"));
+  CHECK(error_of(R"([{"kind": "max_request_rate", "from": 9}])") ==
+        test::missing_at("/search/0/to"));
+  CHECK(error_of(R"([{"kind": "max_concurrency", "from": 1.5, "to": 9}])") ==
+        test::value_at("/search/0/from"));
+  CHECK(error_of(R"([{"kind": "pareto", "maximize": ["completed"]}])") ==
+        test::value_at("/search/0"));
+  CHECK(error_of(rate(R"(}, {"kind": "max_request_rate", "from": 2, "to": 3)")) ==
+        test::conflict_at("/search/1/name"));
+  CHECK(error_of(rate(R"(, "path": "engine.max_num_seqs")"), kTwoBatches) ==
+        test::conflict_at("/search/0/path"));
   // A value that the scenario refuses, before anything runs.
-  CHECK_THAT(error_of(R"([{"kind": "min_gpu_memory_utilization", "from": 0.5, "to": 3}])"),
-             Contains("/search") && Contains("gpu_memory_utilization"));
-  CHECK_THROWS_WITH(parse_study(parse_json(study_text(kRate), "s.json"), "",
-                                {"workload.arrivals.request_rate=5"}),
-                    Contains("searches workload.arrivals.request_rate"));
+  const test::About beyond =
+      error_of(R"([{"kind": "min_gpu_memory_utilization", "from": 0.5, "to": 3}])");
+  CHECK(beyond == test::value_at("/engine/gpu_memory_utilization"));
+  CHECK(beyond.complaint.origin == "s.json: /search");
+  const test::About flag = test::about([] {
+    return parse_study(parse_json(study_text(kRate), "s.json"), "",
+                       {"workload.arrivals.request_rate=5"});
+  });
+  CHECK(flag.kind == ErrorKind::no_effect);
+  CHECK(flag.complaint.origin == "--set workload.arrivals.request_rate=5");
 }
 
 TEST_CASE("what is found and stored does not depend on threads or on an interruption") {

@@ -1,4 +1,5 @@
 #include "sim/study/sweep/study_file.hpp"
+#include "tests/support/about.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -17,16 +18,11 @@ Study study_of(const std::string& rest, const std::vector<std::string>& set = {}
   return parse_study(parse_json(R"({"base": "demo", )" + rest + "}", "s.json"), "", set);
 }
 
-std::string error_of(const std::string& rest, const std::vector<std::string>& set = {}) {
-  try {
-    static_cast<void>(study_of(rest, set));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+test::About error_of(const std::string& rest, const std::vector<std::string>& set = {}) {
+  return test::about([&] { return study_of(rest, set); });
 }
 
-std::string axis_error(const std::string& axis) { return error_of(R"("vary": [)" + axis + "]"); }
+test::About axis_error(const std::string& axis) { return error_of(R"("vary": [)" + axis + "]"); }
 
 std::string values_of(const std::string& axis) {
   return Json(study_of(R"("vary": [)" + axis + "]").groups.at(0).at(0).values).dump();
@@ -36,7 +32,7 @@ constexpr const char* kTwoAxes =
     R"("vary": [{"path": "engine.max_num_seqs", "values": [8, 64]},
                 {"path": "engine.name", "values": ["vllm", "tgi"]}], )";
 
-std::string condition_error(const std::string& condition) {
+test::About condition_error(const std::string& condition) {
   return error_of(std::string(kTwoAxes) + R"("skip_if": [)" + condition + "]");
 }
 
@@ -72,45 +68,38 @@ TEST_CASE("a log range has one ratio, 6 digits, and whole numbers where the opti
 }
 
 TEST_CASE("mistakes in axes are named with their place") {
-  CHECK(error_of(R"("vary": 3)") == "s.json: /vary: value 3: expected a list of axes");
-  CHECK(axis_error(R"({"path": "engine.max_num_seq", "values": [1]})") ==
-        "s.json: /vary/0/path: value \"engine.max_num_seq\": no such option of a scenario (see "
-        "`headroom list options`) (nearest: engine.max_num_seqs)");
-  CHECK(axis_error(R"({"values": [1]})") ==
-        "s.json: /vary/0/path: missing: expected an option, e.g. \"engine.max_num_seqs\"");
-  CHECK(axis_error(R"({"path": "model", "values": []})") ==
-        "s.json: /vary/0/values: value []: expected a list of one or more values");
-  CHECK(axis_error(R"({"path": "model"})") ==
-        "s.json: /vary/0: expected one of values, range, log_range");
-  CHECK(axis_error(R"({"path": "model", "value": ["a"]})") ==
-        "s.json: /vary/0/value: unknown key (nearest: values)");
-  CHECK(axis_error(R"({"path": "seed", "values": [1]})") ==
-        "s.json: /vary/0/path: seeds are not varied: use replications or seeds");
+  CHECK(error_of(R"("vary": 3)") == test::value_at("/vary"));
+  const test::About path = axis_error(R"({"path": "engine.max_num_seq", "values": [1]})");
+  CHECK(path == test::unknown_at("/vary/0/path"));
+  CHECK(path.complaint.nearest == "engine.max_num_seqs");
+  CHECK(axis_error(R"({"values": [1]})") == test::missing_at("/vary/0/path"));
+  CHECK(axis_error(R"({"path": "model", "values": []})") == test::value_at("/vary/0/values"));
+  CHECK(axis_error(R"({"path": "model"})") == test::missing_at("/vary/0"));
+  CHECK(axis_error(R"({"path": "model", "value": ["a"]})") == test::unknown_at("/vary/0/value"));
+  CHECK(axis_error(R"({"path": "seed", "values": [1]})") == test::value_at("/vary/0/path"));
   CHECK(axis_error(R"({"path": "engine.block_size", "values": [16, 8, 16.0]})") ==
-        "s.json: /vary/0: value 16 stands twice (numbers 1 and 3)");
-  CHECK(axis_error(R"({"path": "engine.max_num_seqs", "range": {"from": 2, "to": 1, "step": 1}})")
-            .find("/vary/0/range: value {\"from\":2,\"to\":1,\"step\":1}: an empty range") !=
-        std::string::npos);
+        test::value_at("/vary/0"));
+  CHECK(
+      axis_error(R"({"path": "engine.max_num_seqs", "range": {"from": 2, "to": 1, "step": 1}})") ==
+      test::value_at("/vary/0/range"));
   CHECK(
       axis_error(R"({"path": "engine.max_num_seqs", "range": {"from": 1, "to": 2, "step": 0}})") ==
-      "s.json: /vary/0/range/step: value 0: expected a number > 0");
+      test::value_at("/vary/0/range/step"));
   CHECK(axis_error(R"({"path": "engine.max_num_seqs", "range": {"from": 1, "to": 2}})") ==
-        "s.json: /vary/0/range/step: missing: expected a number > 0");
+        test::missing_at("/vary/0/range/step"));
   CHECK(axis_error(
             R"({"path": "engine.max_num_seqs", "range": {"from": 1, "to": 1e9, "step": 1}})") ==
-        "s.json: /vary/0/range: 1000000000 values: at most 100000");
+        test::value_at("/vary/0/range"));
   CHECK(axis_error(R"({"path": "engine.max_num_seqs",
-                       "log_range": {"from": 1, "to": 3, "points": 9}})")
-            .find("stands twice") != std::string::npos);
+                       "log_range": {"from": 1, "to": 3, "points": 9}})") ==
+        test::value_at("/vary/0"));
   CHECK(axis_error(R"({"path": "engine.max_num_seqs",
                        "log_range": {"from": 0, "to": 3, "points": 2}})") ==
-        "s.json: /vary/0/log_range/from: value 0: expected a number > 0");
+        test::value_at("/vary/0/log_range/from"));
   CHECK(axis_error(R"({"path": "model", "values": ["a"]}, {"path": "/model", "values": ["b"]})") ==
-        "s.json: /vary/1: model is varied twice");
+        test::conflict_at("/vary/1"));
   CHECK(axis_error(R"({"path": "engine.name", "values": ["tgi"]},
-                      {"path": "engine", "values": ["vllm"]})") ==
-        "s.json: /vary/1: engine would replace engine.name, which is varied before it: put the "
-        "section first");
+                      {"path": "engine", "values": ["vllm"]})") == test::conflict_at("/vary/1"));
 }
 
 TEST_CASE("zipped axes advance together and must be equally long") {
@@ -120,64 +109,50 @@ TEST_CASE("zipped axes advance together and must be equally long") {
   CHECK(study.groups[0].size() == 2);
   CHECK(axis_error(R"({"zip": [{"path": "model", "values": ["a", "b"]},
                                {"path": "device", "values": ["x"]}]})") ==
-        "s.json: /vary/0/zip/1: 1 values, but the first axis of the group has 2: zipped axes "
-        "advance together");
-  CHECK(axis_error(R"({"zip": [{"path": "model", "values": ["a"]}]})")
-            .find("expected a list of two or more axes") != std::string::npos);
+        test::conflict_at("/vary/0/zip/1"));
+  CHECK(axis_error(R"({"zip": [{"path": "model", "values": ["a"]}]})") ==
+        test::value_at("/vary/0/zip"));
   CHECK(axis_error(R"({"zip": [{"path": "model", "values": ["a", "a"]},
                                {"path": "device", "values": ["x", "x"]}]})") ==
-        "s.json: /vary/0: value \"a\", \"x\" stands twice (numbers 1 and 2)");
+        test::value_at("/vary/0"));
 }
 
 TEST_CASE("conditions compare varied paths with values of their kind only") {
-  CHECK(condition_error(R"({"engine.max_num_seq": 8})") ==
-        "s.json: /skip_if/0/engine.max_num_seq: not varied by this study: expected one of the "
-        "varied paths (nearest: engine.max_num_seqs)");
+  const test::About path = condition_error(R"({"engine.max_num_seq": 8})");
+  CHECK(path == test::unknown_at("/skip_if/0/engine.max_num_seq"));
+  CHECK(path.complaint.nearest == "engine.max_num_seqs");
   CHECK(condition_error(R"({"engine.max_num_seqs": {"=>": 8}})") ==
-        "s.json: /skip_if/0/engine.max_num_seqs/=>: no such comparison: expected one of ==, !=, <, "
-        "<=, >, >=, in");
+        test::unknown_at("/skip_if/0/engine.max_num_seqs/=>"));
   CHECK(condition_error(R"({"engine.max_num_seqs": {">": "8"}})") ==
-        "s.json: /skip_if/0/engine.max_num_seqs/>: value \"8\": cannot be compared with 8, a value "
-        "of engine.max_num_seqs: order is of numbers only");
-  CHECK(condition_error(R"({"engine.name": {">": 8}})").find("order is of numbers only") !=
-        std::string::npos);
-  CHECK(condition_error(R"({"engine.name": 8})").find("of another kind") != std::string::npos);
-  CHECK(condition_error(R"({"engine.name": {"in": "vllm"}})").find("expected a list of values") !=
-        std::string::npos);
-  CHECK(condition_error(R"({"engine.max_num_seqs": {">": {"axis": "model"}}})")
-            .find("/skip_if/0/engine.max_num_seqs/>/axis: not varied") != std::string::npos);
-  CHECK(condition_error("{}").find("expected an object of varied paths") != std::string::npos);
-  CHECK(
-      error_of(std::string(kTwoAxes) + R"("skip_if": [])").find("expected a list of conditions") !=
-      std::string::npos);
+        test::value_at("/skip_if/0/engine.max_num_seqs/>"));
+  CHECK(condition_error(R"({"engine.name": {">": 8}})") ==
+        test::value_at("/skip_if/0/engine.name/>"));
+  CHECK(condition_error(R"({"engine.name": 8})") == test::value_at("/skip_if/0/engine.name"));
+  CHECK(condition_error(R"({"engine.name": {"in": "vllm"}})") ==
+        test::value_at("/skip_if/0/engine.name/in"));
+  CHECK(condition_error(R"({"engine.max_num_seqs": {">": {"axis": "model"}}})") ==
+        test::unknown_at("/skip_if/0/engine.max_num_seqs/>/axis"));
+  CHECK(condition_error("{}") == test::value_at("/skip_if/0"));
+  CHECK(error_of(std::string(kTwoAxes) + R"("skip_if": [])") == test::value_at("/skip_if"));
 }
 
 TEST_CASE("replications and seeds are checked") {
   CHECK(study_of(R"("replications": 3)").replications == 3);
   CHECK(study_of(R"("seeds": [4, 9])").replications == 2);
-  CHECK(error_of(R"("replications": 0)") ==
-        "s.json: /replications: value 0: expected an integer from 1 to 100000");
-  CHECK(error_of(R"("replications": 2.5)").find("expected an integer") != std::string::npos);
-  CHECK(error_of(R"("seeds": [1, 2, 1])") ==
-        "s.json: /seeds/2: value 1: expected a list of different integers >= 0");
-  CHECK(error_of(R"("seeds": [1], "replications": 1)") ==
-        "s.json: /seeds: replications and seeds exclude each other");
+  CHECK(error_of(R"("replications": 0)") == test::value_at("/replications"));
+  CHECK(error_of(R"("replications": 2.5)") == test::value_at("/replications"));
+  CHECK(error_of(R"("seeds": [1, 2, 1])") == test::value_at("/seeds/2"));
+  CHECK(error_of(R"("seeds": [1], "replications": 1)") == test::conflict_at("/seeds"));
 }
 
 TEST_CASE("a study without a base, or with one that is not there, is refused") {
   const auto error = [](const std::string& text) {
-    try {
-      static_cast<void>(parse_study(parse_json(text, "s.json"), "", {}));
-    } catch (const ConfigError& what) {
-      return std::string(what.what());
-    }
-    return std::string("no error");
+    return test::about([&] { return parse_study(parse_json(text, "s.json"), "", {}); });
   };
-  CHECK(error("{}").starts_with("s.json: /base: missing"));
-  CHECK(error(R"({"base": 1})").starts_with("s.json: /base: value 1: expected a file"));
-  CHECK(error(R"({"base": "dem0"})") ==
-        "s.json: /base: dem0: no such file, and no built-in scenario of this name (nearest: demo)");
-  CHECK(error(R"({"base": "demo", "varys": []})") == "s.json: /varys: unknown key (nearest: vary)");
+  CHECK(error("{}") == test::missing_at("/base"));
+  CHECK(error(R"({"base": 1})") == test::value_at("/base"));
+  CHECK(error(R"({"base": "dem0"})") == test::unreadable_at("/base"));
+  CHECK(error(R"({"base": "demo", "varys": []})") == test::unknown_at("/varys"));
 }
 
 TEST_CASE("a flag is laid over the base, unless the study varies that") {
@@ -186,10 +161,12 @@ TEST_CASE("a flag is laid over the base, unless the study varies that") {
   const Study set = study_of(axis, {"workload.num_requests=5"});
   CHECK(set.base.root["workload"]["num_requests"] == 5);
   CHECK(set.sha256 != plain.sha256);
-  CHECK(error_of(axis, {"engine.max_num_seqs=4"}) ==
-        "--set engine.max_num_seqs=4: has no effect: s.json varies engine.max_num_seqs");
-  CHECK(error_of(R"("seeds": [1])", {"seed=4"}) ==
-        "--set seed=4: has no effect: s.json lists its seeds");
+  const test::About varied = error_of(axis, {"engine.max_num_seqs=4"});
+  CHECK(varied.kind == ErrorKind::no_effect);
+  CHECK(varied.complaint.origin == "--set engine.max_num_seqs=4");
+  const test::About seed = error_of(R"("seeds": [1])", {"seed=4"});
+  CHECK(seed.kind == ErrorKind::no_effect);
+  CHECK(seed.complaint.origin == "--set seed=4");
 }
 
 TEST_CASE("what a study is called and says for people does not make it another study") {
