@@ -23,7 +23,7 @@ enum class CostLevel : std::uint8_t {
 
 struct CostRequest {
   CostLevel level = CostLevel::calibrated;
-  std::string engine = "vllm";  // engine family
+  std::string engine;  // engine family
   EngineMode mode = EngineMode::async;
   std::optional<EngineVersion> version;  // of the engine; absent: not known, or not that engine's
   std::string calibration;               // id of the row to use; empty: chosen by the above

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMostLayers = 10000;
 constexpr std::int64_t kMostPredicted = 64;
 constexpr std::int64_t kWidest = std::int64_t{1} << 20;
-constexpr std::int64_t kVllmDefaultLength = 2048;  // vLLM config/model.py: no key found
+constexpr std::int64_t kLengthOfNone = 2048;  // vLLM config/model.py: no key found
 
 Dtype read_dtype(const HfIntake& in) {
   for (const HfFields* fields : {&in.text, &in.root}) {
@@ -79,8 +79,8 @@ std::int64_t read_max_position(const HfFields& text) {
   }
   if (!length) {
     text.log().note(
-        fmt::format("the config names no longest context: {} as in vLLM", kVllmDefaultLength));
-    length = kVllmDefaultLength;
+        fmt::format("the config names no longest context: {} as in vLLM", kLengthOfNone));
+    length = kLengthOfNone;
   }
   // Gemma 3 states the length after scaling (vLLM skips it for model types with gemma3).
   if (text.text("model_type").find("gemma3") != std::string::npos) return *length;

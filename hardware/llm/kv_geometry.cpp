@@ -136,7 +136,7 @@ ByteCount kv_bytes_per_token(const AttentionSpec& a, const KvFormat& kv, std::in
   ByteCount bytes = 0;
   if (a.mla) {
     const std::int64_t latent = a.mla->kv_lora_rank + a.mla->qk_rope;
-    const bool sparse_fp8 = kv.vllm_sparse_mla && a.indexer && kv.dtype == Dtype::fp8;
+    const bool sparse_fp8 = kv.padded_sparse_mla && a.indexer && kv.dtype == Dtype::fp8;
     // 8-bit latents, a 32-bit scale per 128 of them, the rotary part in 16 bit.
     bytes = sparse_fp8 ? a.mla->kv_lora_rank + a.mla->kv_lora_rank / 32 + 2 * a.mla->qk_rope
                        : stored_bytes(kv.dtype, latent);
@@ -223,8 +223,8 @@ KvLayout flat_kv_layout(const ModelSpec& model, const KvFormat& kv, const Shardi
   return layout;
 }
 
-KvLayout vllm_kv_layout(const ModelSpec& model, const KvFormat& kv, const Sharding& sharding,
-                        std::int64_t stage, const VllmGrouping& grouping) {
+KvLayout grouped_kv_layout(const ModelSpec& model, const KvFormat& kv, const Sharding& sharding,
+                           std::int64_t stage, const KvGrouping& grouping) {
   std::vector<KvClass> classes = kv_classes(model, kv, sharding, stage);
   HEADROOM_CHECK(!classes.empty(), fmt::format("{}: no layer keeps anything", model.id));
   if (!grouping.hybrid_manager) {

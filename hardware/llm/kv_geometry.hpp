@@ -22,8 +22,8 @@ struct KvClass {
 // How the pool stores what the model computes.
 struct KvFormat {
   Dtype dtype = Dtype::bf16;
-  // vLLM's sparse MLA keeps 656 bytes per token and layer with fp8 (ENGINES.md 2.3).
-  bool vllm_sparse_mla = false;
+  // Sparse MLA kept as 656 bytes per token and layer with fp8 (vLLM, sparse MLA backends).
+  bool padded_sparse_mla = false;
 };
 
 // 2 * max(1, kv_heads / TP) * head_dim * bytes; MLA latents are replicated on every rank.
@@ -42,17 +42,17 @@ struct KvFormat {
 // KV bytes of one sequence of `tokens` in decode, windows respected, without rounding to blocks.
 [[nodiscard]] ByteCount sequence_bytes(const std::vector<KvClass>& classes, TokenCount tokens);
 
-// vLLM: equal layers form buckets, buckets are split into groups of one size, pages of unlike
-// layers are made equal by larger blocks, a recurrent state grows the attention block
+// As vLLM groups them: equal layers form buckets, buckets are split into groups of one size, pages
+// of unlike layers are made equal by larger blocks, a recurrent state grows the attention block
 // (ENGINES.md 2.3, 2.4).
-struct VllmGrouping {
+struct KvGrouping {
   std::int32_t block_tokens = 16;
   double pad_below = 1.5;      // buckets within this ratio are padded to the larger (older: 1.25)
   bool hybrid_manager = true;  // off: windows are kept as full attention
 };
-[[nodiscard]] KvLayout vllm_kv_layout(const ModelSpec& model, const KvFormat& kv,
-                                      const Sharding& sharding, std::int64_t stage,
-                                      const VllmGrouping& grouping);
+[[nodiscard]] KvLayout grouped_kv_layout(const ModelSpec& model, const KvFormat& kv,
+                                         const Sharding& sharding, std::int64_t stage,
+                                         const KvGrouping& grouping);
 
 // One pool in which every attention layer keeps every token: token-granular engines, contiguous
 // reservation, engines without window support.

@@ -34,6 +34,7 @@ struct BatchTraits {
   bool swaps = false;                // may copy a preempted request's KV to the host
   bool follows_groups = false;  // asks for the blocks of unlike groups of layers as they are held
   bool forks_samples = false;   // n answers to a prompt share its blocks without a prefix cache
+  bool keeps_prompt_logprobs = false;  // of requests that ask for them
   // The defaults that belong to the policy whatever the engine; empty: it does not read the option.
   std::optional<bool> enable_chunked_prefill = {};
   std::optional<bool> enable_prefix_caching = {};

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include <utility>
+
 #include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -21,7 +23,7 @@ struct OrcaScheduling {
 
 class OrcaScheduler final : public BatchScheduler {
  public:
-  explicit OrcaScheduler(const SchedulerOptions& options) : options_(options) {}
+  explicit OrcaScheduler(SchedulerOptions options) : options_(std::move(options)) {}
 
   void enqueue(RequestId id, const Request& request) override;
   void plan(const PlanContext& context, BatchPlan& plan) override;

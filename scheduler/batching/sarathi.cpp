@@ -21,6 +21,7 @@ const BatchPolicy& sarathi_policy() {
       .doc = "Sarathi-Serve: all decodes, then prompts in chunks of what the budget leaves",
       .traits = {.has_token_budget = true,
                  .seats_within_budget = true,
+                 .keeps_prompt_logprobs = true,
                  .enable_prefix_caching = false,
                  .watermark = 0.01},
       .allocators = {"paged"},

@@ -318,7 +318,7 @@ const BatchPolicy& sglang_policy() {
   static const BatchPolicy kPolicy{
       .name = "sglang",
       .doc = "SGLang: prefill batches alone, admission by estimated output, retraction",
-      .traits = {.plans_ahead = true},
+      .traits = {.plans_ahead = true, .keeps_prompt_logprobs = true},
       .allocators = {"paged"},
       .options = sglang_rows,
       .finds_prefixes = [](const OptionBag& own,

@@ -213,7 +213,10 @@ const BatchPolicy& tgi_policy() {
   static const BatchPolicy kPolicy{
       .name = "tgi",
       .doc = "TGI: prompt + max_new_tokens set aside, never preempts",
-      .traits = {.sets_aside = true, .enable_chunked_prefill = true, .enable_prefix_caching = true},
+      .traits = {.sets_aside = true,
+                 .keeps_prompt_logprobs = true,
+                 .enable_chunked_prefill = true,
+                 .enable_prefix_caching = true},
       .allocators = {"paged", "contiguous"},
       .takes = {"enable_prefix_caching", "enable_chunked_prefill"},
       .options = tgi_rows,

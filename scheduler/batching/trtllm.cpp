@@ -344,6 +344,7 @@ const BatchPolicy& trtllm_policy() {
                  .seats_per_stage = true,
                  .drafts = true,
                  .drafts_need_room = true,
+                 .keeps_prompt_logprobs = true,
                  .enable_chunked_prefill = false},
       .allocators = {"paged"},
       .takes = {"enable_chunked_prefill", "kv_offloading_disk_gib", "kv_offloading_gb_per_s",
@@ -353,7 +354,7 @@ const BatchPolicy& trtllm_policy() {
                            bool) { return own.get<TrtllmScheduling>().enable_block_reuse; },
       .block_sharing =
           [](const OptionBag& own) {
-            const TrtllmScheduling& t = own.get<TrtllmScheduling>();
+            const auto& t = own.get<TrtllmScheduling>();
             return BlockSharing{t.enable_partial_reuse, t.copy_on_partial_reuse};
           },
       .promises_completion =

@@ -246,6 +246,7 @@ const BatchPolicy& vllm_policy() {
                  .serves_lora = true,
                  .hands_over = true,
                  .follows_groups = true,
+                 .keeps_prompt_logprobs = true,
                  .enable_chunked_prefill = true,
                  .enable_prefix_caching = true,
                  .watermark = 0.0},

@@ -46,6 +46,7 @@ const BatchPolicy& vllm_v0_policy() {
       .traits = {.has_token_budget = true,
                  .swaps = true,
                  .forks_samples = true,
+                 .keeps_prompt_logprobs = true,
                  .enable_chunked_prefill = false,
                  .enable_prefix_caching = false,
                  .watermark = 0.01},

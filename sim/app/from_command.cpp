@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <sstream>
 
 #include "sim/app/input_text.hpp"
+#include "sim/engines/engine_metrics.hpp"
+#include "sim/engines/engines.hpp"
 #include "sim/kernel/visible_text.hpp"
 #include "sim/report/json_text.hpp"
 #include "sim/setup/from/from.hpp"
@@ -38,8 +39,12 @@ bool is_compose(const std::string& path, const std::string& text) {
 }
 
 bool is_metrics(const std::string& text) {
-  return text.starts_with("# HELP") || text.starts_with("vllm:") ||
-         text.find("\nvllm:") != std::string::npos;
+  if (text.starts_with("# HELP")) return true;
+  return std::ranges::any_of(engines(), [&](const Engine* engine) {
+    if (engine->metrics == nullptr) return false;
+    const std::string prefix(engine->metrics->prefix);
+    return text.starts_with(prefix) || text.find("\n" + prefix) != std::string::npos;
+  });
 }
 
 // A command in several words has lost its order: its flags stand apart, and ours may be among them.
@@ -71,13 +76,6 @@ FromResult from_metrics(const std::vector<std::string>& files, const std::string
   times.earlier_unix_s = modified_s(files.front());
   std::istringstream last(input_text(files.back()));
   return scenario_from_metrics(first, last, files.back(), times, release);
-}
-
-bool holds_log_lines(const std::string& text) {
-  constexpr std::array<std::string_view, 5> kMarks{"LLM engine (v", "KV cache memory",
-                                                   "# GPU blocks", "[TensorRT-LLM]", "[TRT-LLM]"};
-  return std::ranges::any_of(
-      kMarks, [&](std::string_view mark) { return text.find(mark) != std::string::npos; });
 }
 
 // What the log says, without what the engine's rules filled in.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,11 +17,15 @@
 #include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/kv/allocators.hpp"
 #include "sim/engines/engine_section.hpp"
+#include "sim/engines/fix_candidates.hpp"
 #include "sim/serving/options.hpp"
 
 namespace headroom {
 
 struct Engine;
+struct EngineLaunch;
+struct EngineLog;
+struct EngineMetrics;
 class EngineResolver;
 
 // A system that will run: an engine with a model on a machine, every default filled in.
@@ -90,6 +95,14 @@ struct Engine {
   std::string_view (*scheduler_at)(EngineVersion version) = nullptr;
   std::string_view (*allocator_for)(const EngineSection& options) = nullptr;
 
+  // How people start it. Null: nobody does, by a command that is read.
+  const EngineLaunch* launch = nullptr;
+  // What it writes when it starts. Null: its logs are not read.
+  const EngineLog* log = nullptr;
+  // What it publishes at /metrics: "a:|b_", how names begin. Null: its metrics are not read.
+  std::string_view metric_prefixes = {};
+  const EngineMetrics* metrics = nullptr;
+
   // Fills every option that was not given, and sets the sizes of the system.
   void (*resolve)(EngineResolver& r) = nullptr;
   // Drafts are modelled for synchronous steps only. Null: it has no other ones.
@@ -115,6 +128,8 @@ struct Engine {
   ByteCount (*host_tier)(const EngineSection& options) = nullptr;
   std::string_view host_tier_option = {};  // its JSON pointer
 
+  // Options that may be changed to make a system fit.
+  std::span<const FixCandidate> (*fixes)() = nullptr;
   // JSON pointers of what frees or sizes memory: its share, tokens of a step, the pool itself.
   // Empty: it has none.
   std::string_view share_option = {};

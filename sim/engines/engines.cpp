@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/engines/engine_metrics.hpp"
 #include "sim/engines/fastertransformer/engine.hpp"
 #include "sim/engines/hf/engine.hpp"
 #include "sim/engines/llamacpp/engine.hpp"
@@ -24,11 +25,24 @@ std::span<const Engine* const> engines() {
   return kEngines;
 }
 
-const Engine& engine_named(std::string_view name) {
+const Engine* find_engine(std::string_view name) {
   const auto all = engines();
   const auto found = std::ranges::find(all, name, &Engine::name);
-  HEADROOM_CHECK(found != all.end(), "an engine that parsing let pass: " + std::string(name));
-  return **found;
+  return found == all.end() ? nullptr : *found;
+}
+
+const Engine& engine_named(std::string_view name) {
+  const Engine* found = find_engine(name);
+  HEADROOM_CHECK(found != nullptr, "an engine that parsing let pass: " + std::string(name));
+  return *found;
+}
+
+const Engine* engine_of_metric(std::string_view metric) {
+  const auto all = engines();
+  const auto found = std::ranges::find_if(all, [metric](const Engine* engine) {
+    return engine->metrics != nullptr && metric.starts_with(engine->metrics->prefix);
+  });
+  return found == all.end() ? nullptr : *found;
 }
 
 bool reads_option(const Engine& engine, std::string_view option) {

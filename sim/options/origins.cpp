@@ -6,7 +6,7 @@ namespace headroom {
 
 std::string Origins::given_below(std::string_view pointer) const {
   const std::string inside = fmt::format("{}/", pointer);
-  if (const std::string exact(pointer); given.contains(exact)) return exact;
+  if (std::string exact(pointer); given.contains(exact)) return exact;
   const auto found = given.lower_bound(inside);
   const bool is_below = found != given.end() && found->first.starts_with(inside);
   return is_below ? found->first : std::string();

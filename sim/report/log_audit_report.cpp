@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/engines/engine.hpp"
+#include "sim/engines/launch.hpp"
 #include "sim/report/audit_report.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/report/wrapped_text.hpp"
@@ -57,7 +59,7 @@ std::string leak_text(const SeriesLeak& leak) {
 std::string log_audit_text(const LogAudit& audit) {
   const Resolved& r = audit.system.resolved;
   std::string out =
-      audit_line("log", fmt::format("{}: {} {}", audit.log.name, name_of(audit.log.engine),
+      audit_line("log", fmt::format("{}: {} {}", audit.log.name, audit.log.engine->launch->title,
                                     audit.log.version ? audit.log.version->value : "(no version)"));
   out += audit_line(
       "modelled",

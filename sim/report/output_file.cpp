@@ -16,8 +16,8 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path, std::string shown_as)
-    : name_(shown_as.empty() ? path : std::move(shown_as)),
+OutputFile::OutputFile(const std::string& path, const std::string& shown_as)
+    : name_(shown_as.empty() ? path : shown_as),
       file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
   if (file_ < 0) fail();
   buffer_.resize(kBufferBytes);

@@ -12,7 +12,7 @@ namespace headroom {
 class OutputFile {
  public:
   // `shown_as`: what errors call it; empty: its path.
-  explicit OutputFile(const std::string& path, std::string shown_as = {});
+  explicit OutputFile(const std::string& path, const std::string& shown_as = {});
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;

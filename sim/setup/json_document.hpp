@@ -3,17 +3,15 @@
 // is one line `file: /json/pointer: value X: what is allowed (nearest: Y)` as a ConfigError.
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/options/json.hpp"
 
 namespace headroom {
-
-using Json = nlohmann::ordered_json;
 
 struct JsonDocument {
   std::string name;  // as errors call it: the path the user gave

@@ -42,7 +42,8 @@ struct LawRows {
   RowTable& table;
   LawPlace place;
 
-  void add(std::string_view name, FieldReach reach, OptionRow row, std::string_view laws = {}) {
+  void add(std::string_view name, const FieldReach& reach, OptionRow row,
+           std::string_view laws = {}) {
     row.pointer = table.keep(std::string(place.pointer) + "/" + std::string(name));
     row.reach = reach;
     row.group = place.group;

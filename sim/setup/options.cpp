@@ -126,12 +126,6 @@ class Reader {
   std::string pointer_;
 };
 
-const OptionRow* find_row(std::string_view pointer) {
-  const auto& rows = all_options();
-  const auto found = std::ranges::find(rows, pointer, &OptionRow::pointer);
-  return found == rows.end() ? nullptr : &*found;
-}
-
 bool is_section(const std::string& pointer) {
   const std::string prefix = pointer + "/";
   return std::ranges::any_of(all_options(),
@@ -163,7 +157,7 @@ Condition condition_of(const OptionRow& row) {
 // What `section` says of the switch at `key` ("law", "process"), else its default; null: unknown.
 Json state_in(const Json& section, const std::string& prefix, const std::string& key) {
   if (section.contains(key)) return section.at(key);
-  return value_of(*find_row(prefix + key), Scenario{});
+  return value_of(*find_option(prefix + key), Scenario{});
 }
 
 // Whether the option at `rest` of the section has a meaning beside the section's own switches: a
@@ -202,7 +196,7 @@ std::vector<std::string> names_in(const std::string& pointer, const Json& sectio
 std::string unknown_key_text(const Json& section, const std::string& pointer,
                              const std::vector<std::string>& known) {
   const std::string prefix = pointer + "/";
-  const OptionRow* law = find_row(prefix + "law");
+  const OptionRow* law = find_option(prefix + "law");
   if (law == nullptr) return "unknown key";
   const Json state = state_in(section, prefix, "law");
   if (!state.is_string()) return "unknown key";
@@ -220,7 +214,7 @@ void read_classes(const JsonDocument& document, const Json& classes, const std::
 }  // namespace
 
 std::string switch_state(std::string_view pointer, const Scenario& scenario) {
-  const Json state = value_of(*find_row(pointer), scenario);
+  const Json state = value_of(*find_option(pointer), scenario);
   if (!state.is_null()) return state.is_string() ? state.get<std::string>() : state.dump();
   const Engine& engine = engine_named(scenario.engine.name);
   if (pointer == "/engine/kv_allocator") {
@@ -296,14 +290,14 @@ void read_section(const JsonDocument& document, const Json& section, const Place
     const std::string token = pointer_token(key);
     const Place here{place.pointer + "/" + token, place.options + "/" + token};
     if (here.options == "/$schema") continue;  // editors find the schema by it
-    if (const OptionRow* row = find_row(here.options)) {
+    if (const OptionRow* row = find_option(here.options)) {
       read_field(document, value, *row, here.pointer, scenario);
       scenario.given[here.pointer] = origin_of(document, here.pointer);
     } else if (value.is_string() && here.options != kWorkload &&
-               find_row(here.options + "/name") != nullptr) {
+               find_option(here.options + "/name") != nullptr) {
       // A section written as a text is its name.
       const std::string name = here.pointer + "/name";
-      read_field(document, value, *find_row(here.options + "/name"), name, scenario);
+      read_field(document, value, *find_option(here.options + "/name"), name, scenario);
       scenario.given[name] = origin_of(document, here.pointer);
     } else if (is_section(here.options)) {
       if (!value.is_object())
@@ -366,6 +360,12 @@ const std::vector<OptionRow>& all_options() {
     return all;
   }();
   return rows;
+}
+
+const OptionRow* find_option(std::string_view pointer) {
+  const auto& rows = all_options();
+  const auto found = std::ranges::find(rows, pointer, &OptionRow::pointer);
+  return found == rows.end() ? nullptr : &*found;
 }
 
 std::string type_name(const OptionRow& row) {

@@ -82,6 +82,8 @@ struct OptionRow {
 [[nodiscard]] std::span<const OptionRow> workload_options();  // those of the trace included
 [[nodiscard]] std::span<const OptionRow> fleet_options();
 [[nodiscard]] const std::vector<OptionRow>& all_options();
+// nullptr where none stands.
+[[nodiscard]] const OptionRow* find_option(std::string_view pointer);
 // Of the elements of lists: /fleet/groups and those of fleet_lists(). They reach the first element.
 [[nodiscard]] std::span<const OptionRow> fleet_element_options();
 [[nodiscard]] std::span<const OptionRow> fleet_scaling_element_options();  // some of these

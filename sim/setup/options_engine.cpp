@@ -85,9 +85,9 @@ class EngineTable {
 
  private:
   template <typename Section>
-  OptionRow row_of(const Row<Section>& row, FieldReach reach) {
+  OptionRow row_of(const Row<Section>& row, const FieldReach& reach) {
     return {.pointer = table_.keep(std::string(kEngine) + std::string(row.name)),
-            .reach = std::move(reach),
+            .reach = reach,
             .unit = row.unit,
             .bounds = row.bounds,
             .choices = row.choices,

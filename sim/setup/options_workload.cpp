@@ -1,5 +1,11 @@
 // Option rows of /workload: where requests come from, what they look like, when clients give up.
 
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "scheduler/batching/policies.hpp"
 #include "sim/setup/option_tables.hpp"
 
 namespace headroom {
@@ -20,6 +26,12 @@ constexpr std::string_view kGroupLora = "/workload/lora";
 constexpr std::string_view kGroupLoop = "/workload/closed_loop";
 constexpr std::string_view kGroupServeGen = "/workload/servegen";
 constexpr std::string_view kGroupRetries = "/workload/retries";
+
+std::string_view with_prompt_logprobs() {
+  static const std::string kCondition = fmt::format(
+      "/engine/scheduler={}", fmt::join(policies_that(&BatchTraits::keeps_prompt_logprobs), "|"));
+  return kCondition;
+}
 
 const OptionRow kArrivalRows[] = {
     {.pointer = "/workload/arrivals/process",
@@ -280,7 +292,7 @@ const OptionRow kRequestRows[] = {
      .reach = of_workload<&W::prompt_logprobs_share>,
      .bounds = kShare,
      .doc = "of the requests that ask for log-probabilities of their prompt",
-     .only_with = "/engine/scheduler=vllm|vllm_v0|sarathi|trtllm|sglang|tgi"},
+     .only_with = with_prompt_logprobs()},
 
     {.pointer = "/workload/lora/count",
      .reach = of_workload<&W::lora, &LoraSection::count>,

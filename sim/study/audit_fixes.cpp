@@ -9,7 +9,6 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/startup_budget.hpp"
-#include "sim/study/fix_candidates.hpp"
 
 namespace headroom {
 namespace {
@@ -49,9 +48,13 @@ class FixFinder {
 
   std::vector<Fix> run() {
     if (verdict_of(base_, need_) == AuditVerdict::fits) return {};
-    for (const FixCandidate& candidate : fix_candidates(base_.resolved.engine->name)) {
-      if (applies(candidate)) add(candidate);
-    }
+    const auto try_all = [this](std::span<const FixCandidate> candidates) {
+      for (const FixCandidate& candidate : candidates) {
+        if (applies(candidate)) add(candidate);
+      }
+    };
+    try_all(environment_fixes());
+    try_all(base_.resolved.engine->fixes());
     std::stable_sort(fixes_.begin(), fixes_.end(), [](const Fix& a, const Fix& b) {
       return a.cost != b.cost ? a.cost < b.cost : a.change < b.change;
     });
@@ -249,17 +252,6 @@ AuditVerdict verdict_of(const BudgetedSystem& system, const AuditNeed& need) {
   if (need.concurrency > system.resolved.max_num_seqs) return AuditVerdict::too_many_requests;
   const std::int64_t holds = concurrent_sequences(system.budget, context);
   return holds < need.concurrency ? AuditVerdict::pool_too_small : AuditVerdict::fits;
-}
-
-std::string_view name_of(FixCost cost) {
-  switch (cost) {
-    case FixCost::none: return "none";
-    case FixCost::limits: return "limits";
-    case FixCost::speed: return "speed";
-    case FixCost::quality: return "quality";
-    case FixCost::hardware: return "hardware";
-  }
-  return "";
 }
 
 std::vector<Fix> find_fixes(const Scenario& scenario, const AuditNeed& need,

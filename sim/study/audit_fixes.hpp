@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/engines/fix_candidates.hpp"
 #include "sim/study/what_if.hpp"
 
 namespace headroom {
@@ -29,16 +30,6 @@ enum class AuditVerdict : std::uint8_t {
 };
 [[nodiscard]] std::string_view name_of(AuditVerdict verdict);
 [[nodiscard]] AuditVerdict verdict_of(const BudgetedSystem& system, const AuditNeed& need);
-
-// What a change costs, from nothing to most.
-enum class FixCost : std::uint8_t {
-  none,     // memory that was set aside or taken by something else
-  limits,   // some requests are refused or wait
-  speed,    // slower steps
-  quality,  // results may differ: to be checked
-  hardware  // more devices
-};
-[[nodiscard]] std::string_view name_of(FixCost cost);
 
 struct Fix {
   std::string option;  // "engine.max_model_len"

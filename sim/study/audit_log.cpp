@@ -1,7 +1,4 @@
 #include "sim/study/audit_log.hpp"
-#include "sim/engines/trtllm/engine.hpp"
-#include "sim/engines/vllm/budget.hpp"
-#include "sim/engines/vllm/engine.hpp"
 
 #include <fmt/format.h>
 
@@ -10,10 +7,11 @@
 #include <utility>
 
 #include "hardware/llm/quantization_method.hpp"
+#include "sim/engines/engine_log.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/kernel/size_of.hpp"
 #include "sim/setup/options.hpp"
-#include "sim/study/size_of.hpp"
 
 namespace headroom {
 namespace {
@@ -25,12 +23,8 @@ std::string choice_of(std::string_view pointer, std::string name) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) {
     return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   });
-  for (const OptionRow& row : all_options()) {
-    if (row.pointer != pointer) continue;
-    const std::vector<std::string> choices = choices_of(row);
-    return std::ranges::find(choices, name) == choices.end() ? "" : name;
-  }
-  return "";
+  const std::vector<std::string> choices = choices_of(*find_option(pointer));
+  return std::ranges::find(choices, name) == choices.end() ? "" : name;
 }
 
 class SystemOfLog {
@@ -44,7 +38,7 @@ class SystemOfLog {
     find_device();
     s_.environment.name = query_.environment;
     EngineSection& e = s_.engine;
-    e.name = log_.engine == LogEngine::vllm ? "vllm" : "trtllm";
+    e.name = log_.engine->name;
     if (log_.version) {
       e.version = log_.version->value;
     } else {
@@ -53,11 +47,7 @@ class SystemOfLog {
     e.tensor_parallel_size = count(log_.tensor_parallel, 1, "tensor_parallel_size");
     if (log_.pipeline_parallel) e.pipeline_parallel_size = log_.pipeline_parallel->value;
     formats();
-    if (log_.engine == LogEngine::vllm) {
-      vllm();
-    } else {
-      trtllm();
-    }
+    log_.engine->log->set_options(log_, e, assumptions_);
     return s_;
   }
 
@@ -136,40 +126,6 @@ class SystemOfLog {
     }
   }
 
-  void vllm() {
-    EngineSection& e = s_.engine;
-    const FoundNumber share = reported_share(log_);
-    if (share) {
-      e.gpu_memory_utilization = std::min(share->value, 1.0);
-    } else {
-      assume("gpu_memory_utilization: the release's default");
-    }
-    if (log_.max_model_len) e.max_model_len = log_.max_model_len->value;
-    e.allow_long_max_model_len = true;  // the log's engine accepted it
-    if (log_.max_num_seqs) e.max_num_seqs = log_.max_num_seqs->value;
-    if (log_.max_num_batched_tokens) e.max_num_batched_tokens = log_.max_num_batched_tokens->value;
-    if (log_.block_size) e.block_size = log_.block_size->value;
-    if (!e.max_num_seqs) assume("max_num_seqs: the release's default on this device");
-    if (!e.max_num_batched_tokens) {
-      assume("max_num_batched_tokens: the release's default on this device");
-    }
-  }
-
-  void trtllm() {
-    EngineSection& e = s_.engine;
-    auto& own = e.own.edit<TrtllmOptions>();
-    if (const FoundNumber share = reported_share(log_)) {
-      own.free_gpu_memory_fraction = std::min(share->value, 1.0);
-    } else {
-      assume(fmt::format("free_gpu_memory_fraction = {}: not in the log",
-                         own.free_gpu_memory_fraction));
-    }
-    if (log_.max_model_len) own.max_seq_len = log_.max_model_len->value;
-    if (log_.max_num_seqs) e.max_batch_size = log_.max_num_seqs->value;
-    if (log_.max_num_batched_tokens) own.max_num_tokens = log_.max_num_batched_tokens->value;
-    if (log_.tokens_per_block) own.tokens_per_block = log_.tokens_per_block->value;
-  }
-
   const StartupLog& log_;
   const LogAuditQuery& query_;
   const Catalog& catalog_;
@@ -207,14 +163,9 @@ ModelledMemory modelled_memory(const BudgetedSystem& system) {
   m.others_gib = gib(MemoryPurpose::others) + gib(MemoryPurpose::page_cache);
   m.kv_gib = gib_from_bytes(b.kv_available_bytes);
   const EngineSection& e = r.scenario.engine;
-  if (r.engine == &vllm_engine()) {
-    const auto& own = e.own.get<VllmOptions>();
-    m.share = *e.gpu_memory_utilization;
-    m.graphs_in_budget =
-        own.estimate_cuda_graphs.value_or(vllm_rule(r.version) == VllmRule::free_difference) &&
-        !own.enforce_eager;
-  } else if (r.engine == &trtllm_engine()) {
-    m.share = e.own.get<TrtllmOptions>().free_gpu_memory_fraction;
+  if (const EngineLog* log = r.engine->log; log != nullptr) {
+    m.share = log->modelled_share(e);
+    m.graphs_in_budget = log->graphs_in_budget(e, r);
   }
   m.kv_tokens = b.kv_tokens;
   m.kv_blocks = b.total_blocks;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/study/startup_attribution.hpp"
-#include "sim/study/startup_log.hpp"
+#include "sim/engines/startup_attribution.hpp"
+#include "sim/engines/startup_log.hpp"
 #include "sim/study/what_if.hpp"
 
 namespace headroom {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/engines/log_text.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
-#include "sim/study/log_text.hpp"
 
 namespace headroom {
 namespace {

@@ -1,4 +1,3 @@
-#include "sim/kernel/fact_rows.hpp"
 #include "sim/study/memory_series.hpp"
 
 #include <fmt/format.h>
@@ -10,8 +9,11 @@
 #include <vector>
 
 #include "hardware/budget/budget.hpp"
+#include "sim/engines/engine_metrics.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/engines/log_text.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/study/log_text.hpp"
+#include "sim/kernel/fact_rows.hpp"
 #include "workloads/traces/timestamp.hpp"
 
 namespace headroom {
@@ -97,7 +99,9 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 
 // Lower case words joined by '_': "memory.used [MiB]" is "memory_used_mib".
 std::string plain_name(std::string_view cell) {
-  if (cell.starts_with("vllm:")) cell.remove_prefix(5);
+  if (const Engine* engine = engine_of_metric(cell); engine != nullptr) {
+    cell.remove_prefix(engine->metrics->prefix.size());
+  }
   std::string name;
   for (const char c : cell) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');

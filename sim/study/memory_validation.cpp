@@ -8,9 +8,9 @@
 #include "hardware/explanations.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
+#include "sim/kernel/size_of.hpp"
 #include "sim/kernel/text_file.hpp"
 #include "sim/study/memory_facts.hpp"
-#include "sim/study/size_of.hpp"
 #include "sim/study/what_if.hpp"
 
 namespace headroom {

@@ -24,9 +24,8 @@ struct ValueType<std::optional<T>> {
 };
 
 const OptionRow& row_at(std::string_view pointer) {
-  const auto& rows = all_options();
-  const auto found = std::ranges::find(rows, pointer, &OptionRow::pointer);
-  HEADROOM_CHECK(found != rows.end(), "an option that does not exist: " + std::string(pointer));
+  const OptionRow* found = find_option(pointer);
+  HEADROOM_CHECK(found != nullptr, "an option that does not exist: " + std::string(pointer));
   return *found;
 }
 

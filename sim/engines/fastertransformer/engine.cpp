@@ -38,6 +38,16 @@ void resolve_ft(EngineResolver& r) {
               *e.max_batch_size * *e.max_input_tokens, 1);
 }
 
+std::span<const FixCandidate> fastertransformer_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {
+      kSmallerBatch,  kLargerBatch,
+      kShorterInput,  kLongerInput,
+      kShorterOutput, {"/engine/beam_width", Try::ladder, Cost::quality, "greedy search", "1"},
+      kMoreDevices};
+  return kFixes;
+}
+
 }  // namespace
 
 const Engine& fastertransformer_engine() {
@@ -68,7 +78,8 @@ const Engine& fastertransformer_engine() {
           [](const EngineSection& e, AdmissionLimits& limits) {
             limits.max_prompt_tokens = static_cast<std::int32_t>(*e.max_input_tokens);
             limits.max_output_tokens = static_cast<std::int32_t>(e.max_new_tokens);
-          }};
+          },
+      .fixes = fastertransformer_fixes};
   return kEngine;
 }
 

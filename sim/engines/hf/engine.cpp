@@ -43,6 +43,20 @@ HfGenerateOptions generate_options(const EngineSection& e, const EngineSystem& s
   return options;
 }
 
+std::span<const FixCandidate> hf_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {
+      {"/engine/attn_implementation", Try::ladder, Cost::none, "no score matrix is kept",
+       "sdpa|flash_attention_2"},
+      kSmallerBatch,
+      kLargerBatch,
+      kShorterInput,
+      kLongerInput,
+      kShorterOutput,
+      {"/engine/quantization", Try::ladder, Cost::quality, kWeights, "int8|bitsandbytes"}};
+  return kFixes;
+}
+
 }  // namespace
 
 const Engine& hf_engine() {
@@ -82,7 +96,8 @@ const Engine& hf_engine() {
             // Lengths are not looked at: what does not fit kills the process.
             limits.max_request_tokens = INT64_MAX;
             limits.max_output_tokens = static_cast<std::int32_t>(e.max_new_tokens);
-          }};
+          },
+      .fixes = hf_fixes};
   return kEngine;
 }
 

@@ -167,6 +167,51 @@ constexpr EngineTraits kLlamacppTraits{
 // releases are taken to do the same.
 constexpr EngineVersion kAlways{};
 
+std::span<const FixCandidate> llamacpp_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {
+      {"/engine/flash_attn", Try::ladder, Cost::none, "no score buffer", "on"},
+      {"/engine/ctx_size", Try::count_down, Cost::limits, kCells, {}, Of::tokens},
+      {"/engine/ctx_size", Try::count_up, Cost::none, kCells, {}, Of::cells},
+      {"/engine/parallel", Try::count_down, Cost::limits, kFewer, {}, Of::requests},
+      {"/engine/parallel", Try::count_up, Cost::none, kMore, {}, Of::requests},
+      {"/engine/ubatch_size", Try::count_down, Cost::speed, kSteps, {}, Of::other, 32},
+      {"/engine/n_gpu_layers",
+       Try::count_down,
+       Cost::speed,
+       "{} layers on the device, the others on the host: much slower",
+       {},
+       Of::other,
+       0},
+      {"/engine/cache_type_k", Try::ladder, Cost::quality, "keys in {}: check quality", "q8_0"},
+      {"/engine/cache_type_v", Try::ladder, Cost::quality,
+       "values in {}, with flash attention: check quality", "q8_0"},
+      {"/engine/quantization", Try::ladder, Cost::quality, kWeights, "q8_0|q4_k_m"},
+      kMoreStages};
+  return kFixes;
+}
+
+std::span<const FixCandidate> ollama_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {
+      {"/engine/num_ctx", Try::count_down, Cost::limits, kCells, {}, Of::tokens},
+      {"/engine/num_ctx", Try::count_up, Cost::none, kCells, {}, Of::cells},
+      {"/engine/num_parallel", Try::count_down, Cost::limits, kFewer, {}, Of::requests},
+      {"/engine/num_parallel", Try::count_up, Cost::none, kMore, {}, Of::requests},
+      {"/engine/flash_attention", Try::ladder, Cost::none, "no score buffer", "true"},
+      {"/engine/kv_cache_type", Try::ladder, Cost::quality, "keys and values in {}: check quality",
+       "q8_0"},
+      {"/engine/quantization", Try::ladder, Cost::quality, kWeights, "q8_0|q4_k_m"},
+      {"/engine/num_gpu",
+       Try::count_down,
+       Cost::speed,
+       "{} layers on the device, the others on the host: much slower",
+       {},
+       Of::other,
+       0}};
+  return kFixes;
+}
+
 }  // namespace
 
 const Engine& llamacpp_engine() {
@@ -184,6 +229,8 @@ const Engine& llamacpp_engine() {
       .counts_page_cache_free_since = kAlways,
       .takes = {"version", "batch_size", "memory_growth_mib_per_hour"},
       .options = llamacpp_rows,
+      .launch = &kLlamacppLaunch,
+      .metric_prefixes = "llamacpp:",
       .resolve = resolve_llamacpp,
       .budget =
           [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
@@ -194,7 +241,8 @@ const Engine& llamacpp_engine() {
             return llamacpp_budget_warnings(inputs, llamacpp_budget_options(e, s));
           },
       .cuts_windows = llamacpp_cuts_windows,
-      .limit = cut_at_slot};
+      .limit = cut_at_slot,
+      .fixes = llamacpp_fixes};
   return kEngine;
 }
 
@@ -213,6 +261,7 @@ const Engine& ollama_engine() {
       .counts_page_cache_free_since = kAlways,
       .takes = {"version", "batch_size", "memory_growth_mib_per_hour"},
       .options = ollama_rows,
+      .launch = &kOllamaLaunch,
       .resolve = resolve_ollama,
       .budget =
           [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
@@ -223,7 +272,8 @@ const Engine& ollama_engine() {
             return ollama_budget_warnings(inputs, ollama_budget_options(e, s));
           },
       .cuts_windows = llamacpp_cuts_windows,
-      .limit = cut_at_slot};
+      .limit = cut_at_slot,
+      .fixes = ollama_fixes};
   return kEngine;
 }
 

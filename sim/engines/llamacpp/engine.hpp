@@ -34,7 +34,9 @@ struct OllamaOptions {
   bool use_mmap = true;
 };
 
+extern const EngineLaunch kLlamacppLaunch;
 [[nodiscard]] const Engine& llamacpp_engine();
+extern const EngineLaunch kOllamaLaunch;
 [[nodiscard]] const Engine& ollama_engine();
 
 }  // namespace headroom

@@ -72,6 +72,23 @@ std::vector<std::string> plain_warnings(const BudgetInputs&, const EngineSection
 
 constexpr EngineTraits kPaperTraits{.own_calibration = false, .pool_is_sized_by_hand = true};
 
+std::span<const FixCandidate> orca_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {kFewerPoolBytes, kMorePoolBytes,   kFewerPoolBlocks,
+                                            kMorePoolBlocks, kShorterModelLen, kLongerModelLen,
+                                            kFewerSeqs,      kMoreSeqs,        kMoreDevices};
+  return kFixes;
+}
+
+std::span<const FixCandidate> plain_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {kMoreOfTotal,     kLessOfTotal,     kFewerPoolBytes,
+                                            kMorePoolBytes,   kFewerPoolBlocks, kMorePoolBlocks,
+                                            kShorterModelLen, kLongerModelLen,  kFewerSeqs,
+                                            kMoreSeqs,        kMoreDevices};
+  return kFixes;
+}
+
 }  // namespace
 
 const Engine& sarathi_engine() {
@@ -88,7 +105,8 @@ const Engine& sarathi_engine() {
                 "kv_cache_memory_bytes", "memory_growth_mib_per_hour"},
       .resolve = resolve_sarathi,
       .budget = plain,
-      .budget_warnings = plain_warnings};
+      .budget_warnings = plain_warnings,
+      .fixes = plain_fixes};
   return kEngine;
 }
 
@@ -112,7 +130,8 @@ const Engine& orca_engine() {
       .budget_warnings =
           [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem&) {
             return orca_paper_budget_warnings(inputs, orca_budget_options(e));
-          }};
+          },
+      .fixes = orca_fixes};
   return kEngine;
 }
 
@@ -131,7 +150,8 @@ const Engine& static_engine() {
                 "memory_growth_mib_per_hour"},
       .resolve = resolve_static,
       .budget = plain,
-      .budget_warnings = plain_warnings};
+      .budget_warnings = plain_warnings,
+      .fixes = plain_fixes};
   return kEngine;
 }
 

@@ -145,6 +145,25 @@ bool sglang_cuts_windows(const EngineSection&, const EngineSystem& s, const KvLa
          flat_kv_layout(s.model, {s.kv, false}, s.sharding, 0, 1).bytes_per_token;
 }
 
+std::span<const FixCandidate> sglang_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {
+      {"/engine/mem_fraction_static", Try::share_up, Cost::none,
+       "less memory is left for activations and graphs"},
+      {"/engine/mem_fraction_static", Try::share_down, Cost::none,
+       "more memory is left for activations and graphs"},
+      {"/engine/context_length", Try::count_down, Cost::limits, kLonger, {}, Of::tokens},
+      {"/engine/context_length", Try::count_up, Cost::none, kLength, {}, Of::tokens},
+      {"/engine/max_running_requests", Try::count_up, Cost::none, kMore, {}, Of::requests},
+      {"/engine/chunked_prefill_size", Try::count_down, Cost::speed, kSteps, {}, Of::other, 128},
+      {"/engine/cuda_graph_max_bs", Try::count_down, Cost::speed,
+       "no CUDA graphs for batches above {}"},
+      kKvIn8Bit,
+      kWeightsIn8Or4Bit,
+      kMoreDevices};
+  return kFixes;
+}
+
 }  // namespace
 
 const Engine& sglang_engine() {
@@ -161,6 +180,8 @@ const Engine& sglang_engine() {
       .counts_page_cache_free_since = kSglangReadsAvailable,
       .takes = {"version", "kv_cache_dtype", "max_total_tokens", "memory_growth_mib_per_hour"},
       .options = sglang_rows,
+      .launch = &kSglangLaunch,
+      .metric_prefixes = "sglang:",
       .resolve = resolve_sglang,
       .budget =
           [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
@@ -173,8 +194,8 @@ const Engine& sglang_engine() {
       .after_budget = after_budget,
       .cuts_windows = sglang_cuts_windows,
       // max_new_tokens is clipped (ENGINES.md 3.4).
-      .limit = [](const EngineSection&,
-                  AdmissionLimits& limits) { limits.cuts_max_tokens = true; }};
+      .limit = [](const EngineSection&, AdmissionLimits& limits) { limits.cuts_max_tokens = true; },
+      .fixes = sglang_fixes};
   return kEngine;
 }
 

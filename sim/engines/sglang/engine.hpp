@@ -20,6 +20,7 @@ struct SglangOptions {
   bool disable_cuda_graph = false;
 };
 
+extern const EngineLaunch kSglangLaunch;
 [[nodiscard]] const Engine& sglang_engine();
 
 }  // namespace headroom

@@ -93,6 +93,25 @@ TgiBudgetOptions tgi_budget_options(const EngineSection& e, const EngineSystem& 
   return options;
 }
 
+std::span<const FixCandidate> tgi_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {
+      {"/engine/cuda_memory_fraction", Try::share_up, Cost::none, kSpare},
+      {"/engine/max_total_tokens", Try::count_down, Cost::limits, kLonger, {}, Of::tokens},
+      {"/engine/max_total_tokens", Try::count_up, Cost::none, kLength, {}, Of::tokens},
+      kShorterInput,
+      {"/engine/max_batch_prefill_tokens",
+       Try::count_down,
+       Cost::speed,
+       kSteps,
+       {},
+       Of::other,
+       128},
+      kWeightsIn8Or4Bit,
+      kMoreDevices};
+  return kFixes;
+}
+
 }  // namespace
 
 const Engine& tgi_engine() {
@@ -109,6 +128,8 @@ const Engine& tgi_engine() {
       .takes = {"version", "kv_cache_dtype", "max_batch_size", "max_input_tokens",
                 "max_total_tokens", "memory_growth_mib_per_hour"},
       .options = tgi_rows,
+      .launch = &kTgiLaunch,
+      .metric_prefixes = "tgi_",
       .resolve = resolve_tgi,
       .budget = [](const BudgetInputs& inputs, const EngineSection& e,
                    const EngineSystem& s) { return tgi_budget(inputs, tgi_budget_options(e, s)); },
@@ -120,7 +141,8 @@ const Engine& tgi_engine() {
           [](const EngineSection& e, AdmissionLimits& limits) {
             limits.max_prompt_tokens = static_cast<std::int32_t>(*e.max_input_tokens);
             limits.max_requests = e.own.get<TgiOptions>().max_concurrent_requests;
-          }};
+          },
+      .fixes = tgi_fixes};
   return kEngine;
 }
 

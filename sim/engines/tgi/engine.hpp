@@ -18,6 +18,7 @@ struct TgiOptions {
   std::optional<std::string> attention;
 };
 
+extern const EngineLaunch kTgiLaunch;
 [[nodiscard]] const Engine& tgi_engine();
 
 }  // namespace headroom

@@ -72,7 +72,8 @@ KvLayout layout_of(const BudgetInputs& inputs, const TrtllmBudgetOptions& option
   if (!windows) {
     return flat_kv_layout(model, format, sharding, stage, options.tokens_per_block);
   }
-  return vllm_kv_layout(model, format, sharding, stage, {.block_tokens = options.tokens_per_block});
+  return grouped_kv_layout(model, format, sharding, stage,
+                           {.block_tokens = options.tokens_per_block});
 }
 
 // What decides the size of the pool, beside the memory.

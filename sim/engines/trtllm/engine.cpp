@@ -84,6 +84,23 @@ TrtllmBudgetOptions trtllm_budget_options(const EngineSection& e, const EngineSy
   return options;
 }
 
+std::span<const FixCandidate> trtllm_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {
+      {"/engine/free_gpu_memory_fraction", Try::share_up, Cost::none, kSpare},
+      {"/engine/free_gpu_memory_fraction", Try::share_down, Cost::none, kAsks},
+      {"/engine/max_seq_len", Try::count_down, Cost::limits, kLonger, {}, Of::tokens},
+      {"/engine/max_seq_len", Try::count_up, Cost::none, kLength, {}, Of::tokens},
+      kSmallerBatch,
+      kLargerBatch,
+      {"/engine/max_num_tokens", Try::count_down, Cost::speed, kSteps, {}, Of::other, 128},
+      kKvIn8Bit,
+      kWeightsIn8Or4Bit,
+      kMoreDevices,
+      kMoreStages};
+  return kFixes;
+}
+
 }  // namespace
 
 const Engine& trtllm_engine() {
@@ -100,6 +117,9 @@ const Engine& trtllm_engine() {
       .traits = {.budgets_drafter = true, .counts_windows_at_start = true},
       .takes = {"version", "kv_cache_dtype", "max_batch_size", "memory_growth_mib_per_hour"},
       .options = trtllm_rows,
+      .launch = &kTrtllmLaunch,
+      .log = &kTrtllmLog,
+      .metric_prefixes = "trtllm_|nv_trt_llm_",
       .resolve = resolve_trtllm,
       .turn_async_off = turn_trtllm_async_off,
       .budget =
@@ -114,6 +134,7 @@ const Engine& trtllm_engine() {
         return e.own.get<TrtllmOptions>().host_cache_size;
       },
       .host_tier_option = "/engine/host_cache_size",
+      .fixes = trtllm_fixes,
       .share_option = "/engine/free_gpu_memory_fraction",
       .step_option = "/engine/max_num_tokens",
       .explain_margin =

@@ -20,6 +20,8 @@ struct TrtllmOptions {
   bool disable_overlap_scheduler = false;
 };
 
+extern const EngineLaunch kTrtllmLaunch;
+extern const EngineLog kTrtllmLog;
 [[nodiscard]] const Engine& trtllm_engine();
 
 }  // namespace headroom

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "hardware/budget/activations.hpp"
-#include "hardware/cost/capture_sizes.hpp"
 #include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "sim/engines/vllm/capture_sizes.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/saturating.hpp"
 
@@ -262,7 +262,7 @@ TokenCount reported_tokens(const MemoryBudget& budget, EngineVersion version) {
 }
 
 KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::int64_t stage) {
-  VllmGrouping grouping;
+  KvGrouping grouping;
   grouping.block_tokens = options.block_size;
   grouping.pad_below = options.version >= EngineVersion{0, 20} ? 1.5 : 1.25;
   // The hybrid manager is on by default from 0.10; before it windows kept everything.
@@ -271,10 +271,10 @@ KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std
   const KvFormat format{in.kv, true};
   if (in.drafter && holds_drafter(in.sharding, stage)) {
     // Its layers are registered like the model's, in the same dtype (pull request 32165).
-    return vllm_kv_layout(with_drafter_layers(in.model, in.sharding, stage, *in.drafter), format,
-                          drafter_sharding(in.sharding), 0, grouping);
+    return grouped_kv_layout(with_drafter_layers(in.model, in.sharding, stage, *in.drafter), format,
+                             drafter_sharding(in.sharding), 0, grouping);
   }
-  return vllm_kv_layout(in.model, format, in.sharding, stage, grouping);
+  return grouped_kv_layout(in.model, format, in.sharding, stage, grouping);
 }
 
 MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& options,

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "hardware/cost/capture_sizes.hpp"
 #include "sim/engines/engine_resolver.hpp"
 #include "sim/engines/vllm/budget.hpp"
+#include "sim/engines/vllm/capture_sizes.hpp"
 #include "sim/engines/vllm/defaults.hpp"
 
 namespace headroom {
@@ -152,6 +152,28 @@ std::string explain_activations(const EngineSystem& s, bool fitted) {
       fitted ? "fitted on 32 start-ups of vLLM 0.19 on H100" : "of another device or release");
 }
 
+std::span<const FixCandidate> vllm_fixes() {
+  using namespace fixes;
+  static constexpr FixCandidate kFixes[] = {
+      kMoreOfTotal,
+      kLessOfTotal,
+      kFewerPoolBytes,
+      kMorePoolBytes,
+      kFewerPoolBlocks,
+      kMorePoolBlocks,
+      kShorterModelLen,
+      kLongerModelLen,
+      kFewerSeqs,
+      kMoreSeqs,
+      {"/engine/max_num_batched_tokens", Try::count_down, Cost::speed, kSteps, {}, Of::other, 128},
+      {"/engine/enforce_eager", Try::ladder, Cost::speed, kGraphs, "true"},
+      kKvIn8Bit,
+      kWeightsIn8Or4Bit,
+      kMoreDevices,
+      kMoreStages};
+  return kFixes;
+}
+
 }  // namespace
 
 const Engine& vllm_engine() {
@@ -176,6 +198,10 @@ const Engine& vllm_engine() {
       .scheduler_at = [](EngineVersion version) -> std::string_view {
         return version < kV1 ? "vllm_v0" : "vllm";
       },
+      .launch = &kVllmLaunch,
+      .log = &kVllmLog,
+      .metric_prefixes = "vllm:",
+      .metrics = &kVllmMetrics,
       .resolve = resolve_vllm,
       .turn_async_off = turn_vllm_async_off,
       .budget =
@@ -187,6 +213,7 @@ const Engine& vllm_engine() {
             return vllm_budget_warnings(inputs, vllm_budget_options(e, s));
           },
       .capture_sizes = capture_sizes,
+      .fixes = vllm_fixes,
       .share_option = "/engine/gpu_memory_utilization",
       .step_option = "/engine/max_num_batched_tokens",
       .pool_option = "/engine/kv_cache_memory_bytes",

@@ -14,6 +14,9 @@ struct VllmOptions {
   bool disable_hybrid_kv_cache_manager = false;
 };
 
+extern const EngineLaunch kVllmLaunch;
+extern const EngineLog kVllmLog;
+extern const EngineMetrics kVllmMetrics;
 [[nodiscard]] const Engine& vllm_engine();
 
 }  // namespace headroom

@@ -12,6 +12,7 @@
 #include "sim/setup/from/container.hpp"
 #include "sim/setup/from/draft.hpp"
 #include "sim/setup/from/launch.hpp"
+#include "sim/setup/from/shell_words.hpp"
 #include "sim/setup/from/values.hpp"
 #include "sim/setup/from/yaml_subset.hpp"
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "sim/kernel/errors.hpp"
@@ -12,21 +11,6 @@
 
 namespace headroom {
 namespace {
-
-// Entry points and tags as published with the images in 2024 to 2026.
-constexpr std::array kImages{
-    KnownImage{"vllm/vllm-openai", "vllm", true, true},
-    KnownImage{"lmsysorg/sglang", "sglang", false, true},
-    KnownImage{"nvidia/tensorrt-llm", "trtllm", false, true},
-    KnownImage{"huggingface/text-generation-inference", "tgi", true, true},
-    KnownImage{"ggml-org/llama.cpp", "llamacpp", true, false},
-    KnownImage{"ggerganov/llama.cpp", "llamacpp", true, false},
-    KnownImage{"ollama/ollama", "ollama", true, true},
-    // NVIDIA and AMD number their images by month or by their own stack.
-    KnownImage{"nvidia/vllm", "vllm", false, false},
-    KnownImage{"rocm/vllm", "vllm", false, false},
-    KnownImage{"nvidia/sglang", "sglang", false, false},
-};
 
 // docker run --help, Docker 24 to 28.
 constexpr std::string_view kWithValue =
@@ -99,14 +83,19 @@ Json gib_of(const Draft& draft, std::string_view flag, const std::string& text) 
 
 }  // namespace
 
-const KnownImage* known_image(std::string_view image) {
-  const auto found = std::ranges::find_if(kImages, [image](const KnownImage& known) {
+KnownImage known_image(std::string_view image) {
+  const auto names = [image](const LaunchImage& known) {
     const std::size_t at = image.find(known.repository);
     if (at == std::string_view::npos || (at > 0 && image[at - 1] != '/')) return false;
     const std::size_t end = at + known.repository.size();
     return end == image.size() || image[end] == ':' || image[end] == '@' || image[end] == '/';
-  });
-  return found == kImages.end() ? nullptr : &*found;
+  };
+  for (const Engine* engine : launched_engines()) {
+    const auto images = engine->launch->images;
+    const auto found = std::ranges::find_if(images, names);
+    if (found != images.end()) return {.engine = engine, .image = &*found};
+  }
+  return {};
 }
 
 std::string_view tag_of(std::string_view image) {
@@ -172,12 +161,13 @@ void set_container(Draft& draft, const ContainerLimits& limits) {
 }
 
 void set_release(Draft& draft, std::string_view image) {
-  const KnownImage* known = known_image(image);
-  if (known == nullptr || draft.engine == nullptr || known->engine != draft.engine->engine) return;
-  const std::string release = known->tag_is_release ? version_of_tag(tag_of(image)) : std::string();
+  const KnownImage known = known_image(image);
+  if (known.image == nullptr || known.engine != draft.engine) return;
+  const std::string release =
+      known.image->tag_is_release ? version_of_tag(tag_of(image)) : std::string();
   if (release.empty()) {
     draft.note(fmt::format("the image {} does not say which release of {} it holds", image,
-                           draft.engine->title));
+                           draft.engine->launch->title));
   } else {
     draft.set("/engine/version", release);
   }

@@ -10,15 +10,13 @@
 namespace headroom {
 
 struct KnownImage {
-  std::string_view repository;  // as it stands in the image's name, without registry
-  std::string_view engine;
-  bool starts_engine = false;  // its entry point is the server: the command is flags only
-  bool tag_is_release = false;
+  const Engine* engine = nullptr;
+  const LaunchImage* image = nullptr;
 };
 
-// nullptr for an image of nobody we know.
-[[nodiscard]] const KnownImage* known_image(std::string_view image);
-// "vllm/vllm-openai:v0.19.0" -> "v0.19.0", without a digest; empty when there is none.
+// Both null for an image of nobody we know.
+[[nodiscard]] KnownImage known_image(std::string_view image);
+// "registry/image:v0.19.0@sha256:..." -> "v0.19.0", without a digest; empty when there is none.
 [[nodiscard]] std::string_view tag_of(std::string_view image);
 
 // The options of `docker run` and `podman run` in front of the image, into the draft (variables,

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "sim/engines/engines.hpp"
-#include "sim/setup/from/engine_rules.hpp"
 #include "sim/setup/from/values.hpp"
 #include "sim/setup/options.hpp"
 
@@ -16,40 +14,18 @@ namespace {
 
 constexpr std::string_view kEngine = "/engine/";
 
-// Each text stays on one line, whatever a user's command had in its quotes.
-void add_once(std::vector<std::string>& list, std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
-}
-
 std::int64_t size_of(const Draft& draft, std::string_view pointer) {
   const Json* value = draft.find(pointer);
   return value == nullptr ? 1 : value->get<std::int64_t>();
 }
 
-// Text Generation Inference takes every device it sees when --num-shard is not given
-// (find_num_shards in launcher/src/main.rs).
-void fill_shards(Draft& draft) {
-  if (draft.engine != &kTgiFlags || draft.find("/engine/tensor_parallel_size") != nullptr) return;
-  if (draft.devices) {
-    draft.set("/engine/tensor_parallel_size", *draft.devices);
-    draft.note(fmt::format("num_shard = {}: without --num-shard it takes every device it sees ({})",
-                           *draft.devices, draft.devices_by));
-  } else {
-    draft.note(
-        "without --num-shard it takes every device it sees: set "
-        "engine.tensor_parallel_size");
-  }
-}
-
 void compare_devices(Draft& draft) {
-  if (!draft.devices || draft.engine == &kLlamacppFlags || draft.engine == &kOllamaFlags) return;
+  const EngineLaunch& launch = *draft.engine->launch;
+  if (!draft.devices || launch.spreads_by_itself) return;
   const std::int64_t used = size_of(draft, "/engine/tensor_parallel_size") *
                             size_of(draft, "/engine/pipeline_parallel_size");
-  // SGLang's attention data parallelism divides the same devices.
-  const bool own_devices = draft.engine == &kVllmFlags;
-  const std::int64_t replicas = own_devices ? size_of(draft, "/engine/data_parallel_size") : 1;
+  const std::int64_t replicas =
+      launch.own_devices_per_rank ? size_of(draft, "/engine/data_parallel_size") : 1;
   if (used * replicas > *draft.devices) {
     draft.note(fmt::format("{} gives {} device(s), the flags use {}: the engine will not start",
                            draft.devices_by, *draft.devices, used * replicas));
@@ -64,13 +40,12 @@ std::string dotted(std::string_view pointer) {
 }
 
 // Which release is modelled where none is named, and up to which one the rules are known.
-std::string release_note(std::string_view engine) {
-  const Engine& profile = engine_named(engine);
+std::string release_note(const Engine& engine) {
   return fmt::format(
       "no release of the engine is named: {} {} is modelled{}; set engine.version for another one",
-      profile.name, profile.version,
-      profile.newest > parse_engine_version(profile.version)
-          ? fmt::format(" (rules are known up to {})", to_string(profile.newest))
+      engine.name, engine.version,
+      engine.newest > parse_engine_version(engine.version)
+          ? fmt::format(" (rules are known up to {})", to_string(engine.newest))
           : "");
 }
 
@@ -78,7 +53,7 @@ std::string release_note(std::string_view engine) {
 // scheduler: vLLM had another one before 0.8.
 void leave_out_idle_options(Draft& draft) {
   Scenario scenario;
-  scenario.engine.name = draft.engine->engine;
+  scenario.engine.name = draft.engine->name;
   if (const Json* version = draft.find("/engine/version"); version != nullptr) {
     scenario.engine.version = version->get<std::string>();
   }
@@ -101,24 +76,16 @@ void leave_out_idle_options(Draft& draft) {
 
 }  // namespace
 
-void Draft::set(std::string_view pointer, Json value) {
-  result.scenario[Json::json_pointer(std::string(pointer))] = std::move(value);
+std::span<const Engine* const> launched_engines() {
+  static const std::vector<const Engine*> kLaunched = [] {
+    std::vector<const Engine*> launched;
+    for (const Engine* engine : engines()) {
+      if (engine->launch != nullptr) launched.push_back(engine);
+    }
+    return launched;
+  }();
+  return kLaunched;
 }
-
-void Draft::unset(std::string_view pointer) {
-  if (find(pointer) == nullptr) return;
-  const Json::json_pointer place{std::string(pointer)};
-  result.scenario.at(place.parent_pointer()).erase(place.back());
-}
-
-const Json* Draft::find(std::string_view pointer) const {
-  const Json::json_pointer place{std::string(pointer)};
-  return result.scenario.contains(place) ? &result.scenario.at(place) : nullptr;
-}
-
-void Draft::note(std::string text) { add_once(result.notes, std::move(text)); }
-void Draft::unknown(std::string flag) { add_once(result.unknown_flags, std::move(flag)); }
-void Draft::ignored(std::string flag) { add_once(result.ignored_flags, std::move(flag)); }
 
 std::optional<std::int64_t> device_count(std::string_view text) {
   text = trimmed(text);
@@ -147,10 +114,8 @@ std::string version_of_tag(std::string_view tag) {
 
 FromResult finished(Draft draft, std::string_view release) {
   if (!release.empty()) draft.set("/engine/version", std::string(release));
-  fill_shards(draft);
+  if (draft.engine->launch->settle != nullptr) draft.engine->launch->settle(draft);
   compare_devices(draft);
-  settle_drafter(draft);
-  settle_kv_connector(draft);
   leave_out_idle_options(draft);
   Json ordered = Json::object();
   if (draft.find("/model") == nullptr) {
@@ -158,14 +123,14 @@ FromResult finished(Draft draft, std::string_view release) {
   } else {
     ordered["model"] = *draft.find("/model");
   }
-  ordered["engine"]["name"] = draft.engine->engine;
+  ordered["engine"]["name"] = draft.engine->name;
   if (const Json* version = draft.find("/engine/version"); version != nullptr) {
     ordered["engine"]["version"] = *version;
   } else {
-    draft.note(release_note(draft.engine->engine));
+    draft.note(release_note(*draft.engine));
   }
   // In the order of the table, so that the order of the flags does not matter.
-  for (const FlagRow& row : draft.engine->rows) {
+  for (const FlagRow& row : draft.engine->launch->rows) {
     if (!row.pointer.starts_with("/engine/") || draft.find(row.pointer) == nullptr) continue;
     ordered[Json::json_pointer(std::string(row.pointer))] = *draft.find(row.pointer);
   }
@@ -173,8 +138,23 @@ FromResult finished(Draft draft, std::string_view release) {
     if (key != "engine") ordered[key] = value;
   }
   draft.result.scenario = std::move(ordered);
-  draft.result.engine = draft.engine->engine;
+  draft.result.engine = draft.engine->name;
   return std::move(draft.result);
+}
+
+std::vector<std::string> pointers_from_commands(const Engine& engine) {
+  std::vector<std::string> pointers{"/model",
+                                    "/engine/name",
+                                    "/engine/version",
+                                    "/environment/name",
+                                    "/environment/shm_size_gib",
+                                    "/environment/memory_limit_gib"};
+  for (const FlagRow& row : engine.launch->rows) {
+    if (row.pointer.starts_with('/')) pointers.emplace_back(row.pointer);
+  }
+  std::ranges::sort(pointers);
+  pointers.erase(std::unique(pointers.begin(), pointers.end()), pointers.end());
+  return pointers;
 }
 
 }  // namespace headroom

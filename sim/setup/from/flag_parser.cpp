@@ -34,7 +34,7 @@ struct Found {
 
 class FlagReader {
  public:
-  explicit FlagReader(Draft& draft) : draft_(draft), flags_(*draft.engine) {
+  explicit FlagReader(Draft& draft) : draft_(draft), flags_(*draft.engine->launch) {
     for (const FlagRow& row : flags_.rows) {
       if (row.names.empty()) continue;
       for (const std::string_view name : split(row.names, '|')) rows_[normalised(name)] = &row;
@@ -66,7 +66,7 @@ class FlagReader {
   }
 
   Draft& draft_;
-  const EngineFlags& flags_;
+  const EngineLaunch& flags_;
   std::map<std::string, const FlagRow*> rows_;
   std::vector<std::pair<std::string, std::string>> late_files_;  // read after the flags
   // A word behind an unknown flag: its value, or the model.

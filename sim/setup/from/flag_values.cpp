@@ -53,9 +53,8 @@ FlagValue flag_value(const FlagRow& row, const std::string& text) {
 }
 
 bool is_choice(std::string_view pointer, const Json& value) {
-  const std::vector<OptionRow>& options = all_options();
-  const auto option = std::ranges::find(options, pointer, &OptionRow::pointer);
-  HEADROOM_CHECK(option != options.end(), "a flag of no option: " + std::string(pointer));
+  const OptionRow* option = find_option(pointer);
+  HEADROOM_CHECK(option != nullptr, "a flag of no option: " + std::string(pointer));
   if (option->choices.empty() || !value.is_string()) return true;
   const std::vector<std::string> choices = choices_of(*option);
   return std::ranges::count(choices, value.get<std::string>()) > 0;

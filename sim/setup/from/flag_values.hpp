@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/setup/from/flag_table.hpp"
+#include "sim/engines/flags.hpp"
 #include "sim/setup/json_document.hpp"
 
 namespace headroom {

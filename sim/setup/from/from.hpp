@@ -12,17 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/setup/json_document.hpp"
+#include "sim/engines/launch_draft.hpp"
 
 namespace headroom {
-
-struct FromResult {
-  Json scenario;
-  std::vector<std::string> unknown_flags;  // not understood: the scenario may lack something
-  std::vector<std::string> ignored_flags;  // understood, no effect on memory or scheduling
-  std::vector<std::string> notes;          // assumptions, and effects that are not modelled
-  std::string engine;                      // vllm, trtllm, sglang, tgi, llamacpp or ollama
-};
 
 // `command` as typed into a shell: assignments, quotes, line continuations, comments, `sh -c`, and
 // `docker run` are understood. `shown_as` is what errors call it. Lists hold the names of flags and
@@ -60,7 +52,7 @@ struct MetricsTimes {
                                                std::string_view release = {});
 
 // Every scenario pointer that a command for `engine` may set, sorted: what the option table must
-// know. HEADROOM_CHECK that the engine is one of FromResult::engine.
-[[nodiscard]] std::vector<std::string> pointers_from_commands(std::string_view engine);
+// know. The engine has a launch.
+[[nodiscard]] std::vector<std::string> pointers_from_commands(const Engine& engine);
 
 }  // namespace headroom

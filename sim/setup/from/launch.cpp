@@ -10,6 +10,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/from/flag_parser.hpp"
+#include "sim/setup/from/shell_words.hpp"
 #include "sim/setup/from/values.hpp"
 
 namespace headroom {
@@ -17,54 +18,33 @@ namespace {
 
 using Words = std::span<const std::string>;
 
-// A program with its subcommand, or a Python module.
-struct Program {
-  std::string_view name;        // without folder
-  std::string_view subcommand;  // empty: none
-  std::string_view engine;
-};
-
-constexpr std::array kPrograms{
-    Program{"vllm", "serve", "vllm"},
-    Program{"trtllm-serve", "serve", "trtllm"},
-    Program{"trtllm-serve", "", "trtllm"},
-    Program{"sglang", "serve", "sglang"},
-    Program{"llama-server", "", "llamacpp"},
-    Program{"llama-server.exe", "", "llamacpp"},
-    Program{"ollama", "serve", "ollama"},
-    Program{"ollama", "run", "ollama"},
-    Program{"text-generation-launcher", "", "tgi"},
-};
-
-constexpr std::array kModules{
-    Program{"vllm.entrypoints.openai.api_server", "", "vllm"},
-    Program{"vllm.entrypoints.api_server", "", "vllm"},
-    Program{"vllm.entrypoints.cli.main", "serve", "vllm"},
-    Program{"sglang.launch_server", "", "sglang"},
-    Program{"sglang.cli.main", "serve", "sglang"},
-    Program{"tensorrt_llm.commands.serve", "serve", "trtllm"},
-    Program{"tensorrt_llm.commands.serve", "", "trtllm"},
-};
-
 // Start a program with the words behind them as they are.
 constexpr std::array<std::string_view, 6> kPlainWrappers{"sudo", "nohup", "exec",
                                                          "time", "env",   "setsid"};
 
 struct Launch {
-  const EngineFlags* engine = nullptr;
+  const Engine* engine = nullptr;
   std::size_t flags_at = 0;
 };
+
+using Programs = std::span<const LaunchProgram> EngineLaunch::*;
+
+bool lists(std::string_view names, std::string_view name) {
+  return !name.empty() && std::ranges::count(split(names, '|'), name) > 0;
+}
 
 std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of("/\\") + 1);
 }
 
-std::optional<Launch> listed_launch(std::span<const Program> programs, Words words) {
-  for (const Program& program : programs) {
-    if (base_name(words.front()) != program.name) continue;
-    const bool sub = !program.subcommand.empty();
-    if (sub && (words.size() < 2 || words[1] != program.subcommand)) continue;
-    return Launch{flags_of(program.engine), sub ? 2U : 1U};
+std::optional<Launch> listed_launch(Programs programs, Words words) {
+  for (const Engine* engine : launched_engines()) {
+    for (const LaunchProgram& program : engine->launch->*programs) {
+      if (base_name(words.front()) != program.name) continue;
+      const bool sub = !program.subcommand.empty();
+      if (sub && (words.size() < 2 || words[1] != program.subcommand)) continue;
+      return Launch{engine, sub ? 2U : 1U};
+    }
   }
   return std::nullopt;
 }
@@ -81,11 +61,11 @@ std::optional<std::size_t> module_at(Words words) {
 std::optional<Launch> launch_at(Words words) {
   if (words.empty()) return std::nullopt;
   if (const std::optional<std::size_t> module = module_at(words)) {
-    std::optional<Launch> launch = listed_launch(kModules, words.subspan(*module));
+    std::optional<Launch> launch = listed_launch(&EngineLaunch::modules, words.subspan(*module));
     if (launch) launch->flags_at += *module;
     return launch;
   }
-  return listed_launch(kPrograms, words);
+  return listed_launch(&EngineLaunch::programs, words);
 }
 
 // "bash -lc TEXT": the text.
@@ -131,29 +111,17 @@ bool read_here(Draft& draft, Words words) {
   return true;
 }
 
-// The entry point that an image has of its own.
-std::vector<std::string> own_entrypoint(const KnownImage& image, Words words) {
-  const std::string_view engine = image.engine;
-  if (engine == "vllm") return {"vllm", "serve"};
-  if (engine == "tgi") return {"text-generation-launcher"};
-  if (engine == "ollama") {
-    if (words.empty()) return {"ollama", "serve"};
-    return {"ollama"};
-  }
-  return {"llama-server"};
-}
-
 std::vector<std::string> container_words(const std::string& image, Words entrypoint, Words words) {
   std::vector<std::string> all(entrypoint.begin(), entrypoint.end());
   all.insert(all.end(), words.begin(), words.end());
-  const KnownImage* known = known_image(image);
-  if (known == nullptr || !known->starts_engine || !entrypoint.empty()) return all;
+  const KnownImage known = known_image(image);
+  if (known.image == nullptr || !known.image->starts_engine || !entrypoint.empty()) return all;
   // Images that got their entry point late are still run with the whole command.
   if (launch_at(words) || shell_text(words) != nullptr) return all;
-  std::vector<std::string> whole = own_entrypoint(*known, words);
-  // llama.cpp's "full" image takes --server first.
-  const bool mode = !words.empty() && (words.front() == "--server" || words.front() == "-s");
-  const bool skip = known->engine == "llamacpp" && mode;
+  const EngineLaunch& launch = *known.engine->launch;
+  std::vector<std::string> whole(launch.entrypoint.begin(), launch.entrypoint.end());
+  if (words.empty() && !launch.idle_command.empty()) whole.emplace_back(launch.idle_command);
+  const bool skip = !words.empty() && lists(launch.server_word, words.front());
   whole.insert(whole.end(), words.begin() + (skip ? 1 : 0), words.end());
   return whole;
 }
@@ -233,9 +201,11 @@ bool read_shell_launch(Draft& draft, std::string_view text) {
 }
 
 std::string understood_commands() {
-  return "vllm serve MODEL, python -m vllm.entrypoints.openai.api_server, trtllm-serve MODEL, "
-         "python -m sglang.launch_server, sglang serve, llama-server, ollama serve, "
-         "text-generation-launcher, docker run IMAGE ...";
+  std::string text;
+  for (const Engine* engine : launched_engines()) {
+    text += fmt::format("{}, ", engine->launch->examples);
+  }
+  return text + "docker run IMAGE ...";
 }
 
 FromResult scenario_from_command(std::string_view command, const std::string& shown_as,

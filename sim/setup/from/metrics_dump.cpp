@@ -1,12 +1,12 @@
-// scenario_from_metrics: names and labels of vLLM's metrics by ENGINES.md 7.2 and
-// vllm/v1/metrics/loggers.py.
+// scenario_from_metrics: each engine's names are its own (EngineMetrics).
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
+#include "sim/engines/engine_metrics.hpp"
+#include "sim/engines/engines.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/from/draft.hpp"
 #include "sim/setup/from/from.hpp"
@@ -17,28 +17,8 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kConfig = "vllm:cache_config_info";
-constexpr std::string_view kPromptLengths = "vllm:request_prompt_tokens";
-constexpr std::string_view kOutputLengths = "vllm:request_generation_tokens";
 // Several front ends have several processes; the engine is as old as the oldest.
 constexpr std::string_view kProcessStart = "process_start_time_seconds";
-
-enum class LabelType { integer, number, text, boolean };
-
-// Labels of cache_config_info that are options under the same name, or another.
-struct LabelRow {
-  std::string_view label;
-  std::string_view pointer;
-  LabelType type;
-};
-constexpr std::array kLabels{
-    LabelRow{"gpu_memory_utilization", "/engine/gpu_memory_utilization", LabelType::number},
-    LabelRow{"cache_dtype", "/engine/kv_cache_dtype", LabelType::text},
-    LabelRow{"block_size", "/engine/block_size", LabelType::integer},
-    LabelRow{"enable_prefix_caching", "/engine/enable_prefix_caching", LabelType::boolean},
-    LabelRow{"kv_cache_memory_bytes", "/engine/kv_cache_memory_bytes", LabelType::integer},
-    LabelRow{"num_gpu_blocks", "/engine/num_gpu_blocks_override", LabelType::integer},
-};
 
 Json label_value(const std::string& text, LabelType type) {
   switch (type) {
@@ -56,59 +36,81 @@ Json label_value(const std::string& text, LabelType type) {
   return nullptr;
 }
 
-void check_engine(const MetricsDump& dump, const std::string& name) {
-  constexpr std::array<std::string_view, 5> kOthers{"sglang:", "trtllm_", "tgi_",
-                                                    "llamacpp:", "nv_trt_llm_"};
+bool begins(std::string_view metric, std::string_view prefixes) {
+  return std::ranges::any_of(split(prefixes, '|'), [&](std::string_view prefix) {
+    return !prefix.empty() && metric.starts_with(prefix);
+  });
+}
+
+// "vLLM's metrics (vllm:...)"
+std::string metrics_read() {
+  std::string text;
+  for (const Engine* engine : engines()) {
+    if (engine->metrics == nullptr) continue;
+    text += fmt::format("{}{}'s metrics ({}...)", text.empty() ? "" : ", ", engine->launch->title,
+                        engine->metrics->prefix);
+  }
+  return text;
+}
+
+const Engine& engine_of(const MetricsDump& dump, const std::string& name) {
   for (const auto& [metric, samples] : dump.samples) {
-    if (metric.starts_with("vllm:")) return;
+    if (const Engine* engine = engine_of_metric(metric); engine != nullptr) return *engine;
   }
   for (const auto& [metric, samples] : dump.samples) {
-    for (const std::string_view other : kOthers) {
-      if (metric.starts_with(other)) {
-        throw ConfigError(Complaint{
-            .origin = name,
-            .problem = fmt::format(
-                "a dump of another engine ({}): only vLLM's metrics (vllm:...) are read", metric)});
-      }
+    for (const Engine* other : engines()) {
+      if (!begins(metric, other->metric_prefixes)) continue;
+      throw ConfigError(
+          Complaint{.origin = name,
+                    .problem = fmt::format("a dump of another engine ({}): only {} are read",
+                                           metric, metrics_read())});
     }
   }
   throw ConfigError(
-      Complaint{.origin = name, .problem = "no metric of vLLM (vllm:...) in this dump"});
+      Complaint{.origin = name, .problem = fmt::format("none of {} in this dump", metrics_read())});
 }
 
+const EngineMetrics& names_of(const Draft& draft) { return *draft.engine->metrics; }
+
 void read_options(Draft& draft, const MetricsDump& dump) {
-  for (const LabelRow& row : kLabels) {
-    const std::string text = dump.label(kConfig, row.label);
+  const EngineMetrics& names = names_of(draft);
+  for (const MetricLabel& row : names.labels) {
+    const std::string text = dump.label(names.config, row.label);
     if (text.empty() || text == "None") continue;
     Json value = label_value(text, row.type);
     // A pool of 0 blocks is printed before the pool is sized.
     const bool nothing = value.is_null() || (value.is_number() && value <= 0);
     if (!nothing) draft.set(row.pointer, std::move(value));
   }
-  if (draft.find("/engine/num_gpu_blocks_override") != nullptr) {
+  if (draft.find(names.pool_option) != nullptr) {
     draft.note(
         "the KV pool is taken as the engine found it (num_gpu_blocks), not from a memory budget: "
         "remove engine.num_gpu_blocks_override to compare with the budget");
   } else {
     draft.note(
-        fmt::format("no num_gpu_blocks in {}: the memory budget sizes the KV pool", kConfig));
+        fmt::format("no num_gpu_blocks in {}: the memory budget sizes the KV pool", names.config));
   }
   draft.note(
       "a dump names neither max_model_len, max_num_seqs, max_num_batched_tokens, scheduling_policy "
       "nor the parallel sizes: the engine's defaults are used unless you set them");
 }
 
+auto label_of(const MetricSample& sample, std::string_view label) {
+  return sample.labels.find(std::string(label));
+}
+
 void read_model(Draft& draft, const MetricsDump& dump) {
+  const EngineMetrics& names = names_of(draft);
   std::set<std::string> models;
-  std::set<std::string> engines;
+  std::set<std::string> ranks;
   for (const auto& [metric, samples] : dump.samples) {
-    if (!metric.starts_with("vllm:")) continue;
+    if (!metric.starts_with(names.prefix)) continue;
     for (const MetricSample& sample : samples) {
-      if (const auto found = sample.labels.find("model_name"); found != sample.labels.end()) {
+      if (const auto found = label_of(sample, names.model_label); found != sample.labels.end()) {
         models.insert(found->second);
       }
-      if (const auto found = sample.labels.find("engine"); found != sample.labels.end()) {
-        engines.insert(found->second);
+      if (const auto found = label_of(sample, names.engine_label); found != sample.labels.end()) {
+        ranks.insert(found->second);
       }
     }
   }
@@ -117,10 +119,10 @@ void read_model(Draft& draft, const MetricsDump& dump) {
     draft.note("the model is named as it is served (model_name): an alias must be replaced");
   }
   if (models.size() > 1) draft.note("several models are served: their traffic is added up");
-  if (engines.size() > 1) {
-    draft.set("/engine/data_parallel_size", static_cast<std::int64_t>(engines.size()));
+  if (ranks.size() > 1) {
+    draft.set("/engine/data_parallel_size", static_cast<std::int64_t>(ranks.size()));
     draft.note(fmt::format("{} engines in one dump: taken as data parallel ones, traffic added up",
-                           engines.size()));
+                           ranks.size()));
   }
 }
 
@@ -130,9 +132,9 @@ struct Traffic {
   std::optional<LengthHistogram> output;
 };
 
-Traffic traffic_of(const MetricsDump& dump) {
-  return {.prompt = length_histogram(dump, std::string(kPromptLengths)),
-          .output = length_histogram(dump, std::string(kOutputLengths))};
+Traffic traffic_of(const MetricsDump& dump, const EngineMetrics& names) {
+  return {.prompt = length_histogram(dump, std::string(names.prompt_lengths)),
+          .output = length_histogram(dump, std::string(names.output_lengths))};
 }
 
 void set_lengths(Draft& draft, const Traffic& traffic) {
@@ -163,20 +165,21 @@ void set_rate(Draft& draft, double requests, std::optional<double> seconds, std:
 }
 
 void note_rest(Draft& draft, const MetricsDump& dump) {
-  const std::optional<double> preemptions = dump.total("vllm:num_preemptions_total");
+  const EngineMetrics& names = names_of(draft);
+  const std::optional<double> preemptions = dump.total(names.preemptions);
   if (preemptions && *preemptions > 0) {
     draft.note(fmt::format("{:.0f} preemptions so far: the KV pool has been too small at times",
                            *preemptions));
   }
-  const std::optional<double> hits = dump.total("vllm:prefix_cache_hits_total");
-  const std::optional<double> queries = dump.total("vllm:prefix_cache_queries_total");
+  const std::optional<double> hits = dump.total(names.prefix_hits);
+  const std::optional<double> queries = dump.total(names.prefix_queries);
   if (hits && queries && *queries > 0 && *hits > 0) {
     draft.note(
         fmt::format("{:.1f} % of prompt tokens hit the prefix cache: prompts that share "
                     "prefixes are not part of this scenario",
                     100 * *hits / *queries));
   }
-  if (dump.total("vllm:spec_decode_num_drafts_total").value_or(0) > 0) {
+  if (dump.total(names.drafts).value_or(0) > 0) {
     draft.note("speculative decoding is in use and not modelled");
   }
 }
@@ -190,9 +193,8 @@ bool counts_less(const std::optional<LengthHistogram>& difference) {
 }
 
 Draft start(const MetricsDump& dump, const std::string& name) {
-  check_engine(dump, name);
   Draft draft(name);
-  draft.engine = &kVllmFlags;
+  draft.engine = &engine_of(dump, name);
   read_model(draft, dump);
   read_options(draft, dump);
   return draft;
@@ -204,7 +206,7 @@ FromResult scenario_from_metrics(std::istream& text, const std::string& name,
                                  const MetricsTimes& times, std::string_view release) {
   const MetricsDump dump = read_prometheus(text, name);
   Draft draft = start(dump, name);
-  const Traffic traffic = traffic_of(dump);
+  const Traffic traffic = traffic_of(dump, names_of(draft));
   set_lengths(draft, traffic);
   if (traffic.prompt && traffic.output) {
     const std::optional<double> started = dump.least(kProcessStart);
@@ -227,8 +229,8 @@ FromResult scenario_from_metrics(std::istream& earlier, std::istream& later,
     throw ConfigError(
         Complaint{.origin = name, .problem = "the process started anew between the two dumps"});
   }
-  Traffic traffic = traffic_of(after);
-  const Traffic old = traffic_of(before);
+  Traffic traffic = traffic_of(after, names_of(draft));
+  const Traffic old = traffic_of(before, names_of(draft));
   if (traffic.prompt && old.prompt) traffic.prompt = difference(*traffic.prompt, *old.prompt);
   if (traffic.output && old.output) traffic.output = difference(*traffic.output, *old.output);
   if (counts_less(traffic.prompt) || counts_less(traffic.output)) {

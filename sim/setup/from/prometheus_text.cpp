@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "sim/engines/engines.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/setup/from/values.hpp"
 
@@ -85,7 +86,7 @@ class SampleLine {
 constexpr double kMostCounted = 1e15;
 
 bool is_counted(std::string_view metric) {
-  return metric.starts_with("vllm:") &&
+  return engine_of_metric(metric) != nullptr &&
          (metric.ends_with("_bucket") || metric.ends_with("_count") || metric.ends_with("_sum") ||
           metric.ends_with("_total"));
 }
@@ -159,7 +160,7 @@ MetricsDump read_prometheus(std::istream& text, const std::string& name) {
                                   sample.value, kMostCounted));
     }
     // Front ends of one engine each have a process, so those of processes may stand there twice.
-    if (metric.starts_with("vllm:")) lines.add(name, number, metric, sample);
+    if (engine_of_metric(metric) != nullptr) lines.add(name, number, metric, sample);
     if (timestamp_ms) {
       dump.taken_unix_s = std::max(dump.taken_unix_s.value_or(0), *timestamp_ms / 1000);
     }

@@ -70,7 +70,7 @@ class PlanReader {
     read_targets();
     read_models();
     read_instances();
-    plan_.engines = sections("engines", "vllm");
+    plan_.engines = sections("engines", EngineSection{}.name.c_str());
     plan_.environments = sections("environments", "native");
     read_rules();
     return std::move(plan_);

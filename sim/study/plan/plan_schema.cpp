@@ -1,6 +1,9 @@
 // The JSON Schema of plan files, for editors. What it cannot say (names that the catalog has, a
 // file that exists) is checked when a plan is read.
 
+#include <fmt/format.h>
+
+#include "sim/engines/engine_section.hpp"
 #include "sim/study/plan/plan_file.hpp"
 #include "sim/study/plan/plan_targets.hpp"
 #include "sim/study/schema_object.hpp"
@@ -52,8 +55,8 @@ Json instance_schema() {
       {"device", "price_per_hour"});
 }
 
-Json section_schema(const char* description) {
-  return described(description, list_of({{"type", {"string", "object"}}}));
+Json section_schema(const std::string& description) {
+  return described(description.c_str(), list_of({{"type", {"string", "object"}}}));
 }
 
 }  // namespace
@@ -82,7 +85,8 @@ Json plan_schema() {
   p["models"] = list_of(model_schema());
   p["min_quality"] = described("models below it are left out", {{"type", "number"}});
   p["instances"] = list_of(instance_schema());
-  p["engines"] = section_schema("names, or sections `engine` of a scenario; default vllm");
+  p["engines"] = section_schema(
+      fmt::format("names, or sections `engine` of a scenario; default {}", EngineSection{}.name));
   p["environments"] =
       section_schema("names, or sections `environment` of a scenario; default native");
   p["tensor_parallel_size"] =

@@ -2,20 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <utility>
+#include <optional>
 
-#include "sim/setup/from/flag_table.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/engines/launch.hpp"
 
 namespace headroom {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kLaunchers{
-    {{"vllm", "vllm serve {}"},
-     {"sglang", "python3 -m sglang.launch_server --model-path {}"},
-     {"trtllm", "trtllm-serve {}"},
-     {"tgi", "text-generation-launcher --model-id {}"}}};
 
 // The spelling that launchers' own pages use: the first one.
 std::string_view first_name(const FlagRow& row) { return row.names.substr(0, row.names.find('|')); }
@@ -42,16 +35,14 @@ std::optional<std::string> flag_text(const FlagRow& row, const Json& value) {
 
 ServeCommand serve_command(const Json& engine, const std::string& model) {
   ServeCommand command;
-  const auto name = engine.value("name", std::string());
-  const auto* const launcher =
-      std::ranges::find(kLaunchers, name, [](const auto& one) { return one.first; });
-  const EngineFlags* flags = flags_of(name);
-  if (launcher == kLaunchers.end() || flags == nullptr) return command;
-  command.text = fmt::format(fmt::runtime(launcher->second), model);
+  const Engine* profile = find_engine(engine.value("name", std::string()));
+  const EngineLaunch* launch = profile == nullptr ? nullptr : profile->launch;
+  if (launch == nullptr || launch->command.empty()) return command;
+  command.text = fmt::format(fmt::runtime(launch->command), model);
   for (const auto& [key, value] : engine.items()) {
     if (key == "name" || key == "version") continue;
     std::optional<std::string> text;
-    for (const FlagRow& row : flags->rows) {
+    for (const FlagRow& row : launch->rows) {
       if (row.pointer != "/engine/" + key) continue;
       text = flag_text(row, value);
       if (text) break;

@@ -18,7 +18,7 @@ constexpr std::string_view kClasses = "/workload/classes/";
 constexpr double kGreatestWhole = 9007199254740992.0;  // of the numbers that JSON keeps exactly
 
 // The row that reads the option at `pointer`; options of a class are those of a workload.
-const OptionRow* row_at(const std::string& pointer) {
+const OptionRow* row_of_axis(const std::string& pointer) {
   std::string wanted = pointer;
   if (pointer.starts_with(kClasses)) {
     const std::size_t rest = pointer.find('/', kClasses.size());
@@ -26,9 +26,7 @@ const OptionRow* row_at(const std::string& pointer) {
     const bool slo = pointer.compare(rest, 5, "/slo/") == 0;
     wanted = (slo ? "" : "/workload") + pointer.substr(rest);
   }
-  const auto& rows = all_options();
-  const auto found = std::ranges::find(rows, wanted, &OptionRow::pointer);
-  return found == rows.end() ? nullptr : &*found;
+  return find_option(wanted);
 }
 
 bool is_section(const std::string& pointer) {
@@ -37,7 +35,7 @@ bool is_section(const std::string& pointer) {
 }
 
 bool is_known(const std::string& pointer) {
-  return row_at(pointer) != nullptr || is_section(pointer) || pointer.starts_with(kClasses);
+  return row_of_axis(pointer) != nullptr || is_section(pointer) || pointer.starts_with(kClasses);
 }
 
 // `digits` significant ones: what a person would have written for the value.
@@ -175,7 +173,7 @@ class AxisReader {
     }
     if (to <= from) empty_range(pointer, range);
     check_count(pointer, points);
-    const OptionRow* row = row_at(pointer_of(axis.keys));
+    const OptionRow* row = row_of_axis(pointer_of(axis.keys));
     const bool whole = row != nullptr && type_name(*row) == "integer";
     const double width = det::log(to / from);
     for (std::int64_t i = 0; i < range["points"].get<std::int64_t>(); ++i) {
@@ -292,7 +290,7 @@ std::vector<std::string> read_path(const JsonDocument& document, const std::stri
 }
 
 const OptionRow* option_at(const std::vector<std::string>& keys) {
-  return row_at(pointer_of(keys));
+  return row_of_axis(pointer_of(keys));
 }
 
 std::string dotted_path(const std::vector<std::string>& keys) {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "hardware/cost/capture_sizes.hpp"
+#include "sim/engines/vllm/capture_sizes.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom::affine_test {

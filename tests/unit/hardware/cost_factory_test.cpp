@@ -16,6 +16,7 @@ CostChoice choose(const char* device, const CostRequest& request) {
 
 TEST_CASE("a measured device and engine get their own constants") {
   CostRequest request;
+  request.engine = "vllm";
   const CostChoice async = choose("h100-sxm", request);
   CHECK(async.calibration == "h100-sxm-vllm-async");
   CHECK_FALSE(async.uncalibrated);
@@ -27,6 +28,7 @@ TEST_CASE("a measured device and engine get their own constants") {
 TEST_CASE("constants are for weights of the dtype that they were fitted with") {
   const Catalog catalog = Catalog::embedded();
   CostRequest request;
+  request.engine = "vllm";
   request.engine = "trtllm";
   const auto chosen = [&](const char* model) {
     return choose_calibration(catalog, catalog.model(model), catalog.device("h100-sxm"), request)
@@ -43,6 +45,7 @@ TEST_CASE("constants are for weights of the dtype that they were fitted with") {
 TEST_CASE("constants of a chip hold whatever drivers report, those of any weights come last") {
   Catalog catalog = Catalog::embedded();
   CostRequest request;
+  request.engine = "vllm";
   const auto chosen = [&](const char* model, const char* device) {
     return choose_calibration(catalog, catalog.model(model), catalog.device(device), request).id;
   };
@@ -68,6 +71,7 @@ TEST_CASE("constants for certain releases are chosen for these and for no others
   old.last_version = EngineVersion{0, 4};
   catalog.put(old);
   CostRequest request;
+  request.engine = "vllm";
   request.mode = EngineMode::sync;
   const auto chosen = [&] {
     return choose_calibration(catalog, catalog.model("llama-3.1-8b"), catalog.device("h100-sxm"),
@@ -85,6 +89,7 @@ TEST_CASE("constants for certain releases are chosen for these and for no others
 
 TEST_CASE("without a fitting calibration the generic one is used and said so") {
   CostRequest request;
+  request.engine = "vllm";
   CHECK(choose("l40s", request).calibration == "generic-async-other");
   CHECK(choose("h200-sxm", request).calibration == "generic-async-hopper");
   CHECK(choose("l40s", request).uncalibrated);
@@ -108,6 +113,7 @@ TEST_CASE("a capped clock slows arithmetic, a shared memory what reads it") {
   chunk.chunk_pairs_twice = 8000 * 8000;
   const auto ticks = [](double clock, double bandwidth, const StepShape& shape) {
     CostRequest request;
+    request.engine = "vllm";
     request.level = CostLevel::spec;
     request.clock_share = clock;
     request.bandwidth_share = bandwidth;
@@ -122,12 +128,14 @@ TEST_CASE("a capped clock slows arithmetic, a shared memory what reads it") {
   CHECK(ticks(1, 0.5, chunk) == Approx(ticks(1, 1, chunk)).epsilon(0.2));
   // A fitted row is of the whole device, and still fits its part.
   CostRequest fitted;
+  fitted.engine = "vllm";
   fitted.clock_share = 0.7;
   CHECK(choose("h100-sxm", fitted).calibration == "h100-sxm-vllm-async");
 }
 
 TEST_CASE("the data-sheet level has no overheads and needs no calibration") {
   CostRequest request;
+  request.engine = "vllm";
   request.level = CostLevel::spec;
   const CostChoice choice = choose("l40s", request);
   CHECK(choice.calibration == "spec");
@@ -136,6 +144,8 @@ TEST_CASE("the data-sheet level has no overheads and needs no calibration") {
 }
 
 TEST_CASE("a calibration fitted with another bandwidth is an error") {
+  CostRequest request;
+  request.engine = "vllm";
   const Catalog catalog = Catalog::embedded();
   DeviceSpec device = catalog.device("rtx4090");
   const Calibration& row = catalog.calibration("rtx4090-vllm-async");
@@ -143,12 +153,13 @@ TEST_CASE("a calibration fitted with another bandwidth is an error") {
   CHECK_NOTHROW(check_fits(row, device));
   device.bandwidth_bytes_per_s = 1030e9;
   CHECK_THROWS_AS(check_fits(row, device), ConfigError);
-  CHECK_THROWS_AS(make_step_cost(catalog, catalog.model("llama-3.1-8b"), device, CostRequest{}),
+  CHECK_THROWS_AS(make_step_cost(catalog, catalog.model("llama-3.1-8b"), device, request),
                   ConfigError);
 }
 
 TEST_CASE("a calibration can be named, for the mode and device it was made for") {
   CostRequest request;
+  request.engine = "vllm";
   request.calibration = "generic-async-other";
   CHECK(choose("h100-sxm", request).calibration == "generic-async-other");
   request.calibration = "h100-sxm-vllm-sync";  // the engine runs async

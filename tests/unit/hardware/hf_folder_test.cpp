@@ -62,7 +62,7 @@ TEST_CASE("every collected config is read") {
     CHECK(m.max_position >= 4096);
     CHECK(params_active(m) <= params_total(m));
     CHECK(kv_bytes_per_token(m, {}, {}) > 0);
-    CHECK(vllm_kv_layout(m, {}, {}, 0, {}).block_bytes > 0);
+    CHECK(grouped_kv_layout(m, {}, {}, 0, {}).block_bytes > 0);
   }
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("KV bytes of collected configs are the known ones") {
 TEST_CASE("recurrent states grow the attention block to 528 to 2128 tokens") {
   if (!collected()) return;
   const auto block = [](const std::string& name) {
-    return vllm_kv_layout(load(name), {}, {}, 0, {}).block_tokens;
+    return grouped_kv_layout(load(name), {}, {}, 0, {}).block_tokens;
   };
   CHECK(block("Qwen--Qwen3.5-35B-A3B") == 1056);
   CHECK(block("Qwen--Qwen3.5-27B") == 784);

@@ -80,6 +80,7 @@ void write_profile(const TempFolder& folder, const std::string& ranks) {
 
 CostRequest table_request(const TempFolder& folder) {
   CostRequest request;
+  request.engine = "vllm";
   request.level = CostLevel::table;
   request.tables = folder.path();
   return request;

@@ -15,9 +15,9 @@ ModelSpec model(const char* id) {
 
 KvLayout layout_of(const char* id, std::int64_t tp = 1, Dtype kv = Dtype::bf16,
                    std::int32_t block = 16) {
-  VllmGrouping grouping;
+  KvGrouping grouping;
   grouping.block_tokens = block;
-  return vllm_kv_layout(model(id), {kv}, Sharding{.tensor = tp}, 0, grouping);
+  return grouped_kv_layout(model(id), {kv}, Sharding{.tensor = tp}, 0, grouping);
 }
 
 }  // namespace
@@ -90,9 +90,9 @@ TEST_CASE("Gemma-3-27B has one full and six sliding groups") {
 }
 
 TEST_CASE("without the hybrid manager windows are kept like full attention") {
-  VllmGrouping grouping;
+  KvGrouping grouping;
   grouping.hybrid_manager = false;
-  const KvLayout layout = vllm_kv_layout(model("gpt-oss-20b"), {}, {}, 0, grouping);
+  const KvLayout layout = grouped_kv_layout(model("gpt-oss-20b"), {}, {}, 0, grouping);
   CHECK(layout.uniform());
   CHECK(layout.bytes_per_token == 49152);  // 24 layers
 }

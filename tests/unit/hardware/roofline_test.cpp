@@ -4,7 +4,7 @@
 #include <random>
 
 #include "hardware/catalog.hpp"
-#include "hardware/cost/capture_sizes.hpp"
+#include "sim/engines/vllm/capture_sizes.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom::roofline_test {

@@ -39,8 +39,8 @@ constexpr std::array kModules{Module{"sim/kernel/", 0},
                               Module{"tests/", 9}};
 
 // Folders whose own files may include nlohmann_json: it triples the compile time of a file.
-constexpr std::array<std::string_view, 5> kJsonFolders{"sim/setup/", "sim/report/",
-                                                       "workloads/traces/", "hardware/", "tests/"};
+constexpr std::array<std::string_view, 6> kJsonFolders{
+    "sim/options/", "sim/setup/", "sim/report/", "workloads/traces/", "hardware/", "tests/"};
 
 const Module* module_of(std::string_view path) {
   for (const Module& module : kModules) {

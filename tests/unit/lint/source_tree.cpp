@@ -30,13 +30,12 @@ bool has_suffix(std::string_view path, std::initializer_list<std::string_view> s
   return std::ranges::any_of(suffixes, [&](auto suffix) { return path.ends_with(suffix); });
 }
 
-// Blanks `text` up to `end`, line breaks excepted, and returns `end`.
-std::size_t blank(std::string& text, std::size_t begin, std::size_t end) {
+// Blanks `text` up to `end`, line breaks excepted.
+void blank(std::string& text, std::size_t begin, std::size_t end) {
   end = std::min(end, text.size());
   for (std::size_t i = begin; i < end; ++i) {
     if (text[i] != '\n') text[i] = ' ';
   }
-  return end;
 }
 
 std::size_t after(std::string_view text, std::string_view closing, std::size_t from) {
@@ -105,29 +104,57 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-std::string without_comments_and_literals(std::string_view text) {
-  std::string out(text);
+namespace {
+
+// Calls `on_piece(begin, end, is_string)` for each comment, preprocessor line and literal.
+template <typename OnPiece>
+void for_each_piece(std::string_view text, OnPiece on_piece) {
   bool line_start = true;
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view rest = text.substr(i);
+    const std::size_t begin = i;
+    const bool is_string = rest.starts_with('"');
     if ((line_start && rest.starts_with('#')) || rest.starts_with("//")) {
-      i = blank(out, i, logical_line_end(text, i));
+      i = logical_line_end(text, i);
     } else if (rest.starts_with("/*")) {
-      i = blank(out, i, after(text, "*/", i + 2));
+      i = after(text, "*/", i + 2);
     } else if (rest.starts_with("R\"")) {
       const std::size_t paren = text.find('(', i);
       const std::string closing = ")" + std::string(text.substr(i + 2, paren - i - 2)) + "\"";
-      i = blank(out, i, after(text, closing, i));
-    } else if (rest.starts_with('"') || (rest.starts_with('\'') && !is_digit_separator(text, i))) {
-      i = blank(out, i, literal_end(text, i));
+      i = after(text, closing, i);
+    } else if (is_string || (rest.starts_with('\'') && !is_digit_separator(text, i))) {
+      i = literal_end(text, i);
     } else {
       line_start = rest.front() == '\n' || (line_start && rest.front() == ' ');
       ++i;
       continue;
     }
+    on_piece(begin, i, is_string);
     line_start = false;
   }
+}
+
+}  // namespace
+
+std::string without_comments_and_literals(std::string_view text) {
+  std::string out(text);
+  for_each_piece(text, [&](std::size_t begin, std::size_t end, bool) { blank(out, begin, end); });
   return out;
+}
+
+std::vector<Literal> string_literals(std::string_view text) {
+  std::vector<Literal> literals;
+  std::size_t line = 1;
+  std::size_t counted = 0;
+  for_each_piece(text, [&](std::size_t begin, std::size_t end, bool is_string) {
+    if (!is_string) return;
+    line += static_cast<std::size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(counted),
+                                                text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                '\n'));
+    counted = begin;
+    literals.push_back({line, text.substr(begin + 1, end - begin - 2)});
+  });
+  return literals;
 }
 
 std::string finding(std::string_view path, std::size_t line, std::string_view what) {

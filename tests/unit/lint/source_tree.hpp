@@ -26,6 +26,13 @@ struct SourceFile {
 // replaced by spaces. Line breaks stay, so positions and line numbers do too.
 [[nodiscard]] std::string without_comments_and_literals(std::string_view text);
 
+struct Literal {
+  std::size_t line = 1;
+  std::string_view text;  // what stands between the quotes
+};
+// The string literals of C++ `text`, raw ones apart.
+[[nodiscard]] std::vector<Literal> string_literals(std::string_view text);
+
 // A broken rule, as "path:line: what".
 [[nodiscard]] std::string finding(std::string_view path, std::size_t line, std::string_view what);
 

@@ -1,5 +1,6 @@
 list(APPEND UNIT_TEST_SOURCES
   function_lengths.cpp
+  engine_names_test.cpp
   include_rules_test.cpp
   machine_paths_test.cpp
   open_files_test.cpp

@@ -1,4 +1,5 @@
 #include "sim/report/audit_report.hpp"
+#include "sim/engines/engines.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -67,6 +68,7 @@ TEST_CASE("the JSON of an audit carries bytes that add up", "[report]") {
 TEST_CASE("a log audit shows each cause with the line it was read from", "[report]") {
   StartupLog log;
   log.name = "start.log";
+  log.engine = &engine_named("vllm");
   log.version = Found<std::string>{"0.19.0", 1};
   log.model = Found<std::string>{"meta-llama/Llama-3.1-8B", 2};
   log.max_model_len = Found<std::int64_t>{8192, 2};

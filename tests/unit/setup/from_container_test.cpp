@@ -117,8 +117,8 @@ TEST_CASE("docker run of an unknown image is refused unless the command is known
 }
 
 TEST_CASE("names of images: registry, port and digest") {
-  CHECK(known_image("docker.io/vllm/vllm-openai:v0.19.0")->engine == "vllm");
-  CHECK(known_image("notvllm/vllm-openai") == nullptr);
+  CHECK(known_image("docker.io/vllm/vllm-openai:v0.19.0").engine->name == "vllm");
+  CHECK(known_image("notvllm/vllm-openai").engine == nullptr);
   CHECK(tag_of("registry:5000/vllm/vllm-openai").empty());
   CHECK(tag_of("vllm/vllm-openai:v1@sha256:ab") == "v1");
 }

@@ -1,6 +1,7 @@
 #include "sim/setup/options.hpp"
 
 #include "hardware/llm/quantization_method.hpp"
+#include "sim/setup/from/draft.hpp"
 #include "sim/setup/from/from.hpp"
 #include "sim/setup/resolve.hpp"
 #include "tests/support/about.hpp"
@@ -160,12 +161,12 @@ TEST_CASE("the published schema is the one of the option tables") {
 }
 
 TEST_CASE("every option that a command line can set is in the table, for its engine") {
-  for (const std::string engine : {"vllm", "trtllm", "sglang", "tgi", "llamacpp", "ollama"}) {
-    for (const std::string& pointer : pointers_from_commands(engine)) {
+  for (const Engine* launched : launched_engines()) {
+    const std::string engine(launched->name);
+    for (const std::string& pointer : pointers_from_commands(*launched)) {
       INFO(engine << " " << pointer);
-      const auto& rows = all_options();
-      const auto row = std::ranges::find(rows, pointer, &OptionRow::pointer);
-      REQUIRE(row != rows.end());
+      const OptionRow* row = find_option(pointer);
+      REQUIRE(row != nullptr);
       const std::string only(row->only_with);
       const bool fits = only.empty() || !only.starts_with("/engine/name=") ||
                         ("|" + only.substr(13) + "|").find("|" + engine + "|") != std::string::npos;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/engines/vllm/engine.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom::audit_log_test {
@@ -20,7 +21,7 @@ FoundCount count(std::int64_t value) { return Found<std::int64_t>{value, 1}; }
 StartupLog llama_log() {
   StartupLog log;
   log.name = "start.log";
-  log.engine = LogEngine::vllm;
+  log.engine = &vllm_engine();
   log.version = Found<std::string>{"0.19.0", 1};
   log.model = Found<std::string>{"meta-llama/Llama-3.1-8B-Instruct", 2};
   log.tensor_parallel = count(1);

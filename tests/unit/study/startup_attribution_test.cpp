@@ -1,4 +1,6 @@
-#include "sim/study/startup_attribution.hpp"
+#include "sim/engines/startup_attribution.hpp"
+#include "sim/engines/trtllm/engine.hpp"
+#include "sim/engines/vllm/engine.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -14,7 +16,7 @@ FoundNumber gib(double value) { return Found<double>{value, 7}; }
 // Llama-3.1-8B, TP1, of vllm019_h100_startup.csv: 75.23 - 14.99 - 1.89 - 0.25 - 58.11 = -0.01.
 StartupLog vllm_log() {
   StartupLog log;
-  log.engine = LogEngine::vllm;
+  log.engine = &vllm_engine();
   log.memory.total_gib = gib(79.19);
   log.memory.free_gib = gib(78.68);
   log.memory.requested_gib = gib(0.95 * 79.19);
@@ -129,7 +131,7 @@ TEST_CASE("memory of others does not change what vLLM keeps for KV") {
 TEST_CASE("the peak of TensorRT-LLM takes its fraction from KV") {
   // FACTS.md 000: container against native, DeepSeek-7B: peak +30.83, KV -27.74 = 0.9 * 30.83.
   StartupLog log;
-  log.engine = LogEngine::tensorrt_llm;
+  log.engine = &trtllm_engine();
   log.memory.total_gib = gib(119.707);
   log.memory.peak_gib = gib(101.30);
   log.memory.fraction = gib(0.9);
@@ -149,7 +151,7 @@ TEST_CASE("the peak of TensorRT-LLM takes its fraction from KV") {
 TEST_CASE("a split peak of TensorRT-LLM is attributed part by part") {
   // The log of startup_failure_test.cpp: outside torch 49.28, of which 0.56 temporary pool.
   StartupLog log;
-  log.engine = LogEngine::tensorrt_llm;
+  log.engine = &trtllm_engine();
   log.memory.total_gib = gib(119.70);
   log.memory.peak_gib = gib(113.65);
   log.memory.weights_gib = gib(63.52);

@@ -8,8 +8,9 @@
 #include <sstream>
 #include <string>
 
+#include "sim/engines/startup_log.hpp"
+#include "sim/engines/trtllm/engine.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/study/startup_log.hpp"
 
 namespace headroom::startup_failure_test {
 namespace {
@@ -148,7 +149,7 @@ TEST_CASE("running out of memory while serving is no failure of start-up") {
 
 TEST_CASE("a log of the PyTorch backend of TensorRT-LLM") {
   const StartupLog log = read(kTrtllm);
-  CHECK(log.engine == LogEngine::tensorrt_llm);
+  CHECK(log.engine == &trtllm_engine());
   CHECK(log.version->value == "1.1.0rc3");
   CHECK(log.memory.weights_gib->value == 63.52);
   CHECK(log.memory.activation_gib->value == 0.85);

@@ -1,4 +1,5 @@
-#include "sim/study/startup_log.hpp"
+#include "sim/engines/startup_log.hpp"
+#include "sim/engines/vllm/engine.hpp"
 
 #include <fmt/format.h>
 
@@ -107,7 +108,7 @@ TEST_CASE("a KV cache that no device has is refused with its line") {
 
 TEST_CASE("a vLLM 0.19 log gives every figure with its line") {
   const StartupLog log = read(kVllm019);
-  CHECK(log.engine == LogEngine::vllm);
+  CHECK(log.engine == &vllm_engine());
   CHECK(log.version->value == "0.19.0");
   CHECK(log.model->value == "meta-llama/Llama-3.1-8B-Instruct");
   CHECK(log.dtype->value == "bfloat16");

@@ -1,4 +1,4 @@
-#include "sim/study/log_text.hpp"
+#include "sim/engines/log_text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "sim/study/startup_log.hpp"
+#include "sim/engines/startup_log.hpp"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "sim/engines/engine_log.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/engines/launch.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
-#include "sim/study/startup_log_trtllm.hpp"
-#include "sim/study/startup_log_vllm.hpp"
 
 namespace headroom {
 namespace {
@@ -90,11 +91,39 @@ void check_pools(const StartupLog& log) {
   }
 }
 
-}  // namespace
+struct Candidate {
+  const Engine* engine;
+  std::unique_ptr<StartupLogReader> reader;
+};
 
-std::string_view name_of(LogEngine engine) {
-  return engine == LogEngine::vllm ? "vLLM" : "TensorRT-LLM";
+std::vector<Candidate> log_readers() {
+  std::vector<Candidate> readers;
+  for (const Engine* engine : engines()) {
+    if (engine->log != nullptr) readers.push_back({engine, engine->log->reader()});
+  }
+  return readers;
 }
+
+std::string titles(std::span<const Candidate> candidates) {
+  std::string text;
+  for (const Candidate& candidate : candidates) {
+    if (!text.empty()) text += " or ";
+    text += candidate.engine->launch->title;
+  }
+  return text;
+}
+
+std::string marks_of(std::span<const Candidate> candidates) {
+  std::vector<std::string> marks;
+  for (const Candidate& candidate : candidates) {
+    for (const std::string_view mark : candidate.engine->log->marks) {
+      marks.push_back(fmt::format("'{}'", mark));
+    }
+  }
+  return comma_list(marks);
+}
+
+}  // namespace
 
 RankMemory& memory_of(StartupLog& log, const LogLine& line) {
   const auto at = std::ranges::find(log.ranks, line.rank, &RankMemory::rank);
@@ -159,8 +188,7 @@ void settle_ranks(StartupLog& log) {
 }
 
 StartupLog read_startup_log(std::istream& in, const std::string& name) {
-  VllmLogReader vllm;
-  TrtllmLogReader trtllm;
+  std::vector<Candidate> candidates = log_readers();
   LogLine line;
   std::string raw;
   std::string first;
@@ -170,22 +198,22 @@ StartupLog read_startup_log(std::istream& in, const std::string& name) {
     if (is_traffic(raw)) continue;
     line.text = without_colours(raw);
     line.rank = rank_of(line.text);
-    vllm.read(line);
-    trtllm.read(line);
+    for (const Candidate& candidate : candidates) candidate.reader->read(line);
   }
   if (line.number == 0)
     throw ConfigError(Complaint{.origin = name, .problem = "empty, no start-up log"});
-  if (vllm.marks() == 0 && trtllm.marks() == 0) {
+  // The first of those with most lines of their own.
+  const auto best = std::ranges::max_element(candidates, {},
+                                             [](const Candidate& c) { return c.reader->marks(); });
+  if (best->reader->marks() == 0) {
     throw ConfigError(Complaint{
         .origin = name,
-        .problem = fmt::format(
-            "no start-up log of vLLM or TensorRT-LLM: {} lines without 'vLLM API server version', "
-            "'LLM engine (v', 'GPU KV cache size:', '# GPU blocks:', '[TensorRT-LLM]' or "
-            "'[TRT-LLM]'; "
-            "the first line is '{}'",
-            line.number, shortened(first))});
+        .problem =
+            fmt::format("no start-up log of {}: {} lines without {}; the first line is '{}'",
+                        titles(candidates), line.number, marks_of(candidates), shortened(first))});
   }
-  StartupLog log = vllm.marks() >= trtllm.marks() ? vllm.finish() : trtllm.finish();
+  StartupLog log = best->reader->finish();
+  log.engine = best->engine;
   log.name = name;
   if (!has_figures(log) && !log.failure) {
     throw ConfigError(Complaint{
@@ -193,7 +221,7 @@ StartupLog read_startup_log(std::istream& in, const std::string& name) {
         .problem = fmt::format(
             "a log of {} without a figure of memory in {} lines; missing: {}. Is it cut, or "
             "written at a log level above INFO?",
-            name_of(log.engine), line.number, comma_list(log.missing))});
+            log.engine->launch->title, line.number, comma_list(log.missing))});
   }
   check_pools(log);
   if (log.starts > 1) {
@@ -202,39 +230,25 @@ StartupLog read_startup_log(std::istream& in, const std::string& name) {
   return log;
 }
 
+bool holds_log_lines(std::string_view text) {
+  return std::ranges::any_of(engines(), [&](const Engine* engine) {
+    return engine->log != nullptr &&
+           std::ranges::any_of(engine->log->marks,
+                               [&](std::string_view mark) { return contains(text, mark); });
+  });
+}
+
 FoundNumber reported_pool_gib(const StartupLog& log) {
   if (log.memory.available_kv_gib) return log.memory.available_kv_gib;
   return log.memory.kv_gib;
 }
 
-FoundNumber reported_share(const StartupLog& log) {
-  const RankMemory& memory = log.memory;
-  if (log.engine == LogEngine::tensorrt_llm) return memory.fraction;
-  if (memory.requested_gib && memory.total_gib && memory.total_gib->value > 0) {
-    return Found<double>{memory.requested_gib->value / memory.total_gib->value,
-                         memory.requested_gib->line};
-  }
-  return log.gpu_memory_utilization;
-}
+FoundNumber reported_share(const StartupLog& log) { return log.engine->log->share(log); }
 
 std::optional<double> closure_gib(const StartupLog& log) {
-  const RankMemory& memory = log.memory;
   const FoundNumber pool = reported_pool_gib(log);
-  if (!memory.total_gib || !pool) return std::nullopt;
-  const double total = memory.total_gib->value;
-  if (log.engine == LogEngine::tensorrt_llm) {
-    if (!memory.peak_gib || !memory.fraction) return std::nullopt;
-    const double temporary = memory.temporary_gib ? memory.temporary_gib->value : 0;
-    return memory.fraction->value * (total - memory.peak_gib->value + temporary) - pool->value;
-  }
-  const FoundNumber share = reported_share(log);
-  if (!share || !memory.weights_gib || !memory.activation_gib || !memory.non_torch_gib ||
-      (log.graphs_in_budget && !memory.graph_estimate_gib)) {
-    return std::nullopt;
-  }
-  const double graphs = log.graphs_in_budget ? memory.graph_estimate_gib->value : 0;
-  return total * share->value - memory.weights_gib->value - memory.activation_gib->value -
-         memory.non_torch_gib->value - graphs - pool->value;
+  if (!log.memory.total_gib || !pool) return std::nullopt;
+  return log.engine->log->closure_gib(log, pool->value);
 }
 
 }  // namespace headroom

@@ -9,19 +9,19 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/study/startup_log.hpp"
+#include "sim/engines/startup_log.hpp"
 
 namespace headroom {
 
 // The budget to compare with, per rank, whoever computed it; GiB = 2^30 bytes.
 struct ModelledMemory {
   double total_gib = 0;  // device memory
-  double share = 0.9;  // vLLM: gpu_memory_utilization, of the total; TensorRT-LLM: of what is left
+  double share = 0.9;    // that the engine may use, of the total or of what is left
   double weights_gib = 0;
   double activation_gib = 0;
   double non_torch_gib = 0;  // growth outside torch: context, NCCL, workspaces
   double graph_gib = 0;
-  bool graphs_in_budget = false;  // vLLM: graph_gib is subtracted before the pool is sized
+  bool graphs_in_budget = false;  // graph_gib is subtracted before the pool is sized
   double others_gib = 0;          // not free before the engine starts
   double kv_gib = 0;              // left for KV
   // The pool in tokens and how the model counts them.
@@ -63,12 +63,39 @@ struct Attribution {
   }
 };
 
+// The terms of one start-up as they are found.
+class Attributor {
+ public:
+  Attributor(const StartupLog& log, const ModelledMemory& modelled);
+
+  [[nodiscard]] const StartupLog& log() const { return log_; }
+  [[nodiscard]] const ModelledMemory& modelled() const { return modelled_; }
+
+  // `coefficient`: GiB of pool per unit of the term.
+  void add(MemoryCause cause, const FoundNumber& reported, double modelled, double coefficient,
+           std::string why);
+  // The same with an effect on the pool that no coefficient gives.
+  void add_effect(MemoryCause cause, const FoundNumber& reported, double modelled,
+                  double coefficient, double effect_gib, std::string why);
+
+  [[nodiscard]] std::vector<Attribution> run();
+
+ private:
+  void add_rest();
+  void add_tokens();
+  [[nodiscard]] std::string token_reason(double reported) const;
+
+  const StartupLog& log_;
+  const ModelledMemory& modelled_;
+  FoundNumber pool_;
+  std::vector<Attribution> found_;
+  std::vector<std::string> unreported_;
+  int figures_ = 0;  // of the log, that enter the sum
+};
+
 // `pool` first, then the causes. The effects add up to reported - modelled memory for KV, checked
 // to 1e-9 GiB. A log without a pool (start-up failed before) gives the terms without `rounding` and
 // `unexplained`: there is no difference to explain.
-//
-// vLLM (ENGINES.md 1.1): kv = total * utilization - weights - activation - outside - graphs in the
-// budget. TensorRT-LLM (1.3): kv = fraction * (total - weights - activation - everything else).
 [[nodiscard]] std::vector<Attribution> attribute(const StartupLog& log,
                                                  const ModelledMemory& modelled);
 

@@ -1,7 +1,9 @@
 // SGLang: docs/advanced_features/server_arguments.md and python/sglang/srt/server_args.py, releases
 // 0.4 to 0.5. Command line flags override the file of --config.
 
-#include "sim/setup/from/flag_table.hpp"
+#include "sim/engines/sglang/engine.hpp"
+
+#include "sim/engines/launch.hpp"
 
 namespace headroom {
 namespace {
@@ -187,11 +189,20 @@ const FlagRow kSglangRows[] = {
               "--enable-weights-cpu-backup"},
 };
 
+constexpr LaunchProgram kSglangPrograms[] = {{"sglang", "serve"}};
+constexpr LaunchProgram kSglangModules[] = {{"sglang.launch_server"}, {"sglang.cli.main", "serve"}};
+constexpr LaunchImage kSglangImages[] = {{.repository = "lmsysorg/sglang", .tag_is_release = true},
+                                         {.repository = "nvidia/sglang"}};
+
 }  // namespace
 
-const EngineFlags kSglangFlags{
-    .engine = "sglang",
+const EngineLaunch kSglangLaunch{
     .title = "SGLang",
+    .examples = "python -m sglang.launch_server, sglang serve",
+    .command = "python3 -m sglang.launch_server --model-path {}",
+    .programs = kSglangPrograms,
+    .modules = kSglangModules,
+    .images = kSglangImages,
     .rows = kSglangRows,
     .abbreviations = true,
     .positional_model = true,

@@ -1,7 +1,12 @@
 // Text Generation Inference: launcher/src/main.rs, releases 2 and 3. Every flag is also an
 // environment variable: its name in capitals.
 
-#include "sim/setup/from/flag_table.hpp"
+#include "sim/engines/tgi/engine.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/engines/launch.hpp"
+#include "sim/engines/launch_draft.hpp"
 
 namespace headroom {
 namespace {
@@ -119,12 +124,38 @@ const FlagRow kTgiRows[] = {
               "--graceful-termination-timeout|--enable-prefill-logprobs"},
 };
 
+constexpr LaunchProgram kTgiPrograms[] = {{"text-generation-launcher"}};
+constexpr LaunchImage kTgiImages[] = {{.repository = "huggingface/text-generation-inference",
+                                       .starts_engine = true,
+                                       .tag_is_release = true}};
+constexpr std::string_view kTgiEntrypoint[] = {"text-generation-launcher"};
+
+// Without --num-shard it takes every device it sees (find_num_shards in launcher/src/main.rs).
+void fill_shards(LaunchDraft& draft) {
+  constexpr std::string_view kShards = "/engine/tensor_parallel_size";
+  if (draft.find(kShards) != nullptr) return;
+  if (draft.devices) {
+    draft.set(kShards, *draft.devices);
+    draft.note(fmt::format("num_shard = {}: without --num-shard it takes every device it sees ({})",
+                           *draft.devices, draft.devices_by));
+  } else {
+    draft.note(
+        "without --num-shard it takes every device it sees: set "
+        "engine.tensor_parallel_size");
+  }
+}
+
 }  // namespace
 
-const EngineFlags kTgiFlags{
-    .engine = "tgi",
+const EngineLaunch kTgiLaunch{
     .title = "Text Generation Inference",
+    .examples = "text-generation-launcher",
+    .command = "text-generation-launcher --model-id {}",
+    .programs = kTgiPrograms,
+    .images = kTgiImages,
+    .entrypoint = kTgiEntrypoint,
     .rows = kTgiRows,
+    .settle = fill_shards,
 };
 
 }  // namespace headroom

@@ -1,7 +1,7 @@
 #pragma once
-// What a serving engine wrote about memory when it started: vLLM (V0 and V1) and TensorRT-LLM (C++
-// runtime and PyTorch backend). Everything found is kept with the line it was found on; what a log
-// does not say is absent, never guessed.
+// What a serving engine wrote about memory when it started; each engine whose logs are read has its
+// patterns in a folder of its own (<engine>/startup_log.hpp). Everything found is kept with the
+// line it was found on; what a log does not say is absent, never guessed.
 //
 // GiB = 2^30 bytes throughout. Where the engines print "GB" for weights they divide by 2^30 all the
 // same (vLLM 0.6.6: "took 14.9595 GB" and "take 14.96GiB" of the same model in one log;
@@ -17,12 +17,11 @@
 #include <vector>
 
 #include "hardware/budget/budget.hpp"
-#include "sim/study/log_text.hpp"
+#include "sim/engines/log_text.hpp"
 
 namespace headroom {
 
-enum class LogEngine : std::uint8_t { vllm, tensorrt_llm };
-[[nodiscard]] std::string_view name_of(LogEngine engine);
+struct Engine;
 
 template <class T>
 struct Found {
@@ -65,7 +64,7 @@ struct LogFailure {
 
 struct StartupLog {
   std::string name;  // of the file
-  LogEngine engine = LogEngine::vllm;
+  const Engine* engine = nullptr;
   FoundText version;
   FoundText model;
   FoundText dtype;
@@ -104,21 +103,20 @@ struct StartupLog {
 // line), or one without any figure of memory and without a failure (which messages are missing).
 [[nodiscard]] StartupLog read_startup_log(std::istream& in, const std::string& name);
 
-// Memory for KV as the engine sized it: "available" of vLLM, the pool of TensorRT-LLM.
+// Whether a text has lines that only start-up logs have.
+[[nodiscard]] bool holds_log_lines(std::string_view text);
+
+// Memory for KV as the engine sized it: what it says is available, else the pool.
 [[nodiscard]] FoundNumber reported_pool_gib(const StartupLog& log);
 
-// The share of memory that the engine may use: of the total (vLLM), of what is left (TensorRT-LLM).
-// vLLM rounds the utilization to two digits in some messages, up to 0.4 GiB on an 80 GB device; the
-// product with the total is preferred where it is printed.
+// The share of memory that the engine may use, of the total or of what is left, by its rule.
 [[nodiscard]] FoundNumber reported_share(const StartupLog& log);
 
 // What the log's own figures leave unaccounted for, in GiB; 0 to rounding when they are complete.
-// vLLM: total * share - weights - activation - growth outside torch - graphs, if they are in
-// the budget - KV. TensorRT-LLM (ENGINES.md 1.3): fraction * (total - peak + temporary) - KV.
 // Nothing when a figure is missing.
 [[nodiscard]] std::optional<double> closure_gib(const StartupLog& log);
 
-// For the readers of one engine each (startup_log_vllm.hpp, startup_log_trtllm.hpp).
+// For the readers of one engine each.
 
 // A message and where its numbers go, in order; null: not kept.
 struct MemoryRule {
@@ -129,6 +127,18 @@ struct CountRule {
   std::string_view pattern;
   std::array<FoundCount StartupLog::*, 3> fields{};
 };
+
+// Reads the lines of one engine.
+class StartupLogReader {
+ public:
+  virtual ~StartupLogReader() = default;
+  virtual void read(const LogLine& line) = 0;
+  // How many lines only this engine writes.
+  [[nodiscard]] virtual std::int64_t marks() const = 0;
+  // Does not set `name` and `engine`. Nothing can be read afterwards.
+  [[nodiscard]] virtual StartupLog finish() = 0;
+};
+
 // Apply every rule to a line; later lines replace earlier ones. True when one was found.
 bool apply_rules(std::span<const MemoryRule> rules, const LogLine& line, StartupLog& log);
 bool apply_rules(std::span<const CountRule> rules, const LogLine& line, StartupLog& log);

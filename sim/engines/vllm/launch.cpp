@@ -2,7 +2,15 @@
 // (flags of older releases are kept: people's commands live longer). Underscores equal dashes;
 // every switch has a --no- form; JSON values may be spelled --flag.key value.
 
-#include "sim/setup/from/flag_table.hpp"
+#include "sim/engines/vllm/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/engines/launch.hpp"
+#include "sim/engines/launch_draft.hpp"
 
 namespace headroom {
 namespace {
@@ -275,15 +283,71 @@ const FlagRow kVllmRows[] = {
      .takes = Takes::toggle},
 };
 
+constexpr LaunchProgram kVllmPrograms[] = {{"vllm", "serve"}};
+constexpr LaunchProgram kVllmModules[] = {{"vllm.entrypoints.openai.api_server"},
+                                          {"vllm.entrypoints.api_server"},
+                                          {"vllm.entrypoints.cli.main", "serve"}};
+// Entry points and tags as published with the images in 2024 to 2026. NVIDIA and AMD number theirs
+// by month or by their own stack.
+constexpr LaunchImage kVllmImages[] = {
+    {.repository = "vllm/vllm-openai", .starts_engine = true, .tag_is_release = true},
+    {.repository = "nvidia/vllm"},
+    {.repository = "rocm/vllm"}};
+constexpr std::string_view kVllmEntrypoint[] = {"vllm", "serve"};
+
+constexpr std::string_view kHybridOff = "/engine/disable_hybrid_kv_cache_manager";
+
+// A preference for the manager counts, and decides alone, from this release on; before, a
+// connector turned it off in any case.
+constexpr EngineVersion kHybridPreference{0, 12};
+// The connector says whether it can work with the manager (SupportsHMA).
+constexpr EngineVersion kHybridByConnector{0, 22};
+// Of vLLM's own connectors those that cannot.
+constexpr std::array<std::string_view, 1> kWithoutHybrid{"LMCacheConnectorV1"};
+
+// vLLM turns its hybrid KV cache manager off for a KV connector (vllm/config/vllm.py).
+void settle_kv_connector(LaunchDraft& draft) {
+  if (!draft.kv_connector) return;
+  const EngineVersion release = draft.release();
+  const Json* wish = draft.find(kHybridOff);
+  if (wish != nullptr && (wish->get<bool>() || release >= kHybridPreference)) return;
+  const std::string& connector = *draft.kv_connector;
+  const bool unable = std::ranges::count(kWithoutHybrid, connector) > 0;
+  if (release >= kHybridByConnector && !unable) {
+    draft.note(fmt::format(
+        "vLLM {} keeps its hybrid KV cache manager if the connector{}{} supports it, which is "
+        "assumed: where the log says 'Turning off hybrid kv cache manager', set "
+        "engine.disable_hybrid_kv_cache_manager",
+        to_string(release), connector.empty() ? "" : " ", connector));
+    return;
+  }
+  draft.set(kHybridOff, true);
+  draft.note(fmt::format(
+      "vLLM {} turns its hybrid KV cache manager off for the KV connector: windows keep all of "
+      "their tokens, and models with recurrent layers do not start",
+      to_string(release)));
+}
+
 }  // namespace
 
-const EngineFlags kVllmFlags{
-    .engine = "vllm",
+const EngineLaunch kVllmLaunch{
     .title = "vLLM",
+    .examples = "vllm serve MODEL, python -m vllm.entrypoints.openai.api_server",
+    .command = "vllm serve {}",
+    .programs = kVllmPrograms,
+    .modules = kVllmModules,
+    .images = kVllmImages,
+    .entrypoint = kVllmEntrypoint,
     .rows = kVllmRows,
     .abbreviations = true,
     .positional_model = true,
     .variable_prefixes = "VLLM_",
+    .own_devices_per_rank = true,
+    .settle =
+        [](LaunchDraft& draft) {
+          settle_drafter(draft);
+          settle_kv_connector(draft);
+        },
 };
 
 }  // namespace headroom

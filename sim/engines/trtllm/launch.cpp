@@ -2,7 +2,10 @@
 // to 1.3. The keys of the --config file are spelled here as flags: kv_cache_config.dtype is
 // --kv_cache_config.dtype. The file overrides the command line.
 
-#include "sim/setup/from/flag_table.hpp"
+#include "sim/engines/trtllm/engine.hpp"
+
+#include "sim/engines/launch.hpp"
+#include "sim/engines/launch_draft.hpp"
 
 namespace headroom {
 namespace {
@@ -129,15 +132,26 @@ const FlagRow kTrtllmRows[] = {
      .takes = Takes::toggle},
 };
 
+constexpr LaunchProgram kTrtllmPrograms[] = {{"trtllm-serve", "serve"}, {"trtllm-serve"}};
+constexpr LaunchProgram kTrtllmModules[] = {{"tensorrt_llm.commands.serve", "serve"},
+                                            {"tensorrt_llm.commands.serve"}};
+constexpr LaunchImage kTrtllmImages[] = {
+    {.repository = "nvidia/tensorrt-llm", .tag_is_release = true}};
+
 }  // namespace
 
-const EngineFlags kTrtllmFlags{
-    .engine = "trtllm",
+const EngineLaunch kTrtllmLaunch{
     .title = "TensorRT-LLM",
+    .examples = "trtllm-serve MODEL",
+    .command = "trtllm-serve {}",
+    .programs = kTrtllmPrograms,
+    .modules = kTrtllmModules,
+    .images = kTrtllmImages,
     .rows = kTrtllmRows,
     .positional_model = true,
     .settings_win = true,
     .variable_prefixes = "TRTLLM_|TLLM_",
+    .settle = settle_drafter,
 };
 
 }  // namespace headroom

@@ -6,18 +6,16 @@
 #include <set>
 #include <string>
 
-#include "sim/study/startup_log.hpp"
+#include "sim/engines/startup_log.hpp"
 
 namespace headroom {
 
-class VllmLogReader {
+class VllmLogReader final : public StartupLogReader {
  public:
-  void read(const LogLine& line);
+  void read(const LogLine& line) override;
 
-  // How many lines only vLLM writes.
-  [[nodiscard]] std::int64_t marks() const { return marks_; }
-  // Does not set `name`. Nothing can be read afterwards.
-  [[nodiscard]] StartupLog finish();
+  [[nodiscard]] std::int64_t marks() const override { return marks_; }
+  [[nodiscard]] StartupLog finish() override;
 
  private:
   // What start-up is busy with: where an allocation that fails puts the blame.

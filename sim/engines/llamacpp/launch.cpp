@@ -2,7 +2,9 @@
 // LLAMA_ARG_*. Ollama: envconfig/config.go and docs/faq, releases 0.3 to 0.12; it has only
 // variables.
 
-#include "sim/setup/from/flag_table.hpp"
+#include "sim/engines/llamacpp/engine.hpp"
+
+#include "sim/engines/launch.hpp"
 
 namespace headroom {
 namespace {
@@ -198,21 +200,42 @@ const FlagRow kOllamaRows[] = {
                  "OLLAMA_TMPDIR|OLLAMA_RUNNERS_DIR|OLLAMA_NEW_ENGINE|OLLAMA_MULTIUSER_CACHE"},
 };
 
+constexpr LaunchProgram kLlamacppPrograms[] = {{"llama-server"}, {"llama-server.exe"}};
+constexpr LaunchImage kLlamacppImages[] = {
+    {.repository = "ggml-org/llama.cpp", .starts_engine = true},
+    {.repository = "ggerganov/llama.cpp", .starts_engine = true}};
+constexpr std::string_view kLlamacppEntrypoint[] = {"llama-server"};
+
+constexpr LaunchProgram kOllamaPrograms[] = {{"ollama", "serve"}, {"ollama", "run"}};
+constexpr LaunchImage kOllamaImages[] = {
+    {.repository = "ollama/ollama", .starts_engine = true, .tag_is_release = true}};
+constexpr std::string_view kOllamaEntrypoint[] = {"ollama"};
+
 }  // namespace
 
-const EngineFlags kLlamacppFlags{
-    .engine = "llamacpp",
+const EngineLaunch kLlamacppLaunch{
     .title = "llama.cpp",
+    .examples = "llama-server",
+    .programs = kLlamacppPrograms,
+    .images = kLlamacppImages,
+    .entrypoint = kLlamacppEntrypoint,
+    .server_word = "--server|-s",  // of the "full" image
     .rows = kLlamacppRows,
     .variable_prefixes = "LLAMA_ARG_",
+    .spreads_by_itself = true,
 };
 
-const EngineFlags kOllamaFlags{
-    .engine = "ollama",
+const EngineLaunch kOllamaLaunch{
     .title = "Ollama",
+    .examples = "ollama serve",
+    .programs = kOllamaPrograms,
+    .images = kOllamaImages,
+    .entrypoint = kOllamaEntrypoint,
+    .idle_command = "serve",
     .rows = kOllamaRows,
     .positional_model = true,
     .variable_prefixes = "OLLAMA_",
+    .spreads_by_itself = true,
 };
 
 }  // namespace headroom

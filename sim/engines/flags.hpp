@@ -1,13 +1,10 @@
 #pragma once
-// What each engine's flags mean for a scenario: one explicit table per engine, in the engine's own
-// spelling. The version a table was read from stands at its head; a flag of a newer version is
-// unknown, which the user is told.
+// What a flag of an engine means for a scenario. Each engine has one explicit table of its flags
+// (<engine>/launch.cpp), in its own spelling. The version a table was read from stands at its head;
+// a flag of a newer version is unknown, which the user is told.
 
 #include <cstdint>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace headroom {
 
@@ -56,29 +53,7 @@ struct FlagRow {
 
 // A flag that names a YAML file with more settings.
 inline constexpr std::string_view kSettingsFile = "settings file";
-// A flag that attaches a KV connector, which decides about vLLM's hybrid KV cache manager.
+// A flag that attaches a KV connector, which the engine's rules know by name.
 inline constexpr std::string_view kKvTransfer = "kv transfer";
-
-struct EngineFlags {
-  std::string_view engine;
-  std::string_view title;
-  std::span<const FlagRow> rows;
-  bool abbreviations = false;  // argparse: a beginning that only one flag has is that flag
-  bool positional_model = false;
-  bool settings_win = false;  // over flags
-  // Beginnings of environment variables that configure this engine: "VLLM_".
-  std::string_view variable_prefixes = {};
-};
-
-extern const EngineFlags kVllmFlags;
-extern const EngineFlags kTrtllmFlags;
-extern const EngineFlags kSglangFlags;
-extern const EngineFlags kTgiFlags;
-extern const EngineFlags kLlamacppFlags;
-extern const EngineFlags kOllamaFlags;
-
-[[nodiscard]] std::span<const EngineFlags* const> all_engine_flags();
-// nullptr when there is no such engine.
-[[nodiscard]] const EngineFlags* flags_of(std::string_view engine);
 
 }  // namespace headroom

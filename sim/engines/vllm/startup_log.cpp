@@ -1,4 +1,4 @@
-#include "sim/study/startup_log_vllm.hpp"
+#include "sim/engines/vllm/startup_log.hpp"
 #include "sim/kernel/fact_rows.hpp"
 
 #include <array>
@@ -290,7 +290,6 @@ void VllmLogReader::list_missing() {
 }
 
 StartupLog VllmLogReader::finish() {
-  log_.engine = LogEngine::vllm;
   settle_ranks(log_);
   RankMemory& memory = log_.memory;
   if (memory.consumed_gib && memory.weights_gib && !memory.non_torch_gib) {

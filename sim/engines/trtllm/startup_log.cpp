@@ -1,4 +1,4 @@
-#include "sim/study/startup_log_trtllm.hpp"
+#include "sim/engines/trtllm/startup_log.hpp"
 #include "sim/kernel/fact_rows.hpp"
 
 #include <algorithm>
@@ -170,7 +170,6 @@ void TrtllmLogReader::list_missing() {
 }
 
 StartupLog TrtllmLogReader::finish() {
-  log_.engine = LogEngine::tensorrt_llm;
   settle_ranks(log_);
   log_.rank_count = std::max(log_.rank_count, mpi_ranks_);
   list_missing();

@@ -5,21 +5,19 @@
 #include <cstdint>
 #include <string_view>
 
-#include "sim/study/startup_log.hpp"
+#include "sim/engines/startup_log.hpp"
 
 namespace headroom {
 
 // The C++ runtime does not print its fraction, and of its memory only what is free when the pool is
 // sized; then `peak_gib` is what was not free. The PyTorch backend allocates a pool twice, a small
 // one to profile with; the last one counts.
-class TrtllmLogReader {
+class TrtllmLogReader final : public StartupLogReader {
  public:
-  void read(const LogLine& line);
+  void read(const LogLine& line) override;
 
-  // How many lines only TensorRT-LLM writes.
-  [[nodiscard]] std::int64_t marks() const { return marks_; }
-  // Does not set `name`. Nothing can be read afterwards.
-  [[nodiscard]] StartupLog finish();
+  [[nodiscard]] std::int64_t marks() const override { return marks_; }
+  [[nodiscard]] StartupLog finish() override;
 
  private:
   void read_settings(const LogLine& line);

@@ -1,0 +1,58 @@
+#pragma once
+// How people start an engine: its programs, its containers, its flags and what it concludes from
+// them, and the command that starts it with a scenario's options.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/engines/flags.hpp"
+
+namespace headroom {
+
+struct LaunchDraft;
+
+// A program with its subcommand, or a Python module with one.
+struct LaunchProgram {
+  std::string_view name;             // without folder
+  std::string_view subcommand = {};  // empty: none
+};
+
+struct LaunchImage {
+  std::string_view repository;  // as it stands in the image's name, without registry
+  bool starts_engine = false;   // its entry point is the server: the command is flags only
+  bool tag_is_release = false;
+};
+
+struct EngineLaunch {
+  std::string_view title;
+  std::string_view examples;  // "vllm serve MODEL, ...": what is understood, for error messages
+  // "vllm serve {}": the command of a model's name, in front of flags. Empty: flags cannot say it.
+  std::string_view command = {};
+  std::span<const LaunchProgram> programs = {};
+  std::span<const LaunchProgram> modules = {};  // of `python -m`
+  std::span<const LaunchImage> images = {};
+  // Entry point of images that start the engine. `idle_command`: what stands behind it when the
+  // container is given nothing.
+  std::span<const std::string_view> entrypoint = {};
+  std::string_view idle_command = {};
+  std::string_view server_word = {};  // "--a|-b": a first word that only chooses the server
+
+  std::span<const FlagRow> rows = {};
+  bool abbreviations = false;  // argparse: a beginning that only one flag has is that flag
+  bool positional_model = false;
+  bool settings_win = false;  // over flags
+  // Beginnings of environment variables that configure this engine: "VLLM_".
+  std::string_view variable_prefixes = {};
+
+  // Spreads a model over the devices that it sees: their number is no part of its flags.
+  bool spreads_by_itself = false;
+  // Data parallel ranks have devices of their own; else they divide those of a rank's attention.
+  bool own_devices_per_rank = false;
+  // What it concludes from all flags together. Null: nothing.
+  void (*settle)(LaunchDraft& draft) = nullptr;
+};
+
+}  // namespace headroom

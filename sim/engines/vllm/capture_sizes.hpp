@@ -1,0 +1,14 @@
+#pragma once
+// Batch sizes for which vLLM captures CUDA graphs.
+
+#include <cstdint>
+#include <vector>
+
+namespace headroom {
+
+// 1, 2, 4, 8..248 step 8, 256..max step 16 with max = min(2 * max_num_seqs, 512), none above
+// max_num_batched_tokens.
+[[nodiscard]] std::vector<std::int32_t> vllm_capture_sizes(std::int32_t max_num_seqs,
+                                                           std::int32_t max_num_batched_tokens);
+
+}  // namespace headroom
