@@ -8,7 +8,6 @@
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/named_value.hpp"
-#include "sim/setup/resolve.hpp"
 #include "workloads/length_table.hpp"
 
 namespace headroom {

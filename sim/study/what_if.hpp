@@ -7,7 +7,7 @@
 
 #include "hardware/budget/budget.hpp"
 #include "hardware/catalog.hpp"
-#include "sim/setup/json_document.hpp"
+#include "sim/setup/option_value.hpp"
 #include "sim/setup/resolve.hpp"
 
 namespace headroom {
@@ -22,14 +22,6 @@ struct BudgetedSystem {
 // Empty where the engine refuses the scenario.
 [[nodiscard]] std::optional<BudgetedSystem> try_system(const Scenario& scenario,
                                                        const Catalog& catalog);
-
-// The option at a JSON pointer of the option tables. Setting it notes `origin` as who gave it; the
-// value must have the option's type and lie in its range, which the caller guarantees.
-[[nodiscard]] Json option_value(const Scenario& scenario, std::string_view pointer);
-void set_option(Scenario& scenario, const std::string& pointer, const Json& value,
-                const std::string& origin);
-// "engine.max_num_seqs" of "/engine/max_num_seqs", as --set takes it.
-[[nodiscard]] std::string option_path(std::string_view pointer);
 
 // The longest request that the system accepts: what was asked for, or less where the engine lowers
 // it to its pool.
