@@ -7,13 +7,13 @@
 #include <system_error>
 
 #include "sim/app/list.hpp"
+#include "sim/fidelity/calibrate.hpp"
+#include "sim/fidelity/step_time_fit.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
 #include "sim/report/calibrate_report.hpp"
 #include "sim/report/created_folders.hpp"
 #include "sim/report/replaced_file.hpp"
-#include "sim/study/calibrate.hpp"
-#include "sim/study/step_time_fit.hpp"
 
 namespace headroom {
 namespace {

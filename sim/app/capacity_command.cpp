@@ -6,9 +6,9 @@
 
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/memory/capacity.hpp"
+#include "sim/memory/capacity_systems.hpp"
 #include "sim/report/capacity_report.hpp"
-#include "sim/study/capacity.hpp"
-#include "sim/study/capacity_systems.hpp"
 
 namespace headroom {
 namespace {

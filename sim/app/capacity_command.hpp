@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/study/worksheet.hpp"
+#include "sim/memory/worksheet.hpp"
 
 namespace headroom {
 

@@ -9,12 +9,12 @@
 #include "sim/app/input_text.hpp"
 #include "sim/engines/engine_metrics.hpp"
 #include "sim/engines/engines.hpp"
+#include "sim/intake/from.hpp"
 #include "sim/kernel/visible_text.hpp"
+#include "sim/memory/audit_log.hpp"
 #include "sim/report/json_text.hpp"
-#include "sim/setup/from/from.hpp"
-#include "sim/setup/options.hpp"
-#include "sim/setup/scenario_file.hpp"
-#include "sim/study/audit_log.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
 namespace {

@@ -18,7 +18,7 @@ struct FromArguments {
 };
 
 // The scenario as JSON text; what was not understood or has no effect stands in comments above it,
-// which scenario files may have. ConfigError as sim/setup/from/from.hpp says.
+// which scenario files may have. ConfigError as sim/intake/from.hpp says.
 [[nodiscard]] std::string from_command(const FromArguments& arguments);
 
 }  // namespace headroom

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "sim/kernel/text_file.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
 

@@ -12,8 +12,8 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/report/terminal.hpp"
-#include "sim/setup/options.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/study/plan/plan_file.hpp"
 #include "sim/study/sweep/study_file.hpp"
 

@@ -36,8 +36,8 @@
 #include "sim/report/perfetto_log.hpp"
 #include "sim/report/result_files.hpp"
 #include "sim/report/terminal.hpp"
-#include "sim/setup/run.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace {
 

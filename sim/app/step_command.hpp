@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "sim/setup/scenario_file.hpp"
-#include "sim/study/step_breakdown.hpp"
+#include "sim/fidelity/step_breakdown.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
 

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include "sim/app/list.hpp"
+#include "sim/fidelity/ablation.hpp"
+#include "sim/fidelity/run_validation.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
+#include "sim/memory/memory_validation.hpp"
 #include "sim/report/ablation_report.hpp"
 #include "sim/report/memory_validation_report.hpp"
 #include "sim/report/run_validation_report.hpp"
-#include "sim/study/ablation.hpp"
-#include "sim/study/memory_validation.hpp"
-#include "sim/study/run_validation.hpp"
 
 namespace headroom {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/study/ablation.hpp"
+#include "sim/fidelity/ablation.hpp"
 
 namespace headroom {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "sim/study/audit.hpp"
-#include "sim/study/audit_log.hpp"
-#include "sim/study/memory_series.hpp"
+#include "sim/memory/audit.hpp"
+#include "sim/memory/audit_log.hpp"
+#include "sim/memory/memory_series.hpp"
 
 namespace headroom {
 

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "sim/study/calibrate.hpp"
-#include "sim/study/step_time_fit.hpp"
+#include "sim/fidelity/calibrate.hpp"
+#include "sim/fidelity/step_time_fit.hpp"
 
 namespace headroom {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/study/capacity.hpp"
-#include "sim/study/worksheet.hpp"
+#include "sim/memory/capacity.hpp"
+#include "sim/memory/worksheet.hpp"
 
 namespace headroom {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
 
 namespace headroom {
 

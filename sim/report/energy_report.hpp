@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "sim/setup/energy.hpp"
+#include "sim/resolve/energy.hpp"
 
 namespace headroom {
 

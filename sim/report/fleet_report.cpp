@@ -11,9 +11,9 @@
 #include "sim/report/names.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/report/transfer_report.hpp"
-#include "sim/setup/fleet_cascade.hpp"
-#include "sim/setup/fleet_lifecycle_factory.hpp"
-#include "sim/setup/fleet_routes.hpp"
+#include "sim/resolve/fleet_cascade.hpp"
+#include "sim/resolve/fleet_lifecycle_factory.hpp"
+#include "sim/resolve/fleet_routes.hpp"
 
 namespace headroom {
 namespace {

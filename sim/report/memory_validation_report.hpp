@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sim/study/memory_validation.hpp"
+#include "sim/memory/memory_validation.hpp"
 
 namespace headroom {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/report/result_directory.hpp"
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
 
 namespace headroom {
 

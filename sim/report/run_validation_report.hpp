@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sim/study/run_validation.hpp"
+#include "sim/fidelity/run_validation.hpp"
 
 namespace headroom {
 

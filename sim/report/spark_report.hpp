@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "sim/study/spark_validation.hpp"
+#include "sim/memory/spark_validation.hpp"
 
 namespace headroom {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/study/step_breakdown.hpp"
+#include "sim/fidelity/step_breakdown.hpp"
 
 namespace headroom {
 

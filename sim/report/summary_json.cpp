@@ -10,7 +10,7 @@
 #include "sim/report/json_text.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/result_files.hpp"
-#include "sim/setup/kv_tier.hpp"
+#include "sim/resolve/kv_tier.hpp"
 
 namespace headroom {
 namespace {

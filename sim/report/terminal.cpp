@@ -11,7 +11,7 @@
 #include "sim/report/energy_report.hpp"
 #include "sim/report/fleet_report.hpp"
 #include "sim/report/names.hpp"
-#include "sim/setup/kv_tier.hpp"
+#include "sim/resolve/kv_tier.hpp"
 
 namespace headroom {
 namespace {

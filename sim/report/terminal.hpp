@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
 
 namespace headroom {
 

@@ -36,9 +36,9 @@
 #include <string>
 #include <string_view>
 
-#include "sim/study/trace_check.hpp"
-#include "sim/study/trace_convert.hpp"
-#include "sim/study/trace_profile.hpp"
+#include "sim/traces/trace_check.hpp"
+#include "sim/traces/trace_convert.hpp"
+#include "sim/traces/trace_profile.hpp"
 
 namespace headroom {
 

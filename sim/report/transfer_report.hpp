@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
 
 namespace headroom {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "sim/setup/json_document.hpp"
+#include "sim/scenario/json_document.hpp"
 
 namespace headroom {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
-#include "sim/setup/run.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
 namespace {

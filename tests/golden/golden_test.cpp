@@ -12,8 +12,8 @@
 
 #include "hardware/catalog.hpp"
 #include "sim/report/result_files.hpp"
-#include "sim/setup/run.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
 namespace {

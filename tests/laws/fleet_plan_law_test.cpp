@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
 #include "sim/study/plan/fleet_planner.hpp"
 
 namespace headroom::laws::fleet_plan_law_test {

@@ -1,6 +1,6 @@
 #pragma once
 // One table of all batch schedulers, with their options, and each allocator that a scenario may
-// combine them with (sim/setup/validate.cpp). What is in it goes through every check of
+// combine them with (sim/resolve/validate.cpp). What is in it goes through every check of
 // conformance_test.cpp; a new scheduler, order, capacity policy or placement needs rows here.
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 
 #include "scheduler/batching/vllm.hpp"
 #include "sim/kernel/check.hpp"
-#include "sim/setup/options.hpp"
+#include "sim/scenario/options.hpp"
 #include "tests/oracle/conformance_checks.hpp"
 #include "tests/oracle/conformance_rows.hpp"
 

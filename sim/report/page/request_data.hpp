@@ -3,8 +3,8 @@
 
 #include <span>
 
+#include "sim/scenario/json_document.hpp"
 #include "sim/serving/request.hpp"
-#include "sim/setup/json_document.hpp"
 
 namespace headroom {
 

@@ -6,8 +6,8 @@
 
 #include "sim/metrics/event_log.hpp"
 #include "sim/metrics/timeline.hpp"
+#include "sim/scenario/json_document.hpp"
 #include "sim/serving/request.hpp"
-#include "sim/setup/json_document.hpp"
 
 namespace headroom {
 

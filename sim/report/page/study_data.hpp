@@ -15,7 +15,7 @@
 //   errors, warnings, budgets, expected_errors
 
 #include "sim/report/page/study_database.hpp"
-#include "sim/setup/json_document.hpp"
+#include "sim/scenario/json_document.hpp"
 
 namespace headroom {
 

@@ -5,7 +5,7 @@
 
 #include "sim/metrics/event_log.hpp"
 #include "sim/metrics/timeline.hpp"
-#include "sim/setup/json_document.hpp"
+#include "sim/scenario/json_document.hpp"
 
 namespace headroom {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
-#include "sim/setup/run.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/study/compare/request_pairs.hpp"
 #include "sim/study/store/results_store.hpp"
 

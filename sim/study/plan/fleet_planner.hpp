@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/setup/energy.hpp"
-#include "sim/setup/run.hpp"
+#include "sim/resolve/energy.hpp"
+#include "sim/resolve/run.hpp"
 #include "sim/study/plan/plan_bounds.hpp"
 #include "sim/study/plan/plan_targets.hpp"
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 
-#include "sim/setup/factory.hpp"
-#include "sim/setup/parallel.hpp"
-#include "sim/setup/startup_budget.hpp"
+#include "sim/resolve/factory.hpp"
+#include "sim/resolve/parallel.hpp"
+#include "sim/resolve/startup_budget.hpp"
 #include "sim/study/plan/plan_targets.hpp"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "scheduler/routing/routers.hpp"
-#include "sim/setup/options.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/study/plan/plan_traffic.hpp"
 
 namespace headroom {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
-#include "sim/setup/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "sim/study/plan/plan_file.hpp"
 
 namespace headroom {

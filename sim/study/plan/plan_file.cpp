@@ -8,7 +8,7 @@
 
 #include "scheduler/routing/routers.hpp"
 #include "sim/kernel/nearest_name.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/study/plan/plan_targets.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 

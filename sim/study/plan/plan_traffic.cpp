@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/setup/resolve.hpp"
-#include "sim/setup/workload_factory.hpp"
+#include "sim/resolve/resolve.hpp"
+#include "sim/resolve/workload_factory.hpp"
 
 namespace headroom {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/scenario/scenario.hpp"
 #include "sim/serving/types.hpp"
-#include "sim/setup/scenario.hpp"
 #include "sim/study/plan/plan_file.hpp"
 
 namespace headroom {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/setup/json_document.hpp"
+#include "sim/scenario/json_document.hpp"
 
 namespace headroom {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "sim/setup/json_document.hpp"
+#include "sim/scenario/json_document.hpp"
 
 namespace headroom {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "sim/kernel/nearest_name.hpp"
-#include "sim/setup/options.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/study/sweep/run_row.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 

@@ -12,7 +12,7 @@
 #include <set>
 #include <thread>
 
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
 #include "sim/study/sweep/run_row.hpp"
 
 namespace headroom {

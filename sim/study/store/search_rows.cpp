@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/setup/json_document.hpp"
+#include "sim/scenario/json_document.hpp"
 
 namespace headroom {
 namespace {

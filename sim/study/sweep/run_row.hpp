@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
 #include "sim/study/store/results_store.hpp"
 
 namespace headroom {

@@ -8,8 +8,8 @@
 
 #include "sim/kernel/det_math.hpp"
 #include "sim/kernel/nearest_name.hpp"
-#include "sim/setup/option_value.hpp"
-#include "sim/setup/options.hpp"
+#include "sim/scenario/option_value.hpp"
+#include "sim/scenario/options.hpp"
 
 namespace headroom {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/setup/options.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/study/sweep/study_file.hpp"
 
 namespace headroom {

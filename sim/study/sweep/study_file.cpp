@@ -7,7 +7,7 @@
 
 #include "sim/kernel/digest.hpp"
 #include "sim/kernel/nearest_name.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/study/search/search_file.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 

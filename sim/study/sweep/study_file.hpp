@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/kernel/embedded_file.hpp"
-#include "sim/setup/json_document.hpp"
+#include "sim/scenario/json_document.hpp"
 #include "sim/study/search/search.hpp"
 
 namespace headroom {

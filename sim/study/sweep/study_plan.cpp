@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "sim/setup/fleet_factory.hpp"
-#include "sim/setup/options.hpp"
-#include "sim/setup/resolve.hpp"
+#include "sim/resolve/fleet_factory.hpp"
+#include "sim/resolve/resolve.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
-#include "sim/setup/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "sim/study/sweep/study_file.hpp"
 
 namespace headroom {

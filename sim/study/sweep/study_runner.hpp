@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
 #include "sim/study/store/results_store.hpp"
 #include "sim/study/sweep/study_plan.hpp"
 

@@ -1,7 +1,7 @@
 // The JSON Schema of study files, for editors. What it cannot say (paths that exist, ranges that
 // are not empty) is checked when a study is read.
 
-#include "sim/setup/options.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/study/schema_object.hpp"
 #include "sim/study/search/search_file.hpp"
 #include "sim/study/sweep/study_axes.hpp"

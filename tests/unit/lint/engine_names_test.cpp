@@ -19,11 +19,11 @@ namespace {
 
 // Where names of engines are names of something else.
 constexpr std::array<std::string_view, 6> kHomes{
-    "sim/engines/",          "tests/",
-    "scheduler/batching/",  // policies are named after the engine that has them
-    "workloads/traces/",    // formats after the program that writes them
-    "sim/study/measured_",  // readers of one published data set each, which names its engines
-    "sim/study/memory_facts"};
+    "sim/engines/",           "tests/",
+    "scheduler/batching/",     // policies are named after the engine that has them
+    "workloads/traces/",       // formats after the program that writes them
+    "sim/fidelity/measured_",  // readers of one published data set each, which names its engines
+    "sim/memory/memory_facts"};
 // The arrivals of a benchmark program, as users spell them.
 constexpr std::string_view kArrivals = "vllm_bench";
 
@@ -90,7 +90,7 @@ TEST_CASE("engines are named in sim/engines only") {
 
 TEST_CASE("an engine's name is found in identifiers and names, not in prose, comments and words") {
   const auto count = [](const std::string& text) {
-    return findings_in({"sim/setup/a.cpp", text}).size();
+    return findings_in({"sim/resolve/a.cpp", text}).size();
   };
   CHECK(count("if (e.name == \"vllm\") {}") == 1);
   CHECK(count("const VllmOptions& own;\nkTgiFlags;\n") == 2);

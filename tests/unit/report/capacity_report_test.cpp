@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "sim/study/capacity_systems.hpp"
+#include "sim/memory/capacity_systems.hpp"
 
 namespace headroom::capacity_report_test {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/setup/options.hpp"
-#include "sim/setup/run.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace headroom::perfetto_log_test {

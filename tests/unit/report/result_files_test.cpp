@@ -12,8 +12,8 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/report/output_file.hpp"
-#include "sim/setup/options.hpp"
-#include "sim/setup/scenario_file.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace headroom::result_files_test {
 using nlohmann::json;

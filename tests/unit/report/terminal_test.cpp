@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "sim/setup/scenario_file.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace headroom::terminal_test {
 

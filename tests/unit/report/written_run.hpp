@@ -6,8 +6,8 @@
 #include <string>
 
 #include "sim/report/result_files.hpp"
-#include "sim/setup/options.hpp"
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/options.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace headroom {

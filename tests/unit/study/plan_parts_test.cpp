@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "sim/setup/from/from.hpp"
+#include "sim/intake/from.hpp"
 #include "sim/study/plan/in_parallel.hpp"
 #include "sim/study/plan/plan_bounds.hpp"
 #include "sim/study/plan/plan_front.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/setup/run.hpp"
+#include "sim/resolve/run.hpp"
 #include "sim/study/search/finish_searches.hpp"
 #include "sim/study/search/search_runner.hpp"
 #include "sim/study/sweep/run_row.hpp"

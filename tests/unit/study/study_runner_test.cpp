@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/setup/options.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/study/sweep/run_row.hpp"
 #include "tests/support/temp_folder.hpp"
 

@@ -1,0 +1,90 @@
+// Jobs of trtllm-bench from the performance overview of TensorRT-LLM 1.0 (NVIDIA, Apache-2.0): all
+// requests at once, fixed lengths, GUARANTEED_NO_EVICT, 0.90 to 0.95 of the free memory for KV. The
+// figure is the whole job's output throughput. trtllm-bench tunes max_batch_size and max_num_tokens
+// itself and the page does not say to what: the engine's defaults are assumed, with room for a
+// whole prompt in a step. FP4 jobs are left out while the catalog has no weights of their kind.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/fidelity/measured_run.hpp"
+
+namespace headroom {
+namespace {
+
+struct KnownCheckpoint {
+  std::string_view model;
+  std::string_view precision;
+  std::string_view id;
+  std::string_view quantization = "auto";  // of the weights, where the row is of the 16-bit model
+};
+constexpr std::array kCheckpoints{
+    KnownCheckpoint{"Llama-3.3-70B", "FP8", "llama-3.3-70b-fp8-dynamic"},
+    KnownCheckpoint{"Llama-4-Scout", "FP8", "llama-4-scout-fp8-dynamic"},
+    KnownCheckpoint{"Llama-3.1-8B", "FP8", "llama-3.1-8b", "fp8"},
+    KnownCheckpoint{"Llama-3.1-405B", "FP8", "llama-3.1-405b", "fp8"},
+    KnownCheckpoint{"Qwen3-235B-A22B", "FP8", "qwen3-235b-a22b-fp8"},
+};
+
+constexpr double kKvFraction = 0.95;
+constexpr std::int64_t kDefaultStepTokens = 8192;
+constexpr std::int64_t kMostSequences = 2048;  // the engine's max_batch_size
+constexpr std::int64_t kMostReplayed = 3000;   // the longest jobs repeat themselves long before
+
+}  // namespace
+
+void read_max_throughput(std::istream& in, const std::string& name, const Catalog& catalog,
+                         MeasuredRuns& result) {
+  const std::vector<FactRow> rows = read_facts(in, name + "/max_throughput.csv",
+                                               {"model", "gpu", "tp", "pp", "precision", "isl",
+                                                "osl", "total_output_tok_s", "num_requests"});
+  refuse_copies(rows);
+  for (const FactRow& row : rows) {
+    MeasuredRun run;
+    run.data_set = fmt::format("{}/{} {} TP{} {}/{}", name, row.text("model"), row.text("gpu"),
+                               row.text("tp"), row.text("isl"), row.text("osl"));
+    const auto* known = std::ranges::find_if(kCheckpoints, [&](const KnownCheckpoint& c) {
+      return c.model == row.text("model") && c.precision == row.text("precision") &&
+             catalog.has_model(c.id);
+    });
+    const bool h100 = row.text("gpu") == "H100";
+    if (known == kCheckpoints.end() || (!h100 && row.text("gpu") != "B200")) {
+      result.excluded.push_back(
+          {run.data_set, fmt::format("no {} weights in the catalog", row.text("precision"))});
+      continue;
+    }
+    if (count_in(row, "pp", 1, 1024) > 1) {
+      result.excluded.push_back({run.data_set, "a run knows no pipeline stages"});
+      continue;
+    }
+    const auto prompt = static_cast<std::int32_t>(count_in(row, "isl", 1, kMostMeasuredTokens));
+    const auto output = static_cast<std::int32_t>(count_in(row, "osl", 1, kMostMeasuredTokens));
+    const std::string_view device = h100 ? "h100-sxm" : "b200";
+    // A step has room for a whole prompt beside all decoding sequences, or they would take turns.
+    const std::int64_t step = std::max(kDefaultStepTokens, prompt + kMostSequences);
+    run.scenario =
+        recorded_system(fmt::format("{}:{}", row.file, row.line), std::string(known->id), device,
+                        {{"name", "trtllm"},
+                         {"version", "1.0"},
+                         {"tensor_parallel_size", count_in(row, "tp", 1, 64)},
+                         {"free_gpu_memory_fraction", kKvFraction},
+                         {"quantization", known->quantization},
+                         {"kv_cache_dtype", "fp8"},
+                         {"max_seq_len", prompt + output},
+                         {"max_num_tokens", step}});
+    const std::int64_t requests =
+        std::min(count_in(row, "num_requests", 1, 1'000'000'000), kMostReplayed);
+    Arrival arrival;
+    arrival.prompt_tokens = prompt;
+    arrival.output_tokens = arrival.max_tokens = output;
+    run.arrivals.assign(static_cast<std::size_t>(requests), arrival);
+    run.measured = {{"output_throughput", number_in(row, "total_output_tok_s", 1e-3, 1e12)}};
+    run.label = fmt::format("{} on {} TP{}, {}/{}", run.scenario.model, device,
+                            run.scenario.engine.tensor_parallel_size, prompt, output);
+    result.runs.push_back(std::move(run));
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,283 @@
+#include "sim/fidelity/run_validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "hardware/cost/kernel_times.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/folders.hpp"
+#include "sim/metrics/serving_metrics.hpp"
+#include "sim/resolve/run.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ListedArrivals final : public WorkloadSource {
+ public:
+  explicit ListedArrivals(const std::vector<Arrival>& arrivals) : arrivals_(arrivals) {}
+  [[nodiscard]] TimeNs next_time() override {
+    return next_ < arrivals_.size() ? arrivals_[next_].time_ns : kNever;
+  }
+  [[nodiscard]] Arrival take() override { return arrivals_[next_++]; }
+  void on_done(std::uint64_t, Outcome, TimeNs) override {}
+
+ private:
+  const std::vector<Arrival>& arrivals_;
+  std::size_t next_ = 0;
+};
+
+// A client with `concurrency` places: whatever came of a request, its place goes to the next one.
+class ClosedLoop final : public WorkloadSource {
+ public:
+  ClosedLoop(const std::vector<Arrival>& arrivals, std::int64_t concurrency)
+      : arrivals_(arrivals), free_(concurrency) {}
+  [[nodiscard]] TimeNs next_time() override {
+    return free_ > 0 && next_ < arrivals_.size() ? free_since_ns_ : kNever;
+  }
+  [[nodiscard]] Arrival take() override {
+    --free_;
+    Arrival arrival = arrivals_[next_++];
+    arrival.time_ns = free_since_ns_;
+    return arrival;
+  }
+  void on_done(std::uint64_t, Outcome, TimeNs now_ns) override {
+    ++free_;
+    free_since_ns_ = now_ns;
+  }
+
+ private:
+  const std::vector<Arrival>& arrivals_;
+  std::int64_t free_;
+  TimeNs free_since_ns_ = 0;  // of the last one; earlier ones are taken before time goes on
+  std::size_t next_ = 0;
+};
+
+std::unique_ptr<WorkloadSource> requests_of(const MeasuredRun& run) {
+  if (run.concurrency == 0) return std::make_unique<ListedArrivals>(run.arrivals);
+  return std::make_unique<ClosedLoop>(run.arrivals, run.concurrency);
+}
+
+// `why`: of a run that does not get to its end. A row that the run names itself is used unless
+// `cost` names another.
+RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog,
+                             const CostSection& cost, std::string& why) {
+  Workload workload;
+  workload.source = requests_of(run);
+  workload.facts.requests = static_cast<std::int64_t>(run.arrivals.size());
+  workload.facts.shares_prefixes = run.pieces != nullptr;
+  workload.account = [](WorkloadFacts&) {};
+  Scenario scenario = run.scenario;
+  scenario.cost = cost;
+  if (cost.calibration == "auto") scenario.cost.calibration = run.scenario.cost.calibration;
+  RunResult result = headroom::run(scenario, catalog, std::move(workload));
+  const RequestCounts& requests = result.summary.requests;
+  if (!result.started) {
+    why = fmt::format("does not start here: {}", result.budget.failure->message);
+  } else if (requests.finished != requests.arrived) {
+    why = fmt::format("{} of {} requests finish here", requests.finished, requests.arrived);
+  }
+  return result;
+}
+
+// A row names runs, or all runs whose names begin with a whole part or word.
+bool is_fitted_on(const Calibration& calibration, const std::string& data_set) {
+  return std::ranges::any_of(calibration.fitted_runs, [&](const std::string& fitted) {
+    return data_set == fitted || (data_set.starts_with(fitted) && (data_set[fitted.size()] == '/' ||
+                                                                   data_set[fitted.size()] == ' '));
+  });
+}
+
+Situation situation_of(const MeasuredRun& run, const Calibration& calibration,
+                       const std::vector<MeasuredRun>& all) {
+  if (calibration.device.empty()) return Situation::uncalibrated;
+  if (is_fitted_on(calibration, run.data_set)) return Situation::self;
+  const bool same_model = std::ranges::any_of(all, [&](const MeasuredRun& other) {
+    return is_fitted_on(calibration, other.data_set) &&
+           other.scenario.model == run.scenario.model &&
+           other.scenario.engine.tensor_parallel_size == run.scenario.engine.tensor_parallel_size;
+  });
+  return same_model ? Situation::other_run : Situation::other_model;
+}
+
+struct KernelProfile {
+  fs::path folder;
+  KernelTimesMeta meta;
+};
+
+// Folders of device, model and engine lie between `tables` and the profiles.
+constexpr int kLevelsOfTables = 16;
+
+// Of all folders below `tables`, by path.
+std::vector<KernelProfile> kernel_profiles(const fs::path& tables) {
+  std::vector<KernelProfile> profiles;
+  if (tables.empty()) return profiles;
+  for (const fs::path& folder : folders_below(tables, kLevelsOfTables)) {
+    if (!is_there(folder / "meta.yaml")) continue;
+    profiles.push_back({folder, read_kernel_times_meta(folder)});
+  }
+  return profiles;
+}
+
+// The first folder whose kernels are of the run's model and device, for its ranks; empty: none.
+fs::path profile_of(const MeasuredRun& run, const Catalog& catalog,
+                    const std::vector<KernelProfile>& profiles) {
+  const std::string sharded = fmt::format("tp{}", run.scenario.engine.tensor_parallel_size);
+  const auto found = std::ranges::find_if(profiles, [&](const KernelProfile& profile) {
+    return catalog.has_model(profile.meta.model) &&
+           catalog.model(profile.meta.model).id == catalog.model(run.scenario.model).id &&
+           profile.meta.gpu.ends_with(catalog.device(run.scenario.device.name).name) &&
+           is_folder(profile.folder / sharded);
+  });
+  return found == profiles.end() ? fs::path() : found->folder;
+}
+
+// Tokens per second from the first token of any request to the last of all, first ones left out.
+double decoding_rate(std::span<const RequestRecord> records) {
+  TimeNs first_ns = kNever;
+  TimeNs last_ns = 0;
+  std::int64_t tokens = 0;
+  for (const RequestRecord& record : records) {
+    first_ns = std::min(first_ns, record.first_token_ns);
+    last_ns = std::max(last_ns, record.finish_ns);
+    tokens += record.output_tokens - 1;
+  }
+  return last_ns > first_ns
+             ? static_cast<double>(tokens) * 1e9 / static_cast<double>(last_ns - first_ns)
+             : 0;
+}
+
+ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
+  ScoredRun scored;
+  scored.data_set = run.data_set;
+  scored.label = run.label;
+  scored.model = result.resolved.model.id;
+  scored.calibration = result.cost.calibration;
+  scored.preemptions = result.summary.engine.preemptions;
+  const auto records = std::span(result.recorder->records());
+  ServingOptions options;
+  if (!run.at_the_engine) options.client_latency_ns = result.cost.client_latency_ns;
+  const ServingMetrics warm = serving_metrics(
+      records.subspan(static_cast<std::size_t>(run.cold_requests)), nullptr, options);
+  for (const MeasuredMetric& metric : run.measured) {
+    if (metric.name != "output_throughput") {
+      scored.metrics.push_back({metric.name, metric.value, metric_of(warm, metric.name)});
+    } else if (run.decoding_rate) {
+      scored.metrics.push_back({metric.name, metric.value, decoding_rate(records)});
+    } else {
+      scored.metrics.push_back(
+          {metric.name, metric.value, result.summary.metrics.output_throughput});
+    }
+  }
+  return scored;
+}
+
+}  // namespace
+
+RunValidation validate_runs(const fs::path& directory, const Catalog& catalog,
+                            const fs::path& tables) {
+  MeasuredRuns measured = read_measured_runs(directory, catalog);
+  RunValidation validation;
+  validation.excluded = std::move(measured.excluded);
+  const std::vector<KernelProfile> profiles = kernel_profiles(tables);
+  for (const MeasuredRun& run : measured.runs) {
+    std::string why;
+    CostSection cost;
+    if (!tables.empty()) {
+      cost.level = "table";
+      cost.tables = profile_of(run, catalog, profiles).string();
+      if (cost.tables.empty()) {
+        validation.excluded.push_back({run.data_set, "no kernel times of its model and device"});
+        continue;
+      }
+    }
+    const RunResult result = replay_if_possible(run, catalog, cost, why);
+    if (!why.empty()) {
+      validation.excluded.push_back({run.data_set, std::move(why)});
+      continue;
+    }
+    validation.runs.push_back(scored_run(run, result));
+    validation.runs.back().situation =
+        cost.level == "table"
+            ? Situation::tables
+            : situation_of(run, catalog.calibration(result.cost.calibration), measured.runs);
+  }
+  return validation;
+}
+
+RunResult replay(const MeasuredRun& run, const Catalog& catalog, const std::string& calibration) {
+  std::string why;
+  CostSection cost;
+  cost.calibration = calibration;
+  RunResult result = replay_if_possible(run, catalog, cost, why);
+  if (!why.empty())
+    throw ConfigError(Complaint{.origin = run.data_set, .problem = fmt::format("{}", why)});
+  return result;
+}
+
+ScoredRun replay_and_score(const MeasuredRun& run, const Catalog& catalog,
+                           const std::string& calibration) {
+  ScoredRun scored = scored_run(run, replay(run, catalog, calibration));
+  scored.situation = Situation::self;
+  return scored;
+}
+
+std::vector<ObservedErrors> observed_errors(const std::vector<ScoredRun>& runs) {
+  std::map<std::string, ObservedErrors> by_model;
+  for (const ScoredRun& run : runs) {
+    ObservedErrors& errors = by_model[run.model];
+    errors.models = {run.model};
+    ++errors.runs;
+    for (const ScoredMetric& metric : run.metrics) {
+      std::optional<ObservedErrors::Range>* range = metric.name == "mean_ttft_ms"   ? &errors.ttft
+                                                    : metric.name == "mean_tpot_ms" ? &errors.tpot
+                                                    : metric.name == "output_throughput"
+                                                        ? &errors.throughput
+                                                        : nullptr;
+      if (range == nullptr) continue;
+      if (!*range) *range = ObservedErrors::Range{metric.error(), metric.error()};
+      (*range)->low = std::min((*range)->low, metric.error());
+      (*range)->high = std::max((*range)->high, metric.error());
+    }
+  }
+  std::vector<ObservedErrors> list;
+  list.reserve(by_model.size());
+  for (auto& [model, errors] : by_model) list.push_back(std::move(errors));
+  return list;
+}
+
+MetricScore score_of(const RunValidation& validation, Situation situation,
+                     std::string_view metric) {
+  MetricScore score;
+  std::vector<double> errors;
+  for (const ScoredRun& run : validation.runs) {
+    if (run.situation != situation) continue;
+    for (const ScoredMetric& scored : run.metrics) {
+      if (scored.name != metric) continue;
+      const double error = scored.error();
+      if (errors.empty() || std::abs(error) > std::abs(score.worst)) {
+        score.worst = error;
+        score.worst_run = run.data_set;
+      }
+      errors.push_back(std::abs(error));
+      score.mean += std::abs(error);
+    }
+  }
+  if (errors.empty()) return score;
+  score.runs = static_cast<std::int64_t>(errors.size());
+  score.mean /= static_cast<double>(score.runs);
+  std::sort(errors.begin(), errors.end());
+  const std::size_t half = errors.size() / 2;
+  score.median = errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+  return score;
+}
+
+}  // namespace headroom

@@ -1,0 +1,197 @@
+// scenario_from_compose: the Compose specification's services.<name>.{image, command, entrypoint,
+// environment, shm_size, ipc, mem_limit, gpus, scale, deploy.resources, deploy.replicas}.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "sim/intake/container.hpp"
+#include "sim/intake/draft.hpp"
+#include "sim/intake/launch.hpp"
+#include "sim/intake/shell_words.hpp"
+#include "sim/intake/values.hpp"
+#include "sim/intake/yaml_subset.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
+
+namespace headroom {
+namespace {
+
+// Keys that touch neither memory nor scheduling, and those that are read.
+constexpr std::array<std::string_view, 34> kHarmless{
+    "image",       "command",     "entrypoint",   "environment",    "shm_size",     "ipc",
+    "mem_limit",   "gpus",        "deploy",       "container_name", "ports",        "volumes",
+    "restart",     "networks",    "depends_on",   "healthcheck",    "labels",       "logging",
+    "hostname",    "working_dir", "user",         "expose",         "network_mode", "stdin_open",
+    "tty",         "init",        "profiles",     "platform",       "pull_policy",  "secrets",
+    "extra_hosts", "cap_add",     "security_opt", "privileged"};
+constexpr std::array<std::string_view, 8> kHarmlessToo{
+    "runtime", "ulimits", "stop_grace_period", "build", "configs", "devices", "annotations", "dns"};
+
+class ServiceReader {
+ public:
+  ServiceReader(const Json& service, const std::string& file, std::string name)
+      : service_(service), file_(file), name_(std::move(name)) {}
+
+  bool starts_engine() {
+    return service_.is_object() &&
+           container_starts_engine(image(), words("entrypoint"), words("command"));
+  }
+
+  FromResult read(std::string_view release) {
+    Draft draft(fmt::format("{}: services/{}", file_, name_));
+    read_variables(draft);
+    read_devices(draft);
+    set_container(draft, {.shm_size = text(service_, "shm_size"),
+                          .memory = memory_limit(),
+                          .ipc = text(service_, "ipc")});
+    for (const auto& [key, value] : service_.items()) {
+      if (key == "env_file") draft.unknown("env_file: not read");
+      if (key == "scale") note_replicas(draft, text(service_, "scale"));
+      const bool known =
+          std::ranges::count(kHarmless, key) + std::ranges::count(kHarmlessToo, key) > 0;
+      if (!known && key != "env_file" && key != "scale" && !key.starts_with("x-"))
+        draft.unknown(key);
+    }
+    note_replicas(draft, text(at("deploy"), "replicas"));
+    read_container_launch(draft, image(), words("entrypoint"), words("command"));
+    for (const std::string& name : unresolved_) {
+      draft.note(fmt::format("{} has no value here and stays as written", name));
+    }
+    return finished(std::move(draft), release);
+  }
+
+ private:
+  ConfigError error(std::string_view key, std::string_view problem) const {
+    return ConfigError(Complaint{.origin = file_,
+                                 .pointer = fmt::format("services/{}/{}", name_, key),
+                                 .problem = std::string(problem)});
+  }
+
+  // The value of `key` in an object, else null.
+  static const Json& member(const Json& object, const std::string& key) {
+    static const Json kNull;
+    return object.is_object() && object.contains(key) ? object.at(key) : kNull;
+  }
+  const Json& at(const std::string& key) const { return member(service_, key); }
+
+  std::string expanded(const Json& value) {
+    return expand_variables(value.get<std::string>(), {}, unresolved_);
+  }
+
+  std::string text(const Json& object, const std::string& key) {
+    const Json& value = member(object, key);
+    if (value.is_null()) return {};
+    if (!value.is_string()) throw error(key, "a text is expected");
+    return expanded(value);
+  }
+
+  std::string image() { return text(service_, "image"); }
+
+  // A list of words, or a text that is split like a shell's.
+  std::vector<std::string> words(const std::string& key) {
+    const Json& value = at(key);
+    std::vector<std::string> result;
+    if (value.is_string()) return split_words(expanded(value), fmt::format("{}: {}", file_, key));
+    for (const Json& item : value) {
+      if (!item.is_string()) throw error(key, "a list of texts is expected");
+      result.push_back(expanded(item));
+    }
+    return result;
+  }
+
+  void read_variables(Draft& draft) {
+    const Json& variables = at("environment");
+    for (const auto& [key, value] : variables.items()) {
+      if (!value.is_string() && !value.is_null()) throw error("environment", "texts are expected");
+      const std::string set_to = value.is_null() ? std::string() : expanded(value);
+      if (variables.is_object()) {
+        draft.variables[key] = set_to;
+      } else if (const std::size_t equals = assignment_at(set_to); equals > 0) {
+        draft.variables[set_to.substr(0, equals)] = set_to.substr(equals + 1);
+      } else {
+        draft.ignored(set_to);  // handed on from the caller's own environment
+      }
+    }
+  }
+
+  void read_devices(Draft& draft) {
+    if (const Json& gpus = at("gpus"); gpus.is_string()) {
+      draft.devices = device_count(expanded(gpus));
+      draft.devices_by = "gpus";
+    }
+    const Json& reservations = member(member(at("deploy"), "resources"), "reservations");
+    for (const Json& device : member(reservations, "devices")) {
+      const Json& ids = member(device, "device_ids");
+      const std::string count = text(device, "count");
+      if (ids.is_array()) draft.devices = static_cast<std::int64_t>(ids.size());
+      if (!count.empty()) draft.devices = device_count(count);
+      draft.devices_by = "deploy.resources.reservations.devices";
+    }
+  }
+
+  std::string memory_limit() {
+    std::string short_form = text(service_, "mem_limit");
+    if (!short_form.empty()) return short_form;
+    return text(member(member(at("deploy"), "resources"), "limits"), "memory");
+  }
+
+  static void note_replicas(Draft& draft, const std::string& count) {
+    if (count.empty() || count == "1") return;
+    draft.note(fmt::format("{} replicas of the service: one is modelled", count));
+  }
+
+  const Json& service_;
+  const std::string& file_;
+  std::string name_;
+  std::vector<std::string> unresolved_;
+};
+
+// The service by its name, or the only one that starts an engine.
+std::string chosen_service(const Json& services, const std::string& file,
+                           const std::string& wanted) {
+  std::vector<std::string> all;
+  std::vector<std::string> engines;
+  for (const auto& [key, service] : services.items()) {
+    all.push_back(key);
+    if (ServiceReader(service, file, key).starts_engine()) engines.push_back(key);
+  }
+  if (!wanted.empty()) {
+    if (services.contains(wanted)) return wanted;
+    const std::string nearest = nearest_name(wanted, all);
+    throw ConfigError(
+        Complaint{.origin = file,
+                  .problem = fmt::format("no service '{}': one of {}{}", wanted, comma_list(all),
+                                         nearest.empty() ? "" : " (nearest: " + nearest + ")")});
+  }
+  if (engines.size() == 1) return engines.front();
+  if (engines.empty()) {
+    throw ConfigError(Complaint{
+        .origin = file,
+        .problem = fmt::format("no service starts an engine that is known ({}); understood: {}",
+                               comma_list(all), understood_commands())});
+  }
+  throw ConfigError(Complaint{
+      .origin = file,
+      .problem =
+          fmt::format("several services start an engine: choose one of {}", comma_list(engines))});
+}
+
+}  // namespace
+
+FromResult scenario_from_compose(std::istream& text, const std::string& name,
+                                 const std::string& service, std::string_view release) {
+  const std::string content(std::istreambuf_iterator<char>(text), {});
+  const Json root = read_yaml(content, name);
+  const bool has_services =
+      root.is_object() && root.contains("services") && root.at("services").is_object();
+  if (!has_services)
+    throw ConfigError(Complaint{.origin = name, .problem = "no \"services\": no compose file"});
+  const Json& services = root.at("services");
+  const std::string chosen = chosen_service(services, name, service);
+  return ServiceReader(services.at(chosen), name, chosen).read(release);
+}
+
+}  // namespace headroom

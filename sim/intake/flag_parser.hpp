@@ -1,0 +1,19 @@
+#pragma once
+// Reads flags, environment variables and settings files of one engine into a draft, by its table.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/intake/draft.hpp"
+
+namespace headroom {
+
+// Variables, then flags: what an engine started in `draft.variables` with `words` behind its name
+// does. `draft.engine` says which. ConfigError: a flag without its value, a value that is none.
+void read_flags(Draft& draft, std::span<const std::string> words);
+
+// "--host" or "-tp", but not "-1" and not "-".
+[[nodiscard]] bool looks_like_flag(std::string_view word);
+
+}  // namespace headroom

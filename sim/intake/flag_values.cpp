@@ -1,0 +1,63 @@
+#include "sim/intake/flag_values.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "sim/intake/values.hpp"
+#include "sim/kernel/check.hpp"
+#include "sim/scenario/options.hpp"
+
+namespace headroom {
+namespace {
+
+// The row's other word for `text`, if it has one.
+std::optional<std::string_view> other_word(const FlagRow& row, std::string_view text) {
+  if (row.values.empty()) return std::nullopt;
+  for (const std::string_view pair : split(row.values, '|')) {
+    const std::size_t equals = pair.find('=');
+    if (pair.substr(0, equals) == text) return pair.substr(equals + 1);
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+FlagValue checked(const std::optional<T>& value, std::string_view allowed) {
+  if (!value) return {.json = nullptr, .problem = std::string(allowed)};
+  return {.json = *value, .problem = {}};
+}
+
+}  // namespace
+
+FlagValue flag_value(const FlagRow& row, const std::string& text) {
+  std::string word(trimmed(text));
+  if (const std::optional<std::string_view> other = other_word(row, word)) {
+    if (other->empty()) return {};
+    word = *other;
+  }
+  switch (row.takes) {
+    case Takes::integer: return checked(whole_number(word), "a whole number");
+    case Takes::count: return checked(human_number(word), "a whole number, also as 32k or 1M");
+    case Takes::number: return checked(decimal_number(word), "a number");
+    case Takes::nothing:
+    case Takes::toggle: return checked(switch_value(word), "true or false");
+    case Takes::text:
+    case Takes::json:
+    case Takes::words:
+    case Takes::maybe_text:
+    case Takes::maybe_switch:
+      if (word.empty()) return {.json = nullptr, .problem = "a word"};
+      return {.json = word, .problem = {}};
+  }
+  HEADROOM_CHECK(false, "a flag that takes nothing known");
+  return {};
+}
+
+bool is_choice(std::string_view pointer, const Json& value) {
+  const OptionRow* option = find_option(pointer);
+  HEADROOM_CHECK(option != nullptr, "a flag of no option: " + std::string(pointer));
+  if (option->choices.empty() || !value.is_string()) return true;
+  const std::vector<std::string> choices = choices_of(*option);
+  return std::ranges::count(choices, value.get<std::string>()) > 0;
+}
+
+}  // namespace headroom

@@ -1,0 +1,303 @@
+#include "sim/intake/shell_words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+struct Expansion {
+  std::string value;
+  std::size_t length = 0;  // of the text it stands for
+  bool resolved = true;
+};
+
+std::size_t name_length(std::string_view text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), is_name_char);
+  return static_cast<std::size_t>(end - text.begin());
+}
+
+// End of a construct that `open` begins and `close` ends, nested; the text's end when it is open.
+std::size_t closing(std::string_view text, char open, char close) {
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == open) ++depth;
+    if (text[i] == close && --depth == 0) return i + 1;
+  }
+  return text.size();
+}
+
+Expansion kept(std::string_view text) { return {std::string(text), text.size(), false}; }
+
+Expansion expand_braced(std::string_view text, const Variables& variables) {
+  const std::size_t length = 1 + closing(text.substr(1), '{', '}');
+  const std::string_view inner = text.substr(2, length - 3);
+  const std::size_t name_end = name_length(inner);
+  const auto found = variables.find(std::string(inner.substr(0, name_end)));
+  std::string_view rest = inner.substr(name_end);
+  if (rest.starts_with(':')) rest.remove_prefix(1);
+  if (found != variables.end() && (rest.empty() || rest.front() == '-' || rest.front() == '?')) {
+    return {found->second, length};
+  }
+  if (name_end > 0 && rest.starts_with('-')) return {std::string(rest.substr(1)), length};
+  return kept(text.substr(0, length));
+}
+
+// `text` begins with '$'. A lone '$' stands for itself.
+Expansion expand_at(std::string_view text, const Variables& variables) {
+  if (text.starts_with("${")) return expand_braced(text, variables);
+  if (text.starts_with("$(")) return kept(text.substr(0, 1 + closing(text.substr(1), '(', ')')));
+  const std::size_t name_end = name_length(text.substr(1));
+  if (name_end == 0) return {"$", 1};
+  const auto found = variables.find(std::string(text.substr(1, name_end)));
+  if (found == variables.end()) return kept(text.substr(0, 1 + name_end));
+  return {found->second, 1 + name_end};
+}
+
+class ShellReader {
+ public:
+  ShellReader(std::string_view text, const std::string& shown_as, Variables known, bool words_only)
+      : text_(text), shown_as_(shown_as), words_only_(words_only), variables_(std::move(known)) {}
+
+  ShellText read() {
+    while (at_ < text_.size()) step();
+    end_word();
+    end_command();
+    return std::move(result_);
+  }
+
+ private:
+  char here() const { return text_[at_]; }
+  char next() const { return at_ + 1 < text_.size() ? text_[at_ + 1] : '\0'; }
+
+  void step() {
+    const char c = here();
+    if (c == '\\') {
+      escape();
+    } else if (c == '\'') {
+      single_quoted();
+    } else if (c == '"') {
+      double_quoted();
+    } else if (is_blank(c) || (c == '\n' && words_only_)) {
+      end_word();
+      ++at_;
+    } else if (words_only_) {
+      add(c);
+    } else {
+      step_in_shell(c);
+    }
+  }
+
+  void step_in_shell(char c) {
+    if (c == '#' && !word_) {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    } else if (c == '$') {
+      expand(false);
+    } else if (c == '`') {
+      at_quote_end('`');
+    } else if (c == '<' || c == '>') {
+      redirection();
+    } else if (c == '&' && next() == '>') {
+      ++at_;
+      redirection();
+    } else if (c == '\n' || c == ';' || c == '&' || c == '|' || c == '(' || c == ')') {
+      end_word();
+      end_command();
+      ++at_;
+    } else {
+      add(c);
+    }
+  }
+
+  void add(char c) {
+    if (!word_) word_.emplace();
+    *word_ += c;
+    ++at_;
+  }
+
+  void escape() {
+    std::size_t line_end = at_ + 1;
+    // A blank after the backslash ends the continuation in a shell; whoever pasted that meant one.
+    while (line_end < text_.size() && is_blank(text_[line_end])) ++line_end;
+    if (line_end >= text_.size() || text_[line_end] == '\n') {
+      at_ = std::min(line_end + 1, text_.size());
+      return;
+    }
+    ++at_;
+    add(here());
+  }
+
+  void single_quoted() {
+    const std::size_t end = text_.find('\'', at_ + 1);
+    if (end == std::string_view::npos) throw open_quote(at_);
+    if (!word_) word_.emplace();
+    word_->append(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end + 1;
+  }
+
+  void double_quoted() {
+    const std::size_t begin = at_;
+    if (!word_) word_.emplace();
+    ++at_;
+    while (at_ < text_.size() && here() != '"') {
+      if (here() == '\\' && next() == '\n') {
+        at_ += 2;
+      } else if (here() == '\\' && std::string_view("\"\\$`").find(next()) != std::string::npos) {
+        ++at_;
+        add(here());
+      } else if (here() == '$' && !words_only_) {
+        expand(true);
+      } else {
+        add(here());
+      }
+    }
+    if (at_ >= text_.size()) throw open_quote(begin);
+    ++at_;
+  }
+
+  void at_quote_end(char quote) {
+    const std::size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) throw open_quote(at_);
+    result_.unresolved.emplace_back(text_.substr(at_, end + 1 - at_));
+    while (at_ <= end) add(here());
+  }
+
+  void expand(bool quoted) {
+    const Expansion expansion = expand_at(text_.substr(at_), variables_);
+    if (!expansion.resolved) result_.unresolved.push_back(expansion.value);
+    const std::size_t after = at_ + expansion.length;
+    for (const char c : expansion.value) {
+      // The shell splits what an unquoted variable holds into words.
+      if (!quoted && expansion.resolved && (is_blank(c) || c == '\n')) {
+        end_word();
+      } else {
+        add(c);
+      }
+    }
+    at_ = after;
+  }
+
+  void redirection() {
+    if (text_.substr(at_).starts_with("<<")) {
+      throw ConfigError(
+          Complaint{.origin = shown_as_,
+                    .problem = "here-documents (<<) are not read: give the command without it"});
+    }
+    // The digits of 2>&1 are a file descriptor, no word.
+    const bool descriptor =
+        word_ && std::ranges::all_of(*word_, [](char c) { return c >= '0' && c <= '9'; });
+    if (descriptor) word_.reset();
+    end_word();
+    while (at_ < text_.size() && (here() == '<' || here() == '>' || here() == '&')) ++at_;
+    drop_next_word_ = true;
+  }
+
+  void end_word() {
+    if (!word_) return;
+    if (drop_next_word_) {
+      drop_next_word_ = false;
+    } else {
+      words_.push_back(std::move(*word_));
+    }
+    word_.reset();
+  }
+
+  void end_command() {
+    drop_next_word_ = false;
+    const bool exporting = !words_only_ && !words_.empty() && words_.front() == "export";
+    std::size_t first = exporting ? 1 : 0;
+    Variables assigned;
+    while (!words_only_ && first < words_.size() && assignment_at(words_[first]) > 0) {
+      const std::string& word = words_[first];
+      const std::size_t equals = assignment_at(word);
+      assigned[word.substr(0, equals)] = word.substr(equals + 1);
+      ++first;
+    }
+    if (exporting || first == words_.size()) {
+      for (const auto& [name, value] : assigned) {
+        variables_[name] = value;
+        if (exporting) exported_[name] = value;
+      }
+      for (; exporting && first < words_.size(); ++first) {
+        const auto known = variables_.find(words_[first]);
+        if (known != variables_.end()) exported_.insert(*known);
+      }
+    } else {
+      ShellCommand command{exported_,
+                           {words_.begin() + static_cast<std::ptrdiff_t>(first), words_.end()}};
+      for (const auto& [name, value] : assigned) command.environment[name] = value;
+      result_.commands.push_back(std::move(command));
+    }
+    words_.clear();
+  }
+
+  ConfigError open_quote(std::size_t at) const {
+    const std::string_view start = text_.substr(at, 20);
+    return ConfigError(
+        Complaint{.origin = shown_as_,
+                  .problem = fmt::format("the quote that begins at character {} is not closed: {}",
+                                         at + 1, start.substr(0, start.find('\n')))});
+  }
+
+  std::string_view text_;
+  const std::string& shown_as_;
+  bool words_only_;
+  std::size_t at_ = 0;
+  std::optional<std::string> word_;
+  bool drop_next_word_ = false;
+  std::vector<std::string> words_;
+  Variables variables_;
+  Variables exported_;
+  ShellText result_;
+};
+
+}  // namespace
+
+ShellText read_shell(std::string_view text, const std::string& shown_as, const Variables& known) {
+  return ShellReader(text, shown_as, known, false).read();
+}
+
+std::vector<std::string> split_words(std::string_view text, const std::string& shown_as) {
+  ShellText result = ShellReader(text, shown_as, {}, true).read();
+  return result.commands.empty() ? std::vector<std::string>{}
+                                 : std::move(result.commands.front().words);
+}
+
+std::string expand_variables(std::string_view text, const Variables& variables,
+                             std::vector<std::string>& unresolved) {
+  std::string result;
+  while (!text.empty()) {
+    if (text.starts_with("$$")) {
+      result += '$';
+      text.remove_prefix(2);
+    } else if (text.front() == '$') {
+      const Expansion expansion = expand_at(text, variables);
+      if (!expansion.resolved) unresolved.push_back(expansion.value);
+      result += expansion.value;
+      text.remove_prefix(expansion.length);
+    } else {
+      result += text.front();
+      text.remove_prefix(1);
+    }
+  }
+  return result;
+}
+
+std::size_t assignment_at(std::string_view word) {
+  const std::size_t equals = name_length(word);
+  const bool digit_first = !word.empty() && word.front() >= '0' && word.front() <= '9';
+  return equals > 0 && !digit_first && equals < word.size() && word[equals] == '=' ? equals : 0;
+}
+
+}  // namespace headroom

@@ -1,0 +1,42 @@
+#include "sim/memory/what_if.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/resolve/startup_budget.hpp"
+
+namespace headroom {
+BudgetedSystem budget_system(const Scenario& scenario, const Catalog& catalog) {
+  BudgetedSystem system;
+  system.resolved = resolve_system(scenario, catalog);
+  system.budget = startup_budget(system.resolved);
+  return system;
+}
+
+std::optional<BudgetedSystem> try_system(const Scenario& scenario, const Catalog& catalog) {
+  try {
+    return budget_system(scenario, catalog);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+TokenCount longest_request(const BudgetedSystem& system) {
+  const TokenCount asked = system.resolved.max_model_len;
+  const TokenCount found = system.budget.max_model_len;
+  return found > 0 && !system.budget.failure ? std::min(asked, found) : asked;
+}
+
+std::string with_commas(std::int64_t count) {
+  std::string digits = fmt::format("{}", count);
+  const std::size_t first = digits.starts_with('-') ? 1 : 0;
+  for (std::size_t at = digits.size(); at > first + 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+}  // namespace headroom

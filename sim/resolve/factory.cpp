@@ -1,0 +1,253 @@
+#include "sim/resolve/factory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hardware/cost/affine.hpp"
+#include "hardware/cost/drafter.hpp"
+#include "hardware/cost/factory.hpp"
+#include "hardware/cost/ticks.hpp"
+#include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/named_value.hpp"
+#include "sim/kernel/seconds.hpp"
+#include "sim/resolve/kv_tier.hpp"
+#include "sim/resolve/lora.hpp"
+#include "sim/resolve/parallel.hpp"
+#include "sim/resolve/run_time_memory.hpp"
+#include "sim/resolve/startup_budget.hpp"
+#include "sim/resolve/workload_factory.hpp"
+#include "sim/scenario/workload_laws.hpp"
+#include "sim/serving/kv_layout.hpp"
+
+namespace headroom {
+namespace {
+
+Ticks ticks_from_us(double us) {
+  return static_cast<Ticks>(us * 1e3 * static_cast<double>(kTicksPerNs) + 0.5);
+}
+
+std::unique_ptr<StepCost> make_affine(const AffineSection& section, CostFacts& facts) {
+  AffineCoefficients coefficients;
+  coefficients.per_step = ticks_from_us(section.step_us);
+  coefficients.per_prefill_token = ticks_from_us(section.prompt_token_us);
+  coefficients.per_decode_row = ticks_from_us(section.decode_token_us);
+  coefficients.per_context_token = ticks_from_us(section.context_token_us);
+  facts.calibration = "affine";
+  facts.source = "the scenario's own coefficients";
+  return std::make_unique<AffineCost>(coefficients);
+}
+
+// A whole-prompt engine's largest step takes all rows at their full length.
+std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_tokens) {
+  const StepLimits limits = step_limits(resolved);
+  if (resolved.scheduler->traits.has_token_budget) return limits.max_num_batched_tokens;
+  return std::min<std::int64_t>(std::int64_t{limits.max_num_seqs} * longest_request(resolved),
+                                pool_tokens);
+}
+
+}  // namespace
+
+std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const KvAllocator& kv,
+                                               const KvLayout& layout) {
+  SchedulerOptions options = scheduler_options(resolved);
+  if (swaps(resolved)) options.swap_blocks = tier_options(resolved, layout).host_blocks;
+  if (!kv.sequence().windows().empty() && resolved.sharding.pipeline > 1) {
+    const TokenCount own = options.long_prefill_token_threshold;
+    const TokenCount chunk = kv.sequence().step_tokens();
+    options.long_prefill_token_threshold =
+        static_cast<std::int32_t>(own > 0 ? std::min(own, chunk) : chunk);
+  }
+  return resolved.scheduler->make(options, kv);
+}
+
+namespace {
+
+// With data ranks a step computes one budget of a prompt at most (StepLimits). Stages take one each
+// where that leaves room for the longest request: an engine starts if one budget does.
+SequenceBlocks sequence_blocks(const Resolved& resolved, const MemoryBudget& budget) {
+  const TokenCount one = resolved.max_num_batched_tokens;
+  SequenceBlocks rounds(budget.layout, one * resolved.sharding.pipeline);
+  if (rounds.longest(run_blocks(resolved, budget)) >= longest_request(resolved)) return rounds;
+  return {budget.layout, one};
+}
+
+}  // namespace
+
+std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const MemoryBudget& budget) {
+  const EngineSection& e = resolved.scenario.engine;
+  const BatchPolicy& policy = *resolved.scheduler;
+  AllocatorInputs inputs;
+  inputs.tokens =
+      resolved.allocator->in_one_range ? pool_tokens(resolved, budget) : budget.kv_tokens;
+  inputs.sequences = resolved.max_num_seqs;
+  inputs.longest = resolved.max_model_len;
+  inputs.own = e.own;
+  PagedKvOptions& paged = inputs.paged;
+  if (resolved.allocator->in_blocks) {
+    paged.blocks = run_blocks(resolved, budget) * resolved.sharding.data;
+    paged.block_tokens = budget.layout.block_tokens;
+    if (!swaps(resolved)) paged.tier = tier_options(resolved, budget.layout);
+    if (follows_groups(resolved, budget.layout)) {
+      paged.sequence = sequence_blocks(resolved, budget);
+    }
+  }
+  paged.reserve_final = sets_aside(resolved);
+  paged.enable_prefix_caching = finds_prefixes(resolved);
+  paged.plain_to_front = e.free_plain_blocks_first.value_or(true);
+  paged.forks_samples = resolved.scenario.workload.n > 1 && forks_samples(resolved.scenario);
+  if (policy.block_sharing != nullptr) {
+    const BlockSharing sharing = policy.block_sharing(e.own);
+    paged.partial_reuse = sharing.partial;
+    paged.copy_on_partial_reuse = sharing.by_copy;
+  }
+  paged.drops_last_match = policy.traits.drafter_drops_match && drafter_has_kv(e.speculative);
+  return resolved.allocator->make(inputs);
+}
+
+RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_tokens) {
+  RooflineOptions roofline;
+  roofline.parallel = parallel_options(resolved);
+  roofline.micro_batch_tokens = resolved.scheduler->traits.has_token_budget
+                                    ? resolved.max_num_batched_tokens
+                                    : longest_request(resolved);
+  roofline.kv = resolved.kv;
+  if (resolved.engine->capture_sizes != nullptr) {
+    roofline.capture_sizes = resolved.engine->capture_sizes(resolved.scenario.engine, resolved);
+  }
+  roofline.limits.max_num_seqs = step_limits(resolved).max_num_seqs;
+  roofline.limits.max_step_tokens = largest_step_tokens(resolved, pool_tokens);
+  roofline.limits.max_model_len = longest_request(resolved);
+  roofline.limits.max_context_tokens = pool_tokens;
+  return roofline;
+}
+
+namespace {
+
+std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog& catalog,
+                                        TokenCount pool_tokens, CostFacts& facts) {
+  const CostSection& section = resolved.scenario.cost;
+  facts.level = section.level;
+  if (section.level == "affine") return make_affine(section.affine, facts);
+
+  CostRequest request;
+  request.level = value_named<CostLevel>(section.level, {{"spec", CostLevel::spec},
+                                                         {"table", CostLevel::table},
+                                                         {"calibrated", CostLevel::calibrated}});
+  request.tables = SectionPlace{resolved.scenario, "/cost/tables"}.path_of(section.tables);
+  request.engine = std::string(resolved.engine->cost_family);
+  if (resolved.engine->versioned && resolved.engine->traits.own_calibration) {
+    request.version = resolved.version;
+  }
+  request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
+  request.roofline = roofline_options(resolved, pool_tokens);
+  request.clock_share = section.clock_share;
+  request.bandwidth_share = section.bandwidth_share;
+  if (section.level != "spec" && section.calibration != "auto") {
+    request.calibration = section.calibration;
+    request.mode = catalog.calibration(section.calibration).mode;  // a named row brings its own
+  }
+  CostChoice choice = make_step_cost(catalog, resolved.model, resolved.device, request);
+  facts.calibration = choice.calibration;
+  facts.source = choice.source;
+  facts.engine_versions = choice.engine_versions;
+  facts.uncalibrated = choice.uncalibrated;
+  facts.client_latency_ns = choice.client_latency_ns;
+  return with_adapters(resolved, std::move(choice));
+}
+
+}  // namespace
+
+std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
+                                    TokenCount pool_tokens, CostFacts& facts) {
+  try {
+    return cost_of_level(resolved, catalog, pool_tokens, facts);
+  } catch (const StepCostError& error) {
+    throw ConfigError(Complaint{
+        .origin = resolved.scenario.file,
+        .problem = fmt::format(
+            "{}: it takes its rates from device (device.nic_gb_per_s, device.nic_latency_us "
+            "between nodes) and cost.clock_share, cost.bandwidth_share, its size from "
+            "engine.max_num_batched_tokens, engine.max_num_seqs and engine.max_model_len",
+            error.what())});
+  }
+}
+
+namespace {
+
+std::unique_ptr<StepCost> with_drafter(const SpeculativeSection& section,
+                                       std::unique_ptr<StepCost> target) {
+  if (!section.is_on()) return target;
+  DrafterOptions options;
+  options.share_ppm = static_cast<std::int64_t>(section.draft_step_share.value_or(0) * 1e6 + 0.5);
+  if (section.method != "ngram") {
+    options.forwards = static_cast<std::int32_t>(*section.num_speculative_tokens);
+  }
+  options.uses_target_head = section.method != "draft_model";
+  options.host_ticks = ticks_from_us(section.draft_host_us);
+  return std::make_unique<DrafterCost>(std::move(target), options);
+}
+
+// The server's own model takes the place of the calibration's one constant.
+ApiServerOptions api_server_options(const EngineSection& engine, TimeNs client_latency_ns) {
+  const ApiServerSection& section = engine.api_server;
+  ApiServerOptions options;
+  options.processes = *engine.api_server_count;
+  options.request_ticks = ticks_from_us(section.request_us);
+  options.prompt_token_ticks = ticks_from_us(section.prompt_token_us);
+  options.output_token_ticks = ticks_from_us(section.output_token_us);
+  options.answer_ticks = ticks_from_us(section.finish_us);
+  options.network_ns =
+      section.network_ms ? ns_from_seconds(*section.network_ms / 1e3)
+                         : std::max<TimeNs>(0, client_latency_ns - floor_ns(options.request_ticks));
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<StepCost> make_replica_cost(const Resolved& resolved, const MemoryBudget& budget,
+                                            const Catalog& catalog, CostFacts& facts) {
+  const TokenCount tokens =
+      (follows_groups(resolved, budget.layout) ? budget.usable_blocks * budget.layout.block_tokens
+                                               : pool_tokens(resolved, budget)) *
+      resolved.sharding.data;
+  return with_drafter(resolved.scenario.engine.speculative,
+                      make_cost(resolved, catalog, tokens, facts));
+}
+
+ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
+                          const Catalog& catalog, CostFacts& facts) {
+  return make_replica(resolved, budget, make_replica_cost(resolved, budget, catalog, facts), facts);
+}
+
+ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
+                          std::unique_ptr<StepCost> cost, CostFacts& facts) {
+  ReplicaParts parts;
+  parts.options = replica_options(resolved);
+  // A copy within the device reads and writes each byte once.
+  const double moved_bytes = 2.0 * static_cast<double>(budget.layout.bytes_per_token);
+  parts.options.move_ticks_per_token =
+      ticks_from_us(moved_bytes / resolved.device.bandwidth_bytes_per_s * 1e6);
+  parts.options.cold_step_ticks = ticks_from_us(resolved.scenario.cost.cold_step_ms * 1e3);
+  parts.kv = make_allocator(resolved, budget);
+  parts.tier = tier_links(resolved, budget.layout);
+  parts.scheduler = make_scheduler(resolved, *parts.kv, budget.layout);
+  const KvPoolState& pool = parts.kv->pool();
+  // A request lies on one data rank.
+  const TokenCount hole = pool.largest_hole / resolved.sharding.data;
+  parts.limits = admission_limits(resolved, parts.kv->sequence().longest(hole));
+  parts.cost = std::move(cost);
+  parts.memory = run_time_memory(resolved, budget);
+  parts.adapters = adapter_slots(resolved);
+  if (const EngineSection& engine = resolved.scenario.engine; engine.api_server_count) {
+    parts.options.api_server = api_server_options(engine, facts.client_latency_ns);
+    facts.client_latency_ns = 0;
+  }
+  return parts;
+}
+
+}  // namespace headroom

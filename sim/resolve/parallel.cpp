@@ -1,0 +1,184 @@
+#include "sim/resolve/parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scheduler/batching/policies.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/resolve/kv_tier.hpp"
+
+namespace headroom {
+namespace {
+
+class Check {
+ public:
+  explicit Check(const Resolved& resolved) : r_(resolved), s_(resolved.sharding) {}
+
+  void run() const {
+    if (s_.pipeline > 1) check_pipeline();
+    if (s_.data > 1) check_data();
+    if (s_.expert_parallel) check_experts();
+    check_settings();
+  }
+
+ private:
+  void check_pipeline() const {
+    const char* const at = "/engine/pipeline_parallel_size";
+    if (!r_.scheduler->traits.has_stages) {
+      refuse_of_others(at, "a run knows pipeline stages of the schedulers",
+                       &BatchTraits::has_stages);
+    }
+    check_common(at);
+    if (s_.data > 1)
+      r_.scenario.refuse(at, "a run prices pipeline stages or data ranks, not both together");
+  }
+
+  void check_data() const {
+    const char* const at = "/engine/data_parallel_size";
+    if (!r_.scheduler->traits.has_data_ranks) {
+      refuse_of_others(at, "a run knows data ranks of scheduler", &BatchTraits::has_data_ranks);
+    }
+    if (!s_.expert_parallel || !has_experts()) {
+      r_.scenario.refuse(
+          at,
+          "data ranks that share no experts are engines of their own: run one with its share "
+          "of the traffic, or set enable_expert_parallel for a model with experts");
+    }
+    check_common(at);
+    if (host_tier_bytes(r_) > 0)
+      r_.scenario.refuse(at, "a second tier of KV is of one rank; switch it off");
+  }
+
+  void check_common(const char* at) const {
+    const std::string& level = r_.scenario.cost.level;
+    if (level == "affine") {
+      r_.scenario.refuse(
+          at, "cost level affine gives the price of a whole step: leave the split out of it");
+    }
+    if (level == "table")
+      r_.scenario.refuse(at, "kernel times are of one rank's tensor-parallel share only");
+    if (r_.scenario.engine.enable_lora) {
+      r_.scenario.refuse(at, "LoRA adapters are priced on tensor-parallel ranks only",
+                         ErrorKind::unsupported);
+    }
+    if (r_.scenario.engine.speculative.is_on()) {
+      r_.scenario.refuse(at, "speculative decoding is priced on tensor-parallel ranks only",
+                         ErrorKind::unsupported);
+    }
+  }
+
+  void check_experts() const {
+    const char* const at = "/engine/enable_expert_parallel";
+    if (!has_experts())
+      r_.scenario.refuse_unused(at, fmt::format(": {} has no experts", r_.model.id));
+    if (s_.tensor * s_.data == 1) r_.scenario.refuse_unused(at, ": one rank holds every expert");
+    if (r_.scenario.cost.level == "table") {
+      r_.scenario.refuse(at, "kernel times are of one rank's tensor-parallel share only");
+    }
+  }
+
+  void check_settings() const {
+    const std::int64_t devices = s_.devices();
+    unused("/device/per_node", devices == 1, "there is one device");
+    const bool affine = r_.scenario.cost.level == "affine";
+    for (const char* place :
+         {"/device/per_node", "/device/nic_gb_per_s", "/device/nic_latency_us"}) {
+      unused(place, affine, "cost level affine gives the price of a whole step");
+    }
+    for (const char* port : {"/device/nic_gb_per_s", "/device/nic_latency_us"}) {
+      unused(port, devices <= r_.scenario.device.per_node,
+             fmt::format("{} devices are on one node (device.per_node)", devices));
+    }
+    unused("/engine/all2all_backend", s_.data == 1, "there is one data rank");
+    unused("/cost/expert_load_factor", !s_.expert_parallel || s_.tensor * s_.data == 1,
+           "every rank has a part of each expert (enable_expert_parallel)");
+  }
+
+  void unused(const char* pointer, bool is, const std::string& why) const {
+    if (is && r_.scenario.is_given(pointer)) r_.scenario.refuse_unused(pointer, ": " + why);
+  }
+
+  // "... vllm, trtllm and orca": those that have the trait.
+  [[noreturn]] void refuse_of_others(const char* at, std::string_view what,
+                                     bool BatchTraits::*trait) const {
+    const std::vector<std::string_view> names = policies_that(trait);
+    const auto last = std::prev(names.end());
+    const std::string list =
+        names.size() == 1 ? std::string(*last)
+                          : fmt::format("{} and {}", fmt::join(names.begin(), last, ", "), *last);
+    r_.scenario.refuse(at, fmt::format("{} {}", what, list), ErrorKind::unsupported);
+  }
+
+  [[nodiscard]] bool has_experts() const {
+    return std::ranges::any_of(r_.model.kinds,
+                               [](const LayerKind& kind) { return kind.moe.has_value(); });
+  }
+
+  const Resolved& r_;
+  const Sharding& s_;
+};
+
+std::int32_t times(std::int32_t value, std::int64_t factor) {
+  return static_cast<std::int32_t>(std::min<std::int64_t>(value * factor, INT32_MAX));
+}
+
+}  // namespace
+
+StepLimits step_limits(const Resolved& resolved) {
+  const Sharding& s = resolved.sharding;
+  const bool seats = s.data > 1 || resolved.scheduler->traits.seats_per_stage;
+  StepLimits limits;
+  limits.max_num_seqs = times(resolved.max_num_seqs, seats ? s.pipeline * s.data : 1);
+  limits.max_num_batched_tokens = times(resolved.max_num_batched_tokens, s.pipeline * s.data);
+  // Chunks of one prompt may follow each other through the stages; ranks do not share a prompt.
+  if (s.data > 1) limits.max_prompt_chunk = resolved.max_num_batched_tokens;
+  return limits;
+}
+
+TokenCount engine_pool_tokens(const Resolved& resolved, const MemoryBudget& budget) {
+  return pool_tokens(resolved, budget) * resolved.sharding.data;
+}
+
+ParallelOptions parallel_options(const Resolved& resolved) {
+  const Scenario& s = resolved.scenario;
+  ParallelOptions options;
+  options.sharding = resolved.sharding;
+  options.nodes.devices_per_node = s.device.per_node;
+  options.nodes.nic_bytes_per_s = s.device.nic_gb_per_s * 1e9;
+  options.nodes.nic_latency_ns = s.device.nic_latency_us * 1e3;
+  options.all2all = s.engine.all2all_backend == "allgather_reducescatter"
+                        ? All2All::allgather_reducescatter
+                        : All2All::deepep;
+  options.expert_load_factor = s.cost.expert_load_factor;
+  return options;
+}
+
+void check_parallel(const Resolved& resolved) { Check(resolved).run(); }
+
+std::vector<std::string> parallel_warnings(const Resolved& resolved) {
+  const Sharding& s = resolved.sharding;
+  std::vector<std::string> warnings;
+  if (s.pipeline > 1) {
+    warnings.push_back(fmt::format(
+        "{} pipeline stages step in rounds of up to {} micro-batches that wait for each other; no "
+        "measured run stands behind their price",
+        s.pipeline, s.pipeline));
+  }
+  if (s.data > 1) {
+    warnings.push_back(fmt::format(
+        "{} data ranks are kept as one engine with one KV pool and equal shares of the batch, so "
+        "prompts find each other's prefixes across ranks; no measured run stands behind their "
+        "price",
+        s.data));
+  }
+  if (s.devices() > resolved.scenario.device.per_node) {
+    warnings.push_back(fmt::format(
+        "ranks on several nodes: {} GB/s and {} us of each device's network port are "
+        "taken as they are, not from measured runs",
+        resolved.scenario.device.nic_gb_per_s, resolved.scenario.device.nic_latency_us));
+  }
+  return warnings;
+}
+
+}  // namespace headroom

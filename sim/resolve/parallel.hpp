@@ -1,0 +1,34 @@
+#pragma once
+// Engines on several devices whose parts work on parts of a step: pipeline stages on a micro-batch
+// each, data ranks on a batch each. One replica plans for all of them at once.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hardware/cost/interconnect.hpp"
+#include "sim/resolve/resolve.hpp"
+#include "sim/resolve/startup_budget.hpp"
+
+namespace headroom {
+
+// What all parts of the engine together take into one step; budgets in a scenario are of a
+// micro-batch (pipeline stages) or a rank (data ranks).
+struct StepLimits {
+  std::int32_t max_num_seqs = 0;
+  std::int32_t max_num_batched_tokens = 0;
+  std::int32_t max_prompt_chunk = 0;  // of one request; 0: no other limit
+};
+[[nodiscard]] StepLimits step_limits(const Resolved& resolved);
+
+// Tokens in the KV pools of all data ranks, which a run keeps as one.
+[[nodiscard]] TokenCount engine_pool_tokens(const Resolved& resolved, const MemoryBudget& budget);
+
+[[nodiscard]] ParallelOptions parallel_options(const Resolved& resolved);
+
+// ConfigError: a split that a run cannot simulate, or a setting of one that has no effect.
+void check_parallel(const Resolved& resolved);
+// What a run takes as something simpler; warnings of every result.
+[[nodiscard]] std::vector<std::string> parallel_warnings(const Resolved& resolved);
+
+}  // namespace headroom

@@ -1,0 +1,350 @@
+#include "sim/resolve/resolve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "hardware/cost/roofline.hpp"
+#include "hardware/llm/hf_config.hpp"
+#include "hardware/llm/parameters.hpp"
+#include "hardware/llm/quantization_method.hpp"
+#include "scheduler/batching/policies.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/kernel/check.hpp"
+#include "sim/resolve/kv_tier.hpp"
+#include "sim/resolve/lora.hpp"
+#include "sim/resolve/parallel.hpp"
+#include "sim/resolve/resolver.hpp"
+#include "sim/scenario/fleet_options.hpp"
+#include "sim/scenario/options.hpp"
+
+namespace headroom {
+Resolver::Resolver(const Scenario& scenario, const Catalog& catalog)
+    : catalog_(catalog), engine_(r_.scenario.engine, r_, r_.scenario) {
+  r_.scenario = scenario;
+}
+
+Resolved Resolver::run() {
+  resolve_parts();
+  find_model();
+  find_machine();
+  resolve_formats();
+  check_sharding_of_model();
+  r_.engine->resolve(engine_);
+  resolve_restart();
+  if (r_.scheduler->settle != nullptr) {
+    r_.scheduler->settle(r_.scenario, r_.scenario.engine.own, r_.max_num_seqs);
+  }
+  resolve_speculation();
+  resolve_lora();
+  for (const std::string& note : r_.model.notes) {
+    r_.warnings.push_back(fmt::format("{}: {}", r_.model.id, note));
+  }
+  return std::move(r_);
+}
+
+void Resolver::check_sharding_of_model() {
+  const Sharding& split = r_.sharding;
+  const auto check = [&](const char* pointer, const Sharding& part) {
+    engine_.lookup(pointer, [&] { check_sharding(r_.model, part); });
+  };
+  check("/engine/pipeline_parallel_size", {1, split.pipeline, 1, false});
+  if (split.expert_parallel) {
+    check("/engine/enable_expert_parallel", {1, 1, split.tensor * split.data, true});
+  }
+  check("/engine/tensor_parallel_size", {split.tensor, 1, 1, split.expert_parallel});
+}
+
+void Resolver::resolve_parts() {
+  EngineSection& e = r_.scenario.engine;
+  const Engine& engine = engine_named(e.name);
+  r_.engine = &engine;
+  engine_.fill("/engine/version", e.version, engine.version, "the profile's");
+  if (engine.versioned) {
+    r_.version =
+        engine_.lookup("/engine/version", [&] { return parse_engine_version(*e.version); });
+  }
+  const std::string_view own =
+      engine.scheduler_at != nullptr ? engine.scheduler_at(r_.version) : engine.scheduler;
+  engine_.fill("/engine/scheduler", e.scheduler, own,
+               own == engine.scheduler ? "profile" : "V0 before 0.8");
+  engine_.fill("/engine/kv_allocator", e.kv_allocator,
+               engine.allocator_for != nullptr ? engine.allocator_for(e) : engine.allocator,
+               "profile");
+  r_.scheduler = &batch_policy(*e.scheduler);
+  r_.allocator = &allocator_policy(*e.kv_allocator);
+  resolve_scheduler();
+  r_.sharding = {e.tensor_parallel_size, e.pipeline_parallel_size, e.data_parallel_size,
+                 e.enable_expert_parallel};
+}
+
+// Weights are read again, all ranks from one store; a process that starts anew imports its
+// libraries, compiles from warm caches and captures its graphs in about kProcessStartS (estimate).
+void Resolver::resolve_restart() {
+  constexpr double kProcessStartS = 15;
+  const double gb = static_cast<double>(checkpoint_bytes(r_.model)) / 1e9;
+  const double rate = r_.scenario.environment.storage_gb_per_s;
+  // Servers end with their queues when a worker dies; a static batch is formed by whoever calls the
+  // engine.
+  const bool outside = r_.scheduler->traits.whole_batches;
+  engine_.fill("/engine/queue_survives", r_.scenario.engine.queue_survives, outside,
+               outside ? "the queue stands before the engine" : "the queue is the engine's own");
+  engine_.fill("/engine/restart_s", r_.scenario.engine.restart_s, kProcessStartS + gb / rate,
+               fmt::format("{} s of process start + {:.1f} GB of weights at {} GB/s",
+                           kProcessStartS, gb, rate));
+}
+
+// Defaults that belong to a scheduler, whatever the engine.
+void Resolver::resolve_scheduler() {
+  EngineSection& e = r_.scenario.engine;
+  const BatchPolicy& policy = *r_.scheduler;
+  if (const auto& on = policy.traits.enable_chunked_prefill) {
+    engine_.fill("/engine/enable_chunked_prefill", e.enable_chunked_prefill, *on,
+                 fmt::format("{} by default in scheduler {}", *on ? "on" : "off", policy.name));
+  }
+  if (const auto& on = policy.traits.enable_prefix_caching;
+      on && !r_.engine->traits.decides_prefix_caching) {
+    const bool blocks_only = policy.allocators.size() > 1;
+    engine_.fill("/engine/enable_prefix_caching", e.enable_prefix_caching,
+                 *on && r_.allocator->in_blocks,
+                 fmt::format("{} by default in scheduler {}{}", *on ? "on" : "off", policy.name,
+                             blocks_only ? ", on blocks" : ""));
+  }
+  if (const auto& share = policy.traits.watermark) {
+    engine_.fill("/engine/watermark", e.watermark, *share,
+                 fmt::format("default of scheduler {}", policy.name));
+  }
+}
+
+namespace {
+
+// A path as written, or relative to the scenario's folder; empty when there is no such thing.
+std::filesystem::path existing_path(const Scenario& scenario, const std::string& name) {
+  std::error_code ignored;
+  std::filesystem::path beside = std::filesystem::path(scenario.directory) / name;
+  if (std::filesystem::exists(beside, ignored)) return beside;
+  return std::filesystem::exists(name, ignored) ? std::filesystem::path(name)
+                                                : std::filesystem::path();
+}
+
+bool looks_like_path(const std::string& name) {
+  return name.ends_with(".json") || name.starts_with('.') || name.starts_with('/');
+}
+
+}  // namespace
+
+void Resolver::find_model() {
+  const Scenario& s = r_.scenario;
+  std::filesystem::path overrides;
+  if (!s.model_override.empty()) {
+    overrides = existing_path(s, s.model_override);
+    if (overrides.empty())
+      r_.scenario.refuse("/model_override", s.model_override + ": no such file",
+                         ErrorKind::unreadable);
+  }
+  engine_.lookup("/model", [&] {
+    const bool known = catalog_.has_model(s.model);
+    const std::filesystem::path path = known ? "" : existing_path(s, s.model);
+    if (!path.empty()) {
+      r_.model = load_hf_config(path, overrides);
+    } else if (!known && looks_like_path(s.model)) {
+      throw ConfigError(fmt::format("{}: no such file or folder", s.model), ErrorKind::unreadable);
+    } else {
+      r_.model = catalog_.model(s.model, overrides);
+    }
+  });
+}
+
+// What the host holds takes nothing of a device that has memory of its own.
+void Resolver::check_host_figures() const {
+  if (r_.device.memory_model == MemoryModel::unified) return;
+  const Environment& env = r_.environment;
+  const auto refuse_given = [&](std::string_view name, std::string_view only_with) {
+    const std::string pointer = fmt::format("/environment/{}", name);
+    if (!r_.scenario.is_given(pointer)) return;
+    r_.scenario.refuse_unused(pointer,
+                              fmt::format(": {} has memory of its own, of which the host takes "
+                                          "nothing{}",
+                                          r_.device.id, only_with));
+  };
+  constexpr std::string_view kInstead =
+      "; what other processes hold on the device comes off device.memory_total_gib";
+  for (const std::string_view name :
+       {"system_gib", "processes_gib", "page_cache_gib", "checkpoint_cache_share", "free_metric"}) {
+    refuse_given(name, kInstead);
+  }
+  if (env.memory_limit_bytes) return;
+  if (!env.shm_size_bytes)
+    refuse_given("tmpfs_gib", "; only with shm_size_gib or memory_limit_gib");
+  refuse_given("engine_host_gib", "; only with memory_limit_gib");
+}
+
+void Resolver::find_machine() {
+  const DeviceSection& d = r_.scenario.device;
+  r_.device = engine_.lookup("/device/name", [&] { return catalog_.device(d.name); });
+  if (d.memory_total_gib) r_.device.memory_reported_bytes = bytes_from_gib(*d.memory_total_gib);
+  const EnvironmentSection& e = r_.scenario.environment;
+  r_.first_start = e.first_start;
+  Environment& env = r_.environment;
+  env = engine_.lookup("/environment/name", [&] { return catalog_.environment(e.name); });
+  const auto replace = [](const std::optional<double>& gib, ByteCount& bytes) {
+    if (gib) bytes = bytes_from_gib(*gib);
+  };
+  replace(e.system_gib, env.system_bytes);
+  replace(e.processes_gib, env.processes_bytes);
+  replace(e.tmpfs_gib, env.tmpfs_bytes);
+  replace(e.page_cache_gib, env.page_cache_bytes);
+  replace(e.engine_host_gib, env.engine_host_bytes);
+  if (e.shm_size_gib) env.shm_size_bytes = bytes_from_gib(*e.shm_size_gib);
+  if (e.memory_limit_gib) env.memory_limit_bytes = bytes_from_gib(*e.memory_limit_gib);
+  if (e.checkpoint_cache_share) env.checkpoint_cache_share = *e.checkpoint_cache_share;
+  const bool shared = r_.device.memory_model == MemoryModel::unified;
+  check_host_figures();
+  if (e.host_growth_mib_per_hour > 0 && !shared && !env.memory_limit_bytes) {
+    r_.scenario.refuse_unused("/environment/host_growth_mib_per_hour",
+                              ": the host's memory has no size here; give the container's limit "
+                              "(environment.memory_limit_gib)");
+  }
+  if (r_.scenario.is_given("/environment/reboot_s") && !shared) {
+    r_.scenario.refuse_unused("/environment/reboot_s",
+                              ": only device allocations in shared memory stop a machine");
+  }
+}
+
+void Resolver::resolve_formats() {
+  EngineSection& e = r_.scenario.engine;
+  r_.model.max_position =
+      static_cast<std::int64_t>(static_cast<double>(r_.model.max_position) * e.rope_scaling_factor);
+  const Dtype declared = r_.model.dtype;
+  if (e.dtype != "auto") r_.model = with_dtype(std::move(r_.model), parse_dtype(e.dtype));
+  if (e.quantization != "auto") {
+    r_.model = engine_.lookup("/engine/quantization",
+                              [&] { return loaded_as(std::move(r_.model), e.quantization); });
+  }
+  if (e.dtype == "auto") {
+    r_.rules["/engine/dtype"] = fmt::format("auto: {} for {}", name_of(declared), r_.model.id);
+    e.dtype = name_of(declared);
+  }
+  if (e.quantization == "auto") {
+    const Dtype main = main_dtype(r_.model);
+    r_.rules["/engine/quantization"] = fmt::format("auto: the checkpoint's, {}", name_of(main));
+    e.quantization = name_of(main);
+  }
+  r_.kv = r_.model.kv_dtype.value_or(r_.model.dtype);
+  if (e.kv_cache_dtype != "auto") {
+    r_.kv = engine_.lookup("/engine/kv_cache_dtype", [&] { return parse_dtype(e.kv_cache_dtype); });
+  } else {
+    r_.rules["/engine/kv_cache_dtype"] = fmt::format(
+        "auto: {}{}", name_of(r_.kv), r_.model.kv_dtype ? ", declared by the checkpoint" : "");
+    e.kv_cache_dtype = name_of(r_.kv);
+  }
+}
+
+namespace {
+
+// Whether anything of the section was given; the options of no section are always used.
+bool is_used(std::string_view group, const Scenario& scenario) {
+  if (group.empty()) return true;
+  const auto found = scenario.given.lower_bound(std::string(group));
+  return found != scenario.given.end() && found->first.starts_with(group);
+}
+
+std::string text_of(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Results name the scenario's file, not where it lies.
+std::string giver_of(const std::string& pointer, const Scenario& scenario) {
+  const std::string& origin = scenario.given.at(pointer);
+  std::string name = std::filesystem::path(scenario.file).filename().string();
+  if (origin == scenario.file) return name;
+  const bool in_group = origin.starts_with(scenario.file + ": ");
+  return in_group ? name + origin.substr(scenario.file.size()) : origin;
+}
+
+// What the classes of a workload say of themselves.
+void add_class_values(const Scenario& scenario, std::vector<ResolvedValue>& values) {
+  for (std::size_t i = 0; i < scenario.workload.classes.size(); ++i) {
+    Scenario one;
+    one.workload = scenario.workload.classes[i].workload;
+    one.slo = scenario.workload.classes[i].slo;
+    for (const OptionRow& row : all_options()) {
+      const std::string pointer = class_pointer(i, row.pointer);
+      if (!scenario.is_given(pointer)) continue;
+      values.push_back({pointer, text_of(value_of(row, one)), giver_of(pointer, scenario)});
+    }
+  }
+}
+
+}  // namespace
+
+namespace {
+
+void check_copy_rate(const Resolved& resolved) {
+  const Scenario& s = resolved.scenario;
+  const std::string pointer = "/engine/kv_offloading_gb_per_s";
+  const bool loads = s.engine.enable_lora && s.workload.lora.count;
+  if (!s.is_given(pointer) || loads || host_tier_bytes(resolved) > 0) return;
+  s.refuse_unused(pointer, "; only with KV in host memory, or adapters (workload.lora)");
+}
+
+}  // namespace
+
+Resolved resolve_system(const Scenario& scenario, const Catalog& catalog) {
+  validate_system(scenario);
+  return Resolver(scenario, catalog).run();
+}
+
+Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
+  validate(scenario);
+  Resolved resolved = Resolver(scenario, catalog).run();
+  check_parallel(resolved);
+  check_kv_tier(resolved);
+  check_copy_rate(resolved);
+  check_lora(resolved);
+  const std::string& calibration = resolved.scenario.cost.calibration;
+  if (resolved.scenario.cost.level == "calibrated" && calibration != "auto") {
+    try {
+      check_fits(catalog.calibration(calibration), resolved.device);
+    } catch (const ConfigError& error) {
+      throw error.at(scenario.origin("/cost/calibration"), "/cost/calibration");
+    }
+  }
+  for (auto notes : {run_simplifications(resolved.model), parallel_warnings(resolved)}) {
+    std::ranges::move(notes, std::back_inserter(resolved.warnings));
+  }
+  if (!resolved.engine->traits.own_calibration && resolved.scenario.cost.level == "calibrated") {
+    resolved.warnings.push_back(fmt::format(
+        "engine {} has no measured constants: its steps are priced like those of synchronous {}",
+        resolved.engine->name, resolved.engine->cost_family));
+  }
+  return resolved;
+}
+
+std::vector<ResolvedValue> resolved_values(const Resolved& resolved) {
+  const Scenario& s = resolved.scenario;
+  std::vector<ResolvedValue> values;
+  for (const OptionRow& row : all_options()) {
+    const std::string pointer(row.pointer);
+    if (!s.is_given(pointer) && (!applies(row, s) || !is_used(row.group, s))) continue;
+    const Json value = value_of(row, s);
+    std::string source = "default";
+    const auto rule = resolved.rules.find(pointer);
+    if (rule != resolved.rules.end()) {
+      source = rule->second;
+    } else if (s.is_given(pointer)) {
+      source = giver_of(pointer, s);
+    } else if (value.is_null()) {
+      source = row.absent.empty() ? "not set" : fmt::format("not set: {}", row.absent);
+    }
+    values.push_back({pointer, text_of(value), source});
+  }
+  add_class_values(s, values);
+  for (const auto& [pointer, value] : fleet_list_values(s)) {
+    values.push_back({pointer, text_of(value), giver_of(pointer, s)});
+  }
+  return values;
+}
+
+}  // namespace headroom

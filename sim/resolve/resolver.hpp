@@ -1,0 +1,36 @@
+#pragma once
+// How resolve.hpp works: the parts that all engines share. What an engine makes of its options is
+// in its folder (sim/engines).
+
+#include <string>
+
+#include "sim/engines/engine_resolver.hpp"
+#include "sim/resolve/resolve.hpp"
+
+namespace headroom {
+
+class Resolver {
+ public:
+  Resolver(const Scenario& scenario, const Catalog& catalog);
+  [[nodiscard]] Resolved run();
+
+ private:
+  void find_model();
+  void find_machine();
+  void check_host_figures() const;
+  void resolve_parts();
+  void resolve_scheduler();
+  void resolve_restart();
+  void resolve_speculation();  // after the engine: turns asynchronous scheduling off
+  void resolve_drafter();
+  void find_drafter();  // its weights and KV, for the start-up budget
+  void resolve_lora();  // after the engine: its slots are part of the budget
+  void resolve_formats();
+  void check_sharding_of_model();
+
+  const Catalog& catalog_;
+  Resolved r_;
+  EngineResolver engine_;  // of r_
+};
+
+}  // namespace headroom

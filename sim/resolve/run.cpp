@@ -1,0 +1,356 @@
+#include "sim/resolve/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "scheduler/routing/round_robin.hpp"
+#include "sim/kernel/process_memory.hpp"
+#include "sim/kernel/seconds.hpp"
+#include "sim/metrics/fan_out.hpp"
+#include "sim/metrics/run_digest.hpp"
+#include "sim/metrics/thin_percentiles.hpp"
+#include "sim/resolve/factory.hpp"
+#include "sim/resolve/fleet_cascade.hpp"
+#include "sim/resolve/fleet_factory.hpp"
+#include "sim/resolve/parallel.hpp"
+#include "sim/resolve/records_memory.hpp"
+#include "sim/resolve/run_time_memory.hpp"
+#include "sim/resolve/startup_budget.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::array<std::string_view, 5> kStopNames{"drained", "until", "max_events",
+                                                     "no_progress", "interrupted"};
+
+// Memory for records is set aside up to this many; a longer run grows its table as it goes.
+constexpr std::int64_t kMostExpectedRequests = 8'000'000;
+
+// Tells another thread how far the run is.
+class CountingSource final : public WorkloadSource {
+ public:
+  CountingSource(WorkloadSource& inner, std::atomic<std::uint64_t>& done)
+      : inner_(inner), done_(done) {}
+
+  [[nodiscard]] TimeNs next_time() override { return inner_.next_time(); }
+  [[nodiscard]] Arrival take() override { return inner_.take(); }
+  void on_done(std::uint64_t index, Outcome outcome, TimeNs now_ns) override {
+    done_.fetch_add(1, std::memory_order_relaxed);
+    inner_.on_done(index, outcome, now_ns);
+  }
+
+ private:
+  WorkloadSource& inner_;
+  std::atomic<std::uint64_t>& done_;
+};
+
+RunLimits limits_of(const RunSection& section, const RunControl& control) {
+  RunLimits limits;
+  if (section.until_s) limits.until_ns = ns_from_seconds(*section.until_s);
+  if (section.max_events) limits.max_events = static_cast<std::uint64_t>(*section.max_events);
+  limits.no_progress_events = static_cast<std::uint64_t>(section.no_progress_events);
+  limits.interrupted = control.interrupted;
+  return limits;
+}
+
+GoodputLimits goodput_limits(const SloSection& slo) {
+  return {slo.ttft_ms, slo.tpot_ms, slo.e2el_ms};
+}
+
+SummaryOptions summary_options(const Scenario& scenario, const CostFacts& cost,
+                               const Workload& workload) {
+  SummaryOptions options;
+  options.serving.client_latency_ns = cost.client_latency_ns;
+  options.serving.goodput = goodput_limits(scenario.slo);
+  for (const SloSection& slo : workload.slo) {
+    options.serving.class_goodput.push_back(goodput_limits(slo));
+  }
+  options.classes = static_cast<std::int32_t>(workload.facts.classes.size());
+  options.windows.warmup_s = scenario.run.warmup_s;
+  options.windows.steady_end_s = scenario.run.steady_end_s;
+  return options;
+}
+
+std::vector<ReplicaParts> make_parts(RunResult& result, const Catalog& catalog) {
+  const FaultsSection& faults = result.resolved.scenario.fleet.faults;
+  std::vector<ReplicaParts> parts = make_replicas(faults, result.groups, catalog);
+  if (result.groups.empty()) {
+    parts.push_back(make_replica(result.resolved, result.budget, catalog, result.cost));
+  } else {
+    result.cost = result.groups.front().cost;
+  }
+  return parts;
+}
+
+FleetParts make_fleet(const RunResult& result, const Workload& workload,
+                      const std::vector<ReplicaParts>& replicas) {
+  if (result.groups.empty()) return {std::make_unique<RoundRobinRouter>()};
+  return make_fleet_parts(result.resolved.scenario, result.groups, workload.slo, replicas);
+}
+
+void simulate(const Catalog& catalog, const RunControl& control, Workload& workload,
+              RunResult& result) {
+  const Scenario& scenario = result.resolved.scenario;
+  std::vector<ReplicaParts> parts = make_parts(result, catalog);
+  FleetParts fleet_parts = make_fleet(result, workload, parts);
+
+  const SummaryOptions summary = summary_options(scenario, result.cost, workload);
+  RecorderOptions options;
+  options.timeline.interval_ns = ns_from_seconds(scenario.output.timeline_interval_s);
+  options.expected_requests =
+      static_cast<std::size_t>(std::min(workload.facts.requests, kMostExpectedRequests));
+  if (scenario.output.streaming) {
+    options.stream.emplace(summary.serving, summary.windows, summary.classes);
+  }
+  result.recorder = std::make_unique<Recorder>(std::move(options));
+
+  std::unique_ptr<CountingSource> counting;
+  if (control.done != nullptr) {
+    counting = std::make_unique<CountingSource>(*workload.source, *control.done);
+  }
+  WorkloadSource& source = counting ? static_cast<WorkloadSource&>(*counting) : *workload.source;
+  std::optional<FanOut> both;
+  if (control.sink != nullptr)
+    both.emplace(std::vector<MetricsSink*>{result.recorder.get(), control.sink});
+  MetricsSink& sink = both ? static_cast<MetricsSink&>(*both) : *result.recorder;
+  Fleet fleet(make_fleet_options(scenario), std::move(parts), std::move(fleet_parts), source, sink);
+  result.stop = fleet.run(limits_of(scenario.run, control));
+  result.totals = fleet.totals();
+  result.recorder->finish(result.totals.end_ns);
+  Digest digest = begin_run_digest(*result.recorder);
+  result.summary = summarise(*result.recorder, summary, &digest);
+  result.digest = end_run_digest(digest, *result.recorder);
+  result.started = true;
+}
+
+// What only a run shows.
+// `whose`: "" of the run, "class chat: " of a class.
+void warn_of_count(std::string_view whose, std::int64_t finished,
+                   std::vector<std::string>& warnings) {
+  const std::string_view thin = thin_percentiles(finished);
+  if (thin.empty()) return;
+  warnings.push_back(fmt::format(
+      "{}{} of {} finished request{} say little: a percentile p needs at least 1 / (1 - "
+      "p) of them (p90 {}, p95 {}, p99 {})",
+      whose, thin, finished, finished == 1 ? "" : "s", kValuesForP90, kValuesForP95,
+      kValuesForP99));
+}
+
+void warn_of_counts(RunResult& result) {
+  const RunSummary& summary = result.summary;
+  warn_of_count("", summary.requests.finished, result.warnings);
+  if (!thin_percentiles(summary.requests.finished).empty()) return;  // then those of classes, too
+  for (const ClassSummary& one : summary.classes) {
+    const std::string& name = result.workload.classes.at(static_cast<std::size_t>(one.class_id));
+    warn_of_count(fmt::format("class {}: ", name), one.requests.finished, result.warnings);
+  }
+}
+
+void warn_of_outcome(RunResult& result) {
+  warn_of_counts(result);
+  if (replica_options(result.resolved).responds_at_end) {
+    result.warnings.emplace_back(
+        "clients see a batch's tokens when it ends: TTFT is the whole latency, "
+        "TPOT and ITL are 0 (engine.stream = true: as they are made)");
+  }
+  if (judges_answers(result.resolved.scenario.fleet)) {
+    result.warnings.emplace_back(
+        "clients see an answer of a route that escalates when it has been judged: its TTFT is the "
+        "whole latency, its TPOT 0, and it has no ITL");
+  }
+  if (!result.summary.windows.stationarity.stationary) {
+    result.warnings.emplace_back(
+        "not stationary: the backlog grows, so latencies depend on the "
+        "length of the run");
+  }
+  if (result.recorder->events().not_kept() > 0) {
+    result.warnings.push_back(fmt::format(
+        "events.jsonl holds the first {} events; {} more were only counted",
+        result.recorder->events().events().size(), result.recorder->events().not_kept()));
+  }
+  if (const auto& use = result.totals.api_server; use && is_saturated(*use)) {
+    result.warnings.push_back(fmt::format(
+        "the API server is the bottleneck: busy {:.1f} % of the time while requests came, and up "
+        "to {:.1f} s behind (engine.api_server_count = {})",
+        100 * utilisation(*use), backlog_s(*use),
+        *result.resolved.scenario.engine.api_server_count));
+  }
+  if (result.stop != StopReason::drained) {
+    result.warnings.push_back(fmt::format("the run was ended early ({}): {} requests unfinished",
+                                          name_of(result.stop),
+                                          result.summary.requests.unfinished));
+  }
+}
+
+void warn_of_system(const Resolved& resolved, const CostFacts& cost,
+                    std::vector<std::string>& warnings) {
+  warnings.insert(warnings.end(), resolved.warnings.begin(), resolved.warnings.end());
+  if (cost.uncalibrated) {
+    warnings.push_back(
+        fmt::format("uncalibrated: no measured constants for {} on {}; step times use {}",
+                    resolved.engine->cost_family, resolved.device.id, cost.calibration));
+  }
+  if (cost.level == "spec") {
+    warnings.emplace_back("step times are data-sheet limits, faster than any real engine");
+  }
+}
+
+// Of each group, once.
+void warn_of_groups(RunResult& result) {
+  for (const FleetGroup& group : result.groups) {
+    std::vector<std::string> own;
+    warn_of_system(group.resolved, group.cost, own);
+    for (const std::string& warning : own) {
+      const bool alone = result.groups.size() == 1;
+      const std::string text = alone ? warning : fmt::format("{}: {}", group.name, warning);
+      if (std::ranges::find(result.warnings, text) == result.warnings.end()) {
+        result.warnings.push_back(text);
+      }
+    }
+    if (group.cost.client_latency_ns != result.cost.client_latency_ns) {
+      result.warnings.push_back(fmt::format(
+          "{}: latencies count {:.1f} ms between client and engine, as measured for {}, not {:.1f}",
+          group.name, static_cast<double>(result.cost.client_latency_ns) / 1e6,
+          result.groups.front().name, static_cast<double>(group.cost.client_latency_ns) / 1e6));
+    }
+  }
+}
+
+void collect_warnings(RunResult& result) {
+  result.warnings = result.workload.warnings;
+  if (result.groups.empty()) {
+    warn_of_system(result.resolved, result.cost, result.warnings);
+  } else {
+    warn_of_groups(result);
+  }
+  if (result.workload.rows_dropped > 0) {
+    result.warnings.push_back(
+        fmt::format("{} trace rows with zero tokens left out", result.workload.rows_dropped));
+  }
+  if (result.workload.rows_clamped > 0) {
+    result.warnings.push_back(
+        fmt::format("{} trace rows with zero tokens counted as one", result.workload.rows_clamped));
+  }
+  if (result.workload.guessed_turns.added > 0) {
+    result.warnings.push_back(fmt::format(
+        "{} later turns of sessions were read as what the turn adds: the turns and answers before "
+        "it stand in front of its prompt (workload.trace.session_input)",
+        result.workload.guessed_turns.added));
+  }
+  if (result.workload.guessed_turns.whole > 0) {
+    result.warnings.push_back(
+        fmt::format("{} later turns of sessions were read as whole prompts "
+                    "(workload.trace.session_input)",
+                    result.workload.guessed_turns.whole));
+  }
+  if (result.workload.outputs_cut > 0) {
+    result.warnings.push_back(
+        fmt::format("{} outputs were cut to max_tokens", result.workload.outputs_cut));
+  }
+  if (result.workload.shares_prefixes && !finds_prefixes(result.resolved)) {
+    result.warnings.push_back(fmt::format(
+        "prompts of different requests begin alike, but the KV cache of {} on {} does not look for "
+        "that here: shared prefixes are computed for each (`headroom trace describe` shows how "
+        "much could be found)",
+        result.resolved.scheduler->name, result.resolved.allocator->name));
+  }
+  if (result.workload.has_priorities && !serves_by_priority(result.resolved)) {
+    result.warnings.push_back(
+        fmt::format("priorities are not used: scheduler {} serves in the order of arrival",
+                    result.resolved.scheduler->name));
+  }
+  if (const auto note =
+          note_on_groups(result.resolved, result.budget, result.workload.shares_prefixes)) {
+    result.warnings.push_back(*note);
+  }
+  if (!result.budget.failure) {
+    if (const auto growth = memory_growth(result.resolved, result.budget)) {
+      result.warnings.push_back(growth->text);
+    }
+  }
+  if (result.started) warn_of_outcome(result);
+}
+
+// The first group that does not start, else the first one.
+void show_group(RunResult& result) {
+  const auto failed = std::ranges::find_if(
+      result.groups, [](const FleetGroup& group) { return group.budget.failure.has_value(); });
+  const FleetGroup& group = failed == result.groups.end() ? result.groups.front() : *failed;
+  result.resolved = group.resolved;
+  result.budget = group.budget;
+  result.pool_tokens = group.pool_tokens;
+  result.values = resolved_values(result.resolved);  // with those of the fleet
+}
+
+// `given`: absent means that the scenario says what comes.
+RunResult prepare(const Scenario& scenario, const Catalog& catalog, std::optional<Workload> given,
+                  Workload& workload) {
+  RunResult result;
+  result.groups = resolve_fleet(scenario, catalog);
+  if (result.groups.empty()) {
+    result.resolved = resolve(scenario, catalog);
+    result.budget = startup_budget(result.resolved);
+    result.pool_tokens = engine_pool_tokens(result.resolved, result.budget);
+    result.values = resolved_values(result.resolved);
+  } else {
+    show_group(result);
+  }
+  workload = given ? std::move(*given) : make_workload(result.resolved.scenario);
+  result.workload = workload.facts;
+  check_records_fit(result.resolved.scenario, result.workload.requests, process_memory_bytes());
+  return result;
+}
+
+RunResult run_prepared(const Catalog& catalog, const RunControl& control, Workload& workload,
+                       RunResult result) {
+  if (!result.budget.failure) {
+    simulate(catalog, control, workload, result);
+    if (result.groups.size() <= 1) {  // of several kinds nothing is known together
+      result.expected_error = expected_error(result.resolved, catalog, result.pool_tokens,
+                                             result.cost, result.summary.metrics);
+    }
+  }
+  workload.account(result.workload);
+  // What a duration or a pool would yield shows only in the run.
+  if (result.workload.requests == 0) result.workload.requests = result.summary.requests.arrived;
+  collect_warnings(result);
+  return result;
+}
+
+}  // namespace
+
+std::string_view name_of(StopReason reason) { return kStopNames[static_cast<std::size_t>(reason)]; }
+
+TimeNs exists_ns(const RunResult& result, std::size_t number) {
+  const auto& lifecycle = result.totals.lifecycle;
+  return lifecycle ? lifecycle->exists_ns.at(number) : result.totals.end_ns;
+}
+
+RunResult run(const Scenario& scenario, const Catalog& catalog, const RunControl& control) {
+  Workload workload;
+  RunResult result = prepare(scenario, catalog, std::nullopt, workload);
+  return run_prepared(catalog, control, workload, std::move(result));
+}
+
+RunResult run(const Scenario& scenario, const Catalog& catalog, Workload given,
+              const RunControl& control) {
+  Workload workload;
+  RunResult result = prepare(scenario, catalog, std::move(given), workload);
+  return run_prepared(catalog, control, workload, std::move(result));
+}
+
+RunResult check(const Scenario& scenario, const Catalog& catalog) {
+  Workload workload;
+  RunResult result = prepare(scenario, catalog, std::nullopt, workload);
+  if (!result.budget.failure) {
+    static_cast<void>(make_parts(result, catalog));
+  }
+  collect_warnings(result);
+  return result;
+}
+
+}  // namespace headroom

@@ -1,0 +1,140 @@
+// Option rows of the lists of section `fleet` that are about replicas that come, go and restart.
+
+#include "sim/scenario/options.hpp"
+
+namespace headroom {
+namespace {
+
+using Scaling = AutoscalingSection;
+
+template <auto Member>
+constexpr auto of_scaling = +[](Scenario& s) -> auto& {
+  return s.fleet.autoscaling.front().*Member;
+};
+template <auto Member>
+constexpr auto of_restart = +[](Scenario& s) -> auto& {
+  return s.fleet.restarts.front().*Member;
+};
+template <auto Member>
+constexpr auto of_zone_loss = +[](Scenario& s) -> auto& {
+  return s.fleet.faults.zone_losses.front().*Member;
+};
+
+constexpr Bounds kPlaces{.low = 1, .high = 65535};
+constexpr Bounds kDuration{.low = 0, .high = 9e9, .low_open = true};
+constexpr Bounds kDelay{.low = 0, .high = 9e9};
+
+const OptionRow kRowsOfScaling[] = {
+    {.pointer = "/fleet/autoscaling/group",
+     .reach = of_scaling<&Scaling::group>,
+     .doc = "name of the group; not needed where there is one only"},
+    {.pointer = "/fleet/autoscaling/min_replicas",
+     .reach = of_scaling<&Scaling::min_replicas>,
+     .bounds = kPlaces,
+     .doc = "never fewer; the run begins with the group's count, else with these"},
+    {.pointer = "/fleet/autoscaling/max_replicas",
+     .reach = of_scaling<&Scaling::max_replicas>,
+     .bounds = kPlaces,
+     .doc = "never more at once, those that still drain included"},
+    {.pointer = "/fleet/autoscaling/metric",
+     .reach = of_scaling<&Scaling::metric>,
+     .choices = "utilization|queue|kv|in_flight|ttft|tpot",
+     .doc = "since the latest decision, mean over ready replicas: share of the time with requests, "
+            "requests that wait, share of the KV pool in use, requests; or a percentile over its "
+            "first tokens or answers, in ms"},
+    {.pointer = "/fleet/autoscaling/target",
+     .reach = of_scaling<&Scaling::target>,
+     .bounds = {.low = 0, .high = 1e9, .low_open = true},
+     .doc = "of the metric: replicas wanted = ceil(replicas x metric / target)"},
+    {.pointer = "/fleet/autoscaling/percentile",
+     .reach = of_scaling<&Scaling::percentile>,
+     .bounds = {.low = 50, .high = 99},
+     .doc = "of the latencies of metric ttft or tpot"},
+    {.pointer = "/fleet/autoscaling/interval_s",
+     .reach = of_scaling<&Scaling::interval_s>,
+     .unit = "s",
+     .bounds = kDuration,
+     .doc = "between decisions"},
+    {.pointer = "/fleet/autoscaling/tolerance",
+     .reach = of_scaling<&Scaling::tolerance>,
+     .bounds = {.low = 0, .high = 1e6},
+     .doc = "metric / target as near to 1 as this changes nothing"},
+    {.pointer = "/fleet/autoscaling/scale_up_stabilization_s",
+     .reach = of_scaling<&Scaling::scale_up_stabilization_s>,
+     .unit = "s",
+     .bounds = kDelay,
+     .doc = "more replicas: as many as the least of what was wanted for so long"},
+    {.pointer = "/fleet/autoscaling/scale_down_stabilization_s",
+     .reach = of_scaling<&Scaling::scale_down_stabilization_s>,
+     .unit = "s",
+     .bounds = kDelay,
+     .doc = "fewer replicas: as few as the most of what was wanted for so long"},
+    {.pointer = "/fleet/autoscaling/max_added",
+     .reach = of_scaling<&Scaling::max_added>,
+     .bounds = kPlaces,
+     .doc = "replicas added within period_s, at most",
+     .absent = "no limit"},
+    {.pointer = "/fleet/autoscaling/max_removed",
+     .reach = of_scaling<&Scaling::max_removed>,
+     .bounds = kPlaces,
+     .doc = "replicas taken away within period_s, at most",
+     .absent = "no limit"},
+    {.pointer = "/fleet/autoscaling/period_s",
+     .reach = of_scaling<&Scaling::period_s>,
+     .unit = "s",
+     .bounds = kDuration,
+     .doc = "of max_added and max_removed"},
+    {.pointer = "/fleet/autoscaling/provisioning_s",
+     .reach = of_scaling<&Scaling::provisioning_s>,
+     .unit = "s",
+     .bounds = kDelay,
+     .doc = "until a node is there on which a replica can start"},
+    {.pointer = "/fleet/autoscaling/start_s",
+     .reach = of_scaling<&Scaling::start_s>,
+     .unit = "s",
+     .bounds = kDuration,
+     .doc = "from the node to the first request: process start, weights, warm-up",
+     .absent = "engine.restart_s of its group"},
+    {.pointer = "/fleet/autoscaling/nodes_ready",
+     .reach = of_scaling<&Scaling::nodes_ready>,
+     .bounds = {.low = 0, .high = 65535},
+     .doc = "idle nodes: so many replicas start without provisioning_s"},
+    {.pointer = "/fleet/autoscaling/pay_idle_nodes",
+     .reach = of_scaling<&Scaling::pay_idle_nodes>,
+     .doc = "idle nodes cost what a replica costs"},
+    {.pointer = "/fleet/restarts/at_s",
+     .reach = of_restart<&RestartSection::at_s>,
+     .unit = "s",
+     .bounds = kDelay,
+     .doc = "when all replicas that serve begin to restart, in order of their numbers"},
+    {.pointer = "/fleet/restarts/down_s",
+     .reach = of_restart<&RestartSection::down_s>,
+     .unit = "s",
+     .bounds = kDuration,
+     .doc = "from the end of a replica's last request until it is back",
+     .absent = "the start time of its group"},
+    {.pointer = "/fleet/restarts/at_once",
+     .reach = of_restart<&RestartSection::at_once>,
+     .bounds = kPlaces,
+     .doc = "replicas that drain or are down for it at the same time"},
+    {.pointer = "/fleet/faults/zone_losses/zone",
+     .reach = of_zone_loss<&ZoneLossSection::zone>,
+     .bounds = {.low = 0, .high = 65534},
+     .doc = "number of the zone, all replicas of which crash"},
+    {.pointer = "/fleet/faults/zone_losses/at_s",
+     .reach = of_zone_loss<&ZoneLossSection::at_s>,
+     .unit = "s",
+     .bounds = kDelay,
+     .doc = "simulated time of the loss"},
+    {.pointer = "/fleet/faults/zone_losses/for_s",
+     .reach = of_zone_loss<&ZoneLossSection::for_s>,
+     .unit = "s",
+     .bounds = kDuration,
+     .doc = "until the zone is back; its replicas then start"},
+};
+
+}  // namespace
+
+std::span<const OptionRow> fleet_scaling_element_options() { return kRowsOfScaling; }
+
+}  // namespace headroom

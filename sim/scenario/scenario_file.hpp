@@ -1,0 +1,45 @@
+#pragma once
+// From what stands on the command line to a Scenario: a file, or the name of an embedded one, and
+// flags.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/kernel/embedded_file.hpp"
+#include "sim/scenario/json_document.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace headroom {
+
+// scenarios/*.json of the source tree, compiled in.
+[[nodiscard]] std::span<const EmbeddedFile> scenario_files();
+
+struct ScenarioFlags {
+  std::vector<std::string> set;  // path=value, in order
+  std::optional<std::string>
+      trace;  // replaces the scenario's workload; relative to the current folder
+  std::optional<double> until_s;
+  bool single_step = false;
+};
+
+// Standard input as a file; what a scenario from it names is relative to the current folder.
+inline constexpr const char* kStandardInput = "/dev/stdin";
+
+// A scenario as it is written, before it is read.
+struct ScenarioDocument {
+  JsonDocument json;
+  std::string directory;  // of its file, which file names in it are relative to; empty: here
+};
+// `name` as in load_scenario; a file is looked for in `folder` first, where one is given.
+[[nodiscard]] ScenarioDocument read_scenario_document(const std::string& name,
+                                                      const std::string& folder = {});
+
+// `name` is a path, or the name of an embedded scenario ("demo") when no such file exists.
+// ConfigError when it is neither, or its content is wrong.
+[[nodiscard]] Scenario load_scenario(const std::string& name, const ScenarioFlags& flags);
+[[nodiscard]] Scenario load_scenario(ScenarioDocument given, const std::string& name,
+                                     const ScenarioFlags& flags);
+
+}  // namespace headroom

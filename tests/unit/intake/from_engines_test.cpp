@@ -1,0 +1,293 @@
+// Command lines of the engines besides vLLM: sim/intake/from.hpp and the tables
+// sim/engines/*/launch.cpp.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <string>
+
+#include "scheduler/batching/sglang.hpp"
+#include "scheduler/batching/tgi.hpp"
+#include "scheduler/batching/trtllm.hpp"
+#include "scheduler/batching/vllm.hpp"
+#include "sim/intake/draft.hpp"
+#include "sim/intake/from.hpp"
+#include "sim/intake/values.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/resolve/resolve.hpp"
+#include "sim/scenario/options.hpp"
+#include "tests/support/temp_file.hpp"
+
+namespace headroom::from_engines_test {
+using Names = std::vector<std::string>;
+
+namespace {
+
+using Sorted = nlohmann::json;  // compares objects whatever the order of their keys
+
+Sorted sorted(const Json& json) { return Sorted::parse(json.dump()); }
+
+FromResult from(std::string_view command) { return scenario_from_command(command, "command"); }
+
+bool any_contains(const Names& list, std::string_view part) {
+  return std::ranges::any_of(
+      list, [part](const std::string& text) { return text.find(part) != std::string::npos; });
+}
+
+// Throws where a scenario's reader refuses what came out of the command.
+Resolved resolved(const std::string& command) {
+  JsonDocument document{"from", from(command).scenario, {}};
+  document.root["device"] = "h100-sxm";
+  return resolve_system(parse_scenario(document), Catalog::embedded());
+}
+
+}  // namespace
+
+TEST_CASE("trtllm-serve: short and long names of the same option") {
+  const FromResult result = from(
+      "mpirun -n 1 trtllm-serve serve openai/gpt-oss-120b --tp_size 2 --pp_size 1 --ep_size 2 "
+      "--max_batch_size 64 --max_num_tokens 16384 --max_seq_len 32768 "
+      "--kv_cache_free_gpu_memory_fraction 0.8 --enable_chunked_prefill --host 0.0.0.0 "
+      "--trust_remote_code --backend pytorch");
+  CHECK(sorted(result.scenario) == Sorted::parse(R"({
+    "model": "openai/gpt-oss-120b",
+    "engine": {"name": "trtllm", "tensor_parallel_size": 2, "pipeline_parallel_size": 1,
+      "max_batch_size": 64, "max_num_tokens": 16384, "max_seq_len": 32768,
+      "free_gpu_memory_fraction": 0.8, "enable_chunked_prefill": true}})"));
+  CHECK(result.unknown_flags.empty());
+  CHECK(any_contains(result.notes, "'mpirun' in front of the engine is not modelled"));
+}
+
+TEST_CASE("trtllm-serve: the drafter of the settings file") {
+  const TempFile settings(
+      "speculative_config:\n  decoding_type: MTP\n  num_nextn_predict_layers: 3\n");
+  const Json engine =
+      from("trtllm-serve m --extra_llm_api_options " + settings.path()).scenario.at("engine");
+  CHECK(engine.at("speculative_config").at("method") == "mtp");
+  CHECK(engine.at("speculative_config").at("num_speculative_tokens") == 3);
+}
+
+TEST_CASE("trtllm-serve: the settings file overrides the command line") {
+  // "Path to a YAML file that overwrites the parameters specified by trtllm-serve" (its --help).
+  const TempFile settings(
+      "max_batch_size: 32\nkv_cache_config:\n  dtype: fp8\n"
+      "  enable_block_reuse: false\n  tokens_per_block: 64\n"
+      "  host_cache_size: 1000\n  free_gpu_memory_fraction: 0.7\n"
+      "cuda_graph_config:\n  max_batch_size: 16\nnever_heard_of: 1\n");
+  const FromResult result = from("trtllm-serve m --extra_llm_api_options " + settings.path() +
+                                 " --max_batch_size 64 --free_gpu_memory_fraction 0.9");
+  CHECK(sorted(result.scenario.at("engine")) == Sorted::parse(R"({
+    "name": "trtllm", "max_batch_size": 32, "free_gpu_memory_fraction": 0.7,
+    "kv_cache_dtype": "fp8", "tokens_per_block": 64, "enable_block_reuse": false,
+    "host_cache_size": 1000})"));
+  CHECK(result.unknown_flags == Names{"never_heard_of"});
+  CHECK(any_contains(result.notes, "cuda_graph_config.max_batch_size: which CUDA graphs"));
+}
+
+TEST_CASE("trtllm-serve: the scheduler's policies are settings") {
+  const TempFile settings(
+      "enable_chunked_prefill: true\n"
+      "kv_cache_config: {enable_block_reuse: true, max_gpu_total_bytes: 5000}\n"
+      "scheduler_config:\n  capacity_scheduler_policy: MAX_UTILIZATION\n"
+      "  context_chunking_policy: EQUAL_PROGRESS\n"
+      "  dynamic_batch_config: {enable_batch_size_tuning: true}\n");
+  const FromResult result = from("trtllm-serve m --config " + settings.path());
+  CHECK(sorted(result.scenario.at("engine")) == Sorted::parse(R"({
+    "name": "trtllm", "enable_chunked_prefill": true, "enable_block_reuse": true,
+    "max_gpu_total_bytes": 5000, "capacity_scheduler_policy": "MAX_UTILIZATION",
+    "context_chunking_policy": "EQUAL_PROGRESS"})"));
+  CHECK(any_contains(result.notes, "scheduler_config.dynamic_batch_config"));
+  CHECK(result.unknown_flags.empty());
+}
+
+TEST_CASE("trtllm-serve: lower-case policies are translated, unknown ones are a note") {
+  const TempFile settings(
+      "scheduler_config:\n  capacity_scheduler_policy: static_batch\n"
+      "  context_chunking_policy: FORCE_CHUNK\n");
+  const FromResult result = from("trtllm-serve m --config " + settings.path());
+  CHECK(sorted(result.scenario.at("engine")) ==
+        Sorted::parse(R"({"name": "trtllm", "capacity_scheduler_policy": "STATIC_BATCH"})"));
+  CHECK(any_contains(result.notes,
+                     "scheduler_config.context_chunking_policy: this rule of how prompts"));
+}
+
+TEST_CASE("sglang.launch_server with aliases and switches") {
+  const FromResult result = from(
+      "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-R1 --tp 8 --dp-size 2 "
+      "--mem-fraction-static 0.85 --chunked-prefill-size -1 --max-running-requests 256 "
+      "--max-total-tokens 500000 --context-length 65536 --page-size 64 --cuda-graph-max-bs 128 "
+      "--kv-cache-dtype fp8_e4m3 --max-prefill-tokens 8192 --schedule-policy lpm "
+      "--schedule-conservativeness 0.3 --enable-mixed-chunk --disable-overlap-schedule "
+      "--disable-radix-cache --cuda-graph-bs 1 2 4 --enable-metrics --port 30000");
+  CHECK(sorted(result.scenario) == Sorted::parse(R"({
+    "model": "deepseek-ai/DeepSeek-R1",
+    "engine": {"name": "sglang", "tensor_parallel_size": 8, "data_parallel_size": 2,
+      "mem_fraction_static": 0.85, "chunked_prefill_size": -1, "max_running_requests": 256,
+      "max_total_tokens": 500000, "context_length": 65536, "page_size": 64,
+      "cuda_graph_max_bs": 128, "kv_cache_dtype": "fp8_e4m3", "max_prefill_tokens": 8192,
+      "schedule_policy": "lpm", "schedule_conservativeness": 0.3, "enable_mixed_chunk": true,
+      "disable_overlap_schedule": true, "disable_radix_cache": true}})"));
+  CHECK_FALSE(any_contains(result.notes, "--schedule"));
+  CHECK(result.ignored_flags == Names{"--enable-metrics", "--port"});
+  CHECK(result.unknown_flags.empty());
+  CHECK(from("sglang serve --model a/b").engine == "sglang");
+}
+
+TEST_CASE("sglang: an order of requests that is not modelled is a note, and the default stays") {
+  const FromResult result = from(
+      "sglang serve --model m --schedule-policy lof --schedule-policy priority "
+      "--enable-priority-scheduling");
+  CHECK(sorted(result.scenario.at("engine")) == Sorted::parse(R"({"name": "sglang"})"));
+  CHECK(any_contains(result.notes, "--schedule-policy: this order of waiting requests"));
+  CHECK(from("sglang serve --model m --schedule-policy dfs-weight")
+            .scenario.at("engine")
+            .at("schedule_policy") == "dfs-weight");
+}
+
+TEST_CASE("llama-server: short flags, variables below flags, all layers") {
+  const FromResult result = from(
+      "LLAMA_ARG_N_PARALLEL=4 LLAMA_ARG_CTX_SIZE=1024 ./build/bin/llama-server "
+      "-hf ggml-org/gpt-oss-20b-GGUF:Q4_K_M -c 32768 -ngl all -b 4096 -ub 2048 -ctk q8_0 "
+      "-ctv q4_0 -fa --no-mmap --no-kv-unified --no-cache-prompt -sps 0.5 --swa-full --jinja -t 16 "
+      "--temp 0.7");
+  CHECK(sorted(result.scenario) == Sorted::parse(R"({
+    "model": "ggml-org/gpt-oss-20b-GGUF:Q4_K_M",
+    "engine": {"name": "llamacpp", "ctx_size": 32768, "parallel": 4, "n_gpu_layers": 999,
+      "batch_size": 4096, "ubatch_size": 2048, "cache_type_k": "q8_0", "cache_type_v": "q4_0",
+      "flash_attn": "on", "no_mmap": true, "kv_unified": false, "cache_prompt": false,
+      "slot_prompt_similarity": 0.5, "swa_full": true}})"));
+  CHECK(result.unknown_flags.empty());
+}
+
+TEST_CASE("llama-server: the prompt cache is switched by a flag or a variable") {
+  const auto cache_prompt = [](const std::string& before, const std::string& behind = "") {
+    return from(before + "llama-server -m a.gguf" + behind).scenario.at("engine");
+  };
+  CHECK(cache_prompt("LLAMA_ARG_CACHE_PROMPT=0 ").at("cache_prompt") == false);
+  CHECK(cache_prompt("LLAMA_ARG_NO_CACHE_PROMPT=1 ").at("cache_prompt") == false);
+  CHECK(cache_prompt("LLAMA_ARG_CACHE_PROMPT=0 ", " --cache-prompt").at("cache_prompt") == true);
+  CHECK_FALSE(cache_prompt("").contains("cache_prompt"));
+  CHECK(cache_prompt("LLAMA_ARG_BATCH=512 ").at("batch_size") == 512);
+}
+
+TEST_CASE("llama-server: -fa takes a word only when it is a switch, 0 and auto are defaults") {
+  const Json engine =
+      from("llama-server -m a.gguf -fa off -c 0 -np -1 -ngl auto").scenario["engine"];
+  CHECK(sorted(engine) == Sorted::parse(R"({"name": "llamacpp", "flash_attn": "off"})"));
+  CHECK(from("llama-server -fa -m a.gguf").scenario.at("model") == "a.gguf");
+}
+
+TEST_CASE("ollama is configured by its variables") {
+  const FromResult result = from(
+      "OLLAMA_NUM_PARALLEL=4 OLLAMA_CONTEXT_LENGTH=8192 OLLAMA_KV_CACHE_TYPE=q8_0 "
+      "OLLAMA_FLASH_ATTENTION=1 OLLAMA_HOST=0.0.0.0 OLLAMA_BRAND_NEW=1 ollama serve");
+  CHECK(sorted(result.scenario) == Sorted::parse(R"({"engine": {"name": "ollama", "num_parallel": 4,
+    "num_ctx": 8192, "kv_cache_type": "q8_0", "flash_attention": true}})"));
+  CHECK(result.unknown_flags == Names{"OLLAMA_BRAND_NEW"});
+  CHECK(any_contains(result.notes, "no model is named"));
+  CHECK(from("ollama run llama3.1:8b").scenario.at("model") == "llama3.1:8b");
+}
+
+TEST_CASE("text-generation-launcher: flags and variables of the same name") {
+  const FromResult result = from(
+      "MAX_TOTAL_TOKENS=4096 text-generation-launcher --model-id mistralai/Mistral-7B-v0.1 "
+      "--num-shard 2 --max-input-tokens 3000 --max-total-tokens 8192 "
+      "--max-batch-prefill-tokens 4096 --max-batch-total-tokens 100000 --quantize fp8 "
+      "--waiting-served-ratio 1.2 --max-waiting-tokens 7 --max-batch-size 48 "
+      "--max-concurrent-requests 64 --cuda-memory-fraction 0.8 --trust-remote-code -p 8080");
+  CHECK(sorted(result.scenario) == Sorted::parse(R"({
+    "model": "mistralai/Mistral-7B-v0.1",
+    "engine": {"name": "tgi", "tensor_parallel_size": 2, "max_input_tokens": 3000,
+      "max_total_tokens": 8192, "max_batch_prefill_tokens": 4096,
+      "max_batch_total_tokens": 100000, "quantization": "fp8", "cuda_memory_fraction": 0.8,
+      "waiting_served_ratio": 1.2, "max_waiting_tokens": 7, "max_batch_size": 48,
+      "max_concurrent_requests": 64}})"));
+  CHECK(result.unknown_flags.empty());
+}
+
+TEST_CASE("text-generation-launcher: settings that are variables in a container") {
+  const FromResult result = from(
+      "docker run --gpus 1 -e MAX_BATCH_SIZE=48 -e WAITING_SERVED_RATIO=0 -e MAX_WAITING_TOKENS=1 "
+      "-e ATTENTION=flashdecoding -e PREFILL_CHUNKING=0 -e KV_CACHE_DTYPE=fp8_e4m3fn "
+      "-e PREFIX_CACHING=1 ghcr.io/huggingface/text-generation-inference:3.3.4 --model-id m");
+  CHECK(sorted(result.scenario.at("engine")) == Sorted::parse(R"({
+    "name": "tgi", "version": "3.3.4", "tensor_parallel_size": 1, "max_batch_size": 48,
+    "waiting_served_ratio": 0.0, "max_waiting_tokens": 1, "attention": "flashdecoding",
+    "enable_chunked_prefill": false, "enable_prefix_caching": true,
+    "kv_cache_dtype": "fp8_e4m3"})"));
+  CHECK(result.unknown_flags.empty());
+  CHECK(any_contains(from("ATTENTION=paged-v3 text-generation-launcher --model-id m").notes,
+                     "ATTENTION: the block size of these attention kernels is not modelled"));
+}
+
+TEST_CASE("text-generation-launcher: --max-batch-size limits the sequences of a batch") {
+  const std::string launch = "text-generation-launcher --model-id llama-3.1-8b --num-shard 1";
+  // At most max_concurrent_requests are in the engine: 128 unless given.
+  CHECK(resolved(launch).max_num_seqs == 128);
+  CHECK(resolved(launch + " --max-batch-size 48").max_num_seqs == 48);
+  CHECK(resolved(launch + " --max-batch-size 48 --max-concurrent-requests 32").max_num_seqs == 32);
+}
+
+TEST_CASE("what schedules on the command line schedules in the scenario") {
+  const SchedulerOptions vllm = scheduler_options(resolved(
+      "vllm serve llama-3.1-8b --scheduling-policy priority --long-prefill-token-threshold 512 "
+      "--watermark 0.25"));
+  CHECK(vllm.own.get<VllmScheduling>().scheduling_policy == "priority");
+  CHECK(vllm.long_prefill_token_threshold == 512);
+  CHECK(vllm.watermark == 0.25);
+  const SchedulerOptions sglang = scheduler_options(
+      resolved("sglang serve --model llama-3.1-8b --schedule-policy lpm --enable-mixed-chunk "
+               "--schedule-conservativeness 0.5 --disable-overlap-schedule"));
+  CHECK(sglang.own.get<SglangScheduling>().schedule_policy == "lpm");
+  CHECK(sglang.own.get<SglangScheduling>().enable_mixed_chunk);
+  CHECK(sglang.own.get<SglangScheduling>().schedule_conservativeness == 0.5);
+  const SchedulerOptions tgi = scheduler_options(
+      resolved("PREFILL_CHUNKING=0 text-generation-launcher --model-id llama-3.1-8b --num-shard 1 "
+               "--waiting-served-ratio 0.5 --max-waiting-tokens 3"));
+  CHECK_FALSE(tgi.enable_chunked_prefill);
+  CHECK(tgi.own.get<TgiScheduling>().waiting_served_ratio == 0.5);
+  CHECK(tgi.own.get<TgiScheduling>().max_waiting_tokens == 3);
+  const TempFile settings("scheduler_config: {capacity_scheduler_policy: MAX_UTILIZATION}\n");
+  const SchedulerOptions trtllm = scheduler_options(
+      resolved("trtllm-serve llama-3.1-8b --enable_chunked_prefill --config " + settings.path()));
+  CHECK(trtllm.enable_chunked_prefill);
+  CHECK(trtllm.own.get<TrtllmScheduling>().capacity_scheduler_policy == "MAX_UTILIZATION");
+  const SchedulerOptions llamacpp = scheduler_options(
+      resolved("llama-server -m llama-3.1-8b -b 256 -np 2 -sps 0.5 --no-cache-prompt"));
+  CHECK(llamacpp.max_num_batched_tokens == 256);
+}
+
+TEST_CASE("text-generation-launcher without --num-shard takes the devices that it sees") {
+  const FromResult seen =
+      from("CUDA_VISIBLE_DEVICES=0,1,2,3 text-generation-launcher --model-id m");
+  CHECK(seen.scenario.at("engine").at("tensor_parallel_size") == 4);
+  const FromResult unseen = from("text-generation-launcher --model-id m");
+  CHECK_FALSE(unseen.scenario.at("engine").contains("tensor_parallel_size"));
+  CHECK(any_contains(unseen.notes, "set engine.tensor_parallel_size"));
+  const FromResult one = from("CUDA_VISIBLE_DEVICES=0,1 text-generation-launcher --sharded false");
+  CHECK(one.scenario.at("engine").at("tensor_parallel_size") == 1);
+}
+
+TEST_CASE("no table has a flag twice, and every pointer lies below /engine or is the model") {
+  REQUIRE(launched_engines().size() >= 6);
+  for (const Engine* engine : launched_engines()) {
+    INFO(engine->name);
+    std::set<std::string_view> names;
+    for (const FlagRow& row : engine->launch->rows) {
+      CHECK_FALSE((row.names.empty() && row.variable.empty()));
+      for (const std::string_view name : split(row.names, '|')) {
+        INFO(name);
+        CHECK((row.names.empty() || name.starts_with('-')));
+        CHECK((row.names.empty() || names.insert(name).second));
+      }
+      const bool place = row.pointer.empty() || row.pointer == "/model" ||
+                         row.pointer == kSettingsFile || row.pointer == kKvTransfer ||
+                         row.pointer.starts_with("/engine/");
+      CHECK(place);
+    }
+    CHECK(pointers_from_commands(*engine).size() > 8);
+  }
+}
+
+}  // namespace headroom::from_engines_test

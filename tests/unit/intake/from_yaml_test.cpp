@@ -1,0 +1,65 @@
+// The YAML subset: sim/intake/yaml_subset.hpp.
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "sim/intake/yaml_subset.hpp"
+#include "sim/kernel/errors.hpp"
+
+namespace headroom::from_yaml_test {
+using Catch::Contains;
+
+namespace {
+
+Json yaml(const std::string& text) { return read_yaml(text, "f.yaml"); }
+
+}  // namespace
+
+TEST_CASE("mappings, sequences and scalars, which stay texts") {
+  CHECK(yaml("a: 1\nb:\n  c: yes\n  d: 'it''s'\ne:\n") ==
+        Json::parse(R"({"a": "1", "b": {"c": "yes", "d": "it's"}, "e": null})"));
+  CHECK(yaml("- a\n- b: 1\n  c: 2\n-\n  - d\n- - e\n  - f\n") ==
+        Json::parse(R"(["a", {"b": "1", "c": "2"}, ["d"], ["e", "f"]])"));
+  // The items of a key may stand at the key's own indent.
+  CHECK(yaml("a:\n- x\n- y\nb: z\n") == Json::parse(R"({"a": ["x", "y"], "b": "z"})"));
+  CHECK(yaml("---\n# c\na: b # c\n") == Json::parse(R"({"a": "b"})"));
+  CHECK(yaml("") == Json(nullptr));
+}
+
+TEST_CASE("a colon or a hash inside a word is text") {
+  CHECK(yaml("a: http://x:80/#y\nb: \"# no: comment\"\nc: nginx:latest\n") ==
+        Json::parse(R"({"a": "http://x:80/#y", "b": "# no: comment", "c": "nginx:latest"})"));
+}
+
+TEST_CASE("flow collections, nested and over several lines") {
+  CHECK(yaml("a: [b, \"c, d\", {e: f, g: [h]}]\ni: {}\nj: []\n") ==
+        Json::parse(R"({"a": ["b", "c, d", {"e": "f", "g": ["h"]}], "i": {}, "j": []})"));
+  CHECK(yaml("a: [b, # first\n    c]\nd: e\n") == Json::parse(R"({"a": ["b", "c"], "d": "e"})"));
+}
+
+TEST_CASE("folded, literal and continued plain scalars") {
+  CHECK(yaml("a: >\n  x\n  y # z\nb: |-\n  x\n    y\nc: x\n  y\n") ==
+        Json::parse(R"({"a": "x y # z", "b": "x\n  y", "c": "x y"})"));
+}
+
+TEST_CASE("what is not read is refused with its line") {
+  CHECK_THROWS_WITH(yaml("a: &x 1\n"), Contains("f.yaml:1: anchors (&)"));
+  CHECK_THROWS_WITH(yaml("a: 1\nb: *x\n"), Contains("f.yaml:2: anchors (&)"));
+  CHECK_THROWS_WITH(yaml("a:\n  <<: *x\n"), Contains("f.yaml:2: merges (<<)"));
+  CHECK_THROWS_WITH(yaml("a: !t 1\n"), Contains("f.yaml:1: tags"));
+  CHECK_THROWS_WITH(yaml("a: 1\na: 2\n"), "f.yaml:2: duplicate key 'a'");
+  CHECK_THROWS_WITH(yaml("a:\n\tb: 1\n"), Contains("f.yaml:2: a tab"));
+  CHECK_THROWS_WITH(yaml("a: 1\n---\nb: 2\n"), Contains("f.yaml:2:"));
+  CHECK_THROWS_WITH(yaml("a: [b\nc: d\n"), Contains("f.yaml:1: a bracket or quote"));
+  CHECK_THROWS_WITH(yaml("a: 1\n   b: 2\n"), Contains("f.yaml:2:"));
+}
+
+TEST_CASE("no nesting is deep enough to end the program") {
+  CHECK_THROWS_WITH(yaml("a: " + std::string(100000, '[') + std::string(100000, ']')),
+                    Contains("nested too deep"));
+  std::string dashes;
+  for (int i = 0; i < 100000; ++i) dashes += "- ";
+  CHECK_THROWS_WITH(yaml(dashes + "x"), Contains("nested too deep"));
+}
+
+}  // namespace headroom::from_yaml_test

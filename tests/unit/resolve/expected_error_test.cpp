@@ -1,0 +1,71 @@
+#include "sim/resolve/expected_error.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/scenario_file.hpp"
+
+namespace headroom::expected_error_test {
+namespace {
+
+RunResult demo(std::vector<std::string> set, const Catalog& catalog) {
+  set.emplace_back("workload.num_requests=20");
+  ScenarioFlags flags;
+  flags.set = std::move(set);
+  return run(load_scenario("demo", flags), catalog);
+}
+
+const ErrorRange& range_of(const ExpectedError& error, std::string_view metric) {
+  const auto found = std::ranges::find(error.ranges, metric, &ErrorRange::metric);
+  REQUIRE(found != error.ranges.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("a run says what replays of its model showed for its constants") {
+  Catalog catalog = Catalog::embedded();
+  Calibration row = catalog.calibration("h100-sxm-vllm-async");
+  row.observed = {{.models = {"llama-3.1-8b"},
+                   .runs = 3,
+                   .ttft = {},
+                   .tpot = ObservedErrors::Range{-0.05, 0.25},
+                   .throughput = {}},
+                  {.models = {"llama-2-7b"},
+                   .runs = 2,
+                   .ttft = {},
+                   .tpot = ObservedErrors::Range{-0.5, 1},
+                   .throughput = {}}};
+  catalog.put(row);
+  const ExpectedError same = demo({"model=llama-3.1-8b"}, catalog).expected_error;
+  CHECK(same.situation == "same model");
+  CHECK(same.runs == 3);
+  // Shown 25 % too high: the truth is 1 / 1.25 of it.
+  CHECK(range_of(same, "mean_tpot_ms").low == Approx(-0.2));
+  CHECK(range_of(same, "mean_tpot_ms").high == Approx(1 / 0.95 - 1));
+
+  const ExpectedError other = demo({"model=qwen3-8b"}, catalog).expected_error;
+  CHECK(other.situation == "other model");
+  CHECK(other.runs == 5);
+  CHECK(range_of(other, "mean_tpot_ms").low == Approx(-0.5));
+  CHECK(range_of(other, "mean_tpot_ms").high == Approx(1));
+}
+
+TEST_CASE("without a measured run the range is over constants fitted elsewhere") {
+  const ExpectedError error = demo({"device=h200-sxm"}, Catalog::embedded()).expected_error;
+  CHECK(error.situation == "uncalibrated");
+  CHECK(error.runs == 0);
+  for (const char* step : {"decode_step", "prefill_step"}) {
+    CHECK(range_of(error, step).low < 0);
+    CHECK(range_of(error, step).low > -0.9);
+    CHECK(range_of(error, step).high > range_of(error, step).low);
+  }
+  const ExpectedError none = demo({"cost.level=spec"}, Catalog::embedded()).expected_error;
+  CHECK(none.situation == "none");
+  CHECK(none.ranges.empty());
+}
+
+}  // namespace headroom::expected_error_test

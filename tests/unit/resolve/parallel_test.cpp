@@ -1,0 +1,151 @@
+#include "sim/resolve/parallel.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "tests/support/about.hpp"
+
+namespace headroom::parallel_test {
+namespace {
+
+using Settings = std::vector<std::string>;
+
+RunResult demo(Settings set, bool single_step = false) {
+  ScenarioFlags flags;
+  flags.set = std::move(set);
+  flags.single_step = single_step;
+  return run(load_scenario("demo", flags), Catalog::embedded());
+}
+
+Resolved resolved(Settings set) {
+  ScenarioFlags flags;
+  flags.set = std::move(set);
+  return resolve(load_scenario("demo", flags), Catalog::embedded());
+}
+
+const Settings kStages = {"model=llama-3.1-70b", "engine.pipeline_parallel_size=4",
+                          "workload.num_requests=200"};
+const Settings kExperts = {"model=qwen3-30b-a3b", "engine.data_parallel_size=4",
+                           "engine.enable_expert_parallel=true", "workload.num_requests=200"};
+
+test::About refused(const Settings& set) {
+  return test::about([&] { return resolved(set); });
+}
+
+Settings with(Settings set, const std::string& more) {
+  set.push_back(more);
+  return set;
+}
+
+}  // namespace
+
+TEST_CASE("jumps equal single steps with pipeline stages and with data ranks") {
+  for (const Settings& set : {kStages, kExperts}) {
+    const RunResult jumped = demo(set);
+    CHECK(jumped.summary.requests.finished == 200);
+    CHECK(jumped.digest == demo(set, true).digest);
+  }
+}
+
+TEST_CASE("stages and ranks take a budget each into one step") {
+  const Resolved stages = resolved(with(kStages, "engine.max_num_batched_tokens=512"));
+  CHECK(step_limits(stages).max_num_batched_tokens == 4 * 512);
+  CHECK(step_limits(stages).max_num_seqs == stages.max_num_seqs);  // of all micro-batches
+  CHECK(replica_options(stages).pipeline_depth == 1);
+  const Resolved ranks = resolved(with(kExperts, "engine.max_num_batched_tokens=512"));
+  CHECK(step_limits(ranks).max_num_batched_tokens == 4 * 512);
+  CHECK(step_limits(ranks).max_num_seqs == 4 * ranks.max_num_seqs);
+  CHECK(scheduler_options(ranks).long_prefill_token_threshold == 512);  // a prompt is on one rank
+  CHECK(replica_options(ranks).pipeline_depth == 2);
+  const Resolved orca =
+      resolved({"model=llama-3.1-70b", R"(engine={"name":"orca","pipeline_parallel_size":4})"});
+  CHECK(step_limits(orca).max_num_seqs == 4 * orca.max_num_seqs);
+}
+
+TEST_CASE("data ranks have a pool each, and a request fits into one of them") {
+  const RunResult result = demo(kExperts);
+  const RunResult one = demo({"model=qwen3-30b-a3b", "workload.num_requests=1"});
+  // A rank holds a quarter of the experts, so its pool is larger than that of a whole model.
+  CHECK(result.pool_tokens > 4 * one.pool_tokens);
+  CHECK(result.expected_error.situation == "uncalibrated");
+}
+
+TEST_CASE("a step that no clock holds is refused by the options behind it") {
+  // 8192 tokens of 16 KiB, two sums in each of 80 layers: 21 GB and more over 1 MB/s.
+  CHECK_THROWS_WITH(demo({"model=llama-3.1-70b", "engine.tensor_parallel_size=8",
+                          "device.per_node=1", "device.nic_gb_per_s=0.001"}),
+                    Catch::Contains("73 minutes") && Catch::Contains("device.nic_gb_per_s"));
+}
+
+TEST_CASE("what a window needs is counted by the chunk of a prompt, not by the step of all ranks") {
+  // 2000 ids. Of 17500 tokens the full layers take 1094, a window of 128 with chunks of 8192
+  // ceil((127 + 8192) / 16) + 1 = 521; with chunks of 16384, as two stages have them, 1033.
+  for (const char* split : {R"("data_parallel_size": 8, "enable_expert_parallel": true)",
+                            R"("pipeline_parallel_size": 2)"}) {
+    const RunResult result =
+        demo({"model=gpt-oss-20b",
+              std::string(R"(engine={"name": "vllm", "version": "0.19", "max_model_len": 17600,
+          "max_num_batched_tokens": 8192, "num_gpu_blocks_override": 2000, )") +
+                  split + "}",
+              R"(workload={"num_requests": 3, "prompt": {"law": "fixed", "tokens": 17500},
+          "output": {"law": "fixed", "tokens": 50}, "arrivals": {"process": "all_at_once"}})"});
+    CAPTURE(split);
+    CHECK(result.summary.requests.finished == 3);
+  }
+}
+
+TEST_CASE("stages and ranks that a run does not know are refused by what would be needed") {
+  const auto sglang = R"(engine={"name":"sglang","pipeline_parallel_size":2})";
+  CHECK(refused({sglang}) == test::unsupported_at("/engine/pipeline_parallel_size"));
+  CHECK(refused({"engine.data_parallel_size=2"}) ==
+        test::conflict_at("/engine/data_parallel_size"));
+  CHECK(refused({"engine.enable_expert_parallel=true"}) ==
+        test::no_effect_at("/engine/enable_expert_parallel"));
+  CHECK(refused({"model=qwen3-30b-a3b", "engine.enable_expert_parallel=true"}) ==
+        test::no_effect_at("/engine/enable_expert_parallel"));
+  CHECK(refused(with(kExperts, "engine.pipeline_parallel_size=2")) ==
+        test::conflict_at("/engine/pipeline_parallel_size"));
+  CHECK(refused(with(kStages, "cost.level=affine")) ==
+        test::conflict_at("/engine/pipeline_parallel_size"));
+  CHECK(refused({"engine.tensor_parallel_size=8", "cost.level=affine", "device.per_node=4",
+                 "device.nic_gb_per_s=1"}) == test::no_effect_at("/device/per_node"));
+  CHECK(refused({"engine.pipeline_parallel_size=64"}) ==
+        test::value_at("/engine/pipeline_parallel_size"));
+  CHECK(refused({"model=qwen3-30b-a3b", "engine.data_parallel_size=256",
+                 "engine.enable_expert_parallel=true"}) ==
+        test::value_at("/engine/enable_expert_parallel"));
+  CHECK(refused(with(kStages, R"(engine.speculative_config={"method":"ngram"})")) ==
+        test::unsupported_at("/engine/pipeline_parallel_size"));
+  CHECK(refused(with(kStages, "engine.enable_lora=true")) ==
+        test::unsupported_at("/engine/pipeline_parallel_size"));
+  CHECK(refused(with(kExperts, "engine.kv_offloading_size_gib=8")) ==
+        test::conflict_at("/engine/data_parallel_size"));
+}
+
+TEST_CASE("settings of ranks and nodes without effect are refused") {
+  CHECK(refused({"device.per_node=4"}) == test::no_effect_at("/device/per_node"));
+  CHECK(refused(with(kStages, "device.nic_gb_per_s=25")) ==
+        test::no_effect_at("/device/nic_gb_per_s"));
+  CHECK(refused(with(kStages, "engine.all2all_backend=deepep_low_latency")) ==
+        test::no_effect_at("/engine/all2all_backend"));
+  CHECK(refused(with(kStages, "cost.expert_load_factor=2")) ==
+        test::no_effect_at("/cost/expert_load_factor"));
+  Settings nodes = with(kStages, "device.per_node=2");
+  nodes.emplace_back("device.nic_gb_per_s=25");
+  CHECK(refused(nodes) == test::no_error());
+}
+
+TEST_CASE("slower ports make stages on other nodes slower, and uneven experts their ranks") {
+  const auto tpot = [](const Settings& set) { return demo(set).summary.metrics.mean_tpot_ms; };
+  const Settings nodes = with(kStages, "device.per_node=1");
+  CHECK(tpot(with(nodes, "device.nic_latency_us=500")) > tpot(nodes));
+  CHECK(tpot(nodes) > tpot(kStages));
+  CHECK(tpot(with(kExperts, "cost.expert_load_factor=8")) > tpot(kExperts));
+  CHECK(tpot(with(kExperts, "engine.all2all_backend=deepep_low_latency")) < tpot(kExperts));
+}
+
+}  // namespace headroom::parallel_test

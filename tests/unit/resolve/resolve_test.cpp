@@ -1,0 +1,339 @@
+#include "sim/resolve/resolve.hpp"
+#include "scheduler/batching/sglang.hpp"
+#include "sim/engines/engines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "sim/kernel/seconds.hpp"
+#include "sim/resolve/startup_budget.hpp"
+#include "sim/scenario/options.hpp"
+#include "tests/support/about.hpp"
+#include "tests/support/temp_file.hpp"
+#include "tests/unit/scenario/value_source.hpp"
+
+namespace headroom::resolve_test {
+
+namespace {
+
+Scenario scenario_of(const std::string& engine, const std::string& model = "llama-3.1-8b",
+                     const std::string& device = "h100-sxm") {
+  const std::string text = R"({"model": ")" + model + R"(", "device": ")" + device +
+                           R"(", "engine": )" + engine + R"(, "workload": {
+      "arrivals": {"process": "all_at_once"}, "num_requests": 3,
+      "prompt": {"tokens": 8}, "output": {"tokens": 8}}})";
+  return parse_scenario(parse_json(text, "s.json"));
+}
+
+Resolved resolved(const std::string& engine) {
+  return resolve(scenario_of(engine), Catalog::embedded());
+}
+
+test::About refused(const std::string& engine) {
+  return test::about([&] { return resolved(engine); });
+}
+
+}  // namespace
+
+TEST_CASE("vLLM on an H100 has the API server's defaults of large devices") {
+  const Resolved r = resolved("{}");
+  // ENGINES.md 6.1: at least 70 GiB and no A100: 8192 tokens, 1024 sequences, block 16.
+  CHECK(r.max_num_batched_tokens == 8192);
+  CHECK(r.max_num_seqs == 1024);
+  CHECK(r.block_size == 16);
+  CHECK(r.max_model_len == 131072);
+  CHECK(source_of(r, "/engine/max_num_seqs") == "vllm 0.19: API server default on h100-sxm");
+  CHECK(source_of(r, "/model") == "s.json");
+  CHECK(source_of(r, "/engine/watermark") == "vllm 0.19: default of scheduler vllm");
+}
+
+TEST_CASE("asynchronous scheduling is on from 0.14 and means pipeline depth 2") {
+  CHECK(replica_options(resolved(R"({"version": "0.14"})")).pipeline_depth == 2);
+  CHECK(replica_options(resolved(R"({"version": "0.13"})")).pipeline_depth == 1);
+  CHECK(replica_options(resolved(R"({"async_scheduling": false})")).pipeline_depth == 1);
+  CHECK(replica_options(resolved(R"({"name": "orca"})")).pipeline_depth == 1);
+}
+
+TEST_CASE("reserving engines reject by prompt and max_tokens together") {
+  CHECK_FALSE(admission_limits(resolved("{}"), 100).reserves_max_tokens);
+  CHECK(admission_limits(resolved(R"({"name": "orca"})"), 100).reserves_max_tokens);
+  CHECK(admission_limits(resolved(R"({"name": "static"})"), 100).reserves_max_tokens);
+  CHECK_FALSE(admission_limits(resolved(R"({"name": "static", "kv_allocator": "paged"})"), 100)
+                  .reserves_max_tokens);
+}
+
+TEST_CASE("static batches answer at their end unless they stream") {
+  CHECK(replica_options(resolved(R"({"name": "static"})")).responds_at_end);
+  CHECK_FALSE(replica_options(resolved(R"({"name": "static", "stream": true})")).responds_at_end);
+}
+
+TEST_CASE("one pool size holds for the three engines") {
+  // 8 GiB / (2 * 32 layers * 8 heads * 128 * 2 B = 131,072 B per token) = 65,536 tokens; vLLM's
+  // first block of 16 is the null block.
+  for (const std::string name : {"vllm", "orca", "static"}) {
+    INFO(name);
+    for (const std::string size :
+         {R"("kv_cache_memory_bytes": 8589934592)", R"("num_gpu_blocks_override": 4096)"}) {
+      Resolved r =
+          resolved(fmt::format(R"({{"name": "{}", "max_model_len": 16384, {}}})", name, size));
+      const MemoryBudget budget = startup_budget(r);
+      REQUIRE_FALSE(budget.failure.has_value());
+      CHECK(budget.kv_pool_bytes == 8589934592);
+      CHECK(pool_tokens(r, budget) == (name == "vllm" ? 65536 - 16 : 65536));
+      CHECK(budget.terms.sum() == budget.capacity_bytes);
+    }
+  }
+}
+
+TEST_CASE("a pool larger than what is free does not start") {
+  Resolved r = resolved(R"({"name": "orca", "kv_cache_memory_bytes": 80000000000})");
+  const MemoryBudget budget = startup_budget(r);
+  REQUIRE(budget.failure.has_value());
+  CHECK(budget.failure->stage == StartupStage::kv_allocation);
+}
+
+TEST_CASE("a pool of more bytes than a number holds does not start") {
+  // 2e10 blocks of 4096 tokens of 128 KiB are 1.07e19 bytes, more than 2^63.
+  for (const std::string engine : {"orca", "vllm", "sarathi", "static"}) {
+    Resolved r = resolved(R"({"name": ")" + engine +
+                          R"(", "num_gpu_blocks_override": 20000000000, "block_size": 4096})");
+    const MemoryBudget budget = startup_budget(r);
+    REQUIRE(budget.failure.has_value());
+    CHECK(budget.failure->stage == StartupStage::kv_allocation);
+    CHECK(budget.kv_tokens >= 0);
+  }
+}
+
+TEST_CASE("a version beyond the newest modelled one is a warning") {
+  Resolved r = resolved(R"({"version": "0.30"})");
+  static_cast<void>(startup_budget(r));
+  const bool warned = std::ranges::any_of(r.warnings, [](const std::string& warning) {
+    return warning.find("newer than 0.28") != std::string::npos;
+  });
+  CHECK(warned);
+}
+
+TEST_CASE("an unknown model or device is refused at its place, with the nearest name") {
+  const Catalog catalog = Catalog::embedded();
+  const auto error = [&](const std::string& model, const std::string& device) {
+    return test::about([&] { return resolve(scenario_of("{}", model, device), catalog); });
+  };
+  const test::About model = error("llama-3.1-8", "h100-sxm");
+  CHECK(model == test::unknown_at("/model"));
+  CHECK(model.complaint.nearest == "llama-3.1-8b");
+  const test::About device = error("llama-3.1-8b", "h100-smx");
+  CHECK(device == test::unknown_at("/device/name"));
+  CHECK(device.complaint.nearest == "h100-sxm");
+}
+
+TEST_CASE("a quantization method is the checkpoint's own, or an error") {
+  const Catalog catalog = Catalog::embedded();
+  const auto main_of = [&](const std::string& model, const std::string& method) {
+    const std::string engine = R"({"quantization": ")" + method + R"("})";
+    return main_dtype(resolve(scenario_of(engine, model, "b200"), catalog).model);
+  };
+  CHECK(main_of("llama-3.3-70b-nvfp4", "modelopt_fp4") == Dtype::nvfp4);
+  CHECK(main_of("llama-3.3-70b-fp8", "modelopt") == Dtype::fp8);
+  CHECK(main_of("llama-3.3-70b-fp8-dynamic", "compressed-tensors") == Dtype::fp8);
+  CHECK(main_of("deepseek-v4-flash", "deepseek_v4_fp8") == Dtype::mxfp4);
+  CHECK(main_of("deepseek-v4-flash", "fp8") == Dtype::mxfp4);  // its experts stay as they are
+  CHECK(main_of("llama-3.1-8b", "fp8") == Dtype::fp8);         // at load
+  const auto refused_with = [&](const char* model, const char* method) {
+    return test::about([&] { return main_of(model, method); });
+  };
+  CHECK(refused_with("llama-3.1-8b", "modelopt_fp4") == test::value_at("/engine/quantization"));
+  CHECK(refused_with("llama-3.3-70b-fp8", "compressed-tensors") ==
+        test::value_at("/engine/quantization"));
+  CHECK(refused_with("llama-3.3-70b-fp8", "modelopt_fp4") ==
+        test::value_at("/engine/quantization"));
+}
+
+TEST_CASE("recurrent layers need vLLM's hybrid KV cache manager") {
+  const Scenario scenario =
+      scenario_of(R"({"disable_hybrid_kv_cache_manager": true})", "qwen3.5-27b", "h200-sxm");
+  CHECK(test::about([&] { return resolve(scenario, Catalog::embedded()); }) ==
+        test::conflict_at("/engine/disable_hybrid_kv_cache_manager"));
+}
+
+TEST_CASE("figures of the host have no effect on a device with memory of its own") {
+  const Catalog catalog = Catalog::embedded();
+  const auto error = [&](const std::string& environment, const std::string& device) {
+    JsonDocument document =
+        parse_json(fmt::format(R"({{"model": "llama-3.1-8b", "device": "{}", "environment": {}}})",
+                               device, environment),
+                   "s.json");
+    return test::about([&] { return resolve_system(parse_scenario(document), catalog); });
+  };
+  CHECK(error(R"({"processes_gib": 20})", "rtx4090") ==
+        test::no_effect_at("/environment/processes_gib"));
+  CHECK(error(R"({"page_cache_gib": 20})", "gh200-96") ==
+        test::no_effect_at("/environment/page_cache_gib"));
+  CHECK(error(R"({"engine_host_gib": 20})", "rtx4090") ==
+        test::no_effect_at("/environment/engine_host_gib"));
+  CHECK(error(R"({"engine_host_gib": 20, "memory_limit_gib": 64})", "rtx4090") == test::no_error());
+  CHECK(error(R"({"tmpfs_gib": 1, "shm_size_gib": 2})", "rtx4090") == test::no_error());
+  CHECK(error(R"({"processes_gib": 20})", "gb10") == test::no_error());
+}
+
+TEST_CASE("a token budget below the batch size is refused") {
+  CHECK(refused(R"({"max_num_seqs": 64, "max_num_batched_tokens": 32})") ==
+        test::value_at("/engine/max_num_batched_tokens"));
+  CHECK(refused(R"({"enable_chunked_prefill": false, "max_model_len": 4096,
+                    "max_num_batched_tokens": 2048})") ==
+        test::value_at("/engine/max_num_batched_tokens"));
+}
+
+TEST_CASE("a section written as a text is its name") {
+  const Resolved r = resolved(R"("orca")");
+  CHECK(r.engine->name == "orca");
+  CHECK(r.scenario.is_given("/device/name"));
+}
+
+TEST_CASE("a length beyond the trained one is refused unless rope is scaled or it is allowed") {
+  const std::string beyond = R"({"max_model_len": 200000)";
+  CHECK(refused(beyond + "}") == test::value_at("/engine/max_model_len"));
+  CHECK(resolved(beyond + R"(, "rope_scaling_factor": 2})").max_model_len == 200000);
+  const Resolved allowed = resolved(beyond + R"(, "allow_long_max_model_len": true})");
+  CHECK_FALSE(allowed.warnings.empty());
+}
+
+TEST_CASE("a rope scaling lengthens the trained length once") {
+  const auto with_length = [](const std::string& length) {
+    return R"({"rope_scaling_factor": 2, "max_model_len": )" + length + "}";
+  };
+  // 2 x 131,072 = 262,144.
+  CHECK(resolved(with_length("262144")).max_model_len == 262144);
+  CHECK(refused(with_length("262145")) == test::value_at("/engine/max_model_len"));
+  CHECK(refused(with_length("300000")) == test::value_at("/engine/max_model_len"));
+  CHECK(resolved(R"({"rope_scaling_factor": 2})").max_model_len == 262144);
+}
+
+TEST_CASE("a length without room for a prompt and an output is refused at its place") {
+  const auto with = [](const std::string& engine, const std::string& pointer,
+                       const std::string& value) {
+    return R"({"name": ")" + engine + R"(", ")" + pointer + R"(": )" + value + "}";
+  };
+  for (const std::string length : {"0", "1"}) {
+    CHECK(refused(with("vllm", "max_model_len", length)) ==
+          test::value_at("/engine/max_model_len"));
+  }
+  for (const std::string engine : {"orca", "static"}) {
+    for (const std::string length : {"-1", "0", "1"}) {
+      CHECK(refused(with(engine, "max_model_len", length)) ==
+            test::value_at("/engine/max_model_len"));
+    }
+    CHECK(resolved(with(engine, "max_model_len", "2")).max_model_len == 2);
+  }
+  CHECK(resolved(with("vllm", "max_model_len", "2")).max_model_len == 2);
+  CHECK(refused(with("trtllm", "max_seq_len", "1")) == test::value_at("/engine/max_seq_len"));
+  CHECK(refused(with("sglang", "context_length", "1")) == test::value_at("/engine/context_length"));
+}
+
+TEST_CASE("a length set by a flag is refused at the flag") {
+  JsonDocument document =
+      parse_json(R"({"model": "llama-3.1-8b", "device": "h100-sxm"})", "s.json");
+  set_value(document, "engine.max_model_len=0");
+  const test::About error =
+      test::about([&] { return resolve_system(parse_scenario(document), Catalog::embedded()); });
+  CHECK(error == test::value_at("/engine/max_model_len"));
+  CHECK(error.complaint.origin == "--set engine.max_model_len=0");
+}
+
+TEST_CASE("a model whose context length holds no request needs a length of its own") {
+  const TempFile file(R"({"architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16",
+      "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
+      "max_position_embeddings": 1})");
+  const Scenario scenario = scenario_of("{}", file.path());
+  CHECK(test::about([&] { return resolve(scenario, Catalog::embedded()); }) ==
+        test::value_at("/engine/max_model_len"));
+}
+
+TEST_CASE("a length of -1 becomes the longest that fits") {
+  Resolved r = resolved(R"({"max_model_len": -1, "kv_cache_memory_bytes": 1073741824})");
+  static_cast<void>(startup_budget(r));
+  CHECK(r.max_model_len == 8192);  // 512 blocks of 16
+}
+
+TEST_CASE("an engine's parts may be named one by one, and a release may bring another scheduler") {
+  CHECK(resolved(R"({"name": "trtllm"})").scheduler->name == "trtllm");
+  CHECK(resolved(R"({"name": "trtllm", "scheduler": "orca"})").scheduler->name == "orca");
+  CHECK(resolved(R"({"name": "vllm", "version": "0.8"})").scheduler->name == "vllm");
+  const Resolved v0 = resolved(R"({"name": "vllm", "version": "0.7"})");
+  CHECK(v0.scheduler->name == "vllm_v0");
+  CHECK(source_of(v0, "/engine/scheduler") == "vllm 0.7: V0 before 0.8");
+  // V0 (ENGINES.md 3.2): whole prompts, 1 % watermark, no prefix cache.
+  CHECK_FALSE(scheduler_options(v0).enable_chunked_prefill);
+  CHECK(scheduler_options(v0).watermark == 0.01);
+  CHECK_FALSE(finds_prefixes(v0));
+}
+
+TEST_CASE("parts that do not go together are refused") {
+  CHECK(refused(R"({"kv_allocator": "contiguous"})") == test::conflict_at("/engine/kv_allocator"));
+  CHECK(refused(R"({"kv_allocator": "slots"})") == test::conflict_at("/engine/kv_allocator"));
+  CHECK(refused(R"({"scheduler": "llamacpp"})") == test::conflict_at("/engine/scheduler"));
+  CHECK(refused(R"({"name": "orca", "kv_placement": "buddy", "kv_compaction": true})") ==
+        test::conflict_at("/engine/kv_compaction"));
+  CHECK(refused(R"({"kv_placement": "best_fit"})") == test::no_effect_at("/engine/kv_placement"));
+}
+
+TEST_CASE("SGLang's chunks are whole pages, and without a radix cache prefixes order nothing") {
+  CHECK(refused(R"({"name": "sglang", "page_size": 16, "chunked_prefill_size": 1000})") ==
+        test::value_at("/engine/chunked_prefill_size"));
+  const Resolved r =
+      resolved(R"({"name": "sglang", "schedule_policy": "lpm", "disable_radix_cache": true})");
+  CHECK(scheduler_options(r).own.get<SglangScheduling>().schedule_policy == "fcfs");
+  CHECK(source_of(r, "/engine/schedule_policy") == "sglang 0.5: fcfs without the radix cache");
+}
+
+// launcher/src/main.rs, resolve_attention; Llama 3.1 8B has heads of 128, Phi-3
+// mini of 96. Before 3.0 the attention is paged here.
+TEST_CASE("TGI looks for prefixes by attention and size of the heads") {
+  CHECK(finds_prefixes(resolved(R"({"name": "tgi"})")));
+  CHECK(finds_prefixes(resolved(R"({"name": "tgi", "attention": "flashdecoding"})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "attention": "paged"})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "version": "2.4"})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "enable_prefix_caching": false})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "kv_allocator": "contiguous"})")));
+  CHECK_FALSE(finds_prefixes(resolved(R"({"name": "tgi", "scheduler": "orca"})")));
+  CHECK(finds_prefixes(resolved(R"({"name": "vllm", "scheduler": "tgi"})")));
+  const Resolved narrow =
+      resolve(scenario_of(R"({"name": "tgi"})", "phi-3-mini"), Catalog::embedded());
+  CHECK_FALSE(finds_prefixes(narrow));
+  CHECK(refused(R"({"name": "tgi", "attention": "paged", "enable_prefix_caching": true})") ==
+        test::conflict_at("/engine/enable_prefix_caching"));
+}
+
+TEST_CASE("every engine's profile resolves and starts on an idle H100") {
+  const Catalog catalog = Catalog::embedded();
+  for (const Engine* engine : engines()) {
+    INFO(engine->name);
+    Resolved r = resolve_system(scenario_of("\"" + std::string(engine->name) + "\""), catalog);
+    const MemoryBudget budget = startup_budget(r);
+    CHECK_FALSE(budget.failure.has_value());
+    CHECK(budget.terms.sum() == budget.capacity_bytes);
+    CHECK(budget.kv_tokens > 0);
+  }
+}
+
+TEST_CASE("the format of the KV cache is listed for the engines that take it") {
+  const Catalog catalog = Catalog::embedded();
+  const auto source = [&](const std::string& engine) {
+    return source_of(resolve_system(scenario_of("\"" + engine + "\""), catalog),
+                     "/engine/kv_cache_dtype");
+  };
+  CHECK(source("vllm") == "auto: bf16");
+  CHECK(source("llamacpp") == "absent");
+  CHECK(source("ollama") == "absent");
+}
+
+TEST_CASE("seconds become the nearest nanosecond") {
+  CHECK(ns_from_seconds(0) == 0);
+  CHECK(ns_from_seconds(1e-9) == 1);
+  CHECK(ns_from_seconds(3600.25) == 3'600'250'000'000);
+}
+
+}  // namespace headroom::resolve_test
