@@ -44,8 +44,7 @@ std::vector<Arrival> batch_of(std::int64_t requests, std::int32_t prompt_tokens,
 
 bool holds_at_once(const Scenario& scenario, const std::vector<Arrival>& arrivals,
                    const Catalog& catalog) {
-  Resolved resolved = resolve(scenario, catalog);
-  const MemoryBudget budget = startup_budget(resolved);
+  const auto [resolved, budget] = budgeted(resolve(scenario, catalog));
   if (budget.failure) return false;
   const TokenCount block = budget.layout.block_tokens;
   TokenCount tokens = 0;

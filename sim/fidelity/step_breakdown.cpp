@@ -83,9 +83,9 @@ StepBreakdown explain_step(const Scenario& scenario, const Catalog& catalog,
                            const StepQuestion& question) {
   check_flags(question);
   StepBreakdown result;
-  result.resolved = resolve(scenario, catalog);
-  Resolved& resolved = result.resolved;
-  const MemoryBudget budget = startup_budget(resolved);
+  auto [started, budget] = budgeted(resolve(scenario, catalog));
+  result.resolved = std::move(started);
+  const Resolved& resolved = result.resolved;
   if (budget.failure) throw ConfigError(fmt::format("does not start: {}", budget.failure->message));
   const TokenCount pool = engine_pool_tokens(resolved, budget);
   check_fits_system(question, roofline_options(resolved, pool).limits);

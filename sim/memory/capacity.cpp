@@ -54,7 +54,7 @@ std::int64_t largest_batch(const Resolved& r, TokenCount tokens) {
   const auto fits = [&](std::int64_t sequences) {
     Resolved shaped = r;
     set_batch(shaped, sequences, tokens);
-    return !startup_budget(shaped).failure.has_value();
+    return !budgeted(std::move(shaped)).budget.failure.has_value();
   };
   std::int64_t low = 0;  // fits
   std::int64_t high = 1;
@@ -108,8 +108,9 @@ ByteCount engine_bytes(const Resolved& r, const MemoryBudget& budget, const Toke
   return static_cast<ByteCount>(static_cast<double>(geometry) * ratio + 0.5);
 }
 
-ContextCapacity context_capacity(const Resolved& r, const StartUp& start, const TokenBytes& token,
+ContextCapacity context_capacity(const StartUp& start, const TokenBytes& token,
                                  const CapacityQuery& query, TokenCount tokens) {
+  const Resolved& r = start.resolved;
   ContextCapacity c;
   c.tokens = tokens;
   c.kv_bytes = engine_bytes(r, start.budget, token, request_bytes(r, token, tokens));
@@ -166,7 +167,8 @@ void find_starting_size(const Resolved& untouched, const TokenBytes& token,
     wider.scenario.engine.tensor_parallel_size = sharding.tensor;
     wider.scenario.engine.pipeline_parallel_size = sharding.pipeline;
     const TokenBytes wider_token = token_bytes(wider, token.override_model);
-    const MemoryBudget budget = start_engine(wider, wider_token, query.usable_fraction).budget;
+    const MemoryBudget budget =
+        start_engine(std::move(wider), wider_token, query.usable_fraction).budget;
     if (!budget.failure) return true;
     verdict.last_ranks = verdict.by_layers ? sharding.pipeline : sharding.tensor;
     verdict.last_failure = budget.failure->message;
@@ -234,7 +236,7 @@ StartCase start_case(const Resolved& untouched, bool first_start, const TokenByt
   for (const OverheadEnd end : {OverheadEnd::typical, OverheadEnd::low, OverheadEnd::high}) {
     Resolved r = untouched;
     set_overhead(r, first_start, end);
-    const StartUp start = start_engine(r, token, query.usable_fraction);
+    const StartUp start = start_engine(std::move(r), token, query.usable_fraction);
     const ByteCount pool = start.budget.failure ? 0 : start.budget.kv_pool_bytes;
     if (end == OverheadEnd::typical) {
       result.starts = !start.budget.failure;
@@ -244,7 +246,7 @@ StartCase start_case(const Resolved& untouched, bool first_start, const TokenByt
     widen(result.kv_pool_bytes, pool);
     widen(result.kv_tokens, start.pool_tokens);
     for (std::size_t i = 0; i < query.contexts.size(); ++i) {
-      const std::int64_t n = context_capacity(r, start, token, query, query.contexts[i]).requests;
+      const std::int64_t n = context_capacity(start, token, query, query.contexts[i]).requests;
       if (end == OverheadEnd::typical) result.requests.push_back({n, n, n});
       widen(result.requests[i], n);
     }
@@ -308,20 +310,20 @@ CapacityRow capacity_row(const Scenario& scenario, const CapacityQuery& query,
                          const Catalog& catalog) {
   const Resolved untouched = resolve_system(scenario, catalog);
   CapacityRow row;
-  row.resolved = untouched;
   row.usable_fraction = query.usable_fraction;
   row.token = token_bytes(untouched, query.kv_bytes_per_token);
-  StartUp start = start_engine(row.resolved, row.token, query.usable_fraction);
+  StartUp start = start_engine(untouched, row.token, query.usable_fraction);
   row.pool_tokens = start.pool_tokens;
   for (const TokenCount tokens : query.contexts) {
-    row.contexts.push_back(context_capacity(row.resolved, start, row.token, query, tokens));
+    row.contexts.push_back(context_capacity(start, row.token, query, tokens));
   }
   row.one_batch = !query.usable_fraction && serves_one_batch(untouched);
   row.max_model_len =
-      query.usable_fraction ? untouched.max_model_len : length_limit(row.resolved, start.budget);
+      query.usable_fraction ? untouched.max_model_len : length_limit(start.resolved, start.budget);
   row.weights = weights_verdict(untouched, start.budget, row.token, query);
   row.starts = start_cases(untouched, row.token, query);
   row.budget = std::move(start.budget);
+  row.resolved = std::move(start.resolved);
   add_warnings(row);
   return row;
 }

@@ -148,20 +148,22 @@ ByteCount model_request_bytes(const Resolved& r, const TokenBytes& token, TokenC
   return stage_request_bytes(r, Sharding{}, 0, token, tokens);
 }
 
-StartUp start_engine(Resolved& r, const TokenBytes& token, std::optional<double> usable_fraction) {
+StartUp start_engine(Resolved resolved, const TokenBytes& token,
+                     std::optional<double> usable_fraction) {
   const double scale = token.scale();
   if (usable_fraction) {
-    MemoryBudget budget = fraction_budget(r, *usable_fraction, scale);
-    return {budget, budget.failure ? 0 : budget.kv_tokens};
+    MemoryBudget budget = fraction_budget(resolved, *usable_fraction, scale);
+    const TokenCount tokens = budget.failure ? 0 : budget.kv_tokens;
+    return {std::move(resolved), std::move(budget), tokens};
   }
-  const bool automatic = r.max_model_len < 0;
-  MemoryBudget budget = startup_budget(r);
+  const bool automatic = resolved.max_model_len < 0;
+  auto [r, budget] = budgeted(std::move(resolved));
   if (token.override_model) {
     budget = with_token_bytes(r, budget, scale, automatic);
     if (automatic) r.max_model_len = static_cast<std::int32_t>(budget.max_model_len);
   }
   const TokenCount tokens = budget.failure ? 0 : pool_tokens(r, budget);
-  return {std::move(budget), tokens};
+  return {std::move(r), std::move(budget), tokens};
 }
 
 }  // namespace headroom

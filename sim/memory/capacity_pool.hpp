@@ -39,13 +39,14 @@ struct TokenBytes {
                                             TokenCount tokens);
 
 struct StartUp {
+  Resolved resolved;  // with what the start decides
   MemoryBudget budget;
   TokenCount pool_tokens = 0;  // for requests
 };
 
 // With `usable_fraction` the pool is that share of device memory less weights, in single tokens,
-// and no engine's rule is asked. `resolved` gets the length and the warnings that start-up finds.
-[[nodiscard]] StartUp start_engine(Resolved& resolved, const TokenBytes& token,
+// and no engine's rule is asked.
+[[nodiscard]] StartUp start_engine(Resolved resolved, const TokenBytes& token,
                                    std::optional<double> usable_fraction);
 
 }  // namespace headroom

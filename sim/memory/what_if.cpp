@@ -5,14 +5,10 @@
 #include <algorithm>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/resolve/startup_budget.hpp"
 
 namespace headroom {
 BudgetedSystem budget_system(const Scenario& scenario, const Catalog& catalog) {
-  BudgetedSystem system;
-  system.resolved = resolve_system(scenario, catalog);
-  system.budget = startup_budget(system.resolved);
-  return system;
+  return budgeted(resolve_system(scenario, catalog));
 }
 
 std::optional<BudgetedSystem> try_system(const Scenario& scenario, const Catalog& catalog) {

@@ -5,17 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "hardware/budget/budget.hpp"
 #include "hardware/catalog.hpp"
-#include "sim/resolve/resolve.hpp"
+#include "sim/resolve/startup_budget.hpp"
 #include "sim/scenario/option_value.hpp"
 
 namespace headroom {
-
-struct BudgetedSystem {
-  Resolved resolved;
-  MemoryBudget budget;
-};
 
 // ConfigError as resolve_system.
 [[nodiscard]] BudgetedSystem budget_system(const Scenario& scenario, const Catalog& catalog);

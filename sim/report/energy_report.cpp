@@ -35,7 +35,7 @@ Json run_energy_json(const RunResult& result) {
   json["assumption"] =
       "of the devices alone, without hosts and cooling; a step draws between the memory-bound and "
       "the compute-bound figure by its cost terms, and the idle figure while it waits";
-  if (result.groups.empty()) {
+  if (!result.is_fleet) {
     json["power"] = draw_json(result.resolved);
   } else {
     Json power = Json::object();

@@ -216,7 +216,6 @@ Json routes_json(const RunResult& result) {
 
 // Of all that is paid for, on average over the run; nothing as long as a group has no price.
 std::optional<double> dollars_per_hour(const RunResult& result) {
-  if (result.groups.empty()) return std::nullopt;
   double sum = 0;
   std::size_t first = 0;
   for (std::size_t i = 0; i < result.groups.size(); ++i) {

@@ -325,7 +325,7 @@ std::string summary_json(const RunResult& result, const std::string& version) {
                {"expected_error", expected_error_json(result.expected_error)},
                {"warnings", result.warnings},
                {"digest", result.digest}};
-  if (!result.groups.empty()) {
+  if (result.is_fleet) {
     json["requests"]["lost_to_fault"] = s.requests.lost_to_fault;
     json["fleet"] = fleet_json(result);
   }
@@ -358,7 +358,7 @@ std::string resolved_json(const RunResult& result, const std::string& version) {
       {"trace", {{"name", w.trace_name}, {"sha256", w.trace_sha256}}},
       {"max_tokens_rule", w.max_tokens_rule},
       {"warnings", result.warnings}};
-  if (!result.groups.empty()) json["groups"] = group_values_json(result);
+  if (result.is_fleet) json["groups"] = group_values_json(result);
   return json_text(json);
 }
 

@@ -102,10 +102,6 @@ std::optional<EnergyUse> energy_of(const RunResult& result, const Resolved& reso
 }
 
 std::optional<EnergyUse> energy_of(const RunResult& result) {
-  if (result.groups.empty()) {
-    const std::size_t replicas = result.started ? result.totals.replicas.size() : 0;
-    return energy_of(result, result.resolved, 0, static_cast<std::int64_t>(replicas));
-  }
   EnergyUse all;
   std::size_t first = 0;
   for (const FleetGroup& group : result.groups) {

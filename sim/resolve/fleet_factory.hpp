@@ -8,9 +8,9 @@
 
 namespace headroom {
 
-// Every group of the scenario, resolved and budgeted; empty without a section `fleet`.
-[[nodiscard]] std::vector<FleetGroup> resolve_fleet(const Scenario& scenario,
-                                                    const Catalog& catalog);
+// Every group of the scenario, resolved and budgeted; one of one replica without a section `fleet`.
+[[nodiscard]] std::vector<FleetGroup> resolve_groups(const Scenario& scenario,
+                                                     const Catalog& catalog);
 
 // What a fleet's groups cannot do together, once they are resolved. ConfigError.
 void check_groups(const Scenario& scenario, const std::vector<FleetGroup>& groups);

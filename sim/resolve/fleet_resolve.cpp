@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kOnlyGroup = "replicas";  // the name of a fleet without groups
 
+// The scenario of the group itself.
 FleetGroup resolve_group(const GroupSection& section, const Scenario& scenario,
                          const Catalog& catalog) {
   FleetGroup group;
@@ -23,12 +24,9 @@ FleetGroup resolve_group(const GroupSection& section, const Scenario& scenario,
   group.weight = section.weight;
   group.role = role_of(section);
   group.cost_per_hour = section.cost_per_hour;
-  group.resolved = resolve(scenario, catalog);
-  group.budget = startup_budget(group.resolved);
-  if (group.budget.failure) {
-    std::string& message = group.budget.failure->message;
-    message = fmt::format("fleet group {}: {}", group.name, message);
-  }
+  auto [resolved, budget] = budgeted(resolve(scenario, catalog));
+  group.resolved = std::move(resolved);
+  group.budget = std::move(budget);
   group.pool_tokens = engine_pool_tokens(group.resolved, group.budget);
   group.values = resolved_values(group.resolved);
   return group;
@@ -47,10 +45,9 @@ Scenario scenario_of_group(const GroupSection& section, const Scenario& scenario
 
 }  // namespace
 
-std::vector<FleetGroup> resolve_fleet(const Scenario& scenario, const Catalog& catalog) {
+std::vector<FleetGroup> resolve_groups(const Scenario& scenario, const Catalog& catalog) {
   std::vector<FleetGroup> groups;
-  if (!is_fleet(scenario)) return groups;
-  validate_fleet(scenario);
+  if (is_fleet(scenario)) validate_fleet(scenario);
   const FleetSection& fleet = scenario.fleet;
   if (fleet.groups.empty()) {
     GroupSection all;
@@ -73,12 +70,18 @@ std::vector<FleetGroup> resolve_fleet(const Scenario& scenario, const Catalog& c
     }
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
+    auto& failure = groups[i].budget.failure;
+    if (failure && is_fleet(scenario)) {
+      failure->message = fmt::format("fleet group {}: {}", groups[i].name, failure->message);
+    }
     const GroupSize size = size_of_group(scenario, i);
     groups[i].count = size.count;
     groups[i].places = size.places;
   }
-  check_groups(scenario, groups);
-  check_roles(scenario, groups);
+  if (is_fleet(scenario)) {
+    check_groups(scenario, groups);
+    check_roles(scenario, groups);
+  }
   return groups;
 }
 

@@ -78,17 +78,13 @@ SummaryOptions summary_options(const Scenario& scenario, const CostFacts& cost,
 std::vector<ReplicaParts> make_parts(RunResult& result, const Catalog& catalog) {
   const FaultsSection& faults = result.resolved.scenario.fleet.faults;
   std::vector<ReplicaParts> parts = make_replicas(faults, result.groups, catalog);
-  if (result.groups.empty()) {
-    parts.push_back(make_replica(result.resolved, result.budget, catalog, result.cost));
-  } else {
-    result.cost = result.groups.front().cost;
-  }
+  result.cost = result.groups.front().cost;
   return parts;
 }
 
 FleetParts make_fleet(const RunResult& result, const Workload& workload,
                       const std::vector<ReplicaParts>& replicas) {
-  if (result.groups.empty()) return {std::make_unique<RoundRobinRouter>()};
+  if (!result.is_fleet) return {std::make_unique<RoundRobinRouter>()};
   return make_fleet_parts(result.resolved.scenario, result.groups, workload.slo, replicas);
 }
 
@@ -222,11 +218,7 @@ void warn_of_groups(RunResult& result) {
 
 void collect_warnings(RunResult& result) {
   result.warnings = result.workload.warnings;
-  if (result.groups.empty()) {
-    warn_of_system(result.resolved, result.cost, result.warnings);
-  } else {
-    warn_of_groups(result);
-  }
+  warn_of_groups(result);
   if (result.workload.rows_dropped > 0) {
     result.warnings.push_back(
         fmt::format("{} trace rows with zero tokens left out", result.workload.rows_dropped));
@@ -290,15 +282,9 @@ void show_group(RunResult& result) {
 RunResult prepare(const Scenario& scenario, const Catalog& catalog, std::optional<Workload> given,
                   Workload& workload) {
   RunResult result;
-  result.groups = resolve_fleet(scenario, catalog);
-  if (result.groups.empty()) {
-    result.resolved = resolve(scenario, catalog);
-    result.budget = startup_budget(result.resolved);
-    result.pool_tokens = engine_pool_tokens(result.resolved, result.budget);
-    result.values = resolved_values(result.resolved);
-  } else {
-    show_group(result);
-  }
+  result.groups = resolve_groups(scenario, catalog);
+  result.is_fleet = is_fleet(scenario);
+  show_group(result);
   workload = given ? std::move(*given) : make_workload(result.resolved.scenario);
   result.workload = workload.facts;
   check_records_fit(result.resolved.scenario, result.workload.requests, process_memory_bytes());
@@ -309,7 +295,7 @@ RunResult run_prepared(const Catalog& catalog, const RunControl& control, Worklo
                        RunResult result) {
   if (!result.budget.failure) {
     simulate(catalog, control, workload, result);
-    if (result.groups.size() <= 1) {  // of several kinds nothing is known together
+    if (result.groups.size() == 1) {  // of several kinds nothing is known together
       result.expected_error = expected_error(result.resolved, catalog, result.pool_tokens,
                                              result.cost, result.summary.metrics);
     }

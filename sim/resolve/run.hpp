@@ -30,7 +30,7 @@ struct CostFacts {
   TimeNs client_latency_ns = 0;
 };
 
-// Replicas of one kind, in a scenario with a section `fleet`.
+// Replicas of one kind.
 struct FleetGroup {
   std::string name;
   std::int64_t count = 1;   // at the beginning
@@ -46,9 +46,9 @@ struct FleetGroup {
 };
 
 struct RunResult {
-  // Of a fleet: its groups. What stands here besides is then of the first one, or of the one that
-  // does not start.
+  // At least one. What stands here besides is of the first one, or of the one that does not start.
   std::vector<FleetGroup> groups;
+  bool is_fleet = false;  // the scenario has a section `fleet`
   Resolved resolved;
   std::vector<ResolvedValue> values;
   MemoryBudget budget;

@@ -107,7 +107,7 @@ HostRequest host_request(const Resolved& r) {
   return request;
 }
 
-MemoryBudget startup_budget(Resolved& resolved) {
+BudgetedSystem budgeted(Resolved resolved) {
   const HostRequest host = host_request(resolved);
   BudgetInputs inputs;
   inputs.model = resolved.model;
@@ -152,7 +152,7 @@ MemoryBudget startup_budget(Resolved& resolved) {
     options.max_model_len = budget.max_model_len;
     resolved.rules["/engine/max_model_len"] = "-1: the longest that fits";
   }
-  return budget;
+  return {std::move(resolved), std::move(budget)};
 }
 
 TokenCount pool_tokens(const Resolved& resolved, const MemoryBudget& budget) {

@@ -13,8 +13,15 @@ namespace headroom {
 // How the engine of `resolved` looks at its host.
 [[nodiscard]] HostRequest host_request(const Resolved& resolved);
 
-// `resolved.warnings` gets what the rule does not cover.
-[[nodiscard]] MemoryBudget startup_budget(Resolved& resolved);
+// A system whose engine has started, or has failed to.
+struct BudgetedSystem {
+  Resolved resolved;
+  MemoryBudget budget;
+};
+
+// The system with what its start decides: lengths and batches that follow from the pool, and
+// warnings about what the engine's rule does not cover.
+[[nodiscard]] BudgetedSystem budgeted(Resolved resolved);
 
 // Whether a run gives unlike groups of layers the block ids that they hold (SequenceBlocks). Else
 // its allocator knows one kind of layer: each group takes ids for all tokens, and recurrent states

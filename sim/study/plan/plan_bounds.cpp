@@ -105,7 +105,9 @@ class Bounding {
       return left_out(PlanFate::not_possible, error.what());
     }
     bounds_.restart_s = resolved_.scenario.engine.restart_s.value_or(0);
-    const MemoryBudget budget = startup_budget(resolved_);
+    BudgetedSystem system = budgeted(std::move(resolved_));
+    resolved_ = std::move(system.resolved);
+    const MemoryBudget& budget = system.budget;
     if (budget.failure) {
       return left_out(PlanFate::memory,
                       fmt::format("does not start ({}): {}", name_of(budget.failure->stage),

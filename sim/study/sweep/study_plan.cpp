@@ -159,7 +159,7 @@ namespace {
 
 // As a run does, short of its workload.
 void check_scenario(const Scenario& scenario, const Catalog& catalog) {
-  if (resolve_fleet(scenario, catalog).empty()) static_cast<void>(resolve(scenario, catalog));
+  static_cast<void>(resolve_groups(scenario, catalog));
 }
 
 }  // namespace

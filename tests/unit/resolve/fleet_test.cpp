@@ -50,7 +50,8 @@ std::int64_t finished(const RunResult& result, std::size_t replica) {
 TEST_CASE("a fleet of one is the scenario without a fleet") {
   const RunResult alone = run_fleet("");
   const RunResult one = run_fleet(R"({"replicas": 1})");
-  CHECK(alone.groups.empty());
+  CHECK_FALSE(alone.is_fleet);
+  CHECK(alone.groups.size() == 1);
   CHECK(one.groups.size() == 1);
   CHECK(one.digest == alone.digest);
 }

@@ -77,9 +77,8 @@ TEST_CASE("one pool size holds for the three engines") {
     INFO(name);
     for (const std::string size :
          {R"("kv_cache_memory_bytes": 8589934592)", R"("num_gpu_blocks_override": 4096)"}) {
-      Resolved r =
-          resolved(fmt::format(R"({{"name": "{}", "max_model_len": 16384, {}}})", name, size));
-      const MemoryBudget budget = startup_budget(r);
+      const auto [r, budget] = budgeted(
+          resolved(fmt::format(R"({{"name": "{}", "max_model_len": 16384, {}}})", name, size)));
       REQUIRE_FALSE(budget.failure.has_value());
       CHECK(budget.kv_pool_bytes == 8589934592);
       CHECK(pool_tokens(r, budget) == (name == "vllm" ? 65536 - 16 : 65536));
@@ -89,8 +88,8 @@ TEST_CASE("one pool size holds for the three engines") {
 }
 
 TEST_CASE("a pool larger than what is free does not start") {
-  Resolved r = resolved(R"({"name": "orca", "kv_cache_memory_bytes": 80000000000})");
-  const MemoryBudget budget = startup_budget(r);
+  const MemoryBudget budget =
+      budgeted(resolved(R"({"name": "orca", "kv_cache_memory_bytes": 80000000000})")).budget;
   REQUIRE(budget.failure.has_value());
   CHECK(budget.failure->stage == StartupStage::kv_allocation);
 }
@@ -100,7 +99,7 @@ TEST_CASE("a pool of more bytes than a number holds does not start") {
   for (const std::string engine : {"orca", "vllm", "sarathi", "static"}) {
     Resolved r = resolved(R"({"name": ")" + engine +
                           R"(", "num_gpu_blocks_override": 20000000000, "block_size": 4096})");
-    const MemoryBudget budget = startup_budget(r);
+    const MemoryBudget budget = budgeted(r).budget;
     REQUIRE(budget.failure.has_value());
     CHECK(budget.failure->stage == StartupStage::kv_allocation);
     CHECK(budget.kv_tokens >= 0);
@@ -109,7 +108,7 @@ TEST_CASE("a pool of more bytes than a number holds does not start") {
 
 TEST_CASE("a version beyond the newest modelled one is a warning") {
   Resolved r = resolved(R"({"version": "0.30"})");
-  static_cast<void>(startup_budget(r));
+  r = budgeted(std::move(r)).resolved;
   const bool warned = std::ranges::any_of(r.warnings, [](const std::string& warning) {
     return warning.find("newer than 0.28") != std::string::npos;
   });
@@ -254,7 +253,7 @@ TEST_CASE("a model whose context length holds no request needs a length of its o
 
 TEST_CASE("a length of -1 becomes the longest that fits") {
   Resolved r = resolved(R"({"max_model_len": -1, "kv_cache_memory_bytes": 1073741824})");
-  static_cast<void>(startup_budget(r));
+  r = budgeted(std::move(r)).resolved;
   CHECK(r.max_model_len == 8192);  // 512 blocks of 16
 }
 
@@ -312,7 +311,7 @@ TEST_CASE("every engine's profile resolves and starts on an idle H100") {
   for (const Engine* engine : engines()) {
     INFO(engine->name);
     Resolved r = resolve_system(scenario_of("\"" + std::string(engine->name) + "\""), catalog);
-    const MemoryBudget budget = startup_budget(r);
+    const MemoryBudget budget = budgeted(r).budget;
     CHECK_FALSE(budget.failure.has_value());
     CHECK(budget.terms.sum() == budget.capacity_bytes);
     CHECK(budget.kv_tokens > 0);

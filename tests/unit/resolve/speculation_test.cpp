@@ -82,8 +82,7 @@ TEST_CASE("speculative options that cannot stand together are refused", "[specul
 // makes a token 132 instead of 128 KiB.
 TEST_CASE("the start-up budget holds the drafter's weights and KV", "[speculation]") {
   const auto budget = [](const std::string& method) {
-    Resolved r = resolved(R"({"speculative_config": {"method": ")" + method + R"("}})");
-    return startup_budget(r);
+    return budgeted(resolved(R"({"speculative_config": {"method": ")" + method + R"("}})")).budget;
   };
   const MemoryBudget none = budget("ngram");
   const MemoryBudget eagle = budget("eagle");
