@@ -13,7 +13,7 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 
 option(HEADROOM_WERROR "Treat warnings as errors" ON)
-option(HEADROOM_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+set(HEADROOM_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
 # The programs that people run (4 to 6 % less time); tests would each be optimised anew.
 option(HEADROOM_LTO "Optimise across files when linking, where compiler and linker can" OFF)
@@ -54,10 +54,10 @@ target_compile_options(headroom_flags INTERFACE
 if(HEADROOM_SANITIZE)
   # Instrumented, g++ 12 takes members of std::function and std::optional for uninitialised.
   target_compile_options(headroom_flags INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+    -fsanitize=${HEADROOM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_compile_definitions(headroom_flags INTERFACE _GLIBCXX_ASSERTIONS)
-  target_link_options(headroom_flags INTERFACE -fsanitize=address,undefined)
+  target_link_options(headroom_flags INTERFACE -fsanitize=${HEADROOM_SANITIZE})
 endif()
 target_include_directories(headroom_flags INTERFACE ${PROJECT_SOURCE_DIR})
 

@@ -1,4 +1,4 @@
-#include "sim/study/plan/in_parallel.hpp"
+#include "sim/study/in_parallel.hpp"
 
 #include <algorithm>
 #include <atomic>

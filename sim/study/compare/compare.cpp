@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
-#include <thread>
 #include <utility>
 
 #include "sim/kernel/errors.hpp"
 #include "sim/study/compare/student_t.hpp"
+#include "sim/study/in_parallel.hpp"
 #include "sim/study/sweep/run_row.hpp"
 #include "sim/study/sweep/study_plan.hpp"
 
@@ -31,66 +30,28 @@ std::string label_of(const StudyPlan& plan, std::int64_t point) {
   return label;
 }
 
-// Runs both sides of every replication, on several threads.
-class Runs {
- public:
-  Runs(const Comparison& comparison, const Catalog& catalog, const CompareOptions& options)
-      : comparison_(comparison),
-        catalog_(catalog),
-        options_(options),
-        tasks_(static_cast<std::size_t>(2 * comparison.replications)),
-        rows_(tasks_),
-        errors_(tasks_) {}
-
-  void run(ComparisonResult& result) {
-    {
-      std::vector<std::jthread> threads;
-      for (std::size_t i = 0; i < std::clamp<std::size_t>(options_.threads, 1, tasks_); ++i) {
-        threads.emplace_back([this, &result] { work(result); });
-      }
-    }
-    for (const std::exception_ptr& error : errors_) {
-      if (error) std::rethrow_exception(error);
-    }
-    for (std::size_t task = 0; task < tasks_; ++task) {
-      (task % 2 == 0 ? result.a : result.b).rows.push_back(std::move(rows_[task]));
-    }
-  }
-
- private:
-  void work(ComparisonResult& result) {
-    while (true) {
-      const std::size_t task = next_.fetch_add(1, std::memory_order_relaxed);
-      if (task >= tasks_) return;
-      try {
-        make(task, result);
-      } catch (...) {
-        errors_[task] = std::current_exception();
-      }
-    }
-  }
-
-  void make(std::size_t task, ComparisonResult& result) {
+// Both sides of every replication.
+void run_all(const Comparison& comparison, const Catalog& catalog, const CompareOptions& options,
+             ComparisonResult& result) {
+  const auto tasks = static_cast<std::size_t>(2 * comparison.replications);
+  std::vector<StoredRun> rows(tasks);
+  in_parallel(tasks, options.threads, [&](std::size_t task) {
     const bool is_a = task % 2 == 0;
-    Scenario scenario = (is_a ? comparison_.a : comparison_.b).scenario;
+    Scenario scenario = (is_a ? comparison.a : comparison.b).scenario;
     const auto replication = static_cast<std::int64_t>(task / 2);
-    scenario.seed = comparison_.a.scenario.seed + replication;
-    RunResult run = headroom::run(scenario, catalog_, {options_.interrupted, nullptr});
-    StoredRun& row = rows_[task] = row_of(run, {});
+    scenario.seed = comparison.a.scenario.seed + replication;
+    RunResult run = headroom::run(scenario, catalog, {options.interrupted, nullptr});
+    StoredRun& row = rows[task] = row_of(run, {});
     row.replication = replication;
     row.seed = scenario.seed;
     row.done = true;
     if (replication == 0) (is_a ? result.a : result.b).first = std::move(run);
+    if (options.done != nullptr) options.done->fetch_add(1, std::memory_order_relaxed);
+  });
+  for (std::size_t task = 0; task < tasks; ++task) {
+    (task % 2 == 0 ? result.a : result.b).rows.push_back(std::move(rows[task]));
   }
-
-  const Comparison& comparison_;
-  const Catalog& catalog_;
-  const CompareOptions& options_;
-  std::size_t tasks_;
-  std::atomic<std::size_t> next_{0};
-  std::vector<StoredRun> rows_;
-  std::vector<std::exception_ptr> errors_;
-};
+}
 
 const double* find_metric(const StoredRun& run, const std::string& name) {
   const auto found = std::ranges::find(run.metrics, name, [](const auto& m) { return m.first; });
@@ -180,7 +141,7 @@ std::vector<MetricPair> pair_metrics(const std::vector<StoredRun>& a,
 ComparisonResult compare(const Comparison& comparison, const Catalog& catalog,
                          const CompareOptions& options) {
   ComparisonResult result;
-  Runs(comparison, catalog, options).run(result);
+  run_all(comparison, catalog, options, result);
   result.metrics = pair_metrics(result.a.rows, result.b.rows);
   if (comparison.a.scenario.output.streaming || comparison.b.scenario.output.streaming) {
     result.requests.why_not = "output.streaming keeps none";

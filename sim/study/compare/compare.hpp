@@ -64,6 +64,7 @@ struct ComparisonResult {
 struct CompareOptions {
   std::size_t threads = 1;
   const std::atomic<bool>* interrupted = nullptr;
+  std::atomic<std::uint64_t>* done = nullptr;  // runs that have ended
 };
 
 // Runs all replications. The result depends on nothing but the comparison. A run that fails makes

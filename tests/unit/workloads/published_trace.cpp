@@ -14,7 +14,7 @@
 namespace headroom {
 namespace {
 
-struct Row {
+struct PublishedRow {
   TimeNs time_ns = 0;
   std::int32_t prompt_tokens = 0;
   std::int32_t output_tokens = 0;
@@ -32,16 +32,16 @@ std::string canonical_sha256(const Rows& rows) {
 }
 
 // Those with zero tokens, too; times from the earliest on.
-std::vector<Row> all_rows(const std::string& path) {
+std::vector<PublishedRow> all_rows(const std::string& path) {
   TraceFile file(path);
-  std::vector<Row> rows;
+  std::vector<PublishedRow> rows;
   TraceRecord record;
   while (file.next(record)) {
     rows.push_back({record.time_ns, record.prompt_tokens, record.output_tokens});
   }
-  std::ranges::stable_sort(rows, {}, &Row::time_ns);
+  std::ranges::stable_sort(rows, {}, &PublishedRow::time_ns);
   const TimeNs offset_ns = rows.empty() ? 0 : rows.front().time_ns;
-  for (Row& row : rows) row.time_ns -= offset_ns;
+  for (PublishedRow& row : rows) row.time_ns -= offset_ns;
   return rows;
 }
 
@@ -58,10 +58,10 @@ std::optional<Trace> check_published(const std::string& name, std::string_view f
   std::ifstream golden_file(traces / "golden.json");
   const nlohmann::json golden = nlohmann::json::parse(golden_file).at(name);
 
-  const std::vector<Row> rows = all_rows(path);
+  const std::vector<PublishedRow> rows = all_rows(path);
   std::int64_t sum_input = 0;
   std::int64_t sum_output = 0;
-  for (const Row& row : rows) {
+  for (const PublishedRow& row : rows) {
     sum_input += row.prompt_tokens;
     sum_output += row.output_tokens;
   }

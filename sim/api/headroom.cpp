@@ -1,0 +1,324 @@
+#include "sim/api/headroom.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "hardware/catalog.hpp"
+#include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/memory/audit.hpp"
+#include "sim/memory/capacity.hpp"
+#include "sim/report/audit_report.hpp"
+#include "sim/report/capacity_report.hpp"
+#include "sim/report/compare_report.hpp"
+#include "sim/report/json_text.hpp"
+#include "sim/report/plan_report.hpp"
+#include "sim/report/result_files.hpp"
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "sim/study/compare/compare.hpp"
+#include "sim/study/in_parallel.hpp"
+#include "sim/study/plan/fleet_planner.hpp"
+#include "sim/study/sweep/run_row.hpp"
+#include "sim/study/sweep/study_plan.hpp"
+#include "sim/study/sweep/study_runner.hpp"
+
+namespace headroom::api {
+namespace {
+
+const std::string kVersion = HEADROOM_VERSION;
+constexpr std::chrono::milliseconds kBetweenReports{100};
+
+// Whatever `work` throws, as the one exception of this door.
+template <typename Work>
+auto behind_door(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const ConfigError& error) {
+    const Complaint& about = error.complaint();
+    throw Error(error.what(),
+                {std::string(name_of(about.kind)), about.origin, about.pointer, about.nearest});
+  } catch (const DataError& error) {
+    throw Error(error.what(), {.kind = "data", .origin = {}, .pointer = {}, .nearest = {}});
+  } catch (const std::exception& error) {
+    throw Error(error.what(), {.kind = "internal", .origin = {}, .pointer = {}, .nearest = {}});
+  }
+}
+
+// A stop token as the flag that runs look at.
+class StopFlag {
+ public:
+  explicit StopFlag(const std::stop_token& token)
+      : callback_(token, [this] { flag_.store(true, std::memory_order_relaxed); }) {}
+
+  [[nodiscard]] const std::atomic<bool>& flag() const { return flag_; }
+  [[nodiscard]] bool is_set() const { return flag_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> flag_{false};
+  std::stop_callback<std::function<void()>> callback_;
+};
+
+// Does `work` on a thread of its own while this one reports what `done` has reached.
+void with_reports(const Control& control, const std::atomic<std::uint64_t>& done, std::uint64_t all,
+                  const std::function<void()>& work) {
+  if (!control.progress) return work();
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool is_over = false;
+  std::exception_ptr error;
+  std::jthread worker([&] {
+    try {
+      work();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    is_over = true;
+    ended.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  while (!ended.wait_for(lock, kBetweenReports, [&] { return is_over; })) {
+    lock.unlock();
+    control.progress(done.load(std::memory_order_relaxed), all);
+    lock.lock();
+  }
+  lock.unlock();
+  worker.join();
+  if (error) std::rethrow_exception(error);
+  control.progress(done.load(std::memory_order_relaxed), all);
+}
+
+Metrics metrics_of(const StoredRun& row) { return {row.metrics.begin(), row.metrics.end()}; }
+
+std::string no_summary(const RunResult&) { return {}; }
+
+// The scenario of the chosen fleet; null where none keeps the targets.
+Json chosen_scenario(const FleetPlanFile& plan, const FleetPlanResult& result) {
+  if (!result.chosen) return nullptr;
+  const PlannedFleet& fleet = result.fleets[*result.chosen];
+  return case_json(plan, fleet.candidate, {.scale = plan.scale, .replicas = fleet.replicas});
+}
+
+RunAnswer answer_of(const RunResult& result) {
+  RunAnswer answer;
+  answer.started = result.started;
+  if (result.budget.failure) answer.failure = result.budget.failure->message;
+  answer.metrics = metrics_of(row_of(result, {}));
+  answer.digest = result.digest;
+  answer.warnings = result.warnings;
+  answer.json = summary_json(result, kVersion);
+  return answer;
+}
+
+}  // namespace
+
+std::string_view version() { return kVersion; }
+
+struct Scenario::Document {
+  ScenarioDocument written;
+  [[nodiscard]] headroom::Scenario read() const {
+    return load_scenario(written, written.json.name, {});
+  }
+};
+
+Scenario::Scenario(std::unique_ptr<Document> document) : document_(std::move(document)) {}
+Scenario::Scenario(const Scenario& other)
+    : document_(std::make_unique<Document>(*other.document_)) {}
+Scenario::Scenario(Scenario&& other) noexcept = default;
+Scenario& Scenario::operator=(Scenario other) noexcept {
+  document_.swap(other.document_);
+  return *this;
+}
+Scenario::~Scenario() = default;
+
+Scenario Scenario::from_json(std::string_view text, std::string name) {
+  return behind_door([&] {
+    return Scenario(std::make_unique<Document>(
+        Document{.written = {.json = parse_json(text, std::move(name)), .directory = {}}}));
+  });
+}
+
+Scenario Scenario::ready(const std::string& name) {
+  return behind_door([&] {
+    for (const EmbeddedFile& file : scenario_files()) {
+      if (file.name == name + ".json") return from_json(file.content, name);
+    }
+    throw ConfigError(Complaint{.kind = ErrorKind::unknown,
+                                .value = name,
+                                .problem = "no scenario of that name comes with Headroom"});
+  });
+}
+
+void Scenario::set(std::string_view path, std::string_view value) {
+  behind_door(
+      [&] { set_option(document_->written.json, std::string(path) + "=" + std::string(value)); });
+}
+
+std::string Scenario::json() const { return json_text(document_->written.json.root); }
+
+struct Simulator::Data {
+  Catalog catalog = Catalog::embedded();
+};
+
+Simulator::Simulator() : data_(behind_door([] { return std::make_unique<const Data>(); })) {}
+Simulator::~Simulator() = default;
+
+RunAnswer Simulator::run(const Scenario& scenario, const Control& control) const {
+  return behind_door([&] {
+    const headroom::Scenario read = scenario.document_->read();
+    const StopFlag stop(control.stop);
+    std::atomic<std::uint64_t> done{0};
+    RunAnswer answer;
+    with_reports(control, done, 0, [&] {
+      answer = answer_of(headroom::run(read, data_->catalog, {&stop.flag(), &done}));
+    });
+    return answer;
+  });
+}
+
+CapacityAnswer Simulator::capacity(const Scenario& scenario,
+                                   const std::vector<std::int64_t>& contexts) const {
+  return behind_door([&] {
+    CapacityQuery query;
+    query.systems = {scenario.document_->read()};
+    query.contexts = contexts;
+    const std::vector<CapacityRow> rows = headroom::capacity(query, data_->catalog);
+    const CapacityRow& row = rows.front();
+    CapacityAnswer answer;
+    answer.starts = !row.budget.failure;
+    if (row.budget.failure) answer.failure = row.budget.failure->message;
+    answer.kv_tokens = row.pool_tokens;
+    for (const ContextCapacity& c : row.contexts) {
+      answer.contexts.push_back({.tokens = c.tokens,
+                                 .requests = c.requests,
+                                 .kv_bytes = c.kv_bytes,
+                                 .limit = std::string(name_of(c.limit))});
+    }
+    answer.warnings = row.resolved.warnings;
+    answer.json = capacity_json(rows);
+    return answer;
+  });
+}
+
+AuditAnswer Simulator::audit(const Scenario& scenario, std::int64_t context,
+                             std::int64_t concurrency) const {
+  return behind_door([&] {
+    const AuditReport report = headroom::audit(
+        {.scenario = scenario.document_->read(), .need = {context, concurrency}, .mitigate = false},
+        data_->catalog);
+    AuditAnswer answer;
+    answer.verdict = name_of(report.verdict);
+    for (const AuditTerm& term : report.terms) {
+      answer.bytes[std::string(name_of(term.purpose))] = term.bytes;
+    }
+    for (const Fix& fix : report.fixes) {
+      answer.fixes.push_back({fix.option, fix.from, fix.to, std::string(name_of(fix.cost))});
+    }
+    answer.json = audit_json(report);
+    return answer;
+  });
+}
+
+CompareAnswer Simulator::compare(const Scenario& a, const Scenario& b, std::int64_t replications,
+                                 const Control& control) const {
+  return behind_door([&] {
+    if (replications < 1) {
+      throw ConfigError(Complaint{.value = std::to_string(replications),
+                                  .problem = "replications: expected at least 1"});
+    }
+    Comparison comparison;
+    comparison.a = {a.document_->written.json.name, a.document_->read()};
+    comparison.b = {b.document_->written.json.name, b.document_->read()};
+    comparison.name = comparison.a.label + " and " + comparison.b.label;
+    comparison.replications = replications;
+    const StopFlag stop(control.stop);
+    std::atomic<std::uint64_t> done{0};
+    const auto runs = static_cast<std::uint64_t>(2 * replications);
+    ComparisonResult result;
+    with_reports(control, done, runs, [&] {
+      result = headroom::compare(
+          comparison, data_->catalog,
+          {.threads = control.threads, .interrupted = &stop.flag(), .done = &done});
+    });
+    CompareAnswer answer;
+    for (const MetricPair& metric : result.metrics) {
+      answer.metrics[metric.name] = {metric.mean_a, metric.mean_b, metric.difference,
+                                     metric.half_width};
+    }
+    answer.json = compare_json(comparison, result, kVersion);
+    return answer;
+  });
+}
+
+std::vector<SweepPoint> Simulator::sweep(std::string_view study_json,
+                                         const Control& control) const {
+  return behind_door([&] {
+    const StudyPlan plan(parse_study(parse_json(study_json, "study"), {}, {}));
+    plan.check(data_->catalog);
+    const StopFlag stop(control.stop);
+    std::atomic<std::uint64_t> done{0};
+    const auto runs = static_cast<std::size_t>(plan.runs());
+    std::vector<std::optional<SweepPoint>> points(runs);
+    const auto make = [&](std::size_t number) {
+      if (stop.is_set()) return;
+      const auto run = static_cast<std::int64_t>(number);
+      const auto row = make_run(plan, data_->catalog, run, no_summary, &stop.flag());
+      if (!row) return;
+      SweepPoint point{.parameters = {},
+                       .replication = row->replication,
+                       .error = row->error,
+                       .metrics = metrics_of(*row),
+                       .digest = row->digest};
+      for (const StudyParameter& parameter : plan.parameters(row->point)) {
+        point.parameters[parameter.path] = parameter.json;
+      }
+      points[number] = std::move(point);
+      done.fetch_add(1, std::memory_order_relaxed);
+    };
+    with_reports(control, done, runs, [&] { in_parallel(runs, control.threads, make); });
+    std::vector<SweepPoint> finished;
+    for (std::optional<SweepPoint>& point : points) {
+      if (point) finished.push_back(std::move(*point));
+    }
+    return finished;
+  });
+}
+
+PlanAnswer Simulator::plan(std::string_view plan_json, const Control& control) const {
+  return behind_door([&] {
+    const FleetPlanFile file = parse_fleet_plan(parse_json(plan_json, "plan"), {}, {});
+    const StopFlag stop(control.stop);
+    PlannerOptions options;
+    options.threads = control.threads;
+    options.interrupted = &stop.flag();
+    std::atomic<std::uint64_t> done{0};
+    std::atomic<std::uint64_t> all{0};
+    options.progress = [&](std::size_t of, std::size_t candidates) {
+      done.store(of, std::memory_order_relaxed);
+      all.store(candidates, std::memory_order_relaxed);
+    };
+    FleetPlanResult result;
+    Control reports = control;
+    if (control.progress) {
+      reports.progress = [&](std::uint64_t of, std::uint64_t) {
+        control.progress(of, all.load(std::memory_order_relaxed));
+      };
+    }
+    with_reports(reports, done, 0, [&] { result = plan_fleets(file, data_->catalog, options); });
+    PlanAnswer answer;
+    if (result.interrupted) return answer;
+    answer.found = result.chosen.has_value();
+    answer.json = json_text(
+        headroom::plan_json(file, result, data_->catalog, kVersion, chosen_scenario(file, result)));
+    return answer;
+  });
+}
+
+}  // namespace headroom::api

@@ -1,0 +1,175 @@
+#pragma once
+// Headroom as a library: the one door for programs. Nothing here prints, writes files, ends the
+// process or keeps global state, and no file is read but those that a scenario names (traces,
+// tables of lengths). One Simulator serves several threads at once; a Scenario belongs to one
+// thread at a time. Everything that goes wrong is an Error.
+//
+//   headroom::api::Simulator simulator;
+//   auto scenario = headroom::api::Scenario::ready("demo");
+//   scenario.set("engine.max_num_seqs", "64");
+//   std::cout << simulator.run(scenario).metrics.at("p99_ttft_ms");
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::api {
+
+// "0.3.0"
+[[nodiscard]] std::string_view version();
+
+// Wrong input, by its place; or a bug of Headroom (kind "internal").
+class Error : public std::runtime_error {
+ public:
+  struct About {
+    std::string kind;     // value, missing, unknown, no_effect, conflict, unsupported, unreadable,
+                          // data (of a trace or table), internal
+    std::string origin;   // who said it: the document's name, or "set"
+    std::string pointer;  // JSON pointer of the value; empty: of no single one
+    std::string nearest;  // what was probably meant; empty: nothing is near
+  };
+  Error(const std::string& sentence, About about)
+      : std::runtime_error(sentence), about_(std::move(about)) {}
+  [[nodiscard]] const About& about() const { return about_; }
+
+ private:
+  About about_;
+};
+
+// A JSON document (comments allowed) that describes one system and its traffic; docs/scenarios.
+class Scenario {
+ public:
+  // `name`: what errors call it.
+  [[nodiscard]] static Scenario from_json(std::string_view text, std::string name = "scenario");
+  // One that comes with Headroom: "demo".
+  [[nodiscard]] static Scenario ready(const std::string& name);
+
+  // `engine.max_num_seqs`, as --set takes it: `value` is JSON, or text where it is none.
+  void set(std::string_view path, std::string_view value);
+  // As it was written, with what was set.
+  [[nodiscard]] std::string json() const;
+
+  Scenario(const Scenario& other);
+  Scenario(Scenario&& other) noexcept;
+  Scenario& operator=(Scenario other) noexcept;
+  ~Scenario();
+
+ private:
+  friend class Simulator;
+  struct Document;
+  explicit Scenario(std::unique_ptr<Document> document);
+  std::unique_ptr<Document> document_;
+};
+
+// How work goes on, and how it is ended.
+struct Control {
+  std::stop_token stop = {};  // ends soon after it is asked; what is done by then is complete
+  // Called as work goes on, by the thread that called; `all` is 0 where it is not known.
+  std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
+  std::size_t threads = 1;  // for several runs: sweep, compare, plan
+};
+
+// Names of metrics are those of `vllm bench serve` with their units: "p99_ttft_ms".
+using Metrics = std::map<std::string, double>;
+
+struct RunAnswer {
+  bool started = false;  // false: the engine does not start, for want of memory
+  std::string failure;   // why not
+  Metrics metrics;
+  std::string digest;  // of every record: equal digests, equal results
+  std::vector<std::string> warnings;
+  std::string json;  // summary.json
+};
+
+struct ContextAnswer {
+  std::int64_t tokens = 0;    // of a request, prompt and output
+  std::int64_t requests = 0;  // served together
+  std::int64_t kv_bytes = 0;  // of one request, on the rank that keeps most
+  std::string limit;          // blocks, max_num_seqs, does_not_fit, max_model_len
+};
+struct CapacityAnswer {
+  bool starts = false;
+  std::string failure;         // why not
+  std::int64_t kv_tokens = 0;  // that the pool holds for requests
+  std::vector<ContextAnswer> contexts;
+  std::vector<std::string> warnings;
+  std::string json;
+};
+
+struct FixAnswer {
+  std::string option;  // "engine.max_model_len"
+  std::string from;
+  std::string to;
+  std::string cost;  // none, limits, speed, quality, hardware
+};
+struct AuditAnswer {
+  std::string verdict;                        // fits, does_not_start, ...
+  std::map<std::string, std::int64_t> bytes;  // of device memory by purpose
+  std::vector<FixAnswer> fixes;               // the smallest first
+  std::string json;
+};
+
+// One metric of two scenarios over the replications; `half_width` of the 95 % interval.
+struct DifferenceAnswer {
+  double mean_a = 0;
+  double mean_b = 0;
+  double difference = 0;  // b less a
+  double half_width = 0;
+};
+struct CompareAnswer {
+  std::map<std::string, DifferenceAnswer> metrics;
+  std::string json;
+};
+
+struct SweepPoint {
+  std::map<std::string, std::string> parameters;  // path -> JSON value
+  std::int64_t replication = 0;
+  std::string error;  // of a run that failed; empty: none
+  Metrics metrics;
+  std::string digest;
+};
+
+struct PlanAnswer {
+  bool found = false;  // a fleet keeps every target
+  std::string json;    // plan.json: the chosen fleet, the others, why they were left out
+};
+
+class Simulator {
+ public:
+  Simulator();  // with the catalog that comes with Headroom
+  ~Simulator();
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
+
+  // Throw Error. Equal input gives equal bytes, whatever the number of threads.
+  [[nodiscard]] RunAnswer run(const Scenario& scenario, const Control& control = {}) const;
+  // How many requests of each length (prompt and output tokens) fit, without traffic.
+  [[nodiscard]] CapacityAnswer capacity(const Scenario& scenario,
+                                        const std::vector<std::int64_t>& contexts) const;
+  // Where device memory goes, and the smallest change with which `concurrency` requests of
+  // `context` tokens fit. 0: the longest request that the engine takes.
+  [[nodiscard]] AuditAnswer audit(const Scenario& scenario, std::int64_t context = 0,
+                                  std::int64_t concurrency = 1) const;
+  // The same traffic for both, `replications` times with other seeds.
+  [[nodiscard]] CompareAnswer compare(const Scenario& a, const Scenario& b,
+                                      std::int64_t replications = 5,
+                                      const Control& control = {}) const;
+  // Every point of a study document that runs points, in their order. When stopped: those done.
+  [[nodiscard]] std::vector<SweepPoint> sweep(std::string_view study_json,
+                                              const Control& control = {}) const;
+  // The cheapest fleet of a plan document. When stopped: none is found and `json` is empty.
+  [[nodiscard]] PlanAnswer plan(std::string_view plan_json, const Control& control = {}) const;
+
+ private:
+  struct Data;
+  std::unique_ptr<const Data> data_;
+};
+
+}  // namespace headroom::api

@@ -1,0 +1,162 @@
+#include "sim/api/headroom.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace headroom::headroom_test {
+namespace {
+
+using api::Control;
+using api::Error;
+using api::Scenario;
+using api::Simulator;
+using nlohmann::json;
+
+Scenario small(const std::string& requests = "200") {
+  Scenario scenario = Scenario::ready("demo");
+  scenario.set("workload.num_requests", requests);
+  return scenario;
+}
+
+// What the error of `action` is about.
+template <typename Action>
+Error::About about(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    CHECK_FALSE(std::string(error.what()).empty());
+    return error.about();
+  }
+  FAIL("no error");
+  return {};
+}
+
+constexpr const char* kStudy = R"({
+  "base": {"model": "llama-3.1-8b", "device": "h100-sxm",
+           "workload": {"num_requests": 60, "arrivals": {"request_rate": 5},
+                        "prompt": {"law": "fixed", "tokens": 500},
+                        "output": {"law": "fixed", "tokens": 50}}},
+  "vary": [{"path": "engine.max_num_seqs", "values": [4, 64]}], "replications": 2})";
+
+}  // namespace
+
+TEST_CASE("a run answers with metrics, a digest and the summary as JSON", "[api]") {
+  const Simulator simulator;
+  const api::RunAnswer answer = simulator.run(small());
+  CHECK(answer.started);
+  CHECK(answer.failure.empty());
+  CHECK(answer.metrics.at("p99_ttft_ms") > 0);
+  const json summary = json::parse(answer.json);
+  CHECK(summary.at("digest") == answer.digest);
+  CHECK(summary.at("headroom_version") == api::version());
+  CHECK(simulator.run(small()).json == answer.json);
+}
+
+TEST_CASE("an engine that does not start says why and has no latency", "[api]") {
+  Scenario scenario = small();
+  scenario.set("device", "rtx4090");
+  scenario.set("model", "llama-3.3-70b");
+  const api::RunAnswer answer = Simulator().run(scenario);
+  CHECK_FALSE(answer.started);
+  CHECK_FALSE(answer.failure.empty());
+  CHECK_FALSE(answer.metrics.contains("p99_ttft_ms"));
+}
+
+TEST_CASE("errors of the library have a kind, a place and what was meant", "[api]") {
+  const Error::About key = about([] {
+    static_cast<void>(Simulator().run(
+        Scenario::from_json(R"({"model": "llama-3.1-8b", "devise": "h100-sxm"})", "mine")));
+  });
+  CHECK(key.kind == "unknown");
+  CHECK(key.origin == "mine");
+  CHECK(key.pointer == "/devise");
+  CHECK(key.nearest == "device");
+  CHECK(about([] { static_cast<void>(Scenario::from_json("{")); }).kind == "unreadable");
+  CHECK(about([] { static_cast<void>(Scenario::ready("no-such")); }).kind == "unknown");
+  CHECK(about([] { small().set("engine..x", "4"); }).kind == "value");
+  Scenario typo = small();
+  typo.set("engine.max_num_sequences", "4");
+  const Error::About about_typo = about([&] { static_cast<void>(Simulator().run(typo)); });
+  CHECK(about_typo.pointer == "/engine/max_num_sequences");
+  CHECK(about_typo.nearest == "max_num_seqs");
+  Scenario zero = small();
+  zero.set("engine.max_num_seqs", "0");
+  CHECK(about([&] { static_cast<void>(Simulator().run(zero)); }).pointer == "/engine/max_num_seqs");
+  CHECK(about([&] { static_cast<void>(Simulator().compare(small(), small(), 0)); }).kind ==
+        "value");
+}
+
+TEST_CASE("a copy of a scenario goes its own way", "[api]") {
+  const Scenario scenario = small();
+  Scenario copy = scenario;
+  copy.set("engine.max_num_seqs", "7");
+  CHECK(json::parse(copy.json()).at("engine").at("max_num_seqs") == 7);
+  CHECK_FALSE(json::parse(scenario.json()).value("engine", json::object()).is_string());
+  CHECK(scenario.json() != copy.json());
+}
+
+TEST_CASE("capacity counts the requests of each length", "[api]") {
+  const api::CapacityAnswer answer = Simulator().capacity(small(), {1024, 8192});
+  CHECK(answer.starts);
+  REQUIRE(answer.contexts.size() == 2);
+  CHECK(answer.contexts[0].requests >= answer.contexts[1].requests);
+  CHECK(answer.contexts[1].kv_bytes == 8 * answer.contexts[0].kv_bytes);
+  CHECK(json::parse(answer.json).is_structured());
+}
+
+TEST_CASE("an audit names the bytes, and a fix where it does not fit", "[api]") {
+  const Simulator simulator;
+  const api::AuditAnswer fits = simulator.audit(small());
+  CHECK(fits.verdict == "fits");
+  CHECK(fits.bytes.at("weights") > 0);
+  CHECK(fits.fixes.empty());
+  const api::AuditAnswer many = simulator.audit(small(), 4000, 100'000);
+  CHECK(many.verdict != "fits");
+}
+
+TEST_CASE("a comparison under the same traffic has intervals, on any number of threads", "[api]") {
+  const Simulator simulator;
+  Scenario narrow = small();
+  narrow.set("engine.max_num_seqs", "4");
+  const api::CompareAnswer one = simulator.compare(narrow, small(), 3);
+  const api::CompareAnswer two = simulator.compare(narrow, small(), 3, {.threads = 3});
+  CHECK(one.json == two.json);
+  const api::DifferenceAnswer& throughput = one.metrics.at("output_throughput");
+  CHECK(throughput.mean_a < throughput.mean_b);
+  CHECK(throughput.difference > throughput.half_width);
+}
+
+TEST_CASE("a sweep runs its points in order and says how far it is", "[api]") {
+  const Simulator simulator;
+  std::uint64_t last = 0;
+  Control control;
+  control.threads = 2;
+  control.progress = [&](std::uint64_t done, std::uint64_t all) {
+    CHECK(done >= last);
+    CHECK(all == 4);
+    last = done;
+  };
+  const std::vector<api::SweepPoint> points = simulator.sweep(kStudy, control);
+  REQUIRE(points.size() == 4);
+  CHECK(last == 4);
+  CHECK(points[0].parameters.at("engine.max_num_seqs") == "4");
+  CHECK(points[3].parameters.at("engine.max_num_seqs") == "64");
+  CHECK(points[1].replication == 1);
+  CHECK(points[2].digest == simulator.sweep(kStudy)[2].digest);
+}
+
+TEST_CASE("work that is stopped before it begins ends at once", "[api]") {
+  std::stop_source source;
+  source.request_stop();
+  const Simulator simulator;
+  CHECK(simulator.sweep(kStudy, {.stop = source.get_token()}).empty());
+  const api::RunAnswer answer = simulator.run(small("100000"), {.stop = source.get_token()});
+  CHECK(answer.started);
+  const json summary = json::parse(answer.json);
+  CHECK(summary.at("stop") == "interrupted");
+}
+
+}  // namespace headroom::headroom_test
