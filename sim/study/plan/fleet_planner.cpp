@@ -6,8 +6,8 @@
 #include <cmath>
 #include <mutex>
 
-#include "sim/study/plan/fleet_sizer.hpp"
 #include "sim/study/in_parallel.hpp"
+#include "sim/study/plan/fleet_sizer.hpp"
 #include "sim/study/plan/plan_front.hpp"
 
 namespace headroom {
