@@ -276,6 +276,7 @@ Json group_values_json(const RunResult& result) {
 
 std::vector<std::pair<std::string_view, std::string>> fleet_lines(const RunResult& result) {
   std::vector<std::pair<std::string_view, std::string>> lines;
+  if (!result.is_fleet) return lines;
   std::size_t first = 0;
   for (const FleetGroup& group : result.groups) {
     Use use;

@@ -21,6 +21,7 @@ done
 [[ $(ls results/demo | tr '\n' ' ') == \
   'events.jsonl requests.csv resolved.json summary.json timeline.csv ' ]] || fail 'result files'
 awk 'length > 80 { exit 1 }' summary.txt || fail 'the summary is wider than 80 columns'
+grep -q '^group' summary.txt && fail 'one engine is shown as a fleet'
 accounted results/demo/summary.json
 [[ $(number results/demo/summary.json arrived) == 7200 ]] || fail 'demo: 7200 requests'
 [[ $(wc -l <results/demo/requests.csv) == 7201 ]] || fail 'requests.csv: one row each'
