@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "hardware/llm/kv_geometry.hpp"
@@ -11,10 +12,12 @@
 #include "sim/engines/engines.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/metrics/latency_metrics.hpp"
 #include "sim/report/terminal.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/study/plan/plan_file.hpp"
+#include "sim/study/sweep/run_row.hpp"
 #include "sim/study/sweep/study_file.hpp"
 
 namespace headroom {
@@ -88,6 +91,46 @@ std::string list_files(std::span<const EmbeddedFile> files) {
   return out;
 }
 
+// What a run is measured by: in summaries, studies, searches and comparisons.
+std::string list_metrics() {
+  std::string out;
+  for (const RunMetric& metric : run_metrics()) {
+    out += fmt::format("{:<28}{}\n", metric.name, metric.unit);
+  }
+  for (const LatencyMetric& metric : latency_metrics()) {
+    out += fmt::format("{:<28}ms\n", metric.name);
+  }
+  return out;
+}
+
+struct ListKind {
+  std::string_view name;
+  std::string (*text)(const std::string& catalog_directory);
+};
+
+using Folder = const std::string&;
+
+constexpr ListKind kKinds[] = {
+    {"models", [](Folder own) { return list_models(load_catalog(own)); }},
+    {"devices", [](Folder own) { return list_devices(load_catalog(own)); }},
+    {"engines", [](Folder) { return list_engines(); }},
+    {"environments", [](Folder own) { return list_environments(load_catalog(own)); }},
+    {"calibrations", [](Folder own) { return list_calibrations(load_catalog(own)); }},
+    {"options", [](Folder) { return options_table(); }},
+    {"metrics", [](Folder) { return list_metrics(); }},
+    {"scenarios", [](Folder) { return list_files(scenario_files()); }},
+    {"studies", [](Folder) { return list_files(study_files()); }},
+    {"plans", [](Folder) { return list_files(plan_files()); }},
+    {"schema", [](Folder) { return scenario_schema().dump(2) + "\n"; }},
+    {"study-schema", [](Folder) { return study_schema().dump(2) + "\n"; }},
+    {"plan-schema", [](Folder) { return plan_schema().dump(2) + "\n"; }}};
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const ListKind& kind : kKinds) names.emplace_back(kind.name);
+  return names;
+}
+
 }  // namespace
 
 Catalog load_catalog(const std::string& directory) {
@@ -96,24 +139,13 @@ Catalog load_catalog(const std::string& directory) {
   return catalog;
 }
 
+std::string list_kinds() { return comma_list(kind_names()); }
+
 std::string list_text(const std::string& kind, const std::string& catalog_directory) {
-  if (kind == "engines") return list_engines();
-  if (kind == "options") return options_table();
-  if (kind == "scenarios") return list_files(scenario_files());
-  if (kind == "studies") return list_files(study_files());
-  if (kind == "plans") return list_files(plan_files());
-  if (kind == "plan-schema") return plan_schema().dump(2) + "\n";
-  if (kind == "schema") return scenario_schema().dump(2) + "\n";
-  if (kind == "study-schema") return study_schema().dump(2) + "\n";
-  if (kind == "models") return list_models(load_catalog(catalog_directory));
-  if (kind == "devices") return list_devices(load_catalog(catalog_directory));
-  if (kind == "environments") return list_environments(load_catalog(catalog_directory));
-  if (kind == "calibrations") return list_calibrations(load_catalog(catalog_directory));
-  const std::vector<std::string> kinds{"models",       "devices", "engines",      "environments",
-                                       "calibrations", "options", "scenarios",    "studies",
-                                       "plans",        "schema",  "study-schema", "plan-schema"};
-  const std::string nearest = nearest_name(kind, kinds);
-  throw ConfigError(fmt::format("list {}: expected one of {}{}", kind, kListKinds,
+  const auto* const found = std::ranges::find(kKinds, kind, &ListKind::name);
+  if (found != std::end(kKinds)) return found->text(catalog_directory);
+  const std::string nearest = nearest_name(kind, kind_names());
+  throw ConfigError(fmt::format("list {}: expected one of {}{}", kind, list_kinds(),
                                 nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));
 }
 

@@ -9,9 +9,7 @@
 
 namespace headroom {
 
-inline constexpr std::string_view kListKinds =
-    "models, devices, engines, environments, calibrations, options, scenarios, studies, plans, "
-    "schema, study-schema, plan-schema";
+[[nodiscard]] std::string list_kinds();  // "models, devices, ..."
 
 // ConfigError for an unknown kind.
 [[nodiscard]] std::string list_text(const std::string& kind, const std::string& catalog_directory);

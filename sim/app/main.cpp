@@ -370,7 +370,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   add_merge(*app.add_subcommand("merge", "the shards of a study as one file"), arguments.merge);
   add_report(*app.add_subcommand("report", "results as one HTML file"), arguments.report);
   CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
-  list_app->add_option("kind", arguments.kind, std::string(kListKinds))->required();
+  list_app->add_option("kind", arguments.kind, list_kinds())->required();
   list_app->add_option("--catalog", arguments.catalog, kCatalogHelp);
 }
 

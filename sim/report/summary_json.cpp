@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sim/metrics/latency_metrics.hpp"
 #include "sim/report/energy_report.hpp"
 #include "sim/report/fleet_report.hpp"
 #include "sim/report/json_text.hpp"
@@ -92,22 +93,10 @@ Json metrics_json(const ServingMetrics& m, bool with_itl) {
                {"output_throughput", m.output_throughput},
                {"total_token_throughput", m.total_token_throughput},
                {"request_goodput", m.request_goodput ? Json(*m.request_goodput) : Json(nullptr)}};
-  const auto add = [&json](const char* name, const std::array<double, 6>& values) {
-    constexpr std::array kStatistics{"mean", "median", "std", "p90", "p95", "p99"};
-    for (std::size_t i = 0; i < kStatistics.size(); ++i) {
-      json[fmt::format("{}_{}_ms", kStatistics[i], name)] = values[i];
-    }
-  };
-  add("ttft", {m.mean_ttft_ms, m.median_ttft_ms, m.std_ttft_ms, m.p90_ttft_ms, m.p95_ttft_ms,
-               m.p99_ttft_ms});
-  add("tpot", {m.mean_tpot_ms, m.median_tpot_ms, m.std_tpot_ms, m.p90_tpot_ms, m.p95_tpot_ms,
-               m.p99_tpot_ms});
-  if (with_itl) {
-    add("itl",
-        {m.mean_itl_ms, m.median_itl_ms, m.std_itl_ms, m.p90_itl_ms, m.p95_itl_ms, m.p99_itl_ms});
+  for (const LatencyMetric& metric : latency_metrics()) {
+    if (metric.kind == LatencyKind::itl && !with_itl) continue;
+    json[std::string(metric.name)] = m.*metric.value;
   }
-  add("e2el", {m.mean_e2el_ms, m.median_e2el_ms, m.std_e2el_ms, m.p90_e2el_ms, m.p95_e2el_ms,
-               m.p99_e2el_ms});
   return json;
 }
 

@@ -7,7 +7,7 @@ for help in --help 'run --help' 'check --help' 'list --help'; do
   lines=$("$HEADROOM" $help | wc -l)
   ((lines <= 40)) || fail "headroom $help takes $lines lines"
 done
-for kind in models devices engines calibrations options scenarios schema; do
+for kind in models devices engines calibrations options metrics scenarios schema; do
   [[ -n $("$HEADROOM" list $kind) ]] || fail "list $kind is empty"
 done
 "$HEADROOM" list schema | cmp - "$HEADROOM_SOURCE_DIR/scenarios/scenario.schema.json" ||

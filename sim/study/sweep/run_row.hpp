@@ -1,7 +1,10 @@
 #pragma once
 // What a study keeps of a run: flat numbers with their units in their names.
 
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/resolve/run.hpp"
@@ -14,7 +17,17 @@ namespace headroom {
 // did not start has throughput 0 and its out-of-memory. `summary` is the run's summary.json.
 [[nodiscard]] StoredRun row_of(const RunResult& result, std::string summary);
 
-// Every metric that a run may have.
+// A figure of a run that is no latency (sim/metrics/latency_metrics.hpp); nothing where it has
+// none.
+struct RunMetric {
+  std::string_view name;
+  std::string_view unit;
+  std::optional<double> (*value)(const RunResult& result);
+};
+// In the order in which a row has them.
+[[nodiscard]] std::span<const RunMetric> run_metrics();
+
+// Every metric that a run may have, latencies last.
 [[nodiscard]] std::vector<std::string> metric_names();
 
 }  // namespace headroom
