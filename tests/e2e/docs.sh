@@ -18,7 +18,7 @@ done
 [[ -s site/notebooks/001_kv_formula.ipynb ]] || fail 'a linked file outside docs is not in the site'
 # Lists without an empty line before them, a list in a list, and code in a list.
 for text in '^<li>no chunking and P' '^<pre><code>piece(known, rest):'; do
-  grep -q "$text" site/semantics.html || fail "semantics.html has no $text"
+  grep -q "$text" site/semantics/trtllm.html || fail "semantics/trtllm.html has no $text"
 done
 
 for page in "$source"/docs/questions/*.md; do

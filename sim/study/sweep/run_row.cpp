@@ -35,7 +35,8 @@ Value hit_share(const RunResult& r) {
   return real(e.prefix_cache_hits) / real(e.prefix_cache_queries);
 }
 
-double steady_in_system(const RunResult& r) {
+Value steady_in_system(const RunResult& r) {
+  if (!r.started) return std::nullopt;
   double in_system = 0;
   for (const double third : r.summary.windows.stationarity.mean_in_system) in_system += third / 3;
   return in_system;
@@ -47,51 +48,75 @@ Value slope_of(const RunResult& r, double BacklogSlope::*value) {
   return slope ? Value(*slope.*value) : std::nullopt;
 }
 
-// A figure of a run that started.
-Value if_started(const RunResult& r, double value) {
-  return r.started ? Value(value) : std::nullopt;
-}
-
 using R = RunResult;
 
-// clang-format off
+// A figure of every run, and one of a run that started: by the members that lead to it.
+template <auto... Path>
+Value figure(const R& r) {
+  if constexpr (requires { *(r.*....*Path); }) {
+    return (r.*....*Path);
+  } else {
+    return static_cast<double>((r.*....*Path));
+  }
+}
+template <auto... Path>
+Value if_started(const R& r) {
+  return r.started ? figure<Path...>(r) : std::nullopt;
+}
+
+template <auto Member>
+constexpr auto request = figure<&R::summary, &RunSummary::requests, Member>;
+template <auto Member>
+constexpr auto serving = figure<&R::summary, &RunSummary::metrics, Member>;
+template <auto Member>
+constexpr auto memory = figure<&R::summary, &RunSummary::memory, Member>;
+template <auto Member>
+constexpr auto engine = if_started<&R::summary, &RunSummary::engine, Member>;
+template <auto Member>
+constexpr auto steady =
+    if_started<&R::summary, &RunSummary::windows, &WindowSummary::steady, Member>;
+template <auto Member>
+constexpr auto slope = [](const R& r) { return slope_of(r, Member); };
+
+using Q = RequestCounts;
+using M = ServingMetrics;
+
 const RunMetric kRunMetrics[] = {
     {"oom_count", "1", [](const R& r) -> Value { return real(ooms_of(r)); }},
     {"started", "0 or 1", [](const R& r) -> Value { return r.started ? 1 : 0; }},
-    {"arrived", "requests", [](const R& r) -> Value { return real(r.summary.requests.arrived); }},
-    {"completed", "requests", [](const R& r) -> Value { return real(r.summary.metrics.completed); }},
-    {"rejected", "requests", [](const R& r) -> Value { return real(r.summary.requests.rejected); }},
-    {"cancelled", "requests", [](const R& r) -> Value { return real(r.summary.requests.cancelled); }},
-    {"lost_to_oom", "requests", [](const R& r) -> Value { return real(r.summary.requests.lost_to_oom); }},
-    {"lost_to_fault", "requests", [](const R& r) -> Value { return real(r.summary.requests.lost_to_fault); }},
-    {"unfinished", "requests", [](const R& r) -> Value { return real(r.summary.requests.unfinished); }},
-    {"total_input_tokens", "tokens", [](const R& r) -> Value { return real(r.summary.metrics.total_input_tokens); }},
-    {"total_output_tokens", "tokens", [](const R& r) -> Value { return real(r.summary.metrics.total_output_tokens); }},
-    {"request_throughput", "requests/s", [](const R& r) -> Value { return r.summary.metrics.request_throughput; }},
-    {"output_throughput", "tokens/s", [](const R& r) -> Value { return r.summary.metrics.output_throughput; }},
-    {"total_token_throughput", "tokens/s", [](const R& r) -> Value { return r.summary.metrics.total_token_throughput; }},
-    {"request_goodput", "requests/s", [](const R& r) -> Value { return r.summary.metrics.request_goodput; }},
+    {"arrived", "requests", request<&Q::arrived>},
+    {"completed", "requests", serving<&M::completed>},
+    {"rejected", "requests", request<&Q::rejected>},
+    {"cancelled", "requests", request<&Q::cancelled>},
+    {"lost_to_oom", "requests", request<&Q::lost_to_oom>},
+    {"lost_to_fault", "requests", request<&Q::lost_to_fault>},
+    {"unfinished", "requests", request<&Q::unfinished>},
+    {"total_input_tokens", "tokens", serving<&M::total_input_tokens>},
+    {"total_output_tokens", "tokens", serving<&M::total_output_tokens>},
+    {"request_throughput", "requests/s", serving<&M::request_throughput>},
+    {"output_throughput", "tokens/s", serving<&M::output_throughput>},
+    {"total_token_throughput", "tokens/s", serving<&M::total_token_throughput>},
+    {"request_goodput", "requests/s", serving<&M::request_goodput>},
     {"goodput_share", "share", goodput_share},
-    {"kv_tokens", "tokens", [](const R& r) -> Value { return real(r.pool_tokens); }},
-    {"kv_pool_bytes", "bytes", [](const R& r) -> Value { return real(r.budget.kv_pool_bytes); }},
-    {"max_kv_used_share", "share", [](const R& r) -> Value { return r.summary.memory.peak_utilisation; }},
-    {"mean_kv_used_share", "share", [](const R& r) -> Value { return r.summary.memory.mean_utilisation; }},
-    {"mean_kv_reserved_share", "share", [](const R& r) -> Value { return r.summary.memory.mean_reserved; }},
-    {"mean_kv_internal_share", "share", [](const R& r) -> Value { return r.summary.memory.mean_internal; }},
-    {"mean_kv_external_share", "share", [](const R& r) -> Value { return r.summary.memory.mean_external; }},
-    {"duration", "s", [](const R& r) { return if_started(r, r.summary.metrics.duration); }},
-    {"preemptions", "1", [](const R& r) { return if_started(r, real(r.summary.engine.preemptions)); }},
-    {"recomputed_tokens", "tokens", [](const R& r) { return if_started(r, real(r.summary.engine.recomputed_tokens)); }},
-    {"steps", "1", [](const R& r) { return if_started(r, real(r.summary.engine.steps)); }},
-    {"busy_s", "s", [](const R& r) { return if_started(r, r.summary.engine.busy_s); }},
+    {"kv_tokens", "tokens", figure<&R::pool_tokens>},
+    {"kv_pool_bytes", "bytes", figure<&R::budget, &MemoryBudget::kv_pool_bytes>},
+    {"max_kv_used_share", "share", memory<&MemorySummary::peak_utilisation>},
+    {"mean_kv_used_share", "share", memory<&MemorySummary::mean_utilisation>},
+    {"mean_kv_reserved_share", "share", memory<&MemorySummary::mean_reserved>},
+    {"mean_kv_internal_share", "share", memory<&MemorySummary::mean_internal>},
+    {"mean_kv_external_share", "share", memory<&MemorySummary::mean_external>},
+    {"duration", "s", if_started<&R::summary, &RunSummary::metrics, &M::duration>},
+    {"preemptions", "1", engine<&EngineSummary::preemptions>},
+    {"recomputed_tokens", "tokens", engine<&EngineSummary::recomputed_tokens>},
+    {"steps", "1", engine<&EngineSummary::steps>},
+    {"busy_s", "s", engine<&EngineSummary::busy_s>},
     {"prefix_cache_hit_share", "share", hit_share},
-    {"steady_arrival_rate", "requests/s", [](const R& r) { return if_started(r, r.summary.windows.steady.arrival_rate); }},
-    {"steady_finish_rate", "requests/s", [](const R& r) { return if_started(r, r.summary.windows.steady.finish_rate); }},
-    {"steady_in_system", "requests", [](const R& r) { return if_started(r, steady_in_system(r)); }},
-    {"backlog_slope_per_s", "requests/s", [](const R& r) { return slope_of(r, &BacklogSlope::per_s); }},
-    {"backlog_slope_low_per_s", "requests/s", [](const R& r) { return slope_of(r, &BacklogSlope::low_per_s); }},
-    {"backlog_slope_high_per_s", "requests/s", [](const R& r) { return slope_of(r, &BacklogSlope::high_per_s); }}};
-// clang-format on
+    {"steady_arrival_rate", "requests/s", steady<&WindowReport::arrival_rate>},
+    {"steady_finish_rate", "requests/s", steady<&WindowReport::finish_rate>},
+    {"steady_in_system", "requests", steady_in_system},
+    {"backlog_slope_per_s", "requests/s", slope<&BacklogSlope::per_s>},
+    {"backlog_slope_low_per_s", "requests/s", slope<&BacklogSlope::low_per_s>},
+    {"backlog_slope_high_per_s", "requests/s", slope<&BacklogSlope::high_per_s>}};
 
 // By kind, in the order of their first moments.
 void add_ooms(const RunResult& result, StoredRun& row) {

@@ -1,16 +1,43 @@
-#include "sim/app/audit_command.hpp"
+// `headroom audit SCENARIO | LOG | --series CSV`.
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <sstream>
+#include <string>
 
+#include "sim/app/command.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/audit_report.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
 namespace {
+
+struct AuditArguments {
+  // A scenario (file or built-in name), or the log of a start-up. Empty with `series`.
+  std::string target;
+  ScenarioFlags flags;                      // of a scenario
+  std::optional<std::int64_t> context;      // tokens of a request; absent: the longest accepted
+  std::optional<std::int64_t> concurrency;  // such requests together; absent: 1
+  bool mitigate = false;                    // what gives KV back on shared memory
+  // Of a log: stronger than what it says.
+  std::string model;
+  std::string device;
+  std::string environment;
+  // Of a recording.
+  std::string series;  // CSV file
+  std::string gpu;     // where it has several
+  std::optional<double> capacity_gib;
+  std::optional<double> max_concurrency;  // requests
+  std::string catalog;                    // folder laid over the embedded one; empty: none
+  bool json = false;
+};
 
 // A scenario begins with a brace, or with a comment before it; a log with anything else.
 bool is_log(const std::string& text) {
@@ -63,8 +90,6 @@ std::string series_audit(const AuditArguments& arguments) {
                         : series_text(arguments.series, report);
 }
 
-}  // namespace
-
 std::string audit_command(const AuditArguments& arguments) {
   if (arguments.target.empty() == arguments.series.empty()) {
     throw ConfigError("audit: expected a scenario, a log, or --series with a CSV file");
@@ -76,5 +101,34 @@ std::string audit_command(const AuditArguments& arguments) {
   return may_be_log && is_log(text) ? log_audit(arguments, text, catalog)
                                     : scenario_audit(arguments, text, catalog);
 }
+
+std::function<int()> add_audit(CLI::App& command) {
+  const auto a = std::make_shared<AuditArguments>();
+  command.add_option("target", a->target,
+                     "a scenario, or the log of a start-up (-: standard input)");
+  command.add_option("--set", a->flags.set, "path=value, e.g. engine.max_num_seqs=128")
+      ->allow_extra_args(false);
+  command.add_option("--context", a->context, "tokens of a request that must fit");
+  command.add_option("--concurrency", a->concurrency, "such requests together");
+  command.add_flag("--mitigate", a->mitigate, "unified memory: what gives KV back, ranked");
+  command.add_option("--model", a->model, "of a log: instead of what it says");
+  command.add_option("--device", a->device, "of a log: instead of what its memory suggests");
+  command.add_option("--environment", a->environment, "of a log");
+  command.add_option("--series", a->series, "CSV of memory over time, e.g. of nvidia-smi");
+  command.add_option("--gpu", a->gpu, "of a recording with several");
+  command.add_option("--capacity-gib", a->capacity_gib, "of the recorded device");
+  command.add_option("--max-concurrent", a->max_concurrency, "requests that the device holds");
+  command.add_option("--catalog", a->catalog, kCatalogHelp);
+  command.add_flag("--json", a->json, "print JSON");
+  return [a] {
+    a->target = input_path(a->target);
+    a->series = input_path(a->series);
+    return print(audit_command(*a), a->json);
+  };
+}
+
+}  // namespace
+
+const Command kAuditCommand{"audit", "where every GiB goes, and the smallest fix", add_audit};
 
 }  // namespace headroom

@@ -1,12 +1,19 @@
-#include "sim/app/fleet_command.hpp"
+// `headroom fleet plan PLAN`: the cheapest fleets that keep a plan's targets.
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
 
+#include "sim/app/command.hpp"
+#include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/output_name.hpp"
 #include "sim/app/threads.hpp"
@@ -18,6 +25,15 @@
 
 namespace headroom {
 namespace {
+
+struct FleetPlanArguments {
+  std::string plan;
+  std::string output;                   // folder; empty: results/<name of the plan>
+  std::string trace;                    // instead of the traffic's own; empty: that
+  std::string catalog;                  // folder laid over the embedded one; empty: none
+  std::optional<std::int64_t> threads;  // empty: all cores
+  bool json = false;
+};
 
 namespace fs = std::filesystem;
 
@@ -83,8 +99,6 @@ void show_progress(std::size_t done, std::size_t all) {
   std::fflush(stderr);
 }
 
-}  // namespace
-
 StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::string& version,
                                const std::atomic<bool>& interrupted) {
   const FleetPlanFile plan = load_fleet_plan(arguments.plan, arguments.trace);
@@ -112,5 +126,22 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
                                                 scenario.is_null() ? "" : ", fleet.json");
   return {arguments.json ? json_text(answer) : plan_text(plan, result, catalog, written)};
 }
+
+std::function<int()> add_fleet(CLI::App& command) {
+  const auto a = std::make_shared<FleetPlanArguments>();
+  command.require_subcommand(1);
+  CLI::App* plan = command.add_subcommand("plan", "the cheapest fleets that keep targets");
+  plan->add_option("plan", a->plan, "a file, or a name of `list plans`")->required();
+  plan->add_option("-o,--output", a->output, "folder (results/<name of the plan>)");
+  plan->add_option("--trace", a->trace, "replay this trace file");
+  plan->add_option("-j,--threads", a->threads, "candidates at a time (all cores)");
+  plan->add_option("--catalog", a->catalog, kCatalogHelp);
+  plan->add_flag("--json", a->json, "print plan.json; files only with -o");
+  return [a] { return answer_of(fleet_plan_command(*a, kVersion, stop_on_signals()), a->json); };
+}
+
+}  // namespace
+
+const Command kFleetCommand{"fleet", "which fleet for a traffic and its targets", add_fleet};
 
 }  // namespace headroom

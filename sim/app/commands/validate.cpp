@@ -1,7 +1,13 @@
-#include "sim/app/validate_command.hpp"
+// `headroom validate memory DIR`: the budget rules against logged start-ups; `headroom validate
+// runs DIR`: measured runs replayed.
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
+#include <memory>
+#include <string>
+
+#include "sim/app/command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/fidelity/ablation.hpp"
 #include "sim/fidelity/run_validation.hpp"
@@ -13,6 +19,16 @@
 #include "sim/report/run_validation_report.hpp"
 
 namespace headroom {
+namespace {
+
+struct ValidateArguments {
+  std::string what = "memory";
+  std::string directory;
+  std::string tables;   // of runs: a folder of kernel profiles to price from; empty: constants
+  std::string catalog;  // folder laid over the embedded one; empty: none
+  bool ablate = false;  // of runs: remove the terms of the step cost one by one
+  bool json = false;
+};
 
 std::string validate_command(const ValidateArguments& arguments) {
   const Catalog catalog = load_catalog(arguments.catalog);
@@ -36,5 +52,25 @@ std::string validate_command(const ValidateArguments& arguments) {
   const MemoryValidation validation = validate_memory(arguments.directory, catalog);
   return arguments.json ? memory_validation_json(validation) : memory_validation_text(validation);
 }
+
+std::function<int()> add_validate(CLI::App& command) {
+  const auto a = std::make_shared<ValidateArguments>();
+  command
+      .add_option("what", a->what,
+                  "memory: budget rules against logged start-ups; runs: measured runs replayed")
+      ->required();
+  command.add_option("directory", a->directory, "folder with the measurements")->required();
+  command.add_option("--tables", a->tables,
+                     "of runs: price them from the kernel profiles (meta.yaml, tp<N>/) in this "
+                     "folder");
+  command.add_flag("--ablate", a->ablate, "of runs: what each term of the step cost is worth");
+  command.add_option("--catalog", a->catalog, kCatalogHelp);
+  command.add_flag("--json", a->json, "print JSON");
+  return [a] { return print(validate_command(*a), a->json); };
+}
+
+}  // namespace
+
+const Command kValidateCommand{"validate", "score the models against measurements", add_validate};
 
 }  // namespace headroom

@@ -1,11 +1,18 @@
-#include "sim/app/calibrate_command.hpp"
+// `headroom calibrate DIR --calibration ID --runs ... --fit ...`: constants fitted on measured
+// runs. `headroom calibrate FILE --calibration ID --device ID --fit ...`: on step times that
+// hardware/probe/probe.py wrote.
 
 #include <fmt/format.h>
-
-#include <filesystem>
-#include <optional>
+#include <CLI/CLI.hpp>
 #include <system_error>
 
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/app/command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/fidelity/calibrate.hpp"
 #include "sim/fidelity/step_time_fit.hpp"
@@ -17,6 +24,16 @@
 
 namespace headroom {
 namespace {
+
+struct CalibrateArguments {
+  std::string source;  // folder of runs, or file of the probe
+  std::string calibration;
+  std::vector<std::string> runs;  // of a folder
+  std::string device;             // of a file; empty: the row's
+  std::vector<std::string> fit;
+  std::string output;   // folder for the calibrations.json; empty: print only
+  std::string catalog;  // folder laid over the embedded one; empty: none
+};
 
 struct Fitted {
   Calibration row;
@@ -52,8 +69,6 @@ Fitted fit_on_steps(const CalibrateArguments& arguments, const Catalog& catalog)
   return {fit.calibration, calibrate_text(fit)};
 }
 
-}  // namespace
-
 std::string calibrate_command(const CalibrateArguments& arguments) {
   if (!is_there(arguments.source)) {
     throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
@@ -79,5 +94,32 @@ std::string calibrate_command(const CalibrateArguments& arguments) {
   return fitted.text +
          fmt::format("Written: {} (run with --catalog {})\n", file.string(), arguments.output);
 }
+
+std::function<int()> add_calibrate(CLI::App& command) {
+  const auto a = std::make_shared<CalibrateArguments>();
+  command
+      .add_option("source", a->source,
+                  "folder with measured runs, or the file that hardware/probe/probe.py wrote")
+      ->required();
+  command
+      .add_option("--calibration", a->calibration, "row to start from (headroom list calibrations)")
+      ->required();
+  command.add_option("--runs", a->runs, "of a folder: data sets of `validate runs`: a,b,...")
+      ->delimiter(',');
+  command.add_option("--device", a->device,
+                     "of a file: catalog id of the probed device (the row's)");
+  command.add_option("--fit", a->fit, "constants to fit, by their names in the row: a,b,...")
+      ->required()
+      ->delimiter(',');
+  command.add_option("-o,--output", a->output,
+                     "folder for a calibrations.json with the fitted row");
+  command.add_option("--catalog", a->catalog, kCatalogHelp);
+  return [a] { return print(calibrate_command(*a)); };
+}
+
+}  // namespace
+
+const Command kCalibrateCommand{"calibrate", "fit step costs on measured runs or steps",
+                                add_calibrate};
 
 }  // namespace headroom

@@ -1,17 +1,47 @@
-#include "sim/app/capacity_command.hpp"
+// `headroom capacity`: what fits, without traffic.
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "sim/app/command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/memory/capacity_systems.hpp"
+#include "sim/memory/worksheet.hpp"
 #include "sim/report/capacity_report.hpp"
 
 namespace headroom {
 namespace {
+
+struct CapacityArguments {
+  // Several names between commas, or the flag several times; the cross product is compared.
+  std::vector<std::string> models;
+  std::vector<std::string> devices;
+  std::vector<std::string> engines;  // name or name@version
+  std::vector<std::string> environments;
+  std::vector<std::string> contexts{"2048,8192,32768,131072"};  // tokens; k is x 1024
+  std::vector<std::string> set;                                 // path=value
+  std::string scenario;                                         // optional base
+  std::optional<double> kv_bytes_per_token;                     // of the whole model
+  std::optional<double> usable_fraction;  // pool = F x (device memory - weights)
+  std::string catalog;                    // folder laid over the embedded one; empty: none
+  bool json = false;
+  // The worksheet of seed 002 instead of an engine's rule. Its tensor parallel size is the
+  // system's; models may also be its own names (llama_70b).
+  bool worksheet = false;
+  std::optional<std::int64_t> concurrency;  // requests at a time; absent: 1
+  std::optional<double> weights_gb;     // of the whole model; absent: the worksheet's or geometry's
+  std::optional<double> gpu_memory_gb;  // absent: the device's, without a device 80
+  std::optional<double> overhead_gb;    // absent: kWorksheetOverheadGb
+};
 
 // The document's example of a device; the geometry does not depend on it.
 constexpr const char* kWorksheetDevice = "h100-sxm";
@@ -106,8 +136,6 @@ std::vector<Worksheet> worksheets(const CapacityArguments& arguments, const Cata
   return sheets;
 }
 
-}  // namespace
-
 std::string capacity_command(const CapacityArguments& arguments) {
   check_figures(arguments);
   const Catalog catalog = load_catalog(arguments.catalog);
@@ -124,5 +152,32 @@ std::string capacity_command(const CapacityArguments& arguments) {
   const std::vector<CapacityRow> rows = capacity(query, catalog);
   return arguments.json ? capacity_json(rows) : capacity_text(rows);
 }
+
+std::function<int()> add_capacity(CLI::App& command) {
+  const auto a = std::make_shared<CapacityArguments>();
+  command.add_option("scenario", a->scenario, "base to vary; optional");
+  command.add_option("--model", a->models, "catalog id, Hugging Face name or config.json; a,b,...");
+  command.add_option("--device", a->devices, "catalog ids: a,b,...");
+  command.add_option("--engine", a->engines, "engine or engine@version: a,b,... (vllm)");
+  command.add_option("--environment", a->environments, "native,docker,... (native)");
+  command.add_option("--context", a->contexts, "tokens per request: 2048,8k,...");
+  command.add_option("--set", a->set, "path=value, e.g. engine.tensor_parallel_size=2")
+      ->allow_extra_args(false);
+  command.add_option("--kv-bytes-per-token", a->kv_bytes_per_token, "instead of the geometry's");
+  command.add_option("--usable-fraction", a->usable_fraction,
+                     "KV pool = this x (device memory - weights), instead of the engine's rule");
+  command.add_flag("--worksheet", a->worksheet, "the hand worksheet, as written and corrected");
+  command.add_option("--concurrency", a->concurrency, "worksheet: requests at a time");
+  command.add_option("--weights-gb", a->weights_gb, "worksheet: weights of the whole model");
+  command.add_option("--gpu-memory-gb", a->gpu_memory_gb, "worksheet: memory of a device");
+  command.add_option("--overhead-gb", a->overhead_gb, "worksheet: CUDA and allocator");
+  command.add_option("--catalog", a->catalog, kCatalogHelp);
+  command.add_flag("--json", a->json, "print JSON");
+  return [a] { return print(capacity_command(*a), a->json); };
+}
+
+}  // namespace
+
+const Command kCapacityCommand{"capacity", "what fits: memory without traffic", add_capacity};
 
 }  // namespace headroom

@@ -1,12 +1,22 @@
-#include "sim/app/sweep_command.hpp"
+// `headroom sweep STUDY`: all runs of a study into one SQLite file; `headroom merge`: files of its
+// shards into one.
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "sim/app/command.hpp"
+#include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/output_name.hpp"
 #include "sim/app/threads.hpp"
@@ -22,6 +32,22 @@
 
 namespace headroom {
 namespace {
+
+struct SweepArguments {
+  std::string study;
+  std::string output;                   // empty: results/<name of the study>.db
+  std::string shard = "1/1";            // i/n
+  std::vector<std::string> set;         // laid over the base
+  std::string catalog;                  // folder laid over the embedded one; empty: none
+  std::optional<std::int64_t> threads;  // empty: all cores
+  bool resume = false;
+  bool dry_run = false;
+};
+
+struct MergeArguments {
+  std::string output;
+  std::vector<std::string> inputs;
+};
 
 constexpr double kSampleSeconds = 2;  // that one run of an estimate may take
 
@@ -100,8 +126,6 @@ class SweepProgress {
   Clock::time_point last_ = start_;
 };
 
-}  // namespace
-
 StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& version,
                           const std::atomic<bool>& interrupted) {
   const StudyShard shard = parse_shard(arguments.shard);
@@ -161,5 +185,34 @@ StudyAnswer merge_command(const MergeArguments& arguments) {
   return {merge_text(result, searches, arguments.output),
           complete ? StudyEnd::complete : StudyEnd::incomplete};
 }
+
+std::function<int()> add_sweep(CLI::App& command) {
+  const auto a = std::make_shared<SweepArguments>();
+  command.add_option("study", a->study, "a file, or a name of `list studies`")->required();
+  command.add_option("-o,--output", a->output, "SQLite file (results/<name of the study>.db)");
+  command.add_option("-j,--threads", a->threads, "runs at a time (all cores)");
+  command.add_flag("--resume", a->resume, "go on where the file ends; failed runs are tried again");
+  command.add_flag("--dry-run", a->dry_run, "check everything, say how much and how long it is");
+  command.add_option("--shard", a->shard, "i/n: only every n-th point, from the i-th");
+  command.add_option("--set", a->set, "path=value, laid over the base scenario")
+      ->allow_extra_args(false);
+  command.add_option("--catalog", a->catalog, kCatalogHelp);
+  return [a] {
+    static const std::atomic<bool> never{false};  // an estimate has nothing to keep
+    return answer_of(sweep_command(*a, kVersion, a->dry_run ? never : stop_on_signals()));
+  };
+}
+
+std::function<int()> add_merge(CLI::App& command) {
+  const auto a = std::make_shared<MergeArguments>();
+  command.add_option("output", a->output, "SQLite file to make")->required();
+  command.add_option("inputs", a->inputs, "files of shards of one study")->required();
+  return [a] { return answer_of(merge_command(*a)); };
+}
+
+}  // namespace
+
+const Command kSweepCommand{"sweep", "all runs of a study, into one SQLite file", add_sweep};
+const Command kMergeCommand{"merge", "the shards of a study as one file", add_merge};
 
 }  // namespace headroom

@@ -1,11 +1,16 @@
-#include "sim/app/from_command.hpp"
+// `headroom from`: a scenario from what a user runs.
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <sstream>
+#include <string>
+#include <vector>
 
+#include "sim/app/command.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/engines/engine_metrics.hpp"
 #include "sim/engines/engines.hpp"
@@ -18,6 +23,17 @@
 
 namespace headroom {
 namespace {
+
+struct FromArguments {
+  // A command, all of it one text, or a file: compose.yaml, a command in a script, the log of a
+  // start-up, or one or two dumps of /metrics.
+  std::vector<std::string> source;
+  std::vector<std::string> unknown;  // flags that are none of ours
+  std::string device;                // catalog name; a command does not name one
+  std::string service;               // of a compose file
+  std::vector<std::string> set;      // path=value, laid over the result
+  bool json = false;                 // scenario, lists and notes as one JSON object
+};
 
 // What came from standard input was taken just now.
 double modified_s(const std::string& path) {
@@ -138,8 +154,6 @@ void add_comment(std::string& text, const std::string& title,
   for (const std::string& line : lines) text += fmt::format("//   {}\n", visible_text(line));
 }
 
-}  // namespace
-
 std::string from_command(const FromArguments& arguments) {
   check_words(arguments);
   FromResult result = read(arguments);
@@ -163,5 +177,30 @@ std::string from_command(const FromArguments& arguments) {
   }
   return text + json_text(document.root);
 }
+
+std::function<int()> add_from(CLI::App& command) {
+  const auto a = std::make_shared<FromArguments>();
+  command.add_option("source", a->source,
+                     "'vllm serve ...' or another engine's command, compose.yaml, /metrics, a log; "
+                     "- is standard input");
+  command.add_option("--device", a->device, "catalog id, which a command does not name");
+  command.add_option("--service", a->service, "of a compose file");
+  command.add_option("--set", a->set, "path=value, laid over the result")->allow_extra_args(false);
+  command.add_flag("--json", a->json, "print scenario, unknown flags and notes as JSON");
+  command.allow_extras();  // flags of a command without quotes: refused with what to write instead
+  return [a, &command] {
+    if (std::ranges::count(a->source, "-") > 1) {
+      throw ConfigError("from: only one of the files can be standard input");
+    }
+    std::ranges::transform(a->source, a->source.begin(), input_path);
+    a->unknown = command.remaining();
+    std::erase(a->unknown, "--");          // which only says that words follow
+    return print(from_command(*a), true);  // JSON, with comments
+  };
+}
+
+}  // namespace
+
+const Command kFromCommand{"from", "a scenario from what you run already", add_from};
 
 }  // namespace headroom

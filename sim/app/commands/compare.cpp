@@ -1,9 +1,18 @@
-#include "sim/app/compare_command.hpp"
+// `headroom compare A B`: two scenarios under the same traffic, and how certain their difference
+// is.
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "sim/app/command.hpp"
+#include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
@@ -13,6 +22,19 @@
 
 namespace headroom {
 namespace {
+
+struct CompareArguments {
+  std::string a;  // a scenario; alone: a study with two points
+  std::string b;
+  std::vector<std::string> set;  // laid over both
+  std::vector<std::string> set_a;
+  std::vector<std::string> set_b;
+  std::optional<std::int64_t> replications;
+  std::optional<std::int64_t> threads;  // empty: all cores
+  std::string output;                   // results of the first replication in OUTPUT/a, OUTPUT/b
+  std::string catalog;
+  bool json = false;
+};
 
 constexpr std::int64_t kMostReplications = 10'000;
 
@@ -35,8 +57,6 @@ Comparison pair_of(const CompareArguments& arguments) {
   // One scenario against itself with other settings.
   return load_pair(arguments.a, arguments.a, arguments.set, arguments.set_a, arguments.set_b);
 }
-
-}  // namespace
 
 std::string compare_command(const CompareArguments& arguments, const std::string& version,
                             const std::atomic<bool>& interrupted) {
@@ -68,5 +88,29 @@ std::string compare_command(const CompareArguments& arguments, const std::string
   }
   return text;
 }
+
+std::function<int()> add_compare(CLI::App& command) {
+  const auto a = std::make_shared<CompareArguments>();
+  command.add_option("a", a->a, "a scenario; alone: a study with two points, or use --set-b")
+      ->required();
+  command.add_option("b", a->b, "the other scenario");
+  command.add_option("--set", a->set, "path=value in both")->allow_extra_args(false);
+  command.add_option("--set-a", a->set_a, "path=value in A")->allow_extra_args(false);
+  command.add_option("--set-b", a->set_b, "path=value in B")->allow_extra_args(false);
+  command.add_option("--replications", a->replications, "pairs of runs, each with a seed (5)");
+  command.add_option("-j,--threads", a->threads, "runs at a time (all cores)");
+  command.add_option("-o,--output", a->output, "folder for the first pair's result files");
+  command.add_option("--catalog", a->catalog, kCatalogHelp);
+  command.add_flag("--json", a->json, "print JSON");
+  return [a] {
+    const std::atomic<bool>& interrupted = stop_on_signals();
+    print(compare_command(*a, kVersion, interrupted), a->json);
+    return interrupted ? interrupted_exit_code() : 0;
+  };
+}
+
+}  // namespace
+
+const Command kCompareCommand{"compare", "two scenarios under the same traffic", add_compare};
 
 }  // namespace headroom

@@ -1,0 +1,55 @@
+#pragma once
+// A command of the program: its name, its options, and what it does. Each stands in a file of its
+// own in commands/; the table of all is in main.cpp.
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace headroom {
+
+extern const std::string kVersion;
+inline constexpr const char* kCatalogHelp =
+    "folder with own models, devices, environments, calibrations";
+
+struct Command {
+  std::string_view name;
+  std::string_view doc;
+  // Adds its options to `command`. What it returns does the work, once they are read, and gives the
+  // exit code. ConfigError, DataError: an option or a file is wrong.
+  std::function<int()> (*add)(CLI::App& command);
+};
+
+extern const Command kRunCommand;
+extern const Command kCheckCommand;
+extern const Command kCapacityCommand;
+extern const Command kAuditCommand;
+extern const Command kStepCommand;
+extern const Command kValidateCommand;
+extern const Command kCalibrateCommand;
+extern const Command kFromCommand;
+extern const Command kTraceCommand;
+extern const Command kCompareCommand;
+extern const Command kFleetCommand;
+extern const Command kSweepCommand;
+extern const Command kMergeCommand;
+extern const Command kReportCommand;
+extern const Command kListCommand;
+
+// What people read has no control characters; JSON goes out as it is. Returns 0.
+int print(const std::string& text, bool is_json = false);
+
+enum class StudyEnd { complete, incomplete, interrupted };
+
+struct StudyAnswer {
+  std::string text;                   // to print
+  StudyEnd end = StudyEnd::complete;  // incomplete: runs failed, or are missing
+};
+// Prints it; the exit code.
+int answer_of(const StudyAnswer& answer, bool is_json = false);
+
+}  // namespace headroom

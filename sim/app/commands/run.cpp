@@ -1,0 +1,138 @@
+// `headroom run` and `headroom check`: one scenario, simulated or only read.
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sim/app/command.hpp"
+#include "sim/app/input_text.hpp"
+#include "sim/app/interruption.hpp"
+#include "sim/app/list.hpp"
+#include "sim/app/output_name.hpp"
+#include "sim/app/progress.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/report/perfetto_log.hpp"
+#include "sim/report/result_files.hpp"
+#include "sim/report/terminal.hpp"
+#include "sim/resolve/run.hpp"
+#include "sim/scenario/scenario_file.hpp"
+
+namespace headroom {
+namespace {
+
+struct RunArguments {
+  std::string scenario;
+  std::string output;
+  std::string catalog;
+  std::string event_log;
+  ScenarioFlags flags;
+  bool json = false;
+};
+
+// What shells and spreadsheets take for something else is replaced.
+std::string plain_name(const std::string& name) {
+  std::string safe;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || (c == '.' && !safe.empty());
+    safe += plain ? c : '_';
+  }
+  return safe;
+}
+
+// With --json and no -o the answer is standard output alone: empty.
+std::string results_folder(const RunArguments& a, const Scenario& scenario) {
+  if (!a.output.empty() || a.json) return a.output;
+  return "results/" + plain_name(output_name(a.scenario, scenario.name));
+}
+
+// "-" is standard input, which can be read once.
+void name_inputs(RunArguments& a) {
+  std::optional<std::string>& trace = a.flags.trace;
+  if (a.scenario == "-" && trace == "-") {
+    throw ConfigError("--trace -: the scenario is standard input already");
+  }
+  a.scenario = input_path(a.scenario);
+  if (trace) trace = input_path(*trace);
+}
+
+int run_command(const RunArguments& a) {
+  const Scenario scenario = load_scenario(a.scenario, a.flags);
+  const Catalog catalog = load_catalog(a.catalog);
+  const std::string target = results_folder(a, scenario);
+  const std::atomic<bool>& interrupted = stop_on_signals();
+  std::optional<ResultDirectory> directory;
+  if (!target.empty()) directory.emplace(target);
+
+  std::optional<PerfettoLog> event_log;
+  if (!a.event_log.empty()) event_log.emplace(a.event_log);
+
+  RunResult result;
+  {
+    Progress progress;
+    result =
+        run(scenario, catalog, {&interrupted, progress.done(), event_log ? &*event_log : nullptr});
+  }
+  if (event_log) event_log->finish(result.summary.end_ns);
+  if (directory) {
+    write_results(result, kVersion, *directory);
+    directory->publish();
+  }
+  print(a.json ? summary_json(result, kVersion) : terminal_summary(result, target), a.json);
+  return result.stop == StopReason::interrupted ? interrupted_exit_code() : 0;
+}
+
+int check_command(const RunArguments& a) {
+  const Scenario scenario = load_scenario(a.scenario, a.flags);
+  const RunResult result = check(scenario, load_catalog(a.catalog));
+  print(a.json ? resolved_json(result, kVersion) : terminal_check(result), a.json);
+  return 0;
+}
+
+void add_scenario_options(CLI::App& command, RunArguments& a) {
+  command
+      .add_option("scenario", a.scenario,
+                  "a file (-: standard input), or a name of `list scenarios`")
+      ->required();
+  command.add_option("--set", a.flags.set, "path=value, e.g. engine.max_num_seqs=128")
+      ->allow_extra_args(false);
+  command.add_option("--trace", a.flags.trace, "replay this trace file (-: standard input)");
+  command.add_option("--until", a.flags.until_s, "end at this simulated time in s");
+  command.add_option("--catalog", a.catalog, kCatalogHelp);
+}
+
+std::function<int()> add_run(CLI::App& command) {
+  const auto a = std::make_shared<RunArguments>();
+  add_scenario_options(command, *a);
+  command.add_option("-o,--output", a->output, "results folder (results/<scenario name>)");
+  command.add_flag("--json", a->json, "print summary.json; files only with -o");
+  command.add_flag("--single-step", a->flags.single_step,
+                   "never jump over equal steps: same results, slower");
+  command.add_option("--event-log", a->event_log,
+                     "also every step and request as a Chrome/Perfetto trace (JSON)");
+  return [a] {
+    name_inputs(*a);
+    return run_command(*a);
+  };
+}
+
+std::function<int()> add_check(CLI::App& command) {
+  const auto a = std::make_shared<RunArguments>();
+  add_scenario_options(command, *a);
+  command.add_flag("--json", a->json, "print every value with who set it");
+  return [a] {
+    name_inputs(*a);
+    return check_command(*a);
+  };
+}
+
+}  // namespace
+
+const Command kRunCommand{"run", "simulate a scenario, write its result files", add_run};
+const Command kCheckCommand{"check", "read everything, simulate nothing", add_check};
+
+}  // namespace headroom
