@@ -52,7 +52,8 @@ done
 mkdir -p copy/hardware
 cp -r "$source"/{docs,notebooks,scenarios,scripts,README.md,mkdocs.yml} copy/
 cp -r "$source/hardware/probe" copy/hardware/
-mkdir -p copy/sim/serving
+mkdir -p copy/sim/serving copy/sim/api
+cp "$source/sim/api/headroom.hpp" copy/sim/api/
 cp "$source/sim/serving/prefix.hpp" copy/sim/serving/
 copy/scripts/docs.sh "$PWD/copied" >log.txt 2>&1 || fail "a copy: $(cat log.txt)"
 echo 'See [nothing](no-such-page.md).' >>copy/docs/fleet.md

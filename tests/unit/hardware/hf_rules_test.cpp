@@ -125,7 +125,7 @@ TEST_CASE("tied embeddings default to the family's, the config decides") {
   CHECK_FALSE(small("Gemma2ForCausalLM", R"("tie_word_embeddings": false)").tie_embeddings);
 }
 
-TEST_CASE("a dtype is read at either level and under either name; none is bfloat16, noted") {
+TEST_CASE("a dtype is read at either level and under either name, and none is bfloat16, noted") {
   CHECK(small("LlamaForCausalLM", R"("torch_dtype": "float16")").dtype == Dtype::fp16);
   CHECK(small("LlamaForCausalLM", R"("dtype": "float32")").dtype == Dtype::fp32);
   const ModelSpec none = small("LlamaForCausalLM", R"("torch_dtype": null)");

@@ -132,7 +132,8 @@ TEST_CASE("a dump before the first request has no workload") {
   CHECK(any_contains(result.notes, "no num_gpu_blocks"));
 }
 
-TEST_CASE("labels keep commas, braces and escaped quotes; other text is refused with its line") {
+TEST_CASE(
+    "labels keep commas, braces and escaped quotes, and other text is refused with its line") {
   std::istringstream text("a{b=\"c,d}\\\"e\\\\\",f=\"\"} +Inf 12 # {x=\"y\"} 1\nbare 3\n");
   const MetricsDump dump = read_prometheus(text, "dump");
   CHECK(dump.label("a", "b") == "c,d}\"e\\");
@@ -142,7 +143,7 @@ TEST_CASE("labels keep commas, braces and escaped quotes; other text is refused 
                     "dump:2: no line of a /metrics dump (name{labels} value), after 1 samples");
   CHECK_THROWS_AS(metrics(""), DataError);
   CHECK_THROWS_WITH(metrics("tgi_queue_size 3\n"), Contains("a dump of another engine"));
-  CHECK_THROWS_WITH(metrics("up 1\n"), Contains("no metric of vLLM"));
+  CHECK_THROWS_WITH(metrics("up 1\n"), Contains("none of vLLM's metrics"));
 }
 
 TEST_CASE("counts that no server can have are refused with their line") {

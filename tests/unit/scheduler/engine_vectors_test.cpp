@@ -53,7 +53,7 @@ TEST_CASE("vector 12: when the first needs a block the last is preempted, and no
   CHECK(result.requests[0].finish_ns < result.requests[1].first_scheduled_ns + 400 * kUs);
 }
 
-TEST_CASE("the gate admits only whole prompts; without it a first chunk is enough") {
+TEST_CASE("the gate admits only whole prompts, and without it a first chunk is enough") {
   // Block 16, 10 blocks. The first request holds 6 blocks; a prompt of 80 tokens needs 5 of the 4
   // left, but its first chunk of 32 tokens (budget) only 2.
   oracle::Scenario s = roomy();

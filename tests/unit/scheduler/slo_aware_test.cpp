@@ -71,7 +71,7 @@ TEST_CASE("where not all can be kept TTFT comes first, then TPOT, and the least 
   CHECK(chosen(options, {busy(50, 7890), busy(30, 8690), busy(10, 9790)}, 100) == 1);
 }
 
-TEST_CASE("classes have their own promises; without any the least TTFT is taken") {
+TEST_CASE("classes have their own promises, and without any the least TTFT is taken") {
   RouterOptions options = promising(2, true);
   options.slo.targets = {{300 * kMs, kNever}, {kNever, 20 * kMs}, {}};
   const std::vector<ReplicaLoad> loads{busy(5), busy(40)};

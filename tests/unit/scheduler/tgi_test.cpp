@@ -160,7 +160,7 @@ TEST_CASE(
   CHECK(run.requests[2].first_scheduled_ns == run.requests[0].finish_ns);
 }
 
-TEST_CASE("tgi: the prefill budget is rounded up to blocks; a longer prompt is refused") {
+TEST_CASE("tgi: the prefill budget is rounded up to blocks, and a longer prompt is refused") {
   // 30 tokens are 2 blocks of 16: two prompts of 16 fit, a prompt of 32 too, one of 33 never.
   const PolicyRun run =
       run_policy(setup_of({.max_batch_prefill_tokens = 30}),

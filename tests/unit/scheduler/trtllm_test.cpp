@@ -192,7 +192,8 @@ TEST_CASE("without chunking a prompt longer than max_num_tokens is rejected") {
   CHECK(cut.requests[1].outcome == Outcome::finished);
 }
 
-TEST_CASE("chunks are multiples of a block but for the last one; the first prompt comes first") {
+TEST_CASE(
+    "chunks are multiples of a block but for the last one, and the first prompt comes first") {
   // Blocks of 32, 100 tokens a step. Step 1: 96 of 150; the 4 left are less than a unit. Step 2:
   // the last 54, then 32 of the 46 left. Step 3: 1 decode and the last 48 of 80.
   const test::PolicyRun result =

@@ -61,7 +61,7 @@ TEST_CASE("a hit is the leading blocks an earlier prompt had, up to the first ot
   CHECK(replay.totals().mean_request_ratio() == (0.0 + 1.0 + 0.5 + 0.0 + 0.8) / 5.0);
 }
 
-TEST_CASE("pieces of any length are cut into blocks; a block may hold the seam of two") {
+TEST_CASE("pieces of any length are cut into blocks, and a block may hold the seam of two") {
   PrefixReplay replay({.block_tokens = 10});
   CHECK(add(replay, {{1, 25}, {2, 9}}) == 0);  // blocks end at 10, 20 and 30; 4 tokens are left
   CHECK(add(replay, {{1, 25}, {2, 9}}) == 3);
