@@ -19,7 +19,7 @@ using Change = std::function<std::string(std::string)>;
 test::About about_reading(const WrittenRun& run, const std::string& file, const Change& change) {
   const std::string before = run.text(file);
   run.overwrite(file, change(before));
-  const test::About about = test::about([&] { return read_run(run.path()); });
+  test::About about = test::about([&] { return read_run(run.path()); });
   run.overwrite(file, before);
   return about;
 }
