@@ -1,5 +1,7 @@
 #include "sim/api/headroom.hpp"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -97,20 +99,19 @@ void with_reports(const Control& control, const std::atomic<std::uint64_t>& done
 
 Metrics metrics_of(const StoredRun& row) { return {row.metrics.begin(), row.metrics.end()}; }
 
-std::string no_summary(const RunResult&) { return {}; }
-
-// The scenario of the chosen fleet; null where none keeps the targets.
-Json chosen_scenario(const FleetPlanFile& plan, const FleetPlanResult& result) {
-  if (!result.chosen) return nullptr;
-  const PlannedFleet& fleet = result.fleets[*result.chosen];
-  return case_json(plan, fleet.candidate, {.scale = plan.scale, .replicas = fleet.replicas});
+ConfigError wrong_count(std::string_view name, std::int64_t value, std::string problem) {
+  return ConfigError(Complaint{
+      .origin = std::string(name), .value = std::to_string(value), .problem = std::move(problem)});
 }
+
+std::string no_summary(const RunResult&) { return {}; }
 
 RunAnswer answer_of(const RunResult& result) {
   RunAnswer answer;
   answer.started = result.started;
   if (result.budget.failure) answer.failure = result.budget.failure->message;
   answer.metrics = metrics_of(row_of(result, {}));
+  answer.stop = result.started ? name_of(result.stop) : "startup_oom";
   answer.digest = result.digest;
   answer.warnings = result.warnings;
   answer.json = summary_json(result, kVersion);
@@ -187,6 +188,9 @@ CapacityAnswer Simulator::capacity(const Scenario& scenario,
                                    const std::vector<std::int64_t>& contexts) const {
   return behind_door([&] {
     CapacityQuery query;
+    for (const std::int64_t tokens : contexts) {
+      if (tokens < 1) throw wrong_count("contexts", tokens, "expected at least 1 token");
+    }
     query.systems = {scenario.document_->read()};
     query.contexts = contexts;
     const std::vector<CapacityRow> rows = headroom::capacity(query, data_->catalog);
@@ -229,9 +233,9 @@ AuditAnswer Simulator::audit(const Scenario& scenario, std::int64_t context,
 CompareAnswer Simulator::compare(const Scenario& a, const Scenario& b, std::int64_t replications,
                                  const Control& control) const {
   return behind_door([&] {
-    if (replications < 1) {
-      throw ConfigError(Complaint{.value = std::to_string(replications),
-                                  .problem = "replications: expected at least 1"});
+    if (replications < 1 || replications > kMostReplications) {
+      throw wrong_count("replications", replications,
+                        fmt::format("expected 1 to {}", kMostReplications));
     }
     Comparison comparison;
     comparison.a = {a.document_->written.json.name, a.document_->read()};
@@ -248,6 +252,7 @@ CompareAnswer Simulator::compare(const Scenario& a, const Scenario& b, std::int6
           {.threads = control.threads, .interrupted = &stop.flag(), .done = &done});
     });
     CompareAnswer answer;
+    if (stop.is_set()) return answer;  // of runs that were cut short
     for (const MetricPair& metric : result.metrics) {
       answer.metrics[metric.name] = {metric.mean_a, metric.mean_b, metric.difference,
                                      metric.half_width};
@@ -261,6 +266,11 @@ std::vector<SweepPoint> Simulator::sweep(std::string_view study_json,
                                          const Control& control) const {
   return behind_door([&] {
     const StudyPlan plan(parse_study(parse_json(study_json, "study"), {}, {}));
+    if (!plan.study().searches.empty()) {
+      throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
+                                  .origin = "study",
+                                  .problem = "it searches for values: sweep runs points only"});
+    }
     plan.check(data_->catalog);
     const StopFlag stop(control.stop);
     std::atomic<std::uint64_t> done{0};

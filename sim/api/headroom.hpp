@@ -82,6 +82,7 @@ using Metrics = std::map<std::string, double>;
 struct RunAnswer {
   bool started = false;  // false: the engine does not start, for want of memory
   std::string failure;   // why not
+  std::string stop;      // drained, until, interrupted, ..., startup_oom: as in summary.json
   Metrics metrics;
   std::string digest;  // of every record: equal digests, equal results
   std::vector<std::string> warnings;
@@ -150,18 +151,19 @@ class Simulator {
 
   // Throw Error. Equal input gives equal bytes, whatever the number of threads.
   [[nodiscard]] RunAnswer run(const Scenario& scenario, const Control& control = {}) const;
-  // How many requests of each length (prompt and output tokens) fit, without traffic.
+  // How many requests of each length (prompt and output tokens, at least 1) fit, without traffic.
   [[nodiscard]] CapacityAnswer capacity(const Scenario& scenario,
                                         const std::vector<std::int64_t>& contexts) const;
   // Where device memory goes, and the smallest change with which `concurrency` requests of
   // `context` tokens fit. 0: the longest request that the engine takes.
   [[nodiscard]] AuditAnswer audit(const Scenario& scenario, std::int64_t context = 0,
                                   std::int64_t concurrency = 1) const;
-  // The same traffic for both, `replications` times with other seeds.
+  // The same traffic for both, `replications` (1 to 10,000) times with other seeds. When stopped:
+  // empty.
   [[nodiscard]] CompareAnswer compare(const Scenario& a, const Scenario& b,
                                       std::int64_t replications = 5,
                                       const Control& control = {}) const;
-  // Every point of a study document that runs points, in their order. When stopped: those done.
+  // Every point of a study document without searches, in their order. When stopped: those done.
   [[nodiscard]] std::vector<SweepPoint> sweep(std::string_view study_json,
                                               const Control& control = {}) const;
   // The cheapest fleet of a plan document. When stopped: none is found and `json` is empty.

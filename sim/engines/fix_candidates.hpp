@@ -29,7 +29,7 @@ enum class FixSearch : std::uint8_t {
 };
 
 // What an integer option counts, which bounds the search by the need.
-enum class FixCounts : std::uint8_t { other, tokens, requests, cells };
+enum class FixCounts : std::uint8_t { other, tokens, requests, cells, layers };
 
 struct FixCandidate {
   std::string_view pointer;
@@ -38,7 +38,7 @@ struct FixCandidate {
   std::string_view text;  // {} is the new value, {old} the present one
   std::string_view values = {};
   FixCounts counts = FixCounts::other;
-  std::int64_t low = 1;  // of counts, in `unit`
+  std::int64_t low = 1;  // of counts, in `unit`; 0 of layers
   std::int64_t unit = 1;
 };
 
@@ -63,6 +63,8 @@ inline constexpr std::string_view kMachines =
     "{} pipeline stages instead of {old}: more devices, one request is no faster";
 inline constexpr std::string_view kSpare = "less memory is left to spare";
 inline constexpr std::string_view kAsks = "asks for less than the rest of the machine takes";
+inline constexpr std::string_view kHostLayers =
+    "{} layers on the device, the others on the host: much slower";
 inline constexpr std::string_view kCells = "{} cells of KV are allocated at start instead of {old}";
 
 inline constexpr FixCandidate kMoreOfTotal{"/engine/gpu_memory_utilization", Try::share_up,

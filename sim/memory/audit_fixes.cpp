@@ -154,7 +154,7 @@ class FixFinder {
     std::int64_t high =
         from.is_number_integer()
             ? from.get<std::int64_t>() / unit
-            : (candidate.pointer == "/engine/n_gpu_layers" ? base_.resolved.model.layers() + 1 : 0);
+            : (candidate.counts == FixCounts::layers ? base_.resolved.model.layers() + 1 : 0);
     std::int64_t low = std::max<std::int64_t>(lowest(candidate) / unit, candidate.low);
     if (low >= high || !serving(candidate, low * unit)) return std::nullopt;
     while (high - low > 1) {

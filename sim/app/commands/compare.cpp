@@ -36,8 +36,6 @@ struct CompareArguments {
   bool json = false;
 };
 
-constexpr std::int64_t kMostReplications = 10'000;
-
 std::int64_t replications_of(const std::optional<std::int64_t>& given, std::int64_t otherwise) {
   if (!given) return otherwise;
   if (*given < 1 || *given > kMostReplications) {

@@ -81,12 +81,11 @@ void move_files(Json& workload, const FleetPlanFile& plan, const std::string& fo
   for (Json& one : workload["classes"]) move_all(one);
 }
 
+// As a file in `folder`.
 Json chosen_scenario(const FleetPlanFile& plan, const FleetPlanResult& result,
                      const std::string& folder) {
-  if (!result.chosen) return nullptr;
-  const PlannedFleet& fleet = result.fleets[*result.chosen];
-  Json scenario =
-      case_json(plan, fleet.candidate, {.scale = plan.scale, .replicas = fleet.replicas});
+  Json scenario = chosen_scenario(plan, result);
+  if (scenario.is_null()) return scenario;
   move_files(scenario["workload"], plan, folder.empty() ? "." : folder);
   return scenario;
 }

@@ -176,13 +176,7 @@ std::span<const FixCandidate> llamacpp_fixes() {
       {"/engine/parallel", Try::count_down, Cost::limits, kFewer, {}, Of::requests},
       {"/engine/parallel", Try::count_up, Cost::none, kMore, {}, Of::requests},
       {"/engine/ubatch_size", Try::count_down, Cost::speed, kSteps, {}, Of::other, 32},
-      {"/engine/n_gpu_layers",
-       Try::count_down,
-       Cost::speed,
-       "{} layers on the device, the others on the host: much slower",
-       {},
-       Of::other,
-       0},
+      {"/engine/n_gpu_layers", Try::count_down, Cost::speed, kHostLayers, {}, Of::layers, 0},
       {"/engine/cache_type_k", Try::ladder, Cost::quality, "keys in {}: check quality", "q8_0"},
       {"/engine/cache_type_v", Try::ladder, Cost::quality,
        "values in {}, with flash attention: check quality", "q8_0"},
@@ -194,21 +188,15 @@ std::span<const FixCandidate> llamacpp_fixes() {
 std::span<const FixCandidate> ollama_fixes() {
   using namespace fixes;
   static constexpr FixCandidate kFixes[] = {
-      {"/engine/num_ctx", Try::count_down, Cost::limits, kCells, {}, Of::tokens},
-      {"/engine/num_ctx", Try::count_up, Cost::none, kCells, {}, Of::cells},
+      {"/engine/num_ctx", Try::count_down, Cost::limits, kLonger, {}, Of::tokens},
+      {"/engine/num_ctx", Try::count_up, Cost::none, kLength, {}, Of::tokens},
       {"/engine/num_parallel", Try::count_down, Cost::limits, kFewer, {}, Of::requests},
       {"/engine/num_parallel", Try::count_up, Cost::none, kMore, {}, Of::requests},
       {"/engine/flash_attention", Try::ladder, Cost::none, "no score buffer", "true"},
       {"/engine/kv_cache_type", Try::ladder, Cost::quality, "keys and values in {}: check quality",
        "q8_0"},
       {"/engine/quantization", Try::ladder, Cost::quality, kWeights, "q8_0|q4_k_m"},
-      {"/engine/num_gpu",
-       Try::count_down,
-       Cost::speed,
-       "{} layers on the device, the others on the host: much slower",
-       {},
-       Of::other,
-       0}};
+      {"/engine/num_gpu", Try::count_down, Cost::speed, kHostLayers, {}, Of::layers, 0}};
   return kFixes;
 }
 

@@ -61,6 +61,8 @@ struct ComparisonResult {
                                    const std::vector<std::string>& set_a,
                                    const std::vector<std::string>& set_b);
 
+inline constexpr std::int64_t kMostReplications = 10'000;
+
 struct CompareOptions {
   std::size_t threads = 1;
   const std::atomic<bool>* interrupted = nullptr;

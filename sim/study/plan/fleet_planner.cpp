@@ -248,4 +248,10 @@ std::int64_t spare_replicas(const FleetPlanFile& plan) {
   return std::max<std::int64_t>(plan.failures, plan.rolling_restart ? 1 : 0);
 }
 
+Json chosen_scenario(const FleetPlanFile& plan, const FleetPlanResult& result) {
+  if (!result.chosen) return nullptr;
+  const PlannedFleet& fleet = result.fleets[*result.chosen];
+  return case_json(plan, fleet.candidate, {.scale = plan.scale, .replicas = fleet.replicas});
+}
+
 }  // namespace headroom

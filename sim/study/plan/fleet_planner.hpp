@@ -82,6 +82,9 @@ struct PlannerOptions {
 };
 
 // Equal results for any number of threads. ConfigError, DataError: the plan, or a file it names.
+// Of the chosen fleet, files named as the plan names them; null where none keeps the targets.
+[[nodiscard]] Json chosen_scenario(const FleetPlanFile& plan, const FleetPlanResult& result);
+
 [[nodiscard]] FleetPlanResult plan_fleets(const FleetPlanFile& plan, const Catalog& catalog,
                                           const PlannerOptions& options);
 

@@ -22,46 +22,50 @@ std::int64_t ooms_of(const RunResult& r) {
 }
 
 // Of all that arrived: a request that was turned away or lost has kept no limit either.
-Value goodput_share(const RunResult& r) {
+Value goodput_share(const RunFigures& f) {
+  const RunResult& r = f.run;
   const ServingMetrics& m = r.summary.metrics;
   const double arrived = real(r.summary.requests.arrived);
   if (!m.request_goodput || arrived <= 0) return std::nullopt;
   return *m.request_goodput * m.duration / arrived;
 }
 
-Value hit_share(const RunResult& r) {
+Value hit_share(const RunFigures& f) {
+  const RunResult& r = f.run;
   const EngineSummary& e = r.summary.engine;
   if (!r.started || e.prefix_cache_queries <= 0) return std::nullopt;
   return real(e.prefix_cache_hits) / real(e.prefix_cache_queries);
 }
 
-Value steady_in_system(const RunResult& r) {
+Value steady_in_system(const RunFigures& f) {
+  const RunResult& r = f.run;
   if (!r.started) return std::nullopt;
   double in_system = 0;
   for (const double third : r.summary.windows.stationarity.mean_in_system) in_system += third / 3;
   return in_system;
 }
 
-Value slope_of(const RunResult& r, double BacklogSlope::*value) {
+std::optional<BacklogSlope> slope_of(const RunResult& r) {
   if (!r.started || r.recorder->stream() != nullptr) return std::nullopt;  // it has no records
-  const auto slope = backlog_slope(r.recorder->records(), r.summary.windows.steady);
-  return slope ? Value(*slope.*value) : std::nullopt;
+  return backlog_slope(r.recorder->records(), r.summary.windows.steady);
 }
 
+using F = RunFigures;
 using R = RunResult;
 
 // A figure of every run, and one of a run that started: by the members that lead to it.
 template <auto... Path>
-Value figure(const R& r) {
-  if constexpr (requires { *(r.*....*Path); }) {
-    return (r.*....*Path);
+Value figure(const F& f) {
+  const auto& value = (f.run.*....*Path);
+  if constexpr (requires { *value; }) {
+    return value;
   } else {
-    return static_cast<double>((r.*....*Path));
+    return static_cast<double>(value);
   }
 }
 template <auto... Path>
-Value if_started(const R& r) {
-  return r.started ? figure<Path...>(r) : std::nullopt;
+Value if_started(const F& f) {
+  return f.run.started ? figure<Path...>(f) : std::nullopt;
 }
 
 template <auto Member>
@@ -76,14 +80,14 @@ template <auto Member>
 constexpr auto steady =
     if_started<&R::summary, &RunSummary::windows, &WindowSummary::steady, Member>;
 template <auto Member>
-constexpr auto slope = [](const R& r) { return slope_of(r, Member); };
+constexpr auto slope = [](const F& f) { return f.slope ? Value(*f.slope.*Member) : std::nullopt; };
 
 using Q = RequestCounts;
 using M = ServingMetrics;
 
 const RunMetric kRunMetrics[] = {
-    {"oom_count", "1", [](const R& r) -> Value { return real(ooms_of(r)); }},
-    {"started", "0 or 1", [](const R& r) -> Value { return r.started ? 1 : 0; }},
+    {"oom_count", "1", [](const F& f) -> Value { return real(ooms_of(f.run)); }},
+    {"started", "0 or 1", [](const F& f) -> Value { return f.run.started ? 1 : 0; }},
     {"arrived", "requests", request<&Q::arrived>},
     {"completed", "requests", serving<&M::completed>},
     {"rejected", "requests", request<&Q::rejected>},
@@ -149,8 +153,9 @@ StoredRun row_of(const RunResult& result, std::string summary) {
   row.digest = result.digest;
   row.summary = std::move(summary);
   add_ooms(result, row);
+  const RunFigures figures{result, slope_of(result)};
   for (const RunMetric& metric : kRunMetrics) {
-    if (const Value value = metric.value(result)) row.metrics.emplace_back(metric.name, *value);
+    if (const Value value = metric.value(figures)) row.metrics.emplace_back(metric.name, *value);
   }
   if (!result.started) return row;
   row.stationary = result.summary.windows.stationarity.stationary;

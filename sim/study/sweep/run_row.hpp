@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/metrics/backlog_slope.hpp"
 #include "sim/resolve/run.hpp"
 #include "sim/study/store/results_store.hpp"
 
@@ -17,12 +18,18 @@ namespace headroom {
 // did not start has throughput 0 and its out-of-memory. `summary` is the run's summary.json.
 [[nodiscard]] StoredRun row_of(const RunResult& result, std::string summary);
 
+// A run, and what several of its figures are computed from.
+struct RunFigures {
+  const RunResult& run;
+  std::optional<BacklogSlope> slope;
+};
+
 // A figure of a run that is no latency (sim/metrics/latency_metrics.hpp); nothing where it has
 // none.
 struct RunMetric {
   std::string_view name;
   std::string_view unit;
-  std::optional<double> (*value)(const RunResult& result);
+  std::optional<double> (*value)(const RunFigures& figures);
 };
 // In the order in which a row has them.
 [[nodiscard]] std::span<const RunMetric> run_metrics();

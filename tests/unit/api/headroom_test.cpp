@@ -41,6 +41,14 @@ constexpr const char* kStudy = R"({
                         "output": {"law": "fixed", "tokens": 50}}},
   "vary": [{"path": "engine.max_num_seqs", "values": [4, 64]}], "replications": 2})";
 
+constexpr const char* kSearch = R"({
+  "base": {"model": "llama-3.1-8b", "device": "h100-sxm",
+           "workload": {"num_requests": 60, "arrivals": {"request_rate": 5},
+                        "prompt": {"law": "fixed", "tokens": 500},
+                        "output": {"law": "fixed", "tokens": 50}}},
+  "search": [{"name": "rate", "kind": "max_request_rate", "from": 1, "to": 64,
+              "limits": {"p99_ttft_ms": 500}}]})";
+
 }  // namespace
 
 TEST_CASE("a run answers with metrics, a digest and the summary as JSON", "[api]") {
@@ -85,8 +93,17 @@ TEST_CASE("errors of the library have a kind, a place and what was meant", "[api
   Scenario zero = small();
   zero.set("engine.max_num_seqs", "0");
   CHECK(about([&] { static_cast<void>(Simulator().run(zero)); }).pointer == "/engine/max_num_seqs");
-  CHECK(about([&] { static_cast<void>(Simulator().compare(small(), small(), 0)); }).kind ==
-        "value");
+  for (const std::int64_t replications : {-1, 0, 10'001}) {
+    CHECK(about([&] {
+            static_cast<void>(Simulator().compare(small(), small(), replications));
+          }).origin == "replications");
+  }
+  CHECK(about([] {
+          static_cast<void>(Simulator().capacity(small(), {1024, 0}));
+        }).origin == "contexts");
+  CHECK(about([] { static_cast<void>(Simulator().sweep("[]")); }).origin == "study");
+  const Error::About search = about([] { static_cast<void>(Simulator().sweep(kSearch)); });
+  CHECK(search.kind == "unsupported");
 }
 
 TEST_CASE("a copy of a scenario goes its own way", "[api]") {
@@ -157,6 +174,9 @@ TEST_CASE("work that is stopped before it begins ends at once", "[api]") {
   CHECK(answer.started);
   const json summary = json::parse(answer.json);
   CHECK(summary.at("stop") == "interrupted");
+  CHECK(answer.stop == "interrupted");
+  const Scenario large = small("100000");
+  CHECK(simulator.compare(large, large, 2, {.stop = source.get_token()}).metrics.empty());
 }
 
 }  // namespace headroom::headroom_test

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/engines/llamacpp/engine.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom::audit_test {
@@ -68,6 +69,28 @@ TEST_CASE("an audit gives every byte a purpose and a source", "[audit]") {
   CHECK(sum == report.system.budget.capacity_bytes);
   CHECK(report.verdict == AuditVerdict::fits);
   CHECK(report.fixes.empty());
+}
+
+TEST_CASE("Ollama and Sarathi have fixes of their own options", "[audit]") {
+  const auto check_fix = [](const Scenario& scenario, const std::string& option) {
+    INFO(option);
+    const AuditReport report = audit_of(scenario, {.context = 8000});
+    CHECK(report.verdict == AuditVerdict::context_too_long);
+    const Fix* fix = fix_of(report.fixes, option);
+    REQUIRE(fix != nullptr);
+    CHECK(fix->from == "4096");
+    CHECK(fix->to == "8000");
+  };
+  Scenario ollama = llama_on_h100();
+  ollama.engine = {};
+  ollama.engine.name = "ollama";
+  ollama.engine.own.edit<OllamaOptions>().num_ctx = 4096;
+  check_fix(ollama, "engine.num_ctx");
+  Scenario sarathi = llama_on_h100();
+  sarathi.engine = {};
+  sarathi.engine.name = "sarathi";
+  sarathi.engine.max_model_len = 4096;
+  check_fix(sarathi, "engine.max_model_len");
 }
 
 TEST_CASE("constants are measured on the device of their logs and estimates elsewhere", "[audit]") {
