@@ -67,6 +67,6 @@ printf '%s\n' "${units[@]}" | sort -u | tr '\n' '\0' |
   xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "build/$preset" --quiet \
     --checks=-bugprone-suspicious-include \
     --header-filter='(sim|scheduler|workloads|hardware|tests)/.*\.[ch]pp$' \
-    --extra-arg=-Wno-unknown-warning-option \
+    --extra-arg=-Wno-unknown-warning-option --extra-arg=-Qunused-arguments \
     2> >(grep -v ' warnings\? generated\.$' >&2)
 echo "tidy.sh: clean"
