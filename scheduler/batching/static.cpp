@@ -1,5 +1,7 @@
 #include "scheduler/batching/static.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
