@@ -12,7 +12,7 @@
 #include "sim/intake/launch.hpp"
 #include "sim/intake/shell_words.hpp"
 #include "sim/intake/values.hpp"
-#include "sim/intake/yaml_subset.hpp"
+#include "sim/intake/yaml.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "sim/intake/flag_values.hpp"
 #include "sim/intake/values.hpp"
-#include "sim/intake/yaml_subset.hpp"
+#include "sim/intake/yaml.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/text_file.hpp"
 

@@ -27,7 +27,7 @@ namespace headroom {
                                                std::string_view release = {});
 
 // `service` may be empty when only one service runs a known engine. ConfigError with the line for
-// YAML beyond the subset that is read (yaml_subset.hpp).
+// what is no YAML (yaml.hpp).
 [[nodiscard]] FromResult scenario_from_compose(std::istream& text, const std::string& name,
                                                const std::string& service,
                                                std::string_view release = {});

@@ -1,0 +1,172 @@
+#include "sim/intake/yaml.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <map>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/scenario/json_document.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kMostValues = 100'000;
+constexpr const char* kMergeKey = "<<";
+
+std::size_t values_in(const Json& value) {
+  std::size_t count = 1;
+  if (!value.is_structured()) return count;
+  for (const Json& child : value) count += values_in(child);
+  return count;
+}
+
+// Builds the document from the parser's events.
+class YamlBuilder final : public YAML::EventHandler {
+ public:
+  explicit YamlBuilder(const std::string& name) : name_(name) {}
+
+  [[nodiscard]] Json take() { return std::move(root_); }
+
+  [[nodiscard]] ConfigError error(const YAML::Mark& mark, std::string_view problem) const {
+    return ConfigError(fmt::format("{}:{}: {}", name_, mark.line + 1, problem));
+  }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) throw error(mark, "a second document: one is read");
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add(mark, anchor, nullptr);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) throw error(mark, "an alias (*) inside of its own anchor (&)");
+    add(mark, 0, found->second);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    check_tag(mark, tag);
+    add(mark, anchor, value.substr(0, value.find_last_not_of('\n') + 1));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    open(mark, tag, anchor, Json::array());
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    open(mark, tag, anchor, Json::object());
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  // A collection that is not complete.
+  struct Open {
+    Json value;
+    YAML::Mark mark;
+    YAML::anchor_t anchor = 0;
+    bool has_key = false;  // of a mapping: what comes next is the value of `key`
+    std::string key = {};
+    std::vector<Json> merged = {};  // mappings whose keys it takes over where it has none itself
+  };
+
+  // "?" and "!" stand for scalars without and with quotes.
+  void check_tag(const YAML::Mark& mark, const std::string& tag) const {
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      throw error(mark, fmt::format("tag '{}': tags (!) are not read", tag));
+    }
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Json empty) {
+    check_tag(mark, tag);
+    if (is_at_key()) throw error(mark, "a key that is no text");
+    if (open_.size() >= kMaxJsonDepth) throw error(mark, "nested too deep");
+    open_.push_back({.value = std::move(empty), .mark = mark, .anchor = anchor});
+  }
+
+  void close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    for (const Json& merged : closed.merged) {
+      for (const auto& [key, value] : merged.items()) {
+        if (!closed.value.contains(key)) closed.value[key] = value;
+      }
+    }
+    add(closed.mark, closed.anchor, std::move(closed.value));
+  }
+
+  [[nodiscard]] bool is_at_key() const {
+    return !open_.empty() && open_.back().value.is_object() && !open_.back().has_key;
+  }
+
+  void add(const YAML::Mark& mark, YAML::anchor_t anchor, Json value) {
+    values_ += values_in(value);
+    if (values_ > kMostValues) {
+      throw error(mark, fmt::format("more than {} values with all aliases", kMostValues));
+    }
+    if (anchor != 0) anchored_[anchor] = value;
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.value.is_array()) {
+      parent.value.push_back(std::move(value));
+    } else if (!parent.has_key) {
+      begin_member(parent, mark, value);
+    } else {
+      parent.has_key = false;
+      if (parent.key == kMergeKey) return merge(parent, mark, std::move(value));
+      parent.value[parent.key] = std::move(value);
+    }
+  }
+
+  void begin_member(Open& parent, const YAML::Mark& mark, const Json& key) const {
+    if (!key.is_string()) throw error(mark, "a key that is no text");
+    parent.key = key.get<std::string>();
+    parent.has_key = true;
+    if (parent.value.contains(parent.key)) {
+      throw error(mark, fmt::format("duplicate key '{}'", parent.key));
+    }
+  }
+
+  // One mapping, or a list of them, of which the first that has a key counts.
+  void merge(Open& parent, const YAML::Mark& mark, Json value) const {
+    if (!value.is_array()) value = Json::array({std::move(value)});
+    for (Json& one : value) {
+      if (!one.is_object()) throw error(mark, "a merge (<<) of what is no mapping");
+      parent.merged.push_back(std::move(one));
+    }
+  }
+
+  const std::string& name_;
+  Json root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Json> anchored_;
+  std::size_t values_ = 0;
+  int documents_ = 0;
+};
+
+}  // namespace
+
+Json read_yaml(std::string_view text, const std::string& name) {
+  YamlBuilder builder(name);
+  std::istringstream stream{std::string(text)};
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& cause) {
+    throw builder.error(cause.mark, cause.msg);
+  }
+  return builder.take();
+}
+
+}  // namespace headroom

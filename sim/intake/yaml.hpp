@@ -1,0 +1,19 @@
+#pragma once
+// YAML as compose files and engine settings are written in: one document, anchors, aliases and
+// merge keys (<<) included.
+//
+// Scalars stay texts, as written: what "8" or "off" means is the reader's to say. An empty value,
+// "~" and "null" without quotes are null; what ends a block text is no part of it. ConfigError
+// `name:line: ...` for what is no YAML, tags, duplicate keys, keys that are no texts, a second
+// document, and a document that grows beyond 100,000 values with its aliases.
+
+#include <string>
+#include <string_view>
+
+#include "sim/options/json.hpp"
+
+namespace headroom {
+
+[[nodiscard]] Json read_yaml(std::string_view text, const std::string& name);
+
+}  // namespace headroom
