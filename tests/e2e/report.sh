@@ -33,7 +33,7 @@ diff -r small plain || fail 'the event log changed the results'
 expect_error 'no such folder' "$HEADROOM" report nowhere
 expect_error 'it has no summary.json' "$HEADROOM" report .
 expect_error 'results is required' "$HEADROOM" report
-expect_error 'cannot read the study' "$HEADROOM" report small.json
+expect_error 'small.json: not a database' "$HEADROOM" report small.json
 cp -r small cut
 truncate -s -200 cut/requests.csv
 expect_error 'cut/requests.csv' "$HEADROOM" report cut -o cut.html
@@ -63,7 +63,7 @@ python3 "$study" newer.db --schema 3
 expect_error 'schema version 3' "$HEADROOM" report newer.db
 expect_error 'one database of a study alone' "$HEADROOM" report study.db small
 head -c 9000 study.db >half.db
-expect_error 'half.db: cannot read the study' "$HEADROOM" report half.db
+expect_error 'half.db: damaged or cut short' "$HEADROOM" report half.db
 python3 "$study" large.db --points 4000
 "$HEADROOM" report large.db -o large.html >/dev/null
 (($(wc -c <large.html) < 5000000)) || fail 'the page of a large study is too large'

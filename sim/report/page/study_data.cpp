@@ -269,7 +269,7 @@ class StudyPage {
   }
 
   std::string path_;
-  StudyDatabase database_;
+  StoredStudy database_;
   std::vector<StudyRun> runs_;
   std::vector<VariedValue> parameters_;
   std::vector<StoredSearch> searches_;

@@ -14,8 +14,8 @@
 //                                 value, low, high, status, detail as the writer left it
 //   errors, warnings, budgets, expected_errors
 
-#include "sim/report/page/study_database.hpp"
 #include "sim/scenario/json_document.hpp"
+#include "sim/study/store/stored_study.hpp"
 
 namespace headroom {
 

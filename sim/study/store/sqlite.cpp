@@ -101,6 +101,9 @@ Database::Database(std::string path, Mode mode) : path_(std::move(path)) {
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(code);
   sqlite3_extended_result_codes(handle, 1);
+  // A writer holds the database for one transaction at a time: who only reads waits for it.
+  constexpr int kPatienceMs = 5000;
+  if (mode == Mode::read_only) sqlite3_busy_timeout(handle, kPatienceMs);
 }
 
 void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }

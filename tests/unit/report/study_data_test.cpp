@@ -142,8 +142,7 @@ TEST_CASE("what is no study of this version is refused") {
   const TempFolder folder;
   CHECK_THROWS_WITH(study_data(folder.path() + "/none.db"), Contains("no such file"));
   folder.write("text.db", "not a database, but long enough for a header");
-  CHECK_THROWS_WITH(study_data(folder.path() + "/text.db"),
-                    Contains("text.db: cannot read the study"));
+  CHECK_THROWS_WITH(study_data(folder.path() + "/text.db"), Contains("text.db: not a database"));
   CHECK_THROWS_WITH(study_data(StudyFile("CREATE TABLE other(x)").path()),
                     Contains("no such table: meta"));
   CHECK_THROWS_WITH(study_data(StudyFile("CREATE TABLE meta(key, value)").path()),

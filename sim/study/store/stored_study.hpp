@@ -1,10 +1,9 @@
 #pragma once
-// The database of a study, opened for reading only: the one place here that speaks SQL.
+// The database of a study, read by whoever shows one; ResultsStore writes it.
 
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,8 +11,7 @@
 #include <vector>
 
 #include "sim/study/store/search_rows.hpp"
-
-struct sqlite3;
+#include "sim/study/store/sqlite.hpp"
 
 namespace headroom {
 
@@ -41,10 +39,11 @@ struct StudyRun {
   std::vector<StudyOom> ooms = {};
 };
 
-class StudyDatabase {
+class StoredStudy {
  public:
-  // ConfigError: cannot be opened, no database, or not of a study of a known version.
-  explicit StudyDatabase(const std::string& path);
+  // Opens it for reading only. ConfigError: cannot be opened, no database, or not of a study of a
+  // known version.
+  explicit StoredStudy(const std::string& path);
 
   // The functions below throw ConfigError where the file is damaged or a column is missing.
   [[nodiscard]] std::map<std::string, std::string> meta() const;
@@ -56,13 +55,7 @@ class StudyDatabase {
       const std::function<void(std::int64_t point, std::string_view summary)>& use) const;
 
  private:
-  struct Close {
-    void operator()(sqlite3* database) const;
-  };
-  class Query;
-
-  std::string path_;
-  std::unique_ptr<sqlite3, Close> database_;
+  Database database_;
 };
 
 }  // namespace headroom
