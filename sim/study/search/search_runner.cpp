@@ -2,18 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <deque>
-#include <exception>
 #include <list>
-#include <mutex>
-#include <new>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "sim/resolve/run.hpp"
-#include "sim/study/sweep/run_row.hpp"
+#include "sim/study/run_pool.hpp"
+#include "sim/study/sweep/study_runner.hpp"
 
 namespace headroom {
 namespace {
@@ -44,25 +39,13 @@ std::optional<StoredProbe> make_probe(const StudyPlan& plan, const Catalog& cata
                                       const SearchTask& task, const Probe& probe,
                                       const std::atomic<bool>* stop) {
   const ValueSearch& search = plan.study().searches[task.search].value;
-  StoredRun row;
-  std::int64_t seed = 0;
-  try {
-    const Scenario scenario = plan.probe(task.point, search, probe.value, probe.replication);
-    seed = scenario.seed;
-    const RunResult result = run(scenario, catalog, {stop, nullptr});
-    if (result.started && result.stop == StopReason::interrupted) return std::nullopt;
-    row = row_of(result, {});
-  } catch (const std::bad_alloc&) {
-    row = {};
-    row.error = "this machine has not enough memory for the run";
-  } catch (const std::exception& error) {
-    row = {};
-    row.error = error.what();
-  }
-  row.point = task.point;
-  row.replication = probe.replication;
-  row.seed = seed;
-  return StoredProbe{static_cast<std::int64_t>(task.search), probe.value, std::move(row)};
+  std::optional<StoredRun> row =
+      make_row([&] { return plan.probe(task.point, search, probe.value, probe.replication); },
+               catalog, {}, stop);
+  if (!row) return std::nullopt;
+  row->point = task.point;
+  row->replication = probe.replication;
+  return StoredProbe{static_cast<std::int64_t>(task.search), probe.value, std::move(*row)};
 }
 
 // Replications end in any order, and are judged in that of their numbers.
@@ -71,83 +54,19 @@ SearchStep next_step_of(const StudyPlan& plan, const SearchTask& task, Measured&
   return next_step(plan.study().searches[task.search].value, measured);
 }
 
-// Threads that make probes.
-class ProbeWorkers {
- public:
-  ProbeWorkers(const StudyPlan& plan, const Catalog& catalog, std::size_t threads)
-      : plan_(plan), catalog_(catalog) {
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~ProbeWorkers() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_.store(true, std::memory_order_relaxed);
-    }
-    waiting_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-  ProbeWorkers(const ProbeWorkers&) = delete;
-  ProbeWorkers& operator=(const ProbeWorkers&) = delete;
-
-  void ask(const Job& job) {
-    {
-      const std::lock_guard lock(mutex_);
-      jobs_.push_back(job);
-    }
-    waiting_.notify_one();
-  }
-
-  // Empty when none was made within the interval.
-  std::optional<MadeProbe> take() {
-    std::unique_lock lock(mutex_);
-    made_.wait_for(lock, kWait, [this] { return !rows_.empty(); });
-    if (rows_.empty()) return std::nullopt;
-    MadeProbe made = std::move(rows_.front());
-    rows_.pop_front();
-    return made;
-  }
-
- private:
-  void work() {
-    while (true) {
-      std::unique_lock lock(mutex_);
-      waiting_.wait(lock, [this] { return !jobs_.empty() || stop_; });
-      if (stop_) return;
-      const Job job = jobs_.front();
-      jobs_.pop_front();
-      lock.unlock();
-      std::optional<StoredProbe> row =
-          make_probe(plan_, catalog_, job.owner->task, job.probe, &stop_);
-      if (!row) continue;
-      lock.lock();
-      rows_.push_back({job, std::move(*row)});
-      lock.unlock();
-      made_.notify_one();
-    }
-  }
-
-  const StudyPlan& plan_;
-  const Catalog& catalog_;
-  std::atomic<bool> stop_{false};
-  std::mutex mutex_;
-  std::condition_variable waiting_;
-  std::condition_variable made_;
-  std::deque<Job> jobs_;
-  std::deque<MadeProbe> rows_;
-  std::vector<std::thread> threads_;
-};
-
 // Takes searches from the list to their answers.
 class SearchBoard {
  public:
   SearchBoard(const StudyPlan& plan, const Catalog& catalog, const std::vector<SearchTask>& tasks,
               ResultsStore& store, const SearchOptions& options)
       : plan_(plan),
+        catalog_(catalog),
         tasks_(tasks),
         store_(store),
         rows_(store.database()),
         options_(options),
-        workers_(plan, catalog, options.threads) {
+        pool_(options.threads,
+              [this](const Job& job, const std::atomic<bool>* stop) { return made(job, stop); }) {
     state_.wanted = static_cast<std::int64_t>(tasks.size());
   }
 
@@ -156,7 +75,7 @@ class SearchBoard {
     while (!open_.empty()) {
       if (options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed))
         break;
-      if (std::optional<MadeProbe> made = workers_.take()) {
+      if (std::optional<MadeProbe> made = pool_.take(kWait)) {
         keep(std::move(*made));
         open_more();
       }
@@ -166,6 +85,13 @@ class SearchBoard {
   }
 
  private:
+  // Called by several threads.
+  std::optional<MadeProbe> made(const Job& job, const std::atomic<bool>* stop) const {
+    std::optional<StoredProbe> row = make_probe(plan_, catalog_, job.owner->task, job.probe, stop);
+    if (!row) return std::nullopt;
+    return MadeProbe{job, std::move(*row)};
+  }
+
   void open_more() {
     while (open_.size() < kOpenPerThread * options_.threads && next_ < tasks_.size()) {
       OpenSearch& search = open_.emplace_back();
@@ -190,7 +116,7 @@ class SearchBoard {
     const SearchStep step = next_step_of(plan_, search.task, search.measured);
     if (!step.found) {
       search.awaited = step.wanted.size();
-      for (const Probe& probe : step.wanted) workers_.ask({&search, probe});
+      for (const Probe& probe : step.wanted) pool_.ask({&search, probe});
       return;
     }
     const Search& wanted = plan_.study().searches[search.task.search];
@@ -201,6 +127,7 @@ class SearchBoard {
   }
 
   const StudyPlan& plan_;
+  const Catalog& catalog_;
   const std::vector<SearchTask>& tasks_;
   ResultsStore& store_;
   SearchRows rows_;
@@ -208,7 +135,7 @@ class SearchBoard {
   SearchState state_;
   std::size_t next_ = 0;
   std::list<OpenSearch> open_;
-  ProbeWorkers workers_;  // last: its threads end before anything they use
+  RunPool<Job, MadeProbe> pool_;  // last: its threads end before anything they use
 };
 
 Json judged_json(const JudgedValue& judged) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <iterator>
 #include <mutex>
@@ -11,93 +10,13 @@
 #include <optional>
 #include <thread>
 
+#include "sim/study/run_pool.hpp"
 #include "sim/study/sweep/run_row.hpp"
 
 namespace headroom {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{100};
-// Rows that wait for the writer; a row is some 10 KB.
-constexpr std::size_t kMostWaiting = 256;
-
-// Hands out runs, and carries rows from the threads that make them to the one that stores them.
-class Workshop {
- public:
-  Workshop(const StudyPlan& plan, const Catalog& catalog, std::span<const std::int64_t> runs,
-           const SweepOptions& options)
-      : plan_(plan), catalog_(catalog), runs_(runs), options_(options) {
-    const std::size_t threads =
-        std::clamp<std::size_t>(options.threads, 1, std::max<std::size_t>(runs.size(), 1));
-    working_ = threads;
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~Workshop() {
-    stop();
-    for (std::thread& thread : threads_) thread.join();
-  }
-  Workshop(const Workshop&) = delete;
-  Workshop& operator=(const Workshop&) = delete;
-
-  // Runs in progress end as soon as they can, and are forgotten.
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_.store(true, std::memory_order_relaxed);
-    }
-    room_.notify_all();
-  }
-
-  // The next row; empty when none came within the interval.
-  std::optional<StoredRun> take() {
-    std::unique_lock lock(mutex_);
-    filled_.wait_for(lock, kInterval, [this] { return !rows_.empty() || working_ == 0; });
-    if (rows_.empty()) return std::nullopt;
-    StoredRun row = std::move(rows_.front());
-    rows_.pop_front();
-    lock.unlock();
-    room_.notify_one();
-    return row;
-  }
-
-  [[nodiscard]] bool is_over() {
-    const std::lock_guard lock(mutex_);
-    return working_ == 0 && rows_.empty();
-  }
-
- private:
-  void work() {
-    while (!stop_.load(std::memory_order_relaxed)) {
-      const std::size_t next = next_.fetch_add(1, std::memory_order_relaxed);
-      if (next >= runs_.size()) break;
-      std::optional<StoredRun> row =
-          make_run(plan_, catalog_, runs_[next], options_.summary, &stop_);
-      std::unique_lock lock(mutex_);
-      room_.wait(lock, [this] { return rows_.size() < kMostWaiting || is_stopped(); });
-      if (!row || is_stopped()) continue;
-      rows_.push_back(std::move(*row));
-      filled_.notify_one();
-    }
-    const std::lock_guard lock(mutex_);
-    --working_;
-    filled_.notify_one();
-  }
-
-  [[nodiscard]] bool is_stopped() const { return stop_.load(std::memory_order_relaxed); }
-
-  const StudyPlan& plan_;
-  const Catalog& catalog_;
-  std::span<const std::int64_t> runs_;
-  const SweepOptions& options_;
-  std::atomic<std::size_t> next_{0};
-  std::atomic<bool> stop_{false};
-  std::mutex mutex_;
-  std::condition_variable filled_;
-  std::condition_variable room_;
-  std::deque<StoredRun> rows_;
-  std::size_t working_ = 0;
-  std::vector<std::thread> threads_;
-};
-
 // Ends a run when its time is up.
 class Alarm {
  public:
@@ -133,18 +52,17 @@ constexpr std::size_t kSample = 5;
 
 }  // namespace
 
-std::optional<StoredRun> make_run(const StudyPlan& plan, const Catalog& catalog,
-                                  std::int64_t number,
+std::optional<StoredRun> make_row(const std::function<Scenario()>& scenario, const Catalog& catalog,
                                   const std::function<std::string(const RunResult&)>& summary,
                                   const std::atomic<bool>* interrupted) {
   StoredRun row;
   std::int64_t seed = 0;
   try {
-    const Scenario scenario = plan.scenario(number);
-    seed = scenario.seed;
-    const RunResult result = run(scenario, catalog, {interrupted, nullptr});
+    const Scenario made = scenario();
+    seed = made.seed;
+    const RunResult result = run(made, catalog, {interrupted, nullptr});
     if (result.started && result.stop == StopReason::interrupted) return std::nullopt;
-    row = row_of(result, summary(result));
+    row = row_of(result, summary ? summary(result) : std::string());
   } catch (const std::bad_alloc&) {
     row = {};
     row.error = "this machine has not enough memory for the run";
@@ -152,11 +70,21 @@ std::optional<StoredRun> make_run(const StudyPlan& plan, const Catalog& catalog,
     row = {};
     row.error = error.what();
   }
-  const std::int64_t replications = plan.study().replications;
-  row.run = number;
-  row.point = number / replications;
-  row.replication = number % replications;
   row.seed = seed;
+  return row;
+}
+
+std::optional<StoredRun> make_run(const StudyPlan& plan, const Catalog& catalog,
+                                  std::int64_t number,
+                                  const std::function<std::string(const RunResult&)>& summary,
+                                  const std::atomic<bool>* interrupted) {
+  std::optional<StoredRun> row =
+      make_row([&] { return plan.scenario(number); }, catalog, summary, interrupted);
+  if (!row) return row;
+  const std::int64_t replications = plan.study().replications;
+  row->run = number;
+  row->point = number / replications;
+  row->replication = number % replications;
   return row;
 }
 
@@ -165,12 +93,18 @@ SweepState run_study(const StudyPlan& plan, const Catalog& catalog,
                      const SweepOptions& options) {
   SweepState state;
   state.wanted = static_cast<std::int64_t>(runs.size());
-  Workshop workshop(plan, catalog, runs, options);
-  while (!workshop.is_over()) {
+  const std::size_t threads =
+      std::clamp<std::size_t>(options.threads, 1, std::max<std::size_t>(runs.size(), 1));
+  RunPool<std::int64_t, StoredRun> pool(
+      threads, [&](std::int64_t number, const std::atomic<bool>* stop) {
+        return make_run(plan, catalog, number, options.summary, stop);
+      });
+  for (const std::int64_t number : runs) pool.ask(number);
+  while (!pool.is_over()) {
     if (options.interrupted != nullptr && options.interrupted->load(std::memory_order_relaxed)) {
-      workshop.stop();
+      pool.stop();
     }
-    if (const std::optional<StoredRun> row = workshop.take()) {
+    if (const std::optional<StoredRun> row = pool.take(kInterval)) {
       store.add(*row);
       ++state.stored;
       if (!row->done) ++state.failed;

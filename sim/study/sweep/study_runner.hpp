@@ -28,7 +28,14 @@ struct SweepOptions {
   std::function<void(const SweepState&)> progress = {};  // several times a second, by the caller's
 };
 
-// One run of a study as it is stored; a run that throws is a failed one. Empty: interrupted.
+// A run as it is stored, without its numbers; one that throws is a failed one. Empty: interrupted.
+// `summary` may be empty.
+[[nodiscard]] std::optional<StoredRun> make_row(
+    const std::function<Scenario()>& scenario, const Catalog& catalog,
+    const std::function<std::string(const RunResult&)>& summary,
+    const std::atomic<bool>* interrupted);
+
+// One run of a study.
 [[nodiscard]] std::optional<StoredRun> make_run(
     const StudyPlan& plan, const Catalog& catalog, std::int64_t number,
     const std::function<std::string(const RunResult&)>& summary,
