@@ -4,9 +4,6 @@
 // preemption by recompute. Synchronous or asynchronous: the pipeline depth of the replica decides,
 // the rules are the same.
 //
-// Policy fcfs preempts the last running request and puts it at the front of the queue; policy
-// priority preempts the one with the largest (priority, arrival) and queues it by that order.
-//
 // One plan costs O(changes), not O(batch): running requests that decode are known as a sum, and
 // only those whose prompt is not complete are looked at one by one. Without
 // long_prefill_token_threshold there is at most one, and under fcfs it is the last running request:
@@ -21,65 +18,39 @@
 // - A victim that needs a block itself ends vLLM's loop; under priority those behind it then miss
 //   the step. Here they still decode.
 //
-// With LoRA (fcfs only) whoever waits for another adapter than the batch's, when it has as many as
-// it may, is passed over: the first of the others is found in O(max_loras).
-//
-// Requests whose KV has come from another replica are looked at before all others that wait (vLLM:
-// skipped_waiting; scheduler.py, _select_waiting_queue_for_scheduling). Without LoRA and drafts.
-//
-// With speculative decoding (fcfs only; vllm_speculation.cpp) a plan is vLLM's loop itself, row by
-// row: O(batch).
+// Waiting, admission and preemption are those of VllmBatch; with speculative decoding
+// VllmDraftScheduler plans instead.
 
-#include <cstdint>
-#include <string>
-
-#include "scheduler/batching/adapter_queue.hpp"
 #include "scheduler/batching/batch_policy.hpp"
-#include "scheduler/batching/policy_queue.hpp"
-#include "scheduler/batching/request_list.hpp"
+#include "scheduler/batching/vllm_batch.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
 namespace headroom {
 
-// The engine's own options, as scenarios give them (vLLM 0.19: vllm/config/scheduler.py).
-struct VllmScheduling {
-  bool scheduler_reserve_full_isl = true;
-  std::int64_t long_prefill_token_threshold = 0;
-  std::string scheduling_policy = "fcfs";
-};
-
 class VllmScheduler final : public BatchScheduler {
  public:
-  explicit VllmScheduler(const SchedulerOptions& options);
+  explicit VllmScheduler(const SchedulerOptions& options) : batch_(options) {}
 
-  void enqueue(RequestId id, const Request& request) override;
-  void enqueue_arrived(RequestId id, const Request& request) override;
+  void enqueue(RequestId id, const Request& request) override {
+    batch_.waiting().push_back(id, request);
+  }
+  void enqueue_arrived(RequestId id, const Request& /*request*/) override {
+    batch_.waiting().push_arrived(id);
+  }
   void plan(const PlanContext& context, BatchPlan& plan) override;
-  [[nodiscard]] bool on_leave(RequestId id) override;
-  void on_engine_lost() override;
+  [[nodiscard]] bool on_leave(RequestId id) override {
+    batch_.leave(id);
+    return true;
+  }
+  void on_engine_lost() override { batch_.lose(); }
 
  private:
-  void plan_verified(const PlanContext& context, BatchPlan& plan);
-  [[nodiscard]] bool run_verified(const PlanContext& context, BatchPlan& plan, RequestId id,
-                                  TokenCount& budget);
   void make_room(const PlanContext& context, BatchPlan& plan);
   void continue_prefills(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
-  void admit_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
-  void preempt(const PlanContext& context, BatchPlan& plan, RequestId id);
-  [[nodiscard]] RequestId next_waiting(const PlanContext& context) const;
-  void leave_queue(RequestId id);
   [[nodiscard]] BlockCount blocks_for_chunks(const PlanContext& context) const;
-  [[nodiscard]] TokenCount uncut_chunk(TokenCount left) const;
 
-  SchedulerOptions options_;
-  SchedulingPolicy policy_;
-  bool reserve_full_isl_;
-  PolicyQueue running_;              // fcfs: in order of admission
-  PolicyQueue waiting_;              // fcfs: preempted ones at the front
-  AdapterQueue waiting_by_adapter_;  // the same; only with LoRA
-  RequestList arrived_;              // wait with their KV, in order of its arrival
-  RequestList prefilling_;  // running ones whose prompt is not complete, in order of admission
+  VllmBatch batch_;
 };
 
 [[nodiscard]] const BatchPolicy& vllm_policy();

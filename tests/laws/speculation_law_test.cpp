@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "scheduler/batching/vllm.hpp"
+#include "scheduler/batching/vllm_drafts.hpp"
 #include "scheduler/kv/paged.hpp"
 #include "tests/support/policy_run.hpp"
 
@@ -24,7 +24,7 @@ Emitted emitted_with(const std::vector<double>& rates) {
   options.max_num_seqs = 32;
   options.speculation.num_speculative_tokens = static_cast<std::int32_t>(rates.size());
   PolicySetup setup;
-  setup.scheduler = std::make_unique<VllmScheduler>(options);
+  setup.scheduler = std::make_unique<VllmDraftScheduler>(options);
   setup.kv = std::make_unique<PagedKv>(PagedKvOptions{.blocks = 4000});
   setup.options.max_sequences = options.max_num_seqs;
   setup.options.max_step_tokens = options.max_num_batched_tokens;

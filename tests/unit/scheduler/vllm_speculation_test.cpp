@@ -1,7 +1,7 @@
 // vLLM's step with speculative decoding, beside docs/semantics.md 24. A step costs 10 us + 1 us per
 // prompt token, decoding row and draft.
 
-#include "scheduler/batching/vllm.hpp"
+#include "scheduler/batching/vllm_drafts.hpp"
 #include "tests/unit/scheduler/policy_fixture.hpp"
 
 namespace headroom::test::vllm_speculation_test {
@@ -15,7 +15,7 @@ struct Drafts {
 PolicySetup speculating(SchedulerOptions options, const PagedKvOptions& pool,
                         const Drafts& drafts) {
   options.speculation = {static_cast<std::int32_t>(drafts.rates.size()), drafts.lookahead};
-  PolicySetup setup = paged_setup<VllmScheduler>(options, pool);
+  PolicySetup setup = paged_setup<VllmDraftScheduler>(options, pool);
   setup.options.acceptance = DraftAcceptance(7, drafts.rates);
   return setup;
 }

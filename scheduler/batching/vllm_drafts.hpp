@@ -1,0 +1,34 @@
+#pragma once
+// vLLM V1 with speculative decoding: the loop over the running requests as it stands in ENGINES.md
+// 3.1, each decode with its drafts. Steps are planned one by one, so the plan may look at every
+// row: O(batch). Policy fcfs, without LoRA.
+
+#include "scheduler/batching/vllm_batch.hpp"
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/options.hpp"
+
+namespace headroom {
+
+class VllmDraftScheduler final : public BatchScheduler {
+ public:
+  // num_speculative_tokens >= 1.
+  explicit VllmDraftScheduler(const SchedulerOptions& options);
+
+  void enqueue(RequestId id, const Request& request) override {
+    batch_.waiting().push_back(id, request);
+  }
+  void plan(const PlanContext& context, BatchPlan& plan) override;
+  [[nodiscard]] bool on_leave(RequestId id) override {
+    batch_.leave(id);
+    return true;
+  }
+  void on_engine_lost() override { batch_.lose(); }
+
+ private:
+  [[nodiscard]] bool run(const PlanContext& context, BatchPlan& plan, RequestId id,
+                         TokenCount& budget);
+
+  VllmBatch batch_;
+};
+
+}  // namespace headroom
