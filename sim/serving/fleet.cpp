@@ -11,13 +11,17 @@
 namespace headroom {
 namespace {
 
-// Replicas, the workload, and API servers if there are any, or hand-overs; and verdicts.
-std::uint32_t sources_of(const std::vector<ReplicaParts>& parts, bool judges) {
-  if (!parts.empty() && parts.front().options.role != ReplicaRole::both) {
-    return static_cast<std::uint32_t>(parts.size()) + 2;
-  }
+FleetSources sources_of(const std::vector<ReplicaParts>& parts, const FleetParts& fleet) {
+  const auto replicas = static_cast<std::uint32_t>(parts.size());
   const bool served = !parts.empty() && parts.front().options.api_server.processes > 0;
-  return static_cast<std::uint32_t>(parts.size() * (served ? 2 : 1)) + (judges ? 2 : 1);
+  const auto one_if = [](bool is_there) { return is_there ? 1U : 0U; };
+  return {{SourceKind::replica, replicas},
+          {SourceKind::workload, 1},
+          {SourceKind::api_server, served ? replicas : 0},
+          {SourceKind::handovers, one_if(fleet.disaggregation.has_value())},
+          {SourceKind::verdicts, one_if(fleet.stages.has_value())},
+          {SourceKind::faults, one_if(fleet.faults != nullptr), true},
+          {SourceKind::lifecycle, one_if(fleet.lifecycle != nullptr), true}};
 }
 
 std::unique_ptr<RouteStages> make_stages(std::optional<RouteStagesParts>& parts,
@@ -35,7 +39,8 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
       workload_(workload),
       stages_(make_stages(parts_.stages, parts.size(), sink)),
       sink_(stages_ ? stages_->sink() : sink),
-      events_(sources_of(parts, stages_ != nullptr)),
+      sources_(sources_of(parts, parts_)),
+      events_(sources_.count()),
       loads_(parts.size()),
       noted_loads_(parts.size()),
       prompt_tokens_(parts.size()),
@@ -56,8 +61,7 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
     replicas_.push_back(std::make_unique<Replica>(number, std::move(part), sink_));
   }
   loads_are_looked_at_ = replicas_.size() > 1 || parts_.admission || parts_.lifecycle;
-  has_asides_ = parts_.faults || parts_.lifecycle;
-  if (parts_.faults) next_fault_ns_ = parts_.faults->next_time();
+  has_daemons_ = parts_.faults || parts_.lifecycle;
   if (parts_.disaggregation) {
     HEADROOM_CHECK(!stages_, "roles with routes");
     apart_ = std::make_unique<Disaggregation>(std::move(*parts_.disaggregation), roles);
@@ -76,13 +80,14 @@ StopReason Fleet::run(const RunLimits& limits) {
     show_load(i, noted_loads_[i]);
   }
   schedule_arrival(0);
+  schedule_daemons();
   RunWatch watch;
   StopReason reason = StopReason::drained;
   while (true) {
-    Event event = take_next();
+    const Event event = take_next();
     if (event.time_ns == kNever) break;
-    const TimeNs next_ns = has_asides_ ? std::min(event.time_ns, time_of_aside()) : event.time_ns;
-    if (next_ns > limits.until_ns) [[unlikely]] {
+    if (rarely(has_daemons_) && sources_[event.source].daemon && only_daemons_wait()) break;
+    if (event.time_ns > limits.until_ns) [[unlikely]] {
       reason = StopReason::until;
       break;
     }
@@ -92,24 +97,11 @@ StopReason Fleet::run(const RunLimits& limits) {
         break;
       }
     }
-    bool aside = false;
-    if (has_asides_) [[unlikely]] {
-      if (is_over()) break;
-      aside = aside_is_next(event);
-      if (aside) {
-        event = {time_of_aside(), Priority::cancel, arrivals()};
-      } else {
-        events_.cancel(event.priority, event.source);
-      }
-    }
+    if (rarely(has_daemons_) && is_over()) break;
     HEADROOM_CHECK(event.time_ns >= totals_.end_ns, "time runs backwards");
     position.now_ns = totals_.end_ns = event.time_ns;
     position.event = ++totals_.events;
-    if (aside) [[unlikely]] {
-      next_fault_ns_ == event.time_ns ? fail(event.time_ns) : scale(event.time_ns);
-    } else {
-      handle(event.time_ns, event.priority, event.source);
-    }
+    handle(event.time_ns, event.priority, event.source);
   }
   // Nothing will ever happen again, yet requests wait: the silent hang of ENGINES.md 3.1.
   if (reason == StopReason::drained && totals_.arrived > departed_)
@@ -138,22 +130,27 @@ std::optional<StopReason> Fleet::look(const RunLimits& limits, RunWatch& watch) 
   return std::nullopt;
 }
 
-// The next event, taken out of the queue; with asides it stays there, since one may come before it.
+// The next event, taken out of the queue.
 Event Fleet::take_next() {
-  if (has_asides_) [[unlikely]] {
-    return events_.next();
-  }
   if (ahead_.time_ns == kNever) return events_.pop();
   const Event event = ahead_;
   ahead_.time_ns = kNever;
   return event;
 }
 
-// Of a source that is neither a replica nor the arrivals.
+// Of a source that is no replica.
 void Fleet::handle_other(TimeNs now_ns, Priority priority, std::uint32_t source) {
-  if (stages_ && source == verdicts()) return give_verdict(now_ns);
-  if (apart_) return move_handovers(now_ns);
-  const std::uint32_t number = source - arrivals() - 1;
+  const auto [kind, number, daemon] = sources_[source];
+  switch (kind) {
+    case SourceKind::replica: return;  // by handle()
+    case SourceKind::workload:
+      return priority == Priority::arrival ? arrive(now_ns) : give_up(now_ns);
+    case SourceKind::handovers: return move_handovers(now_ns);
+    case SourceKind::verdicts: return give_verdict(now_ns);
+    case SourceKind::faults: return fail(now_ns);
+    case SourceKind::lifecycle: return scale(now_ns);
+    case SourceKind::api_server: break;
+  }
   if (priority == Priority::arrival) {
     pending_[number].ready_ns = kNever;
     admit_sent(number, now_ns);
@@ -165,11 +162,10 @@ void Fleet::handle_other(TimeNs now_ns, Priority priority, std::uint32_t source)
 }
 
 void Fleet::handle(TimeNs now_ns, Priority priority, std::uint32_t source) {
-  if (source > arrivals()) [[unlikely]] {
+  if (priority == Priority::arrival && source == replicas_.size()) return arrive(now_ns);
+  if (source >= replicas_.size()) [[unlikely]] {
     return handle_other(now_ns, priority, source);
   }
-  if (priority == Priority::arrival) return arrive(now_ns);
-  if (priority == Priority::cancel) return give_up(now_ns);
   Replica& replica = *replicas_[source];
   if (priority == Priority::step_end) {
     pending_[source].stop_ns = kNever;
@@ -180,13 +176,12 @@ void Fleet::handle(TimeNs now_ns, Priority priority, std::uint32_t source) {
     // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
     // plan is next in order anyway and need not go through the queue.
     const TimeNs others_ns = events_.next_ns();
-    const bool alone = others_ns != now_ns && !(rarely(has_asides_) && time_of_aside() == now_ns);
-    if (rarely(replica.next_plan_ns() != now_ns) || rarely(!alone)) {
+    if (rarely(replica.next_plan_ns() != now_ns) || rarely(others_ns == now_ns)) {
       if (!told && loads_are_looked_at_) account(source, now_ns);
       return reschedule(source);
     }
     replica.on_plan(now_ns);
-    const bool seen = has_news(replica) || loads_are_looked_at_ || has_asides_;
+    const bool seen = has_news(replica) || loads_are_looked_at_;
     if (!seen && run_ahead(replica, source, others_ns)) return;
   } else {
     pending_[source].plan_ns = kNever;
@@ -298,9 +293,7 @@ void Fleet::schedule_arrival(TimeNs now_ns) {
   const TimeNs next = workload_.next_time();
   if (next == next_arrival_ns_) return;
   HEADROOM_CHECK(next >= now_ns, "a workload in the past");
-  next_arrival_ns_ = next;
-  if (next == kNever) return events_.cancel(Priority::arrival, arrivals());
-  events_.schedule(next, Priority::arrival, arrivals());
+  schedule_anew(Priority::arrival, sources_.of(SourceKind::workload), next, next_arrival_ns_);
 }
 
 // `id` kNoRequest: it was rejected.
@@ -339,10 +332,7 @@ void Fleet::schedule_first_deadline() {
     deadlines_.pop();
   }
   const TimeNs next_ns = deadlines_.empty() ? kNever : deadlines_.top().time_ns;
-  if (next_ns == next_deadline_ns_) return;
-  next_deadline_ns_ = next_ns;
-  if (next_ns == kNever) return events_.cancel(Priority::cancel, arrivals());
-  events_.schedule(next_ns, Priority::cancel, arrivals());
+  reschedule(Priority::cancel, sources_.of(SourceKind::workload), next_ns, next_deadline_ns_);
 }
 
 void Fleet::reschedule(std::uint32_t number) {
@@ -352,8 +342,9 @@ void Fleet::reschedule(std::uint32_t number) {
   const ApiServer* api = replica.api_server();
   if (api == nullptr) return;
   Pending& pending = pending_[number];
-  reschedule(Priority::step_end, api_server(number), api->next_answer_ns(), pending.answer_ns);
-  reschedule(Priority::arrival, api_server(number), api->next_ready_ns(), pending.ready_ns);
+  const std::uint32_t server = sources_.of(SourceKind::api_server, number);
+  reschedule(Priority::step_end, server, api->next_answer_ns(), pending.answer_ns);
+  reschedule(Priority::arrival, server, api->next_ready_ns(), pending.ready_ns);
 }
 
 void Fleet::schedule_anew(Priority priority, std::uint32_t source, TimeNs wanted, TimeNs& pending) {

@@ -18,6 +18,7 @@
 #include "sim/serving/disaggregation.hpp"
 #include "sim/serving/fault_source.hpp"
 #include "sim/serving/fleet_lifecycle.hpp"
+#include "sim/serving/fleet_sources.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/replica.hpp"
 #include "sim/serving/request.hpp"
@@ -105,7 +106,7 @@ class Fleet {
     std::uint64_t tokens = 0;
   };
   [[nodiscard]] std::optional<StopReason> look(const RunLimits& limits, RunWatch& watch);
-  [[nodiscard]] bool aside_is_next(const Event& event) const;
+  [[nodiscard]] bool only_daemons_wait();
   [[nodiscard]] bool is_over() const;
   void arrive(TimeNs now_ns);
   void send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
@@ -156,9 +157,7 @@ class Fleet {
   void crash(const Fault& fault, TimeNs now_ns);
   void resend(std::uint32_t from, const HandedBack& lost, TimeNs now_ns);
   // fleet_scaling.cpp
-  // Faults and what the lifecycle decides, which are not in the event queue: they must not keep a
-  // run alive. kNever: there are none.
-  [[nodiscard]] TimeNs time_of_aside() const;
+  void schedule_daemons();
   void begin_places();
   void scale(TimeNs now_ns);
   void obey(TimeNs now_ns);
@@ -179,17 +178,6 @@ class Fleet {
   void check_one();
   void stop_at(TimeNs now_ns, StopReason reason);
   [[nodiscard]] std::uint64_t tokens_out() const;
-  // Source of arrivals and deadlines in the event queue, behind those of the replicas. Behind it
-  // come the API servers: a `step_end` of theirs is an answer that reaches its client, an `arrival`
-  // a request that reaches the engine. Or, with roles, one source: the hand-overs. The last source,
-  // where answers are judged: the verdicts.
-  [[nodiscard]] std::uint32_t arrivals() const {
-    return static_cast<std::uint32_t>(replicas_.size());
-  }
-  [[nodiscard]] std::uint32_t api_server(std::uint32_t number) const {
-    return arrivals() + 1 + number;
-  }
-  [[nodiscard]] std::uint32_t verdicts() const;
 
   // What this replica was last seen to want, so that unchanged events are left alone.
   struct Pending {
@@ -223,10 +211,11 @@ class Fleet {
   WorkloadSource& workload_;
   std::unique_ptr<RouteStages> stages_;  // null: a request stays what it is, where it came
   MetricsSink& sink_;
+  FleetSources sources_;  // replicas are the first of them
   EventQueue events_;
   Event ahead_{.time_ns = kNever};         // before all of these, or at no time
   bool loads_are_looked_at_ = false;       // there is somebody to choose, or to shut the door
-  bool has_asides_ = false;                // faults or a lifecycle
+  bool has_daemons_ = false;               // faults or a lifecycle
   bool has_listeners_ = false;             // an API server, roles or a lifecycle
   std::vector<ReplicaLoad> loads_;         // as the router sees them
   std::vector<ReplicaLoad> noted_loads_;   // as they are; the same without a delay
@@ -237,8 +226,9 @@ class Fleet {
   TimeNs next_arrival_ns_ = kNever;  // as scheduled
   // Deadlines, the earliest on top. Those of requests that have left are dropped on top only.
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
-  TimeNs next_deadline_ns_ = kNever;  // as scheduled
-  TimeNs next_fault_ns_ = kNever;
+  TimeNs next_deadline_ns_ = kNever;   // as scheduled
+  TimeNs next_fault_ns_ = kNever;      // as scheduled
+  TimeNs next_lifecycle_ns_ = kNever;  // likewise
   // By arrival index, where a crash or another replica may call for them again.
   std::unordered_map<std::uint64_t, Arrival> in_flight_;
   TokenCount waiting_tokens_ = 0;          // in the queues of all engines

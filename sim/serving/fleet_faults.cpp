@@ -8,19 +8,12 @@ namespace headroom {
 // A run does not go on for the sake of replicas that crash and come back.
 bool Fleet::is_over() const { return next_arrival_ns_ == kNever && totals_.arrived == departed_; }
 
-// At one nanosecond faults, and then decisions to scale, come behind clients that give up, and
-// before plans.
-bool Fleet::aside_is_next(const Event& event) const {
-  if (time_of_aside() != event.time_ns) return time_of_aside() < event.time_ns;
-  return event.priority > Priority::cancel;
-}
-
 void Fleet::fail(TimeNs now_ns) {
   const Fault fault = parts_.faults->take();
-  next_fault_ns_ = parts_.faults->next_time();
-  HEADROOM_CHECK(
-      fault.time_ns == now_ns && fault.replica < replicas_.size() && next_fault_ns_ >= now_ns,
-      "a fault out of order, or of no replica");
+  HEADROOM_CHECK(fault.time_ns == now_ns && fault.replica < replicas_.size() &&
+                     parts_.faults->next_time() >= now_ns,
+                 "a fault out of order, or of no replica");
+  schedule_daemons();
   if (fault.kind == FaultKind::crash || fault.kind == FaultKind::zone_loss) {
     return crash(fault, now_ns);
   }
@@ -32,7 +25,8 @@ void Fleet::fail(TimeNs now_ns) {
 void Fleet::crash(const Fault& fault, TimeNs now_ns) {
   if (parts_.lifecycle && !parts_.lifecycle->exists(fault.replica)) {
     if (fault.kind == FaultKind::crash) return;
-    return parts_.lifecycle->on_place_lost(fault.replica, now_ns + fault.down_ns);
+    parts_.lifecycle->on_place_lost(fault.replica, now_ns + fault.down_ns);
+    return schedule_daemons();
   }
   std::vector<HandedBack> lost;
   replicas_[fault.replica]->crash(now_ns, fault.down_ns, options_.resends_lost ? &lost : nullptr);

@@ -9,9 +9,28 @@
 
 namespace headroom {
 
-TimeNs Fleet::time_of_aside() const {
-  return parts_.lifecycle ? std::min(next_fault_ns_, parts_.lifecycle->next_time())
-                          : next_fault_ns_;
+// At one nanosecond faults, and then decisions to scale, come behind clients that give up, and
+// before plans.
+void Fleet::schedule_daemons() {
+  if (parts_.faults) {
+    reschedule(Priority::cancel, sources_.of(SourceKind::faults), parts_.faults->next_time(),
+               next_fault_ns_);
+  }
+  if (parts_.lifecycle) {
+    reschedule(Priority::cancel, sources_.of(SourceKind::lifecycle), parts_.lifecycle->next_time(),
+               next_lifecycle_ns_);
+  }
+}
+
+// A daemon's event was taken: whether nothing else will happen but for the sake of daemons. The
+// event is pending again behind this, until the daemon says what comes next.
+bool Fleet::only_daemons_wait() {
+  if (parts_.faults) events_.cancel(Priority::cancel, sources_.of(SourceKind::faults));
+  if (parts_.lifecycle) events_.cancel(Priority::cancel, sources_.of(SourceKind::lifecycle));
+  const bool nobody_else = events_.next_ns() == kNever;
+  next_fault_ns_ = next_lifecycle_ns_ = kNever;
+  schedule_daemons();
+  return nobody_else;
 }
 
 void Fleet::begin_places() {
@@ -48,6 +67,7 @@ void Fleet::obey(TimeNs now_ns) {
     account(number, now_ns);  // it may be empty already
     reschedule(number);
   }
+  schedule_daemons();
 }
 
 // Rows whose requests have left, and answers on their way, are somebody.

@@ -6,11 +6,6 @@
 
 namespace headroom {
 
-std::uint32_t Fleet::verdicts() const {
-  const bool served = replicas_.front()->api_server() != nullptr;
-  return arrivals() + 1 + (served ? arrivals() : 0);
-}
-
 // A replica is done with it: it leaves the fleet, unless its answer is judged.
 void Fleet::settle(const Departure& departure, TimeNs now_ns) {
   if (stages_->has_left(departure.index, now_ns)) {
@@ -21,11 +16,8 @@ void Fleet::settle(const Departure& departure, TimeNs now_ns) {
 }
 
 void Fleet::schedule_verdicts() {
-  const TimeNs next = stages_->next_verdict_ns();
-  if (next == next_verdict_ns_) return;
-  next_verdict_ns_ = next;
-  if (next == kNever) return events_.cancel(Priority::arrival, verdicts());
-  events_.schedule(next, Priority::arrival, verdicts());
+  reschedule(Priority::arrival, sources_.of(SourceKind::verdicts), stages_->next_verdict_ns(),
+             next_verdict_ns_);
 }
 
 void Fleet::give_verdict(TimeNs now_ns) {

@@ -57,12 +57,8 @@ void Fleet::lose_handovers(std::uint32_t number, TimeNs now_ns) {
 }
 
 void Fleet::schedule_handovers() {
-  const TimeNs next = apart_->next_ns();
-  if (next == next_handover_ns_) return;
-  next_handover_ns_ = next;
-  const std::uint32_t source = arrivals() + 1;
-  if (next == kNever) return events_.cancel(Priority::arrival, source);
-  events_.schedule(next, Priority::arrival, source);
+  reschedule(Priority::arrival, sources_.of(SourceKind::handovers), apart_->next_ns(),
+             next_handover_ns_);
 }
 
 void Fleet::move_handovers(TimeNs now_ns) {
