@@ -56,7 +56,7 @@ BlockCount StaticScheduler::blocks_of(const Shape& batch, const KvAllocator& kv)
   const KvPoolState& pool = kv.pool();
   const TokenCount row =
       TokenCount{batch.prompt_tokens} + (pool.grows_with_decode ? 0 : batch.max_tokens);
-  return batch.rows * blocks_needed(kv.taken_by(row), pool.block_tokens);
+  return batch.rows * blocks_needed(pool.taken_by(row), pool.block_tokens);
 }
 
 // The prefill of a batch that nobody sized runs out of memory: its requests are lost with it.

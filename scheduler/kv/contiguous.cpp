@@ -1,7 +1,6 @@
 #include "scheduler/kv/contiguous.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -33,6 +32,8 @@ ContiguousKv::ContiguousKv(const ContiguousKvOptions& options)
   pool_.block_tokens = 1;
   pool_.grows_with_decode = false;
   pool_.total_blocks = options.tokens;
+  // A pool of buddies is made of powers of two: what is left beside whole blocks is of no use.
+  pool_.takes_powers_of_two = options.placement == Placement::buddy;
   update_pool();
 }
 
@@ -63,12 +64,6 @@ void ContiguousKv::release(RequestId id, const Request&, TokenCount, KvRelease, 
   const Range freed = std::exchange(held_[id], {});
   placement_->free(freed.begin, freed.length);
   update_pool();
-}
-
-// A pool of buddies is made of powers of two, so what is left beside whole blocks is of no use.
-TokenCount ContiguousKv::taken_by(TokenCount tokens) const {
-  if (options_.placement != Placement::buddy) return tokens;
-  return static_cast<TokenCount>(std::bit_ceil(static_cast<std::uint64_t>(tokens)));
 }
 
 void ContiguousKv::on_engine_lost() {

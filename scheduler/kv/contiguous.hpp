@@ -39,7 +39,6 @@ class ContiguousKv final : public KvAllocator {
   [[nodiscard]] TokenCount cached_prefix(RequestId id, const Request& request) const override;
   // Reserves growth.final_tokens at the first call for a request; later calls always succeed.
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
-  [[nodiscard]] TokenCount taken_by(TokenCount tokens) const override;
   // Never called: nothing grows with decode.
   void take(BlockCount blocks) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how,

@@ -24,7 +24,7 @@ PagedKv::PagedKv(const PagedKvOptions& options)
       free_(options.blocks, options.plain_to_front),
       tree_(tree_of(options)),
       forks_(options.block_tokens),
-      windows_(sequence(), options.block_tokens, free_) {
+      window_blocks_(sequence(), options.block_tokens, free_) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
   HEADROOM_CHECK(sequence().uniform() || (!options.reserve_final && options.tier.host_blocks == 0),
                  "windows and states in a pool that sets aside or has a second tier");
@@ -35,7 +35,8 @@ PagedKv::PagedKv(const PagedKvOptions& options)
   HEADROOM_CHECK(!options.forks_samples || (!options.enable_prefix_caching &&
                                             !options.reserve_final && sequence().uniform()),
                  "forks in a pool that finds, sets aside or forgets blocks");
-  if (shares_ && options.tier.host_blocks > 0) tier_.emplace(options.tier);
+  if (shares_ && options.tier.host_blocks > 0) tier_counts_ = &tier_.emplace(options.tier).counts();
+  if (!sequence().uniform()) windows_ = this;
   pool_.block_tokens = options.block_tokens;
   pool_.grows_with_decode = !options.reserve_final;
   pool_.total_blocks = options.blocks;
@@ -58,7 +59,7 @@ TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
 const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) const {
   Lookup& last = lookup_;
   const std::uint64_t version =
-      tree_.version() + windows_.version() + (tier_ ? tier_->version() : 0);
+      tree_.version() + window_blocks_.version() + (tier_ ? tier_->version() : 0);
   const bool same = last.id == id && last.index == request.index &&
                     last.known_tokens == request.known_tokens && last.version == version;
   if (same) return last;
@@ -71,7 +72,7 @@ const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) co
   const std::int32_t longest = request.known_tokens - (options_.reserve_final ? 0 : 1);
   const BlockCount most = block_.full(longest);
   tree_.match(RequestBlocks(request, options_.block_tokens, 0, most), last.match);
-  last.with_windows = windows_.found(request, last.match.blocks);
+  last.with_windows = window_blocks_.found(request, last.match.blocks);
   if (tier_) look_in_tier(request, most);
   if (options_.partial_reuse) look_for_beginning(request);
   return last;
@@ -183,9 +184,9 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   }
   if (moves_windows()) [[unlikely]] {
     if (holder.blocks == 0) {
-      windows_.start(growth.id, *growth.request, cached, hold);
+      window_blocks_.start(growth.id, *growth.request, cached, hold);
     } else {
-      windows_.advance(growth.id, holder.tokens, hold);
+      window_blocks_.advance(growth.id, holder.tokens, hold);
     }
   }
   const std::int64_t stored = rarely(tier_.has_value()) ? tier_->counts().stored_blocks : 0;
@@ -205,8 +206,8 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     holder.known_full = std::max(holder.known_full, block_.full(known));
     // Nobody else looks for private blocks: they need no identity before the release.
     lengthen_path(holder, *growth.request, holder.known_full, false);
-    if (windows_.any()) [[unlikely]] {
-      windows_.make_known(growth.id, *growth.request, holder.known_full);
+    if (window_blocks_.any()) [[unlikely]] {
+      window_blocks_.make_known(growth.id, *growth.request, holder.known_full);
     }
   }
   update_pool();
@@ -262,11 +263,11 @@ PagedKv::Beside PagedKv::beside_for(const Holder& holder, const KvGrowth& growth
   const TokenCount before = admits ? growth.cached_tokens : holder.tokens;
   WindowBlocks::Ids found;  // those in the free list are used up by a hit like any other
   if (admits) {
-    found = windows_.ids_behind(*growth.request, block_.full(growth.cached_tokens));
+    found = window_blocks_.ids_behind(*growth.request, block_.full(growth.cached_tokens));
   }
   WindowBlocks::Ids leaves;
   if (!admits && moves_windows()) {
-    leaves = windows_.ids_leaving(growth.id, before, growth.hold_tokens);
+    leaves = window_blocks_.ids_leaving(growth.id, before, growth.hold_tokens);
   }
   const BlockCount has = admits ? found.all : sequence().beside(holder.tokens);
   const BlockCount in_step = sequence().beside_in_step(before, growth.hold_tokens);
@@ -289,7 +290,7 @@ void PagedKv::give_up_step_blocks(RequestId id) {
   Holder& holder = held_[id];
   if (mostly(holder.step_blocks == 0)) return;
   if (moves_windows()) {
-    windows_.trim(id, holder.tokens);
+    window_blocks_.trim(id, holder.tokens);
   } else {
     free_.put_plain(holder.step_blocks);
   }
@@ -298,10 +299,10 @@ void PagedKv::give_up_step_blocks(RequestId id) {
 }
 
 // The block that leaves is free before the next one is taken.
-void PagedKv::move_windows(RequestId id, TokenCount tokens) {
+void PagedKv::move(RequestId id, TokenCount tokens) {
   const std::span<const SequenceBlocks::Window> windows = sequence().windows();
   for (std::size_t w = 0; w < windows.size(); ++w) {
-    while (windows_.move(id, w, tokens)) take_blocks(windows[w].ids_per_block);
+    while (window_blocks_.move(id, w, tokens)) take_blocks(windows[w].ids_per_block);
   }
   update_pool();
 }
@@ -329,7 +330,7 @@ void PagedKv::take(BlockCount blocks) {
 }
 
 [[gnu::noinline]] void PagedKv::evict(PrefixTree::Index owner, BlockCount blocks) {
-  if ((owner & WindowBlocks::kOwnerBit) != 0) return windows_.evict(owner, blocks);
+  if ((owner & WindowBlocks::kOwnerBit) != 0) return window_blocks_.evict(owner, blocks);
   if (tier_ && tree_.is_tip(owner)) {
     tier_->store_nameless(blocks);
   } else if (tier_) {
@@ -392,7 +393,7 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   if (tip > 0) tree_.put_tip(holder.path.deepest, parts_, free_);
   tree_.release(holder.path, !private_too, free_);
   if (moves_windows()) [[unlikely]] {
-    windows_.release(id, request, tokens, hashed, private_too);
+    window_blocks_.release(id, request, tokens, hashed, private_too);
     free_.put_hashed(sequence().states());
   } else if (shares_) {
     free_.put_hashed(sequence().beside(tokens));
@@ -437,7 +438,7 @@ void PagedKv::forget_private(const Request& request) {
 void PagedKv::on_engine_lost() {
   free_ = FreeList(options_.blocks, options_.plain_to_front);
   tree_ = tree_of(options_);
-  windows_.clear();
+  window_blocks_.clear();
   if (tier_) tier_->on_engine_lost();
   forks_.on_engine_lost();
   held_.clear();
@@ -450,7 +451,8 @@ void PagedKv::on_engine_lost() {
 
 void PagedKv::update_pool() {
   update_free();
-  pool_.shared_blocks = tree_.shared_blocks() + forks_.shared_blocks() + windows_.shared_ids();
+  pool_.shared_blocks =
+      tree_.shared_blocks() + forks_.shared_blocks() + window_blocks_.shared_ids();
 }
 
 void PagedKv::update_free() {

@@ -61,24 +61,24 @@ struct PagedKvOptions {
   std::optional<SequenceBlocks> sequence = {};
 };
 
-class PagedKv final : public KvAllocator {
+class PagedKv final : public KvAllocator, private KvWindows {
  public:
   explicit PagedKv(const PagedKvOptions& options);
+  PagedKv(const PagedKv&) = delete;  // its parts point into it
+  PagedKv& operator=(const PagedKv&) = delete;
 
   [[nodiscard]] TokenCount cached_prefix(RequestId id, const Request& request) const override;
   [[nodiscard]] bool try_grow(const KvGrowth& growth) override;
-  void begin_plan() override;
   void take(BlockCount blocks) override;
-  [[nodiscard]] bool moves_windows() const override { return rarely(windows_.any()) && shares_; }
-  void move_windows(RequestId id, TokenCount tokens) override;
   void release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease how,
                TokenCount unnamed_tokens = 0) override;
   void on_engine_lost() override;
-  [[nodiscard]] const KvTierCounts* tier_counts() const override {
-    return tier_ ? &tier_->counts() : nullptr;
-  }
 
  private:
+  void begin_plan() override;
+  [[nodiscard]] bool moves() const override { return window_blocks_.any() && shares_; }
+  void move(RequestId id, TokenCount tokens) override;
+
   // A running request.
   struct Holder {
     BlockCount blocks = 0;       // as of its last try_grow
@@ -137,7 +137,7 @@ class PagedKv final : public KvAllocator {
   FreeList free_;
   PrefixTree tree_;
   SampleForks forks_;
-  mutable WindowBlocks windows_;
+  mutable WindowBlocks window_blocks_;
   std::vector<Holder> held_;  // by RequestId
   mutable Lookup lookup_;
   std::optional<OffloadTier> tier_;

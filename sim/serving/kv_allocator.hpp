@@ -1,6 +1,7 @@
 #pragma once
 // Port: whether KV fits and where. Compute the need, then refuse or act; never roll back.
 
+#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -33,12 +34,19 @@ struct KvPoolState {
   // `mixed_plain` of them without content.
   BlockCount mixed_blocks = 0;
   BlockCount mixed_plain = 0;
+  bool takes_powers_of_two = false;  // what a request holds is rounded up to one (buddy placement)
 
   // Block size as a DecodeSet counts it: 0 when decodes never need memory.
   [[nodiscard]] std::int32_t decode_block_tokens() const {
     return grows_with_decode ? block_tokens : 0;
   }
   [[nodiscard]] BlockCount used_blocks() const { return total_blocks - free_blocks; }
+  // Tokens that a reservation of `tokens` >= 1 takes from an empty pool.
+  [[nodiscard]] TokenCount taken_by(TokenCount tokens) const {
+    return takes_powers_of_two
+               ? static_cast<TokenCount>(std::bit_ceil(static_cast<std::uint64_t>(tokens)))
+               : tokens;
+  }
   // Blocks that can be taken before the order is unknown; and those before a cached one goes.
   [[nodiscard]] BlockCount ordered_blocks() const { return free_blocks - mixed_blocks; }
   [[nodiscard]] BlockCount plain_first() const { return free_blocks - cached_blocks - mixed_plain; }
@@ -91,6 +99,22 @@ struct KvTraffic {
   }
 };
 
+// Of an allocator that follows what layers with windows keep, block by block.
+class KvWindows {
+ public:
+  virtual ~KvWindows() = default;
+
+  // A step is about to be planned: what only the step before needed (pool().step_blocks) comes
+  // back.
+  virtual void begin_plan() = 0;
+
+  // Whether a decoding sequence has to say when a full window of its layers takes a further block:
+  // where the content of the block that leaves can be found. The number of ids stays.
+  [[nodiscard]] virtual bool moves() const = 0;
+  // `id` goes on to `tokens`, and what it keeps of them begins with other blocks.
+  virtual void move(RequestId id, TokenCount tokens) = 0;
+};
+
 class KvAllocator {
  public:
   virtual ~KvAllocator() = default;
@@ -105,10 +129,6 @@ class KvAllocator {
             request.adapter != 0};
   }
 
-  // A step is about to be planned: what only the step before needed (pool().step_blocks) comes
-  // back.
-  virtual void begin_plan() {}
-
   // Tokens of the longest cached prefix of `request`, at most known_tokens - 1, those in a second
   // tier included; 0 for one that wants log-probabilities of its prompt. Changes nothing. Of one
   // that holds blocks before its admission, for KV that has come from another replica: all but one.
@@ -118,18 +138,9 @@ class KvAllocator {
   // (TGI forgets cached content over it).
   [[nodiscard]] virtual bool try_grow(const KvGrowth& growth) = 0;
 
-  // Tokens that a reservation of `tokens` takes from an empty pool: more where sizes are rounded.
-  [[nodiscard]] virtual TokenCount taken_by(TokenCount tokens) const { return tokens; }
-
   // Takes `blocks` for decoding requests as they cross block boundaries. Which request they belong
   // to follows from its length, so it is not said here. The caller has checked pool().free_blocks.
   virtual void take(BlockCount blocks) = 0;
-
-  // Whether a decoding sequence has to say when a full window of its layers takes a further block:
-  // where the content of the block that leaves can be found. The number of ids stays.
-  [[nodiscard]] virtual bool moves_windows() const { return false; }
-  // `id` goes on to `tokens`, and what it keeps of them begins with other blocks.
-  virtual void move_windows(RequestId /*id*/, TokenCount /*tokens*/) {}
 
   // Gives back everything `id` holds. `held_tokens` = tokens it holds KV for; 0 for a request that
   // waits: then only the memory of a preempted one is given up, that it might come back.
@@ -147,7 +158,13 @@ class KvAllocator {
   [[nodiscard]] bool has_traffic() const { return traffic_.any(); }
   KvTraffic take_traffic() { return std::exchange(traffic_, {}); }
   // Since the start, what take() overwrote included. Nullptr: there is no second tier.
-  [[nodiscard]] virtual const KvTierCounts* tier_counts() const { return nullptr; }
+  [[nodiscard]] const KvTierCounts* tier_counts() const { return tier_counts_; }
+
+  // Nullptr: no layer keeps a window, or nobody follows it.
+  [[nodiscard]] KvWindows* windows() const { return windows_; }
+  [[nodiscard]] bool moves_windows() const {
+    return rarely(windows_ != nullptr) && windows_->moves();
+  }
 
  protected:
   explicit KvAllocator(SequenceBlocks sequence = SequenceBlocks(1))
@@ -155,6 +172,8 @@ class KvAllocator {
 
   KvPoolState pool_;
   KvTraffic traffic_;
+  const KvTierCounts* tier_counts_ = nullptr;
+  KvWindows* windows_ = nullptr;
 
  private:
   SequenceBlocks sequence_;

@@ -11,14 +11,15 @@
 namespace headroom {
 
 Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
-    : number_(number),
+    : time_(parts.options.pipeline_depth, parts.options.api_server.processes > 0),
+      number_(number),
       speculates_(parts.options.acceptance.drafts() > 0),
       parts_(std::move(parts)),
+      sums_(*parts_.kv, decode_block_tokens()),
       sink_(sink),
-      decodes_(decode_block_tokens()),
-      pipeline_(parts_.options.pipeline_depth),
+      transfers_(std::move(parts_.tier), parts_.options.move_ticks_per_token),
       cost_(parts_.cost.get()) {
-  const std::int32_t depth = parts_.options.pipeline_depth;
+  const std::int32_t depth = time_.depth();
   HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
   HEADROOM_CHECK(depth == 1 || !speculates(), "speculative decoding with steps queued");
   if (parts_.options.api_server.processes > 0) {
@@ -33,7 +34,7 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
   gaps_are_steps_ = !api_ && !speculates() && !parts_.options.responds_at_end;
   run_.replica = number_;
   run_.state = &reported_;
-  run_.decodes = &decodes_;
+  run_.decodes = &sums_.decodes();
   sink_.on_idle(number_, 0, state());
 }
 
@@ -100,7 +101,7 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
     return kNoRequest;
   }
   const bool servable = can_ever_serve(request);
-  if (!servable || residents_ + waiting_ >= limits.max_requests) [[unlikely]] {
+  if (!servable || sums_.residents() + sums_.waiting() >= limits.max_requests) [[unlikely]] {
     const EngineEventKind why = servable ? EngineEventKind::overloaded : EngineEventKind::rejected;
     turn_away(request, {.event = why, .queued_ns = queued_ns}, ApiServer::patience_of(arrival),
               now_ns);
@@ -108,14 +109,15 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
     return kNoRequest;
   }
 
-  if (id >= progress_.size()) [[unlikely]] {
-    progress_.resize(id + 1);
+  if (id >= stories_.size()) [[unlikely]] {
+    stories_.resize(id + 1);
+    time_.stops().track(id);
   }
-  Progress& progress = progress_[id];
-  progress = Progress{.epoch = progress.epoch};
-  progress.output_tokens = output;
-  progress.queued_ns = queued_ns < 0 ? now_ns : queued_ns;
-  progress.here = true;
+  RequestStory& story = stories_[id];
+  story = {};
+  story.output_tokens = output;
+  story.queued_ns = queued_ns < 0 ? now_ns : queued_ns;
+  story.here = true;
   if (remote_) [[unlikely]] {
     begin_remote(id, prefilled);
   }
@@ -132,92 +134,48 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   }
 
   // The scheduler's word is about its own queue.
-  if (pipeline_.empty() || arrivals_can_join_ || prefilled != nullptr) wake(now_ns);
+  if (time_.idle() || arrivals_can_join_ || prefilled != nullptr) wake(now_ns);
   return id;
 }
 
 // There is something new to plan with.
 void Replica::wake(TimeNs now_ns) {
-  if (next_plan_ns_ <= now_ns || now_ns < down_until_ns_) return;
-  if (pipeline_.empty()) {
-    next_plan_ns_ = now_ns;
+  if (time_.next_plan_ns() <= now_ns || now_ns < down_until_ns_) return;
+  if (time_.idle()) {
+    time_.plan_at(now_ns);
   } else {
     cut_at(now_ns);
   }
 }
 
-// The repetitions of the last segment were planned on the assumption that nothing changes. Keep
-// those that a single-stepping engine would have planned before `now_ns`; plan again at the first
-// instant after.
+// Until the next plan there is nothing left to cut.
 void Replica::cut_at(TimeNs now_ns) {
-  arrivals_can_join_ = false;  // until the next plan there is nothing left to cut
-  const TickSum target = ticks_from_ns(now_ns);
-  // A step may have ended in this very nanosecond, its repetition not being planned yet.
-  if (rarely(clock_ >= target) && applied_ < completed_ + parts_.options.pipeline_depth) {
-    if (!plan_again_after(completed_)) return;
-    next_plan_ns_ = now_ns;
-    next_stop_ns_ = kNever;
-    return;
-  }
-  const StepEnd end = first_end_from(target);
-  if (!plan_again_after(end.step) || end.step >= next_stop_step_) return;
-  next_stop_step_ = end.step;
-  next_stop_ns_ = floor_ns(end.instant);
-}
-
-// The first step whose end lies at `target` or later, or one that is due for a plan anyway.
-Replica::StepEnd Replica::first_end_from(TickSum target) const {
-  StepEnd end{completed_, clock_};
-  for (std::size_t i = 0; i < pipeline_.size() && end.step < plan_due_; ++i) {
-    const Segment& segment = pipeline_[i];
-    const StepCount left = segment.left();
-    const StepCount steps =
-        left == 1 ? 1 : std::min(segment.steps_to_reach(target - end.instant), left);
-    end.step += steps;
-    end.instant += segment.duration(steps);
-    if (steps < left || end.instant >= target) break;
-  }
-  return end;
-}
-
-// False when that is so already.
-bool Replica::plan_again_after(StepIndex step) {
-  if (step >= plan_due_) return false;
-  plan_due_ = step;
-  const StepIndex keep = step + parts_.options.pipeline_depth - 1;
-  HEADROOM_CHECK(pipeline_.back().decodes || keep == planned_, "a cut among steps that pause");
-  if (pipeline_.back().decodes) planned_decodes_ -= planned_ - keep;
-  pipeline_.back().steps -= planned_ - keep;
-  planned_ = keep;
-  HEADROOM_CHECK(pipeline_.back().left() >= (api_ ? 0 : 1) && planned_ >= applied_,
-                 "a cut below what time has reached");
-  if (pipeline_.back().left() == 0) pipeline_.pop();  // it ended now, and nothing else happened
-  return true;
+  arrivals_can_join_ = false;
+  time_.cut_at(now_ns);
 }
 
 // --- time passes --------------------------------------------------------------------------------
 
 // Up to step `target`.
 void Replica::apply_repetitions(StepIndex target) {
-  const StepCount steps = target - applied_;
-  const BlockCount blocks = steps == 1 ? decodes_.blocks_needed() : decodes_.blocks_needed(steps);
+  const StepCount steps = target - time_.applied();
+  const DecodeSet& decodes = sums_.decodes();
+  const BlockCount blocks = steps == 1 ? decodes.blocks_needed() : decodes.blocks_needed(steps);
   if (blocks > 0) parts_.kv->take(blocks);
-  decodes_.advance(steps);
-  ghost_tokens_ += ghosts_ * steps;
-  applied_ = target;
-  applied_decodes_ += steps;  // what is repeated are decode steps
+  sums_.advance(steps);
+  time_.apply(steps);
 }
 
 void Replica::run_to(StepIndex step) {
-  while (completed_ < step) {
-    sync(completed_);
-    Segment& segment = pipeline_.front();
-    StepCount steps = std::min(segment.left(), step - completed_);
+  while (time_.completed() < step) {
+    sync(time_.completed());
+    Segment& segment = time_.segments().front();
+    StepCount steps = std::min(segment.left(), step - time_.completed());
     // Its first step has other gaps.
-    if (rarely(!paused_.empty()) && segment.decodes) steps = 1;
+    if (rarely(gaps_.paused()) && segment.decodes) steps = 1;
     // One report tells of cached blocks as far as it is known in which order they are taken.
     if (pool().mixed_blocks > 0) [[unlikely]] {
-      steps = 1 + decodes_.steps_within(pool().ordered_blocks(), steps - 1);
+      steps = 1 + sums_.decodes().steps_within(pool().ordered_blocks(), steps - 1);
     }
     report_run(segment, steps);
     if (segment.left() > 0) continue;
@@ -225,9 +183,9 @@ void Replica::run_to(StepIndex step) {
       yield_first_tokens(segment);
       segment.first_tokens.clear();
     }
-    pipeline_.pop();
+    time_.segments().pop();
   }
-  sync(completed_ - 1);
+  sync(time_.completed() - 1);
 }
 
 void Replica::report_run(Segment& segment, StepCount steps) {
@@ -235,17 +193,15 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   const TickSum before = mostly(segment.decodes) ? TickSum{0} : latest_tokens();
   run_.gaps_per_step = segment.gaps_per_step;
   run_.first_ticks = segment.next_ticks();
-  if (rarely(!gaps_are_steps_) || rarely(!paused_.empty())) {
-    shape_gaps(segment, steps, clock_ + duration);
+  if (rarely(!gaps_are_steps_) || rarely(gaps_.paused())) {
+    shape_gaps(segment, steps, time_.clock() + duration);
   } else if (!segment.first_tokens.empty()) {
-    note_first_gaps(segment, clock_ + duration);
+    note_first_gaps(segment, time_.clock() + duration);
   }
-  if (!other_gaps_.empty()) [[unlikely]] {
-    run_.other_gaps = other_gaps_;
-  }
-  const auto alone = static_cast<std::int64_t>(segment.first_tokens.size()) + extra_tokens_;
-  run_.begin = clock_;
-  run_.first_step = completed_ + 1;
+  run_.other_gaps = gaps_.groups();
+  const auto alone = static_cast<std::int64_t>(segment.first_tokens.size()) + drafted_.extra_tokens;
+  run_.begin = time_.clock();
+  run_.first_step = time_.completed() + 1;
   run_.steps = steps;
   run_.slope_ticks = segment.price.slope;
   run_.price = &segment.price;
@@ -254,20 +210,16 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   read_state(reported_);
   sink_.on_steps(run_);
   if (!run_.other_gaps.empty()) [[unlikely]] {
-    other_gaps_.clear();
-    run_.other_gaps = {};
+    gaps_.clear();
   }
   tokens_out_ += static_cast<std::uint64_t>(segment.gaps_per_step * steps + alone);
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
   if (!segment.decodes) [[unlikely]] {
-    note_pause(segment, before, api_ ? api_->written() : clock_ + duration);
+    note_pause(segment, before, api_ ? api_->written() : time_.clock() + duration);
   } else {
-    if (rarely(!paused_.empty())) paused_.clear();
-    completed_decodes_ += steps;
+    if (rarely(gaps_.paused())) gaps_.end_pause();
   }
-  clock_ += duration;
-  completed_ += steps;
-  segment.done += steps;
+  time_.end_steps(segment, steps, duration);
   if (speculates()) [[unlikely]] {
     yield_accepted();
   }
@@ -275,30 +227,32 @@ void Replica::report_run(Segment& segment, StepCount steps) {
 
 void Replica::yield_first_tokens(const Segment& segment) {
   for (const RequestId id : segment.first_tokens) {
-    Progress& progress = progress_[id];
-    if (progress.first_token_ns < 0) {
-      progress.first_token_ns = rarely(api_.has_value()) ? api_->received_ns() : floor_ns(clock_);
+    RequestStory& story = stories_[id];
+    if (story.first_token_ns < 0) {
+      story.first_token_ns =
+          rarely(api_.has_value()) ? api_->received_ns() : floor_ns(time_.clock());
       if (rarely(ttft_ != nullptr) && !parts_.options.responds_at_end) {
-        ttft_->add(progress.first_token_ns - requests_[id].arrival_ns);
+        ttft_->add(story.first_token_ns - requests_[id].arrival_ns);
       }
     }
-    progress.last_token = -1;
+    story.last_token = -1;
   }
 }
 
 // The tokens that were in flight when a request was preempted have come out by now.
 void Replica::note_interruptions() {
   for (const RequestId id : interrupted_) {
-    HEADROOM_CHECK(progress_[id].counted_to == completed_,
+    HEADROOM_CHECK(stories_[id].counted_to == time_.completed(),
                    "a token in flight outlived the next step end");
-    progress_[id].last_token = latest_tokens();
+    stories_[id].last_token = latest_tokens();
   }
   interrupted_.clear();
 }
 
 void Replica::on_step_end(TimeNs now_ns) {
-  run_to(next_stop_step_);
-  HEADROOM_CHECK(floor_ns(clock_) == now_ns, fmt::format("step end at {}", floor_ns(clock_)));
+  run_to(time_.next_stop_step());
+  HEADROOM_CHECK(floor_ns(time_.clock()) == now_ns,
+                 fmt::format("step end at {}", floor_ns(time_.clock())));
   if (!interrupted_.empty()) [[unlikely]] {
     note_interruptions();
   }
@@ -306,11 +260,10 @@ void Replica::on_step_end(TimeNs now_ns) {
   if (!cancelled_.empty()) [[unlikely]] {
     withdraw_cancelled(now_ns);
   }
-  if (completed_ >= plan_due_) {
-    next_plan_ns_ = now_ns;
-    next_stop_ns_ = kNever;
+  if (time_.completed() >= time_.plan_due()) {
+    time_.plan_instead_of_stop(now_ns);
   } else {
-    schedule_next_stop();
+    time_.schedule_next_stop(stops_for_first_tokens_);
   }
   if (membership_changed_) show_load();
 }
@@ -321,8 +274,9 @@ void Replica::finish(RequestId id) {
   const bool leaves = parts_.scheduler->on_leave(id);
   if (mostly(request.state == RequestState::decoding)) {
     // Steps planned while its last token was in flight still carry its row, which yields nothing.
-    for (std::size_t i = 0; i < pipeline_.size(); ++i) {
-      if (pipeline_[i].decodes) --pipeline_[i].gaps_per_step;
+    StepPipeline& segments = time_.segments();
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      if (segments[i].decodes) --segments[i].gaps_per_step;
     }
     leave_pause(id);
   }
@@ -334,34 +288,27 @@ void Replica::finish(RequestId id) {
   }
 
   leave_adapter(request);
-  const TokenCount held = computed_by(request, applied_decodes_);
   if (request.state == RequestState::waiting) [[unlikely]] {
     leave_queue(id);
     parts_.kv->release(id, request, 0, KvRelease::finished);
   } else {
-    if (request.state == RequestState::decoding) {
-      decodes_.leave(parts_.kv->row_of(request, held));
-    } else {
-      prefill_kept_ -= kept(held);
-    }
-    parts_.kv->release(id, request, held, KvRelease::finished, unnamed_tokens(id, held));
-    --residents_;
-    final_tokens_ -= final_tokens_of(id);
+    const TokenCount held = computed_by(request, time_.applied_decodes());
+    leave_batch(id, held, unnamed_tokens(id, held));
   }
-  record(id, Outcome::finished, floor_ns(clock_));
+  record(id, Outcome::finished, floor_ns(time_.clock()));
   remove(id);
 }
 
-// Tokens that are out by the end of step `completed_`.
-std::int32_t Replica::generated_so_far(RequestId id) const {
-  const Progress& progress = progress_[id];
-  const RequestState state = requests_[id].state;
-  if (state == RequestState::waiting || state == RequestState::prefilling) {
-    return progress.generated - (progress.counted_to > completed_ ? 1 : 0);
+// One that holds `held` tokens gives them up, `unnamed` of which nobody knows.
+void Replica::leave_batch(RequestId id, TokenCount held, TokenCount unnamed) {
+  const Request& request = requests_[id];
+  if (request.state == RequestState::decoding) {
+    sums_.end_decoding(request, held);
+  } else {
+    sums_.let_go(held);
   }
-  if (progress.sample_step > completed_) return progress.generated;
-  const StepIndex last = std::min(completed_decodes_, progress.last_decode);
-  return progress.generated + static_cast<std::int32_t>(last - progress.sample_decode + 1);
+  parts_.kv->release(id, request, held, KvRelease::finished, unnamed);
+  sums_.leave_batch(final_tokens_of(id));
 }
 
 // Of the tokens that a running request holds, those of ghost rows and of decode steps in flight:
@@ -374,29 +321,29 @@ TokenCount Replica::unnamed_tokens(RequestId id, TokenCount held) const {
 
 TokenCount Replica::final_tokens_of(RequestId id) const {
   const Request& request = requests_[id];
-  return TokenCount{request.pad_tokens} + request.prompt_tokens + progress_[id].output_tokens - 1;
+  return TokenCount{request.pad_tokens} + request.prompt_tokens + stories_[id].output_tokens - 1;
 }
 
 void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
   const Request& request = requests_[id];
-  const Progress& progress = progress_[id];
+  const RequestStory& story = stories_[id];
   const std::int32_t generated = generated_so_far(id);
   recorded_tokens_ += static_cast<std::uint64_t>(generated - carried_tokens(id));
   HEADROOM_CHECK(
-      outcome != Outcome::finished || (generated == progress.output_tokens &&
-                                       request.arrival_ns <= progress.first_scheduled_ns &&
-                                       progress.first_scheduled_ns <= progress.first_token_ns &&
-                                       (api_ || progress.first_token_ns <= finish_ns)),
+      outcome != Outcome::finished ||
+          (generated == story.output_tokens && request.arrival_ns <= story.first_scheduled_ns &&
+           story.first_scheduled_ns <= story.first_token_ns &&
+           (api_ || story.first_token_ns <= finish_ns)),
       fmt::format("request {} finished at {} with {} of {} tokens", request.index, finish_ns,
-                  generated, progress.output_tokens));
+                  generated, story.output_tokens));
   // Whatever came of it, nobody was there to read it.
   const Outcome seen =
-      outcome == Outcome::finished && progress.cancelled ? Outcome::cancelled : outcome;
+      outcome == Outcome::finished && story.cancelled ? Outcome::cancelled : outcome;
   const RequestRecord record{
       .arrival_ns = request.arrival_ns,
-      .queued_ns = progress.queued_ns,
-      .first_scheduled_ns = progress.first_scheduled_ns,
-      .first_token_ns = progress.first_token_ns,
+      .queued_ns = story.queued_ns,
+      .first_scheduled_ns = story.first_scheduled_ns,
+      .first_token_ns = story.first_token_ns,
       .finish_ns = finish_ns,
       .index = request.index,
       .prompt_tokens = request.prompt_tokens,
@@ -413,25 +360,25 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
 }
 
 void Replica::remove(RequestId id) {
-  begin_epoch(id);
-  progress_[id].here = false;
+  time_.stops().begin_epoch(id);
+  stories_[id].here = false;
   requests_.remove(id);
 }
 
 void Replica::stop(TimeNs now_ns) {
   // What has ended, short of the next step at which somebody finishes.
-  if (!pipeline_.empty() && next_stop_ns_ != kNever) {
-    run_to(std::min(ended_by(now_ns), next_stop_step_ - 1));
-    sync(completed_);  // the step in flight was planned, its blocks are taken
+  if (!time_.idle() && time_.next_stop_ns() != kNever) {
+    run_to(std::min(time_.ended_by(now_ns), time_.next_stop_step() - 1));
+    sync(time_.completed());  // the step in flight was planned, its blocks are taken
   }
   std::vector<RequestId> left;
-  for (RequestId id = 0; id < progress_.size(); ++id) {
-    if (progress_[id].here && !progress_[id].recorded) left.push_back(id);
+  for (RequestId id = 0; id < stories_.size(); ++id) {
+    if (stories_[id].here && !stories_[id].recorded) left.push_back(id);
   }
   std::sort(left.begin(), left.end(),
             [this](RequestId a, RequestId b) { return requests_[a].index < requests_[b].index; });
   for (const RequestId id : left) {
-    if (progress_[id].first_token_ns > now_ns) progress_[id].first_token_ns = -1;
+    if (stories_[id].first_token_ns > now_ns) stories_[id].first_token_ns = -1;
     record(id, Outcome::unfinished, -1);
   }
   if (api_) {

@@ -1,12 +1,11 @@
 #pragma once
-// One engine: keeps the state of its requests, applies and validates the scheduler's plans, and
-// turns runs of equal steps into single jumps. docs/semantics.md is its specification.
+// One engine: takes requests and events, applies and validates the scheduler's plans, and turns
+// runs of equal steps into single jumps. docs/semantics.md is its specification.
 //
-// Step numbers: `completed_` <= `applied_` <= `planned_`. Steps up to `applied_` are counted in the
-// decode set and the KV pool; those up to `planned_` are decided, but the last segment's
-// repetitions are only counted when time reaches the instant at which a single-stepping engine
-// would plan them. Steps in which the decoding sequences take part are decode steps and have
-// numbers of their own (`*_decodes_`): a sequence's tokens are counted in those.
+// What it keeps is kept by its parts: where it stands in time (StepTimeline), who is in it
+// (ResidentSums), what has become of each request (RequestStory), how far tokens lie apart
+// (TokenGaps), and what is copied between steps (KvTransfers). A replica has an API server,
+// adapters and a role, or has not.
 
 #include <algorithm>
 #include <cstdint>
@@ -22,16 +21,19 @@
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/kv_handover.hpp"
+#include "sim/serving/kv_transfers.hpp"
 #include "sim/serving/latency_window.hpp"
 #include "sim/serving/link.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
 #include "sim/serving/replica_load.hpp"
 #include "sim/serving/request.hpp"
+#include "sim/serving/request_story.hpp"
+#include "sim/serving/resident_sums.hpp"
 #include "sim/serving/run_time_memory.hpp"
 #include "sim/serving/step_cost.hpp"
-#include "sim/serving/step_pipeline.hpp"
-#include "sim/serving/stop_queue.hpp"
+#include "sim/serving/step_timeline.hpp"
+#include "sim/serving/token_gaps.hpp"
 
 namespace headroom {
 
@@ -116,8 +118,8 @@ class Replica {
   void release_kv(const KvHold& hold, TimeNs now_ns);
 
   // When this replica wants to be called next; kNever when only an arrival can wake it.
-  [[nodiscard]] TimeNs next_stop_ns() const { return next_stop_ns_; }  // Priority::step_end
-  [[nodiscard]] TimeNs next_plan_ns() const { return next_plan_ns_; }  // Priority::plan
+  [[nodiscard]] TimeNs next_stop_ns() const { return time_.next_stop_ns(); }  // Priority::step_end
+  [[nodiscard]] TimeNs next_plan_ns() const { return time_.next_plan_ns(); }  // Priority::plan
   void on_step_end(TimeNs now_ns);
   void on_plan(TimeNs now_ns);
 
@@ -140,17 +142,14 @@ class Replica {
   [[nodiscard]] std::size_t live() const { return requests_.live(); }
   // Ghost rows whose requests have left the system already.
   [[nodiscard]] std::int64_t recorded_ghosts() const {
-    return rarely(parts_.options.responds_at_end) ? 0 : ghosts_;
+    return rarely(parts_.options.responds_at_end) ? 0 : sums_.ghosts();
   }
   [[nodiscard]] std::uint64_t tokens_out() const { return tokens_out_; }
   [[nodiscard]] std::int64_t ghost_rows() const { return ghost_rows_; }
   [[nodiscard]] std::uint64_t priced_plans() const { return priced_plans_; }
   [[nodiscard]] const KvPoolState& pool() const { return parts_.kv->pool(); }
   // Nullptr: nothing of the KV ever leaves the device.
-  [[nodiscard]] const KvTierCounts* tier_counts() const {
-    const KvTierCounts* counts = parts_.kv->tier_counts();
-    return counts == nullptr && parts_.tier.to_device ? &swaps_ : counts;
-  }
+  [[nodiscard]] const KvTierCounts* tier_counts() const { return transfers_.counts(*parts_.kv); }
 
   // Nullptr: LoRA is off.
   [[nodiscard]] const AdapterCounts* adapter_counts() const {
@@ -173,44 +172,22 @@ class Replica {
   void check_all() const;
 
  private:
-  // The part of a request's story that no policy may see.
-  struct Progress {
-    std::int32_t output_tokens = 0;  // true length, cut to max_tokens
-    std::int32_t generated = 0;      // tokens out before this stay in the batch, and
-    StepIndex counted_to = 0;        //   the last of them at the end of this step
-    StepIndex sample_step = 0;       // step that yields the first token of this stay
-    StepIndex sample_decode = 0;     // decode steps up to that one
-    StepIndex last_decode = 0;       // decode step that yields its last token
-    TimeNs queued_ns = -1;
-    TimeNs first_scheduled_ns = -1;
-    TimeNs first_token_ns = -1;
-    // Instant of the latest token (see latest_tokens), kept only over a preemption, and over steps
-    // that a speculating row sits out.
-    TickSum last_token = -1;
-    std::uint32_t epoch = 0;  // invalidates entries of the stop queue, of which there are
-    std::uint8_t stops = 0;   //   so many that are not void
-    bool here = false;        // this replica holds the request
-    bool recorded = false;    // a ghost whose tokens were streamed
-    bool cancelled = false;   // the client has gone
-  };
-
   // replica_adapters.cpp is about LoRA, replica_api_server.cpp about what stands before the engine,
   // replica_cancel.cpp about clients that give up, replica_failure.cpp about an engine that dies,
-  // replica_ghosts.cpp about rows that outlive their requests, replica_pause.cpp about gaps longer
-  // than a step, replica_speculation.cpp about steps that verify drafts, replica_stops.cpp about
+  // replica_gaps.cpp about how far tokens lie apart, replica_ghosts.cpp about rows that outlive
+  // their requests, replica_speculation.cpp about steps that verify drafts, replica_stops.cpp about
   // step ends at which it has something to do. replica.cpp: time passes
   void run_to(StepIndex step);
   void report_run(Segment& segment, StepCount steps);
   // Counts the repetitions that a single-stepping engine has planned at step ends up to
   // `completed`.
   void sync(StepIndex completed) {
-    const StepIndex target = std::min(completed + parts_.options.pipeline_depth, planned_);
-    if (target > applied_) apply_repetitions(target);
+    const StepIndex target = time_.planned_at_end_of(completed);
+    if (target > time_.applied()) apply_repetitions(target);
   }
   void apply_repetitions(StepIndex target);
   void shape_gaps(const Segment& segment, StepCount steps, TickSum end);
   void note_first_gaps(const Segment& segment, TickSum end);
-  void note_gaps_over_pause(const Segment& segment, TickSum end);
   void note_pause(const Segment& segment, TickSum before, TickSum after);
   void leave_pause(RequestId id);
   [[nodiscard]] TickSum last_token_of(RequestId id) const;
@@ -218,13 +195,12 @@ class Replica {
   void note_interruptions();
   // At most step ends nobody stops.
   void process_stops() {
-    drop_void_stops();
-    if (stops_.first_decode() <= completed_decodes_) {
+    if (time_.stops().first_decode() <= time_.completed_decodes()) {
       process_due_stops();
     } else {
-      stops_.begin_at(completed_decodes_);
+      time_.stops().begin_at(time_.completed_decodes());
     }
-    if (rarely(ghosts_ > 0) && ghosts_ == residents_) retire_ghosts();
+    if (rarely(sums_.ghosts() > 0) && sums_.running() == 0) retire_ghosts();
   }
   void process_due_stops();
   void leave_plans(RequestId id);
@@ -248,55 +224,25 @@ class Replica {
   void leave_queue(RequestId id);
   void show_load();
   void catch_up(TimeNs now_ns);
-  [[nodiscard]] StepIndex ended_by(TimeNs now_ns) const;
   [[nodiscard]] TickSum latest_tokens() const;
   void remove(RequestId id);
   void withdraw(RequestId id, TimeNs now_ns);
   void withdraw_cancelled(TimeNs now_ns);
   void forget_in_flight(RequestId id);
-  [[gnu::always_inline]] void push_stop(const Stop& stop) {
-    ++progress_[stop.id].stops;
-    stops_.push(stop);
-  }
-  void begin_epoch(RequestId id);
-  void drop_void_stops() {
-    if (rarely(void_stops_ > 0)) drop_void_stops_from_top();
-  }
-  void drop_void_stops_from_top();
   void cut_at(TimeNs now_ns);
-  struct StepEnd {
-    StepIndex step = 0;
-    TickSum instant = 0;
-  };
-  [[nodiscard]] StepEnd first_end_from(TickSum target) const;
-  [[nodiscard]] bool plan_again_after(StepIndex step);
-  // The next step end at which a plan is due, a request stops, or a first token comes out that
-  // somebody waits for.
-  void schedule_next_stop() {
-    if (pipeline_.empty()) {
-      next_stop_ns_ = kNever;
-    } else if (plan_due_ == completed_ + 1) {  // nothing can come before
-      next_stop_step_ = plan_due_;
-      next_stop_ns_ = floor_ns(clock_ + pipeline_.front().next_ticks());
-    } else {
-      schedule_later_stop();
-    }
-  }
-  void schedule_later_stop();
-  [[nodiscard]] TickSum end_of_step(StepIndex step) const;
-  [[nodiscard]] StepCount steps_to_next_stop();
-  [[nodiscard]] StepIndex step_of(const Stop& stop) const;
-  [[nodiscard]] StepIndex next_first_token() const;
   [[nodiscard]] ReplicaState state() const;
   void read_state(ReplicaState& now) const;
-  [[nodiscard]] std::int32_t generated_so_far(RequestId id) const;
+  void leave_batch(RequestId id, TokenCount held, TokenCount unnamed);
+  // Tokens that are out by now.
+  [[nodiscard]] std::int32_t generated_so_far(RequestId id) const {
+    return stories_[id].generated_by(time_, requests_[id].state);
+  }
+  // Says later whether `id` is still the same request, in the same stay.
+  [[nodiscard]] KvHold hold_of(RequestId id) const { return {id, time_.stops().epoch(id)}; }
   [[nodiscard]] TokenCount unnamed_tokens(RequestId id, TokenCount held) const;
   [[nodiscard]] bool fits_context(const Request& request) const;
   [[nodiscard]] bool can_ever_serve(const Request& request) const;
   [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
-  [[nodiscard]] TokenCount kept(TokenCount tokens) const {
-    return parts_.kv->sequence().kept(tokens);
-  }
   [[nodiscard]] std::int32_t reserved_output(const Request& request, std::int32_t output) const;
 
   // replica_plan.cpp: plans are applied
@@ -318,7 +264,6 @@ class Replica {
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
   void add_cold_start(StepPrice& price);
   void add_transfers(StepPrice& price, TickSum loads);
-  [[nodiscard]] TickSum tier_delay(const KvTraffic& traffic);
   [[nodiscard]] bool speculates() const { return speculates_; }
   [[nodiscard]] std::int32_t decode_block_tokens() const;
   void apply_verified(Segment& segment);
@@ -368,84 +313,67 @@ class Replica {
 
   // What every event asks for comes first: near the beginning of the object it takes shorter
   // instructions.
-  TickSum clock_ = 0;  // end of step `completed_`
-  StepIndex completed_ = 0;
-  StepIndex applied_ = 0;
-  StepIndex planned_ = 0;
-  StepIndex completed_decodes_ = 0;
-  StepIndex applied_decodes_ = 0;
-  StepIndex planned_decodes_ = 0;
-  StepIndex plan_due_ = 0;  // plan again when so many steps are completed
-  StepIndex next_stop_step_ = 0;
-  TimeNs next_stop_ns_ = kNever;
-  TimeNs next_plan_ns_ = kNever;
+  StepTimeline time_;
   std::uint16_t number_;
   bool speculates_;
-  bool gaps_are_steps_ = true;  // of all who neither were preempted nor stood by
+  bool gaps_are_steps_ = true;       // of all who neither were preempted nor stood by
+  bool membership_changed_ = false;  // since the load was shown
+  bool arrivals_can_join_ = true;    // the scheduler's word with its latest plan
+  // Somebody looks at first tokens when they come out. Else it is enough to know of them when
+  // something else happens.
+  bool stops_for_first_tokens_ = false;
+  bool cold_ = true;  // no step since the engine started
   ReplicaParts parts_;
+  ResidentSums sums_;
   std::optional<ApiServer> api_;
   RequestPool requests_;
+  std::vector<RequestStory> stories_;  // by RequestId
   MetricsSink& sink_;
-  DecodeSet decodes_;
-  std::vector<Progress> progress_;  // by RequestId
-  StepPipeline pipeline_;
-  StopQueue stops_;
-  std::int64_t void_stops_ = 0;  // of these
   BatchPlan plan_;
-  std::vector<Departure> departures_;
+  TokenGaps gaps_;
+  KvTransfers transfers_;
+  std::unique_ptr<RemoteRequests> remote_;  // null: it has no role
+  const StepCost* cost_ = nullptr;          // that plans are priced by now
+
+  // Speculative decoding: the step in flight.
+  struct DraftedStep {
+    std::vector<VerifiedRow> rows;         // then with what comes out of it
+    std::vector<VerifiedDrafts> outcomes;  // of its rows that have drafts
+    TokenCount extra_tokens = 0;           // that it yields beyond one of each row
+
+    void clear() {
+      rows.clear();
+      outcomes.clear();
+      extra_tokens = 0;
+    }
+  };
+  DraftedStep drafted_;
+
+  // Who is dealt with at the next step end or plan.
   std::vector<RequestId> interrupted_;  // preempted while tokens of theirs were in flight
   std::vector<RequestId> cancelled_;    // leave at the next step end
-  std::vector<std::pair<RequestId, std::uint32_t>> moving_;  // in the next plan; with their epochs
+  std::vector<KvHold> moving_;          // windows move in the next plan
   std::vector<RequestId> ghost_ids_;
-  StepRun run_;            // the latest report
-  ReplicaState reported_;  // of that
-  std::vector<GapGroup> other_gaps_;
-  std::vector<VerifiedRow> verified_;     // of the step in flight; then with what comes out of it
-  std::vector<VerifiedDrafts> outcomes_;  // of its rows that have drafts
-  TokenCount extra_tokens_ = 0;           // tokens that it yields beyond one of each row
-
-  // While the latest steps that have ended were no decode steps: the rows that stand by, by the
-  // instant of their latest token. The first group is of rows from before the pause.
-  struct PausedRows {
-    StepIndex sample_step = 0;  // of the other groups
-    TickSum instant = 0;
-    std::int64_t rows = 0;
-  };
-  std::vector<PausedRows> paused_;
-
   RequestId last_refused_ = kNoRequest;  // head of the queue that placement kept out
 
   TimeNs down_until_ns_ = 0;
   Outcome down_outcome_ = Outcome::lost_to_oom;  // of who is turned away meanwhile
-  const StepCost* cost_ = nullptr;               // that plans are priced by now
-  bool arrivals_can_join_ = true;
-  // Somebody looks at first tokens when they come out. Else it is enough to know of them when
-  // something else happens.
-  bool stops_for_first_tokens_ = false;
 
-  std::int64_t residents_ = 0;  // admitted and not gone, ghosts included
-  std::int64_t ghosts_ = 0;
-  std::int64_t waiting_ = 0;
-  TokenCount waiting_tokens_ = 0;  // known tokens of those that wait
-  // What `load` shows of the state that every step changes; see there.
-  TokenCount shown_kv_tokens_ = 0;
-  TokenCount shown_generated_ = 0;
-  bool membership_changed_ = false;  // since it was shown
+  // What others are told.
+  std::vector<Departure> departures_;
+  StepRun run_;            // the latest report
+  ReplicaState reported_;  // of that
   ReplicaCounts counts_;
+  TokenCount shown_kv_tokens_ = 0;  // of the state that every step changes; see load()
+  TokenCount shown_generated_ = 0;
   LatencyWindow* ttft_ = nullptr;
   LatencyWindow* tpot_ = nullptr;
-  TokenCount prefill_kept_ = 0;  // what residents that do not decode keep of computed tokens
-  TokenCount final_tokens_ = 0;  // KV that the residents (without ghosts) will hold at their end
-  TokenCount ghost_tokens_ = 0;  // computed tokens of ghosts, as applied
+
   std::uint64_t admissions_ = 0;
   std::uint64_t tokens_out_ = 0;
   std::uint64_t recorded_tokens_ = 0;  // of requests that left
   std::uint64_t priced_plans_ = 0;     // cost evaluations
-  bool cold_ = true;                   // no step since the engine started
   std::int64_t ghost_rows_ = 0;
-  std::unique_ptr<RemoteRequests> remote_;  // null: it has no role
-  KvTierCounts swaps_;
-  KvTraffic swapping_;  // blocks of victims and of those that return, not paid for yet
 };
 
 }  // namespace headroom

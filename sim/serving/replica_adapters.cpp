@@ -18,7 +18,7 @@ bool takes_part(const Request& request) {
 // Of the step that is being planned, before anybody in it ends.
 void Replica::count_adapters(StepShape& shape) {
   shape.adapters = static_cast<std::int64_t>(parts_.adapters->in_use().size());
-  shape.adapter_tokens = shape.decode_rows > 0 ? decodes_.adapted() : 0;
+  shape.adapter_tokens = shape.decode_rows > 0 ? sums_.decodes().adapted() : 0;
   for (const Chunk& chunk : plan_.chunks) {
     if (requests_[chunk.id].adapter != 0) shape.adapter_tokens += chunk.tokens;
   }
@@ -32,8 +32,8 @@ void Replica::leave_adapter(const Request& request) {
 
 void Replica::check_adapters() const {
   std::int64_t rows = 0;
-  for (RequestId id = 0; id < progress_.size(); ++id) {
-    if (!progress_[id].here || !takes_part(requests_[id])) continue;
+  for (RequestId id = 0; id < stories_.size(); ++id) {
+    if (!stories_[id].here || !takes_part(requests_[id])) continue;
     rows += requests_[id].adapter != 0 ? 1 : 0;
   }
   HEADROOM_CHECK(rows == parts_.adapters->rows(), "rows with an adapter differ from the requests");

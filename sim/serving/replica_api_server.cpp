@@ -31,30 +31,14 @@ void Replica::collect_answers(TimeNs now_ns) {
 // Tells the API server of all steps that have ended, short of those at whose end the engine does
 // something: their events come first.
 void Replica::catch_up(TimeNs now_ns) {
-  const TickSum now = ticks_from_ns(now_ns);
-  if (pipeline_.empty() || next_stop_ns_ == kNever || clock_ >= now) return;
-  const StepIndex next = std::min(first_end_from(now).step, next_stop_step_ - 1);
-  run_to(std::min(next, ended_by(now_ns)));
-}
-
-// The last step whose end falls in a nanosecond <= now_ns.
-StepIndex Replica::ended_by(TimeNs now_ns) const {
-  const TickSum target = ticks_from_ns(now_ns + 1);
-  StepIndex step = completed_;
-  TickSum instant = clock_;
-  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
-    const StepCount steps = pipeline_[i].steps_to_reach(target - instant) - 1;
-    step += steps;
-    if (steps < pipeline_[i].left()) break;
-    instant += pipeline_[i].duration(steps);
-  }
-  return step;
+  if (time_.idle() || time_.next_stop_ns() == kNever) return;
+  if (time_.clock() < ticks_from_ns(now_ns)) run_to(time_.ended_before(now_ns));
 }
 
 // A request leaves the engine, and the system as soon as its client knows.
 void Replica::leave(const RequestRecord& record, const ApiServer::Patience& patience) {
   if (rarely(api_.has_value()) && record.outcome != Outcome::unfinished) {
-    return api_->answer(record, patience, std::max(clock_, ticks_from_ns(record.finish_ns)));
+    return api_->answer(record, patience, std::max(time_.clock(), ticks_from_ns(record.finish_ns)));
   }
   depart(record);
 }
@@ -62,7 +46,7 @@ void Replica::leave(const RequestRecord& record, const ApiServer::Patience& pati
 // When the tokens of the latest step reached the clients, with its sub-nanosecond part and without
 // what is the same for all.
 TickSum Replica::latest_tokens() const {
-  return rarely(api_.has_value()) ? api_->written() : clock_;
+  return rarely(api_.has_value()) ? api_->written() : time_.clock();
 }
 
 }  // namespace headroom

@@ -21,7 +21,7 @@ bool Replica::dies_of_logprobs(TimeNs now_ns) {
   TokenCount longest = 0;
   for (const Chunk& chunk : plan_.chunks) {
     // Those of a prompt that is computed again, its answer having begun, are out already.
-    const bool wants = requests_[chunk.id].prompt_logprobs && progress_[chunk.id].generated == 0;
+    const bool wants = requests_[chunk.id].prompt_logprobs && stories_[chunk.id].generated == 0;
     if (wants) longest = std::max<TokenCount>(longest, chunk.tokens);
   }
   if (longest == 0) return false;
@@ -73,28 +73,27 @@ void Replica::restart(TimeNs now_ns, TimeNs ready_ns) {
 
 // What has ended; steps at whose end somebody finishes have been dealt with.
 void Replica::catch_up_before_end(TimeNs now_ns) {
-  if (pipeline_.empty() || next_stop_ns_ == kNever) return;
-  run_to(std::min(ended_by(now_ns), next_stop_step_ - 1));
+  if (time_.idle() || time_.next_stop_ns() == kNever) return;
+  run_to(std::min(time_.ended_by(now_ns), time_.next_stop_step() - 1));
 }
 
 // Nothing is in flight from now on.
 void Replica::come_to_rest(TimeNs now_ns) {
-  next_stop_ns_ = kNever;
-  clock_ = std::max(clock_, ticks_from_ns(now_ns));
+  time_.rest_until(now_ns);
   show_load();
-  sink_.on_idle(number_, clock_, state());
+  sink_.on_idle(number_, time_.clock(), state());
 }
 
 void Replica::use_cost(std::int32_t number, TimeNs now_ns) {
   cost_ =
       number < 0 ? parts_.cost.get() : parts_.slow_costs[static_cast<std::size_t>(number)].get();
-  if (!pipeline_.empty()) cut_at(now_ns);
+  if (!time_.idle()) cut_at(now_ns);
 }
 
 void Replica::be_down_until(TimeNs time_ns, Outcome outcome) {
   down_until_ns_ = time_ns;
   down_outcome_ = outcome;
-  next_plan_ns_ = time_ns;
+  time_.plan_at(time_ns);
   cold_ = true;
   parts_.memory.start(time_ns);
 }
@@ -103,9 +102,9 @@ void Replica::be_down_until(TimeNs time_ns, Outcome outcome) {
 TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back) {
   std::vector<RequestId> begun;  // preempted ones among them
   std::vector<RequestId> queued;
-  for (RequestId id = 0; id < progress_.size(); ++id) {
-    if (!progress_[id].here) continue;
-    const bool is_begun = progress_[id].first_scheduled_ns >= 0;
+  for (RequestId id = 0; id < stories_.size(); ++id) {
+    if (!stories_[id].here) continue;
+    const bool is_begun = stories_[id].first_scheduled_ns >= 0;
     if (is_begun || !parts_.options.queue_survives) (is_begun ? begun : queued).push_back(id);
   }
   std::ranges::sort(begun, {}, [this](RequestId id) {
@@ -119,7 +118,7 @@ TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedB
   auto lost = static_cast<TokenCount>(plan_.lost.size());
   for (const auto& list : {begun, queued}) {
     for (const RequestId id : list) {
-      if (!progress_[id].here) continue;
+      if (!stories_[id].here) continue;
       if (requests_[id].state == RequestState::waiting) {
         const bool leaves = leave_scheduler(id);
         HEADROOM_CHECK(leaves, "a waiting request stays in its batch");
@@ -128,7 +127,7 @@ TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedB
       ++lost;
     }
   }
-  if (last_refused_ != kNoRequest && !progress_[last_refused_].here) last_refused_ = kNoRequest;
+  if (last_refused_ != kNoRequest && !stories_[last_refused_].here) last_refused_ = kNoRequest;
   parts_.kv->on_engine_lost();
   if (parts_.adapters) parts_.adapters->on_engine_lost();
   forget_all_steps();
@@ -139,19 +138,19 @@ TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedB
 void Replica::lose(RequestId id, TimeNs now_ns, Outcome outcome,
                    std::vector<HandedBack>* handed_back) {
   if (requests_[id].state == RequestState::waiting) leave_queue(id);
-  const Progress& progress = progress_[id];
+  const RequestStory& story = stories_[id];
   const bool is_fault = outcome == Outcome::lost_to_fault;
-  if (progress.recorded) {
+  if (story.recorded) {
     // Its request has left: a ghost row, or KV that another replica would have fetched.
-    if (remote_) remote_->handovers.lost.push_back({requests_[id].index, {id, progress.epoch}});
-  } else if (handed_back != nullptr && !progress.cancelled) {
+    if (remote_) remote_->handovers.lost.push_back({requests_[id].index, hold_of(id)});
+  } else if (handed_back != nullptr && !story.cancelled) {
     const auto generated = static_cast<std::uint64_t>(generated_so_far(id) - carried_tokens(id));
     recorded_tokens_ += generated;
     counts_.discarded_tokens += static_cast<TokenCount>(generated);
     ++counts_.handed_back;
-    handed_back->push_back({requests_[id].index, progress.queued_ns});
+    handed_back->push_back({requests_[id].index, story.queued_ns});
   } else {
-    record(id, is_fault && progress.cancelled ? Outcome::cancelled : outcome, now_ns);
+    record(id, is_fault && story.cancelled ? Outcome::cancelled : outcome, now_ns);
   }
   remove(id);
 }
@@ -159,25 +158,18 @@ void Replica::lose(RequestId id, TimeNs now_ns, Outcome outcome,
 // Nothing is in flight any more, and nobody is in the batch. Tokens of steps that have ended are
 // out.
 void Replica::forget_all_steps() {
-  pipeline_.clear();
-  planned_ = applied_ = completed_;
-  planned_decodes_ = applied_decodes_ = completed_decodes_;
-  decodes_ = DecodeSet(decode_block_tokens());
-  stops_.clear();
-  void_stops_ = 0;
-  for (Progress& progress : progress_) progress.stops = 0;
-  paused_.clear();
+  time_.forget_all();
+  sums_.forget_batch();
+  gaps_.end_pause();
   interrupted_.clear();
   moving_.clear();
   ghost_ids_.clear();
-  residents_ = ghosts_ = prefill_kept_ = final_tokens_ = ghost_tokens_ = 0;
-  swapping_ = {};
   if (remote_) {
     remote_->held = 0;
     remote_->exits.clear();
     remote_->handovers.fetches.clear();
   }
-  static_cast<void>(parts_.kv->take_traffic());  // copies that nobody waits for any more
+  transfers_.forget(*parts_.kv);
 }
 
 }  // namespace headroom

@@ -12,14 +12,12 @@ void Replica::become_ghost(RequestId id) {
   Request& request = requests_[id];
   HEADROOM_CHECK(request.state == RequestState::decoding,
                  "only a decoding row can stay as a ghost");
-  final_tokens_ -= final_tokens_of(id);
-  ghost_tokens_ += computed_by(request, applied_decodes_);
+  sums_.become_ghost(computed_by(request, time_.applied_decodes()), final_tokens_of(id));
   request.state = RequestState::ghost;
-  ++ghosts_;
   ghost_ids_.push_back(id);
   if (parts_.options.responds_at_end) return;
-  record(id, Outcome::finished, floor_ns(clock_));
-  progress_[id].recorded = true;
+  record(id, Outcome::finished, floor_ns(time_.clock()));
+  stories_[id].recorded = true;
 }
 
 void Replica::retire_ghosts() {
@@ -27,18 +25,16 @@ void Replica::retire_ghosts() {
     return requests_[a].admission < requests_[b].admission;
   });
   for (const RequestId id : ghost_ids_) {
-    const TokenCount held = computed_by(requests_[id], applied_decodes_);
-    decodes_.leave(parts_.kv->row_of(requests_[id], held));
+    const TokenCount held = computed_by(requests_[id], time_.applied_decodes());
+    sums_.end_decoding(requests_[id], held);
     parts_.kv->release(id, requests_[id], held, KvRelease::finished);
-    if (!progress_[id].recorded) {
-      progress_[id].first_token_ns = floor_ns(clock_);
-      record(id, Outcome::finished, floor_ns(clock_));
+    if (!stories_[id].recorded) {
+      stories_[id].first_token_ns = floor_ns(time_.clock());
+      record(id, Outcome::finished, floor_ns(time_.clock()));
     }
     remove(id);
   }
-  residents_ -= ghosts_;
-  ghosts_ = 0;
-  ghost_tokens_ = 0;
+  sums_.retire_ghosts();
   ghost_ids_.clear();
 }
 

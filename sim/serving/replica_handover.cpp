@@ -42,38 +42,38 @@ void Replica::begin_remote(RequestId id, const KvOffer* prefilled) {
   RemoteRequest& remote = remote_->by_id[id];
   remote = {};
   Request& request = requests_[id];
-  Progress& progress = progress_[id];
+  RequestStory& story = stories_[id];
   remote.max_tokens = request.max_tokens;
   if (parts_.options.role == ReplicaRole::prefill) {
     // What proxies ask of a prefill instance (vLLM, toy_proxy_server.py: max_tokens = 1). A client
     // who has its whole answer with that is done.
-    const bool is_whole = parts_.options.prefill_token_counts && progress.output_tokens == 1;
+    const bool is_whole = parts_.options.prefill_token_counts && story.output_tokens == 1;
     remote.hands_on = !is_whole;
-    request.max_tokens = progress.output_tokens = 1;
+    request.max_tokens = story.output_tokens = 1;
   }
   if (prefilled == nullptr) return;
   HEADROOM_CHECK(parts_.options.role == ReplicaRole::decode, "KV for a replica that fetches none");
   remote.stage = RemoteStage::waits_for_room;
   remote.place = remote_->places++;
   remote_->waiting_for_room.emplace(remote.place, id);
-  progress.first_scheduled_ns = prefilled->first_scheduled_ns;
+  story.first_scheduled_ns = prefilled->first_scheduled_ns;
   if (!parts_.options.prefill_token_counts) return;
-  remote.carried = progress.generated = 1;
+  remote.carried = story.generated = 1;
   request.known_tokens = request.prompt_tokens + 1;
-  progress.first_token_ns = prefilled->prefilled_ns;
-  progress.last_token = prefilled->token;
+  story.first_token_ns = prefilled->prefilled_ns;
+  story.last_token = prefilled->token;
 }
 
 // --- on the prefill replica ---------------------------------------------------------------------
 
 bool Replica::hands_on(RequestId id) const {
-  return remote_->by_id[id].hands_on && !progress_[id].cancelled;
+  return remote_->by_id[id].hands_on && !stories_[id].cancelled;
 }
 
 // Its token is out and it is in no batch any more; its KV stays.
 void Replica::hand_on(RequestId id) {
   Request& request = requests_[id];
-  Progress& progress = progress_[id];
+  RequestStory& story = stories_[id];
   const auto generated = static_cast<std::uint64_t>(generated_so_far(id));
   HEADROOM_CHECK(generated == 1, "a prefill yields one token");
   recorded_tokens_ += generated;
@@ -83,29 +83,28 @@ void Replica::hand_on(RequestId id) {
     parts_.kv->release(id, request, 0, KvRelease::finished);
     counts_.discarded_tokens += static_cast<TokenCount>(generated);
     ++counts_.handed_back;
-    remote_->handovers.handed_back.push_back({request.index, progress.queued_ns});
+    remote_->handovers.handed_back.push_back({request.index, story.queued_ns});
     return remove(id);
   }
-  const TokenCount held = computed_by(request, applied_decodes_);
+  const TokenCount held = computed_by(request, time_.applied_decodes());
   if (request.state == RequestState::decoding) {
-    decodes_.leave(parts_.kv->row_of(request, held));
-    prefill_kept_ += kept(held);
+    sums_.end_decoding(request, held);
+    sums_.hold(held);
   }
   HEADROOM_CHECK(held == request.prompt_tokens, "a prefill computes its prompt");
   request.computed_tokens = static_cast<std::int32_t>(held);
   request.state = RequestState::ending;
-  --residents_;
-  final_tokens_ -= final_tokens_of(id);
-  progress.recorded = true;
+  sums_.leave_batch(final_tokens_of(id));
+  story.recorded = true;
   remote_->by_id[id].stage = RemoteStage::held;
   ++remote_->held;
   remote_->handovers.offers.push_back({.index = request.index,
-                                       .hold = {id, progress.epoch},
+                                       .hold = hold_of(id),
                                        .prompt_tokens = request.prompt_tokens,
-                                       .queued_ns = progress.queued_ns,
-                                       .first_scheduled_ns = progress.first_scheduled_ns,
-                                       .prefilled_ns = progress.first_token_ns,
-                                       .token = clock_});
+                                       .queued_ns = story.queued_ns,
+                                       .first_scheduled_ns = story.first_scheduled_ns,
+                                       .prefilled_ns = story.first_token_ns,
+                                       .token = time_.clock()});
 }
 
 void Replica::release_kv(const KvHold& hold, TimeNs now_ns) {
@@ -120,12 +119,12 @@ void Replica::release_kv(const KvHold& hold, TimeNs now_ns) {
 // later in the same run of steps either.
 void Replica::take_in() {
   auto& waiting = remote_->waiting_for_room;
-  while (!waiting.empty() && residents_ < parts_.options.max_sequences) {
+  while (!waiting.empty() && sums_.residents() < parts_.options.max_sequences) {
     const RequestId id = waiting.begin()->second;
     const Request& request = requests_[id];
     RemoteRequest& remote = remote_->by_id[id];
     const TokenCount found = parts_.kv->cached_prefix(id, request);
-    const BlockCount keep = residents_ > 0 ? parts_.options.arriving_keep_free : 0;
+    const BlockCount keep = sums_.residents() > 0 ? parts_.options.arriving_keep_free : 0;
     // Nobody finds the blocks that are fetched before their KV is there (vLLM:
     // delay_cache_blocks): what is not known yet counts as lookahead.
     const KvGrowth growth{.id = id,
@@ -134,13 +133,13 @@ void Replica::take_in() {
                           .hold_tokens = request.known_tokens,
                           .lookahead_tokens = request.known_tokens - found,
                           .fit_tokens = request.known_tokens,
-                          .keep_free = std::max(keep, decodes_.blocks_needed())};
+                          .keep_free = std::max(keep, sums_.decodes().blocks_needed())};
     if (!parts_.kv->try_grow(growth)) return;
     waiting.erase(waiting.begin());
     remote.stage = RemoteStage::fetching;
     remote.found = found;
     remote.reserved = request.known_tokens;
-    prefill_kept_ += kept(remote.reserved);
+    sums_.hold(remote.reserved);
     membership_changed_ = true;
     const std::int32_t size = pool().block_tokens;
     remote_->handovers.fetches.push_back(
@@ -160,12 +159,12 @@ TokenCount Replica::admit_remote(RequestId id, TokenCount context) {
   RemoteRequest& remote = remote_->by_id[id];
   if (remote.stage != RemoteStage::arrived) return context;
   remote.stage = RemoteStage::none;
-  prefill_kept_ -= kept(remote.reserved);
+  sums_.let_go(remote.reserved);
   return remote.found;
 }
 
 void Replica::lose_kv(RequestId id, Outcome outcome, bool hand_back, TimeNs now_ns) {
-  leave_when_planning({{id, progress_[id].epoch}, false, outcome, hand_back}, now_ns);
+  leave_when_planning({hold_of(id), false, outcome, hand_back}, now_ns);
 }
 
 // --- both ---------------------------------------------------------------------------------------
@@ -175,7 +174,7 @@ void Replica::withdraw_waiting(RequestId id) {
   const Request& request = requests_[id];
   if (!holds_early(id)) return parts_.kv->release(id, request, 0, KvRelease::finished);
   const TokenCount reserved = remote_->by_id[id].reserved;
-  prefill_kept_ -= kept(reserved);
+  sums_.let_go(reserved);
   parts_.kv->release(id, request, reserved, KvRelease::dropped);
 }
 
@@ -203,12 +202,12 @@ void Replica::apply_exits(TimeNs now_ns) {
 
 void Replica::apply_exit(const RemoteRequests::Exit& exit, TimeNs now_ns) {
   const RequestId id = exit.request.id;
-  if (!progress_[id].here || progress_[id].epoch != exit.request.epoch) return;  // gone meanwhile
+  if (!stories_[id].here || hold_of(id) != exit.request) return;  // gone meanwhile
   membership_changed_ = true;
   if (exit.is_given_back) {
     const Request& request = requests_[id];
     HEADROOM_CHECK(stage_of(id) == RemoteStage::held, "KV that is not held for others");
-    prefill_kept_ -= kept(request.computed_tokens);
+    sums_.let_go(request.computed_tokens);
     parts_.kv->release(id, request, request.computed_tokens, KvRelease::finished);
     --remote_->held;
     return remove(id);

@@ -17,25 +17,18 @@ ReplicaState Replica::state() const {
 // In place: a copy of what was just written in smaller parts would wait for it.
 void Replica::read_state(ReplicaState& now) const {
   const KvPoolState& pool = this->pool();
-  const TokenCount held = decodes_.kept_sum() + prefill_kept_;
-  now.running = residents_ - ghosts_;
-  now.waiting = waiting_;
-  now.kv_tokens = held - pool.shared_blocks * pool.block_tokens;
+  now.running = sums_.running();
+  now.waiting = sums_.waiting();
+  now.kv_tokens = sums_.kept() - pool.shared_blocks * pool.block_tokens;
   now.reserved_tokens = mostly(pool.grows_with_decode)
                             ? TokenCount{0}
-                            : std::max<TokenCount>(0, final_tokens_ - (held - ghost_tokens_));
+                            : std::max<TokenCount>(0, sums_.still_to_come());
   now.pool = pool;
 }
 
-void Replica::enter_queue(RequestId id) {
-  ++waiting_;
-  waiting_tokens_ += queued_tokens(id);
-}
+void Replica::enter_queue(RequestId id) { sums_.enter_queue(queued_tokens(id)); }
 
-void Replica::leave_queue(RequestId id) {
-  --waiting_;
-  waiting_tokens_ -= queued_tokens(id);
-}
+void Replica::leave_queue(RequestId id) { sums_.leave_queue(queued_tokens(id)); }
 
 void Replica::show_load() {
   membership_changed_ = false;
@@ -45,9 +38,9 @@ void Replica::show_load() {
 
 ReplicaLoad Replica::load(TimeNs now_ns) const {
   ReplicaLoad load;
-  load.running = residents_ - ghosts_;
-  load.waiting = waiting_ + (api_ ? static_cast<std::int64_t>(api_->held()) : 0);
-  load.waiting_tokens = waiting_tokens_;
+  load.running = sums_.running();
+  load.waiting = sums_.waiting() + (api_ ? static_cast<std::int64_t>(api_->held()) : 0);
+  load.waiting_tokens = sums_.waiting_tokens();
   load.outstanding_tokens = shown_generated_;
   load.kv_tokens = shown_kv_tokens_;
   load.kv_capacity = pool().total_blocks * pool().block_tokens;
@@ -74,10 +67,10 @@ void Replica::tell_answer(const RequestRecord& record) {
 
 void Replica::tell_overdue(TimeNs now_ns, TimeNs overdue_ns) {
   if (ttft_ == nullptr) return;
-  for (RequestId id = 0; id < progress_.size(); ++id) {
-    const Progress& progress = progress_[id];
-    const bool waits = progress.here && !progress.recorded && !progress.cancelled &&
-                       (progress.first_token_ns < 0 || parts_.options.responds_at_end);
+  for (RequestId id = 0; id < stories_.size(); ++id) {
+    const RequestStory& story = stories_[id];
+    const bool waits = story.here && !story.recorded && !story.cancelled &&
+                       (story.first_token_ns < 0 || parts_.options.responds_at_end);
     if (!waits) continue;
     const TimeNs waited_ns = now_ns - requests_[id].arrival_ns;
     if (waited_ns > overdue_ns) ttft_->add(waited_ns);

@@ -17,10 +17,8 @@ void Replica::on_plan(TimeNs now_ns) {
     down_until_ns_ = 0;
     report_event(EngineEventKind::engine_restarted, now_ns, kNoRequest, 0);
   }
-  next_plan_ns_ = kNever;
-  sync(completed_);
-  if (rarely(pipeline_.empty())) clock_ = std::max(clock_, ticks_from_ns(now_ns));
-  const std::int32_t depth = parts_.options.pipeline_depth;
+  sync(time_.completed());
+  time_.begin_planning(now_ns);
   if (rarely(remote_ != nullptr) && !remote_->exits.empty()) {
     apply_exits(now_ns);
   }
@@ -28,21 +26,19 @@ void Replica::on_plan(TimeNs now_ns) {
   if (died) [[unlikely]] {
     die_of_growth(now_ns);
   }
-  while (!died && planned_ - completed_ < depth && plan_once(now_ns)) {
+  while (!died && time_.has_room() && plan_once(now_ns)) {
   }
-  plan_due_ = std::max(planned_ - depth, completed_) + 1;
+  time_.end_planning();
   // An engine that outgrows its memory is found dead at the first planning instant after that.
   const TimeNs fails_ns = parts_.memory.fails_ns();
-  if (rarely(fails_ns < kNever) && !pipeline_.empty()) {
-    static_cast<void>(plan_again_after(first_end_from(ticks_from_ns(fails_ns)).step));
-  }
-  schedule_next_stop();
+  if (rarely(fails_ns < kNever) && !time_.idle()) time_.plan_again_by(fails_ns);
+  time_.schedule_next_stop(stops_for_first_tokens_);
   if (membership_changed_) show_load();
-  if (!pipeline_.empty()) return;
-  sink_.on_idle(number_, clock_, state());
+  if (!time_.idle()) return;
+  sink_.on_idle(number_, time_.clock(), state());
   // Whoever was preempted last of all has left blocks to those that wait with theirs.
-  if (remote_ && !plan_.preempted.empty() && now_ns >= down_until_ns_) next_plan_ns_ = now_ns;
-  if (next_plan_ns_ == kNever) next_plan_ns_ = plan_.wake_at_ns;
+  if (remote_ && !plan_.preempted.empty() && now_ns >= down_until_ns_) time_.plan_at(now_ns);
+  if (time_.next_plan_ns() == kNever) time_.plan_at(plan_.wake_at_ns);
 }
 
 // The scheduler's next plan, with what becomes of those that it takes out of the batch or refuses.
@@ -50,7 +46,7 @@ void Replica::on_plan(TimeNs now_ns) {
 bool Replica::ask_scheduler(TimeNs now_ns) {
   plan_.clear();
   if (pool().step_blocks > 0) [[unlikely]] {
-    parts_.kv->begin_plan();
+    parts_.kv->windows()->begin_plan();
   }
   if (!moving_.empty()) [[unlikely]] {
     move_windows();
@@ -60,13 +56,13 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
   }
   const PlanContext context{
       .now_ns = now_ns,
-      .decodes_planned = planned_decodes_,
+      .decodes_planned = time_.planned_decodes(),
       .requests = requests_,
       .kv = *parts_.kv,
-      .decodes = decodes_,
+      .decodes = sums_.decodes_to_plan(),
       .adapters = rarely(parts_.adapters.has_value()) ? &*parts_.adapters : nullptr,
-      .decodes_in_flight = planned_decodes_ - completed_decodes_,
-      .horizon = std::max<StepCount>(1, steps_to_next_stop())};
+      .decodes_in_flight = time_.planned_decodes() - time_.completed_decodes(),
+      .horizon = std::max<StepCount>(1, time_.steps_to_next_stop())};
   parts_.scheduler->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) [[unlikely]] {
     lose_engine(now_ns, OomKind::runtime_device);
@@ -93,22 +89,19 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
 bool Replica::plan_once(TimeNs now_ns) {
   if (!ask_scheduler(now_ns)) return false;
   const bool pause = plan_.decodes_pause;
-  HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && ghosts_ == 0),
+  HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && sums_.ghosts() == 0),
                  "decodes pause for chunks, and not in a static batch");
-  const std::int64_t rows = rarely(pause) ? 0 : decodes_.size();
+  const std::int64_t rows = rarely(pause) ? 0 : sums_.decodes().size();
   if (rarely(rows == 0) && plan_.chunks.empty()) return false;
 
-  Segment& segment = pipeline_.next();
-  segment.first = planned_ + 1;
-  segment.done = 0;
-  segment.decodes = !pause;
-  segment.gaps_per_step = rows - ghosts_;
-  segment.rows_paused = rarely(pause) ? decodes_.size() : 0;
+  Segment& segment = time_.begin_segment(!pause);
+  segment.gaps_per_step = rows - sums_.ghosts();
+  segment.rows_paused = rarely(pause) ? sums_.decodes().size() : 0;
   segment.rows_resumed = 0;
   segment.shape = {.decode_rows = rows,
-                   .decode_context = rarely(pause) ? 0 : decodes_.context_sum(),
+                   .decode_context = rarely(pause) ? 0 : sums_.decodes().context_sum(),
                    .sampled_rows = rows};
-  ghost_tokens_ += ghosts_;
+  sums_.advance_ghosts();
   if (parts_.adapters) [[unlikely]] {
     count_adapters(segment.shape);
   }
@@ -127,7 +120,7 @@ bool Replica::plan_once(TimeNs now_ns) {
   cost_->price(shape, segment.price);
   const TickSum loads =
       rarely(parts_.adapters.has_value()) ? parts_.adapters->take_load_ticks() : 0;
-  if (rarely(loads > 0) || rarely(swapping_.any()) || rarely(parts_.kv->has_traffic())) {
+  if (rarely(loads > 0) || rarely(transfers_.any(*parts_.kv))) {
     add_transfers(segment.price, loads);
   }
   if (rarely(cold_) && parts_.options.cold_step_ticks > 0) {
@@ -136,14 +129,7 @@ bool Replica::plan_once(TimeNs now_ns) {
   cold_ = false;
   ++priced_plans_;
   HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
-  segment.steps = repetitions(segment.price);
-  applied_ = planned_ + 1;
-  planned_ += segment.steps;
-  if (!pause) {
-    applied_decodes_ = planned_decodes_ + 1;
-    planned_decodes_ += segment.steps;
-  }
-  pipeline_.push();
+  time_.push(segment, repetitions(segment.price));
   return true;
 }
 
@@ -156,12 +142,7 @@ void Replica::add_cold_start(StepPrice& price) {
 
 // What was copied since the step before delays this one.
 void Replica::add_transfers(StepPrice& price, TickSum loads) {
-  KvTraffic traffic = parts_.kv->take_traffic();
-  traffic.loaded_blocks += swapping_.loaded_blocks;
-  traffic.stored_blocks += swapping_.stored_blocks;
-  swapping_ = {};
-  const TickSum moves = TickSum{traffic.moved_tokens} * parts_.options.move_ticks_per_token;
-  const TickSum all = moves + tier_delay(traffic) + loads;
+  const TickSum all = transfers_.take_delay(*parts_.kv, time_.end_of_plans()) + loads;
   if (price.base + all >= kMaxStepTicks) {
     throw ConfigError(
         fmt::format("a step waits {} s for copies, more than 73 minutes: raise "
@@ -174,28 +155,6 @@ void Replica::add_transfers(StepPrice& price, TickSum loads) {
   price.valid_steps = 1;
 }
 
-// How long the step that is being planned waits for its copies, which are asked for when it would
-// begin: first what is overwritten, then what is loaded.
-TickSum Replica::tier_delay(const KvTraffic& traffic) {
-  if (traffic.loaded_blocks == 0 && traffic.stored_blocks == 0) return 0;
-  TickSum start = clock_;
-  for (std::size_t i = 0; i < pipeline_.size(); ++i) {
-    start += pipeline_[i].duration(pipeline_[i].left());
-  }
-  const TimeNs begin = floor_ns(start);
-  TimeNs end = begin;
-  const TierLinks& links = parts_.tier;
-  const auto copy = [&](Link* link, BlockCount blocks) {
-    if (blocks == 0) return;
-    HEADROOM_CHECK(link != nullptr, "blocks move, and there is no link");
-    end = std::max(end, link->transfer(blocks * links.block_bytes, begin));
-  };
-  copy(links.to_host ? links.to_host.get() : links.to_device.get(), traffic.stored_blocks);
-  copy(links.to_device.get(), traffic.loaded_blocks);
-  copy(links.from_disk.get(), traffic.loaded_from_disk);
-  return ticks_from_ns(end - begin);
-}
-
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity
 // of the price, and the next step end at which a request finishes or leaves the plans.
 StepCount Replica::repetitions(const StepPrice& price) {
@@ -203,7 +162,8 @@ StepCount Replica::repetitions(const StepPrice& price) {
       rarely(parts_.options.single_step) || rarely(speculates())) {
     return 1;
   }
-  const StepCount steps = std::min({plan_.steady_steps, price.valid_steps, steps_to_next_stop()});
+  const StepCount steps =
+      std::min({plan_.steady_steps, price.valid_steps, time_.steps_to_next_stop()});
   HEADROOM_CHECK(steps >= 1 && steps < kManySteps, fmt::format("a plan for {} steps", steps));
   return steps;
 }
@@ -211,30 +171,27 @@ StepCount Replica::repetitions(const StepPrice& price) {
 void Replica::apply_preemptions(TimeNs now_ns) {
   for (const RequestId id : plan_.preempted) {
     Request& request = requests_[id];
-    Progress& progress = progress_[id];
-    const TokenCount held = computed_by(request, planned_decodes_);
+    RequestStory& story = stories_[id];
+    const TokenCount held = computed_by(request, time_.planned_decodes());
     if (request.state == RequestState::prefilling) {
-      prefill_kept_ -= kept(held);
+      sums_.let_go(held);
     } else {
       interrupt(id);
-      if (request.state == RequestState::ending) prefill_kept_ -= kept(held);
+      if (request.state == RequestState::ending) sums_.let_go(held);
     }
-    final_tokens_ -= final_tokens_of(id);
-    request.known_tokens = request.prompt_tokens + progress.generated;
+    sums_.leave_batch(final_tokens_of(id));
+    request.known_tokens = request.prompt_tokens + story.generated;
     request.computed_tokens = 0;
     request.state = RequestState::waiting;
     ++request.preemptions;
-    --residents_;
     enter_queue(id);
     membership_changed_ = true;
     const bool swapped = std::ranges::find(plan_.swapped, id) != plan_.swapped.end();
     report_event(EngineEventKind::preempted, now_ns, id, swapped ? 0 : held);
   }
   for (const RequestId id : plan_.swapped) {
-    HEADROOM_CHECK(parts_.options.pipeline_depth == 1, "a token in flight is not swapped out");
-    const BlockCount blocks = blocks_needed(requests_[id].known_tokens - 1, pool().block_tokens);
-    swapping_.stored_blocks += blocks;
-    swaps_.stored_blocks += blocks;
+    HEADROOM_CHECK(time_.depth() == 1, "a token in flight is not swapped out");
+    transfers_.swap_out(blocks_needed(requests_[id].known_tokens - 1, pool().block_tokens));
   }
 }
 
@@ -242,9 +199,7 @@ void Replica::apply_preemptions(TimeNs now_ns) {
 void Replica::resume(const Chunk& chunk, Segment& segment) {
   HEADROOM_CHECK(segment.decodes && chunk.samples && chunk.tokens == 1,
                  "who comes back from the host decodes");
-  const BlockCount blocks = blocks_needed(chunk.context_tokens, pool().block_tokens);
-  swapping_.loaded_blocks += blocks;
-  swaps_.loaded_blocks += blocks;
+  transfers_.swap_in(blocks_needed(chunk.context_tokens, pool().block_tokens));
   ++segment.rows_resumed;
   ++segment.shape.decode_rows;
   segment.shape.decode_context += chunk.context_tokens + chunk.tokens;
@@ -253,17 +208,17 @@ void Replica::resume(const Chunk& chunk, Segment& segment) {
 // A row that has begun to sample leaves the batch. Steps up to `planned_` carry it; what is in
 // flight comes out, and may even finish it.
 void Replica::interrupt(RequestId id) {
-  Progress& progress = progress_[id];
-  const StepIndex last = std::min(planned_decodes_, progress.last_decode);
-  if (last < progress.last_decode) begin_epoch(id);
-  progress.generated += static_cast<std::int32_t>(last - progress.sample_decode + 1);
-  const bool in_flight =
-      last > progress.sample_decode ? last > completed_decodes_ : progress.sample_step > completed_;
-  progress.counted_to = in_flight ? completed_ + 1 : completed_;
+  RequestStory& story = stories_[id];
+  const StepIndex last = std::min(time_.planned_decodes(), story.last_decode);
+  if (last < story.last_decode) time_.stops().begin_epoch(id);
+  story.generated += static_cast<std::int32_t>(last - story.sample_decode + 1);
+  const bool in_flight = last > story.sample_decode ? last > time_.completed_decodes()
+                                                    : story.sample_step > time_.completed();
+  story.counted_to = in_flight ? time_.completed() + 1 : time_.completed();
   if (in_flight) {
     interrupted_.push_back(id);
   } else {
-    progress.last_token = last_token_of(id);
+    story.last_token = last_token_of(id);
     leave_pause(id);
   }
 }
@@ -314,15 +269,14 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
     if (chunk.admits) {
       HEADROOM_CHECK(request.state == RequestState::waiting,
                      "admission of a request that does not wait");
-      Progress& progress = progress_[chunk.id];
-      if (progress.first_scheduled_ns < 0) progress.first_scheduled_ns = now_ns;
+      RequestStory& story = stories_[chunk.id];
+      if (story.first_scheduled_ns < 0) story.first_scheduled_ns = now_ns;
       request.state = RequestState::prefilling;
       request.computed_tokens = chunk.context_tokens;
       request.admission = ++admissions_;
       request.pad_tokens = chunk.padding;
-      prefill_kept_ += kept(chunk.context_tokens);
-      final_tokens_ += final_tokens_of(chunk.id);
-      ++residents_;
+      sums_.hold(chunk.context_tokens);
+      sums_.enter_batch(final_tokens_of(chunk.id));
       leave_queue(chunk.id);
       membership_changed_ = true;
       const TokenCount found = rarely(remote_ != nullptr)
@@ -344,8 +298,8 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
             chunk.context_tokens + chunk.tokens <= whole,
         fmt::format("chunk of {} after {} of {}", chunk.tokens, chunk.context_tokens, whole));
     request.computed_tokens += chunk.tokens;
-    request.anchor_decode = planned_decodes_ + (segment.decodes ? 1 : 0);
-    prefill_kept_ += kept(request.computed_tokens) - kept(chunk.context_tokens);
+    request.anchor_decode = time_.planned_decodes() + (segment.decodes ? 1 : 0);
+    sums_.grow(chunk.context_tokens, request.computed_tokens);
     if (chunk.resumes) [[unlikely]] {
       resume(chunk, segment);
     } else {
@@ -355,55 +309,54 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
       segment.shape.chunk_context += after;
       segment.shape.chunk_pairs_twice += TokenCount{chunk.tokens} * (after + chunk.context_tokens);
     }
-    if (chunk.samples) start_sampling(chunk.id, planned_ + 1, segment);
+    if (chunk.samples) start_sampling(chunk.id, time_.planned() + 1, segment);
   }
 }
 
 // The prefill of `id` is complete in `step`: it yields a token there and decodes from then on.
 void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   Request& request = requests_[id];
-  Progress& progress = progress_[id];
+  RequestStory& story = stories_[id];
   ++segment.shape.sampled_rows;
   segment.first_tokens.push_back(id);
-  progress.sample_step = step;
-  progress.sample_decode = request.anchor_decode;
-  progress.last_decode = request.anchor_decode + progress.output_tokens - progress.generated - 1;
-  const bool at_once = progress.last_decode == progress.sample_decode;
-  const std::int32_t depth = parts_.options.pipeline_depth;
-  const bool known_end = depth > 1 && progress.output_tokens == request.max_tokens;
-  Stop stop{.decode = progress.last_decode,
+  story.sample_step = step;
+  story.sample_decode = request.anchor_decode;
+  story.last_decode = request.anchor_decode + story.output_tokens - story.generated - 1;
+  const bool at_once = story.last_decode == story.sample_decode;
+  const std::int32_t depth = time_.depth();
+  const bool known_end = depth > 1 && story.output_tokens == request.max_tokens;
+  Stop stop{.decode = story.last_decode,
             .step = at_once && !segment.decodes ? step : 0,
             .admission = request.admission,
             .id = id,
-            .epoch = progress.epoch,
             .action = StopAction::finish};
   if (known_end && at_once) [[unlikely]] {
     leave_adapter(request);
     request.state = RequestState::ending;
-    push_stop(stop);
+    time_.stops().push(stop);
     return;
   }
   request.state = RequestState::decoding;
-  prefill_kept_ -= kept(request.computed_tokens);
+  sums_.let_go(request.computed_tokens);
   request.ids_per_block = parts_.kv->sequence().ids_per_block(request.computed_tokens);
-  decodes_.join(parts_.kv->row_of(request, request.computed_tokens));
+  sums_.begin_decoding(request, request.computed_tokens);
   stop_for_windows(id, request.computed_tokens, request.computed_tokens);
   if (rarely(known_end)) {
     stop.decode += 1 - depth;
     // Not before its first token is out, if decodes pause for that.
-    if (!segment.decodes && stop.decode <= planned_decodes_) stop.step = step;
+    if (!segment.decodes && stop.decode <= time_.planned_decodes()) stop.step = step;
     stop.action = StopAction::leave_plans;
   }
   // With drafts the last step is known when it has ended: yield_accepted() tells.
   if (rarely(speculates()) && !at_once) return;
-  push_stop(stop);
+  time_.stops().push(stop);
 }
 
 void Replica::report_no_progress(TimeNs now_ns) {
   TokenCount wanted = 0;
   RequestId head = kNoRequest;
-  for (RequestId id = 0; id < progress_.size(); ++id) {
-    if (!progress_[id].here || requests_[id].state != RequestState::waiting) continue;
+  for (RequestId id = 0; id < stories_.size(); ++id) {
+    if (!stories_[id].here || requests_[id].state != RequestState::waiting) continue;
     if (head != kNoRequest && requests_[head].index < requests_[id].index) continue;
     head = id;
     wanted = requests_[id].known_tokens;
@@ -432,46 +385,31 @@ void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, To
 
 void Replica::check_all() const {
   if (parts_.adapters) check_adapters();
-  DecodeSet decodes(decode_block_tokens());
-  TokenCount prefill = 0;
+  ResidentSums expected(*parts_.kv, decode_block_tokens());
   BlockCount blocks = 0;
   TokenCount tokens = 0;
-  std::int64_t residents = 0;
-  std::int64_t waiting = 0;
-  TokenCount waiting_tokens = 0;
-  for (RequestId id = 0; id < progress_.size(); ++id) {
-    if (!progress_[id].here) continue;
+  for (RequestId id = 0; id < stories_.size(); ++id) {
+    if (!stories_[id].here) continue;
     const Request& request = requests_[id];
     if (request.state == RequestState::waiting) {
-      ++waiting;
-      waiting_tokens += queued_tokens(id);
+      expected.enter_queue(queued_tokens(id));
       if (!holds_early(id)) continue;
     } else if (stage_of(id) != RemoteRequest::Stage::held) {
-      ++residents;
+      expected.enter_batch(final_tokens_of(id));
     }
-    const TokenCount held =
-        holds_early(id) ? remote_->by_id[id].reserved : computed_by(request, applied_decodes_);
+    const TokenCount held = holds_early(id) ? remote_->by_id[id].reserved
+                                            : computed_by(request, time_.applied_decodes());
     blocks += parts_.kv->sequence().held(held);
     tokens += held;
-    const bool decodes_now =
+    const bool decodes =
         request.state == RequestState::decoding || request.state == RequestState::ghost;
-    if (decodes_now) {
-      decodes.join(parts_.kv->row_of(request, held));
+    if (decodes) {
+      expected.begin_decoding(request, held);
     } else {
-      prefill += kept(held);
+      expected.hold(held);
     }
   }
-  HEADROOM_CHECK(
-      decodes.size() == decodes_.size() && decodes.context_sum() == decodes_.context_sum() &&
-          decodes.kept_sum() == decodes_.kept_sum() &&
-          decodes.ids_per_cycle() == decodes_.ids_per_cycle() && prefill == prefill_kept_ &&
-          residents == residents_ && waiting == waiting_ && waiting_tokens == waiting_tokens_,
-      fmt::format("sums: {} decodes, {} tokens; requests: {} decodes, {} tokens", decodes_.size(),
-                  decodes_.context_sum(), decodes.size(), decodes.context_sum()));
-  for (StepCount steps = 1; steps <= static_cast<StepCount>(decodes.growth().size()); ++steps) {
-    HEADROOM_CHECK(decodes.blocks_needed(steps) == decodes_.blocks_needed(steps),
-                   "block phases differ from the requests' lengths");
-  }
+  sums_.check_same(expected);
   if (pool().grows_with_decode) return check_blocks(blocks + pool().step_blocks);
   const BlockCount set_aside = pool().used_blocks() + pool().shared_blocks;
   HEADROOM_CHECK(tokens <= set_aside * pool().block_tokens,

@@ -22,9 +22,9 @@ std::int32_t Replica::decode_block_tokens() const {
 // The step being planned: its rows, and what they ask of the device.
 void Replica::apply_verified(Segment& segment) {
   HEADROOM_CHECK(
-      static_cast<std::int64_t>(plan_.verified.size()) == decodes_.size(),
-      fmt::format("{} rows in the plan, {} decode", plan_.verified.size(), decodes_.size()));
-  verified_.clear();
+      static_cast<std::int64_t>(plan_.verified.size()) == sums_.decodes().size(),
+      fmt::format("{} rows in the plan, {} decode", plan_.verified.size(), sums_.decodes().size()));
+  drafted_.rows.clear();
   StepShape& shape = segment.shape;
   shape.decode_rows = shape.decode_context = 0;
   for (const VerifiedRow& row : plan_.verified) {
@@ -36,74 +36,70 @@ void Replica::apply_verified(Segment& segment) {
       sit_out(row.id);
       continue;
     }
-    verified_.push_back(row);
+    drafted_.rows.push_back(row);
     ++shape.decode_rows;
     shape.draft_tokens += row.tokens - 1;
-    shape.decode_context += computed_by(request, planned_decodes_) + row.tokens;
+    shape.decode_context += computed_by(request, time_.planned_decodes()) + row.tokens;
   }
   shape.sampled_rows = segment.gaps_per_step = shape.decode_rows;
 }
 
 void Replica::sit_out(RequestId id) {
   Request& request = requests_[id];
-  Progress& progress = progress_[id];
-  const TokenCount held = computed_by(request, planned_decodes_);
-  decodes_.leave(held + 1);
-  decodes_.join(held);
+  RequestStory& story = stories_[id];
+  const TokenCount held = computed_by(request, time_.planned_decodes());
+  sums_.correct_decoding(held + 1, held);
   ++request.anchor_decode;
   // `generated` falls behind when the step ends.
-  verified_.push_back({id, 0});
-  if (progress.last_token < 0) progress.last_token = latest_tokens();
+  drafted_.rows.push_back({id, 0});
+  if (story.last_token < 0) story.last_token = latest_tokens();
 }
 
 // What comes out of the step that ends at `end`. Returns the rows that yielded nothing in the step
 // before; their gaps are told one by one.
 std::int64_t Replica::draw_accepted(TickSum end) {
-  outcomes_.clear();
-  extra_tokens_ = 0;
+  drafted_.outcomes.clear();
+  drafted_.extra_tokens = 0;
   std::int64_t late = 0;
-  for (VerifiedRow& row : verified_) {
+  for (VerifiedRow& row : drafted_.rows) {
     if (row.tokens == 0) continue;
-    Progress& progress = progress_[row.id];
+    RequestStory& story = stories_[row.id];
     const std::int32_t drafts = row.tokens - 1;
     const std::int32_t accepted = parts_.options.acceptance.accepted(
         requests_[row.id].index, generated_so_far(row.id), drafts);
-    if (drafts > 0) outcomes_.push_back({drafts, accepted});
-    const StepCount left = progress.last_decode - completed_decodes_;
+    if (drafts > 0) drafted_.outcomes.push_back({drafts, accepted});
+    const StepCount left = story.last_decode - time_.completed_decodes();
     row.tokens = static_cast<std::int32_t>(std::min<StepCount>(1 + accepted, left));
-    extra_tokens_ += row.tokens - 1;
-    if (progress.last_token < 0) continue;
-    other_gaps_.push_back({end - progress.last_token, 1});
-    progress.last_token = -1;
+    drafted_.extra_tokens += row.tokens - 1;
+    if (story.last_token < 0) continue;
+    gaps_.add(end - story.last_token);
+    story.last_token = -1;
     ++late;
   }
   return late;
 }
 
 void Replica::yield_accepted() {
-  for (const VerifiedRow& row : verified_) {
+  for (const VerifiedRow& row : drafted_.rows) {
     Request& request = requests_[row.id];
-    Progress& progress = progress_[row.id];
+    RequestStory& story = stories_[row.id];
     const std::int32_t extra = row.tokens - 1;
-    progress.generated += extra;
-    progress.last_decode -= extra;
+    story.generated += extra;
+    story.last_decode -= extra;
     if (extra > 0) {
-      const TokenCount held = computed_by(request, applied_decodes_);
-      decodes_.leave(held);
-      decodes_.join(held + extra);
+      const TokenCount held = computed_by(request, time_.applied_decodes());
+      sums_.correct_decoding(held, held + extra);
       request.computed_tokens += extra;
     }
-    if (progress.last_decode > completed_decodes_) continue;
-    HEADROOM_CHECK(progress.last_decode == completed_decodes_, "more tokens than an answer has");
-    push_stop({.decode = completed_decodes_,
-               .admission = request.admission,
-               .id = row.id,
-               .epoch = progress.epoch,
-               .action = StopAction::finish});
+    if (story.last_decode > time_.completed_decodes()) continue;
+    HEADROOM_CHECK(story.last_decode == time_.completed_decodes(),
+                   "more tokens than an answer has");
+    time_.stops().push({.decode = time_.completed_decodes(),
+                        .admission = request.admission,
+                        .id = row.id,
+                        .action = StopAction::finish});
   }
-  verified_.clear();
-  outcomes_.clear();
-  extra_tokens_ = 0;
+  drafted_.clear();
 }
 
 // `blocks`: what the computed tokens of all residents fill. Rows that speculate hold slots for
@@ -112,7 +108,7 @@ void Replica::check_blocks(BlockCount blocks) const {
   const BlockCount held = pool().used_blocks() + pool().shared_blocks;
   const BlockCount ahead =
       (2 * parts_.options.acceptance.drafts() + pool().block_tokens - 1) / pool().block_tokens;
-  HEADROOM_CHECK(blocks <= held && held <= blocks + residents_ * ahead,
+  HEADROOM_CHECK(blocks <= held && held <= blocks + sums_.residents() * ahead,
                  fmt::format("{} blocks in use, requests fill {}", held, blocks));
 }
 

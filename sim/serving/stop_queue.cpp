@@ -32,9 +32,17 @@ void StopQueue::find_first() {
   first_decode_ = first().decode;
 }
 
-void StopQueue::pop() {
-  HEADROOM_CHECK(size_ > 0, "the first of no stops is taken");
-  if (first_ == kNoEntry) find_first();
+[[gnu::noinline]] void StopQueue::drop_void() {
+  while (void_ > 0) {
+    if (first_ == kNoEntry) find_first();
+    if (first().epoch == marks_[first().id].epoch) return;
+    take_first();
+    --void_;
+  }
+}
+
+// The first one must be known.
+void StopQueue::take_first() {
   --size_;
   const std::uint32_t gone = first_;
   first_ = kNoEntry;
@@ -57,7 +65,8 @@ void StopQueue::pop() {
 }
 
 void StopQueue::clear() {
-  size_ = 0;
+  for (Mark& mark : marks_) mark.stops = 0;
+  size_ = void_ = 0;
   first_ = spare_ = kNoEntry;
   entries_.resize(1);
   filled_.fill(0);

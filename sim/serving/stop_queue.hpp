@@ -31,22 +31,40 @@ struct Stop {
   StepIndex step = 0;
   std::uint64_t admission = 0;
   RequestId id = kNoRequest;
-  std::uint32_t epoch = 0;  // the entry is void when the request's epoch has moved on
+  std::uint32_t epoch = 0;  // of the request when the stop was pushed; the queue sets it
   StopAction action = StopAction::finish;
 
   friend constexpr auto operator<=>(const Stop&, const Stop&) = default;
 };
 
-// Stops in their order; void entries are dropped by the owner when they come first. Those of the
-// next thousand decode steps lie in a ring of buckets, one for each step, and a bit says which
-// buckets have any: putting one in and finding the first takes no comparisons that could not be
-// foreseen, as those of a heap. The few that are further away are in a heap.
+// Stops in their order. A request whose plans change gets a new epoch: stops pushed before are
+// void, and are dropped when they come first.
+//
+// Those of the next thousand decode steps lie in a ring of buckets, one for each step, and a bit
+// says which buckets have any: putting one in and finding the first takes no comparisons that could
+// not be foreseen, as those of a heap. The few that are further away are in a heap.
 class StopQueue {
  public:
-  // stop.decode >= `decode` of every begin_at() so far. Inlined, so that a stop is not written in
-  // its parts and read back in wider ones, which would wait for them.
-  [[gnu::always_inline]] void push(const Stop& stop) {
+  // Makes room for request `id`; its epoch goes on where the last request of that number left it.
+  void track(RequestId id) {
+    if (rarely(id >= marks_.size())) marks_.resize(std::size_t{id} + 1);
+  }
+  // Of a tracked request: what was to happen to it will not.
+  void begin_epoch(RequestId id) {
+    Mark& mark = marks_[id];
+    ++mark.epoch;
+    void_ += mark.stops;
+    mark.stops = 0;
+  }
+  [[nodiscard]] std::uint32_t epoch(RequestId id) const { return marks_[id].epoch; }
+
+  // Of a tracked request; stop.decode >= `decode` of every begin_at() so far. Inlined, so that a
+  // stop is not written in its parts and read back in wider ones, which would wait for them.
+  [[gnu::always_inline]] void push(Stop stop) {
     HEADROOM_CHECK(stop.decode >= begin_, "a stop in the past");
+    Mark& mark = marks_[stop.id];
+    ++mark.stops;
+    stop.epoch = mark.epoch;
     if (rarely(stop.decode <= first_decode_) && first_ != kNoEntry && stop < first()) {
       first_ = kNoEntry;
     }
@@ -64,23 +82,34 @@ class StopQueue {
     filled_[bucket / 64] |= std::uint64_t{1} << (bucket % 64);
     words_ = static_cast<std::uint16_t>(words_ | 1U << (bucket / 64));
   }
-  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] bool empty() const { return size_ == void_; }
   [[nodiscard]] const Stop& top() {
+    if (rarely(void_ > 0)) drop_void();
     HEADROOM_CHECK(size_ > 0, "the first of no stops");
     if (first_ == kNoEntry) find_first();
     return first();
   }
-  void pop();
+  // Takes out top().
+  void pop() {
+    --marks_[top().id].stops;
+    take_first();
+  }
   // top().decode; INT64_MAX when there are no stops.
   [[nodiscard]] StepIndex first_decode() {
+    if (rarely(void_ > 0)) drop_void();
     if (first_ == kNoEntry) find_first();
     return first_decode_;
   }
   // No stop lies before decode step `decode`, nor will one that is pushed later.
   void begin_at(StepIndex decode) { begin_ = std::max(begin_, decode); }
+  // Drops all stops; epochs stay.
   void clear();
 
  private:
+  struct Mark {
+    std::uint32_t epoch = 0;
+    std::uint32_t stops = 0;  // of this epoch, in the queue
+  };
   struct Entry {
     Stop stop;
     std::uint32_t next = 0;  // in the same bucket
@@ -105,8 +134,12 @@ class StopQueue {
     return entry;
   }
   void find_first();
+  void take_first();
+  void drop_void();
 
-  StepIndex begin_ = 0;  // the ring's buckets are those of begin_, begin_ + 1, ...
+  std::vector<Mark> marks_;  // by RequestId
+  std::size_t void_ = 0;     // stops of earlier epochs among `size_`
+  StepIndex begin_ = 0;      // the ring's buckets are those of begin_, begin_ + 1, ...
   std::size_t size_ = 0;
   std::uint32_t first_ = kNoEntry;  // kNoEntry: not known, or nobody
   StepIndex first_decode_ = 0;      // of the first one, where it is known

@@ -36,7 +36,7 @@ void use_text(PagedKv& kv, BlockCount overwritten) {
   const Prompt first = of_text(0, 160);
   CHECK(admit(kv, 0, first) == 0);
   CHECK(kv.pool().used_blocks() == 20);
-  kv.begin_plan();
+  kv.windows()->begin_plan();
   CHECK(kv.pool().used_blocks() == 10 + 3);
   kv.release(0, first.request, 160, KvRelease::finished);
   CHECK(kv.pool().cached_blocks == 20);
@@ -74,7 +74,7 @@ TEST_CASE("requests that begin alike hold the window before their hit together")
   // Of its own it has the last block, in both groups.
   CHECK(kv.pool().used_blocks() == 20 + 2);
   CHECK(kv.pool().shared_blocks == 10 + 2);
-  kv.begin_plan();
+  kv.windows()->begin_plan();
   // The first keeps blocks 7 .. 9 of its window, the second 8 .. 10.
   CHECK(kv.pool().used_blocks() == 10 + 3 + 2);
   kv.release(0, first.request, 160, KvRelease::finished);
@@ -86,9 +86,9 @@ TEST_CASE("what decodes push out of a window stays known until it is overwritten
   PagedKv kv(options_of(20));
   const Prompt first = of_text(0, 48);
   CHECK(admit(kv, 0, first) == 0);
-  kv.begin_plan();
+  kv.windows()->begin_plan();
   CHECK(kv.pool().used_blocks() == 6);
-  kv.move_windows(0, 49);  // block 0 leaves, block 3 is taken: the number of ids stays
+  kv.windows()->move(0, 49);  // block 0 leaves, block 3 is taken: the number of ids stays
   kv.take(1);
   CHECK(kv.pool().used_blocks() == 4 + 3);
   CHECK(kv.pool().cached_blocks == 1);
@@ -105,12 +105,12 @@ TEST_CASE("a block that others hold leaves a window only when there is another o
   CHECK(admit(kv, 0, first) == 0);
   CHECK(admit(kv, 1, second) == 48);  // shares 3 of the first group, blocks 1 and 2 of the window
   CHECK(kv.pool().used_blocks() == 6 + 2);
-  kv.begin_plan();
+  kv.windows()->begin_plan();
   kv.take(5);
-  kv.move_windows(1, 65);  // its window: 1, 2, 3; the first request keeps 1
+  kv.windows()->move(1, 65);  // its window: 1, 2, 3; the first request keeps 1
   CHECK(kv.pool().used_blocks() == 13);
   kv.release(0, first.request, 48, KvRelease::finished);  // block 0 of the window is free
-  kv.move_windows(1, 65);                                 // 1 leaves, and 4 takes the id of 0
+  kv.windows()->move(1, 65);                              // 1 leaves, and 4 takes the id of 0
   CHECK(kv.pool().free_blocks == 1);
 }
 

@@ -5,13 +5,17 @@ list(APPEND UNIT_TEST_SOURCES
   decode_set_test.cpp
   disaggregation_test.cpp
   fleet_lifecycle_test.cpp
+  fleet_sources_test.cpp
   host_ledger_test.cpp
   latency_window_test.cpp
   link_test.cpp
   memory_ledger_test.cpp
   request_pool_test.cpp
+  resident_sums_test.cpp
   route_stages_test.cpp
   run_time_memory_test.cpp
   sequence_blocks_test.cpp
+  step_timeline_test.cpp
   stop_queue_test.cpp
+  token_gaps_test.cpp
   worked_example_test.cpp)

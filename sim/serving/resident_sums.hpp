@@ -1,0 +1,121 @@
+#pragma once
+// Who is in a replica, as sums that every event reads in O(1): the only place where they are
+// written. Replica::check_all() computes them again from the requests.
+
+#include <cstdint>
+
+#include "sim/kernel/check.hpp"
+#include "sim/serving/decode_set.hpp"
+#include "sim/serving/kv_allocator.hpp"
+#include "sim/serving/request.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+// Tokens are computed ones, as applied (StepTimeline), unless said otherwise.
+class ResidentSums {
+ public:
+  // `decode_block_tokens`: as a DecodeSet takes it.
+  ResidentSums(const KvAllocator& kv, std::int32_t decode_block_tokens)
+      : kv_(&kv), decode_block_tokens_(decode_block_tokens), decodes_(decode_block_tokens) {}
+
+  [[nodiscard]] std::int64_t residents() const { return residents_; }  // ghosts included
+  [[nodiscard]] std::int64_t ghosts() const { return ghosts_; }
+  [[nodiscard]] std::int64_t running() const { return residents_ - ghosts_; }
+  [[nodiscard]] std::int64_t waiting() const { return waiting_; }
+  [[nodiscard]] TokenCount waiting_tokens() const { return waiting_tokens_; }  // known ones
+  // What the ids of all who hold KV keep (SequenceBlocks::kept).
+  [[nodiscard]] TokenCount kept() const { return decodes_.kept_sum() + other_kept_; }
+  // Tokens that the residents (without ghosts) will hold at their end, and do not hold yet.
+  [[nodiscard]] TokenCount still_to_come() const {
+    return final_tokens_ - (kept() - ghost_tokens_);
+  }
+  [[nodiscard]] const DecodeSet& decodes() const { return decodes_; }
+  // For a plan, which counts its own step and takes out those that it preempts.
+  [[nodiscard]] DecodeSet& decodes_to_plan() { return decodes_; }
+
+  // One that waits for `tokens` to be computed.
+  void enter_queue(TokenCount tokens) {
+    ++waiting_;
+    waiting_tokens_ += tokens;
+  }
+  void leave_queue(TokenCount tokens) {
+    --waiting_;
+    waiting_tokens_ -= tokens;
+  }
+
+  // Into the batch, and out of it. `final_tokens`: what it holds when it ends there.
+  void enter_batch(TokenCount final_tokens) {
+    ++residents_;
+    final_tokens_ += final_tokens;
+  }
+  void leave_batch(TokenCount final_tokens) {
+    --residents_;
+    final_tokens_ -= final_tokens;
+  }
+
+  // Somebody who does not decode holds `tokens`, or holds them no more, or holds more of them.
+  void hold(TokenCount tokens) { other_kept_ += kept_of(tokens); }
+  void let_go(TokenCount tokens) { other_kept_ -= kept_of(tokens); }
+  void grow(TokenCount before, TokenCount after) {
+    other_kept_ += kept_of(after) - kept_of(before);
+  }
+
+  // `request` takes part in every step from the next one on, with `held` tokens; and no more.
+  void begin_decoding(const Request& request, TokenCount held) {
+    decodes_.join(kv_->row_of(request, held));
+  }
+  void end_decoding(const Request& request, TokenCount held) {
+    decodes_.leave(kv_->row_of(request, held));
+  }
+  // A decoding row that yields none, or several tokens in a step: `held` becomes `tokens`.
+  void correct_decoding(TokenCount held, TokenCount tokens) {
+    decodes_.leave(held);
+    decodes_.join(tokens);
+  }
+  // Repetitions of the last plan.
+  void advance(StepCount steps) {
+    decodes_.advance(steps);
+    ghost_tokens_ += ghosts_ * steps;
+  }
+  // A step is planned; the scheduler has counted it in decodes_to_plan().
+  void advance_ghosts() { ghost_tokens_ += ghosts_; }
+
+  // A decoding row with `held` tokens stays in the batch behind its end (docs/semantics.md 9).
+  void become_ghost(TokenCount held, TokenCount final_tokens) {
+    final_tokens_ -= final_tokens;
+    ghost_tokens_ += held;
+    ++ghosts_;
+  }
+  // All of them leave; each has ended decoding.
+  void retire_ghosts() {
+    residents_ -= ghosts_;
+    ghosts_ = 0;
+    ghost_tokens_ = 0;
+  }
+
+  // Everybody in the batch is gone; the queue stays.
+  void forget_batch() {
+    decodes_ = DecodeSet(decode_block_tokens_);
+    residents_ = ghosts_ = other_kept_ = final_tokens_ = ghost_tokens_ = 0;
+  }
+
+  // Whether those that requests can tell of are the same: queue, batch, and what they hold.
+  void check_same(const ResidentSums& expected) const;
+
+ private:
+  [[nodiscard]] TokenCount kept_of(TokenCount tokens) const { return kv_->sequence().kept(tokens); }
+
+  const KvAllocator* kv_;
+  std::int32_t decode_block_tokens_;
+  std::int64_t residents_ = 0;
+  std::int64_t ghosts_ = 0;
+  std::int64_t waiting_ = 0;
+  TokenCount waiting_tokens_ = 0;
+  TokenCount other_kept_ = 0;  // of those that do not decode
+  TokenCount final_tokens_ = 0;
+  TokenCount ghost_tokens_ = 0;
+  DecodeSet decodes_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,190 @@
+#pragma once
+// Where a replica stands in time: which steps are decided, which have ended, and when it wants to
+// be called next. Knows neither requests nor memory.
+//
+// Invariants:
+// 1. completed() <= applied() <= planned(). Steps up to applied() are counted in the sums and the
+// KV
+//    pool. Those up to planned() are decided, but the last segment's repetitions are only counted
+//    when time reaches the instant at which a single-stepping engine would plan them.
+// 2. Steps in which the decoding sequences take part are decode steps and have numbers of their own
+//    (`*_decodes()`): a sequence's tokens are counted in those.
+// 3. clock() is the end of step completed(), or later while nothing is in flight.
+// 4. The steps in `segments()` are completed() + 1 .. planned(), in order.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sim/kernel/likely.hpp"
+#include "sim/kernel/time.hpp"
+#include "sim/serving/step_pipeline.hpp"
+#include "sim/serving/stop_queue.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+class StepTimeline {
+ public:
+  // `depth`: steps that are planned ahead, 1 or 2. `is_read_between_stops`: somebody asks for ended
+  // steps at other instants than those of next_stop_ns().
+  StepTimeline(std::int32_t depth, bool is_read_between_stops)
+      : depth_(depth), read_between_stops_(is_read_between_stops), segments_(depth) {}
+
+  [[nodiscard]] TickSum clock() const { return clock_; }
+  [[nodiscard]] StepIndex completed() const { return completed_; }
+  [[nodiscard]] StepIndex applied() const { return applied_; }
+  [[nodiscard]] StepIndex planned() const { return planned_; }
+  [[nodiscard]] StepIndex completed_decodes() const { return completed_decodes_; }
+  [[nodiscard]] StepIndex applied_decodes() const { return applied_decodes_; }
+  [[nodiscard]] StepIndex planned_decodes() const { return planned_decodes_; }
+  [[nodiscard]] std::int32_t depth() const { return depth_; }
+
+  [[nodiscard]] bool idle() const { return segments_.empty(); }  // nothing is in flight
+  [[nodiscard]] const StepPipeline& segments() const { return segments_; }
+  [[nodiscard]] StepPipeline& segments() { return segments_; }
+  [[nodiscard]] const StopQueue& stops() const { return stops_; }
+  [[nodiscard]] StopQueue& stops() { return stops_; }
+
+  // When the replica wants to be called next; kNever: not for this.
+  [[nodiscard]] TimeNs next_stop_ns() const { return next_stop_ns_; }
+  [[nodiscard]] TimeNs next_plan_ns() const { return next_plan_ns_; }
+  [[nodiscard]] StepIndex next_stop_step() const { return next_stop_step_; }
+  // Plan again when this step has ended.
+  [[nodiscard]] StepIndex plan_due() const { return plan_due_; }
+
+  // --- steps are planned ------------------------------------------------------------------------
+
+  // Before the first of a row of plans at `now_ns`.
+  void begin_planning(TimeNs now_ns) {
+    next_plan_ns_ = kNever;
+    if (rarely(idle())) wait_until(now_ns);
+  }
+  // Whether one more step fits into the pipeline.
+  [[nodiscard]] bool has_room() const { return planned_ - completed_ < depth_; }
+  // The segment to fill; it counts once `push` is called.
+  [[nodiscard]] Segment& begin_segment(bool decodes) {
+    Segment& segment = segments_.next();
+    segment.first = planned_ + 1;
+    segment.done = 0;
+    segment.decodes = decodes;
+    return segment;
+  }
+  // `segment` runs `steps` times; the first of these is applied.
+  void push(Segment& segment, StepCount steps) {
+    segment.steps = steps;
+    applied_ = planned_ + 1;
+    planned_ += steps;
+    if (mostly(segment.decodes)) {
+      applied_decodes_ = planned_decodes_ + 1;
+      planned_decodes_ += steps;
+    }
+    segments_.push();
+  }
+  // Behind the last plan.
+  void end_planning() { plan_due_ = std::max(planned_ - depth_, completed_) + 1; }
+
+  // Plans at `now_ns`, before anything else happens.
+  void plan_at(TimeNs now_ns) { next_plan_ns_ = now_ns; }
+  void plan_instead_of_stop(TimeNs now_ns) {
+    next_plan_ns_ = now_ns;
+    next_stop_ns_ = kNever;
+  }
+
+  // --- time passes ------------------------------------------------------------------------------
+
+  // The last step that a single-stepping engine has planned at the end of step `completed`.
+  [[nodiscard]] StepIndex planned_at_end_of(StepIndex completed) const {
+    return std::min(completed + depth_, planned_);
+  }
+  // Counts `steps` more repetitions of the last segment; they are decode steps.
+  void apply(StepCount steps) {
+    applied_ += steps;
+    applied_decodes_ += steps;
+  }
+  // The next `steps` steps, all of the first segment, have ended, `duration` ticks later.
+  void end_steps(Segment& segment, StepCount steps, TickSum duration) {
+    if (mostly(segment.decodes)) completed_decodes_ += steps;
+    clock_ += duration;
+    completed_ += steps;
+    segment.done += steps;
+  }
+  // Nothing happens until `now_ns`.
+  void wait_until(TimeNs now_ns) { clock_ = std::max(clock_, ticks_from_ns(now_ns)); }
+
+  // Nothing is in flight from `now_ns` on: what was planned is forgotten.
+  void forget_all();
+  void rest_until(TimeNs now_ns) {
+    next_stop_ns_ = kNever;
+    wait_until(now_ns);
+  }
+
+  // --- plans are cut short ----------------------------------------------------------------------
+
+  // The repetitions of the last segment were planned on the assumption that nothing changes. Keeps
+  // those that a single-stepping engine would have planned before `now_ns`, and plans again at the
+  // first instant after.
+  void cut_at(TimeNs now_ns);
+  // The same for the first instant of whole steps at `time_ns` or later.
+  void plan_again_by(TimeNs time_ns) {
+    static_cast<void>(plan_again_after(first_end_from(ticks_from_ns(time_ns)).step));
+  }
+
+  // --- step ends --------------------------------------------------------------------------------
+
+  // Finds the next step end at which a plan is due, a request stops, or, where asked for, a first
+  // token comes out.
+  void schedule_next_stop(bool for_first_tokens) {
+    if (idle()) {
+      next_stop_ns_ = kNever;
+    } else if (plan_due_ == completed_ + 1) {  // nothing can come before
+      next_stop_step_ = plan_due_;
+      next_stop_ns_ = floor_ns(clock_ + segments_.front().next_ticks());
+    } else {
+      schedule_later_stop(for_first_tokens);
+    }
+  }
+  // How often a step could be planned now before somebody finishes or leaves the plans.
+  [[nodiscard]] StepCount steps_to_next_stop() {
+    if (stops_.empty()) return kManySteps / 2;
+    return stops_.first_decode() + depth_ - 1 - planned_decodes_;
+  }
+  // The last step whose end falls in a nanosecond <= now_ns.
+  [[nodiscard]] StepIndex ended_by(TimeNs now_ns) const;
+  // The last step that has ended before `now_ns`, short of the next stop.
+  [[nodiscard]] StepIndex ended_before(TimeNs now_ns) const {
+    const StepIndex next = first_end_from(ticks_from_ns(now_ns)).step;
+    return std::min({next, next_stop_step_ - 1, ended_by(now_ns)});
+  }
+  // When the step that is planned next begins.
+  [[nodiscard]] TickSum end_of_plans() const;
+
+ private:
+  struct StepEnd {
+    StepIndex step = 0;
+    TickSum instant = 0;
+  };
+  [[nodiscard]] StepEnd first_end_from(TickSum target) const;
+  [[nodiscard]] bool plan_again_after(StepIndex step);
+  void schedule_later_stop(bool for_first_tokens);
+  [[nodiscard]] TickSum end_of_step(StepIndex step) const;
+  [[nodiscard]] StepIndex step_of(const Stop& stop) const;
+  [[nodiscard]] StepIndex next_first_token() const;
+
+  TickSum clock_ = 0;
+  StepIndex completed_ = 0;
+  StepIndex applied_ = 0;
+  StepIndex planned_ = 0;
+  StepIndex completed_decodes_ = 0;
+  StepIndex applied_decodes_ = 0;
+  StepIndex planned_decodes_ = 0;
+  StepIndex plan_due_ = 0;
+  StepIndex next_stop_step_ = 0;  // as long as next_stop_ns_ is not kNever
+  TimeNs next_stop_ns_ = kNever;
+  TimeNs next_plan_ns_ = kNever;
+  std::int32_t depth_;
+  bool read_between_stops_;
+  StepPipeline segments_;
+  StopQueue stops_;
+};
+
+}  // namespace headroom
