@@ -35,6 +35,10 @@ struct BatchTraits {
   bool follows_groups = false;  // asks for the blocks of unlike groups of layers as they are held
   bool forks_samples = false;   // n answers to a prompt share its blocks without a prefix cache
   bool keeps_prompt_logprobs = false;  // of requests that ask for them
+  bool merges_copies = false;          // of blocks with one content all but one are given up
+  // With tokens in flight: a row takes part in one step more than its last token needs, also where
+  // max_tokens tells how many that are.
+  bool runs_past_max_tokens = false;
   // The defaults that belong to the policy whatever the engine; empty: it does not read the option.
   std::optional<bool> enable_chunked_prefill = {};
   std::optional<bool> enable_prefix_caching = {};

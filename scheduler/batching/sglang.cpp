@@ -41,6 +41,7 @@ SglangScheduler::SglangScheduler(const SchedulerOptions& options)
     : options_(options),
       own_(options.own.get<SglangScheduling>()),
       waiting_(value_named<SglangOrder>(own_.schedule_policy, kOrders), options.seed),
+      late_prefixes_(options.finds_prefixes),
       ratio_(own_.schedule_conservativeness) {
   HEADROOM_CHECK(
       options.max_num_seqs >= 1 && own_.max_prefill_tokens >= 1 &&
@@ -56,15 +57,19 @@ void SglangScheduler::enqueue(RequestId id, const Request& request) {
 void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (idle_) ratio_.start_anew(context.decodes_planned);
   idle_ = false;
+  late_prefixes_.publish_due(context);
+  filter_last_batch();
   if (!may_prefill()) return decode(context, plan);
 
   const bool mixed = own_.enable_mixed_chunk && context.decodes.size() > 0;
   if (!mixed) {
-    const bool alone = running_.empty();
+    const bool alone = seats_taken() == 0;
     build_prefill_batch(context, plan, budget_for(0));
     if (plan.chunks.empty()) return decode(context, plan);
-    if (alone) batch_is_full_ = false;
+    if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
+    if (own_.enable_mixed_chunk) finished_ = 0;  // the running batch is taken in, empty as it is
     plan.decodes_pause = true;
+    last_was_prefill_ = true;
     return;
   }
   if (context.decodes.blocks_needed() > context.kv.pool().free_blocks) {
@@ -72,15 +77,35 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   }
   const std::int64_t rows = context.decodes.size();
   context.take_decodes();
-  build_prefill_batch(context, plan, budget_for(rows));
-  if (plan.chunks.empty()) return finish_decode_plan(context, plan);
+  Budget budget = budget_for(rows + finished_);
+  budget.set_aside = finished_;  // one token each, as for those that do decode
+  build_prefill_batch(context, plan, budget);
+  if (plan.chunks.empty()) {
+    filter_running();
+    return finish_decode_plan(context, plan);
+  }
   batch_is_full_ = false;
+  finished_ = 0;
+  last_was_prefill_ = last_was_mixed_ = true;
   ratio_.skip_step();
+}
+
+// Those of the prefill batch before that have finished are dropped before it joins the others.
+void SglangScheduler::filter_last_batch() {
+  if (last_shrank_) batch_is_full_ = false;
+  last_completed_.clear();
+  last_was_prefill_ = last_was_mixed_ = last_shrank_ = false;
+}
+
+// Before the running requests decode.
+void SglangScheduler::filter_running() {
+  if (finished_ > 0 || running_.empty()) batch_is_full_ = false;
+  finished_ = 0;
 }
 
 bool SglangScheduler::may_prefill() const {
   if (chunked_ != kNoRequest) return true;
-  return !waiting_.empty() && !batch_is_full_ && running_.size() < options_.max_num_seqs;
+  return !waiting_.empty() && !batch_is_full_ && seats_taken() < options_.max_num_seqs;
 }
 
 SglangScheduler::Budget SglangScheduler::budget_for(std::int64_t decodes_beside) const {
@@ -91,7 +116,7 @@ SglangScheduler::Budget SglangScheduler::budget_for(std::int64_t decodes_beside)
 void SglangScheduler::build_prefill_batch(const PlanContext& context, BatchPlan& plan,
                                           Budget budget) {
   const bool admits = !waiting_.empty() && !batch_is_full_;
-  if (admits) budget.set_aside = output_for_running(context);
+  if (admits) budget.set_aside += output_for_running(context);
   continue_chunked(context, plan, budget);
   // Behind the last piece of a prompt one request is tested even if it could take no token.
   const bool has_room = budget.chunk > 0 || !plan.chunks.empty();
@@ -116,8 +141,10 @@ void SglangScheduler::continue_chunked(const PlanContext& context, BatchPlan& pl
   const KvGrowth growth{.id = id,
                         .request = &request,
                         .hold_tokens = computed + tokens,
+                        .is_unknown = true,
                         .fit_tokens = computed + tokens};
   if (!context.kv.try_grow(growth)) return;
+  note_computed(id, computed + tokens, tokens == left);
   plan.chunks.push_back({.id = id,
                          .context_tokens = request.computed_tokens,
                          .tokens = static_cast<std::int32_t>(tokens),
@@ -137,8 +164,8 @@ void SglangScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan,
        id = waiting_.front()) {
     const bool never_fits = context.requests[id].known_tokens > room(context.kv.pool());
     if (!never_fits) {
-      const bool alone = running_.empty();
-      const bool seat = running_.size() < options_.max_num_seqs;
+      const bool alone = seats_taken() == 0;
+      const bool seat = seats_taken() < options_.max_num_seqs;
       const Added added = seat ? add_waiting(context, plan, id, budget) : Added::no_token;
       if (added == Added::other) return;
       batch_is_full_ = added == Added::no_token && !alone;
@@ -173,11 +200,13 @@ SglangScheduler::Added SglangScheduler::add_waiting(const PlanContext& context, 
                         .request = &request,
                         .cached_tokens = cached,
                         .hold_tokens = cached + tokens,
+                        .is_unknown = true,
                         .fit_tokens = request.known_tokens,
                         .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
                         .keep_free = blocks_needed(output + budget.set_aside + 1, page)};
   if (!context.kv.try_grow(growth)) return Added::no_token;
   waiting_.pop_front();
+  note_computed(id, cached + tokens, tokens == extend);
   plan.chunks.push_back({.id = id,
                          .context_tokens = static_cast<std::int32_t>(cached),
                          .tokens = static_cast<std::int32_t>(tokens),
@@ -194,6 +223,11 @@ SglangScheduler::Added SglangScheduler::add_waiting(const PlanContext& context, 
   return Added::taken;
 }
 
+void SglangScheduler::note_computed(RequestId id, TokenCount tokens, bool completes) {
+  late_prefixes_.add(id, tokens, completes ? options_.pipeline_depth : 1);
+  if (completes) last_completed_.push_back(id);
+}
+
 TokenCount SglangScheduler::output_for_running(const PlanContext& context) const {
   TokenCount to_come = 0;
   for (RequestId id = running_.front(); id != kNoRequest; id = running_.after(id)) {
@@ -204,26 +238,32 @@ TokenCount SglangScheduler::output_for_running(const PlanContext& context) const
 }
 
 void SglangScheduler::decode(const PlanContext& context, BatchPlan& plan) {
+  const bool is_dropping = finished_ > 0;
+  filter_running();
   if (context.decodes.blocks_needed() > context.kv.pool().free_blocks) {
     return retract(context, plan);
   }
   context.take_decodes();
+  // Nobody is left to decode: the engine looks at the queue again at once.
+  if (is_dropping && context.decodes.size() == 0) plan.wake_at_ns = context.now_ns;
   finish_decode_plan(context, plan);
+}
+
+// Nothing is planned. With a step in flight the engine has its result to look at first.
+void SglangScheduler::note_idle(const PlanContext& context) {
+  idle_ = running_.empty() && chunked_ == kNoRequest && context.decodes_in_flight == 0;
 }
 
 // The decodes are taken and there is no chunk. The same step again until the pool is used up, if
 // whoever waits stays where he is until somebody leaves: the batch is full, or decodes beside a
 // chunk would use up its tokens.
 void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& plan) {
-  if (context.decodes.size() == 0) {
-    idle_ = running_.empty() && chunked_ == kNoRequest;
-    return;
-  }
+  if (context.decodes.size() == 0) return note_idle(context);
   const std::int64_t beside = own_.enable_mixed_chunk ? context.decodes.size() : 0;
   const bool admits =
-      !batch_is_full_ && running_.size() < options_.max_num_seqs && budget_for(beside).chunk > 0;
+      !batch_is_full_ && seats_taken() < options_.max_num_seqs && budget_for(beside).chunk > 0;
   plan.arrivals_can_join = admits;
-  if (chunked_ != kNoRequest || (admits && !waiting_.empty())) return;
+  if (chunked_ != kNoRequest || (admits && !waiting_.empty()) || late_prefixes_.any()) return;
   plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
 }
 
@@ -247,6 +287,7 @@ void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
     const RequestId id = candidates_[gone++].id;
     context.preempt(id, plan, KvRelease::dropped);
     running_.remove(id);
+    late_prefixes_.forget(id);
     waiting_.enqueue(id, context.requests[id]);
   }
   batch_is_full_ = false;
@@ -260,7 +301,9 @@ void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
   const StepIndex steps = context.decodes.size() > 0 ? 1 : 0;
   ratio_.set(ratio_after_retraction(decoded, left, most), context.decodes_planned + steps);
   context.take_decodes();
-  if (steps == 0) plan.wake_at_ns = context.now_ns;  // those that wait now may be admitted
+  if (steps > 0) return;
+  plan.wake_at_ns = context.now_ns;  // those that wait now may be admitted
+  note_idle(context);
 }
 
 bool SglangScheduler::on_leave(RequestId id) {
@@ -268,17 +311,28 @@ bool SglangScheduler::on_leave(RequestId id) {
     waiting_.remove(id);
     return true;
   }
+  late_prefixes_.forget(id);
   if (chunked_ == id) {
     chunked_ = kNoRequest;
-  } else {
-    running_.remove(id);
+    batch_is_full_ = false;
+    return true;
   }
-  batch_is_full_ = false;
+  running_.remove(id);
+  const bool was_in_last =
+      last_was_prefill_ && (last_was_mixed_ || std::ranges::count(last_completed_, id) > 0);
+  if (was_in_last) {
+    last_shrank_ = true;
+  } else {
+    ++finished_;
+  }
   return true;
 }
 
 void SglangScheduler::on_engine_lost() {
   running_.clear();
+  late_prefixes_.clear();
+  finished_ = 0;
+  filter_last_batch();
   chunked_ = kNoRequest;
   batch_is_full_ = false;
   idle_ = true;
@@ -318,7 +372,10 @@ const BatchPolicy& sglang_policy() {
   static const BatchPolicy kPolicy{
       .name = "sglang",
       .doc = "SGLang: prefill batches alone, admission by estimated output, retraction",
-      .traits = {.plans_ahead = true, .keeps_prompt_logprobs = true},
+      .traits = {.plans_ahead = true,
+                 .keeps_prompt_logprobs = true,
+                 .merges_copies = true,
+                 .runs_past_max_tokens = true},
       .allocators = {"paged"},
       .options = sglang_rows,
       .finds_prefixes = [](const OptionBag& own,

@@ -12,6 +12,14 @@
 // request once it has outgrown the pool: the plan that finds no room retracts it, a later one
 // rejects it.
 //
+// What a prompt has computed is found by others once its step has ended and the engine has looked
+// at it (process_batch_result_prefill): in the plan behind the next one with tokens in flight.
+// Pieces of a prompt that is not complete: in the next plan (get_next_batch_to_run).
+//
+// A finished request keeps its seat in the batch, and the batch its full flag, until a plan drops
+// those that are finished (filter_batch): one of decodes, or the next one behind the prefill batch
+// that the request was part of.
+//
 // A plan of decodes only costs O(1), one that tries to admit O(running requests), and a retraction
 // O(n log n) of them.
 
@@ -20,6 +28,7 @@
 #include <vector>
 
 #include "scheduler/batching/batch_policy.hpp"
+#include "scheduler/batching/late_prefixes.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "scheduler/batching/sglang_order.hpp"
 #include "scheduler/batching/sglang_retraction.hpp"
@@ -56,6 +65,9 @@ class SglangScheduler final : public BatchScheduler {
   };
   enum class Added : std::uint8_t { taken, no_token, other };
 
+  void filter_last_batch();
+  void filter_running();
+  [[nodiscard]] std::int64_t seats_taken() const { return running_.size() + finished_; }
   [[nodiscard]] bool may_prefill() const;
   [[nodiscard]] Budget budget_for(std::int64_t decodes_beside) const;
   void build_prefill_batch(const PlanContext& context, BatchPlan& plan, Budget budget);
@@ -63,8 +75,10 @@ class SglangScheduler final : public BatchScheduler {
   void admit_waiting(const PlanContext& context, BatchPlan& plan, Budget& budget);
   [[nodiscard]] Added add_waiting(const PlanContext& context, BatchPlan& plan, RequestId id,
                                   Budget& budget);
+  void note_computed(RequestId id, TokenCount tokens, bool completes);
   void decode(const PlanContext& context, BatchPlan& plan);
   void finish_decode_plan(const PlanContext& context, BatchPlan& plan);
+  void note_idle(const PlanContext& context);
   void retract(const PlanContext& context, BatchPlan& plan);
 
   [[nodiscard]] TokenCount output_for_running(const PlanContext& context) const;
@@ -72,7 +86,15 @@ class SglangScheduler final : public BatchScheduler {
   SchedulerOptions options_;
   SglangScheduling own_;
   SglangQueue waiting_;
-  RequestList running_;             // prompt complete
+  RequestList running_;        // prompt complete
+  std::int64_t finished_ = 0;  // that are still in the batch of running requests
+  // The latest plan, if it ran a prefill batch: whose prompts it completed, and whether all running
+  // requests were part of it; and whether any of them has finished since.
+  std::vector<RequestId> last_completed_;
+  bool last_was_prefill_ = false;
+  bool last_was_mixed_ = false;
+  bool last_shrank_ = false;
+  LatePrefixes late_prefixes_;
   RequestId chunked_ = kNoRequest;  // the one whose prompt is computed in part
   // Nobody is admitted before somebody leaves. SGLang keeps it in its batch of running requests,
   // and so forgets it when the next prefill batch takes the place of that one: when nobody ran

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/kernel/named_value.hpp"
 
 namespace headroom {
@@ -34,12 +35,13 @@ TrtllmScheduler::TrtllmScheduler(const SchedulerOptions& options)
           options.own.get<TrtllmScheduling>().capacity_scheduler_policy, kCapacityPolicies)),
       deals_equally_(options.enable_chunked_prefill &&
                      options.own.get<TrtllmScheduling>().context_chunking_policy == kEqualProgress),
-      capacity_(
-          make_trtllm_capacity(capacity_policy_, options.speculation.num_speculative_tokens)) {}
+      capacity_(make_trtllm_capacity(capacity_policy_, options.speculation.num_speculative_tokens)),
+      late_prefixes_(options.finds_prefixes) {}
 
 void TrtllmScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(id); }
 
 void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
+  late_prefixes_.publish_due(context);
   // A step smaller than a block still has to get through a prompt.
   unit_ = std::min<TokenCount>(context.kv.pool().block_tokens, options_.max_num_batched_tokens);
   const bool open = capacity_->is_open(started_.size());
@@ -59,7 +61,9 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (!plan.chunks.empty() || !plan.preempted.empty()) return;
   // Only decodes: the same step again while their blocks last. Who may not start now may not
   // later: what is free or cached only becomes less until somebody leaves.
-  plan.steady_steps = context.steady_decodes(capacity_->free_for_decodes(context.kv.pool()));
+  if (mostly(!late_prefixes_.any())) {
+    plan.steady_steps = context.steady_decodes(capacity_->free_for_decodes(context.kv.pool()));
+  }
   plan.arrivals_can_join = looked_at_all;
 }
 
@@ -174,8 +178,8 @@ void TrtllmScheduler::run_prompts(const PlanContext& context, BatchPlan& plan) {
     const Request& request = context.requests[prompt.id];
     const TokenCount after = prompt.computed + prompt.piece;
     if (after > prompt.held) {
-      const bool fits =
-          context.kv.try_grow({.id = prompt.id, .request = &request, .hold_tokens = after});
+      const bool fits = context.kv.try_grow(
+          {.id = prompt.id, .request = &request, .hold_tokens = after, .is_unknown = true});
       HEADROOM_CHECK(fits, "a started prompt lacks blocks it was promised");
       capacity_->on_chunk(prompt.id, request, after, context.kv.pool());
       prompt.held = after;
@@ -186,6 +190,9 @@ void TrtllmScheduler::run_prompts(const PlanContext& context, BatchPlan& plan) {
                            .admits = prompt.starts,
                            .samples = prompt.rest() == 0});
     prompt.computed = after;
+    if (after == prompt.known) {
+      late_prefixes_.add(prompt.id, after, options_.pipeline_depth);
+    }
     prompt.piece = 0;
     prompt.starts = false;
   }
@@ -231,6 +238,7 @@ bool TrtllmScheduler::try_start(const PlanContext& context, RequestId id, TokenC
                         .request = &request,
                         .cached_tokens = cached,
                         .hold_tokens = cached + piece,
+                        .is_unknown = true,
                         .fit_tokens = need.tokens,
                         .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
                         .keep_free = need.keep_free};
@@ -273,6 +281,7 @@ bool TrtllmScheduler::waits_to_reuse(const PlanContext& context, const Request& 
 // --- requests that leave ------------------------------------------------------------------------
 
 void TrtllmScheduler::forget_prompt(RequestId id) {
+  late_prefixes_.forget(id);
   std::erase_if(prompts_, [id](const Prompt& prompt) { return prompt.id == id; });
 }
 
@@ -291,6 +300,7 @@ bool TrtllmScheduler::on_leave(RequestId id) {
 void TrtllmScheduler::on_engine_lost() {
   started_.clear();
   prompts_.clear();
+  late_prefixes_.clear();
   capacity_->on_engine_lost();
 }
 

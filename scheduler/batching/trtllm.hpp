@@ -7,6 +7,10 @@
 // prompts that have begun before those that wait. The loop over prompts ends at the first one that
 // gets no tokens. At most max_num_seqs requests are active (started or looked at) in a plan.
 //
+// What a prompt has computed is stored for others when the engine has processed the step of its
+// last piece (KVCacheManager.update_resources: store_context_blocks): with tokens in flight that is
+// behind the next plan.
+//
 // One plan costs O(changes): requests that decode are known as a sum. While prompts are computed it
 // also looks at the waiting requests that could reuse them, max_num_seqs at most. With speculative
 // decoding it looks at every row: drafts count in max_num_tokens and in blocks (ENGINES.md 5).
@@ -17,6 +21,7 @@
 #include <vector>
 
 #include "scheduler/batching/batch_policy.hpp"
+#include "scheduler/batching/late_prefixes.hpp"
 #include "scheduler/batching/request_list.hpp"
 #include "scheduler/batching/trtllm_capacity.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -81,6 +86,7 @@ class TrtllmScheduler final : public BatchScheduler {
   RequestList started_;          // in order of start
   RequestList waiting_;          // paused ones at the front
   std::vector<Prompt> prompts_;  // in order of start
+  LatePrefixes late_prefixes_;
 };
 
 [[nodiscard]] const BatchPolicy& trtllm_policy();

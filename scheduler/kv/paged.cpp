@@ -32,6 +32,9 @@ PagedKv::PagedKv(const PagedKvOptions& options)
                  "a pool that sets aside has a second tier");
   HEADROOM_CHECK(!options.partial_reuse || (!options.reserve_final && !options.drops_last_match),
                  "parts of blocks in a pool that sets aside or drops what it found");
+  HEADROOM_CHECK(!options.merges_copies || (!options.reserve_final && sequence().uniform() &&
+                                            options.tier.host_blocks == 0),
+                 "merged copies in a pool that sets aside, has windows or a second tier");
   HEADROOM_CHECK(!options.forks_samples || (!options.enable_prefix_caching &&
                                             !options.reserve_final && sequence().uniform()),
                  "forks in a pool that finds, sets aside or forgets blocks");
@@ -201,7 +204,8 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     computing_.push_back(growth.id);
   }
   if (shares_ && !options_.reserve_final && growth.request != nullptr) {
-    const TokenCount computed = hold - growth.lookahead_tokens;
+    const TokenCount computed =
+        rarely(growth.is_unknown) ? growth.cached_tokens : hold - growth.lookahead_tokens;
     const TokenCount known = std::min<TokenCount>(computed, growth.request->known_tokens);
     holder.known_full = std::max(holder.known_full, block_.full(known));
     // Nobody else looks for private blocks: they need no identity before the release.
@@ -311,8 +315,22 @@ void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount b
                             bool private_too) {
   if (blocks <= holder.path.blocks) return;
   if (!private_too && request.prefix.empty() && request.output_segment == 0) return;
+  if (rarely(options_.merges_copies)) merge_path(holder, request, blocks);
   const RequestBlocks next(request, options_.block_tokens, holder.path.blocks, blocks);
   tree_.extend(holder.path, next, private_too, free_);
+}
+
+// What others have made known of its first `blocks` meanwhile takes the place of its own blocks.
+void PagedKv::merge_path(Holder& holder, const Request& request, BlockCount blocks) {
+  PrefixTree::Match& known = lookup_.match;
+  lookup_.id = kNoRequest;
+  tree_.match(RequestBlocks(request, options_.block_tokens, 0, blocks), known);
+  const BlockCount copies = known.blocks - holder.path.blocks;
+  if (copies <= 0) return;
+  const PrefixTree::Path path = tree_.hold(known, known.blocks, free_);
+  tree_.release(holder.path, false, free_);  // which the new path begins with
+  holder.path = path;
+  free_.put_plain(copies);
 }
 
 void PagedKv::take(BlockCount blocks) {

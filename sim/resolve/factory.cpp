@@ -105,6 +105,7 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
     paged.partial_reuse = sharing.partial;
     paged.copy_on_partial_reuse = sharing.by_copy;
   }
+  paged.merges_copies = policy.traits.merges_copies && paged.enable_prefix_caching;
   paged.drops_last_match = policy.traits.drafter_drops_match && drafter_has_kv(e.speculative);
   return resolved.allocator->make(inputs);
 }

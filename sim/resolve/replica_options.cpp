@@ -7,6 +7,16 @@
 #include "sim/resolve/resolve.hpp"
 
 namespace headroom {
+namespace {
+
+// Behind a round of micro-batches in flight an arrival would wait for two, where a pipeline takes
+// it into its next micro-batch.
+std::int32_t pipeline_depth(const Resolved& resolved) {
+  return resolved.async_scheduling && resolved.sharding.pipeline == 1 ? 2 : 1;
+}
+
+}  // namespace
+
 bool sets_aside(const EngineSystem& system) {
   return system.scheduler->traits.sets_aside || !system.allocator->in_blocks;
 }
@@ -53,6 +63,7 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   options.speculation.lookahead_tokens = drafter_has_kv(e.speculative) ? drafts : 0;
   options.enable_lora = e.enable_lora;
   options.finds_prefixes = finds_prefixes(resolved);
+  options.pipeline_depth = pipeline_depth(resolved);
   options.seed = static_cast<std::uint64_t>(resolved.scenario.seed);
   options.own = e.own;
   return options;
@@ -66,10 +77,9 @@ ReplicaOptions replica_options(const Resolved& resolved) {
   if (resolved.scheduler->traits.has_token_budget) {
     options.max_step_tokens = limits.max_num_batched_tokens;
   }
-  // Behind a round of micro-batches in flight an arrival would wait for two, where a pipeline takes
-  // it into its next micro-batch.
-  options.pipeline_depth = resolved.async_scheduling && resolved.sharding.pipeline == 1 ? 2 : 1;
+  options.pipeline_depth = pipeline_depth(resolved);
   options.single_step = resolved.scenario.run.single_step;
+  options.knows_last_steps = !resolved.scheduler->traits.runs_past_max_tokens;
   const BatchPolicy& policy = *resolved.scheduler;
   options.cancels_running = !policy.traits.whole_batches;
   options.responds_at_end = policy.streams != nullptr && !policy.streams(e.own);

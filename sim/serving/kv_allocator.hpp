@@ -65,6 +65,7 @@ struct KvGrowth {
   TokenCount cached_tokens = 0;  // prefix found by cached_prefix() in this plan; only at admission
   TokenCount hold_tokens = 0;    // tokens that must be held after the call
   TokenCount lookahead_tokens = 0;  // of hold_tokens: slots behind what the step computes
+  bool is_unknown = false;          // nobody finds the content yet; a later call makes it known
   TokenCount fit_tokens = 0;    // tokens that must fit now for the call to succeed (>= hold_tokens)
   TokenCount final_tokens = 0;  // what a reserving allocator sets aside: prompt + max_tokens
   BlockCount keep_free = 0;     // watermark: blocks that must stay free afterwards

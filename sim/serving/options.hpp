@@ -26,12 +26,13 @@ struct SchedulerOptions {
   std::int32_t long_prefill_token_threshold = 0;  // vllm: longest chunk; 0 = no limit
   // static: a batch takes only rows that fit; false: all that wait, and the engine dies of it.
   bool sizes_batches = true;
-  BlockCount swap_blocks = 0;      // vllm_v0: host memory for victims; 0 = all are recomputed
-  SpeculationOptions speculation;  // vllm (fcfs), trtllm
-  bool enable_lora = false;        // vllm (fcfs, no drafts)
-  bool finds_prefixes = false;     // requests look for cached prefixes
-  std::uint64_t seed = 0;          // of random orders
-  OptionBag own;                   // of the policy itself: its file says which
+  BlockCount swap_blocks = 0;       // vllm_v0: host memory for victims; 0 = all are recomputed
+  SpeculationOptions speculation;   // vllm (fcfs), trtllm
+  bool enable_lora = false;         // vllm (fcfs, no drafts)
+  bool finds_prefixes = false;      // requests look for cached prefixes
+  std::int32_t pipeline_depth = 1;  // of the replica
+  std::uint64_t seed = 0;           // of random orders
+  OptionBag own;                    // of the policy itself: its file says which
 };
 
 // Whether a prompt that leaves a cached block half-way reuses its first part (TensorRT-LLM).
@@ -87,6 +88,9 @@ struct ReplicaOptions {
   TokenCount max_step_tokens = INT64_MAX;  // contract of every plan: tokens in a step
   std::int32_t pipeline_depth = 1;         // 1 synchronous, 2 asynchronous scheduling
   bool single_step = false;                // never plan more than one step at a time
+  // Pipeline depth 2: the plans leave a row out when all its max_tokens are in flight. False: only
+  // when the last one is out, so that the row takes part in a step too many.
+  bool knows_last_steps = true;
   bool responds_at_end = false;  // all tokens reach the client when the row leaves (no streaming)
   // Drops a running request whose client has gone. False: its row runs on to its end (a static
   // batch is one call of `generate`).

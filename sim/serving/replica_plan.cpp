@@ -324,7 +324,8 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   story.last_decode = request.anchor_decode + story.output_tokens - story.generated - 1;
   const bool at_once = story.last_decode == story.sample_decode;
   const std::int32_t depth = time_.depth();
-  const bool known_end = depth > 1 && story.output_tokens == request.max_tokens;
+  const bool known_end =
+      depth > 1 && parts_.options.knows_last_steps && story.output_tokens == request.max_tokens;
   Stop stop{.decode = story.last_decode,
             .step = at_once && !segment.decodes ? step : 0,
             .admission = request.admission,

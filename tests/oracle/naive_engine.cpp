@@ -199,6 +199,7 @@ class NaiveEngine {
   void make_plans() {
     state_.wake_up.reset();
     while (static_cast<int>(in_flight_.size()) < scenario_.depth) {
+      state_.steps_in_flight = in_flight_.size();
       const std::vector<PlannedRow> rows = plan();
       if (rows.empty()) break;
       add_step(rows);

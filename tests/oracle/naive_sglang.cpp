@@ -64,6 +64,35 @@ struct Budget {
   TokenCount chunk = 0;
 };
 
+// All that decode, those whose max_tokens are in flight too: this engine looks at what is out.
+std::vector<std::size_t> all_decoding(const NaiveState& state) {
+  std::vector<std::size_t> requests;
+  for (const std::size_t request : state.running) {
+    if (state.sequences[request].decodes) requests.push_back(request);
+  }
+  return requests;
+}
+
+// get_next_batch_to_run: the last prefill batch, less those that have finished, joins the others.
+void join_last_batch(NaiveState& state) {
+  SglangMemory& memory = state.sglang;
+  for (const std::size_t request : memory.last) {
+    const Sequence& seq = state.sequences[request];
+    if (seq.left) memory.batch_is_full = false;
+    if (!seq.left && seq.decodes) memory.batch.push_back(request);
+  }
+  memory.last.clear();
+}
+
+// update_running_batch; whether anybody was dropped.
+bool drop_finished(NaiveState& state) {
+  SglangMemory& memory = state.sglang;
+  const auto dropped = std::erase_if(
+      memory.batch, [&state](std::size_t request) { return state.sequences[request].left; });
+  if (dropped > 0 || memory.batch.empty()) memory.batch_is_full = false;
+  return dropped > 0;
+}
+
 Budget budget_for(const NaiveState& state, TokenCount decodes_beside) {
   const Scenario& s = state.scenario;
   // Decodes that run beside the batch count as its tokens.
@@ -136,7 +165,11 @@ std::vector<PlannedRow> prefill_batch(NaiveState& state, TokenCount decodes_besi
   std::vector<PlannedRow> rows;
   const bool chunked = std::any_of(state.running.begin(), state.running.end(),
                                    [&](std::size_t r) { return !state.sequences[r].decodes; });
-  const bool closed = state.sglang.batch_is_full || state.waiting.empty() || !has_seat(state);
+  const auto seats_left = [&state, &rows] {
+    return state.scenario.max_num_seqs -
+           static_cast<std::int64_t>(state.sglang.batch.size() + rows.size());
+  };
+  const bool closed = state.sglang.batch_is_full || state.waiting.empty() || seats_left() <= 0;
   if (closed && !chunked) return rows;
   Budget budget = budget_for(state, decodes_beside);
   continue_chunked(state, budget, rows);
@@ -151,14 +184,18 @@ std::vector<PlannedRow> prefill_batch(NaiveState& state, TokenCount decodes_besi
       state.reject(request);
       continue;
     }
-    if (!has_seat(state) || !add(state, request, budget, rows)) break;
+    if (seats_left() <= 0) {
+      state.sglang.batch_is_full = true;
+      break;
+    }
+    if (!add(state, request, budget, rows)) break;
   }
   return rows;
 }
 
 BlockCount lacks_for_decodes(const NaiveState& state) {
   BlockCount blocks = 0;
-  for (const std::size_t request : decoding(state)) {
+  for (const std::size_t request : all_decoding(state)) {
     blocks += lacks(state, request, state.sequences[request].computed + 1);
   }
   return blocks;
@@ -180,6 +217,7 @@ std::vector<std::size_t> victims(const NaiveState& state) {
 
 void retract_one(NaiveState& state, std::size_t request) {
   state.interrupt(request, KvRelease::dropped);
+  std::erase(state.sglang.batch, request);
   state.waiting.push_back(request);
 }
 
@@ -202,6 +240,7 @@ void retract(NaiveState& state) {
     decoded += state.sequences[request].planned_output();
     most += most_output(state, state.sequences[request]);
   }
+  state.sglang.batch_is_full = false;
   const auto remaining = static_cast<TokenCount>(order.size());
   set_ratio(state, std::min(1.0, static_cast<double>(decoded + 20 * remaining) /
                                      static_cast<double>(most + 1)));
@@ -219,27 +258,31 @@ void take(NaiveState& state, const std::vector<std::size_t>& decodes,
 }  // namespace
 
 std::vector<PlannedRow> plan_sglang(NaiveState& state) {
-  const bool mixed = state.scenario.mixed_chunk && !decoding(state).empty();
+  join_last_batch(state);
+  SglangMemory& memory = state.sglang;
+  const bool mixed = state.scenario.mixed_chunk && !all_decoding(state).empty();
   const bool short_of_room = lacks_for_decodes(state) > state.blocks.free_blocks();
-  const bool nobody_ran = std::none_of(state.running.begin(), state.running.end(),
-                                       [&](std::size_t r) { return state.sequences[r].decodes; });
-  const std::vector<std::size_t> decodes = mixed ? decoding(state) : std::vector<std::size_t>{};
+  const bool nobody_ran = memory.batch.empty();
+  const std::vector<std::size_t> decodes = mixed ? all_decoding(state) : std::vector<std::size_t>{};
   std::vector<PlannedRow> rows;
   if (!mixed || !short_of_room) {
-    rows = prefill_batch(state, static_cast<TokenCount>(decodes.size()));
+    rows = prefill_batch(state, mixed ? static_cast<TokenCount>(memory.batch.size()) : 0);
   }
   if (!rows.empty()) {
     take(state, decodes, rows);
+    for (const PlannedRow& row : rows) memory.last.push_back(row.row.request);
     // The flag is the running batch's, and a prefill batch that finds that one empty or takes it in
     // is the next running batch.
-    if (mixed || nobody_ran) state.sglang.batch_is_full = false;
+    if (state.scenario.mixed_chunk || nobody_ran) memory.batch_is_full = false;
+    if (state.scenario.mixed_chunk) memory.batch.clear();
     return rows;
   }
+  const bool dropped = drop_finished(state);
   if (short_of_room) retract(state);
-  take(state, decoding(state), rows);
-  if (rows.empty() && short_of_room) state.wake_up = state.now;
-  if (!rows.empty() && !short_of_room) ++state.sglang.decodes_since;
-  if (rows.empty() && state.running.empty() && state.waiting.empty()) {
+  take(state, all_decoding(state), rows);
+  if (rows.empty() && (short_of_room || dropped)) state.wake_up = state.now;
+  if (!rows.empty() && !short_of_room) ++memory.decodes_since;
+  if (rows.empty() && state.running.empty() && state.steps_in_flight == 0) {
     set_ratio(state, std::min(1.0, 0.7 * state.scenario.conservativeness));
   }
   return rows;

@@ -111,7 +111,6 @@ void NaiveState::preempt(std::size_t request) {
 
 void NaiveState::leave_running(std::size_t request) {
   running.erase(std::find(running.begin(), running.end(), request));
-  sglang.batch_is_full = false;  // somebody left it
 }
 
 void NaiveState::reject(std::size_t request) {
@@ -292,7 +291,6 @@ void NaiveState::finish_sequences(TickSum instant) {
     }
     release(request, KvRelease::finished);
     finish(request, instant);
-    sglang.batch_is_full = false;
   }
   running = still_running;
   std::vector<std::size_t> still_waiting;

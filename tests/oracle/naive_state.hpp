@@ -61,6 +61,9 @@ struct RouterMemory {
 // What SGLang remembers (sglang.hpp, sglang_retraction.hpp).
 struct SglangMemory {
   bool batch_is_full = false;
+  std::vector<std::size_t> batch;  // the running batch, those that have finished since included
+  std::vector<std::size_t>
+      last;                 // the prefill batch that was planned last, if it was the last plan
   double ratio_from = 0.0;  // new_token_ratio `decodes_since` decode steps ago
   StepCount decodes_since = 0;
 };
@@ -86,6 +89,7 @@ class NaiveState {
 
   const Scenario& scenario;
   TimeNs now = 0;
+  std::size_t steps_in_flight = 0;
   std::vector<Sequence> sequences;  // by request index
   std::vector<std::size_t> waiting;
   std::vector<std::size_t> running;

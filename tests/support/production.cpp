@@ -82,6 +82,7 @@ SchedulerOptions scheduler_options(const oracle::Scenario& s) {
   options.max_num_seqs = narrow(s.max_num_seqs);
   options.max_num_batched_tokens = narrow(s.max_num_batched_tokens);
   options.max_model_len = narrow(s.max_model_len);
+  options.pipeline_depth = s.depth;
   options.enable_chunked_prefill = s.chunked_prefill;
   options.own.edit<VllmScheduling>().scheduler_reserve_full_isl = s.reserve_full_isl;
   options.watermark = s.watermark;
@@ -122,7 +123,8 @@ std::unique_ptr<KvAllocator> make_allocator(const oracle::Scenario& s) {
   return std::make_unique<PagedKv>(PagedKvOptions{.blocks = s.kv_blocks,
                                                   .block_tokens = narrow(s.block_size),
                                                   .enable_prefix_caching = s.prefix_caching,
-                                                  .reserve_final = sets_aside});
+                                                  .reserve_final = sets_aside,
+                                                  .merges_copies = policy.traits.merges_copies});
 }
 
 // The largest step a policy may plan.
@@ -148,6 +150,7 @@ ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& opti
   parts.options.max_sequences = s.max_num_seqs;
   parts.options.max_step_tokens = max_step_tokens(s);
   parts.options.pipeline_depth = s.depth;
+  parts.options.knows_last_steps = !policy_of(s).traits.runs_past_max_tokens;
   parts.options.single_step = options.single_step;
   parts.options.responds_at_end = s.responds_at_end;
   parts.options.api_server = s.api_server;

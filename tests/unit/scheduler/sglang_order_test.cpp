@@ -165,12 +165,15 @@ TEST_CASE("sglang: jumps, single steps and random cuts agree, for all orders and
       PagedKvOptions pool;
       pool.block_tokens = setting == 1 || setting == 11 ? 4 : 1;
       pool.blocks = (setting / 8 == 0 ? 80 : 160) / pool.block_tokens;
-      pool.enable_prefix_caching = setting % 3 != 1;
+      pool.enable_prefix_caching = pool.merges_copies = setting % 3 != 1;
+      options.finds_prefixes = pool.enable_prefix_caching;
+      options.pipeline_depth = setting / 2 % 2 + 1;
       const auto make = [&] {
         test::PolicySetup setup;
         setup.scheduler = std::make_unique<SglangScheduler>(options);
         setup.kv = std::make_unique<PagedKv>(pool);
-        setup.options.pipeline_depth = setting / 2 % 2 + 1;
+        setup.options.pipeline_depth = options.pipeline_depth;
+        setup.options.knows_last_steps = false;
         return setup;
       };
       CAPTURE(order, setting, seed);

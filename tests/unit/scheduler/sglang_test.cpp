@@ -32,14 +32,17 @@ struct Engine {
     options.max_num_seqs = seqs;
     options.own.edit<SglangScheduling>() = sglang;
     options.seed = seed;
+    options.finds_prefixes = caching;
+    options.pipeline_depth = depth;
     PagedKvOptions pool;
     pool.blocks = tokens / page;
     pool.block_tokens = page;
-    pool.enable_prefix_caching = caching;
+    pool.enable_prefix_caching = pool.merges_copies = caching;
     test::PolicySetup setup;
     setup.scheduler = std::make_unique<SglangScheduler>(options);
     setup.kv = std::make_unique<PagedKv>(pool);
     setup.options.pipeline_depth = depth;
+    setup.options.knows_last_steps = false;
     return setup;
   }
   [[nodiscard]] test::PolicyRun run(const std::vector<Arrival>& arrivals) const {
@@ -86,13 +89,58 @@ TEST_CASE("sglang: with mixed chunks the decodes run beside the prompt and count
 
 TEST_CASE("sglang: decodes that use up the tokens of a mixed step keep prompts out") {
   // Chunks of 2, and two rows decode from 12 us on: the third is admitted when the first has gone,
-  // not when the second has.
+  // and a step of 11 us has run without it, not when the second has.
   Engine engine;
   engine.sglang.chunked_prefill_size = 2;
   engine.sglang.enable_mixed_chunk = true;
   const test::PolicyRun run = engine.run({row(0, 1, 4, 9), row(0, 1, 8, 9), row(13, 1, 1, 1)});
-  CHECK(run.requests[2].first_scheduled_ns == run.requests[0].finish_ns);
-  CHECK(run.requests[1].finish_ns > run.requests[0].finish_ns);
+  CHECK(run.requests[2].first_scheduled_ns == run.requests[0].finish_ns + 11 * kUs);
+  CHECK(run.requests[1].finish_ns > run.requests[2].first_scheduled_ns);
+}
+
+TEST_CASE("sglang: requests of one plan do not find each other's prefix") {
+  // 64 tokens in common and 20 of their own. The third one comes when the first two are known.
+  const std::vector<PrefixSegment> text = {{7, 64}};
+  std::vector<Arrival> arrivals = {row(0, 84, 9, 9), row(0, 84, 9, 9), row(190, 84, 9, 9)};
+  for (Arrival& arrival : arrivals) arrival.prefix = text;
+  Engine engine;
+  engine.caching = true;
+  const test::PolicyRun together = engine.run(arrivals);
+  CHECK(chunks_of(together) == std::vector<TokenCount>{84 + 84, 20});
+  // Two copies are held until one step has ended, then one and two decoded tokens.
+  CHECK(together.steps[0].used_blocks == 84 + 84);
+  CHECK(together.steps[1].used_blocks == 64 + 20 + 20 + 2);
+  // One by one: known in the next plan, or with a step in flight in the one behind it.
+  engine.sglang.max_prefill_tokens = 84;
+  arrivals.pop_back();
+  CHECK(chunks_of(engine.run(arrivals)) == std::vector<TokenCount>{84, 20});
+  engine.depth = 2;
+  CHECK(chunks_of(engine.run(arrivals)) == std::vector<TokenCount>{84, 84});
+  engine.sglang.chunked_prefill_size = 60;  // pieces of a prompt that goes on: in the next plan
+  CHECK(chunks_of(engine.run(arrivals)) == std::vector<TokenCount>{60, 24 + 24});
+}
+
+TEST_CASE("sglang: with a step in flight a row runs once more than its last token needs") {
+  Engine engine;
+  engine.seqs = 1;
+  const std::vector<Arrival> arrivals = {row(0, 5, 3, 3), row(0, 5, 3, 3)};
+  const test::PolicyRun one = engine.run(arrivals);
+  CHECK(one.steps.size() == 6);
+  CHECK(one.ghost_rows == 0);
+  engine.depth = 2;
+  const test::PolicyRun two = engine.run(arrivals);
+  CHECK(two.steps.size() == 8);
+  CHECK(two.ghost_rows == 2);
+  CHECK(two.requests[1].first_scheduled_ns == two.requests[0].finish_ns + 11 * kUs);
+}
+
+TEST_CASE("sglang: a seat is free when the batch has been filtered") {
+  // Two seats. The first goes at 32 us; the third is admitted behind the next decode step.
+  Engine engine;
+  engine.seqs = 2;
+  const test::PolicyRun run = engine.run({row(0, 5, 2, 2), row(0, 5, 9, 9), row(0, 5, 9, 9)});
+  CHECK(run.requests[0].finish_ns == (20 + 12) * kUs);
+  CHECK(run.requests[2].first_scheduled_ns == (20 + 12 + 11) * kUs);
 }
 
 TEST_CASE("sglang: the prompt that is computed in part goes on first") {
@@ -175,10 +223,11 @@ std::vector<Arrival> a_and_two_more() {
 TEST_CASE("sglang: who is behind a used-up budget is not tested, and so finds nothing full") {
   // Pool 200. At 20 us A may want 49 more, and B is taken: 20 + 61 + floor(.7 * 49) = 115 < 190.
   // C at that instant: 81 + 34 + 61 = 176 >= 170, the batch is full until A has gone, 49 steps of
-  // 12 us after 50 us. In the next plan: 81 + floor(.7 * (49 + 59)) = 81 + 75 < 170.
+  // 12 us after 50 us, and a step of 11 us has run without it. In the next plan: 81 + floor(.7 *
+  // (49 + 59)) = 81 + 75 < 170.
   Engine engine;
   engine.tokens = 200;
-  CHECK(engine.run(a_and_two_more()).requests[2].first_scheduled_ns == (50 + 49 * 12) * kUs);
+  CHECK(engine.run(a_and_two_more()).requests[2].first_scheduled_ns == (50 + 49 * 12 + 11) * kUs);
   engine.sglang.chunked_prefill_size = 20;
   CHECK(engine.run(a_and_two_more()).requests[2].first_scheduled_ns == 50 * kUs);
   engine.sglang.chunked_prefill_size = 30;
@@ -188,14 +237,14 @@ TEST_CASE("sglang: who is behind a used-up budget is not tested, and so finds no
 
 TEST_CASE("sglang: behind the last piece of a chunked prompt one request is tested all the same") {
   // Pool 220, chunks of 20: B's 40 tokens end at 80 us. C at 50 us: 81 + 34 + 61 = 176 >= 170,
-  // though it could take no token, and A has gone at 80 + 49 * 12. At 80 us it would have had room:
-  // 81 + 75 < 170.
+  // though it could take no token, and A has gone at 80 + 49 * 12, and from the batch a step later.
+  // At 80 us it would have had room: 81 + 75 < 170.
   Engine engine;
   engine.tokens = 220;
   engine.sglang.chunked_prefill_size = 20;
   std::vector<Arrival> arrivals = a_and_two_more();
   arrivals[1].prompt_tokens = 40;
-  CHECK(engine.run(arrivals).requests[2].first_scheduled_ns == (80 + 49 * 12) * kUs);
+  CHECK(engine.run(arrivals).requests[2].first_scheduled_ns == (80 + 49 * 12 + 11) * kUs);
 }
 
 TEST_CASE("sglang: a batch that nobody ran beside, or that all ran in, leaves no full flag") {

@@ -39,6 +39,7 @@ test::PolicySetup make(const Engine& engine) {
   own.capacity_scheduler_policy = engine.capacity;
   if (engine.equal_progress) own.context_chunking_policy = "EQUAL_PROGRESS";
   options.finds_prefixes = engine.reuse;
+  options.pipeline_depth = engine.depth;
   test::PolicySetup setup;
   setup.scheduler = std::make_unique<TrtllmScheduler>(options);
   setup.kv = std::make_unique<PagedKv>(PagedKvOptions{.blocks = engine.blocks,
@@ -249,6 +250,10 @@ TEST_CASE("a request waits for the prefix that another one is computing") {
   CHECK(reuse.steps[0].chunk_tokens == 84 + 40);
   CHECK(reuse.steps[1].chunk_tokens == 20);
   CHECK(reuse.steps[1].decode_rows == 2);
+  // With a step in flight the first has been computed, and is not stored: nobody waits any more.
+  const test::PolicyRun overlap = run({.reuse = true, .depth = 2}, arrivals);
+  CHECK(overlap.steps[0].chunk_tokens == 84 + 40);
+  CHECK(overlap.steps[1].chunk_tokens == 84);
 }
 
 TEST_CASE("a request waits only for whole blocks that it would find") {
