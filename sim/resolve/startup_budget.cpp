@@ -228,11 +228,15 @@ BlockCount run_blocks(const Resolved& resolved, const MemoryBudget& budget) {
     return std::max<BlockCount>(
         0, budget.usable_blocks - (states + layout.block_bytes - 1) / layout.block_bytes);
   }
-  // Every group of layers takes its own id for the same tokens; one id per sequence is a state.
+  // Every group of layers takes its own id for the same tokens; states have ids per sequence.
   BlockCount growing = 0;
   BlockCount states = 0;
   for (const KvGroup& group : layout.groups) {
-    (group.kind == KvGroupKind::recurrent ? states : growing) += 1;
+    if (group.kind == KvGroupKind::recurrent) {
+      states += group.states;
+    } else {
+      ++growing;
+    }
   }
   if (growing == 0) return 0;
   const BlockCount left = budget.usable_blocks - states * resolved.max_num_seqs;

@@ -17,7 +17,7 @@ BlockCount group_blocks(const KvGroup& group, TokenCount tokens, TokenCount step
              1;
     case KvGroupKind::chunked:
       return blocks_needed(std::min(group.window_tokens + step_tokens, tokens), group.block_tokens);
-    case KvGroupKind::recurrent: return 1;
+    case KvGroupKind::recurrent: return group.states;
   }
   HEADROOM_CHECK(false, "unknown KV group");
   return 0;

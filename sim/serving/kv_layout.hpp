@@ -20,7 +20,7 @@ enum class KvGroupKind : std::uint8_t {
   full,       // keeps every token
   sliding,    // keeps the last `window_tokens`
   chunked,    // keeps the chunk of `window_tokens` that the sequence is in
-  recurrent,  // one id per sequence, whatever its length
+  recurrent,  // `states` ids per sequence, whatever its length
 };
 
 struct KvGroup {
@@ -28,6 +28,7 @@ struct KvGroup {
   std::int32_t layers = 0;  // with keys or states of their own; padding not counted
   std::int32_t block_tokens = 16;
   TokenCount window_tokens = 0;
+  std::int32_t states = 1;  // recurrent: ids that a sequence holds
 
   friend bool operator==(const KvGroup&, const KvGroup&) = default;
 };

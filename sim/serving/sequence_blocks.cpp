@@ -27,7 +27,7 @@ SequenceBlocks::SequenceBlocks(const KvLayout& layout, TokenCount step_tokens)
     : block_tokens_(layout.block_tokens), step_tokens_(step_tokens) {
   HEADROOM_CHECK(can_follow(layout) && step_tokens >= 1, "a layout that cannot be followed");
   for (const KvGroup& group : layout.groups) {
-    if (group.kind == KvGroupKind::recurrent) ++states_;
+    if (group.kind == KvGroupKind::recurrent) states_ += group.states;
     if (!is_window(group)) continue;
     const bool chunked = group.kind == KvGroupKind::chunked;
     const std::int32_t ids = block_tokens_ / group.block_tokens;

@@ -269,12 +269,21 @@ KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std
   grouping.hybrid_manager =
       options.hybrid_kv_cache_manager && options.version >= EngineVersion{0, 10};
   const KvFormat format{in.kv, true};
+  const auto with_states = [&options](KvLayout layout) {
+    // mamba_cache_mode `align` keeps the state that is computed and the one before the last block
+    // (v1/kv_cache_interface.py: MambaSpec).
+    for (KvGroup& group : layout.groups) {
+      if (group.kind == KvGroupKind::recurrent && options.enable_prefix_caching) group.states = 2;
+    }
+    return layout;
+  };
   if (in.drafter && holds_drafter(in.sharding, stage)) {
     // Its layers are registered like the model's, in the same dtype (pull request 32165).
-    return grouped_kv_layout(with_drafter_layers(in.model, in.sharding, stage, *in.drafter), format,
-                             drafter_sharding(in.sharding), 0, grouping);
+    return with_states(
+        grouped_kv_layout(with_drafter_layers(in.model, in.sharding, stage, *in.drafter), format,
+                          drafter_sharding(in.sharding), 0, grouping));
   }
-  return grouped_kv_layout(in.model, format, in.sharding, stage, grouping);
+  return with_states(grouped_kv_layout(in.model, format, in.sharding, stage, grouping));
 }
 
 MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& options,

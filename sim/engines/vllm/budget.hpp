@@ -40,8 +40,9 @@ struct VllmBudgetOptions {
   std::optional<bool> estimate_graphs;  // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS
   bool compile_cache_empty = false;     // the first start of a model on a machine
   bool hybrid_kv_cache_manager = true;  // off: windows are kept as full attention
-  std::optional<LoraShape> lora;        // enable_lora; its rank: max_lora_rank
-  std::int64_t max_loras = 1;           // slots
+  bool enable_prefix_caching = true;
+  std::optional<LoraShape> lora;  // enable_lora; its rank: max_lora_rank
+  std::int64_t max_loras = 1;     // slots
 };
 
 [[nodiscard]] MemoryBudget vllm_budget(const BudgetInputs& inputs,

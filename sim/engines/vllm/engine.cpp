@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scheduler/batching/vllm_batch.hpp"
 #include "sim/engines/engine_resolver.hpp"
 #include "sim/engines/vllm/budget.hpp"
 #include "sim/engines/vllm/capture_sizes.hpp"
@@ -10,9 +11,11 @@
 namespace headroom {
 namespace {
 
-constexpr EngineVersion kV1{0, 8};             // V1 is the default since
-constexpr EngineVersion kAsyncDefault{0, 14};  // asynchronous scheduling is; ENGINES.md 4
-constexpr EngineVersion kPlainFirst{0, 15};    // see resolve_cache_order
+constexpr EngineVersion kV1{0, 8};                // V1 is the default since
+constexpr EngineVersion kAsyncDefault{0, 14};     // asynchronous scheduling is; ENGINES.md 4
+constexpr EngineVersion kPlainFirst{0, 15};       // see resolve_cache_order
+constexpr EngineVersion kWholePromptGate{0, 19};  // pull request 37307, merged in March 2026
+constexpr EngineVersion kCachesStates{0, 28};     // prefix caching of models with states is on
 // vllm/utils/mem_utils.py @a6d5c390 reads MemAvailable for sm 87, 110 and 121, and pull request
 // 35356 (February 2026) for all integrated devices; 0.11.0, whose vllm/utils was one file, was
 // still patched to do so by the recipe of jetson-containers. That it came with 0.12 is an estimate
@@ -44,6 +47,14 @@ void resolve_cache_order(EngineResolver& r) {
          "before V1, and from 0.15");
 }
 
+// Older releases admit a prompt when its first chunk fits.
+void resolve_admission(EngineResolver& r) {
+  const std::string pointer = "/engine/scheduler_reserve_full_isl";
+  if (r.given.is_given(pointer) || r.system.version >= kWholePromptGate) return;
+  r.options.own.edit<VllmScheduling>().scheduler_reserve_full_isl = false;
+  r.note_rule(pointer, fmt::format("off before {}", to_string(kWholePromptGate)));
+}
+
 void check_sizes(const EngineResolver& r, bool chunked, bool automatic) {
   const EngineSection& e = r.options;
   const std::string pointer = "/engine/max_num_batched_tokens";
@@ -67,6 +78,7 @@ void resolve_vllm(EngineResolver& r) {
   EngineSection& e = r.options;
   EngineSystem& s = r.system;
   resolve_cache_order(r);
+  if (s.scheduler->name == "vllm") resolve_admission(r);
   const VllmDefaults defaults = vllm_defaults(s.device, s.model, s.version);
   const std::string by_device = fmt::format("API server default on {}", s.device.id);
   const bool automatic = e.max_model_len == -1;
@@ -87,11 +99,15 @@ void resolve_vllm(EngineResolver& r) {
   r.fill("/engine/gpu_memory_utilization", e.gpu_memory_utilization,
          defaults.gpu_memory_utilization, "0.90 to 0.20, then 0.92");
   check_sizes(r, chunked, automatic);
+  const bool recurrent = std::ranges::any_of(
+      s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
+  if (recurrent && s.version < kCachesStates && s.scheduler->traits.enable_prefix_caching) {
+    r.fill("/engine/enable_prefix_caching", e.enable_prefix_caching, false,
+           fmt::format("off for models with states before {}", to_string(kCachesStates)));
+  }
   s.async_scheduling = *e.async_scheduling && s.scheduler->traits.plans_ahead;
   r.set_sizes(*e.max_model_len, *e.max_num_seqs, *e.max_num_batched_tokens, *e.block_size);
 
-  const bool recurrent = std::ranges::any_of(
-      s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
   if (e.own.get<VllmOptions>().disable_hybrid_kv_cache_manager && recurrent) {
     r.given.refuse("/engine/disable_hybrid_kv_cache_manager",
                    fmt::format("vLLM does not start: layers of {} are recurrent, which only the "
@@ -124,6 +140,7 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
   options.estimate_graphs = own.estimate_cuda_graphs;
   options.compile_cache_empty = s.first_start && !own.enforce_eager;
   options.hybrid_kv_cache_manager = !own.disable_hybrid_kv_cache_manager;
+  options.enable_prefix_caching = e.enable_prefix_caching.value_or(true);
   if (e.enable_lora) {
     options.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};
     options.max_loras = e.max_loras;
