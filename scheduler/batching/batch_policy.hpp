@@ -32,6 +32,7 @@ struct BatchTraits {
   bool serves_lora = false;          // keeps a step within the adapter slots
   bool hands_over = false;           // takes requests whose KV has come from another replica
   bool swaps = false;                // may copy a preempted request's KV to the host
+  bool writes_tier_through = false;  // a second tier gets blocks when they are full, and keeps them
   bool follows_groups = false;  // asks for the blocks of unlike groups of layers as they are held
   bool forks_samples = false;   // n answers to a prompt share its blocks without a prefix cache
   bool keeps_prompt_logprobs = false;  // of requests that ask for them

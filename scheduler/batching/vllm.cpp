@@ -122,6 +122,7 @@ const BatchPolicy& vllm_policy() {
                  .drafter_drops_match = true,
                  .serves_lora = true,
                  .hands_over = true,
+                 .writes_tier_through = true,
                  .follows_groups = true,
                  .keeps_prompt_logprobs = true,
                  .enable_chunked_prefill = true,

@@ -16,8 +16,23 @@ void OffloadTier::on_engine_lost() {
 }
 
 void OffloadTier::store(const StoredBlocks& run) {
-  ++version_;
   counts_.stored_blocks += run.blocks;
+  put(run);
+}
+
+void OffloadTier::write(std::span<const StoredBlocks> runs) {
+  counts_.stored_blocks += renew(runs);
+}
+
+BlockCount OffloadTier::renew(std::span<const StoredBlocks> runs) {
+  BlockCount missing = 0;
+  for (const StoredBlocks& run : runs) missing += run.blocks - host_.remove(run);
+  for (const StoredBlocks& run : runs) put(run);
+  return missing;
+}
+
+void OffloadTier::put(const StoredBlocks& run) {
+  ++version_;
   spilled_.clear();
   host_.put(run, spilled_);
   if (!disk_) return;
@@ -43,9 +58,17 @@ BlockCount OffloadTier::found(const StoredBlocks& run) const {
   return found;
 }
 
-void OffloadTier::load(const StoredBlocks& run) {
+void OffloadTier::load(std::span<const StoredBlocks> runs) {
   ++version_;
-  counts_.loaded_blocks += run.blocks;
+  for (const StoredBlocks& run : runs) counts_.loaded_blocks += run.blocks;
+  if (options_.write_through) {
+    counts_.loaded_from_disk += renew(runs);
+  } else {
+    for (const StoredBlocks& run : runs) take_out(run);
+  }
+}
+
+void OffloadTier::take_out(const StoredBlocks& run) {
   StoredBlocks rest = run;
   while (rest.blocks > 0) {
     StoredBlocks next{rest.text, rest.first, host_.found(rest)};

@@ -38,6 +38,8 @@ PagedKv::PagedKv(const PagedKvOptions& options)
   HEADROOM_CHECK(!options.forks_samples || (!options.enable_prefix_caching &&
                                             !options.reserve_final && sequence().uniform()),
                  "forks in a pool that finds, sets aside or forgets blocks");
+  options_.tier.write_through =
+      options.tier.write_through && shares_ && options.tier.host_blocks > 0;
   if (shares_ && options.tier.host_blocks > 0) tier_counts_ = &tier_.emplace(options.tier).counts();
   if (!sequence().uniform()) windows_ = this;
   pool_.block_tokens = options.block_tokens;
@@ -107,38 +109,6 @@ bool PagedKv::reuse_beginning(TokenCount tokens) {
   return found.free_leaf;
 }
 
-// Goes on behind what was found on the device.
-void PagedKv::look_in_tier(const Request& request, BlockCount most) const {
-  Lookup& last = lookup_;
-  last.in_tier.clear();
-  last.tier_blocks = 0;
-  RequestBlocks blocks(request, options_.block_tokens, last.match.blocks, most);
-  BlockRun run;
-  ChainId chain = 0;
-  for (bool first = true; blocks.next(run); first = false) {
-    if (first) chain = tree_.chain_at_end(last.match, run);
-    StoredBlocks stored = stored_run(chain, run, options_.block_tokens);
-    stored.blocks = tier_->found(stored);
-    if (stored.blocks > 0) last.in_tier.push_back(stored);
-    last.tier_blocks += stored.blocks;
-    if (stored.blocks < run.blocks) return;
-    chain = chain_behind(chain, run, options_.block_tokens);
-  }
-}
-
-// Takes the first `blocks` of what was found in the tier out of it.
-void PagedKv::load(const Lookup& found, BlockCount blocks) {
-  const std::int64_t from_disk = tier_->counts().loaded_from_disk;
-  traffic_.loaded_blocks += blocks;
-  for (StoredBlocks run : found.in_tier) {
-    run.blocks = std::min(run.blocks, blocks);
-    blocks -= run.blocks;
-    if (run.blocks > 0) tier_->load(run);
-  }
-  HEADROOM_CHECK(blocks == 0, "more blocks loaded than were found");
-  traffic_.loaded_from_disk += tier_->counts().loaded_from_disk - from_disk;
-}
-
 // Where windows are kept, an admission needs room for all of a prompt that is known: what its first
 // chunk needs changes with the prefix that is found, and a head that is refused must stay refused
 // until somebody leaves.
@@ -203,19 +173,25 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     pool_.step_blocks += beside.for_step;
     computing_.push_back(growth.id);
   }
-  if (shares_ && !options_.reserve_final && growth.request != nullptr) {
-    const TokenCount computed =
-        rarely(growth.is_unknown) ? growth.cached_tokens : hold - growth.lookahead_tokens;
-    const TokenCount known = std::min<TokenCount>(computed, growth.request->known_tokens);
-    holder.known_full = std::max(holder.known_full, block_.full(known));
-    // Nobody else looks for private blocks: they need no identity before the release.
-    lengthen_path(holder, *growth.request, holder.known_full, false);
-    if (window_blocks_.any()) [[unlikely]] {
-      window_blocks_.make_known(growth.id, *growth.request, holder.known_full);
-    }
-  }
+  if (shares_ && !options_.reserve_final && growth.request != nullptr) make_known(holder, growth);
   update_pool();
   return true;
+}
+
+// What the tokens that `holder` holds now let others find.
+void PagedKv::make_known(Holder& holder, const KvGrowth& growth) {
+  const TokenCount computed =
+      rarely(growth.is_unknown) ? growth.cached_tokens : holder.tokens - growth.lookahead_tokens;
+  const TokenCount known = std::min<TokenCount>(computed, growth.request->known_tokens);
+  holder.known_full = std::max(holder.known_full, block_.full(known));
+  // Nobody else looks for private blocks: they need no identity before the release.
+  lengthen_path(holder, *growth.request, holder.known_full, false);
+  if (rarely(options_.tier.write_through)) {
+    write_through(holder, *growth.request, holder.known_full);
+  }
+  if (window_blocks_.any()) [[unlikely]] {
+    window_blocks_.make_known(growth.id, *growth.request, holder.known_full);
+  }
 }
 
 // With forks of samples. A fork takes blocks for what its prompt does not fill, and copies those
@@ -336,23 +312,25 @@ void PagedKv::merge_path(Holder& holder, const Request& request, BlockCount bloc
 void PagedKv::take(BlockCount blocks) {
   HEADROOM_CHECK(blocks >= 0, "fewer blocks than none are taken");
   // A second tier is told of nameless blocks too.
-  if (rarely(tier_.has_value()) || !free_.try_take_nameless(blocks)) take_blocks(blocks);
+  if (tells_of_overwritten() || !free_.try_take_nameless(blocks)) take_blocks(blocks);
   update_free();
 }
 
 [[gnu::noinline]] void PagedKv::take_blocks(BlockCount blocks) {
   free_.take(blocks, [this](PrefixTree::Index owner, BlockCount n) {
     if (owner != FreeList::kNobody) return evict(owner, n);
-    if (rarely(tier_.has_value())) tier_->store_nameless(n);
+    if (tells_of_overwritten()) tier_->store_nameless(n);
   });
 }
 
 [[gnu::noinline]] void PagedKv::evict(PrefixTree::Index owner, BlockCount blocks) {
   if ((owner & WindowBlocks::kOwnerBit) != 0) return window_blocks_.evict(owner, blocks);
-  if (tier_ && tree_.is_tip(owner)) {
-    tier_->store_nameless(blocks);
-  } else if (tier_) {
-    tier_->store(tree_.end_of(owner, blocks));
+  if (tells_of_overwritten()) {
+    if (tree_.is_tip(owner)) {
+      tier_->store_nameless(blocks);
+    } else {
+      tier_->store(tree_.end_of(owner, blocks));
+    }
   }
   tree_.evict(owner, blocks, free_);
 }
@@ -389,6 +367,7 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
     hashed = holder.known_full;
     if (how != KvRelease::dropped) hashed = std::max(hashed, block_.full(named_tokens));
     lengthen_path(holder, request, hashed, private_too);
+    if (rarely(options_.tier.write_through)) write_through(holder, request, hashed);
   }
   const BlockCount path = holder.path.blocks;
   HEADROOM_CHECK(path <= hashed && hashed <= blocks, "more full blocks than are held");

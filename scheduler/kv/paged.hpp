@@ -89,6 +89,7 @@ class PagedKv final : public KvAllocator, private KvWindows {
     TokenCount tokens = 0;       // likewise
     BlockCount step_blocks = 0;  // KvPoolState::step_blocks of its own
     BlockCount known_full = 0;   // full blocks of tokens known at its last try_grow
+    BlockCount written = 0;      // of a tier that is written through: its first blocks
     PrefixTree::Path path;       // its first blocks, which the tree knows
     bool is_fork = false;        // shares the blocks of its prompt
   };
@@ -122,6 +123,11 @@ class PagedKv final : public KvAllocator, private KvWindows {
   void look_for_beginning(const Request& request) const;
   [[nodiscard]] bool reuse_beginning(TokenCount tokens);
   void load(const Lookup& found, BlockCount blocks);
+  void make_known(Holder& holder, const KvGrowth& growth);
+  void write_through(Holder& holder, const Request& request, BlockCount full);
+  [[nodiscard]] bool tells_of_overwritten() const {
+    return rarely(tier_.has_value()) && !options_.tier.write_through;
+  }
   void empty_cache_for(const KvGrowth& growth);
   [[nodiscard]] bool grow_answer(Holder& holder, const KvGrowth& growth);
   void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
@@ -146,6 +152,7 @@ class PagedKv final : public KvAllocator, private KvWindows {
   std::vector<Holder> held_;  // by RequestId
   mutable Lookup lookup_;
   std::optional<OffloadTier> tier_;
+  std::vector<StoredBlocks> moving_;  // between the device and the tier
   mutable std::vector<TextPart> parts_;
   std::vector<RequestId> computing_;  // that hold step_blocks
 };

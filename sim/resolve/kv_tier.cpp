@@ -141,6 +141,7 @@ OffloadTierOptions tier_options(const Resolved& resolved, const KvLayout& layout
   if (block == 0) return options;
   options.host_blocks = host_tier_bytes(resolved) / block;
   if (options.host_blocks > 0) options.disk_blocks = disk_tier_bytes(resolved) / block;
+  options.write_through = resolved.scheduler->traits.writes_tier_through;
   return options;
 }
 

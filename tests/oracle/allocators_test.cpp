@@ -50,7 +50,7 @@ class PagedPair {
                 .partial_reuse = shape.partial != oracle::PartialReuse::off,
                 .copy_on_partial_reuse = shape.partial == oracle::PartialReuse::copies}),
         tier_(static_cast<std::size_t>(shape.tier.host_blocks),
-              static_cast<std::size_t>(shape.tier.disk_blocks)),
+              static_cast<std::size_t>(shape.tier.disk_blocks), shape.tier.write_through),
         single_(shape.blocks, shape.block_tokens, shape.caching, shape.plain_to_front,
                 shape.tier.host_blocks > 0 ? &tier_ : nullptr, shape.partial),
         most_pieces_(shape.pieces),
@@ -247,7 +247,7 @@ TEST_CASE("a pool with host memory and disk behind it equals single blocks in th
     const TokenCount tokens = 60 + static_cast<TokenCount>(random() % 200);
     const BlockCount blocks = tokens / block_tokens + 4;
     const auto share = [&] { return 1 + static_cast<BlockCount>(random()) % (2 * blocks); };
-    const OffloadTierOptions tier{share(), seed % 2 == 0 ? 0 : share()};
+    const OffloadTierOptions tier{share(), seed % 2 == 0 ? 0 : share(), seed % 4 >= 2};
     PagedPair pair({.blocks = blocks,
                     .block_tokens = block_tokens,
                     .plain_to_front = seed % 3 != 0,
@@ -283,8 +283,8 @@ TEST_CASE("runs of blocks that overwrite each other equal single blocks in two l
       REQUIRE(runs.found(run) == found);
       if (found > 0 && below(3) == 0) {
         run.blocks = found;
-        runs.load(run);
-        for (BlockCount b = 0; b < found; ++b) blocks.load(content(run, b));
+        runs.load({&run, 1});
+        for (BlockCount b = 0; b < found; ++b) blocks.load({content(run, b)});
       } else {
         runs.store(run);
         for (BlockCount b = run.blocks; b-- > 0;) blocks.store(content(run, b));

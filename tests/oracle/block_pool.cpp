@@ -39,8 +39,31 @@ std::vector<std::vector<Token>> beginnings_of(const std::vector<Token>& tokens) 
 
 }  // namespace
 
+bool NaiveTier::on_host(std::int64_t content) const {
+  return std::find(host_.begin(), host_.end(), content) != host_.end();
+}
+
+void NaiveTier::write(const std::vector<std::int64_t>& contents) {
+  counts.stored_blocks += renew(contents);
+}
+
+// First those that are here become the newest, then the others come.
+int NaiveTier::renew(const std::vector<std::int64_t>& contents) {
+  int missing = 0;
+  for (const std::int64_t content : contents) {
+    if (!on_host(content)) ++missing;
+    host_.remove(content);
+  }
+  for (const std::int64_t content : contents) put(content);
+  return missing;
+}
+
 void NaiveTier::store(std::int64_t content) {
   ++counts.stored_blocks;
+  put(content);
+}
+
+void NaiveTier::put(std::int64_t content) {
   if (content != 0) host_.remove(content);
   host_.push_back(content);
   if (host_.size() <= host_blocks_) return;
@@ -58,11 +81,18 @@ bool NaiveTier::has(std::int64_t content) const {
          std::find(disk_.begin(), disk_.end(), content) != disk_.end();
 }
 
-void NaiveTier::load(std::int64_t content) {
-  ++counts.loaded_blocks;
-  const auto on_host = std::find(host_.begin(), host_.end(), content);
-  if (on_host != host_.end()) {
-    host_.erase(on_host);
+void NaiveTier::load(const std::vector<std::int64_t>& contents) {
+  counts.loaded_blocks += static_cast<BlockCount>(contents.size());
+  if (write_through_) {
+    counts.loaded_from_disk += renew(contents);
+    return;
+  }
+  for (const std::int64_t content : contents) take_out(content);
+}
+
+void NaiveTier::take_out(std::int64_t content) {
+  if (on_host(content)) {
+    host_.remove(content);
     return;
   }
   ++counts.loaded_from_disk;
@@ -118,6 +148,7 @@ bool BlockPool::grow(std::uint64_t request, TokenCount tokens, TokenCount known)
   }
   mine.known = std::max(mine.known, std::min(tokens, known) / block_size_);
   if (prefix_caching_) make_findable(request, mine.known);
+  write_through(request, mine.known);
   check();
   return true;
 }
@@ -140,9 +171,11 @@ TokenCount BlockPool::prefix_with_tier(std::uint64_t request, TokenCount known) 
 }
 
 void BlockPool::load(std::uint64_t request, TokenCount from, TokenCount to) {
-  for (TokenCount at = from; at < to; at += block_size_) {
-    tier_->load(content(request, at / block_size_));
+  std::vector<ContentId> contents;
+  for (TokenCount at = to; at > from; at -= block_size_) {
+    contents.push_back(content(request, at / block_size_ - 1));
   }
+  if (!contents.empty()) tier_->load(contents);
 }
 
 BlockCount BlockPool::free_among(std::uint64_t request, TokenCount tokens) const {
@@ -266,6 +299,7 @@ void BlockPool::release(std::uint64_t request, TokenCount named_tokens, KvReleas
   if (!prefix_caching_) full = 0;
   HEADROOM_CHECK(full <= static_cast<BlockCount>(mine.held.size()), "more tokens than blocks");
   make_findable(request, full);
+  write_through(request, full);
   BlockCount tip = -1;
   if (partial_ != PartialReuse::off && prefix_caching_ && how != KvRelease::dropped &&
       !told(request, mine.findable * block_size_, named_tokens).empty()) {
@@ -285,7 +319,7 @@ void BlockPool::release(std::uint64_t request, TokenCount named_tokens, KvReleas
     }
   }
   mine.held.clear();
-  mine.findable = mine.known = 0;
+  mine.findable = mine.known = mine.written = 0;
   if (how == KvRelease::finished) forget_request(request);
   check();
 }
@@ -352,12 +386,25 @@ void BlockPool::make_findable(std::uint64_t request, BlockCount full) {
   }
 }
 
+// What is full and has not been written goes to the tier, last block first.
+void BlockPool::write_through(std::uint64_t request, BlockCount full) {
+  if (tier_ == nullptr || !tier_->writes_through() || !prefix_caching_) return;
+  Sequence& mine = sequence(request);
+  std::vector<ContentId> contents;
+  for (BlockCount number = full - 1; number >= mine.written; --number) {
+    contents.push_back(content(request, number));
+  }
+  tier_->write(contents);
+  mine.written = std::max(mine.written, full);
+}
+
 void BlockPool::forget(BlockId id) {
   const ContentId content = block(id).content;
   const auto entry = found_.find(content);
   const bool known = block(id).hashed && entry != found_.end() &&
                      std::count(entry->second.begin(), entry->second.end(), id) > 0;
-  if (block(id).hashed && tier_ != nullptr) tier_->store(known ? content : 0);
+  const bool goes_out = tier_ != nullptr && !tier_->writes_through();
+  if (block(id).hashed && goes_out) tier_->store(known ? content : 0);
   if (known) entry->second.remove(id);
   const bool was_last = known && entry->second.empty();
   if (was_last) found_.erase(entry);

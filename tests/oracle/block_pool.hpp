@@ -31,18 +31,26 @@ struct Token {
 // The memories behind a pool, block by block: each a std::list of contents, oldest first.
 class NaiveTier {
  public:
-  NaiveTier(std::size_t host_blocks, std::size_t disk_blocks)
-      : host_blocks_(host_blocks), disk_blocks_(disk_blocks) {}
+  NaiveTier(std::size_t host_blocks, std::size_t disk_blocks, bool write_through = false)
+      : host_blocks_(host_blocks), disk_blocks_(disk_blocks), write_through_(write_through) {}
 
-  void store(std::int64_t content);  // 0: nobody knows what it is
+  [[nodiscard]] bool writes_through() const { return write_through_; }
+  void write(const std::vector<std::int64_t>& contents);  // as soon as they are full
+  void store(std::int64_t content);  // when it is overwritten; 0: nobody knows what it is
   [[nodiscard]] bool has(std::int64_t content) const;
-  void load(std::int64_t content);
+  void load(const std::vector<std::int64_t>& contents);
 
   KvTierCounts counts;
 
  private:
+  [[nodiscard]] bool on_host(std::int64_t content) const;
+  void put(std::int64_t content);
+  void take_out(std::int64_t content);
+  int renew(const std::vector<std::int64_t>& contents);  // how many were not on the host
+
   std::size_t host_blocks_;
   std::size_t disk_blocks_;
+  bool write_through_;
   std::list<std::int64_t> host_;
   std::list<std::int64_t> disk_;
 };
@@ -127,6 +135,7 @@ class BlockPool {
     std::vector<BlockId> held;
     BlockCount findable = 0;       // of these, the first ones, which are in `found_`
     BlockCount known = 0;          // full blocks of tokens known when it last grew
+    BlockCount written = 0;        // to a tier that is written through
     std::vector<ContentId> chain;  // content of its full blocks, as far as anybody asked
   };
 
@@ -140,6 +149,7 @@ class BlockPool {
   [[nodiscard]] BlockId found(std::uint64_t request, BlockCount number) const;
   void make_findable(std::uint64_t request, BlockCount full);
   [[nodiscard]] BlockId at_the_end_of(const Way& way) const;
+  void write_through(std::uint64_t request, BlockCount full);
   void forget(BlockId id);  // removes the hash, and the ways to it
   [[nodiscard]] std::vector<Token> tokens_of(std::uint64_t request, BlockCount number) const;
   [[nodiscard]] ContentId before(std::uint64_t request, BlockCount number) const;

@@ -87,6 +87,24 @@ TEST_CASE("a full tier overwrites its oldest blocks, and a disk takes those") {
   CHECK(ttft(disk, 2) == (5 + 100 + 26) * kUs);
 }
 
+TEST_CASE("a tier that is written through keeps what the device has, and delays no step") {
+  // Each prompt goes to the host when it is computed, its four blocks and no more: so a host of
+  // four holds the second one alone, as the device does but for a block of the first.
+  const OffloadTierOptions small{.host_blocks = 4, .write_through = true};
+  const test::PolicyRun lost = test::run_policy(tiny(small), three_prompts());
+  CHECK(lost.events.back().cached_tokens == 16);
+  CHECK(lost.tier.stored_blocks == 4 + 4 + 4);
+  CHECK(lost.tier.loaded_blocks == 0);
+  // A host of ten has all of both; the third loads two blocks, and they stay there.
+  const OffloadTierOptions large{.host_blocks = 10, .write_through = true};
+  const test::PolicyRun kept = test::run_policy(tiny(large), three_prompts());
+  CHECK(ttft(kept, 1) == 74 * kUs);
+  CHECK(kept.events.back().cached_tokens == 48);
+  CHECK(ttft(kept, 2) == (5 + 20 + 26) * kUs);
+  CHECK(kept.tier.stored_blocks == 4 + 4);
+  CHECK(kept.tier.loaded_blocks == 2);
+}
+
 TEST_CASE("without a tier nothing is copied and nothing waits") {
   const test::PolicyRun run = test::run_policy(tiny({}), three_prompts());
   CHECK(ttft(run, 1) == 74 * kUs);
