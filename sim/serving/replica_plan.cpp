@@ -303,11 +303,7 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
     if (chunk.resumes) [[unlikely]] {
       resume(chunk, segment);
     } else {
-      const TokenCount after = request.computed_tokens;
-      ++segment.shape.chunk_rows;
-      segment.shape.chunk_tokens += chunk.tokens;
-      segment.shape.chunk_context += after;
-      segment.shape.chunk_pairs_twice += TokenCount{chunk.tokens} * (after + chunk.context_tokens);
+      segment.shape.add_chunk(chunk.context_tokens, chunk.tokens);
     }
     if (chunk.samples) start_sampling(chunk.id, time_.planned() + 1, segment);
   }

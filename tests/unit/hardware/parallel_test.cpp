@@ -142,6 +142,12 @@ TEST_CASE("data ranks wait for the one with the most rows, and tell it of all to
   CHECK(seen.asked.chunk_rows == 1);  // a prompt is on one rank
   CHECK(seen.asked.chunk_tokens == 32);
   CHECK(seen.asked.all_rank_tokens == 9 + 64);
+  // Nor is one divided: 60 tokens beside 4 are 60 on their rank.
+  shape.longest_chunk = {60, 70, 60 * 80};
+  cost.price(shape, price);
+  CHECK(seen.asked.chunk_tokens == 60);
+  CHECK(seen.asked.chunk_context == 70);
+  CHECK(seen.asked.chunk_pairs_twice == 60 * 80);
 }
 
 TEST_CASE("prices of stages and ranks may be cut at any step") {
