@@ -29,6 +29,8 @@ struct BatchTraits {
   bool drafts = false;               // verifies drafts of speculative decoding
   bool drafts_need_room = false;     // the longest request leaves room for them
   bool drafter_drops_match = false;  // a drafter with KV of its own computes the last block again
+  // A draft model computes the token that the model adds: one of the budget for each seat.
+  bool draft_model_takes_budget = false;
   bool serves_lora = false;          // keeps a step within the adapter slots
   bool hands_over = false;           // takes requests whose KV has come from another replica
   bool swaps = false;                // may copy a preempted request's KV to the host

@@ -120,6 +120,7 @@ const BatchPolicy& vllm_policy() {
                  .has_data_ranks = true,
                  .drafts = true,
                  .drafter_drops_match = true,
+                 .draft_model_takes_budget = true,
                  .serves_lora = true,
                  .hands_over = true,
                  .writes_tier_through = true,

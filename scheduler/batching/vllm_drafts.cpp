@@ -13,7 +13,9 @@ VllmDraftScheduler::VllmDraftScheduler(const SchedulerOptions& options) : batch_
 }
 
 void VllmDraftScheduler::plan(const PlanContext& context, BatchPlan& plan) {
-  TokenCount budget = batch_.options().max_num_batched_tokens;
+  const SchedulerOptions& options = batch_.options();
+  TokenCount budget = options.max_num_batched_tokens -
+                      TokenCount{options.max_num_seqs} * options.speculation.budget_tokens;
   const RequestList& running = batch_.running().listed();
   RequestId following = kNoRequest;
   for (RequestId id = running.front(); id != kNoRequest; id = following) {

@@ -61,6 +61,8 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   const auto drafts = static_cast<std::int32_t>(acceptance_rates(e.speculative).size());
   options.speculation.num_speculative_tokens = drafts;
   options.speculation.lookahead_tokens = drafter_has_kv(e.speculative) ? drafts : 0;
+  const bool draft_model = e.speculative.method == "draft_model";
+  options.speculation.budget_tokens = draft_model && policy.traits.draft_model_takes_budget ? 1 : 0;
   options.enable_lora = e.enable_lora;
   options.finds_prefixes = finds_prefixes(resolved);
   options.pipeline_depth = pipeline_depth(resolved);

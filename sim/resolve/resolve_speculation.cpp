@@ -84,6 +84,13 @@ void Resolver::resolve_speculation() {
                     s.method));
   }
   resolve_drafter();
+  if (s.method == "draft_model" && r_.scheduler->traits.draft_model_takes_budget &&
+      r_.max_num_batched_tokens <= r_.max_num_seqs) {
+    r_.scenario.refuse("/engine/max_num_batched_tokens",
+                       fmt::format("a draft model takes one token for each of max_num_seqs = {}, "
+                                   "and leaves none of {}",
+                                   r_.max_num_seqs, r_.max_num_batched_tokens));
+  }
   // Engines have both (vLLM since 0.14); the model of it is synchronous.
   constexpr std::string_view kSynchronous = "off: steps with drafts are modelled one by one only";
   if (r_.engine->turn_async_off != nullptr) r_.engine->turn_async_off(engine_, kSynchronous);

@@ -15,6 +15,8 @@ struct SpeculationOptions {
   std::int32_t num_speculative_tokens = 0;  // drafts of a sequence and step; 0 = none are made
   // KV slots that a running sequence must have beyond those of the step: the drafter's.
   std::int32_t lookahead_tokens = 0;
+  // Of the token budget of a step, for each of max_num_seqs: what a draft model computes besides.
+  std::int32_t budget_tokens = 0;
 };
 
 struct SchedulerOptions {

@@ -10,11 +10,13 @@ namespace {
 struct Drafts {
   std::vector<double> rates;
   std::int32_t lookahead = 0;
+  std::int32_t budget_tokens = 0;
 };
 
 PolicySetup speculating(SchedulerOptions options, const PagedKvOptions& pool,
                         const Drafts& drafts) {
-  options.speculation = {static_cast<std::int32_t>(drafts.rates.size()), drafts.lookahead};
+  options.speculation = {static_cast<std::int32_t>(drafts.rates.size()), drafts.lookahead,
+                         drafts.budget_tokens};
   PolicySetup setup = paged_setup<VllmDraftScheduler>(options, pool);
   setup.options.acceptance = DraftAcceptance(7, drafts.rates);
   return setup;
@@ -73,6 +75,10 @@ TEST_CASE("rows behind the end of the budget sit the step out", "[scheduler][spe
   CHECK(run.steps[2].decode_rows == 2);
   CHECK(run.requests[1].finish_ns == (18 + 18) * kUs);
   CHECK(run.requests[3].finish_ns == (18 + 18 + 18) * kUs);
+  // A draft model takes a token of the budget for each seat: 12 are 8 then.
+  const PolicyRun with_model =
+      run_policy(speculating(seats_and_tokens(4, 12), plain_pool(10), {{1, 1, 1}, 0, 1}), arrivals);
+  CHECK(with_model.requests[3].finish_ns == run.requests[3].finish_ns);
 }
 
 // Budget 6: the second row has room for its token and one draft.
