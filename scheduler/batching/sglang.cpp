@@ -282,7 +282,7 @@ void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
   std::int64_t left = running_.size();
   for (; left > 0; --left) {
     const bool fits = context.decodes.blocks_needed() <= pool.free_blocks;
-    const bool headroom = pool.free_blocks * pool.block_tokens >= left * kRetractDecodeSteps;
+    const bool headroom = pool.free_blocks * pool.block_tokens >= left * own_.retraction_headroom;
     if (fits && (left == 1 || (headroom && gone > 0))) break;
     const RequestId id = candidates_[gone++].id;
     context.preempt(id, plan, KvRelease::dropped);

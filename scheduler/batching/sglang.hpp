@@ -45,6 +45,9 @@ struct SglangScheduling {
   double schedule_conservativeness = 1.0;    // > 0
   std::string schedule_policy = "fcfs";      // order of the queue
   bool disable_radix_cache = false;
+  // Free tokens that a retraction leaves for each remaining request, beyond its next step: 20
+  // before 0.5 (pull request 9989), set by the engine.
+  std::int64_t retraction_headroom = 0;
 };
 
 class SglangScheduler final : public BatchScheduler {

@@ -11,7 +11,8 @@
 
 namespace headroom {
 
-// Free tokens that every remaining request has after a retraction (SGLang, retract_decode_steps).
+// Decode steps that every remaining request is taken to have room for after a retraction (SGLang,
+// SGLANG_RETRACT_DECODE_STEPS).
 inline constexpr TokenCount kRetractDecodeSteps = 20;
 
 // new_token_ratio: min(1, 0.7 * conservativeness) at the start and whenever the engine is idle,

@@ -224,8 +224,7 @@ void retract_one(NaiveState& state, std::size_t request) {
 void retract(NaiveState& state) {
   std::vector<std::size_t> order = victims(state);
   bool first = true;
-  while (order.size() > 1 &&
-         (first || free_tokens(state) < 20 * static_cast<TokenCount>(order.size()))) {
+  while (order.size() > 1 && (first || lacks_for_decodes(state) > state.blocks.free_blocks())) {
     retract_one(state, order.front());
     order.erase(order.begin());
     first = false;

@@ -12,6 +12,8 @@ namespace {
 
 // Pull request 11299, October 2025, within the 0.5 series; 0.5.0 to 0.5.2 still read MemFree.
 constexpr EngineVersion kSglangReadsAvailable{0, 5};
+// Pull request 9989, September 2025, within the 0.5 series.
+constexpr EngineVersion kSglangRetractsLess{0, 5};
 
 // The engine's rules ask whether these were given.
 const std::string kFraction = "/engine/mem_fraction_static";
@@ -113,7 +115,12 @@ void resolve_sglang(EngineResolver& r) {
     r.given.refuse_value("/engine/chunked_prefill_size", fmt::to_string(*own.chunked_prefill_size),
                          fmt::format("expected a multiple of page_size = {}", own.page_size));
   }
+  if (own.disable_cuda_graph || r.given.is_given("/engine/cuda_graph_max_bs")) {
+    r.warn(fmt::format("{} changes memory alone: a step is priced as with CUDA graphs",
+                       own.disable_cuda_graph ? "disable_cuda_graph" : "cuda_graph_max_bs"));
+  }
   auto& scheduling = r.own<SglangScheduling>();
+  if (s.version < kSglangRetractsLess) scheduling.retraction_headroom = kRetractDecodeSteps;
   const std::string& order = scheduling.schedule_policy;
   if (scheduling.disable_radix_cache && (order == "lpm" || order == "dfs-weight")) {
     r.warn(fmt::format("schedule_policy {} needs the radix cache: without it SGLang serves fcfs",

@@ -99,6 +99,9 @@ void resolve_vllm(EngineResolver& r) {
   r.fill("/engine/gpu_memory_utilization", e.gpu_memory_utilization,
          defaults.gpu_memory_utilization, "0.90 to 0.20, then 0.92");
   check_sizes(r, chunked, automatic);
+  if (e.own.get<VllmOptions>().enforce_eager) {
+    r.warn("enforce_eager changes memory and padding: a step is priced as with CUDA graphs");
+  }
   const bool recurrent = std::ranges::any_of(
       s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
   if (recurrent && s.version < kCachesStates && s.scheduler->traits.enable_prefix_caching) {

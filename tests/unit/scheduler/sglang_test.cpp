@@ -278,15 +278,23 @@ TEST_CASE("sglang: the ratio after a retraction") {
   CHECK(ratio.at(6) == Approx(0.098));
 }
 
-TEST_CASE("sglang: retraction goes on until the rest has room for 20 tokens each") {
+TEST_CASE("sglang: retraction goes on until the rest has room, before 0.5 for 20 tokens each") {
   // Pool 200. With A, B, C, D in the batch (224 us) their KV is 103, 32, 11, 8 and their outputs 4,
   // 3, 2, 1: 46 free, 4 a step. After 11 steps of 14 us (378 us) 2 are free. D gives back 8 + 11:
-  // 21 < 3 * 20. C gives back 11 + 11: 43 >= 2 * 20, so A and B stay.
+  // 21 < 3 * 20. C gives back 11 + 11: 43 >= 2 * 20, so A and B stay. Without that rule D alone
+  // goes.
+  const std::vector<Arrival> arrivals = {row(0, 100, 50, 50), row(115, 30, 40, 40),
+                                         row(165, 10, 40, 40), row(200, 8, 40, 40)};
   Engine engine;
   engine.tokens = 200;
   engine.sglang.schedule_conservativeness = 0.01;
-  const test::PolicyRun run = engine.run(
-      {row(0, 100, 50, 50), row(115, 30, 40, 40), row(165, 10, 40, 40), row(200, 8, 40, 40)});
+  const test::PolicyRun now = engine.run(arrivals);
+  CHECK(now.order_of(EngineEventKind::preempted)[0] == 3);
+  CHECK(std::ranges::count_if(now.events, [](const EngineEvent& event) {
+          return event.kind == EngineEventKind::preempted && event.time_ns == 378 * kUs;
+        }) == 1);
+  engine.sglang.retraction_headroom = 20;
+  const test::PolicyRun run = engine.run(arrivals);
   REQUIRE(run.order_of(EngineEventKind::preempted).size() >= 2);
   std::vector<EngineEvent> gone;
   for (const EngineEvent& event : run.events) {
