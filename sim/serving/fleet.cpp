@@ -162,6 +162,7 @@ void Fleet::handle_other(TimeNs now_ns, Priority priority, std::uint32_t source)
 }
 
 void Fleet::handle(TimeNs now_ns, Priority priority, std::uint32_t source) {
+  // The workload is the first source behind the replicas.
   if (priority == Priority::arrival && source == replicas_.size()) return arrive(now_ns);
   if (source >= replicas_.size()) [[unlikely]] {
     return handle_other(now_ns, priority, source);
