@@ -10,39 +10,37 @@
 namespace headroom {
 
 void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
-  const SchedulerOptions& options = batch_.options();
-  const PolicyQueue& running = batch_.running();
-  if (rarely(!batch_.prefilling().empty())) make_room(context, plan);
+  const SchedulerOptions& options = this->options();
+  const PolicyQueue& running = this->running();
+  if (rarely(!prefilling().empty())) make_room(context, plan);
   take_decodes_first(
-      context, [&] { return running.next(); },
-      [&] { batch_.preempt(context, plan, running.next()); });
+      context, [&] { return running.next(); }, [&] { preempt(context, plan, running.next()); });
   TokenCount budget = options.max_num_batched_tokens - context.decodes.size();
-  if (!batch_.prefilling().empty()) continue_prefills(context, plan, budget);
+  if (!prefilling().empty()) continue_prefills(context, plan, budget);
   const bool preempted = !plan.preempted.empty();
-  const bool somebody_waits = batch_.next_waiting(context) != kNoRequest;
-  if (!preempted && somebody_waits) batch_.admit_waiting(context, plan, budget);
+  const bool somebody_waits = next_waiting(context) != kNoRequest;
+  if (!preempted && somebody_waits) admit_waiting(context, plan, budget);
 
   if (!plan.chunks.empty() || preempted) return;
   // Only decodes: the same step again until the pool is used up. A blocked head stays blocked: free
   // blocks only become fewer until somebody finishes, and that is a plan of its own. An arrival
   // waits behind it, unless its priority puts it in front, or nobody waits but for adapters.
   plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
-  const bool arrival_is_looked_at =
-      !somebody_waits || batch_.policy() == SchedulingPolicy::priority;
+  const bool arrival_is_looked_at = !somebody_waits || policy() == SchedulingPolicy::priority;
   plan.arrivals_can_join =
       arrival_is_looked_at && running.size() < options.max_num_seqs && budget > 0;
 }
 
 // New blocks of the next chunks of all prompts in progress.
 BlockCount VllmScheduler::blocks_for_chunks(const PlanContext& context) const {
-  TokenCount budget = batch_.options().max_num_batched_tokens - context.decodes.size();
+  TokenCount budget = options().max_num_batched_tokens - context.decodes.size();
   const SequenceBlocks& sequence = context.kv.sequence();
   BlockCount blocks = 0;
-  for (RequestId id = batch_.prefilling().front(); id != kNoRequest && budget > 0;
-       id = batch_.prefilling().after(id)) {
+  for (RequestId id = prefilling().front(); id != kNoRequest && budget > 0;
+       id = prefilling().after(id)) {
     const Request& request = context.requests[id];
     const TokenCount tokens =
-        std::min(batch_.uncut_chunk(request.known_tokens - request.computed_tokens), budget);
+        std::min(uncut_chunk(request.known_tokens - request.computed_tokens), budget);
     blocks += sequence.new_in_step(request.computed_tokens, request.computed_tokens + tokens);
     budget -= tokens;
   }
@@ -54,34 +52,34 @@ BlockCount VllmScheduler::blocks_for_chunks(const PlanContext& context) const {
 // is the next victim itself is left to the loops that follow.
 void VllmScheduler::make_room(const PlanContext& context, BatchPlan& plan) {
   if (!context.kv.pool().grows_with_decode) return;
-  while (!batch_.prefilling().empty()) {
-    const RequestId victim = batch_.running().next();
-    if (batch_.prefilling().size() == 1 && batch_.prefilling().front() == victim) return;
+  while (!prefilling().empty()) {
+    const RequestId victim = running().next();
+    if (prefilling().size() == 1 && prefilling().front() == victim) return;
     const BlockCount need = context.decodes.blocks_needed() + blocks_for_chunks(context);
     if (need <= context.kv.pool().free_blocks) return;
-    batch_.preempt(context, plan, victim);
+    preempt(context, plan, victim);
   }
 }
 
 void VllmScheduler::continue_prefills(const PlanContext& context, BatchPlan& plan,
                                       TokenCount& budget) {
   RequestId following = kNoRequest;
-  for (RequestId id = batch_.prefilling().front(); id != kNoRequest && budget > 0; id = following) {
-    following = batch_.prefilling().after(id);
+  for (RequestId id = prefilling().front(); id != kNoRequest && budget > 0; id = following) {
+    following = prefilling().after(id);
     const Request& request = context.requests[id];
     const std::int32_t left = request.known_tokens - request.computed_tokens;
-    const auto tokens = static_cast<std::int32_t>(std::min(batch_.uncut_chunk(left), budget));
+    const auto tokens = static_cast<std::int32_t>(std::min(uncut_chunk(left), budget));
     // Refused to the next victim itself, or by placement, which needs more than blocks_for_chunks()
     // says: others have counted their tokens by now, so this one gives way.
     if (!context.kv.try_grow(
             {.id = id, .request = &request, .hold_tokens = request.computed_tokens + tokens})) {
-      return batch_.preempt(context, plan, id);
+      return preempt(context, plan, id);
     }
     plan.chunks.push_back({.id = id,
                            .context_tokens = request.computed_tokens,
                            .tokens = tokens,
                            .samples = tokens == left});
-    if (tokens == left) batch_.complete_prompt(id);
+    if (tokens == left) complete_prompt(id);
     budget -= tokens;
   }
 }

@@ -28,29 +28,19 @@
 
 namespace headroom {
 
-class VllmScheduler final : public BatchScheduler {
+class VllmScheduler final : public VllmBatch {
  public:
-  explicit VllmScheduler(const SchedulerOptions& options) : batch_(options) {}
+  explicit VllmScheduler(const SchedulerOptions& options) : VllmBatch(options) {}
 
-  void enqueue(RequestId id, const Request& request) override {
-    batch_.waiting().push_back(id, request);
-  }
   void enqueue_arrived(RequestId id, const Request& /*request*/) override {
-    batch_.waiting().push_arrived(id);
+    waiting().push_arrived(id);
   }
   void plan(const PlanContext& context, BatchPlan& plan) override;
-  [[nodiscard]] bool on_leave(RequestId id) override {
-    batch_.leave(id);
-    return true;
-  }
-  void on_engine_lost() override { batch_.lose(); }
 
  private:
   void make_room(const PlanContext& context, BatchPlan& plan);
   void continue_prefills(const PlanContext& context, BatchPlan& plan, TokenCount& budget);
   [[nodiscard]] BlockCount blocks_for_chunks(const PlanContext& context) const;
-
-  VllmBatch batch_;
 };
 
 [[nodiscard]] const BatchPolicy& vllm_policy();

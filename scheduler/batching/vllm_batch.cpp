@@ -80,16 +80,17 @@ void VllmBatch::preempt(const PlanContext& context, BatchPlan& plan, RequestId i
   waiting_.push_front(id, context.requests[id]);
 }
 
-void VllmBatch::leave(RequestId id) {
+bool VllmBatch::on_leave(RequestId id) {
   if (running_.contains(id)) {
     running_.remove(id);
   } else {
     waiting_.remove(id);
   }
   if (prefilling_.contains(id)) prefilling_.remove(id);
+  return true;
 }
 
-void VllmBatch::lose() {
+void VllmBatch::on_engine_lost() {
   running_.clear();
   prefilling_.clear();
 }

@@ -29,8 +29,13 @@ struct VllmScheduling {
   std::string scheduling_policy = "fcfs";
 };
 
-class VllmBatch {
+class VllmBatch : public BatchScheduler {
  public:
+  void enqueue(RequestId id, const Request& request) final { waiting_.push_back(id, request); }
+  [[nodiscard]] bool on_leave(RequestId id) final;
+  void on_engine_lost() final;
+
+ protected:
   explicit VllmBatch(const SchedulerOptions& options);
 
   [[nodiscard]] const SchedulerOptions& options() const { return options_; }
@@ -55,10 +60,6 @@ class VllmBatch {
   // Back to the queue, without its blocks.
   void preempt(const PlanContext& context, BatchPlan& plan, RequestId id);
   void complete_prompt(RequestId id) { prefilling_.remove(id); }
-  // A request leaves, from wherever it is.
-  void leave(RequestId id);
-  // Everybody who runs is gone.
-  void lose();
 
  private:
   SchedulerOptions options_;

@@ -6,24 +6,24 @@
 
 namespace headroom {
 
-VllmDraftScheduler::VllmDraftScheduler(const SchedulerOptions& options) : batch_(options) {
+VllmDraftScheduler::VllmDraftScheduler(const SchedulerOptions& options) : VllmBatch(options) {
   HEADROOM_CHECK(options.speculation.num_speculative_tokens > 0, "speculation without drafts");
-  HEADROOM_CHECK(batch_.policy() == SchedulingPolicy::fcfs && !options.enable_lora,
+  HEADROOM_CHECK(policy() == SchedulingPolicy::fcfs && !options.enable_lora,
                  "speculative decoding under priorities, or with LoRA");
 }
 
 void VllmDraftScheduler::plan(const PlanContext& context, BatchPlan& plan) {
-  const SchedulerOptions& options = batch_.options();
+  const SchedulerOptions& options = this->options();
   TokenCount budget = options.max_num_batched_tokens -
                       TokenCount{options.max_num_seqs} * options.speculation.budget_tokens;
-  const RequestList& running = batch_.running().listed();
+  const RequestList& running = this->running().listed();
   RequestId following = kNoRequest;
   for (RequestId id = running.front(); id != kNoRequest; id = following) {
     if (!run(context, plan, id, budget)) break;  // it was the last one
     following = running.after(id);
   }
   context.take_decodes();
-  if (plan.preempted.empty()) batch_.admit_waiting(context, plan, budget);
+  if (plan.preempted.empty()) admit_waiting(context, plan, budget);
 }
 
 // Schedules one running request, in order. False: it was preempted for lack of blocks itself.
@@ -32,21 +32,20 @@ bool VllmDraftScheduler::run(const PlanContext& context, BatchPlan& plan, Reques
   const Request& request = context.requests[id];
   const bool decodes = request.state == RequestState::decoding;
   const TokenCount computed = computed_by(request, context.decodes_planned);
-  const TokenCount left = decodes ? 1 + batch_.options().speculation.num_speculative_tokens
-                                  : request.known_tokens - computed;
-  TokenCount tokens = std::min(batch_.uncut_chunk(left), budget);
+  const TokenCount left =
+      decodes ? 1 + options().speculation.num_speculative_tokens : request.known_tokens - computed;
+  TokenCount tokens = std::min(uncut_chunk(left), budget);
   // The last position of the context is never computed.
-  if (decodes) tokens = std::min(tokens, batch_.options().max_model_len - 1 - computed);
+  if (decodes) tokens = std::min(tokens, options().max_model_len - 1 - computed);
   if (tokens > 0) {
-    const TokenCount slots =
-        std::min<TokenCount>(computed + tokens + batch_.options().speculation.lookahead_tokens,
-                             batch_.options().max_model_len);
+    const TokenCount slots = std::min<TokenCount>(
+        computed + tokens + options().speculation.lookahead_tokens, options().max_model_len);
     while (!context.kv.try_grow({.id = id,
                                  .request = &request,
                                  .hold_tokens = slots,
                                  .lookahead_tokens = slots - computed - tokens})) {
-      const RequestId victim = batch_.running().next();
-      batch_.preempt(context, plan, victim);
+      const RequestId victim = running().next();
+      preempt(context, plan, victim);
       if (victim == id) return false;
     }
   }
@@ -58,7 +57,7 @@ bool VllmDraftScheduler::run(const PlanContext& context, BatchPlan& plan, Reques
                            .context_tokens = static_cast<std::int32_t>(computed),
                            .tokens = static_cast<std::int32_t>(tokens),
                            .samples = tokens == left});
-    if (tokens == left) batch_.complete_prompt(id);
+    if (tokens == left) complete_prompt(id);
   }
   return true;
 }

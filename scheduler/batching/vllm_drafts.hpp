@@ -10,26 +10,16 @@
 
 namespace headroom {
 
-class VllmDraftScheduler final : public BatchScheduler {
+class VllmDraftScheduler final : public VllmBatch {
  public:
   // num_speculative_tokens >= 1.
   explicit VllmDraftScheduler(const SchedulerOptions& options);
 
-  void enqueue(RequestId id, const Request& request) override {
-    batch_.waiting().push_back(id, request);
-  }
   void plan(const PlanContext& context, BatchPlan& plan) override;
-  [[nodiscard]] bool on_leave(RequestId id) override {
-    batch_.leave(id);
-    return true;
-  }
-  void on_engine_lost() override { batch_.lose(); }
 
  private:
   [[nodiscard]] bool run(const PlanContext& context, BatchPlan& plan, RequestId id,
                          TokenCount& budget);
-
-  VllmBatch batch_;
 };
 
 }  // namespace headroom
