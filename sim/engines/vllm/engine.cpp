@@ -55,6 +55,16 @@ void resolve_admission(EngineResolver& r) {
   r.note_rule(pointer, fmt::format("off before {}", to_string(kWholePromptGate)));
 }
 
+// The scheduler's default is on.
+void resolve_state_cache(EngineResolver& r) {
+  const std::string pointer = "/engine/enable_prefix_caching";
+  const bool is_on = r.options.enable_prefix_caching.value_or(false);
+  if (!is_on || r.given.is_given(pointer) || r.system.version >= kCachesStates) return;
+  r.options.enable_prefix_caching = false;
+  r.note_rule(pointer,
+              fmt::format("off for models with states before {}", to_string(kCachesStates)));
+}
+
 void check_sizes(const EngineResolver& r, bool chunked, bool automatic) {
   const EngineSection& e = r.options;
   const std::string pointer = "/engine/max_num_batched_tokens";
@@ -104,10 +114,7 @@ void resolve_vllm(EngineResolver& r) {
   }
   const bool recurrent = std::ranges::any_of(
       s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
-  if (recurrent && s.version < kCachesStates && s.scheduler->traits.enable_prefix_caching) {
-    r.fill("/engine/enable_prefix_caching", e.enable_prefix_caching, false,
-           fmt::format("off for models with states before {}", to_string(kCachesStates)));
-  }
+  if (recurrent) resolve_state_cache(r);
   s.async_scheduling = *e.async_scheduling && s.scheduler->traits.plans_ahead;
   r.set_sizes(*e.max_model_len, *e.max_num_seqs, *e.max_num_batched_tokens, *e.block_size);
 

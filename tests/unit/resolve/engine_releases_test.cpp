@@ -1,0 +1,106 @@
+// Defaults and rules of an engine by its release, from the scenario to the parts of a replica.
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include "hardware/catalog.hpp"
+#include "scheduler/batching/sglang.hpp"
+#include "scheduler/batching/vllm_batch.hpp"
+#include "sim/resolve/resolve.hpp"
+#include "sim/resolve/startup_budget.hpp"
+#include "sim/scenario/options.hpp"
+#include "tests/support/about.hpp"
+
+namespace headroom::engine_releases_test {
+namespace {
+
+Resolved resolved(const std::string& model, const std::string& engine) {
+  const std::string text = R"({"model": ")" + model + R"(", "device": "h200-sxm", "engine": )" +
+                           engine +
+                           R"(, "workload": {"arrivals": {"process": "all_at_once"},
+      "num_requests": 3, "prompt": {"tokens": 64}, "output": {"tokens": 40}}})";
+  return resolve(parse_scenario(parse_json(text, "s.json")), Catalog::embedded());
+}
+
+bool warns_of(const Resolved& resolved, const std::string& words) {
+  return std::ranges::any_of(resolved.warnings, [&](const std::string& warning) {
+    return warning.find(words) != std::string::npos;
+  });
+}
+
+constexpr const char* kHybrid = "nemotron-3-nano-30b-a3b";
+
+TEST_CASE("vLLM caches no prefixes of models with states before 0.28") {
+  const auto caches = [](const std::string& model, const std::string& engine) {
+    return finds_prefixes(resolved(model, engine));
+  };
+  CHECK_FALSE(caches(kHybrid, R"({"version": "0.19"})"));
+  CHECK(caches(kHybrid, R"({"version": "0.28"})"));
+  CHECK(caches(kHybrid, R"({"version": "0.19", "enable_prefix_caching": true})"));
+  CHECK(caches("llama-3.1-8b", R"({"version": "0.19"})"));
+}
+
+TEST_CASE("with prefix caching a request holds two states") {
+  const auto states = [](const std::string& engine) {
+    const BudgetedSystem system = budgeted(resolved(kHybrid, engine));
+    std::int32_t sum = 0;
+    for (const KvGroup& group : system.budget.layout.groups) {
+      if (group.kind == KvGroupKind::recurrent) sum += group.states;
+    }
+    return sum;
+  };
+  const std::int32_t one = states(R"({"enable_prefix_caching": false})");
+  REQUIRE(one > 0);
+  CHECK(states(R"({"enable_prefix_caching": true})") == 2 * one);
+}
+
+TEST_CASE("vLLM admits a prompt when its first chunk fits before 0.19") {
+  const auto reserves = [](const std::string& engine) {
+    const Resolved r = resolved("llama-3.1-8b", engine);
+    return scheduler_options(r).own.get<VllmScheduling>().scheduler_reserve_full_isl;
+  };
+  CHECK_FALSE(reserves(R"({"version": "0.17"})"));
+  CHECK(reserves(R"({"version": "0.19"})"));
+  CHECK(reserves(R"({"version": "0.17", "scheduler_reserve_full_isl": true})"));
+}
+
+TEST_CASE("a draft model takes a token of vLLM's budget for each seat") {
+  const auto taken = [](const std::string& method) {
+    const Resolved r =
+        resolved("llama-3.1-8b", R"({"speculative_config": {"method": ")" + method + R"("}})");
+    return scheduler_options(r).speculation.budget_tokens;
+  };
+  CHECK(taken("draft_model") == 1);
+  CHECK(taken("eagle3") == 0);
+  CHECK(taken("ngram") == 0);
+  CHECK(test::about([] {
+          return resolved("llama-3.1-8b", R"({"max_num_batched_tokens": 256, "max_num_seqs": 256,
+                                              "speculative_config": {"method": "draft_model"}})");
+        }) == test::conflict_at("/engine/max_num_batched_tokens"));
+}
+
+TEST_CASE("SGLang leaves room for 20 tokens behind a retraction before 0.5") {
+  const auto headroom = [](const std::string& version) {
+    const Resolved r = resolved("llama-3.1-8b", R"({"name": "sglang", "mem_fraction_static": 0.8,
+                                                    "version": ")" +
+                                                    version + R"("})");
+    return scheduler_options(r).own.get<SglangScheduling>().retraction_headroom;
+  };
+  CHECK(headroom("0.4") == kRetractDecodeSteps);
+  CHECK(headroom("0.5") == 0);
+}
+
+TEST_CASE("switches of CUDA graphs say that step times stay") {
+  const char* model = "llama-3.1-8b";
+  CHECK(warns_of(resolved(model, R"({"enforce_eager": true})"), "enforce_eager changes"));
+  CHECK(warns_of(resolved(model, R"({"name": "sglang", "disable_cuda_graph": true})"),
+                 "disable_cuda_graph changes"));
+  CHECK(warns_of(resolved(model, R"({"name": "sglang", "cuda_graph_max_bs": 32})"),
+                 "cuda_graph_max_bs changes"));
+  CHECK_FALSE(warns_of(resolved(model, "{}"), "CUDA graphs"));
+}
+
+}  // namespace
+}  // namespace headroom::engine_releases_test
