@@ -13,7 +13,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/metrics/latency_metrics.hpp"
-#include "sim/report/terminal.hpp"
+#include "sim/report/text/terminal.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/study/plan/plan_file.hpp"

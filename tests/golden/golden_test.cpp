@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
-#include "sim/report/result_files.hpp"
+#include "sim/report/files/result_files.hpp"
+#include "sim/report/json/result_json.hpp"
 #include "sim/resolve/run.hpp"
 #include "sim/scenario/scenario_file.hpp"
 

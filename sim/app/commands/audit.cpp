@@ -13,7 +13,8 @@
 #include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/report/audit_report.hpp"
+#include "sim/report/json/audit_json.hpp"
+#include "sim/report/text/audit_report.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {

@@ -18,9 +18,9 @@
 #include "sim/fidelity/step_time_fit.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
-#include "sim/report/calibrate_report.hpp"
-#include "sim/report/created_folders.hpp"
-#include "sim/report/replaced_file.hpp"
+#include "sim/report/files/created_folders.hpp"
+#include "sim/report/files/replaced_file.hpp"
+#include "sim/report/text/calibrate_report.hpp"
 
 namespace headroom {
 namespace {

@@ -16,7 +16,8 @@
 #include "sim/memory/capacity.hpp"
 #include "sim/memory/capacity_systems.hpp"
 #include "sim/memory/worksheet.hpp"
-#include "sim/report/capacity_report.hpp"
+#include "sim/report/json/capacity_json.hpp"
+#include "sim/report/text/capacity_report.hpp"
 
 namespace headroom {
 namespace {

@@ -16,8 +16,9 @@
 #include "sim/app/list.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/report/compare_report.hpp"
-#include "sim/report/result_files.hpp"
+#include "sim/report/files/result_files.hpp"
+#include "sim/report/json/compare_json.hpp"
+#include "sim/report/text/compare_report.hpp"
 #include "sim/study/compare/compare.hpp"
 
 namespace headroom {

@@ -17,10 +17,11 @@
 #include "sim/app/list.hpp"
 #include "sim/app/output_name.hpp"
 #include "sim/app/threads.hpp"
-#include "sim/report/created_folders.hpp"
-#include "sim/report/json_text.hpp"
-#include "sim/report/plan_report.hpp"
-#include "sim/report/replaced_file.hpp"
+#include "sim/report/files/created_folders.hpp"
+#include "sim/report/files/replaced_file.hpp"
+#include "sim/report/json/json_text.hpp"
+#include "sim/report/json/plan_json.hpp"
+#include "sim/report/text/plan_report.hpp"
 #include "sim/study/plan/fleet_planner.hpp"
 
 namespace headroom {

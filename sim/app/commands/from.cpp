@@ -17,7 +17,7 @@
 #include "sim/intake/from.hpp"
 #include "sim/kernel/visible_text.hpp"
 #include "sim/memory/audit_log.hpp"
-#include "sim/report/json_text.hpp"
+#include "sim/report/json/json_text.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
-#include "sim/report/html_report.hpp"
-#include "sim/report/replaced_file.hpp"
+#include "sim/report/files/replaced_file.hpp"
+#include "sim/report/page/html_report.hpp"
 
 namespace headroom {
 namespace {

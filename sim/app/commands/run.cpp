@@ -15,9 +15,10 @@
 #include "sim/app/output_name.hpp"
 #include "sim/app/progress.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/report/perfetto_log.hpp"
-#include "sim/report/result_files.hpp"
-#include "sim/report/terminal.hpp"
+#include "sim/report/files/perfetto_log.hpp"
+#include "sim/report/files/result_files.hpp"
+#include "sim/report/json/result_json.hpp"
+#include "sim/report/text/terminal.hpp"
 #include "sim/resolve/run.hpp"
 #include "sim/scenario/scenario_file.hpp"
 

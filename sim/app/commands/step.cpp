@@ -8,7 +8,7 @@
 #include "sim/app/command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/fidelity/step_breakdown.hpp"
-#include "sim/report/step_report.hpp"
+#include "sim/report/text/step_report.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {

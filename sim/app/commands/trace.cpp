@@ -15,8 +15,9 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/named_value.hpp"
 #include "sim/kernel/visible_text.hpp"
-#include "sim/report/replaced_file.hpp"
-#include "sim/report/trace_report.hpp"
+#include "sim/report/files/replaced_file.hpp"
+#include "sim/report/json/trace_json.hpp"
+#include "sim/report/text/trace_report.hpp"
 
 namespace headroom {
 namespace {

@@ -14,9 +14,9 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
 #include "sim/memory/memory_validation.hpp"
-#include "sim/report/ablation_report.hpp"
-#include "sim/report/memory_validation_report.hpp"
-#include "sim/report/run_validation_report.hpp"
+#include "sim/report/text/ablation_report.hpp"
+#include "sim/report/text/memory_validation_report.hpp"
+#include "sim/report/text/run_validation_report.hpp"
 
 namespace headroom {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sim/metrics/serving_metrics.hpp"
 #include "sim/metrics/statistics.hpp"
-#include "sim/report/names.hpp"
+#include "sim/report/json/names.hpp"
 #include "sim/report/page/run_data.hpp"
 
 namespace headroom {

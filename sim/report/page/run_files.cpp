@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sim/report/names.hpp"
+#include "sim/report/json/names.hpp"
 #include "sim/report/page/run_summary.hpp"
 #include "workloads/traces/csv_rows.hpp"
 #include "workloads/traces/shown.hpp"

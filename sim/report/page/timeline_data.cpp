@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/report/names.hpp"
+#include "sim/report/json/names.hpp"
 #include "sim/report/page/run_data.hpp"
 
 namespace headroom {

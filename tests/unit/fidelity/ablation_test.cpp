@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/report/ablation_report.hpp"
+#include "sim/report/text/ablation_report.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace headroom::ablation_test {

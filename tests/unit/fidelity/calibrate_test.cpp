@@ -9,7 +9,7 @@
 #include <string>
 
 #include "hardware/calibration_fields.hpp"
-#include "sim/report/calibrate_report.hpp"
+#include "sim/report/text/calibrate_report.hpp"
 #include "sim/resolve/run.hpp"
 #include "tests/support/about.hpp"
 #include "tests/support/temp_folder.hpp"

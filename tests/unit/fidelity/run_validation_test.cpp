@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/report/run_validation_report.hpp"
+#include "sim/report/text/run_validation_report.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace headroom::run_validation_test {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/report/step_report.hpp"
+#include "sim/report/text/step_report.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace headroom::step_breakdown_test {

@@ -12,7 +12,7 @@
 #include "hardware/cost/roofline.hpp"
 #include "hardware/llm/hf_config.hpp"
 #include "sim/fidelity/step_time_fit.hpp"
-#include "sim/report/calibrate_report.hpp"
+#include "sim/report/text/calibrate_report.hpp"
 #include "tests/support/about.hpp"
 #include "tests/support/temp_folder.hpp"
 

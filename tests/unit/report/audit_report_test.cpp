@@ -1,5 +1,6 @@
-#include "sim/report/audit_report.hpp"
+#include "sim/report/text/audit_report.hpp"
 #include "sim/engines/engines.hpp"
+#include "sim/report/json/audit_json.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -7,8 +8,8 @@
 #include <sstream>
 #include <string>
 
-#include "sim/report/memory_validation_report.hpp"
-#include "sim/report/wrapped_text.hpp"
+#include "sim/report/text/memory_validation_report.hpp"
+#include "sim/report/text/wrapped_text.hpp"
 
 namespace headroom::audit_report_test {
 

@@ -1,4 +1,5 @@
-#include "sim/report/capacity_report.hpp"
+#include "sim/report/text/capacity_report.hpp"
+#include "sim/report/json/capacity_json.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,10 @@
-#include "sim/report/cascade_report.hpp"
+#include "sim/report/text/cascade_report.hpp"
+#include "sim/report/json/fleet_json.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "sim/report/fleet_report.hpp"
+#include "sim/report/text/fleet_report.hpp"
 #include "tests/unit/report/written_run.hpp"
 
 namespace headroom::cascade_report_test {

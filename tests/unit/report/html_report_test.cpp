@@ -1,4 +1,4 @@
-#include "sim/report/html_report.hpp"
+#include "sim/report/page/html_report.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "sim/report/perfetto_log.hpp"
+#include "sim/report/files/perfetto_log.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "sim/report/result_directory.hpp"
+#include "sim/report/files/result_directory.hpp"
 
 #include <unistd.h>
 #include <catch2/catch.hpp>

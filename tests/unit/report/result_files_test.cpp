@@ -1,4 +1,5 @@
-#include "sim/report/result_files.hpp"
+#include "sim/report/files/result_files.hpp"
+#include "sim/report/json/result_json.hpp"
 
 #include <unistd.h>
 #include <catch2/catch.hpp>
@@ -11,7 +12,7 @@
 #include <string>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/report/output_file.hpp"
+#include "sim/report/files/output_file.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/report/sweep_report.hpp"
+#include "sim/report/text/sweep_report.hpp"
 
 #include <catch2/catch.hpp>
 

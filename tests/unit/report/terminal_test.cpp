@@ -1,4 +1,4 @@
-#include "sim/report/terminal.hpp"
+#include "sim/report/text/terminal.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,5 @@
-#include "sim/report/trace_report.hpp"
+#include "sim/report/text/trace_report.hpp"
+#include "sim/report/json/trace_json.hpp"
 
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/report/replaced_file.hpp"
+#include "sim/report/files/replaced_file.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/unit/workloads/record_text.hpp"
 
@@ -83,7 +84,7 @@ TEST_CASE("the description of a huge trace fits 80 columns") {
 }
 
 TEST_CASE("every key of the JSON is documented in the header") {
-  const std::string header = bytes_of(kSource / "sim/report/trace_report.hpp");
+  const std::string header = bytes_of(kSource / "sim/report/json/trace_json.hpp");
   for (const std::string& path : samples()) {
     std::vector<std::string> keys;
     collect_keys(Json::parse(trace_profile_json(profile_trace(path))), keys);

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "sim/report/result_files.hpp"
+#include "sim/report/files/result_files.hpp"
 #include "sim/resolve/run.hpp"
 #include "sim/scenario/options.hpp"
 #include "tests/support/temp_folder.hpp"

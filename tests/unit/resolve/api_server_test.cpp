@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/result_files.hpp"
+#include "sim/report/files/result_files.hpp"
+#include "sim/report/json/result_json.hpp"
 #include "sim/resolve/run.hpp"
 #include "sim/scenario/options.hpp"
 #include "tests/support/about.hpp"

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/fleet_report.hpp"
+#include "sim/report/json/fleet_json.hpp"
+#include "sim/report/text/fleet_report.hpp"
 #include "sim/resolve/run.hpp"
 #include "sim/scenario/options.hpp"
 #include "tests/support/about.hpp"

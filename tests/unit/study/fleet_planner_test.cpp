@@ -5,7 +5,9 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "sim/report/plan_report.hpp"
+#include "sim/report/json/fleet_figures.hpp"
+#include "sim/report/json/plan_json.hpp"
+#include "sim/report/text/plan_report.hpp"
 #include "sim/study/plan/fleet_sizer.hpp"
 
 namespace headroom::fleet_planner_test {

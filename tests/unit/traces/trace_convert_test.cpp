@@ -11,7 +11,8 @@
 
 #include "sim/kernel/digest.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/report/trace_report.hpp"
+#include "sim/report/json/trace_json.hpp"
+#include "sim/report/text/trace_report.hpp"
 #include "sim/traces/mooncake_writer.hpp"
 #include "tests/support/about.hpp"
 #include "tests/support/temp_file.hpp"

@@ -1,0 +1,105 @@
+#include "sim/report/files/result_directory.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include "sim/kernel/errors.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 6> kResultFiles{"summary.json",  "requests.csv",
+                                                       "timeline.csv",  "events.jsonl",
+                                                       "resolved.json", "transfers.csv"};
+
+ConfigError cannot_write(const fs::path& path, const std::string& why) {
+  return ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                               .origin = path.string(),
+                               .problem = fmt::format("cannot write results: {}", why)});
+}
+
+}  // namespace
+
+ResultDirectory::ResultDirectory(const std::string& target) : target_(target) {
+  if (target_.filename().empty()) target_ = target_.parent_path();  // "out/" is "out"
+  if (target_.filename() == "." || target_.filename() == "..") {
+    throw cannot_write(target_, "name a directory of its own for the results");
+  }
+  check_target();
+  for (const std::string_view name : kResultFiles) {
+    roles_.emplace_back((target_ / name).string());
+  }
+  roles_.emplace_back(target_.string());
+  parents_.emplace(target_.parent_path(), cannot_write(target_, "").what());
+  const fs::path parent = target_.parent_path();
+  working_ = parent / fmt::format(".{}.partial-{}", target_.filename().string(), ::getpid());
+  if (::mkdir(working_.c_str(), 0777) != 0) {
+    const std::string cause =
+        errno == EEXIST ? fmt::format("{} is there: a run that was killed left it; remove it",
+                                      working_.filename().string())
+                        : std::strerror(errno);
+    working_.clear();
+    throw cannot_write(target_, cause);
+  }
+  for (const std::string_view name : kResultFiles) {
+    partial_.emplace_back((working_ / name).string());
+  }
+  partial_.emplace_back(working_.string());
+}
+
+ResultDirectory::~ResultDirectory() {
+  if (working_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(working_, ignored);
+}
+
+void ResultDirectory::check_target() const {
+  std::error_code error;
+  const fs::file_status status = fs::status(target_, error);
+  if (status.type() == fs::file_type::not_found) return;
+  if (error) throw cannot_write(target_, error.message());
+  if (!fs::is_directory(status)) throw cannot_write(target_, "exists and is not a directory");
+  fs::directory_iterator entries(target_, error);
+  if (error) throw cannot_write(target_, error.message());
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (std::ranges::find(kResultFiles, name) == kResultFiles.end()) {
+      throw cannot_write(target_, fmt::format("it holds {}, which is no result file; choose "
+                                              "another directory with -o",
+                                              name));
+    }
+  }
+  if (::access(target_.c_str(), W_OK) != 0) throw cannot_write(target_, std::strerror(errno));
+}
+
+void ResultDirectory::publish() {
+  std::error_code error;
+  check_target();
+  fs::path old;
+  if (fs::exists(target_, error)) {
+    old = working_;
+    old += ".old";
+    fs::rename(target_, old, error);
+    if (error) throw cannot_write(target_, error.message());
+  }
+  fs::rename(working_, target_, error);
+  if (error) {
+    const std::string cause = error.message();
+    if (!old.empty()) fs::rename(old, target_, error);
+    throw cannot_write(target_, cause);
+  }
+  working_.clear();
+  if (!old.empty()) fs::remove_all(old, error);
+}
+
+}  // namespace headroom

@@ -1,0 +1,129 @@
+#include "sim/report/text/calibrate_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "sim/report/json/json_text.hpp"
+#include "sim/report/text/capacity_report.hpp"
+#include "sim/report/text/memory_validation_report.hpp"
+#include "sim/report/text/run_validation_report.hpp"
+#include "sim/report/text/wrapped_text.hpp"
+
+namespace headroom {
+namespace {
+
+using TableRow = std::vector<std::string>;
+
+// `figures`: what was fitted on.
+std::string constants_text(const ConstantsFit& fit, std::string_view figures) {
+  std::vector<TableRow> table{{"constant", "before", "fitted", "95 % +-", ""}};
+  for (const FittedConstant& constant : fit.constants) {
+    std::string note;
+    if (!constant.identified) {
+      note = fmt::format("not identified by these {}: kept", figures);
+    } else if (constant.at_limit) {
+      note = "at the limit of what was ever measured";
+    }
+    table.push_back({std::string(constant.field->key), fmt::format("{:.4g}", constant.before),
+                     fmt::format("{:.4g}", constant.value),
+                     constant.identified ? fmt::format("{:.2g}", constant.interval) : "-", note});
+  }
+  return table_text(table, kValidationWidth);
+}
+
+std::string errors_text(const CalibrationFit& fit) {
+  std::vector<TableRow> table{{"run", "metric", "before", "after", "left out"}};
+  for (std::size_t i = 0; i < fit.after.size(); ++i) {
+    const ScoredRun& run = fit.after[i];
+    for (std::size_t m = 0; m < run.metrics.size(); ++m) {
+      table.push_back(
+          {m == 0 ? run.data_set : "", std::string(run.metrics[m].name),
+           error_text(fit.before[i].metrics[m].error()), error_text(run.metrics[m].error()),
+           fit.left_out.empty() ? "-" : error_text(fit.left_out[i].metrics[m].error())});
+    }
+  }
+  return table_text(table, kValidationWidth);
+}
+
+std::string groups_text(const StepTimeFit& fit) {
+  std::vector<TableRow> table{
+      {"steps", "count", "scatter", "before", "after", "worst after", "left out", "worst"}};
+  const auto size_text = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+  for (const StepGroup& group : fit.groups) {
+    table.push_back(
+        {fmt::format("{}, {}", group.model, name_of(group.kind)), std::to_string(group.steps),
+         size_text(group.scatter), size_text(group.before.mean), size_text(group.after.mean),
+         error_text(group.after.worst), fit.cross_validated ? size_text(group.left_out.mean) : "-",
+         fit.cross_validated ? error_text(group.left_out.worst) : "-"});
+  }
+  return table_text(table, kValidationWidth);
+}
+
+// An error in per cent, to a tenth.
+Json tenth(double error) { return Json::parse(fmt::format("{:.1f}", 100 * error)); }
+
+}  // namespace
+
+std::string calibrate_text(const CalibrationFit& fit) {
+  std::string out = constants_text(fit, "runs") + "\n" + errors_text(fit);
+  out += fmt::format(
+      "\nRoot mean square of the weighted log errors: {:.4f} before, {:.4f} after ({} replays).\n"
+      "Left out: the run's errors with constants fitted on the other runs.\n",
+      fit.rms_before, fit.rms_after, fit.replays);
+  return out;
+}
+
+std::string calibrate_text(const StepTimeFit& fit) {
+  const std::string notes = fmt::format(
+      "Prices against measured times, mean |error|; root mean square of the log errors: {:.4f} "
+      "before, {:.4f} after. Left out: a model's errors with constants fitted on the others. "
+      "Scatter: of the repeats of a step, median. Steps on a device know nothing of host, client "
+      "and links: those constants are as they were. The row is {}: a run takes it by name "
+      "(cost.calibration).",
+      fit.rms_before, fit.rms_after, fit.calibration.id);
+  return wrapped("", fit.measured, 0, kValidationWidth) + "\n" + constants_text(fit, "steps") +
+         "\n" + groups_text(fit) + "\n" + wrapped("", notes, 0, kValidationWidth);
+}
+
+std::string calibrations_file(const Calibration& c) {
+  Json row = {{"id", c.id}};
+  if (c.device.empty()) {
+    row["hopper_or_later"] = c.hopper_or_later;
+  } else {
+    row["device"] = c.device;
+    row["engine"] = c.engine;
+    if (!c.weights.empty()) row["weights"] = c.weights;
+    if (!c.engine_versions.empty()) row["engine_versions"] = c.engine_versions;
+    if (c.first_version) {
+      row["first_version"] = to_string(*c.first_version);
+      row["last_version"] = to_string(*c.last_version);
+    }
+    row["bandwidth_gb_per_s"] = c.bandwidth_bytes_per_s / 1e9;
+    row["peak_tflops"] = c.peak_flops / 1e12;
+  }
+  row["mode"] = name_of(c.mode);
+  for (const CalibrationField& field : calibration_fields()) {
+    // Four digits are more than any fit knows.
+    row[std::string(field.key)] = Json::parse(fmt::format("{:.4g}", c.*field.member / field.unit));
+  }
+  if (!c.fitted_runs.empty()) row["fitted_runs"] = c.fitted_runs;
+  for (const ObservedErrors& errors : c.observed) {
+    Json observed = {{"models", errors.models}, {"runs", errors.runs}};
+    const auto add = [&](const char* name, const std::optional<ObservedErrors::Range>& range) {
+      if (range)
+        observed[fmt::format("{}_percent", name)] = {tenth(range->low), tenth(range->high)};
+    };
+    add("mean_ttft_ms", errors.ttft);
+    add("mean_tpot_ms", errors.tpot);
+    add("output_throughput", errors.throughput);
+    row["observed"].push_back(std::move(observed));
+  }
+  row["source"] = c.source;
+  return json_text(
+      {{"about", "Fitted by headroom calibrate."}, {"calibrations", Json::array({row})}});
+}
+
+}  // namespace headroom

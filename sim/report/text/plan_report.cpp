@@ -1,0 +1,146 @@
+#include "sim/report/text/plan_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/kernel/visible_text.hpp"
+#include "sim/report/json/fleet_figures.hpp"
+#include "sim/report/json/plan_json.hpp"
+#include "sim/report/page/html_report.hpp"
+#include "sim/report/text/terminal.hpp"
+#include "sim/study/plan/serve_command.hpp"
+
+namespace headroom {
+namespace {
+
+std::string shown_name(const FleetPlanFile& plan, const PlanCandidate& candidate) {
+  return visible_text(candidate_name(plan, candidate));
+}
+
+std::string limits_text(const FleetPlanFile& plan) {
+  std::string text;
+  for (const PlanTarget& target : plan.targets) {
+    text += fmt::format("{}{} <= {:g}", text.empty() ? "" : ", ", target.metric, target.limit_ms);
+  }
+  return text;
+}
+
+std::string head(const FleetPlanFile& plan, const FleetPlanResult& result) {
+  const PlanTraffic& traffic = result.traffic.front();
+  std::string text = fmt::format(
+      "plan        {}: {:.1f} requests/s over {:.0f} s, {:.0f} tokens in and {:.0f} out "
+      "on average\n",
+      visible_text(plan.name), traffic.rate(), traffic.span_s, traffic.mean_prompt,
+      traffic.mean_output);
+  text += fmt::format("targets     {}\n", limits_text(plan));
+  text +=
+      fmt::format("survives    {} failed replica{}{}\n", plan.failures,
+                  plan.failures == 1 ? "" : "s", plan.rolling_restart ? ", a rolling restart" : "");
+  return text;
+}
+
+std::string met_row(const FleetPlanFile& plan, const PlannedFleet& fleet) {
+  return fmt::format("{} {:<52}{:>9}{:>6}{:>10.2f}{:>9.3f}{:>9.3f}{:>10}{:>10}{:>8}\n",
+                     fleet.on_front ? '*' : ' ', shown_name(plan, fleet.candidate),
+                     fmt::format("{} ({})", fleet.replicas, fleet.needed), fleet.instances,
+                     fleet.dollars_per_hour, fleet.dollars_per_million_tokens,
+                     fleet.dollars_per_thousand_requests, human_ms(fleet.whole.p99_ttft_ms),
+                     human_ms(fleet.whole.p99_tpot_ms),
+                     fleet.joules_per_token ? fmt::format("{:.2f}", *fleet.joules_per_token) : "-");
+}
+
+std::string met_table(const FleetPlanFile& plan, const FleetPlanResult& result) {
+  std::vector<const PlannedFleet*> met;
+  for (const PlannedFleet& fleet : result.fleets) {
+    if (fleet.fate == PlanFate::met) met.push_back(&fleet);
+  }
+  if (met.empty()) return "\nno candidate keeps the targets\n";
+  std::ranges::stable_sort(met, {}, [](const PlannedFleet* fleet) {
+    return std::pair(fleet->dollars_per_hour, fleet->whole.p99_ttft_ms);
+  });
+  std::string text =
+      fmt::format("\n  {:<52}{:>9}{:>6}{:>10}{:>9}{:>9}{:>10}{:>10}{:>8}\n", "fleet", "replicas",
+                  "nodes", "$/h", "$/M out", "$/1k req", "p99 TTFT", "p99 TPOT", "J/token");
+  for (const PlannedFleet* fleet : met) text += met_row(plan, *fleet);
+  return text +
+         "  * no other fleet is better in cost, p99 TTFT, p99 TPOT, energy and quality at "
+         "once; in brackets: needed without spares\n";
+}
+
+std::string out_table(const FleetPlanFile& plan, const FleetPlanResult& result) {
+  std::string text;
+  for (const PlannedFleet& fleet : result.fleets) {
+    if (fleet.fate == PlanFate::met) continue;
+    text += fmt::format("  {:<52}{}: {}\n", shown_name(plan, fleet.candidate), name_of(fleet.fate),
+                        visible_text(fleet.reason));
+  }
+  return text.empty() ? "" : "\nleft out\n" + text;
+}
+
+std::string resize_text(const FleetResize& resize) {
+  if (!resize.replicas) return "more than max_replicas";
+  return fmt::format("{} replicas, $ {:.2f}/h", *resize.replicas, resize.dollars_per_hour);
+}
+
+std::string sensitivity(const FleetPlanFile& plan, const FleetPlanResult& result) {
+  std::string text;
+  for (const std::size_t i : result.finalists) {
+    const PlannedFleet& fleet = result.fleets[i];
+    std::string line;
+    for (const FleetResize& resize : fleet.growth) {
+      line += fmt::format("{}traffic x {:g}: {}", line.empty() ? "" : "; ", resize.factor,
+                          resize_text(resize));
+    }
+    if (fleet.slower) {
+      line += fmt::format("{}steps {:.0f} % slower (expected error): {}", line.empty() ? "" : "; ",
+                          100 * (fleet.slower->factor - 1), resize_text(*fleet.slower));
+    }
+    if (line.empty()) continue;
+    text += fmt::format("  {}: {}\n", shown_name(plan, fleet.candidate), line);
+  }
+  return text.empty() ? "" : "\nif it comes otherwise (cheapest of each model)\n" + text;
+}
+
+std::string chosen_text(const FleetPlanFile& plan, const FleetPlanResult& result,
+                        const Catalog& catalog) {
+  if (!result.chosen) return "";
+  const PlannedFleet& fleet = result.fleets[*result.chosen];
+  const PlanCandidate& candidate = fleet.candidate;
+  std::string text = fmt::format(
+      "\ncheapest    {} replicas of {}: {} x {}, $ {:.2f}/h; a rolling restart takes {:.0f} min\n",
+      fleet.replicas, shown_name(plan, candidate), fleet.instances,
+      visible_text(plan.instances[candidate.instance].name), fleet.dollars_per_hour,
+      fleet.rolling_restart_s / 60);
+  const std::string& model = plan.models[candidate.model].model;
+  const std::string repo = catalog.has_model(model) ? catalog.model(model).hf_repo : "";
+  const ServeCommand command =
+      serve_command(case_json(plan, candidate, {})["engine"], repo.empty() ? model : repo);
+  if (!command.text.empty()) text += fmt::format("start       {}\n", command.text);
+  return text;
+}
+
+}  // namespace
+
+std::string plan_text(const FleetPlanFile& plan, const FleetPlanResult& result,
+                      const Catalog& catalog, const std::string& files) {
+  std::string text = head(plan, result);
+  text += met_table(plan, result);
+  text += out_table(plan, result);
+  text += sensitivity(plan, result);
+  text += chosen_text(plan, result, catalog);
+  text += "\n";
+  for (const std::string& assumption : plan_assumptions(plan, result)) {
+    text += fmt::format("assumes     {}\n", assumption);
+  }
+  text += fmt::format("simulated   {} runs\n", human_count(result.simulations));
+  if (!files.empty()) text += fmt::format("files       {}\n", files);
+  return text;
+}
+
+std::string plan_page(const nlohmann::ordered_json& answer, const std::string& version) {
+  nlohmann::ordered_json data = {{"kind", "plan"}, {"answer", answer}};
+  return html_page(std::move(data), answer["plan"].get<std::string>(), version);
+}
+
+}  // namespace headroom

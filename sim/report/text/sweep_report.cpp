@@ -1,0 +1,206 @@
+#include "sim/report/text/sweep_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <span>
+
+#include "sim/kernel/visible_text.hpp"
+#include "sim/metrics/thin_percentiles.hpp"
+#include "sim/report/text/capacity_report.hpp"
+#include "sim/report/text/search_report.hpp"
+#include "sim/report/text/study_points.hpp"
+#include "sim/report/text/terminal.hpp"
+
+namespace headroom {
+namespace {
+
+struct Column {
+  std::string_view metric;
+  std::string_view head;
+};
+constexpr std::array kColumns{
+    Column{"request_throughput", "requests/s"}, Column{"output_throughput", "tokens/s"},
+    Column{"median_ttft_ms", "TTFT p50 ms"},    Column{"p99_ttft_ms", "TTFT p99 ms"},
+    Column{"p99_tpot_ms", "TPOT p99 ms"},       Column{"max_kv_used_share", "KV max %"}};
+
+using Runs = std::span<const StoredRun>;
+
+// Mean over the runs that have the metric; "-" when none has.
+std::string cell(Runs runs, const Column& column) {
+  double sum = 0;
+  int count = 0;
+  for (const StoredRun& run : runs) {
+    for (const auto& [name, value] : run.metrics) {
+      if (name != column.metric) continue;
+      sum += value;
+      ++count;
+    }
+  }
+  if (count == 0) return "-";
+  const double mean = sum / count;
+  if (column.metric == "max_kv_used_share") return fmt::format("{:.1f}", 100 * mean);
+  return mean < 100 ? fmt::format("{:.2f}", mean) : fmt::format("{:.0f}", mean);
+}
+
+using Counts = std::map<std::string, std::size_t>;
+
+// "failed 1/3; not stationary": of all runs, or of how many.
+std::string counted(const Counts& counts, std::size_t runs) {
+  std::string text;
+  for (const auto& [what, count] : counts) {
+    text += (text.empty() ? "" : "; ") + what;
+    if (count < runs) text += fmt::format(" {}/{}", count, runs);
+  }
+  return text;
+}
+
+std::string oom_kinds(Runs runs) {
+  Counts counts;
+  for (const StoredRun& run : runs) {
+    for (const StoredOom& oom : run.ooms) ++counts[oom.kind];
+  }
+  return counted(counts, runs.size());
+}
+
+std::string notes(Runs runs) {
+  Counts counts;
+  for (const StoredRun& run : runs) {
+    if (!run.done) ++counts["failed"];
+    if (run.stationary && !*run.stationary) ++counts["not stationary"];
+    for (const auto& [name, value] : run.metrics) {
+      if (name != "completed") continue;
+      const auto thin = thin_percentiles(static_cast<std::int64_t>(value));
+      if (!thin.empty()) ++counts[fmt::format("{} of {:g} requests", thin, value)];
+    }
+  }
+  return counted(counts, runs.size());
+}
+
+std::string failure_lines(const SweepShown& shown) {
+  std::string text;
+  for (const StoredRun& run : shown.failures) {
+    text += fmt::format("  run {} (point {}) failed: {}\n", run.run, run.point,
+                        visible_text(run.error));
+  }
+  const auto more = shown.counts.failed - static_cast<std::int64_t>(shown.failures.size());
+  if (more > 0) text += fmt::format("  ... {} more failed\n", human_count(more));
+  return text;
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (seconds < 1) return "less than 1 s";
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", human_count(whole / 3600), whole / 60 % 60);
+}
+
+std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs, std::int64_t points,
+                            const SweepEstimate& estimate, std::size_t threads) {
+  const Study& study = plan.study();
+  std::string text = fmt::format("study      {} ({})\n", visible_text(study.name), study.file);
+  for (const AxisGroup& group : study.groups) {
+    for (const StudyAxis& axis : group) {
+      text += fmt::format("vary       {}: {} values, {} to {}{}\n", axis.path, axis.values.size(),
+                          shown_setting(axis.values.front().dump()),
+                          shown_setting(axis.values.back().dump()),
+                          &axis == group.data() ? "" : " (together with the one before)");
+    }
+  }
+  text += fmt::format("points     {}{}\n", human_count(plan.points()),
+                      plan.left_out() == 0 ? ""
+                                           : fmt::format(" ({} left out by conditions)",
+                                                         human_count(plan.left_out())));
+  if (study.runs_points()) {
+    text += fmt::format(
+        "runs       {}: {} per point{}\n", human_count(plan.runs()), study.replications,
+        runs == plan.runs() ? "" : fmt::format(", {} of them to do here", human_count(runs)));
+  }
+  text += search_plan_lines(study);
+  const std::int64_t measured = estimate.sampled - estimate.failed;
+  if (measured == 0) {
+    text += fmt::format("time       not known: all {} sample runs failed\n", estimate.sampled);
+    return text;
+  }
+  const auto all = static_cast<double>(runs + most_probes(study) * points);
+  const double seconds =
+      estimate.seconds_per_run * all / static_cast<double>(std::max<std::size_t>(threads, 1));
+  text += fmt::format(
+      "time       {} with -j {} ({:.0f} ms a run: mean of {} sample runs{}{})\n",
+      duration_text(seconds), threads, 1e3 * estimate.seconds_per_run, measured,
+      estimate.scaled == 0
+          ? ", all measured whole"
+          : fmt::format(", {} of them cut short and scaled by their requests", estimate.scaled),
+      estimate.failed == 0 ? "" : fmt::format("; {} more failed", estimate.failed));
+  return text;
+}
+
+SweepShown read_shown(const std::string& path) {
+  const Database database(path, Database::Mode::read_only);
+  return {read_parameters(database), read_runs(database, kMostPoints),
+          read_failures(database, kMostFailures), read_counts(database),
+          read_search_rows(database)};
+}
+
+std::string sweep_text(const SweepShown& shown, const std::string& path) {
+  const std::string searches = searches_text(shown.searches, shown.parameters, kMostPoints);
+  const StoredCounts& counts = shown.counts;
+  if (counts.runs == 0 && !searches.empty()) return fmt::format("{}in {}\n", searches, path);
+  const StudyPoints points(shown.parameters);
+  std::vector<std::string> head = points.head();
+  for (const Column& column : kColumns) head.emplace_back(column.head);
+  head.insert(head.end(), {"OOM", "note"});
+  std::vector<std::vector<std::string>> table{head};
+  for (std::size_t i = 0; i < shown.runs.size();) {
+    std::size_t end = i;
+    while (end < shown.runs.size() && shown.runs[end].point == shown.runs[i].point) ++end;
+    const Runs own(shown.runs.data() + i, end - i);
+    i = end;
+    std::vector<std::string> row = points.cells(own.front().point);
+    for (const Column& column : kColumns) row.push_back(cell(own, column));
+    row.push_back(oom_kinds(own));
+    row.push_back(notes(own));
+    table.push_back(std::move(row));
+  }
+  const auto more = counts.points - static_cast<std::int64_t>(table.size() - 1);
+  std::string text = searches + table_text(table, kStudyTextWidth);
+  if (more > 0) text += fmt::format("... {} more points\n", human_count(more));
+  text += failure_lines(shown);
+  text += fmt::format(
+      "\n{} runs of {} points{} in {}\n", human_count(counts.runs), human_count(counts.points),
+      counts.failed == 0 ? "" : fmt::format(", {} failed,", human_count(counts.failed)), path);
+  return text;
+}
+
+std::string merge_text(const MergeResult& result, const SearchCounts& searches,
+                       const std::string& path) {
+  std::string text =
+      fmt::format("{}: {} of {} runs of study {}", path, human_count(result.runs),
+                  human_count(result.facts.total_runs), visible_text(result.facts.name));
+  if (result.failed > 0) text += fmt::format(", {} failed", human_count(result.failed));
+  if (result.twice > 0) {
+    text += fmt::format(", {} stood in several files", human_count(result.twice));
+  }
+  text += '\n';
+  if (!result.missing.empty()) {
+    text += fmt::format("missing    {} runs: {}\n",
+                        human_count(static_cast<std::int64_t>(result.missing.size())),
+                        ranges_text(result.missing, 20));
+  }
+  if (searches.missing > 0) {
+    text += fmt::format("missing    {} of {} searches\n", human_count(searches.missing),
+                        human_count(searches.wanted));
+  }
+  if (searches.failed > 0) {
+    text += fmt::format("failed     {} searches\n", human_count(searches.failed));
+  }
+  return text;
+}
+
+}  // namespace headroom
