@@ -341,7 +341,8 @@ def section_lines(kind, engine, versions, surfaces):
 
 
 def device_lines(device):
-    lines = [f"device {device['id']}", f"gb_per_s {device['bandwidth_gb_per_s']}"]
+    lines = [f"device {device['id']}", f"architecture {device['architecture']}",
+             f"sm {device['sm']}", f"gb_per_s {device['bandwidth_gb_per_s']}"]
     for name, value in sorted(device["tflops"].items()):
         lines.append(f"tflops_{name} {value}")
     link = device.get("nvlink_gb_per_s_per_direction") or device["pcie_gb_per_s_per_direction"]

@@ -55,11 +55,12 @@ double flops(const DevicePeaks& peaks, KernelFormat format) {
   switch (format) {
     case KernelFormat::fp8:
     case KernelFormat::fp8_block:
-    case KernelFormat::int8:
     case KernelFormat::mxfp4_mxfp8:
-      return peaks.flops_8_bit;
+      return peaks.flops_fp8;
     case KernelFormat::nvfp4:
-      return peaks.flops_4_bit;
+      return peaks.flops_fp4;
+    case KernelFormat::int8:
+      return peaks.ops_int8;
     default:
       return peaks.flops_16_bit;
   }
@@ -142,22 +143,21 @@ constexpr double kPicked = 2048;
 double indexer_us(const DevicePeaks& peaks, KernelKey key, double pairs, double keys_read) {
   if (key[3] != 0) return 0;
   return keys_read * kIndexWidth / peaks.bytes +
-         2 * pairs * kIndexHeads * kIndexWidth / peaks.flops_8_bit;
+         2 * pairs * kIndexHeads * kIndexWidth / peaks.flops_fp8;
 }
 
 }  // namespace
 
 DevicePeaks peaks_of(const DeviceSpec& device) {
-  const double flops_16_bit = device.bf16_flops.value_or(device.fp16_flops);
-  const double flops_8_bit =
-      device.fp8_flops.value_or(device.int8_ops.value_or(flops_16_bit));
   constexpr double kPerMicrosecond = 1e-6;
-  const double link =
-      device.nvlink_bytes_per_s.value_or(device.pcie_bytes_per_s.value_or(31.5e9));
+  constexpr double kPcieGen4 = 31.5e9;  // bytes per second, where the catalog has no link
+  const double flops = device.bf16_flops.value_or(device.fp16_flops);
+  const double link = device.nvlink_bytes_per_s.value_or(device.pcie_bytes_per_s.value_or(kPcieGen4));
   return {.bytes = device.bandwidth_bytes_per_s * kPerMicrosecond,
-          .flops_16_bit = flops_16_bit * kPerMicrosecond,
-          .flops_8_bit = flops_8_bit * kPerMicrosecond,
-          .flops_4_bit = device.fp4_flops.value_or(flops_8_bit) * kPerMicrosecond,
+          .flops_16_bit = flops * kPerMicrosecond,
+          .flops_fp8 = device.fp8_flops.value_or(flops) * kPerMicrosecond,
+          .flops_fp4 = device.fp4_flops.value_or(flops) * kPerMicrosecond,
+          .ops_int8 = device.int8_ops.value_or(flops) * kPerMicrosecond,
           .link_bytes = link * kPerMicrosecond};
 }
 

@@ -26,12 +26,14 @@ enum class KernelFormat : std::uint8_t {
   mxfp4_mxfp8
 };
 
-// Per microsecond.
+// Per microsecond. Rates are those of matrix products; a device without one for a format runs it
+// at the 16-bit rate, for it only stores weights that way.
 struct DevicePeaks {
   double bytes = 0;
   double flops_16_bit = 0;
-  double flops_8_bit = 0;  // a format that a device lacks runs at the rate of the next wider one
-  double flops_4_bit = 0;
+  double flops_fp8 = 0;
+  double flops_fp4 = 0;
+  double ops_int8 = 0;
   double link_bytes = 0;  // to other devices of the node, per direction
 };
 [[nodiscard]] DevicePeaks peaks_of(const DeviceSpec& device);

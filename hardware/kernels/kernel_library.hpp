@@ -51,9 +51,9 @@ struct KernelTime {
 
 class KernelLibrary {
  public:
-  // Tables of `device`, or of its nearest relative: same vendor and architecture, then the closest
-  // bandwidth. ConfigError, listing the systems that are present: there is no relative either.
-  // DataError with file:line from the constructor or from the first query of a class: damaged text.
+  // Tables of `device`, or of its nearest relative: same architecture, then the closest compute
+  // capability, then the closest bandwidth. ConfigError, listing the systems that are present: no
+  // relative either. DataError with file:line from the constructor or from the first query of a class: damaged text.
   KernelLibrary(const DeviceSpec& device, KernelEngine engine,
                 std::span<const EmbeddedFile> files = kernel_files());
   ~KernelLibrary();
@@ -69,6 +69,8 @@ class KernelLibrary {
 
   // All queries below. Sizes of a shape: 1 or more. Tokens, rows, sequences: above 0; they may be
   // means, so they need not be whole. Anything else is a caller's bug (InternalError).
+  // ConfigError: nothing of the class was measured on the device (sparse attention on A100, L40S
+  // and RTX PRO 6000).
 
   // Product of m x k activations with k x n weights. The fastest release of all engines: some of
   // the tables hold host launches instead of the kernel.
