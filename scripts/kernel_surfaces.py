@@ -56,16 +56,19 @@ FORMATS = {
 
 WIDTHS = (32, 64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168,
           8192, 10240, 12288, 16384, 51200, 65536)
-# Tiles are multiples of 16 to 256 tokens: the first size behind a full tile is kept up to 257.
+# Tiles are multiples of 16 to 256 tokens, so the first size behind a full one is kept as well.
 PRODUCT_TOKENS = (1, 2, 4, 8, 16, 17, 32, 33, 48, 64, 65, 80, 96, 112, 128, 129, 160, 192, 224,
-                  256, 257, 512, 513, 768, 1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096,
-                  8192, 16384, 32768)
-SEQUENCES = (1, 2, 4, 8, 16, 64, 256)
+                  256, 257, 512, 513, 768, 769, 1024, 1025, 1280, 1281, 1536, 1537, 1792, 2048,
+                  2049, 2560, 3072, 3073, 3584, 4096, 4097, 8192, 16384, 32768)
+SEQUENCES = (1, 2, 4, 16, 64)
 PROMPTS = (1, 16, 64, 128, 256, 512, 1024, 1536, 2048, 3072, 4096, 8192, 16384)
-ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-CONTEXTS = (2, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
+ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+CONTEXTS = (2, 16, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 HEADS = (1, 2, 4, 8, 16, 32, 64, 128)
-EXPERT_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8192, 16384)
+EXPERT_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096,
+                 8192, 16384)
+EXPERT_TP = (1, 2, 4, 8, 16)
+EXPERT_EP = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Class:
@@ -117,6 +120,16 @@ def format_of(row, name):
 
 def window(row):
     return int(row.get("window_size") or 0)
+
+
+def product_key(row):
+    """Products with blocks of 128 weights have none narrower; only releases that launch them from
+    the host in parts were timed there."""
+    if row["m"] == "384":
+        return None  # in older releases only
+    if row["gemm_dtype"] == "fp8_block" and min(int(row["n"]), int(row["k"])) < 128:
+        return None
+    return (format_of(row, "gemm_dtype"),)
 
 
 def heads_key(row, *formats):
@@ -193,7 +206,7 @@ def read_nccl(rows, kind):
 
 
 CLASSES = (
-    Class("linear", ("gemm",), lambda r: (format_of(r, "gemm_dtype"),), ints("m", "n", "k"),
+    Class("linear", ("gemm",), product_key, ints("m", "n", "k"),
           (("m", PRODUCT_TOKENS), ("n", WIDTHS), ("k", WIDTHS)), "all"),
     Class("prefill_attention", ("context_attention",),
           lambda r: heads_key(r, "kv_cache_dtype", "attn_dtype") if r["step"] == "0" else None,
@@ -202,7 +215,7 @@ CLASSES = (
           lambda r: (int(r["batch_size"]), context_of(r)),
           (("rows", ROWS), ("context", CONTEXTS))),
     Class("experts", ("moe",), expert_key, ints("moe_tp_size", "moe_ep_size", "num_tokens"),
-          (("tp", None), ("ep", None), ("tokens", EXPERT_TOKENS)), read=read_experts),
+          (("tp", EXPERT_TP), ("ep", EXPERT_EP), ("tokens", EXPERT_TOKENS)), read=read_experts),
     Class("all_reduce", ("custom_allreduce",), reduce_key, ints("num_gpus", "message_size"),
           (("gpus", None), ("elements", None))),
     Class("nccl", ("nccl",), None, None, (("gpus", None), ("elements", None)), "all", read_nccl),
@@ -211,23 +224,23 @@ CLASSES = (
           (("heads", HEADS), ("sequences", SEQUENCES), ("tokens", PROMPTS + (32768,)))),
     Class("latent_decode", ("mla_generation_module",), latent_key,
           lambda r: ints("num_heads", "batch_size")(r) + (context_of(r),),
-          (("heads", HEADS), ("rows", ROWS[:-1]), ("context", None))),
+          (("heads", HEADS), ("rows", ROWS), ("context", None))),
     Class("latent_kernel_prefill", ("context_mla",), lambda r: (format_of(r, "kv_cache_dtype"),),
           ints("num_heads", "batch_size", "isl"),
           (("heads", HEADS), ("sequences", SEQUENCES), ("tokens", PROMPTS + (32768,)))),
     Class("latent_kernel_decode", ("generation_mla",), lambda r: (format_of(r, "kv_cache_dtype"),),
           lambda r: ints("num_heads", "batch_size")(r) + (context_of(r),),
-          (("heads", HEADS), ("rows", ROWS[:-1]), ("context", CONTEXTS))),
+          (("heads", HEADS), ("rows", ROWS), ("context", CONTEXTS))),
     Class("latent_bmm", ("mla_bmm",), lambda r: (format_of(r, "bmm_dtype"),),
           ints("num_heads", "num_tokens"), (("heads", None), ("tokens", None))),
     Class("sparse_prefill", ("dsa_context_module",), sparse_key,
           ints("num_heads", "batch_size", "isl", "step"),
           (("heads", HEADS), ("sequences", (1, 4, 16, 64)),
            ("tokens", (1, 4, 16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)),
-           ("prefix", (0, 128, 1024, 4096, 16384, 65536, 131072)))),
+           ("prefix", (0, 128, 1024, 2048, 4096, 8192, 32768, 131072, 1000000)))),
     Class("sparse_decode", ("dsa_generation_module",), sparse_key,
           lambda r: ints("num_heads", "batch_size")(r) + (context_of(r),),
-          (("heads", HEADS), ("rows", ROWS[:-1]), ("context", None))),
+          (("heads", HEADS), ("rows", ROWS), ("context", None))),
     Class("recurrent_prefill", ("gdn",), recurrent("context"), ints("batch_size", "seq_len"),
           (("sequences", SEQUENCES), ("tokens", PROMPTS + (32768,))), read=sum_of_pieces),
     Class("recurrent_decode", ("gdn",), recurrent("generation"),
@@ -288,6 +301,17 @@ def held_out(name, key, point):
     """Whether the check leaves this point out: one of HELD_OUT_EVERY, the same on every run."""
     text = " ".join(map(str, (name,) + key + point))
     return zlib.crc32(text.encode()) % HELD_OUT_EVERY == 0
+
+
+def place_of(kind, point):
+    """hole: a point of the surface itself; between its points; outside of them."""
+    place = "hole"
+    for value, (_, points) in zip(point, kind.axes):
+        if points and not min(points) <= value <= max(points):
+            return "outside"
+        if points and value not in points:
+            place = "between"
+    return place
 
 
 def code(us):
@@ -366,11 +390,10 @@ def build(raw_dir, folder, out_dir, queries=None):
         for engine, (versions, surfaces) in sorted(measured(raw_dir, folder, kind).items()):
             if queries:
                 for key, surface in surfaces.items():
-                    out = [p for p in surface if held_out(kind.name, key, p)]
-                    for point in out:
+                    for point in [p for p in surface if held_out(kind.name, key, p)]:
                         us = surface.pop(point)
                         print(device, kind.name, engine, ",".join(map(str, key)),
-                              ",".join(map(str, point)), us, file=queries)
+                              ",".join(map(str, point)), us, place_of(kind, point), file=queries)
             lines += section_lines(kind, engine, versions, surfaces)
     path = os.path.join(out_dir, device + ".txt")
     with open(path, "w", newline="\n") as file:

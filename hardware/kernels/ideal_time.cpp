@@ -254,12 +254,13 @@ double latent_bmm(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
 double sparse_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const LatentSizes sizes{.hidden = size_at(key, 0)};
   const double tokens = point[1] * point[2];
-  const double read = point[1] * (point[2] + point[3]);
+  const double keys = point[1] * (point[2] + point[3]);
+  const double pairs = point[1] * pairs_of(point[2], point[3], kPicked);
   return 15 * kStartUs +
          latent_products_us(peaks, format_at(key, 1), sizes, point[0], tokens) +
-         folded_us(peaks, format_at(key, 2), sizes, point[0], tokens,
-                   point[1] * pairs_of(point[2], point[3], kPicked), read) +
-         indexer_us(peaks, key, point[1] * pairs_of(point[2], point[3], kNoWindow), read);
+         folded_us(peaks, format_at(key, 2), sizes, point[0], tokens, pairs,
+                   std::min(keys, pairs)) +
+         indexer_us(peaks, key, point[1] * pairs_of(point[2], point[3], kNoWindow), keys);
 }
 
 double sparse_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {

@@ -4,8 +4,9 @@
 //   kernel_check FOLDER QUERIES
 //
 // FOLDER holds surface files. A line of QUERIES is: device, class, engine, key (comma-separated),
-// point (comma-separated), measured microseconds. Prints a Markdown table with median and 95th
-// percentile of the relative error per class and device, and the worst case of each class.
+// point (comma-separated), measured microseconds, and where the point lies: "hole" if it is one
+// of the surface's own, else "between" or "outside". Prints Markdown tables of each with median and
+// 95th percentile of the relative error per class and device, and the worst case of each class.
 
 #include <fmt/format.h>
 
@@ -86,10 +87,10 @@ class Files {
   std::map<std::string, std::unique_ptr<KernelTables>> tables_;
 };
 
-void ask(Files& files, const std::string& line, Errors& errors) {
+void ask(Files& files, const std::string& line, std::map<std::string, Errors>& all) {
   std::istringstream stream(line);
-  std::string device, kind, engine, key_text, point_text, us_text;
-  stream >> device >> kind >> engine >> key_text >> point_text >> us_text;
+  std::string device, kind, engine, key_text, point_text, us_text, where;
+  stream >> device >> kind >> engine >> key_text >> point_text >> us_text >> where;
   std::vector<std::int64_t> key;
   for (const std::string& part : parts_of(key_text)) key.push_back(kernel_word(part).value());
   std::vector<double> point;
@@ -100,6 +101,7 @@ void ask(Files& files, const std::string& line, Errors& errors) {
   const double us = surface->time(tables.peaks(), key, point).us;
   const double measured = number(us_text);
   const double error = std::max(us / measured, measured / us) - 1;
+  Errors& errors = all[where];
   errors.by_class[kind][device].push_back(error);
   Worst& worst = errors.worst[kind];
   if (error > worst.error) worst = {error, line + fmt::format(" gives {:.1f}", us)};
@@ -143,11 +145,15 @@ void print(const Errors& errors) {
 
 int run(const std::string& folder, const std::string& queries) {
   Files files(folder);
-  Errors errors;
+  std::map<std::string, Errors> errors;
   std::ifstream stream(queries);
   for (std::string line; std::getline(stream, line);) ask(files, line, errors);
-  print(errors);
-  return errors.by_class.empty() ? 1 : 0;
+  for (const auto& [where, of] : errors) {
+    fmt::print("{}:\n\n", where);
+    print(of);
+    fmt::print("\n");
+  }
+  return errors.empty() ? 1 : 0;
 }
 
 }  // namespace
