@@ -269,8 +269,15 @@ def releases(raw_dir, folder):
     return found
 
 
+def words_of(key):
+    return tuple(part for part in key if isinstance(part, str))
+
+
 def measured(raw_dir, folder, kind):
-    """{engine: (versions, {key: {point: us}})}; engine "all" where the fastest counts."""
+    """{engine: (versions, {key: {point: us}})}; engine "all" where the fastest counts.
+
+    Shapes of one number format come from one release, the newest that has the format: releases
+    differ by more than shapes do (Marlin of vLLM 0.19 takes twice as long as that of 0.24)."""
     sections = {}
     for engine, version, path in releases(raw_dir, folder):
         times = {}
@@ -283,9 +290,12 @@ def measured(raw_dir, folder, kind):
         name = engine if kind.engines == "own" else "all"
         versions, merged = sections.setdefault(name, ([], {}))
         used = False
+        newer = {words_of(key) for key in merged}
         for key, surface in times.items():
             if kind.engines == "own":
-                used |= merged.setdefault(key, surface) is surface
+                if words_of(key) not in newer:
+                    merged[key] = surface
+                    used = True
                 continue
             into = merged.setdefault(key, {})
             for point, us in surface.items():
