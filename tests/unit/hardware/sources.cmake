@@ -16,6 +16,9 @@ list(APPEND UNIT_TEST_SOURCES
   hf_rules_test.cpp
   hf_totals_test.cpp
   interconnect_test.cpp
+  kernel_library_rules_test.cpp
+  kernel_library_test.cpp
+  kernel_surface_test.cpp
   kernel_table_test.cpp
   kernel_times_test.cpp
   kv_geometry_test.cpp

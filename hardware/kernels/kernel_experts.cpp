@@ -1,0 +1,90 @@
+// Routed experts: the choice of table and shape.
+
+#include <algorithm>
+
+#include "hardware/kernels/kernel_library_parts.hpp"
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+namespace {
+
+// Parts of a key (kernel_tables.cpp).
+constexpr std::size_t kFormat = 0;
+constexpr std::size_t kKernel = 1;
+constexpr std::size_t kTopK = 5;
+constexpr std::size_t kExperts = 6;
+using ExpertKey = KeyParts<7>;
+
+struct Choice {
+  const KernelSurface* surface = nullptr;
+  ExpertKey key{};  // of a shape in it
+};
+
+ExpertKey key_of(const ExpertShape& shape) {
+  return {code_of(kernel_format(shape.format)),
+          shape.kernel == ExpertKernel::marlin ? 1 : 0,
+          shape.load == ExpertLoad::balanced ? 1 : 0,
+          shape.hidden,
+          shape.intermediate,
+          shape.top_k,
+          shape.experts};
+}
+
+ExpertKey nearest(const KernelSurface& surface, const ExpertKey& key) {
+  ExpertKey found{};
+  const KernelKey near = surface.nearest(key);
+  std::copy(near.begin(), near.end(), found.begin());
+  return found;
+}
+
+// The engine's own table if it has the shape at this split, else another engine's that has; else
+// the nearest shape of the first table with the format and kernel; else of the first table.
+Choice choose(const KernelTables& file, KernelEngine engine, const ExpertKey& key,
+              KernelPoint split) {
+  Choice same_format;
+  Choice any;
+  for (const KernelEngine candidate : engines_from(engine)) {
+    const KernelSurface* surface = file.surface(KernelClass::experts, candidate);
+    if (surface == nullptr) continue;
+    if (surface->has_line(key, split)) return {surface, key};
+    const Choice near{surface, nearest(*surface, key)};
+    if (any.surface == nullptr) any = near;
+    const bool alike = near.key[kFormat] == key[kFormat] && near.key[kKernel] == key[kKernel];
+    if (same_format.surface == nullptr && alike) same_format = near;
+  }
+  return same_format.surface != nullptr ? same_format : any;
+}
+
+double tokens_per_expert(const ExpertKey& key) {
+  return static_cast<double>(key[kTopK]) / static_cast<double>(key[kExperts]);
+}
+
+}  // namespace
+
+KernelTime KernelLibrary::experts(const ExpertShape& shape, double tokens) const {
+  HEADROOM_CHECK(shape.hidden >= 1 && shape.intermediate >= 1 && shape.top_k >= 1 &&
+                     shape.experts >= shape.top_k && shape.tensor_parallel >= 1 &&
+                     shape.expert_parallel >= 1 && tokens > 0,
+                 "shape of experts");
+  const auto tensor_parallel = static_cast<double>(shape.tensor_parallel);
+  const auto expert_parallel = static_cast<double>(shape.expert_parallel);
+  const PointParts<2> split{tensor_parallel, expert_parallel};
+  const ExpertKey key = key_of(shape);
+  Choice choice = choose(tables_->file, tables_->engine, key, split);
+  // Marlin unpacks 4-bit weights alike: where a shape was not measured, int4 was with more shapes.
+  if (shape.kernel == ExpertKernel::marlin && choice.key != key) {
+    ExpertKey int4 = key;
+    int4[kFormat] = code_of(KernelFormat::int4_weights);
+    choice = choose(tables_->file, tables_->engine, int4, split);
+  }
+  HEADROOM_CHECK(choice.surface != nullptr, "no kernel times of experts");
+  const double alike = tokens * tokens_per_expert(key) / tokens_per_expert(choice.key);
+  LogRatio ratio =
+      choice.surface->at(choice.key, PointParts<3>{tensor_parallel, expert_parallel, alike});
+  if (choice.key != key) ratio.fit = Fit::extrapolated;
+  return tables_->marked(
+      choice.surface->time(tables_->peaks, key,
+                           PointParts<3>{tensor_parallel, expert_parallel, tokens}, ratio));
+}
+
+}  // namespace headroom

@@ -1,0 +1,216 @@
+#include "hardware/kernels/kernel_library.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "hardware/kernels/kernel_library_parts.hpp"
+#include "sim/kernel/check.hpp"
+#include "sim/kernel/det_math.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kSuffix = ".txt";
+constexpr double kNcclFrom = 262144;  // elements: larger all-reduces may be NCCL's
+constexpr std::int64_t kMostKvHeads = 8;  // that engines' decode kernels were measured with
+
+std::string id_of(const EmbeddedFile& file) {
+  return std::string(file.name.substr(0, file.name.size() - kSuffix.size()));
+}
+
+// How far `device` is from the measured one, the smaller the nearer: generations first.
+double distance(const DeviceSpec& device, const KernelTables& file) {
+  constexpr double kPerGeneration = 100;
+  const double generations = std::max(device.sm, file.sm()) - std::min(device.sm, file.sm());
+  const double factor = det::log(peaks_of(device).bytes / file.peaks().bytes);
+  return generations * kPerGeneration + std::max(factor, -factor);
+}
+
+const EmbeddedFile& file_for(const DeviceSpec& device, std::span<const EmbeddedFile> files) {
+  const EmbeddedFile* nearest = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const EmbeddedFile& file : files) {
+    if (!file.name.ends_with(kSuffix)) continue;
+    if (id_of(file) == device.id) return file;
+    const KernelTables tables(file);
+    if (tables.architecture() != device.architecture) continue;
+    const double away = distance(device, tables);
+    if (away < least) {
+      nearest = &file;
+      least = away;
+    }
+  }
+  if (nearest != nullptr) return *nearest;
+  const std::vector<std::string> known = KernelLibrary::systems(files);
+  throw ConfigError({.kind = ErrorKind::unsupported,
+                     .value = device.id,
+                     .problem = "no kernel times of this device or of another one of architecture " +
+                                device.architecture + "; there are " + comma_list(known)});
+}
+
+// Formats that stand in for one that was not measured, the best first.
+std::vector<KernelFormat> substitutes(KernelFormat format) {
+  switch (format) {
+    case KernelFormat::fp8:
+      return {KernelFormat::fp8_block, KernelFormat::bf16};
+    case KernelFormat::fp8_block:
+    case KernelFormat::int8:
+      return {KernelFormat::fp8, KernelFormat::bf16};
+    default:
+      return {KernelFormat::bf16};
+  }
+}
+
+void check_sizes(std::initializer_list<std::int64_t> sizes) {
+  for (const std::int64_t size : sizes) {
+    HEADROOM_CHECK(size >= 1, "a size of a kernel is " + std::to_string(size));
+  }
+}
+
+void check_amounts(std::initializer_list<double> amounts) {
+  for (const double amount : amounts) {
+    HEADROOM_CHECK(amount > 0, "an amount of a kernel is " + std::to_string(amount));
+  }
+}
+
+std::int64_t no_limit_if_longer(std::int64_t window, double context) {
+  return static_cast<double>(window) >= context ? 0 : window;
+}
+
+}  // namespace
+
+KernelLibrary::Tables::Tables(const EmbeddedFile& embedded, const DeviceSpec& device,
+                              KernelEngine own)
+    : file(embedded), engine(own), relative(file.device() != device.id),
+      peaks(relative ? peaks_of(device) : file.peaks()) {}
+
+const KernelSurface& KernelLibrary::Tables::surface(KernelClass kind) const {
+  for (const KernelEngine candidate : engines_from(engine)) {
+    if (const KernelSurface* found = file.surface(kind, candidate)) return *found;
+  }
+  const KernelSurface* shared = file.surface(kind);
+  if (shared != nullptr) return *shared;
+  throw ConfigError("no kernel times of " + std::string(name_of(kind)) + " on " + file.device(),
+                    ErrorKind::unsupported);
+}
+
+KernelTime KernelLibrary::Tables::time(const KernelSurface& surface, KernelKey key,
+                                       KernelPoint point) const {
+  return marked(surface.time(peaks, key, point));
+}
+
+KernelTime KernelLibrary::Tables::marked(KernelTime time) const {
+  if (relative) time.fit = std::max(time.fit, Fit::scaled_from_relative);
+  return time;
+}
+
+KernelLibrary::KernelLibrary(const DeviceSpec& device, KernelEngine engine,
+                             std::span<const EmbeddedFile> files)
+    : tables_(std::make_unique<Tables>(file_for(device, files), device, engine)) {}
+KernelLibrary::~KernelLibrary() = default;
+KernelLibrary::KernelLibrary(KernelLibrary&&) noexcept = default;
+KernelLibrary& KernelLibrary::operator=(KernelLibrary&&) noexcept = default;
+
+std::vector<std::string> KernelLibrary::systems(std::span<const EmbeddedFile> files) {
+  std::vector<std::string> ids;
+  for (const EmbeddedFile& file : files) {
+    if (file.name.ends_with(kSuffix)) ids.push_back(id_of(file));
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+const std::string& KernelLibrary::system() const { return tables_->file.device(); }
+bool KernelLibrary::is_relative() const { return tables_->relative; }
+std::vector<std::string> KernelLibrary::sources() const { return tables_->file.sections(); }
+
+KernelTime KernelLibrary::linear(ProductFormat format, double m, std::int64_t n,
+                                 std::int64_t k) const {
+  check_sizes({n, k});
+  check_amounts({m});
+  const KernelSurface& surface = tables_->surface(KernelClass::linear);
+  const KeyParts<1> key{code_of(kernel_format(format))};
+  const PointParts<3> point{m, static_cast<double>(n), static_cast<double>(k)};
+  KeyParts<1> found = key;
+  for (const KernelFormat other : substitutes(kernel_format(format))) {
+    if (surface.has(found)) break;
+    found = {code_of(other)};
+  }
+  LogRatio ratio = surface.at(found, point);
+  if (found != key) ratio.fit = Fit::extrapolated;
+  return tables_->marked(surface.time(tables_->peaks, key, point, ratio));
+}
+
+KernelTime KernelLibrary::prefill_attention(const AttentionShape& shape, double sequences,
+                                            double tokens, double prefix) const {
+  check_sizes({shape.heads, shape.kv_heads, shape.head_dim});
+  check_amounts({sequences, tokens});
+  HEADROOM_CHECK(prefix >= 0 && shape.window >= 0, "prefix or window below 0");
+  const KernelSurface& surface = tables_->surface(KernelClass::prefill_attention);
+  const bool in_8_bit = tables_->engine != KernelEngine::vllm && shape.kv == CacheFormat::fp8 &&
+                        shape.query == CacheFormat::fp8;
+  const auto of = [&](double length) {
+    const KeyParts<6> key{shape.heads, shape.kv_heads, shape.head_dim,
+                          no_limit_if_longer(shape.window, length),
+                          code_of(kernel_format(shape.kv)),
+                          code_of(in_8_bit ? KernelFormat::fp8 : KernelFormat::bf16)};
+    return tables_->time(surface, key, PointParts<2>{sequences, length});
+  };
+  if (prefix == 0) return of(tokens);
+  return behind_prefix(of(prefix + tokens), of(prefix), of(tokens));
+}
+
+KernelTime KernelLibrary::decode_attention(const AttentionShape& shape, double rows,
+                                           double context) const {
+  check_sizes({shape.heads, shape.kv_heads, shape.head_dim});
+  check_amounts({rows, context});
+  HEADROOM_CHECK(shape.window >= 0, "window below 0");
+  const KernelSurface& surface = tables_->surface(KernelClass::decode_attention);
+  const KeyParts<5> key{shape.heads, shape.kv_heads, shape.head_dim,
+                        no_limit_if_longer(shape.window, context),
+                        code_of(kernel_format(shape.kv))};
+  if (shape.kv_heads <= kMostKvHeads || surface.has(key)) {
+    return tables_->time(surface, key, PointParts<2>{rows, context});
+  }
+  // Twice the KV heads are twice the rows: each KV head of each row is work of its own.
+  KeyParts<5> fewer = key;
+  fewer[0] = std::max<std::int64_t>(1, shape.heads * kMostKvHeads / shape.kv_heads);
+  fewer[1] = kMostKvHeads;
+  const double more = static_cast<double>(shape.kv_heads) / kMostKvHeads;
+  LogRatio ratio = surface.at(fewer, PointParts<2>{rows * more, context});
+  ratio.fit = Fit::extrapolated;
+  return tables_->marked(
+      surface.time(tables_->peaks, key, PointParts<2>{rows, context}, ratio));
+}
+
+KernelTime KernelLibrary::all_reduce(std::int64_t gpus, double elements, bool captured) const {
+  check_sizes({gpus});
+  check_amounts({elements});
+  if (gpus == 1) return {};
+  const KeyParts<1> key{captured ? 0 : 1};
+  const KernelSurface* surface = &tables_->surface(KernelClass::all_reduce);
+  for (const KernelEngine engine : engines_from(tables_->engine)) {
+    if (surface->has(key)) break;
+    const KernelSurface* other = tables_->file.surface(KernelClass::all_reduce, engine);
+    if (other != nullptr) surface = other;
+  }
+  const KernelTime own =
+      tables_->time(*surface, key, PointParts<2>{static_cast<double>(gpus), elements});
+  if (elements <= kNcclFrom) return own;
+  const KernelTime other = nccl(Collective::all_reduce, gpus, elements);
+  return other.us < own.us ? other : own;
+}
+
+KernelTime KernelLibrary::nccl(Collective operation, std::int64_t gpus, double elements) const {
+  check_sizes({gpus});
+  check_amounts({elements});
+  if (gpus == 1) return {};
+  const KeyParts<1> key{static_cast<std::int64_t>(operation)};
+  return tables_->time(tables_->surface(KernelClass::nccl), key,
+                       PointParts<2>{static_cast<double>(gpus), elements});
+}
+
+}  // namespace headroom

@@ -1,0 +1,55 @@
+#pragma once
+// Inside the kernel library: what its source files share.
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "hardware/kernels/kernel_library.hpp"
+#include "hardware/kernels/kernel_tables.hpp"
+
+namespace headroom {
+
+// The parts of a query's key and its point, in the order of kernel_tables.cpp.
+template <std::size_t N>
+using KeyParts = std::array<std::int64_t, N>;
+template <std::size_t N>
+using PointParts = std::array<double, N>;
+
+struct KernelLibrary::Tables {
+  Tables(const EmbeddedFile& file, const DeviceSpec& device, KernelEngine own);
+
+  // The engine's own surface or, where it lacks the class, another one's. ConfigError: the
+  // class was not measured on this device.
+  [[nodiscard]] const KernelSurface& surface(KernelClass kind) const;
+  // Null: not measured in that engine.
+  [[nodiscard]] const KernelSurface* own_surface(KernelClass kind) const {
+    return file.surface(kind, engine);
+  }
+  // `time` on the device that the library is for.
+  [[nodiscard]] KernelTime time(const KernelSurface& surface, KernelKey key,
+                                KernelPoint point) const;
+  // At best scaled_from_relative where the tables are another device's.
+  [[nodiscard]] KernelTime marked(KernelTime time) const;
+
+  KernelTables file;
+  KernelEngine engine;
+  bool relative = false;
+  DevicePeaks peaks;  // of the device that the library is for
+};
+
+// All engines, the own one first.
+[[nodiscard]] std::array<KernelEngine, 3> engines_from(KernelEngine own);
+
+[[nodiscard]] KernelFormat kernel_format(ProductFormat format);
+[[nodiscard]] KernelFormat kernel_format(CacheFormat format);
+[[nodiscard]] KernelFormat kernel_format(ExpertFormat format);
+[[nodiscard]] inline std::int64_t code_of(KernelFormat format) {
+  return static_cast<std::int64_t>(format);
+}
+
+// `whole` less `prefix`, never below what the new tokens alone take.
+[[nodiscard]] KernelTime behind_prefix(const KernelTime& whole, const KernelTime& prefix,
+                                       const KernelTime& alone);
+
+}  // namespace headroom

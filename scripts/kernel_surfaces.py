@@ -1,0 +1,471 @@
+#!/usr/bin/env python3
+"""Reduces measured kernel times to the surfaces in hardware/catalog/kernels.
+
+  kernel_surfaces.py RAW_DIR                  writes hardware/catalog/kernels/<device>.txt
+  kernel_surfaces.py --check RAW_DIR CHECKER  builds without every 10th point and prints by how much
+                                              the program CHECKER (target kernel_check) misses them
+  kernel_surfaces.py --show FILE CLASS [KEY]  prints surfaces as microseconds
+
+RAW_DIR holds SYSTEM/ENGINE-VERSION/TABLE.csv.gz: the tables of github.com/ai-dynamo/aiconfigurator
+(hardware/catalog/kernels/NOTICE), latency in microseconds in the last column.
+
+A file begins with facts of the device. Then one section per class of kernels and engine:
+
+  class decode_attention vllm 0.24.0 0.19.0   newest release first
+  axis rows 1 2 4 ...
+  axis context 2 16 ...
+  grid 32 8 128 0 bf16                        one shape; the key is explained in kernel_tables.cpp
+  one line per point of all axes but the last, two characters per point of the last axis
+
+Two characters c, d stand for 0.1 us * exp((89 * (c - 37) + d - 37) / 400), which is exact to 0.13 %.
+"~~" is a point that was not measured; such points are left out at the end of a line.
+"""
+
+import argparse
+import csv
+import glob
+import gzip
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zlib
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OUT = os.path.join(ROOT, "hardware", "catalog", "kernels")
+
+# Folder of the raw tables -> id in hardware/catalog/devices.json.
+SYSTEMS = {
+    "a100_sxm": "a100-80", "h100_sxm": "h100-sxm", "h200_sxm": "h200-sxm", "b200_sxm": "b200",
+    "b300_sxm": "b300", "gb200": "gb200", "l40s": "l40s",
+    "rtx_pro_6000_server": "rtxpro6000-server",
+}
+
+FIRST, BASE, STEPS, LOWEST_US = 37, 89, 400, 0.1
+HOLE = "~~"
+HELD_OUT_EVERY = 10
+
+FORMATS = {
+    "bfloat16": "bf16", "float16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
+    "nvfp4": "nvfp4", "sq": "int8", "int8_wo": "int8_weights", "int4_wo": "int4_weights",
+    "w4a16_mxfp4": "mxfp4_weights", "w4a8_mxfp4_mxfp8": "mxfp4_mxfp8",
+}
+
+WIDTHS = (32, 64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168,
+          8192, 10240, 12288, 16384, 51200, 65536)
+# Tiles are multiples of 16 to 256 tokens, so the first size behind a full one is kept as well.
+PRODUCT_TOKENS = (1, 2, 4, 8, 16, 17, 32, 33, 48, 64, 65, 80, 96, 112, 128, 129, 160, 192, 224,
+                  256, 257, 512, 513, 768, 769, 1024, 1025, 1280, 1281, 1536, 1537, 1792, 2048,
+                  2049, 2560, 3072, 3073, 3584, 4096, 4097, 8192, 16384, 32768)
+SEQUENCES = (1, 2, 4, 16, 64)
+PROMPTS = (1, 16, 64, 128, 256, 512, 1024, 1536, 2048, 3072, 4096, 8192, 16384)
+ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+CONTEXTS = (2, 16, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
+HEADS = (1, 2, 4, 8, 16, 32, 64, 128)
+EXPERT_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096,
+                 8192, 16384)
+EXPERT_TP = (1, 2, 4, 8, 16)
+EXPERT_EP = (1, 2, 4, 8, 16, 32, 64)
+
+
+class Class:
+    """One class of kernels: which rows it takes, what names a surface, what its axes are."""
+
+    def __init__(self, name, tables, key, point, axes, engines="own", read=None):
+        self.name, self.tables, self.key, self.point = name, tables, key, point
+        self.axes = axes        # (name, points or None for all that were measured)
+        self.engines = engines  # own: a section per engine; all: the fastest of all releases
+        self.read = read or fastest
+
+
+def fastest(rows, kind):
+    """{key: {point: microseconds}} of one table, the fastest kernel at each point."""
+    times = {}
+    for row in rows:
+        key = kind.key(row)
+        if key is None:
+            continue
+        surface = times.setdefault(key, {})
+        point = kind.point(row)
+        us = float(row["latency_us"])
+        if us > 0 and us < surface.get(point, math.inf):
+            surface[point] = us
+    return times
+
+
+def sum_of_pieces(rows, kind):
+    """The same where a layer runs one kernel of each of two groups: convolution and recurrence."""
+    groups = {}
+    for row in rows:
+        group = "convolution" if "conv1d" in row["kernel_source"] else "recurrence"
+        groups.setdefault(group, []).append(row)
+    if len(groups) < 2:
+        return {}
+    first, second = (fastest(groups[g], kind) for g in sorted(groups))
+    return {key: {point: us + second[key][point] for point, us in first[key].items()
+                  if point in second[key]}
+            for key in first if key in second}
+
+
+def ints(*names):
+    return lambda row: tuple(int(row[name]) for name in names)
+
+
+def format_of(row, name):
+    return FORMATS[row[name]]
+
+
+def window(row):
+    return int(row.get("window_size") or 0)
+
+
+def product_key(row):
+    """Products with blocks of 128 weights have none narrower; only releases that launch them from
+    the host in parts were timed there."""
+    if row["m"] == "384":
+        return None  # in older releases only
+    if row["gemm_dtype"] == "fp8_block" and min(int(row["n"]), int(row["k"])) < 128:
+        return None
+    return (format_of(row, "gemm_dtype"),)
+
+
+def heads_key(row, *formats):
+    return (int(row["num_heads"]), int(row["num_key_value_heads"]), int(row["head_dim"]),
+            window(row)) + tuple(format_of(row, f) for f in formats)
+
+
+def context_of(row):
+    return int(row["isl"]) + int(row["step"])
+
+
+def expert_key(row):
+    if row["moe_dtype"] not in FORMATS or row["distribution"] not in ("power_law_1.2", "balanced"):
+        return None
+    kernel = "marlin" if "marlin" in row["kernel_source"] else "fastest"
+    load = "balanced" if row["distribution"] == "balanced" else "skewed"
+    return (format_of(row, "moe_dtype"), kernel, load) + ints(
+        "hidden_size", "inter_size", "topk", "num_experts")(row)
+
+
+def read_experts(rows, kind):
+    """Skewed surfaces whole; balanced ones at the splits that stay on few devices. Marlin is also
+    one of the kernels that the fastest is chosen from."""
+    rows = list(rows)
+    times = fastest(rows, kind)
+    for key in [k for k in times if k[1] == "marlin"]:
+        surface = times.setdefault((key[0], "fastest") + key[2:], {})
+        for point, us in times[key].items():
+            surface[point] = min(us, surface.get(point, math.inf))
+    return {key: surface for key, surface in times.items() if surface}
+
+
+def latent_key(row):
+    return (format_of(row, "gemm_type"), format_of(row, "kv_cache_dtype"),
+            format_of(row, "mla_dtype"))
+
+
+def sparse_key(row):
+    hidden = 7168 if "DeepSeek" in row["model"] else 6144
+    indexer = "skip" if "skip_indexer" in row["kernel_source"] else "indexer"
+    return (hidden, format_of(row, "gemm_type"), format_of(row, "kv_cache_dtype"), indexer)
+
+
+def recurrent(phase):
+    def key(row):
+        if row["phase"] != phase:
+            return None
+        return ints("num_k_heads", "head_k_dim", "num_v_heads", "head_v_dim")(row)
+    return key
+
+
+def reduce_key(row):
+    backend = row["kernel_source"]
+    return ("eager" if backend.endswith("eager") else "graph",)
+
+
+NCCL_ORDER = ("all_gather", "all_to_all", "reduce_scatter", "all_reduce")
+
+
+def read_nccl(rows, kind):
+    """The raw table lost the operation. Each (GPUs, type) has four runs of growing sizes, in the
+    collector's order; the last one moves twice the bytes of the others."""
+    times, blocks, last = {}, {}, {}
+    for row in rows:
+        if row["nccl_dtype"] != "half":
+            continue
+        gpus, size = int(row["num_gpus"]), int(row["message_size"])
+        if size <= last.get(gpus, math.inf):
+            blocks[gpus] = blocks.get(gpus, -1) + 1
+        last[gpus] = size
+        surface = times.setdefault((NCCL_ORDER[blocks[gpus]],), {})
+        surface[(gpus, size)] = float(row["latency_us"])
+    return times
+
+
+CLASSES = (
+    Class("linear", ("gemm",), product_key, ints("m", "n", "k"),
+          (("m", PRODUCT_TOKENS), ("n", WIDTHS), ("k", WIDTHS)), "all"),
+    Class("prefill_attention", ("context_attention",),
+          lambda r: heads_key(r, "kv_cache_dtype", "attn_dtype") if r["step"] == "0" else None,
+          ints("batch_size", "isl"), (("sequences", SEQUENCES), ("tokens", PROMPTS))),
+    Class("decode_attention", ("generation_attention",), lambda r: heads_key(r, "kv_cache_dtype"),
+          lambda r: (int(r["batch_size"]), context_of(r)),
+          (("rows", ROWS), ("context", CONTEXTS))),
+    Class("experts", ("moe",), expert_key, ints("moe_tp_size", "moe_ep_size", "num_tokens"),
+          (("tp", EXPERT_TP), ("ep", EXPERT_EP), ("tokens", EXPERT_TOKENS)), read=read_experts),
+    Class("all_reduce", ("custom_allreduce",), reduce_key, ints("num_gpus", "message_size"),
+          (("gpus", None), ("elements", None))),
+    Class("nccl", ("nccl",), None, None, (("gpus", None), ("elements", None)), "all", read_nccl),
+    Class("latent_prefill", ("mla_context_module",), latent_key,
+          ints("num_heads", "batch_size", "isl"),
+          (("heads", HEADS), ("sequences", SEQUENCES), ("tokens", PROMPTS + (32768,)))),
+    Class("latent_decode", ("mla_generation_module",), latent_key,
+          lambda r: ints("num_heads", "batch_size")(r) + (context_of(r),),
+          (("heads", HEADS), ("rows", ROWS), ("context", None))),
+    Class("latent_kernel_prefill", ("context_mla",), lambda r: (format_of(r, "kv_cache_dtype"),),
+          ints("num_heads", "batch_size", "isl"),
+          (("heads", HEADS), ("sequences", SEQUENCES), ("tokens", PROMPTS + (32768,)))),
+    Class("latent_kernel_decode", ("generation_mla",), lambda r: (format_of(r, "kv_cache_dtype"),),
+          lambda r: ints("num_heads", "batch_size")(r) + (context_of(r),),
+          (("heads", HEADS), ("rows", ROWS), ("context", CONTEXTS))),
+    Class("latent_bmm", ("mla_bmm",), lambda r: (format_of(r, "bmm_dtype"),),
+          ints("num_heads", "num_tokens"), (("heads", None), ("tokens", None))),
+    Class("sparse_prefill", ("dsa_context_module",), sparse_key,
+          ints("num_heads", "batch_size", "isl", "step"),
+          (("heads", HEADS), ("sequences", (1, 4, 16, 64)),
+           ("tokens", (1, 4, 16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)),
+           ("prefix", (0, 128, 1024, 2048, 4096, 8192, 32768, 131072, 1000000)))),
+    Class("sparse_decode", ("dsa_generation_module",), sparse_key,
+          lambda r: ints("num_heads", "batch_size")(r) + (context_of(r),),
+          (("heads", HEADS), ("rows", ROWS), ("context", None))),
+    Class("recurrent_prefill", ("gdn",), recurrent("context"), ints("batch_size", "seq_len"),
+          (("sequences", SEQUENCES), ("tokens", PROMPTS + (32768,))), read=sum_of_pieces),
+    Class("recurrent_decode", ("gdn",), recurrent("generation"),
+          lambda r: (int(r["batch_size"]),), (("rows", None),), read=sum_of_pieces),
+)
+
+
+def rows_of(path):
+    with gzip.open(path, "rt", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def release_order(version):
+    """Numeric order of releases: 0.5.14 after 0.5.10, 1.3.0rc20 after 1.0.0."""
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def releases(raw_dir, folder):
+    """[(engine, version, path)], newest release of an engine first."""
+    found = []
+    for path in glob.glob(os.path.join(raw_dir, folder, "*")):
+        engine, _, version = os.path.basename(path).partition("-")
+        found.append((engine, version, path))
+    found.sort(key=lambda f: release_order(f[1]), reverse=True)
+    found.sort(key=lambda f: f[0])
+    return found
+
+
+def words_of(key):
+    return tuple(part for part in key if isinstance(part, str))
+
+
+def measured(raw_dir, folder, kind):
+    """{engine: (versions, {key: {point: us}})}; engine "all" where the fastest counts.
+
+    Shapes of one number format come from one release, the newest that has the format: releases
+    differ by more than shapes do (Marlin of vLLM 0.19 takes twice as long as that of 0.24)."""
+    sections = {}
+    for engine, version, path in releases(raw_dir, folder):
+        times = {}
+        for table in kind.tables:
+            file = os.path.join(path, table + ".csv.gz")
+            if os.path.exists(file):
+                times.update(kind.read(rows_of(file), kind))
+        if not times:
+            continue
+        name = engine if kind.engines == "own" else "all"
+        versions, merged = sections.setdefault(name, ([], {}))
+        used = False
+        newer = {words_of(key) for key in merged}
+        for key, surface in times.items():
+            if kind.engines == "own":
+                if words_of(key) not in newer:
+                    merged[key] = surface
+                    used = True
+                continue
+            into = merged.setdefault(key, {})
+            for point, us in surface.items():
+                if us < into.get(point, math.inf):
+                    into[point] = us
+                    used = True
+        if used:
+            versions.append(version if kind.engines == "own" else f"{engine}-{version}")
+    return sections
+
+
+def held_out(name, key, point):
+    """Whether the check leaves this point out: one of HELD_OUT_EVERY, the same on every run."""
+    text = " ".join(map(str, (name,) + key + point))
+    return zlib.crc32(text.encode()) % HELD_OUT_EVERY == 0
+
+
+def place_of(kind, point):
+    """hole: a point of the surface itself; between its points; outside of them."""
+    place = "hole"
+    for value, (_, points) in zip(point, kind.axes):
+        if points and not min(points) <= value <= max(points):
+            return "outside"
+        if points and value not in points:
+            place = "between"
+    return place
+
+
+def code(us):
+    level = round(math.log(us / LOWEST_US) * STEPS)
+    if not 0 <= level < BASE * BASE:
+        raise SystemExit(f"{us} us is beyond what two characters can hold")
+    return chr(FIRST + level // BASE) + chr(FIRST + level % BASE)
+
+
+def decoded(pair):
+    level = (ord(pair[0]) - FIRST) * BASE + ord(pair[1]) - FIRST
+    return LOWEST_US * math.exp(level / STEPS)
+
+
+def points_of(axis, position, surfaces):
+    """The axis' points that any surface has."""
+    have = {point[position] for surface in surfaces for point in surface}
+    return sorted(p for p in have if axis is None or p in axis)
+
+
+def outer_points(axes):
+    points = [()]
+    for axis in axes[:-1]:
+        points = [p + (value,) for p in points for value in axis]
+    return points
+
+
+def sort_key(key):
+    return [(0, part, "") if isinstance(part, int) else (1, 0, part) for part in key]
+
+
+def section_lines(kind, engine, versions, surfaces):
+    axes = [points_of(points, i, surfaces.values()) for i, (_, points) in enumerate(kind.axes)]
+    lines = [f"class {kind.name} {engine} {' '.join(versions)}"]
+    for (name, _), axis in zip(kind.axes, axes):
+        lines.append(f"axis {name} {' '.join(map(str, axis))}")
+    outer = outer_points(axes)
+    for key in sorted(surfaces, key=sort_key):
+        surface = surfaces[key]
+        body = []
+        for point in outer:
+            codes = [code(surface[p]) if (p := point + (last,)) in surface else HOLE
+                     for last in axes[-1]]
+            while codes and codes[-1] == HOLE:
+                codes.pop()
+            body.append("".join(codes))
+        if any(body):
+            lines.append("grid " + " ".join(map(str, key)))
+            lines += body
+    return lines
+
+
+def device_lines(device):
+    lines = [f"device {device['id']}", f"architecture {device['architecture']}",
+             f"sm {device['sm']}", f"gb_per_s {device['bandwidth_gb_per_s']}"]
+    for name, value in sorted(device["tflops"].items()):
+        lines.append(f"tflops_{name} {value}")
+    link = device.get("nvlink_gb_per_s_per_direction") or device["pcie_gb_per_s_per_direction"]
+    lines.append(f"link_gb_per_s {link}")
+    return lines
+
+
+def catalog_device(name):
+    with open(os.path.join(ROOT, "hardware", "catalog", "devices.json")) as file:
+        devices = json.load(file)
+    devices = devices if isinstance(devices, list) else devices["devices"]
+    return next(d for d in devices if d["id"] == name)
+
+
+def build(raw_dir, folder, out_dir, queries=None):
+    """Writes the file of one system; with `queries` (a file), what was held out goes there."""
+    device = SYSTEMS[folder]
+    lines = [f"# Kernel times of {device}, see NOTICE and scripts/kernel_surfaces.py.",
+             "headroom-kernels 1"] + device_lines(catalog_device(device))
+    for kind in CLASSES:
+        for engine, (versions, surfaces) in sorted(measured(raw_dir, folder, kind).items()):
+            if queries:
+                for key, surface in surfaces.items():
+                    for point in [p for p in surface if held_out(kind.name, key, p)]:
+                        us = surface.pop(point)
+                        print(device, kind.name, engine, ",".join(map(str, key)),
+                              ",".join(map(str, point)), us, place_of(kind, point), file=queries)
+            lines += section_lines(kind, engine, versions, surfaces)
+    path = os.path.join(out_dir, device + ".txt")
+    with open(path, "w", newline="\n") as file:
+        file.write("\n".join(lines) + "\n")
+    return path
+
+
+def check(raw_dir, checker, systems):
+    with tempfile.TemporaryDirectory() as folder:
+        queries = os.path.join(folder, "queries")
+        with open(queries, "w") as file:
+            for system in systems:
+                build(raw_dir, system, folder, file)
+        return subprocess.run([checker, folder, queries]).returncode
+
+
+def show(path, name, wanted):
+    with open(path) as file:
+        lines = iter(file.read().splitlines())
+    inside, axes = False, []
+    for line in lines:
+        words = line.split(" ")
+        if words[0] == "class":
+            inside, axes = words[1] == name, []
+            if inside:
+                print(line)
+        elif words[0] == "axis":
+            axes.append(words[2:])
+            if inside:
+                print(line)
+        elif words[0] == "grid":
+            shown = inside and words[1:1 + len(wanted)] == wanted
+            if shown:
+                print(line)
+            for point in outer_points(axes):
+                codes = next(lines)
+                pairs = [codes[i:i + 2] for i in range(0, len(codes), 2)]
+                if shown and pairs:
+                    print(" ", " ".join(point) + ":",
+                          " ".join("-" if p == HOLE else f"{decoded(p):.3g}" for p in pairs))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--systems", help="folders of RAW_DIR, comma separated; all if absent")
+    parser.add_argument("--out", default=OUT)
+    parser.add_argument("args", nargs="+", metavar="RAW_DIR [CHECKER] | FILE CLASS [KEY]")
+    options = parser.parse_args()
+    systems = options.systems.split(",") if options.systems else sorted(SYSTEMS)
+    if options.show:
+        show(options.args[0], options.args[1], options.args[2:])
+        return 0
+    if options.check:
+        return check(options.args[0], options.args[1], systems)
+    for system in systems:
+        path = build(options.args[0], system, options.out)
+        print(f"{path}: {os.path.getsize(path)} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

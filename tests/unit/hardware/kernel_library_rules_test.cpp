@@ -1,0 +1,183 @@
+// What the kernel library does where nothing was measured.
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hardware/catalog.hpp"
+#include "hardware/kernels/kernel_library.hpp"
+#include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
+
+namespace headroom::kernel_library_rules_test {
+namespace {
+
+KernelLibrary library(const std::string& device, KernelEngine engine = KernelEngine::vllm) {
+  return {Catalog::embedded().device(device), engine};
+}
+
+}  // namespace
+
+TEST_CASE("times grow with tokens, rows and context over steps that outweigh noise") {
+  const KernelLibrary times = library("h100-sxm");
+  const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_dim = 128};
+  double product = 0;
+  double prefill = 0;
+  double decode = 0;
+  for (double size = 300; size < 40000; size *= 1.7) {
+    const double next_product = times.linear(ProductFormat::fp8, size, 6144, 4096).us;
+    const double next_prefill = times.prefill_attention(shape, 1, size).us;
+    const double next_decode = times.decode_attention(shape, 32, size).us;
+    CHECK(next_product > product);
+    CHECK(next_prefill > prefill);
+    CHECK(next_decode > decode);
+    product = next_product;
+    prefill = next_prefill;
+    decode = next_decode;
+  }
+}
+
+TEST_CASE("beyond the table products follow operations") {
+  const KernelLibrary times = library("h100-sxm");
+  const KernelTime last = times.linear(ProductFormat::bf16, 32768, 4096, 4096);
+  const KernelTime more = times.linear(ProductFormat::bf16, 131072, 4096, 4096);
+  CHECK(more.us == Approx(4 * last.us).epsilon(0.02));
+  CHECK(more.fit == Fit::extrapolated);
+}
+
+TEST_CASE("a chunk behind a prefix takes the whole less the prefix") {
+  const KernelLibrary times = library("h100-sxm");
+  const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_dim = 128};
+  const KernelTime chunk = times.prefill_attention(shape, 1, 2048, 6144);
+  CHECK(chunk.us == Approx(times.prefill_attention(shape, 1, 8192).us -
+                           times.prefill_attention(shape, 1, 6144).us));
+  CHECK(chunk.fit == Fit::interpolated);
+  // Never less than the new tokens alone, where the difference is within noise.
+  CHECK(times.prefill_attention(shape, 1, 16, 1).us >= times.prefill_attention(shape, 1, 16).us);
+}
+
+TEST_CASE("a window longer than the context is no window") {
+  const KernelLibrary times = library("h100-sxm");
+  AttentionShape shape{.heads = 32, .kv_heads = 8, .head_dim = 128};
+  const double full = times.decode_attention(shape, 32, 2048).us;
+  shape.window = 4096;
+  CHECK(times.decode_attention(shape, 32, 2048).us == full);
+  shape.window = 128;
+  CHECK(times.decode_attention(shape, 32, 2048).us < full / 2);
+}
+
+TEST_CASE("twice the KV heads decode like twice the rows, and say so") {
+  const KernelLibrary times = library("h100-sxm");
+  const AttentionShape eight{.heads = 8, .kv_heads = 8, .head_dim = 128};
+  const AttentionShape plain{.heads = 32, .kv_heads = 32, .head_dim = 128};
+  const KernelTime time = times.decode_attention(plain, 16, 2048);
+  CHECK(time.us == Approx(times.decode_attention(eight, 64, 2048).us).epsilon(1e-9));
+  CHECK(time.fit == Fit::extrapolated);
+  // TensorRT-LLM measured plain multi-head attention: 32 heads of 128 on H100. Extrapolated in
+  // the same way from its 8 KV heads it would be within a quarter of that.
+  const KernelLibrary trtllm = library("h100-sxm", KernelEngine::trtllm);
+  const KernelTime measured = trtllm.decode_attention(plain, 16, 2048);
+  CHECK(measured.fit == Fit::measured);
+  CHECK(trtllm.decode_attention(eight, 64, 2048).us == Approx(measured.us).epsilon(0.25));
+}
+
+TEST_CASE("experts that were not measured have the rate of the nearest shape") {
+  const KernelLibrary times = library("h100-sxm");
+  // Half as wide as Mixtral 8x7B: at many tokens half its time, from the same grid.
+  ExpertShape shape{.format = ExpertFormat::bf16, .hidden = 4096, .intermediate = 14336,
+                    .top_k = 2, .experts = 8};
+  const KernelTime whole = times.experts(shape, 8192);
+  CHECK(whole.fit == Fit::measured);
+  shape.intermediate = 14336 / 2 + 64;
+  const KernelTime half = times.experts(shape, 8192);
+  CHECK(half.fit == Fit::extrapolated);
+  CHECK(half.us == Approx(whole.us * 7232 / 14336).epsilon(0.1));
+}
+
+TEST_CASE("a split that the engine's table lacks is taken from another engine") {
+  // TensorRT-LLM measured gpt-oss on H100 with expert parallelism only; SGLang both.
+  ExpertShape shape{.format = ExpertFormat::mxfp4_weights, .hidden = 2880, .intermediate = 2880,
+                    .top_k = 4, .experts = 128, .tensor_parallel = 4};
+  CHECK(library("h100-sxm", KernelEngine::trtllm).experts(shape, 1024).us ==
+        library("h100-sxm", KernelEngine::sglang).experts(shape, 1024).us);
+}
+
+TEST_CASE("Marlin with mxfp4 weights runs at the rate of int4 at the same tokens per expert") {
+  // Kimi-K2 in int4 (h100_sxm/vllm-0.24.0 moe, 384 experts, 8 per token): 26,287 us for 8,192
+  // tokens, 170.7 per expert: 2 * 3 * 7168 * 2048 * 8 * 8192 operations, 220 TFLOP/s.
+  const KernelLibrary times = library("h100-sxm");
+  const ExpertShape kimi{.format = ExpertFormat::int4_weights, .kernel = ExpertKernel::marlin,
+                         .hidden = 7168, .intermediate = 2048, .top_k = 8, .experts = 384};
+  CHECK(times.experts(kimi, 8192).us == Approx(26287).epsilon(0.0013));
+  // gpt-oss at 170.7 tokens per expert; its Triton kernel is faster.
+  ExpertShape gpt_oss{.format = ExpertFormat::mxfp4_weights, .kernel = ExpertKernel::marlin,
+                      .hidden = 2880, .intermediate = 2880, .top_k = 4, .experts = 128};
+  const double tokens = 170.67 * 128 / 4;
+  const KernelTime marlin = times.experts(gpt_oss, tokens);
+  const double tflops = 2.0 * 3 * 2880 * 2880 * 4 * tokens / marlin.us / 1e6;
+  CHECK(tflops > 200);
+  CHECK(tflops < 240);
+  CHECK(marlin.fit == Fit::extrapolated);
+  gpt_oss.kernel = ExpertKernel::fastest;
+  CHECK(times.experts(gpt_oss, tokens).us < marlin.us);
+}
+
+TEST_CASE("SGLang's latent attention is put together from kernel and products") {
+  // h200_sxm/sglang-0.5.14 generation_mla: 64 rows of 4,096 tokens, 16 heads: 92.078 us alone.
+  const KernelLibrary times = library("h200-sxm", KernelEngine::sglang);
+  const LatentShape shape{.heads = 16};
+  const KernelTime block = times.latent_decode(shape, 64, 4096);
+  double products = times.linear(ProductFormat::bf16, 64, 2112, 7168).us;
+  products += times.linear(ProductFormat::bf16, 64, 16 * 192, 1536).us;
+  products += times.linear(ProductFormat::bf16, 64, 7168, 16 * 128).us;
+  CHECK(block.us > 92.078 + products);
+  CHECK(block.us < 92.078 + products + 20);  // two small batched products
+}
+
+TEST_CASE("a device without tables takes those of its nearest relative, scaled") {
+  const KernelLibrary pcie = library("h100-pcie");
+  CHECK(pcie.system() == "h100-sxm");
+  CHECK(pcie.is_relative());
+  const KernelLibrary sxm = library("h100-sxm");
+  // Decoding with long contexts is bound by bandwidth: 3350 / 2039 GB/s.
+  const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_dim = 128};
+  const KernelTime decode = pcie.decode_attention(shape, 32, 16384);
+  CHECK(decode.fit == Fit::scaled_from_relative);
+  CHECK(decode.us / sxm.decode_attention(shape, 32, 16384).us ==
+        Approx(3350.0 / 2039).epsilon(0.02));
+  // Large products by arithmetic: 989.4 / 756.5 TFLOP/s.
+  CHECK(pcie.linear(ProductFormat::bf16, 8192, 8192, 8192).us /
+            sxm.linear(ProductFormat::bf16, 8192, 8192, 8192).us ==
+        Approx(989.4 / 756.5).epsilon(0.03));
+  CHECK(library("l4").system() == "l40s");
+  CHECK(library("rtx5090").system() == "rtxpro6000-server");
+  CHECK(library("gh200-144").system() == "h200-sxm");
+}
+
+TEST_CASE("a device without a relative is refused with what there is") {
+  CHECK_THROWS_WITH(library("mi300x"),
+                    Catch::Contains("mi300x") && Catch::Contains("cdna3") &&
+                        Catch::Contains("a100-80, b200, b300, gb200, h100-sxm"));
+}
+
+TEST_CASE("a class that a device lacks is refused, a number format is not") {
+  const KernelLibrary times = library("a100-80");
+  const SparseShape sparse{.latent = {.heads = 16}};
+  CHECK_THROWS_WITH(times.sparse_decode(sparse, 8, 1024),
+                    Catch::Contains("no kernel times of sparse_decode on a100-80"));
+  // 8-bit weights on a device that multiplies in 16 bit: half the bytes at few tokens.
+  const KernelTime narrow = times.linear(ProductFormat::fp8, 1, 8192, 8192);
+  CHECK(narrow.fit == Fit::extrapolated);
+  CHECK(narrow.us < 0.6 * times.linear(ProductFormat::bf16, 1, 8192, 8192).us);
+  CHECK(times.linear(ProductFormat::fp8, 8192, 8192, 8192).us ==
+        Approx(times.linear(ProductFormat::bf16, 8192, 8192, 8192).us).epsilon(0.1));
+}
+
+TEST_CASE("impossible queries are bugs of the caller") {
+  const KernelLibrary times = library("h100-sxm");
+  CHECK_THROWS_AS(times.linear(ProductFormat::bf16, 0, 8, 8), InternalError);
+  CHECK_THROWS_AS(times.decode_attention({.heads = 8, .kv_heads = 0, .head_dim = 64}, 1, 1),
+                  InternalError);
+}
+
+}  // namespace headroom::kernel_library_rules_test
