@@ -20,10 +20,10 @@ namespace headroom {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kFiles{"models.json", "devices.json", "environments.json",
-                                                 "calibrations.json"};
+constexpr std::array<std::string_view, 5> kFiles{"models.json", "devices.json", "environments.json",
+                                                 "calibrations.json", "between_kernels.json"};
 constexpr std::string_view kFileNames =
-    "models.json, devices.json, environments.json, calibrations.json";
+    "models.json, devices.json, environments.json, calibrations.json, between_kernels.json";
 
 template <typename Value>
 std::vector<std::string> ids_of(const std::map<std::string, Value, std::less<>>& rows) {
@@ -134,6 +134,8 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
     }
   } else if (name == "calibrations.json") {
     put_rows(calibrations_, parse_calibrations(text, shown_as), shown_as);
+  } else if (name == "between_kernels.json") {
+    put_rows(between_kernels_, parse_between_kernels(text, shown_as), shown_as);
   } else {
     throw ConfigError(Complaint{.origin = std::string(name),
                                 .problem = fmt::format("not a catalog file ({})", kFileNames)});
@@ -160,6 +162,11 @@ const Environment& Catalog::environment(std::string_view id) const {
 
 const Calibration& Catalog::calibration(std::string_view id) const {
   return find_row(calibrations_, id, "calibration");
+}
+
+const BetweenKernels* Catalog::between_kernels(std::string_view engine) const {
+  const auto found = between_kernels_.find(engine);
+  return found == between_kernels_.end() ? nullptr : &found->second;
 }
 
 std::vector<std::string> Catalog::model_ids() const { return models_.ids(); }

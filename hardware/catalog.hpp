@@ -1,7 +1,8 @@
 #pragma once
-// The data of the project: models, devices, environments and calibrations. Embedded in the binary;
+// The data of the project: models, devices, environments, calibrations and what lies
+// between kernels. Embedded in the binary;
 // a directory with files of the same names (models.json, devices.json, environments.json,
-// calibrations.json) adds rows or replaces them.
+// calibrations.json, between_kernels.json) adds rows or replaces them.
 
 #include <filesystem>
 #include <map>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hardware/between_kernels.hpp"
 #include "hardware/calibration.hpp"
 #include "hardware/device.hpp"
 #include "hardware/environment.hpp"
@@ -24,7 +26,7 @@ class Catalog {
   // ConfigError with file and JSON pointer on bad content, or when the directory holds none of the
   // files.
   void overlay(const std::filesystem::path& directory);
-  // The rows of one file: `name` is one of the four file names, `shown_as` what errors call it.
+  // The rows of one file: `name` is one of the file names, `shown_as` what errors call it.
   void overlay_text(std::string_view name, std::string_view text, const std::string& shown_as);
 
   // Takes the place of the row with its id.
@@ -38,6 +40,9 @@ class Catalog {
   [[nodiscard]] const DeviceSpec& device(std::string_view id) const;
   [[nodiscard]] const Environment& environment(std::string_view id) const;
   [[nodiscard]] const Calibration& calibration(std::string_view id) const;
+
+  // Of a cost family; null: none are known.
+  [[nodiscard]] const BetweenKernels* between_kernels(std::string_view engine) const;
 
   [[nodiscard]] bool has_device(std::string_view id) const { return devices_.contains(id); }
 
@@ -55,6 +60,7 @@ class Catalog {
   std::map<std::string, DeviceSpec, std::less<>> devices_;
   std::map<std::string, Environment, std::less<>> environments_;
   std::map<std::string, Calibration, std::less<>> calibrations_;
+  std::map<std::string, BetweenKernels, std::less<>> between_kernels_;
 };
 
 }  // namespace headroom

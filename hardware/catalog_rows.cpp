@@ -12,6 +12,7 @@
 #include "hardware/llm/dtype.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/kernel/time.hpp"
 
 namespace headroom {
 namespace {
@@ -165,6 +166,28 @@ Calibration parse_calibration(CatalogFields row) {
   return c;
 }
 
+BetweenKernels parse_between(CatalogFields row) {
+  constexpr double kMostBetween = 1e6;
+  constexpr double kNsPerUs = 1e3;
+  constexpr double kHiddenStates = 1e6;  // elements that elementwise_us is for
+  BetweenKernels b;
+  b.id = row.text("id");
+  b.launch_ns = row.number_between("launch_us", 0, kMostBetween, kNsPerUs);
+  b.layer_launches = row.number_between("layer_launches", 0, kMostBetween, 1);
+  b.expert_launches = row.number_between("expert_launches", 0, kMostBetween, 1);
+  b.latent_launches = row.number_between("latent_launches", 0, kMostBetween, 1);
+  b.recurrent_launches = row.number_between("recurrent_launches", 0, kMostBetween, 1);
+  b.layer_ns = row.number_between("layer_us", 0, kMostBetween, kNsPerUs);
+  b.quantise_ns = row.number_between("quantise_us", 0, kMostBetween, kNsPerUs);
+  b.elementwise_ns = row.number_between("elementwise_us", 0, kMostBetween, kNsPerUs / kHiddenStates);
+  b.sequence_ns = row.number_between("sequence_us", 0, kMostBetween, kNsPerUs);
+  b.request_ns = row.number_between("request_ms", 0, kMostBetween, kNsPerMsReal);
+  b.prompt_token_ns = row.number_between("prompt_token_us", 0, kMostBetween, kNsPerUs);
+  b.source = row.text("source");
+  row.finish();
+  return b;
+}
+
 // The rows of `key` in a file {"about": text, key: [row, ...]}.
 template <typename Value>
 std::vector<Value> parse_file(std::string_view text, const std::string& file,
@@ -218,6 +241,10 @@ std::vector<ModelRow> parse_models(std::string_view text, const std::string& fil
 
 std::vector<DeviceSpec> parse_devices(std::string_view text, const std::string& file) {
   return parse_file<DeviceSpec>(text, file, "devices", parse_device);
+}
+
+std::vector<BetweenKernels> parse_between_kernels(std::string_view text, const std::string& file) {
+  return parse_file<BetweenKernels>(text, file, "between_kernels", parse_between);
 }
 
 std::vector<Calibration> parse_calibrations(std::string_view text, const std::string& file) {

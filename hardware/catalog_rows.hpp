@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hardware/between_kernels.hpp"
 #include "hardware/calibration.hpp"
 #include "hardware/device.hpp"
 
@@ -29,6 +30,8 @@ struct ModelRow {
 [[nodiscard]] ModelRow parse_model_row(std::string_view row, const std::string& file,
                                        std::size_t number);
 [[nodiscard]] std::vector<DeviceSpec> parse_devices(std::string_view text, const std::string& file);
+[[nodiscard]] std::vector<BetweenKernels> parse_between_kernels(std::string_view text,
+                                                                const std::string& file);
 [[nodiscard]] std::vector<Calibration> parse_calibrations(std::string_view text,
                                                           const std::string& file);
 

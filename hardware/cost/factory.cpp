@@ -103,10 +103,12 @@ std::string check_profiled_system(const Catalog& catalog, const ModelSpec& model
 
 }  // namespace
 
-std::unique_ptr<StepCost> make_roofline_cost(const ModelSpec& model, const DeviceSpec& device,
-                                             const Calibration& row,
-                                             const RooflineOptions& options) {
-  auto chain = std::make_unique<RooflineCost>(model, device, row, options);
+namespace {
+
+// A rank's or a chain's cost as that of all stages and data ranks, whichever `options` have.
+std::unique_ptr<StepCost> with_ranks(std::unique_ptr<StepCost> chain, const ModelSpec& model,
+                                     const DeviceSpec& device, const Calibration& row,
+                                     const RooflineOptions& options) {
   const Sharding& s = options.parallel.sharding;
   if (s.pipeline > 1) {
     PipelineOptions pipeline;
@@ -130,6 +132,61 @@ std::unique_ptr<StepCost> make_roofline_cost(const ModelSpec& model, const Devic
   return chain;
 }
 
+std::optional<KernelEngine> kernel_engine(std::string_view family) {
+  if (family == "vllm") return KernelEngine::vllm;
+  if (family == "sglang") return KernelEngine::sglang;
+  if (family == "trtllm") return KernelEngine::trtllm;
+  return std::nullopt;
+}
+
+// The library's times and the engine's constants.
+void choose_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
+                    const CostRequest& request, const Calibration& row, CostChoice& choice) {
+  if (const std::string why = why_no_kernels(catalog, model, device, request.engine);
+      !why.empty()) {
+    throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
+                                .pointer = "/cost/level",
+                                .value = "kernels",
+                                .problem = why});
+  }
+  const KernelEngine engine = *kernel_engine(request.engine);
+  KernelChoices choices{
+      .engine = engine, .experts = request.experts, .fp8_prefill = engine != KernelEngine::vllm};
+  const BetweenKernels& between = *catalog.between_kernels(request.engine);
+  KernelLibrary library(device, engine);
+  choice.calibration = fmt::format("kernels of {}", library.system());
+  choice.source = fmt::format("kernel times of {}; between them: {}",
+                              library.is_relative() ? library.system() + ", scaled" : device.id,
+                              between.source);
+  choice.client_latency_ns = static_cast<TimeNs>(between.request_ns + 0.5);
+  choice.prompt_token_ns = between.prompt_token_ns;
+  LayerKernels layers(model, request.roofline.parallel, request.roofline.kv, choices,
+                      std::move(library));
+  auto cost = std::make_unique<KernelCost>(std::move(layers), between, request.captured,
+                                           model.hidden, request.roofline.limits);
+  choice.uncalibrated = cost->fit() > Fit::interpolated;
+  choice.cost = with_ranks(std::move(cost), model, device, row, request.roofline);
+}
+
+}  // namespace
+
+std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
+                           const std::string& engine) {
+  if (!kernel_engine(engine) || catalog.between_kernels(engine) == nullptr) {
+    return fmt::format("no kernel times of engine family {}", engine);
+  }
+  if (device.sm < 80) return fmt::format("no kernel times of {} or of a relative", device.id);
+  const std::string missing = kernels_missing(model);
+  return missing.empty() ? "" : fmt::format("no kernel times of {}", missing);
+}
+
+std::unique_ptr<StepCost> make_roofline_cost(const ModelSpec& model, const DeviceSpec& device,
+                                             const Calibration& row,
+                                             const RooflineOptions& options) {
+  return with_ranks(std::make_unique<RooflineCost>(model, device, row, options), model, device, row,
+                    options);
+}
+
 CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
                           const CostRequest& request) {
   Calibration calibration = request.level == CostLevel::spec
@@ -148,6 +205,10 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
   }
   choice.weight_bytes_per_s = part.bandwidth_bytes_per_s * calibration.weight_bandwidth_share;
   choice.matrix_flops_per_s = matrix_flops(part, model.dtype) * calibration.compute_share;
+  if (request.level == CostLevel::kernels) {
+    choose_kernels(catalog, model, part, request, calibration, choice);
+    return choice;
+  }
   if (request.level != CostLevel::table) {
     choice.cost = make_roofline_cost(model, part, calibration, request.roofline);
     return choice;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
+#include "hardware/cost/kernel_cost.hpp"
 #include "hardware/cost/roofline.hpp"
 #include "sim/kernel/time.hpp"
 #include "sim/serving/step_cost.hpp"
@@ -18,7 +19,8 @@ namespace headroom {
 enum class CostLevel : std::uint8_t {
   spec,        // data sheet: every efficiency 1, no overheads
   calibrated,  // fitted constants of the device and engine, else the generic set
-  table        // measured kernels (kernel_table.hpp); the rest as `calibrated`
+  kernels,     // the library of measured kernels and what lies between them (kernel_cost.hpp)
+  table        // kernels of one model (kernel_table.hpp); the rest as `calibrated`
 };
 
 struct CostRequest {
@@ -31,6 +33,9 @@ struct CostRequest {
   double bandwidth_share = 1;            // of the data sheet's memory bandwidth, above 0
   std::filesystem::path tables;  // of level table: a folder of kernel times, or of its tp<N>
   RooflineOptions roofline;
+  // Of level kernels: what the engine's options choose.
+  ExpertChoice experts;
+  CapturedSteps captured;
 };
 
 struct CostChoice {
@@ -40,6 +45,7 @@ struct CostChoice {
   std::string engine_versions;  // that they were fitted on; empty for generic and spec
   bool uncalibrated = false;    // generic constants: results must say so
   TimeNs client_latency_ns = 0;
+  double prompt_token_ns = 0;     // of the API process, per prompt token; 0: in the latency
   double weight_bytes_per_s = 0;  // that matrix products reach on a rank
   double matrix_flops_per_s = 0;  // likewise, with activations as weights
 };
@@ -59,6 +65,11 @@ void take_part(double clock_share, double bandwidth_share, DeviceSpec& device, C
                                                            const DeviceSpec& device,
                                                            const Calibration& row,
                                                            const RooflineOptions& options);
+
+// Why the steps of this engine with this model on this device are not priced by the kernel library;
+// empty: they can be.
+[[nodiscard]] std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model,
+                                         const DeviceSpec& device, const std::string& engine);
 
 // ConfigError, DataError: kernel times that are missing, wrong, or of another model.
 [[nodiscard]] CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model,

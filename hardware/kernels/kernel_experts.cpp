@@ -1,6 +1,7 @@
 // Routed experts: the choice of table and shape.
 
 #include <algorithm>
+#include <vector>
 
 #include "hardware/kernels/kernel_library_parts.hpp"
 #include "sim/kernel/check.hpp"
@@ -37,22 +38,24 @@ ExpertKey nearest(const KernelSurface& surface, const ExpertKey& key) {
   return found;
 }
 
-// The engine's own table if it has the shape at this split, else another engine's that has; else
-// the nearest shape of the first table with the format and kernel; else of the first table.
-Choice choose(const KernelTables& file, KernelEngine engine, const ExpertKey& key,
-              KernelPoint split) {
+// The tables that have the shape at this split; without one the nearest shape: of the first table
+// with the format and kernel, beginning with the engine's own, else of the first table.
+std::vector<Choice> choices(const KernelTables& file, KernelEngine engine, const ExpertKey& key,
+                            KernelPoint split) {
+  std::vector<Choice> exact;
   Choice same_format;
   Choice any;
   for (const KernelEngine candidate : engines_from(engine)) {
     const KernelSurface* surface = file.surface(KernelClass::experts, candidate);
     if (surface == nullptr) continue;
-    if (surface->has_line(key, split)) return {surface, key};
+    if (surface->has_line(key, split)) exact.push_back({surface, key});
     const Choice near{surface, nearest(*surface, key)};
     if (any.surface == nullptr) any = near;
     const bool alike = near.key[kFormat] == key[kFormat] && near.key[kKernel] == key[kKernel];
     if (same_format.surface == nullptr && alike) same_format = near;
   }
-  return same_format.surface != nullptr ? same_format : any;
+  if (!exact.empty()) return exact;
+  return {same_format.surface != nullptr ? same_format : any};
 }
 
 double tokens_per_expert(const ExpertKey& key) {
@@ -70,21 +73,27 @@ KernelTime KernelLibrary::experts(const ExpertShape& shape, double tokens) const
   const auto expert_parallel = static_cast<double>(shape.expert_parallel);
   const PointParts<2> split{tensor_parallel, expert_parallel};
   const ExpertKey key = key_of(shape);
-  Choice choice = choose(tables_->file, tables_->engine, key, split);
+  std::vector<Choice> found = choices(tables_->file, tables_->engine, key, split);
   // Marlin unpacks 4-bit weights alike: where a shape was not measured, int4 was with more shapes.
-  if (shape.kernel == ExpertKernel::marlin && choice.key != key) {
+  if (shape.kernel == ExpertKernel::marlin && found.front().key != key) {
     ExpertKey int4 = key;
     int4[kFormat] = code_of(KernelFormat::int4_weights);
-    choice = choose(tables_->file, tables_->engine, int4, split);
+    found = choices(tables_->file, tables_->engine, int4, split);
   }
-  HEADROOM_CHECK(choice.surface != nullptr, "no kernel times of experts");
-  const double alike = tokens * tokens_per_expert(key) / tokens_per_expert(choice.key);
-  LogRatio ratio =
-      choice.surface->at(choice.key, PointParts<3>{tensor_parallel, expert_parallel, alike});
-  if (choice.key != key) ratio.fit = Fit::extrapolated;
-  return tables_->marked(
-      choice.surface->time(tables_->peaks, key,
-                           PointParts<3>{tensor_parallel, expert_parallel, tokens}, ratio));
+  HEADROOM_CHECK(found.front().surface != nullptr, "no kernel times of experts");
+  // Engines take over each other's kernels: the fastest that was measured.
+  KernelTime fastest;
+  for (const Choice& choice : found) {
+    const double alike = tokens * tokens_per_expert(key) / tokens_per_expert(choice.key);
+    LogRatio ratio =
+        choice.surface->at(choice.key, PointParts<3>{tensor_parallel, expert_parallel, alike});
+    if (choice.key != key) ratio.fit = Fit::extrapolated;
+    const KernelTime time = tables_->marked(
+        choice.surface->time(tables_->peaks, key,
+                             PointParts<3>{tensor_parallel, expert_parallel, tokens}, ratio));
+    if (fastest.us == 0 || time.us < fastest.us) fastest = time;
+  }
+  return fastest;
 }
 
 }  // namespace headroom

@@ -87,7 +87,7 @@ class KernelLibrary {
                                             double context) const;
 
   // Routed experts of one layer for `tokens` tokens of all devices that share the experts. The
-  // engine's own table where it holds the format, else another engine's. A shape that is not in it
+  // fastest of the tables that hold the shape: engines take over each other's kernels. A shape that is not in it
   // is scaled by ideal time from the one whose work per expert is closest. Marlin with mxfp4
   // weights: rate of the int4 rows at the same tokens per expert.
   [[nodiscard]] KernelTime experts(const ExpertShape& shape, double tokens) const;

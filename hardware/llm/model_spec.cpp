@@ -70,13 +70,6 @@ class ShardingCheck {
   const Sharding& s_;
 };
 
-bool replaceable(const WeightFormat& format, Dtype dtype, const ModelSpec& model) {
-  if (!is_quantised(format.dtype)) return true;
-  if (format.dtype == dtype) return false;
-  throw ConfigError(fmt::format("{}: the checkpoint is quantised as {}, not as {}", model.id,
-                                name_of(format.dtype), name_of(dtype)));
-}
-
 // Every format of the layers' matrices, the routed experts' apart.
 template <typename Visit>
 void visit_formats(ModelSpec& model, Visit visit) {
@@ -89,6 +82,15 @@ void visit_formats(ModelSpec& model, Visit visit) {
       visit(kind.moe->format, true);
     }
   }
+}
+
+// Whether a matrix is quantised as another type than `dtype`.
+bool is_quantised_otherwise(ModelSpec& model, Dtype dtype) {
+  bool otherwise = false;
+  visit_formats(model, [&](const WeightFormat& format, bool) {
+    otherwise |= is_quantised(format.dtype) && format.dtype != dtype;
+  });
+  return otherwise;
 }
 
 std::int64_t mlp_elements(const MlpSpec& mlp) { return (mlp.gated ? 3 : 2) * mlp.ffn; }
@@ -138,11 +140,36 @@ ModelSpec with_dtype(ModelSpec model, Dtype dtype) {
   return model;
 }
 
+// Other people's checkpoint of a model that its makers ship quantised. In 4-bit floats they leave
+// attention in 16 bit (nvidia/DeepSeek-R1-FP4, hf_quant_config.json: exclude_modules), else every
+// matrix has the type.
+static ModelSpec requantised(ModelSpec model, Dtype dtype) {
+  const WeightFormat plain = format_of(model.dtype);
+  visit_formats(model, [&](WeightFormat& format, bool) { format = plain; });
+  const bool all = dtype != Dtype::nvfp4 && dtype != Dtype::mxfp4;
+  for (LayerKind& kind : model.kinds) {
+    const WeightFormat format = format_of(dtype);
+    if (all && kind.attention) kind.attention->format = format;
+    if (all && kind.recurrent) kind.recurrent->format = format;
+    if (kind.mlp) kind.mlp->format = format;
+    if (kind.moe) kind.moe->format = kind.moe->shared_format = format;
+  }
+  model.quantization_method.clear();
+  model.unloaded_bytes = 0;
+  model.notes.push_back(fmt::format(
+      "{} is shipped in another format: taken as a checkpoint of others with {} in {}", model.id,
+      all ? "its matrices" : "experts and MLPs (not attention)", name_of(dtype)));
+  return model;
+}
+
 ModelSpec quantised(ModelSpec model, Dtype dtype) {
   HEADROOM_CHECK(is_quantised(dtype), fmt::format("{} is no quantised type", name_of(dtype)));
+  if (dtype < Dtype::q8_0 && is_quantised_otherwise(model, dtype)) {
+    return requantised(std::move(model), dtype);
+  }
   const bool experts_only = dtype == Dtype::mxfp4;
   visit_formats(model, [&](WeightFormat& format, bool routed) {
-    if ((routed || !experts_only) && replaceable(format, dtype, model)) format = format_of(dtype);
+    if ((routed || !experts_only) && !is_quantised(format.dtype)) format = format_of(dtype);
   });
   if (dtype >= Dtype::q8_0) {  // a GGUF file holds nothing in 16 bit but vectors
     model.embedding_format = model.head_format = format_of(dtype);

@@ -196,7 +196,8 @@ struct StageLayers {
 // The model with other formats. `dtype` (fp32, fp16, bf16) replaces what is not quantised.
 [[nodiscard]] ModelSpec with_dtype(ModelSpec model, Dtype dtype);
 // Quantised when loaded: matrices of the layers, for mxfp4 the experts only, for types of llama.cpp
-// everything. ConfigError when the checkpoint is quantised already in another way.
+// everything. A checkpoint that is quantised in another way stands for one that others made of the
+// same model; a note says what is in which format.
 [[nodiscard]] ModelSpec quantised(ModelSpec model, Dtype dtype);
 // Format of most of the model's matrix elements: what its products compute in.
 [[nodiscard]] Dtype main_dtype(const ModelSpec& model);

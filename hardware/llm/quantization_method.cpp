@@ -45,6 +45,7 @@ ModelSpec loaded_as(ModelSpec model, std::string_view name) {
   if (method == nullptr) return quantised(std::move(model), parse_dtype(name));
   const bool same = model.quantization_method == method->declared;
   if (!same && method->at_load) return quantised(std::move(model), parse_dtype(name));
+  if (!same && name == "modelopt_fp4") return quantised(std::move(model), Dtype::nvfp4);
   if (!same) {
     throw ConfigError(
         model.quantization_method.empty()

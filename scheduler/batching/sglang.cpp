@@ -51,11 +51,36 @@ SglangScheduler::SglangScheduler(const SchedulerOptions& options)
 }
 
 void SglangScheduler::enqueue(RequestId id, const Request& request) {
+  if (own_.scheduler_recv_interval > 1) return unread_.push_back(id);
   waiting_.enqueue(id, request);
+}
+
+// The engine reads its socket at once when it is idle or behind a prefill batch, otherwise in every
+// nth plan of decodes.
+void SglangScheduler::read_arrivals(const PlanContext& context) {
+  const std::int64_t interval = own_.scheduler_recv_interval;
+  if (interval <= 1) return;
+  const StepIndex since = context.decodes_planned - last_read_;
+  const bool at_once = idle_ || last_was_prefill_ || context.decodes.size() == 0;
+  if (!at_once && (since == 0 || since % interval != 0)) return;
+  last_read_ = context.decodes_planned;
+  while (!unread_.empty()) {
+    const RequestId id = unread_.front();
+    unread_.remove(id);
+    waiting_.enqueue(id, context.requests[id]);
+  }
+}
+
+// Until the next look at new requests.
+StepCount SglangScheduler::steps_to_read(const PlanContext& context) const {
+  if (unread_.empty()) return kManySteps;
+  const std::int64_t interval = own_.scheduler_recv_interval;
+  return interval - (context.decodes_planned - last_read_) % interval;
 }
 
 void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (idle_) ratio_.start_anew(context.decodes_planned);
+  read_arrivals(context);
   idle_ = false;
   late_prefixes_.publish_due(context);
   filter_last_batch();
@@ -264,7 +289,8 @@ void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& 
       !batch_is_full_ && seats_taken() < options_.max_num_seqs && budget_for(beside).chunk > 0;
   plan.arrivals_can_join = admits;
   if (chunked_ != kNoRequest || (admits && !waiting_.empty()) || late_prefixes_.any()) return;
-  plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
+  plan.steady_steps =
+      std::min(context.steady_decodes(context.kv.pool().free_blocks), steps_to_read(context));
 }
 
 // The pool has no room for one more decode step. At least one request goes (one whose last step is
@@ -307,6 +333,10 @@ void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
 }
 
 bool SglangScheduler::on_leave(RequestId id) {
+  if (unread_.contains(id)) {
+    unread_.remove(id);
+    return true;
+  }
   if (waiting_.contains(id)) {
     waiting_.remove(id);
     return true;
@@ -344,6 +374,11 @@ std::vector<OwnRow> sglang_rows() {
   using S = SglangScheduling;
   static const std::string kOrderNames = choices_in<SglangOrder>(kOrders);
   return own_rows<S>({
+      {.name = "scheduler_recv_interval",
+       .field = &S::scheduler_recv_interval,
+       .unit = "steps",
+       .bounds = {.low = 1, .high = 1e6},
+       .doc = "decode steps between two looks at new requests; 1 = before every step"},
       {.name = "schedule_policy",
        .field = &S::schedule_policy,
        .choices = kOrderNames,

@@ -45,6 +45,8 @@ struct SglangScheduling {
   double schedule_conservativeness = 1.0;    // > 0
   std::string schedule_policy = "fcfs";      // order of the queue
   bool disable_radix_cache = false;
+  // Steps of decodes between two looks at new requests; 1: before every plan.
+  std::int64_t scheduler_recv_interval = 1;
   // Free tokens that a retraction leaves for each remaining request, beyond its next step: 20
   // before 0.5 (pull request 9989), set by the engine.
   std::int64_t retraction_headroom = 0;
@@ -68,6 +70,8 @@ class SglangScheduler final : public BatchScheduler {
   };
   enum class Added : std::uint8_t { taken, no_token, other };
 
+  void read_arrivals(const PlanContext& context);
+  [[nodiscard]] StepCount steps_to_read(const PlanContext& context) const;
   void filter_last_batch();
   void filter_running();
   [[nodiscard]] std::int64_t seats_taken() const { return running_.size() + finished_; }
@@ -89,6 +93,10 @@ class SglangScheduler final : public BatchScheduler {
   SchedulerOptions options_;
   SglangScheduling own_;
   SglangQueue waiting_;
+  // Requests that the engine has not read yet (scheduler_recv_skipper.py), in order, and the number
+  // of decode steps before the plan in which it last looked.
+  RequestList unread_;
+  StepIndex last_read_ = 0;
   RequestList running_;        // prompt complete
   std::int64_t finished_ = 0;  // that are still in the batch of running requests
   // The latest plan, if it ran a prefill batch: whose prompts it completed, and whether all running

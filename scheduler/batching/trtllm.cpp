@@ -52,6 +52,12 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
     take_decodes(context, plan);
     left -= context.decodes.size();
   }
+  if (waits_for_more(context, left)) {
+    plan.steady_steps =
+        std::min(context.steady_decodes(capacity_->free_for_decodes(context.kv.pool())),
+                 steps_of_waiting(context));
+    return;
+  }
   // Behind a prompt that gets nothing, or behind a paused request, nobody starts.
   const bool looked_at_all = continue_prompts(left) && plan.preempted.empty() && open &&
                              start_waiting(context, plan, left);
@@ -65,6 +71,51 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
     plan.steady_steps = context.steady_decodes(capacity_->free_for_decodes(context.kv.pool()));
   }
   plan.arrivals_can_join = looked_at_all;
+}
+
+// py_executor.py, _waiting_requests: prompts that could run stand by, all together, while decodes
+// go on. Without decodes the plans that wait take no time.
+bool TrtllmScheduler::waits_for_more(const PlanContext& context, TokenCount left) {
+  const auto& own = options_.own.get<TrtllmScheduling>();
+  if (own.batch_wait_timeout_iters == 0) return false;
+  const TokenCount prompts = startable_tokens(context, left);
+  const TokenCount decodes = options_.max_num_batched_tokens - left;
+  const double enough =
+      own.batch_wait_max_tokens_ratio * static_cast<double>(options_.max_num_batched_tokens);
+  if (prompts > 0 && decodes > 0 && static_cast<double>(prompts + decodes) < enough) {
+    if (waits_since_ < 0) waits_since_ = context.decodes_planned;
+    if (context.decodes_planned - waits_since_ < own.batch_wait_timeout_iters) return true;
+  }
+  waits_since_ = -1;
+  return false;
+}
+
+// Tokens of the prompts that this plan could run: whole ones, as the engine counts them. 0: none.
+TokenCount TrtllmScheduler::startable_tokens(const PlanContext& context, TokenCount left) const {
+  const KvPoolState& pool = context.kv.pool();
+  TokenCount tokens = 0;
+  for (const Prompt& prompt : prompts_) {
+    if (tokens >= left) return tokens;
+    tokens += prompt.known;
+  }
+  std::int64_t seats = options_.max_num_seqs - started_.size();
+  BlockCount free = pool.free_blocks;
+  for (RequestId id = waiting_.front(); id != kNoRequest && seats > 0 && tokens < left;
+       id = waiting_.after(id), --seats) {
+    const Request& request = context.requests[id];
+    const TrtllmCapacity::Need need = capacity_->need(request, pool);
+    const BlockCount blocks = blocks_needed(need.tokens, pool.block_tokens);
+    if (blocks + need.keep_free > free) break;
+    free -= blocks;
+    tokens += request.known_tokens;
+  }
+  return tokens;
+}
+
+// Decodes go on alone for so many steps while prompts wait.
+StepCount TrtllmScheduler::steps_of_waiting(const PlanContext& context) const {
+  const auto& own = options_.own.get<TrtllmScheduling>();
+  return own.batch_wait_timeout_iters - (context.decodes_planned - waits_since_);
 }
 
 // Pauses as many of the last started requests as it takes; only then blocks are taken.
@@ -301,6 +352,7 @@ void TrtllmScheduler::on_engine_lost() {
   started_.clear();
   prompts_.clear();
   late_prefixes_.clear();
+  waits_since_ = -1;
   capacity_->on_engine_lost();
 }
 
@@ -323,6 +375,16 @@ std::vector<OwnRow> trtllm_rows() {
        .field = &T::capacity_scheduler_policy,
        .choices = kCapacityNames,
        .doc = "who may hold KV: until the end is sure to fit, as long as it fits, or by batches"},
+      {.name = "batch_wait_timeout_iters",
+       .field = &T::batch_wait_timeout_iters,
+       .unit = "steps",
+       .bounds = {.low = 0, .high = 1e6},
+       .doc = "prompts wait for others while decodes run, at most for so many steps; 0 = never"},
+      {.name = "batch_wait_max_tokens_ratio",
+       .field = &T::batch_wait_max_tokens_ratio,
+       .unit = "share",
+       .bounds = {.low = 0, .high = 1},
+       .doc = "of max_num_tokens: a step that is fuller does not wait"},
       {.name = "context_chunking_policy",
        .field = &T::context_chunking_policy,
        .choices = "FIRST_COME_FIRST_SERVED|EQUAL_PROGRESS",

@@ -36,6 +36,9 @@ struct TrtllmScheduling {
   bool copy_on_partial_reuse = true;
   std::string capacity_scheduler_policy = "GUARANTEED_NO_EVICT";
   std::string context_chunking_policy = "FIRST_COME_FIRST_SERVED";
+  // Prompts wait for so many plans, unless they and the decodes fill this share of the step.
+  std::int64_t batch_wait_timeout_iters = 0;
+  double batch_wait_max_tokens_ratio = 0;
 };
 
 class TrtllmScheduler final : public BatchScheduler {
@@ -73,6 +76,9 @@ class TrtllmScheduler final : public BatchScheduler {
   [[nodiscard]] bool try_start(const PlanContext& context, RequestId id, TokenCount& left);
   void deal_equally(TokenCount& left);
   void run_prompts(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] bool waits_for_more(const PlanContext& context, TokenCount left);
+  [[nodiscard]] TokenCount startable_tokens(const PlanContext& context, TokenCount left) const;
+  [[nodiscard]] StepCount steps_of_waiting(const PlanContext& context) const;
   [[nodiscard]] TokenCount first_piece(TokenCount known, TokenCount rest, TokenCount left) const;
   [[nodiscard]] bool can_never_run(const Request& request) const;
   [[nodiscard]] bool waits_to_reuse(const PlanContext& context, const Request& request) const;
@@ -87,6 +93,8 @@ class TrtllmScheduler final : public BatchScheduler {
   RequestList waiting_;          // paused ones at the front
   std::vector<Prompt> prompts_;  // in order of start
   LatePrefixes late_prefixes_;
+  // Decode steps before the plan from which on prompts wait for more of them; -1: none waits.
+  StepIndex waits_since_ = -1;
 };
 
 [[nodiscard]] const BatchPolicy& trtllm_policy();

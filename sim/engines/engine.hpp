@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "hardware/budget/budget.hpp"
+#include "hardware/cost/capture_sizes.hpp"
+#include "hardware/cost/expert_choice.hpp"
 #include "hardware/engine_version.hpp"
 #include "hardware/environment.hpp"
 #include "hardware/llm/model_spec.hpp"
@@ -124,6 +126,11 @@ struct Engine {
   // Batch sizes that decode steps are padded to. Null: none.
   std::vector<std::int32_t> (*capture_sizes)(const EngineSection& options,
                                              const EngineSystem& system) = nullptr;
+  // Which steps run inside captured graphs. Null: none do.
+  CapturedSteps (*captured_steps)(const EngineSection& options,
+                                  const EngineSystem& system) = nullptr;
+  // The kernel of routed experts that its options choose. Null: the fastest one.
+  ExpertChoice (*experts)(const EngineSection& options, const EngineSystem& system) = nullptr;
   // Host memory per rank for blocks that the device overwrites. Null: none of its own.
   ByteCount (*host_tier)(const EngineSection& options) = nullptr;
   std::string_view host_tier_option = {};  // its JSON pointer

@@ -14,6 +14,7 @@ enum class Takes : std::uint8_t {
   integer,      // a whole number
   count,        // a whole number, also 32k or 1M (human_number)
   number,       // a decimal number
+  above_one,    // a whole number; the option is whether it is above 1
   text,         // one word
   json,         // one word, an object; also spelled --flag.key value, with rows for known keys
   words,        // one word or more

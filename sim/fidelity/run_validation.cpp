@@ -164,7 +164,7 @@ ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
   scored.preemptions = result.summary.engine.preemptions;
   const auto records = std::span(result.recorder->records());
   ServingOptions options;
-  if (!run.at_the_engine) options.client_latency_ns = result.cost.client_latency_ns;
+  if (!run.at_the_engine) options.client_latency = result.cost.client_latency;
   const ServingMetrics warm = serving_metrics(
       records.subspan(static_cast<std::size_t>(run.cold_requests)), nullptr, options);
   for (const MeasuredMetric& metric : run.measured) {

@@ -38,6 +38,10 @@ FlagValue flag_value(const FlagRow& row, const std::string& text) {
     case Takes::integer: return checked(whole_number(word), "a whole number");
     case Takes::count: return checked(human_number(word), "a whole number, also as 32k or 1M");
     case Takes::number: return checked(decimal_number(word), "a number");
+    case Takes::above_one: {
+      const std::optional<std::int64_t> number = whole_number(word);
+      return checked(number ? std::optional(*number > 1) : std::nullopt, "a whole number");
+    }
     case Takes::nothing:
     case Takes::toggle: return checked(switch_value(word), "true or false");
     case Takes::text:

@@ -25,11 +25,12 @@ bool is_good(const RequestRecord& record, TimeNs ttft_ns, TimeNs e2el_ns,
 }
 
 TimeNs ttft_ns_of(const RequestRecord& record, const ServingOptions& options) {
-  return record.first_token_ns - record.arrival_ns + options.client_latency_ns;
+  return record.first_token_ns - record.arrival_ns +
+         options.client_latency.of(record.prompt_tokens);
 }
 
 TimeNs e2el_ns_of(const RequestRecord& record, const ServingOptions& options) {
-  return record.finish_ns - record.arrival_ns + options.client_latency_ns;
+  return record.finish_ns - record.arrival_ns + options.client_latency.of(record.prompt_tokens);
 }
 
 std::optional<std::int64_t> tpot_of(const RequestRecord& record) {

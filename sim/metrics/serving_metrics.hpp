@@ -25,8 +25,19 @@ struct GoodputLimits {
   [[nodiscard]] bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
 };
 
+// What clients wait for outside of the engine, network and front end: of every TTFT and E2EL.
+struct ClientLatency {
+  TimeNs request_ns = 0;
+  std::int64_t prompt_token_ps = 0;  // 1e-12 s more for each token of the prompt
+
+  [[nodiscard]] TimeNs of(std::int64_t prompt_tokens) const {
+    return request_ns + prompt_tokens * prompt_token_ps / 1000;
+  }
+  friend bool operator==(const ClientLatency&, const ClientLatency&) = default;
+};
+
 struct ServingOptions {
-  TimeNs client_latency_ns = 0;  // network and front end: added to TTFT and E2EL of every request
+  ClientLatency client_latency = {};
   GoodputLimits goodput = {};
   std::vector<GoodputLimits> class_goodput = {};  // by class id: instead of `goodput`, where any()
 

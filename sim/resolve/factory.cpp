@@ -137,6 +137,7 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
 
   CostRequest request;
   request.level = value_named<CostLevel>(section.level, {{"spec", CostLevel::spec},
+                                                         {"kernels", CostLevel::kernels},
                                                          {"table", CostLevel::table},
                                                          {"calibrated", CostLevel::calibrated}});
   request.tables = SectionPlace{resolved.scenario, "/cost/tables"}.path_of(section.tables);
@@ -146,6 +147,13 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
   }
   request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
   request.roofline = roofline_options(resolved, pool_tokens);
+  const EngineSection& engine = resolved.scenario.engine;
+  if (resolved.engine->captured_steps != nullptr) {
+    request.captured = resolved.engine->captured_steps(engine, resolved);
+  }
+  if (resolved.engine->experts != nullptr) {
+    request.experts = resolved.engine->experts(engine, resolved);
+  }
   request.clock_share = section.clock_share;
   request.bandwidth_share = section.bandwidth_share;
   if (section.level != "spec" && section.calibration != "auto") {
@@ -157,7 +165,8 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
   facts.source = choice.source;
   facts.engine_versions = choice.engine_versions;
   facts.uncalibrated = choice.uncalibrated;
-  facts.client_latency_ns = choice.client_latency_ns;
+  facts.client_latency = {choice.client_latency_ns,
+                          static_cast<std::int64_t>(choice.prompt_token_ns * 1e3 + 0.5)};
   return with_adapters(resolved, std::move(choice));
 }
 
@@ -245,8 +254,8 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   parts.memory = run_time_memory(resolved, budget);
   parts.adapters = adapter_slots(resolved);
   if (const EngineSection& engine = resolved.scenario.engine; engine.api_server_count) {
-    parts.options.api_server = api_server_options(engine, facts.client_latency_ns);
-    facts.client_latency_ns = 0;
+    parts.options.api_server = api_server_options(engine, facts.client_latency.request_ns);
+    facts.client_latency = {};
   }
   return parts;
 }

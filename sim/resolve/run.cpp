@@ -64,7 +64,7 @@ GoodputLimits goodput_limits(const SloSection& slo) {
 SummaryOptions summary_options(const Scenario& scenario, const CostFacts& cost,
                                const Workload& workload) {
   SummaryOptions options;
-  options.serving.client_latency_ns = cost.client_latency_ns;
+  options.serving.client_latency = cost.client_latency;
   options.serving.goodput = goodput_limits(scenario.slo);
   for (const SloSection& slo : workload.slo) {
     options.serving.class_goodput.push_back(goodput_limits(slo));
@@ -207,11 +207,12 @@ void warn_of_groups(RunResult& result) {
         result.warnings.push_back(text);
       }
     }
-    if (group.cost.client_latency_ns != result.cost.client_latency_ns) {
+    if (group.cost.client_latency != result.cost.client_latency) {
       result.warnings.push_back(fmt::format(
           "{}: latencies count {:.1f} ms between client and engine, as measured for {}, not {:.1f}",
-          group.name, static_cast<double>(result.cost.client_latency_ns) / 1e6,
-          result.groups.front().name, static_cast<double>(group.cost.client_latency_ns) / 1e6));
+          group.name, static_cast<double>(result.cost.client_latency.request_ns) / 1e6,
+          result.groups.front().name,
+          static_cast<double>(group.cost.client_latency.request_ns) / 1e6));
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "hardware/budget/budget.hpp"
 #include "hardware/catalog.hpp"
 #include "sim/metrics/recorder.hpp"
+#include "sim/metrics/serving_metrics.hpp"
 #include "sim/metrics/summary.hpp"
 #include "sim/resolve/expected_error.hpp"
 #include "sim/resolve/resolve.hpp"
@@ -27,7 +28,7 @@ struct CostFacts {
   std::string source;
   std::string engine_versions;  // it was fitted on
   bool uncalibrated = false;
-  TimeNs client_latency_ns = 0;
+  ClientLatency client_latency;
 };
 
 // Replicas of one kind.

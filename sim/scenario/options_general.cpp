@@ -153,8 +153,9 @@ const OptionRow kGeneralRows[] = {
 
     {.pointer = "/cost/level",
      .reach = field<&Scenario::cost, &CostSection::level>,
-     .choices = "calibrated|spec|table|affine",
-     .doc = "step-time model: fitted constants, data sheet, measured kernels, or a + b * tokens"},
+     .choices = "calibrated|kernels|spec|table|affine",
+     .doc = "step-time model: fitted constants, measured kernels, data sheet, measured kernels of "
+            "one model, or a + b * tokens"},
     {.pointer = "/cost/calibration",
      .reach = field<&Scenario::cost, &CostSection::calibration>,
      .doc = "auto, or an id of `headroom list calibrations`; with tables: of links and host",

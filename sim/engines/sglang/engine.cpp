@@ -152,6 +152,27 @@ bool sglang_cuts_windows(const EngineSection&, const EngineSystem& s, const KvLa
          flat_kv_layout(s.model, {s.kv, false}, s.sharding, 0, 1).bytes_per_token;
 }
 
+// python/sglang/srt/server_args.py (_generate_cuda_graph_batch_sizes). Prefill is not captured:
+// enable_piecewise_cuda_graph is off.
+CapturedSteps sglang_captured_steps(const EngineSection& e, const EngineSystem&) {
+  const auto& own = e.own.get<SglangOptions>();
+  if (own.disable_cuda_graph) return {};
+  const auto largest = static_cast<std::int32_t>(own.cuda_graph_max_bs.value_or(0));
+  CapturedSteps steps;
+  const auto add = [&](std::int32_t first, std::int32_t end, std::int32_t step) {
+    for (std::int32_t size = first; size < std::min(end, largest + 1); size += step) {
+      steps.decode_sizes.push_back(size);
+    }
+  };
+  add(1, 3, 1);
+  add(4, 16, 4);
+  add(16, 257, 8);
+  add(272, 512, 16);
+  add(512, INT32_MAX, 32);
+  if (largest > 0 && steps.decode_sizes.back() < largest) steps.decode_sizes.push_back(largest);
+  return steps;
+}
+
 std::span<const FixCandidate> sglang_fixes() {
   using namespace fixes;
   static constexpr FixCandidate kFixes[] = {
@@ -202,6 +223,7 @@ const Engine& sglang_engine() {
       .cuts_windows = sglang_cuts_windows,
       // max_new_tokens is clipped (ENGINES.md 3.4).
       .limit = [](const EngineSection&, AdmissionLimits& limits) { limits.cuts_max_tokens = true; },
+      .captured_steps = sglang_captured_steps,
       .fixes = sglang_fixes};
   return kEngine;
 }

@@ -23,8 +23,8 @@ const FlagRow kSglangRows[] = {
      .takes = Takes::integer,
      .pointer = "/engine/data_parallel_size"},
     {.names = "--expert-parallel-size|--ep-size|--ep",
-     .takes = Takes::integer,
-     .note = "expert parallelism: set engine.enable_expert_parallel"},
+     .takes = Takes::above_one,
+     .pointer = "/engine/enable_expert_parallel"},
     {.names = "--dtype",
      .takes = Takes::text,
      .pointer = "/engine/dtype",
@@ -71,6 +71,9 @@ const FlagRow kSglangRows[] = {
     {.names = "--disable-overlap-schedule",
      .pointer = "/engine/disable_overlap_schedule",
      .constant = "true"},
+    {.names = "--scheduler-recv-interval",
+     .takes = Takes::integer,
+     .pointer = "/engine/scheduler_recv_interval"},
     {.names = "--enable-mixed-chunk", .pointer = "/engine/enable_mixed_chunk", .constant = "true"},
     // ---- effects that a scenario cannot express
     {.names = "--speculative-algorithm|--speculative-algo|--speculative-draft-model-path|"
@@ -165,7 +168,7 @@ const FlagRow kSglangRows[] = {
               "--file-storage-path|--reasoning-parser|--tool-call-parser|--tool-server|"
               "--sampling-defaults|--preferred-sampling-params|--grammar-backend|"
               "--constrained-json-whitespace-pattern|--gc-warning-threshold-secs|"
-              "--scheduler-recv-interval|--custom-weight-loader|--mooncake-ib-device|"
+              "--custom-weight-loader|--mooncake-ib-device|"
               "--ssl-keyfile|--ssl-certfile|--ssl-ca-certs",
      .takes = Takes::text},
     {.names = "--log-requests-target|--uvicorn-access-log-exclude-prefixes|"

@@ -49,6 +49,14 @@ std::vector<OwnRow> trtllm_rows() {
       {.name = "disable_overlap_scheduler",
        .field = &T::disable_overlap_scheduler,
        .doc = "plan a step only when the last one has ended"},
+      {.name = "cuda_graph_max_batch_size",
+       .field = &T::cuda_graph_max_batch_size,
+       .unit = "sequences",
+       .bounds = {.low = 0, .high = 1e6},
+       .doc = "largest decode batch with a graph (cuda_graph_config.max_batch_size); 0 = none"},
+      {.name = "enable_piecewise_cuda_graph",
+       .field = &T::enable_piecewise_cuda_graph,
+       .doc = "steps with prompts run in graphs, too (torch_compile_config)"},
   });
 }
 
@@ -82,6 +90,29 @@ TrtllmBudgetOptions trtllm_budget_options(const EngineSection& e, const EngineSy
   options.disable_overlap_scheduler = own.disable_overlap_scheduler;
   if (e.speculative.is_on()) options.max_draft_len = *e.speculative.num_speculative_tokens;
   return options;
+}
+
+// tensorrt_llm/llmapi/llm_args.py (CudaGraphConfig), with padding. capture_num_tokens is taken to
+// reach up to max_num_tokens.
+CapturedSteps trtllm_captured_steps(const EngineSection& e, const EngineSystem& s) {
+  const auto& own = e.own.get<TrtllmOptions>();
+  const auto largest = static_cast<std::int32_t>(own.cuda_graph_max_batch_size);
+  CapturedSteps steps;
+  for (const std::int32_t size : {1, 2, 4}) {
+    if (size <= largest) steps.decode_sizes.push_back(size);
+  }
+  for (std::int32_t size = 8; size <= std::min(largest, 128); size += 8) {
+    steps.decode_sizes.push_back(size);
+  }
+  for (std::int32_t size = 256; size <= largest; size *= 2) steps.decode_sizes.push_back(size);
+  if (largest > 0 && steps.decode_sizes.back() < largest) steps.decode_sizes.push_back(largest);
+  if (own.enable_piecewise_cuda_graph) steps.largest_mixed = s.max_num_batched_tokens;
+  return steps;
+}
+
+// Of gpt-oss on Blackwell its TRTLLM backend computes activations in mxfp8.
+ExpertChoice trtllm_experts(const EngineSection&, const EngineSystem& s) {
+  return {.kernel = ExpertKernel::fastest, .mxfp8 = s.device.sm >= 100};
 }
 
 std::span<const FixCandidate> trtllm_fixes() {
@@ -130,6 +161,8 @@ const Engine& trtllm_engine() {
           [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {
             return trtllm_budget_warnings(inputs, trtllm_budget_options(e, s));
           },
+      .captured_steps = trtllm_captured_steps,
+      .experts = trtllm_experts,
       .host_tier = [](const EngineSection& e) -> ByteCount {
         return e.own.get<TrtllmOptions>().host_cache_size;
       },

@@ -18,6 +18,8 @@ struct TrtllmOptions {
   std::int64_t max_gpu_total_bytes = 0;
   std::int64_t host_cache_size = 0;
   bool disable_overlap_scheduler = false;
+  std::int64_t cuda_graph_max_batch_size = 128;
+  bool enable_piecewise_cuda_graph = false;
 };
 
 extern const EngineLaunch kTrtllmLaunch;

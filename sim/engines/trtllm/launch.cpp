@@ -20,8 +20,8 @@ const FlagRow kTrtllmRows[] = {
      .takes = Takes::integer,
      .pointer = "/engine/pipeline_parallel_size"},
     {.names = "--moe_expert_parallel_size|--ep_size",
-     .takes = Takes::integer,
-     .note = "expert parallelism: set engine.enable_expert_parallel"},
+     .takes = Takes::above_one,
+     .pointer = "/engine/enable_expert_parallel"},
     {.names = "--max_batch_size", .takes = Takes::integer, .pointer = "/engine/max_batch_size"},
     {.names = "--max_num_tokens", .takes = Takes::integer, .pointer = "/engine/max_num_tokens"},
     {.names = "--max_seq_len", .takes = Takes::integer, .pointer = "/engine/max_seq_len"},
@@ -72,6 +72,18 @@ const FlagRow kTrtllmRows[] = {
     {.names = "--disable_overlap_scheduler",
      .takes = Takes::toggle,
      .pointer = "/engine/disable_overlap_scheduler"},
+    {.names = "--cuda_graph_config.max_batch_size",
+     .takes = Takes::integer,
+     .pointer = "/engine/cuda_graph_max_batch_size"},
+    {.names = "--torch_compile_config.enable_piecewise_cuda_graph",
+     .takes = Takes::toggle,
+     .pointer = "/engine/enable_piecewise_cuda_graph"},
+    {.names = "--batch_wait_timeout_iters",
+     .takes = Takes::integer,
+     .pointer = "/engine/batch_wait_timeout_iters"},
+    {.names = "--batch_wait_max_tokens_ratio",
+     .takes = Takes::number,
+     .pointer = "/engine/batch_wait_max_tokens_ratio"},
     // ---- effects that a scenario cannot express
     {.names = "--backend",
      .takes = Takes::text,
@@ -110,7 +122,7 @@ const FlagRow kTrtllmRows[] = {
      .takes = Takes::toggle,
      .note = kGraphsNote},
     {.names = "--attn_backend|--moe_backend|--allreduce_strategy|--stream_interval|"
-              "--batch_wait_timeout_ms|--batch_wait_timeout_iters|--batch_wait_max_tokens_ratio|"
+              "--batch_wait_timeout_ms|"
               "--sampler_type|--disagg_cluster_uri|--server_role|--metadata_server_config_file",
      .takes = Takes::text,
      .note = kUnmodelledNote},

@@ -36,6 +36,21 @@ std::vector<OwnRow> vllm_rows() {
       {.name = "disable_hybrid_kv_cache_manager",
        .field = &V::disable_hybrid_kv_cache_manager,
        .doc = "keep windowed layers like full ones"},
+      {.name = "max_cudagraph_capture_size",
+       .field = &V::max_cudagraph_capture_size,
+       .unit = "tokens",
+       .bounds = kCount,
+       .doc = "largest step with a CUDA graph",
+       .absent = "2 x max_num_seqs, 512 at most"},
+      {.name = "cudagraph_mode",
+       .field = &V::cudagraph_mode,
+       .choices = "NONE|PIECEWISE|FULL|FULL_DECODE_ONLY|FULL_AND_PIECEWISE",
+       .doc = "which steps run in CUDA graphs: all up to the largest size, or decodes alone",
+       .absent = "FULL_AND_PIECEWISE from 0.11, PIECEWISE before"},
+      {.name = "mxfp4_kernel",
+       .field = &V::mxfp4_kernel,
+       .choices = "auto|marlin|mxfp8",
+       .doc = "of experts in mxfp4 (VLLM_MXFP4_USE_MARLIN, VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8)"},
   });
 }
 
@@ -158,10 +173,28 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
   return options;
 }
 
+// vllm/config/compilation.py and vllm/v1/cudagraph_dispatcher.py: piecewise graphs hold steps with
+// prompts, too; full ones of decodes do not.
+CapturedSteps vllm_captured_steps(const EngineSection& e, const EngineSystem& s) {
+  const auto& own = e.own.get<VllmOptions>();
+  if (own.enforce_eager || own.cudagraph_mode == "NONE") return {};
+  CapturedSteps steps;
+  steps.decode_sizes =
+      vllm_capture_sizes(s.max_num_seqs, s.max_num_batched_tokens, own.max_cudagraph_capture_size);
+  const bool mixed = s.version >= kV1 && own.cudagraph_mode != "FULL_DECODE_ONLY";
+  if (mixed) steps.largest_mixed = steps.decode_sizes.back();
+  return steps;
+}
+
 std::vector<std::int32_t> capture_sizes(const EngineSection& e, const EngineSystem& s) {
   // The model of V0 knows no padding (it captured graphs, too).
-  if (s.version < kV1 || e.own.get<VllmOptions>().enforce_eager) return {};
-  return vllm_capture_sizes(s.max_num_seqs, s.max_num_batched_tokens);
+  return s.version < kV1 ? std::vector<std::int32_t>{} : vllm_captured_steps(e, s).decode_sizes;
+}
+
+ExpertChoice vllm_experts(const EngineSection& e, const EngineSystem&) {
+  const std::string& kernel = e.own.get<VllmOptions>().mxfp4_kernel;
+  return {.kernel = kernel == "marlin" ? ExpertKernel::marlin : ExpertKernel::fastest,
+          .mxfp8 = kernel == "mxfp8"};
 }
 
 // The constants of the rule were fitted on start-ups of 0.17 to 0.19 on this device.
@@ -240,6 +273,8 @@ const Engine& vllm_engine() {
             return vllm_budget_warnings(inputs, vllm_budget_options(e, s));
           },
       .capture_sizes = capture_sizes,
+      .captured_steps = vllm_captured_steps,
+      .experts = vllm_experts,
       .fixes = vllm_fixes,
       .share_option = "/engine/gpu_memory_utilization",
       .step_option = "/engine/max_num_batched_tokens",

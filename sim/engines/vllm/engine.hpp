@@ -1,7 +1,9 @@
 #pragma once
 // vLLM: V1, and V0 before release 0.8.
 
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "sim/engines/engine.hpp"
 
@@ -12,6 +14,9 @@ struct VllmOptions {
   bool enforce_eager = false;
   std::optional<bool> estimate_cuda_graphs;
   bool disable_hybrid_kv_cache_manager = false;
+  std::optional<std::int64_t> max_cudagraph_capture_size;
+  std::string cudagraph_mode;  // empty: by release
+  std::string mxfp4_kernel = "auto";
 };
 
 extern const EngineLaunch kVllmLaunch;

@@ -146,7 +146,7 @@ Json routes_json(const RunResult& result) {
     if (record.replica != kNoReplica) records[route_of.at(record.replica)].push_back(record);
   }
   ServingOptions options;
-  options.client_latency_ns = result.cost.client_latency_ns;
+  options.client_latency = result.cost.client_latency;
   Json routes = Json::object();
   for (std::size_t i = 0; i < fleet.routes.size(); ++i) {
     Json& json = routes[fleet.routes[i].name] = use_json(uses[i]);

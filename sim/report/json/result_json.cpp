@@ -35,7 +35,7 @@ Json setup_json(const RunResult& result) {
           {"calibration", result.cost.calibration},
           {"calibration_source", result.cost.source},
           {"uncalibrated", result.cost.uncalibrated},
-          {"client_latency_ms", static_cast<double>(result.cost.client_latency_ns) / 1e6},
+          {"client_latency_ms", static_cast<double>(result.cost.client_latency.request_ns) / 1e6},
           {"seed", r.scenario.seed}};
 }
 

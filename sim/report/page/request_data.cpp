@@ -52,15 +52,18 @@ void draw(std::span<const RequestRecord> records, Outcome outcome, std::size_t m
   drawn.insert(drawn.end(), all.begin(), all.end());
 }
 
-Json request_row(const RequestRecord& r, TimeNs client_latency_ns) {
+Json request_row(const RequestRecord& r, const ClientLatency& client_latency) {
   Json ttft = nullptr;
   Json tpot = nullptr;
   Json e2el = nullptr;
   if (r.first_token_ns >= 0) {
-    ttft = static_cast<double>(r.first_token_ns - r.arrival_ns + client_latency_ns) * kMsPerNs;
+    ttft =
+        static_cast<double>(r.first_token_ns - r.arrival_ns + client_latency.of(r.prompt_tokens)) *
+        kMsPerNs;
   }
   if (r.finish_ns >= 0) {
-    e2el = static_cast<double>(r.finish_ns - r.arrival_ns + client_latency_ns) * kMsPerNs;
+    e2el = static_cast<double>(r.finish_ns - r.arrival_ns + client_latency.of(r.prompt_tokens)) *
+           kMsPerNs;
   }
   if (r.outcome == Outcome::finished && r.output_tokens > 1) {
     tpot = static_cast<double>(r.finish_ns - r.first_token_ns) * kMsPerNs / (r.output_tokens - 1);
@@ -70,7 +73,7 @@ Json request_row(const RequestRecord& r, TimeNs client_latency_ns) {
                       std::move(e2el), r.preemptions, name_of(r.outcome)});
 }
 
-Json sampled_rows(std::span<const RequestRecord> records, TimeNs client_latency_ns) {
+Json sampled_rows(std::span<const RequestRecord> records, const ClientLatency& client_latency) {
   std::vector<const RequestRecord*> drawn;
   draw(records, Outcome::finished, kSampledFinished, drawn);
   for (const Outcome other : {Outcome::rejected, Outcome::cancelled, Outcome::lost_to_oom,
@@ -79,11 +82,11 @@ Json sampled_rows(std::span<const RequestRecord> records, TimeNs client_latency_
   }
   std::ranges::sort(drawn, {}, &RequestRecord::index);
   Json rows = Json::array();
-  for (const RequestRecord* record : drawn) rows.push_back(request_row(*record, client_latency_ns));
+  for (const RequestRecord* record : drawn) rows.push_back(request_row(*record, client_latency));
   return rows;
 }
 
-Json slowest_rows(std::span<const RequestRecord> records, TimeNs client_latency_ns) {
+Json slowest_rows(std::span<const RequestRecord> records, const ClientLatency& client_latency) {
   std::vector<const RequestRecord*> finished;
   for (const RequestRecord& record : records) {
     if (record.outcome == Outcome::finished) finished.push_back(&record);
@@ -97,7 +100,7 @@ Json slowest_rows(std::span<const RequestRecord> records, TimeNs client_latency_
   std::partial_sort(finished.begin(), finished.begin() + shown, finished.end(), longer);
   finished.resize(static_cast<std::size_t>(shown));
   Json rows = Json::array();
-  for (const RequestRecord* one : finished) rows.push_back(request_row(*one, client_latency_ns));
+  for (const RequestRecord* one : finished) rows.push_back(request_row(*one, client_latency));
   return rows;
 }
 
@@ -149,14 +152,14 @@ std::vector<double> quantile_levels() {
   return levels;
 }
 
-Json latency_data(std::span<const RequestRecord> records, TimeNs client_latency_ns) {
+Json latency_data(std::span<const RequestRecord> records, const ClientLatency& client_latency) {
   std::vector<std::int64_t> ttft_ns;
   std::vector<std::int64_t> tpot;
   std::vector<std::int64_t> e2el_ns;
   for (const RequestRecord& r : records) {
     if (r.outcome != Outcome::finished) continue;
-    ttft_ns.push_back(r.first_token_ns - r.arrival_ns + client_latency_ns);
-    e2el_ns.push_back(r.finish_ns - r.arrival_ns + client_latency_ns);
+    ttft_ns.push_back(r.first_token_ns - r.arrival_ns + client_latency.of(r.prompt_tokens));
+    e2el_ns.push_back(r.finish_ns - r.arrival_ns + client_latency.of(r.prompt_tokens));
     if (r.output_tokens < 2) continue;
     tpot.push_back(((r.finish_ns - r.first_token_ns) << kTpotBits) / (r.output_tokens - 1));
   }
@@ -167,13 +170,13 @@ Json latency_data(std::span<const RequestRecord> records, TimeNs client_latency_
           {"e2el_ms", quantiles(e2el_ns, levels, kMsPerNs)}};
 }
 
-Json requests_data(std::span<const RequestRecord> records, TimeNs client_latency_ns) {
+Json requests_data(std::span<const RequestRecord> records, const ClientLatency& client_latency) {
   return {{"total", records.size()},
           {"columns",
            {"index", "arrival_s", "class", "prompt_tokens", "output_tokens", "ttft_ms", "tpot_ms",
             "e2el_ms", "preemptions", "outcome"}},
-          {"sample", sampled_rows(records, client_latency_ns)},
-          {"slowest", slowest_rows(records, client_latency_ns)}};
+          {"sample", sampled_rows(records, client_latency)},
+          {"slowest", slowest_rows(records, client_latency)}};
 }
 
 Json throughput_data(std::span<const RequestRecord> records, double end_s) {

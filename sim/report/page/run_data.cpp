@@ -40,16 +40,19 @@ Json scenario_data(const RunFiles& run) {
 
 Json run_data(const RunFiles& run) {
   const Json& values = run.resolved["values"];
-  const auto client_latency_ns =
-      static_cast<TimeNs>(run.summary["setup"]["client_latency_ms"].get<double>() * 1e6 + 0.5);
+  const Json& setup = run.summary["setup"];
+  const ClientLatency client_latency{
+      .request_ns = static_cast<TimeNs>(setup["client_latency_ms"].get<double>() * 1e6 + 0.5),
+      .prompt_token_ps =
+          static_cast<std::int64_t>(setup.value("client_prompt_token_us", 0.0) * 1e6 + 0.5)};
   const double end_s = run.summary["end_s"].get<double>();
   return {{"name", run.summary["scenario"]},
           {"directory", run.directory},
           {"summary", run.summary},
           {"settings", settings_data(values)},
           {"scenario", scenario_data(run)},
-          {"latency", latency_data(run.requests, client_latency_ns)},
-          {"requests", requests_data(run.requests, client_latency_ns)},
+          {"latency", latency_data(run.requests, client_latency)},
+          {"requests", requests_data(run.requests, client_latency)},
           {"throughput", throughput_data(run.requests, end_s)},
           {"timeline", timeline_data(run.timeline)},
           {"events", events_data(run.events, end_s)}};

@@ -263,7 +263,9 @@ const RunPage = (() => {
     ['Trace', workload.trace ? `${workload.trace} (${workload.trace_format}), SHA-256 ` +
       workload.trace_sha256 : ''],
     ['Client latency', setup.client_latency_ms > 0
-      ? `${Format.milliseconds(setup.client_latency_ms)} in every TTFT and E2EL` : ''],
+      ? `${Format.milliseconds(setup.client_latency_ms)} in every TTFT and E2EL` +
+        (setup.client_prompt_token_us > 0
+          ? `, ${setup.client_prompt_token_us} µs more for each prompt token` : '') : ''],
     ['Digest of the run', run.summary.digest]].filter(([, value]) => value);
     return Table.create([{name: 'Assumption', csv: 'assumption'}, {name: 'Is', csv: 'value'}], rows,
       {name: 'What the figures rest on'});

@@ -123,7 +123,7 @@ class Bounding {
     }
     CostFacts facts;
     const auto cost = make_replica_cost(resolved_, budget, catalog_, facts);
-    check_latency(*cost, static_cast<double>(facts.client_latency_ns) / 1e6);
+    check_latency(*cost, static_cast<double>(facts.client_latency.request_ns) / 1e6);
     if (bounds_.fate == PlanFate::met) balance_steps(*cost);
     return bounds_;
   }

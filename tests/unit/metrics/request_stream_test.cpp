@@ -94,7 +94,7 @@ void check_equal(const ServingMetrics& streamed, const ServingMetrics& exact) {
 
 TEST_CASE("a stream of records sums up to what their table says") {
   ServingOptions serving;
-  serving.client_latency_ns = 3'000'000;
+  serving.client_latency.request_ns = 3'000'000;
   serving.goodput.ttft_ms = 150;
   const Traffic traffic = random_traffic(GENERATE(1U, 2U, 3U), 20'000);
   const RequestStream stream = stream_of(traffic, serving);

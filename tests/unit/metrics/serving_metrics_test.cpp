@@ -60,7 +60,7 @@ TEST_CASE("a request of one token has no TPOT") {
 
 TEST_CASE("client latency is in TTFT and E2EL, not in TPOT") {
   const auto records = two_requests();
-  const ServingMetrics m = serving_metrics(records, nullptr, {.client_latency_ns = 3 * kMs});
+  const ServingMetrics m = serving_metrics(records, nullptr, {.client_latency = {3 * kMs}});
   CHECK(m.mean_ttft_ms == Approx(34.5));
   CHECK(m.mean_e2el_ms == Approx(52.0));
   CHECK(m.mean_tpot_ms == Approx(11.75));
@@ -104,7 +104,7 @@ TEST_CASE("the metrics of parts are those of their records alone, and all are th
   records.push_back(finished(3, 7, 4, 9, 40, 900));
   records.back().outcome = Outcome::lost_to_oom;
   records.push_back(finished(4, 9, 7, 8, 60, 340));
-  const ServingOptions options{.client_latency_ns = kMs, .goodput = {.ttft_ms = 35}};
+  const ServingOptions options{.client_latency = {kMs}, .goodput = {.ttft_ms = 35}};
   const std::vector<std::size_t> sizes{1, 0, 2, 2};
   const MetricsByPart metrics = serving_metrics_by_part(records, sizes, nullptr, options);
   const auto same = [](const ServingMetrics& a, const ServingMetrics& b) {

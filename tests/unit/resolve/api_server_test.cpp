@@ -53,7 +53,7 @@ TEST_CASE("requests, tokens and answers pass the API server") {
   // 1 ms more of work for each answer.
   CHECK(records[0].finish_ns == 36'000'000);
   CHECK(records[1].finish_ns == 45'500'000);
-  CHECK(result.cost.client_latency_ns == 0);
+  CHECK(result.cost.client_latency.request_ns == 0);
   REQUIRE(result.totals.api_server.has_value());
   // Both were sent at 0: work of 6 + 3 + 2 ms until 44.5.
   CHECK(utilisation(*result.totals.api_server) == Approx(11 / 44.5));
@@ -92,7 +92,8 @@ TEST_CASE("what is left of the calibration's client latency is network") {
     scenario.given.erase(std::string("/engine/api_server/") + name);
   }
   const RunResult without = run(scenario, Catalog::embedded());
-  CHECK(without.cost.client_latency_ns > 3'000'000);  // of which 3 ms are the request's work
+  CHECK(without.cost.client_latency.request_ns >
+        3'000'000);  // of which 3 ms are the request's work
   CHECK(with.summary.metrics.mean_ttft_ms == Approx(without.summary.metrics.mean_ttft_ms));
 }
 

@@ -1,0 +1,31 @@
+#pragma once
+// What a step takes between and beside the kernels that the kernel library has times of: constants
+// of an engine, shared by all models and devices (catalog/between_kernels.json).
+
+#include <string>
+
+namespace headroom {
+
+struct BetweenKernels {
+  std::string id;  // cost family of the engine: vllm, sglang, trtllm
+
+  // A step outside captured graphs takes at least this long per launch, for the launches of its
+  // layers: the host issues them one by one.
+  double launch_ns = 0;
+  double layer_launches = 0;      // of a dense layer with attention
+  double expert_launches = 0;     // more of a layer with routed experts
+  double latent_launches = 0;     // more of one with latent attention
+  double recurrent_launches = 0;  // more of a recurrent layer
+
+  double layer_ns = 0;     // small kernels of a layer: norms, rotary, cache write, gating
+  double quantise_ns = 0;  // more in a layer that quantises activations per group of 128
+  // Elementwise kernels of a step that holds prompt tokens: per token and element of the hidden
+  // states of all layers.
+  double elementwise_ns = 0;
+  double sequence_ns = 0;      // per decoding sequence: sampling, detokenising
+  double request_ns = 0;       // from the client to the queue and back, per request
+  double prompt_token_ns = 0;  // of the API process, one request after the other
+  std::string source;
+};
+
+}  // namespace headroom

@@ -1,0 +1,207 @@
+#include "hardware/cost/kernel_cost.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "hardware/cost/ticks.hpp"
+#include "sim/kernel/det_math.hpp"
+
+namespace headroom {
+namespace {
+
+// Powers of two and points between them, up to the first that is not below `last`.
+std::vector<std::int64_t> grid_to(std::int64_t last, std::int64_t parts) {
+  std::vector<std::int64_t> points;
+  for (std::int64_t power = 1;; power *= 2) {
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const std::int64_t point = power + power * part / parts;
+      if (points.empty() || point > points.back()) points.push_back(point);
+      if (point >= last) return points;
+    }
+  }
+}
+
+// Between two points, rounded down.
+Ticks between(Ticks low, Ticks high, std::int64_t part, std::int64_t whole) {
+  return low + static_cast<Ticks>(static_cast<TickSum>(high - low) * part / whole);
+}
+
+}  // namespace
+
+void KernelCost::Curve::add(std::int64_t at, Ticks ticks) {
+  at_.push_back(at);
+  ticks_.push_back(ticks);
+}
+
+Ticks KernelCost::Curve::at(std::int64_t count) const {
+  if (count <= 0 || at_.empty()) return 0;
+  if (at_.size() == 1 || count <= at_.front()) return ticks_.front();
+  const auto above = std::ranges::lower_bound(at_, count);
+  auto i = static_cast<std::size_t>(above - at_.begin());
+  i = std::min(i, at_.size() - 1);
+  return between(ticks_[i - 1], ticks_[i], count - at_[i - 1], at_[i] - at_[i - 1]);
+}
+
+KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSteps captured,
+                       std::int64_t hidden, const CostLimits& limits)
+    : kernels_(std::move(kernels)), captured_(std::move(captured)) {
+  const LayerKernels::Counts& counts = kernels_.counts();
+  layers_ =
+      ticks_from_ns(b.layer_ns * real(counts.layers) + b.quantise_ns * real(counts.fp8_block));
+  elementwise_ = ticks_from_ns(b.elementwise_ns * real(counts.layers) * real(hidden));
+  sequence_ = ticks_from_ns(b.sequence_ns);
+  launches_ = ticks_from_ns(
+      b.launch_ns *
+      (b.layer_launches * real(counts.layers) + b.expert_launches * real(counts.expert) +
+       b.latent_launches * real(counts.latent) + b.recurrent_launches * real(counts.recurrent)));
+  fill_tokens(limits);
+  fill_decodes(limits);
+  // All terms of the largest step together can be counted.
+  StepShape largest;
+  largest.decode_rows = largest.sampled_rows = limits.max_num_seqs;
+  largest.decode_context = limits.max_num_seqs * limits.max_model_len;
+  largest.add_chunk(limits.max_model_len, limits.max_step_tokens);
+  StepPrice price;
+  this->price(largest, price);
+}
+
+// Ticks, and the source of the time is remembered.
+Ticks KernelCost::noted(const KernelTime& time) {
+  fit_ = std::max(fit_, time.fit);
+  return ticks_from_ns(time.us * 1e3);
+}
+
+void KernelCost::fill_tokens(const CostLimits& limits) {
+  constexpr std::int64_t kParts = 4;  // points from a power of two to the next
+  const std::int64_t tokens = std::max(limits.max_step_tokens, limits.max_num_seqs);
+  for (const std::int64_t count : grid_to(std::max<std::int64_t>(2, tokens), kParts)) {
+    const double m = real(count);
+    products_.add(count, noted(kernels_.products(m)));
+    experts_.add(count, noted(kernels_.experts(m)));
+    reduces_.add(count, noted(kernels_.reduces(m)));
+  }
+  for (const std::int64_t rows : grid_to(std::max<std::int64_t>(2, limits.max_num_seqs), kParts)) {
+    head_.add(rows, noted(kernels_.head(real(rows))));
+  }
+}
+
+void KernelCost::fill_decodes(const CostLimits& limits) {
+  rows_ = grid_to(std::max<std::int64_t>(2, limits.max_num_seqs), 2);
+  contexts_ = grid_to(std::max<std::int64_t>(128, limits.max_model_len), 2);
+  std::erase_if(contexts_, [](std::int64_t c) { return c > 1 && c < 64; });
+  contexts_.insert(contexts_.end(), kernels_.windows().begin(), kernels_.windows().end());
+  std::ranges::sort(contexts_);
+  contexts_.erase(std::ranges::unique(contexts_).begin(), contexts_.end());
+  decode_ticks_.reserve(rows_.size() * contexts_.size());
+  for (const std::int64_t rows : rows_) {
+    Ticks longest = 0;
+    for (const std::int64_t context : contexts_) {
+      // A longer context is never priced below a shorter one: such a dip is noise.
+      longest = std::max(longest, noted(kernels_.decode(real(rows), real(context))));
+      decode_ticks_.push_back(longest);
+    }
+  }
+}
+
+// At a point of context, between two points of rows.
+Ticks KernelCost::decode_point(std::size_t row, std::int64_t rows, std::size_t context) const {
+  const std::size_t width = contexts_.size();
+  const Ticks low = decode_ticks_[row * width + context];
+  const Ticks high = decode_ticks_[(row + 1) * width + context];
+  return std::max<Ticks>(0, between(low, high, rows - rows_[row], rows_[row + 1] - rows_[row]));
+}
+
+KernelCost::DecodeLine KernelCost::decode_line(std::int64_t rows, TokenCount context) const {
+  const auto upper = std::ranges::lower_bound(rows_, rows);
+  const auto row = static_cast<std::size_t>(
+      std::clamp<std::ptrdiff_t>(upper - rows_.begin() - 1, 0, std::ssize(rows_) - 2));
+  // The first point of context whose sum over all rows is not below `context`.
+  std::size_t cell = 1;
+  while (cell + 1 < contexts_.size() && context > contexts_[cell] * rows) ++cell;
+  const TokenCount first = contexts_[cell - 1] * rows;
+  const TokenCount last = contexts_[cell] * rows;
+  const Ticks low = decode_point(row, rows, cell - 1);
+  const Ticks rise = std::max<Ticks>(0, decode_point(row, rows, cell) - low);
+  DecodeLine line;
+  line.slope = rise / (contexts_[cell] - contexts_[cell - 1]);
+  // Per token of all rows together, so that the sum of contexts may lie anywhere in the cell.
+  const Ticks per_token = line.slope / rows;
+  line.slope = per_token * rows;
+  line.ticks = low + per_token * std::max<TokenCount>(0, context - first);
+  if (cell + 1 < contexts_.size()) line.valid_steps = (last - context) / rows + 1;
+  return line;
+}
+
+// Padded to a captured size; 0: the step runs outside of graphs.
+std::int64_t KernelCost::captured_tokens(const StepShape& shape) const {
+  const std::int64_t tokens = shape.decode_tokens() + shape.chunk_tokens;
+  if (shape.chunk_rows > 0 && tokens > captured_.largest_mixed) return 0;
+  const auto& sizes = captured_.decode_sizes;
+  if (shape.chunk_rows == 0 && (sizes.empty() || tokens > sizes.back())) return 0;
+  return padded_rows(tokens, sizes);
+}
+
+void KernelCost::price_prefill(const StepShape& shape, StepPrice& price) const {
+  const double rows = real(shape.chunk_rows);
+  double tokens = real(shape.chunk_tokens) / rows;
+  double prefix = real(shape.chunk_context - shape.chunk_tokens) / rows;
+  // As many chunks of one length, stretched until they have the query-key pairs of all.
+  const double pairs = tokens * (2 * prefix + tokens) * rows;
+  const double stretch = det::sqrt(real(shape.chunk_pairs_twice) / pairs);
+  tokens *= stretch;
+  prefix *= stretch;
+  price.base_terms[CostTerm::attention_prefill] =
+      ticks_from_ns(kernels_.prefill(rows, tokens, prefix).us * 1e3);
+  price.base_terms[CostTerm::elementwise] +=
+      elementwise_ * (shape.chunk_tokens + shape.decode_tokens());
+}
+
+void KernelCost::price_decode(const StepShape& shape, StepPrice& price) const {
+  const DecodeLine line = decode_line(shape.decode_rows, shape.decode_context);
+  price.base_terms[CostTerm::attention_decode] = line.ticks;
+  price.slope = price.slope_terms.attention_decode = line.slope;
+  price.valid_steps = line.valid_steps;
+  price.base_terms[CostTerm::step_overhead] = sequence_ * shape.decode_rows;
+}
+
+void KernelCost::price(const StepShape& shape, StepPrice& price) const {
+  price = StepPrice{};
+  const std::int64_t tokens = shape.decode_tokens() + shape.chunk_tokens;
+  const std::int64_t captured = captured_tokens(shape);
+  const std::int64_t padded = captured > 0 ? captured : tokens;
+  CostTerms& terms = price.base_terms;
+  terms[CostTerm::linear_memory] =
+      products_.at(padded) + experts_.at(std::max(padded, shape.all_rank_tokens));
+  terms[CostTerm::communication] = reduces_.at(padded);
+  terms[CostTerm::elementwise] = layers_;
+  terms[CostTerm::head] = head_.at(shape.sampled_rows + shape.draft_tokens);
+  if (shape.chunk_rows > 0) price_prefill(shape, price);
+  if (shape.decode_rows > 0) price_decode(shape, price);
+  if (shape.chunk_rows > 0) {
+    // A step with prompts is planned once: it has no next one to be cheaper or dearer.
+    price.slope = 0;
+    price.slope_terms = {};
+    price.valid_steps = 1;
+  }
+  double sum = 0;
+  for (const Ticks term : terms.ticks) sum += real(term);
+  if (!(sum < real(kMaxStepTicks))) {
+    throw StepCostError("a step would take longer than 73 minutes");
+  }
+  price.base = terms.sum();
+  if (captured == 0) add_launches(price);
+}
+
+// The host issues one launch after the other; what the device does not cover is waiting for it.
+void KernelCost::add_launches(StepPrice& price) const {
+  const Ticks exposed = launches_ - price.base;
+  if (exposed <= 0) return;
+  price.base_terms[CostTerm::host] = exposed;
+  price.base = launches_;
+  if (price.slope == 0) return;
+  price.valid_steps = std::min(price.valid_steps, exposed / price.slope + 1);
+  price.slope_terms.host = -price.slope;
+  price.slope = 0;
+}
+
+}  // namespace headroom

@@ -1,0 +1,280 @@
+#include "hardware/cost/layer_kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "hardware/cost/ticks.hpp"
+#include "hardware/llm/parameters.hpp"
+#include "sim/kernel/check.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::int64_t kFp8Block = 128 * 128;  // elements with one scale
+
+std::optional<ProductFormat> product_format(WeightFormat format) {
+  switch (format.dtype) {
+    case Dtype::fp16:
+    case Dtype::bf16: return ProductFormat::bf16;
+    case Dtype::fp8:
+      return format.group == kFp8Block ? ProductFormat::fp8_block : ProductFormat::fp8;
+    case Dtype::nvfp4: return ProductFormat::nvfp4;
+    case Dtype::int8: return ProductFormat::int8;
+    case Dtype::int4: return ProductFormat::int4_weights;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<ExpertFormat> expert_format(WeightFormat format) {
+  if (format.dtype == Dtype::mxfp4) return ExpertFormat::mxfp4_weights;
+  const auto product = product_format(format);
+  if (!product) return std::nullopt;
+  switch (*product) {
+    case ProductFormat::bf16: return ExpertFormat::bf16;
+    case ProductFormat::fp8:
+    case ProductFormat::int8: return ExpertFormat::fp8;
+    case ProductFormat::fp8_block: return ExpertFormat::fp8_block;
+    case ProductFormat::nvfp4: return ExpertFormat::nvfp4;
+    case ProductFormat::int8_weights:
+    case ProductFormat::int4_weights: return ExpertFormat::int4_weights;
+  }
+  return std::nullopt;
+}
+
+std::optional<RecurrentKind> recurrent_kind(RecurrentSpec::Family family) {
+  switch (family) {
+    case RecurrentSpec::Family::gated_delta_net: return RecurrentKind::gated_delta;
+    case RecurrentSpec::Family::kimi_delta_attention: return RecurrentKind::kimi_delta;
+    case RecurrentSpec::Family::mamba2: return RecurrentKind::mamba2;
+    case RecurrentSpec::Family::mamba1:
+    case RecurrentSpec::Family::short_convolution: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string missing_attention(const AttentionSpec& a) {
+  if (a.compress_ratio != 1 || a.o_lora_rank > 0) return "attention over compressed entries";
+  if (a.indexer && !a.mla) return "sparse attention without a latent cache";
+  if (!product_format(a.format)) {
+    return fmt::format("attention weights in {}", name_of(a.format.dtype));
+  }
+  return "";
+}
+
+std::int64_t divided(std::int64_t whole, std::int64_t parts) {
+  return std::max<std::int64_t>(1, (whole + parts - 1) / parts);
+}
+
+}  // namespace
+
+std::string kernels_missing(const ModelSpec& model) {
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.attention) {
+      if (auto why = missing_attention(*kind.attention); !why.empty()) return why;
+    }
+    if (kind.recurrent && !recurrent_kind(kind.recurrent->family)) return "this recurrent layer";
+    if (kind.recurrent && !product_format(kind.recurrent->format)) {
+      return fmt::format("recurrent layers in {}", name_of(kind.recurrent->format.dtype));
+    }
+    if (kind.mlp && !product_format(kind.mlp->format)) {
+      return fmt::format("matrices in {}", name_of(kind.mlp->format.dtype));
+    }
+    if (kind.moe && !expert_format(kind.moe->format)) {
+      return fmt::format("experts in {}", name_of(kind.moe->format.dtype));
+    }
+  }
+  return product_format(model.head_format) ? "" : "this format of the output head";
+}
+
+LayerKernels::LayerKernels(const ModelSpec& model, const ParallelOptions& parallel, Dtype kv,
+                           const KernelChoices& choices, KernelLibrary library)
+    : library_(std::move(library)),
+      choices_(choices),
+      sharding_(parallel.sharding),
+      hidden_(model.hidden),
+      kv_(kv == Dtype::fp8 ? CacheFormat::fp8 : CacheFormat::bf16) {
+  HEADROOM_CHECK(kernels_missing(model).empty(), "kernels that no table has");
+  for (std::size_t k = 0; k < model.kinds.size(); ++k) {
+    const LayerKind& kind = model.kinds[k];
+    const double count = real(model.layers_of(k));
+    if (kind.attention) add_attention(*kind.attention, count);
+    if (kind.recurrent) add_recurrent(*kind.recurrent, count);
+    if (kind.mlp) add_mlp(kind.mlp->ffn, kind.mlp->gated, kind.mlp->format, count);
+    if (kind.moe) add_experts(*kind.moe, count);
+    const bool mixes = kind.attention || kind.recurrent;
+    const bool feeds = kind.mlp || kind.moe;
+    reduces_ += count * ((mixes ? 1 : 0) + (feeds ? 1 : 0));
+    counts_.layers += model.layers_of(k);
+    const bool blocks = (kind.attention && kind.attention->format.group == kFp8Block) ||
+                        (kind.moe && kind.moe->format.group == kFp8Block);
+    if (blocks) counts_.fp8_block += model.layers_of(k);
+  }
+  std::ranges::sort(windows_);
+  windows_.erase(std::ranges::unique(windows_).begin(), windows_.end());
+  head_ = {*product_format(model.head_format), divided(model.vocab, sharding_.tensor),
+           model.embedding_width > 0 ? model.embedding_width : model.hidden, 1};
+}
+
+void LayerKernels::add_product(WeightFormat format, std::int64_t n, std::int64_t k, double count) {
+  products_.push_back({*product_format(format), n, k, count});
+}
+
+void LayerKernels::add_mlp(std::int64_t ffn, bool gated, WeightFormat format, double count) {
+  const std::int64_t width = divided(ffn, sharding_.tensor);
+  add_product(format, (gated ? 2 : 1) * width, hidden_, count);
+  add_product(format, hidden_, width, count);
+}
+
+void LayerKernels::add_attention(const AttentionSpec& a, double count) {
+  if (a.mla) return add_latent(a, count);
+  const std::int64_t heads = query_heads_per_rank(a, sharding_.tensor);
+  const std::int64_t kv_heads = kv_heads_per_rank(a, sharding_.tensor);
+  const std::int64_t kv_width =
+      a.shares_kv ? 0 : kv_heads * (a.head_dim + (a.value_is_key ? 0 : a.v_head_dim));
+  const std::int64_t query = heads * a.head_dim * (a.output_gate ? 2 : 1);
+  if (a.q_lora_rank > 0) {
+    add_product(a.format, a.q_lora_rank + kv_width, hidden_, count);
+    add_product(a.format, query, a.q_lora_rank, count);
+  } else {
+    add_product(a.format, query + kv_width, hidden_, count);
+  }
+  add_product(a.format, hidden_, heads * a.v_head_dim, count);
+  AttentionShape shape{.heads = heads,
+                       .kv_heads = kv_heads,
+                       .head_dim = a.head_dim,
+                       .window = a.window_tokens,
+                       .kv = kv_};
+  if (choices_.fp8_prefill) shape.query = kv_;
+  if (a.window_tokens > 0) windows_.push_back(a.window_tokens);
+  attentions_.push_back({shape, count});
+}
+
+void LayerKernels::add_latent(const AttentionSpec& a, double count) {
+  const MlaSpec& mla = *a.mla;
+  LatentShape shape{.heads = divided(a.q_heads, sharding_.tensor),
+                    .hidden = hidden_,
+                    .query_rank = mla.q_lora_rank,
+                    .kv_rank = mla.kv_lora_rank,
+                    .rope_dim = mla.qk_rope,
+                    .nope_dim = mla.qk_nope,
+                    .value_dim = mla.v_head,
+                    .products = *product_format(a.format),
+                    .kv = kv_};
+  if (choices_.fp8_prefill) shape.query = kv_;
+  counts_.latent += static_cast<std::int64_t>(count);
+  if (a.indexer) {
+    sparses_.push_back({{.latent = shape, .picked = a.indexer->top_k}, count});
+  } else {
+    latents_.push_back({shape, count});
+  }
+}
+
+void LayerKernels::add_recurrent(const RecurrentSpec& r, double count) {
+  const std::int64_t tp = sharding_.tensor;
+  const RecurrentShape shape{.kind = *recurrent_kind(r.family),
+                             .key_heads = divided(r.key_heads, tp),
+                             .key_dim = r.key_head_dim,
+                             .value_heads = divided(r.value_heads, tp),
+                             .value_dim = r.value_head_dim};
+  const std::int64_t keys = shape.key_heads * shape.key_dim;
+  const std::int64_t values = shape.value_heads * shape.value_dim;
+  // Keys and queries, values and their gate, one or two scalars per head.
+  const std::int64_t in =
+      2 * keys + 2 * values + (shape.kind == RecurrentKind::mamba2 ? 1 : 2) * shape.value_heads;
+  add_product(r.format, in, hidden_, count);
+  add_product(r.format, hidden_, values, count);
+  recurrents_.push_back({shape, count});
+  counts_.recurrent += static_cast<std::int64_t>(count);
+}
+
+void LayerKernels::add_experts(const MoeSpec& moe, double count) {
+  ExpertShape shape{.format = *expert_format(moe.format),
+                    .kernel = choices_.experts.kernel,
+                    .hidden = moe.latent > 0 ? moe.latent : hidden_,
+                    .intermediate = moe.ffn,
+                    .top_k = moe.top_k,
+                    .experts = moe.experts};
+  if (shape.format == ExpertFormat::mxfp4_weights && choices_.experts.mxfp8) {
+    shape.format = ExpertFormat::mxfp4_mxfp8;
+  }
+  const std::int64_t ranks = sharding_.tensor * sharding_.data;
+  (sharding_.expert_parallel ? shape.expert_parallel : shape.tensor_parallel) = ranks;
+  experts_.push_back({shape, count});
+  has_experts_ = true;
+  counts_.expert += static_cast<std::int64_t>(count);
+  add_product(format_of(Dtype::bf16), moe.experts, hidden_, count);  // router
+  if (moe.shared_ffn > 0) add_mlp(moe.shared_ffn, moe.gated, moe.shared_format, count);
+  if (moe.latent > 0) {
+    add_product(moe.shared_format, moe.latent, hidden_, count);
+    add_product(moe.shared_format, hidden_, moe.latent, count);
+  }
+  if (sharding_.data > 1) all_to_alls_ += count;
+}
+
+KernelTime LayerKernels::products(double tokens) const {
+  KernelTime sum;
+  for (const Product& p : products_) {
+    sum += library_.linear(p.format, tokens, p.n, p.k).times(p.count);
+  }
+  return sum;
+}
+
+KernelTime LayerKernels::experts(double tokens) const {
+  KernelTime sum;
+  for (const Experts& e : experts_) sum += library_.experts(e.shape, tokens).times(e.count);
+  if (all_to_alls_ > 0) {
+    // vLLM's default: every rank gathers the tokens of all, and gets back its own sums.
+    const double elements = tokens * real(hidden_);
+    const std::int64_t ranks = sharding_.tensor * sharding_.data;
+    sum += library_.nccl(Collective::all_gather, ranks, elements).times(all_to_alls_);
+    sum += library_.nccl(Collective::reduce_scatter, ranks, elements).times(all_to_alls_);
+  }
+  return sum;
+}
+
+KernelTime LayerKernels::reduces(double tokens) const {
+  if (sharding_.tensor == 1) return {};
+  return library_.all_reduce(sharding_.tensor, tokens * real(hidden_), true).times(reduces_);
+}
+
+KernelTime LayerKernels::prefill(double sequences, double tokens, double prefix) const {
+  KernelTime sum;
+  for (const auto& a : attentions_) {
+    sum += library_.prefill_attention(a.shape, sequences, tokens, prefix).times(a.count);
+  }
+  for (const auto& l : latents_) {
+    sum += library_.latent_prefill(l.shape, sequences, tokens, prefix).times(l.count);
+  }
+  for (const auto& s : sparses_) {
+    sum += library_.sparse_prefill(s.shape, sequences, tokens, prefix).times(s.count);
+  }
+  for (const auto& r : recurrents_) {
+    sum += library_.recurrent_prefill(r.shape, sequences, tokens).times(r.count);
+  }
+  return sum;
+}
+
+KernelTime LayerKernels::decode(double rows, double context) const {
+  KernelTime sum;
+  for (const auto& a : attentions_) {
+    sum += library_.decode_attention(a.shape, rows, context).times(a.count);
+  }
+  for (const auto& l : latents_) {
+    sum += library_.latent_decode(l.shape, rows, context).times(l.count);
+  }
+  for (const auto& s : sparses_) {
+    sum += library_.sparse_decode(s.shape, rows, context).times(s.count);
+  }
+  for (const auto& r : recurrents_) {
+    sum += library_.recurrent_decode(r.shape, rows).times(r.count);
+  }
+  return sum;
+}
+
+KernelTime LayerKernels::head(double rows) const {
+  return library_.linear(head_.format, rows, head_.n, head_.k);
+}
+
+}  // namespace headroom
