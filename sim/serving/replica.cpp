@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/likely.hpp"
@@ -15,10 +14,13 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
       number_(number),
       speculates_(parts.options.acceptance.drafts() > 0),
       parts_(std::move(parts)),
+      rules_(parts_.limits, parts_.options.reservation),
+      pricing_(std::move(parts_.cost), std::move(parts_.slow_costs),
+               parts_.options.cold_step_ticks),
       sums_(*parts_.kv, decode_block_tokens()),
       sink_(sink),
       transfers_(std::move(parts_.tier), parts_.options.move_ticks_per_token),
-      cost_(parts_.cost.get()) {
+      tally_(sink, parts_.options.responds_at_end) {
   const std::int32_t depth = time_.depth();
   HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
   HEADROOM_CHECK(depth == 1 || !speculates(), "speculative decoding with steps queued");
@@ -40,68 +42,21 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
 
 // --- arrivals -----------------------------------------------------------------------------------
 
-bool Replica::fits_context(const Request& request) const {
-  const AdmissionLimits& limits = parts_.limits;
-  const TokenCount declared = TokenCount{request.prompt_tokens} + request.max_tokens;
-  return request.prompt_tokens < limits.max_model_len &&
-         request.prompt_tokens <= limits.max_prompt_tokens && declared <= limits.max_model_len;
-}
-
-bool Replica::can_ever_serve(const Request& request) const {
-  const AdmissionLimits& limits = parts_.limits;
-  const TokenCount least = TokenCount{request.prompt_tokens} +
-                           (limits.reserves_max_tokens ? request.reserved_output : 1);
-  return fits_context(request) && least <= limits.max_request_tokens;
-}
-
-std::int32_t Replica::reserved_output(const Request& request, std::int32_t output) const {
-  const std::int32_t room = std::max(1, parts_.limits.max_model_len - request.prompt_tokens);
-  switch (parts_.options.reservation) {
-    case OutputReservation::max_tokens: return request.max_tokens;
-    case OutputReservation::max_model_len: return room;
-    case OutputReservation::oracle: return output;
-    case OutputReservation::pow2:
-      return static_cast<std::int32_t>(std::min<std::uint32_t>(
-          std::bit_ceil(static_cast<std::uint32_t>(output)), static_cast<std::uint32_t>(room)));
-  }
-  return request.max_tokens;
-}
-
 RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns,
                           TimeNs queued_ns, const KvOffer* prefilled) {
-  // Filled in place: a copy of what was just written in smaller parts would wait for it.
   const RequestId id = requests_.add();
   Request& request = requests_[id];
-  request = {};
-  request.index = index;
-  request.arrival_ns = arrival.time_ns;
-  request.prompt_tokens = arrival.prompt_tokens;
-  request.known_tokens = arrival.prompt_tokens;
-  // Not declared: the engine's default, all that the context has room for (ENGINES.md 3.1).
-  const AdmissionLimits& limits = parts_.limits;
-  const std::int32_t room = std::max(1, limits.max_model_len - arrival.prompt_tokens);
-  request.max_tokens = arrival.max_tokens > 0 ? arrival.max_tokens : room;
-  if (rarely(limits.cuts_max_tokens)) request.max_tokens = std::min(request.max_tokens, room);
-  request.max_tokens = std::min(request.max_tokens, limits.max_output_tokens);
-  const std::int32_t output = std::min(arrival.output_tokens, request.max_tokens);
-  request.reserved_output = reserved_output(request, output);
-  request.class_id = arrival.class_id;
-  request.priority = arrival.priority;
-  request.prefix = arrival.prefix;
-  request.output_segment = arrival.output_segment;
-  request.prompt_logprobs = arrival.prompt_logprobs;
-  request.adapter = arrival.adapter;
+  rules_.fill(request, arrival, index);
   if (rarely(arrival.first_token_deadline_ns != kNever)) stops_for_first_tokens_ = true;
   HEADROOM_CHECK(request.adapter == 0 || parts_.adapters, "a request with an adapter without LoRA");
-  request.state = RequestState::waiting;
-  if (rarely(now_ns < down_until_ns_) && !parts_.options.queue_survives) {
-    turn_away(request, {.outcome = down_outcome_, .queued_ns = queued_ns},
+  if (rarely(outage_.lasts_at(now_ns)) && !parts_.options.queue_survives) {
+    turn_away(request, {.outcome = outage_.outcome(), .queued_ns = queued_ns},
               ApiServer::patience_of(arrival), now_ns);
     requests_.remove(id);
     return kNoRequest;
   }
-  const bool servable = can_ever_serve(request);
-  if (!servable || sums_.residents() + sums_.waiting() >= limits.max_requests) [[unlikely]] {
+  const bool servable = rules_.can_ever_serve(request);
+  if (!servable || rules_.is_full(sums_.residents() + sums_.waiting())) [[unlikely]] {
     const EngineEventKind why = servable ? EngineEventKind::overloaded : EngineEventKind::rejected;
     turn_away(request, {.event = why, .queued_ns = queued_ns}, ApiServer::patience_of(arrival),
               now_ns);
@@ -115,7 +70,7 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   }
   RequestStory& story = stories_[id];
   story = {};
-  story.output_tokens = output;
+  story.output_tokens = output_of(request, arrival);
   story.queued_ns = queued_ns < 0 ? now_ns : queued_ns;
   story.here = true;
   if (remote_) [[unlikely]] {
@@ -140,7 +95,7 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
 
 // There is something new to plan with.
 void Replica::wake(TimeNs now_ns) {
-  if (time_.next_plan_ns() <= now_ns || now_ns < down_until_ns_) return;
+  if (time_.next_plan_ns() <= now_ns || outage_.lasts_at(now_ns)) return;
   if (time_.idle()) {
     time_.plan_at(now_ns);
   } else {
@@ -212,7 +167,7 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   if (!run_.other_gaps.empty()) [[unlikely]] {
     gaps_.clear();
   }
-  tokens_out_ += static_cast<std::uint64_t>(segment.gaps_per_step * steps + alone);
+  tally_.yield(segment.gaps_per_step * steps + alone);
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
   if (!segment.decodes) [[unlikely]] {
     note_pause(segment, before, api_ ? api_->written() : time_.clock() + duration);
@@ -231,9 +186,7 @@ void Replica::yield_first_tokens(const Segment& segment) {
     if (story.first_token_ns < 0) {
       story.first_token_ns =
           rarely(api_.has_value()) ? api_->received_ns() : floor_ns(time_.clock());
-      if (rarely(ttft_ != nullptr) && !parts_.options.responds_at_end) {
-        ttft_->add(story.first_token_ns - requests_[id].arrival_ns);
-      }
+      tally_.on_first_token(story.first_token_ns - requests_[id].arrival_ns);
     }
     story.last_token = -1;
   }
@@ -265,12 +218,12 @@ void Replica::on_step_end(TimeNs now_ns) {
   } else {
     time_.schedule_next_stop(stops_for_first_tokens_);
   }
-  if (membership_changed_) show_load();
+  if (shown_.is_stale()) show_load();
 }
 
 void Replica::finish(RequestId id) {
   Request& request = requests_[id];
-  membership_changed_ = true;
+  shown_.become_stale();
   const bool leaves = parts_.scheduler->on_leave(id);
   if (mostly(request.state == RequestState::decoding)) {
     // Steps planned while its last token was in flight still carry its row, which yields nothing.
@@ -328,7 +281,7 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
   const Request& request = requests_[id];
   const RequestStory& story = stories_[id];
   const std::int32_t generated = generated_so_far(id);
-  recorded_tokens_ += static_cast<std::uint64_t>(generated - carried_tokens(id));
+  tally_.settle(generated - carried_tokens(id));
   HEADROOM_CHECK(
       outcome != Outcome::finished ||
           (generated == story.output_tokens && request.arrival_ns <= story.first_scheduled_ns &&
@@ -356,7 +309,7 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
   if (api_) [[unlikely]] {
     return leave(record, api_->patience_of(id));
   }
-  depart(record);
+  tally_.depart(record);
 }
 
 void Replica::remove(RequestId id) {
@@ -382,11 +335,9 @@ void Replica::stop(TimeNs now_ns) {
     record(id, Outcome::unfinished, -1);
   }
   if (api_) {
-    for (const RequestRecord& record : api_->stop(number_, now_ns)) report(record);
+    for (const RequestRecord& record : api_->stop(number_, now_ns)) tally_.depart(record);
   }
-  HEADROOM_CHECK(
-      recorded_tokens_ == tokens_out_,
-      fmt::format("{} tokens came out, requests have {}", tokens_out_, recorded_tokens_));
+  tally_.check_settled();
 }
 
 }  // namespace headroom

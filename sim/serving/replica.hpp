@@ -16,22 +16,26 @@
 
 #include "sim/kernel/likely.hpp"
 #include "sim/serving/adapter_slots.hpp"
+#include "sim/serving/admission_rules.hpp"
 #include "sim/serving/api_server.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/kv_handover.hpp"
 #include "sim/serving/kv_transfers.hpp"
-#include "sim/serving/latency_window.hpp"
 #include "sim/serving/link.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
+#include "sim/serving/outage.hpp"
 #include "sim/serving/replica_load.hpp"
+#include "sim/serving/replica_tally.hpp"
 #include "sim/serving/request.hpp"
 #include "sim/serving/request_story.hpp"
 #include "sim/serving/resident_sums.hpp"
 #include "sim/serving/run_time_memory.hpp"
+#include "sim/serving/shown_load.hpp"
 #include "sim/serving/step_cost.hpp"
+#include "sim/serving/step_pricing.hpp"
 #include "sim/serving/step_timeline.hpp"
 #include "sim/serving/token_gaps.hpp"
 
@@ -48,13 +52,6 @@ struct ReplicaParts {
   TierLinks tier = {};  // of the allocator's second tier, if it has one
   RunTimeMemory memory = {};
   std::optional<AdapterSlots> adapters = {};  // empty: LoRA is off
-};
-
-// A request that left the system, for the fleet to account for.
-struct Departure {
-  std::uint64_t index = 0;
-  Outcome outcome = Outcome::unfinished;
-  std::int32_t prompt_tokens = 0;
 };
 
 // What became of a request that an API server has handed on; `id` as `submit` returns it.
@@ -105,7 +102,7 @@ class Replica {
   [[nodiscard]] TokenCount cached_tokens(const Arrival& arrival) const;
   [[nodiscard]] Handovers& handovers() { return remote_->handovers; }
   // What becomes of those whom an engine that is down has lost.
-  [[nodiscard]] Outcome down_outcome() const { return down_outcome_; }
+  [[nodiscard]] Outcome down_outcome() const { return outage_.outcome(); }
   // Requests that have left it but for their KV.
   [[nodiscard]] std::int64_t held_for_others() const {
     return rarely(remote_ != nullptr) ? remote_->held : 0;
@@ -132,21 +129,21 @@ class Replica {
   void report_no_progress(TimeNs now_ns);
 
   // Requests that left since the last call, in order.
-  [[nodiscard]] std::vector<Departure>& departures() { return departures_; }
+  [[nodiscard]] std::vector<Departure>& departures() { return tally_.departures(); }
 
   // As a router may see it. KV and generated tokens are those of the latest step end or plan at
   // which a request was admitted, preempted or left: what they are in between is known to the
   // engine alone, and a run of steps may be cut anywhere without changing what is shown.
   [[nodiscard]] ReplicaLoad load(TimeNs now_ns) const;
-  [[nodiscard]] const ReplicaCounts& counts() const { return counts_; }
+  [[nodiscard]] const ReplicaCounts& counts() const { return tally_.counts(); }
   [[nodiscard]] std::size_t live() const { return requests_.live(); }
   // Ghost rows whose requests have left the system already.
   [[nodiscard]] std::int64_t recorded_ghosts() const {
     return rarely(parts_.options.responds_at_end) ? 0 : sums_.ghosts();
   }
-  [[nodiscard]] std::uint64_t tokens_out() const { return tokens_out_; }
+  [[nodiscard]] std::uint64_t tokens_out() const { return tally_.tokens_out(); }
   [[nodiscard]] std::int64_t ghost_rows() const { return ghost_rows_; }
-  [[nodiscard]] std::uint64_t priced_plans() const { return priced_plans_; }
+  [[nodiscard]] std::uint64_t priced_plans() const { return pricing_.priced_plans(); }
   [[nodiscard]] const KvPoolState& pool() const { return parts_.kv->pool(); }
   // Nullptr: nothing of the KV ever leaves the device.
   [[nodiscard]] const KvTierCounts* tier_counts() const { return transfers_.counts(*parts_.kv); }
@@ -159,8 +156,7 @@ class Replica {
   // Tells from now on of every first token (`ttft`) and every answer of two tokens or more
   // (`tpot`), as clients see them; nullptr: not of those. They outlive this replica's last event.
   void tell_latencies(LatencyWindow* ttft, LatencyWindow* tpot) {
-    ttft_ = ttft;
-    tpot_ = tpot;
+    tally_.tell_latencies(ttft, tpot);
     if (ttft != nullptr) stops_for_first_tokens_ = true;
   }
   // Tells `ttft` of those who wait for a first token for longer than `overdue_ns`, with the time
@@ -212,17 +208,9 @@ class Replica {
   void retire_ghosts();
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);
   void leave(const RequestRecord& record, const ApiServer::Patience& patience);
-  void depart(const RequestRecord& record) {
-    report(record);
-    if (mostly(record.outcome != Outcome::unfinished)) {
-      departures_.push_back({record.index, record.outcome, record.prompt_tokens});
-    }
-  }
-  void report(const RequestRecord& record);
-  void tell_answer(const RequestRecord& record);
   void enter_queue(RequestId id);
   void leave_queue(RequestId id);
-  void show_load();
+  void show_load() { shown_.show(pool(), tally_.unsettled_tokens()); }
   void catch_up(TimeNs now_ns);
   [[nodiscard]] TickSum latest_tokens() const;
   void remove(RequestId id);
@@ -240,10 +228,7 @@ class Replica {
   // Says later whether `id` is still the same request, in the same stay.
   [[nodiscard]] KvHold hold_of(RequestId id) const { return {id, time_.stops().epoch(id)}; }
   [[nodiscard]] TokenCount unnamed_tokens(RequestId id, TokenCount held) const;
-  [[nodiscard]] bool fits_context(const Request& request) const;
-  [[nodiscard]] bool can_ever_serve(const Request& request) const;
   [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
-  [[nodiscard]] std::int32_t reserved_output(const Request& request, std::int32_t output) const;
 
   // replica_plan.cpp: plans are applied
   [[nodiscard]] bool plan_once(TimeNs now_ns);
@@ -262,8 +247,6 @@ class Replica {
   void apply_chunks(TimeNs now_ns, Segment& segment);
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
-  void add_cold_start(StepPrice& price);
-  void add_transfers(StepPrice& price, TickSum loads);
   [[nodiscard]] bool speculates() const { return speculates_; }
   [[nodiscard]] std::int32_t decode_block_tokens() const;
   void apply_verified(Segment& segment);
@@ -316,14 +299,14 @@ class Replica {
   StepTimeline time_;
   std::uint16_t number_;
   bool speculates_;
-  bool gaps_are_steps_ = true;       // of all who neither were preempted nor stood by
-  bool membership_changed_ = false;  // since the load was shown
-  bool arrivals_can_join_ = true;    // the scheduler's word with its latest plan
+  bool gaps_are_steps_ = true;     // of all who neither were preempted nor stood by
+  bool arrivals_can_join_ = true;  // the scheduler's word with its latest plan
   // Somebody looks at first tokens when they come out. Else it is enough to know of them when
   // something else happens.
   bool stops_for_first_tokens_ = false;
-  bool cold_ = true;  // no step since the engine started
-  ReplicaParts parts_;
+  ReplicaParts parts_;  // less what others have taken
+  AdmissionRules rules_;
+  StepPricing pricing_;
   ResidentSums sums_;
   std::optional<ApiServer> api_;
   RequestPool requests_;
@@ -333,7 +316,6 @@ class Replica {
   TokenGaps gaps_;
   KvTransfers transfers_;
   std::unique_ptr<RemoteRequests> remote_;  // null: it has no role
-  const StepCost* cost_ = nullptr;          // that plans are priced by now
 
   // Speculative decoding: the step in flight.
   struct DraftedStep {
@@ -356,23 +338,15 @@ class Replica {
   std::vector<RequestId> ghost_ids_;
   RequestId last_refused_ = kNoRequest;  // head of the queue that placement kept out
 
-  TimeNs down_until_ns_ = 0;
-  Outcome down_outcome_ = Outcome::lost_to_oom;  // of who is turned away meanwhile
+  Outage outage_;
 
   // What others are told.
-  std::vector<Departure> departures_;
+  ReplicaTally tally_;
+  ShownLoad shown_;
   StepRun run_;            // the latest report
   ReplicaState reported_;  // of that
-  ReplicaCounts counts_;
-  TokenCount shown_kv_tokens_ = 0;  // of the state that every step changes; see load()
-  TokenCount shown_generated_ = 0;
-  LatencyWindow* ttft_ = nullptr;
-  LatencyWindow* tpot_ = nullptr;
 
   std::uint64_t admissions_ = 0;
-  std::uint64_t tokens_out_ = 0;
-  std::uint64_t recorded_tokens_ = 0;  // of requests that left
-  std::uint64_t priced_plans_ = 0;     // cost evaluations
   std::int64_t ghost_rows_ = 0;
 };
 

@@ -23,8 +23,7 @@ std::optional<Admission> Replica::admit_sent(TimeNs now_ns) {
 
 void Replica::collect_answers(TimeNs now_ns) {
   while (const std::optional<RequestRecord> record = api_->take_answer(now_ns)) {
-    report(*record);
-    departures_.push_back({record->index, record->outcome, record->prompt_tokens});
+    tally_.depart(*record);
   }
 }
 
@@ -40,7 +39,7 @@ void Replica::leave(const RequestRecord& record, const ApiServer::Patience& pati
   if (rarely(api_.has_value()) && record.outcome != Outcome::unfinished) {
     return api_->answer(record, patience, std::max(time_.clock(), ticks_from_ns(record.finish_ns)));
   }
-  depart(record);
+  tally_.depart(record);
 }
 
 // When the tokens of the latest step reached the clients, with its sub-nanosecond part and without

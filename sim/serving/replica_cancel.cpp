@@ -24,7 +24,7 @@ void Replica::cancel(RequestId id, TimeNs now_ns) {
   if (!time_.idle()) cut_at(now_ns);
   if (in_flight && !time_.idle() && time_.next_plan_ns() != now_ns) return cancelled_.push_back(id);
   withdraw(id, now_ns);
-  if (time_.idle() && now_ns >= down_until_ns_) time_.plan_at(now_ns);
+  if (time_.idle() && !outage_.lasts_at(now_ns)) time_.plan_at(now_ns);
 }
 
 void Replica::withdraw_cancelled(TimeNs now_ns) {
@@ -42,7 +42,7 @@ void Replica::withdraw_cancelled(TimeNs now_ns) {
 void Replica::withdraw(RequestId id, TimeNs now_ns) {
   Request& request = requests_[id];
   const bool waits = request.state == RequestState::waiting;
-  membership_changed_ = true;
+  shown_.become_stale();
   const bool leaves = leave_scheduler(id);
   HEADROOM_CHECK(leaves, "a row that cannot leave its batch was cancelled");
   EngineEvent event;

@@ -45,11 +45,11 @@ void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* sho
 void Replica::crash(TimeNs now_ns, TimeNs down_ns, std::vector<HandedBack>* handed_back) {
   HEADROOM_CHECK(down_ns >= 1, "a replica that crashes is down for a while");
   HEADROOM_CHECK(handed_back == nullptr || !api_, "an API server hands nothing back");
-  if (now_ns < down_until_ns_) {  // it has nothing left to lose
-    return be_down_until(std::max(down_until_ns_, now_ns + down_ns), Outcome::lost_to_fault);
+  if (outage_.lasts_at(now_ns)) {  // it has nothing left to lose
+    return be_down_until(std::max(outage_.until_ns(), now_ns + down_ns), Outcome::lost_to_fault);
   }
   catch_up_before_end(now_ns);
-  ++counts_.crashes;
+  tally_.crash();
   report_event(EngineEventKind::crashed, now_ns, kNoRequest, 0);
   plan_.clear();
   cancelled_.clear();  // their outcome says so all the same
@@ -85,16 +85,14 @@ void Replica::come_to_rest(TimeNs now_ns) {
 }
 
 void Replica::use_cost(std::int32_t number, TimeNs now_ns) {
-  cost_ =
-      number < 0 ? parts_.cost.get() : parts_.slow_costs[static_cast<std::size_t>(number)].get();
+  pricing_.use(number);
   if (!time_.idle()) cut_at(now_ns);
 }
 
 void Replica::be_down_until(TimeNs time_ns, Outcome outcome) {
-  down_until_ns_ = time_ns;
-  down_outcome_ = outcome;
+  outage_.begin(time_ns, outcome);
   time_.plan_at(time_ns);
-  cold_ = true;
+  pricing_.start();
   parts_.memory.start(time_ns);
 }
 
@@ -131,7 +129,7 @@ TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedB
   parts_.kv->on_engine_lost();
   if (parts_.adapters) parts_.adapters->on_engine_lost();
   forget_all_steps();
-  membership_changed_ = true;
+  shown_.become_stale();
   return lost;
 }
 
@@ -144,10 +142,7 @@ void Replica::lose(RequestId id, TimeNs now_ns, Outcome outcome,
     // Its request has left: a ghost row, or KV that another replica would have fetched.
     if (remote_) remote_->handovers.lost.push_back({requests_[id].index, hold_of(id)});
   } else if (handed_back != nullptr && !story.cancelled) {
-    const auto generated = static_cast<std::uint64_t>(generated_so_far(id) - carried_tokens(id));
-    recorded_tokens_ += generated;
-    counts_.discarded_tokens += static_cast<TokenCount>(generated);
-    ++counts_.handed_back;
+    tally_.hand_back(generated_so_far(id) - carried_tokens(id));
     handed_back->push_back({requests_[id].index, story.queued_ns});
   } else {
     record(id, is_fault && story.cancelled ? Outcome::cancelled : outcome, now_ns);

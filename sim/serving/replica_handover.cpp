@@ -74,18 +74,16 @@ bool Replica::hands_on(RequestId id) const {
 void Replica::hand_on(RequestId id) {
   Request& request = requests_[id];
   RequestStory& story = stories_[id];
-  const auto generated = static_cast<std::uint64_t>(generated_so_far(id));
-  HEADROOM_CHECK(generated == 1, "a prefill yields one token");
-  recorded_tokens_ += generated;
+  HEADROOM_CHECK(generated_so_far(id) == 1, "a prefill yields one token");
   if (request.state == RequestState::waiting) {
     // Preempted while that token was in flight: there is nothing to fetch.
     leave_queue(id);
     parts_.kv->release(id, request, 0, KvRelease::finished);
-    counts_.discarded_tokens += static_cast<TokenCount>(generated);
-    ++counts_.handed_back;
+    tally_.hand_back(1);
     remote_->handovers.handed_back.push_back({request.index, story.queued_ns});
     return remove(id);
   }
+  tally_.settle(1);
   const TokenCount held = computed_by(request, time_.applied_decodes());
   if (request.state == RequestState::decoding) {
     sums_.end_decoding(request, held);
@@ -140,7 +138,7 @@ void Replica::take_in() {
     remote.found = found;
     remote.reserved = request.known_tokens;
     sums_.hold(remote.reserved);
-    membership_changed_ = true;
+    shown_.become_stale();
     const std::int32_t size = pool().block_tokens;
     remote_->handovers.fetches.push_back(
         {request.index, blocks_needed(request.prompt_tokens, size) - found / size});
@@ -203,7 +201,7 @@ void Replica::apply_exits(TimeNs now_ns) {
 void Replica::apply_exit(const RemoteRequests::Exit& exit, TimeNs now_ns) {
   const RequestId id = exit.request.id;
   if (!stories_[id].here || hold_of(id) != exit.request) return;  // gone meanwhile
-  membership_changed_ = true;
+  shown_.become_stale();
   if (exit.is_given_back) {
     const Request& request = requests_[id];
     HEADROOM_CHECK(stage_of(id) == RemoteStage::held, "KV that is not held for others");

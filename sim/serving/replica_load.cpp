@@ -30,50 +30,27 @@ void Replica::enter_queue(RequestId id) { sums_.enter_queue(queued_tokens(id)); 
 
 void Replica::leave_queue(RequestId id) { sums_.leave_queue(queued_tokens(id)); }
 
-void Replica::show_load() {
-  membership_changed_ = false;
-  shown_kv_tokens_ = pool().used_blocks() * pool().block_tokens;
-  shown_generated_ = static_cast<TokenCount>(tokens_out_ - recorded_tokens_);
-}
-
 ReplicaLoad Replica::load(TimeNs now_ns) const {
   ReplicaLoad load;
   load.running = sums_.running();
   load.waiting = sums_.waiting() + (api_ ? static_cast<std::int64_t>(api_->held()) : 0);
   load.waiting_tokens = sums_.waiting_tokens();
-  load.outstanding_tokens = shown_generated_;
-  load.kv_tokens = shown_kv_tokens_;
+  load.outstanding_tokens = shown_.generated_tokens();
+  load.kv_tokens = shown_.kv_tokens();
   load.kv_capacity = pool().total_blocks * pool().block_tokens;
-  load.up = now_ns >= down_until_ns_;
+  load.up = !outage_.lasts_at(now_ns);
   return load;
 }
 
-void Replica::report(const RequestRecord& record) {
-  ++counts_.requests[static_cast<std::size_t>(record.outcome)];
-  if (mostly(record.outcome == Outcome::finished)) counts_.prompt_tokens += record.prompt_tokens;
-  counts_.output_tokens += record.output_tokens;
-  if (record.outcome == Outcome::finished && record.first_token_ns >= 0) tell_answer(record);
-  sink_.on_request(record);
-}
-
-void Replica::tell_answer(const RequestRecord& record) {
-  if (rarely(ttft_ != nullptr) && parts_.options.responds_at_end) {
-    ttft_->add(record.first_token_ns - record.arrival_ns);
-  }
-  if (rarely(tpot_ != nullptr) && record.output_tokens > 1) {
-    tpot_->add((record.finish_ns - record.first_token_ns) / (record.output_tokens - 1));
-  }
-}
-
 void Replica::tell_overdue(TimeNs now_ns, TimeNs overdue_ns) {
-  if (ttft_ == nullptr) return;
+  if (!tally_.tells_first_tokens()) return;
   for (RequestId id = 0; id < stories_.size(); ++id) {
     const RequestStory& story = stories_[id];
     const bool waits = story.here && !story.recorded && !story.cancelled &&
                        (story.first_token_ns < 0 || parts_.options.responds_at_end);
     if (!waits) continue;
     const TimeNs waited_ns = now_ns - requests_[id].arrival_ns;
-    if (waited_ns > overdue_ns) ttft_->add(waited_ns);
+    if (waited_ns > overdue_ns) tally_.on_overdue(waited_ns);
   }
 }
 

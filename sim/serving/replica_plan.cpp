@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
-#include "sim/kernel/errors.hpp"
 #include "sim/kernel/likely.hpp"
 #include "sim/serving/kv_layout.hpp"
 #include "sim/serving/replica.hpp"
@@ -13,8 +12,7 @@
 namespace headroom {
 
 void Replica::on_plan(TimeNs now_ns) {
-  if (rarely(down_until_ns_ > 0) && now_ns >= down_until_ns_) {
-    down_until_ns_ = 0;
+  if (rarely(outage_.try_end(now_ns))) {
     report_event(EngineEventKind::engine_restarted, now_ns, kNoRequest, 0);
   }
   sync(time_.completed());
@@ -33,11 +31,11 @@ void Replica::on_plan(TimeNs now_ns) {
   const TimeNs fails_ns = parts_.memory.fails_ns();
   if (rarely(fails_ns < kNever) && !time_.idle()) time_.plan_again_by(fails_ns);
   time_.schedule_next_stop(stops_for_first_tokens_);
-  if (membership_changed_) show_load();
+  if (shown_.is_stale()) show_load();
   if (!time_.idle()) return;
   sink_.on_idle(number_, time_.clock(), state());
   // Whoever was preempted last of all has left blocks to those that wait with theirs.
-  if (remote_ && !plan_.preempted.empty() && now_ns >= down_until_ns_) time_.plan_at(now_ns);
+  if (remote_ && !plan_.preempted.empty() && !outage_.lasts_at(now_ns)) time_.plan_at(now_ns);
   if (time_.next_plan_ns() == kNever) time_.plan_at(plan_.wake_at_ns);
 }
 
@@ -117,42 +115,17 @@ bool Replica::plan_once(TimeNs now_ns) {
                      shape.decode_tokens() + shape.chunk_tokens <= parts_.options.max_step_tokens,
                  fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", rows,
                              shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
-  cost_->price(shape, segment.price);
+  pricing_.price(shape, segment.price);
   const TickSum loads =
       rarely(parts_.adapters.has_value()) ? parts_.adapters->take_load_ticks() : 0;
   if (rarely(loads > 0) || rarely(transfers_.any(*parts_.kv))) {
-    add_transfers(segment.price, loads);
+    StepPricing::add_copies(segment.price,
+                            transfers_.take_delay(*parts_.kv, time_.end_of_plans()) + loads);
   }
-  if (rarely(cold_) && parts_.options.cold_step_ticks > 0) {
-    add_cold_start(segment.price);
-  }
-  cold_ = false;
-  ++priced_plans_;
+  pricing_.add_cold_start(segment.price);
   HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
   time_.push(segment, repetitions(segment.price));
   return true;
-}
-
-// Kernels are compiled, and memory is touched for the first time.
-void Replica::add_cold_start(StepPrice& price) {
-  price.base += parts_.options.cold_step_ticks;
-  price.base_terms[CostTerm::host] += parts_.options.cold_step_ticks;
-  price.valid_steps = 1;
-}
-
-// What was copied since the step before delays this one.
-void Replica::add_transfers(StepPrice& price, TickSum loads) {
-  const TickSum all = transfers_.take_delay(*parts_.kv, time_.end_of_plans()) + loads;
-  if (price.base + all >= kMaxStepTicks) {
-    throw ConfigError(
-        fmt::format("a step waits {} s for copies, more than 73 minutes: raise "
-                    "engine.kv_offloading_gb_per_s or environment.storage_gb_per_s",
-                    floor_ns(all) / kNsPerSecond));
-  }
-  const auto ticks = static_cast<Ticks>(all);
-  price.base += ticks;
-  price.base_terms[CostTerm::transfer] += ticks;
-  price.valid_steps = 1;
 }
 
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity
@@ -185,7 +158,7 @@ void Replica::apply_preemptions(TimeNs now_ns) {
     request.state = RequestState::waiting;
     ++request.preemptions;
     enter_queue(id);
-    membership_changed_ = true;
+    shown_.become_stale();
     const bool swapped = std::ranges::find(plan_.swapped, id) != plan_.swapped.end();
     report_event(EngineEventKind::preempted, now_ns, id, swapped ? 0 : held);
   }
@@ -243,8 +216,8 @@ void Replica::turn_away(const Request& request, const Refusal& refusal,
                         const ApiServer::Patience& patience, TimeNs now_ns) {
   if (refusal.outcome == Outcome::rejected) {
     sink_.on_event({.kind = refusal.event,
-                    .oom = fits_context(request) ? OomKind::rejected_too_long
-                                                 : OomKind::context_length_exceeded,
+                    .oom = rules_.fits_context(request) ? OomKind::rejected_too_long
+                                                        : OomKind::context_length_exceeded,
                     .time_ns = now_ns,
                     .replica = number_,
                     .request = request.index,
@@ -278,7 +251,7 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
       sums_.hold(chunk.context_tokens);
       sums_.enter_batch(final_tokens_of(chunk.id));
       leave_queue(chunk.id);
-      membership_changed_ = true;
+      shown_.become_stale();
       const TokenCount found = rarely(remote_ != nullptr)
                                    ? admit_remote(chunk.id, chunk.context_tokens)
                                    : chunk.context_tokens;
