@@ -20,6 +20,7 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
       sums_(*parts_.kv, decode_block_tokens()),
       sink_(sink),
       transfers_(std::move(parts_.tier), parts_.options.move_ticks_per_token),
+      remote_(parts_.options),
       tally_(sink, parts_.options.responds_at_end) {
   const std::int32_t depth = time_.depth();
   HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
@@ -28,11 +29,10 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     HEADROOM_CHECK(!parts_.options.responds_at_end, "an API server of an engine without streams");
     api_.emplace(parts_.options.api_server);
   }
-  if (parts_.options.role != ReplicaRole::both) {
+  if (remote_.has_role()) {
     HEADROOM_CHECK(!api_ && !speculates() && !parts_.adapters, "a role of an engine of its own");
-    remote_ = std::make_unique<RemoteRequests>();
   }
-  stops_for_first_tokens_ = api_ || remote_;
+  stops_for_first_tokens_ = api_ || remote_.has_role();
   gaps_are_steps_ = !api_ && !speculates() && !parts_.options.responds_at_end;
   run_.replica = number_;
   run_.state = &reported_;
@@ -73,8 +73,8 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   story.output_tokens = output_of(request, arrival);
   story.queued_ns = queued_ns < 0 ? now_ns : queued_ns;
   story.here = true;
-  if (remote_) [[unlikely]] {
-    begin_remote(id, prefilled);
+  if (remote_.has_role()) [[unlikely]] {
+    remote_.begin(id, request, story, prefilled);
   }
   enter_queue(id);
   if (mostly(prefilled == nullptr)) parts_.scheduler->enqueue(id, request);
@@ -236,7 +236,7 @@ void Replica::finish(RequestId id) {
   if (!leaves) [[unlikely]] {
     return become_ghost(id);
   }
-  if (rarely(remote_ != nullptr) && hands_on(id)) {
+  if (remote_.hands_on(id) && !stories_[id].cancelled) {
     return hand_on(id);
   }
 
@@ -281,7 +281,7 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
   const Request& request = requests_[id];
   const RequestStory& story = stories_[id];
   const std::int32_t generated = generated_so_far(id);
-  tally_.settle(generated - carried_tokens(id));
+  tally_.settle(generated - remote_.carried(id));
   HEADROOM_CHECK(
       outcome != Outcome::finished ||
           (generated == story.output_tokens && request.arrival_ns <= story.first_scheduled_ns &&
@@ -301,7 +301,7 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
       .index = request.index,
       .prompt_tokens = request.prompt_tokens,
       .output_tokens = generated,
-      .max_tokens = rarely(remote_ != nullptr) ? remote_->by_id[id].max_tokens : request.max_tokens,
+      .max_tokens = remote_.max_tokens(id, request),
       .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
       .replica = number_,
       .class_id = static_cast<std::uint8_t>(request.class_id),

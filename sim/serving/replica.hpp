@@ -27,6 +27,7 @@
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
 #include "sim/serving/outage.hpp"
+#include "sim/serving/remote_requests.hpp"
 #include "sim/serving/replica_load.hpp"
 #include "sim/serving/replica_tally.hpp"
 #include "sim/serving/request.hpp"
@@ -100,13 +101,11 @@ class Replica {
 
   // Of a replica with a role; replica_handover.cpp. Prompt tokens that would be found in its cache.
   [[nodiscard]] TokenCount cached_tokens(const Arrival& arrival) const;
-  [[nodiscard]] Handovers& handovers() { return remote_->handovers; }
+  [[nodiscard]] Handovers& handovers() { return remote_.handovers(); }
   // What becomes of those whom an engine that is down has lost.
   [[nodiscard]] Outcome down_outcome() const { return outage_.outcome(); }
   // Requests that have left it but for their KV.
-  [[nodiscard]] std::int64_t held_for_others() const {
-    return rarely(remote_ != nullptr) ? remote_->held : 0;
-  }
+  [[nodiscard]] std::int64_t held_for_others() const { return remote_.held(); }
   // The KV that `id` waits for is here, or is lost: then it is recorded, or handed back. And KV
   // that is kept for others was fetched. What changes blocks does so when the engine plans next:
   // then they leave.
@@ -208,8 +207,8 @@ class Replica {
   void retire_ghosts();
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);
   void leave(const RequestRecord& record, const ApiServer::Patience& patience);
-  void enter_queue(RequestId id);
-  void leave_queue(RequestId id);
+  void enter_queue(RequestId id) { sums_.enter_queue(remote_.queued_tokens(id, requests_[id])); }
+  void leave_queue(RequestId id) { sums_.leave_queue(remote_.queued_tokens(id, requests_[id])); }
   void show_load() { shown_.show(pool(), tally_.unsettled_tokens()); }
   void catch_up(TimeNs now_ns);
   [[nodiscard]] TickSum latest_tokens() const;
@@ -262,24 +261,9 @@ class Replica {
                     OomKind oom = OomKind::startup, const MemoryShortage* shortage = nullptr);
 
   // replica_handover.cpp
-  [[nodiscard]] RemoteRequest::Stage stage_of(RequestId id) const {
-    return rarely(remote_ != nullptr) ? remote_->by_id[id].stage : RemoteRequest::Stage::none;
-  }
-  [[nodiscard]] bool holds_early(RequestId id) const;
-  void begin_remote(RequestId id, const KvOffer* prefilled);
-  [[nodiscard]] bool hands_on(RequestId id) const;
   void hand_on(RequestId id);
-  void take_in();
-  [[nodiscard]] TokenCount admit_remote(RequestId id, TokenCount context);
-  void withdraw_waiting(RequestId id);
   [[nodiscard]] bool leave_scheduler(RequestId id);
-  void leave_when_planning(const RemoteRequests::Exit& exit, TimeNs now_ns);
   void apply_exits(TimeNs now_ns);
-  void apply_exit(const RemoteRequests::Exit& exit, TimeNs now_ns);
-  [[nodiscard]] TokenCount queued_tokens(RequestId id) const;
-  [[nodiscard]] std::int32_t carried_tokens(RequestId id) const {
-    return rarely(remote_ != nullptr) ? remote_->by_id[id].carried : 0;
-  }
   void wake(TimeNs now_ns);
 
   // replica_failure.cpp
@@ -315,7 +299,7 @@ class Replica {
   BatchPlan plan_;
   TokenGaps gaps_;
   KvTransfers transfers_;
-  std::unique_ptr<RemoteRequests> remote_;  // null: it has no role
+  RemoteRequests remote_;
 
   // Speculative decoding: the step in flight.
   struct DraftedStep {

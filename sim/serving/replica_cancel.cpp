@@ -19,7 +19,7 @@ void Replica::cancel(RequestId id, TimeNs now_ns) {
   RequestStory& story = stories_[id];
   story.cancelled = true;
   const bool waits = requests_[id].state == RequestState::waiting;
-  const bool in_flight = !waits || story.counted_to > time_.completed() || holds_early(id);
+  const bool in_flight = !waits || story.counted_to > time_.completed() || remote_.holds_early(id);
   if (in_flight && !parts_.options.cancels_running) return;
   if (!time_.idle()) cut_at(now_ns);
   if (in_flight && !time_.idle() && time_.next_plan_ns() != now_ns) return cancelled_.push_back(id);
@@ -57,7 +57,7 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
   leave_adapter(request);
   if (waits) {
     leave_queue(id);
-    withdraw_waiting(id);
+    remote_.withdraw(id, request, sums_, *parts_.kv);
   } else {
     const TokenCount held = computed_by(request, time_.applied_decodes());
     const TokenCount unnamed = unnamed_tokens(id, held);

@@ -140,9 +140,9 @@ void Replica::lose(RequestId id, TimeNs now_ns, Outcome outcome,
   const bool is_fault = outcome == Outcome::lost_to_fault;
   if (story.recorded) {
     // Its request has left: a ghost row, or KV that another replica would have fetched.
-    if (remote_) remote_->handovers.lost.push_back({requests_[id].index, hold_of(id)});
+    if (remote_.has_role()) remote_.lose_kv(requests_[id].index, hold_of(id));
   } else if (handed_back != nullptr && !story.cancelled) {
-    tally_.hand_back(generated_so_far(id) - carried_tokens(id));
+    tally_.hand_back(generated_so_far(id) - remote_.carried(id));
     handed_back->push_back({requests_[id].index, story.queued_ns});
   } else {
     record(id, is_fault && story.cancelled ? Outcome::cancelled : outcome, now_ns);
@@ -159,11 +159,7 @@ void Replica::forget_all_steps() {
   interrupted_.clear();
   moving_.clear();
   ghost_ids_.clear();
-  if (remote_) {
-    remote_->held = 0;
-    remote_->exits.clear();
-    remote_->handovers.fetches.clear();
-  }
+  remote_.on_engine_lost();
   transfers_.forget(*parts_.kv);
 }
 

@@ -26,10 +26,6 @@ void Replica::read_state(ReplicaState& now) const {
   now.pool = pool;
 }
 
-void Replica::enter_queue(RequestId id) { sums_.enter_queue(queued_tokens(id)); }
-
-void Replica::leave_queue(RequestId id) { sums_.leave_queue(queued_tokens(id)); }
-
 ReplicaLoad Replica::load(TimeNs now_ns) const {
   ReplicaLoad load;
   load.running = sums_.running();

@@ -17,7 +17,7 @@ void Replica::on_plan(TimeNs now_ns) {
   }
   sync(time_.completed());
   time_.begin_planning(now_ns);
-  if (rarely(remote_ != nullptr) && !remote_->exits.empty()) {
+  if (rarely(remote_.has_exits())) {
     apply_exits(now_ns);
   }
   const bool died = now_ns >= parts_.memory.fails_ns();
@@ -35,7 +35,8 @@ void Replica::on_plan(TimeNs now_ns) {
   if (!time_.idle()) return;
   sink_.on_idle(number_, time_.clock(), state());
   // Whoever was preempted last of all has left blocks to those that wait with theirs.
-  if (remote_ && !plan_.preempted.empty() && !outage_.lasts_at(now_ns)) time_.plan_at(now_ns);
+  if (remote_.has_role() && !plan_.preempted.empty() && !outage_.lasts_at(now_ns))
+    time_.plan_at(now_ns);
   if (time_.next_plan_ns() == kNever) time_.plan_at(plan_.wake_at_ns);
 }
 
@@ -49,8 +50,8 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
   if (!moving_.empty()) [[unlikely]] {
     move_windows();
   }
-  if (remote_) [[unlikely]] {
-    take_in();
+  if (remote_.has_role() && remote_.take_in(requests_, sums_, *parts_.kv)) [[unlikely]] {
+    shown_.become_stale();
   }
   const PlanContext context{
       .now_ns = now_ns,
@@ -252,8 +253,8 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
       sums_.enter_batch(final_tokens_of(chunk.id));
       leave_queue(chunk.id);
       shown_.become_stale();
-      const TokenCount found = rarely(remote_ != nullptr)
-                                   ? admit_remote(chunk.id, chunk.context_tokens)
+      const TokenCount found = remote_.has_role()
+                                   ? remote_.admit(chunk.id, chunk.context_tokens, sums_)
                                    : chunk.context_tokens;
       sink_.on_event({.kind = EngineEventKind::admitted,
                       .time_ns = now_ns,
@@ -362,13 +363,13 @@ void Replica::check_all() const {
     if (!stories_[id].here) continue;
     const Request& request = requests_[id];
     if (request.state == RequestState::waiting) {
-      expected.enter_queue(queued_tokens(id));
-      if (!holds_early(id)) continue;
-    } else if (stage_of(id) != RemoteRequest::Stage::held) {
+      expected.enter_queue(remote_.queued_tokens(id, request));
+      if (!remote_.holds_early(id)) continue;
+    } else if (remote_.stage(id) != RemoteRequests::Stage::held) {
       expected.enter_batch(final_tokens_of(id));
     }
-    const TokenCount held = holds_early(id) ? remote_->by_id[id].reserved
-                                            : computed_by(request, time_.applied_decodes());
+    const TokenCount held = remote_.holds_early(id) ? remote_.reserved(id)
+                                                    : computed_by(request, time_.applied_decodes());
     blocks += parts_.kv->sequence().held(held);
     tokens += held;
     const bool decodes =

@@ -12,6 +12,7 @@ list(APPEND UNIT_TEST_SOURCES
   link_test.cpp
   memory_ledger_test.cpp
   outage_test.cpp
+  remote_requests_test.cpp
   replica_tally_test.cpp
   request_pool_test.cpp
   resident_sums_test.cpp
