@@ -35,8 +35,8 @@ class RemoteRequests {
     fetching,        // with its blocks; the KV is on its way
     arrived          // waits for the scheduler
   };
-  // A request that leaves when the engine plans: blocks change hands then, and at no other instant.
-  // So nobody sees how a run of steps is cut, nor which of several replicas was told first.
+  // A request that leaves when the engine plans next. Blocks change hands at plans only: so results
+  // depend neither on how a run of steps is cut, nor on which of several replicas is told first.
   struct Exit {
     KvHold request = {};
     bool is_given_back = false;  // else: its KV was lost on the way,

@@ -2,10 +2,11 @@
 // One engine: takes requests and events, applies and validates the scheduler's plans, and turns
 // runs of equal steps into single jumps. docs/semantics.md is its specification.
 //
-// What it keeps is kept by its parts: where it stands in time (StepTimeline), who is in it
-// (ResidentSums), what has become of each request (RequestStory), how far tokens lie apart
-// (TokenGaps), and what is copied between steps (KvTransfers). A replica has an API server,
-// adapters and a role, or has not.
+// It is composed of parts with headers of their own: the core that all of them share (ReplicaCore),
+// admission (AdmissionRules), step times (StepPricing, KvTransfers), outages (Outage), and what
+// others see (ReplicaTally, ShownLoad). Features that most replicas lack are bits of
+// ReplicaFeatures: an API server (ApiServer), drafts (DraftedStep), windows (WindowMoves), adapters
+// and a role (AdapterSlots and RemoteRequests, in the core).
 
 #include <algorithm>
 #include <cstdint>
@@ -15,30 +16,28 @@
 #include <vector>
 
 #include "sim/kernel/likely.hpp"
-#include "sim/serving/adapter_slots.hpp"
 #include "sim/serving/admission_rules.hpp"
 #include "sim/serving/api_server.hpp"
 #include "sim/serving/batch_scheduler.hpp"
-#include "sim/serving/decode_set.hpp"
+#include "sim/serving/drafted_step.hpp"
 #include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/kv_handover.hpp"
 #include "sim/serving/kv_transfers.hpp"
+#include "sim/serving/latency_window.hpp"
 #include "sim/serving/link.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
 #include "sim/serving/outage.hpp"
-#include "sim/serving/remote_requests.hpp"
+#include "sim/serving/replica_core.hpp"
+#include "sim/serving/replica_features.hpp"
 #include "sim/serving/replica_load.hpp"
 #include "sim/serving/replica_tally.hpp"
 #include "sim/serving/request.hpp"
-#include "sim/serving/request_story.hpp"
-#include "sim/serving/resident_sums.hpp"
 #include "sim/serving/run_time_memory.hpp"
 #include "sim/serving/shown_load.hpp"
 #include "sim/serving/step_cost.hpp"
 #include "sim/serving/step_pricing.hpp"
-#include "sim/serving/step_timeline.hpp"
-#include "sim/serving/token_gaps.hpp"
+#include "sim/serving/window_moves.hpp"
 
 namespace headroom {
 
@@ -101,11 +100,9 @@ class Replica {
 
   // Of a replica with a role; replica_handover.cpp. Prompt tokens that would be found in its cache.
   [[nodiscard]] TokenCount cached_tokens(const Arrival& arrival) const;
-  [[nodiscard]] Handovers& handovers() { return remote_.handovers(); }
+  [[nodiscard]] Handovers& handovers() { return core_.remote.handovers(); }
   // What becomes of those whom an engine that is down has lost.
   [[nodiscard]] Outcome down_outcome() const { return outage_.outcome(); }
-  // Requests that have left it but for their KV.
-  [[nodiscard]] std::int64_t held_for_others() const { return remote_.held(); }
   // The KV that `id` waits for is here, or is lost: then it is recorded, or handed back. And KV
   // that is kept for others was fetched. What changes blocks does so when the engine plans next:
   // then they leave.
@@ -114,8 +111,10 @@ class Replica {
   void release_kv(const KvHold& hold, TimeNs now_ns);
 
   // When this replica wants to be called next; kNever when only an arrival can wake it.
-  [[nodiscard]] TimeNs next_stop_ns() const { return time_.next_stop_ns(); }  // Priority::step_end
-  [[nodiscard]] TimeNs next_plan_ns() const { return time_.next_plan_ns(); }  // Priority::plan
+  [[nodiscard]] TimeNs next_stop_ns() const {
+    return core_.time.next_stop_ns();
+  }  // Priority::step_end
+  [[nodiscard]] TimeNs next_plan_ns() const { return core_.time.next_plan_ns(); }  // Priority::plan
   void on_step_end(TimeNs now_ns);
   void on_plan(TimeNs now_ns);
 
@@ -135,21 +134,23 @@ class Replica {
   // engine alone, and a run of steps may be cut anywhere without changing what is shown.
   [[nodiscard]] ReplicaLoad load(TimeNs now_ns) const;
   [[nodiscard]] const ReplicaCounts& counts() const { return tally_.counts(); }
-  [[nodiscard]] std::size_t live() const { return requests_.live(); }
-  // Ghost rows whose requests have left the system already.
-  [[nodiscard]] std::int64_t recorded_ghosts() const {
-    return rarely(parts_.options.responds_at_end) ? 0 : sums_.ghosts();
+  [[nodiscard]] std::size_t live() const { return core_.requests.live(); }
+  // Of these, the ones that have not left the system. The others are rows, or KV, that outlive
+  // their requests.
+  [[nodiscard]] std::int64_t present() const {
+    const bool ghosts_have_left = mostly(!options_.responds_at_end);
+    return static_cast<std::int64_t>(live()) - core_.remote.held() -
+           (ghosts_have_left ? core_.sums.ghosts() : 0);
   }
   [[nodiscard]] std::uint64_t tokens_out() const { return tally_.tokens_out(); }
   [[nodiscard]] std::int64_t ghost_rows() const { return ghost_rows_; }
   [[nodiscard]] std::uint64_t priced_plans() const { return pricing_.priced_plans(); }
-  [[nodiscard]] const KvPoolState& pool() const { return parts_.kv->pool(); }
   // Nullptr: nothing of the KV ever leaves the device.
-  [[nodiscard]] const KvTierCounts* tier_counts() const { return transfers_.counts(*parts_.kv); }
+  [[nodiscard]] const KvTierCounts* tier_counts() const { return transfers_.counts(core_.kv); }
 
   // Nullptr: LoRA is off.
   [[nodiscard]] const AdapterCounts* adapter_counts() const {
-    return parts_.adapters ? &parts_.adapters->counts() : nullptr;
+    return core_.adapters ? &core_.adapters->counts() : nullptr;
   }
 
   // Tells from now on of every first token (`ttft`) and every answer of two tokens or more
@@ -164,77 +165,64 @@ class Replica {
   void tell_overdue(TimeNs now_ns, TimeNs overdue_ns);
 
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
-  void check_all() const;
+  void check_all() const { core_.check(drafted_.drafts()); }
 
  private:
-  // replica_adapters.cpp is about LoRA, replica_api_server.cpp about what stands before the engine,
-  // replica_cancel.cpp about clients that give up, replica_failure.cpp about an engine that dies,
-  // replica_gaps.cpp about how far tokens lie apart, replica_ghosts.cpp about rows that outlive
-  // their requests, replica_speculation.cpp about steps that verify drafts, replica_stops.cpp about
-  // step ends at which it has something to do. replica.cpp: time passes
-  void run_to(StepIndex step);
-  void report_run(Segment& segment, StepCount steps);
+  using Features = ReplicaFeatures;
+  // With any of these, gaps between tokens are not simply the step times.
+  static constexpr unsigned kShapesGaps =
+      Features::api_server | Features::drafts | Features::whole_answers;
+
+  // replica.cpp: requests come, time passes, requests finish
+  void wake(TimeNs now_ns);
+  void cut_at(TimeNs now_ns);
   // Counts the repetitions that a single-stepping engine has planned at step ends up to
   // `completed`.
   void sync(StepIndex completed) {
-    const StepIndex target = time_.planned_at_end_of(completed);
-    if (target > time_.applied()) apply_repetitions(target);
+    const StepIndex target = core_.time.planned_at_end_of(completed);
+    if (target > core_.time.applied()) apply_repetitions(target);
   }
   void apply_repetitions(StepIndex target);
+  void run_to(StepIndex step);
+  void report_run(Segment& segment, StepCount steps);
   void shape_gaps(const Segment& segment, StepCount steps, TickSum end);
-  void note_first_gaps(const Segment& segment, TickSum end);
-  void note_pause(const Segment& segment, TickSum before, TickSum after);
-  void leave_pause(RequestId id);
-  [[nodiscard]] TickSum last_token_of(RequestId id) const;
   void yield_first_tokens(const Segment& segment);
-  void note_interruptions();
-  // At most step ends nobody stops.
+  bool run_short_of_stop(TimeNs now_ns);
+  void finish(RequestId id);
+
+  // replica_stops.cpp: step ends at which a request stops, which most step ends are not
   void process_stops() {
-    if (time_.stops().first_decode() <= time_.completed_decodes()) {
+    StopQueue& stops = core_.time.stops();
+    if (stops.first_decode() <= core_.time.completed_decodes()) {
       process_due_stops();
     } else {
-      time_.stops().begin_at(time_.completed_decodes());
+      stops.begin_at(core_.time.completed_decodes());
     }
-    if (rarely(sums_.ghosts() > 0) && sums_.running() == 0) retire_ghosts();
+    if (rarely(core_.sums.ghosts() > 0) && core_.sums.running() == 0) retire_ghosts();
   }
   void process_due_stops();
-  void leave_plans(RequestId id);
-  void change_windows(RequestId id);
-  void stop_for_windows(RequestId id, TokenCount held, TokenCount next);
-  void move_windows();
-  void finish(RequestId id);
   void become_ghost(RequestId id);
   void retire_ghosts();
-  void record(RequestId id, Outcome outcome, TimeNs finish_ns);
-  void leave(const RequestRecord& record, const ApiServer::Patience& patience);
-  void enter_queue(RequestId id) { sums_.enter_queue(remote_.queued_tokens(id, requests_[id])); }
-  void leave_queue(RequestId id) { sums_.leave_queue(remote_.queued_tokens(id, requests_[id])); }
-  void show_load() { shown_.show(pool(), tally_.unsettled_tokens()); }
-  void catch_up(TimeNs now_ns);
-  [[nodiscard]] TickSum latest_tokens() const;
-  void remove(RequestId id);
-  void withdraw(RequestId id, TimeNs now_ns);
-  void withdraw_cancelled(TimeNs now_ns);
-  void forget_in_flight(RequestId id);
-  void cut_at(TimeNs now_ns);
-  [[nodiscard]] ReplicaState state() const;
-  void read_state(ReplicaState& now) const;
-  void leave_batch(RequestId id, TokenCount held, TokenCount unnamed);
-  // Tokens that are out by now.
-  [[nodiscard]] std::int32_t generated_so_far(RequestId id) const {
-    return stories_[id].generated_by(time_, requests_[id].state);
-  }
-  // Says later whether `id` is still the same request, in the same stay.
-  [[nodiscard]] KvHold hold_of(RequestId id) const { return {id, time_.stops().epoch(id)}; }
-  [[nodiscard]] TokenCount unnamed_tokens(RequestId id, TokenCount held) const;
-  [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
 
   // replica_plan.cpp: plans are applied
+  [[nodiscard]] bool act_before_plans(TimeNs now_ns);
   [[nodiscard]] bool plan_once(TimeNs now_ns);
   [[nodiscard]] bool ask_scheduler(TimeNs now_ns);
+  void move_kv();
   void apply_preemptions(TimeNs now_ns);
-  void interrupt(RequestId id);
   void apply_rejections(TimeNs now_ns);
+  void apply_chunks(TimeNs now_ns, Segment& segment);
+  [[nodiscard]] TokenCount admit(const Chunk& chunk, TimeNs now_ns);
+  void resume(const Chunk& chunk, Segment& segment);
+  void start_sampling(RequestId id, StepIndex step, Segment& segment);
+  void shape_rows(Segment& segment);
+  [[nodiscard]] StepCount repetitions(const StepPrice& price);
+
+  // replica_reports.cpp: others are told
+  [[nodiscard]] ReplicaState state() const;
+  void show_load() { shown_.show(core_.kv.pool(), tally_.unsettled_tokens()); }
+  void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
+                    OomKind oom = OomKind::startup, const MemoryShortage* shortage = nullptr);
   // Of a request that does not enter the queue.
   struct Refusal {
     Outcome outcome = Outcome::rejected;
@@ -243,95 +231,70 @@ class Replica {
   };
   void turn_away(const Request& request, const Refusal& refusal,
                  const ApiServer::Patience& patience, TimeNs now_ns);
-  void apply_chunks(TimeNs now_ns, Segment& segment);
-  void resume(const Chunk& chunk, Segment& segment);
-  void start_sampling(RequestId id, StepIndex step, Segment& segment);
-  [[nodiscard]] bool speculates() const { return speculates_; }
-  [[nodiscard]] std::int32_t decode_block_tokens() const;
-  void apply_verified(Segment& segment);
-  void sit_out(RequestId id);
-  [[nodiscard]] std::int64_t draw_accepted(TickSum end);
-  void yield_accepted();
-  void check_blocks(BlockCount blocks) const;
-  void count_adapters(StepShape& shape);
-  void leave_adapter(const Request& request);
-  void check_adapters() const;
-  [[nodiscard]] StepCount repetitions(const StepPrice& price);
-  void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
-                    OomKind oom = OomKind::startup, const MemoryShortage* shortage = nullptr);
+  void record(RequestId id, Outcome outcome, TimeNs finish_ns);
 
-  // replica_handover.cpp
+  // replica_api_server.cpp: what stands before the engine
+  void catch_up(TimeNs now_ns);
+  void leave(const RequestRecord& record, const ApiServer::Patience& patience);
+  [[nodiscard]] TickSum latest_tokens() const;
+
+  // replica_cancel.cpp: clients give up
+  void withdraw(RequestId id, TimeNs now_ns);
+  void withdraw_cancelled(TimeNs now_ns);
+
+  // replica_handover.cpp: prompts are computed here and decoded there
   void hand_on(RequestId id);
   [[nodiscard]] bool leave_scheduler(RequestId id);
   void apply_exits(TimeNs now_ns);
-  void wake(TimeNs now_ns);
 
-  // replica_failure.cpp
-  void die_of_growth(TimeNs now_ns);
+  // replica_failure.cpp: the engine dies
   [[nodiscard]] bool dies_of_logprobs(TimeNs now_ns);
   void lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage = nullptr);
   [[nodiscard]] TokenCount lose_all(TimeNs now_ns, Outcome outcome,
                                     std::vector<HandedBack>* handed_back);
   void lose(RequestId id, TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back);
-  void catch_up_before_end(TimeNs now_ns);
   void come_to_rest(TimeNs now_ns);
   void be_down_until(TimeNs time_ns, Outcome outcome);
-  void forget_all_steps();
 
-  // What every event asks for comes first: near the beginning of the object it takes shorter
+  // Parts write their own state; the comment at every other field names its writers.
+  //
+  // What every event reads comes first: near the beginning of the object it takes shorter
   // instructions.
-  StepTimeline time_;
-  std::uint16_t number_;
-  bool speculates_;
-  bool gaps_are_steps_ = true;     // of all who neither were preempted nor stood by
-  bool arrivals_can_join_ = true;  // the scheduler's word with its latest plan
-  // Somebody looks at first tokens when they come out. Else it is enough to know of them when
-  // something else happens.
+  ReplicaCore core_;
+  ReplicaFeatures features_;       // the constructor
+  std::uint16_t number_;           // the constructor
+  bool arrivals_can_join_ = true;  // the scheduler's latest plan; false: cut_at()
+  // First tokens are looked at when they come out; else the next stop is soon enough. Constructor,
+  // submit() and tell_latencies() set it for good.
   bool stops_for_first_tokens_ = false;
-  ReplicaParts parts_;  // less what others have taken
+  ReplicaOptions options_;  // the constructor
+  std::unique_ptr<BatchScheduler> scheduler_;
+  std::unique_ptr<KvAllocator> kv_;  // as core_.kv
+  RunTimeMemory memory_;
   AdmissionRules rules_;
   StepPricing pricing_;
-  ResidentSums sums_;
-  std::optional<ApiServer> api_;
-  RequestPool requests_;
-  std::vector<RequestStory> stories_;  // by RequestId
-  MetricsSink& sink_;
-  BatchPlan plan_;
-  TokenGaps gaps_;
   KvTransfers transfers_;
-  RemoteRequests remote_;
-
-  // Speculative decoding: the step in flight.
-  struct DraftedStep {
-    std::vector<VerifiedRow> rows;         // then with what comes out of it
-    std::vector<VerifiedDrafts> outcomes;  // of its rows that have drafts
-    TokenCount extra_tokens = 0;           // that it yields beyond one of each row
-
-    void clear() {
-      rows.clear();
-      outcomes.clear();
-      extra_tokens = 0;
-    }
-  };
-  DraftedStep drafted_;
-
-  // Who is dealt with at the next step end or plan.
-  std::vector<RequestId> interrupted_;  // preempted while tokens of theirs were in flight
-  std::vector<RequestId> cancelled_;    // leave at the next step end
-  std::vector<KvHold> moving_;          // windows move in the next plan
-  std::vector<RequestId> ghost_ids_;
-  RequestId last_refused_ = kNoRequest;  // head of the queue that placement kept out
-
   Outage outage_;
+  std::optional<ApiServer> api_;
+  DraftedStep drafted_;
+  WindowMoves windows_;
+  BatchPlan plan_;  // the scheduler, in ask_scheduler(); the latest plan
+
+  // Requests to be dealt with at a later step end or plan; lose_all() and crash() clear the lists.
+  std::vector<RequestId> cancelled_;  // leave at the next step end; cancel(), withdraw_cancelled()
+  std::vector<RequestId> ghost_ids_;  // leave with the last live row; become_ghost(),
+                                      // retire_ghosts()
+  // Head of the queue that placement kept out; ask_scheduler(), and functions that remove it.
+  RequestId last_refused_ = kNoRequest;
 
   // What others are told.
+  MetricsSink& sink_;
   ReplicaTally tally_;
   ShownLoad shown_;
-  StepRun run_;            // the latest report
-  ReplicaState reported_;  // of that
-
-  std::uint64_t admissions_ = 0;
-  std::int64_t ghost_rows_ = 0;
+  StepRun run_;                   // the latest report; report_run() and shape_gaps()
+  ReplicaState reported_;         // its state; report_run()
+  std::uint64_t admissions_ = 0;  // admit()
+  std::int64_t ghost_rows_ = 0;   // report_run(), withdraw()
 };
 
 }  // namespace headroom

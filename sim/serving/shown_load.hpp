@@ -1,8 +1,8 @@
 #pragma once
-// What others may see of a replica's load where every step changes it: KV in use and tokens
-// generated, as of the latest step end or plan at which a request was admitted, preempted or left.
-// What they are in between the engine alone knows, so that a run of steps may be cut anywhere
-// without changing what is shown.
+// The part of a replica's load that changes with every step, as others see it: KV in use and tokens
+// generated at the latest step end or plan at which a request was admitted, preempted or left. The
+// values in between are not shown, so a run of steps may be cut anywhere without changing the
+// results.
 
 #include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/types.hpp"
@@ -11,7 +11,7 @@ namespace headroom {
 
 class ShownLoad {
  public:
-  // Somebody was admitted, preempted or left: at the end of this event the load is shown anew.
+  // A request was admitted, preempted or left: the replica calls show() at the end of this event.
   void become_stale() { stale_ = true; }
   [[nodiscard]] bool is_stale() const { return stale_; }
   // `generated`: tokens that the requests here have.

@@ -5,6 +5,7 @@ list(APPEND UNIT_TEST_SOURCES
   block_size_test.cpp
   decode_set_test.cpp
   disaggregation_test.cpp
+  drafted_step_test.cpp
   fleet_lifecycle_test.cpp
   fleet_sources_test.cpp
   host_ledger_test.cpp
@@ -13,6 +14,7 @@ list(APPEND UNIT_TEST_SOURCES
   memory_ledger_test.cpp
   outage_test.cpp
   remote_requests_test.cpp
+  replica_core_test.cpp
   replica_tally_test.cpp
   request_pool_test.cpp
   resident_sums_test.cpp
@@ -23,4 +25,5 @@ list(APPEND UNIT_TEST_SOURCES
   step_timeline_test.cpp
   stop_queue_test.cpp
   token_gaps_test.cpp
+  window_moves_test.cpp
   worked_example_test.cpp)
