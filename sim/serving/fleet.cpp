@@ -360,8 +360,7 @@ void Fleet::schedule_anew(Priority priority, std::uint32_t source, TimeNs wanted
 // Nothing is lost: whoever arrived has left with an outcome or is still here (VERIFICATION V0.1). A
 // streamed row that stays as a ghost has left, but keeps its slot.
 void Fleet::check_totals(const Replica& replica, std::uint32_t number) {
-  auto here = static_cast<std::int64_t>(replica.live()) - replica.recorded_ghosts() -
-              replica.held_for_others();
+  std::int64_t here = replica.present();
   if (const ApiServer* api = replica.api_server()) here += static_cast<std::int64_t>(api->held());
   here_ += here - pending_[number].here;
   pending_[number].here = here;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/likely.hpp"
@@ -11,138 +10,98 @@
 namespace headroom {
 
 Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
-    : time_(parts.options.pipeline_depth, parts.options.api_server.processes > 0),
+    : core_(parts.options, *parts.kv, std::move(parts.adapters)),
       number_(number),
-      speculates_(parts.options.acceptance.drafts() > 0),
-      parts_(std::move(parts)),
-      sums_(*parts_.kv, decode_block_tokens()),
+      options_(std::move(parts.options)),
+      scheduler_(std::move(parts.scheduler)),
+      kv_(std::move(parts.kv)),
+      memory_(std::move(parts.memory)),
+      rules_(parts.limits, options_.reservation),
+      pricing_(std::move(parts.cost), std::move(parts.slow_costs), options_.cold_step_ticks),
+      transfers_(std::move(parts.tier), options_.move_ticks_per_token),
+      drafted_(options_.acceptance),
       sink_(sink),
-      transfers_(std::move(parts_.tier), parts_.options.move_ticks_per_token),
-      cost_(parts_.cost.get()) {
-  const std::int32_t depth = time_.depth();
+      tally_(sink, options_.responds_at_end) {
+  const std::int32_t depth = core_.time.depth();
   HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
-  HEADROOM_CHECK(depth == 1 || !speculates(), "speculative decoding with steps queued");
-  if (parts_.options.api_server.processes > 0) {
-    HEADROOM_CHECK(!parts_.options.responds_at_end, "an API server of an engine without streams");
-    api_.emplace(parts_.options.api_server);
+  HEADROOM_CHECK(depth == 1 || drafted_.drafts() == 0, "speculative decoding with steps queued");
+  if (options_.api_server.processes > 0) {
+    HEADROOM_CHECK(!options_.responds_at_end, "an API server of an engine without streams");
+    api_.emplace(options_.api_server);
   }
-  if (parts_.options.role != ReplicaRole::both) {
-    HEADROOM_CHECK(!api_ && !speculates() && !parts_.adapters, "a role of an engine of its own");
-    remote_ = std::make_unique<RemoteRequests>();
-  }
-  stops_for_first_tokens_ = api_ || remote_;
-  gaps_are_steps_ = !api_ && !speculates() && !parts_.options.responds_at_end;
+  features_.add(Features::api_server, api_.has_value());
+  features_.add(Features::role, core_.remote.has_role());
+  features_.add(Features::drafts, drafted_.drafts() > 0);
+  features_.add(Features::adapters, core_.adapters.has_value());
+  features_.add(Features::windows, !core_.kv.sequence().uniform());
+  features_.add(Features::whole_answers, options_.responds_at_end);
+  features_.add(Features::growth, memory_.grows());
+  features_.add(Features::logprobs, memory_.counts_logprobs());
+  HEADROOM_CHECK(!features_.any(Features::role) ||
+                     !features_.any(Features::api_server | Features::drafts | Features::adapters),
+                 "a role of an engine of its own");
+  stops_for_first_tokens_ = features_.any(Features::api_server | Features::role);
   run_.replica = number_;
   run_.state = &reported_;
-  run_.decodes = &sums_.decodes();
+  run_.decodes = &core_.sums.decodes();
   sink_.on_idle(number_, 0, state());
 }
 
 // --- arrivals -----------------------------------------------------------------------------------
 
-bool Replica::fits_context(const Request& request) const {
-  const AdmissionLimits& limits = parts_.limits;
-  const TokenCount declared = TokenCount{request.prompt_tokens} + request.max_tokens;
-  return request.prompt_tokens < limits.max_model_len &&
-         request.prompt_tokens <= limits.max_prompt_tokens && declared <= limits.max_model_len;
-}
-
-bool Replica::can_ever_serve(const Request& request) const {
-  const AdmissionLimits& limits = parts_.limits;
-  const TokenCount least = TokenCount{request.prompt_tokens} +
-                           (limits.reserves_max_tokens ? request.reserved_output : 1);
-  return fits_context(request) && least <= limits.max_request_tokens;
-}
-
-std::int32_t Replica::reserved_output(const Request& request, std::int32_t output) const {
-  const std::int32_t room = std::max(1, parts_.limits.max_model_len - request.prompt_tokens);
-  switch (parts_.options.reservation) {
-    case OutputReservation::max_tokens: return request.max_tokens;
-    case OutputReservation::max_model_len: return room;
-    case OutputReservation::oracle: return output;
-    case OutputReservation::pow2:
-      return static_cast<std::int32_t>(std::min<std::uint32_t>(
-          std::bit_ceil(static_cast<std::uint32_t>(output)), static_cast<std::uint32_t>(room)));
-  }
-  return request.max_tokens;
-}
-
 RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns,
                           TimeNs queued_ns, const KvOffer* prefilled) {
-  // Filled in place: a copy of what was just written in smaller parts would wait for it.
-  const RequestId id = requests_.add();
-  Request& request = requests_[id];
-  request = {};
-  request.index = index;
-  request.arrival_ns = arrival.time_ns;
-  request.prompt_tokens = arrival.prompt_tokens;
-  request.known_tokens = arrival.prompt_tokens;
-  // Not declared: the engine's default, all that the context has room for (ENGINES.md 3.1).
-  const AdmissionLimits& limits = parts_.limits;
-  const std::int32_t room = std::max(1, limits.max_model_len - arrival.prompt_tokens);
-  request.max_tokens = arrival.max_tokens > 0 ? arrival.max_tokens : room;
-  if (rarely(limits.cuts_max_tokens)) request.max_tokens = std::min(request.max_tokens, room);
-  request.max_tokens = std::min(request.max_tokens, limits.max_output_tokens);
-  const std::int32_t output = std::min(arrival.output_tokens, request.max_tokens);
-  request.reserved_output = reserved_output(request, output);
-  request.class_id = arrival.class_id;
-  request.priority = arrival.priority;
-  request.prefix = arrival.prefix;
-  request.output_segment = arrival.output_segment;
-  request.prompt_logprobs = arrival.prompt_logprobs;
-  request.adapter = arrival.adapter;
+  const RequestId id = core_.requests.add();
+  Request& request = core_.requests[id];
+  rules_.fill(request, arrival, index);
   if (rarely(arrival.first_token_deadline_ns != kNever)) stops_for_first_tokens_ = true;
-  HEADROOM_CHECK(request.adapter == 0 || parts_.adapters, "a request with an adapter without LoRA");
-  request.state = RequestState::waiting;
-  if (rarely(now_ns < down_until_ns_) && !parts_.options.queue_survives) {
-    turn_away(request, {.outcome = down_outcome_, .queued_ns = queued_ns},
+  HEADROOM_CHECK(request.adapter == 0 || core_.adapters, "a request with an adapter without LoRA");
+  if (rarely(outage_.lasts_at(now_ns)) && !options_.queue_survives) {
+    turn_away(request, {.outcome = outage_.outcome(), .queued_ns = queued_ns},
               ApiServer::patience_of(arrival), now_ns);
-    requests_.remove(id);
+    core_.requests.remove(id);
     return kNoRequest;
   }
-  const bool servable = can_ever_serve(request);
-  if (!servable || sums_.residents() + sums_.waiting() >= limits.max_requests) [[unlikely]] {
+  const bool servable = rules_.can_ever_serve(request);
+  if (!servable || rules_.is_full(core_.sums.residents() + core_.sums.waiting())) [[unlikely]] {
     const EngineEventKind why = servable ? EngineEventKind::overloaded : EngineEventKind::rejected;
     turn_away(request, {.event = why, .queued_ns = queued_ns}, ApiServer::patience_of(arrival),
               now_ns);
-    requests_.remove(id);
+    core_.requests.remove(id);
     return kNoRequest;
   }
 
-  if (id >= stories_.size()) [[unlikely]] {
-    stories_.resize(id + 1);
-    time_.stops().track(id);
+  if (id >= core_.stories.size()) [[unlikely]] {
+    core_.stories.resize(id + 1);
+    core_.time.stops().track(id);
   }
-  RequestStory& story = stories_[id];
+  RequestStory& story = core_.stories[id];
   story = {};
-  story.output_tokens = output;
+  story.output_tokens = output_of(request, arrival);
   story.queued_ns = queued_ns < 0 ? now_ns : queued_ns;
   story.here = true;
-  if (remote_) [[unlikely]] {
-    begin_remote(id, prefilled);
+  if (features_.any(Features::api_server | Features::role)) [[unlikely]] {
+    if (api_) api_->queued(id, arrival);
+    if (core_.remote.has_role()) core_.remote.begin(id, request, story, prefilled);
   }
-  enter_queue(id);
-  if (mostly(prefilled == nullptr)) parts_.scheduler->enqueue(id, request);
+  core_.enter_queue(id);
+  if (mostly(prefilled == nullptr)) scheduler_->enqueue(id, request);
   sink_.on_event(
       {.kind = mostly(queued_ns < 0) ? EngineEventKind::queued : EngineEventKind::requeued,
        .time_ns = now_ns,
        .replica = number_,
        .request = index,
        .tokens = request.prompt_tokens});
-  if (api_) [[unlikely]] {
-    api_->queued(id, arrival);
-  }
-
   // The scheduler's word is about its own queue.
-  if (time_.idle() || arrivals_can_join_ || prefilled != nullptr) wake(now_ns);
+  if (core_.time.idle() || arrivals_can_join_ || prefilled != nullptr) wake(now_ns);
   return id;
 }
 
 // There is something new to plan with.
 void Replica::wake(TimeNs now_ns) {
-  if (time_.next_plan_ns() <= now_ns || now_ns < down_until_ns_) return;
-  if (time_.idle()) {
-    time_.plan_at(now_ns);
+  if (core_.time.next_plan_ns() <= now_ns || outage_.lasts_at(now_ns)) return;
+  if (core_.time.idle()) {
+    core_.time.plan_at(now_ns);
   } else {
     cut_at(now_ns);
   }
@@ -151,31 +110,31 @@ void Replica::wake(TimeNs now_ns) {
 // Until the next plan there is nothing left to cut.
 void Replica::cut_at(TimeNs now_ns) {
   arrivals_can_join_ = false;
-  time_.cut_at(now_ns);
+  core_.time.cut_at(now_ns);
 }
 
 // --- time passes --------------------------------------------------------------------------------
 
 // Up to step `target`.
 void Replica::apply_repetitions(StepIndex target) {
-  const StepCount steps = target - time_.applied();
-  const DecodeSet& decodes = sums_.decodes();
+  const StepCount steps = target - core_.time.applied();
+  const DecodeSet& decodes = core_.sums.decodes();
   const BlockCount blocks = steps == 1 ? decodes.blocks_needed() : decodes.blocks_needed(steps);
-  if (blocks > 0) parts_.kv->take(blocks);
-  sums_.advance(steps);
-  time_.apply(steps);
+  if (blocks > 0) core_.kv.take(blocks);
+  core_.sums.advance(steps);
+  core_.time.apply(steps);
 }
 
 void Replica::run_to(StepIndex step) {
-  while (time_.completed() < step) {
-    sync(time_.completed());
-    Segment& segment = time_.segments().front();
-    StepCount steps = std::min(segment.left(), step - time_.completed());
+  while (core_.time.completed() < step) {
+    sync(core_.time.completed());
+    Segment& segment = core_.time.segments().front();
+    StepCount steps = std::min(segment.left(), step - core_.time.completed());
     // Its first step has other gaps.
-    if (rarely(gaps_.paused()) && segment.decodes) steps = 1;
+    if (rarely(core_.gaps.paused()) && segment.decodes) steps = 1;
     // One report tells of cached blocks as far as it is known in which order they are taken.
-    if (pool().mixed_blocks > 0) [[unlikely]] {
-      steps = 1 + sums_.decodes().steps_within(pool().ordered_blocks(), steps - 1);
+    if (core_.kv.pool().mixed_blocks > 0) [[unlikely]] {
+      steps = 1 + core_.sums.decodes().steps_within(core_.kv.pool().ordered_blocks(), steps - 1);
     }
     report_run(segment, steps);
     if (segment.left() > 0) continue;
@@ -183,9 +142,9 @@ void Replica::run_to(StepIndex step) {
       yield_first_tokens(segment);
       segment.first_tokens.clear();
     }
-    time_.segments().pop();
+    core_.time.segments().pop();
   }
-  sync(time_.completed() - 1);
+  sync(core_.time.completed() - 1);
 }
 
 void Replica::report_run(Segment& segment, StepCount steps) {
@@ -193,200 +152,125 @@ void Replica::report_run(Segment& segment, StepCount steps) {
   const TickSum before = mostly(segment.decodes) ? TickSum{0} : latest_tokens();
   run_.gaps_per_step = segment.gaps_per_step;
   run_.first_ticks = segment.next_ticks();
-  if (rarely(!gaps_are_steps_) || rarely(gaps_.paused())) {
-    shape_gaps(segment, steps, time_.clock() + duration);
+  if (features_.any(kShapesGaps) || rarely(core_.gaps.paused())) {
+    shape_gaps(segment, steps, core_.time.clock() + duration);
   } else if (!segment.first_tokens.empty()) {
-    note_first_gaps(segment, time_.clock() + duration);
+    core_.gaps.add_resumed(segment.first_tokens, core_.stories, core_.time.clock() + duration);
   }
-  run_.other_gaps = gaps_.groups();
-  const auto alone = static_cast<std::int64_t>(segment.first_tokens.size()) + drafted_.extra_tokens;
-  run_.begin = time_.clock();
-  run_.first_step = time_.completed() + 1;
+  run_.other_gaps = core_.gaps.groups();
+  const auto alone =
+      static_cast<std::int64_t>(segment.first_tokens.size()) + drafted_.extra_tokens();
+  run_.begin = core_.time.clock();
+  run_.first_step = core_.time.completed() + 1;
   run_.steps = steps;
   run_.slope_ticks = segment.price.slope;
   run_.price = &segment.price;
   run_.price_offset = segment.done;
   run_.shape = &segment.shape;
-  read_state(reported_);
+  core_.read_state(reported_);
   sink_.on_steps(run_);
   if (!run_.other_gaps.empty()) [[unlikely]] {
-    gaps_.clear();
+    core_.gaps.clear();
   }
-  tokens_out_ += static_cast<std::uint64_t>(segment.gaps_per_step * steps + alone);
+  tally_.yield(segment.gaps_per_step * steps + alone);
   ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
   if (!segment.decodes) [[unlikely]] {
-    note_pause(segment, before, api_ ? api_->written() : time_.clock() + duration);
+    core_.note_pause(segment, before, api_ ? api_->written() : core_.time.clock() + duration);
   } else {
-    if (rarely(gaps_.paused())) gaps_.end_pause();
+    if (rarely(core_.gaps.paused())) core_.gaps.end_pause();
   }
-  time_.end_steps(segment, steps, duration);
-  if (speculates()) [[unlikely]] {
-    yield_accepted();
+  core_.time.end_steps(segment, steps, duration);
+  if (features_.any(Features::drafts)) [[unlikely]] {
+    drafted_.yield(core_);
   }
+}
+
+// What the gaps of a run are that ends at `end` where they need not be its steps.
+[[gnu::noinline]] void Replica::shape_gaps(const Segment& segment, StepCount steps, TickSum end) {
+  const bool streams = !options_.responds_at_end;
+  const bool resumes = core_.gaps.paused() && segment.decodes;
+  if (streams) core_.gaps.add_resumed(segment.first_tokens, core_.stories, end);
+  if (streams && resumes) core_.gaps.add_over_pause(end, segment.gaps_per_step);
+  std::int64_t late = 0;
+  if (features_.any(Features::drafts)) {
+    late = drafted_.draw(end, core_);
+    run_.verified = drafted_.outcomes();
+    run_.extra_tokens = drafted_.extra_tokens();
+  }
+  run_.gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0;
+  if (!api_) return;
+  api_->put_out(core_.time.clock(), steps, run_.first_ticks, segment.price.slope,
+                segment.gaps_per_step + drafted_.extra_tokens() +
+                    static_cast<std::int64_t>(segment.first_tokens.size()));
+  core_.gaps.shift(api_->written() - end);
+  run_.gaps = api_->gaps();
 }
 
 void Replica::yield_first_tokens(const Segment& segment) {
   for (const RequestId id : segment.first_tokens) {
-    RequestStory& story = stories_[id];
+    RequestStory& story = core_.stories[id];
     if (story.first_token_ns < 0) {
       story.first_token_ns =
-          rarely(api_.has_value()) ? api_->received_ns() : floor_ns(time_.clock());
-      if (rarely(ttft_ != nullptr) && !parts_.options.responds_at_end) {
-        ttft_->add(story.first_token_ns - requests_[id].arrival_ns);
-      }
+          features_.any(Features::api_server) ? api_->received_ns() : floor_ns(core_.time.clock());
+      tally_.on_first_token(story.first_token_ns - core_.requests[id].arrival_ns);
     }
     story.last_token = -1;
   }
 }
 
-// The tokens that were in flight when a request was preempted have come out by now.
-void Replica::note_interruptions() {
-  for (const RequestId id : interrupted_) {
-    HEADROOM_CHECK(stories_[id].counted_to == time_.completed(),
-                   "a token in flight outlived the next step end");
-    stories_[id].last_token = latest_tokens();
-  }
-  interrupted_.clear();
+// Ends what has ended by now, short of the next step at which somebody finishes. Whether it did.
+bool Replica::run_short_of_stop(TimeNs now_ns) {
+  if (core_.time.idle() || core_.time.next_stop_ns() == kNever) return false;
+  run_to(std::min(core_.time.ended_by(now_ns), core_.time.next_stop_step() - 1));
+  return true;
 }
 
 void Replica::on_step_end(TimeNs now_ns) {
-  run_to(time_.next_stop_step());
-  HEADROOM_CHECK(floor_ns(time_.clock()) == now_ns,
-                 fmt::format("step end at {}", floor_ns(time_.clock())));
-  if (!interrupted_.empty()) [[unlikely]] {
-    note_interruptions();
+  run_to(core_.time.next_stop_step());
+  HEADROOM_CHECK(floor_ns(core_.time.clock()) == now_ns,
+                 fmt::format("step end at {}", floor_ns(core_.time.clock())));
+  if (core_.gaps.awaits_last_tokens()) [[unlikely]] {
+    core_.gaps.note_last_tokens(core_.stories, core_.time.completed(), latest_tokens());
   }
   process_stops();
   if (!cancelled_.empty()) [[unlikely]] {
     withdraw_cancelled(now_ns);
   }
-  if (time_.completed() >= time_.plan_due()) {
-    time_.plan_instead_of_stop(now_ns);
+  if (core_.time.completed() >= core_.time.plan_due()) {
+    core_.time.plan_instead_of_stop(now_ns);
   } else {
-    time_.schedule_next_stop(stops_for_first_tokens_);
+    core_.time.schedule_next_stop(stops_for_first_tokens_);
   }
-  if (membership_changed_) show_load();
+  if (shown_.is_stale()) show_load();
 }
 
 void Replica::finish(RequestId id) {
-  Request& request = requests_[id];
-  membership_changed_ = true;
-  const bool leaves = parts_.scheduler->on_leave(id);
+  Request& request = core_.requests[id];
+  shown_.become_stale();
+  const bool leaves = scheduler_->on_leave(id);
   if (mostly(request.state == RequestState::decoding)) {
     // Steps planned while its last token was in flight still carry its row, which yields nothing.
-    StepPipeline& segments = time_.segments();
+    StepPipeline& segments = core_.time.segments();
     for (std::size_t i = 0; i < segments.size(); ++i) {
       if (segments[i].decodes) --segments[i].gaps_per_step;
     }
-    leave_pause(id);
+    core_.leave_pause(id);
   }
   if (!leaves) [[unlikely]] {
     return become_ghost(id);
   }
-  if (rarely(remote_ != nullptr) && hands_on(id)) {
-    return hand_on(id);
+  if (features_.any(Features::role | Features::adapters)) [[unlikely]] {
+    if (core_.remote.hands_on(id) && !core_.stories[id].cancelled) return hand_on(id);
+    core_.leave_adapter(request);
   }
-
-  leave_adapter(request);
   if (request.state == RequestState::waiting) [[unlikely]] {
-    leave_queue(id);
-    parts_.kv->release(id, request, 0, KvRelease::finished);
+    core_.leave_queue(id);
+    core_.kv.release(id, request, 0, KvRelease::finished);
   } else {
-    const TokenCount held = computed_by(request, time_.applied_decodes());
-    leave_batch(id, held, unnamed_tokens(id, held));
+    core_.leave_batch(id);
   }
-  record(id, Outcome::finished, floor_ns(time_.clock()));
-  remove(id);
-}
-
-// One that holds `held` tokens gives them up, `unnamed` of which nobody knows.
-void Replica::leave_batch(RequestId id, TokenCount held, TokenCount unnamed) {
-  const Request& request = requests_[id];
-  if (request.state == RequestState::decoding) {
-    sums_.end_decoding(request, held);
-  } else {
-    sums_.let_go(held);
-  }
-  parts_.kv->release(id, request, held, KvRelease::finished, unnamed);
-  sums_.leave_batch(final_tokens_of(id));
-}
-
-// Of the tokens that a running request holds, those of ghost rows and of decode steps in flight:
-// the last token that is out is not fed back by a step that has ended.
-TokenCount Replica::unnamed_tokens(RequestId id, TokenCount held) const {
-  const Request& request = requests_[id];
-  if (request.state == RequestState::prefilling) return 0;
-  return held - (TokenCount{request.pad_tokens} + request.prompt_tokens + generated_so_far(id) - 1);
-}
-
-TokenCount Replica::final_tokens_of(RequestId id) const {
-  const Request& request = requests_[id];
-  return TokenCount{request.pad_tokens} + request.prompt_tokens + stories_[id].output_tokens - 1;
-}
-
-void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
-  const Request& request = requests_[id];
-  const RequestStory& story = stories_[id];
-  const std::int32_t generated = generated_so_far(id);
-  recorded_tokens_ += static_cast<std::uint64_t>(generated - carried_tokens(id));
-  HEADROOM_CHECK(
-      outcome != Outcome::finished ||
-          (generated == story.output_tokens && request.arrival_ns <= story.first_scheduled_ns &&
-           story.first_scheduled_ns <= story.first_token_ns &&
-           (api_ || story.first_token_ns <= finish_ns)),
-      fmt::format("request {} finished at {} with {} of {} tokens", request.index, finish_ns,
-                  generated, story.output_tokens));
-  // Whatever came of it, nobody was there to read it.
-  const Outcome seen =
-      outcome == Outcome::finished && story.cancelled ? Outcome::cancelled : outcome;
-  const RequestRecord record{
-      .arrival_ns = request.arrival_ns,
-      .queued_ns = story.queued_ns,
-      .first_scheduled_ns = story.first_scheduled_ns,
-      .first_token_ns = story.first_token_ns,
-      .finish_ns = finish_ns,
-      .index = request.index,
-      .prompt_tokens = request.prompt_tokens,
-      .output_tokens = generated,
-      .max_tokens = rarely(remote_ != nullptr) ? remote_->by_id[id].max_tokens : request.max_tokens,
-      .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
-      .replica = number_,
-      .class_id = static_cast<std::uint8_t>(request.class_id),
-      .outcome = seen};
-  if (api_) [[unlikely]] {
-    return leave(record, api_->patience_of(id));
-  }
-  depart(record);
-}
-
-void Replica::remove(RequestId id) {
-  time_.stops().begin_epoch(id);
-  stories_[id].here = false;
-  requests_.remove(id);
-}
-
-void Replica::stop(TimeNs now_ns) {
-  // What has ended, short of the next step at which somebody finishes.
-  if (!time_.idle() && time_.next_stop_ns() != kNever) {
-    run_to(std::min(time_.ended_by(now_ns), time_.next_stop_step() - 1));
-    sync(time_.completed());  // the step in flight was planned, its blocks are taken
-  }
-  std::vector<RequestId> left;
-  for (RequestId id = 0; id < stories_.size(); ++id) {
-    if (stories_[id].here && !stories_[id].recorded) left.push_back(id);
-  }
-  std::sort(left.begin(), left.end(),
-            [this](RequestId a, RequestId b) { return requests_[a].index < requests_[b].index; });
-  for (const RequestId id : left) {
-    if (stories_[id].first_token_ns > now_ns) stories_[id].first_token_ns = -1;
-    record(id, Outcome::unfinished, -1);
-  }
-  if (api_) {
-    for (const RequestRecord& record : api_->stop(number_, now_ns)) report(record);
-  }
-  HEADROOM_CHECK(
-      recorded_tokens_ == tokens_out_,
-      fmt::format("{} tokens came out, requests have {}", tokens_out_, recorded_tokens_));
+  record(id, Outcome::finished, floor_ns(core_.time.clock()));
+  core_.remove(id);
 }
 
 }  // namespace headroom

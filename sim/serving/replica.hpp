@@ -2,10 +2,11 @@
 // One engine: takes requests and events, applies and validates the scheduler's plans, and turns
 // runs of equal steps into single jumps. docs/semantics.md is its specification.
 //
-// What it keeps is kept by its parts: where it stands in time (StepTimeline), who is in it
-// (ResidentSums), what has become of each request (RequestStory), how far tokens lie apart
-// (TokenGaps), and what is copied between steps (KvTransfers). A replica has an API server,
-// adapters and a role, or has not.
+// It is composed of parts with headers of their own: the core that all of them share (ReplicaCore),
+// admission (AdmissionRules), step times (StepPricing, KvTransfers), outages (Outage), and what
+// others see (ReplicaTally, ShownLoad). Features that most replicas lack are bits of
+// ReplicaFeatures: an API server (ApiServer), drafts (DraftedStep), windows (WindowMoves), adapters
+// and a role (AdapterSlots and RemoteRequests, in the core).
 
 #include <algorithm>
 #include <cstdint>
@@ -15,10 +16,10 @@
 #include <vector>
 
 #include "sim/kernel/likely.hpp"
-#include "sim/serving/adapter_slots.hpp"
+#include "sim/serving/admission_rules.hpp"
 #include "sim/serving/api_server.hpp"
 #include "sim/serving/batch_scheduler.hpp"
-#include "sim/serving/decode_set.hpp"
+#include "sim/serving/drafted_step.hpp"
 #include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/kv_handover.hpp"
 #include "sim/serving/kv_transfers.hpp"
@@ -26,14 +27,17 @@
 #include "sim/serving/link.hpp"
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
+#include "sim/serving/outage.hpp"
+#include "sim/serving/replica_core.hpp"
+#include "sim/serving/replica_features.hpp"
 #include "sim/serving/replica_load.hpp"
+#include "sim/serving/replica_tally.hpp"
 #include "sim/serving/request.hpp"
-#include "sim/serving/request_story.hpp"
-#include "sim/serving/resident_sums.hpp"
 #include "sim/serving/run_time_memory.hpp"
+#include "sim/serving/shown_load.hpp"
 #include "sim/serving/step_cost.hpp"
-#include "sim/serving/step_timeline.hpp"
-#include "sim/serving/token_gaps.hpp"
+#include "sim/serving/step_pricing.hpp"
+#include "sim/serving/window_moves.hpp"
 
 namespace headroom {
 
@@ -48,13 +52,6 @@ struct ReplicaParts {
   TierLinks tier = {};  // of the allocator's second tier, if it has one
   RunTimeMemory memory = {};
   std::optional<AdapterSlots> adapters = {};  // empty: LoRA is off
-};
-
-// A request that left the system, for the fleet to account for.
-struct Departure {
-  std::uint64_t index = 0;
-  Outcome outcome = Outcome::unfinished;
-  std::int32_t prompt_tokens = 0;
 };
 
 // What became of a request that an API server has handed on; `id` as `submit` returns it.
@@ -103,13 +100,9 @@ class Replica {
 
   // Of a replica with a role; replica_handover.cpp. Prompt tokens that would be found in its cache.
   [[nodiscard]] TokenCount cached_tokens(const Arrival& arrival) const;
-  [[nodiscard]] Handovers& handovers() { return remote_->handovers; }
+  [[nodiscard]] Handovers& handovers() { return core_.remote.handovers(); }
   // What becomes of those whom an engine that is down has lost.
-  [[nodiscard]] Outcome down_outcome() const { return down_outcome_; }
-  // Requests that have left it but for their KV.
-  [[nodiscard]] std::int64_t held_for_others() const {
-    return rarely(remote_ != nullptr) ? remote_->held : 0;
-  }
+  [[nodiscard]] Outcome down_outcome() const { return outage_.outcome(); }
   // The KV that `id` waits for is here, or is lost: then it is recorded, or handed back. And KV
   // that is kept for others was fetched. What changes blocks does so when the engine plans next:
   // then they leave.
@@ -118,8 +111,10 @@ class Replica {
   void release_kv(const KvHold& hold, TimeNs now_ns);
 
   // When this replica wants to be called next; kNever when only an arrival can wake it.
-  [[nodiscard]] TimeNs next_stop_ns() const { return time_.next_stop_ns(); }  // Priority::step_end
-  [[nodiscard]] TimeNs next_plan_ns() const { return time_.next_plan_ns(); }  // Priority::plan
+  [[nodiscard]] TimeNs next_stop_ns() const {
+    return core_.time.next_stop_ns();
+  }  // Priority::step_end
+  [[nodiscard]] TimeNs next_plan_ns() const { return core_.time.next_plan_ns(); }  // Priority::plan
   void on_step_end(TimeNs now_ns);
   void on_plan(TimeNs now_ns);
 
@@ -132,35 +127,36 @@ class Replica {
   void report_no_progress(TimeNs now_ns);
 
   // Requests that left since the last call, in order.
-  [[nodiscard]] std::vector<Departure>& departures() { return departures_; }
+  [[nodiscard]] std::vector<Departure>& departures() { return tally_.departures(); }
 
   // As a router may see it. KV and generated tokens are those of the latest step end or plan at
   // which a request was admitted, preempted or left: what they are in between is known to the
   // engine alone, and a run of steps may be cut anywhere without changing what is shown.
   [[nodiscard]] ReplicaLoad load(TimeNs now_ns) const;
-  [[nodiscard]] const ReplicaCounts& counts() const { return counts_; }
-  [[nodiscard]] std::size_t live() const { return requests_.live(); }
-  // Ghost rows whose requests have left the system already.
-  [[nodiscard]] std::int64_t recorded_ghosts() const {
-    return rarely(parts_.options.responds_at_end) ? 0 : sums_.ghosts();
+  [[nodiscard]] const ReplicaCounts& counts() const { return tally_.counts(); }
+  [[nodiscard]] std::size_t live() const { return core_.requests.live(); }
+  // Of these, the ones that have not left the system. The others are rows, or KV, that outlive
+  // their requests.
+  [[nodiscard]] std::int64_t present() const {
+    const bool ghosts_have_left = mostly(!options_.responds_at_end);
+    return static_cast<std::int64_t>(live()) - core_.remote.held() -
+           (ghosts_have_left ? core_.sums.ghosts() : 0);
   }
-  [[nodiscard]] std::uint64_t tokens_out() const { return tokens_out_; }
+  [[nodiscard]] std::uint64_t tokens_out() const { return tally_.tokens_out(); }
   [[nodiscard]] std::int64_t ghost_rows() const { return ghost_rows_; }
-  [[nodiscard]] std::uint64_t priced_plans() const { return priced_plans_; }
-  [[nodiscard]] const KvPoolState& pool() const { return parts_.kv->pool(); }
+  [[nodiscard]] std::uint64_t priced_plans() const { return pricing_.priced_plans(); }
   // Nullptr: nothing of the KV ever leaves the device.
-  [[nodiscard]] const KvTierCounts* tier_counts() const { return transfers_.counts(*parts_.kv); }
+  [[nodiscard]] const KvTierCounts* tier_counts() const { return transfers_.counts(core_.kv); }
 
   // Nullptr: LoRA is off.
   [[nodiscard]] const AdapterCounts* adapter_counts() const {
-    return parts_.adapters ? &parts_.adapters->counts() : nullptr;
+    return core_.adapters ? &core_.adapters->counts() : nullptr;
   }
 
   // Tells from now on of every first token (`ttft`) and every answer of two tokens or more
   // (`tpot`), as clients see them; nullptr: not of those. They outlive this replica's last event.
   void tell_latencies(LatencyWindow* ttft, LatencyWindow* tpot) {
-    ttft_ = ttft;
-    tpot_ = tpot;
+    tally_.tell_latencies(ttft, tpot);
     if (ttft != nullptr) stops_for_first_tokens_ = true;
   }
   // Tells `ttft` of those who wait for a first token for longer than `overdue_ns`, with the time
@@ -169,88 +165,64 @@ class Replica {
   void tell_overdue(TimeNs now_ns, TimeNs overdue_ns);
 
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
-  void check_all() const;
+  void check_all() const { core_.check(drafted_.drafts()); }
 
  private:
-  // replica_adapters.cpp is about LoRA, replica_api_server.cpp about what stands before the engine,
-  // replica_cancel.cpp about clients that give up, replica_failure.cpp about an engine that dies,
-  // replica_gaps.cpp about how far tokens lie apart, replica_ghosts.cpp about rows that outlive
-  // their requests, replica_speculation.cpp about steps that verify drafts, replica_stops.cpp about
-  // step ends at which it has something to do. replica.cpp: time passes
-  void run_to(StepIndex step);
-  void report_run(Segment& segment, StepCount steps);
+  using Features = ReplicaFeatures;
+  // With any of these, gaps between tokens are not simply the step times.
+  static constexpr unsigned kShapesGaps =
+      Features::api_server | Features::drafts | Features::whole_answers;
+
+  // replica.cpp: requests come, time passes, requests finish
+  void wake(TimeNs now_ns);
+  void cut_at(TimeNs now_ns);
   // Counts the repetitions that a single-stepping engine has planned at step ends up to
   // `completed`.
   void sync(StepIndex completed) {
-    const StepIndex target = time_.planned_at_end_of(completed);
-    if (target > time_.applied()) apply_repetitions(target);
+    const StepIndex target = core_.time.planned_at_end_of(completed);
+    if (target > core_.time.applied()) apply_repetitions(target);
   }
   void apply_repetitions(StepIndex target);
+  void run_to(StepIndex step);
+  void report_run(Segment& segment, StepCount steps);
   void shape_gaps(const Segment& segment, StepCount steps, TickSum end);
-  void note_first_gaps(const Segment& segment, TickSum end);
-  void note_pause(const Segment& segment, TickSum before, TickSum after);
-  void leave_pause(RequestId id);
-  [[nodiscard]] TickSum last_token_of(RequestId id) const;
   void yield_first_tokens(const Segment& segment);
-  void note_interruptions();
-  // At most step ends nobody stops.
+  bool run_short_of_stop(TimeNs now_ns);
+  void finish(RequestId id);
+
+  // replica_stops.cpp: step ends at which a request stops, which most step ends are not
   void process_stops() {
-    if (time_.stops().first_decode() <= time_.completed_decodes()) {
+    StopQueue& stops = core_.time.stops();
+    if (stops.first_decode() <= core_.time.completed_decodes()) {
       process_due_stops();
     } else {
-      time_.stops().begin_at(time_.completed_decodes());
+      stops.begin_at(core_.time.completed_decodes());
     }
-    if (rarely(sums_.ghosts() > 0) && sums_.running() == 0) retire_ghosts();
+    if (rarely(core_.sums.ghosts() > 0) && core_.sums.running() == 0) retire_ghosts();
   }
   void process_due_stops();
-  void leave_plans(RequestId id);
-  void change_windows(RequestId id);
-  void stop_for_windows(RequestId id, TokenCount held, TokenCount next);
-  void move_windows();
-  void finish(RequestId id);
   void become_ghost(RequestId id);
   void retire_ghosts();
-  void record(RequestId id, Outcome outcome, TimeNs finish_ns);
-  void leave(const RequestRecord& record, const ApiServer::Patience& patience);
-  void depart(const RequestRecord& record) {
-    report(record);
-    if (mostly(record.outcome != Outcome::unfinished)) {
-      departures_.push_back({record.index, record.outcome, record.prompt_tokens});
-    }
-  }
-  void report(const RequestRecord& record);
-  void tell_answer(const RequestRecord& record);
-  void enter_queue(RequestId id);
-  void leave_queue(RequestId id);
-  void show_load();
-  void catch_up(TimeNs now_ns);
-  [[nodiscard]] TickSum latest_tokens() const;
-  void remove(RequestId id);
-  void withdraw(RequestId id, TimeNs now_ns);
-  void withdraw_cancelled(TimeNs now_ns);
-  void forget_in_flight(RequestId id);
-  void cut_at(TimeNs now_ns);
-  [[nodiscard]] ReplicaState state() const;
-  void read_state(ReplicaState& now) const;
-  void leave_batch(RequestId id, TokenCount held, TokenCount unnamed);
-  // Tokens that are out by now.
-  [[nodiscard]] std::int32_t generated_so_far(RequestId id) const {
-    return stories_[id].generated_by(time_, requests_[id].state);
-  }
-  // Says later whether `id` is still the same request, in the same stay.
-  [[nodiscard]] KvHold hold_of(RequestId id) const { return {id, time_.stops().epoch(id)}; }
-  [[nodiscard]] TokenCount unnamed_tokens(RequestId id, TokenCount held) const;
-  [[nodiscard]] bool fits_context(const Request& request) const;
-  [[nodiscard]] bool can_ever_serve(const Request& request) const;
-  [[nodiscard]] TokenCount final_tokens_of(RequestId id) const;
-  [[nodiscard]] std::int32_t reserved_output(const Request& request, std::int32_t output) const;
 
   // replica_plan.cpp: plans are applied
+  [[nodiscard]] bool act_before_plans(TimeNs now_ns);
   [[nodiscard]] bool plan_once(TimeNs now_ns);
   [[nodiscard]] bool ask_scheduler(TimeNs now_ns);
+  void move_kv();
   void apply_preemptions(TimeNs now_ns);
-  void interrupt(RequestId id);
   void apply_rejections(TimeNs now_ns);
+  void apply_chunks(TimeNs now_ns, Segment& segment);
+  [[nodiscard]] TokenCount admit(const Chunk& chunk, TimeNs now_ns);
+  void resume(const Chunk& chunk, Segment& segment);
+  void start_sampling(RequestId id, StepIndex step, Segment& segment);
+  void shape_rows(Segment& segment);
+  [[nodiscard]] StepCount repetitions(const StepPrice& price);
+
+  // replica_reports.cpp: others are told
+  [[nodiscard]] ReplicaState state() const;
+  void show_load() { shown_.show(core_.kv.pool(), tally_.unsettled_tokens()); }
+  void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
+                    OomKind oom = OomKind::startup, const MemoryShortage* shortage = nullptr);
   // Of a request that does not enter the queue.
   struct Refusal {
     Outcome outcome = Outcome::rejected;
@@ -259,121 +231,70 @@ class Replica {
   };
   void turn_away(const Request& request, const Refusal& refusal,
                  const ApiServer::Patience& patience, TimeNs now_ns);
-  void apply_chunks(TimeNs now_ns, Segment& segment);
-  void resume(const Chunk& chunk, Segment& segment);
-  void start_sampling(RequestId id, StepIndex step, Segment& segment);
-  void add_cold_start(StepPrice& price);
-  void add_transfers(StepPrice& price, TickSum loads);
-  [[nodiscard]] bool speculates() const { return speculates_; }
-  [[nodiscard]] std::int32_t decode_block_tokens() const;
-  void apply_verified(Segment& segment);
-  void sit_out(RequestId id);
-  [[nodiscard]] std::int64_t draw_accepted(TickSum end);
-  void yield_accepted();
-  void check_blocks(BlockCount blocks) const;
-  void count_adapters(StepShape& shape);
-  void leave_adapter(const Request& request);
-  void check_adapters() const;
-  [[nodiscard]] StepCount repetitions(const StepPrice& price);
-  void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
-                    OomKind oom = OomKind::startup, const MemoryShortage* shortage = nullptr);
+  void record(RequestId id, Outcome outcome, TimeNs finish_ns);
 
-  // replica_handover.cpp
-  [[nodiscard]] RemoteRequest::Stage stage_of(RequestId id) const {
-    return rarely(remote_ != nullptr) ? remote_->by_id[id].stage : RemoteRequest::Stage::none;
-  }
-  [[nodiscard]] bool holds_early(RequestId id) const;
-  void begin_remote(RequestId id, const KvOffer* prefilled);
-  [[nodiscard]] bool hands_on(RequestId id) const;
+  // replica_api_server.cpp: what stands before the engine
+  void catch_up(TimeNs now_ns);
+  void leave(const RequestRecord& record, const ApiServer::Patience& patience);
+  [[nodiscard]] TickSum latest_tokens() const;
+
+  // replica_cancel.cpp: clients give up
+  void withdraw(RequestId id, TimeNs now_ns);
+  void withdraw_cancelled(TimeNs now_ns);
+
+  // replica_handover.cpp: prompts are computed here and decoded there
   void hand_on(RequestId id);
-  void take_in();
-  [[nodiscard]] TokenCount admit_remote(RequestId id, TokenCount context);
-  void withdraw_waiting(RequestId id);
   [[nodiscard]] bool leave_scheduler(RequestId id);
-  void leave_when_planning(const RemoteRequests::Exit& exit, TimeNs now_ns);
   void apply_exits(TimeNs now_ns);
-  void apply_exit(const RemoteRequests::Exit& exit, TimeNs now_ns);
-  [[nodiscard]] TokenCount queued_tokens(RequestId id) const;
-  [[nodiscard]] std::int32_t carried_tokens(RequestId id) const {
-    return rarely(remote_ != nullptr) ? remote_->by_id[id].carried : 0;
-  }
-  void wake(TimeNs now_ns);
 
-  // replica_failure.cpp
-  void die_of_growth(TimeNs now_ns);
+  // replica_failure.cpp: the engine dies
   [[nodiscard]] bool dies_of_logprobs(TimeNs now_ns);
   void lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage = nullptr);
   [[nodiscard]] TokenCount lose_all(TimeNs now_ns, Outcome outcome,
                                     std::vector<HandedBack>* handed_back);
   void lose(RequestId id, TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back);
-  void catch_up_before_end(TimeNs now_ns);
   void come_to_rest(TimeNs now_ns);
   void be_down_until(TimeNs time_ns, Outcome outcome);
-  void forget_all_steps();
 
-  // What every event asks for comes first: near the beginning of the object it takes shorter
+  // Parts write their own state; the comment at every other field names its writers.
+  //
+  // What every event reads comes first: near the beginning of the object it takes shorter
   // instructions.
-  StepTimeline time_;
-  std::uint16_t number_;
-  bool speculates_;
-  bool gaps_are_steps_ = true;       // of all who neither were preempted nor stood by
-  bool membership_changed_ = false;  // since the load was shown
-  bool arrivals_can_join_ = true;    // the scheduler's word with its latest plan
-  // Somebody looks at first tokens when they come out. Else it is enough to know of them when
-  // something else happens.
+  ReplicaCore core_;
+  ReplicaFeatures features_;       // the constructor
+  std::uint16_t number_;           // the constructor
+  bool arrivals_can_join_ = true;  // the scheduler's latest plan; false: cut_at()
+  // First tokens are looked at when they come out; else the next stop is soon enough. Constructor,
+  // submit() and tell_latencies() set it for good.
   bool stops_for_first_tokens_ = false;
-  bool cold_ = true;  // no step since the engine started
-  ReplicaParts parts_;
-  ResidentSums sums_;
-  std::optional<ApiServer> api_;
-  RequestPool requests_;
-  std::vector<RequestStory> stories_;  // by RequestId
-  MetricsSink& sink_;
-  BatchPlan plan_;
-  TokenGaps gaps_;
+  ReplicaOptions options_;  // the constructor
+  std::unique_ptr<BatchScheduler> scheduler_;
+  std::unique_ptr<KvAllocator> kv_;  // as core_.kv
+  RunTimeMemory memory_;
+  AdmissionRules rules_;
+  StepPricing pricing_;
   KvTransfers transfers_;
-  std::unique_ptr<RemoteRequests> remote_;  // null: it has no role
-  const StepCost* cost_ = nullptr;          // that plans are priced by now
-
-  // Speculative decoding: the step in flight.
-  struct DraftedStep {
-    std::vector<VerifiedRow> rows;         // then with what comes out of it
-    std::vector<VerifiedDrafts> outcomes;  // of its rows that have drafts
-    TokenCount extra_tokens = 0;           // that it yields beyond one of each row
-
-    void clear() {
-      rows.clear();
-      outcomes.clear();
-      extra_tokens = 0;
-    }
-  };
+  Outage outage_;
+  std::optional<ApiServer> api_;
   DraftedStep drafted_;
+  WindowMoves windows_;
+  BatchPlan plan_;  // the scheduler, in ask_scheduler(); the latest plan
 
-  // Who is dealt with at the next step end or plan.
-  std::vector<RequestId> interrupted_;  // preempted while tokens of theirs were in flight
-  std::vector<RequestId> cancelled_;    // leave at the next step end
-  std::vector<KvHold> moving_;          // windows move in the next plan
-  std::vector<RequestId> ghost_ids_;
-  RequestId last_refused_ = kNoRequest;  // head of the queue that placement kept out
-
-  TimeNs down_until_ns_ = 0;
-  Outcome down_outcome_ = Outcome::lost_to_oom;  // of who is turned away meanwhile
+  // Requests to be dealt with at a later step end or plan; lose_all() and crash() clear the lists.
+  std::vector<RequestId> cancelled_;  // leave at the next step end; cancel(), withdraw_cancelled()
+  std::vector<RequestId> ghost_ids_;  // leave with the last live row; become_ghost(),
+                                      // retire_ghosts()
+  // Head of the queue that placement kept out; ask_scheduler(), and functions that remove it.
+  RequestId last_refused_ = kNoRequest;
 
   // What others are told.
-  std::vector<Departure> departures_;
-  StepRun run_;            // the latest report
-  ReplicaState reported_;  // of that
-  ReplicaCounts counts_;
-  TokenCount shown_kv_tokens_ = 0;  // of the state that every step changes; see load()
-  TokenCount shown_generated_ = 0;
-  LatencyWindow* ttft_ = nullptr;
-  LatencyWindow* tpot_ = nullptr;
-
-  std::uint64_t admissions_ = 0;
-  std::uint64_t tokens_out_ = 0;
-  std::uint64_t recorded_tokens_ = 0;  // of requests that left
-  std::uint64_t priced_plans_ = 0;     // cost evaluations
-  std::int64_t ghost_rows_ = 0;
+  MetricsSink& sink_;
+  ReplicaTally tally_;
+  ShownLoad shown_;
+  StepRun run_;                   // the latest report; report_run() and shape_gaps()
+  ReplicaState reported_;         // its state; report_run()
+  std::uint64_t admissions_ = 0;  // admit()
+  std::int64_t ghost_rows_ = 0;   // report_run(), withdraw()
 };
 
 }  // namespace headroom

@@ -23,30 +23,30 @@ std::optional<Admission> Replica::admit_sent(TimeNs now_ns) {
 
 void Replica::collect_answers(TimeNs now_ns) {
   while (const std::optional<RequestRecord> record = api_->take_answer(now_ns)) {
-    report(*record);
-    departures_.push_back({record->index, record->outcome, record->prompt_tokens});
+    tally_.depart(*record);
   }
 }
 
 // Tells the API server of all steps that have ended, short of those at whose end the engine does
 // something: their events come first.
 void Replica::catch_up(TimeNs now_ns) {
-  if (time_.idle() || time_.next_stop_ns() == kNever) return;
-  if (time_.clock() < ticks_from_ns(now_ns)) run_to(time_.ended_before(now_ns));
+  if (core_.time.idle() || core_.time.next_stop_ns() == kNever) return;
+  if (core_.time.clock() < ticks_from_ns(now_ns)) run_to(core_.time.ended_before(now_ns));
 }
 
 // A request leaves the engine, and the system as soon as its client knows.
 void Replica::leave(const RequestRecord& record, const ApiServer::Patience& patience) {
-  if (rarely(api_.has_value()) && record.outcome != Outcome::unfinished) {
-    return api_->answer(record, patience, std::max(time_.clock(), ticks_from_ns(record.finish_ns)));
+  if (features_.any(Features::api_server) && record.outcome != Outcome::unfinished) {
+    return api_->answer(record, patience,
+                        std::max(core_.time.clock(), ticks_from_ns(record.finish_ns)));
   }
-  depart(record);
+  tally_.depart(record);
 }
 
 // When the tokens of the latest step reached the clients, with its sub-nanosecond part and without
 // what is the same for all.
 TickSum Replica::latest_tokens() const {
-  return rarely(api_.has_value()) ? api_->written() : time_.clock();
+  return features_.any(Features::api_server) ? api_->written() : core_.time.clock();
 }
 
 }  // namespace headroom

@@ -8,31 +8,34 @@
 namespace headroom {
 
 bool Replica::awaits(RequestId id, std::uint64_t index, bool first_token, TimeNs time_ns) const {
-  const RequestStory& story = stories_[id];
-  if (!story.here || story.recorded || requests_[id].index != index) return false;
-  const bool begun = story.first_token_ns >= 0 && story.first_token_ns <= time_ns &&
-                     !parts_.options.responds_at_end;
+  const RequestStory& story = core_.stories[id];
+  if (!story.here || story.recorded || core_.requests[id].index != index) return false;
+  const bool begun =
+      story.first_token_ns >= 0 && story.first_token_ns <= time_ns && !options_.responds_at_end;
   return !story.cancelled && !(first_token && begun);
 }
 
 void Replica::cancel(RequestId id, TimeNs now_ns) {
-  RequestStory& story = stories_[id];
+  RequestStory& story = core_.stories[id];
   story.cancelled = true;
-  const bool waits = requests_[id].state == RequestState::waiting;
-  const bool in_flight = !waits || story.counted_to > time_.completed() || holds_early(id);
-  if (in_flight && !parts_.options.cancels_running) return;
-  if (!time_.idle()) cut_at(now_ns);
-  if (in_flight && !time_.idle() && time_.next_plan_ns() != now_ns) return cancelled_.push_back(id);
+  const bool waits = core_.requests[id].state == RequestState::waiting;
+  const bool in_flight =
+      !waits || story.counted_to > core_.time.completed() || core_.remote.holds_early(id);
+  if (in_flight && !options_.cancels_running) return;
+  if (!core_.time.idle()) cut_at(now_ns);
+  if (in_flight && !core_.time.idle() && core_.time.next_plan_ns() != now_ns) {
+    return cancelled_.push_back(id);
+  }
   withdraw(id, now_ns);
-  if (time_.idle() && now_ns >= down_until_ns_) time_.plan_at(now_ns);
+  if (core_.time.idle() && !outage_.lasts_at(now_ns)) core_.time.plan_at(now_ns);
 }
 
 void Replica::withdraw_cancelled(TimeNs now_ns) {
-  HEADROOM_CHECK(time_.completed() >= time_.plan_due(),
+  HEADROOM_CHECK(core_.time.completed() >= core_.time.plan_due(),
                  "a client's leaving waits for the next step end");
   for (const RequestId id : cancelled_) {
     // What it waited for may have come with this step: then it has left already.
-    if (stories_[id].here && stories_[id].cancelled) withdraw(id, now_ns);
+    if (core_.stories[id].here && core_.stories[id].cancelled) withdraw(id, now_ns);
   }
   cancelled_.clear();
 }
@@ -40,9 +43,9 @@ void Replica::withdraw_cancelled(TimeNs now_ns) {
 // Takes a request out at an instant at which the engine plans: what is in flight for it is computed
 // and dropped.
 void Replica::withdraw(RequestId id, TimeNs now_ns) {
-  Request& request = requests_[id];
+  Request& request = core_.requests[id];
   const bool waits = request.state == RequestState::waiting;
-  membership_changed_ = true;
+  shown_.become_stale();
   const bool leaves = leave_scheduler(id);
   HEADROOM_CHECK(leaves, "a row that cannot leave its batch was cancelled");
   EngineEvent event;
@@ -50,41 +53,23 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
   event.time_ns = now_ns;
   event.replica = number_;
   event.request = request.index;
-  event.tokens = generated_so_far(id);
+  event.tokens = core_.generated(id);
   event.was_waiting = waits;
   sink_.on_event(event);
   record(id, Outcome::cancelled, now_ns);
-  leave_adapter(request);
+  core_.leave_adapter(request);
   if (waits) {
-    leave_queue(id);
-    withdraw_waiting(id);
+    core_.leave_queue(id);
+    core_.remote.withdraw(id, request, core_.sums, core_.kv);
   } else {
-    const TokenCount held = computed_by(request, time_.applied_decodes());
-    const TokenCount unnamed = unnamed_tokens(id, held);
-    forget_in_flight(id);
+    ghost_rows_ += core_.forget_in_flight(id);
     const bool stands_by = request.state == RequestState::decoding ||
-                           stories_[id].last_decode > time_.completed_decodes();
-    if (request.state != RequestState::prefilling && stands_by) leave_pause(id);
-    leave_batch(id, held, unnamed);
+                           core_.stories[id].last_decode > core_.time.completed_decodes();
+    if (request.state != RequestState::prefilling && stands_by) core_.leave_pause(id);
+    core_.leave_batch(id);
   }
   if (last_refused_ == id) last_refused_ = kNoRequest;
-  remove(id);
-}
-
-// Rows of steps in flight stay as priced, but yield nothing for this request.
-void Replica::forget_in_flight(RequestId id) {
-  const RequestStory& story = stories_[id];
-  if (requests_[id].state == RequestState::prefilling) return;
-  StepIndex decodes = time_.completed_decodes();
-  for (std::size_t i = 0; i < time_.segments().size(); ++i) {
-    Segment& segment = time_.segments()[i];
-    if (std::erase(segment.first_tokens, id) > 0) {
-      ++ghost_rows_;
-    } else if (segment.decodes && story.last_decode > decodes) {
-      --segment.gaps_per_step;
-    }
-    if (segment.decodes) decodes += segment.left();
-  }
+  core_.remove(id);
 }
 
 }  // namespace headroom

@@ -9,23 +9,17 @@
 
 namespace headroom {
 
-// At a planning instant: what has grown since the engine started no longer fits.
-void Replica::die_of_growth(TimeNs now_ns) {
-  plan_.clear();
-  const MemoryShortage shortage = parts_.memory.growth_shortage(now_ns);
-  lose_engine(now_ns, shortage.kind, &shortage);
-}
-
 // The plan is applied, and its chunks need more for log-probabilities than is free.
 bool Replica::dies_of_logprobs(TimeNs now_ns) {
   TokenCount longest = 0;
   for (const Chunk& chunk : plan_.chunks) {
     // Those of a prompt that is computed again, its answer having begun, are out already.
-    const bool wants = requests_[chunk.id].prompt_logprobs && stories_[chunk.id].generated == 0;
+    const bool wants =
+        core_.requests[chunk.id].prompt_logprobs && core_.stories[chunk.id].generated == 0;
     if (wants) longest = std::max<TokenCount>(longest, chunk.tokens);
   }
   if (longest == 0) return false;
-  const auto shortage = parts_.memory.logprob_shortage(longest, now_ns);
+  const auto shortage = memory_.logprob_shortage(longest, now_ns);
   if (!shortage) return false;
   lose_engine(now_ns, shortage->kind, &*shortage);
   return true;
@@ -37,19 +31,19 @@ void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* sho
   report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, kind, shortage);
   const TokenCount lost = lose_all(now_ns, Outcome::lost_to_oom, nullptr);
   report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
-  const TimeNs reboot_ns = kind == OomKind::host_freeze ? parts_.options.reboot_ns : 0;
-  be_down_until(now_ns + std::max<TimeNs>(1, parts_.options.restart_ns + reboot_ns),
+  const TimeNs reboot_ns = kind == OomKind::host_freeze ? options_.reboot_ns : 0;
+  be_down_until(now_ns + std::max<TimeNs>(1, options_.restart_ns + reboot_ns),
                 Outcome::lost_to_oom);
 }
 
 void Replica::crash(TimeNs now_ns, TimeNs down_ns, std::vector<HandedBack>* handed_back) {
   HEADROOM_CHECK(down_ns >= 1, "a replica that crashes is down for a while");
   HEADROOM_CHECK(handed_back == nullptr || !api_, "an API server hands nothing back");
-  if (now_ns < down_until_ns_) {  // it has nothing left to lose
-    return be_down_until(std::max(down_until_ns_, now_ns + down_ns), Outcome::lost_to_fault);
+  if (outage_.lasts_at(now_ns)) {  // it has nothing left to lose
+    return be_down_until(std::max(outage_.until_ns(), now_ns + down_ns), Outcome::lost_to_fault);
   }
-  catch_up_before_end(now_ns);
-  ++counts_.crashes;
+  run_short_of_stop(now_ns);
+  tally_.crash();
   report_event(EngineEventKind::crashed, now_ns, kNoRequest, 0);
   plan_.clear();
   cancelled_.clear();  // their outcome says so all the same
@@ -61,9 +55,9 @@ void Replica::crash(TimeNs now_ns, TimeNs down_ns, std::vector<HandedBack>* hand
 
 void Replica::restart(TimeNs now_ns, TimeNs ready_ns) {
   HEADROOM_CHECK(ready_ns > now_ns, "an engine that starts in no time");
-  HEADROOM_CHECK(requests_.live() == 0 && (!api_ || api_->held() == 0),
+  HEADROOM_CHECK(core_.requests.live() == 0 && (!api_ || api_->held() == 0),
                  "a restart with requests in the engine");
-  catch_up_before_end(now_ns);
+  run_short_of_stop(now_ns);
   plan_.clear();
   cancelled_.clear();
   static_cast<void>(lose_all(now_ns, Outcome::lost_to_fault, nullptr));  // caches and the rest
@@ -71,55 +65,47 @@ void Replica::restart(TimeNs now_ns, TimeNs ready_ns) {
   come_to_rest(now_ns);
 }
 
-// What has ended; steps at whose end somebody finishes have been dealt with.
-void Replica::catch_up_before_end(TimeNs now_ns) {
-  if (time_.idle() || time_.next_stop_ns() == kNever) return;
-  run_to(std::min(time_.ended_by(now_ns), time_.next_stop_step() - 1));
-}
-
 // Nothing is in flight from now on.
 void Replica::come_to_rest(TimeNs now_ns) {
-  time_.rest_until(now_ns);
+  core_.time.rest_until(now_ns);
   show_load();
-  sink_.on_idle(number_, time_.clock(), state());
+  sink_.on_idle(number_, core_.time.clock(), state());
 }
 
 void Replica::use_cost(std::int32_t number, TimeNs now_ns) {
-  cost_ =
-      number < 0 ? parts_.cost.get() : parts_.slow_costs[static_cast<std::size_t>(number)].get();
-  if (!time_.idle()) cut_at(now_ns);
+  pricing_.use(number);
+  if (!core_.time.idle()) cut_at(now_ns);
 }
 
 void Replica::be_down_until(TimeNs time_ns, Outcome outcome) {
-  down_until_ns_ = time_ns;
-  down_outcome_ = outcome;
-  time_.plan_at(time_ns);
-  cold_ = true;
-  parts_.memory.start(time_ns);
+  outage_.begin(time_ns, outcome);
+  core_.time.plan_at(time_ns);
+  pricing_.start();
+  memory_.start(time_ns);
 }
 
 // Everybody who is in the engine; of those that wait, its own queue only. How many.
 TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back) {
   std::vector<RequestId> begun;  // preempted ones among them
   std::vector<RequestId> queued;
-  for (RequestId id = 0; id < stories_.size(); ++id) {
-    if (!stories_[id].here) continue;
-    const bool is_begun = stories_[id].first_scheduled_ns >= 0;
-    if (is_begun || !parts_.options.queue_survives) (is_begun ? begun : queued).push_back(id);
+  for (RequestId id = 0; id < core_.stories.size(); ++id) {
+    if (!core_.stories[id].here) continue;
+    const bool is_begun = core_.stories[id].first_scheduled_ns >= 0;
+    if (is_begun || !options_.queue_survives) (is_begun ? begun : queued).push_back(id);
   }
   std::ranges::sort(begun, {}, [this](RequestId id) {
-    return std::pair(requests_[id].admission, requests_[id].index);
+    return std::pair(core_.requests[id].admission, core_.requests[id].index);
   });
-  std::ranges::sort(queued, {}, [this](RequestId id) { return requests_[id].index; });
+  std::ranges::sort(queued, {}, [this](RequestId id) { return core_.requests[id].index; });
 
-  parts_.scheduler->on_engine_lost();
+  scheduler_->on_engine_lost();
   // Those that the scheduler has taken out of its queue for a batch that never began come first.
   for (const RequestId id : plan_.lost) lose(id, now_ns, outcome, handed_back);
   auto lost = static_cast<TokenCount>(plan_.lost.size());
   for (const auto& list : {begun, queued}) {
     for (const RequestId id : list) {
-      if (!stories_[id].here) continue;
-      if (requests_[id].state == RequestState::waiting) {
+      if (!core_.stories[id].here) continue;
+      if (core_.requests[id].state == RequestState::waiting) {
         const bool leaves = leave_scheduler(id);
         HEADROOM_CHECK(leaves, "a waiting request stays in its batch");
       }
@@ -127,49 +113,30 @@ TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedB
       ++lost;
     }
   }
-  if (last_refused_ != kNoRequest && !stories_[last_refused_].here) last_refused_ = kNoRequest;
-  parts_.kv->on_engine_lost();
-  if (parts_.adapters) parts_.adapters->on_engine_lost();
-  forget_all_steps();
-  membership_changed_ = true;
+  if (last_refused_ != kNoRequest && !core_.stories[last_refused_].here) last_refused_ = kNoRequest;
+  core_.on_engine_lost();
+  transfers_.forget(core_.kv);
+  windows_.forget();
+  ghost_ids_.clear();
+  shown_.become_stale();
   return lost;
 }
 
 void Replica::lose(RequestId id, TimeNs now_ns, Outcome outcome,
                    std::vector<HandedBack>* handed_back) {
-  if (requests_[id].state == RequestState::waiting) leave_queue(id);
-  const RequestStory& story = stories_[id];
+  if (core_.requests[id].state == RequestState::waiting) core_.leave_queue(id);
+  const RequestStory& story = core_.stories[id];
   const bool is_fault = outcome == Outcome::lost_to_fault;
   if (story.recorded) {
     // Its request has left: a ghost row, or KV that another replica would have fetched.
-    if (remote_) remote_->handovers.lost.push_back({requests_[id].index, hold_of(id)});
+    if (core_.remote.has_role()) core_.remote.lose_kv(core_.requests[id].index, core_.stay(id));
   } else if (handed_back != nullptr && !story.cancelled) {
-    const auto generated = static_cast<std::uint64_t>(generated_so_far(id) - carried_tokens(id));
-    recorded_tokens_ += generated;
-    counts_.discarded_tokens += static_cast<TokenCount>(generated);
-    ++counts_.handed_back;
-    handed_back->push_back({requests_[id].index, story.queued_ns});
+    tally_.hand_back(core_.generated(id) - core_.remote.carried(id));
+    handed_back->push_back({core_.requests[id].index, story.queued_ns});
   } else {
     record(id, is_fault && story.cancelled ? Outcome::cancelled : outcome, now_ns);
   }
-  remove(id);
-}
-
-// Nothing is in flight any more, and nobody is in the batch. Tokens of steps that have ended are
-// out.
-void Replica::forget_all_steps() {
-  time_.forget_all();
-  sums_.forget_batch();
-  gaps_.end_pause();
-  interrupted_.clear();
-  moving_.clear();
-  ghost_ids_.clear();
-  if (remote_) {
-    remote_->held = 0;
-    remote_->exits.clear();
-    remote_->handovers.fetches.clear();
-  }
-  transfers_.forget(*parts_.kv);
+  core_.remove(id);
 }
 
 }  // namespace headroom

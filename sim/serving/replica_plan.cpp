@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "sim/kernel/check.hpp"
-#include "sim/kernel/errors.hpp"
 #include "sim/kernel/likely.hpp"
 #include "sim/serving/kv_layout.hpp"
 #include "sim/serving/replica.hpp"
@@ -13,57 +12,65 @@
 namespace headroom {
 
 void Replica::on_plan(TimeNs now_ns) {
-  if (rarely(down_until_ns_ > 0) && now_ns >= down_until_ns_) {
-    down_until_ns_ = 0;
+  if (rarely(outage_.try_end(now_ns))) {
     report_event(EngineEventKind::engine_restarted, now_ns, kNoRequest, 0);
   }
-  sync(time_.completed());
-  time_.begin_planning(now_ns);
-  if (rarely(remote_ != nullptr) && !remote_->exits.empty()) {
-    apply_exits(now_ns);
+  sync(core_.time.completed());
+  core_.time.begin_planning(now_ns);
+  const bool runs = !features_.any(Features::role | Features::growth) || act_before_plans(now_ns);
+  while (mostly(runs) && core_.time.has_room() && plan_once(now_ns)) {
   }
-  const bool died = now_ns >= parts_.memory.fails_ns();
-  if (died) [[unlikely]] {
-    die_of_growth(now_ns);
-  }
-  while (!died && time_.has_room() && plan_once(now_ns)) {
-  }
-  time_.end_planning();
+  core_.time.end_planning();
   // An engine that outgrows its memory is found dead at the first planning instant after that.
-  const TimeNs fails_ns = parts_.memory.fails_ns();
-  if (rarely(fails_ns < kNever) && !time_.idle()) time_.plan_again_by(fails_ns);
-  time_.schedule_next_stop(stops_for_first_tokens_);
-  if (membership_changed_) show_load();
-  if (!time_.idle()) return;
-  sink_.on_idle(number_, time_.clock(), state());
+  if (features_.any(Features::growth) && !core_.time.idle()) {
+    const TimeNs fails_ns = memory_.fails_ns();
+    if (fails_ns < kNever) core_.time.plan_again_by(fails_ns);
+  }
+  core_.time.schedule_next_stop(stops_for_first_tokens_);
+  if (shown_.is_stale()) show_load();
+  if (!core_.time.idle()) return;
+  sink_.on_idle(number_, core_.time.clock(), state());
   // Whoever was preempted last of all has left blocks to those that wait with theirs.
-  if (remote_ && !plan_.preempted.empty() && now_ns >= down_until_ns_) time_.plan_at(now_ns);
-  if (time_.next_plan_ns() == kNever) time_.plan_at(plan_.wake_at_ns);
+  if (features_.any(Features::role) && !plan_.preempted.empty() && !outage_.lasts_at(now_ns)) {
+    core_.time.plan_at(now_ns);
+  }
+  if (core_.time.next_plan_ns() == kNever) core_.time.plan_at(plan_.wake_at_ns);
+}
+
+// False: the engine died of what has grown since it started.
+bool Replica::act_before_plans(TimeNs now_ns) {
+  apply_exits(now_ns);
+  if (now_ns < memory_.fails_ns()) return true;
+  plan_.clear();
+  const MemoryShortage shortage = memory_.growth_shortage(now_ns);
+  lose_engine(now_ns, shortage.kind, &shortage);
+  return false;
+}
+
+// What changes hands in the pool before the scheduler looks at it.
+void Replica::move_kv() {
+  if (core_.kv.pool().step_blocks > 0) core_.kv.windows()->begin_plan();
+  windows_.apply(core_);
+  if (core_.remote.take_in(core_.requests, core_.sums, core_.kv)) shown_.become_stale();
 }
 
 // The scheduler's next plan, with what becomes of those that it takes out of the batch or refuses.
 // False: the engine died over it.
 bool Replica::ask_scheduler(TimeNs now_ns) {
   plan_.clear();
-  if (pool().step_blocks > 0) [[unlikely]] {
-    parts_.kv->windows()->begin_plan();
-  }
-  if (!moving_.empty()) [[unlikely]] {
-    move_windows();
-  }
-  if (remote_) [[unlikely]] {
-    take_in();
+  if (features_.any(Features::windows | Features::role)) [[unlikely]] {
+    move_kv();
   }
   const PlanContext context{
       .now_ns = now_ns,
-      .decodes_planned = time_.planned_decodes(),
-      .requests = requests_,
-      .kv = *parts_.kv,
-      .decodes = sums_.decodes_to_plan(),
-      .adapters = rarely(parts_.adapters.has_value()) ? &*parts_.adapters : nullptr,
-      .decodes_in_flight = time_.planned_decodes() - time_.completed_decodes(),
-      .horizon = std::max<StepCount>(1, time_.steps_to_next_stop())};
-  parts_.scheduler->plan(context, plan_);
+      .decodes_planned = core_.time.planned_decodes(),
+      .requests = core_.requests,
+      .kv = core_.kv,
+      .decodes = core_.sums.decodes_to_plan(),
+      .adapters = rarely(core_.adapters.has_value()) ? &*core_.adapters : nullptr,
+      .decodes_in_flight = core_.time.planned_decodes() - core_.time.completed_decodes(),
+      .horizon = std::max<StepCount>(1, core_.time.steps_to_next_stop())};
+  scheduler_->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) [[unlikely]] {
     lose_engine(now_ns, OomKind::runtime_device);
     return false;
@@ -89,109 +96,81 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
 bool Replica::plan_once(TimeNs now_ns) {
   if (!ask_scheduler(now_ns)) return false;
   const bool pause = plan_.decodes_pause;
-  HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && sums_.ghosts() == 0),
+  HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && core_.sums.ghosts() == 0),
                  "decodes pause for chunks, and not in a static batch");
-  const std::int64_t rows = rarely(pause) ? 0 : sums_.decodes().size();
+  const std::int64_t rows = rarely(pause) ? 0 : core_.sums.decodes().size();
   if (rarely(rows == 0) && plan_.chunks.empty()) return false;
 
-  Segment& segment = time_.begin_segment(!pause);
-  segment.gaps_per_step = rows - sums_.ghosts();
-  segment.rows_paused = rarely(pause) ? sums_.decodes().size() : 0;
+  Segment& segment = core_.time.begin_segment(!pause);
+  segment.gaps_per_step = rows - core_.sums.ghosts();
+  segment.rows_paused = rarely(pause) ? core_.sums.decodes().size() : 0;
   segment.rows_resumed = 0;
   segment.shape = {.decode_rows = rows,
-                   .decode_context = rarely(pause) ? 0 : sums_.decodes().context_sum(),
+                   .decode_context = rarely(pause) ? 0 : core_.sums.decodes().context_sum(),
                    .sampled_rows = rows};
-  sums_.advance_ghosts();
-  if (parts_.adapters) [[unlikely]] {
-    count_adapters(segment.shape);
-  }
-  if (speculates()) [[unlikely]] {
-    apply_verified(segment);
+  core_.sums.advance_ghosts();
+  if (features_.any(Features::adapters | Features::drafts)) [[unlikely]] {
+    shape_rows(segment);
   }
   apply_chunks(now_ns, segment);
-  if (parts_.memory.counts_logprobs() && dies_of_logprobs(now_ns)) [[unlikely]] {
+  if (features_.any(Features::logprobs) && dies_of_logprobs(now_ns)) [[unlikely]] {
     return false;
   }
   const StepShape& shape = segment.shape;
-  HEADROOM_CHECK(shape.decode_rows + shape.chunk_rows <= parts_.options.max_sequences &&
-                     shape.decode_tokens() + shape.chunk_tokens <= parts_.options.max_step_tokens,
+  HEADROOM_CHECK(shape.decode_rows + shape.chunk_rows <= options_.max_sequences &&
+                     shape.decode_tokens() + shape.chunk_tokens <= options_.max_step_tokens,
                  fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", rows,
                              shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
-  cost_->price(shape, segment.price);
-  const TickSum loads =
-      rarely(parts_.adapters.has_value()) ? parts_.adapters->take_load_ticks() : 0;
-  if (rarely(loads > 0) || rarely(transfers_.any(*parts_.kv))) {
-    add_transfers(segment.price, loads);
+  pricing_.price(shape, segment.price);
+  const TickSum loads = features_.any(Features::adapters) ? core_.adapters->take_load_ticks() : 0;
+  if (rarely(loads > 0) || rarely(transfers_.any(core_.kv))) {
+    StepPricing::add_copies(segment.price,
+                            transfers_.take_delay(core_.kv, core_.time.end_of_plans()) + loads);
   }
-  if (rarely(cold_) && parts_.options.cold_step_ticks > 0) {
-    add_cold_start(segment.price);
-  }
-  cold_ = false;
-  ++priced_plans_;
+  pricing_.add_cold_start(segment.price);
   HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
-  time_.push(segment, repetitions(segment.price));
+  core_.time.push(segment, repetitions(segment.price));
   return true;
 }
 
-// Kernels are compiled, and memory is touched for the first time.
-void Replica::add_cold_start(StepPrice& price) {
-  price.base += parts_.options.cold_step_ticks;
-  price.base_terms[CostTerm::host] += parts_.options.cold_step_ticks;
-  price.valid_steps = 1;
-}
-
-// What was copied since the step before delays this one.
-void Replica::add_transfers(StepPrice& price, TickSum loads) {
-  const TickSum all = transfers_.take_delay(*parts_.kv, time_.end_of_plans()) + loads;
-  if (price.base + all >= kMaxStepTicks) {
-    throw ConfigError(
-        fmt::format("a step waits {} s for copies, more than 73 minutes: raise "
-                    "engine.kv_offloading_gb_per_s or environment.storage_gb_per_s",
-                    floor_ns(all) / kNsPerSecond));
+// Rows of the step that is being planned, before anybody in it ends.
+void Replica::shape_rows(Segment& segment) {
+  StepShape& shape = segment.shape;
+  if (core_.adapters) {
+    shape.adapters = static_cast<std::int64_t>(core_.adapters->in_use().size());
+    shape.adapter_tokens = shape.decode_rows > 0 ? core_.sums.decodes().adapted() : 0;
+    for (const Chunk& chunk : plan_.chunks) {
+      if (core_.requests[chunk.id].adapter != 0) shape.adapter_tokens += chunk.tokens;
+    }
+    core_.adapters->on_step();
   }
-  const auto ticks = static_cast<Ticks>(all);
-  price.base += ticks;
-  price.base_terms[CostTerm::transfer] += ticks;
-  price.valid_steps = 1;
+  if (drafted_.drafts() > 0) drafted_.plan(plan_.verified, latest_tokens(), segment, core_);
 }
 
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity
 // of the price, and the next step end at which a request finishes or leaves the plans.
 StepCount Replica::repetitions(const StepPrice& price) {
-  if (!plan_.chunks.empty() || rarely(!plan_.preempted.empty()) ||
-      rarely(parts_.options.single_step) || rarely(speculates())) {
+  if (!plan_.chunks.empty() || rarely(!plan_.preempted.empty()) || rarely(options_.single_step) ||
+      features_.any(Features::drafts)) {
     return 1;
   }
   const StepCount steps =
-      std::min({plan_.steady_steps, price.valid_steps, time_.steps_to_next_stop()});
+      std::min({plan_.steady_steps, price.valid_steps, core_.time.steps_to_next_stop()});
   HEADROOM_CHECK(steps >= 1 && steps < kManySteps, fmt::format("a plan for {} steps", steps));
   return steps;
 }
 
 void Replica::apply_preemptions(TimeNs now_ns) {
   for (const RequestId id : plan_.preempted) {
-    Request& request = requests_[id];
-    RequestStory& story = stories_[id];
-    const TokenCount held = computed_by(request, time_.planned_decodes());
-    if (request.state == RequestState::prefilling) {
-      sums_.let_go(held);
-    } else {
-      interrupt(id);
-      if (request.state == RequestState::ending) sums_.let_go(held);
-    }
-    sums_.leave_batch(final_tokens_of(id));
-    request.known_tokens = request.prompt_tokens + story.generated;
-    request.computed_tokens = 0;
-    request.state = RequestState::waiting;
-    ++request.preemptions;
-    enter_queue(id);
-    membership_changed_ = true;
+    const TokenCount held = core_.preempt(id, latest_tokens());
+    shown_.become_stale();
     const bool swapped = std::ranges::find(plan_.swapped, id) != plan_.swapped.end();
     report_event(EngineEventKind::preempted, now_ns, id, swapped ? 0 : held);
   }
   for (const RequestId id : plan_.swapped) {
-    HEADROOM_CHECK(time_.depth() == 1, "a token in flight is not swapped out");
-    transfers_.swap_out(blocks_needed(requests_[id].known_tokens - 1, pool().block_tokens));
+    HEADROOM_CHECK(core_.time.depth() == 1, "a token in flight is not swapped out");
+    transfers_.swap_out(
+        blocks_needed(core_.requests[id].known_tokens - 1, core_.kv.pool().block_tokens));
   }
 }
 
@@ -199,89 +178,52 @@ void Replica::apply_preemptions(TimeNs now_ns) {
 void Replica::resume(const Chunk& chunk, Segment& segment) {
   HEADROOM_CHECK(segment.decodes && chunk.samples && chunk.tokens == 1,
                  "who comes back from the host decodes");
-  transfers_.swap_in(blocks_needed(chunk.context_tokens, pool().block_tokens));
+  transfers_.swap_in(blocks_needed(chunk.context_tokens, core_.kv.pool().block_tokens));
   ++segment.rows_resumed;
   ++segment.shape.decode_rows;
   segment.shape.decode_context += chunk.context_tokens + chunk.tokens;
 }
 
-// A row that has begun to sample leaves the batch. Steps up to `planned_` carry it; what is in
-// flight comes out, and may even finish it.
-void Replica::interrupt(RequestId id) {
-  RequestStory& story = stories_[id];
-  const StepIndex last = std::min(time_.planned_decodes(), story.last_decode);
-  if (last < story.last_decode) time_.stops().begin_epoch(id);
-  story.generated += static_cast<std::int32_t>(last - story.sample_decode + 1);
-  const bool in_flight = last > story.sample_decode ? last > time_.completed_decodes()
-                                                    : story.sample_step > time_.completed();
-  story.counted_to = in_flight ? time_.completed() + 1 : time_.completed();
-  if (in_flight) {
-    interrupted_.push_back(id);
-  } else {
-    story.last_token = last_token_of(id);
-    leave_pause(id);
-  }
-}
-
 // Requests that the scheduler finds can never be served.
 void Replica::apply_rejections(TimeNs now_ns) {
   for (const RequestId id : plan_.rejected) {
-    const Request& request = requests_[id];
+    const Request& request = core_.requests[id];
     HEADROOM_CHECK(request.state == RequestState::waiting, "only a waiting request is rejected");
     report_event(EngineEventKind::rejected, now_ns, id,
                  TokenCount{request.prompt_tokens} + request.max_tokens,
                  OomKind::rejected_too_long);
-    parts_.kv->release(id, request, 0, KvRelease::finished);
-    leave_queue(id);
+    core_.kv.release(id, request, 0, KvRelease::finished);
+    core_.leave_queue(id);
     if (last_refused_ == id) last_refused_ = kNoRequest;
     record(id, Outcome::rejected, now_ns);
-    remove(id);
+    core_.remove(id);
   }
 }
 
-void Replica::turn_away(const Request& request, const Refusal& refusal,
-                        const ApiServer::Patience& patience, TimeNs now_ns) {
-  if (refusal.outcome == Outcome::rejected) {
-    sink_.on_event({.kind = refusal.event,
-                    .oom = fits_context(request) ? OomKind::rejected_too_long
-                                                 : OomKind::context_length_exceeded,
-                    .time_ns = now_ns,
-                    .replica = number_,
-                    .request = request.index,
-                    .tokens = TokenCount{request.prompt_tokens} + request.max_tokens});
-  }
-  RequestRecord record;
-  record.queued_ns = refusal.queued_ns;
-  record.arrival_ns = request.arrival_ns;
-  record.finish_ns = now_ns;
-  record.index = request.index;
-  record.prompt_tokens = request.prompt_tokens;
-  record.max_tokens = request.max_tokens;
-  record.replica = number_;
-  record.class_id = static_cast<std::uint8_t>(request.class_id);
-  record.outcome = refusal.outcome;
-  leave(record, patience);
+// Returns the tokens of its context that were found here.
+TokenCount Replica::admit(const Chunk& chunk, TimeNs now_ns) {
+  Request& request = core_.requests[chunk.id];
+  RequestStory& story = core_.stories[chunk.id];
+  HEADROOM_CHECK(request.state == RequestState::waiting,
+                 "admission of a request that does not wait");
+  if (story.first_scheduled_ns < 0) story.first_scheduled_ns = now_ns;
+  request.state = RequestState::prefilling;
+  request.computed_tokens = chunk.context_tokens;
+  request.admission = ++admissions_;
+  request.pad_tokens = chunk.padding;
+  core_.sums.hold(chunk.context_tokens);
+  core_.sums.enter_batch(core_.final_tokens(chunk.id));
+  core_.leave_queue(chunk.id);
+  shown_.become_stale();
+  if (!features_.any(Features::role)) return chunk.context_tokens;
+  return core_.remote.admit(chunk.id, chunk.context_tokens, core_.sums);
 }
 
 void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
   for (const Chunk& chunk : plan_.chunks) {
-    Request& request = requests_[chunk.id];
+    Request& request = core_.requests[chunk.id];
     if (chunk.admits) {
-      HEADROOM_CHECK(request.state == RequestState::waiting,
-                     "admission of a request that does not wait");
-      RequestStory& story = stories_[chunk.id];
-      if (story.first_scheduled_ns < 0) story.first_scheduled_ns = now_ns;
-      request.state = RequestState::prefilling;
-      request.computed_tokens = chunk.context_tokens;
-      request.admission = ++admissions_;
-      request.pad_tokens = chunk.padding;
-      sums_.hold(chunk.context_tokens);
-      sums_.enter_batch(final_tokens_of(chunk.id));
-      leave_queue(chunk.id);
-      membership_changed_ = true;
-      const TokenCount found = rarely(remote_ != nullptr)
-                                   ? admit_remote(chunk.id, chunk.context_tokens)
-                                   : chunk.context_tokens;
+      const TokenCount found = admit(chunk, now_ns);
       sink_.on_event({.kind = EngineEventKind::admitted,
                       .time_ns = now_ns,
                       .replica = number_,
@@ -298,119 +240,57 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
             chunk.context_tokens + chunk.tokens <= whole,
         fmt::format("chunk of {} after {} of {}", chunk.tokens, chunk.context_tokens, whole));
     request.computed_tokens += chunk.tokens;
-    request.anchor_decode = time_.planned_decodes() + (segment.decodes ? 1 : 0);
-    sums_.grow(chunk.context_tokens, request.computed_tokens);
+    request.anchor_decode = core_.time.planned_decodes() + (segment.decodes ? 1 : 0);
+    core_.sums.grow(chunk.context_tokens, request.computed_tokens);
     if (chunk.resumes) [[unlikely]] {
       resume(chunk, segment);
     } else {
       segment.shape.add_chunk(chunk.context_tokens, chunk.tokens);
     }
-    if (chunk.samples) start_sampling(chunk.id, time_.planned() + 1, segment);
+    if (chunk.samples) start_sampling(chunk.id, core_.time.planned() + 1, segment);
   }
 }
 
 // The prefill of `id` is complete in `step`: it yields a token there and decodes from then on.
 void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
-  Request& request = requests_[id];
-  RequestStory& story = stories_[id];
+  Request& request = core_.requests[id];
+  RequestStory& story = core_.stories[id];
   ++segment.shape.sampled_rows;
   segment.first_tokens.push_back(id);
   story.sample_step = step;
   story.sample_decode = request.anchor_decode;
   story.last_decode = request.anchor_decode + story.output_tokens - story.generated - 1;
   const bool at_once = story.last_decode == story.sample_decode;
-  const std::int32_t depth = time_.depth();
+  const std::int32_t depth = core_.time.depth();
   const bool known_end =
-      depth > 1 && parts_.options.knows_last_steps && story.output_tokens == request.max_tokens;
+      depth > 1 && options_.knows_last_steps && story.output_tokens == request.max_tokens;
   Stop stop{.decode = story.last_decode,
             .step = at_once && !segment.decodes ? step : 0,
             .admission = request.admission,
             .id = id,
             .action = StopAction::finish};
   if (known_end && at_once) [[unlikely]] {
-    leave_adapter(request);
+    core_.leave_adapter(request);
     request.state = RequestState::ending;
-    time_.stops().push(stop);
+    core_.time.stops().push(stop);
     return;
   }
   request.state = RequestState::decoding;
-  sums_.let_go(request.computed_tokens);
-  request.ids_per_block = parts_.kv->sequence().ids_per_block(request.computed_tokens);
-  sums_.begin_decoding(request, request.computed_tokens);
-  stop_for_windows(id, request.computed_tokens, request.computed_tokens);
+  core_.sums.let_go(request.computed_tokens);
+  request.ids_per_block = core_.kv.sequence().ids_per_block(request.computed_tokens);
+  core_.sums.begin_decoding(request, request.computed_tokens);
+  if (features_.any(Features::windows)) {
+    WindowMoves::stop_for(id, request.computed_tokens, request.computed_tokens, core_);
+  }
   if (rarely(known_end)) {
     stop.decode += 1 - depth;
     // Not before its first token is out, if decodes pause for that.
-    if (!segment.decodes && stop.decode <= time_.planned_decodes()) stop.step = step;
+    if (!segment.decodes && stop.decode <= core_.time.planned_decodes()) stop.step = step;
     stop.action = StopAction::leave_plans;
   }
-  // With drafts the last step is known when it has ended: yield_accepted() tells.
-  if (rarely(speculates()) && !at_once) return;
-  time_.stops().push(stop);
-}
-
-void Replica::report_no_progress(TimeNs now_ns) {
-  TokenCount wanted = 0;
-  RequestId head = kNoRequest;
-  for (RequestId id = 0; id < stories_.size(); ++id) {
-    if (!stories_[id].here || requests_[id].state != RequestState::waiting) continue;
-    if (head != kNoRequest && requests_[head].index < requests_[id].index) continue;
-    head = id;
-    wanted = requests_[id].known_tokens;
-  }
-  report_event(EngineEventKind::oom, now_ns, head, wanted, OomKind::thrash);
-}
-
-void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
-                           OomKind oom, const MemoryShortage* shortage) {
-  EngineEvent event;
-  event.shortage = shortage;
-  event.kind = kind;
-  event.oom = oom;
-  event.time_ns = now_ns;
-  event.replica = number_;
-  event.request = id == kNoRequest ? UINT64_MAX : requests_[id].index;
-  event.tokens = tokens;
-  if (kind == EngineEventKind::oom || kind == EngineEventKind::placement_refused) {
-    const ReplicaState snapshot = state();
-    event.state = &snapshot;
-    sink_.on_event(event);
-    return;
-  }
-  sink_.on_event(event);
-}
-
-void Replica::check_all() const {
-  if (parts_.adapters) check_adapters();
-  ResidentSums expected(*parts_.kv, decode_block_tokens());
-  BlockCount blocks = 0;
-  TokenCount tokens = 0;
-  for (RequestId id = 0; id < stories_.size(); ++id) {
-    if (!stories_[id].here) continue;
-    const Request& request = requests_[id];
-    if (request.state == RequestState::waiting) {
-      expected.enter_queue(queued_tokens(id));
-      if (!holds_early(id)) continue;
-    } else if (stage_of(id) != RemoteRequest::Stage::held) {
-      expected.enter_batch(final_tokens_of(id));
-    }
-    const TokenCount held = holds_early(id) ? remote_->by_id[id].reserved
-                                            : computed_by(request, time_.applied_decodes());
-    blocks += parts_.kv->sequence().held(held);
-    tokens += held;
-    const bool decodes =
-        request.state == RequestState::decoding || request.state == RequestState::ghost;
-    if (decodes) {
-      expected.begin_decoding(request, held);
-    } else {
-      expected.hold(held);
-    }
-  }
-  sums_.check_same(expected);
-  if (pool().grows_with_decode) return check_blocks(blocks + pool().step_blocks);
-  const BlockCount set_aside = pool().used_blocks() + pool().shared_blocks;
-  HEADROOM_CHECK(tokens <= set_aside * pool().block_tokens,
-                 fmt::format("{} tokens held, {} blocks set aside", tokens, set_aside));
+  // With drafts the last step is known when it has ended: DraftedStep::yield() tells.
+  if (features_.any(Features::drafts) && !at_once) return;
+  core_.time.stops().push(stop);
 }
 
 }  // namespace headroom

@@ -30,6 +30,7 @@ class ResidentSums {
   [[nodiscard]] TokenCount still_to_come() const {
     return final_tokens_ - (kept() - ghost_tokens_);
   }
+  [[nodiscard]] std::int32_t decode_block_tokens() const { return decode_block_tokens_; }
   [[nodiscard]] const DecodeSet& decodes() const { return decodes_; }
   // For a plan, which counts its own step and takes out those that it preempts.
   [[nodiscard]] DecodeSet& decodes_to_plan() { return decodes_; }

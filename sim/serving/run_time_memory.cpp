@@ -84,7 +84,7 @@ std::optional<MemoryShortage> RunTimeMemory::refused(TimeNs elapsed_ns) const {
 void RunTimeMemory::start(TimeNs now_ns) {
   started_ns_ = now_ns;
   fails_ns_ = kNever;
-  if (options_.device_bytes_per_hour == 0 && options_.host_bytes_per_hour == 0) return;
+  if (!grows()) return;
   TimeNs fits = 0;
   TimeNs does_not = kNever - now_ns;
   if (!refused(does_not)) return;

@@ -44,6 +44,9 @@ class RunTimeMemory {
   // What was refused, at now_ns >= fails_ns().
   [[nodiscard]] MemoryShortage growth_shortage(TimeNs now_ns) const;
 
+  [[nodiscard]] bool grows() const {
+    return options_.device_bytes_per_hour > 0 || options_.host_bytes_per_hour > 0;
+  }
   [[nodiscard]] bool counts_logprobs() const { return options_.logprob_bytes_per_token > 0; }
   // Of a step whose longest chunk with log-probabilities has so many tokens; empty when it fits.
   [[nodiscard]] std::optional<MemoryShortage> logprob_shortage(TokenCount tokens,

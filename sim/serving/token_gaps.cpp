@@ -6,6 +6,16 @@
 
 namespace headroom {
 
+void TokenGaps::note_last_tokens(std::span<RequestStory> stories, StepIndex completed,
+                                 TickSum latest) {
+  for (const RequestId id : interrupted_) {
+    HEADROOM_CHECK(stories[id].counted_to == completed,
+                   "a token in flight outlived the next step end");
+    stories[id].last_token = latest;
+  }
+  interrupted_.clear();
+}
+
 void TokenGaps::pause(StepIndex step, std::int64_t rows, std::int64_t begun, TickSum before,
                       TickSum after) {
   if (paused_.empty()) paused_.push_back({0, before, rows});

@@ -6,8 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/kernel/time.hpp"
 #include "sim/serving/metrics_sink.hpp"
+#include "sim/serving/request_story.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -17,11 +19,26 @@ class TokenGaps {
   // Those of the run of steps that is reported next.
   [[nodiscard]] std::span<const GapGroup> groups() const { return groups_; }
   void add(TickSum gap) { groups_.push_back({gap, 1}); }
+  // Of the first tokens of a stay, which come out at `end`: one after a preemption is not the first
+  // of its request.
+  void add_resumed(std::span<const RequestId> first_tokens, std::span<const RequestStory> stories,
+                   TickSum end) {
+    for (const RequestId id : first_tokens) {
+      const TickSum last = stories[id].last_token;
+      if (rarely(last >= 0)) add(end - last);
+    }
+  }
   // All of them reach the clients so much later.
   void shift(TickSum by) {
     for (GapGroup& group : groups_) group.gap += by;
   }
   void clear() { groups_.clear(); }
+
+  // `id` was preempted while a token of it was in flight: it comes out at the next step end.
+  void await_last_token(RequestId id) { interrupted_.push_back(id); }
+  [[nodiscard]] bool awaits_last_tokens() const { return !interrupted_.empty(); }
+  // Step `completed` has ended, and clients have its tokens at `latest`: notes it in the stories.
+  void note_last_tokens(std::span<RequestStory> stories, StepIndex completed, TickSum latest);
 
   // Whether the latest steps that have ended were no decode steps: the decoding rows stand by.
   [[nodiscard]] bool paused() const { return !paused_.empty(); }
@@ -31,6 +48,11 @@ class TokenGaps {
   // A decode step ends at `end`: adds the gaps of the `rows` that stood by.
   void add_over_pause(TickSum end, std::int64_t rows);
   void end_pause() { paused_.clear(); }
+  // Nothing is in flight, and nobody stands by.
+  void on_engine_lost() {
+    end_pause();
+    interrupted_.clear();
+  }
   // A row that stands by, and whose first token of this stay came out in step `sample_step`,
   // leaves.
   void leave_pause(StepIndex sample_step);
@@ -46,8 +68,9 @@ class TokenGaps {
     std::int64_t rows = 0;
   };
 
-  std::vector<GapGroup> groups_;
-  std::vector<PausedRows> paused_;
+  std::vector<GapGroup> groups_;        // add...(), shift() and clear() write
+  std::vector<PausedRows> paused_;      // pause(), leave_pause() and end_pause() write
+  std::vector<RequestId> interrupted_;  // await_last_token() writes, note_last_tokens() clears
 };
 
 }  // namespace headroom

@@ -1,21 +1,29 @@
 list(APPEND UNIT_TEST_SOURCES
   adapter_slots_test.cpp
+  admission_rules_test.cpp
   api_server_test.cpp
   block_size_test.cpp
   decode_set_test.cpp
   disaggregation_test.cpp
+  drafted_step_test.cpp
   fleet_lifecycle_test.cpp
   fleet_sources_test.cpp
   host_ledger_test.cpp
   latency_window_test.cpp
   link_test.cpp
   memory_ledger_test.cpp
+  outage_test.cpp
+  remote_requests_test.cpp
+  replica_core_test.cpp
+  replica_tally_test.cpp
   request_pool_test.cpp
   resident_sums_test.cpp
   route_stages_test.cpp
   run_time_memory_test.cpp
   sequence_blocks_test.cpp
+  step_pricing_test.cpp
   step_timeline_test.cpp
   stop_queue_test.cpp
   token_gaps_test.cpp
+  window_moves_test.cpp
   worked_example_test.cpp)

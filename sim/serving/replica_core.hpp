@@ -1,0 +1,107 @@
+#pragma once
+// What all parts of a replica work on: its requests and their stories, the sums over them, their
+// KV, and where the replica stands in time. Functions that need several of these are here; a
+// function that needs one of them is a member of that one.
+//
+// Invariants, which check() recomputes from the requests:
+// 1. `sums` are those of the requests that are here, as of step time.applied().
+// 2. The pool holds the blocks of those that have any, and no others.
+// 3. Rows of `adapters` are the requests that use one and take part in plans.
+
+#include <optional>
+#include <vector>
+
+#include "sim/kernel/likely.hpp"
+#include "sim/serving/adapter_slots.hpp"
+#include "sim/serving/kv_allocator.hpp"
+#include "sim/serving/kv_handover.hpp"
+#include "sim/serving/metrics_sink.hpp"
+#include "sim/serving/options.hpp"
+#include "sim/serving/remote_requests.hpp"
+#include "sim/serving/request.hpp"
+#include "sim/serving/request_story.hpp"
+#include "sim/serving/resident_sums.hpp"
+#include "sim/serving/step_timeline.hpp"
+#include "sim/serving/token_gaps.hpp"
+#include "sim/serving/types.hpp"
+
+namespace headroom {
+
+struct ReplicaCore {
+  ReplicaCore(const ReplicaOptions& options, KvAllocator& kv_pool,
+              std::optional<AdapterSlots> adapter_slots);
+
+  // Writers: Replica plans, ends and cuts steps; DraftedStep and WindowMoves add stops.
+  StepTimeline time;
+  // Writers: every function that changes the state or the tokens of a request, along with it; the
+  // scheduler counts the step it plans.
+  ResidentSums sums;
+  // Writers: Replica, RemoteRequests::begin(), DraftedStep and WindowMoves::change().
+  RequestPool requests;
+  std::vector<RequestStory> stories;  // by RequestId; written along with `requests`
+  // Writers: the scheduler, and functions that take blocks for requests or let them leave.
+  KvAllocator& kv;
+  TokenGaps gaps;         // writers: Replica, interrupt(), DraftedStep::draw()
+  RemoteRequests remote;  // writer: Replica
+  // Empty: LoRA is off. Writers: the scheduler lets requests join, Replica lets them leave.
+  std::optional<AdapterSlots> adapters;
+
+  // Tokens that are out by now.
+  [[nodiscard]] std::int32_t generated(RequestId id) const {
+    return stories[id].generated_by(time, requests[id].state);
+  }
+  // Tokens with KV, as applied.
+  [[nodiscard]] TokenCount held(RequestId id) const {
+    return computed_by(requests[id], time.applied_decodes());
+  }
+  // What it holds when it ends in the batch.
+  [[nodiscard]] TokenCount final_tokens(RequestId id) const {
+    const Request& request = requests[id];
+    return TokenCount{request.pad_tokens} + request.prompt_tokens + stories[id].output_tokens - 1;
+  }
+  // Says later whether `id` is still the same request, in the same stay.
+  [[nodiscard]] KvHold stay(RequestId id) const { return {id, time.stops().epoch(id)}; }
+  // In place: a copy of what was just written in smaller parts would wait for it.
+  void read_state(ReplicaState& now) const;
+
+  void enter_queue(RequestId id) { sums.enter_queue(remote.queued_tokens(id, requests[id])); }
+  void leave_queue(RequestId id) { sums.leave_queue(remote.queued_tokens(id, requests[id])); }
+  // A running request gives up what it holds.
+  void leave_batch(RequestId id);
+  // It takes part in no further plans.
+  void leave_adapter(const Request& request) {
+    if (rarely(adapters.has_value())) leave_its_adapter(request);
+  }
+  // The scheduler has taken it out of the batch and released its KV. `latest_tokens`: when clients
+  // had the latest tokens that are out. Returns the tokens that it held, as planned.
+  TokenCount preempt(RequestId id, TickSum latest_tokens);
+  // All max_tokens of a decoding request are planned: its last step is in flight, and later plans
+  // go without it.
+  void leave_plans(RequestId id);
+  // A step without the decoding rows ends at the next instant: they stand by, and those that it
+  // lets begin join them. Latest tokens came out at `before` it, and at `after` it.
+  void note_pause(const Segment& segment, TickSum before, TickSum after);
+  // A decoding row leaves the batch: it is no longer among those that stand by.
+  void leave_pause(RequestId id);
+  // Rows of steps in flight stay as priced, but yield nothing for this running request. Returns how
+  // many of them would have yielded its first token.
+  [[nodiscard]] std::int64_t forget_in_flight(RequestId id);
+  // The request is gone.
+  void remove(RequestId id);
+  // Nothing is in flight any more, and nobody is in the batch; requests have been removed. Tokens
+  // of steps that have ended are out.
+  void on_engine_lost();
+
+  // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
+  // `drafts`: tokens that a row may verify in a step beside its own.
+  void check(std::int32_t drafts) const;
+
+ private:
+  void interrupt(RequestId id, TickSum latest_tokens);
+  [[nodiscard]] TokenCount unnamed_tokens(RequestId id) const;
+  void leave_its_adapter(const Request& request);
+  void check_adapters() const;
+  void check_blocks(BlockCount blocks, std::int32_t drafts) const;
+};
+
+}  // namespace headroom
