@@ -20,7 +20,7 @@ REQUIRED = ["id", "link", "date", "source", "engine", "version", "model", "devic
             "per_rank", "failed", "unknown"]
 # A logged figure carries its unit at the end of its key, or is a count.
 UNITS = ("_gib", "_mib", "_gb", "_mb_as_logged", "_gb_as_logged", "_kb_as_logged",
-         "_tokens", "_blocks", "_percent", "_bytes_per_token", "_share", "_at_failure")
+         "_tokens", "_blocks", "_percent", "_bytes_per_token", "_share", "_at_failure", "_bytes")
 COUNTS = {"maximum_concurrency", "max_model_len", "estimated_max_model_len", "gpu_blocks",
           "cpu_blocks", "kv_blocks_primary_pool", "tokens_per_block", "max_total_num_tokens",
           "max_running_requests", "chunked_prefill_size", "max_prefill_tokens", "context_len",
@@ -28,7 +28,7 @@ COUNTS = {"maximum_concurrency", "max_model_len", "estimated_max_model_len", "gp
           "n_batch", "n_ubatch", "n_seq_max", "max_sequences", "max_batch_size",
           "max_num_tokens", "max_sequence_len", "mamba_cache", "block_size", "max_num_seqs",
           "max_num_batched_tokens", "kv_bytes_per_token", "equivalent_utilization",
-          "suggested_utilization"}
+          "suggested_utilization", "host_total_mib"}
 
 
 def release(row):
