@@ -177,9 +177,13 @@ BetweenKernels parse_between(CatalogFields row) {
   b.expert_launches = row.number_between("expert_launches", 0, kMostBetween, 1);
   b.latent_launches = row.number_between("latent_launches", 0, kMostBetween, 1);
   b.recurrent_launches = row.number_between("recurrent_launches", 0, kMostBetween, 1);
+  b.quantise_launches = row.number_between("quantise_launches", 0, kMostBetween, 1);
+  b.latent_layer_share = row.number_between("latent_layer_share", 0, 1, 1);
   b.layer_ns = row.number_between("layer_us", 0, kMostBetween, kNsPerUs);
   b.quantise_ns = row.number_between("quantise_us", 0, kMostBetween, kNsPerUs);
   b.elementwise_ns = row.number_between("elementwise_us", 0, kMostBetween, kNsPerUs / kHiddenStates);
+  b.quantise_token_ns =
+      row.number_between("quantise_token_us", 0, kMostBetween, kNsPerUs / kHiddenStates);
   b.sequence_ns = row.number_between("sequence_us", 0, kMostBetween, kNsPerUs);
   b.request_ns = row.number_between("request_ms", 0, kMostBetween, kNsPerMsReal);
   b.prompt_token_ns = row.number_between("prompt_token_us", 0, kMostBetween, kNsPerUs);

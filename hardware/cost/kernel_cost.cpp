@@ -46,14 +46,18 @@ KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSt
                        std::int64_t hidden, const CostLimits& limits)
     : kernels_(std::move(kernels)), captured_(std::move(captured)) {
   const LayerKernels::Counts& counts = kernels_.counts();
-  layers_ =
-      ticks_from_ns(b.layer_ns * real(counts.layers) + b.quantise_ns * real(counts.fp8_block));
-  elementwise_ = ticks_from_ns(b.elementwise_ns * real(counts.layers) * real(hidden));
+  const double plain = real(counts.layers) - (1 - b.latent_layer_share) * real(counts.latent);
+  const double quantising = real(counts.fp8_block);
+  layers_ = ticks_from_ns(b.layer_ns * plain + b.quantise_ns * quantising);
+  elementwise_ = ticks_from_ns(
+      (b.elementwise_ns * real(counts.layers) + b.quantise_token_ns * quantising) * real(hidden));
   sequence_ = ticks_from_ns(b.sequence_ns);
   launches_ = ticks_from_ns(
-      b.launch_ns *
-      (b.layer_launches * real(counts.layers) + b.expert_launches * real(counts.expert) +
-       b.latent_launches * real(counts.latent) + b.recurrent_launches * real(counts.recurrent)));
+      b.launch_ns * (b.layer_launches * real(counts.layers) +
+                     b.expert_launches * real(counts.expert) +
+                     b.latent_launches * real(counts.latent) +
+                     b.recurrent_launches * real(counts.recurrent) +
+                     b.quantise_launches * quantising));
   fill_tokens(limits);
   fill_decodes(limits);
   // All terms of the largest step together can be counted.

@@ -147,6 +147,7 @@ void LayerKernels::add_attention(const AttentionSpec& a, double count) {
                        .window = a.window_tokens,
                        .kv = kv_};
   if (choices_.fp8_prefill) shape.query = kv_;
+  if (a.norms_all_heads) norm_reduces_ += count;
   if (a.window_tokens > 0) windows_.push_back(a.window_tokens);
   attentions_.push_back({shape, count});
 }
@@ -236,7 +237,15 @@ KernelTime LayerKernels::experts(double tokens) const {
 
 KernelTime LayerKernels::reduces(double tokens) const {
   if (sharding_.tensor == 1) return {};
-  return library_.all_reduce(sharding_.tensor, tokens * real(hidden_), true).times(reduces_);
+  KernelTime sum =
+      library_.all_reduce(sharding_.tensor, tokens * real(hidden_), true).times(reduces_);
+  // Tensor ranks add up the variances of query and key, two numbers of 32 bit each token (vLLM:
+  // MiniMaxText01RMSNormTP).
+  constexpr double kElements = 4;
+  if (norm_reduces_ > 0) {
+    sum += library_.all_reduce(sharding_.tensor, tokens * kElements, true).times(norm_reduces_);
+  }
+  return sum;
 }
 
 KernelTime LayerKernels::prefill(double sequences, double tokens, double prefix) const {

@@ -104,6 +104,7 @@ AttentionSpec read_attention(const HfIntake& in) {
   a.qkv_bias = has_bias(in, in.traits.qkv_bias);
   a.o_bias = has_bias(in, in.traits.o_bias);
   a.qk_norm = has_head_norm(in);
+  a.norms_all_heads = in.traits.qk_norm == HfQkNorm::full;
   a.sinks = in.traits.sinks;
   a.format = in.format();
   return a;

@@ -41,6 +41,7 @@ struct AttentionSpec {
   bool qkv_bias = false;
   bool o_bias = false;
   bool qk_norm = false;
+  bool norms_all_heads = false;  // query and key over the width of all heads, not per head
   bool sinks = false;         // one learned logit per query head
   bool output_gate = false;   // the query projection is twice as wide
   bool value_is_key = false;  // no value projection; keys and values are still both kept
