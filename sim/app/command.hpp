@@ -14,7 +14,7 @@ namespace headroom {
 
 extern const std::string kVersion;
 inline constexpr const char* kCatalogHelp =
-    "folder with own models, devices, environments, calibrations";
+    "folder with your own models, devices, environments and calibrations";
 
 struct Command {
   std::string_view name;

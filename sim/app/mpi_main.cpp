@@ -269,11 +269,11 @@ class SharedPlan {
                                     : fmt::format("rank {}: {}", rank, errors[rank]));
       }
       if (hashes[rank] != hashes[0]) {
-        throw ConfigError(Complaint{
-            .origin = arguments.study,
-            .problem = fmt::format("rank {} reads another study, or base, than rank 0: give "
-                                   "all machines the same files",
-                                   rank)});
+        throw ConfigError(
+            Complaint{.origin = arguments.study,
+                      .problem = fmt::format("rank {} reads a different study or base scenario "
+                                             "than rank 0: give all machines the same files",
+                                             rank)});
       }
     }
   }
@@ -317,7 +317,7 @@ int sweep(const mpi::communicator& world, const MpiArguments& arguments,
              job.run_state.wanted, job.run_state.failed, world.size(),
              visible_text(arguments.output));
   if (job.search_state.wanted > 0) {
-    fmt::print("{} of {} searches, {} failed, {} runs for them\n", job.search_state.done,
+    fmt::print("{} of {} searches, {} failed; they took {} runs\n", job.search_state.done,
                job.search_state.wanted, job.search_state.failed, job.search_state.probes);
   }
   if (!job.is_done()) return interrupted_exit_code();
@@ -326,15 +326,16 @@ int sweep(const mpi::communicator& world, const MpiArguments& arguments,
 
 int run_job(int argc, char** argv, const mpi::communicator& world) {
   MpiArguments arguments;
-  CLI::App app("The runs of a study on the ranks of an MPI job.", "headroom-mpi");
+  CLI::App app("Distributes the runs of a study over the ranks of an MPI job.", "headroom-mpi");
   app.set_version_flag("--version", "headroom-mpi " + kVersion);
   app.add_option("study", arguments.study, "a file, or a name of `headroom list studies`")
       ->required();
-  app.add_option("-o,--output", arguments.output, "file of results (SQLite)")->required();
-  app.add_option("--set", arguments.set, "path=value, laid over the base")->allow_extra_args(false);
+  app.add_option("-o,--output", arguments.output, "results file (SQLite)")->required();
+  app.add_option("--set", arguments.set, "path=value, overrides the base scenario")
+      ->allow_extra_args(false);
   app.add_option("--catalog", arguments.catalog,
-                 "folder with own models, devices, environments, calibrations");
-  app.add_flag("--resume", arguments.resume, "go on with that file");
+                 "folder with your own models, devices, environments and calibrations");
+  app.add_flag("--resume", arguments.resume, "continue an interrupted study in that file");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {

@@ -89,7 +89,7 @@ program=$!
 sleep 1
 kill -TERM $program
 ends $program 143
-grep -q '^interrupted: there is no plan yet' plan.txt || fail "plan: $(cat plan.txt)"
+grep -q '^interrupted before the plan was ready' plan.txt || fail "plan: $(cat plan.txt)"
 [[ ! -e plan ]] || fail 'a plan that was interrupted left its folder'
 
 # SIGKILL leaves the temporary folder, which nothing removes; a run whose own it would be says so.

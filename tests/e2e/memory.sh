@@ -71,7 +71,7 @@ has from.json '"max_model_len": 32000'
 has audit.txt 'weights'
 expect_error 'vllm serve' "$HEADROOM" from 'rm -rf everything'
 # Without quotes its flags would mix with those of this program.
-quotes="put the command into quotes: headroom from 'vllm serve ...'"
+quotes="quote the whole command: headroom from 'vllm serve ...'"
 expect_error "$quotes" "$HEADROOM" from vllm serve m
 expect_error "$quotes" "$HEADROOM" from vllm serve m --device h100-sxm
 expect_error "$quotes" "$HEADROOM" from vllm serve m --max-model-len 4096 -tp 2
