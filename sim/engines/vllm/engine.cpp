@@ -27,15 +27,15 @@ std::vector<OwnRow> vllm_rows() {
   return own_rows<V>({
       {.name = "enforce_eager",
        .field = &V::enforce_eager,
-       .doc = "no CUDA graphs: their memory stays free, decode batches are not padded"},
+       .doc = "capture no CUDA graphs: their memory stays free, and decode batches are not padded"},
       {.name = "estimate_cuda_graphs",
        .field = &V::estimate_cuda_graphs,
-       .doc =
-           "take an estimate of the graphs off the pool (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
+       .doc = "subtract an estimate of the CUDA graphs from the pool "
+              "(VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
        .absent = "on from vLLM 0.21"},
       {.name = "disable_hybrid_kv_cache_manager",
        .field = &V::disable_hybrid_kv_cache_manager,
-       .doc = "keep windowed layers like full ones"},
+       .doc = "keep the whole context in windowed layers, as in full ones"},
   });
 }
 
