@@ -190,9 +190,9 @@ class ShellReader {
 
   void redirection() {
     if (text_.substr(at_).starts_with("<<")) {
-      throw ConfigError(
-          Complaint{.origin = shown_as_,
-                    .problem = "here-documents (<<) are not read: give the command without it"});
+      throw ConfigError(Complaint{
+          .origin = shown_as_,
+          .problem = "here-documents (<<) are not supported: give the command without one"});
     }
     // The digits of 2>&1 are a file descriptor, no word.
     const bool descriptor =
@@ -246,8 +246,8 @@ class ShellReader {
     const std::string_view start = text_.substr(at, 20);
     return ConfigError(
         Complaint{.origin = shown_as_,
-                  .problem = fmt::format("the quote that begins at character {} is not closed: {}",
-                                         at + 1, start.substr(0, start.find('\n')))});
+                  .problem = fmt::format("unclosed quote at character {}: {}", at + 1,
+                                         start.substr(0, start.find('\n')))});
   }
 
   std::string_view text_;

@@ -80,7 +80,7 @@ std::string filled(std::string_view text,
     const std::size_t close = text.find("}}", open);
     const std::string_view name = text.substr(open + 2, close - open - 2);
     const auto found = std::ranges::find(values, name, [](const auto& one) { return one.first; });
-    HEADROOM_CHECK(found != values.end(), fmt::format("nothing stands for {}", name));
+    HEADROOM_CHECK(found != values.end(), fmt::format("no value for {}", name));
     page += found->second;
     text.remove_prefix(close + 2);
   }
@@ -98,14 +98,14 @@ Json page_data(const HtmlReportQuery& query) {
       query.paths, [&](const std::string& path) { return fs::is_regular_file(path, failed); });
   if (files == 0) {
     if (query.paths.size() > kMostRuns) {
-      throw ConfigError(fmt::format("report: {} runs: at most {} beside each other",
+      throw ConfigError(fmt::format("report: {} runs: expected at most {} side by side",
                                     query.paths.size(), kMostRuns));
     }
     const char* kind = query.paths.size() == 1 ? "run" : "comparison";
     return {{"kind", kind}, {"runs", runs_data(query.paths)}};
   }
   if (query.paths.size() > 1) {
-    throw ConfigError("report: expected folders of runs, or one database of a study alone");
+    throw ConfigError("report: expected folders of runs, or a single study database");
   }
   return {{"kind", "study"}, {"study", study_data(query.paths.front())}};
 }

@@ -102,6 +102,6 @@ ends $program 137
 "$HEADROOM" run small.json -o killed >/dev/null
 [[ -d .killed.partial-$program ]] || fail 'a run removed the temporary folder of another one'
 rm -r .killed.partial-*
-expect_error 'is there: a run that was killed left it; remove it' \
+expect_error 'exists, left by a killed run: remove it' \
   bash -c 'mkdir .again.partial-$$ && exec "$HEADROOM" run small.json -o again'
 rm -r .again.partial-*

@@ -85,7 +85,7 @@ has flags.json '"block_size": 32'
   --device h100-sxm --set engine.version=0.20 >release.json
 has release.json '"version": "0.20"'
 has release.json '"method": "ngram"'
-if grep -q 'no release of the engine' release.json; then fail 'a release was named'; fi
+if grep -q "the engine's release is not named" release.json; then fail 'a release was named'; fi
 "$HEADROOM" capacity release.json >release.txt
 has release.txt 'vllm 0.20'
 # Figures of the worksheet have no meaning for an engine's rule.
@@ -138,7 +138,7 @@ fi
 # A request longer than the engine takes is refused, not out of memory.
 small_scenario >long.json
 "$HEADROOM" run long.json --set engine.max_model_len=256 -o long >long.txt
-grep -q '^refused .*longer than the engine takes (max_model_len)' long.txt || fail 'no line refused'
+grep -q '^refused .*longer than the engine accepts (max_model_len)' long.txt || fail 'no line refused'
 ! grep -q '^OOM' long.txt || fail 'a refused request is listed as OOM'
 grep -q '"oom": \[\]' long/summary.json || fail 'summary.json lists an OOM'
 grep -q '"kind": "context_length_exceeded"' long/summary.json || fail 'no kind of the refusal'

@@ -180,7 +180,7 @@ TEST_CASE("step times: what the steps cannot tell is not fitted, and is said") {
     CHECK(constant.identified == (i < 3));
     if (!constant.identified) CHECK(constant.value == constant.before);
   }
-  CHECK_THAT(calibrate_text(fit), Contains("not identified by these steps: kept"));
+  CHECK_THAT(calibrate_text(fit), Contains("these steps do not determine it: unchanged"));
 }
 
 TEST_CASE("step times: two constants that do the same to one model are not both fitted") {

@@ -102,9 +102,10 @@ TEST_CASE("options of another scheduler than the release's are left out with a n
   const FromResult old = from("docker run vllm/vllm-openai:v0.7.3" + flags);
   CHECK(sorted(old.scenario.at("engine")) ==
         Sorted::parse(R"({"name": "vllm", "version": "0.7.3", "watermark": 0.02})"));
-  CHECK(any_contains(old.notes,
-                     "engine.scheduling_policy is left out: without effect in this release, which "
-                     "has scheduler vllm_v0"));
+  CHECK(
+      any_contains(old.notes,
+                   "engine.scheduling_policy is left out: it has no effect in this release, which "
+                   "has scheduler vllm_v0"));
   CHECK(any_contains(old.notes, "engine.long_prefill_token_threshold is left out"));
   const FromResult v1 = from("docker run vllm/vllm-openai:v0.8.0" + flags);
   CHECK(v1.scenario.at("engine").at("scheduling_policy") == "priority");
@@ -242,13 +243,14 @@ TEST_CASE("a release that the user names decides what flags mean") {
   CHECK(result.scenario.at("engine").at("version") == "0.24");
   CHECK_FALSE(result.scenario.at("engine").contains("disable_hybrid_kv_cache_manager"));
   CHECK(any_contains(result.notes, "vLLM 0.24 keeps its hybrid KV cache manager"));
-  CHECK_FALSE(any_contains(result.notes, "no release"));
+  CHECK_FALSE(any_contains(result.notes, "release is not named"));
 }
 
 TEST_CASE("a command without a release says which one is modelled") {
-  CHECK(any_contains(from("vllm serve m").notes,
-                     "no release of the engine is named: vllm 0.19 is modelled (rules are known up "
-                     "to 0.28)"));
+  CHECK(
+      any_contains(from("vllm serve m").notes,
+                   "the engine's release is not named: vllm 0.19 is modelled (newest known rules: "
+                   "0.28)"));
 }
 
 TEST_CASE("a note stays on one line, whatever the command holds") {
@@ -293,8 +295,8 @@ TEST_CASE("a command that starts no engine is refused with those that are unders
   for (const std::string command :
        {"", "echo hello", "vllm bench serve --model m", "python x.py"}) {
     INFO(command);
-    CHECK_THROWS_WITH(from(command),
-                      Contains("no command that starts an engine") && Contains("vllm serve MODEL"));
+    CHECK_THROWS_WITH(from(command), Contains("no command that starts a known engine") &&
+                                         Contains("vllm serve MODEL"));
   }
 }
 
