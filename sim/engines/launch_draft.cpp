@@ -73,20 +73,21 @@ void settle_drafter(LaunchDraft& draft) {
     method = method_of_drafter(drafter);
     draft.set(kMethod, method);
     draft.note(
-        fmt::format("no method of speculative decoding is named: {} by the name of the "
-                    "drafter",
+        fmt::format("the method of speculative decoding is not named: {} is assumed from the name "
+                    "of the drafter",
                     method));
   }
   if (method.empty() && draft.find(kDrafts) != nullptr) {
     draft.unset(kDrafts);
-    draft.note("neither method nor model of speculative decoding is named: without drafts");
+    draft.note(
+        "speculative decoding names neither a method nor a model, so the scenario has no drafts");
   }
   if (drafter.empty() || method == "draft_model") return;
   draft.unset(kDrafter);
   if (method != "ngram") {
     draft.note(
-        fmt::format("the drafter of {} is taken as one layer like the model's last one, "
-                    "not as the checkpoint that is named",
+        fmt::format("the drafter of {} is modelled as one layer like the model's last one, "
+                    "whatever checkpoint is named",
                     method));
   }
 }

@@ -16,7 +16,7 @@ using S = SpeculativeSection;
 using A = ApiServerSection;
 
 const std::vector<Row<E>> kSharedRows{
-    {.name = "name", .field = &E::name, .doc = "engine profile; `headroom list engines`"},
+    {.name = "name", .field = &E::name, .doc = "engine profile; see `headroom list engines`"},
     {.name = "version",
      .field = &E::version,
      .doc = "release modelled, e.g. 0.19",

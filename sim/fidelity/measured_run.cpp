@@ -89,12 +89,11 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
   if (result.runs.empty() && result.excluded.empty()) {
     throw ConfigError(Complaint{
         .origin = directory.string(),
-        .problem = fmt::format(
-            "no measured run (requests.csv with config.json, stages.csv, max_throughput.csv, "
-            "all_results.csv, silicon_sample.csv, perf_model.csv, decode_rates.csv) is there or up "
-            "to "
-            "{} folders below",
-            kLevels)});
+        .problem =
+            fmt::format("no measured run (requests.csv with config.json, stages.csv, "
+                        "max_throughput.csv, all_results.csv, silicon_sample.csv, perf_model.csv, "
+                        "decode_rates.csv) in this folder or up to {} levels below",
+                        kLevels)});
   }
   return result;
 }

@@ -26,7 +26,7 @@ void check_flags(const StepQuestion& q) {
   check("chunk-tokens", q.chunk_tokens, 1);
   check("cached", q.cached_tokens, 0);
   if (q.decodes == 0 && q.chunks == 0) {
-    throw ConfigError("nothing is in the step: give --decode N, --chunks N, or both");
+    throw ConfigError("the step is empty: give --decode N, --chunks N, or both");
   }
   if (q.measured_ms && !(*q.measured_ms > 0 && *q.measured_ms < 1e9)) {
     throw ConfigError(fmt::format("--measured-ms: {}: above 0, below 1e9", *q.measured_ms));

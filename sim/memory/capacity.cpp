@@ -274,35 +274,35 @@ void add_warnings(CapacityRow& row) {
   row.warnings = row.resolved.warnings;
   const Resolved& r = row.resolved;
   if (row.usable_fraction) {
-    row.warnings.push_back(fmt::format(
-        "KV pool = {} x (device memory - weights): a share that was asked for, no engine's rule; "
-        "activations, context and the engine's limits are left out",
-        *row.usable_fraction));
+    row.warnings.push_back(
+        fmt::format("KV pool = {} x (device memory - weights), from --usable-fraction, not from an "
+                    "engine's rule; activations, context and the engine's limits are ignored",
+                    *row.usable_fraction));
     const auto longest = std::ranges::max_element(row.contexts, {}, &ContextCapacity::tokens);
     if (longest != row.contexts.end() && r.model.max_position > 0 &&
         longest->tokens > r.model.max_position) {
       row.warnings.push_back(
-          fmt::format("{} was trained for {} tokens, fewer than the {} asked for", r.model.id,
+          fmt::format("{} was trained for {} tokens, fewer than the requested {}", r.model.id,
                       r.model.max_position, longest->tokens));
     }
   }
   if (row.one_batch) {
     row.warnings.emplace_back(
-        "no pool: requests together are the largest batch of that length, prompt and output, all "
-        "prompts padded to the longest");
+        "this engine has no pool: requests together are the largest batch with that length of "
+        "prompt and output, all prompts padded to the longest");
   }
   if (row.token.override_model) {
     row.warnings.push_back(
-        fmt::format("KV bytes per token were given as {}; the geometry of {} says {} in {}",
+        fmt::format("KV bytes per token are {} as given; by geometry {} would need {} in {}",
                     *row.token.override_model, r.model.id, row.token.model, name_of(r.kv)));
     if (row.budget.layout.recurrent() && !row.budget.layout.uniform()) {
       row.warnings.emplace_back(
-          "blocks of attention and of recurrent states are scaled alike by the given KV bytes");
+          "the given KV bytes scale blocks of attention and of recurrent states alike");
     }
   }
   if (r.sharding.data > 1) {
     row.warnings.push_back(
-        fmt::format("requests and tokens are those of one replica; there are {}", r.sharding.data));
+        fmt::format("requests and tokens are per replica; there are {}", r.sharding.data));
   }
 }
 

@@ -132,7 +132,7 @@ TokenBytes token_bytes(const Resolved& r, std::optional<double> override_model) 
   token.multi_head = kv_bytes_per_token(multi_head(r.model), format, Sharding{});
   token.override_model = override_model;
   if (override_model && token.model == 0) {
-    throw ConfigError(fmt::format("--kv-bytes-per-token {}: {} keeps nothing per token",
+    throw ConfigError(fmt::format("--kv-bytes-per-token {}: {} stores nothing per token",
                                   *override_model, r.model.id));
   }
   return token;

@@ -119,14 +119,14 @@ void resolve_sglang(EngineResolver& r) {
                          fmt::format("expected a multiple of page_size = {}", own.page_size));
   }
   if (own.disable_cuda_graph || r.given.is_given("/engine/cuda_graph_max_bs")) {
-    r.warn(fmt::format("{} changes memory alone: a step is priced as with CUDA graphs",
+    r.warn(fmt::format("{} affects only memory here: step times are those with CUDA graphs",
                        own.disable_cuda_graph ? "disable_cuda_graph" : "cuda_graph_max_bs"));
   }
   auto& scheduling = r.own<SglangScheduling>();
   if (s.version < kSglangRetractsLess) scheduling.retraction_headroom = kRetractDecodeSteps;
   const std::string& order = scheduling.schedule_policy;
   if (scheduling.disable_radix_cache && (order == "lpm" || order == "dfs-weight")) {
-    r.warn(fmt::format("schedule_policy {} needs the radix cache: without it SGLang serves fcfs",
+    r.warn(fmt::format("schedule_policy {} needs the radix cache; without it SGLang serves fcfs",
                        order));
     scheduling.schedule_policy = "fcfs";
     r.note_rule("/engine/schedule_policy", "fcfs without the radix cache");
@@ -159,9 +159,9 @@ std::span<const FixCandidate> sglang_fixes() {
   using namespace fixes;
   static constexpr FixCandidate kFixes[] = {
       {"/engine/mem_fraction_static", Try::share_up, Cost::none,
-       "less memory is left for activations and graphs"},
+       "leaves less memory for activations and graphs"},
       {"/engine/mem_fraction_static", Try::share_down, Cost::none,
-       "more memory is left for activations and graphs"},
+       "leaves more memory for activations and graphs"},
       {"/engine/context_length", Try::count_down, Cost::limits, kLonger, {}, Of::tokens},
       {"/engine/context_length", Try::count_up, Cost::none, kLength, {}, Of::tokens},
       {"/engine/max_running_requests", Try::count_up, Cost::none, kMore, {}, Of::requests},
@@ -182,7 +182,7 @@ const Engine& sglang_engine() {
       .version = "0.5",
       .versioned = true,
       .newest = kNewestSglang,
-      .summary = "SGLang: prefill batches alone, radix cache, retraction",
+      .summary = "SGLang: separate prefill batches, radix cache, retraction",
       .budget_rule = "sglang",
       .scheduler = "sglang",
       .cost_family = "sglang",

@@ -53,8 +53,9 @@ void resolve_prefix_caching(EngineResolver& r) {
   }
   const bool shares = *r.own<TgiOptions>().attention != "paged" && s.allocator->in_blocks;
   if (e.enable_prefix_caching.value_or(false) && !shares) {
-    r.given.refuse(pointer,
-                   "TGI shares with attention flashinfer or flashdecoding, and on blocks, only");
+    r.given.refuse(
+        pointer,
+        "TGI shares prefixes only with attention flashinfer or flashdecoding and only on blocks");
   }
   r.fill(pointer, e.enable_prefix_caching, shares && (head == 64 || head == 128 || head == 256),
          "on with flashinfer and flashdecoding, for heads of 64, 128 and 256");

@@ -109,7 +109,7 @@ const Engine& trtllm_engine() {
       .version = "1.3",
       .versioned = true,
       .newest = kNewestTrtllm,
-      .summary = "TensorRT-LLM: in-flight batching, KV counted to completion",
+      .summary = "TensorRT-LLM: in-flight batching, KV reserved to completion",
       .measured = "memory, traffic",
       .budget_rule = "trtllm",
       .scheduler = "trtllm",
@@ -139,7 +139,7 @@ const Engine& trtllm_engine() {
       .step_option = "/engine/max_num_tokens",
       .explain_margin =
           [](const EngineSection& e) {
-            return fmt::format("left over: KV gets {} of what the rest leaves",
+            return fmt::format("spare: KV gets {} of the memory left by the rest",
                                e.own.get<TrtllmOptions>().free_gpu_memory_fraction);
           }};
   return kEngine;

@@ -80,7 +80,7 @@ void check_sizes(const EngineResolver& r, bool chunked, bool automatic) {
   }
   if (automatic && !chunked) {
     r.given.refuse_value("/engine/max_model_len", "-1",
-                         "without chunked prefill a length must be given");
+                         "without chunked prefill a length is required");
   }
 }
 
@@ -110,7 +110,9 @@ void resolve_vllm(EngineResolver& r) {
          defaults.gpu_memory_utilization, "0.90 to 0.20, then 0.92");
   check_sizes(r, chunked, automatic);
   if (e.own.get<VllmOptions>().enforce_eager) {
-    r.warn("enforce_eager changes memory and padding: a step is priced as with CUDA graphs");
+    r.warn(
+        "enforce_eager affects only memory and padding here: step times are those with CUDA "
+        "graphs");
   }
   const bool recurrent = std::ranges::any_of(
       s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
@@ -120,8 +122,8 @@ void resolve_vllm(EngineResolver& r) {
 
   if (e.own.get<VllmOptions>().disable_hybrid_kv_cache_manager && recurrent) {
     r.given.refuse("/engine/disable_hybrid_kv_cache_manager",
-                   fmt::format("vLLM does not start: layers of {} are recurrent, which only the "
-                               "hybrid KV cache manager holds beside attention",
+                   fmt::format("vLLM does not start: only the hybrid KV cache manager can hold the "
+                               "recurrent layers of {} beside attention",
                                s.model.id));
   }
 }
@@ -248,7 +250,7 @@ const Engine& vllm_engine() {
       .explain_activations = explain_activations,
       .explain_margin =
           [](const EngineSection& e) {
-            return fmt::format("left over: the engine may use {} of the total",
+            return fmt::format("spare: the engine may use {} of the total",
                                e.gpu_memory_utilization.value_or(0));
           }};
   return kEngine;

@@ -284,8 +284,7 @@ void VllmLogReader::list_missing() {
   expect(memory.available_kv_gib.has_value(), "Available KV cache memory: ... GiB");
   expect(log_.kv_tokens || log_.gpu_blocks, "GPU KV cache size: ... tokens");
   if (!memory.activation_gib && memory.available_kv_gib) {
-    log_.notes.emplace_back(
-        "the split of what is not KV is written by VLLM_LOGGING_LEVEL=DEBUG only");
+    log_.notes.emplace_back("vLLM logs the parts other than KV only with VLLM_LOGGING_LEVEL=DEBUG");
   }
 }
 

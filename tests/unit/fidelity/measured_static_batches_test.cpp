@@ -67,9 +67,9 @@ TEST_CASE("measured batches: other boards, engines and models are left out by na
   CHECK(read.runs.empty());
   REQUIRE(read.excluded.size() == 4);
   CHECK(read.excluded[0].why == "AMD MI250 GPU is not replayed");
-  CHECK(read.excluded[1].why == "llama.cpp of 2024 has no engine here");
+  CHECK(read.excluded[1].why == "the 2024 release of llama.cpp is not modelled");
   CHECK(read.excluded[2].why == "Deci/DeciLM-7B is not in the catalog");
-  CHECK(read.excluded[3].why == "faster than its experts can be read");
+  CHECK(read.excluded[3].why == "faster than the device can read its experts");
   CHECK_THROWS_WITH(batches(kVllm7B + "128,16,0,0\n"),
                     Contains("bench/all_results.csv:2: latency_s: '0'"));
 }

@@ -57,7 +57,7 @@ TEST_CASE("an empty or impossible step is refused by its flag") {
   const auto refused = [](const StepQuestion& question) {
     static_cast<void>(explain_step(demo({}), Catalog::embedded(), question));
   };
-  CHECK_THROWS_WITH(refused({}), Contains("nothing is in the step"));
+  CHECK_THROWS_WITH(refused({}), Contains("the step is empty"));
   CHECK_THROWS_WITH(refused({.decodes = -1}), Contains("--decode: -1"));
   CHECK_THROWS_WITH(refused({.decodes = 1, .context = 0}), Contains("--context: 0"));
   CHECK_THROWS_WITH(refused({.decodes = 1000, .context = 1'000'000'000}), Contains("--context"));

@@ -108,8 +108,8 @@ TEST_CASE("trtllm-serve: lower-case policies are translated, unknown ones are a 
   const FromResult result = from("trtllm-serve m --config " + settings.path());
   CHECK(sorted(result.scenario.at("engine")) ==
         Sorted::parse(R"({"name": "trtllm", "capacity_scheduler_policy": "STATIC_BATCH"})"));
-  CHECK(any_contains(result.notes,
-                     "scheduler_config.context_chunking_policy: this rule of how prompts"));
+  CHECK(
+      any_contains(result.notes, "scheduler_config.context_chunking_policy: this chunking policy"));
 }
 
 TEST_CASE("sglang.launch_server with aliases and switches") {

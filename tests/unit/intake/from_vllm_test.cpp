@@ -163,7 +163,7 @@ TEST_CASE("what a scenario cannot express is a note that names the flag") {
       "--no-enable-dbo --served-model-name a b");
   CHECK(any_contains(result.notes,
                      "--speculative-config.method: this drafter is not modelled (ngram, eagle, "
-                     "eagle3, mtp and draft_model are): without drafts"));
+                     "eagle3, mtp and draft_model are), so the scenario has no drafts"));
   CHECK_FALSE(result.scenario.at("engine").contains("speculative_config"));
   CHECK(any_contains(result.notes, "--lora-modules: "));
   CHECK(any_contains(result.notes, "--compilation-config.cudagraph_mode: "));
@@ -185,8 +185,8 @@ TEST_CASE("speculative decoding becomes the options of the same names") {
       "--speculative-config.model a/b --speculative_config.draft_tensor_parallel_size 1");
   CHECK(sorted(eagle.scenario.at("engine").at("speculative_config")) ==
         Sorted::parse(R"({"method": "eagle3", "num_speculative_tokens": 3})"));
-  CHECK(any_contains(eagle.notes, "the drafter of eagle3 is taken as one layer"));
-  CHECK(any_contains(eagle.notes, "draft_tensor_parallel_size: this setting of the drafter"));
+  CHECK(any_contains(eagle.notes, "the drafter of eagle3 is modelled as one layer"));
+  CHECK(any_contains(eagle.notes, "draft_tensor_parallel_size: this drafter setting"));
   const auto method = [](const std::string& json) {
     return engine_of("vllm serve m --speculative-config '" + json + "'")
         .value("speculative_config", Json::object());
@@ -233,7 +233,7 @@ TEST_CASE("a KV connector turns the hybrid KV cache manager off, as the release 
   CHECK_FALSE(off("0.22.1", nixl));
   const Names notes = from("vllm serve m " + nixl).notes;
   CHECK(any_contains(notes, "--kv-transfer-config: moving KV cache between engines"));
-  CHECK(any_contains(notes, "vLLM 0.19 turns its hybrid KV cache manager off"));
+  CHECK(any_contains(notes, "vLLM 0.19 turns off its hybrid KV cache manager"));
 }
 
 TEST_CASE("a release that the user names decides what flags mean") {
