@@ -51,8 +51,9 @@ class StrictReader final : public nlohmann::json_sax<Json> {
     Level& level = levels_.back();
     level.key = key;
     if (!level.keys.insert(key).second) {
-      throw ConfigError(Complaint{
-          .origin = name_, .pointer = here(), .problem = "duplicate key: each key may stand once"});
+      throw ConfigError(Complaint{.origin = name_,
+                                  .pointer = here(),
+                                  .problem = "duplicate key: each key may appear once"});
     }
     return true;
   }

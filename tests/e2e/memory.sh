@@ -93,7 +93,7 @@ expect_error '--concurrency 20: has no effect without --worksheet' "$HEADROOM" c
   --model llama-3.1-8b --device h100-sxm --concurrency 20
 expect_error '--overhead-gb 3: has no effect without --worksheet' "$HEADROOM" capacity \
   --model llama-3.1-8b --device h100-sxm --overhead-gb 3
-expect_error '/environment/processes_gib: has no effect: h100-sxm has memory of its own' \
+expect_error '/environment/processes_gib: has no effect: h100-sxm has its own memory' \
   "$HEADROOM" capacity --model llama-3.1-8b --device h100-sxm --set environment.processes_gib=20
 
 # A start-up log: beside the model, and as a scenario.

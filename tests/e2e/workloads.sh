@@ -166,7 +166,7 @@ for name in chat-sessions rag; do
   (($(number examples/$name/summary.json prefix_cache_hits) > 0)) || fail "$name: no hits"
 done
 run chat-sessions --set engine.enable_prefix_caching=false -o uncached
-grep -q 'prompts of different requests begin alike' uncached/summary.json || fail 'warning'
+grep -q 'prompts of different requests share prefixes' uncached/summary.json || fail 'warning'
 (($(number uncached/summary.json prefix_cache_hits) == 0)) || fail 'hits without a cache'
 grep -q '"sessions": ' examples/chat-sessions/summary.json || fail 'sessions are counted'
 

@@ -340,8 +340,9 @@ std::vector<std::string> sglang_budget_warnings(const BudgetInputs& inputs,
   }
   if (splits_windows(inputs.model, options)) {
     warnings.emplace_back(
-        "SGLang: the window pool is modelled as part of each token of the full pool, so up to 1 / "
-        "swa_full_tokens_ratio times too many requests shorter than the window fit");
+        "SGLang: the window pool is modelled as part of each token of the full pool, so requests "
+        "shorter than the window fit up to 1 / swa_full_tokens_ratio times as often as in the "
+        "engine");
   }
   return warnings;
 }

@@ -159,10 +159,10 @@ void convert_tokens(Json& workload, const PlanModel& model, const std::string& f
       throw ConfigError(Complaint{
           .kind = ErrorKind::no_effect,
           .origin = file,
-          .problem = fmt::format(
-              "thinking_tokens_factor of {}: has no effect: generated traffic does not tell "
-              "thinking tokens apart (use output_tokens_factor)",
-              model.model)});
+          .problem =
+              fmt::format("thinking_tokens_factor of {}: has no effect: generated traffic does not "
+                          "list thinking tokens separately (use output_tokens_factor)",
+                          model.model)});
     }
     scale_lengths(part, "prompt", model.input_tokens_factor);
     scale_lengths(part, "output", model.output_tokens_factor);

@@ -76,8 +76,7 @@ class SearchReader {
       Search search = read(pointer, list[i]);
       if (std::ranges::find(searches, search.name, &Search::name) != searches.end()) {
         throw key_error(document_, pointer + "/name",
-                        fmt::format("two searches are called {}", search.name),
-                        ErrorKind::conflict);
+                        fmt::format("two searches are named {}", search.name), ErrorKind::conflict);
       }
       searches.push_back(std::move(search));
     }
@@ -159,7 +158,7 @@ class SearchReader {
         if (axis.path != search.path) continue;
         throw key_error(
             document_, place,
-            fmt::format("{} is varied by the study: it cannot be searched as well", search.path),
+            fmt::format("the study already varies {}, so it cannot be searched too", search.path),
             ErrorKind::conflict);
       }
     }
@@ -226,7 +225,7 @@ class SearchReader {
     const std::vector<std::string> known = metric_names();
     if (std::ranges::find(known, metric) != known.end()) return;
     throw key_error(document_, pointer,
-                    fmt::format("no metric of a run is called {}", pointer_token(metric)),
+                    fmt::format("a run has no metric {}", pointer_token(metric)),
                     ErrorKind::unknown, nearest_name(metric, known));
   }
 
@@ -277,7 +276,7 @@ class SearchReader {
     }
     if (front.size() != 2 || front[0].metric == front[1].metric) {
       throw key_error(document_, pointer,
-                      "a front is of two metrics: list them in maximize and minimize",
+                      "a front needs two metrics: list them in maximize and minimize",
                       ErrorKind::value);
     }
   }

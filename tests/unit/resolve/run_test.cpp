@@ -66,7 +66,7 @@ TEST_CASE("a run that is ended early says so") {
   CHECK(result.stop == StopReason::until);
   CHECK(result.summary.requests.unfinished > 0);
   REQUIRE_FALSE(result.warnings.empty());
-  CHECK(result.warnings.back().starts_with("the run was ended early (until): "));
+  CHECK(result.warnings.back().starts_with("the run ended early (until): "));
 }
 
 TEST_CASE("single steps and jumps give the same results") {
@@ -123,8 +123,7 @@ TEST_CASE("an engine without constants of its own says whose it is priced with")
   const RunResult result = run(load_scenario("demo", flags), Catalog::embedded());
   REQUIRE_FALSE(result.warnings.empty());
   CHECK(result.warnings.front() ==
-        "engine orca has no measured constants: its steps are priced "
-        "like those of synchronous vllm");
+        "engine orca has no measured constants: step times are those of synchronous vllm");
 }
 
 namespace {
