@@ -46,8 +46,8 @@ class Links {
       if (bandwidth_ == 0) bandwidth_ = device.pcie_bytes_per_s.value_or(0);
     }
     if (bandwidth_ == 0) {
-      throw ConfigError(
-          fmt::format("several ranks: device {} has no link in the catalog", device.id));
+      throw ConfigError(fmt::format(
+          "several ranks need a link, but device {} has none in the catalog", device.id));
     }
   }
 

@@ -226,7 +226,7 @@ KvLayout flat_kv_layout(const ModelSpec& model, const KvFormat& kv, const Shardi
 KvLayout grouped_kv_layout(const ModelSpec& model, const KvFormat& kv, const Sharding& sharding,
                            std::int64_t stage, const KvGrouping& grouping) {
   std::vector<KvClass> classes = kv_classes(model, kv, sharding, stage);
-  HEADROOM_CHECK(!classes.empty(), fmt::format("{}: no layer keeps anything", model.id));
+  HEADROOM_CHECK(!classes.empty(), fmt::format("{}: no layer keeps KV or states", model.id));
   if (!grouping.hybrid_manager) {
     for (KvClass& c : classes) {
       if (c.window_tokens > 0) c = {KvGroupKind::full, c.layers, 0, c.bytes_per_token, 0};

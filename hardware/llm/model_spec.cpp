@@ -139,7 +139,7 @@ ModelSpec with_dtype(ModelSpec model, Dtype dtype) {
 }
 
 ModelSpec quantised(ModelSpec model, Dtype dtype) {
-  HEADROOM_CHECK(is_quantised(dtype), fmt::format("{} is no quantised type", name_of(dtype)));
+  HEADROOM_CHECK(is_quantised(dtype), fmt::format("{} is not a quantised type", name_of(dtype)));
   const bool experts_only = dtype == Dtype::mxfp4;
   visit_formats(model, [&](WeightFormat& format, bool routed) {
     if ((routed || !experts_only) && replaceable(format, dtype, model)) format = format_of(dtype);

@@ -351,10 +351,10 @@ std::vector<OwnRow> sglang_rows() {
       {.name = "schedule_conservativeness",
        .field = &S::schedule_conservativeness,
        .bounds = {.low = 0, .high = 100, .low_open = true},
-       .doc = "scales how much output of running requests an admission expects"},
+       .doc = "factor on the output that an admission expects from running requests"},
       {.name = "enable_mixed_chunk",
        .field = &S::enable_mixed_chunk,
-       .doc = "decodes run beside prefill chunks instead of standing by"},
+       .doc = "run decodes together with prefill chunks instead of pausing them"},
   });
 }
 
@@ -371,7 +371,7 @@ std::unique_ptr<BatchScheduler> make_sglang(SchedulerOptions options, const KvAl
 const BatchPolicy& sglang_policy() {
   static const BatchPolicy kPolicy{
       .name = "sglang",
-      .doc = "SGLang: prefill batches alone, admission by estimated output, retraction",
+      .doc = "SGLang: separate prefill batches, admission by estimated output, retraction",
       .traits = {.plans_ahead = true,
                  .keeps_prompt_logprobs = true,
                  .merges_copies = true,

@@ -198,12 +198,12 @@ std::vector<OwnRow> tgi_rows() {
       {.name = "waiting_served_ratio",
        .field = &T::waiting_served_ratio,
        .bounds = {.low = 0, .high = 1000},
-       .doc = "least size of a prefill batch against the running one"},
+       .doc = "smallest size of a prefill batch, relative to the running batch"},
       {.name = "max_waiting_tokens",
        .field = &T::max_waiting_tokens,
        .unit = "tokens",
        .bounds = {.low = 0, .high = 1e6},
-       .doc = "decode steps after which a prefill batch of any size interrupts"},
+       .doc = "decode steps after which a prefill batch of any size may interrupt"},
   });
 }
 
@@ -212,7 +212,7 @@ std::vector<OwnRow> tgi_rows() {
 const BatchPolicy& tgi_policy() {
   static const BatchPolicy kPolicy{
       .name = "tgi",
-      .doc = "TGI: prompt + max_new_tokens set aside, never preempts",
+      .doc = "TGI: prompt + max_new_tokens reserved, never preempts",
       .traits = {.sets_aside = true,
                  .keeps_prompt_logprobs = true,
                  .enable_chunked_prefill = true,

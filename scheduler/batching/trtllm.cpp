@@ -312,17 +312,18 @@ std::vector<OwnRow> trtllm_rows() {
   return own_rows<T>({
       {.name = "enable_block_reuse",
        .field = &T::enable_block_reuse,
-       .doc = "requests find the blocks of equal prompts"},
+       .doc = "reuse the blocks of earlier prompts with the same beginning"},
       {.name = "enable_partial_reuse",
        .field = &T::enable_partial_reuse,
-       .doc = "what a block and the next one of a prompt begin with is reused too"},
+       .doc = "also reuse the common beginning of a partly equal block"},
       {.name = "copy_on_partial_reuse",
        .field = &T::copy_on_partial_reuse,
-       .doc = "also of blocks in use or with others behind them, by copying"},
+       .doc = "allow that for blocks in use or with successors too, by copying"},
       {.name = "capacity_scheduler_policy",
        .field = &T::capacity_scheduler_policy,
        .choices = kCapacityNames,
-       .doc = "who may hold KV: until the end is sure to fit, as long as it fits, or by batches"},
+       .doc = "when a request may start: if it is sure to fit to its end, if it fits now, or batch "
+              "by batch"},
       {.name = "context_chunking_policy",
        .field = &T::context_chunking_policy,
        .choices = "FIRST_COME_FIRST_SERVED|EQUAL_PROGRESS",
@@ -347,7 +348,7 @@ void check_reuse(const Origins& given, OptionBag& own, std::int64_t /*max_num_se
 const BatchPolicy& trtllm_policy() {
   static const BatchPolicy kPolicy{
       .name = "trtllm",
-      .doc = "TensorRT-LLM: in-flight batching, KV counted to completion",
+      .doc = "TensorRT-LLM: in-flight batching, KV reserved to completion",
       .traits = {.has_token_budget = true,
                  .plans_ahead = true,
                  .has_stages = true,

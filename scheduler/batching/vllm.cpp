@@ -92,16 +92,16 @@ std::vector<OwnRow> vllm_rows() {
   return own_rows<V>({
       {.name = "scheduler_reserve_full_isl",
        .field = &V::scheduler_reserve_full_isl,
-       .doc = "admit only when the whole prompt fits now"},
+       .doc = "admit a request only if its whole prompt fits now"},
       {.name = "long_prefill_token_threshold",
        .field = &V::long_prefill_token_threshold,
        .unit = "tokens",
        .bounds = {.low = 0, .high = 1e9},
-       .doc = "longest chunk of a prompt; 0 = no limit but the step's"},
+       .doc = "longest chunk of a prompt; 0 = only the limit of the step"},
       {.name = "scheduling_policy",
        .field = &V::scheduling_policy,
        .choices = kPolicyNames,
-       .doc = "who is admitted first, and who is preempted last"},
+       .doc = "order in which requests are admitted; preemption goes in the reverse order"},
   });
 }
 

@@ -37,7 +37,7 @@ class Descriptor {
 std::string_view refused_kind(mode_t mode) {
   if (S_ISREG(mode) || S_ISFIFO(mode)) return {};
   if (S_ISDIR(mode)) return "Is a directory";
-  return "a device or socket: expected a file or a pipe";
+  return "is a device or socket: expected a file or a pipe";
 }
 
 // Bytes of a character by its first byte; 0 for a byte that begins none.
@@ -110,7 +110,7 @@ std::string read_text_file(const std::filesystem::path& path, std::size_t most_b
     }
   }
   if (text.starts_with("version https://git-lfs")) {
-    throw refuse("a git-lfs pointer, not the file itself (fetch it with `git lfs pull`)");
+    throw refuse("a git-lfs pointer, not the file itself (run `git lfs pull`)");
   }
   check_utf8(text, name);
   return text;

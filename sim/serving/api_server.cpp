@@ -49,7 +49,7 @@ void ApiServer::check_delay(TickSum ticks) {
   if (ticks < ticks_from_ns(kLongestDelayNs)) return;
   throw ConfigError(Complaint{.pointer = "/engine/api_server",
                               .problem =
-                                  "the server is more than 52 days behind: lower request_us, "
+                                  "the API server is more than 52 days behind: lower request_us, "
                                   "prompt_token_us, output_token_us or finish_us"});
 }
 

@@ -32,7 +32,7 @@ done
 
 # A container changes nothing on a discrete device, and the tool says so.
 "$HEADROOM" capacity --model llama-3.1-8b --device h100-sxm --environment native,docker >docker.txt
-has docker.txt 'a container changes nothing in it'
+has docker.txt 'a container does not change it'
 has docker.txt '1.000'
 
 # A config.json as it is published; an unknown architecture names what is missing.

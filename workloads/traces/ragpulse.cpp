@@ -33,9 +33,8 @@ std::string chunk_file(const std::string& trace, std::string_view name) {
   for (const std::string& candidate : {path, path + ".gz"}) {
     if (is_there(candidate)) return candidate;
   }
-  throw DataError(
-      fmt::format("{}: there is no such file, nor with .gz; it holds the lengths of chunks of {}",
-                  path, trace));
+  throw DataError(fmt::format(
+      "{}: no such file, nor with .gz; it has the lengths of the chunks in {}", path, trace));
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ class ShareGptReader::Conversations final : public TraceDocument::Handler {
     } else if (place.in_list == "#/role") {
       turn_.role = at.text();
     } else if (place.in_list == "#/content/#/type" && !at.text().ends_with("text")) {
-      at.refuse("text: there is no count of the tokens of anything else");
+      at.refuse("text, because the tokens of anything else cannot be counted");
     }
   }
 

@@ -77,7 +77,7 @@ TEST_CASE("measured batches: other boards, engines and models are left out by na
 TEST_CASE("a row of measurements that stands twice is refused") {
   const std::string row = kVllm7B + "128,16,2.0,0\n";
   CHECK_THROWS_WITH(batches(row + kVllm7B + "128,32,3.0,0\n" + row),
-                    "bench/all_results.csv:4: the same row as in line 2; expected each measurement "
+                    "bench/all_results.csv:4: duplicate of line 2; expected each measurement "
                     "once");
 }
 

@@ -69,7 +69,7 @@ TEST_CASE("measured jobs: all at once, weights by precision, unknown ones left o
 
 TEST_CASE("measured runs: bad files are refused with file and line") {
   CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,1,4096,2048,128,x,300,5,5,1,1,2\n"),
-                    Contains("h100/stages.csv:2: rate_req_s: 'x' is no number"));
+                    Contains("h100/stages.csv:2: rate_req_s: 'x' is not a number"));
   CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,1,4096,2048,128,0,300,5,5,1,1,2\n"),
                     Contains("h100/stages.csv:2: rate_req_s: '0': expected 0.001 to"));
   CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,1,4096,2048,128,5,300,5,1,1,1,2\n"),

@@ -225,14 +225,14 @@ TEST_CASE("a start that more devices do not help says what stands in the way") {
   CHECK(row.weights.last_failure.find("graphs") != std::string::npos);
 }
 
-TEST_CASE("a container changes nothing in a discrete device, and the row says so") {
+TEST_CASE("a container does not change it in a discrete device, and the row says so") {
   SystemSelection selection = on("llama-3.1-8b", "h100-sxm");
   selection.environments = {"native,docker"};
   const auto rows = capacity(query_of(selection, {2048, 8192}), Catalog::embedded());
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].budget.kv_pool_bytes == rows[1].budget.kv_pool_bytes);
   CHECK(requests_of(rows[0]) == requests_of(rows[1]));
-  CHECK(says(rows[1], "a container changes nothing"));
+  CHECK(says(rows[1], "a container does not change it"));
   CHECK(environment_groups(rows) == std::vector<std::vector<std::size_t>>{{0, 1}});
 }
 
