@@ -95,7 +95,7 @@ void KernelTableCost::set_counts(const ModelSpec& model) {
     log_missed_ = det::log(1.0 - real(kind.moe->top_k) / experts_);
   }
   if (expert_layers_ > 0 && times_.experts.axes.empty()) {
-    refuse(times_, model, "the model has experts, but there is no moe.csv with rows for ep 1");
+    refuse(times_, model, "it has experts, but there is no moe.csv with rows for ep 1");
   }
   for (const auto& [name, curve] : times_.dense) {
     const auto* known = std::ranges::find(kKernels, name, &KnownKernel::name);
