@@ -17,7 +17,7 @@ class AdapterQueue {
   void push_front(RequestId id, std::int32_t adapter);
   void remove(RequestId id);
 
-  // The first that uses no adapter, or one of `adapters`; kNoRequest: nobody does.
+  // The first that uses no adapter, or one of `adapters`; kNoRequest: there is none.
   [[nodiscard]] RequestId first_of(std::span<const std::int32_t> adapters) const;
 
  private:

@@ -244,7 +244,7 @@ void SglangScheduler::decode(const PlanContext& context, BatchPlan& plan) {
     return retract(context, plan);
   }
   context.take_decodes();
-  // Nobody is left to decode: the engine looks at the queue again at once.
+  // No request is left to decode: the engine looks at the queue again at once.
   if (is_dropping && context.decodes.size() == 0) plan.wake_at_ns = context.now_ns;
   finish_decode_plan(context, plan);
 }
@@ -254,8 +254,8 @@ void SglangScheduler::note_idle(const PlanContext& context) {
   idle_ = running_.empty() && chunked_ == kNoRequest && context.decodes_in_flight == 0;
 }
 
-// The decodes are taken and there is no chunk. The same step again until the pool is used up, if
-// whoever waits stays where he is until somebody leaves: the batch is full, or decodes beside a
+// The decodes are taken and there is no chunk. The same step repeats until the pool is used up if
+// waiting requests must wait until a running one leaves: the batch is full, or decodes beside a
 // chunk would use up its tokens.
 void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& plan) {
   if (context.decodes.size() == 0) return note_idle(context);

@@ -59,7 +59,8 @@ BlockCount StaticScheduler::blocks_of(const Shape& batch, const KvAllocator& kv)
   return batch.rows * blocks_needed(pool.taken_by(row), pool.block_tokens);
 }
 
-// The prefill of a batch that nobody sized runs out of memory: its requests are lost with it.
+// The prefill of a batch that was not sized to the pool runs out of memory, and its requests are
+// lost.
 void StaticScheduler::fail_batch(const Shape& batch, const KvAllocator& kv, BatchPlan& plan) {
   plan.failure = PlanFailure::out_of_device_memory;
   plan.wanted_tokens = blocks_of(batch, kv) * kv.pool().block_tokens;

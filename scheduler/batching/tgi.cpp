@@ -46,7 +46,8 @@ void TgiScheduler::plan_mixed(const PlanContext& context, BatchPlan& plan) {
     }
   }
   if (!plan.chunks.empty() || (must_decode_now && !waiting_.empty())) return;
-  // A head that does not fit will not fit until somebody leaves: nothing grows meanwhile.
+  // A head that does not fit will not fit until a request leaves, because free room does not grow
+  // before.
   plan.steady_steps = kManySteps / 2;
   plan.arrivals_can_join = waiting_.empty() && running_ < options_.max_num_seqs && budget > 0;
 }
@@ -103,7 +104,8 @@ void TgiScheduler::plan_apart(const PlanContext& context, BatchPlan& plan) {
     plan.steady_steps = kManySteps / 2;
     plan.arrivals_can_join = running_ < options_.max_num_seqs;
   } else if (!must_decode_now) {
-    // With a least number, the wait ends it; a head that found no room waits until somebody leaves.
+    // With a smallest batch size, the wait can end this; a head that found no room waits until a
+    // request leaves.
     plan.steady_steps = least > 0 ? own_.max_waiting_tokens - waited : StepCount{kManySteps / 2};
     plan.arrivals_can_join = weighed == Weighed::too_few_wait;
   }

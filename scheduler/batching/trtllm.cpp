@@ -52,15 +52,15 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
     take_decodes(context, plan);
     left -= context.decodes.size();
   }
-  // Behind a prompt that gets nothing, or behind a paused request, nobody starts.
+  // No request starts behind a prompt that gets no tokens, or behind a paused request.
   const bool looked_at_all = continue_prompts(left) && plan.preempted.empty() && open &&
                              start_waiting(context, plan, left);
   if (deals_equally_) deal_equally(left);
   run_prompts(context, plan);
 
   if (!plan.chunks.empty() || !plan.preempted.empty()) return;
-  // Only decodes: the same step again while their blocks last. Who may not start now may not
-  // later: what is free or cached only becomes less until somebody leaves.
+  // Only decodes: the same step repeats while their blocks last. A request that may not start now
+  // may not start later either: free and cached blocks only become fewer until a request leaves.
   if (mostly(!late_prefixes_.any())) {
     plan.steady_steps = context.steady_decodes(capacity_->free_for_decodes(context.kv.pool()));
   }
@@ -75,8 +75,8 @@ void TrtllmScheduler::take_decodes(const PlanContext& context, BatchPlan& plan) 
   context.take_decodes();
 }
 
-// The same with drafts, row by row: who has no room in the step sits it out, and so does everybody
-// behind. Returns the tokens that are left for prompts.
+// The same with drafts, row by row: a request without room in the step skips it, and so do all
+// behind it. Returns the tokens left for prompts.
 TokenCount TrtllmScheduler::take_verified(const PlanContext& context, BatchPlan& plan) {
   const std::int32_t tokens = 1 + options_.speculation.num_speculative_tokens;
   TokenCount left = options_.max_num_batched_tokens;

@@ -22,9 +22,10 @@ void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (!preempted && somebody_waits) admit_waiting(context, plan, budget);
 
   if (!plan.chunks.empty() || preempted) return;
-  // Only decodes: the same step again until the pool is used up. A blocked head stays blocked: free
-  // blocks only become fewer until somebody finishes, and that is a plan of its own. An arrival
-  // waits behind it, unless its priority puts it in front, or nobody waits but for adapters.
+  // Only decodes: the same step repeats until the pool is used up. A blocked head stays blocked,
+  // because free blocks only become fewer until a request finishes, which needs a new plan anyway.
+  // An arrival waits behind it, unless its priority puts it in front or all waiting requests only
+  // wait for adapters.
   plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
   const bool arrival_is_looked_at = !somebody_waits || policy() == SchedulingPolicy::priority;
   plan.arrivals_can_join =

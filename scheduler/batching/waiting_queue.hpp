@@ -36,7 +36,7 @@ class WaitingQueue {
     if (rarely(by_adapter_)) adapters_.remove(id);
   }
 
-  // The next to be admitted; kNoRequest: nobody, or nobody whose adapter the batch may have.
+  // The next request to admit; kNoRequest: none, or none whose adapter the batch may have.
   // `adapters` of the batch; null: LoRA is off.
   [[nodiscard]] RequestId next(const AdapterSlots* adapters) const {
     if (rarely(!arrived_.empty())) return arrived_.front();

@@ -39,7 +39,7 @@ void WholePromptBatch::look_ahead(const PlanContext& context, BatchPlan& plan,
                                   TokenCount budget) const {
   const bool gave_up_swapped = options_.swap_blocks > 0 && !plan.rejected.empty();
   if (plan.preempted.empty() && !gave_up_swapped) {
-    // A blocked head stays blocked: free blocks only become fewer until somebody finishes.
+    // A blocked head stays blocked: free blocks only become fewer until a request finishes.
     plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
     plan.arrivals_can_join = waiting_.empty() && swapped_.empty() &&
                              running_.size() < options_.max_num_seqs && budget > 0;

@@ -28,7 +28,7 @@ struct BlockRun {
 
 // Blocks `first`, first + 1, ... of a text, as a memory without a tree of its own knows them: the
 // text stands for the piece and all that precedes it, and equal (text, block) mean equal content
-// behind equal content. Text 0: nobody knows what it is.
+// behind equal content. Text 0: unknown content.
 struct StoredBlocks {
   std::uint64_t text = 0;
   std::int64_t first = 0;

@@ -223,7 +223,7 @@ void PrefixTree::forget_private(const Match& match, FreeList& free) {
   }
 }
 
-// Nobody holds it.
+// It has no holder.
 [[gnu::noinline]] void PrefixTree::forget(Index index, FreeList& free) {
   for (auto copy = copies_.oldest(index); copy != BlockCopies::kNone;
        copy = copies_.oldest(index)) {

@@ -233,7 +233,7 @@ void WindowBlocks::let_go(Index index, BlockCount ids) {
   }
 }
 
-// What leaves a window is full, so that blocks nobody knows have a hash too.
+// Blocks that leave a window are full, so even unknown ones have a hash.
 void WindowBlocks::drop_first(Table& held, BlockCount blocks, BlockCount ids) {
   for (BlockCount left = blocks; left-- > 0;) {
     const std::size_t at = held.gone + static_cast<std::size_t>(left);

@@ -24,7 +24,7 @@ class WindowBlocks {
 
   struct Ids {
     BlockCount all = 0;
-    BlockCount free = 0;  // that nobody holds
+    BlockCount free = 0;  // without a holder
   };
 
   // Both must outlive it.

@@ -1,7 +1,7 @@
-// `headroom-mpi STUDY -o FILE`: a study on the ranks of an MPI job. A program of its own, so that
-// `headroom` starts without MPI. Rank 0 keeps the file of results and hands a run, or when none is
-// left a whole search, to whoever asks; what is stored is what `headroom sweep` stores. When a rank
-// is lost MPI ends the job; the file holds what was stored by then, and --resume goes on.
+// `headroom-mpi STUDY -o FILE`: a study on the ranks of an MPI job. A separate program, so that
+// `headroom` starts without MPI. Rank 0 owns the results file and hands out a run, or when none is
+// left a whole search, to each rank that asks. It stores the same as `headroom sweep`. When a rank
+// is lost, MPI ends the job; the file keeps what was stored until then, and --resume continues.
 
 #include <fmt/format.h>
 

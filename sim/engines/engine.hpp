@@ -95,7 +95,7 @@ struct Engine {
   std::string_view (*scheduler_at)(EngineVersion version) = nullptr;
   std::string_view (*allocator_for)(const EngineSection& options) = nullptr;
 
-  // How people start it. Null: nobody does, by a command that is read.
+  // How users start it. Null: `headroom from` reads no command of this engine.
   const EngineLaunch* launch = nullptr;
   // What it writes when it starts. Null: its logs are not read.
   const EngineLog* log = nullptr;

@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-// The budget to compare with, per rank, whoever computed it; GiB = 2^30 bytes.
+// The budget to compare with, per rank, from any source; GiB = 2^30 bytes.
 struct ModelledMemory {
   double total_gib = 0;  // device memory
   double share = 0.9;    // that the engine may use, of the total or of what is left

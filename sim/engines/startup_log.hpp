@@ -146,8 +146,8 @@ bool apply_rules(std::span<const CountRule> rules, const LogLine& line, StartupL
 // The figures of the rank `line` comes from, new if need be.
 [[nodiscard]] RankMemory& memory_of(StartupLog& log, const LogLine& line);
 // Sets `memory`: the rank with least memory for KV (else most weights, most outside torch), the
-// first of equals; what it does not say is taken from the others, the tightest figure. What a line
-// without a rank says is everybody's.
+// first of equals; figures it lacks come from the others, the tightest of each. A line without a
+// rank applies to all ranks.
 void settle_ranks(StartupLog& log);
 
 }  // namespace headroom

@@ -128,7 +128,8 @@ class ShellReader {
 
   void escape() {
     std::size_t line_end = at_ + 1;
-    // A blank after the backslash ends the continuation in a shell; whoever pasted that meant one.
+    // In a shell a blank after the backslash ends the continuation; in pasted text a continuation
+    // was meant.
     while (line_end < text_.size() && is_blank(text_[line_end])) ++line_end;
     if (line_end >= text_.size() || text_[line_end] == '\n') {
       at_ = std::min(line_end + 1, text_.size());

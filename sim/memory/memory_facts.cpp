@@ -52,7 +52,7 @@ constexpr std::int64_t kV0Sequences = 256;
 constexpr std::int64_t kV0Tokens = 2048;
 constexpr std::int64_t kV0ChunksAbove = 32768;
 
-// Rows whose checkpoint the log does not name and whose weights are nobody's.
+// Rows whose log does not name the checkpoint and whose weights match no known one.
 constexpr std::string_view kUnknownCheckpoint = "Qwen2.5-0.5B class";
 constexpr std::string_view kUnknownReason =
     "the logged weights (0.52 GiB) do not match a 16-bit Qwen2.5-0.5B (0.92 GiB): the checkpoint "

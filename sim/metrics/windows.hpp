@@ -17,7 +17,7 @@ struct WindowOptions {
 };
 
 // Requests that arrived in [start, end). The drain begins after the steady window and ends with the
-// run; by default nobody arrives in it (the last request belongs to the steady window).
+// run; by default no request arrives in it (the last request belongs to the steady window).
 struct WindowReport {
   TimeNs start_ns = 0;
   TimeNs end_ns = 0;
@@ -54,10 +54,9 @@ void set_rates(WindowReport& report);
 // Means and verdict from the integrals over thirds of these lengths; none of them empty.
 void judge(Stationarity& result, const std::array<TimeNs, 3>& length_ns);
 
-// All but their metrics. `records` in order of arrival; the run ended at `end_ns`. Whoever arrived
-// did so in one of the windows.
-// Given a `digest`, it adds each record to that on the way: alone a digest would wait for its own
-// multiplications.
+// All but their metrics. `records` in order of arrival; the run ended at `end_ns`. Every request
+// arrived in one of the windows. If `digest` is given, each record is added to it in the same pass:
+// a pass of its own would wait for the multiplications of the digest.
 [[nodiscard]] WindowSummary windows_of(std::span<const RequestRecord> records, TimeNs end_ns,
                                        const WindowOptions& windows, Digest* digest = nullptr);
 

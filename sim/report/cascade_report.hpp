@@ -13,7 +13,7 @@ namespace headroom {
 
 // Of one route, in order of the fleet's.
 [[nodiscard]] nlohmann::ordered_json route_counts_json(const RouteCounts& counts);
-// Of all of them: what was computed for answers that nobody kept.
+// For all of them: the work on answers that were not kept.
 [[nodiscard]] nlohmann::ordered_json wasted_json(const RunResult& result);
 [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> route_lines(
     const RunResult& result);

@@ -85,7 +85,7 @@ void Resolver::resolve_restart() {
   constexpr double kProcessStartS = 15;
   const double gb = static_cast<double>(checkpoint_bytes(r_.model)) / 1e9;
   const double rate = r_.scenario.environment.storage_gb_per_s;
-  // Servers end with their queues when a worker dies; a static batch is formed by whoever calls the
+  // A server's queue is lost when a worker dies; a static batch is formed by the caller of the
   // engine.
   const bool outside = r_.scheduler->traits.whole_batches;
   engine_.fill("/engine/queue_survives", r_.scenario.engine.queue_survives, outside,

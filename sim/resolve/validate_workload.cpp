@@ -280,7 +280,8 @@ class WorkloadValidator {
     }
   }
 
-  // The client of a search sends requests of its own: nobody else multiplies or repeats them.
+  // The client of a beam search sends its own requests, so no other source may multiply or repeat
+  // them.
   void check_beams() const {
     if (!w_.beam_width) return;
     if (w_.n > 1) refuse("beam_width", "a beam search gives one answer: remove n or beam_width");

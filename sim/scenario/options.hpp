@@ -111,7 +111,7 @@ struct OptionPlace {
 void read_option_section(const JsonDocument& document, const Json& section,
                          const OptionPlace& place, Scenario& scenario);
 // One element of a list, by the rows of fleet_element_options() below `options`. `others`: keys
-// that somebody else reads.
+// that other code reads.
 void read_option_element(const JsonDocument& document, const Json& element,
                          const OptionPlace& place, std::span<const std::string_view> others,
                          Scenario& scenario);

@@ -25,7 +25,7 @@ const std::string kRouters = router_choices([](const RouterRow&) { return true; 
 const std::string kWithOldPicture =
     "/fleet/router/policy=" +
     router_choices([](const RouterRow& row) { return row.sees_replicas; });
-// Nobody promises what a decode replica alone does.
+// Targets cannot be split into the part of a decode replica alone.
 const std::string kDecodeRouters =
     router_choices([](const RouterRow& row) { return !row.keeps_promises; });
 

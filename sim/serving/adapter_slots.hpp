@@ -56,7 +56,7 @@ class AdapterSlots {
   void join(std::int32_t adapter);
   // It takes part in no further plans.
   void leave(std::int32_t adapter);
-  // Everybody has joined the step that is being planned.
+  // All requests of the step being planned have joined.
   void on_step() { ++step_; }
   // The engine died. It starts with the adapters of the highest numbers: it loads all, from 1 on.
   void on_engine_lost();

@@ -195,11 +195,11 @@ void ApiServer::answer(const RequestRecord& record, const Patience& patience, Ti
     seen.finish_ns = floor_ns(free_at_ + std::max<TickSum>(own, token_.own)) + network_ns_;
     give_up(seen, patience);
   }
-  if (seen.first_token_ns > seen.finish_ns) seen.first_token_ns = -1;  // nobody was there
+  if (seen.first_token_ns > seen.finish_ns) seen.first_token_ns = -1;  // the server was empty
   queue_answer(seen.finish_ns, seen);
 }
 
-// Whoever waits for a first token that never came waits until there is news.
+// A client waiting for a first token that never came waits until the server has news.
 void ApiServer::give_up(RequestRecord& seen, const Patience& patience) {
   const TimeNs first_ns = seen.first_token_ns < 0 ? seen.finish_ns : seen.first_token_ns;
   TimeNs gives_up_ns = first_ns > patience.first_token_ns ? patience.first_token_ns : kNever;

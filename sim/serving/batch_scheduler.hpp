@@ -80,7 +80,7 @@ struct PlanContext {
   // Null: LoRA is off. A scheduler lets join() whom it admits.
   AdapterSlots* adapters = nullptr;
   StepCount decodes_in_flight = 0;  // of decodes_planned, those that have not ended
-  // Nobody asks whether a plan could be repeated more often than that; >= 1.
+  // Upper bound on steady_steps; longer repetitions are cut here. >= 1.
   StepCount horizon = kManySteps / 2;
 
   // Takes the blocks of one step of all decoding sequences, less those the caller has taken for

@@ -357,8 +357,8 @@ void Fleet::schedule_anew(Priority priority, std::uint32_t source, TimeNs wanted
   }
 }
 
-// Nothing is lost: whoever arrived has left with an outcome or is still here (VERIFICATION V0.1). A
-// streamed row that stays as a ghost has left, but keeps its slot.
+// Nothing is lost: every arrived request has left with an outcome or is still here (VERIFICATION
+// V0.1). A streamed row that stays as a ghost has left, but keeps its slot.
 void Fleet::check_totals(const Replica& replica, std::uint32_t number) {
   auto here = static_cast<std::int64_t>(replica.live()) - replica.recorded_ghosts() -
               replica.held_for_others();
@@ -384,7 +384,7 @@ void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
   }
   for (const auto& replica : replicas_) {
     replica->check_all();
-    // In a fleet only those that somebody waits for.
+    // In a fleet, only replicas that hold requests.
     const bool stuck = replicas_.size() == 1 || replica->live() > 0;
     if (reason == StopReason::no_progress && stuck) replica->report_no_progress(now_ns);
     replica->stop(now_ns);

@@ -91,7 +91,7 @@ class FleetLifecycle {
   // `replica` if it takes requests, else the first of its group that does.
   [[nodiscard]] std::optional<std::uint32_t> nearest_that_takes(std::uint32_t replica) const;
 
-  // What the replica's requests tell of their latencies goes there; nullptr: nobody asks.
+  // Receives the latencies of the replica's requests; nullptr: not needed.
   [[nodiscard]] LatencyWindow* ttft_of(std::uint32_t replica) {
     return window_of(replica, ScalingMetric::ttft);
   }
@@ -105,7 +105,7 @@ class FleetLifecycle {
   [[nodiscard]] TimeNs next_time() const { return next_ns_; }
   // What is due at next_time().
   void act(TimeNs now_ns);
-  // After everything that may have changed the replica. `is_empty`: nobody is in it.
+  // Call after everything that may have changed the replica. `is_empty`: it has no requests.
   void on_load(std::uint32_t replica, const ReplicaLoad& load, bool is_empty, TimeNs now_ns);
   // The place of a replica that does not exist cannot be used before then.
   void on_place_lost(std::uint32_t replica, TimeNs until_ns);

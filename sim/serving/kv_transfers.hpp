@@ -33,7 +33,7 @@ class KvTransfers {
   // that of the allocator included: first what is overwritten is stored, then the rest is loaded.
   [[nodiscard]] TickSum take_delay(KvAllocator& kv, TickSum begin);
 
-  // Copies that nobody waits for any more.
+  // Copies that no request waits for any more.
   void forget(KvAllocator& kv) {
     pending_ = {};
     static_cast<void>(kv.take_traffic());

@@ -1,5 +1,5 @@
 #pragma once
-// Latencies since somebody looked last, and a percentile of them.
+// Latencies since the last reading, and a percentile of them.
 
 #include <cstddef>
 #include <optional>

@@ -17,7 +17,7 @@ struct ReplicaState {
   std::int64_t running = 0;  // sequences in the batch (ghost rows apart)
   std::int64_t waiting = 0;
   TokenCount kv_tokens = 0;        // tokens with KV, as planned
-  TokenCount reserved_tokens = 0;  // held, empty now, will be written if nobody is preempted
+  TokenCount reserved_tokens = 0;  // held, empty now, will be written if no request is preempted
   KvPoolState pool;
 };
 

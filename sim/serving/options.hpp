@@ -99,8 +99,8 @@ struct ReplicaOptions {
   bool cancels_running = true;
   TimeNs restart_ns = 0;  // out of service after an engine died
   TimeNs reboot_ns = 0;   // more of it, when the machine stopped answering
-  // Requests that no engine has begun wait outside of it: they survive its death, and others may
-  // join them while it is down. False: they are lost with it, and whoever comes is turned away.
+  // Requests that the engine has not begun wait outside it: they survive its death, and others may
+  // join them while it is down. False: they are lost with it, and new requests are rejected.
   bool queue_survives = true;
   Ticks move_ticks_per_token = 0;  // copying the KV of a token within the pool (compaction)
   Ticks cold_step_ticks = 0;       // more time of the first step after a start

@@ -54,7 +54,7 @@ class ResidentSums {
     final_tokens_ -= final_tokens;
   }
 
-  // Somebody who does not decode holds `tokens`, or holds them no more, or holds more of them.
+  // A request that does not decode starts to hold `tokens`, releases them, or holds more of them.
   void hold(TokenCount tokens) { other_kept_ += kept_of(tokens); }
   void let_go(TokenCount tokens) { other_kept_ -= kept_of(tokens); }
   void grow(TokenCount before, TokenCount after) {
@@ -94,7 +94,7 @@ class ResidentSums {
     ghost_tokens_ = 0;
   }
 
-  // Everybody in the batch is gone; the queue stays.
+  // All requests in the batch are gone; the queue stays.
   void forget_batch() {
     decodes_ = DecodeSet(decode_block_tokens_);
     residents_ = ghosts_ = other_kept_ = final_tokens_ = ghost_tokens_ = 0;

@@ -25,8 +25,8 @@ namespace headroom {
 
 class StepTimeline {
  public:
-  // `depth`: steps that are planned ahead, 1 or 2. `is_read_between_stops`: somebody asks for ended
-  // steps at other instants than those of next_stop_ns().
+  // `depth`: steps that are planned ahead, 1 or 2. `is_read_between_stops`: ended steps are also
+  // read at instants other than those of next_stop_ns().
   StepTimeline(std::int32_t depth, bool is_read_between_stops)
       : depth_(depth), read_between_stops_(is_read_between_stops), segments_(depth) {}
 
@@ -143,7 +143,7 @@ class StepTimeline {
       schedule_later_stop(for_first_tokens);
     }
   }
-  // How often a step could be planned now before somebody finishes or leaves the plans.
+  // How often a step could be planned now before a request finishes or leaves the plans.
   [[nodiscard]] StepCount steps_to_next_stop() {
     if (stops_.empty()) return kManySteps / 2;
     return stops_.first_decode() + depth_ - 1 - planned_decodes_;

@@ -34,7 +34,7 @@ class TokenGaps {
   // A row that stands by, and whose first token of this stay came out in step `sample_step`,
   // leaves.
   void leave_pause(StepIndex sample_step);
-  // When that row's latest token came out; `latest`: where nobody stands by.
+  // When that row produced its latest token; `latest`: for rows that do not pause.
   [[nodiscard]] TickSum latest_token(StepIndex sample_step, TickSum latest) const;
 
  private:

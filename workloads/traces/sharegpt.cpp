@@ -141,7 +141,7 @@ class ShareGptReader::Conversations final : public TraceDocument::Handler {
 
   void end_turn(const TraceDocument& at, Turns& list) const {
     if (!turn_.has_text && turn_.role.empty()) at.refuse("a turn with a value or content");
-    if (turn_.role.empty()) {  // whoever speaks
+    if (turn_.role.empty()) {  // any speaker
       if (turn_.number == 0) list.prompt_tokens = turn_.tokens;
       if (turn_.number == 1) list.output_tokens = turn_.tokens;
     } else if (!list.is_answered) {

@@ -51,7 +51,8 @@ const std::vector<std::string> kValueKeys{"name",
                                           "checks"};
 const std::vector<std::string> kFrontKeys{"name", "kind", "maximize", "minimize"};
 
-// More of it is worse, or better, for everybody; for other metrics the file says which it means.
+// More of it is clearly worse, or clearly better; for other metrics the file must say which it
+// means.
 std::optional<bool> natural_at_most(const std::string& metric) {
   if (metric.ends_with("_ms")) return true;
   if (metric == "goodput_share") return false;
