@@ -11,8 +11,8 @@ namespace headroom {
 namespace {
 
 // NCCL allocates segments of 9,637,888 bytes in /dev/shm and fails when one does not fit
-// (production-stack issue 276). Four per rank is an estimate: it says no more than that Docker's
-// 64 MiB fail for 2 ranks, as reported (vLLM issue 1710, vLLM's Docker page: --ipc=host or
+// (production-stack issue 276). Four per rank is an estimate, based only on reports that Docker's
+// 64 MiB fail for 2 ranks (vLLM issue 1710, vLLM's Docker page: --ipc=host or
 // --shm-size). NCCL's own guide asks for 1 GiB.
 constexpr ByteCount kNcclSegmentBytes = 9'637'888;
 constexpr std::int64_t kNcclSegmentsPerRank = 4;

@@ -77,9 +77,9 @@ std::vector<std::set<std::int64_t>> axes_of(const Points& points) {
   return axes;
 }
 
-// A profile may be of several grids, one finer than the other: values of an axis that lack some
-// combination are dropped, the emptiest first, until what is left is full. An axis keeps two
-// values; false: the rest has gaps all the same.
+// A profile may contain several grids of different density: values of an axis that lack some
+// combination are dropped, the emptiest first, until the grid is full. An axis keeps at least two
+// values; false: the rest still has gaps.
 bool keep_full_grid(Points& points) {
   for (;;) {
     const auto axes = axes_of(points);

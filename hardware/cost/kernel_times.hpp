@@ -45,7 +45,7 @@ struct TimeGrid {
   std::vector<double> us;
 
   // Multilinear between the points that enclose `places` (one per axis). Beyond an axis the same
-  // function goes on, but never below its value at the edge of the grid: always above 0.
+  // function continues, but never below its value at the edge of the grid, so it is always above 0.
   [[nodiscard]] double at(std::span<const AxisPlace> places) const;
 };
 

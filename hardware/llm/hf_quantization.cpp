@@ -176,7 +176,7 @@ void add_expert_dtype(const HfIntake& in, HfScheme& scheme) {
   HfScheme::Rule rule;
   (void)rule.only.add("experts");
   rule.format = format_of(Dtype::mxfp4);
-  // After what is listed layer by layer, before what is said of all.
+  // Applied after entries for single layers and before those for all layers.
   const auto general =
       std::ranges::find_if(scheme.rules, [](const HfScheme::Rule& r) { return r.everything; });
   scheme.rules.insert(general, std::move(rule));

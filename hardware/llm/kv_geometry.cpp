@@ -63,8 +63,8 @@ std::int64_t sum_layers(const std::vector<KvClass>& classes) {
                          [](std::int64_t n, const KvClass& c) { return n + c.layers; });
 }
 
-// Full classes of unlike size in one group, windows and states charged per sequence: what is left
-// when pages cannot be made equal.
+// Full layers of different sizes in one group, windows and states charged per sequence: the last
+// resort when pages cannot be made equal.
 KvLayout merged_layout(const std::vector<KvClass>& classes, std::int32_t block_tokens) {
   ByteCount per_token = 0;
   ByteCount per_sequence = 0;

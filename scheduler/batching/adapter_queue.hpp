@@ -1,6 +1,6 @@
 #pragma once
-// The waiting requests of each LoRA adapter, in the order of the whole queue: who is the first of
-// those with certain adapters, in O(their number).
+// The waiting requests of each LoRA adapter, in the order of the whole queue. Finds the first one
+// with any of certain adapters in O(number of adapters).
 
 #include <cstdint>
 #include <span>

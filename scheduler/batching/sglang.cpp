@@ -67,7 +67,8 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
     build_prefill_batch(context, plan, budget_for(0));
     if (plan.chunks.empty()) return decode(context, plan);
     if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
-    if (own_.enable_mixed_chunk) finished_ = 0;  // the running batch is taken in, empty as it is
+    if (own_.enable_mixed_chunk)
+      finished_ = 0;  // the running batch is merged in, although it is empty
     plan.decodes_pause = true;
     last_was_prefill_ = true;
     return;

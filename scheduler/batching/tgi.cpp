@@ -8,8 +8,8 @@
 namespace headroom {
 namespace {
 
-// What an entry holds from its admission on. (queue.rs asks for one token less, the last one, which
-// never has KV; the admission limits of a replica count it.)
+// What an entry holds from its admission on. (queue.rs reserves one token less, because the last
+// one never has KV; the admission limits of a replica count it.)
 TokenCount whole_life(const Request& request) {
   return TokenCount{request.prompt_tokens} + request.reserved_output;
 }

@@ -201,8 +201,8 @@ void TrtllmScheduler::run_prompts(const PlanContext& context, BatchPlan& plan) {
 
 // --- requests that wait -------------------------------------------------------------------------
 
-// Whether a request that arrives now could start (or be rejected) in the next plan: true when all
-// waiting ones were looked at and a seat is left.
+// Whether a request that arrives now could start (or be rejected) in the next plan: true when the
+// loop reached the end of the queue and a seat is free.
 bool TrtllmScheduler::start_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& left) {
   std::int64_t passed_over = 0;
   RequestId id = waiting_.front();

@@ -15,7 +15,7 @@
 
 namespace headroom {
 
-// Who may hold KV (TensorRT-LLM's capacity_scheduler_policy).
+// Which requests may hold KV (TensorRT-LLM's capacity_scheduler_policy).
 enum class CapacityPolicy : std::uint8_t { guaranteed_no_evict, max_utilization, static_batch };
 
 // Blocks by request, and their sum.

@@ -44,7 +44,7 @@ void WholePromptBatch::look_ahead(const PlanContext& context, BatchPlan& plan,
     plan.arrivals_can_join = waiting_.empty() && swapped_.empty() &&
                              running_.size() < options_.max_num_seqs && budget > 0;
   } else if (running_.empty()) {
-    // The only one has outgrown the pool: plan again at once, for those who wait.
+    // The only running request has outgrown the pool: plan again at once for the waiting ones.
     plan.wake_at_ns = context.now_ns;
   }
 }

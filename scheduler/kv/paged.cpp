@@ -83,7 +83,7 @@ const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) co
   return last;
 }
 
-// Of the next block as far as it is known, but for the last token of all.
+// The known part of the next block, without the very last token.
 void PagedKv::look_for_beginning(const Request& request) const {
   Lookup& last = lookup_;
   last.partial = {};
@@ -124,7 +124,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   }
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
   const BlockCount fit = block_.needed(std::max({hold, growth.fit_tokens, whole_prompt(growth)}));
-  // Of one that holds its blocks before it is admitted nothing is looked for any more.
+  // A request that holds its blocks before admission needs no lookup any more.
   const TokenCount prefix = holder.blocks > 0 ? TokenCount{0} : growth.cached_tokens;
   const TokenCount part = rarely(options_.partial_reuse) ? block_.rest(prefix) : TokenCount{0};
   const BlockCount cached = block_.needed(prefix - part);
@@ -311,7 +311,7 @@ void PagedKv::merge_path(Holder& holder, const Request& request, BlockCount bloc
 
 void PagedKv::take(BlockCount blocks) {
   HEADROOM_CHECK(blocks >= 0, "fewer blocks than none are taken");
-  // A second tier is told of nameless blocks too.
+  // A second tier must know of blocks without identity too.
   if (tells_of_overwritten() || !free_.try_take_nameless(blocks)) take_blocks(blocks);
   update_free();
 }
@@ -375,7 +375,7 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   if (rarely(request.preemptions > 0) && shares_ && !private_too) {
     forget_private(request);
   }
-  // A block that others may begin with lies right behind the path. Who is dropped makes nothing
+  // A block that others may begin with is right after the path. A dropped request makes nothing
   // known.
   parts_.clear();
   const bool told = how != KvRelease::dropped;

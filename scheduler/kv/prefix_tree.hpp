@@ -57,7 +57,7 @@ class PrefixTree {
   struct Options {
     // Beginnings of blocks are found too: partial(), put_tip(), steal().
     bool partial_reuse = false;
-    // A second tier asks for end_of() and chain_at_end().
+    // A second tier needs end_of() and chain_at_end().
     bool keeps_chains = false;
   };
 

@@ -47,7 +47,8 @@ BlockCount WindowBlocks::found(const Request& request, BlockCount blocks) {
   const std::size_t windows = sequence_.windows().size();
   if (windows == 0 || blocks == 0) return blocks;
   follow(request, blocks);
-  // Until all windows agree: what is too long for one is looked for again in the others.
+  // Repeats until all windows agree: a length that is too long for one is searched again in the
+  // others.
   std::size_t agree = 0;
   for (std::size_t window = 0; agree < windows; window = (window + 1) % windows) {
     const BlockCount here = found_in(window, blocks);

@@ -54,7 +54,7 @@ class RankedReplicas {
   [[nodiscard]] std::uint32_t inserted(std::uint32_t tree, std::uint32_t node);
   [[nodiscard]] std::uint32_t erased(std::uint32_t tree, std::uint32_t node);
   [[nodiscard]] std::uint32_t joined(std::uint32_t left, std::uint32_t right);
-  // Those before `node` and those behind it.
+  // Those before `node` and those after it.
   void split(std::uint32_t tree, std::uint32_t node, std::uint32_t& left, std::uint32_t& right);
   template <typename Better>
   [[nodiscard]] std::optional<std::uint32_t> best(Side side, TimeNs limit,

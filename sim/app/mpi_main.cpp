@@ -111,7 +111,7 @@ namespace mpi = boost::mpi;
 
 const std::string kVersion = HEADROOM_VERSION;
 
-// From a rank to rank 0: it asks for its first order, or brings a result and asks for the next.
+// From a rank to rank 0: a request for the first job, or a result and a request for the next.
 constexpr int kAsk = 1;
 constexpr int kBring = 2;
 // From rank 0: an order.

@@ -1,7 +1,7 @@
 #pragma once
 // What a flag of an engine means for a scenario. Each engine has one explicit table of its flags
-// (<engine>/launch.cpp), in its own spelling. The version a table was read from stands at its head;
-// a flag of a newer version is unknown, which the user is told.
+// (<engine>/launch.cpp), in its own spelling. Each table starts with the version it was read from;
+// a flag of a newer version is reported as unknown.
 
 #include <cstdint>
 #include <string_view>

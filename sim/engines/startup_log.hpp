@@ -49,7 +49,7 @@ struct RankMemory {
   FoundNumber graph_estimate_gib;  // before the pool is sized
   // TensorRT-LLM.
   FoundNumber peak_gib;       // torch and outside together
-  FoundNumber fraction;       // of what is left, for KV
+  FoundNumber fraction;       // of the rest, for KV
   FoundNumber kv_gib;         // the pool as allocated
   FoundNumber temporary_gib;  // the pool of the profiling pass: inside the peak, given back
 };
@@ -109,7 +109,7 @@ struct StartupLog {
 // Memory for KV as the engine sized it: what it says is available, else the pool.
 [[nodiscard]] FoundNumber reported_pool_gib(const StartupLog& log);
 
-// The share of memory that the engine may use, of the total or of what is left, by its rule.
+// The share of memory that the engine may use, of the total or of the rest, by its rule.
 [[nodiscard]] FoundNumber reported_share(const StartupLog& log);
 
 // What the log's own figures leave unaccounted for, in GiB; 0 to rounding when they are complete.

@@ -41,7 +41,7 @@ void check_most(std::string_view flags, std::int64_t value, std::int64_t most,
                 .problem = fmt::format("{}: this system has at most {} {}", value, most, what)});
 }
 
-// Against what a step of this system can hold; each bound keeps the products behind it small.
+// Checks against the largest step of this system; each bound keeps the later products small.
 void check_fits_system(const StepQuestion& q, const CostLimits& limits) {
   check_most("--context", q.decodes > 0 ? q.context : 0, limits.max_model_len,
              "tokens in a sequence");

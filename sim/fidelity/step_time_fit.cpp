@@ -104,7 +104,7 @@ const DeviceSpec& device_of(const StepTimeOptions& options, const Calibration& r
   return device;
 }
 
-// The row that stands for this device; what is not fitted stays that of `row`.
+// The row for this device; constants that are not fitted stay those of `row`.
 Calibration row_to_fit(const Calibration& row, const DeviceSpec& device, const StepTimes& times) {
   if (!row.weights.empty()) {
     throw ConfigError(
@@ -141,7 +141,7 @@ std::string source_of(const StepTimes& times, const ConstantsFit& fit, const Cal
       fitted.empty() ? "nothing" : fitted, row.id);
 }
 
-// Errors of one group: which of a model's prices belong to it is told by `places`.
+// Errors of one group: `places` lists which of a model's prices belong to it.
 StepErrors errors_of(const StepTimes& times, const std::vector<std::size_t>& samples,
                      const std::vector<double>& prices, const std::vector<std::size_t>& places) {
   StepErrors errors;

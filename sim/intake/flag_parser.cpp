@@ -29,7 +29,7 @@ struct Found {
   const FlagRow* row = nullptr;
   bool negated = false;        // --no-...
   bool part = false;           // --json-flag.key
-  std::string_view tail = {};  // value that stands in the flag itself: -tp4
+  std::string_view tail = {};  // value inside the flag itself: -tp4
 };
 
 class FlagReader {

@@ -19,7 +19,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 struct Expansion {
   std::string value;
-  std::size_t length = 0;  // of the text it stands for
+  std::size_t length = 0;  // of the text it replaces
   bool resolved = true;
 };
 
@@ -54,7 +54,7 @@ Expansion expand_braced(std::string_view text, const Variables& variables) {
   return kept(text.substr(0, length));
 }
 
-// `text` begins with '$'. A lone '$' stands for itself.
+// `text` begins with '$'. A lone '$' is literal.
 Expansion expand_at(std::string_view text, const Variables& variables) {
   if (text.starts_with("${")) return expand_braced(text, variables);
   if (text.starts_with("$(")) return kept(text.substr(0, 1 + closing(text.substr(1), '(', ')')));

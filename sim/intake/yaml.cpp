@@ -77,7 +77,7 @@ class YamlBuilder final : public YAML::EventHandler {
     std::vector<Json> merged = {};  // mappings whose keys it takes over where it has none itself
   };
 
-  // "?" and "!" stand for scalars without and with quotes.
+  // "?" and "!" mark scalars without and with quotes.
   void check_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (!tag.empty() && tag != "?" && tag != "!") {
       throw error(mark, fmt::format("tag '{}': tags (!) are not supported", tag));
@@ -137,7 +137,7 @@ class YamlBuilder final : public YAML::EventHandler {
     }
   }
 
-  // One mapping, or a list of them, of which the first that has a key counts.
+  // One mapping, or a list of them, in which the first mapping with a key wins.
   void merge(Open& parent, const YAML::Mark& mark, Json value) const {
     if (!value.is_array()) value = Json::array({std::move(value)});
     for (Json& one : value) {

@@ -30,12 +30,11 @@ struct WindowReport {
 
 // Number of requests in system, averaged over the thirds of the steady window. The run is called
 // *not stationary* when the mean grows from third to third, and the last one exceeds the first by
-// more than 25 % and by more than 4 * sqrt(first) + 1. Reasons: a backlog that grows for good
-// makes all three differ, with ratios near 1 : 3 : 5 from an empty start; 25 % spares slow,
-// harmless drifts of large systems; the number in a stable system fluctuates by about the square
-// root of its mean (exact for M/G/inf), so 4 of those are no accident, and 1 keeps nearly empty
-// systems out. Close to saturation (above 95 %) a stable run may need more time than it was given
-// to pass.
+// more than 25 % and by more than 4 * sqrt(first) + 1. Reasons: a backlog that keeps growing makes
+// all three differ, with ratios near 1 : 3 : 5 from an empty start; 25 % spares slow, harmless
+// drifts of large systems; the number in a stable system fluctuates by about the square root of its
+// mean (exact for M/G/inf), so 4 of those are no accident, and 1 keeps nearly empty systems out.
+// Close to saturation (above 95 %) a stable run may need more time than it was given to pass.
 struct Stationarity {
   bool stationary = true;
   std::array<Int128, 3> integral_ns{};  // requests x ns

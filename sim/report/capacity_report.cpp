@@ -232,7 +232,7 @@ std::string start_lines(const CapacityRow& row) {
   return out;
 }
 
-// A warning that stands in an earlier block is not repeated.
+// A warning already shown in an earlier block is not repeated.
 std::string warning_lines(const CapacityRow& row, std::set<std::string>& said) {
   std::string out;
   std::size_t again = 0;

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beyond this the colours of lines can no longer be told apart.
+// Beyond this the colours of lines are no longer distinguishable.
 constexpr std::size_t kMostRuns = 8;
 
 // In this order: later ones use earlier ones.
@@ -47,8 +47,8 @@ std::string escaped_html(std::string_view text) {
   return escaped;
 }
 
-// JSON that may stand in a <script>: ASCII without '<', so that no text in it ends the block, opens
-// a comment, or is a line break to JavaScript alone.
+// JSON that is safe inside a <script>: ASCII without '<', so that no text in it ends the block,
+// opens a comment, or is a line break to JavaScript alone.
 std::string script_json(const Json& json) {
   std::string escaped;
   for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace)) {
@@ -69,7 +69,7 @@ std::string scripts() {
   return all;
 }
 
-// `text` with each {{name}} replaced by what stands for it.
+// `text` with each {{name}} replaced by its value.
 std::string filled(std::string_view text,
                    std::span<const std::pair<std::string_view, std::string>> values) {
   std::string page;

@@ -1,4 +1,4 @@
-// Speculative decoding: what a method stands for (ENGINES.md 5), and what it turns off.
+// Speculative decoding: what a method implies (ENGINES.md 5), and what it turns off.
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ const DrafterPreset& preset_of(std::string_view method) {
   return kPresets.front();
 }
 
-// Where neither a share nor a draft model is given.
+// Used if neither a share nor a draft model is given.
 constexpr double kDraftModelShare = 0.1;
 
 }  // namespace

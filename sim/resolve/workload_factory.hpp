@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-// Something that a workload was asked for or did, by name: echoed in results.
+// A setting or action of a workload, by name; results repeat it.
 struct WorkloadEcho {
   std::string name;
   std::variant<std::int64_t, double, std::string> value;

@@ -93,7 +93,7 @@ class StrictReader final : public nlohmann::json_sax<Json> {
     std::string pointer;
     for (const Level& level : levels_) {
       pointer += '/';
-      // The element that is being read stands in its array already.
+      // The element being read is already in its array.
       pointer += level.node->is_array() ? std::to_string(level.node->size() - 1)
                                         : pointer_token(level.key);
     }

@@ -1,6 +1,6 @@
 #pragma once
-// What the tables of options share: bounds, the way to a section, and rows that repeat, for a law
-// of lengths or of durations stands in several places of a scenario.
+// What the tables of options share: bounds, the way to a section, and repeated rows, because a
+// distribution of lengths or durations occurs in several places of a scenario.
 
 #include <deque>
 #include <string>

@@ -18,7 +18,7 @@
 namespace headroom {
 
 struct AdapterOptions {
-  std::int32_t adapters = 0;      // numbered from 1; 0 of a request is the model as it is
+  std::int32_t adapters = 0;      // numbered from 1; 0: the request uses no adapter
   std::int32_t device_slots = 1;  // distinct adapters of a batch, >= 1 (vLLM: max_loras)
   std::int32_t host_slots = 1;    // >= device_slots (vLLM: max_cpu_loras)
   Ticks load_ticks = 0;           // of one adapter, from host memory into its slot

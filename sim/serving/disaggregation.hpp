@@ -59,7 +59,7 @@ struct DisaggregationParts {
 
 class Disaggregation {
  public:
-  // Where a request goes on; `replica` and `id` of the decode side once it is there.
+  // Where a request continues; `replica` and `id` of the decode side once it is there.
   struct Handover {
     enum class Stage : std::uint8_t { offered, waits, moves, abandoned };
     Stage stage = Stage::offered;

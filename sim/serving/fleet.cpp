@@ -171,11 +171,11 @@ void Fleet::handle(TimeNs now_ns, Priority priority, std::uint32_t source) {
   if (priority == Priority::step_end) {
     pending_[source].stop_ns = kNever;
     replica.on_step_end(now_ns);
-    // Else nothing that others see has changed until the plan behind it.
+    // Otherwise nothing visible to others changes until the next plan.
     const bool told = has_news(replica);
     if (told) account(source, now_ns);
-    // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
-    // plan is next in order anyway and need not go through the queue.
+    // Most step ends need a plan in their own nanosecond. If nothing else happens in it, the plan
+    // is next in order anyway and need not be queued.
     const TimeNs others_ns = events_.next_ns();
     if (rarely(replica.next_plan_ns() != now_ns) || rarely(others_ns == now_ns)) {
       if (!told && loads_are_looked_at_) account(source, now_ns);

@@ -103,7 +103,7 @@ class Fleet {
   // When `run` looks up from its events next, and what it saw when it last did so.
   struct RunWatch {
     std::uint64_t look_at = 0;      // number of events
-    std::uint64_t progress_at = 0;  // likewise: then `tokens` had come out
+    std::uint64_t progress_at = 0;  // likewise: it had produced `tokens` by then
     std::uint64_t tokens = 0;
   };
   [[nodiscard]] std::optional<StopReason> look(const RunLimits& limits, RunWatch& watch);

@@ -49,7 +49,7 @@ void Fleet::collect_handovers(std::uint32_t number, TimeNs now_ns) {
   schedule_handovers();
 }
 
-// Behind the count of replica `number`: others are told.
+// After the count of replica `number`: notifies others.
 void Fleet::lose_handovers(std::uint32_t number, TimeNs now_ns) {
   for (const LostKv& lost : std::exchange(replicas_[number]->handovers().lost, {})) {
     lose_kv(number, lost, now_ns);

@@ -66,7 +66,7 @@ class HostLedger {
   [[nodiscard]] ByteCount mem_available_bytes() const;
   // The largest charge of device memory that is not refused.
   [[nodiscard]] ByteCount chargeable_bytes() const;
-  // What is left of the limit that refused.
+  // The rest of the limit that refused.
   [[nodiscard]] ByteCount left_of(HostRefusal refusal) const;
   [[nodiscard]] const HostLimits& limits() const { return limits_; }
 

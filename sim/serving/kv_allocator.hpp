@@ -112,7 +112,7 @@ class KvWindows {
   // Whether a decoding sequence has to say when a full window of its layers takes a further block:
   // where the content of the block that leaves can be found. The number of ids stays.
   [[nodiscard]] virtual bool moves() const = 0;
-  // `id` goes on to `tokens`, and what it keeps of them begins with other blocks.
+  // `id` grows to `tokens`, so the part that it keeps begins with other blocks.
   virtual void move(RequestId id, TokenCount tokens) = 0;
 };
 

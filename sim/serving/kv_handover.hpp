@@ -64,7 +64,7 @@ struct RemoteRequest {
   Stage stage = Stage::none;
   bool hands_on = false;        // it leaves with its first token
   std::int32_t max_tokens = 0;  // as declared
-  std::int32_t carried = 0;     // tokens that came out elsewhere
+  std::int32_t carried = 0;     // tokens produced elsewhere
   TokenCount reserved = 0;      // that its blocks hold, before its admission
   TokenCount found = 0;         // of these, known here already
   std::uint64_t place = 0;      // among those that wait for room

@@ -1,6 +1,6 @@
 #pragma once
-// Who is in a replica, as sums that every event reads in O(1): the only place where they are
-// written. Replica::check_all() computes them again from the requests.
+// The requests in a replica, as sums that every event reads in O(1). This is the only place that
+// writes them. Replica::check_all() computes them again from the requests.
 
 #include <cstdint>
 
@@ -61,7 +61,7 @@ class ResidentSums {
     other_kept_ += kept_of(after) - kept_of(before);
   }
 
-  // `request` takes part in every step from the next one on, with `held` tokens; and no more.
+  // `request` runs in every step from the next one on, with `held` tokens; and no longer does.
   void begin_decoding(const Request& request, TokenCount held) {
     decodes_.join(kv_->row_of(request, held));
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Where a replica stands in time: which steps are decided, which have ended, and when it wants to
-// be called next. Knows neither requests nor memory.
+// The position of a replica in time: which steps are decided, which have ended, and when it must be
+// called next. Knows neither requests nor memory.
 //
 // Invariants:
 // 1. completed() <= applied() <= planned(). Steps up to applied() are counted in the sums and the
@@ -131,8 +131,8 @@ class StepTimeline {
 
   // --- step ends --------------------------------------------------------------------------------
 
-  // Finds the next step end at which a plan is due, a request stops, or, where asked for, a first
-  // token comes out.
+  // Finds the next step end at which a plan is due, a request stops, or, if requested, a first
+  // token is produced.
   void schedule_next_stop(bool for_first_tokens) {
     if (idle()) {
       next_stop_ns_ = kNever;

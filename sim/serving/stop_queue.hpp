@@ -45,7 +45,7 @@ struct Stop {
 // not be foreseen, as those of a heap. The few that are further away are in a heap.
 class StopQueue {
  public:
-  // Makes room for request `id`; its epoch goes on where the last request of that number left it.
+  // Makes room for request `id`; its epoch continues from the last request with that number.
   void track(RequestId id) {
     if (rarely(id >= marks_.size())) marks_.resize(std::size_t{id} + 1);
   }

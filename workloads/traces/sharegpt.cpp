@@ -11,7 +11,7 @@ namespace {
 
 using Kind = JsonNode::Kind;
 
-// The path within a row: rows stand in an array ("#/...") or by themselves.
+// The path within a row: rows are in an array ("#/...") or on their own.
 std::string_view row_path(std::string_view path, bool in_array) {
   if (!in_array) return path;
   path.remove_prefix(1);  // '#'

@@ -35,7 +35,7 @@ struct AuditArguments {
   std::string gpu;     // where it has several
   std::optional<double> capacity_gib;
   std::optional<double> max_concurrency;  // requests
-  std::string catalog;                    // folder laid over the embedded one; empty: none
+  std::string catalog;                    // folder that overrides the embedded one; empty: none
   bool json = false;
 };
 
@@ -57,7 +57,7 @@ std::string scenario_audit(const AuditArguments& arguments, const std::string& t
   AuditQuery query;
   query.scenario = audited_scenario(arguments, text);
   if (arguments.context) {
-    if (*arguments.context < 1) {  // 0 would stand for the longest that is accepted
+    if (*arguments.context < 1) {  // 0 would mean the longest accepted length
       throw ConfigError(fmt::format("--context {}: expected at least 1 token", *arguments.context));
     }
     query.need.context = *arguments.context;

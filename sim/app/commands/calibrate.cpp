@@ -32,7 +32,7 @@ struct CalibrateArguments {
   std::string device;             // of a file; empty: the row's
   std::vector<std::string> fit;
   std::string output;   // folder for the calibrations.json; empty: print only
-  std::string catalog;  // folder laid over the embedded one; empty: none
+  std::string catalog;  // folder that overrides the embedded one; empty: none
 };
 
 struct Fitted {
@@ -79,7 +79,7 @@ std::string calibrate_command(const CalibrateArguments& arguments) {
   const bool is_file = !is_folder(arguments.source);
   check_arguments(arguments, is_file);
   const Catalog catalog = load_catalog(arguments.catalog);
-  // Before the work: a folder that cannot be written is said at once.
+  // Before the work, so that an unwritable folder is reported at once.
   const std::filesystem::path file = std::filesystem::path(arguments.output) / "calibrations.json";
   std::optional<CreatedFolders> folders;
   std::optional<ReplacedFile> out;

@@ -32,7 +32,7 @@ struct CapacityArguments {
   std::string scenario;                                         // optional base
   std::optional<double> kv_bytes_per_token;                     // of the whole model
   std::optional<double> usable_fraction;  // pool = F x (device memory - weights)
-  std::string catalog;                    // folder laid over the embedded one; empty: none
+  std::string catalog;                    // folder that overrides the embedded one; empty: none
   bool json = false;
   // The worksheet of seed 002 instead of an engine's rule. Its tensor parallel size is the
   // system's; models may also be its own names (llama_70b).

@@ -26,7 +26,7 @@ namespace {
 struct CompareArguments {
   std::string a;  // a scenario; alone: a study with two points
   std::string b;
-  std::vector<std::string> set;  // laid over both
+  std::vector<std::string> set;  // overrides both
   std::vector<std::string> set_a;
   std::vector<std::string> set_b;
   std::optional<std::int64_t> replications;

@@ -30,7 +30,7 @@ struct FleetPlanArguments {
   std::string plan;
   std::string output;                   // folder; empty: results/<name of the plan>
   std::string trace;                    // instead of the traffic's own; empty: that
-  std::string catalog;                  // folder laid over the embedded one; empty: none
+  std::string catalog;                  // folder that overrides the embedded one; empty: none
   std::optional<std::int64_t> threads;  // empty: all cores
   bool json = false;
 };

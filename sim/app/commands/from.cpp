@@ -31,7 +31,7 @@ struct FromArguments {
   std::vector<std::string> unknown;  // flags that are none of ours
   std::string device;                // catalog name; a command does not name one
   std::string service;               // of a compose file
-  std::vector<std::string> set;      // path=value, laid over the result
+  std::vector<std::string> set;      // path=value, overrides the result
   bool json = false;                 // scenario, lists and notes as one JSON object
 };
 

@@ -18,7 +18,7 @@ struct StepArguments {
   std::string scenario;
   ScenarioFlags flags;
   StepQuestion question;
-  std::string catalog;  // folder laid over the embedded one; empty: none
+  std::string catalog;  // folder that overrides the embedded one; empty: none
   bool json = false;
 };
 

@@ -37,8 +37,8 @@ struct SweepArguments {
   std::string study;
   std::string output;                   // empty: results/<name of the study>.db
   std::string shard = "1/1";            // i/n
-  std::vector<std::string> set;         // laid over the base
-  std::string catalog;                  // folder laid over the embedded one; empty: none
+  std::vector<std::string> set;         // overrides the base
+  std::string catalog;                  // folder that overrides the embedded one; empty: none
   std::optional<std::int64_t> threads;  // empty: all cores
   bool resume = false;
   bool dry_run = false;

@@ -25,7 +25,7 @@ struct ValidateArguments {
   std::string what = "memory";
   std::string directory;
   std::string tables;   // of runs: a folder of kernel profiles to price from; empty: constants
-  std::string catalog;  // folder laid over the embedded one; empty: none
+  std::string catalog;  // folder that overrides the embedded one; empty: none
   bool ablate = false;  // of runs: remove the terms of the step cost one by one
   bool json = false;
 };

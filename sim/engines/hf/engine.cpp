@@ -92,7 +92,7 @@ const Engine& hf_engine() {
           },
       .limit =
           [](const EngineSection& e, AdmissionLimits& limits) {
-            // Lengths are not looked at: what does not fit kills the process.
+            // The engine does not check lengths: a batch that does not fit kills the process.
             limits.max_request_tokens = INT64_MAX;
             limits.max_output_tokens = static_cast<std::int32_t>(e.max_new_tokens);
           },

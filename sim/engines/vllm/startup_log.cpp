@@ -12,7 +12,7 @@ using Memory = RankMemory;
 // The banner of V1, seen in 0.19, is drawn with it and holds the version.
 constexpr std::string_view kBlockLetter = "\u2588";
 
-// Wordings as they stand in logs and sources of the releases named.
+// Wordings from logs and sources of the releases named.
 constexpr std::array kVllmMemoryRules{
     // V0 to 0.7, then from 0.8 on; "GB" is GiB (startup_log.hpp).
     MemoryRule{"Loading model weights took # G", {&Memory::weights_gib}},

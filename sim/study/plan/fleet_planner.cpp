@@ -71,7 +71,8 @@ class Planner {
     });
   }
 
-  // A plan of which no candidate is a scenario is wrong; one whose candidates are too slow is not.
+  // A plan without any valid scenario among its candidates is an error; one whose candidates are
+  // all too slow is not.
   void refuse_impossible() const {
     const PlannedFleet* first = nullptr;
     for (const PlannedFleet& fleet : result_.fleets) {

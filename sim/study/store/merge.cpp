@@ -39,7 +39,7 @@ class NewFile {
   PartialPath file_;
 };
 
-// Checked, and of the same study as `facts` where that is given.
+// Checked, and from the same study as `facts` if that is given.
 StudyFacts check_input(const std::string& path, const StudyFacts* facts, const std::string& first) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {

@@ -113,7 +113,7 @@ ResultsStore::ResultsStore(const std::string& path, StoreMode mode, const StudyF
     if (!difference.empty()) throw refusal(database_, difference);
     check_numbers(database_, facts);
     database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-    Transaction(database_).commit();  // takes the lock, or says who has it
+    Transaction(database_).commit();  // takes the lock, or reports that another program has it
   }
   statements_ = std::make_unique<Statements>(database_);
 }

@@ -220,7 +220,7 @@ class AxisReader {
     }
   }
 
-  // Later axes are laid over earlier ones, so none may take back what another has set.
+  // Later axes override earlier ones, so none may undo what another has set.
   void check_paths(const std::vector<AxisGroup>& groups) const {
     std::vector<std::string> seen;
     for (std::size_t g = 0; g < groups.size(); ++g) {
