@@ -17,7 +17,7 @@ namespace {
 constexpr ByteCount kNcclSegmentBytes = 9'637'888;
 constexpr std::int64_t kNcclSegmentsPerRank = 4;
 
-// Of a host beside a discrete device, whose own size is not known.
+// For a host beside a discrete device; its size is unknown.
 constexpr ByteCount kUnlimited = ByteCount{1} << 60;
 
 bool nvidia_shared(const DeviceSpec& device) {

@@ -97,8 +97,8 @@ struct MemoryBudget {
   double max_concurrency = 0;      // requests of max_model_len that the pool holds
   std::int64_t step_tokens = 1;    // tokens of one sequence that a step may compute
   KvLayout layout;
-  // Of the weights: kept off the device, in host memory; used in place from the page cache, whose
-  // term holds them.
+  // Weights kept off the device in host memory, and weights used in place from the page cache,
+  // whose term includes them.
   ByteCount host_weight_bytes = 0;
   ByteCount mapped_weight_bytes = 0;
   std::vector<std::string> notes;  // what the rule decided by itself, e.g. a lowered max_seq_len

@@ -70,7 +70,7 @@ class Links {
     return seconds;
   }
 
-  // Of a byte that each rank sends to another one of the group, all alike likely.
+  // The time of a byte that each rank sends to another rank of the group, all equally likely.
   [[nodiscard]] double sent_byte_s(const Group& group) const {
     const double others = real(group.ranks - 1);
     const double inside = real(group.per_node - 1) / others / bandwidth_;

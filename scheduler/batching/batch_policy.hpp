@@ -38,7 +38,7 @@ struct BatchTraits {
   bool follows_groups = false;       // allocates the blocks of different layer groups separately
   bool forks_samples = false;  // n answers to a prompt share its blocks without a prefix cache
   bool keeps_prompt_logprobs = false;  // for requests that want them
-  bool merges_copies = false;          // of blocks with one content all but one are given up
+  bool merges_copies = false;          // only one block of each content is kept
   // With tokens in flight: a row takes part in one step more than its last token needs, also where
   // max_tokens tells how many that are.
   bool runs_past_max_tokens = false;

@@ -119,7 +119,7 @@ void SglangScheduler::build_prefill_batch(const PlanContext& context, BatchPlan&
   const bool admits = !waiting_.empty() && !batch_is_full_;
   if (admits) budget.set_aside += output_for_running(context);
   continue_chunked(context, plan, budget);
-  // Behind the last piece of a prompt one request is tested even if it could take no token.
+  // After the last piece of a prompt one more request is tested, even if it could take no token.
   const bool has_room = budget.chunk > 0 || !plan.chunks.empty();
   if (admits && chunked_ == kNoRequest && has_room) admit_waiting(context, plan, budget);
 }

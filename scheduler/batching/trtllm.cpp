@@ -114,7 +114,7 @@ bool TrtllmScheduler::hold_slots(const PlanContext& context, BatchPlan& plan, Re
 void TrtllmScheduler::pause_last(const PlanContext& context, BatchPlan& plan) {
   HEADROOM_CHECK(capacity_policy_ == CapacityPolicy::max_utilization,
                  "a policy that never evicts is short of blocks");
-  HEADROOM_CHECK(!started_.empty(), "blocks are short and nobody has started");
+  HEADROOM_CHECK(!started_.empty(), "blocks are short but no request has started");
   const RequestId id = started_.back();
   context.preempt(id, plan);
   started_.remove(id);
@@ -228,7 +228,7 @@ bool TrtllmScheduler::try_start(const PlanContext& context, RequestId id, TokenC
   const TokenCount cached = context.kv.cached_prefix(id, request);
   TokenCount piece = first_piece(request.known_tokens, request.known_tokens - cached, left);
   if (piece == 0) return false;
-  // Behind part of a block the first of several chunks ends with a block (llmRequest.h,
+  // After part of a block, the first of several chunks ends at a block boundary (llmRequest.h,
   // setPrepopulatedPromptLen).
   const TokenCount block = context.kv.pool().block_tokens;
   const TokenCount over = (cached + piece) % block;

@@ -40,8 +40,8 @@ struct TrtllmScheduling {
 
 class TrtllmScheduler final : public BatchScheduler {
  public:
-  // Where the pool caches prefixes a request waits while another one computes the block it would
-  // have to compute next.
+  // If the pool caches prefixes, a request waits while another one computes the block that it needs
+  // next.
   explicit TrtllmScheduler(const SchedulerOptions& options);
 
   void enqueue(RequestId id, const Request& request) override;

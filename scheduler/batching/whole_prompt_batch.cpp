@@ -138,7 +138,7 @@ void WholePromptBatch::admit(const PlanContext& context, BatchPlan& plan, TokenC
 }
 
 void WholePromptBatch::preempt_last(const PlanContext& context, BatchPlan& plan) {
-  HEADROOM_CHECK(!running_.empty(), "blocks are short and nobody runs");
+  HEADROOM_CHECK(!running_.empty(), "blocks are short but no request runs");
   const RequestId id = running_.back();
   running_.remove(id);
   const BlockCount room = options_.swap_blocks - swap_used_;

@@ -310,7 +310,7 @@ void WindowBlocks::release(RequestId id, const Request& request, TokenCount toke
   for (std::size_t w = 0; w < sequence_.windows().size(); ++w) {
     const SequenceBlocks::Window& window = sequence_.windows()[w];
     Table& held = table(id, w);
-    // Behind a block that could not leave it lacks the last one.
+    // After a block that could not leave, the last one is missing.
     const BlockCount end = held.first + sequence_.held_of(window, tokens);
     if (any_known) name(id, w, std::min(end, hashed), private_too);
     const BlockCount plain = std::clamp<BlockCount>(end - hashed, 0, end - held.first);

@@ -41,7 +41,7 @@ RouteStages::RouteStages(RouteStagesParts parts, std::size_t replicas, MetricsSi
     const Escalation& escalation = *route.escalation;
     HEADROOM_CHECK(escalation.to < parts_.routes.size() && escalation.judge_ns >= 0 &&
                        escalation.share > 0 && escalation.share <= 1,
-                   "an escalation to nowhere, of nobody, or into the past");
+                   "an escalation without a target, without a request, or into the past");
     for (const std::uint32_t replica : route.replicas) is_judged_.at(replica) = 1;
   }
 }

@@ -59,7 +59,7 @@ class StepPipeline {
   [[nodiscard]] Segment& next() {
     HEADROOM_CHECK(count_ < slots_, "more segments than the pipeline is deep");
     Segment& segment = (*this)[count_];
-    HEADROOM_CHECK(segment.first_tokens.empty(), "first tokens that nobody saw");
+    HEADROOM_CHECK(segment.first_tokens.empty(), "unread first tokens");
     return segment;
   }
   void push() { ++count_; }
