@@ -37,7 +37,7 @@ class Descriptor {
 std::string_view refused_kind(mode_t mode) {
   if (S_ISREG(mode) || S_ISFIFO(mode)) return {};
   if (S_ISDIR(mode)) return "Is a directory";
-  return "is a device or socket: expected a file or a pipe";
+  return "a device or socket: expected a file or a pipe";
 }
 
 // Bytes of a character by its first byte; 0 for a byte that begins none.

@@ -99,7 +99,7 @@ std::string arrivals_text(const TraceProfile& p) {
                                "CV of the gaps",
                                "busiest minute / mean",
                                "minutes without a row",
-                               "at the time of the previous row",
+                               "same time as the previous row",
                                "longest silence"};
   const bool has_two = p.zero.total() > 0;
   Table table{{"", "all"}};

@@ -32,7 +32,7 @@ expect_error '-j 0: expected 1 to' sweep -j 0 -o x.db
 # The file of results
 sweep -o good.db >/dev/null
 cp good.db kept.db
-expect_error 'good.db: exists already' sweep -o good.db
+expect_error 'good.db: already exists' sweep -o good.db
 expect_error 'good.db: results of a different study' sweep -o good.db --resume --set seed=7
 cp good.db schema.db
 sqlite3 schema.db "UPDATE meta SET value = '9' WHERE key = 'schema_version'"
@@ -51,10 +51,10 @@ cp study.json no.db
 expect_error 'no.db: not a database' sweep -o no.db --resume
 rm no.db
 sqlite3 other.db 'CREATE TABLE t(x)'
-expect_error 'other.db: a database, but not a study's results' sweep -o other.db --resume
+expect_error "other.db: a database, but not a study's results" sweep -o other.db --resume
 expect_error 'no/such/x.db: cannot open' sweep -o no/such/x.db
 mkdir folder
-expect_error 'folder: exists already' sweep -o folder
+expect_error 'folder: already exists' sweep -o folder
 expect_error 'folder: a folder, not a file' sweep -o folder --resume
 if [[ $EUID != 0 ]]; then
   mkdir closed && chmod 555 closed
@@ -96,7 +96,7 @@ expect_error 'whole.db: cannot be merged: a.db holds results of a different stud
 expect_error 'cut.db: damaged or truncated' "$HEADROOM" merge m.db cut.db
 expect_error 'no.db: cannot open' "$HEADROOM" merge m.db a.db no.db
 expect_error 'a.db: named twice' "$HEADROOM" merge m.db a.db ./a.db
-expect_error 'good.db: exists already' "$HEADROOM" merge good.db a.db
+expect_error 'good.db: already exists' "$HEADROOM" merge good.db a.db
 cp good.db changed.db
 sqlite3 changed.db "UPDATE runs SET digest = 'x' WHERE run = 0"
 expect_error 'changed.db: run 0 has different results here' "$HEADROOM" merge m.db a.db changed.db

@@ -47,7 +47,7 @@ TEST_CASE("what is no text file is refused by name and reason", "[text_file]") {
   CHECK(refusal(path) == path + ": cannot read: No such file or directory");
   CHECK(refusal(folder.path()) == folder.path() + ": cannot read: Is a directory");
   CHECK(refusal("/dev/zero") ==
-        "/dev/zero: cannot read: is a device or socket: expected a file or a pipe");
+        "/dev/zero: cannot read: a device or socket: expected a file or a pipe");
   folder.write("a.txt", std::string((1 << 20) + 1, 'x'));
   CHECK(refusal(path, 1 << 20) == path + ": cannot read: larger than 1 MiB");
   folder.write("a.txt", "version https://git-lfs.github.com/spec/v1\n");
