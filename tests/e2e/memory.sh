@@ -138,7 +138,7 @@ fi
 # A request longer than the engine takes is refused, not out of memory.
 small_scenario >long.json
 "$HEADROOM" run long.json --set engine.max_model_len=256 -o long >long.txt
-grep -q '^refused .*longer than the engine accepts (max_model_len)' long.txt || fail 'no line refused'
+grep -q '^refused .*longer than the engine accepts (max_model_len)' long.txt || fail 'not refused'
 ! grep -q '^OOM' long.txt || fail 'a refused request is listed as OOM'
 grep -q '"oom": \[\]' long/summary.json || fail 'summary.json lists an OOM'
 grep -q '"kind": "context_length_exceeded"' long/summary.json || fail 'no kind of the refusal'

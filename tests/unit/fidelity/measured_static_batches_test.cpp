@@ -53,7 +53,7 @@ TEST_CASE("measured batches: what did not run at once is left out") {
       kVllm7B + "256,64,7.88,0\n" + kVllm7B + "512,32,13.6,0\n" + kVllm7B + "256,32,3.5,0\n");
   REQUIRE(read.excluded.size() == 2);
   CHECK(read.excluded[0].data_set == "bench/vLLM llama-2-7b TP1/32x512");
-  CHECK_THAT(read.excluded[0].why, Contains("run in turns"));
+  CHECK_THAT(read.excluded[0].why, Contains("run in several parts"));
   CHECK(read.excluded[1].why == "the pool does not hold the batch");
   CHECK(read.runs.size() == 2);
 }

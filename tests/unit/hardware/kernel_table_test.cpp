@@ -247,7 +247,7 @@ TEST_CASE("lines of a profile may end as on Windows") {
   write_profile(folder, "tp1");
   folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\r\nmodel: Qwen/Qwen3-32B \r\n");
   CHECK_THROWS_WITH(choose(table_request(folder)),
-                    Catch::Contains("the kernel times are for Qwen/Qwen3-32B, the"));
+                    Catch::Contains("the kernel times are for Qwen/Qwen3-32B, but"));
   folder.write("meta.yaml", "gpu: NVIDIA H100 80GB HBM3\r\nmodel: other\r\n");
   CHECK(read_kernel_times_meta(folder.path()).gpu == "NVIDIA H100 80GB HBM3");
 }

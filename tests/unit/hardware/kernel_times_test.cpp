@@ -99,7 +99,7 @@ TEST_CASE("a finer grid is left out where a coarser one is full") {
 TEST_CASE("rows that are no grid are refused") {
   const std::string chunks = kChunks;
   CHECK_THROWS_WITH(read_attention_of(""),
-                    Catch::Contains("attention.csv: no rows of decoding sequences alone"));
+                    Catch::Contains("attention.csv: no rows for decoding sequences alone"));
   CHECK_THROWS_WITH(read_attention_of("0,0,1,16,1\n"),
                     Catch::Contains("decoding sequences alone: the rows do not form a grid"));
   CHECK_THROWS_WITH(read_attention_of("0,0,1,16,1\n0,0,8,32,1\n"),

@@ -66,7 +66,7 @@ TEST_CASE("a dump gives the pool, the cache options, the model and the traffic")
       "num_requests": 36,
       "arrivals": {"process": "poisson", "request_rate": 0.01}}})"));
   CHECK(any_contains(result.notes, "at 53 % of its width"));
-  CHECK(any_contains(result.notes, "idle time too"));
+  CHECK(any_contains(result.notes, "including idle time"));
 }
 
 TEST_CASE("without the time of the dump there is no rate, and the user is told") {

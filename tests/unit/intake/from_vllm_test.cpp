@@ -277,7 +277,7 @@ TEST_CASE("a settings file stands below the command line, a missing one is repor
                         "enable_prefix_caching": false})"));
   CHECK(result.unknown_flags == Names{"new-thing"});
   CHECK(any_contains(from("vllm serve m --config nowhere.yaml").unknown_flags,
-                     "--config nowhere.yaml: no such file"));
+                     "--config nowhere.yaml: file not found"));
 }
 
 TEST_CASE("wrong values and missing ones are errors that name the flag") {

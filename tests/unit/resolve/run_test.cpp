@@ -138,8 +138,9 @@ std::vector<std::string> notes_on_windows(const std::string& engine, const std::
                  "prompt": {"tokens": 100}, "output": {"tokens": 5}}})";
   std::vector<std::string> notes;
   for (const std::string& warning : result_of(text).warnings) {
-    if (warning.find("have a window") != std::string::npos) notes.emplace_back("prefix");
-    if (warning.find("unlike things") != std::string::npos) notes.emplace_back("memory");
+    if (warning.find("has windowed layers") != std::string::npos) notes.emplace_back("prefix");
+    if (warning.find("layers of different kinds") != std::string::npos)
+      notes.emplace_back("memory");
   }
   return notes;
 }

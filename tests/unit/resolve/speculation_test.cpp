@@ -101,9 +101,9 @@ TEST_CASE("results say what of a drafter's memory is known", "[speculation]") {
   };
   CHECK(warns(kEagle3, "an estimate), but not its activations"));
   CHECK(warns(R"({"speculative_config": {"method": "mtp"}})", "not known to ship"));
-  CHECK(warns(R"({"speculative_config": {"method": "draft_model"}})", "name its model"));
+  CHECK(warns(R"({"speculative_config": {"method": "draft_model"}})", "set its model"));
   CHECK(warns(R"({"speculative_config": {"method": "draft_model", "model": "qwen3-0.6b"}})",
-              "KV of qwen3-0.6b; its"));
+              "KV of qwen3-0.6b, but not its"));
   CHECK(warns(R"({"name": "static", "scheduler": "vllm", "kv_allocator": "paged",
                   "speculative_config": {"method": "eagle"}})",
               "does not include the drafter's weights"));

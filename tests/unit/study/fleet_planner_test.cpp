@@ -125,7 +125,8 @@ TEST_CASE("a fleet that would be too large or too dear is no fleet") {
       only_fleet(planned(chat_plan(kOneModel + R"(, "max_cost_per_hour": 3)")));
   CHECK(two.fate == PlanFate::cost);
   CHECK_THAT(two.reason,
-             Catch::Contains("with 2 replicas, 60 may be: max_cost_per_hour does not allow more"));
+             Catch::Contains(
+                 "with 2 replicas, but the limit is 60: max_cost_per_hour does not allow more"));
 }
 
 TEST_CASE("a fleet whose interval reaches over a limit is run again, up to eight times as often") {

@@ -151,7 +151,8 @@ TEST_CASE("results of another study, version or schema are refused") {
         "results of a different study (curve, sha256 abc) than this one (curve, sha256 abcd)");
   other = kFacts;
   other.version = "0.2.0";
-  CHECK(open_error(path, StoreMode::resume, other) == "results of headroom 0.1.0, this is 0.2.0");
+  CHECK(open_error(path, StoreMode::resume, other) ==
+        "results of headroom 0.1.0, but this is 0.2.0");
   execute(path, "UPDATE meta SET value = '7' WHERE key = 'schema_version'");
   CHECK(open_error(path) ==
         "results of schema version 7, but this program reads and writes version 2");
