@@ -42,10 +42,10 @@ inline constexpr std::string_view kAnyWeights = "any";
 struct Calibration {
   std::string id;
   std::string device;            // catalog id; empty: generic
-  bool hopper_or_later = false;  // generic rows: which devices they stand for
+  bool hopper_or_later = false;  // generic rows: the devices they apply to
   std::string engine;            // family, e.g. "vllm"; empty: generic
   std::string engine_versions;   // that the measured runs used; empty: generic
-  // The only releases that the row is chosen for by itself; absent: it stands for all.
+  // The only releases for which the row is chosen automatically; absent: all releases.
   std::optional<EngineVersion> first_version;
   std::optional<EngineVersion> last_version;
   std::string weights;  // dtype that most of them had, or kAnyWeights; empty: 16 bits

@@ -60,7 +60,7 @@ const CalibrationField& calibration_field(std::string_view key) {
   names.reserve(kFields.size());
   for (const CalibrationField& field : kFields) names.emplace_back(field.key);
   throw ConfigError(Complaint{.kind = ErrorKind::unknown,
-                              .problem = fmt::format("no constant \"{}\" of a calibration", key),
+                              .problem = fmt::format("a calibration has no constant \"{}\"", key),
                               .nearest = nearest_name(key, names)});
 }
 

@@ -109,7 +109,7 @@ void Catalog::overlay(const std::filesystem::path& directory) {
   }
   if (!found) {
     throw ConfigError(
-        fmt::format("catalog directory {}: holds none of {}", directory.string(), kFileNames));
+        fmt::format("catalog directory {}: contains none of {}", directory.string(), kFileNames));
   }
 }
 

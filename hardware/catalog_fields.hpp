@@ -19,7 +19,7 @@ class CatalogFields {
  public:
   using Json = nlohmann::json;
 
-  // `json` outlives this. `pointer`: where it stands in `file`.
+  // `json` outlives this. `pointer`: its place in `file`.
   CatalogFields(const Json& json, std::string file, std::string pointer);
 
   [[nodiscard]] bool has(const std::string& key) const { return json_.contains(key); }

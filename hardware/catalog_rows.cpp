@@ -69,7 +69,7 @@ DeviceSpec parse_device(CatalogFields row) {
   d.memory_reported_bytes = row.integer("memory_reported_bytes", 1);
   d.bandwidth_bytes_per_s = row.number_between("bandwidth_gb_per_s", 1e-3, kMostGbPerS, 1e9);
   auto rates = row.object("tflops");
-  if (!rates) throw row.error("tflops", "object with fp16 and what else the device has");
+  if (!rates) throw row.error("tflops", "object with fp16 and the other rates of the device");
   d.fp32_flops = rates->rate("fp32", 1e12, kMostTflops);
   d.fp16_flops = rates->number_between("fp16", 1e-3, kMostTflops, 1e12);
   d.bf16_flops = rates->rate("bf16", 1e12, kMostTflops);
@@ -112,7 +112,8 @@ void parse_fitted_on(CatalogFields& row, Calibration& c) {
   c.device = row.text_or_empty("device");
   c.engine = row.text_or_empty("engine");
   c.engine_versions = row.text_or_empty("engine_versions");
-  if (c.device.empty() != c.engine.empty()) throw row.error("engine", "given exactly if device is");
+  if (c.device.empty() != c.engine.empty())
+    throw row.error("engine", "set if and only if device is set");
   if (c.device.empty()) {
     c.hopper_or_later = row.flag("hopper_or_later");
     return;
@@ -123,7 +124,7 @@ void parse_fitted_on(CatalogFields& row, Calibration& c) {
   const bool is_name = std::ranges::find(dtypes, c.weights) != dtypes.end();
   if (!c.weights.empty() && c.weights != kAnyWeights &&
       !(is_name && is_quantised(parse_dtype(c.weights)))) {
-    throw row.error("weights", "a data type below 16 bits by its name, e.g. fp8, or any");
+    throw row.error("weights", "the name of a data type below 16 bits, e.g. fp8, or any");
   }
   c.bandwidth_bytes_per_s = row.number_between("bandwidth_gb_per_s", 1e-3, kMostGbPerS, 1e9);
   c.peak_flops = row.number_between("peak_tflops", 1e-3, kMostTflops, 1e12);

@@ -11,13 +11,13 @@ namespace headroom {
 namespace {
 
 // NCCL allocates segments of 9,637,888 bytes in /dev/shm and fails when one does not fit
-// (production-stack issue 276). Four per rank is an estimate: it says no more than that Docker's
-// 64 MiB fail for 2 ranks, as reported (vLLM issue 1710, vLLM's Docker page: --ipc=host or
+// (production-stack issue 276). Four per rank is an estimate, based only on reports that Docker's
+// 64 MiB fail for 2 ranks (vLLM issue 1710, vLLM's Docker page: --ipc=host or
 // --shm-size). NCCL's own guide asks for 1 GiB.
 constexpr ByteCount kNcclSegmentBytes = 9'637'888;
 constexpr std::int64_t kNcclSegmentsPerRank = 4;
 
-// Of a host beside a discrete device, whose own size is not known.
+// For a host beside a discrete device; its size is unknown.
 constexpr ByteCount kUnlimited = ByteCount{1} << 60;
 
 bool nvidia_shared(const DeviceSpec& device) {
@@ -165,10 +165,11 @@ std::string advice(HostRefusal refusal) {
   if (refusal == HostRefusal::shm_full) {
     return "/dev/shm is at its limit: --shm-size or --ipc=host";
   }
-  if (refusal == HostRefusal::cgroup_kill) return "the container's memory limit: killed in it";
+  if (refusal == HostRefusal::cgroup_kill)
+    return "the container's memory limit is reached: the kernel kills a process in it";
   if (refusal == HostRefusal::host_oom) return "host memory is used up: the kernel kills a process";
-  return "device allocations have used up the shared memory and cannot be swapped: the machine "
-         "stops answering";
+  return "device allocations use up the shared memory and cannot be swapped: the machine stops "
+         "answering";
 }
 
 StartupFailure failure_of(const HostLedger& ledger, const Charge& charge, HostRefusal refusal) {
@@ -246,13 +247,13 @@ void discrete_notes(const Environment& environment, const HostRequest& request,
                     std::vector<std::string>& notes) {
   if (environment.container) {
     notes.emplace_back(
-        "the device has its own memory: a container changes nothing in it, only host memory and "
+        "the device has its own memory: a container does not change it, only host memory and "
         "/dev/shm of the ranks");
   }
   if (request.device.memory_model == MemoryModel::coherent_discrete) {
     notes.push_back(fmt::format(
-        "the device's memory is a NUMA node of the host: page cache may sit in it and count as "
-        "used, {:.2f} GiB assumed here (vLLM issue 35313: 74.9 of 142.5 GiB free at start; "
+        "the device's memory is a NUMA node of the host, so page cache can occupy it and count as "
+        "used; {:.2f} GiB are assumed here (vLLM issue 35313: 74.9 of 142.5 GiB free at start; "
         "TensorRT-LLM pull request 13955: differs between ranks of a GB200)",
         gib_from_bytes(environment.device_page_cache_bytes)));
   }
@@ -261,12 +262,12 @@ void discrete_notes(const Environment& environment, const HostRequest& request,
 void metric_notes(const HostRequest& request, std::vector<std::string>& notes) {
   if (request.metric == FreeMetric::mem_free) {
     notes.emplace_back(
-        "the engine takes MemFree for free memory: page cache counts as used byte for byte "
-        "(remedy: sync, then drop the page cache before the start)");
+        "the engine reads MemFree as free memory, so page cache counts as used (remedy: sync, then "
+        "drop the page cache before the start)");
   } else if (request.metric == FreeMetric::mem_available) {
     notes.push_back(fmt::format(
-        "the engine takes MemAvailable for free memory, which includes page cache and promises "
-        "too much near exhaustion: {:.0f} GiB of slack are an estimate (vLLM issues 54200, 56824)",
+        "the engine reads MemAvailable as free memory, which includes page cache and is too high "
+        "near exhaustion; the {:.0f} GiB of slack are an estimate (vLLM issues 54200, 56824)",
         gib_from_bytes(kAvailableSlackBytes)));
   } else {
     notes.emplace_back(
@@ -285,10 +286,10 @@ void limit_notes(const Environment& environment, const HostRequest& request,
         gib_from_bytes(*environment.memory_limit_bytes)));
   }
   if (environment.shm_size_bytes && environment.tmpfs_bytes == 0) {
-    notes.push_back(fmt::format(
-        "/dev/shm is limited to {:.2f} GiB; only what is in use there counts as not free, and "
-        "nothing is taken to be",
-        gib_from_bytes(*environment.shm_size_bytes)));
+    notes.push_back(
+        fmt::format("/dev/shm is limited to {:.2f} GiB; only files in it use memory, and it is "
+                    "assumed to be empty",
+                    gib_from_bytes(*environment.shm_size_bytes)));
   }
 }
 

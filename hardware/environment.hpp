@@ -67,10 +67,10 @@ enum class FreeMetric : std::uint8_t {
 
 enum class OverheadCase : std::uint8_t { low, typical, high };
 
-// vLLM, SGLang: MemAvailable promises memory that the driver then does not get. A failed allocation
-// was logged with 22.5 GiB available while Cached was 19.8 GiB and 119.2 of 121.7 GiB were in use
-// (vLLM issue 54200), but the same message was seen in start-ups that went on well (issue 56824).
-// ENGINES.md 1.2 asks for "a few GiB". Estimate.
+// vLLM, SGLang: MemAvailable counts memory that the driver cannot get. A failed allocation was
+// logged with 22.5 GiB available while Cached was 19.8 GiB and 119.2 of 121.7 GiB were in use (vLLM
+// issue 54200), but the same message was seen in start-ups that succeeded (issue 56824). ENGINES.md
+// 1.2 asks for "a few GiB". Estimate.
 inline constexpr ByteCount kAvailableSlackBytes = ByteCount{4} << 30;
 // Shared memory stops answering when this little is physically free: 119.2 of 121.7 GiB were in use
 // in the window of vLLM issue 54200. One machine: an estimate.

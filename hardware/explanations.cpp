@@ -227,8 +227,8 @@ double predicted_gib(const Environment& container, const Environment& native,
 
 std::string cache_need(double measured_gib, double checkpoint_gib) {
   return fmt::format(
-      "page cache would need {:.2f} GiB of files cached, the checkpoint has {:.2f}{}", measured_gib,
-      checkpoint_gib,
+      "page cache would need {:.2f} GiB of cached files, but the checkpoint has {:.2f}{}",
+      measured_gib, checkpoint_gib,
       measured_gib > checkpoint_gib
           ? ": too little"
           : fmt::format(" (a share of {:.2f})", measured_gib / checkpoint_gib));
@@ -245,7 +245,7 @@ std::string heap_need(const ModelRuns& runs, double assumed_gib) {
   }
   return fmt::format(
       "the compiler's heap would need {:.2f} GiB at the first start ({:.2f} are assumed){}, and to "
-      "change from run to run as {}",
+      "vary from run to run like {}",
       runs.first.overhead_gib.mean, assumed_gib, settled, each);
 }
 
@@ -256,7 +256,7 @@ std::string needed_text(const Environment& container, const ModelRuns& runs, Run
   std::vector<std::string> needs;
   if (container.double_counted_share > 0) {
     needs.push_back(fmt::format(
-        "double counting would need a share of {:.2f} of the native peak, {:.2f} is assumed",
+        "double counting would need a share of {:.2f} of the native peak; {:.2f} is assumed",
         needed_share(runs, set).value_or(0), container.double_counted_share));
   }
   if (container.checkpoint_cache_share > 0 && model != nullptr) {
@@ -266,11 +266,12 @@ std::string needed_text(const Environment& container, const ModelRuns& runs, Run
     needs.push_back(heap_need(runs, gib_from_bytes(container.compile_bytes)));
   }
   if (container.first_start_overhead || container.steady_overhead) {
-    needs.emplace_back("the run must be one of those that were measured");
+    needs.emplace_back("the run must be one of the measured ones");
   }
   if (needs.empty()) {
     needs.push_back(fmt::format(
-        "{:.2f} GiB would have to be in use that nothing in this environment takes", measured));
+        "{:.2f} GiB would have to be in use by something that this environment does not have",
+        measured));
     if (container.shm_size_bytes) {
       needs.push_back(fmt::format("files in /dev/shm could take {:.2f}",
                                   gib_from_bytes(*container.shm_size_bytes)));
@@ -385,11 +386,11 @@ std::optional<std::string> weights_note(const std::string& model, ByteCount weig
   const double weights_gib = gib_from_bytes(weight_bytes);
   if (weights_gib <= device_gib && weights_gib <= peak_gib) return std::nullopt;
   return fmt::format(
-      "{}: {:.2f} GB of weights ({:.2f} GiB) {}; with a peak of {:.2f} GiB they were quantised or "
-      "not loaded",
+      "{}: {:.2f} GB of weights ({:.2f} GiB) {}; with a peak of {:.2f} GiB they must have been "
+      "quantised or not loaded",
       model, static_cast<double>(weight_bytes) / 1e9, weights_gib,
-      weights_gib > device_gib ? fmt::format("cannot sit in {:.2f} GiB", device_gib)
-                               : std::string("are more than the peak"),
+      weights_gib > device_gib ? fmt::format("do not fit in {:.2f} GiB", device_gib)
+                               : std::string("exceed the peak"),
       peak_gib);
 }
 
@@ -404,9 +405,9 @@ std::optional<std::string> bandwidth_note(const ServedModel& model, double bandw
   const auto whole = static_cast<std::int64_t>(sequences);
   const std::int64_t least = static_cast<double>(whole) < sequences ? whole + 1 : whole;
   return fmt::format(
-      "{}: {:.1f} tokens/s x {:.2f} GB of weights are {:.0f} GB/s of a memory of {:.0f}: one "
-      "sequence gets at most {:.1f} tokens/s, so at least {} sequences shared each step or these "
-      "weights were not read",
+      "{}: {:.1f} tokens/s x {:.2f} GB of weights is {:.0f} GB/s from a memory with {:.0f}: one "
+      "sequence gets at most {:.1f} tokens/s, so at least {} sequences shared each step, or the "
+      "device did not read these weights",
       model.model, output_tokens_per_s, bytes / 1e9, output_tokens_per_s * bytes / 1e9,
       bandwidth_bytes_per_s / 1e9, one_sequence, least);
 }
@@ -423,9 +424,9 @@ std::optional<std::string> equal_rates_note(std::span<const ServedModel> models,
       static_cast<double>(most->token_read_bytes) / static_cast<double>(least->token_read_bytes);
   if (rates.max > 1.05 * rates.min || !(factor > 2)) return std::nullopt;
   return fmt::format(
-      "{:.1f} to {:.1f} tokens/s for all models, though {} reads {:.1f} times the weights of {} "
-      "per token: with equal batches bandwidth predicts rates that differ as much, so these rates "
-      "do not measure the models that they are labelled with",
+      "{:.1f} to {:.1f} tokens/s for all models, although {} reads {:.1f} times the weights of {} "
+      "per token: with equal batches, bandwidth predicts rates that differ by as much, so these "
+      "rates do not belong to the models in their labels",
       rates.min, rates.max, most->model, factor, least->model);
 }
 

@@ -30,7 +30,7 @@ struct SparkRun {
 // start_temp_c,end_temp_c (one line). DataError with `name`:line on anything else.
 [[nodiscard]] std::vector<SparkRun> read_spark_runs(std::istream& in, const std::string& name);
 
-// kv = 0.9 x (119.707 - peak) GiB: free_gpu_memory_fraction of what is left of the total that CUDA
+// kv = 0.9 x (119.707 - peak) GiB: free_gpu_memory_fraction of the rest of the total that CUDA
 // reported. It holds in all 63 runs to 0.010 GiB (ENGINES.md 1.3).
 inline constexpr double kSparkDeviceGib = 119.707;
 inline constexpr double kSparkKvFraction = 0.9;
@@ -95,9 +95,9 @@ struct ExplanationScore {
   std::string needed;               // what would have to be true for the measured figure
 };
 
-// `container` against `native` for every model and set of runs. Both are asked the same question,
-// with the mean native peak as what the engine holds on the device; host terms that they share
-// cancel. Means are compared with means, so the spread of ModelRuns belongs beside the error.
+// `container` against `native` for every model and set of runs. Both are evaluated with the mean
+// native peak as the engine's device memory; host terms that they share cancel. Means are compared
+// with means, so the spread of ModelRuns belongs beside the error.
 [[nodiscard]] std::vector<ExplanationScore> score_explanation(const Environment& container,
                                                               const Environment& native,
                                                               const DeviceSpec& device,
@@ -109,8 +109,8 @@ struct ExplanationScore {
 // Whether one share explains all models: their shares, and by how much the best one misses.
 [[nodiscard]] std::string double_counting_verdict(std::span<const ModelRuns> runs, RunSet set);
 
-// What a reader must notice; empty when nothing contradicts.
-// Weights larger than the device, or than the peak at which they are said to be loaded.
+// Contradictions in the data, empty if there are none: weights larger than the device, or than the
+// peak at which they were reportedly loaded.
 [[nodiscard]] std::optional<std::string> weights_note(const std::string& model,
                                                       ByteCount weight_bytes, double device_gib,
                                                       double peak_gib);

@@ -56,11 +56,11 @@ class ModelRows::BuiltIn {
     const std::size_t at = text.find(kRows);
     HEADROOM_CHECK(at != std::string_view::npos, "the catalog has no models");
     for (const std::string_view row : objects_of(text, at + kRows.size())) {
-      HEADROOM_CHECK(row.starts_with(kFirst), "a model of the catalog does not begin with its id");
+      HEADROOM_CHECK(row.starts_with(kFirst), "a model in the catalog does not begin with its id");
       const std::string_view id = row.substr(kFirst.size());
       const auto [at_id, is_new] =
           texts_.emplace(id.substr(0, id.find('"')), Place{row, places_++});
-      HEADROOM_CHECK(is_new, "two models of the catalog have one id");
+      HEADROOM_CHECK(is_new, "two models in the catalog have the same id");
     }
   }
 

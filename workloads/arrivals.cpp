@@ -20,9 +20,10 @@ constexpr double kMinWeibullShape = 0.1;
 
 void check_reach(double instant_ns, double rate_per_s) {
   if (instant_ns < static_cast<double>(kLastArrivalNs)) return;
-  throw ConfigError(fmt::format(
-      "arrivals: with a rate of {} requests/s a request comes later than 146 years (2^62 ns)",
-      rate_per_s));
+  throw ConfigError(
+      fmt::format("arrivals: with a rate of {} requests/s a request would arrive after more than "
+                  "146 years (2^62 ns)",
+                  rate_per_s));
 }
 
 // To the nearest nanosecond, halves up. `instant_ns` is not negative.
@@ -77,7 +78,7 @@ void check(const ArrivalOptions& options, std::optional<std::int64_t> count) {
   }
   if (process == ArrivalProcess::all_at_once ||
       (has_rate(process) && std::isinf(options.rate_per_s))) {
-    throw ConfigError("arrivals: requests that come all at once need a number of requests");
+    throw ConfigError("arrivals: if all requests arrive at once, their number is needed");
   }
 }
 

@@ -114,7 +114,7 @@ void BeamSearch::branch(Search& search) {
     Beam& child = search.next[beam];
     child = search.beams[parent];
     if (search.round == 1) {
-      // Never in a piece of the prompt: that may go on otherwise in another one.
+      // Never in a piece of the prompt, which may continue differently in another prompt.
       child.push_back({beam == 0 ? search.answer_id : made_id(search.number, search.ids++), 1});
     } else if (has_child_[parent]) {
       child.push_back({made_id(search.number, search.ids++), 1});

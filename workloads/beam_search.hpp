@@ -8,16 +8,16 @@
 // last one of the round before left. Nothing is copied: what beams have in common an engine finds
 // in its prefix cache, in full blocks.
 //
-// Which beam a new one continues is decided by the scores of the model, which nobody knows here.
+// Which beam a new one continues is decided by the scores of the model, which are unknown here.
 // Assumption: each beam of a round continues one of the round before, drawn uniformly and
 // independently, and the answer is any beam of the last round. Beam 0 is the one that becomes the
 // answer: in every round it continues beam 0, and the others draw. That is the same law: whichever
-// beams the answer descends from, the draws of all others are uniform and independent.
-// What follows from it (Wright and Fisher's model of k lineages in a population of k): in each
-// round, looking back, two beams meet in one with chance 1 / k, so k rounds back on average, and
-// all of them some 2 k (1 - 1/k) = 2 (k - 1) rounds back (Kingman, "The coalescent", 1982; for
-// populations this small a little more than it is: 2.0, 5.8 and 9.7 rounds for k = 2, 4, 6). Real
-// scores are less even: then beams meet earlier, and more is shared.
+// beams the answer descends from, the draws of all others are uniform and independent. What follows
+// from it (Wright and Fisher's model of k lineages in a population of k): in each round, looking
+// back, two beams meet in one with chance 1 / k, so k rounds back on average, and all of them some
+// 2 k (1 - 1/k) = 2 (k - 1) rounds back (Kingman, "The coalescent", 1982; for populations this
+// small a little more than it is: 2.0, 5.8 and 9.7 rounds for k = 2, 4, 6). Real scores are less
+// even: then beams meet earlier, and more is shared.
 //
 // Identities. A beam begins with the prompt's pieces, and one for the rest of the prompt if they do
 // not make it up. Generated tokens follow in further pieces: the first child of a beam goes on with

@@ -29,7 +29,7 @@ class ClosedTurns {
   // The request of a row that was taken has its answer: the turn that waits for it may go.
   // ConfigError: at an instant that a run cannot have.
   void on_answer(std::uint32_t row, TimeNs now_ns);
-  // It will never have one: the rows of its session behind it that were not taken are dropped.
+  // It will never have one: later rows of its session that were not taken are dropped.
   void on_loss(std::uint32_t row);
 
   [[nodiscard]] std::int64_t turns_dropped() const { return turns_dropped_; }

@@ -1,6 +1,6 @@
 #pragma once
-// Random bits by place: draw number `place` of a stream is computed when it is asked for, whatever
-// else was drawn before. A stream is one number, so that every session has its own.
+// Random bits by place: draw number `place` of a stream is computed on demand, independent of
+// earlier draws. A stream is one number, so that every session has its own.
 
 #include <cstdint>
 #include <string_view>

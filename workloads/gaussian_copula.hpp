@@ -12,7 +12,7 @@ class GaussianCopula {
   explicit GaussianCopula(double correlation);
 
   // The second draw, in (0, 1), given the first one and an independent one, both in (0, 1).
-  // Correlation 0 returns `independent` as it is.
+  // Correlation 0 returns `independent` unchanged.
   [[nodiscard]] double operator()(double first, double independent) const;
 
  private:

@@ -12,7 +12,7 @@ void check_joint_lengths(const LengthOptions& prompt, const LengthOptions& outpu
                          prompt.weights == output.weights;
   if (same_rows) return;
   throw ConfigError(
-      "joint_lengths needs two empirical laws with as many values and the same weights");
+      "joint_lengths needs two empirical laws with equally many values and the same weights");
 }
 
 LengthPair::LengthPair(const LengthOptions& prompt, const LengthOptions& output,
@@ -25,9 +25,10 @@ LengthPair::LengthPair(const LengthOptions& prompt, const LengthOptions& output,
   if (!joint_) return;
   check_joint_lengths(prompt, output);
   if (independent_) return;
-  throw ConfigError(fmt::format(
-      "{}lengths: the correlation is {}; joint_lengths allows 0 only: the table's rows decide",
-      scope, options.correlation));
+  throw ConfigError(
+      fmt::format("{}lengths: the correlation is {}; joint_lengths allows only 0, because the "
+                  "table's rows set the correlation",
+                  scope, options.correlation));
 }
 
 std::int32_t LengthPair::prompt(std::uint64_t prompt_bits) const {

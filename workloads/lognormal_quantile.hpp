@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-inline constexpr double kMaxLognormalSigma = 10.0;  // what users may ask for
+inline constexpr double kMaxLognormalSigma = 10.0;  // the range that users may set
 
 class LognormalQuantile {
  public:

@@ -11,10 +11,10 @@
 
 namespace headroom {
 
-// What the sources give is passed on as it is: classes, priorities, deadlines, and prefixes, whose
-// memory stays that of their source. So equal identities of two sources mean equal text: streams
-// and traces need names of their own. Only sessions are kept apart: session s of source i > 0
-// becomes mixed_id(i, s).
+// The requests of the sources are passed on unchanged: classes, priorities, deadlines, and
+// prefixes, whose memory belongs to their source. So equal identities in two sources mean equal
+// text, and streams and traces need separate names. Only sessions are renumbered: session s of
+// source i > 0 becomes mixed_id(i, s).
 class MergedSource final : public WorkloadSource {
  public:
   explicit MergedSource(std::vector<std::unique_ptr<WorkloadSource>> sources);

@@ -80,9 +80,9 @@ std::int64_t PrefixReplay::add(std::int32_t prompt_tokens, std::span<const Prefi
   return hit;
 }
 
-// A block's key stands for the prompt up to the block's last token: the pieces before the one
-// that holds this token, with their lengths, then that piece's id and the place in it. So a piece
-// that ends at a place and a longer one of the same id are equal up to there, and not further.
+// A block's key represents the prompt up to the block's last token: the pieces before the one that
+// holds this token, with their lengths, then that piece's id and the place in it. So a piece that
+// ends at a place and a longer one of the same id are equal up to there, and not further.
 void PrefixReplay::cut(std::span<const PrefixSegment> prefix) {
   path_.clear();
   std::uint64_t chain = kEmptyPrefix;

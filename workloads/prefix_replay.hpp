@@ -45,8 +45,8 @@ struct PrefixReplayOptions {
   std::optional<std::int64_t> capacity_blocks = std::nullopt;  // >= 0; absent = without end
   PrefixEviction eviction = PrefixEviction::lru;
   PrefixTouch touch = PrefixTouch::leaf_oldest;
-  // Off: full blocks alone are shared, as in engines that hash full blocks. On: what is left of the
-  // pieces behind the last full block is a block, too; it matches one of the same tokens only.
+  // Off: only full blocks are shared, as in engines that hash full blocks. On: the rest after the
+  // last full block is a block too, and matches only one with the same tokens.
   bool count_partial = false;
   std::uint64_t seed = 0;  // of the stream "prefix_replay/eviction"; used by `random` alone
 };

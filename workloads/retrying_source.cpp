@@ -36,7 +36,7 @@ void check_options(const RetryOptions& options) {
 RetryingSource::RetryingSource(std::unique_ptr<WorkloadSource> inner, const RetryOptions& options,
                                std::uint64_t seed)
     : inner_(std::move(inner)), options_(options), streams_(seed, "retries") {
-  HEADROOM_CHECK(inner_ != nullptr, "clients try again for a workload");
+  HEADROOM_CHECK(inner_ != nullptr, "a retrying workload without an inner workload");
   check_options(options_);
 }
 

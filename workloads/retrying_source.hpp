@@ -1,17 +1,16 @@
 #pragma once
-// Clients that send a request again when it failed: another workload, with further attempts at its
-// requests.
+// Clients that retry failed requests: another workload plus further attempts at its requests.
 //
 // An attempt is a request of the run like any other: it has an index, an arrival time and an
-// outcome of its own. It is the same in everything else: tokens, class, priority, session, prefix.
-// Its client waits as long as it did the first time, counted from the new arrival, and the answer
-// would be the same.
+// outcome of its own. Everything else is the same: tokens, class, priority, session, prefix. Its
+// client waits as long as it did the first time, counted from the new arrival, and the answer would
+// be the same.
 //
-// Time. The delay begins when the attempt before left the system. At one time, requests of the
+// Time. The delay begins when the previous attempt left the system. At one time, requests of the
 // inner workload come before further attempts, and those in the order in which the attempts before
 // them left.
 //
-// The inner workload is told of a request when its last attempt is over, with that attempt's
+// The inner workload learns of a request when its last attempt is over, with that attempt's
 // outcome: a session goes on behind the answer, whichever attempt brought it, and the memory of a
 // prefix stays valid until then. Where the inner workload ends (a duration, a number of requests),
 // it sends nothing new; clients that try again go on.
@@ -81,7 +80,7 @@ class RetryingSource final : public WorkloadSource {
   void on_done(std::uint64_t index, Outcome outcome, TimeNs now_ns) override;
 
   [[nodiscard]] const RetryTotals& totals() const { return totals_; }
-  // Requests that the inner workload has not been told of.
+  // Requests that the inner workload does not know to be over.
   [[nodiscard]] std::size_t open_requests() const { return requests_.size() - free_.size(); }
 
  private:

@@ -40,7 +40,7 @@ ServeGenWindow read_window(const CsvRows& rows) {
   window.requests_e9 = *requests;
   const std::string_view pattern = rows.text(3);
   if (pattern.empty()) return window;
-  if (pattern != "Gamma" && pattern != "Weibull") rows.refuse(3, "Gamma, Weibull or nothing");
+  if (pattern != "Gamma" && pattern != "Weibull") rows.refuse(3, "Gamma, Weibull or empty");
   const bool is_gamma = pattern == "Gamma";
   window.gaps = is_gamma ? ServeGenWindow::Gaps::gamma : ServeGenWindow::Gaps::weibull;
   const double least = is_gamma ? kLeastGammaShape : kLeastWeibullShape;

@@ -41,7 +41,7 @@ class SessionScript {
   [[nodiscard]] std::optional<PrefixSegment> document(const VariableDraws& draws) const;
   // Once a turn.
   [[nodiscard]] TurnScript turn(const VariableDraws& draws) const;
-  // Behind it.
+  // After it.
   [[nodiscard]] Pause pause(const VariableDraws& draws) const;
 
  private:

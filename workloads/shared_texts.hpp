@@ -29,8 +29,8 @@ class SharedTexts {
               std::string_view scope);
 
   [[nodiscard]] bool any() const { return popularity_.has_value(); }
-  // The text of a session, from two draws of 64 uniform bits; only where there are `any`. A greater
-  // share keeps the texts of those who had one.
+  // The text of a session, from two draws of 64 uniform bits; only where there are `any`. With a
+  // larger share, sessions that had a text keep it.
   [[nodiscard]] std::optional<PrefixSegment> choose(std::uint64_t share_bits,
                                                     std::uint64_t item_bits) const;
   [[nodiscard]] PrefixSegment text(std::int64_t item) const;  // 1 .. count

@@ -15,13 +15,13 @@ constexpr std::int64_t kMaxClasses = 255;  // RequestRecord::class_id
 
 SessionReplay replay_of(const Trace& trace, std::optional<SessionReplay> wanted) {
   if (trace.clock != TraceClock::absolute) {
-    throw ConfigError("trace: it has no arrival times: it needs an arrival process");
+    throw ConfigError("trace: it has no arrival times, so it needs an arrival process");
   }
   const bool has_timeless = std::ranges::any_of(trace.details, &TraceDetail::timeless);
   if (has_timeless && wanted == SessionReplay::open) {
     throw ConfigError(
-        "trace: sessions is open; allowed: closed, as the trace has rows without a time of their "
-        "own, which follow the answer before");
+        "trace: sessions is open; allowed: closed, because some rows have no time of their own but "
+        "follow the previous answer");
   }
   return wanted.value_or(has_timeless ? SessionReplay::closed : SessionReplay::open);
 }

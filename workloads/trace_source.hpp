@@ -1,7 +1,7 @@
 #pragma once
 // Replays a recorded trace. Open loop: every row at its own time, whatever becomes of the others.
-// Closed loop: a turn of a session waits for the answer to the turn before it (the session's row
-// before it in the order of the trace), as its user or agent does:
+// Closed loop: a turn of a session waits for the answer to the previous turn (the session's
+// previous row in the trace), as its user or agent does:
 // - a row with after_previous_ns is sent so long after that answer, whatever its own time says;
 // - another row is sent at its own time, in a trace that states such gaps: the file says that it
 //   did not wait (Weka's subagents run side by side);

@@ -35,12 +35,12 @@ struct Factors {
 void check_arrivals(const Trace& trace, const TransformOptions& options) {
   const bool has_times = trace.clock == TraceClock::absolute;
   if (has_times && options.arrivals) {
-    throw ConfigError("trace: arrivals: the trace has arrival times of its own");
+    throw ConfigError("trace: arrivals: the trace has its own arrival times");
   }
   if (!has_times && !options.arrivals) {
     throw ConfigError(
-        fmt::format("trace: arrivals: needed, as the trace has no arrival times{}",
-                    trace.clock == TraceClock::per_session ? " of its sessions" : ""));
+        fmt::format("trace: arrivals: required, because the trace has no arrival times{}",
+                    trace.clock == TraceClock::per_session ? " for its sessions" : ""));
   }
 }
 

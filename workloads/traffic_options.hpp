@@ -26,8 +26,8 @@ struct SharedTextOptions {
 
 struct SessionOptions {
   LengthOptions turns = {};  // requests of a session; fixed 1: no sessions
-  // A turn's prompt is everything said before and its own new text; false: its own text alone. The
-  // session's system prompt and document stand in front of either.
+  // A turn's prompt is everything said before and its own new text; false: only its own text. The
+  // session's system prompt and document come before either.
   bool keeps_history = true;
   // Between an answer and the next turn: a tool runs in this share of them, else the user thinks.
   DurationOptions think_time = {};

@@ -28,7 +28,7 @@ void check_classes(const std::vector<TrafficClass>& classes) {
   for (const TrafficClass& traffic_class : classes) {
     const std::string& name = traffic_class.name;
     if (classes.size() > 1 && name.empty()) {
-      throw ConfigError("classes: one has no name; where there are several each needs one");
+      throw ConfigError("classes: one has no name; with several classes each needs a name");
     }
     if (!names.insert(name).second) {
       throw ConfigError(fmt::format("classes: two are named '{}'", name));

@@ -11,7 +11,7 @@
 // nanosecond, without end.
 //
 // Numbers. Open loop: sessions count from 0 as they start. Closed loop: session n (from 0) of user
-// u is number n * users + u: its content is the same whoever started before it.
+// u is number n * users + u: its content does not depend on which users started before it.
 //
 // Prompts. The session's system prompt, its document, then, with history, each turn's new text and
 // the answer to it, in turn. An answer counts as many tokens as the arrival says; what an engine

@@ -114,7 +114,7 @@ ByteCount capacity_of(const BudgetInputs& inputs) {
 void check_keeps_kv(const KvLayout& layout, const ModelSpec& model, std::string_view engine) {
   if (layout.bytes_per_token > 0 && layout.block_bytes > 0) return;
   throw ConfigError(fmt::format(
-      "{}: no layer of a pipeline stage keeps KV; the memory rule of {} needs attention layers",
+      "{}: a pipeline stage has no layer with KV; the memory rule of {} needs attention layers",
       model.id, engine));
 }
 
@@ -129,8 +129,8 @@ bool pool_is_allocatable(BudgetBuilder& builder, const MachineMemory& machine, B
   const ByteCount given = std::max<ByteCount>(0, builder.free_bytes() - machine.slack_bytes);
   if (pool_bytes <= given) return true;
   builder.fail({StartupStage::kv_allocation,
-                fmt::format("{}: {:.2f} GiB of KV wanted, {:.2f} GiB can be allocated", text,
-                            gib_from_bytes(pool_bytes), gib_from_bytes(given)),
+                fmt::format("{}: {:.2f} GiB of KV needed, but only {:.2f} GiB can be allocated",
+                            text, gib_from_bytes(pool_bytes), gib_from_bytes(given)),
                 pool_bytes, given, 0});
   return false;
 }

@@ -52,7 +52,7 @@ void BudgetBuilder::fail(StartupFailure failure) {
 
 void BudgetBuilder::finish(MemoryBudget& budget) {
   const LedgerRefusal refusal = ledger_.charge(MemoryPurpose::margin, ledger_.free_bytes());
-  HEADROOM_CHECK(refusal == LedgerRefusal::none, "the rest of the device is refused as margin");
+  HEADROOM_CHECK(refusal == LedgerRefusal::none, "the rest of the device does not fit as margin");
   budget.capacity_bytes = ledger_.capacity_bytes();
   for (std::size_t i = 0; i < kMemoryPurposeCount; ++i) {
     budget.terms.bytes[i] = ledger_.charged(static_cast<MemoryPurpose>(i));
@@ -102,13 +102,12 @@ void place_pool(BudgetBuilder& builder, const PoolRule& rule, MemoryBudget& budg
   if (request > blocks || budget.max_model_len == 0) {
     const std::int64_t feasible = largest_length(layout, blocks, rule.step_tokens,
                                                  std::max<std::int64_t>(budget.max_model_len, 1));
-    builder.fail(
-        {StartupStage::max_length_request,
-         fmt::format("one request of max_model_len {} needs {:.2f} GiB of KV, {:.2f} GiB are "
-                     "available; the largest feasible max_model_len is {}",
-                     budget.max_model_len, gib_from_bytes(request * layout.block_bytes),
-                     gib_from_bytes(available), feasible),
-         request * layout.block_bytes, available, feasible});
+    builder.fail({StartupStage::max_length_request,
+                  fmt::format("one request of max_model_len {} needs {:.2f} GiB of KV, but {:.2f} "
+                              "GiB are available; the largest feasible max_model_len is {}",
+                              budget.max_model_len, gib_from_bytes(request * layout.block_bytes),
+                              gib_from_bytes(available), feasible),
+                  request * layout.block_bytes, available, feasible});
     return;
   }
   if (!builder.charge(MemoryPurpose::kv_pool, blocks * layout.block_bytes,

@@ -1,6 +1,6 @@
 #pragma once
-// What a start-up budget is given and returns, whatever the engine's rule: bytes by purpose per
-// rank, the KV pool in blocks, and where start-up fails if it does.
+// Inputs and result of a start-up budget, for every engine's rule: bytes by purpose per rank, the
+// KV pool in blocks, and where start-up fails if it does.
 
 #include <array>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace headroom {
 // Where start-up fails, in the order in which an engine gets there.
 enum class StartupStage : std::uint8_t {
   host_memory,         // the host's memory, before or while the weights are read
-  free_memory_check,   // less memory free than the engine is told to use
+  free_memory_check,   // less memory is free than the engine is set to use
   weights,             // loading the weights
   profiling,           // the forward pass that measures activations
   blocks,              // nothing left for the KV pool
@@ -32,8 +32,8 @@ enum class StartupStage : std::uint8_t {
 };
 [[nodiscard]] std::string_view name_of(StartupStage stage);
 
-// Who runs out, DESIGN.md 4: the device's memory, the host's, a container's limit, or the machine
-// stops answering because device memory cannot be swapped.
+// What runs out, DESIGN.md 4: the device's memory, the host's or a container's limit; or the
+// machine stops answering because device memory cannot be swapped.
 enum class StartupKind : std::uint8_t { startup, host_oom, cgroup_kill, host_freeze };
 [[nodiscard]] std::string_view name_of(StartupKind kind);
 
@@ -97,16 +97,16 @@ struct MemoryBudget {
   double max_concurrency = 0;      // requests of max_model_len that the pool holds
   std::int64_t step_tokens = 1;    // tokens of one sequence that a step may compute
   KvLayout layout;
-  // Of the weights: kept off the device, in host memory; used in place from the page cache, whose
-  // term holds them.
+  // Weights kept off the device in host memory, and weights used in place from the page cache,
+  // whose term includes them.
   ByteCount host_weight_bytes = 0;
   ByteCount mapped_weight_bytes = 0;
   std::vector<std::string> notes;  // what the rule decided by itself, e.g. a lowered max_seq_len
   std::optional<StartupFailure> failure;
 };
 
-// Charges in the order of start-up and stops at the first refusal. What is left at the end is
-// margin, so that the terms always add up to the capacity.
+// Charges in the order of start-up and stops at the first refusal. The rest at the end is margin,
+// so that the terms always add up to the capacity.
 class BudgetBuilder {
  public:
   explicit BudgetBuilder(ByteCount capacity_bytes);

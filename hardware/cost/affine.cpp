@@ -15,7 +15,7 @@ AffineCost::AffineCost(AffineCoefficients coefficients) : c_(std::move(coefficie
   if (smallest < 0) throw ConfigError("affine cost: coefficients must not be negative");
   const Ticks decode = c_.per_step + c_.per_decode_row + c_.per_context_token;
   if (decode <= 0 || c_.per_step + c_.per_prefill_token <= 0) {
-    throw ConfigError("affine cost: a step of one token must cost more than nothing");
+    throw ConfigError("affine cost: the cost of a one-token step must be above 0");
   }
   if (!std::is_sorted(c_.capture_sizes.begin(), c_.capture_sizes.end())) {
     throw ConfigError("affine cost: capture sizes must ascend");

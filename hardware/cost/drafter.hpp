@@ -1,6 +1,6 @@
 #pragma once
-// Step time of an engine with a speculative drafter (ENGINES.md 5): the target's step, and behind
-// it the drafter's forward passes, one for each draft in sequence.
+// Step time of an engine with a speculative drafter (ENGINES.md 5): the target's step, followed by
+// the drafter's forward passes, one after another for each draft.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@ struct DrafterOptions {
 };
 
 // The first pass runs over all tokens of the step, the others over one token of each sequence that
-// sampled. What a pass costs stands in the terms of the target's own work. Drafters run without
+// sampled. The cost of a pass is added to the terms of the target's own work. Drafters run without
 // launch or host overhead of their own: their graphs are replayed back to back.
 class DrafterCost final : public StepCost {
  public:

@@ -48,7 +48,7 @@ const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& m
   if (!request.calibration.empty()) {
     const Calibration& named = catalog.calibration(request.calibration);
     if (named.mode == request.mode) return named;
-    throw ConfigError(fmt::format("calibration {} is for {} scheduling, the engine runs {}",
+    throw ConfigError(fmt::format("calibration {} is for {} scheduling, but the engine runs {}",
                                   named.id, name_of(named.mode), name_of(request.mode)));
   }
   if (const Calibration* found = find_calibration(catalog, model, device, request)) return *found;
@@ -83,8 +83,8 @@ std::string check_profiled_system(const Catalog& catalog, const ModelSpec& model
   const auto refuse = [&](const std::string& profiled, const std::string& wanted) {
     throw ConfigError(Complaint{
         .origin = folder.string(),
-        .problem =
-            fmt::format("kernel times are of {}, the scenario's system is {}", profiled, wanted)});
+        .problem = fmt::format("the kernel times are for {}, but the scenario's system is {}",
+                               profiled, wanted)});
   };
   if (catalog.has_model(meta.model)) {
     const ModelSpec other = catalog.model(meta.model);

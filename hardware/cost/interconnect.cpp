@@ -46,8 +46,8 @@ class Links {
       if (bandwidth_ == 0) bandwidth_ = device.pcie_bytes_per_s.value_or(0);
     }
     if (bandwidth_ == 0) {
-      throw ConfigError(
-          fmt::format("several ranks: device {} has no link in the catalog", device.id));
+      throw ConfigError(fmt::format(
+          "several ranks need a link, but device {} has none in the catalog", device.id));
     }
   }
 
@@ -70,7 +70,7 @@ class Links {
     return seconds;
   }
 
-  // Of a byte that each rank sends to another one of the group, all alike likely.
+  // The time of a byte that each rank sends to another rank of the group, all equally likely.
   [[nodiscard]] double sent_byte_s(const Group& group) const {
     const double others = real(group.ranks - 1);
     const double inside = real(group.per_node - 1) / others / bandwidth_;

@@ -65,7 +65,7 @@ void check_attention(const KernelTimes& times, const ModelSpec& model) {
   for (const LayerKind& kind : model.kinds) {
     if (kind.recurrent || !kind.attention || kind.attention->window_tokens > 0) {
       refuse(times, model,
-             "kernel tables know models whose layers all attend to the whole context");
+             "kernel tables cover only models whose layers all attend to the whole context");
     }
   }
 }
@@ -95,13 +95,12 @@ void KernelTableCost::set_counts(const ModelSpec& model) {
     log_missed_ = det::log(1.0 - real(kind.moe->top_k) / experts_);
   }
   if (expert_layers_ > 0 && times_.experts.axes.empty()) {
-    refuse(times_, model, "has experts, and there is no moe.csv with rows of ep 1");
+    refuse(times_, model, "it has experts, but there is no moe.csv with rows for ep 1");
   }
   for (const auto& [name, curve] : times_.dense) {
     const auto* known = std::ranges::find(kKernels, name, &KnownKernel::name);
     if (known == kKernels.end()) {
-      refuse(times_, model,
-             fmt::format("dense.csv has a layer '{}' that no decoder here has", name));
+      refuse(times_, model, fmt::format("dense.csv has an unknown layer '{}'", name));
     }
     const double count = known->often == Often::step        ? 1
                          : known->often == Often::layer     ? layers_

@@ -37,7 +37,7 @@ class KernelTableCost final : public StepCost {
  private:
   struct TokenTicks {
     Ticks linear = 0;       // matrix products, experts
-    Ticks elementwise = 0;  // everything else that goes by tokens
+    Ticks elementwise = 0;  // everything else that scales with tokens
   };
   // Attention of `rows` decodes while their mean context stays within a cell of the table.
   struct DecodeLine {
@@ -46,7 +46,7 @@ class KernelTableCost final : public StepCost {
     TokenCount first = 0;
     TokenCount last = 0;  // the largest sum of contexts that the line holds for
   };
-  struct Chunk {  // one chunk that stands for all of a step
+  struct Chunk {  // one chunk that represents all chunks of a step
     double tokens = 0;
     double cached = 0;
   };

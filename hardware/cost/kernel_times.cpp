@@ -56,8 +56,9 @@ std::map<std::string, TimeCurve, std::less<>> read_curves(const fs::path& file,
   std::map<std::string, TimeCurve, std::less<>> curves;
   for (const auto& [layer, measured] : points) {
     if (measured.size() < 2) {
-      throw DataError(fmt::format("{}: {}: one row; two or more tell how its time grows with {}",
-                                  file.string(), layer, axis));
+      throw DataError(fmt::format(
+          "{}: {}: only one row; two or more are needed to see how its time grows with {}",
+          file.string(), layer, axis));
     }
     for (const auto& [at, us] : measured) curves[layer].add(static_cast<double>(at), us);
   }
@@ -76,9 +77,9 @@ std::vector<std::set<std::int64_t>> axes_of(const Points& points) {
   return axes;
 }
 
-// A profile may be of several grids, one finer than the other: values of an axis that lack some
-// combination are dropped, the emptiest first, until what is left is full. An axis keeps two
-// values; false: the rest has gaps all the same.
+// A profile may contain several grids of different density: values of an axis that lack some
+// combination are dropped, the emptiest first, until the grid is full. An axis keeps at least two
+// values; false: the rest still has gaps.
 bool keep_full_grid(Points& points) {
   for (;;) {
     const auto axes = axes_of(points);
@@ -107,13 +108,13 @@ bool keep_full_grid(Points& points) {
 }
 
 TimeGrid grid_of(Points points, const std::string& file, std::string_view what) {
-  if (points.empty()) throw DataError(fmt::format("{}: no rows of {}", file, what));
+  if (points.empty()) throw DataError(fmt::format("{}: no rows for {}", file, what));
   const bool full = keep_full_grid(points);
   TimeGrid grid;
   for (const auto& axis : axes_of(points)) {
     if (!full || axis.size() < 2) {
-      throw DataError(
-          fmt::format("{}: {}: the rows are no grid of two points or more each way", file, what));
+      throw DataError(fmt::format(
+          "{}: {}: the rows do not form a grid of at least two points per axis", file, what));
     }
     grid.axes.emplace_back(axis.begin(), axis.end());
   }
@@ -155,7 +156,7 @@ void fill_unreached(Points& points, const std::string& file) {
       const auto [point, added] = points.try_emplace(Key{tokens, experts}, most);
       if (added && missing == 0) missing = experts;
       if (!added && missing > 0) {
-        throw DataError(fmt::format("{}: {} tokens: a row of {} experts and none of {}", file,
+        throw DataError(fmt::format("{}: {} tokens: a row for {} experts but none for {}", file,
                                     tokens, experts, missing));
       }
       most = point->second;
@@ -243,10 +244,10 @@ KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
   fs::path file = folder / "meta.yaml";
   if (!fs::exists(file, unreadable)) file = folder.parent_path() / "meta.yaml";
   if (!fs::exists(file, unreadable)) {
-    throw ConfigError(Complaint{
-        .origin = folder.string(),
-        .problem = "no meta.yaml, here or above; needed, as it says of which model and GPU "
-                   "the kernel times are (lines `model: ...` and `gpu: ...`)"});
+    throw ConfigError(
+        Complaint{.origin = folder.string(),
+                  .problem = "no meta.yaml, here or in a folder above; it must name the model and "
+                             "GPU of the kernel times (lines `model: ...` and `gpu: ...`)"});
   }
   std::istringstream in = open_text_file(file);
   KernelTimesMeta meta;
@@ -258,11 +259,10 @@ KernelTimesMeta read_kernel_times_meta(const fs::path& folder) {
     if (!value.empty() && std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; })) {
       return;
     }
-    throw ConfigError(Complaint{
-        .origin = file.string(),
-        .problem =
-            fmt::format("{}: {}; allowed: the name of what the kernel times are of, `{}: ...`", key,
-                        value.empty() ? "missing" : "no printable text", key)});
+    throw ConfigError(
+        Complaint{.origin = file.string(),
+                  .problem = fmt::format("{}: {}; allowed: a name, `{}: ...`", key,
+                                         value.empty() ? "missing" : "not printable text", key)});
   };
   need("model", meta.model);
   need("gpu", meta.gpu);

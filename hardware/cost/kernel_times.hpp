@@ -45,7 +45,7 @@ struct TimeGrid {
   std::vector<double> us;
 
   // Multilinear between the points that enclose `places` (one per axis). Beyond an axis the same
-  // function goes on, but never below its value at the edge of the grid: always above 0.
+  // function continues, but never below its value at the edge of the grid, so it is always above 0.
   [[nodiscard]] double at(std::span<const AxisPlace> places) const;
 };
 
@@ -67,8 +67,8 @@ struct KernelTimesMeta {
 
 // ConfigError: no such folder or file. DataError with file:line: a bad file, a grid with gaps.
 [[nodiscard]] KernelTimes read_kernel_times(const std::filesystem::path& folder);
-// From the meta.yaml in `folder` or, if there is none, above it. ConfigError: neither is there, or
-// it does not say which model or GPU the times are of: then nobody can tell what they price.
+// From the meta.yaml in `folder` or, if there is none, above it. ConfigError: there is neither, or
+// it does not name the model and the GPU, without which the times mean nothing.
 [[nodiscard]] KernelTimesMeta read_kernel_times_meta(const std::filesystem::path& folder);
 // `root` itself, or its tp<N> for `tensor_parallel_size` where it has such folders.
 [[nodiscard]] std::filesystem::path kernel_times_folder(const std::filesystem::path& root,

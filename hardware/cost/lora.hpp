@@ -1,6 +1,6 @@
 #pragma once
-// Step time of an engine with LoRA adapters: the step of the model as it is, and beside it the
-// kernels of the adapters (docs/fidelity.md). No measurement scores this term.
+// Step time of an engine with LoRA adapters: the step of the plain model, plus the kernels of the
+// adapters (docs/fidelity.md). This term was not compared with measurements.
 
 #include <memory>
 

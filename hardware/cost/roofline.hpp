@@ -52,7 +52,7 @@ class RooflineCost final : public StepCost {
   struct LinearModel {
     double fixed_bytes_s = 0;   // weights that every step reads
     double expert_bytes_s = 0;  // all routed experts; 0: none
-    double log_missed = 0;      // of the chance that a token passes an expert by
+    double log_missed = 0;      // of the probability that a token skips an expert
     double expert_reach = 1;    // of tokens after the first
     double flops_s_per_token = 0;
     // Of whole experts on a rank: per token of all ranks, if routing were even; 0: in the above.

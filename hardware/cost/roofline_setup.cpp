@@ -345,14 +345,14 @@ std::vector<std::string> run_simplifications(const ModelSpec& model) {
     compressed = compressed || kind.attention->compress_ratio > 1 || kind.attention->indexer;
   }
   if (chunked > 0) {
-    notes.push_back(fmt::format(
-        "{}: {} of {} layers attend within chunks; a run prices them as windows of a chunk's "
-        "length, the most they read",
-        model.id, chunked, model.layers()));
+    notes.push_back(
+        fmt::format("{}: {} of {} layers attend within chunks; a run treats them as windows of one "
+                    "chunk, the most they read",
+                    model.id, chunked, model.layers()));
   }
   if (compressed) {
     notes.push_back(
-        fmt::format("{}: sparse attention is priced as if it read every kept entry", model.id));
+        fmt::format("{}: sparse attention is timed as if it read every stored entry", model.id));
   }
   return notes;
 }

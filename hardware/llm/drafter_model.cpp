@@ -19,8 +19,7 @@ LayerKind last_attending(const ModelSpec& target) {
     const LayerKind& layer = target.kinds[*kind];
     if (layer.attention && !layer.attention->shares_kv) return layer;
   }
-  throw ConfigError(
-      fmt::format("{} has no attention layer that a drafter could be shaped as", target.id));
+  throw ConfigError(fmt::format("{} has no attention layer to model a drafter on", target.id));
 }
 
 // Without tables and layers; the norm behind the last layer is counted with every model.

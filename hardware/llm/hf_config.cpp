@@ -25,14 +25,14 @@ ConfigError unknown_architecture(const HfFields& root, const std::string& name) 
   const std::vector<std::string> known = known_architectures();
   const std::string nearest = nearest_name(name, known);
   const std::string like = nearest.empty() ? "LlamaForCausalLM" : nearest;
-  return ConfigError(Complaint{
-      .kind = ErrorKind::unknown,
-      .origin = root.log().file,
-      .pointer = "/architectures/0",
-      .problem = fmt::format(
-          "\"{}\": not known{}; where the model is built like a known one, say "
-          "so in an override file, which is merged over this one: {{\"architectures\": [\"{}\"]}}",
-          name, nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest), like)});
+  return ConfigError(
+      Complaint{.kind = ErrorKind::unknown,
+                .origin = root.log().file,
+                .pointer = "/architectures/0",
+                .problem = fmt::format(
+                    "\"{}\": unknown{}; if the model is built like a known one, name that in an "
+                    "override file, which is merged over this one: {{\"architectures\": [\"{}\"]}}",
+                    name, nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest), like)});
 }
 
 const HfFamily& family_of(const HfFields& root) {
@@ -74,7 +74,7 @@ void add_defaults(std::string_view defaults, HfJson& text, HfLog& log) {
     if (entry.key() != "model_type") added.push_back(entry.key());
   }
   if (added.empty()) return;
-  log.note(fmt::format("not in the config, defaults of its class: {}", comma_list(added)));
+  log.note(fmt::format("not in the config, so defaults of its class apply: {}", comma_list(added)));
 }
 
 // A tower of another make than the wrapper usually has.
@@ -115,7 +115,7 @@ void check_size(const HfIntake& in) {
   if (sum > kMostParameters) {
     throw ConfigError(
         Complaint{.origin = in.root.log().file,
-                  .problem = "more than 10^15 parameters: one of its sizes is wrong"});
+                  .problem = "more than 10^15 parameters: one of the sizes is wrong"});
   }
 }
 

@@ -90,11 +90,10 @@ void HfLog::check_complete() const {
   throw ConfigError(Complaint{
       .kind = ErrorKind::missing,
       .origin = file,
-      .problem = fmt::format(
-          "missing for {}: {}; give {} in an override file, which is merged over this one, "
-          "for example {}",
-          architecture.empty() ? "a model" : architecture, comma_list(missing),
-          missing.size() == 1 ? "it" : "them", example_override(missing))});
+      .problem = fmt::format("missing for {}: {}; set {} in an override file, which is merged over "
+                             "this one, for example {}",
+                             architecture.empty() ? "a model" : architecture, comma_list(missing),
+                             missing.size() == 1 ? "it" : "them", example_override(missing))});
 }
 
 HfFields::HfFields(const HfJson& object, std::string pointer, HfLog& log)

@@ -39,7 +39,8 @@ class HfFields {
 
   [[nodiscard]] bool has(std::string_view key) const;                         // there and not null
   [[nodiscard]] std::optional<std::int64_t> find_integer(HfKeys keys) const;  // 0 or more
-  // At least 1. Missing: noted, and 1 so that reading can go on to find what else is missing.
+  // At least 1. If missing, that is noted and 1 is returned, so that reading continues and finds
+  // everything missing.
   [[nodiscard]] std::int64_t integer(HfKeys keys) const;
   [[nodiscard]] std::int64_t integer_or(HfKeys keys, std::int64_t fallback) const;
   // 0 to `most`.

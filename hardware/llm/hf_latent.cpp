@@ -159,8 +159,8 @@ void read_deepseek_v4(HfIntake& in) {
     add_layers(in.model, kind, 1);
   }
   in.note(
-      "DeepSeek V4: compressors, hyper-connections and hash layers are counted from the "
-      "published code; their activations and buffers are an estimate");
+      "DeepSeek V4: compressors, hyper-connections and hash layers follow the published code; "
+      "their activations and buffers are an estimate");
   LayerKind last = kind;
   last.attention = plain;
   add_mtp(in, in.text.integer_or({"num_nextn_predict_layers"}, 0), last, false);

@@ -37,7 +37,7 @@ class HfPatterns {
   std::vector<Regex> regexes_;
 };
 
-// `*` stands for any text, dots included; `?` for one character.
+// `*` matches any text, including dots; `?` matches one character.
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
 
 }  // namespace headroom

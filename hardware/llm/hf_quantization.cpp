@@ -176,7 +176,7 @@ void add_expert_dtype(const HfIntake& in, HfScheme& scheme) {
   HfScheme::Rule rule;
   (void)rule.only.add("experts");
   rule.format = format_of(Dtype::mxfp4);
-  // After what is listed layer by layer, before what is said of all.
+  // Applied after entries for single layers and before those for all layers.
   const auto general =
       std::ranges::find_if(scheme.rules, [](const HfScheme::Rule& r) { return r.everything; });
   scheme.rules.insert(general, std::move(rule));
@@ -206,8 +206,8 @@ void apply_quantization(HfIntake& in, const std::optional<HfFields>& separate) {
   if (in.mtp.layers > 0) in.mtp.kind = applier.apply(in.mtp.kind, m.layers(), m.hidden);
   if (applier.mixed()) {
     in.note(
-        "a part of a layer (such as attention) mixes formats: it is counted as most of its "
-        "elements are stored");
+        "a part of a layer (such as attention) mixes formats: all of it is counted in the format "
+        "of most of its elements");
   }
   if (const auto head = head_format(scheme); head && !m.tie_embeddings) m.head_format = *head;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Inside the intake of Hugging Face configs: what a reader of one family is given, what it fills,
-// and the parts that families share. The table of families is hf_families.cpp.
+// Inside the intake of Hugging Face configs: the input and output of the reader of one family, and
+// the parts that families share. The table of families is hf_families.cpp.
 
 #include <cstdint>
 #include <string>

@@ -199,7 +199,7 @@ void read_modelopt(const HfFields& declared, HfScheme& scheme) {
 struct Method {
   std::string_view name;
   void (*read)(const HfFields&, HfScheme&);
-  std::string_view family = {};  // of which it is a spelling; empty: its own
+  std::string_view family = {};  // the name it is an alias of; empty: none
 };
 constexpr std::array<Method, 13> kMethods{{
     {"fp8", read_fp8},

@@ -34,7 +34,7 @@ Dtype read_dtype(const HfIntake& in) {
     }
   }
   // Transformers and vLLM then look at the weight files; published ones are bfloat16 nearly always.
-  in.note("the config names no dtype: bfloat16 is assumed");
+  in.note("the config has no dtype: bfloat16 is assumed");
   return Dtype::bf16;
 }
 
@@ -79,7 +79,7 @@ std::int64_t read_max_position(const HfFields& text) {
   }
   if (!length) {
     text.log().note(
-        fmt::format("the config names no longest context: {} as in vLLM", kLengthOfNone));
+        fmt::format("the config has no context length: {} is assumed, as in vLLM", kLengthOfNone));
     length = kLengthOfNone;
   }
   // Gemma 3 states the length after scaling (vLLM skips it for model types with gemma3).

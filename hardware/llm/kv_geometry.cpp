@@ -63,8 +63,8 @@ std::int64_t sum_layers(const std::vector<KvClass>& classes) {
                          [](std::int64_t n, const KvClass& c) { return n + c.layers; });
 }
 
-// Full classes of unlike size in one group, windows and states charged per sequence: what is left
-// when pages cannot be made equal.
+// Full layers of different sizes in one group, windows and states charged per sequence: the last
+// resort when pages cannot be made equal.
 KvLayout merged_layout(const std::vector<KvClass>& classes, std::int32_t block_tokens) {
   ByteCount per_token = 0;
   ByteCount per_sequence = 0;
@@ -226,7 +226,7 @@ KvLayout flat_kv_layout(const ModelSpec& model, const KvFormat& kv, const Shardi
 KvLayout grouped_kv_layout(const ModelSpec& model, const KvFormat& kv, const Sharding& sharding,
                            std::int64_t stage, const KvGrouping& grouping) {
   std::vector<KvClass> classes = kv_classes(model, kv, sharding, stage);
-  HEADROOM_CHECK(!classes.empty(), fmt::format("{}: no layer keeps anything", model.id));
+  HEADROOM_CHECK(!classes.empty(), fmt::format("{}: no layer keeps KV or states", model.id));
   if (!grouping.hybrid_manager) {
     for (KvClass& c : classes) {
       if (c.window_tokens > 0) c = {KvGroupKind::full, c.layers, 0, c.bytes_per_token, 0};

@@ -15,8 +15,8 @@ void check_layers(const ModelSpec& model) {
                          kind.attention->compress_ratio == 1 && !kind.attention->shares_kv;
     if (attends && kind.mlp && !kind.moe && !kind.recurrent) continue;
     throw ConfigError(
-        fmt::format("LoRA is modelled for dense layers of plain attention; {} has others (experts, "
-                    "latent or shared attention, recurrent states)",
+        fmt::format("LoRA is modelled only for dense layers with plain attention; {} has others "
+                    "(experts, latent or shared attention, recurrent states)",
                     model.id),
         ErrorKind::unsupported);
   }

@@ -163,7 +163,7 @@ static ModelSpec requantised(ModelSpec model, Dtype dtype) {
 }
 
 ModelSpec quantised(ModelSpec model, Dtype dtype) {
-  HEADROOM_CHECK(is_quantised(dtype), fmt::format("{} is no quantised type", name_of(dtype)));
+  HEADROOM_CHECK(is_quantised(dtype), fmt::format("{} is not a quantised type", name_of(dtype)));
   if (dtype < Dtype::q8_0 && is_quantised_otherwise(model, dtype)) {
     return requantised(std::move(model), dtype);
   }

@@ -47,11 +47,11 @@ ModelSpec loaded_as(ModelSpec model, std::string_view name) {
   if (!same && method->at_load) return quantised(std::move(model), parse_dtype(name));
   if (!same && name == "modelopt_fp4") return quantised(std::move(model), Dtype::nvfp4);
   if (!same) {
-    throw ConfigError(
-        model.quantization_method.empty()
-            ? fmt::format("{}: the checkpoint is not quantised, so not with {}", model.id, name)
-            : fmt::format("{}: the checkpoint is quantised with {}, not with {}", model.id,
-                          model.quantization_method, name));
+    throw ConfigError(model.quantization_method.empty()
+                          ? fmt::format("{}: the checkpoint is not quantised, so {} does not apply",
+                                        model.id, name)
+                          : fmt::format("{}: the checkpoint is quantised with {}, not with {}",
+                                        model.id, model.quantization_method, name));
   }
   const Dtype main = main_dtype(model);
   if (name == "modelopt_fp4" && main != Dtype::nvfp4) {

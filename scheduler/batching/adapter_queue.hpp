@@ -1,6 +1,6 @@
 #pragma once
-// The waiting requests of each LoRA adapter, in the order of the whole queue: who is the first of
-// those with certain adapters, in O(their number).
+// The waiting requests of each LoRA adapter, in the order of the whole queue. Finds the first one
+// with any of certain adapters in O(number of adapters).
 
 #include <cstdint>
 #include <span>
@@ -17,7 +17,7 @@ class AdapterQueue {
   void push_front(RequestId id, std::int32_t adapter);
   void remove(RequestId id);
 
-  // The first that uses no adapter, or one of `adapters`; kNoRequest: nobody does.
+  // The first that uses no adapter, or one of `adapters`; kNoRequest: there is none.
   [[nodiscard]] RequestId first_of(std::span<const std::int32_t> adapters) const;
 
  private:

@@ -35,10 +35,10 @@ struct BatchTraits {
   bool hands_over = false;           // takes requests whose KV has come from another replica
   bool swaps = false;                // may copy a preempted request's KV to the host
   bool writes_tier_through = false;  // a second tier gets blocks when they are full, and keeps them
-  bool follows_groups = false;  // asks for the blocks of unlike groups of layers as they are held
-  bool forks_samples = false;   // n answers to a prompt share its blocks without a prefix cache
-  bool keeps_prompt_logprobs = false;  // of requests that ask for them
-  bool merges_copies = false;          // of blocks with one content all but one are given up
+  bool follows_groups = false;       // allocates the blocks of different layer groups separately
+  bool forks_samples = false;  // n answers to a prompt share its blocks without a prefix cache
+  bool keeps_prompt_logprobs = false;  // for requests that want them
+  bool merges_copies = false;          // only one block of each content is kept
   // With tokens in flight: a row takes part in one step more than its last token needs, also where
   // max_tokens tells how many that are.
   bool runs_past_max_tokens = false;

@@ -9,12 +9,12 @@
 
 namespace headroom {
 
-// Takes the blocks of one step of all decodes; while they are short, `preempt()` takes the request
-// `next_victim()` out. It is the engines' loop over the running requests in sums: the first ones
-// take all free blocks, the next one in need preempts the last, and so on. The block of a victim
-// that had taken one already goes to somebody else in need. Where windows take ids of their own a
-// step of one sequence needs several: then nothing is taken before the last victim is out, since
-// the next one might need more than those left.
+// Takes the blocks that one step of all decodes needs; while they are short, `preempt()` removes
+// the request `next_victim()`. This computes the engines' loop over the running requests with sums:
+// the first ones take all free blocks, the next one in need preempts the last, and so on. If a
+// victim had already taken a block, another request in need gets it. Where windows take ids of
+// their own a step of one sequence needs several: then nothing is taken before the last victim is
+// out, since the next one might need more than those left.
 template <typename NextVictim, typename Preempt>
 void take_decodes_first(const PlanContext& context, NextVictim next_victim, Preempt preempt) {
   const bool one_each = context.kv.sequence().windows().empty();

@@ -17,8 +17,8 @@ class LatePrefixes {
   // `is_on`: requests look for cached prefixes at all.
   explicit LatePrefixes(bool is_on) : is_on_(is_on) {}
 
-  // The first `tokens` of `id` are computed by the plan that is being made; others find them from
-  // the `plans`-th plan behind it on (>= 1).
+  // The plan being made computes the first `tokens` of `id`; other requests can find them from the
+  // `plans`-th plan after it on (>= 1).
   void add(RequestId id, TokenCount tokens, std::int32_t plans) {
     if (is_on_) pending_.push_back({id, tokens, plans});
   }

@@ -17,7 +17,7 @@ void LlamaCppScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   give_slots(context);
   fill_batch(context, plan);
   if (!plan.chunks.empty()) return;
-  // Only decodes (or more of them than n_batch): nothing changes until somebody leaves.
+  // Only decodes (or more of them than n_batch): nothing changes until a request leaves.
   plan.steady_steps = kManySteps / 2;
   plan.arrivals_can_join = waiting_.empty() && context.kv.pool().free_blocks > 0;
 }

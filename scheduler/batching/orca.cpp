@@ -67,7 +67,8 @@ std::vector<OwnRow> orca_rows() {
       {.name = "kv_reservation",
        .field = &O::kv_reservation,
        .choices = kReservationNames,
-       .doc = "output set aside: as declared, the longest, or what the literature's oracles know"},
+       .doc = "output length to reserve: as declared, the longest, or the true length as in the "
+              "literature's oracles"},
   });
 }
 
@@ -76,7 +77,7 @@ std::vector<OwnRow> orca_rows() {
 const BatchPolicy& orca_policy() {
   static const BatchPolicy kPolicy{
       .name = "orca",
-      .doc = "Orca: iteration-level batches that reserve all a request may need",
+      .doc = "Orca: iteration-level batches, with KV reserved for the longest output",
       .traits = {.sets_aside = true, .has_stages = true, .seats_per_stage = true},
       .allocators = {"contiguous", "paged"},
       .options = orca_rows,

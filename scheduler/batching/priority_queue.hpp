@@ -15,7 +15,7 @@ namespace headroom {
 class PriorityQueue {
  public:
   enum class Top : std::uint8_t {
-    first,  // smallest (priority, arrival): who is served next
+    first,  // smallest (priority, arrival): served next
     last    // largest: who gives way next
   };
   explicit PriorityQueue(Top top) : top_(top) {}

@@ -18,7 +18,7 @@ void SarathiScheduler::on_engine_lost() { batch_.on_engine_lost(); }
 const BatchPolicy& sarathi_policy() {
   static const BatchPolicy kPolicy{
       .name = "sarathi",
-      .doc = "Sarathi-Serve: all decodes, then prompts in chunks of what the budget leaves",
+      .doc = "Sarathi-Serve: all decodes, then prompt chunks in the rest of the budget",
       .traits = {.has_token_budget = true,
                  .seats_within_budget = true,
                  .keeps_prompt_logprobs = true,

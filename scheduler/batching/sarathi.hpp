@@ -1,9 +1,9 @@
 #pragma once
 // Sarathi-Serve (OSDI'24; ENGINES.md 3.8): stall-free batches under a token budget tau =
 // max_num_batched_tokens (512 strict, 2048 relaxed). Every decode takes one token, then the prompt
-// in progress, then new ones, first come first served, each cut to what is left of the budget.
-// Memory rules in whole_prompt_batch.hpp, with a watermark of 1 % of the pool. A prompt that can
-// never have its blocks is refused; Sarathi-Serve itself would keep it at the head for ever.
+// in progress, then new ones, first come first served, each cut to the rest of the budget. Memory
+// rules in whole_prompt_batch.hpp, with a watermark of 1 % of the pool. A prompt that can never
+// have its blocks is refused; Sarathi-Serve itself would keep it at the head for ever.
 
 #include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/whole_prompt_batch.hpp"

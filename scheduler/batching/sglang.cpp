@@ -92,7 +92,8 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
     build_prefill_batch(context, plan, budget_for(0));
     if (plan.chunks.empty()) return decode(context, plan);
     if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
-    if (own_.enable_mixed_chunk) finished_ = 0;  // the running batch is taken in, empty as it is
+    if (own_.enable_mixed_chunk)
+      finished_ = 0;  // the running batch is merged in, although it is empty
     plan.decodes_pause = true;
     last_was_prefill_ = true;
     return;
@@ -143,7 +144,7 @@ void SglangScheduler::build_prefill_batch(const PlanContext& context, BatchPlan&
   const bool admits = !waiting_.empty() && !batch_is_full_;
   if (admits) budget.set_aside += output_for_running(context);
   continue_chunked(context, plan, budget);
-  // Behind the last piece of a prompt one request is tested even if it could take no token.
+  // After the last piece of a prompt one more request is tested, even if it could take no token.
   const bool has_room = budget.chunk > 0 || !plan.chunks.empty();
   if (admits && chunked_ == kNoRequest && has_room) admit_waiting(context, plan, budget);
 }
@@ -269,7 +270,7 @@ void SglangScheduler::decode(const PlanContext& context, BatchPlan& plan) {
     return retract(context, plan);
   }
   context.take_decodes();
-  // Nobody is left to decode: the engine looks at the queue again at once.
+  // No request is left to decode: the engine looks at the queue again at once.
   if (is_dropping && context.decodes.size() == 0) plan.wake_at_ns = context.now_ns;
   finish_decode_plan(context, plan);
 }
@@ -279,8 +280,8 @@ void SglangScheduler::note_idle(const PlanContext& context) {
   idle_ = running_.empty() && chunked_ == kNoRequest && context.decodes_in_flight == 0;
 }
 
-// The decodes are taken and there is no chunk. The same step again until the pool is used up, if
-// whoever waits stays where he is until somebody leaves: the batch is full, or decodes beside a
+// The decodes are taken and there is no chunk. The same step repeats until the pool is used up if
+// waiting requests must wait until a running one leaves: the batch is full, or decodes beside a
 // chunk would use up its tokens.
 void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& plan) {
   if (context.decodes.size() == 0) return note_idle(context);
@@ -386,10 +387,10 @@ std::vector<OwnRow> sglang_rows() {
       {.name = "schedule_conservativeness",
        .field = &S::schedule_conservativeness,
        .bounds = {.low = 0, .high = 100, .low_open = true},
-       .doc = "scales how much output of running requests an admission expects"},
+       .doc = "factor on the output that an admission expects from running requests"},
       {.name = "enable_mixed_chunk",
        .field = &S::enable_mixed_chunk,
-       .doc = "decodes run beside prefill chunks instead of standing by"},
+       .doc = "run decodes together with prefill chunks instead of pausing them"},
   });
 }
 
@@ -406,7 +407,7 @@ std::unique_ptr<BatchScheduler> make_sglang(SchedulerOptions options, const KvAl
 const BatchPolicy& sglang_policy() {
   static const BatchPolicy kPolicy{
       .name = "sglang",
-      .doc = "SGLang: prefill batches alone, admission by estimated output, retraction",
+      .doc = "SGLang: separate prefill batches, admission by estimated output, retraction",
       .traits = {.plans_ahead = true,
                  .keeps_prompt_logprobs = true,
                  .merges_copies = true,

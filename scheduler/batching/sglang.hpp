@@ -1,9 +1,9 @@
 #pragma once
-// SGLang (ENGINES.md 3.4): prefill first. As long as somebody waits and the batch is not known to
-// be full, a prefill batch is tried, and it runs alone while the decodes stand by (beside them with
-// enable_mixed_chunk); otherwise all running requests decode. Admission sets aside an estimate of
-// the output still to come, which may prove too small: then decodes retract running requests, which
-// lose their KV and recompute prompt and generated tokens later.
+// SGLang (ENGINES.md 3.4): prefill first. While requests wait and the batch is not known to be
+// full, the scheduler tries a prefill batch. It runs alone while the decodes pause (together with
+// them with enable_mixed_chunk); otherwise all running requests decode. Admission sets aside an
+// estimate of the output still to come, which may prove too small: then decodes retract running
+// requests, which lose their KV and recompute prompt and generated tokens later.
 //
 // A page is a block of the pool, and chunked_prefill_size a multiple of it (SGLang demands that);
 // free blocks count what the prefix cache could evict. Requests are taken to ask for no more output
@@ -107,9 +107,9 @@ class SglangScheduler final : public BatchScheduler {
   bool last_shrank_ = false;
   LatePrefixes late_prefixes_;
   RequestId chunked_ = kNoRequest;  // the one whose prompt is computed in part
-  // Nobody is admitted before somebody leaves. SGLang keeps it in its batch of running requests,
-  // and so forgets it when the next prefill batch takes the place of that one: when nobody ran
-  // before, or when the running ones were mixed into it.
+  // No request is admitted before a running one leaves. SGLang keeps it in its batch of running
+  // requests, and so forgets it when the next prefill batch takes the place of that one: when none
+  // ran before, or when the running ones were mixed into it.
   bool batch_is_full_ = false;
   bool idle_ = true;
   NewTokenRatio ratio_;

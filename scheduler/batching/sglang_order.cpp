@@ -135,7 +135,8 @@ void SglangQueue::arrange_by_tree(const PlanContext& context) {
   visit_tree(context, 0, place, 0);
 }
 
-// Orders arranged_[begin, end), the requests below one node at `depth`, which stand by place.
+// Orders arranged_[begin, end), the requests below one node at `depth`, which are in order of
+// place.
 void SglangQueue::visit_tree(const PlanContext& context, std::int64_t begin, std::int64_t end,
                              std::int32_t depth) {
   if (end - begin <= 1) return;

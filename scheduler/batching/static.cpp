@@ -59,7 +59,8 @@ BlockCount StaticScheduler::blocks_of(const Shape& batch, const KvAllocator& kv)
   return batch.rows * blocks_needed(pool.taken_by(row), pool.block_tokens);
 }
 
-// The prefill of a batch that nobody sized runs out of memory: its requests are lost with it.
+// The prefill of a batch that was not sized to the pool runs out of memory, and its requests are
+// lost.
 void StaticScheduler::fail_batch(const Shape& batch, const KvAllocator& kv, BatchPlan& plan) {
   plan.failure = PlanFailure::out_of_device_memory;
   plan.wanted_tokens = blocks_of(batch, kv) * kv.pool().block_tokens;
@@ -129,15 +130,16 @@ std::vector<OwnRow> static_rows() {
        .field = &S::batch_wait_ms,
        .unit = "ms",
        .bounds = {.low = 0, .high = 1e9},
-       .doc = "how long a batch waits to fill up"},
+       .doc = "longest time that a batch waits to fill up"},
       {.name = "preferred_batch_size",
        .field = &S::preferred_batch_size,
        .unit = "requests",
        .bounds = kCount,
-       .doc = "batches of these sizes are sent before the wait is over, the largest one"},
+       .doc = "batch sizes to send at once, before the wait is over; the largest possible one is "
+              "sent"},
       {.name = "stream",
        .field = &S::stream,
-       .doc = "clients see tokens at once, not when the batch ends"},
+       .doc = "send tokens to clients at once, not when the batch ends"},
   });
 }
 
@@ -147,7 +149,7 @@ void settle_sizes(const Origins& given, OptionBag& own, std::int64_t max_num_seq
   for (const std::int64_t size : sizes) {
     if (size <= max_num_seqs) continue;
     given.refuse("/engine/preferred_batch_size",
-                 fmt::format("{}: no batch has more than {} requests", size, max_num_seqs),
+                 fmt::format("{}: a batch has at most {} requests", size, max_num_seqs),
                  ErrorKind::value);
   }
 }

@@ -5,8 +5,8 @@
 //
 // With an allocator that reserves, every row holds (longest prompt + largest max_tokens) from the
 // start. With one that grows (a concatenating cache), nothing is set aside, and a pool that runs
-// out while the batch decodes is a run-time OOM: the engine dies. So it does when nobody sizes the
-// batch to the pool and its prefill does not fit.
+// out while the batch decodes is a run-time OOM: the engine dies. The same happens if the batch is
+// not sized to the pool and its prefill does not fit.
 //
 // Preferred sizes are those of Triton's dynamic batcher (its dynamic_batch_scheduler.cc).
 

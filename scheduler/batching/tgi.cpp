@@ -8,8 +8,8 @@
 namespace headroom {
 namespace {
 
-// What an entry holds from its admission on. (queue.rs asks for one token less, the last one, which
-// never has KV; the admission limits of a replica count it.)
+// What an entry holds from its admission on. (queue.rs reserves one token less, because the last
+// one never has KV; the admission limits of a replica count it.)
 TokenCount whole_life(const Request& request) {
   return TokenCount{request.prompt_tokens} + request.reserved_output;
 }
@@ -46,7 +46,8 @@ void TgiScheduler::plan_mixed(const PlanContext& context, BatchPlan& plan) {
     }
   }
   if (!plan.chunks.empty() || (must_decode_now && !waiting_.empty())) return;
-  // A head that does not fit will not fit until somebody leaves: nothing grows meanwhile.
+  // A head that does not fit will not fit until a request leaves, because free room does not grow
+  // before.
   plan.steady_steps = kManySteps / 2;
   plan.arrivals_can_join = waiting_.empty() && running_ < options_.max_num_seqs && budget > 0;
 }
@@ -103,7 +104,8 @@ void TgiScheduler::plan_apart(const PlanContext& context, BatchPlan& plan) {
     plan.steady_steps = kManySteps / 2;
     plan.arrivals_can_join = running_ < options_.max_num_seqs;
   } else if (!must_decode_now) {
-    // With a least number, the wait ends it; a head that found no room waits until somebody leaves.
+    // With a smallest batch size, the wait can end this; a head that found no room waits until a
+    // request leaves.
     plan.steady_steps = least > 0 ? own_.max_waiting_tokens - waited : StepCount{kManySteps / 2};
     plan.arrivals_can_join = weighed == Weighed::too_few_wait;
   }
@@ -198,12 +200,12 @@ std::vector<OwnRow> tgi_rows() {
       {.name = "waiting_served_ratio",
        .field = &T::waiting_served_ratio,
        .bounds = {.low = 0, .high = 1000},
-       .doc = "least size of a prefill batch against the running one"},
+       .doc = "smallest size of a prefill batch, relative to the running batch"},
       {.name = "max_waiting_tokens",
        .field = &T::max_waiting_tokens,
        .unit = "tokens",
        .bounds = {.low = 0, .high = 1e6},
-       .doc = "decode steps after which a prefill batch of any size interrupts"},
+       .doc = "decode steps after which a prefill batch of any size may interrupt"},
   });
 }
 
@@ -212,7 +214,7 @@ std::vector<OwnRow> tgi_rows() {
 const BatchPolicy& tgi_policy() {
   static const BatchPolicy kPolicy{
       .name = "tgi",
-      .doc = "TGI: prompt + max_new_tokens set aside, never preempts",
+      .doc = "TGI: prompt + max_new_tokens reserved, never preempts",
       .traits = {.sets_aside = true,
                  .keeps_prompt_logprobs = true,
                  .enable_chunked_prefill = true,

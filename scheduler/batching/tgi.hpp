@@ -3,12 +3,12 @@
 // come first served; an entry reserves prompt + max_new_tokens when it is admitted, so nothing is
 // ever preempted; the first entry that does not fit stops the queue.
 //
-// Without chunked prefill a batch of whole prompts runs in a forward of its own, and the decodes
-// stand by. The router looks for such a batch before each decode step, but not twice in a row while
+// Without chunked prefill, a batch of whole prompts runs in its own forward pass while the decodes
+// pause. The router looks for such a batch before each decode step, but not twice in a row while
 // something decodes: a prefill that interrupted decodes is followed by a decode step. Into a
 // running batch it takes at least floor(waiting_served_ratio * running) entries or none, until
-// max_waiting_tokens tokens have come since the last prefill (the prefill's own is the first);
-// then any number. The budget of a batch is max_batch_prefill_tokens, rounded up to whole blocks. A
+// max_waiting_tokens tokens have come since the last prefill (the prefill's own is the first); then
+// any number. The budget of a batch is max_batch_prefill_tokens, rounded up to whole blocks. A
 // prompt that is longer is refused when it is the first to wait: no batch could ever hold it (TGI's
 // validation answers 422).
 //

@@ -58,15 +58,15 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
                  steps_of_waiting(context));
     return;
   }
-  // Behind a prompt that gets nothing, or behind a paused request, nobody starts.
+  // No request starts behind a prompt that gets no tokens, or behind a paused request.
   const bool looked_at_all = continue_prompts(left) && plan.preempted.empty() && open &&
                              start_waiting(context, plan, left);
   if (deals_equally_) deal_equally(left);
   run_prompts(context, plan);
 
   if (!plan.chunks.empty() || !plan.preempted.empty()) return;
-  // Only decodes: the same step again while their blocks last. Who may not start now may not
-  // later: what is free or cached only becomes less until somebody leaves.
+  // Only decodes: the same step repeats while their blocks last. A request that may not start now
+  // may not start later either: free and cached blocks only become fewer until a request leaves.
   if (mostly(!late_prefixes_.any())) {
     plan.steady_steps = context.steady_decodes(capacity_->free_for_decodes(context.kv.pool()));
   }
@@ -126,8 +126,8 @@ void TrtllmScheduler::take_decodes(const PlanContext& context, BatchPlan& plan) 
   context.take_decodes();
 }
 
-// The same with drafts, row by row: who has no room in the step sits it out, and so does everybody
-// behind. Returns the tokens that are left for prompts.
+// The same with drafts, row by row: a request without room in the step skips it, and so do all
+// behind it. Returns the tokens left for prompts.
 TokenCount TrtllmScheduler::take_verified(const PlanContext& context, BatchPlan& plan) {
   const std::int32_t tokens = 1 + options_.speculation.num_speculative_tokens;
   TokenCount left = options_.max_num_batched_tokens;
@@ -165,7 +165,7 @@ bool TrtllmScheduler::hold_slots(const PlanContext& context, BatchPlan& plan, Re
 void TrtllmScheduler::pause_last(const PlanContext& context, BatchPlan& plan) {
   HEADROOM_CHECK(capacity_policy_ == CapacityPolicy::max_utilization,
                  "a policy that never evicts is short of blocks");
-  HEADROOM_CHECK(!started_.empty(), "blocks are short and nobody has started");
+  HEADROOM_CHECK(!started_.empty(), "blocks are short but no request has started");
   const RequestId id = started_.back();
   context.preempt(id, plan);
   started_.remove(id);
@@ -252,8 +252,8 @@ void TrtllmScheduler::run_prompts(const PlanContext& context, BatchPlan& plan) {
 
 // --- requests that wait -------------------------------------------------------------------------
 
-// Whether a request that arrives now could start (or be rejected) in the next plan: true when all
-// waiting ones were looked at and a seat is left.
+// Whether a request that arrives now could start (or be rejected) in the next plan: true when the
+// loop reached the end of the queue and a seat is free.
 bool TrtllmScheduler::start_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& left) {
   std::int64_t passed_over = 0;
   RequestId id = waiting_.front();
@@ -279,7 +279,7 @@ bool TrtllmScheduler::try_start(const PlanContext& context, RequestId id, TokenC
   const TokenCount cached = context.kv.cached_prefix(id, request);
   TokenCount piece = first_piece(request.known_tokens, request.known_tokens - cached, left);
   if (piece == 0) return false;
-  // Behind part of a block the first of several chunks ends with a block (llmRequest.h,
+  // After part of a block, the first of several chunks ends at a block boundary (llmRequest.h,
   // setPrepopulatedPromptLen).
   const TokenCount block = context.kv.pool().block_tokens;
   const TokenCount over = (cached + piece) % block;
@@ -364,17 +364,18 @@ std::vector<OwnRow> trtllm_rows() {
   return own_rows<T>({
       {.name = "enable_block_reuse",
        .field = &T::enable_block_reuse,
-       .doc = "requests find the blocks of equal prompts"},
+       .doc = "reuse the blocks of earlier prompts with the same beginning"},
       {.name = "enable_partial_reuse",
        .field = &T::enable_partial_reuse,
-       .doc = "what a block and the next one of a prompt begin with is reused too"},
+       .doc = "also reuse the common beginning of a partly equal block"},
       {.name = "copy_on_partial_reuse",
        .field = &T::copy_on_partial_reuse,
-       .doc = "also of blocks in use or with others behind them, by copying"},
+       .doc = "allow that for blocks in use or with successors too, by copying"},
       {.name = "capacity_scheduler_policy",
        .field = &T::capacity_scheduler_policy,
        .choices = kCapacityNames,
-       .doc = "who may hold KV: until the end is sure to fit, as long as it fits, or by batches"},
+       .doc = "when a request may start: if it is sure to fit to its end, if it fits now, or batch "
+              "by batch"},
       {.name = "batch_wait_timeout_iters",
        .field = &T::batch_wait_timeout_iters,
        .unit = "steps",
@@ -409,7 +410,7 @@ void check_reuse(const Origins& given, OptionBag& own, std::int64_t /*max_num_se
 const BatchPolicy& trtllm_policy() {
   static const BatchPolicy kPolicy{
       .name = "trtllm",
-      .doc = "TensorRT-LLM: in-flight batching, KV counted to completion",
+      .doc = "TensorRT-LLM: in-flight batching, KV reserved to completion",
       .traits = {.has_token_budget = true,
                  .plans_ahead = true,
                  .has_stages = true,

@@ -3,9 +3,9 @@
 // (trtllm_capacity.hpp), stage B, here, which of them run in the step and with how many prompt
 // tokens. Decodes cost one token of max_num_tokens each and run with the prompts in one step.
 //
-// Started requests stand in the order in which they started, so decodes come before prompts and
-// prompts that have begun before those that wait. The loop over prompts ends at the first one that
-// gets no tokens. At most max_num_seqs requests are active (started or looked at) in a plan.
+// Started requests are kept in the order in which they started, so decodes come before prompts, and
+// begun prompts before waiting ones. The loop over prompts ends at the first one that gets no
+// tokens. At most max_num_seqs requests are active (started or looked at) in a plan.
 //
 // What a prompt has computed is stored for others when the engine has processed the step of its
 // last piece (KVCacheManager.update_resources: store_context_blocks): with tokens in flight that is
@@ -43,8 +43,8 @@ struct TrtllmScheduling {
 
 class TrtllmScheduler final : public BatchScheduler {
  public:
-  // Where the pool caches prefixes a request waits while another one computes the block it would
-  // have to compute next.
+  // If the pool caches prefixes, a request waits while another one computes the block that it needs
+  // next.
   explicit TrtllmScheduler(const SchedulerOptions& options);
 
   void enqueue(RequestId id, const Request& request) override;

@@ -15,7 +15,7 @@
 
 namespace headroom {
 
-// Who may hold KV (TensorRT-LLM's capacity_scheduler_policy).
+// Which requests may hold KV (TensorRT-LLM's capacity_scheduler_policy).
 enum class CapacityPolicy : std::uint8_t { guaranteed_no_evict, max_utilization, static_batch };
 
 // Blocks by request, and their sum.
@@ -57,8 +57,8 @@ class TrtllmCapacity {
   BlockClaims claims_;
 };
 
-// GUARANTEED_NO_EVICT: a started request owns the blocks that prompt + max_tokens will take, so
-// nobody is ever paused.
+// GUARANTEED_NO_EVICT: a started request owns the blocks that prompt + max_tokens will take, so no
+// request is ever paused.
 class GuaranteedNoEvict : public TrtllmCapacity {
  public:
   // `drafts`: slots that a request needs beyond its last token (speculative decoding).

@@ -22,9 +22,10 @@ void VllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (!preempted && somebody_waits) admit_waiting(context, plan, budget);
 
   if (!plan.chunks.empty() || preempted) return;
-  // Only decodes: the same step again until the pool is used up. A blocked head stays blocked: free
-  // blocks only become fewer until somebody finishes, and that is a plan of its own. An arrival
-  // waits behind it, unless its priority puts it in front, or nobody waits but for adapters.
+  // Only decodes: the same step repeats until the pool is used up. A blocked head stays blocked,
+  // because free blocks only become fewer until a request finishes, which needs a new plan anyway.
+  // An arrival waits behind it, unless its priority puts it in front or all waiting requests only
+  // wait for adapters.
   plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
   const bool arrival_is_looked_at = !somebody_waits || policy() == SchedulingPolicy::priority;
   plan.arrivals_can_join =
@@ -92,16 +93,16 @@ std::vector<OwnRow> vllm_rows() {
   return own_rows<V>({
       {.name = "scheduler_reserve_full_isl",
        .field = &V::scheduler_reserve_full_isl,
-       .doc = "admit only when the whole prompt fits now"},
+       .doc = "admit a request only if its whole prompt fits now"},
       {.name = "long_prefill_token_threshold",
        .field = &V::long_prefill_token_threshold,
        .unit = "tokens",
        .bounds = {.low = 0, .high = 1e9},
-       .doc = "longest chunk of a prompt; 0 = no limit but the step's"},
+       .doc = "longest chunk of a prompt; 0 = only the limit of the step"},
       {.name = "scheduling_policy",
        .field = &V::scheduling_policy,
        .choices = kPolicyNames,
-       .doc = "who is admitted first, and who is preempted last"},
+       .doc = "order in which requests are admitted; preemption goes in the reverse order"},
   });
 }
 

@@ -73,7 +73,7 @@ void VllmBatch::admit_waiting(const PlanContext& context, BatchPlan& plan, Token
 }
 
 void VllmBatch::preempt(const PlanContext& context, BatchPlan& plan, RequestId id) {
-  HEADROOM_CHECK(id != kNoRequest, "blocks are short and nobody runs");
+  HEADROOM_CHECK(id != kNoRequest, "blocks are short but no request runs");
   context.preempt(id, plan);
   running_.remove(id);
   if (prefilling_.contains(id)) prefilling_.remove(id);

@@ -1,13 +1,13 @@
 #pragma once
-// What vLLM V1's schedulers share, with drafts and without: who waits, who runs, who is admitted
-// and who is preempted (ENGINES.md 3.1).
+// What vLLM V1's schedulers with and without drafts share: which requests wait and run, and which
+// are admitted and preempted (ENGINES.md 3.1).
 //
 // Policy fcfs preempts the last running request and puts it at the front of the queue; policy
 // priority preempts the one with the largest (priority, arrival) and queues it by that order.
 //
-// With LoRA (fcfs only) whoever waits for another adapter than the batch's, when it has as many as
-// it may, is passed over. Requests whose KV has come from another replica are looked at before all
-// others that wait (vLLM: skipped_waiting; scheduler.py, _select_waiting_queue_for_scheduling).
+// With LoRA (fcfs only), once the batch has its most adapters, requests waiting for a different
+// adapter are skipped. Requests whose KV came from another replica are considered before all others
+// that wait (vLLM: skipped_waiting; scheduler.py, _select_waiting_queue_for_scheduling).
 
 #include <algorithm>
 #include <cstdint>

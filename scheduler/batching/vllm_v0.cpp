@@ -27,7 +27,8 @@ std::vector<OwnRow> vllm_v0_rows() {
       {.name = "preemption_mode",
        .field = &V::preemption_mode,
        .choices = "recompute|swap",
-       .doc = "what becomes of the KV of a preempted request: given up, or copied to the host"},
+       .doc =
+           "what happens to the KV of a preempted request: it is dropped, or copied to the host"},
       {.name = "swap_space_gib",
        .field = &V::swap_space_gib,
        .unit = "GiB",

@@ -1,9 +1,9 @@
 #pragma once
 // vLLM V0 (ENGINES.md 3.2, releases before 0.8): prefill first. Whenever the head of the queue
-// finds room, a batch of whole prompts runs alone and the decodes stand by; otherwise all decode.
-// A prompt above max_num_batched_tokens is refused (V0 warns and ends it as ignored).
+// finds room, a batch of whole prompts runs alone while the decodes pause; otherwise all decode. A
+// prompt above max_num_batched_tokens is refused (V0 warns and ends it as ignored).
 //
-// With enable_chunked_prefill: decodes first, prompts cut to what is left of the token budget, as
+// With enable_chunked_prefill: decodes first, then prompts cut to the rest of the token budget, as
 // in Sarathi-Serve. V0's other rules are in whole_prompt_batch.hpp; its watermark is 1 % of the
 // pool. Synchronous: V0 knows no pipeline depth above 1.
 

@@ -1,7 +1,7 @@
 #pragma once
-// Requests that wait for a seat, in the order of a scheduling policy. Two lanes of it are there for
-// those who need them: requests whose KV has come from another replica are first, and with LoRA the
-// first of those whose adapter the batch may have is found without a search.
+// Requests that wait for a seat, in the order of a scheduling policy. Two extra lanes: requests
+// whose KV came from another replica are first, and with LoRA the first request whose adapter the
+// batch may have is found without a search.
 
 #include <cstdint>
 
@@ -36,7 +36,7 @@ class WaitingQueue {
     if (rarely(by_adapter_)) adapters_.remove(id);
   }
 
-  // The next to be admitted; kNoRequest: nobody, or nobody whose adapter the batch may have.
+  // The next request to admit; kNoRequest: none, or none whose adapter the batch may have.
   // `adapters` of the batch; null: LoRA is off.
   [[nodiscard]] RequestId next(const AdapterSlots* adapters) const {
     if (rarely(!arrived_.empty())) return arrived_.front();

@@ -39,12 +39,12 @@ void WholePromptBatch::look_ahead(const PlanContext& context, BatchPlan& plan,
                                   TokenCount budget) const {
   const bool gave_up_swapped = options_.swap_blocks > 0 && !plan.rejected.empty();
   if (plan.preempted.empty() && !gave_up_swapped) {
-    // A blocked head stays blocked: free blocks only become fewer until somebody finishes.
+    // A blocked head stays blocked: free blocks only become fewer until a request finishes.
     plan.steady_steps = context.steady_decodes(context.kv.pool().free_blocks);
     plan.arrivals_can_join = waiting_.empty() && swapped_.empty() &&
                              running_.size() < options_.max_num_seqs && budget > 0;
   } else if (running_.empty()) {
-    // The only one has outgrown the pool: plan again at once, for those who wait.
+    // The only running request has outgrown the pool: plan again at once for the waiting ones.
     plan.wake_at_ns = context.now_ns;
   }
 }
@@ -138,7 +138,7 @@ void WholePromptBatch::admit(const PlanContext& context, BatchPlan& plan, TokenC
 }
 
 void WholePromptBatch::preempt_last(const PlanContext& context, BatchPlan& plan) {
-  HEADROOM_CHECK(!running_.empty(), "blocks are short and nobody runs");
+  HEADROOM_CHECK(!running_.empty(), "blocks are short but no request runs");
   const RequestId id = running_.back();
   running_.remove(id);
   const BlockCount room = options_.swap_blocks - swap_used_;

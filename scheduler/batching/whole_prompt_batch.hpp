@@ -1,12 +1,12 @@
 #pragma once
 // The batch that vLLM V0 and Sarathi-Serve (a descendant of it) share: first come, first served; a
 // request is admitted when the blocks of its whole prompt are free above a watermark, and holds
-// room for all of it from then on; out of blocks, the last running request is preempted, loses its
-// KV and goes to the front of the queue. What can never be admitted is refused, a preempted request
-// that has outgrown the pool as well (V0's "can allocate" answers OK, LATER or NEVER).
+// room for all of it from then on. When blocks run out, the last running request is preempted,
+// loses its KV and goes to the front of the queue. A request that can never be admitted is refused,
+// also a preempted one that has outgrown the pool (V0's "can allocate" answers OK, LATER or NEVER).
 //
-// Blocks of a prompt that is not complete are set aside here, and count as used when its chunks are
-// written, so that nobody finds a prefix that is not computed yet.
+// Blocks of an incomplete prompt are reserved here and count as used when its chunks are written,
+// so that no request finds a prefix that is not computed yet.
 //
 // At most one running request is in the middle of its prompt, and it is the last one: a chunk is
 // cut short only by the end of the budget.
@@ -39,8 +39,8 @@ class WholePromptBatch {
 
   // One step: whole prompts up to the budget, while the decodes pause; without any, the decodes.
   void plan_prefill_first(const PlanContext& context, BatchPlan& plan);
-  // One step: decodes, then the prompt in progress, then new ones, cut to what is left of the
-  // budget. Nobody is admitted in a step with a preemption.
+  // One step: decodes, then the prompt in progress, then new ones, cut to the rest of the budget.
+  // No request is admitted in a step with a preemption.
   void plan_decode_first(const PlanContext& context, BatchPlan& plan);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Who is let into a fleet: four rules, one at a time.
+// Which requests a fleet admits: four rules, of which one is active.
 
 #include <cstdint>
 #include <deque>
@@ -62,7 +62,7 @@ class TokenBucket final : public AdmissionPolicy {
 // tokens that wait, over the rate at which they have left the queues lately.
 class DeadlineShedding final : public AdmissionPolicy {
  public:
-  // `ttft_ns` by class; kNever: of a class without a promise, which is always let in.
+  // `ttft_ns` by class; kNever: a class without a target, which is always admitted.
   DeadlineShedding(std::vector<TimeNs> ttft_ns, TimeNs window_ns);
   [[nodiscard]] bool admits(const Arrival& arrival, const DoorState& door) override;
 

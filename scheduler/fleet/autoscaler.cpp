@@ -56,7 +56,7 @@ std::int64_t HorizontalAutoscaler::stabilised(const ScalingView& view, std::int6
   return std::min(std::max(view.replicas, up), down);
 }
 
-// Of the replicas at the start of the period that ends now.
+// The number of replicas at the start of the period that ends now.
 std::int64_t HorizontalAutoscaler::limited(const ScalingView& view, std::int64_t wanted) {
   while (!changes_.empty() && changes_.front().time_ns <= view.now_ns - options_.period_ns) {
     changes_.pop_front();

@@ -22,10 +22,10 @@ std::vector<OwnRow> contiguous_rows() {
       {.name = "kv_placement",
        .field = &C::kv_placement,
        .choices = kPlacementNames,
-       .doc = "where a reservation goes in the address space"},
+       .doc = "placement of a reservation in the address space"},
       {.name = "kv_compaction",
        .field = &C::kv_compaction,
-       .doc = "move reservations together when one fits no hole; copying takes time"},
+       .doc = "move reservations together if a new one fits no hole; copying takes time"},
   });
 }
 
@@ -39,7 +39,7 @@ std::vector<OwnRow> slot_rows() {
        .field = &S::slot_prompt_similarity,
        .unit = "share",
        .bounds = kShare,
-       .doc = "of a prompt that a slot must hold to be chosen for it"},
+       .doc = "share of a prompt that a slot must hold to be chosen for it"},
   });
 }
 
@@ -70,13 +70,13 @@ const AllocatorPolicy kAllocators[] = {
        return std::make_unique<PagedKv>(inputs.paged);
      }},
     {.name = "contiguous",
-     .doc = "one range of an address space per request",
+     .doc = "one contiguous range of an address space per request",
      .in_one_range = true,
      .finds_prefixes = [](const OptionBag&) { return std::optional<bool>(false); },
      .options = contiguous_rows,
      .make = make_contiguous},
     {.name = "slots",
-     .doc = "a slot per sequence, which keeps its last prompt",
+     .doc = "one slot per sequence, which keeps its last prompt",
      .finds_prefixes =
          [](const OptionBag& own) {
            return std::optional<bool>(own.get<SlotOptions>().cache_prompt);

@@ -1,10 +1,10 @@
 #pragma once
-// Blocks whose content is known in an older block as well (vLLM keeps every block of a hash): of a
-// tree node of one block, which stands for the oldest of them, the younger ones in order of age.
+// Blocks with the same content as an older block (vLLM keeps every block of a hash): for a tree
+// node of one block, which represents the oldest of them, the younger ones in order of age.
 //
-// A copy is held by nobody but the request that computed it, until all older ones are overwritten:
-// then it becomes the node's own block, and only its record is left for as long as it is on that
-// request's path.
+// Only the request that computed a copy holds it, until all older ones are overwritten. Then the
+// copy becomes the node's own block, and only its record remains while it is on that request's
+// path.
 
 #include <cstdint>
 #include <vector>

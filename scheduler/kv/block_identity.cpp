@@ -21,8 +21,8 @@ std::uint64_t BlockRun::key() const {
 StoredBlocks stored_run(ChainId chain, const BlockRun& run, TokenCount block_tokens) {
   const std::uint64_t text = mixed_id(chain, run.piece);
   if (run.offset == BlockRun::kAcross) return {text, 0, run.blocks};
-  // Behind the same blocks the piece that the last of them began may go on, or another one with the
-  // same id begin: they differ in where blocks start in them.
+  // After the same blocks, the last piece may continue, or another one with the same id may begin:
+  // they differ in where blocks start in them.
   const auto start = static_cast<std::uint64_t>(run.offset % block_tokens);
   return {mixed_id(text, start), run.offset / block_tokens, run.blocks};
 }

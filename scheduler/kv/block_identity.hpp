@@ -26,9 +26,9 @@ struct BlockRun {
   [[nodiscard]] std::uint64_t key() const;
 };
 
-// Blocks `first`, first + 1, ... of a text, as a memory without a tree of its own knows them: the
-// text stands for the piece and all that precedes it, and equal (text, block) mean equal content
-// behind equal content. Text 0: nobody knows what it is.
+// Blocks `first`, first + 1, ... of a text, as a memory without its own tree identifies them: the
+// text represents the piece and all that precedes it, so equal (text, block) mean equal content
+// after equal content. Text 0: unknown content.
 struct StoredBlocks {
   std::uint64_t text = 0;
   std::int64_t first = 0;
@@ -41,9 +41,9 @@ struct StoredBlocks {
 using ChainId = std::uint64_t;
 // `run` behind `chain`, the chain of what precedes its piece.
 [[nodiscard]] StoredBlocks stored_run(ChainId chain, const BlockRun& run, TokenCount block_tokens);
-// What precedes whatever follows the last block of `run`, unless that goes on in the same piece.
+// The text before the block that follows `run`, if that block does not continue the same piece.
 [[nodiscard]] ChainId chain_behind(ChainId chain, const BlockRun& run, TokenCount block_tokens);
-// Whether `next` goes on in the piece of `run` where that ends.
+// Whether `next` continues the piece of `run` where `run` ends.
 [[nodiscard]] bool goes_on(const BlockRun& run, const BlockRun& next, TokenCount block_tokens);
 
 // Tokens `offset`, `offset` + 1, ... of a piece.

@@ -32,7 +32,8 @@ ContiguousKv::ContiguousKv(const ContiguousKvOptions& options)
   pool_.block_tokens = 1;
   pool_.grows_with_decode = false;
   pool_.total_blocks = options.tokens;
-  // A pool of buddies is made of powers of two: what is left beside whole blocks is of no use.
+  // Buddy blocks have sizes of powers of two, so the rest of the pool beside whole blocks is
+  // unusable.
   pool_.takes_powers_of_two = options.placement == Placement::buddy;
   update_pool();
 }

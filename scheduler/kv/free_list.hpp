@@ -39,14 +39,14 @@ class FreeList {
   [[nodiscard]] Front front() const;
 
   void put_plain(BlockCount blocks);
-  // To the tail. The extent of an owner keeps its index until its last block is gone; extents that
-  // nobody owns are merged.
+  // Appends at the tail. An owner's extent keeps its index until its last block is gone; extents
+  // without an owner are merged.
   void put_hashed(BlockCount blocks);
   [[nodiscard]] Index put_owned(BlockCount blocks, Owner owner);
 
-  // Takes `blocks` >= 0 from the front if those belong to nobody, and what is left of the first
-  // extent stays, as it mostly is: then there is nothing to tell anybody. False: it is not so, and
-  // nothing has changed.
+  // Takes `blocks` >= 0 from the front in the common case that they have no owner and the first
+  // extent is not used up: then no owner needs to know. False: another case, and nothing has
+  // changed.
   [[nodiscard]] bool try_take_nameless(BlockCount blocks) {
     const BlockCount beyond_plain = blocks - plain_;
     if (beyond_plain <= 0) {
@@ -60,8 +60,8 @@ class FreeList {
     return true;
   }
 
-  // Takes `blocks` <= size() from the front. Calls evict(owner, n) after n hashed blocks went,
-  // owner being kNobody for those that nobody owns; it must not change the list.
+  // Takes `blocks` <= size() from the front. Calls evict(owner, n) after n hashed blocks are taken,
+  // with kNobody for blocks without an owner; it must not change the list.
   template <class Evict>
   void take(BlockCount blocks, const Evict& evict) {
     HEADROOM_CHECK(blocks >= 0 && blocks <= size(), "more blocks taken than are free");
@@ -85,7 +85,7 @@ class FreeList {
   [[nodiscard]] Index split(Index index, BlockCount upper, Owner upper_owner);
   // The blocks of an owned extent belong to another node.
   void give(Index index, Owner owner) { extents_[index].owner = owner; }
-  // Nobody will find these blocks again; they keep their places.
+  // Removes the owner of these blocks, which can no longer be found; they keep their places.
   void disown(Index index);
 
  private:

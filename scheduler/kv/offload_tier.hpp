@@ -33,7 +33,7 @@ class OffloadTier {
   void write(std::span<const StoredBlocks> runs);
   // Exclusive: the device overwrites these blocks, last one first.
   void store(const StoredBlocks& run);
-  // Blocks of which no content is known; they take room like others.
+  // Blocks with unknown content; they take room like others.
   void store_nameless(BlockCount blocks) { store({0, 0, blocks}); }
   // How many blocks of `run`, from the first on, are in one of the memories.
   [[nodiscard]] BlockCount found(const StoredBlocks& run) const;

@@ -83,7 +83,7 @@ const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) co
   return last;
 }
 
-// Of the next block as far as it is known, but for the last token of all.
+// The known part of the next block, without the very last token.
 void PagedKv::look_for_beginning(const Request& request) const {
   Lookup& last = lookup_;
   last.partial = {};
@@ -109,9 +109,8 @@ bool PagedKv::reuse_beginning(TokenCount tokens) {
   return found.free_leaf;
 }
 
-// Where windows are kept, an admission needs room for all of a prompt that is known: what its first
-// chunk needs changes with the prefix that is found, and a head that is refused must stay refused
-// until somebody leaves.
+// With windows, an admission needs room for the whole known prompt: the need of its first chunk
+// changes with the prefix found, and a refused head must stay refused until a request leaves.
 TokenCount PagedKv::whole_prompt(const KvGrowth& growth) const {
   const bool admits = held_[growth.id].blocks == 0 && growth.request != nullptr;
   return admits && moves_windows() ? growth.request->known_tokens : TokenCount{0};
@@ -125,7 +124,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   }
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
   const BlockCount fit = block_.needed(std::max({hold, growth.fit_tokens, whole_prompt(growth)}));
-  // Of one that holds its blocks before it is admitted nothing is looked for any more.
+  // A request that holds its blocks before admission needs no lookup any more.
   const TokenCount prefix = holder.blocks > 0 ? TokenCount{0} : growth.cached_tokens;
   const TokenCount part = rarely(options_.partial_reuse) ? block_.rest(prefix) : TokenCount{0};
   const BlockCount cached = block_.needed(prefix - part);
@@ -139,8 +138,8 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     const Lookup& found = look_up(growth.id, *growth.request);
     const BlockCount on_device = std::min(cached, found.match.blocks);
     loaded = cached - on_device;
-    // Cached blocks that nobody holds lie in the free list: a hit uses them up like any other. What
-    // is loaded needs a new block.
+    // Cached blocks without a holder are in the free list, so a hit consumes them like any other. A
+    // loaded block needs a new one.
     const BlockCount need =
         fit + beside.fit - on_device + tree_.free_blocks(found.match, on_device);
     if (need + growth.keep_free > free_.size()) {
@@ -184,7 +183,7 @@ void PagedKv::make_known(Holder& holder, const KvGrowth& growth) {
       rarely(growth.is_unknown) ? growth.cached_tokens : holder.tokens - growth.lookahead_tokens;
   const TokenCount known = std::min<TokenCount>(computed, growth.request->known_tokens);
   holder.known_full = std::max(holder.known_full, block_.full(known));
-  // Nobody else looks for private blocks: they need no identity before the release.
+  // No other request looks for private blocks, so they need no identity before the release.
   lengthen_path(holder, *growth.request, holder.known_full, false);
   if (rarely(options_.tier.write_through)) {
     write_through(holder, *growth.request, holder.known_full);
@@ -218,8 +217,9 @@ bool PagedKv::grow_answer(Holder& holder, const KvGrowth& growth) {
   return true;
 }
 
-// Of a request that does not fit: TGI takes what nobody holds out of its tree before it sees that
-// this is too little (radix.rs, alloc_or_reclaim). As many blocks are free as before.
+// For a request that does not fit: TGI removes all blocks without a holder from its tree before it
+// sees that they are too few (radix.rs, alloc_or_reclaim). The number of free blocks stays the
+// same.
 void PagedKv::empty_cache_for(const KvGrowth& growth) {
   if (!options_.reserve_final || !shares_) return;
   const BlockCount cached = block_.needed(growth.cached_tokens);
@@ -311,7 +311,7 @@ void PagedKv::merge_path(Holder& holder, const Request& request, BlockCount bloc
 
 void PagedKv::take(BlockCount blocks) {
   HEADROOM_CHECK(blocks >= 0, "fewer blocks than none are taken");
-  // A second tier is told of nameless blocks too.
+  // A second tier must know of blocks without identity too.
   if (tells_of_overwritten() || !free_.try_take_nameless(blocks)) take_blocks(blocks);
   update_free();
 }
@@ -351,8 +351,8 @@ void PagedKv::release(RequestId id, const Request& request, TokenCount held_toke
   update_pool();
 }
 
-// Last block first (ENGINES.md 2.1): the partly filled one, those nobody finds, the path; behind
-// them the windows, and states.
+// Last block first (ENGINES.md 2.1): the partly filled one, those that cannot be found, the path;
+// then the windows and states.
 void PagedKv::release_path(RequestId id, const Request& request, TokenCount held_tokens,
                            TokenCount named_tokens, KvRelease how) {
   Holder& holder = held_[id];
@@ -375,7 +375,7 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   if (rarely(request.preemptions > 0) && shares_ && !private_too) {
     forget_private(request);
   }
-  // A block that others may begin with lies right behind the path. Who is dropped makes nothing
+  // A block that others may begin with is right after the path. A dropped request makes nothing
   // known.
   parts_.clear();
   const bool told = how != KvRelease::dropped;
@@ -415,7 +415,7 @@ void PagedKv::release_prompt(const Holder& holder, const Request& request, Token
                free_);
   const BlockCount copies = known.blocks - holder.path.blocks;
   free_.put_plain(holder.blocks - full + copies);
-  free_.put_hashed(full - path.blocks);  // text that nobody else has
+  free_.put_hashed(full - path.blocks);  // text that no other request has
   tree_.release(path, false, free_);
 }
 

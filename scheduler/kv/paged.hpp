@@ -93,7 +93,8 @@ class PagedKv final : public KvAllocator, private KvWindows {
     PrefixTree::Path path;       // its first blocks, which the tree knows
     bool is_fork = false;        // shares the blocks of its prompt
   };
-  // The last lookup: the head of a queue is looked up in every plan. `index` stands for the prompt.
+  // The last lookup, because the head of a queue is looked up in every plan. `index` identifies the
+  // prompt.
   struct Lookup {
     RequestId id = kNoRequest;
     std::uint64_t index = 0;

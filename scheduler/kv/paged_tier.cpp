@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// Goes on behind what was found on the device.
+// Continues after the blocks found on the device.
 void PagedKv::look_in_tier(const Request& request, BlockCount most) const {
   Lookup& last = lookup_;
   last.in_tier.clear();

@@ -11,7 +11,7 @@ namespace headroom {
 struct PlacementState {
   TokenCount free_tokens = 0;      // not in any range, nor lost to the rounding of one
   TokenCount largest_hole = 0;     // longest range that can be placed now
-  TokenCount rounding_tokens = 0;  // taken beyond what was asked for (buddy blocks)
+  TokenCount rounding_tokens = 0;  // taken beyond the requested size (buddy blocks)
 };
 
 class AddressPlacement {

@@ -37,7 +37,7 @@ TokenCount equal_tokens(std::span<const TextPart> a, std::span<const TextPart> b
   return tokens;
 }
 
-// From memory, while other work goes on: a large tree lies all over it.
+// Prefetches from memory during other work, because a large tree is spread all over it.
 template <class T>
 void ask_for(const T& place) {
   __builtin_prefetch(&place);
@@ -134,7 +134,7 @@ void PrefixTree::extend(Path& path, RequestBlocks blocks, bool private_too, Free
   }
 }
 
-// The holder of `path` has a copy of the first block of a node behind it. Returns that block's
+// The holder of `path` has a copy of the first block of the node after it. Returns that block's
 // node.
 [[gnu::noinline]] PrefixTree::Index PrefixTree::copy(Index known, Path& path, FreeList& free) {
   const Index index = nodes_[known].run.blocks > 1 ? split(known, 1, free) : known;
@@ -223,7 +223,7 @@ void PrefixTree::forget_private(const Match& match, FreeList& free) {
   }
 }
 
-// Nobody holds it.
+// It has no holder.
 [[gnu::noinline]] void PrefixTree::forget(Index index, FreeList& free) {
   for (auto copy = copies_.oldest(index); copy != BlockCopies::kNone;
        copy = copies_.oldest(index)) {
@@ -265,7 +265,7 @@ PrefixTree::Partial PrefixTree::partial(const Match& match,
   BlockRun matched = nodes_[at].run;
   matched.blocks = last;
   if (inside && !goes_on(matched, first, block_tokens_)) return best;
-  // The block of one piece that starts like this, in the node or behind it.
+  // The block of one piece that starts like this, in the node or after it.
   if (const Index index = inside ? at : child(at, first.key()); index != kRoot) {
     const Node& node = nodes_[index];
     const bool is_last = node.run.blocks == (inside ? last : 0) + 1;
@@ -302,7 +302,7 @@ void PrefixTree::forget_beginnings(Index index) {
   parts_[index].clear();
 }
 
-// The run goes on where the node ends, and only one holder, whose path ends there, would notice.
+// The run continues where the node ends, and only one holder, whose path ends there, is affected.
 bool PrefixTree::continues(Index index, const BlockRun& run) const {
   const Node& node = nodes_[index];
   return index != kRoot && node.refs == 1 && node.children == 0 && !has_copies(index) &&

@@ -51,13 +51,13 @@ class PrefixTree {
   struct Partial {
     Index node = kRoot;
     TokenCount tokens = 0;   // that the block begins with; 0: there is none
-    bool free_leaf = false;  // nobody holds it and nothing follows it
+    bool free_leaf = false;  // it has no holder and no children
   };
 
   struct Options {
     // Beginnings of blocks are found too: partial(), put_tip(), steal().
     bool partial_reuse = false;
-    // A second tier asks for end_of() and chain_at_end().
+    // A second tier needs end_of() and chain_at_end().
     bool keeps_chains = false;
   };
 
@@ -66,7 +66,7 @@ class PrefixTree {
 
   // Longest known beginning of `blocks`.
   void match(RequestBlocks blocks, Match& result) const;
-  // Of the first `blocks` blocks of a match, those that nobody holds.
+  // The number of blocks without a holder among the first `blocks` blocks of a match.
   [[nodiscard]] BlockCount free_blocks(const Match& match, BlockCount blocks) const;
 
   // A new holder takes the first `blocks` of a match out of the free list.
@@ -74,7 +74,7 @@ class PrefixTree {
   // The holder of `path` holds these blocks too (taken from the free list before); they become
   // known, up to the first private one unless `private_too`.
   void extend(Path& path, RequestBlocks blocks, bool private_too, FreeList& free);
-  // A holder lets go of its path. What nobody else holds goes to the tail of the free list, last
+  // A holder releases its path. Blocks without another holder go to the tail of the free list, last
   // block first; private nodes stay known only if they are to be found again.
   void release(const Path& path, bool forget_private, FreeList& free);
   // The block behind `deepest`, which its holder gives back, is a tip with these parts (at least
@@ -89,8 +89,8 @@ class PrefixTree {
   [[nodiscard]] bool is_tip(Index owner) const { return nodes_[node_of(owner)].is_tip; }
   // The last `blocks` of a free node, or a free copy, were overwritten.
   void evict(Index owner, BlockCount blocks, FreeList& free);
-  // Makes the private nodes that nobody holds at the end of a match unknown; their blocks keep
-  // their places.
+  // Forgets the private nodes without a holder at the end of a match; their blocks keep their
+  // places.
   void forget_private(const Match& match, FreeList& free);
 
   // The last `blocks` of an owner in the free list, as a second tier knows them.

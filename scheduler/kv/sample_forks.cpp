@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-// 0: nobody else has it.
+// 0: no other request has it.
 std::uint64_t SampleForks::prompt_of(const Request& request) {
   const bool whole = request.prefix.size() == 1 && !request.prompt_logprobs &&
                      request.prefix[0].tokens == request.prompt_tokens;

@@ -1,10 +1,10 @@
 #pragma once
 // The answers to one prompt as vLLM V0 kept them: forks of one sequence, which share its full
-// blocks without a prefix cache. The last block of the prompt, if it is partly filled, was shared
-// until somebody wrote to it: all but the last one to write copied it (copy on write). All write in
-// the step behind the prompt's, so here a fork has its copy from its admission on.
+// blocks without a prefix cache. They shared a partly filled last block of the prompt until they
+// wrote to it: all but the last writer copied it (copy on write). All write in the step after the
+// prompt's, so here a fork has its copy from its admission on.
 //
-// A prompt is known by its only piece, which nobody but its answers may have.
+// A prompt is identified by its only piece, which only its answers may have.
 
 #include <cstdint>
 #include <unordered_map>

@@ -47,7 +47,8 @@ BlockCount WindowBlocks::found(const Request& request, BlockCount blocks) {
   const std::size_t windows = sequence_.windows().size();
   if (windows == 0 || blocks == 0) return blocks;
   follow(request, blocks);
-  // Until all windows agree: what is too long for one is looked for again in the others.
+  // Repeats until all windows agree: a length that is too long for one is searched again in the
+  // others.
   std::size_t agree = 0;
   for (std::size_t window = 0; agree < windows; window = (window + 1) % windows) {
     const BlockCount here = found_in(window, blocks);
@@ -233,7 +234,7 @@ void WindowBlocks::let_go(Index index, BlockCount ids) {
   }
 }
 
-// What leaves a window is full, so that blocks nobody knows have a hash too.
+// Blocks that leave a window are full, so even unknown ones have a hash.
 void WindowBlocks::drop_first(Table& held, BlockCount blocks, BlockCount ids) {
   for (BlockCount left = blocks; left-- > 0;) {
     const std::size_t at = held.gone + static_cast<std::size_t>(left);
@@ -309,7 +310,7 @@ void WindowBlocks::release(RequestId id, const Request& request, TokenCount toke
   for (std::size_t w = 0; w < sequence_.windows().size(); ++w) {
     const SequenceBlocks::Window& window = sequence_.windows()[w];
     Table& held = table(id, w);
-    // Behind a block that could not leave it lacks the last one.
+    // After a block that could not leave, the last one is missing.
     const BlockCount end = held.first + sequence_.held_of(window, tokens);
     if (any_known) name(id, w, std::min(end, hashed), private_too);
     const BlockCount plain = std::clamp<BlockCount>(end - hashed, 0, end - held.first);

@@ -24,7 +24,7 @@ class WindowBlocks {
 
   struct Ids {
     BlockCount all = 0;
-    BlockCount free = 0;  // that nobody holds
+    BlockCount free = 0;  // without a holder
   };
 
   // Both must outlive it.
@@ -48,7 +48,7 @@ class WindowBlocks {
   void advance(RequestId id, TokenCount before, TokenCount after);
   // Lets go of what a sequence of `tokens` does not hold between steps, last block first.
   void trim(RequestId id, TokenCount tokens);
-  // The first block of a full window leaves a sequence that goes on to `tokens`. False where none
+  // The first block of a full window leaves a sequence that grows to `tokens`. False where none
   // does, or where it would need an id and `free` has none. The caller takes window's
   // ids_per_block.
   [[nodiscard]] bool move(RequestId id, std::size_t window, TokenCount tokens);

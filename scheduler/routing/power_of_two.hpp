@@ -1,5 +1,5 @@
 #pragma once
-// Of two replicas chosen by chance, the one with fewer requests (Mitzenmacher, "The power of two
+// Of two randomly chosen replicas, the one with fewer requests (Mitzenmacher, "The power of two
 // choices in randomized load balancing", 2001). One draw decides on both.
 
 #include "scheduler/routing/options.hpp"

@@ -132,7 +132,7 @@ std::vector<PrefixMatch> PrefixIndex::find(std::span<const PrefixStep> steps,
   return matches;
 }
 
-// Of a replica's own prompt the beginnings are there if the ends are.
+// If the end of a replica's own prompt is in the index, so is its beginning.
 TokenCount PrefixIndex::overlap(std::uint32_t replica, std::span<const PrefixStep> steps) const {
   const auto end = std::partition_point(steps.begin(), steps.end(), [&](const PrefixStep& step) {
     return piece_of(replica, step.key) != kNone;

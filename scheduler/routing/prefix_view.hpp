@@ -19,7 +19,7 @@ class PrefixView {
   explicit PrefixView(const RouterOptions& options);
 
   void on_load(std::uint32_t replica, const ReplicaLoad& load);
-  // What is known by now of who has the beginning of this prompt.
+  // Which replicas are known to have the beginning of this prompt.
   [[nodiscard]] const PrefixIndex& look(const Arrival& arrival);
   [[nodiscard]] std::span<const PrefixStep> steps() const { return steps_; }  // of that prompt
   // It goes to `replica`.

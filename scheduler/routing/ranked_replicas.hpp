@@ -29,7 +29,7 @@ class RankedReplicas {
   [[nodiscard]] const Entry& entry(std::uint32_t replica) const { return nodes_[replica].entry; }
 
   enum class Side : std::uint8_t { up_to, beyond };  // keys <= limit, or > limit
-  // The greatest score of that side, of equals the lowest number. Empty: nobody is there.
+  // The greatest score of that side, of equals the lowest number. Empty: no replica is available.
   [[nodiscard]] std::optional<std::uint32_t> greatest(Side side, TimeNs limit) const;
   // The least score, of equals the one that was chosen longest ago, then the lowest number.
   [[nodiscard]] std::optional<std::uint32_t> least(Side side, TimeNs limit) const;
@@ -54,7 +54,7 @@ class RankedReplicas {
   [[nodiscard]] std::uint32_t inserted(std::uint32_t tree, std::uint32_t node);
   [[nodiscard]] std::uint32_t erased(std::uint32_t tree, std::uint32_t node);
   [[nodiscard]] std::uint32_t joined(std::uint32_t left, std::uint32_t right);
-  // Those before `node` and those behind it.
+  // Those before `node` and those after it.
   void split(std::uint32_t tree, std::uint32_t node, std::uint32_t& left, std::uint32_t& right);
   template <typename Better>
   [[nodiscard]] std::optional<std::uint32_t> best(Side side, TimeNs limit,

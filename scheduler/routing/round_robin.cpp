@@ -29,7 +29,7 @@ void RoundRobinRouter::on_load(std::uint32_t replica, std::span<const ReplicaLoa
   Key key = tree_.key(replica);
   if (key.down == !loads[replica].up) return;
   key.down = !loads[replica].up;
-  // Who comes back has not saved up the turns that it missed.
+  // A replica that comes back does not catch up on missed turns.
   const Key& next = tree_.key(tree_.least());
   if (!key.down && !next.down) key.place = std::max(key.place, next.place);
   tree_.set(replica, key);

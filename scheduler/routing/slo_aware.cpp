@@ -107,7 +107,7 @@ void SloAwareRouter::on_load(std::uint32_t replica, std::span<const ReplicaLoad>
   anybody_.set(replica, loads.size(), load.up, load.outstanding());
 }
 
-// By Little's law a sequence that runs stands for the same share of the traffic on every replica.
+// By Little's law a running sequence represents the same share of the traffic on every replica.
 void SloAwareRouter::learn(const Arrival& arrival, std::span<const ReplicaLoad> loads) {
   window_.prompt_tokens += arrival.prompt_tokens;
   window_.running += running_;

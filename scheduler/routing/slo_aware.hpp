@@ -76,7 +76,7 @@ class SloAwareRouter final : public Router {
   std::vector<std::uint32_t> promise_of_class_;  // at least one
   std::vector<std::uint64_t> turns_;             // by replica: when it was chosen last
   std::uint64_t turn_ = 0;
-  LeastLoaded<std::int64_t> anybody_;  // for when nobody is up
+  LeastLoaded<std::int64_t> anybody_;  // for when no replica is up
 };
 
 }  // namespace headroom

@@ -17,7 +17,7 @@ SubsetRouter::SubsetRouter(std::unique_ptr<Router> inner, std::vector<std::uint3
       members_(std::move(members)),
       places_(replicas, kNobody),
       loads_(members_.size()) {
-  HEADROOM_CHECK(inner_ && !members_.empty(), "a router for nobody");
+  HEADROOM_CHECK(inner_ && !members_.empty(), "a router without replicas");
   for (std::size_t i = 0; i < members_.size(); ++i) {
     places_.at(members_[i]) = static_cast<std::uint32_t>(i);
   }

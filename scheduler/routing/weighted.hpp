@@ -1,7 +1,7 @@
 #pragma once
 // The replica where the request costs least: tokens that have to be computed before it has its
 // first one, and KV and requests that it shares the steps with (WeightedOptions). The form of
-// NVIDIA Dynamo's KV router; llm-d's weighted scorers ask for the same three things.
+// NVIDIA Dynamo's KV router; llm-d's weighted scorers use the same three terms.
 
 #include "scheduler/routing/least_loaded.hpp"
 #include "scheduler/routing/options.hpp"

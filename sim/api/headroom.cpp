@@ -153,7 +153,7 @@ Scenario Scenario::ready(const std::string& name) {
     }
     throw ConfigError(Complaint{.kind = ErrorKind::unknown,
                                 .value = name,
-                                .problem = "no scenario of that name comes with Headroom"});
+                                .problem = "Headroom has no built-in scenario with this name"});
   });
 }
 
@@ -267,9 +267,10 @@ std::vector<SweepPoint> Simulator::sweep(std::string_view study_json,
   return behind_door([&] {
     const StudyPlan plan(parse_study(parse_json(study_json, "study"), {}, {}));
     if (!plan.study().searches.empty()) {
-      throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
-                                  .origin = "study",
-                                  .problem = "it searches for values: sweep runs points only"});
+      throw ConfigError(
+          Complaint{.kind = ErrorKind::unsupported,
+                    .origin = "study",
+                    .problem = "this study searches for values, but sweep runs only points"});
     }
     plan.check(data_->catalog);
     const StopFlag stop(control.stop);

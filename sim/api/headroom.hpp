@@ -68,10 +68,11 @@ class Scenario {
   std::unique_ptr<Document> document_;
 };
 
-// How work goes on, and how it is ended.
+// Progress, and how to stop.
 struct Control {
-  std::stop_token stop = {};  // ends soon after it is asked; what is done by then is complete
-  // Called as work goes on, by the thread that called; `all` is 0 where it is not known.
+  std::stop_token stop =
+      {};  // the work ends soon after a stop is requested; what is done by then is complete
+  // Called during the work, on the calling thread; `all` is 0 if it is unknown.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
   std::size_t threads = 1;  // for several runs: sweep, compare, plan
 };

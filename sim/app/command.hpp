@@ -1,6 +1,6 @@
 #pragma once
-// A command of the program: its name, its options, and what it does. Each stands in a file of its
-// own in commands/; the table of all is in main.cpp.
+// A command of the program: its name, its options, and what it does. Each has its own file in
+// commands/; the table of all is in main.cpp.
 
 #include <functional>
 #include <string>
@@ -14,7 +14,7 @@ namespace headroom {
 
 extern const std::string kVersion;
 inline constexpr const char* kCatalogHelp =
-    "folder with own models, devices, environments, calibrations";
+    "folder with your own models, devices, environments and calibrations";
 
 struct Command {
   std::string_view name;
@@ -40,7 +40,7 @@ extern const Command kMergeCommand;
 extern const Command kReportCommand;
 extern const Command kListCommand;
 
-// What people read has no control characters; JSON goes out as it is. Returns 0.
+// Text for people has no control characters; JSON is printed unchanged. Returns 0.
 int print(const std::string& text, bool is_json = false);
 
 enum class StudyEnd { complete, incomplete, interrupted };

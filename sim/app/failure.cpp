@@ -13,7 +13,7 @@ Failure current_failure() {
   } catch (const UserError& error) {
     return {kExitUser, error.what()};
   } catch (const std::bad_alloc&) {
-    return {kExitUser, "this machine has not enough memory for the run"};
+    return {kExitUser, "this machine does not have enough memory for the run"};
   } catch (const std::exception& error) {
     return {kExitInternal, error.what()};
   }

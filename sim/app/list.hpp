@@ -14,7 +14,7 @@ namespace headroom {
 // ConfigError for an unknown kind.
 [[nodiscard]] std::string list_text(const std::string& kind, const std::string& catalog_directory);
 
-// The embedded catalog, with `directory` laid over it unless that is empty.
+// The embedded catalog, overridden by `directory` unless that is empty.
 [[nodiscard]] Catalog load_catalog(const std::string& directory);
 
 }  // namespace headroom

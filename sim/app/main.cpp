@@ -30,14 +30,13 @@ constexpr const Command* kCommands[] = {
     &kFleetCommand,    &kSweepCommand,     &kMergeCommand,    &kReportCommand, &kListCommand};
 
 int parse_and_dispatch(int argc, char** argv) {
-  CLI::App app("Headroom simulates LLM serving: throughput, latency and out-of-memory.",
-               "headroom");
+  CLI::App app("Headroom simulates LLM serving: throughput, latency and memory.", "headroom");
   app.set_version_flag("--version", "headroom " + kVersion);
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 2 wrong scenario, file or flag, 3 runs of a study failed or missing,\n"
-      "70 internal error, 128 + signal interrupted\n"
-      "First steps: headroom run demo; headroom list scenarios");
+      "Exit codes: 0 success; 2 wrong scenario, file or flag; 3 some runs of a study failed or "
+      "are\nmissing; 70 internal error; 128 + signal number if interrupted\nFirst steps: headroom "
+      "run demo; headroom list scenarios");
   std::vector<std::pair<const CLI::App*, std::function<int()>>> actions;
   for (const Command* command : kCommands) {
     CLI::App* own = app.add_subcommand(std::string(command->name), std::string(command->doc));
@@ -64,7 +63,7 @@ void report(const std::string& message) {
 void report_internal(const std::string& what, int argc, char** argv) {
   std::string command = "headroom";
   for (int i = 1; i < argc; ++i) command += fmt::format(" '{}'", argv[i]);
-  report(fmt::format("internal error, a bug of Headroom {}: {}", kVersion, what));
+  report(fmt::format("internal error, a bug in Headroom {}: {}", kVersion, what));
   report(fmt::format("reproduce with: {}", command));
 }
 

@@ -1,7 +1,7 @@
-// `headroom-mpi STUDY -o FILE`: a study on the ranks of an MPI job. A program of its own, so that
-// `headroom` starts without MPI. Rank 0 keeps the file of results and hands a run, or when none is
-// left a whole search, to whoever asks; what is stored is what `headroom sweep` stores. When a rank
-// is lost MPI ends the job; the file holds what was stored by then, and --resume goes on.
+// `headroom-mpi STUDY -o FILE`: a study on the ranks of an MPI job. A separate program, so that
+// `headroom` starts without MPI. Rank 0 owns the results file and hands out a run, or when none is
+// left a whole search, to each rank that asks. It stores the same as `headroom sweep`. When a rank
+// is lost, MPI ends the job; the file keeps what was stored until then, and --resume continues.
 
 #include <fmt/format.h>
 
@@ -112,7 +112,7 @@ namespace mpi = boost::mpi;
 
 const std::string kVersion = HEADROOM_VERSION;
 
-// From a rank to rank 0: it asks for its first order, or brings a result and asks for the next.
+// From a rank to rank 0: a request for the first job, or a result and a request for the next.
 constexpr int kAsk = 1;
 constexpr int kBring = 2;
 // From rank 0: an order.
@@ -270,11 +270,11 @@ class SharedPlan {
                                     : fmt::format("rank {}: {}", rank, errors[rank]));
       }
       if (hashes[rank] != hashes[0]) {
-        throw ConfigError(Complaint{
-            .origin = arguments.study,
-            .problem = fmt::format("rank {} reads another study, or base, than rank 0: give "
-                                   "all machines the same files",
-                                   rank)});
+        throw ConfigError(
+            Complaint{.origin = arguments.study,
+                      .problem = fmt::format("rank {} reads a different study or base scenario "
+                                             "than rank 0: give all machines the same files",
+                                             rank)});
       }
     }
   }
@@ -318,7 +318,7 @@ int sweep(const mpi::communicator& world, const MpiArguments& arguments,
              job.run_state.wanted, job.run_state.failed, world.size(),
              visible_text(arguments.output));
   if (job.search_state.wanted > 0) {
-    fmt::print("{} of {} searches, {} failed, {} runs for them\n", job.search_state.done,
+    fmt::print("{} of {} searches, {} failed; they took {} runs\n", job.search_state.done,
                job.search_state.wanted, job.search_state.failed, job.search_state.probes);
   }
   if (!job.is_done()) return interrupted_exit_code();
@@ -327,15 +327,16 @@ int sweep(const mpi::communicator& world, const MpiArguments& arguments,
 
 int run_job(int argc, char** argv, const mpi::communicator& world) {
   MpiArguments arguments;
-  CLI::App app("The runs of a study on the ranks of an MPI job.", "headroom-mpi");
+  CLI::App app("Distributes the runs of a study over the ranks of an MPI job.", "headroom-mpi");
   app.set_version_flag("--version", "headroom-mpi " + kVersion);
   app.add_option("study", arguments.study, "a file, or a name of `headroom list studies`")
       ->required();
-  app.add_option("-o,--output", arguments.output, "file of results (SQLite)")->required();
-  app.add_option("--set", arguments.set, "path=value, laid over the base")->allow_extra_args(false);
+  app.add_option("-o,--output", arguments.output, "results file (SQLite)")->required();
+  app.add_option("--set", arguments.set, "path=value, overrides the base scenario")
+      ->allow_extra_args(false);
   app.add_option("--catalog", arguments.catalog,
-                 "folder with own models, devices, environments, calibrations");
-  app.add_flag("--resume", arguments.resume, "go on with that file");
+                 "folder with your own models, devices, environments and calibrations");
+  app.add_flag("--resume", arguments.resume, "continue an interrupted study in that file");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {

@@ -24,13 +24,13 @@ std::string output_name(const std::string& file, const std::string& name) {
   if (is_file_name(name)) return name;
   constexpr std::size_t kShownBytes = 60;
   const std::string start = name.substr(0, kShownBytes);
-  throw ConfigError(Complaint{
-      .origin = file,
-      .pointer = "/name",
-      .problem = fmt::format(
-          "value \"{}{}\": the output is called after it: expected 1 to {} bytes of UTF-8 "
-          "without / \\ and control characters, not . or ..; or name the output with -o",
-          start, start == name ? "" : "...", kMostNameBytes)});
+  throw ConfigError(
+      Complaint{.origin = file,
+                .pointer = "/name",
+                .problem = fmt::format(
+                    "value \"{}{}\": the output is named after it: expected 1 to {} bytes of UTF-8 "
+                    "without / \\ and control characters, not . or ..; or name the output with -o",
+                    start, start == name ? "" : "...", kMostNameBytes)});
 }
 
 }  // namespace headroom

@@ -17,7 +17,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Counted up by the run; null when nobody looks.
+  // The run counts up in it; null if progress is not shown.
   [[nodiscard]] std::atomic<std::uint64_t>* done() { return visible_ ? &done_ : nullptr; }
 
  private:

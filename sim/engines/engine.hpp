@@ -66,7 +66,8 @@ struct EngineTraits {
   bool pool_is_sized_by_hand = false;   // kv_cache_memory_bytes and the like, by no rule of its own
   bool decides_prefix_caching = false;  // whatever the batch policy's default is
   bool budgets_drafter = false;         // weights and KV of a drafter are in its start-up budget
-  // Layers with a window: counted at start-up for good; or kept whole where the layout is uniform.
+  // Layers with a window: counted at start-up for the whole run, or kept whole if the layout is
+  // uniform.
   bool counts_windows_at_start = false;
   bool keeps_windows_if_uniform = false;
   bool groups_layers = false;        // KV in groups of like layers over one pool with a null block
@@ -97,7 +98,7 @@ struct Engine {
   std::string_view (*scheduler_at)(EngineVersion version) = nullptr;
   std::string_view (*allocator_for)(const EngineSection& options) = nullptr;
 
-  // How people start it. Null: nobody does, by a command that is read.
+  // How users start it. Null: `headroom from` reads no command of this engine.
   const EngineLaunch* launch = nullptr;
   // What it writes when it starts. Null: its logs are not read.
   const EngineLog* log = nullptr;
@@ -142,8 +143,8 @@ struct Engine {
   std::string_view share_option = {};
   std::string_view step_option = {};
   std::string_view pool_option = {};
-  // Where figures of the budget come from, for `audit`. Null: closed forms, and what is left over.
-  // On what the constants of the memory rule were fitted; empty: not on systems like this one.
+  // Where figures of the budget come from, for `audit`. Null: closed forms, and the rest. On what
+  // the constants of the memory rule were fitted; empty: not on systems like this one.
   std::string_view (*fitted_on)(const EngineSystem& system) = nullptr;
   std::string (*explain_activations)(const EngineSystem& system, bool fitted) = nullptr;
   std::string (*explain_margin)(const EngineSection& options) = nullptr;

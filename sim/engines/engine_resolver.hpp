@@ -47,7 +47,7 @@ class EngineResolver {
   }
   void note_rule(const std::string& pointer, std::string_view rule);
   // Fills the length of the longest request from the model; refuses or warns beyond it.
-  // `automatic`: what -1 stands for, where the engine knows that.
+  // `automatic`: the meaning of -1, if the engine accepts it.
   void fill_length(const std::string& pointer, std::optional<std::int64_t>& option, bool strict,
                    std::string_view automatic = {});
   void set_sizes(std::int64_t length, std::int64_t sequences, std::int64_t step_tokens,

@@ -21,7 +21,7 @@ std::span<const FixCandidate> environment_fixes() {
       {"/environment/page_cache_gib", Try::ladder, Cost::none,
        "drop the page cache right before the start", "0.0"},
       {"/environment/checkpoint_cache_share", Try::ladder, Cost::none,
-       "read the checkpoint past the page cache (direct reads)", "0.0"},
+       "read the checkpoint with direct reads, which bypass the page cache", "0.0"},
       {"/environment/tmpfs_gib", Try::ladder, Cost::none,
        "empty tmpfs and /dev/shm before the start", "0.0"},
       {"/environment/processes_gib", Try::ladder, Cost::none, "stop the other processes", "0.0"},

@@ -51,18 +51,18 @@ using Of = FixCounts;
 inline constexpr std::string_view kLonger = "requests longer than {} tokens are rejected";
 inline constexpr std::string_view kFewer = "at most {} requests at a time; more wait";
 inline constexpr std::string_view kLength =
-    "accepts requests of {} tokens; fewer of them fit together";
+    "accepts requests of {} tokens; fewer of them fit at once";
 inline constexpr std::string_view kMore =
-    "up to {} requests at a time: smaller shares of the step each";
-inline constexpr std::string_view kSteps = "steps of {} tokens: long prompts take more of them";
+    "up to {} requests at a time, so each gets a smaller share of the step";
+inline constexpr std::string_view kSteps = "steps of {} tokens: long prompts take more steps";
 inline constexpr std::string_view kKv8 = "KV in 8 bit: check quality";
 inline constexpr std::string_view kGraphs = "no CUDA graphs: slower decode steps";
 inline constexpr std::string_view kWeights = "weights in {}: check quality";
 inline constexpr std::string_view kDevices = "{} devices instead of {old}";
 inline constexpr std::string_view kMachines =
-    "{} pipeline stages instead of {old}: more devices, one request is no faster";
-inline constexpr std::string_view kSpare = "less memory is left to spare";
-inline constexpr std::string_view kAsks = "asks for less than the rest of the machine takes";
+    "{} pipeline stages instead of {old}: more devices, but a single request is no faster";
+inline constexpr std::string_view kSpare = "leaves less spare memory";
+inline constexpr std::string_view kAsks = "requests less, because other processes use the rest";
 inline constexpr std::string_view kHostLayers =
     "{} layers on the device, the others on the host: much slower";
 inline constexpr std::string_view kCells = "{} cells of KV are allocated at start instead of {old}";

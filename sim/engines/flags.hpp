@@ -1,7 +1,7 @@
 #pragma once
 // What a flag of an engine means for a scenario. Each engine has one explicit table of its flags
-// (<engine>/launch.cpp), in its own spelling. The version a table was read from stands at its head;
-// a flag of a newer version is unknown, which the user is told.
+// (<engine>/launch.cpp), in its own spelling. Each table starts with the version it was read from;
+// a flag of a newer version is reported as unknown.
 
 #include <cstdint>
 #include <string_view>
@@ -24,19 +24,20 @@ enum class Takes : std::uint8_t {
 
 // Notes on flags that several engines have.
 inline constexpr std::string_view kSpeculativeNote =
-    "speculative decoding of this engine is not modelled (of vLLM and TensorRT-LLM it is)";
+    "speculative decoding is modelled for vLLM and TensorRT-LLM only";
 inline constexpr std::string_view kDrafterNote =
-    "this drafter is not modelled (ngram, eagle, eagle3, mtp and draft_model are): without drafts";
+    "this drafter is not modelled (ngram, eagle, eagle3, mtp and draft_model are), so the scenario "
+    "has no drafts";
 inline constexpr std::string_view kDrafterSettingNote =
-    "this setting of the drafter is not modelled: acceptance is drawn, not computed";
+    "this drafter setting is not modelled: acceptance is drawn at random, not computed";
 inline constexpr std::string_view kQuantizationNote =
-    "this quantization is not modelled: the checkpoint's own formats are taken";
+    "this quantization is not modelled: the checkpoint's own formats are used";
 inline constexpr std::string_view kLoraNote = "LoRA adapters take memory that is not modelled";
 inline constexpr std::string_view kGraphsNote = "which CUDA graphs are captured is not modelled";
 inline constexpr std::string_view kOffloadNote = "offloading to host memory is not modelled";
 inline constexpr std::string_view kUnmodelledNote =
     "its effect on step time and memory is not modelled";
-inline constexpr std::string_view kNodesNote = "several nodes are not modelled";
+inline constexpr std::string_view kNodesNote = "multiple nodes are not modelled";
 
 // A flag with a `pointer` sets that option; one without it is explained by `note`, or, when that is
 // empty too, has no effect on memory or scheduling. With both, the note is for values that are none

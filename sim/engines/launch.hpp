@@ -21,7 +21,7 @@ struct LaunchProgram {
 };
 
 struct LaunchImage {
-  std::string_view repository;  // as it stands in the image's name, without registry
+  std::string_view repository;  // as in the image's name, without registry
   bool starts_engine = false;   // its entry point is the server: the command is flags only
   bool tag_is_release = false;
 };
@@ -34,8 +34,8 @@ struct EngineLaunch {
   std::span<const LaunchProgram> programs = {};
   std::span<const LaunchProgram> modules = {};  // of `python -m`
   std::span<const LaunchImage> images = {};
-  // Entry point of images that start the engine. `idle_command`: what stands behind it when the
-  // container is given nothing.
+  // Entry point of images that start the engine. `idle_command`: its arguments when the container
+  // gets none.
   std::span<const std::string_view> entrypoint = {};
   std::string_view idle_command = {};
   std::string_view server_word = {};  // "--a|-b": a first word that only chooses the server

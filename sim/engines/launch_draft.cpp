@@ -20,7 +20,7 @@ void add_once(std::vector<std::string>& list, std::string text) {
   if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
 }
 
-// What the name of a drafter stands for.
+// The method that the name of a drafter means.
 std::string_view method_of_drafter(std::string name) {
   std::ranges::transform(name, name.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -73,20 +73,21 @@ void settle_drafter(LaunchDraft& draft) {
     method = method_of_drafter(drafter);
     draft.set(kMethod, method);
     draft.note(
-        fmt::format("no method of speculative decoding is named: {} by the name of the "
-                    "drafter",
+        fmt::format("the method of speculative decoding is not named: {} is assumed from the name "
+                    "of the drafter",
                     method));
   }
   if (method.empty() && draft.find(kDrafts) != nullptr) {
     draft.unset(kDrafts);
-    draft.note("neither method nor model of speculative decoding is named: without drafts");
+    draft.note(
+        "speculative decoding names neither a method nor a model, so the scenario has no drafts");
   }
   if (drafter.empty() || method == "draft_model") return;
   draft.unset(kDrafter);
   if (method != "ngram") {
     draft.note(
-        fmt::format("the drafter of {} is taken as one layer like the model's last one, "
-                    "not as the checkpoint that is named",
+        fmt::format("the drafter of {} is modelled as one layer like the model's last one, "
+                    "whatever checkpoint is named",
                     method));
   }
 }

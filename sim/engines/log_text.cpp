@@ -26,7 +26,7 @@ std::size_t colour_code(std::string_view text) {
   return at < text.size() && text[at] == 'm' ? at + 1 : 0;
 }
 
-// Reads a number at `at` and moves behind it.
+// Reads a number at `at` and moves past it.
 bool read_number(std::string_view text, std::size_t& at, double& value) {
   std::array<char, 40> digits{};
   std::size_t size = 0;

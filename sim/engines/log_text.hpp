@@ -1,6 +1,6 @@
 #pragma once
-// Reading figures out of log lines whatever stands in front of them: time stamps, process tags,
-// colours, the service name of docker compose.
+// Reads figures from log lines with any prefix: time stamps, process tags, colours, the service
+// name of docker compose.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,10 +25,10 @@ struct LogLine {
 // "VllmWorkerProcess pid=521", whose number is its only name. Empty for a line of the whole engine.
 [[nodiscard]] std::string rank_of(std::string_view text);
 
-// Whether `pattern` occurs in `text`. In a pattern `#` stands for a number, which is written to
-// `numbers` in order (thousands separated by commas are read: 476,016), a blank for any number of
-// blanks or none, `*` for anything up to the next piece; the rest for itself. A pattern begins with
-// neither of the three. `numbers` is written only when the pattern occurs.
+// Whether `pattern` occurs in `text`. In a pattern `#` matches a number, which is written to
+// `numbers` in order (with commas between thousands: 476,016), a blank matches any number of blanks
+// or none, `*` matches anything up to the next piece, and the rest matches itself. A pattern begins
+// with neither of the three. `numbers` is written only when the pattern occurs.
 [[nodiscard]] bool find_pattern(std::string_view text, std::string_view pattern,
                                 std::span<double> numbers);
 inline constexpr std::size_t kMaxPatternNumbers = 8;

@@ -63,11 +63,12 @@ void Attributor::add_rest() {
   const double rounding = std::clamp(rest, -bound, bound);
   Attribution rounded{.cause = MemoryCause::rounding, .reported = {}, .modelled = {}, .why = {}};
   rounded.pool_effect_gib = rounding;
-  rounded.why = fmt::format("{} figures of two digits: at most {:.3f} GiB", figures_, bound);
+  rounded.why =
+      fmt::format("rounding of {} two-digit figures: at most {:.3f} GiB", figures_, bound);
   Attribution unexplained{
       .cause = MemoryCause::unexplained, .reported = {}, .modelled = {}, .why = {}};
   unexplained.pool_effect_gib = rest - rounding;
-  unexplained.why = "what no reported term accounts for";
+  unexplained.why = "not explained by any reported term";
   if (!unreported_.empty()) {
     std::string names;
     for (const std::string& name : unreported_) names += (names.empty() ? "" : ", ") + name;
@@ -76,7 +77,7 @@ void Attributor::add_rest() {
   const double sum = explained + rounded.pool_effect_gib + unexplained.pool_effect_gib;
   // Absurd figures of a damaged log cancel with what double precision leaves.
   HEADROOM_CHECK(size_of(sum - difference) <= 1e-9 + 1e-12 * size_of(explained),
-                 fmt::format("effects {} add up to another difference than {}", sum, difference));
+                 fmt::format("effects {} do not add up to the difference {}", sum, difference));
   found_.push_back(std::move(rounded));
   found_.push_back(std::move(unexplained));
 }
@@ -113,9 +114,9 @@ std::string Attributor::token_reason(double reported) const {
     return "counted as max_concurrency * max_model_len (newer releases)";
   }
   if (blocks > 0 && within(reported, scale * blocks * block, kSame)) {
-    return "counted as blocks * block size, without regard to groups";
+    return "counted as blocks * block size, ignoring groups";
   }
-  return "another layout of the pool: bytes per token or groups differ";
+  return "different pool layout: bytes per token or groups differ";
 }
 
 std::string_view name_of(MemoryCause cause) {

@@ -13,10 +13,10 @@
 
 namespace headroom {
 
-// The budget to compare with, per rank, whoever computed it; GiB = 2^30 bytes.
+// The budget to compare with, per rank, from any source; GiB = 2^30 bytes.
 struct ModelledMemory {
   double total_gib = 0;  // device memory
-  double share = 0.9;    // that the engine may use, of the total or of what is left
+  double share = 0.9;    // that the engine may use, of the total or of the rest
   double weights_gib = 0;
   double activation_gib = 0;
   double non_torch_gib = 0;  // growth outside torch: context, NCCL, workspaces

@@ -201,7 +201,7 @@ StartupLog read_startup_log(std::istream& in, const std::string& name) {
     for (const Candidate& candidate : candidates) candidate.reader->read(line);
   }
   if (line.number == 0)
-    throw ConfigError(Complaint{.origin = name, .problem = "empty, no start-up log"});
+    throw ConfigError(Complaint{.origin = name, .problem = "empty: not a start-up log"});
   // The first of those with most lines of their own.
   const auto best = std::ranges::max_element(candidates, {},
                                              [](const Candidate& c) { return c.reader->marks(); });
@@ -209,7 +209,7 @@ StartupLog read_startup_log(std::istream& in, const std::string& name) {
     throw ConfigError(Complaint{
         .origin = name,
         .problem =
-            fmt::format("no start-up log of {}: {} lines without {}; the first line is '{}'",
+            fmt::format("not a start-up log of {}: {} lines without {}; the first line is '{}'",
                         titles(candidates), line.number, marks_of(candidates), shortened(first))});
   }
   StartupLog log = best->reader->finish();
@@ -218,10 +218,9 @@ StartupLog read_startup_log(std::istream& in, const std::string& name) {
   if (!has_figures(log) && !log.failure) {
     throw ConfigError(Complaint{
         .origin = name,
-        .problem = fmt::format(
-            "a log of {} without a figure of memory in {} lines; missing: {}. Is it cut, or "
-            "written at a log level above INFO?",
-            log.engine->launch->title, line.number, comma_list(log.missing))});
+        .problem = fmt::format("a log of {} without memory figures in {} lines; missing: {}. Is it "
+                               "truncated, or written at a log level above INFO?",
+                               log.engine->launch->title, line.number, comma_list(log.missing))});
   }
   check_pools(log);
   if (log.starts > 1) {

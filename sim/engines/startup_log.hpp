@@ -49,7 +49,7 @@ struct RankMemory {
   FoundNumber graph_estimate_gib;  // before the pool is sized
   // TensorRT-LLM.
   FoundNumber peak_gib;       // torch and outside together
-  FoundNumber fraction;       // of what is left, for KV
+  FoundNumber fraction;       // of the rest, for KV
   FoundNumber kv_gib;         // the pool as allocated
   FoundNumber temporary_gib;  // the pool of the profiling pass: inside the peak, given back
 };
@@ -109,7 +109,7 @@ struct StartupLog {
 // Memory for KV as the engine sized it: what it says is available, else the pool.
 [[nodiscard]] FoundNumber reported_pool_gib(const StartupLog& log);
 
-// The share of memory that the engine may use, of the total or of what is left, by its rule.
+// The share of memory that the engine may use, of the total or of the rest, by its rule.
 [[nodiscard]] FoundNumber reported_share(const StartupLog& log);
 
 // What the log's own figures leave unaccounted for, in GiB; 0 to rounding when they are complete.
@@ -146,8 +146,8 @@ bool apply_rules(std::span<const CountRule> rules, const LogLine& line, StartupL
 // The figures of the rank `line` comes from, new if need be.
 [[nodiscard]] RankMemory& memory_of(StartupLog& log, const LogLine& line);
 // Sets `memory`: the rank with least memory for KV (else most weights, most outside torch), the
-// first of equals; what it does not say is taken from the others, the tightest figure. What a line
-// without a rank says is everybody's.
+// first of equals; figures it lacks come from the others, the tightest of each. A line without a
+// rank applies to all ranks.
 void settle_ranks(StartupLog& log);
 
 }  // namespace headroom

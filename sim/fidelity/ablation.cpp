@@ -19,20 +19,20 @@ struct Removal {
 
 // The terms of FIDELITY.md 1, in the order of its formulas.
 constexpr std::array kRemovals{
-    Removal{"roofline_sum", "memory and arithmetic after each other, not smoothly the larger",
+    Removal{"roofline_sum", "memory and arithmetic added, instead of a smooth maximum",
             [](Calibration& c) { c.shape = RooflineShape::sum; }},
-    Removal{"roofline_max", "the larger of memory and arithmetic alone",
+    Removal{"roofline_max", "the plain maximum of memory and arithmetic",
             [](Calibration& c) { c.shape = RooflineShape::larger; }},
-    Removal{"weight_bandwidth", "weights at the data sheet's bandwidth",
+    Removal{"weight_bandwidth", "weights read at the data sheet's bandwidth",
             [](Calibration& c) { c.weight_bandwidth_share = 1; }},
     Removal{"compute", "matrix products at the data sheet's rate",
             [](Calibration& c) { c.compute_share = 1; }},
-    Removal{"experts", "experts as fast as other layers, and picked evenly",
+    Removal{"experts", "experts as fast as other layers and chosen evenly",
             [](Calibration& c) {
               c.expert_compute_share = c.expert_reach = 1;
               c.expert_layer_ns = 0;
             }},
-    Removal{"graph_padding", "decode batches as they are, not padded to captured sizes",
+    Removal{"graph_padding", "decode batches not padded to captured sizes",
             [](Calibration& c) { c.pads_batches = false; }},
     Removal{"layer", "no fixed time of small kernels per layer",
             [](Calibration& c) { c.layer_ns = 0; }},
@@ -42,14 +42,14 @@ constexpr std::array kRemovals{
             [](Calibration& c) { c.attention_floor_ns = 0; }},
     Removal{"attention_row", "no attention time per sequence",
             [](Calibration& c) { c.attention_row_ns = 0; }},
-    Removal{"kv_bandwidth", "the KV cache at the data sheet's bandwidth",
+    Removal{"kv_bandwidth", "the KV cache read at the data sheet's bandwidth",
             [](Calibration& c) { c.kv_bandwidth_share = 1; }},
-    Removal{"prefill_attention", "no arithmetic of attention over prompts",
+    Removal{"prefill_attention", "no attention arithmetic for prompts",
             [](Calibration& c) { c.prefill_compute_share = kFree; }},
-    Removal{"mixed_decode", "decodes beside a prompt as fast as alone",
+    Removal{"mixed_decode", "decodes as fast with a prompt in the step as alone",
             [](Calibration& c) { c.mixed_decode_factor = 1; }},
     Removal{"sampler", "no sampler", [](Calibration& c) { c.sampler_ns = c.sampler_passes = 0; }},
-    Removal{"all_reduce", "no time between devices",
+    Removal{"all_reduce", "no communication between devices",
             [](Calibration& c) {
               c.nvlink_latency_ns = c.nvlink_latency_log2_ns = c.pcie_latency_ns = 0;
               c.nvlink_bandwidth_share = kFree;

@@ -3,10 +3,10 @@
 // weighted log(simulated / measured), within the limits of each constant
 // (hardware/calibration_fields.hpp), by damped Gauss-Newton steps.
 //
-// What the figures cannot tell apart is not fitted. Constants are scaled by their spread; while a
-// direction among them changes the figures by less than 1 % per spread (root mean square), the one
-// with the least part in what the figures do see is given up: it keeps the value that the row had,
-// and is reported as not identified.
+// Constants that the figures do not determine are not fitted. Constants are scaled by their spread;
+// while a direction among them changes the figures by less than 1 % per spread (root mean square),
+// the one with the least part in what the figures do see is given up: it keeps the value that the
+// row had, and is reported as not identified.
 //
 // Intervals are 95 %, from the residuals that remain; they say nothing of what the model leaves
 // out.
@@ -57,7 +57,7 @@ struct ConstantsFit {
 // ConfigError: fewer figures than constants.
 [[nodiscard]] ConstantsFit fit_constants(const FitProblem& problem);
 
-// Cross-validation: for each group the row as it comes out without it; empty with one group.
+// Cross-validation: for each group, the row fitted without it; empty with one group.
 [[nodiscard]] std::vector<Calibration> fit_without_each(const FitProblem& problem);
 
 }  // namespace headroom

@@ -74,15 +74,15 @@ const KnownSystem* system_of(const FactRow& row) {
 bool whole_experts(const FactRow& row) { return row.count("moe_ep_size").value_or(1) > 1; }
 
 std::string why_no_loop(const FactRow& row, const Catalog& catalog) {
-  if (row.text("mode") != "agg") return "prefill and decode on devices of their own";
-  if (count_in(row, "pp_size", 1, 1024) > 1) return "a run knows no pipeline stages";
+  if (row.text("mode") != "agg") return "prefill and decode run on separate devices";
+  if (count_in(row, "pp_size", 1, 1024) > 1) return "pipeline stages are not replayed";
   if (row.text("attention_dp_size").empty()) {
-    return "not of InferenceMAX: lengths and settings are not recorded";
+    return "not from InferenceMAX: lengths and settings are not recorded";
   }
   if (count_in(row, "attention_dp_size", 1, 1024) > 1) return "attention is data-parallel";
   const std::int64_t expert_ranks = row.count("moe_ep_size").value_or(1);
   if (expert_ranks > 1 && expert_ranks != count_in(row, "tp_size", 1, 64)) {
-    return "experts are on other ranks than the layers";
+    return "the experts are on different ranks than the layers";
   }
   if (row.text("system") != "h100_sxm" && row.text("system") != "b200_sxm") {
     return row.text("system") + " is not replayed";
@@ -90,7 +90,7 @@ std::string why_no_loop(const FactRow& row, const Catalog& catalog) {
   if (row.text("backend") != "vllm" && row.text("backend") != "trtllm") {
     return row.text("backend") + " has no measured constants";
   }
-  if (row.text("backend_version").starts_with("nightly")) return "a nightly build is no release";
+  if (row.text("backend_version").starts_with("nightly")) return "a nightly build is not a release";
   const KnownSystem* system = system_of(row);
   if (system == nullptr || !catalog.has_model(system->id)) {
     return fmt::format("{} in {} is not replayed", row.text("model_path"), row.text("precision"));
@@ -232,7 +232,8 @@ void read_closed_loops(std::istream& in, const std::string& name, const Catalog&
     run.data_set = fmt::format("{}/{}", name, load);
     run.measured = {{"mean_tpot_ms", median_of(point.tpot_ms)}};
     if (presses_on_the_pool(run, catalog)) {
-      result.excluded.push_back({run.data_set, "near the pool's size, which is not recorded"});
+      result.excluded.push_back(
+          {run.data_set, "close to the size of the pool, which is not recorded"});
       continue;
     }
     result.runs.push_back(std::move(run));

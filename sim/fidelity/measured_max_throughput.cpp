@@ -56,7 +56,7 @@ void read_max_throughput(std::istream& in, const std::string& name, const Catalo
       continue;
     }
     if (count_in(row, "pp", 1, 1024) > 1) {
-      result.excluded.push_back({run.data_set, "a run knows no pipeline stages"});
+      result.excluded.push_back({run.data_set, "pipeline stages are not replayed"});
       continue;
     }
     const auto prompt = static_cast<std::int32_t>(count_in(row, "isl", 1, kMostMeasuredTokens));

@@ -110,7 +110,7 @@ void read_request_log(const std::filesystem::path& folder, const std::string& na
       in, file, {"input_toks", "output_toks", "arrival_s", "first_token_s", "last_token_s"});
   refuse_copies(rows);
   if (static_cast<std::int64_t>(rows.size()) <= run.cold_requests) {
-    throw DataError(fmt::format("{}: {} requests: more than {} expected", file, rows.size(),
+    throw DataError(fmt::format("{}: {} requests: expected more than {}", file, rows.size(),
                                 run.cold_requests));
   }
   read_rows(rows, run);

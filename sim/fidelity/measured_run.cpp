@@ -26,7 +26,7 @@ Scenario recorded_system(const std::string& place, const std::string& model,
                          std::string_view device, const Json& engine) {
   JsonDocument document;
   document.name = place;
-  // The trace stands for the recorded arrivals; it is not opened.
+  // The trace represents the recorded arrivals; it is not opened.
   document.root = {{"model", model},
                    {"device", device},
                    {"engine", engine},
@@ -68,7 +68,7 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
         .kind = ErrorKind::unreadable, .origin = directory.string(), .problem = "no such folder"});
   }
   MeasuredRuns result;
-  // Data sets are called by their folders, also where one is given as "." or with a slash behind.
+  // Data sets are named after their folders, also if one is given as "." or with a trailing slash.
   for (const fs::path& folder : folders_below(fs::canonical(directory), kLevels)) {
     const std::string name = folder.filename().string();
     if (is_there(folder / "requests.csv") && is_there(folder / "config.json")) {
@@ -89,12 +89,11 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
   if (result.runs.empty() && result.excluded.empty()) {
     throw ConfigError(Complaint{
         .origin = directory.string(),
-        .problem = fmt::format(
-            "no measured run (requests.csv with config.json, stages.csv, max_throughput.csv, "
-            "all_results.csv, silicon_sample.csv, perf_model.csv, decode_rates.csv) is there or up "
-            "to "
-            "{} folders below",
-            kLevels)});
+        .problem =
+            fmt::format("no measured run (requests.csv with config.json, stages.csv, "
+                        "max_throughput.csv, all_results.csv, silicon_sample.csv, perf_model.csv, "
+                        "decode_rates.csv) in this folder or up to {} levels below",
+                        kLevels)});
   }
   return result;
 }

@@ -1,6 +1,6 @@
 #pragma once
 // Serving runs that others measured, as scenarios to replay with what was measured in them. One
-// reader per published data set; what a data set does not record is said in its reader.
+// reader per published data set; each reader states what its data set does not record.
 //
 // Folders, each optional, in the given folder or below it:
 //   requests.csv + config.json   one run of vLLM, request by request (LLMServingSim bench, MIT)

@@ -66,7 +66,7 @@ Json engine_of(const FactRow& row, std::int64_t length, std::int64_t batch) {
 std::string why_no_batch(const FactRow& row, const Catalog& catalog) {
   if (row.text("hardware") != kBoard) return row.text("hardware") + " is not replayed";
   if (row.text("framework") != "vLLM" && row.text("framework") != "TensorRT-LLM") {
-    return fmt::format("{} of 2024 has no engine here", row.text("framework"));
+    return fmt::format("the 2024 release of {} is not modelled", row.text("framework"));
   }
   const auto* known = std::ranges::find(kModels, row.text("model"), &KnownModel::name);
   if (known == kModels.end() || !catalog.has_model(known->id)) {
@@ -74,7 +74,7 @@ std::string why_no_batch(const FactRow& row, const Catalog& catalog) {
   }
   if (row.text("framework") == "TensorRT-LLM" && known->id == "mixtral-8x7b" &&
       count_in(row, "batch_size", 1, kMostMeasuredBatch) > 1) {
-    return "faster than its experts can be read";
+    return "faster than the device can read its experts";
   }
   return "";
 }
@@ -141,7 +141,8 @@ void read_static_batches(std::istream& in, const std::string& name, const Catalo
     }
     const double latency_s = median_of(point.latencies_s);
     if (ran_in_turns(points, key, latency_s)) {
-      result.excluded.push_back({run.data_set, "the latency is that of a batch run in turns"});
+      result.excluded.push_back(
+          {run.data_set, "the latency is that of a batch run in several parts"});
       continue;
     }
     const auto tokens = static_cast<double>(batch) * static_cast<double>(length);

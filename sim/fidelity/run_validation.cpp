@@ -57,7 +57,7 @@ class ClosedLoop final : public WorkloadSource {
  private:
   const std::vector<Arrival>& arrivals_;
   std::int64_t free_;
-  TimeNs free_since_ns_ = 0;  // of the last one; earlier ones are taken before time goes on
+  TimeNs free_since_ns_ = 0;  // of the last one; earlier ones are read before time advances
   std::size_t next_ = 0;
 };
 

@@ -26,7 +26,7 @@ void check_flags(const StepQuestion& q) {
   check("chunk-tokens", q.chunk_tokens, 1);
   check("cached", q.cached_tokens, 0);
   if (q.decodes == 0 && q.chunks == 0) {
-    throw ConfigError("nothing is in the step: give --decode N, --chunks N, or both");
+    throw ConfigError("the step is empty: give --decode N, --chunks N, or both");
   }
   if (q.measured_ms && !(*q.measured_ms > 0 && *q.measured_ms < 1e9)) {
     throw ConfigError(fmt::format("--measured-ms: {}: above 0, below 1e9", *q.measured_ms));
@@ -41,7 +41,7 @@ void check_most(std::string_view flags, std::int64_t value, std::int64_t most,
                 .problem = fmt::format("{}: this system has at most {} {}", value, most, what)});
 }
 
-// Against what a step of this system can hold; each bound keeps the products behind it small.
+// Checks against the largest step of this system; each bound keeps the later products small.
 void check_fits_system(const StepQuestion& q, const CostLimits& limits) {
   check_most("--context", q.decodes > 0 ? q.context : 0, limits.max_model_len,
              "tokens in a sequence");

@@ -86,8 +86,8 @@ const DeviceSpec& device_of(const StepTimeOptions& options, const Calibration& r
                             const StepTimes& times, const Catalog& catalog) {
   if (options.device.empty() && row.device.empty()) {
     throw ConfigError(
-        fmt::format("calibrate: --device: which device of `headroom list devices` is \"{}\"? (row "
-                    "{} is of any)",
+        fmt::format("calibrate: --device is missing: name the device of `headroom list devices` "
+                    "that \"{}\" is (row {} is for any device)",
                     times.device, row.id));
   }
   const DeviceSpec& device = catalog.device(options.device.empty() ? row.device : options.device);
@@ -104,12 +104,12 @@ const DeviceSpec& device_of(const StepTimeOptions& options, const Calibration& r
   return device;
 }
 
-// The row that stands for this device; what is not fitted stays that of `row`.
+// The row for this device; constants that are not fitted stay those of `row`.
 Calibration row_to_fit(const Calibration& row, const DeviceSpec& device, const StepTimes& times) {
   if (!row.weights.empty()) {
-    throw ConfigError(fmt::format("calibration {} is of {} weights, the steps of {} are of {}",
-                                  row.id, row.weights, times.file,
-                                  name_of(main_dtype(times.models.front()))));
+    throw ConfigError(
+        fmt::format("calibration {} is for {} weights, but the steps of {} have {} weights", row.id,
+                    row.weights, times.file, name_of(main_dtype(times.models.front()))));
   }
   Calibration start = row;
   start.id = fmt::format("{}-{}-{}", device.id, kProbeEngine, name_of(row.mode));
@@ -135,12 +135,13 @@ std::string source_of(const StepTimes& times, const ConstantsFit& fit, const Cal
     if (!constant.identified) continue;
     fitted += fmt::format("{}{}", fitted.empty() ? "" : ", ", constant.field->key);
   }
-  return fmt::format("{} ({}); fitted: {}; all others, of host, client and links too, as in {}",
-                     measured_text(times), std::filesystem::path(times.file).filename().string(),
-                     fitted.empty() ? "nothing" : fitted, row.id);
+  return fmt::format(
+      "{} ({}); fitted: {}; all other constants, including host, client and links, as in {}",
+      measured_text(times), std::filesystem::path(times.file).filename().string(),
+      fitted.empty() ? "nothing" : fitted, row.id);
 }
 
-// Errors of one group: which of a model's prices belong to it is told by `places`.
+// Errors of one group: `places` lists which of a model's prices belong to it.
 StepErrors errors_of(const StepTimes& times, const std::vector<std::size_t>& samples,
                      const std::vector<double>& prices, const std::vector<std::size_t>& places) {
   StepErrors errors;

@@ -120,7 +120,7 @@ std::vector<std::string> read_models(const JsonDocument& document, const Section
         read_hf_config({config, fmt::format("{}: {}", document.name, model.place("config"))});
     spec.id = name;
     if (is_quantised(main_dtype(spec))) {
-      throw model.error("config", "weights of 16 or 32 bits: the steps are of plain modules");
+      throw model.error("config", "weights of 16 or 32 bits: the probe measures plain modules");
     }
     names.push_back(name);
     times.models.push_back(std::move(spec));
@@ -133,7 +133,7 @@ StepShape read_shape(const Section& step, std::int64_t& longest) {
   shape.decode_rows = step.integer("decode_rows", 0, kMostRows);
   shape.chunk_rows = step.integer("chunk_rows", 0, kMostRows);
   if (shape.decode_rows + shape.chunk_rows == 0) {
-    throw step.error("decode_rows", "a step has rows that decode, chunks of prompts, or both");
+    throw step.error("decode_rows", "a step with decoding rows, prompt chunks, or both");
   }
   const std::int64_t decodes = shape.decode_rows > 0 ? 1 : 0;
   const std::int64_t chunks = shape.chunk_rows > 0 ? 1 : 0;
@@ -158,7 +158,7 @@ void read_steps(const JsonDocument& document, const Section& root,
     const std::string model = step.text("model");
     const auto found = std::ranges::find(names, model);
     if (found == names.end()) {
-      throw step.error("model", fmt::format("a name of /models: {}", comma_list(names)),
+      throw step.error("model", fmt::format("a name from /models: {}", comma_list(names)),
                        nearest_name(model, names), ErrorKind::unknown);
     }
     StepSample sample;
@@ -173,7 +173,7 @@ void read_steps(const JsonDocument& document, const Section& root,
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (std::ranges::count(times.samples, i, &StepSample::model) > 0) continue;
     const Section model(document, root.at("models")[i], fmt::format("/models/{}", i));
-    throw model.error("name", "a model that some of /steps are of");
+    throw model.error("name", "a model with steps in /steps");
   }
 }
 
@@ -195,7 +195,7 @@ StepTimes read_step_times(const JsonDocument& document) {
   times.torch_version = root.section("versions").text("torch");
   const Section device = root.section("device");
   if (device.text("type") != "cuda") {
-    throw device.error("type", "cuda: times of a processor are no measurement of a device");
+    throw device.error("type", "cuda: times on a CPU do not measure a device");
   }
   times.device = device.text("name");
   times.device_memory_bytes = device.integer("memory_total_bytes", 1, std::int64_t{1} << 50);

@@ -58,7 +58,7 @@ class ServiceReader {
     note_replicas(draft, text(at("deploy"), "replicas"));
     read_container_launch(draft, image(), words("entrypoint"), words("command"));
     for (const std::string& name : unresolved_) {
-      draft.note(fmt::format("{} has no value here and stays as written", name));
+      draft.note(fmt::format("{} has no value here and is left as written", name));
     }
     return finished(std::move(draft), release);
   }
@@ -84,7 +84,7 @@ class ServiceReader {
   std::string text(const Json& object, const std::string& key) {
     const Json& value = member(object, key);
     if (value.is_null()) return {};
-    if (!value.is_string()) throw error(key, "a text is expected");
+    if (!value.is_string()) throw error(key, "expected a string");
     return expanded(value);
   }
 
@@ -96,7 +96,7 @@ class ServiceReader {
     std::vector<std::string> result;
     if (value.is_string()) return split_words(expanded(value), fmt::format("{}: {}", file_, key));
     for (const Json& item : value) {
-      if (!item.is_string()) throw error(key, "a list of texts is expected");
+      if (!item.is_string()) throw error(key, "expected a list of strings");
       result.push_back(expanded(item));
     }
     return result;
@@ -105,7 +105,7 @@ class ServiceReader {
   void read_variables(Draft& draft) {
     const Json& variables = at("environment");
     for (const auto& [key, value] : variables.items()) {
-      if (!value.is_string() && !value.is_null()) throw error("environment", "texts are expected");
+      if (!value.is_string() && !value.is_null()) throw error("environment", "expected strings");
       const std::string set_to = value.is_null() ? std::string() : expanded(value);
       if (variables.is_object()) {
         draft.variables[key] = set_to;
@@ -140,7 +140,7 @@ class ServiceReader {
 
   static void note_replicas(Draft& draft, const std::string& count) {
     if (count.empty() || count == "1") return;
-    draft.note(fmt::format("{} replicas of the service: one is modelled", count));
+    draft.note(fmt::format("the service has {} replicas, of which one is modelled", count));
   }
 
   const Json& service_;
@@ -168,10 +168,10 @@ std::string chosen_service(const Json& services, const std::string& file,
   }
   if (engines.size() == 1) return engines.front();
   if (engines.empty()) {
-    throw ConfigError(Complaint{
-        .origin = file,
-        .problem = fmt::format("no service starts an engine that is known ({}); understood: {}",
-                               comma_list(all), understood_commands())});
+    throw ConfigError(
+        Complaint{.origin = file,
+                  .problem = fmt::format("no service starts a known engine ({}); supported: {}",
+                                         comma_list(all), understood_commands())});
   }
   throw ConfigError(Complaint{
       .origin = file,
@@ -188,7 +188,8 @@ FromResult scenario_from_compose(std::istream& text, const std::string& name,
   const bool has_services =
       root.is_object() && root.contains("services") && root.at("services").is_object();
   if (!has_services)
-    throw ConfigError(Complaint{.origin = name, .problem = "no \"services\": no compose file"});
+    throw ConfigError(
+        Complaint{.origin = name, .problem = "not a compose file: it has no \"services\""});
   const Json& services = root.at("services");
   const std::string chosen = chosen_service(services, name, service);
   return ServiceReader(services.at(chosen), name, chosen).read(release);

@@ -52,7 +52,7 @@ Option option_at(const Draft& draft, std::span<const std::string> words) {
       throw ConfigError(Complaint{.kind = ErrorKind::missing,
                                   .origin = draft.shown_as,
                                   .pointer = option.name,
-                                  .problem = "a value is missing behind it"});
+                                  .problem = "its value is missing"});
     }
     option.value = words[1];
     option.words = 2;
@@ -137,7 +137,7 @@ ContainerRun read_run_options(Draft& draft, std::span<const std::string> words) 
   }
   if (at >= words.size()) {
     throw ConfigError(
-        Complaint{.origin = draft.shown_as, .problem = "no image behind the options of run"});
+        Complaint{.origin = draft.shown_as, .problem = "no image after the options of run"});
   }
   run.image_at = at;
   set_container(draft, limits);
@@ -147,13 +147,13 @@ ContainerRun read_run_options(Draft& draft, std::span<const std::string> words) 
 void set_container(Draft& draft, const ContainerLimits& limits) {
   draft.set("/environment/name", "docker");
   if (limits.ipc == "host") {
-    draft.note("ipc host: shared memory is the host's, its size is no limit of the container");
+    draft.note("ipc host: the container uses the host's shared memory, without a limit of its own");
   } else if (!limits.shm_size.empty()) {
     draft.set("/environment/shm_size_gib", gib_of(draft, "shm size", limits.shm_size));
   } else {
     // 64 MiB: Docker's DefaultShmSize (moby/daemon/config).
     draft.set("/environment/shm_size_gib", gib(64.0 * 1024 * 1024));
-    draft.note("no shm size and no ipc host: Docker's 64 MiB of shared memory");
+    draft.note("neither shm size nor ipc host is set: Docker gives 64 MiB of shared memory");
   }
   if (!limits.memory.empty()) {
     draft.set("/environment/memory_limit_gib", gib_of(draft, "memory limit", limits.memory));

@@ -14,7 +14,7 @@ struct KnownImage {
   const LaunchImage* image = nullptr;
 };
 
-// Both null for an image of nobody we know.
+// Both null for an unknown image.
 [[nodiscard]] KnownImage known_image(std::string_view image);
 // "registry/image:v0.19.0@sha256:..." -> "v0.19.0", without a digest; empty when there is none.
 [[nodiscard]] std::string_view tag_of(std::string_view image);

@@ -42,10 +42,10 @@ std::string dotted(std::string_view pointer) {
 // Which release is modelled where none is named, and up to which one the rules are known.
 std::string release_note(const Engine& engine) {
   return fmt::format(
-      "no release of the engine is named: {} {} is modelled{}; set engine.version for another one",
+      "the engine's release is not named: {} {} is modelled{}; set engine.version for another one",
       engine.name, engine.version,
       engine.newest > parse_engine_version(engine.version)
-          ? fmt::format(" (rules are known up to {})", to_string(engine.newest))
+          ? fmt::format(" (newest known rules: {})", to_string(engine.newest))
           : "");
 }
 
@@ -68,7 +68,7 @@ void leave_out_idle_options(Draft& draft) {
     if (applies(option, scenario)) continue;
     const std::string_view part = option.only_with.substr(0, option.only_with.find('='));
     draft.unset(option.pointer);
-    draft.note(fmt::format("{} is left out: without effect in this release, which has {} {}",
+    draft.note(fmt::format("{} is left out: it has no effect in this release, which has {} {}",
                            dotted(option.pointer), dotted(part).substr(kEngine.size() - 1),
                            switch_state(part, scenario)));
   }
@@ -119,7 +119,7 @@ FromResult finished(Draft draft, std::string_view release) {
   leave_out_idle_options(draft);
   Json ordered = Json::object();
   if (draft.find("/model") == nullptr) {
-    draft.note("no model is named: add \"model\"");
+    draft.note("the model is not named: add \"model\"");
   } else {
     ordered["model"] = *draft.find("/model");
   }

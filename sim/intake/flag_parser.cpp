@@ -29,7 +29,7 @@ struct Found {
   const FlagRow* row = nullptr;
   bool negated = false;        // --no-...
   bool part = false;           // --json-flag.key
-  std::string_view tail = {};  // value that stands in the flag itself: -tp4
+  std::string_view tail = {};  // value inside the flag itself: -tp4
 };
 
 class FlagReader {
@@ -164,7 +164,7 @@ void FlagReader::words(std::span<const std::string> words) {
   late_files_.clear();
   if (draft_.find("/model") == nullptr && flags_.positional_model && swallowed_.size() == 1) {
     draft_.set("/model", swallowed_.front());
-    draft_.note(fmt::format("'{}' is taken as the model, not as the value of the flag before it",
+    draft_.note(fmt::format("'{}' is read as the model, not as the value of the flag before it",
                             swallowed_.front()));
   }
 }
@@ -202,7 +202,7 @@ void FlagReader::flag(std::span<const std::string> words, std::size_t& at) {
   } else if (takes == Takes::maybe_text) {
     if (next_is_value) values.push_back(words[at++]);
   } else {
-    if (!next_is_value) refuse(word, "a value is missing behind it", ErrorKind::missing);
+    if (!next_is_value) refuse(word, "its value is missing", ErrorKind::missing);
     values.push_back(words[at++]);
     while (takes == Takes::words && at < words.size() && !looks_like_flag(words[at])) {
       values.push_back(words[at++]);
@@ -312,11 +312,11 @@ void FlagReader::set_switch(const std::string& name, const Found& found, const s
 void FlagReader::settings_file(const std::string& name, const std::string& path) {
   std::error_code elsewhere;  // the path is of the machine that the command runs on
   if (!std::filesystem::exists(path, elsewhere)) {
-    draft_.unknown(fmt::format("{} {}: no such file here, its settings are missing", name, path));
+    draft_.unknown(fmt::format("{} {}: file not found, so its settings are missing", name, path));
     return;
   }
   const Json settings = read_yaml(read_text_file(path), path);
-  if (!settings.is_object()) refuse(name, fmt::format("{} is no list of settings", path));
+  if (!settings.is_object()) refuse(name, fmt::format("{} is not a list of settings", path));
   // A setting stands below every flag of the command line, wherever the file is named.
   const bool before_flags = !flags_.settings_win;
   const Json on_command_line = before_flags ? draft_.result.scenario : Json();
@@ -348,7 +348,7 @@ void FlagReader::setting(const std::string& flag, const std::string& shown, cons
   }
   const bool is_switch = found.row->takes == Takes::nothing || found.row->takes == Takes::toggle;
   if (values.empty() && !is_switch && !found.row->pointer.empty()) {
-    draft_.note(fmt::format("{}: empty, the engine chooses", shown));
+    draft_.note(fmt::format("{}: empty, so the engine chooses", shown));
     return;
   }
   settle(shown, found, values);

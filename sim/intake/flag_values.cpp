@@ -36,7 +36,7 @@ FlagValue flag_value(const FlagRow& row, const std::string& text) {
   }
   switch (row.takes) {
     case Takes::integer: return checked(whole_number(word), "a whole number");
-    case Takes::count: return checked(human_number(word), "a whole number, also as 32k or 1M");
+    case Takes::count: return checked(human_number(word), "a whole number, e.g. 32768, 32k or 1M");
     case Takes::number: return checked(decimal_number(word), "a number");
     case Takes::above_one: {
       const std::optional<std::int64_t> number = whole_number(word);

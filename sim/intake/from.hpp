@@ -1,10 +1,10 @@
 #pragma once
 // A scenario from what a user runs already: a command, a compose file, or a dump of /metrics.
 //
-// What comes out is JSON with scenario pointers, not checked against the option table. A command
-// names neither the device nor the traffic: "device" and "workload" are the caller's to add (a
-// /metrics dump gives the traffic's lengths, and its rate where time is known). Nothing that was
-// written is dropped: every flag ends in the scenario, or in one of the lists.
+// The result is JSON with scenario pointers, not checked against the option table. A command names
+// neither the device nor the traffic: "device" and "workload" are the caller's to add (a /metrics
+// dump gives the traffic's lengths, and its rate where time is known). Nothing is silently dropped:
+// every flag ends up in the scenario or in one of the lists.
 
 #include <istream>
 #include <optional>

@@ -139,7 +139,7 @@ bool read_launch(Draft& draft, Words words) {
       if (const std::size_t equals = assignment_at(words[i]); equals > 0) {
         changed.variables[words[i].substr(0, equals)] = words[i].substr(equals + 1);  // env A=b
       } else if (std::ranges::count(kPlainWrappers, std::string_view(words[i])) == 0) {
-        changed.note(fmt::format("'{}' in front of the engine is not modelled", words[i]));
+        changed.note(fmt::format("'{}' before the engine's command is not modelled", words[i]));
       }
     }
     if (!read_here(changed, rest)) continue;
@@ -154,8 +154,7 @@ void read_container_launch(Draft& draft, const std::string& image, Words entrypo
     throw ConfigError(Complaint{
         .origin = draft.shown_as,
         .problem =
-            fmt::format("the image {} is not known to start an engine, and nothing behind it does; "
-                        "understood: {}",
+            fmt::format("neither the image {} nor its command starts a known engine; supported: {}",
                         image, understood_commands())});
   }
   set_release(draft, image);
@@ -192,10 +191,10 @@ bool read_shell_launch(Draft& draft, std::string_view text) {
   }
   if (!found) return false;
   for (const std::string& other : others) {
-    draft.note(fmt::format("another command of the text is not read: {} ...", other));
+    draft.note(fmt::format("another command in the text is ignored: {} ...", other));
   }
   for (const std::string& name : shell.unresolved) {
-    draft.note(fmt::format("{} has no value here and stays as written", name));
+    draft.note(fmt::format("{} has no value here and is left as written", name));
   }
   return true;
 }
@@ -214,7 +213,7 @@ FromResult scenario_from_command(std::string_view command, const std::string& sh
   if (!read_shell_launch(draft, command)) {
     throw ConfigError(
         Complaint{.origin = shown_as,
-                  .problem = fmt::format("no command that starts an engine; understood: {}",
+                  .problem = fmt::format("no command that starts a known engine; supported: {}",
                                          understood_commands())});
   }
   return finished(std::move(draft), release);

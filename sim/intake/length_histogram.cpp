@@ -59,10 +59,9 @@ std::optional<LengthHistogram> length_histogram(const MetricsDump& dump, const s
   double below = 0;
   for (const auto& [bound, count] : cumulative) {
     if (count < below) {
-      throw DataError(
-          fmt::format("{}: {}_bucket falls from {:.0f} to {:.0f} at le=\"{}\"; expected "
-                      "each bucket to hold those below it, too",
-                      dump.file, name, below, count, bound));
+      throw DataError(fmt::format(
+          "{}: {}_bucket falls from {:.0f} to {:.0f} at le=\"{}\"; expected cumulative buckets",
+          dump.file, name, below, count, bound));
     }
     histogram.bounds.push_back(bound);
     histogram.counts.push_back(count - below);
@@ -102,7 +101,7 @@ LengthSectionJson length_section(const LengthHistogram& histogram) {
   const double mean = histogram.mean();
   if (width_sum <= 0) {
     result.section = {{"law", "fixed"}, {"tokens", rounded(mean)}};
-    result.assumption = fmt::format("every one as long as the mean of {:.1f} tokens", mean);
+    result.assumption = fmt::format("each as long as the mean of {:.1f} tokens", mean);
     return result;
   }
   const double share = std::clamp((mean * counted - low_sum) / width_sum, 0.0, 1.0);
@@ -115,9 +114,8 @@ LengthSectionJson length_section(const LengthHistogram& histogram) {
   }
   result.section = {{"law", "empirical"}, {"values", values}, {"weights", weights}};
   result.assumption = fmt::format(
-      "one length for each of {} buckets, at {:.0f} % of its width so that the mean is the "
-      "measured "
-      "{:.1f} tokens",
+      "one length for each of {} buckets, at {:.0f} % of its width, which gives the measured mean "
+      "of {:.1f} tokens",
       buckets.size(), 100 * share, mean);
   return result;
 }

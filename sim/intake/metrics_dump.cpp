@@ -62,7 +62,7 @@ const Engine& engine_of(const MetricsDump& dump, const std::string& name) {
       if (!begins(metric, other->metric_prefixes)) continue;
       throw ConfigError(
           Complaint{.origin = name,
-                    .problem = fmt::format("a dump of another engine ({}): only {} are read",
+                    .problem = fmt::format("a dump from another engine ({}): only {} can be read",
                                            metric, metrics_read())});
     }
   }
@@ -84,15 +84,15 @@ void read_options(Draft& draft, const MetricsDump& dump) {
   }
   if (draft.find(names.pool_option) != nullptr) {
     draft.note(
-        "the KV pool is taken as the engine found it (num_gpu_blocks), not from a memory budget: "
-        "remove engine.num_gpu_blocks_override to compare with the budget");
+        "the KV pool has the size that the engine reports (num_gpu_blocks); remove "
+        "engine.num_gpu_blocks_override to size it by the memory budget");
   } else {
     draft.note(
         fmt::format("no num_gpu_blocks in {}: the memory budget sizes the KV pool", names.config));
   }
   draft.note(
-      "a dump names neither max_model_len, max_num_seqs, max_num_batched_tokens, scheduling_policy "
-      "nor the parallel sizes: the engine's defaults are used unless you set them");
+      "a dump does not contain max_model_len, max_num_seqs, max_num_batched_tokens, "
+      "scheduling_policy or the parallel sizes: the engine's defaults apply unless you set them");
 }
 
 auto label_of(const MetricSample& sample, std::string_view label) {
@@ -116,13 +116,15 @@ void read_model(Draft& draft, const MetricsDump& dump) {
   }
   if (!models.empty()) {
     draft.set("/model", *models.begin());
-    draft.note("the model is named as it is served (model_name): an alias must be replaced");
+    draft.note(
+        "the model has the name it is served under (model_name): if that is an alias, replace it");
   }
-  if (models.size() > 1) draft.note("several models are served: their traffic is added up");
+  if (models.size() > 1) draft.note("several models are served: their traffic is summed");
   if (ranks.size() > 1) {
     draft.set("/engine/data_parallel_size", static_cast<std::int64_t>(ranks.size()));
-    draft.note(fmt::format("{} engines in one dump: taken as data parallel ones, traffic added up",
-                           ranks.size()));
+    draft.note(fmt::format(
+        "{} engines in one dump: read as data-parallel ranks, and their traffic is summed",
+        ranks.size()));
   }
 }
 
@@ -159,8 +161,8 @@ void set_rate(Draft& draft, double requests, std::optional<double> seconds, std:
   }
   draft.set("/workload/arrivals", {{"process", "poisson"}, {"request_rate", requests / *seconds}});
   draft.note(
-      fmt::format("{:.4g} requests/s: {:.0f} requests that finished in {:.0f} s ({}); "
-                  "arrivals are taken as Poisson",
+      fmt::format("{:.4g} requests/s: {:.0f} requests finished in {:.0f} s ({}); arrivals are "
+                  "assumed to be Poisson",
                   requests / *seconds, requests, *seconds, span));
 }
 
@@ -168,19 +170,19 @@ void note_rest(Draft& draft, const MetricsDump& dump) {
   const EngineMetrics& names = names_of(draft);
   const std::optional<double> preemptions = dump.total(names.preemptions);
   if (preemptions && *preemptions > 0) {
-    draft.note(fmt::format("{:.0f} preemptions so far: the KV pool has been too small at times",
-                           *preemptions));
+    draft.note(
+        fmt::format("{:.0f} preemptions so far: at times the KV pool was too small", *preemptions));
   }
   const std::optional<double> hits = dump.total(names.prefix_hits);
   const std::optional<double> queries = dump.total(names.prefix_queries);
   if (hits && queries && *queries > 0 && *hits > 0) {
     draft.note(
-        fmt::format("{:.1f} % of prompt tokens hit the prefix cache: prompts that share "
-                    "prefixes are not part of this scenario",
+        fmt::format("{:.1f} % of prompt tokens hit the prefix cache: this scenario does not model "
+                    "shared prefixes",
                     100 * *hits / *queries));
   }
   if (dump.total(names.drafts).value_or(0) > 0) {
-    draft.note("speculative decoding is in use and not modelled");
+    draft.note("speculative decoding is in use but not modelled here");
   }
 }
 
@@ -213,7 +215,8 @@ FromResult scenario_from_metrics(std::istream& text, const std::string& name,
     const std::optional<double> taken = dump.taken_unix_s ? dump.taken_unix_s : times.taken_unix_s;
     std::optional<double> seconds;
     if (started && taken) seconds = *taken - *started;
-    set_rate(draft, traffic.prompt->requests, seconds, "since the process started, idle time too");
+    set_rate(draft, traffic.prompt->requests, seconds,
+             "since the process started, including idle time");
   }
   note_rest(draft, dump);
   return finished(std::move(draft), release);
@@ -227,7 +230,7 @@ FromResult scenario_from_metrics(std::istream& earlier, std::istream& later,
   Draft draft = start(after, name);
   if (before.least(kProcessStart) != after.least(kProcessStart)) {
     throw ConfigError(
-        Complaint{.origin = name, .problem = "the process started anew between the two dumps"});
+        Complaint{.origin = name, .problem = "the process restarted between the two dumps"});
   }
   Traffic traffic = traffic_of(after, names_of(draft));
   const Traffic old = traffic_of(before, names_of(draft));

@@ -99,10 +99,10 @@ class SampleLines {
            const MetricSample& sample) {
     const auto [earlier, is_new] = lines_.try_emplace({metric, sample.labels}, line);
     if (is_new) return;
-    throw DataError(fmt::format(
-        "{}:{}: {} stands in line {}, too, with the same labels: expected one scrape of "
-        "/metrics; two of them are two files",
-        file, line, metric, earlier->second));
+    throw DataError(
+        fmt::format("{}:{}: {} with the same labels is also in line {}: expected one scrape of "
+                    "/metrics per file",
+                    file, line, metric, earlier->second));
   }
 
  private:
@@ -150,10 +150,9 @@ MetricsDump read_prometheus(std::istream& text, const std::string& name) {
     MetricSample sample;
     std::optional<double> timestamp_ms;
     if (!SampleLine(content).read(metric, sample, timestamp_ms)) {
-      throw DataError(
-          fmt::format("{}:{}: no line of a /metrics dump (name{{labels}} value), after "
-                      "{} samples",
-                      name, number, samples));
+      throw DataError(fmt::format(
+          "{}:{}: not a line of a /metrics dump (name{{labels}} value), after {} samples", name,
+          number, samples));
     }
     if (is_counted(metric) && !(sample.value >= 0 && sample.value <= kMostCounted)) {
       throw DataError(fmt::format("{}:{}: {} is {}, expected 0 to {:g}", name, number, metric,
@@ -167,7 +166,8 @@ MetricsDump read_prometheus(std::istream& text, const std::string& name) {
     dump.samples[metric].push_back(std::move(sample));
     ++samples;
   }
-  if (samples == 0) throw DataError(fmt::format("{}: no samples: no /metrics dump", name));
+  if (samples == 0)
+    throw DataError(fmt::format("{}: not a /metrics dump: it has no samples", name));
   return dump;
 }
 

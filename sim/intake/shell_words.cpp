@@ -19,7 +19,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 struct Expansion {
   std::string value;
-  std::size_t length = 0;  // of the text it stands for
+  std::size_t length = 0;  // of the text it replaces
   bool resolved = true;
 };
 
@@ -54,7 +54,7 @@ Expansion expand_braced(std::string_view text, const Variables& variables) {
   return kept(text.substr(0, length));
 }
 
-// `text` begins with '$'. A lone '$' stands for itself.
+// `text` begins with '$'. A lone '$' is literal.
 Expansion expand_at(std::string_view text, const Variables& variables) {
   if (text.starts_with("${")) return expand_braced(text, variables);
   if (text.starts_with("$(")) return kept(text.substr(0, 1 + closing(text.substr(1), '(', ')')));
@@ -128,7 +128,8 @@ class ShellReader {
 
   void escape() {
     std::size_t line_end = at_ + 1;
-    // A blank after the backslash ends the continuation in a shell; whoever pasted that meant one.
+    // In a shell a blank after the backslash ends the continuation; in pasted text a continuation
+    // was meant.
     while (line_end < text_.size() && is_blank(text_[line_end])) ++line_end;
     if (line_end >= text_.size() || text_[line_end] == '\n') {
       at_ = std::min(line_end + 1, text_.size());
@@ -190,9 +191,9 @@ class ShellReader {
 
   void redirection() {
     if (text_.substr(at_).starts_with("<<")) {
-      throw ConfigError(
-          Complaint{.origin = shown_as_,
-                    .problem = "here-documents (<<) are not read: give the command without it"});
+      throw ConfigError(Complaint{
+          .origin = shown_as_,
+          .problem = "here-documents (<<) are not supported: give the command without one"});
     }
     // The digits of 2>&1 are a file descriptor, no word.
     const bool descriptor =
@@ -246,8 +247,8 @@ class ShellReader {
     const std::string_view start = text_.substr(at, 20);
     return ConfigError(
         Complaint{.origin = shown_as_,
-                  .problem = fmt::format("the quote that begins at character {} is not closed: {}",
-                                         at + 1, start.substr(0, start.find('\n')))});
+                  .problem = fmt::format("unclosed quote at character {}: {}", at + 1,
+                                         start.substr(0, start.find('\n')))});
   }
 
   std::string_view text_;

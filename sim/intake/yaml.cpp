@@ -39,7 +39,7 @@ class YamlBuilder final : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) throw error(mark, "a second document: one is read");
+    if (++documents_ > 1) throw error(mark, "a second document: expected one");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -47,7 +47,7 @@ class YamlBuilder final : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
-    if (found == anchored_.end()) throw error(mark, "an alias (*) inside of its own anchor (&)");
+    if (found == anchored_.end()) throw error(mark, "an alias (*) inside its own anchor (&)");
     add(mark, 0, found->second);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -77,16 +77,16 @@ class YamlBuilder final : public YAML::EventHandler {
     std::vector<Json> merged = {};  // mappings whose keys it takes over where it has none itself
   };
 
-  // "?" and "!" stand for scalars without and with quotes.
+  // "?" and "!" mark scalars without and with quotes.
   void check_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (!tag.empty() && tag != "?" && tag != "!") {
-      throw error(mark, fmt::format("tag '{}': tags (!) are not read", tag));
+      throw error(mark, fmt::format("tag '{}': tags (!) are not supported", tag));
     }
   }
 
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Json empty) {
     check_tag(mark, tag);
-    if (is_at_key()) throw error(mark, "a key that is no text");
+    if (is_at_key()) throw error(mark, "a key that is not a string");
     if (open_.size() >= kMaxJsonDepth) throw error(mark, "nested too deep");
     open_.push_back({.value = std::move(empty), .mark = mark, .anchor = anchor});
   }
@@ -129,7 +129,7 @@ class YamlBuilder final : public YAML::EventHandler {
   }
 
   void begin_member(Open& parent, const YAML::Mark& mark, const Json& key) const {
-    if (!key.is_string()) throw error(mark, "a key that is no text");
+    if (!key.is_string()) throw error(mark, "a key that is not a string");
     parent.key = key.get<std::string>();
     parent.has_key = true;
     if (parent.value.contains(parent.key)) {
@@ -137,11 +137,11 @@ class YamlBuilder final : public YAML::EventHandler {
     }
   }
 
-  // One mapping, or a list of them, of which the first that has a key counts.
+  // One mapping, or a list of them, in which the first mapping with a key wins.
   void merge(Open& parent, const YAML::Mark& mark, Json value) const {
     if (!value.is_array()) value = Json::array({std::move(value)});
     for (Json& one : value) {
-      if (!one.is_object()) throw error(mark, "a merge (<<) of what is no mapping");
+      if (!one.is_object()) throw error(mark, "a merge (<<) of something that is not a mapping");
       parent.merged.push_back(std::move(one));
     }
   }

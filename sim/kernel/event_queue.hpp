@@ -1,11 +1,11 @@
 #pragma once
 // The pending events of a run in their total order: time, then priority, then source.
 //
-// A source has at most one pending event per priority, so these three decide everything; no counter
-// is needed, and step ends that come or go leave the order of other events alone. A tournament tree
-// over the (priority, source) pairs holds the times: O(log pairs) for a change, no allocation,
-// nothing stale. With up to four sources the pairs that were ever scheduled are looked through
-// instead, when somebody asks which is first.
+// A source has at most one pending event per priority, so these three define the order. No counter
+// is needed, and step ends that come or go do not change the order of other events. A tournament
+// tree over the (priority, source) pairs holds the times: O(log pairs) for a change, no allocation,
+// nothing stale. With up to four sources, a query for the first event scans all pairs ever
+// scheduled instead.
 
 #include <algorithm>
 #include <cstdint>

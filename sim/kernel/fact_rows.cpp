@@ -52,7 +52,7 @@ std::optional<double> FactRow::number(std::string_view column) const {
   if (cell.empty()) return std::nullopt;
   const std::optional<double> value = to_number(cell);
   if (!value) {
-    throw DataError(fmt::format("{}:{}: {}: '{}' is no number", file, line, column, cell));
+    throw DataError(fmt::format("{}:{}: {}: '{}' is not a number", file, line, column, cell));
   }
   return value;
 }
@@ -62,7 +62,8 @@ std::optional<std::int64_t> FactRow::count(std::string_view column) const {
   if (!value) return std::nullopt;
   if (*value < 0 || *value > 1e15 ||
       static_cast<double>(static_cast<std::int64_t>(*value)) != *value) {
-    throw DataError(fmt::format("{}:{}: {}: '{}' is no count", file, line, column, text(column)));
+    throw DataError(
+        fmt::format("{}:{}: {}: '{}' is not a count", file, line, column, text(column)));
   }
   return static_cast<std::int64_t>(*value);
 }
@@ -82,8 +83,8 @@ std::vector<FactRow> read_facts(std::istream& in, const std::string& file,
     if (line.empty() || line == "\r") continue;
     const std::vector<std::string> cells = cells_of(line);
     if (cells.size() != header.size()) {
-      throw DataError(fmt::format("{}:{}: {} cells, the header has {} ({} rows read before)", file,
-                                  number, cells.size(), header.size(), rows.size()));
+      throw DataError(fmt::format("{}:{}: {} cells, but the header has {} ({} rows read before)",
+                                  file, number, cells.size(), header.size(), rows.size()));
     }
     FactRow row{file, number, {}};
     for (std::size_t i = 0; i < header.size(); ++i) row.cells[header[i]] = cells[i];
@@ -97,7 +98,7 @@ void refuse_copies(const std::vector<FactRow>& rows) {
   for (const FactRow& row : rows) {
     const auto [earlier, is_new] = lines.try_emplace(row.cells, row.line);
     if (is_new) continue;
-    throw DataError(fmt::format("{}:{}: the same row as in line {}; expected each measurement once",
+    throw DataError(fmt::format("{}:{}: duplicate of line {}; expected each measurement once",
                                 row.file, row.line, earlier->second));
   }
 }

@@ -30,8 +30,8 @@ struct FactRow {
 [[nodiscard]] std::vector<FactRow> read_facts(std::istream& in, const std::string& file,
                                               const std::vector<std::string>& wanted);
 
-// DataError: two rows with the same cells, of which the later one is named. For files in which a
-// row is a measurement: twice the same figures are one, copied.
+// DataError: two rows with the same cells; the message names the later one. For files in which each
+// row is a measurement: equal figures mean a copied row.
 void refuse_copies(const std::vector<FactRow>& rows);
 
 // A cell that must be there. DataError with file, line, column, value and range.

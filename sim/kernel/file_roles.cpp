@@ -45,7 +45,8 @@ ConfigError would_replace(const std::string& output, const std::string& input) {
       .kind = ErrorKind::unreadable,
       .origin = output,
       .problem = fmt::format(
-          "cannot write: it would replace {}, which is read here; name another output", input)});
+          "cannot write: it would replace {}, which this command reads; name another output",
+          input)});
 }
 
 }  // namespace
@@ -70,8 +71,9 @@ OutputRole::OutputRole(const std::string& path) {
     throw ConfigError(Complaint{
         .kind = ErrorKind::unreadable,
         .origin = path,
-        .problem = fmt::format("cannot write: {} is replaced as a whole; name a file elsewhere",
-                               folder->second)});
+        .problem = fmt::format(
+            "cannot write: this command replaces the whole folder {}; name a file elsewhere",
+            folder->second)});
   }
   const auto file = find_file(path);
   if (!file) return;

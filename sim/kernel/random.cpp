@@ -66,8 +66,8 @@ double RandomStream::exponential(double mean) {
 }
 
 double RandomStream::normal() {
-  // Marsaglia's polar method. Its second value is thrown away, so that a stream's state is that of
-  // its engine alone.
+  // Marsaglia's polar method. Its second value is discarded, so that a stream's state is only that
+  // of its engine.
   while (true) {
     const double x = 2.0 * uniform() - 1.0;
     const double y = 2.0 * uniform() - 1.0;

@@ -110,7 +110,7 @@ std::string read_text_file(const std::filesystem::path& path, std::size_t most_b
     }
   }
   if (text.starts_with("version https://git-lfs")) {
-    throw refuse("a git-lfs pointer, not the file itself (fetch it with `git lfs pull`)");
+    throw refuse("a git-lfs pointer, not the file itself (run `git lfs pull`)");
   }
   check_utf8(text, name);
   return text;

@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-// Control characters and bytes that are no UTF-8 as \n, \t, \r, \x1b, \u009b; all else as it is.
+// Control characters and invalid UTF-8 become \n, \t, \r, \x1b, \u009b; the rest stays unchanged.
 [[nodiscard]] std::string visible_text(std::string_view text);
 
 // The same with line breaks as they are: text of several lines that the program has composed.

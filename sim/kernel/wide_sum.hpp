@@ -1,7 +1,7 @@
 #pragma once
 // An exact unsigned sum of 192 bits, for sums of squares of ticks: 2^40 squares of gaps of up to
-// 2^64 ticks (4.9 h) fit with room to spare, so variances come out of integers and a run may be cut
-// anywhere without changing them.
+// 2^64 ticks (4.9 h) fit with room to spare, so variances are computed from integers, and cutting a
+// run anywhere does not change them.
 
 #include <bit>
 #include <cstdint>

@@ -62,7 +62,7 @@ AuditReport audit(const AuditQuery& query, const Catalog& catalog) {
     report.mitigations = find_mitigations(query.scenario, catalog);
     if (report.system.resolved.device.memory_model != MemoryModel::unified) {
       report.warnings.emplace_back(
-          "the device has a memory of its own: no remedy on the host gives any of it back");
+          "the device has its own memory: no remedy on the host frees any of it");
     }
   }
   return report;

@@ -1,7 +1,7 @@
 #pragma once
-// What `headroom audit` says of a system without traffic: where every byte goes and how well that
-// is known, what is left, the alerts of seed document 002 as far as a start-up decides them, and
-// the smallest single change with which a request mix fits.
+// What `headroom audit` reports for a system without traffic: where every byte goes and how well
+// that is known, what remains, the alerts of seed document 002 that a start-up decides, and the
+// smallest single change that makes a request mix fit.
 
 #include <cstdint>
 #include <optional>

@@ -73,14 +73,14 @@ class Alerts {
     if (without >= kMemoryWarningShare) {
       add(without >= kMemoryCriticalShare ? AuditLevel::critical : AuditLevel::warning,
           "device_memory", without, limit_below(without),
-          fmt::format("{} of the device is taken before the KV pool, {} with it", percent(without),
-                      percent(share)));
+          fmt::format("{} of the device is in use before the KV pool is allocated, {} after",
+                      percent(without), percent(share)));
       return;
     }
     const double limit = limit_below(share);
     add(AuditLevel::note, "device_memory", share, limit,
-        fmt::format("{} of the device is in use from the start: {} of it is the KV pool, reserved "
-                    "on purpose. A monitor's alert at {} fires all the time; watch the use of the "
+        fmt::format("{} of the device is in use from the start, {} of it for the KV pool, which is "
+                    "reserved on purpose. An alert at {} would always fire: monitor the use of the "
                     "pool instead",
                     percent(share), percent(share - without), percent(limit)));
   }
@@ -90,8 +90,8 @@ class Alerts {
     if (static_cast<double>(r_.max_num_seqs) <= kInFlightShare * holds) return;
     add(AuditLevel::warning, "in_flight", static_cast<double>(r_.max_num_seqs),
         kInFlightShare * holds,
-        fmt::format("the engine batches up to {} requests, the pool holds {:.1f} of {} tokens: "
-                    "above {:.0f} % of that long requests wait or are preempted",
+        fmt::format("the engine batches up to {} requests, but the pool holds {:.1f} of {} tokens: "
+                    "above {:.0f} % of that, long requests wait or are preempted",
                     with_commas(r_.max_num_seqs), holds, with_commas(longest_),
                     kInFlightShare * 100));
   }
@@ -99,7 +99,8 @@ class Alerts {
   void few_requests() {
     if (budget_.max_concurrency >= 2) return;
     add(AuditLevel::warning, "long_context", budget_.max_concurrency, 2,
-        fmt::format("one request of {} tokens fills the pool ({:.2f} fit): a second long one waits",
+        fmt::format("one request of {} tokens fills the pool ({:.2f} fit): a second one of that "
+                    "length waits",
                     with_commas(longest_), budget_.max_concurrency));
   }
 
@@ -108,8 +109,8 @@ class Alerts {
     const auto peak = static_cast<double>(term(MemoryPurpose::activations));
     if (!r_.engine->traits.allocates_with_torch || peak <= kFragmentationBytes) return;
     add(AuditLevel::note, "fragmentation", peak / 1e9, kFragmentationBytes / 1e9,
-        fmt::format("reserved - allocated is up to {:.1f} GB when idle: the allocator keeps the "
-                    "activation peak. An alert at 2 GB fires without fragmentation",
+        fmt::format("reserved - allocated is up to {:.1f} GB when idle, because the allocator "
+                    "keeps the activation peak: an alert at 2 GB fires even without fragmentation",
                     peak / 1e9));
   }
 
@@ -126,10 +127,11 @@ class Alerts {
     const double share = share_of_capacity(budget_, others + host + cache);
     if (share <= kBaselineShare) return;
     add(AuditLevel::warning, "baseline", share, kBaselineShare,
-        fmt::format("{} of the device is neither weights nor KV: others {:.2f}, page cache {:.2f}, "
-                    "the engine's host memory {:.2f} GiB (limit of {:.0f} % is a choice of ours)",
-                    percent(share), gib_from_bytes(others), gib_from_bytes(cache),
-                    gib_from_bytes(host), kBaselineShare * 100));
+        fmt::format(
+            "{} of the device holds neither weights nor KV: others {:.2f}, page cache {:.2f}, the "
+            "engine's host memory {:.2f} GiB (the limit of {:.0f} % is our choice)",
+            percent(share), gib_from_bytes(others), gib_from_bytes(cache), gib_from_bytes(host),
+            kBaselineShare * 100));
   }
 
   void formats() {
@@ -137,16 +139,16 @@ class Alerts {
     if (!is_quantised(weights) || is_quantised(r_.kv)) return;
     if (!reads_option(*r_.engine, "kv_cache_dtype")) return;  // its cache has types of its own
     add(AuditLevel::note, "kv_format", 0, 0,
-        fmt::format("the weights are {}, the KV cache is {}: quantized weights do not imply "
-                    "quantized KV. engine.kv_cache_dtype=fp8 would halve it",
+        fmt::format("the weights are {}, but the KV cache is {}: quantizing the weights does not "
+                    "quantize KV. engine.kv_cache_dtype=fp8 would halve it",
                     name_of(weights), name_of(r_.kv)));
   }
 
   void contiguous() {
     if (!r_.allocator->in_one_range) return;
     add(AuditLevel::note, "contiguous", 0, 0,
-        "requests reserve their longest length in one piece: memory can be free and unusable (up "
-        "to about half of it, seed document 004)");
+        "each request reserves its longest length as one contiguous range, so free memory can be "
+        "unusable (up to about half of it, seed document 004)");
   }
 
   const Resolved& r_;

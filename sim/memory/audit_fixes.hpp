@@ -1,6 +1,6 @@
 #pragma once
-// The smallest single change with which a system starts and serves what is asked of it. Candidates
-// are tried one at a time against the real budget rule; one that does not help is not listed.
+// The smallest single change with which a system starts and serves the required requests. Each
+// candidate is tried alone against the real budget rule; only those that help are listed.
 
 #include <cstdint>
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace headroom {
 
-// Requests that must be in the pool together. The default asks for no more than a start: an engine
-// that starts has checked its longest request itself.
+// Requests that must fit in the pool together. The default only requires a start: an engine that
+// starts has checked its longest request itself.
 struct AuditNeed {
   TokenCount context = 0;        // prompt and output; 0: the longest that the engine accepts
   std::int64_t concurrency = 1;  // at least 1

@@ -42,7 +42,7 @@ class SystemOfLog {
     if (log_.version) {
       e.version = log_.version->value;
     } else {
-      assume(fmt::format("release of {}: the default, the log names none", e.name));
+      assume(fmt::format("release of {}: the default, because the log does not name it", e.name));
     }
     e.tensor_parallel_size = count(log_.tensor_parallel, 1, "tensor_parallel_size");
     if (log_.pipeline_parallel) e.pipeline_parallel_size = log_.pipeline_parallel->value;
@@ -66,8 +66,8 @@ class SystemOfLog {
   [[nodiscard]] std::string model() {
     std::string name = !query_.model.empty() ? query_.model : log_.model ? log_.model->value : "";
     if (name.empty()) {
-      throw ConfigError(
-          Complaint{.origin = log_.name, .problem = "the log does not name its model: --model"});
+      throw ConfigError(Complaint{.origin = log_.name,
+                                  .problem = "the log does not name its model: use --model"});
     }
     if (catalog_.has_model(name) || !query_.model.empty()) return name;
     // An instruction-tuned checkpoint has the geometry of its base.
@@ -77,11 +77,11 @@ class SystemOfLog {
       assume(fmt::format("model {}: geometry of {}", name, base));
       return std::string(base);
     }
-    throw ConfigError(Complaint{
-        .origin = log_.name,
-        .problem = fmt::format(
-            "line {}: model {} is not in the catalog: --model with a catalog id or a config.json",
-            log_.model->line, name)});
+    throw ConfigError(
+        Complaint{.origin = log_.name,
+                  .problem = fmt::format("line {}: model {} is not in the catalog: use --model "
+                                         "with a catalog id or a config.json",
+                                         log_.model->line, name)});
   }
 
   void find_device() {
@@ -92,17 +92,17 @@ class SystemOfLog {
     if (!total) {
       throw ConfigError(
           Complaint{.origin = log_.name,
-                    .problem = "the log does not give the device's total memory: --device"});
+                    .problem = "the log does not give the device's total memory: use --device"});
     }
     const std::vector<std::string> fitting = devices_of_total(catalog_, total->value);
     if (fitting.empty()) {
       throw ConfigError(Complaint{
           .origin = log_.name,
-          .problem = fmt::format("line {}: no device of the catalog has {:.2f} GiB: --device",
+          .problem = fmt::format("line {}: no device in the catalog has {:.2f} GiB: use --device",
                                  total->line, total->value)});
     }
     s_.device.name = fitting.front();
-    assume(fmt::format("device {}: guessed from {:.2f} GiB in total ({}); --device says it",
+    assume(fmt::format("device {}: guessed from {:.2f} GiB in total ({}); use --device to name it",
                        fitting.front(), total->value, comma_list(fitting)));
   }
 
@@ -121,7 +121,7 @@ class SystemOfLog {
     const bool unknown = name.empty() || is_checkpoint_method(name);
     if (!unknown && !own) e.quantization = name;
     if (unknown && !own) {
-      assume(fmt::format("quantization {}: unknown, the checkpoint's formats are used",
+      assume(fmt::format("quantization {}: unknown, so the checkpoint's formats are used",
                          log_.quantization->value));
     }
   }

@@ -31,9 +31,10 @@ class TermSources {
         return {TermOrigin::estimate, "captured graphs, by layers and batch sizes"};
       case MemoryPurpose::others: return others();
       case MemoryPurpose::page_cache:
-        return {TermOrigin::given, fmt::format("environment {}: files in the page cache count as "
-                                               "not free for this engine",
-                                               r_.environment.id)};
+        return {
+            TermOrigin::given,
+            fmt::format("environment {}: this engine counts files in the page cache as used memory",
+                        r_.environment.id)};
       case MemoryPurpose::engine_host:
         return {TermOrigin::given,
                 fmt::format("environment {}: the engine's own host memory", r_.environment.id)};
@@ -60,11 +61,10 @@ class TermSources {
   [[nodiscard]] Origin drafter() const {
     const std::string id = r_.drafter ? r_.drafter->id : std::string();
     if (r_.scenario.engine.speculative.method == "draft_model") {
-      return {TermOrigin::rule, fmt::format("geometry of {}; its KV is in the pool", id)};
+      return {TermOrigin::rule, fmt::format("geometry of {}; its KV comes from the pool", id)};
     }
-    return {TermOrigin::estimate, fmt::format("{}, one layer as the model's last one; its KV is in "
-                                              "the pool",
-                                              id)};
+    return {TermOrigin::estimate,
+            fmt::format("{}, one layer like the model's last one; its KV comes from the pool", id)};
   }
 
   [[nodiscard]] Origin activations() const {
@@ -78,7 +78,7 @@ class TermSources {
   [[nodiscard]] Origin outside(std::string_view what) const {
     return {fitted() ? TermOrigin::measured : TermOrigin::estimate,
             fitted() ? fmt::format("{}; start-up logs of {}", what, fitted_on())
-                     : fmt::format("{}; constants of other machines (docs/model-card.md)", what)};
+                     : fmt::format("{}; constants from other machines (docs/model-card.md)", what)};
   }
 
   [[nodiscard]] Origin others() const {
@@ -88,23 +88,23 @@ class TermSources {
                           r_.environment.scored ? "measured" : "assumptions")};
     }
     return {fitted() ? TermOrigin::measured : TermOrigin::estimate,
-            "driver, context and communicators before the engine's first look"};
+            "driver, context and communicators before the engine first reads free memory"};
   }
 
   [[nodiscard]] Origin pool() const {
     const EngineSection& e = r_.scenario.engine;
     if (e.kv_cache_memory_bytes) return {TermOrigin::given, "kv_cache_memory_bytes"};
     if (e.num_gpu_blocks_override) return {TermOrigin::given, "num_gpu_blocks_override"};
-    return {TermOrigin::rule, fmt::format("what the rule of {} leaves, in whole blocks of {} bytes",
+    return {TermOrigin::rule, fmt::format("the rest by the rule of {}, in whole blocks of {} bytes",
                                           r_.engine->name, with_commas(b_.layout.block_bytes))};
   }
 
   [[nodiscard]] Origin margin() const {
-    if (b_.failure) return {TermOrigin::rule, "left when the start failed"};
+    if (b_.failure) return {TermOrigin::rule, "unused when the start failed"};
     if (r_.engine->explain_margin != nullptr) {
       return {TermOrigin::rule, r_.engine->explain_margin(r_.scenario.engine)};
     }
-    return {TermOrigin::rule, "left over by the engine's rule"};
+    return {TermOrigin::rule, "not used by the engine's rule"};
   }
 
   const Resolved& r_;

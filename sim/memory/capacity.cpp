@@ -40,7 +40,7 @@ void check_query(const CapacityQuery& query) {
 // Engines without a pool: the shape of the one batch that they serve decides.
 bool serves_one_batch(const Resolved& r) { return r.engine->traits.forms_batches_blindly; }
 
-// Sequences of `tokens` in all, of which the output keeps its configured length where it can.
+// Sequences of `tokens` in total, where the output keeps its configured length if possible.
 void set_batch(Resolved& r, std::int64_t sequences, TokenCount tokens) {
   EngineSection& e = r.scenario.engine;
   const TokenCount longest_output = std::max<TokenCount>(tokens - 1, 1);
@@ -79,7 +79,7 @@ std::int64_t length_limit(const Resolved& r, const MemoryBudget& budget) {
 
 Limits limits_of(const Resolved& r, const MemoryBudget& budget, const CapacityQuery& query) {
   if (query.usable_fraction) return {};
-  if (serves_one_batch(r)) {  // the shape is what is asked for
+  if (serves_one_batch(r)) {  // the shape is the result
     const bool given = r.scenario.is_given("/engine/max_batch_size");
     return {0, given ? r.scenario.engine.max_batch_size.value_or(0) : 0};
   }
@@ -96,9 +96,9 @@ std::int64_t held_together(const Resolved& r, const StartUp& start, const TokenB
   return concurrent_sequences(start.budget, context.tokens);
 }
 
-// An engine may keep more per token than the geometry asks for (FasterTransformer: every query
-// head), keep it in types of its own (llama.cpp), or keep a drafter's too. vLLM's other layouts are
-// the geometry's.
+// An engine may store more per token than the geometry needs (FasterTransformer: every query head),
+// use its own data types (llama.cpp), or store a drafter's KV too. vLLM's other layouts follow the
+// geometry.
 ByteCount engine_bytes(const Resolved& r, const MemoryBudget& budget, const TokenBytes& token,
                        ByteCount geometry) {
   const ByteCount kept = budget.layout.bytes_per_token;
@@ -274,35 +274,35 @@ void add_warnings(CapacityRow& row) {
   row.warnings = row.resolved.warnings;
   const Resolved& r = row.resolved;
   if (row.usable_fraction) {
-    row.warnings.push_back(fmt::format(
-        "KV pool = {} x (device memory - weights): a share that was asked for, no engine's rule; "
-        "activations, context and the engine's limits are left out",
-        *row.usable_fraction));
+    row.warnings.push_back(
+        fmt::format("KV pool = {} x (device memory - weights), from --usable-fraction, not from an "
+                    "engine's rule; activations, context and the engine's limits are ignored",
+                    *row.usable_fraction));
     const auto longest = std::ranges::max_element(row.contexts, {}, &ContextCapacity::tokens);
     if (longest != row.contexts.end() && r.model.max_position > 0 &&
         longest->tokens > r.model.max_position) {
       row.warnings.push_back(
-          fmt::format("{} was trained for {} tokens, fewer than the {} asked for", r.model.id,
+          fmt::format("{} was trained for {} tokens, fewer than the requested {}", r.model.id,
                       r.model.max_position, longest->tokens));
     }
   }
   if (row.one_batch) {
     row.warnings.emplace_back(
-        "no pool: requests together are the largest batch of that length, prompt and output, all "
-        "prompts padded to the longest");
+        "this engine has no pool: requests together are the largest batch with that length of "
+        "prompt and output, all prompts padded to the longest");
   }
   if (row.token.override_model) {
     row.warnings.push_back(
-        fmt::format("KV bytes per token were given as {}; the geometry of {} says {} in {}",
+        fmt::format("KV bytes per token are {} as given; by geometry {} would need {} in {}",
                     *row.token.override_model, r.model.id, row.token.model, name_of(r.kv)));
     if (row.budget.layout.recurrent() && !row.budget.layout.uniform()) {
       row.warnings.emplace_back(
-          "blocks of attention and of recurrent states are scaled alike by the given KV bytes");
+          "the given KV bytes scale blocks of attention and of recurrent states alike");
     }
   }
   if (r.sharding.data > 1) {
     row.warnings.push_back(
-        fmt::format("requests and tokens are those of one replica; there are {}", r.sharding.data));
+        fmt::format("requests and tokens are per replica; there are {}", r.sharding.data));
   }
 }
 

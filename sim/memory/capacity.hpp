@@ -58,9 +58,9 @@ struct WeightsVerdict {
   // How this engine uses several devices: whole layers on each (pipeline parallel sizes), or a
   // part of every layer (tensor parallel sizes).
   bool by_layers = false;
-  std::int64_t most_ranks = kMostRanks;  // that are looked at: 1 where a machine has one device
-  // Smallest sizes that divide the model: with which the weights fit, and with which the engine
-  // starts. The second is looked for only where it does not.
+  std::int64_t most_ranks = kMostRanks;  // to try: 1 if the machine has one device
+  // Smallest sizes that divide the model: one with which the weights fit, and one with which the
+  // engine starts. The second is searched only if the engine does not start.
   std::optional<std::int64_t> ranks_that_fit;
   std::optional<std::int64_t> ranks_that_start;
   // Where no size starts: the largest one that divides the model, and why it does not.

@@ -91,7 +91,8 @@ MemoryBudget with_token_bytes(const Resolved& r, const MemoryBudget& original, d
   return budget;
 }
 
-// A share of what the weights leave, in single tokens: nobody's rule, so nothing refuses a length.
+// A share of what the weights leave, in single tokens. It is no engine's rule, so no length is
+// refused.
 MemoryBudget fraction_budget(const Resolved& r, double fraction, double scale) {
   MemoryBudget budget;
   budget.layout = flat_kv_layout(r.model, kv_format(r), r.sharding, 0, 1);
@@ -132,7 +133,7 @@ TokenBytes token_bytes(const Resolved& r, std::optional<double> override_model) 
   token.multi_head = kv_bytes_per_token(multi_head(r.model), format, Sharding{});
   token.override_model = override_model;
   if (override_model && token.model == 0) {
-    throw ConfigError(fmt::format("--kv-bytes-per-token {}: {} keeps nothing per token",
+    throw ConfigError(fmt::format("--kv-bytes-per-token {}: {} stores nothing per token",
                                   *override_model, r.model.id));
   }
   return token;

@@ -27,7 +27,7 @@ struct TokenBytes {
 };
 
 [[nodiscard]] KvFormat kv_format(const Resolved& resolved);
-// ConfigError when `override_model` is given for a model that keeps nothing per token.
+// ConfigError if `override_model` is given for a model that stores nothing per token.
 [[nodiscard]] TokenBytes token_bytes(const Resolved& resolved,
                                      std::optional<double> override_model);
 
@@ -45,7 +45,7 @@ struct StartUp {
 };
 
 // With `usable_fraction` the pool is that share of device memory less weights, in single tokens,
-// and no engine's rule is asked.
+// and no engine's rule applies.
 [[nodiscard]] StartUp start_engine(Resolved resolved, const TokenBytes& token,
                                    std::optional<double> usable_fraction);
 

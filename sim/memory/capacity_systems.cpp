@@ -20,7 +20,7 @@
 namespace headroom {
 namespace {
 
-// A flag as the assignment that it stands for.
+// The assignment that a flag means.
 struct Choice {
   std::string assignment;
   std::string flag;  // as the user wrote it

@@ -52,11 +52,11 @@ constexpr std::int64_t kV0Sequences = 256;
 constexpr std::int64_t kV0Tokens = 2048;
 constexpr std::int64_t kV0ChunksAbove = 32768;
 
-// Rows whose checkpoint the log does not name and whose weights are nobody's.
+// Rows whose log does not name the checkpoint and whose weights match no known one.
 constexpr std::string_view kUnknownCheckpoint = "Qwen2.5-0.5B class";
 constexpr std::string_view kUnknownReason =
-    "the logged weights (0.52 GiB) are not those of a 16-bit Qwen2.5-0.5B (0.92 GiB): the "
-    "checkpoint is not known";
+    "the logged weights (0.52 GiB) do not match a 16-bit Qwen2.5-0.5B (0.92 GiB): the checkpoint "
+    "is unknown";
 
 std::string model_of(const std::string& name, const Catalog& catalog) {
   const auto known = std::ranges::find(kKnownAs, name, &KnownAs::name);
@@ -125,7 +125,7 @@ LoggedSystem h100_system(const FactRow& row, const Catalog& catalog) {
   LoggedSystem system;
   system.model_id = model_of(row.text("model"), catalog);
   if (system.model_id.empty()) {
-    system.why = "the catalog has no model of this name: its geometry cannot be checked";
+    system.why = "the catalog has no model with this name, so its geometry cannot be checked";
     return system;
   }
   Scenario& s = system.scenario;
@@ -156,18 +156,18 @@ LoggedSystem blocks_system(const FactRow& row, const Catalog& catalog) {
   system.model_id = model_of(row.text("model"), catalog);
   if (row.text("model") == kUnknownCheckpoint) return exclude(std::string(kUnknownReason));
   if (system.model_id.empty()) {
-    return exclude("the catalog has no model of this name: its geometry cannot be checked");
+    return exclude("the catalog has no model with this name, so its geometry cannot be checked");
   }
   if (!row.number("total_gib")) return exclude("the log does not give the device's total memory");
   if (!row.number("kv_gib") && !row.count("num_gpu_blocks")) {
-    return exclude("the log's line with the KV pool is missing");
+    return exclude("the log has no line with the KV pool");
   }
   const std::string& gpu = row.text("gpu");
   const auto board = std::ranges::find_if(
       kKnownBoards, [&gpu](const KnownAs& known) { return gpu.starts_with(known.name); });
   const std::string version = version_of(row.text("engine"));
-  if (board == kKnownBoards.end()) return exclude(fmt::format("board '{}' is not known", gpu));
-  if (version.empty()) return exclude(fmt::format("release '{}' is not known", row.text("engine")));
+  if (board == kKnownBoards.end()) return exclude(fmt::format("unknown board '{}'", gpu));
+  if (version.empty()) return exclude(fmt::format("unknown release '{}'", row.text("engine")));
 
   Scenario& s = system.scenario;
   give(s, row, system.model_id);

@@ -190,7 +190,7 @@ class SeriesAnalysis {
     Floor floor = floor_of(samples);
     if (floor.windows < kMinWindows || report_.duration_s <= 0) {
       report_.notes.push_back(
-          fmt::format("{} samples: too few to tell a leak or a step ({} needed)", samples.size(),
+          fmt::format("{} samples: too few to detect a leak or a step ({} needed)", samples.size(),
                       kMinWindows * kSamplesPerWindow));
       return;
     }
@@ -243,8 +243,8 @@ class SeriesAnalysis {
       report_.after_load = SeriesReturn{report_.baseline, after};
     } else {
       report_.notes.emplace_back(
-          "memory stays near its peak to the end; without a column of running requests, load and "
-          "loss cannot be told apart");
+          "memory stays near its peak to the end; without a column of running requests this can be "
+          "load or a leak");
     }
   }
 
@@ -278,7 +278,7 @@ class SeriesAnalysis {
       add_alerts(SeriesAlertKind::memory_warning, options_.warning_share * capacity, true, used);
       add_alerts(SeriesAlertKind::memory_critical, options_.critical_share * capacity, true, used);
     } else {
-      report_.notes.emplace_back("no capacity: no alert on the share of memory in use");
+      report_.notes.emplace_back("capacity unknown: no alert on the share of memory in use");
     }
     add_alerts(SeriesAlertKind::fragmentation, options_.fragmentation_gib, false,
                [&](std::size_t i) -> std::optional<double> {

@@ -77,9 +77,9 @@ struct SeriesPoint {
 };
 
 // Growth of the floor: the values that memory never returns below later. Load that ends does not
-// touch it; what grows in it is kept for good. Called a leak when the floor rises all along: in
-// half of the windows of the recording (of a quarter of its samples, at most 48) or more, and in
-// its first and last half. A start-up that fills caches and stops is none. The slope is
+// change it; growth in it is permanent. Called a leak when the floor rises all along: in half of
+// the windows of the recording (of a quarter of its samples, at most 48) or more, and in its first
+// and last half. A start-up that fills caches and then stops growing is not a leak. The slope is
 // Theil-Sen's.
 struct SeriesLeak {
   double gib_per_s = 0;

@@ -195,23 +195,19 @@ class SeriesReader {
       } else {
         std::size_t& at = at_[static_cast<std::size_t>(column.role)];
         if (at != std::string::npos) {
-          throw wrong(fmt::format("'{}' is a second column of that meaning", cell));
+          throw wrong(fmt::format("'{}' is a second column with the same meaning", cell));
         }
         at = columns_.size();
       }
       columns_.push_back(column);
     }
     if (!has(Role::time)) {
-      throw wrong(
-          fmt::format("no column of time (time_s, time_ms, timestamp) in '{}'; is this a "
-                      "header?",
-                      text_));
+      throw wrong(fmt::format(
+          "no time column (time_s, time_ms, timestamp) in '{}'; is this a header?", text_));
     }
     if (!has(Role::used) && !has(Role::reserved)) {
-      throw wrong(
-          fmt::format("no column of memory (memory.used [MiB], used_gib, reserved_gib) in "
-                      "'{}'",
-                      text_));
+      throw wrong(fmt::format(
+          "no memory column (memory.used [MiB], used_gib, reserved_gib) in '{}'", text_));
     }
   }
 
@@ -232,18 +228,18 @@ class SeriesReader {
     MemorySample sample;
     sample.time_s = time_of(cell(Role::time));
     if (!series_.samples.empty() && sample.time_s < series_.samples.back().time_s) {
-      throw wrong(fmt::format("time runs back at '{}'", cell(Role::time)));
+      throw wrong(fmt::format("time goes backwards at '{}'", cell(Role::time)));
     }
     sample.reserved_gib = memory(Role::reserved);
     sample.allocated_gib = memory(Role::allocated);
     const std::optional<double> used = has(Role::used) ? memory(Role::used) : sample.reserved_gib;
-    if (!used) throw wrong("no value of memory");
+    if (!used) throw wrong("no memory value");
     sample.used_gib = *used;
     sample.running = count(Role::running);
     sample.max_context = count(Role::context);
     if (const std::optional<double> total = memory(Role::total)) {
       if (series_.capacity_gib && *series_.capacity_gib != *total) {
-        throw wrong(fmt::format("the total changes to '{}'", cell(Role::total)));
+        throw wrong(fmt::format("total memory changes to '{}'", cell(Role::total)));
       }
       series_.capacity_gib = total;
     }
@@ -266,7 +262,7 @@ class SeriesReader {
     const bool first = series_.samples.empty();
     if (first) series_.start = text;
     if (unit != nullptr || number) {
-      if (!number || dates_) throw wrong(fmt::format("time '{}' is no number", text));
+      if (!number || dates_) throw wrong(fmt::format("time '{}' is not a number", text));
       const double time_s = *number * (unit == nullptr ? 1 : unit->scale);
       if (first) first_s_ = time_s;
       return time_s - first_s_;
@@ -298,7 +294,7 @@ class SeriesReader {
       digits = text.substr(0, letters);
     }
     const std::optional<double> number = to_number(digits);
-    if (!number || *number < 0) throw wrong(fmt::format("memory '{}' is no number >= 0", text));
+    if (!number || *number < 0) throw wrong(fmt::format("memory '{}' is not a number >= 0", text));
     if (unit == nullptr) {
       throw wrong(fmt::format("memory '{}' without a unit: name the column e.g. used_gib", text));
     }
@@ -308,7 +304,7 @@ class SeriesReader {
   std::optional<double> count(Role role) {
     if (!has(role) || cell(role).empty()) return std::nullopt;
     const std::optional<double> number = to_number(cell(role));
-    if (!number || *number < 0) throw wrong(fmt::format("'{}' is no number >= 0", cell(role)));
+    if (!number || *number < 0) throw wrong(fmt::format("'{}' is not a number >= 0", cell(role)));
     return number;
   }
 

@@ -167,8 +167,8 @@ class Validator {
     if (row.group == ValidationGroup::h100_pipeline) {
       row.scored_by_blocks = true;
       row.note =
-          "the logged GiB are of another stage than the one whose blocks all stages take: scored "
-          "by blocks";
+          "the logged GiB belong to another stage than the one that sets the number of blocks: "
+          "compared by blocks";
     } else {
       row.geometry_blocks_off = geometry_off(row, block);
       row.scored_by_blocks = !row.kv.logged;
@@ -254,10 +254,11 @@ MemoryValidation validate_memory(const fs::path& directory, const Catalog& catal
   read(kBlocksFile, &Validator::blocks);
   read(kSparkFile, &Validator::spark);
   if (validation.files.empty()) {
-    throw ConfigError(
-        Complaint{.origin = directory.string(),
-                  .problem = fmt::format("none of {}, {} and {} is there or up to {} folders below",
-                                         kH100File, kBlocksFile, kSparkFile, kSearchDepth)});
+    throw ConfigError(Complaint{
+        .origin = directory.string(),
+        .problem =
+            fmt::format("found none of {}, {} and {} in this folder or up to {} levels below",
+                        kH100File, kBlocksFile, kSparkFile, kSearchDepth)});
   }
   return validation;
 }

@@ -83,13 +83,13 @@ class MitigationFinder {
     const Environment& e = base_.resolved.environment;
     add_gib("drop the page cache right before the start", "/environment/page_cache_gib",
             e.page_cache_bytes, 0,
-            "sync and drop_caches as root; nothing reads files until the pool is sized",
+            "run sync and drop_caches as root; nothing may read files until the pool is sized",
             "vLLM issue 48140; NVIDIA's DGX Spark notes on memory reporting");
     add_gib("empty tmpfs (/dev/shm) before the start", "/environment/tmpfs_gib", e.tmpfs_bytes, 0,
-            "what was written to it is not needed; the limit --shm-size itself takes nothing",
+            "the files in it are not needed; the limit --shm-size itself uses no memory",
             "Linux: pages of a tmpfs are never reclaimed");
     add_gib("stop other processes", "/environment/processes_gib", e.processes_bytes, 0,
-            "all of their memory is given back", "the environment's processes_gib");
+            "all of their memory becomes free", "the environment's processes_gib");
     const double system = gib_from_bytes(e.system_bytes);
     if (system > kDesktopGib) {
       add_gib("boot without a desktop session", "/environment/system_gib", e.system_bytes,
@@ -100,7 +100,8 @@ class MitigationFinder {
     if (e.checkpoint_cache_share > 0) {
       Mitigation direct;
       direct.remedy = "read the checkpoint past the page cache, or drop it after loading";
-      direct.assumption = "direct reads: none of the checkpoint is cached when the pool is sized";
+      direct.assumption =
+          "with direct reads nothing of the checkpoint is cached when the pool is sized";
       direct.source = "vLLM issue 48140";
       add(std::move(direct), "/environment/checkpoint_cache_share",
           fmt::format("{}", e.checkpoint_cache_share), 0.0);
@@ -112,17 +113,17 @@ class MitigationFinder {
     if (scenario_.environment.first_start) {
       Mitigation again;
       again.remedy = "start a second time";
-      again.assumption = "compile caches survive: not in a container that is removed";
+      again.assumption = "the compile caches survive, which needs a container that is not removed";
       again.source = e.source;
       add(std::move(again), "/environment/first_start", "true", false);
     }
     if (e.container) {
       Mitigation native;
       native.remedy = "run without the container";
-      native.assumption =
-          e.scored ? "the overhead was measured with TensorRT-LLM on one machine; elsewhere it is "
-                     "no prediction"
-                   : "the environment's explanation of what the container takes is right";
+      native.assumption = e.scored
+                              ? "the overhead was measured with TensorRT-LLM on one machine; it "
+                                "does not predict others"
+                              : "the environment explains the container's memory use correctly";
       native.source = e.source;
       add(std::move(native), "/environment/name", e.id, "native");
     }
@@ -152,10 +153,10 @@ class MitigationFinder {
     }
     if (grains * kPoolGrain < request) return;
     Mitigation pool;
-    pool.remedy = "give the pool its size directly";
+    pool.remedy = "set the size of the pool directly";
     pool.assumption =
-        "no share of total memory is kept and nobody else takes memory later; the last 4 GiB of "
-        "MemAvailable are not counted on (estimate)";
+        "no share of total memory stays reserved, and nothing else takes memory later; the last 4 "
+        "GiB of MemAvailable are left alone (estimate)";
     pool.source =
         "vLLM's v1/worker/gpu_worker.py: kv_cache_memory_bytes replaces the computation; vLLM "
         "issue "
@@ -180,7 +181,7 @@ class MitigationFinder {
     if (best == 0) return;
     Mitigation share;
     share.remedy = "let the engine use a larger share";
-    share.assumption = "nothing else needs the rest later: device memory cannot be swapped";
+    share.assumption = "nothing else needs the rest later, because device memory cannot be swapped";
     share.source =
         "the engine's budget rule; recipes for GB10 use 0.80 to 0.87 (issue 47 of "
         "GLM-5.3-Flash-EXL3-2x-DGX-Sparks)";
@@ -196,8 +197,7 @@ class MitigationFinder {
     Mitigation steps;
     steps.remedy = "fewer tokens per step";
     steps.assumption =
-        "long prompts take more steps; the activation peak follows the engine's "
-        "budget rule";
+        "long prompts take more steps; the activation peak follows the engine's budget rule";
     steps.source = "the engine's budget rule: the activation peak grows with the tokens of a step";
     add(std::move(steps), pointer, fmt::format("{}", now), to);
   }
@@ -212,7 +212,7 @@ class MitigationFinder {
     if (r.engine->free_metric(newer, r.device) != FreeMetric::mem_available) return;
     Mitigation version;
     version.remedy = "a release that reads MemAvailable";
-    version.assumption = "every other default and constant is that release's, too";
+    version.assumption = "all other defaults and constants change to those of that release";
     version.source = "vLLM pull request 35356, SGLang pull request 11299";
     add(std::move(version), "/engine/version", e.version.value_or(""),
         std::string(r.engine->version));

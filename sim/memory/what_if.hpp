@@ -17,7 +17,7 @@ namespace headroom {
 [[nodiscard]] std::optional<BudgetedSystem> try_system(const Scenario& scenario,
                                                        const Catalog& catalog);
 
-// The longest request that the system accepts: what was asked for, or less where the engine lowers
+// The longest request that the system accepts: the requested length, or less if the engine lowers
 // it to its pool.
 [[nodiscard]] TokenCount longest_request(const BudgetedSystem& system);
 

@@ -24,7 +24,7 @@ void check_range(std::string_view flag, double value, bool zero_is_legal) {
   // Also false for NaN. 1e9 GB is beyond any machine and keeps the counts below in their range.
   const bool legal = (zero_is_legal ? value >= 0 : value > 0) && value <= 1e9;
   if (legal) return;
-  throw ConfigError(fmt::format("{} {}: expected {} and up to 1e9", flag, value,
+  throw ConfigError(fmt::format("{} {}: expected {} and at most 1e9", flag, value,
                                 zero_is_legal ? "0 or more" : "above 0"));
 }
 

@@ -21,9 +21,8 @@ struct LoggedEvent {
   OomKind oom = OomKind::startup;  // with kind oom, rejected and placement_refused
   std::uint16_t replica = 0;
   TimeNs time_ns = 0;
-  // placement_refused: when that request was admitted at last; -1 = never. One entry per request
-  // and wait: how often its scheduler tried again says nothing (it depends on how often it is
-  // asked).
+  // placement_refused: when that request was finally admitted; -1 = never. One entry per request
+  // and wait: the number of retries means nothing, because it depends on how often plans are made.
   TimeNs until_ns = -1;
   std::uint64_t request = UINT64_MAX;
   TokenCount tokens = 0;

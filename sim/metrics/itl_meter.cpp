@@ -115,7 +115,7 @@ void ItlMeter::add_buckets(Ticks first, Ticks slope, StepCount steps, std::int64
     StepCount inside = (ahead - first + slope - 1) / slope;
     Ticks beyond = first + inside * slope - ahead;  // where the next step falls in the next bucket
     Ticks width = 0;
-    StepCount whole = 0;  // width / slope, and what is left
+    StepCount whole = 0;  // width / slope, and the remainder
     Ticks rest = 0;
     while (true) {
       histogram_.add_to_bucket(bucket, inside * gaps);

@@ -13,7 +13,7 @@ namespace headroom {
 struct KvSplit {
   TokenCount capacity = 0;
   TokenCount used = 0;      // tokens with KV
-  TokenCount reserved = 0;  // held, empty, will be written if nobody is preempted
+  TokenCount reserved = 0;  // held, empty, will be written if no request is preempted
   TokenCount internal = 0;  // held, empty, will never be written (as far as known now)
   TokenCount external = 0;  // free, but outside the largest hole
   TokenCount cached = 0;    // free, but their content can still be found

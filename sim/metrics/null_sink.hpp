@@ -1,5 +1,5 @@
 #pragma once
-// Records nothing: for runs of which only the replicas' own totals are wanted.
+// Records nothing: for runs that need only the replicas' own totals.
 
 #include "sim/serving/metrics_sink.hpp"
 

@@ -13,8 +13,8 @@ namespace headroom {
 template <typename T>
 class PerReplica {
  public:
-  // Makes those up to it that are not there yet. Every report asks for one: the size of the vector
-  // itself would be a division by that of T.
+  // Creates missing entries up to it. Every report needs one, and computing the vector's size would
+  // need a division by sizeof(T).
   [[nodiscard]] T& operator[](std::uint16_t replica) {
     if (rarely(replica >= count_)) grow_to(replica);
     return values_[replica];

@@ -1,5 +1,5 @@
 #pragma once
-// Passes over all records, of which there may be more than any cache holds.
+// Passes over all records, which may be more than any cache holds.
 
 #include <cstddef>
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// Calls visit(record) for each in order, and asks for those that come soon: what the processor
-// fetches ahead by itself ends with every page.
+// Calls visit(record) for each in order and prefetches the next ones, because the processor's own
+// prefetching stops at each page.
 template <typename Visit>
 void walk(std::span<const RequestRecord> records, Visit visit) {
   constexpr std::size_t kAhead = 32;

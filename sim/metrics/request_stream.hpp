@@ -1,10 +1,9 @@
 #pragma once
-// Stands in for the request table in streaming mode (`output.streaming`): records are summed up as
-// they come and forgotten, so that memory does not grow with their number.
+// Replaces the request table in streaming mode (`output.streaming`): records are added to sums and
+// dropped, so that memory does not grow with their number.
 //
-// Windows are not known before the last arrival. Time is therefore cut into slots of equal width,
-// from 20 to 40 of them: when more are needed, neighbours become one. Windows begin and end at
-// their edges.
+// Windows are not known before the last arrival. So time is divided into 20 to 40 slots of equal
+// width: when more are needed, neighbours are merged. Windows begin and end at their edges.
 
 #include <cstdint>
 #include <vector>

@@ -57,8 +57,8 @@ class LatencySums {
   WideSum squares_;
 };
 
-// One latency of many requests, in parts and of all: exact, yet its values are not kept but gone
-// through twice, each time in any order.
+// One latency of many requests, in parts and of all: exact without keeping its values, by two
+// passes over them, each in any order.
 class LatencyByPart {
  public:
   explicit LatencyByPart(std::size_t parts) : parts_(parts) {}

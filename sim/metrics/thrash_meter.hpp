@@ -45,7 +45,7 @@ class ThrashMeter {
   [[nodiscard]] TokenCount recomputed_tokens() const { return recomputed_; }
 
  private:
-  // Tokens that come out at the end of each step; extra ones come with runs of one step only.
+  // Tokens produced at the end of each step; extra ones occur only in runs of one step.
   [[nodiscard]] static TokenCount sampled_in(const StepRun& run) {
     return run.shape->sampled_rows + run.extra_tokens;
   }

@@ -38,7 +38,7 @@ struct Row {
   Bounds bounds = {};             // of numbers
   std::string_view choices = {};  // of texts: a|b|c; empty = any
   std::string_view doc = {};
-  std::string_view absent = {};     // what an absent optional stands for
+  std::string_view absent = {};     // the meaning of an absent optional
   std::string_view only_with = {};  // pointer=a|b: the option has a meaning only then
   // The section that it is part of: results list it only when something of that was given.
   std::string_view group = {};

@@ -23,8 +23,8 @@ struct ErrorRange {
 
 struct ExpectedError {
   // "same model": replayed runs of this model with this row of constants. "other model": of others.
-  // "uncalibrated": generic constants, or a row of which no run is known; `runs` is 0 and the range
-  // is over the constants that were fitted on other devices. "none": level spec or affine.
+  // "uncalibrated": generic constants, or a row without known runs; `runs` is 0 and the range is
+  // over the constants that were fitted on other devices. "none": level spec or affine.
   std::string_view situation = "none";
   std::int64_t runs = 0;
   std::vector<ErrorRange> ranges;

@@ -34,8 +34,9 @@ class CascadeValidator {
       const RouteSection& route = fleet_.routes[i];
       const std::string here = fmt::format("/fleet/routes/{}", i);
       if (s_.is_given(here + "/thinking_tokens_factor") && !tells_thinking(s_.workload)) {
-        s_.refuse_unused(here + "/thinking_tokens_factor",
-                         ": only traces tell thinking tokens apart (use output_tokens_factor)");
+        s_.refuse_unused(
+            here + "/thinking_tokens_factor",
+            ": only traces list thinking tokens separately (use output_tokens_factor)");
       }
       if (route.escalates_to) {
         check_target(route, here);
@@ -54,9 +55,10 @@ class CascadeValidator {
     if (route_number(fleet_, *route.escalates_to) < fleet_.routes.size()) return;
     std::vector<std::string> names;
     for (const RouteSection& one : fleet_.routes) names.push_back(one.name);
-    s_.refuse_value(pointer, fmt::format("\"{}\"", *route.escalates_to),
-                    fmt::format("no route has this name; there are: {}", fmt::join(names, ", ")),
-                    ErrorKind::unknown);
+    s_.refuse_value(
+        pointer, fmt::format("\"{}\"", *route.escalates_to),
+        fmt::format("no route has this name; the routes are: {}", fmt::join(names, ", ")),
+        ErrorKind::unknown);
   }
 
   void check_nothing_escalates(const std::string& here) const {
@@ -74,7 +76,8 @@ class CascadeValidator {
       s_.refuse_value(
           route.policy ? fmt::format("/fleet/routes/{}/policy", number) : "/fleet/router/policy",
           fmt::format("\"{}\"", policy),
-          fmt::format("does not know what clients see of route {}, which is part of a cascade",
+          fmt::format("cannot predict the latencies that clients see on route {}, which is part of "
+                      "a cascade",
                       route.name),
           ErrorKind::conflict);
     }
@@ -82,11 +85,11 @@ class CascadeValidator {
       const AutoscalingSection& one = fleet_.autoscaling[i];
       const bool of_route = std::ranges::find(route.groups, one.group) != route.groups.end();
       if (!of_route || (one.metric != "ttft" && one.metric != "tpot")) continue;
-      s_.refuse_value(fmt::format("/fleet/autoscaling/{}/metric", i),
-                      fmt::format("\"{}\"", one.metric),
-                      fmt::format("is not what clients see of route {}, which is part of a cascade",
-                                  route.name),
-                      ErrorKind::conflict);
+      s_.refuse_value(
+          fmt::format("/fleet/autoscaling/{}/metric", i), fmt::format("\"{}\"", one.metric),
+          fmt::format("is not the latency that clients see on route {}, which is part of a cascade",
+                      route.name),
+          ErrorKind::conflict);
     }
   }
 
@@ -100,7 +103,7 @@ class CascadeValidator {
       names += " -> " + fleet_.routes[at].name;
       if (at != first) continue;
       s_.refuse(fmt::format("/fleet/routes/{}/escalates_to", first),
-                fmt::format("requests would go round for ever: {}", names));
+                fmt::format("requests would circulate forever: {}", names));
     }
   }
 

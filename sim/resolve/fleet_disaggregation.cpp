@@ -37,7 +37,8 @@ std::string not_modelled(const Resolved& resolved, const MemoryBudget& budget) {
   if (e.enable_lora) return "not modelled with engine.enable_lora";
   if (e.api_server_count) return "not modelled with engine.api_server_count";
   if (!budget.layout.uniform() || budget.layout.recurrent()) {
-    return fmt::format("not modelled for {}: its layers keep windows or states", resolved.model.id);
+    return fmt::format("not modelled for {}, which has layers with windows or states",
+                       resolved.model.id);
   }
   return "";
 }
@@ -100,22 +101,23 @@ void validate_disaggregation(const Scenario& scenario) {
   if (both == groups.size()) {
     const std::string given = scenario.given_below(kSection);
     if (given.empty()) return;
-    scenario.refuse_unused(given, " without groups of the roles prefill and decode");
+    scenario.refuse_unused(given, " without groups with roles prefill and decode");
   }
   for (const char* other : {"/fleet/autoscaling", "/fleet/restarts", "/fleet/routes"}) {
     const std::string given = scenario.given_below(other);
     if (!given.empty())
-      scenario.refuse(given, "not modelled with prefill and decode apart", ErrorKind::unsupported);
+      scenario.refuse(given, "not modelled with separate prefill and decode groups",
+                      ErrorKind::unsupported);
   }
   if (router_row(scenario.fleet.router.policy).keeps_promises) {
-    scenario.refuse_value("/fleet/router/policy",
-                          fmt::format("\"{}\"", scenario.fleet.router.policy),
-                          "not modelled with prefill and decode apart", ErrorKind::unsupported);
+    scenario.refuse_value(
+        "/fleet/router/policy", fmt::format("\"{}\"", scenario.fleet.router.policy),
+        "not modelled with separate prefill and decode groups", ErrorKind::unsupported);
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (role_of(groups[i]) != ReplicaRole::both) continue;
     scenario.refuse_value(role_pointer(i), "\"both\"",
-                          "with groups that prefill or decode each one does one of them: "
+                          "if one group prefills or decodes, each group must do one of the two: "
                           "expected prefill or decode");
   }
   for (const ReplicaRole role : {ReplicaRole::prefill, ReplicaRole::decode}) {
@@ -123,15 +125,15 @@ void validate_disaggregation(const Scenario& scenario) {
     const bool prefills = role == ReplicaRole::prefill;
     scenario.refuse(
         role_pointer(0),
-        fmt::format("no group has role {}: expected one at least", prefills ? "prefill" : "decode"),
+        fmt::format("no group has role {}: expected at least one", prefills ? "prefill" : "decode"),
         ErrorKind::missing);
   }
   if (!scenario.fleet.disaggregation.link_gb_per_s) {
     scenario.refuse_missing(fmt::format("{}/link_gb_per_s", kSection),
-                            "GB/s of each replica's port, over which KV moves");
+                            "GB/s of each replica's network port, over which KV moves");
   }
   if (scenario.workload.n > 1) {
-    scenario.refuse("/workload/n", "not modelled with prefill and decode apart",
+    scenario.refuse("/workload/n", "not modelled with separate prefill and decode groups",
                     ErrorKind::unsupported);
   }
 }

@@ -73,7 +73,7 @@ class RoutesValidator {
     }
     for (const GroupSection& group : fleet_.groups) {
       if (std::ranges::find(served, group.name) == served.end()) {
-        s_.refuse("/fleet/routes", fmt::format("group \"{}\" is in none", group.name),
+        s_.refuse("/fleet/routes", fmt::format("group \"{}\" is in no route", group.name),
                   ErrorKind::missing);
       }
     }
@@ -86,7 +86,7 @@ class RoutesValidator {
     const bool is_taken =
         std::ranges::any_of(fleet_.routes, [](const RouteSection& route) { return !route.policy; });
     if (is_taken || !s_.is_given("/fleet/router/policy")) return;
-    s_.refuse_unused("/fleet/router/policy", ": every route has a policy of its own");
+    s_.refuse_unused("/fleet/router/policy", ": every route has its own policy");
   }
 
   void check_name(std::size_t i, const std::string& here) const {
@@ -105,14 +105,13 @@ class RoutesValidator {
     }
     const bool some = s_.workload.classes.empty() || !others.empty();
     if (shares && !some) {
-      s_.refuse("/fleet/routes", "share has no effect: every class has a route of its own",
+      s_.refuse("/fleet/routes", "share has no effect, because every class has its own route",
                 ErrorKind::no_effect);
     }
     if (!shares && some) {
       s_.refuse("/fleet/routes",
                 others.empty() ? "missing: share (the workload has no classes)"
-                               : fmt::format("class \"{}\" has no route, and no "
-                                             "route a share",
+                               : fmt::format("class \"{}\" has no route, and no route has a share",
                                              others.front()),
                 ErrorKind::missing);
     }
@@ -121,7 +120,7 @@ class RoutesValidator {
   void add_once(std::vector<std::string>& names, const std::string& name,
                 const std::string& pointer) const {
     if (std::ranges::find(names, name) != names.end()) {
-      s_.refuse_value(pointer, fmt::format("\"{}\"", name), "it has a route already",
+      s_.refuse_value(pointer, fmt::format("\"{}\"", name), "it already has a route",
                       ErrorKind::conflict);
     }
     names.push_back(name);

@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-// The route that group `name` is in; only with routes, all groups of which are known.
+// The route that group `name` is in; call only if there are routes and all their groups are known.
 [[nodiscard]] std::size_t route_of_group(const FleetSection& fleet, const std::string& name);
 
 // Options of the fleet's router are those of each route's, for its own replicas.

@@ -85,34 +85,34 @@ void check_kv_tier(const Resolved& resolved) {
   const Scenario& s = resolved.scenario;
   if (swaps(resolved) && finds_prefixes(resolved)) {
     s.refuse("/engine/preemption_mode",
-             "a swapped request takes its blocks along, so they cannot be "
-             "shared: switch enable_prefix_caching off");
+             "a swapped request takes its blocks with it, so they cannot be shared: set "
+             "enable_prefix_caching to false");
   }
   const std::string size(size_option(resolved));
   const std::string own_size(resolved.engine->host_tier_option);
   if (own_tier_bytes(resolved) > 0 && size == own_size && !finds_prefixes(resolved)) {
-    s.refuse(size, "takes what a prefix cache overwrites, and there is none");
+    s.refuse(size, "it stores what a prefix cache overwrites, but there is no prefix cache");
   }
   if (own_tier_bytes(resolved) > 0 && size != own_size) {
-    s.refuse(own_size, fmt::format("this scheduler's second tier is {}", size));
+    s.refuse(own_size, fmt::format("for this scheduler use {} instead", size));
   }
   if (host_tier_bytes(resolved) == 0) {
     if (disk_tier_bytes(resolved) == 0) return;
     s.refuse("/engine/kv_offloading_disk_gib",
-             fmt::format("the disk takes what host memory overwrites: give {} too", size),
+             fmt::format("the disk stores what host memory overwrites: set {} too", size),
              ErrorKind::missing);
   }
   if (!swaps(resolved) && !finds_prefixes(resolved)) {
-    s.refuse(size, "without prefix caching nothing looks for the blocks that were offloaded");
+    s.refuse(size, "without prefix caching the engine never looks up offloaded blocks");
   }
   if (sets_aside(resolved)) {
-    s.refuse(size, fmt::format("scheduler {} sets whole requests aside and has no second tier: "
-                               "leave it out, or take a scheduler that has one",
+    s.refuse(size, fmt::format("scheduler {} reserves KV for whole requests and has no second "
+                               "tier: remove this option, or choose a scheduler that has one",
                                resolved.scheduler->name));
   }
   if (!host_copy_bytes_per_s(resolved)) {
     s.refuse(size,
-             fmt::format("the catalog has no PCIe rate of {}: give kv_offloading_gb_per_s",
+             fmt::format("the catalog has no PCIe rate for {}: set kv_offloading_gb_per_s",
                          resolved.device.id),
              ErrorKind::missing);
   }

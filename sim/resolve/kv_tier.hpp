@@ -1,5 +1,5 @@
 #pragma once
-// The second tier of a run's KV: what the engine's options ask for, where its bytes come from and
+// The second tier of a run's KV: what the engine's options request, which memory its bytes use and
 // over which links they move (docs/semantics.md, "A second tier").
 
 #include <optional>

@@ -6,8 +6,8 @@
 
 namespace headroom {
 
-// From the prices of four steps, as somebody would who measures an idle replica: one sequence and
-// 64 of them of one token, 64 of 1,024 tokens, and a prompt of 2,048 tokens alone.
+// From the prices of four steps, as one would measure them on an idle replica: one sequence of one
+// token, 64 of them, 64 sequences of 1,024 tokens, and a prompt of 2,048 tokens alone.
 [[nodiscard]] LatencyModel latency_model(const StepCost& cost);
 
 }  // namespace headroom

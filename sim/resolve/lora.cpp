@@ -50,13 +50,13 @@ void check_lora(const Resolved& resolved) {
     s.refuse_unused("/engine/max_cpu_loras", "; only with adapters (workload.lora)");
   }
   if (adapters.rank > s.engine.max_lora_rank) {
-    s.refuse_value("/workload/lora/rank", fmt::to_string(adapters.rank),
-                   fmt::format("the engine loads ranks up to engine.max_lora_rank = {}",
-                               s.engine.max_lora_rank));
+    s.refuse_value(
+        "/workload/lora/rank", fmt::to_string(adapters.rank),
+        fmt::format("expected at most engine.max_lora_rank = {}", s.engine.max_lora_rank));
   }
   if (!host_copy_bytes_per_s(resolved)) {
     s.refuse("/workload/lora/count",
-             fmt::format("the catalog has no PCIe rate of {}: give engine.kv_offloading_gb_per_s",
+             fmt::format("the catalog has no PCIe rate for {}: set engine.kv_offloading_gb_per_s",
                          resolved.device.id),
              ErrorKind::missing);
   }
@@ -65,7 +65,7 @@ void check_lora(const Resolved& resolved) {
   constexpr double kMostNs = static_cast<double>(kMaxStepTicks) / kTicksPerNs;
   if (!(most * (one.load + one.read) < kMostNs)) {
     s.refuse("/workload/lora/count",
-             fmt::format("a step would wait longer than 73 minutes for {} adapters of {} s each: "
+             fmt::format("a step could wait longer than 73 minutes for {} adapters of {} s each: "
                          "raise engine.kv_offloading_gb_per_s or environment.storage_gb_per_s, or "
                          "lower engine.max_loras",
                          most, (one.load + one.read) / 1e9));

@@ -26,44 +26,46 @@ class Check {
   void check_pipeline() const {
     const char* const at = "/engine/pipeline_parallel_size";
     if (!r_.scheduler->traits.has_stages) {
-      refuse_of_others(at, "a run knows pipeline stages of the schedulers",
+      refuse_of_others(at, "a run models pipeline stages only with schedulers",
                        &BatchTraits::has_stages);
     }
     check_common(at);
     if (s_.data > 1)
-      r_.scenario.refuse(at, "a run prices pipeline stages or data ranks, not both together");
+      r_.scenario.refuse(at, "a run models pipeline stages or data ranks, but not both");
   }
 
   void check_data() const {
     const char* const at = "/engine/data_parallel_size";
     if (!r_.scheduler->traits.has_data_ranks) {
-      refuse_of_others(at, "a run knows data ranks of scheduler", &BatchTraits::has_data_ranks);
+      refuse_of_others(at, "a run models data ranks only with scheduler",
+                       &BatchTraits::has_data_ranks);
     }
     if (!s_.expert_parallel || !has_experts()) {
       r_.scenario.refuse(
           at,
-          "data ranks that share no experts are engines of their own: run one with its share "
+          "data ranks that share no experts are independent engines: simulate one with its share "
           "of the traffic, or set enable_expert_parallel for a model with experts");
     }
     check_common(at);
     if (host_tier_bytes(r_) > 0)
-      r_.scenario.refuse(at, "a second tier of KV is of one rank; switch it off");
+      r_.scenario.refuse(at, "a second KV tier is modelled for one rank only; switch it off");
   }
 
   void check_common(const char* at) const {
     const std::string& level = r_.scenario.cost.level;
     if (level == "affine") {
       r_.scenario.refuse(
-          at, "cost level affine gives the price of a whole step: leave the split out of it");
+          at,
+          "cost level affine gives the time of a whole step, so a split has no effect: remove it");
     }
     if (level == "table")
-      r_.scenario.refuse(at, "kernel times are of one rank's tensor-parallel share only");
+      r_.scenario.refuse(at, "kernel times cover only the tensor-parallel share of one rank");
     if (r_.scenario.engine.enable_lora) {
-      r_.scenario.refuse(at, "LoRA adapters are priced on tensor-parallel ranks only",
+      r_.scenario.refuse(at, "LoRA adapters are modelled on tensor-parallel ranks only",
                          ErrorKind::unsupported);
     }
     if (r_.scenario.engine.speculative.is_on()) {
-      r_.scenario.refuse(at, "speculative decoding is priced on tensor-parallel ranks only",
+      r_.scenario.refuse(at, "speculative decoding is modelled on tensor-parallel ranks only",
                          ErrorKind::unsupported);
     }
   }
@@ -74,7 +76,7 @@ class Check {
       r_.scenario.refuse_unused(at, fmt::format(": {} has no experts", r_.model.id));
     if (s_.tensor * s_.data == 1) r_.scenario.refuse_unused(at, ": one rank holds every expert");
     if (r_.scenario.cost.level == "table") {
-      r_.scenario.refuse(at, "kernel times are of one rank's tensor-parallel share only");
+      r_.scenario.refuse(at, "kernel times cover only the tensor-parallel share of one rank");
     }
   }
 
@@ -84,11 +86,11 @@ class Check {
     const bool affine = r_.scenario.cost.level == "affine";
     for (const char* place :
          {"/device/per_node", "/device/nic_gb_per_s", "/device/nic_latency_us"}) {
-      unused(place, affine, "cost level affine gives the price of a whole step");
+      unused(place, affine, "cost level affine gives the time of a whole step");
     }
     for (const char* port : {"/device/nic_gb_per_s", "/device/nic_latency_us"}) {
       unused(port, devices <= r_.scenario.device.per_node,
-             fmt::format("{} devices are on one node (device.per_node)", devices));
+             fmt::format("all {} devices are on one node (device.per_node)", devices));
     }
     unused("/engine/all2all_backend", s_.data == 1, "there is one data rank");
     unused("/cost/expert_load_factor", !s_.expert_parallel || s_.tensor * s_.data == 1,
@@ -160,22 +162,22 @@ std::vector<std::string> parallel_warnings(const Resolved& resolved) {
   const Sharding& s = resolved.sharding;
   std::vector<std::string> warnings;
   if (s.pipeline > 1) {
-    warnings.push_back(fmt::format(
-        "{} pipeline stages step in rounds of up to {} micro-batches that wait for each other; no "
-        "measured run stands behind their price",
-        s.pipeline, s.pipeline));
+    warnings.push_back(
+        fmt::format("{} pipeline stages run in rounds of up to {} micro-batches that wait for each "
+                    "other; their step times were not compared with measured runs",
+                    s.pipeline, s.pipeline));
   }
   if (s.data > 1) {
-    warnings.push_back(fmt::format(
-        "{} data ranks are kept as one engine with one KV pool and equal shares of the batch, so "
-        "prompts find each other's prefixes across ranks; no measured run stands behind their "
-        "price",
-        s.data));
+    warnings.push_back(
+        fmt::format("{} data ranks are modelled as one engine with one KV pool and equal shares of "
+                    "the batch, so prompts share prefixes across ranks; their step times were not "
+                    "compared with measured runs",
+                    s.data));
   }
   if (s.devices() > resolved.scenario.device.per_node) {
     warnings.push_back(fmt::format(
-        "ranks on several nodes: {} GB/s and {} us of each device's network port are "
-        "taken as they are, not from measured runs",
+        "ranks on several nodes: communication uses {} GB/s and {} us per device port as given, "
+        "not measured",
         resolved.scenario.device.nic_gb_per_s, resolved.scenario.device.nic_latency_us));
   }
   return warnings;

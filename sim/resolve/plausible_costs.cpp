@@ -35,8 +35,8 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
   if (!catalog.calibrations().contains(calibration)) return share;
   const Calibration& in_use = catalog.calibration(calibration);
   RooflineOptions options = roofline_options(resolved, pool_tokens);
-  // One step is asked for: what it costs is computed, not looked up, and a row of another device
-  // is not held against the largest step of this one.
+  // Only one step is priced: its cost is computed, not looked up, and a row of another device is
+  // not checked against the largest step of this one.
   options.limits = {.max_num_seqs = 1, .max_step_tokens = 1, .max_model_len = 1};
   const std::string_view weights = name_of(main_dtype(resolved.model));
   for (const auto& [id, fitted] : catalog.calibrations()) {

@@ -35,12 +35,12 @@ void check_records_fit(const Scenario& scenario, std::int64_t in_workload,
   throw ConfigError(Complaint{
       .origin = scenario.file,
       .pointer = "/workload",
-      .problem = fmt::format(
-          "{:.4g} requests: their records take {:.4g} GiB ({} bytes each), this program "
-          "may take {:.4g} GiB on this machine: expected at most {} requests, or --set "
-          "output.streaming=true, which keeps no records",
-          requests, bytes / kGib, sizeof(RequestRecord), static_cast<double>(memory_bytes) / kGib,
-          memory_bytes / static_cast<std::int64_t>(sizeof(RequestRecord)))});
+      .problem = fmt::format("{:.4g} requests: their records need {:.4g} GiB ({} bytes each), but "
+                             "this program can use {:.4g} GiB on this machine: expected at most {} "
+                             "requests, or --set output.streaming=true, which keeps no records",
+                             requests, bytes / kGib, sizeof(RequestRecord),
+                             static_cast<double>(memory_bytes) / kGib,
+                             memory_bytes / static_cast<std::int64_t>(sizeof(RequestRecord)))});
 }
 
 }  // namespace headroom

@@ -85,13 +85,13 @@ void Resolver::resolve_restart() {
   constexpr double kProcessStartS = 15;
   const double gb = static_cast<double>(checkpoint_bytes(r_.model)) / 1e9;
   const double rate = r_.scenario.environment.storage_gb_per_s;
-  // Servers end with their queues when a worker dies; a static batch is formed by whoever calls the
+  // A server's queue is lost when a worker dies; a static batch is formed by the caller of the
   // engine.
   const bool outside = r_.scheduler->traits.whole_batches;
   engine_.fill("/engine/queue_survives", r_.scenario.engine.queue_survives, outside,
-               outside ? "the queue stands before the engine" : "the queue is the engine's own");
+               outside ? "the queue is outside the engine" : "the queue is the engine's own");
   engine_.fill("/engine/restart_s", r_.scenario.engine.restart_s, kProcessStartS + gb / rate,
-               fmt::format("{} s of process start + {:.1f} GB of weights at {} GB/s",
+               fmt::format("{} s to start the process + {:.1f} GB of weights at {} GB/s",
                            kProcessStartS, gb, rate));
 }
 
@@ -163,13 +163,12 @@ void Resolver::check_host_figures() const {
   const auto refuse_given = [&](std::string_view name, std::string_view only_with) {
     const std::string pointer = fmt::format("/environment/{}", name);
     if (!r_.scenario.is_given(pointer)) return;
-    r_.scenario.refuse_unused(pointer,
-                              fmt::format(": {} has memory of its own, of which the host takes "
-                                          "nothing{}",
-                                          r_.device.id, only_with));
+    r_.scenario.refuse_unused(
+        pointer, fmt::format(": {} has its own memory, of which the host uses nothing{}",
+                             r_.device.id, only_with));
   };
   constexpr std::string_view kInstead =
-      "; what other processes hold on the device comes off device.memory_total_gib";
+      "; subtract the device memory of other processes from device.memory_total_gib";
   for (const std::string_view name :
        {"system_gib", "processes_gib", "page_cache_gib", "checkpoint_cache_share", "free_metric"}) {
     refuse_given(name, kInstead);
@@ -203,12 +202,12 @@ void Resolver::find_machine() {
   check_host_figures();
   if (e.host_growth_mib_per_hour > 0 && !shared && !env.memory_limit_bytes) {
     r_.scenario.refuse_unused("/environment/host_growth_mib_per_hour",
-                              ": the host's memory has no size here; give the container's limit "
-                              "(environment.memory_limit_gib)");
+                              ": the size of the host's memory is unknown; set the container's "
+                              "limit (environment.memory_limit_gib)");
   }
   if (r_.scenario.is_given("/environment/reboot_s") && !shared) {
     r_.scenario.refuse_unused("/environment/reboot_s",
-                              ": only device allocations in shared memory stop a machine");
+                              ": only device allocations in shared memory can stop a machine");
   }
 }
 
@@ -315,9 +314,9 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
     std::ranges::move(notes, std::back_inserter(resolved.warnings));
   }
   if (!resolved.engine->traits.own_calibration && resolved.scenario.cost.level == "calibrated") {
-    resolved.warnings.push_back(fmt::format(
-        "engine {} has no measured constants: its steps are priced like those of synchronous {}",
-        resolved.engine->name, resolved.engine->cost_family));
+    resolved.warnings.push_back(
+        fmt::format("engine {} has no measured constants: step times are those of synchronous {}",
+                    resolved.engine->name, resolved.engine->cost_family));
   }
   return resolved;
 }

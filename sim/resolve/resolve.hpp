@@ -46,8 +46,8 @@ void validate_fleet(const Scenario& scenario);
 [[nodiscard]] bool drafter_has_kv(const SpeculativeSection& section);
 [[nodiscard]] SchedulerOptions scheduler_options(const Resolved& resolved);
 [[nodiscard]] ReplicaOptions replica_options(const Resolved& resolved);
-// Tokens of the longest request that is let in. HF has no limit but the model's, whatever batch its
-// budget was made for.
+// Tokens of the longest admitted request. HF has only the model's limit, regardless of the batch
+// its budget was made for.
 [[nodiscard]] std::int32_t longest_request(const Resolved& resolved);
 [[nodiscard]] AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_tokens);
 

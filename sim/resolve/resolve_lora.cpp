@@ -23,11 +23,11 @@ void Resolver::resolve_lora() {
                        ErrorKind::unsupported);
   }
   if (serves_by_priority(r_)) {
-    r_.scenario.refuse("/engine/scheduling_policy", "with LoRA only fcfs is modelled",
+    r_.scenario.refuse("/engine/scheduling_policy", "only fcfs is modelled with LoRA",
                        ErrorKind::unsupported);
   }
   if (e.speculative.is_on()) {
-    r_.scenario.refuse("/engine/speculative_config/method", "with LoRA no drafts are modelled",
+    r_.scenario.refuse("/engine/speculative_config/method", "drafts are not modelled with LoRA",
                        ErrorKind::unsupported);
   }
   if (std::ranges::find(kRanks, e.max_lora_rank) == kRanks.end()) {
@@ -44,15 +44,15 @@ void Resolver::resolve_lora() {
   }
   if (e.fully_sharded_loras && e.max_lora_rank % e.tensor_parallel_size != 0) {
     r_.scenario.refuse("/engine/fully_sharded_loras",
-                       fmt::format("max_lora_rank {} is not divided by {} ranks", e.max_lora_rank,
+                       fmt::format("max_lora_rank {} is not divisible by {} ranks", e.max_lora_rank,
                                    e.tensor_parallel_size));
   }
   engine_.lookup("/engine/enable_lora", [&] {
     return lora_size(r_.model, r_.sharding, 0, {e.max_lora_rank, e.fully_sharded_loras});
   });
   r_.warnings.emplace_back(
-      "LoRA: the time of adapters' kernels and loads is computed, no measurement scores it "
-      "(uncalibrated); CUDA graphs that are captured once more are not in the budget");
+      "LoRA: the time of adapter kernels and loads is computed and was not compared with "
+      "measurements (uncalibrated); extra CUDA graphs for LoRA are not in the budget");
 }
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Speculative decoding: what a method stands for (ENGINES.md 5), and what it turns off.
+// Speculative decoding: what a method implies (ENGINES.md 5), and what it turns off.
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ const DrafterPreset& preset_of(std::string_view method) {
   return kPresets.front();
 }
 
-// Where neither a share nor a draft model is given.
+// Used if neither a share nor a draft model is given.
 constexpr double kDraftModelShare = 0.1;
 
 }  // namespace
@@ -56,17 +56,17 @@ void Resolver::resolve_speculation() {
   if (!s.is_on()) return;
   const std::string at = "/engine/speculative_config/";
   if (serves_by_priority(r_)) {
-    r_.scenario.refuse("/engine/scheduling_policy", "with drafts only fcfs is modelled",
+    r_.scenario.refuse("/engine/scheduling_policy", "only fcfs is modelled with drafts",
                        ErrorKind::unsupported);
   }
   const DrafterPreset& preset = preset_of(s.method);
   const bool listed = !s.acceptance_rates.empty();
   if (listed && s.acceptance_rate) {
-    r_.scenario.refuse(at + "acceptance_rate", "give this or acceptance_rates, not both");
+    r_.scenario.refuse(at + "acceptance_rate", "set this or acceptance_rates, not both");
   }
   engine_.fill(at + "num_speculative_tokens", s.num_speculative_tokens,
                listed ? static_cast<std::int64_t>(s.acceptance_rates.size()) : preset.drafts,
-               listed ? "one for each of acceptance_rates" : "preset");
+               listed ? "one per value of acceptance_rates" : "preset");
   const auto drafts = static_cast<std::size_t>(*s.num_speculative_tokens);
   if (listed && s.acceptance_rates.size() != drafts) {
     r_.scenario.refuse(at + "acceptance_rates",
@@ -79,20 +79,21 @@ void Resolver::resolve_speculation() {
     }
     engine_.note_rule(at + "acceptance_rates", fmt::format("preset of {}, an estimate", s.method));
     r_.warnings.push_back(
-        fmt::format("speculative decoding: acceptance rates of {} are an estimate; measure yours "
-                    "and set acceptance_rates",
+        fmt::format("speculative decoding: the acceptance rates of {} are an estimate; measure "
+                    "yours and set acceptance_rates",
                     s.method));
   }
   resolve_drafter();
   if (s.method == "draft_model" && r_.scheduler->traits.draft_model_takes_budget &&
       r_.max_num_batched_tokens <= r_.max_num_seqs) {
-    r_.scenario.refuse("/engine/max_num_batched_tokens",
-                       fmt::format("a draft model takes one token for each of max_num_seqs = {}, "
-                                   "and leaves none of {}",
-                                   r_.max_num_seqs, r_.max_num_batched_tokens));
+    r_.scenario.refuse(
+        "/engine/max_num_batched_tokens",
+        fmt::format(
+            "a draft model needs one token for each of max_num_seqs = {}, which leaves none of {}",
+            r_.max_num_seqs, r_.max_num_batched_tokens));
   }
   // Engines have both (vLLM since 0.14); the model of it is synchronous.
-  constexpr std::string_view kSynchronous = "off: steps with drafts are modelled one by one only";
+  constexpr std::string_view kSynchronous = "off: steps with drafts are modelled only one by one";
   if (r_.engine->turn_async_off != nullptr) r_.engine->turn_async_off(engine_, kSynchronous);
   r_.async_scheduling = false;
 }
@@ -121,16 +122,16 @@ void Resolver::resolve_drafter() {
   const bool budgeted = r_.engine->traits.budgets_drafter;
   if (budgeted && r_.drafter) {
     r_.warnings.push_back(fmt::format(
-        "speculative decoding: the memory budget holds weights and KV of {}{}; its activations and "
-        "graphs are left out",
+        "speculative decoding: the memory budget includes weights and KV of {}{}, but not its "
+        "activations and graphs",
         r_.drafter->id,
-        s.method == "draft_model" ? "" : ", one layer as the model's last one (an estimate)"));
+        s.method == "draft_model" ? "" : ", one layer like the model's last one (an estimate)"));
     return;
   }
   r_.drafter.reset();
   r_.warnings.push_back(fmt::format(
-      "speculative decoding: the drafter's weights and KV are not in the memory budget{}",
-      budgeted ? ": name its model" : ""));
+      "speculative decoding: the memory budget does not include the drafter's weights and KV{}",
+      budgeted ? ": set its model" : ""));
 }
 
 void Resolver::find_drafter() {

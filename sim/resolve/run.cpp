@@ -129,11 +129,11 @@ void warn_of_count(std::string_view whose, std::int64_t finished,
                    std::vector<std::string>& warnings) {
   const std::string_view thin = thin_percentiles(finished);
   if (thin.empty()) return;
-  warnings.push_back(fmt::format(
-      "{}{} of {} finished request{} say little: a percentile p needs at least 1 / (1 - "
-      "p) of them (p90 {}, p95 {}, p99 {})",
-      whose, thin, finished, finished == 1 ? "" : "s", kValuesForP90, kValuesForP95,
-      kValuesForP99));
+  warnings.push_back(
+      fmt::format("{}{} of {} finished request{} are unreliable: a percentile p needs at least 1 / "
+                  "(1 - p) of them (p90 {}, p95 {}, p99 {})",
+                  whose, thin, finished, finished == 1 ? "" : "s", kValuesForP90, kValuesForP95,
+                  kValuesForP99));
 }
 
 void warn_of_counts(RunResult& result) {
@@ -150,13 +150,13 @@ void warn_of_outcome(RunResult& result) {
   warn_of_counts(result);
   if (replica_options(result.resolved).responds_at_end) {
     result.warnings.emplace_back(
-        "clients see a batch's tokens when it ends: TTFT is the whole latency, "
-        "TPOT and ITL are 0 (engine.stream = true: as they are made)");
+        "clients see the tokens of a batch only when it ends: TTFT is the whole latency, TPOT and "
+        "ITL are 0 (set engine.stream = true to send tokens at once)");
   }
   if (judges_answers(result.resolved.scenario.fleet)) {
     result.warnings.emplace_back(
-        "clients see an answer of a route that escalates when it has been judged: its TTFT is the "
-        "whole latency, its TPOT 0, and it has no ITL");
+        "clients see an answer of an escalating route only after the verdict: its TTFT is the "
+        "whole latency, its TPOT is 0, and it has no ITL");
   }
   if (!result.summary.windows.stationarity.stationary) {
     result.warnings.emplace_back(
@@ -169,14 +169,14 @@ void warn_of_outcome(RunResult& result) {
         result.recorder->events().events().size(), result.recorder->events().not_kept()));
   }
   if (const auto& use = result.totals.api_server; use && is_saturated(*use)) {
-    result.warnings.push_back(fmt::format(
-        "the API server is the bottleneck: busy {:.1f} % of the time while requests came, and up "
-        "to {:.1f} s behind (engine.api_server_count = {})",
-        100 * utilisation(*use), backlog_s(*use),
-        *result.resolved.scenario.engine.api_server_count));
+    result.warnings.push_back(
+        fmt::format("the API server is the bottleneck: busy {:.1f} % of the time while requests "
+                    "arrived, and up to {:.1f} s behind (engine.api_server_count = {})",
+                    100 * utilisation(*use), backlog_s(*use),
+                    *result.resolved.scenario.engine.api_server_count));
   }
   if (result.stop != StopReason::drained) {
-    result.warnings.push_back(fmt::format("the run was ended early ({}): {} requests unfinished",
+    result.warnings.push_back(fmt::format("the run ended early ({}): {} requests unfinished",
                                           name_of(result.stop),
                                           result.summary.requests.unfinished));
   }
@@ -209,7 +209,8 @@ void warn_of_groups(RunResult& result) {
     }
     if (group.cost.client_latency != result.cost.client_latency) {
       result.warnings.push_back(fmt::format(
-          "{}: latencies count {:.1f} ms between client and engine, as measured for {}, not {:.1f}",
+          "{}: latencies include {:.1f} ms between client and engine, as measured for {}, instead "
+          "of {:.1f}",
           group.name, static_cast<double>(result.cost.client_latency.request_ns) / 1e6,
           result.groups.front().name,
           static_cast<double>(group.cost.client_latency.request_ns) / 1e6));
@@ -222,17 +223,17 @@ void collect_warnings(RunResult& result) {
   warn_of_groups(result);
   if (result.workload.rows_dropped > 0) {
     result.warnings.push_back(
-        fmt::format("{} trace rows with zero tokens left out", result.workload.rows_dropped));
+        fmt::format("{} trace rows with zero tokens dropped", result.workload.rows_dropped));
   }
   if (result.workload.rows_clamped > 0) {
     result.warnings.push_back(
         fmt::format("{} trace rows with zero tokens counted as one", result.workload.rows_clamped));
   }
   if (result.workload.guessed_turns.added > 0) {
-    result.warnings.push_back(fmt::format(
-        "{} later turns of sessions were read as what the turn adds: the turns and answers before "
-        "it stand in front of its prompt (workload.trace.session_input)",
-        result.workload.guessed_turns.added));
+    result.warnings.push_back(
+        fmt::format("{} later turns of sessions were read as added text: their prompts also "
+                    "contain the previous turns and answers (workload.trace.session_input)",
+                    result.workload.guessed_turns.added));
   }
   if (result.workload.guessed_turns.whole > 0) {
     result.warnings.push_back(
@@ -245,11 +246,11 @@ void collect_warnings(RunResult& result) {
         fmt::format("{} outputs were cut to max_tokens", result.workload.outputs_cut));
   }
   if (result.workload.shares_prefixes && !finds_prefixes(result.resolved)) {
-    result.warnings.push_back(fmt::format(
-        "prompts of different requests begin alike, but the KV cache of {} on {} does not look for "
-        "that here: shared prefixes are computed for each (`headroom trace describe` shows how "
-        "much could be found)",
-        result.resolved.scheduler->name, result.resolved.allocator->name));
+    result.warnings.push_back(
+        fmt::format("prompts of different requests share prefixes, but {} on {} does not reuse "
+                    "them here, so each request computes its whole prompt (`headroom trace "
+                    "describe` shows how much could be reused)",
+                    result.resolved.scheduler->name, result.resolved.allocator->name));
   }
   if (result.workload.has_priorities && !serves_by_priority(result.resolved)) {
     result.warnings.push_back(

@@ -73,7 +73,7 @@ struct RunResult {
 struct RunControl {
   const std::atomic<bool>* interrupted = nullptr;  // ends the run, with complete results
   std::atomic<std::uint64_t>* done = nullptr;      // requests that left so far, for a progress line
-  MetricsSink* sink = nullptr;                     // is told everything, too
+  MetricsSink* sink = nullptr;                     // also receives everything
 };
 
 // ConfigError, DataError: the scenario or its files are wrong.

@@ -70,8 +70,8 @@ std::optional<MemoryGrowthEnd> memory_growth(const Resolved& resolved, const Mem
   end.lasts_s = static_cast<double>(memory.fails_ns()) / 1e9;
   end.kind = shortage.kind;
   end.text = fmt::format(
-      "memory grows by {} MiB/h on the device and {} MiB/h on the host: {:.2f} GiB are free for "
-      "it, and after {:.2f} h the engine dies ({})",
+      "memory grows by {} MiB/h on the device and {} MiB/h on the host: {:.2f} GiB are free, so "
+      "the engine dies after {:.2f} h ({})",
       resolved.scenario.engine.memory_growth_mib_per_hour,
       resolved.scenario.environment.host_growth_mib_per_hour, gib_from_bytes(shortage.free_bytes),
       end.lasts_s / 3600, name_of(shortage.kind));

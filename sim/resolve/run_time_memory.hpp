@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-// Of a budget that starts. Nothing is charged for what the scenario does not ask for.
+// For a budget that starts. Charges only what the scenario requests.
 [[nodiscard]] RunTimeMemory run_time_memory(const Resolved& resolved, const MemoryBudget& budget);
 
 // Bytes that one prompt token needs for its log-probabilities: logits over the vocabulary in the

@@ -24,10 +24,10 @@ namespace {
 void warn_of_tier(Resolved& r) {
   const ByteCount tier = host_tier_bytes(r);
   if (tier == 0 || r.device.memory_model != MemoryModel::unified) return;
-  r.warnings.push_back(fmt::format(
-      "{} has one memory for host and device: {:.2f} GiB of host memory for KV come out "
-      "of what the pool could have, and every copy costs time",
-      r.device.id, gib_from_bytes(tier)));
+  r.warnings.push_back(
+      fmt::format("{} has one memory for host and device: the {:.2f} GiB of host memory for KV are "
+                  "missing in the pool, and every copy costs time",
+                  r.device.id, gib_from_bytes(tier)));
 }
 
 bool is_about_the_pool(StartupStage stage) {
@@ -62,8 +62,8 @@ void resize_pool(const Resolved& r, MemoryBudget& budget) {
   if (wanted > free) {
     budget.failure = StartupFailure{
         StartupStage::kv_allocation,
-        fmt::format("a KV pool of {} bytes was asked for, {} are free", wanted, free), wanted, free,
-        0};
+        fmt::format("a KV pool of {} bytes was requested, but only {} are free", wanted, free),
+        wanted, free, 0};
     return;
   }
   budget.total_blocks = wanted / block_bytes;
@@ -78,7 +78,7 @@ void resize_pool(const Resolved& r, MemoryBudget& budget) {
   if (budget.kv_tokens < r.max_model_len) {
     budget.failure = StartupFailure{
         StartupStage::max_length_request,
-        fmt::format("one request of max_model_len {} does not fit a pool of {} tokens",
+        fmt::format("one request of max_model_len {} does not fit in a pool of {} tokens",
                     r.max_model_len, budget.kv_tokens),
         r.max_model_len * token_bytes, budget.kv_pool_bytes, budget.kv_tokens};
   }
@@ -199,23 +199,22 @@ std::optional<std::string> note_on_groups(const Resolved& resolved, const Memory
   if (follows_groups(resolved, layout)) {
     if (!finds || !layout.recurrent()) return std::nullopt;
     return fmt::format(
-        "the layers of {} keep unlike things: behind a cached prefix their states are taken to be "
-        "cached too",
+        "{} has recurrent layers: for a cached prefix the states are assumed to be cached too",
         resolved.model.id);
   }
   if (states || !engine.traits.counts_windows_at_start) {
     return fmt::format(
-        "the layers of {} keep unlike things, but each takes KV for every token here, and states "
-        "are set aside on the safe side: fewer requests fit than in the engine (scheduler {}, "
-        "without drafts or offload, follows the groups)",
+        "{} has layers of different kinds, but here each one keeps KV for every token, and "
+        "recurrent states get a generous reservation: fewer requests fit than in the engine "
+        "(scheduler {}, without drafts or offload, models the groups)",
         resolved.model.id, fmt::join(policies_that(&BatchTraits::follows_groups), ", "));
   }
   const bool cuts = engine.cuts_windows != nullptr &&
                     engine.cuts_windows(resolved.scenario.engine, resolved, layout);
   if (!finds || !cuts) return std::nullopt;
   return fmt::format(
-      "layers of {} have a window: of a cached prefix its content is taken to be there too, where "
-      "the engine computes again what it has not kept",
+      "{} has windowed layers: for a cached prefix their content is assumed to be cached too, "
+      "while the engine recomputes what it has not kept",
       resolved.model.id);
 }
 

@@ -37,13 +37,15 @@ class FleetValidator {
  private:
   void check_groups() const {
     if (!fleet_.groups.empty() && fleet_.replicas) {
-      s_.refuse("/fleet/replicas", "groups say how many replicas there are: give one of both");
+      s_.refuse("/fleet/replicas",
+                "groups already give the number of replicas: set only one of the two");
     }
     if (!fleet_.groups.empty() && fleet_.cost_per_hour) {
       s_.refuse_unused("/fleet/cost_per_hour", ": each group has its own");
     }
     if (replicas_ > kMostReplicas) {
-      s_.refuse("/fleet/groups", fmt::format("{} replicas: {} at most", replicas_, kMostReplicas),
+      s_.refuse("/fleet/groups",
+                fmt::format("{} replicas: expected at most {}", replicas_, kMostReplicas),
                 ErrorKind::value);
     }
     for (std::size_t i = 0; i < fleet_.groups.size(); ++i) {
@@ -93,14 +95,14 @@ class FleetValidator {
     }
     if (!ttft && !tpot) {
       s_.refuse_value(pointer, fmt::format("\"{}\"", policy),
-                      "nothing is promised: expected slo.ttft_ms or slo.tpot_ms, of the scenario "
-                      "or of a class");
+                      "there are no targets: expected slo.ttft_ms or slo.tpot_ms, in the scenario "
+                      "or in a class");
     }
     const bool counts =
         (ttft && fleet_.router.ttft_weight > 0) || (tpot && fleet_.router.tpot_weight > 0);
     if (!counts) {
       s_.refuse_value(ttft ? "/fleet/router/ttft_weight" : "/fleet/router/tpot_weight", "0",
-                      "the weight of something that is promised must be above 0");
+                      "the weight of a target must be above 0");
     }
   }
 
@@ -111,23 +113,23 @@ class FleetValidator {
     }
     if (a.policy == "priority" && !a.low_share) {
       s_.refuse_missing("/fleet/admission/low_share",
-                        "what is left to requests of other priorities");
+                        "the share open to requests of other priorities");
     }
     if (a.policy == "priority" && !has_priorities()) {
       s_.refuse_value("/fleet/admission/policy", "\"priority\"",
-                      "all requests have the same (workload.classes, priority)");
+                      "all requests have the same priority (workload.classes, priority)");
     }
     if (a.policy == "token_bucket" && !a.rate) {
-      s_.refuse_missing("/fleet/admission/rate", "how much comes into the bucket in a second");
+      s_.refuse_missing("/fleet/admission/rate", "the rate at which the bucket fills per second");
     }
     if (a.policy == "token_bucket" && !a.burst) {
-      s_.refuse_missing("/fleet/admission/burst", "what the bucket holds");
+      s_.refuse_missing("/fleet/admission/burst", "the size of the bucket");
     }
     if (a.policy != "deadline" || s_.slo.ttft_ms) return;
     const auto& classes = s_.workload.classes;
     if (std::ranges::none_of(classes,
                              [](const auto& one) { return one.slo.ttft_ms.has_value(); })) {
-      s_.refuse_missing("/slo/ttft_ms", "the promise that shedding keeps; here, or of a class");
+      s_.refuse_missing("/slo/ttft_ms", "the target for shedding, here or in a class");
     }
   }
 
@@ -147,7 +149,7 @@ class FleetValidator {
         s_.refuse_unused(name, " without crashes (fleet.faults.mtbf_s or crashes)");
       }
     }
-    if (f.resend && replicas_ == 1) s_.refuse("/fleet/faults/resend", "there is one replica only");
+    if (f.resend && replicas_ == 1) s_.refuse("/fleet/faults/resend", "there is only one replica");
     const auto in_range = [&](const char* list, std::size_t i, std::int64_t replica) {
       if (replica < replicas_) return;
       s_.refuse_value(fmt::format("{}/{}/replica", list, i), fmt::to_string(replica),
@@ -169,7 +171,7 @@ class FleetValidator {
     if (a.replica != b.replica || apart) return;
     s_.refuse(
         fmt::format("/fleet/faults/slow/{}/at_s", later),
-        fmt::format("replica {} is slow at that time already (slow[{}])", b.replica, earlier));
+        fmt::format("replica {} is already slow at that time (slow[{}])", b.replica, earlier));
   }
 
   const Scenario& s_;
@@ -192,7 +194,7 @@ void check_groups(const Scenario& scenario, const std::vector<FleetGroup>& group
   };
   const bool any = std::ranges::any_of(groups, has_server);
   if (any && !std::ranges::all_of(groups, has_server)) {
-    scenario.refuse("/fleet/groups", "engine.api_server_count: all groups have it, or none");
+    scenario.refuse("/fleet/groups", "engine.api_server_count: set it in all groups or in none");
   }
   if (any && scenario.fleet.faults.resend) {
     scenario.refuse("/fleet/faults/resend", "not modelled with engine.api_server_count",
@@ -203,7 +205,7 @@ void check_groups(const Scenario& scenario, const std::vector<FleetGroup>& group
         return group.resolved.scenario.cost.level == "table";
       })) {
     scenario.refuse("/fleet/faults/slow",
-                    "not with cost.level \"table\": measured times do not scale");
+                    "not possible with cost.level \"table\", because measured times do not scale");
   }
 }
 

@@ -27,7 +27,7 @@ class ScalingValidator {
     for (std::size_t k = 0; k < i; ++k) {
       const std::string& other = fleet_.autoscaling[k].group;
       if (fleet_.groups.empty() || other.empty() || other == fleet_.groups[group].name) {
-        s_.refuse(here, fmt::format("its group follows /fleet/autoscaling/{} already", k));
+        s_.refuse(here, fmt::format("/fleet/autoscaling/{} already scales this group", k));
       }
     }
     if (a.max_replicas < a.min_replicas) {
@@ -71,11 +71,11 @@ class ScalingValidator {
   [[nodiscard]] std::size_t group_of(const AutoscalingSection& a, const std::string& here) const {
     if (a.group.empty() && fleet_.groups.size() <= 1) return 0;
     if (a.group.empty()) {
-      throw ConfigError(
-          Complaint{.kind = ErrorKind::missing,
-                    .origin = s_.origin(here),
-                    .pointer = here,
-                    .problem = fmt::format("missing: group (there are {})", fleet_.groups.size())});
+      throw ConfigError(Complaint{
+          .kind = ErrorKind::missing,
+          .origin = s_.origin(here),
+          .pointer = here,
+          .problem = fmt::format("missing: group (there are {} groups)", fleet_.groups.size())});
     }
     const auto found = std::ranges::find(fleet_.groups, a.group, &GroupSection::name);
     if (found == fleet_.groups.end()) {
@@ -104,7 +104,7 @@ class ScalingValidator {
       const std::string pointer = fmt::format("/fleet/faults/zone_losses/{}/zone", i);
       refuse_beyond(losses[i].zone, count, pointer);
       if (std::ranges::find(zones, losses[i].zone) == zones.end()) {
-        s_.refuse_value(pointer, fmt::to_string(losses[i].zone), "no replica stands there");
+        s_.refuse_value(pointer, fmt::to_string(losses[i].zone), "this zone has no replica");
       }
     }
   }

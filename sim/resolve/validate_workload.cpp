@@ -71,7 +71,7 @@ class WorkloadValidator {
                        w_.num_sessions || (given_below("arrivals") && !traced);
     if (given_below("trace") && !traced) missing("trace/file", "a trace file");
     if (given_below("servegen") && !pooled) missing("servegen/directory", "a client pool");
-    if (given_below("closed_loop") && !looped) missing("closed_loop/users", "how many users");
+    if (given_below("closed_loop") && !looped) missing("closed_loop/users", "the number of users");
     if (traced && (drawn || looped || pooled)) {
       refuse("trace/file",
              "a trace has its own arrivals and lengths: remove arrivals, closed_loop, servegen, "
@@ -83,7 +83,8 @@ class WorkloadValidator {
              "num_requests, prompt and output, or the pool");
     }
     if (looped && given_below("arrivals")) {
-      refuse("closed_loop/users", "users send when they have an answer: remove arrivals");
+      refuse("closed_loop/users",
+             "closed-loop users send when they have an answer: remove arrivals");
     }
     if (traced) return Origin::trace;
     if (pooled) return Origin::servegen;
@@ -111,7 +112,7 @@ class WorkloadValidator {
 
   void check_starts(Origin origin) const {
     if (!w_.num_requests && !w_.num_sessions && !w_.duration_s) {
-      missing("num_requests", "how many requests to generate, or num_sessions, or duration_s");
+      missing("num_requests", "the number of requests to generate, or num_sessions, or duration_s");
     }
     if (origin == Origin::closed_loop) {
       check_duration("closed_loop/think_time", w_.closed_loop.think_time);
@@ -163,13 +164,13 @@ class WorkloadValidator {
     check_duration("sessions/think_time", w_.sessions.think_time);
     check_duration("sessions/tool_time", w_.sessions.tool_time);
     if (w_.sessions.tool_share > 0 && !given_below("sessions/tool_time")) {
-      missing("sessions/tool_time", "how long tools run");
+      missing("sessions/tool_time", "how long the tools run");
     }
   }
 
   void check_text(const std::string& name, const SharedTextSection& text) const {
     if (!given_below(name)) return;
-    if (!text.count) missing(name + "/count", "how many different ones");
+    if (!text.count) missing(name + "/count", "the number of different ones");
     check_law(name + "/tokens", text.tokens, true);
   }
 
@@ -191,7 +192,7 @@ class WorkloadValidator {
     }
     if (given_below("trace/long_documents")) {
       if (!given("trace/long_documents/share")) {
-        missing("trace/long_documents/share", "share of the rows that carry one");
+        missing("trace/long_documents/share", "the share of rows with a document");
       }
       check_law("trace/long_documents/tokens", t.long_documents.tokens, true);
     }
@@ -242,7 +243,7 @@ class WorkloadValidator {
     if (!given_below("retries")) return;
     const RetriesSection& r = w_.retries;
     if (!given("retries/max_attempts")) {
-      missing("retries/max_attempts", "how often a request is sent at most");
+      missing("retries/max_attempts", "the most times a request is sent");
     }
     if (r.max_attempts == 1) {
       for (const char* name :
@@ -263,12 +264,12 @@ class WorkloadValidator {
       refuse_unused("retries/on/cancelled", " without patience: no client gives up");
     }
     if (!r.on.lost_to_oom && !r.on.rejected && (!r.on.cancelled || patient)) {
-      refuse("retries/on", "no outcome is left that would be retried", ErrorKind::no_effect);
+      refuse("retries/on", "no outcome is left to retry", ErrorKind::no_effect);
     }
   }
 
   void check_adapters() const {
-    if (given_below("lora") && !w_.lora.count) missing("lora/count", "how many adapters");
+    if (given_below("lora") && !w_.lora.count) missing("lora/count", "the number of adapters");
     if (given("lora/exponent") && w_.lora.count == 1) {
       refuse_unused("lora/exponent", ": there is one adapter");
     }
@@ -279,22 +280,23 @@ class WorkloadValidator {
     }
   }
 
-  // The client of a search sends requests of its own: nobody else multiplies or repeats them.
+  // The client of a beam search sends its own requests, so no other source may multiply or repeat
+  // them.
   void check_beams() const {
     if (!w_.beam_width) return;
-    if (w_.n > 1) refuse("beam_width", "a beam search has one answer: remove n, or beam_width");
+    if (w_.n > 1) refuse("beam_width", "a beam search gives one answer: remove n or beam_width");
     if (s_.engine.api_server_count) {
       refuse("beam_width",
-             "a search runs in the API server, which has no beams here: remove "
-             "engine.api_server_count, or beam_width");
+             "a beam search runs in the API server, whose model here has no beams: remove "
+             "engine.api_server_count or beam_width");
     }
     if (w_.retries.max_attempts > 1) {
-      refuse("beam_width", "a search that fails is not sent again: remove retries, or beam_width");
+      refuse("beam_width", "a failed beam search is not retried: remove retries or beam_width");
     }
     if (w_.prompt_logprobs_share > 0) {
       refuse("beam_width",
-             "a search asks for no log-probabilities of its prompt: remove prompt_logprobs_share, "
-             "or beam_width");
+             "a beam search does not request log-probabilities of its prompt: remove "
+             "prompt_logprobs_share or beam_width");
     }
   }
 
@@ -323,10 +325,10 @@ class WorkloadValidator {
   void check_classes() const {
     for (const char* name : {"trace", "servegen", "prompt", "output", "system_prompts", "documents",
                              "sessions", "patience"}) {
-      if (given_below(name)) refuse(name, "with classes, each class says this for itself");
+      if (given_below(name)) refuse(name, "with classes, set this in each class");
     }
     for (const char* name : {"name", "priority", "joint_lengths", "length_correlation"}) {
-      if (given(name)) refuse(name, "with classes, each class says this for itself");
+      if (given(name)) refuse(name, "with classes, set this in each class");
     }
     check_max_tokens();
     const bool shared = given_below("arrivals") || given_below("closed_loop");
@@ -343,11 +345,11 @@ class WorkloadValidator {
     }
     if (shared && sharing == 0) {
       refuse(given_below("arrivals") ? "arrivals" : "closed_loop",
-             "every class has its own: none shares these");
+             "every class has its own arrivals, so no class uses these");
     }
     if (!shared) {
       for (const char* name : {"num_requests", "num_sessions", "duration_s"}) {
-        if (given(name)) refuse(name, "needs arrivals or closed_loop that classes share");
+        if (given(name)) refuse(name, "needs arrivals or closed_loop shared by the classes");
       }
       return;
     }
@@ -361,23 +363,26 @@ class WorkloadValidator {
   }
 
   void check_class(bool shared) const {
-    if (w_.name.empty()) missing("name", "a name, which results show");
+    if (w_.name.empty()) missing("name", "a name, which appears in the results");
     if (!w_.classes.empty()) refuse("classes", "a class has no classes");
     if (given_below("retries")) {
-      refuse("retries", "clients of all classes try again alike: the workload says how");
+      refuse("retries", "clients of all classes retry alike: set this in the workload");
     }
     if (given("prompt_logprobs_share")) {
-      refuse("prompt_logprobs_share", "a share of all requests: the workload says it");
+      refuse("prompt_logprobs_share", "a share of all requests: set this in the workload");
     }
     if (given_below("lora")) {
-      refuse("lora", "adapters of all requests: the workload says them");
+      refuse("lora", "adapters of all requests: set this in the workload");
     }
-    if (given("n")) refuse("n", "prompts of all classes are answered alike: the workload says it");
+    if (given("n"))
+      refuse("n", "all classes get the same number of answers: set this in the workload");
     if (given("beam_width")) {
-      refuse("beam_width", "prompts of all classes are searched alike: the workload says it");
+      refuse("beam_width", "all classes have the same beam search: set this in the workload");
     }
     if (w_.max_tokens.rule == "per_class") {
-      refuse("max_tokens/rule", "a class is one class: use value", ErrorKind::value);
+      refuse("max_tokens/rule",
+             "it lists one value per class, but this is a single class: use value",
+             ErrorKind::value);
     }
     if (!shares()) {
       if (given("share")) refuse_unused("share", " with arrivals of its own");

@@ -103,7 +103,7 @@ class WorkloadBuilder {
     if (section.retries.max_attempts > 1) retry(section.retries);
     workload_.facts.max_tokens_rule = rule_text(section);
     if (section.beam_width) {
-      workload_.facts.max_tokens_rule += "; of the whole search: its requests declare 1 each";
+      workload_.facts.max_tokens_rule += "; for the whole search: its requests declare 1 each";
     }
     return std::move(workload_);
   }

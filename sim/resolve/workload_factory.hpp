@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-// Something that a workload was asked for or did, by name: echoed in results.
+// A setting or action of a workload, by name; results repeat it.
 struct WorkloadEcho {
   std::string name;
   std::variant<std::int64_t, double, std::string> value;
@@ -29,7 +29,7 @@ struct WorkloadFacts {
   std::string trace_sha256;
   std::int64_t rows_dropped = 0;  // of all traces, for zero tokens
   std::int64_t rows_clamped = 0;
-  // Of traces of which nobody said what later turns state.
+  // For traces where workload.trace.session_input is auto.
   SessionTurns guessed_turns;
   std::int64_t outputs_cut = 0;  // to max_tokens
   std::string max_tokens_rule;

@@ -43,16 +43,16 @@ std::span<const FleetList> fleet_lists() {
   static const std::vector<FleetList> lists{
       list<&F::faults, &Faults::crashes>("/fleet/faults/crashes", "by schedule",
                                          {"replica", "at_s"}),
-      list<&F::faults, &Faults::slow>("/fleet/faults/slow", "replicas that are slow for a while",
+      list<&F::faults, &Faults::slow>("/fleet/faults/slow", "replicas that run slowly for a while",
                                       {"replica", "at_s", "for_s", "factor"}),
       list<&F::faults, &Faults::zone_losses>("/fleet/faults/zone_losses",
-                                             "zones that are lost for a while",
+                                             "zones that are down for a while",
                                              {"zone", "at_s", "for_s"}),
-      list<&F::routes>("/fleet/routes", "several models behind one entry", {"name", "groups"}),
-      list<&F::autoscaling>("/fleet/autoscaling",
-                            "groups whose number of replicas follows the load",
+      list<&F::routes>("/fleet/routes", "several models behind one entry point",
+                       {"name", "groups"}),
+      list<&F::autoscaling>("/fleet/autoscaling", "groups whose replica count follows the load",
                             {"max_replicas", "metric", "target"}),
-      list<&F::restarts>("/fleet/restarts", "restarts of all replicas, one after the other",
+      list<&F::restarts>("/fleet/restarts", "restarts of all replicas, one after another",
                          {"at_s"}),
   };
   return lists;

@@ -16,7 +16,7 @@ namespace headroom {
 // else the group's options stand beside those of the scenario.
 void read_fleet_lists(const JsonDocument& document, Scenario& scenario);
 
-// What the elements of those lists say: the pointer of each value that is given, and the value.
+// The contents of those lists: the pointer and the value of each given value.
 [[nodiscard]] std::vector<std::pair<std::string, Json>> fleet_list_values(const Scenario& scenario);
 
 }  // namespace headroom

@@ -51,8 +51,9 @@ class StrictReader final : public nlohmann::json_sax<Json> {
     Level& level = levels_.back();
     level.key = key;
     if (!level.keys.insert(key).second) {
-      throw ConfigError(Complaint{
-          .origin = name_, .pointer = here(), .problem = "duplicate key: each key may stand once"});
+      throw ConfigError(Complaint{.origin = name_,
+                                  .pointer = here(),
+                                  .problem = "duplicate key: each key may appear once"});
     }
     return true;
   }
@@ -92,7 +93,7 @@ class StrictReader final : public nlohmann::json_sax<Json> {
     std::string pointer;
     for (const Level& level : levels_) {
       pointer += '/';
-      // The element that is being read stands in its array already.
+      // The element being read is already in its array.
       pointer += level.node->is_array() ? std::to_string(level.node->size() - 1)
                                         : pointer_token(level.key);
     }

@@ -1,6 +1,6 @@
 #pragma once
-// What the tables of options share: bounds, the way to a section, and rows that repeat, for a law
-// of lengths or of durations stands in several places of a scenario.
+// What the tables of options share: bounds, the way to a section, and repeated rows, because a
+// distribution of lengths or durations occurs in several places of a scenario.
 
 #include <deque>
 #include <string>
@@ -64,7 +64,7 @@ void add_length_rows(RowTable& table, const LawPlace& place) {
   const std::string_view unit = place.unit;
   rows.add("law", field<Path..., &L::law>,
            {.choices = "fixed|uniform|normal|lognormal|gamma|exponential|geometric|zipf|empirical",
-            .doc = table.keep("of " + std::string(place.what))});
+            .doc = table.keep("distribution of " + std::string(place.what))});
   rows.add("tokens", field<Path..., &L::tokens>,
            {.unit = unit, .bounds = kTokens, .doc = "every value", .absent = "required"}, "fixed");
   rows.add("median", field<Path..., &L::median>,
@@ -73,7 +73,7 @@ void add_length_rows(RowTable& table, const LawPlace& place) {
   rows.add("mean", field<Path..., &L::mean>,
            {.unit = unit,
             .bounds = kPositive,
-            .doc = "mean, before values are cut to min and max",
+            .doc = "mean before values are cut to min and max",
             .absent = "required (lognormal: or median)"},
            "normal|lognormal|gamma|exponential|geometric");
   rows.add("sigma", field<Path..., &L::sigma>,
@@ -94,7 +94,7 @@ void add_length_rows(RowTable& table, const LawPlace& place) {
            "gamma");
   rows.add("exponent", field<Path..., &L::exponent>,
            {.bounds = {.low = 0, .high = 20, .low_open = true},
-            .doc = "of P(k) ~ k^-exponent over k = min .. max",
+            .doc = "exponent of P(k) ~ k^-exponent for k = min .. max",
             .absent = "required"},
            "zipf");
   constexpr std::string_view kBounded = "uniform|normal|lognormal|gamma|exponential|geometric|zipf";
@@ -104,16 +104,20 @@ void add_length_rows(RowTable& table, const LawPlace& place) {
            {.unit = unit,
             .bounds = kTokens,
             .doc = "largest",
-            .absent = "required for uniform and zipf, else no cut"},
+            .absent = "required for uniform and zipf, else no limit"},
            kBounded);
   rows.add("values", field<Path..., &L::values>,
-           {.unit = unit, .bounds = kTokens, .doc = "to draw from", .absent = "required, or file"},
+           {.unit = unit,
+            .bounds = kTokens,
+            .doc = "values to draw from",
+            .absent = "required, or file"},
            "empirical");
-  rows.add("weights", field<Path..., &L::weights>,
-           {.bounds = {.low = 0, .high = 1e9}, .doc = "one per value", .absent = "all equal"},
-           "empirical");
+  rows.add(
+      "weights", field<Path..., &L::weights>,
+      {.bounds = {.low = 0, .high = 1e9}, .doc = "one weight per value", .absent = "all equal"},
+      "empirical");
   rows.add("file", field<Path..., &L::file>,
-           {.doc = "to draw from: a value, or `input,output`, per line"}, "empirical");
+           {.doc = "file to draw from, with a value or `input,output` per line"}, "empirical");
 }
 
 // `Path...` reaches a DurationSection from a Scenario.
@@ -124,7 +128,7 @@ void add_duration_rows(RowTable& table, const LawPlace& place) {
   detail::LawRows rows{table, place};
   rows.add("law", field<Path..., &D::law>,
            {.choices = "fixed|uniform|exponential|lognormal|gamma",
-            .doc = table.keep("of " + std::string(place.what))});
+            .doc = table.keep("distribution of " + std::string(place.what))});
   rows.add("mean_s", field<Path..., &D::mean_s>,
            {.unit = "s", .bounds = kSeconds, .doc = "mean", .absent = "required"},
            "fixed|exponential|lognormal|gamma");
@@ -145,7 +149,7 @@ void add_duration_rows(RowTable& table, const LawPlace& place) {
            {.unit = "s",
             .bounds = kSeconds,
             .doc = "longest",
-            .absent = "required for uniform, else no cut"},
+            .absent = "required for uniform, else no limit"},
            kBounded);
 }
 

@@ -233,8 +233,8 @@ std::string switch_state(std::string_view pointer, const Scenario& scenario) {
 
 namespace {
 
-// What the switch is set to: one value, but for the router's policy, of which each route may have
-// its own.
+// The value of the switch: one, except for the router's policy, because each route may have its
+// own.
 std::vector<std::string> states_of(std::string_view pointer, const Scenario& scenario) {
   if (pointer != "/fleet/router/policy" || scenario.fleet.routes.empty()) {
     return {switch_state(pointer, scenario)};

@@ -66,7 +66,7 @@ struct OptionRow {
   Bounds bounds = {};             // of numbers
   std::string_view choices = {};  // of texts: a|b|c; empty = any
   std::string_view doc = {};
-  std::string_view absent = {};     // what an absent optional stands for
+  std::string_view absent = {};     // the meaning of an absent optional
   std::string_view only_with = {};  // pointer=a|b: the option has a meaning only then
   // The section that it is part of: results list it only when something of that was given.
   std::string_view group = {};
@@ -111,7 +111,7 @@ struct OptionPlace {
 void read_option_section(const JsonDocument& document, const Json& section,
                          const OptionPlace& place, Scenario& scenario);
 // One element of a list, by the rows of fleet_element_options() below `options`. `others`: keys
-// that somebody else reads.
+// that other code reads.
 void read_option_element(const JsonDocument& document, const Json& element,
                          const OptionPlace& place, std::span<const std::string_view> others,
                          Scenario& scenario);

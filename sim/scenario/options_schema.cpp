@@ -95,8 +95,7 @@ Json list_schema(std::string_view pointer, std::string_view doc, const Json& req
 void add_fleet_lists(Json& properties) {
   Json& fleet = properties["fleet"]["properties"];
   Json groups = list_schema("/fleet/groups",
-                            "replicas of several kinds: the scenario with what a group says "
-                            "instead",
+                            "replicas of several kinds; a group overrides values of the scenario",
                             Json::array({"name"}));
   for (const char* key : {"model", "model_override", "device", "environment", "engine", "cost"}) {
     groups["items"]["properties"][key] = properties[key];
@@ -134,7 +133,7 @@ Json scenario_schema() {
   Json of_class = schema["properties"]["workload"];
   of_class["properties"]["slo"] = schema["properties"]["slo"];
   schema["properties"]["workload"]["properties"]["classes"] = {
-      {"description", "classes of requests, each with options of its own"},
+      {"description", "classes of requests, each with its own options"},
       {"type", "array"},
       {"minItems", 1},
       {"items", std::move(of_class)}};

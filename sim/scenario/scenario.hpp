@@ -47,8 +47,8 @@ struct EnvironmentSection {
   std::optional<std::string> free_metric;
   double storage_gb_per_s = 2;
   double host_growth_mib_per_hour = 0;
-  // From the moment a machine stops answering to its engine's start: somebody notices, and it
-  // boots. Estimate: 3 min of watchdog and boot.
+  // From the moment a machine stops answering to its engine's start: it must be noticed and
+  // rebooted. Estimate: 3 min of watchdog and boot.
   double reboot_s = 180;
 };
 

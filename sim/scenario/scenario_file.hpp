@@ -27,12 +27,12 @@ struct ScenarioFlags {
 // Standard input as a file; what a scenario from it names is relative to the current folder.
 inline constexpr const char* kStandardInput = "/dev/stdin";
 
-// A scenario as it is written, before it is read.
+// The text of a scenario, before it is parsed.
 struct ScenarioDocument {
   JsonDocument json;
   std::string directory;  // of its file, which file names in it are relative to; empty: here
 };
-// `name` as in load_scenario; a file is looked for in `folder` first, where one is given.
+// `name` as in load_scenario; a file is searched first in `folder`, if given.
 [[nodiscard]] ScenarioDocument read_scenario_document(const std::string& name,
                                                       const std::string& folder = {});
 

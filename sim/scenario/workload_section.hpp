@@ -1,5 +1,5 @@
 #pragma once
-// /workload of a scenario as it is written: a field per option, in the units of the option.
+// /workload of a scenario as written: a field per option, in the units of the option.
 
 #include <cstdint>
 #include <optional>

@@ -18,7 +18,7 @@
 namespace headroom {
 
 struct AdapterOptions {
-  std::int32_t adapters = 0;      // numbered from 1; 0 of a request is the model as it is
+  std::int32_t adapters = 0;      // numbered from 1; 0: the request uses no adapter
   std::int32_t device_slots = 1;  // distinct adapters of a batch, >= 1 (vLLM: max_loras)
   std::int32_t host_slots = 1;    // >= device_slots (vLLM: max_cpu_loras)
   Ticks load_ticks = 0;           // of one adapter, from host memory into its slot
@@ -56,7 +56,7 @@ class AdapterSlots {
   void join(std::int32_t adapter);
   // It takes part in no further plans.
   void leave(std::int32_t adapter);
-  // Everybody has joined the step that is being planned.
+  // All requests of the step being planned have joined.
   void on_step() { ++step_; }
   // The engine died. It starts with the adapters of the highest numbers: it loads all, from 1 on.
   void on_engine_lost();

@@ -10,7 +10,7 @@ namespace headroom {
 // What the door knows. O(1) for the fleet to keep.
 struct DoorState {
   TimeNs now_ns = 0;
-  std::int64_t in_flight = 0;       // let in and not gone
+  std::int64_t in_flight = 0;       // admitted and not yet gone
   TokenCount waiting_tokens = 0;    // known tokens in the queues of all engines
   TokenCount scheduled_tokens = 0;  // that have left those queues since the run began
 };

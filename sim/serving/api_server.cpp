@@ -49,7 +49,7 @@ void ApiServer::check_delay(TickSum ticks) {
   if (ticks < ticks_from_ns(kLongestDelayNs)) return;
   throw ConfigError(Complaint{.pointer = "/engine/api_server",
                               .problem =
-                                  "the server is more than 52 days behind: lower request_us, "
+                                  "the API server is more than 52 days behind: lower request_us, "
                                   "prompt_token_us, output_token_us or finish_us"});
 }
 
@@ -195,11 +195,11 @@ void ApiServer::answer(const RequestRecord& record, const Patience& patience, Ti
     seen.finish_ns = floor_ns(free_at_ + std::max<TickSum>(own, token_.own)) + network_ns_;
     give_up(seen, patience);
   }
-  if (seen.first_token_ns > seen.finish_ns) seen.first_token_ns = -1;  // nobody was there
+  if (seen.first_token_ns > seen.finish_ns) seen.first_token_ns = -1;  // the server was empty
   queue_answer(seen.finish_ns, seen);
 }
 
-// Whoever waits for a first token that never came waits until there is news.
+// A client waiting for a first token that never came waits until the server has news.
 void ApiServer::give_up(RequestRecord& seen, const Patience& patience) {
   const TimeNs first_ns = seen.first_token_ns < 0 ? seen.finish_ns : seen.first_token_ns;
   TimeNs gives_up_ns = first_ns > patience.first_token_ns ? patience.first_token_ns : kNever;

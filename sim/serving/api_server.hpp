@@ -64,7 +64,7 @@ class ApiServer {
   [[nodiscard]] const Patience& patience_of(RequestId id) const { return patience_.at(id); }
 
   // `steps` steps have ended, the first of `first` ticks from `begin` on, each next one `slope`
-  // longer, and `tokens` came out of each.
+  // longer, and each produced `tokens`.
   void put_out(TickSum begin, StepCount steps, Ticks first, Ticks slope, std::int64_t tokens);
   // Of these steps: from the tokens before to those of each of them, as clients see it.
   [[nodiscard]] std::span<const GapRun> gaps() const { return gaps_; }
@@ -122,8 +122,8 @@ class ApiServer {
   void put_out_while_busy(Steps& steps, TickSum work);
   void put_out_while_idle(Steps& steps, TickSum work);
 
-  // An item of work: its share of what all processes can do (its time / count), and what it takes
-  // beyond that because one process does it.
+  // An item of work: its share of the capacity of all processes (its time / count), and the extra
+  // time because a single process does it.
   struct Item {
     Ticks shared = 0;
     Ticks own = 0;

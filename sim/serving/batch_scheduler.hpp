@@ -28,7 +28,7 @@ struct Chunk {
 // Speculative decoding: what a decoding sequence does in the step.
 struct VerifiedRow {
   RequestId id = kNoRequest;
-  std::int32_t tokens = 0;  // its next one and the drafts behind it; 0: it sits the step out
+  std::int32_t tokens = 0;  // its next one and the drafts after it; 0: it skips the step
 };
 
 enum class PlanFailure : std::uint8_t { none, out_of_device_memory };
@@ -42,7 +42,7 @@ struct BatchPlan {
   std::vector<RequestId> preempted;  // in the order of preemption
   std::vector<RequestId> swapped;    // of these, those whose KV went to the host
   std::vector<RequestId> rejected;   // waiting requests that will never be served; they leave now
-  // The decoding sequences stand by while this step runs its chunks (prefill-first engines).
+  // The decoding sequences pause while this step runs its chunks (prefill-first engines).
   bool decodes_pause = false;
   StepCount steady_steps = 1;  // the plan may be repeated so often; 1 with chunks or preemptions
   bool arrivals_can_join =
@@ -50,7 +50,7 @@ struct BatchPlan {
   TimeNs wake_at_ns = kNever;  // empty plan: plan again at this time even if nothing happens
   PlanFailure failure = PlanFailure::none;
   std::vector<RequestId> lost;   // with a failure: waiting requests that it takes along
-  TokenCount wanted_tokens = 0;  // with a failure or refusal: what was asked for
+  TokenCount wanted_tokens = 0;  // with a failure or refusal: the requested amount
   RequestId refused_by_placement = kNoRequest;  // would fit in the free blocks, but in no hole
 
   void clear() {
@@ -80,7 +80,7 @@ struct PlanContext {
   // Null: LoRA is off. A scheduler lets join() whom it admits.
   AdapterSlots* adapters = nullptr;
   StepCount decodes_in_flight = 0;  // of decodes_planned, those that have not ended
-  // Nobody asks whether a plan could be repeated more often than that; >= 1.
+  // Upper bound on steady_steps; longer repetitions are cut here. >= 1.
   StepCount horizon = kManySteps / 2;
 
   // Takes the blocks of one step of all decoding sequences, less those the caller has taken for

@@ -20,8 +20,7 @@ class BlockSize {
   }
 
   [[nodiscard]] std::int32_t tokens() const { return tokens_; }
-  // Of `tokens` >= 0: the blocks that they fill, those that they need, and what is left over of
-  // the former.
+  // For `tokens` >= 0: the blocks they fill, the blocks they need, and the remaining tokens.
   [[nodiscard]] BlockCount full(TokenCount tokens) const {
     return bits_ >= 0 ? tokens >> bits_ : tokens / tokens_;
   }

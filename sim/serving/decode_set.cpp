@@ -39,7 +39,7 @@ StepCount DecodeSet::steps_within(BlockCount free, StepCount limit) const {
   HEADROOM_CHECK(free >= 0 && limit >= 0, "free blocks or number of steps below 0");
   if (block_steps_ == 0 || size_ == 0) return limit;
   const StepCount block = block_steps_;
-  // Of limit / block cycles, rounded up, without a division: what is asked for is mostly there.
+  // limit / block cycles, rounded up, without a division, because the value is usually cached.
   constexpr StepCount kFewSteps = StepCount{1} << 24;  // the products stay below 2^63
   constexpr BlockCount kManyBlocks = BlockCount{1} << 32;
   if (mostly(limit <= kFewSteps) && mostly(free <= kManyBlocks) &&

@@ -67,8 +67,8 @@ std::optional<Disaggregation::Handover> Disaggregation::end(std::uint64_t index)
   of_request_.erase(found);
   Handover& handover = at->second;
   if (handover.stage == HandoverStage::moves) {
-    // What is on the way is not stopped: the prefill replica keeps its blocks until then (vLLM's
-    // NIXL connector frees them when it is told that the read is done).
+    // A transfer on the way is not stopped: the prefill replica keeps its blocks until then (vLLM's
+    // NIXL connector frees them on the notice that the read is done).
     handover.stage = HandoverStage::abandoned;
     ++counts.abandoned;
     return std::nullopt;

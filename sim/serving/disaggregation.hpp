@@ -59,7 +59,7 @@ struct DisaggregationParts {
 
 class Disaggregation {
  public:
-  // Where a request goes on; `replica` and `id` of the decode side once it is there.
+  // Where a request continues; `replica` and `id` of the decode side once it is there.
   struct Handover {
     enum class Stage : std::uint8_t { offered, waits, moves, abandoned };
     Stage stage = Stage::offered;
@@ -100,7 +100,7 @@ class Disaggregation {
   void fetch(const KvFetch& fetch, TimeNs now_ns);
   // The request is over, or begins anew. Whose KV can be released now.
   [[nodiscard]] std::optional<Handover> end(std::uint64_t index);
-  // Of KV that this prefill replica has lost, who waited for it; nobody any more, perhaps.
+  // The requests that waited for KV this prefill replica has lost; perhaps none any more.
   [[nodiscard]] std::optional<Handover> lose(std::uint32_t from, const LostKv& lost);
 
   [[nodiscard]] TimeNs next_ns() const { return due_.empty() ? kNever : due_.top().time_ns; }

@@ -171,11 +171,11 @@ void Fleet::handle(TimeNs now_ns, Priority priority, std::uint32_t source) {
   if (priority == Priority::step_end) {
     pending_[source].stop_ns = kNever;
     replica.on_step_end(now_ns);
-    // Else nothing that others see has changed until the plan behind it.
+    // Otherwise nothing visible to others changes until the next plan.
     const bool told = has_news(replica);
     if (told) account(source, now_ns);
-    // Most step ends ask for a plan in their own nanosecond. When nothing else happens in it, the
-    // plan is next in order anyway and need not go through the queue.
+    // Most step ends need a plan in their own nanosecond. If nothing else happens in it, the plan
+    // is next in order anyway and need not be queued.
     const TimeNs others_ns = events_.next_ns();
     if (rarely(replica.next_plan_ns() != now_ns) || rarely(others_ns == now_ns)) {
       if (!told && loads_are_looked_at_) account(source, now_ns);
@@ -357,8 +357,8 @@ void Fleet::schedule_anew(Priority priority, std::uint32_t source, TimeNs wanted
   }
 }
 
-// Nothing is lost: whoever arrived has left with an outcome or is still here (VERIFICATION V0.1). A
-// streamed row that stays as a ghost has left, but keeps its slot.
+// Nothing is lost: every arrived request has left with an outcome or is still here (VERIFICATION
+// V0.1). A streamed row that stays as a ghost has left, but keeps its slot.
 void Fleet::check_totals(const Replica& replica, std::uint32_t number) {
   std::int64_t here = replica.present();
   if (const ApiServer* api = replica.api_server()) here += static_cast<std::int64_t>(api->held());
@@ -383,7 +383,7 @@ void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
   }
   for (const auto& replica : replicas_) {
     replica->check_all();
-    // In a fleet only those that somebody waits for.
+    // In a fleet, only replicas that hold requests.
     const bool stuck = replicas_.size() == 1 || replica->live() > 0;
     if (reason == StopReason::no_progress && stuck) replica->report_no_progress(now_ns);
     replica->stop(now_ns);

@@ -51,7 +51,8 @@ struct FleetOptions {
   bool resends_lost = false;
 };
 
-// What a fleet is made of besides its replicas. Empty pointers: everybody is let in, nothing fails.
+// What a fleet is made of besides its replicas. Empty pointers: every request is admitted, nothing
+// fails.
 struct FleetParts {
   std::unique_ptr<Router> router;
   std::unique_ptr<AdmissionPolicy> admission = {};
@@ -102,7 +103,7 @@ class Fleet {
   // When `run` looks up from its events next, and what it saw when it last did so.
   struct RunWatch {
     std::uint64_t look_at = 0;      // number of events
-    std::uint64_t progress_at = 0;  // likewise: then `tokens` had come out
+    std::uint64_t progress_at = 0;  // likewise: it had produced `tokens` by then
     std::uint64_t tokens = 0;
   };
   [[nodiscard]] std::optional<StopReason> look(const RunLimits& limits, RunWatch& watch);
@@ -214,7 +215,7 @@ class Fleet {
   FleetSources sources_;  // replicas are the first of them
   EventQueue events_;
   Event ahead_{.time_ns = kNever};         // before all of these, or at no time
-  bool loads_are_looked_at_ = false;       // there is somebody to choose, or to shut the door
+  bool loads_are_looked_at_ = false;       // there is a replica to choose, or admission to close
   bool has_daemons_ = false;               // faults or a lifecycle
   bool has_listeners_ = false;             // an API server, roles or a lifecycle
   std::vector<ReplicaLoad> loads_;         // as the router sees them

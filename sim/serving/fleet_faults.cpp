@@ -5,7 +5,7 @@
 
 namespace headroom {
 
-// A run does not go on for the sake of replicas that crash and come back.
+// Replicas that crash and come back do not keep a run going.
 bool Fleet::is_over() const { return next_arrival_ns_ == kNever && totals_.arrived == departed_; }
 
 void Fleet::fail(TimeNs now_ns) {

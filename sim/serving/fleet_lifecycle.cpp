@@ -195,8 +195,8 @@ void FleetLifecycle::change_idle_nodes(Group& group, std::int64_t more, TimeNs n
   group.idle_nodes += more;
 }
 
-// At the first free place whose zone is there, else whose zone is back first. None is free as long
-// as others drain: the next decision finds the group as small as it is.
+// Uses the first free place in a zone that is up, else in the zone that is back first. None is free
+// while others drain, so the next decision finds the group unchanged.
 void FleetLifecycle::add(Group& group, TimeNs now_ns) {
   const LifecycleGroup& options = group.options;
   std::optional<std::uint32_t> best;

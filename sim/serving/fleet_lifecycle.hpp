@@ -36,7 +36,8 @@ struct LifecycleGroup {
   std::unique_ptr<ScalingPolicy> policy;  // nullptr: as many as there are
   ScalingMetric metric = ScalingMetric::utilization;
   double percentile = 95;  // of ttft and tpot, in (0, 100)
-  TimeNs overdue_ns = 0;   // ttft: who waits longer for a first token counts with that time
+  TimeNs overdue_ns =
+      0;  // ttft: a request waiting longer for its first token counts with that time
   TimeNs interval_ns = 15 * kNsPerSecond;  // between decisions, >= 1
 };
 
@@ -91,21 +92,21 @@ class FleetLifecycle {
   // `replica` if it takes requests, else the first of its group that does.
   [[nodiscard]] std::optional<std::uint32_t> nearest_that_takes(std::uint32_t replica) const;
 
-  // What the replica's requests tell of their latencies goes there; nullptr: nobody asks.
+  // Receives the latencies of the replica's requests; nullptr: not needed.
   [[nodiscard]] LatencyWindow* ttft_of(std::uint32_t replica) {
     return window_of(replica, ScalingMetric::ttft);
   }
   [[nodiscard]] LatencyWindow* tpot_of(std::uint32_t replica) {
     return window_of(replica, ScalingMetric::tpot);
   }
-  // Before `act`: how long is too long to wait for a first token, if the group of the replica asks
-  // for that at next_time().
+  // Before `act`: the limit for waiting for a first token, if the replica's group needs it at
+  // next_time().
   [[nodiscard]] std::optional<TimeNs> overdue_of(std::uint32_t replica) const;
 
   [[nodiscard]] TimeNs next_time() const { return next_ns_; }
   // What is due at next_time().
   void act(TimeNs now_ns);
-  // After everything that may have changed the replica. `is_empty`: nobody is in it.
+  // Call after everything that may have changed the replica. `is_empty`: it has no requests.
   void on_load(std::uint32_t replica, const ReplicaLoad& load, bool is_empty, TimeNs now_ns);
   // The place of a replica that does not exist cannot be used before then.
   void on_place_lost(std::uint32_t replica, TimeNs until_ns);
@@ -134,7 +135,7 @@ class FleetLifecycle {
     TimeNs lost_until_ns = 0;  // with its zone
     TimeNs measured_at = 0;
     Measured measured;
-    std::size_t rolling = 0;  // leaving, restarting: of which restart
+    std::size_t rolling = 0;  // leaving, restarting: number of the restart
   };
 
   struct Group {

@@ -1,4 +1,4 @@
-// The part of Fleet that is about its door: who is let in, and which replica gets a request.
+// The part of Fleet for arrivals: which requests are admitted, and which replica gets each.
 
 #include <fmt/format.h>
 
@@ -47,7 +47,7 @@ void Fleet::show_load(std::uint32_t number, const ReplicaLoad& load) {
 }
 
 DoorState Fleet::door(TimeNs now_ns) const {
-  // This request has arrived, and is not let in yet.
+  // This request has arrived and is not admitted yet.
   const auto in_flight = static_cast<std::int64_t>(totals_.arrived - departed_) - 1;
   return {.now_ns = now_ns,
           .in_flight = in_flight,

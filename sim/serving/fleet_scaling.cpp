@@ -70,13 +70,13 @@ void Fleet::obey(TimeNs now_ns) {
   schedule_daemons();
 }
 
-// Rows whose requests have left, and answers on their way, are somebody.
+// Rows whose requests have left, and answers on their way, also keep a replica from being empty.
 bool Fleet::is_empty(std::uint32_t number) const {
   const ApiServer* api = replicas_[number]->api_server();
   return replicas_[number]->live() == 0 && (api == nullptr || api->held() == 0);
 }
 
-// A router that finds nobody up chooses among all, and may choose one that is not there.
+// A router that finds no replica up chooses among all, and may choose one that does not exist.
 std::uint32_t Fleet::one_that_takes(std::uint32_t number) {
   if (mostly(parts_.lifecycle == nullptr)) return number;
   const std::optional<std::uint32_t> found = parts_.lifecycle->nearest_that_takes(number);

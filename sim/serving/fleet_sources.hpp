@@ -1,6 +1,6 @@
 #pragma once
-// Who has events in the queue of a fleet, in rows of one kind each. A source is the number by which
-// the event queue knows it; at one nanosecond and priority the smaller number is first.
+// The event sources in the queue of a fleet, in rows of one kind each. A source has a number in the
+// event queue; at the same nanosecond and priority the smaller number comes first.
 
 #include <array>
 #include <cstddef>
@@ -27,7 +27,7 @@ class FleetSources {
   struct Row {
     SourceKind kind = SourceKind::replica;
     std::uint32_t count = 0;
-    bool daemon = false;  // a run does not go on for its sake
+    bool daemon = false;  // does not keep a run going
   };
   // Rows without sources are left out.
   FleetSources(std::initializer_list<Row> rows) {

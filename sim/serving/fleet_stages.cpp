@@ -1,4 +1,4 @@
-// The part of Fleet that is about answers that are judged, and requests that go on to another route
+// The part of Fleet for judged answers and for requests that continue on another route
 // (docs/semantics.md, "Cascades").
 
 #include "sim/serving/fleet.hpp"

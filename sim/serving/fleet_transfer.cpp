@@ -49,7 +49,7 @@ void Fleet::collect_handovers(std::uint32_t number, TimeNs now_ns) {
   schedule_handovers();
 }
 
-// Behind the count of replica `number`: others are told.
+// After the count of replica `number`: notifies others.
 void Fleet::lose_handovers(std::uint32_t number, TimeNs now_ns) {
   for (const LostKv& lost : std::exchange(replicas_[number]->handovers().lost, {})) {
     lose_kv(number, lost, now_ns);
@@ -75,8 +75,8 @@ void Fleet::move_handovers(TimeNs now_ns) {
   schedule_handovers();
 }
 
-// The run ends behind an event that nobody else has answered yet: whoever is between two replicas
-// comes to one.
+// The run ends after an event that has not been answered yet, so requests between two replicas
+// reach one.
 void Fleet::settle_handovers() {
   while (in_transit_ > 0) move_handovers(totals_.end_ns);
 }
@@ -115,7 +115,7 @@ void Fleet::release_kv(const Disaggregation::Handover& handover, TimeNs now_ns) 
   reschedule(handover.from);
 }
 
-// Whoever waits for it is lost with it, or begins anew.
+// Requests that wait for it are lost with it, or start again.
 void Fleet::lose_kv(std::uint32_t from, const LostKv& lost, TimeNs now_ns) {
   const auto over = apart_->lose(from, lost);
   if (!over) return;

@@ -35,7 +35,7 @@ enum class HostRefusal : std::uint8_t {
   host_oom,     // the kernel kills a process
   cgroup_kill,  // the container's limit: the kernel kills in the container
   shm_full,     // tmpfs is at its size limit
-  host_freeze   // for a device allocation there is nobody to kill: the machine stops answering
+  host_freeze   // no process can be killed for a device allocation: the machine stops answering
 };
 [[nodiscard]] std::string_view name_of(HostRefusal refusal);
 
@@ -66,7 +66,7 @@ class HostLedger {
   [[nodiscard]] ByteCount mem_available_bytes() const;
   // The largest charge of device memory that is not refused.
   [[nodiscard]] ByteCount chargeable_bytes() const;
-  // What is left of the limit that refused.
+  // The rest of the limit that refused.
   [[nodiscard]] ByteCount left_of(HostRefusal refusal) const;
   [[nodiscard]] const HostLimits& limits() const { return limits_; }
 

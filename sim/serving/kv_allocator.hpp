@@ -65,7 +65,7 @@ struct KvGrowth {
   TokenCount cached_tokens = 0;  // prefix found by cached_prefix() in this plan; only at admission
   TokenCount hold_tokens = 0;    // tokens that must be held after the call
   TokenCount lookahead_tokens = 0;  // of hold_tokens: slots behind what the step computes
-  bool is_unknown = false;          // nobody finds the content yet; a later call makes it known
+  bool is_unknown = false;          // the content cannot be found yet; a later call makes it known
   TokenCount fit_tokens = 0;    // tokens that must fit now for the call to succeed (>= hold_tokens)
   TokenCount final_tokens = 0;  // what a reserving allocator sets aside: prompt + max_tokens
   BlockCount keep_free = 0;     // watermark: blocks that must stay free afterwards
@@ -112,7 +112,7 @@ class KvWindows {
   // Whether a decoding sequence has to say when a full window of its layers takes a further block:
   // where the content of the block that leaves can be found. The number of ids stays.
   [[nodiscard]] virtual bool moves() const = 0;
-  // `id` goes on to `tokens`, and what it keeps of them begins with other blocks.
+  // `id` grows to `tokens`, so the part that it keeps begins with other blocks.
   virtual void move(RequestId id, TokenCount tokens) = 0;
 };
 
@@ -135,8 +135,8 @@ class KvAllocator {
   // that holds blocks before its admission, for KV that has come from another replica: all but one.
   [[nodiscard]] virtual TokenCount cached_prefix(RequestId id, const Request& request) const = 0;
 
-  // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false nobody holds more or less
-  // (TGI forgets cached content over it).
+  // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false no request holds more or
+  // less (but TGI forgets cached content).
   [[nodiscard]] virtual bool try_grow(const KvGrowth& growth) = 0;
 
   // Takes `blocks` for decoding requests as they cross block boundaries. Which request they belong
@@ -161,7 +161,7 @@ class KvAllocator {
   // Since the start, what take() overwrote included. Nullptr: there is no second tier.
   [[nodiscard]] const KvTierCounts* tier_counts() const { return tier_counts_; }
 
-  // Nullptr: no layer keeps a window, or nobody follows it.
+  // Nullptr: no layer keeps a window, or windows are not modelled.
   [[nodiscard]] KvWindows* windows() const { return windows_; }
   [[nodiscard]] bool moves_windows() const {
     return rarely(windows_ != nullptr) && windows_->moves();

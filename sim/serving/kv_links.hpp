@@ -9,12 +9,11 @@
 
 namespace headroom {
 
-// A transfer has the ports of both its replicas to itself, at their one rate, and begins when both
-// are free: transfers over a port follow each other in the order in which they were asked for, and
-// nobody overtakes, even while one of his ports is idle. So with several replicas on both sides
-// ports cannot be busy all the time (about 60 % with four and four), and waits are overstated where
-// they come near that; far below it they are what they would be. The latency comes on top and keeps
-// no port busy. O(1) each.
+// A transfer has the ports of both its replicas to itself, at their common rate, and begins when
+// both are free. Transfers over a port run in the order of their requests, and none overtakes, even
+// while one of its ports is idle. So with several replicas on both sides the ports cannot be busy
+// all the time (about 60 % with four and four). Near that load waits are overstated; far below it
+// they are right. The latency comes on top and keeps no port busy. O(1) each.
 class KvLinks {
  public:
   // bytes_per_s > 0, latency_ns >= 0.

@@ -29,11 +29,11 @@ class KvTransfers {
   }
   [[nodiscard]] bool any(const KvAllocator& kv) const { return pending_.any() || kv.has_traffic(); }
 
-  // How long a step that would begin at `begin` waits for what was asked for since the last call,
-  // that of the allocator included: first what is overwritten is stored, then the rest is loaded.
+  // How long a step that would begin at `begin` waits for the copies requested since the last call,
+  // including the allocator's: blocks to be overwritten are stored first, then the rest is loaded.
   [[nodiscard]] TickSum take_delay(KvAllocator& kv, TickSum begin);
 
-  // Copies that nobody waits for any more.
+  // Copies that no request waits for any more.
   void forget(KvAllocator& kv) {
     pending_ = {};
     static_cast<void>(kv.take_traffic());

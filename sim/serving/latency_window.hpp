@@ -1,5 +1,5 @@
 #pragma once
-// Latencies since somebody looked last, and a percentile of them.
+// Latencies since the last reading, and a percentile of them.
 
 #include <cstddef>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace headroom {
 
 // Exact up to kMostExact latencies; those of a longer window go into buckets, so that memory stays
-// bounded (off by at most 0.05 %). What comes out does not depend on the order of what comes in.
+// bounded (off by at most 0.05 %). The result does not depend on the order of the latencies.
 class LatencyWindow {
  public:
   static constexpr std::size_t kMostExact = 1 << 18;  // 2 MiB

@@ -17,12 +17,12 @@ struct ReplicaState {
   std::int64_t running = 0;  // sequences in the batch (ghost rows apart)
   std::int64_t waiting = 0;
   TokenCount kv_tokens = 0;        // tokens with KV, as planned
-  TokenCount reserved_tokens = 0;  // held, empty now, will be written if nobody is preempted
+  TokenCount reserved_tokens = 0;  // held, empty now, will be written if no request is preempted
   KvPoolState pool;
 };
 
-// So many tokens, each coming `gap` ticks after the same sequence's token before. What a sequence
-// yields in one step comes out together and counts as one (ENGINES.md 7.1: ITL counts chunks).
+// This many tokens, each `gap` ticks after the same sequence's previous token. Tokens that a
+// sequence yields in one step arrive together and count as one (ENGINES.md 7.1: ITL counts chunks).
 struct GapGroup {
   TickSum gap = 0;
   std::int64_t tokens = 0;
@@ -38,7 +38,7 @@ struct GapRun {
 // Speculative decoding: what one decoding sequence made of a step's drafts.
 struct VerifiedDrafts {
   std::int32_t drafts = 0;
-  std::int32_t accepted = 0;  // as verified; an answer that ends among them comes out shorter
+  std::int32_t accepted = 0;  // as verified; an answer that ends among them is shorter
 };
 
 // `steps` consecutive steps of one batch composition that have ended. They span the nanoseconds
@@ -64,8 +64,8 @@ struct StepRun {
   // all. Empty: as long as the steps.
   std::span<const GapRun> gaps = {};
   std::span<const GapGroup> other_gaps;  // of tokens that follow an interruption or a pause
-  // Speculative decoding, where every run is one step: of the sequences that verified drafts, and
-  // the tokens that came out beyond one of each sequence.
+  // Speculative decoding, where every run is one step: the sequences that verified drafts, and the
+  // tokens beyond one per sequence.
   std::span<const VerifiedDrafts> verified = {};
   TokenCount extra_tokens = 0;
   const ReplicaState* state = nullptr;  // during the first step
@@ -114,8 +114,8 @@ class MetricsSink {
   virtual void on_request(const RequestRecord& record) = 0;
   virtual void on_event(const EngineEvent& event) = 0;
   // The replica has nothing in flight from `instant` on and stays in `state` until its next step
-  // begins (requests that arrive meanwhile are told by `queued` events). Called once at the start
-  // of the run too.
+  // begins (requests that arrive meanwhile are reported by `queued` events). Called once at the
+  // start of the run too.
   virtual void on_idle(std::uint16_t replica, TickSum instant, const ReplicaState& state) = 0;
 };
 

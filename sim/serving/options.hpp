@@ -58,7 +58,7 @@ struct AdmissionLimits {
   bool reserves_max_tokens = false;  // the pool must hold prompt + max_tokens, not the prompt alone
   std::int32_t max_prompt_tokens = INT32_MAX;  // longest prompt
   std::int32_t max_output_tokens = INT32_MAX;  // a larger max_tokens is cut to it
-  // A max_tokens beyond max_model_len is cut to what is left; else the request is rejected.
+  // A max_tokens beyond max_model_len is cut to the remaining length; else the request is rejected.
   bool cuts_max_tokens = false;
   std::int64_t max_requests = INT64_MAX;  // in the engine at once; more are turned away (HTTP 429)
 };
@@ -90,8 +90,8 @@ struct ReplicaOptions {
   TokenCount max_step_tokens = INT64_MAX;  // contract of every plan: tokens in a step
   std::int32_t pipeline_depth = 1;         // 1 synchronous, 2 asynchronous scheduling
   bool single_step = false;                // never plan more than one step at a time
-  // Pipeline depth 2: the plans leave a row out when all its max_tokens are in flight. False: only
-  // when the last one is out, so that the row takes part in a step too many.
+  // Pipeline depth 2: plans drop a row when all its max_tokens are in flight. False: only when the
+  // last one has arrived, so that the row runs in one step too many.
   bool knows_last_steps = true;
   bool responds_at_end = false;  // all tokens reach the client when the row leaves (no streaming)
   // Drops a running request whose client has gone. False: its row runs on to its end (a static
@@ -99,13 +99,13 @@ struct ReplicaOptions {
   bool cancels_running = true;
   TimeNs restart_ns = 0;  // out of service after an engine died
   TimeNs reboot_ns = 0;   // more of it, when the machine stopped answering
-  // Requests that no engine has begun wait outside of it: they survive its death, and others may
-  // join them while it is down. False: they are lost with it, and whoever comes is turned away.
+  // Requests that the engine has not begun wait outside it: they survive its death, and others may
+  // join them while it is down. False: they are lost with it, and new requests are rejected.
   bool queue_survives = true;
   Ticks move_ticks_per_token = 0;  // copying the KV of a token within the pool (compaction)
   Ticks cold_step_ticks = 0;       // more time of the first step after a start
   OutputReservation reservation = OutputReservation::max_tokens;
-  // Which drafts of a verified step come out; empty: no speculative decoding. Pipeline depth 1
+  // Which drafts of a verified step are accepted; empty: no speculative decoding. Pipeline depth 1
   // only.
   DraftAcceptance acceptance;
   ApiServerOptions api_server;  // only where tokens are streamed

@@ -32,8 +32,8 @@ struct Arrival {
   // the memory is the workload's, until the request leaves.
   std::span<const PrefixSegment> prefix = {};
   std::uint64_t output_segment = 0;  // identity of the answer in later prompts; 0 = none
-  bool prompt_logprobs = false;      // the client asks for log-probabilities of its prompt
-  std::int32_t adapter = 0;          // LoRA adapter; 0 = the model as it is
+  bool prompt_logprobs = false;      // the client requests log-probabilities of its prompt
+  std::int32_t adapter = 0;          // LoRA adapter; 0 = none
   // Requests in a row with one number are answers of one prompt, which clients send once; 0: the
   // only one.
   std::uint64_t shared_prompt = 0;
@@ -43,9 +43,9 @@ struct Arrival {
 enum class RequestState : std::uint8_t {
   waiting,     // in the scheduler's queue; also after a preemption
   prefilling,  // admitted, computed < known tokens
-  decoding,    // takes part in every step
+  decoding,    // runs in every step
   ending,      // its last step is planned but has not ended (pipeline depth 2)
-  ghost,       // has all its tokens, its row still takes part (static batches)
+  ghost,       // has all its tokens, but its row still runs (static batches)
   gone
 };
 
@@ -81,7 +81,7 @@ struct Request {
   // What the prompt begins with, and what its answer will be called: as in the arrival.
   std::span<const PrefixSegment> prefix = {};
   std::uint64_t output_segment = 0;
-  // Log-probabilities of the prompt: no cached prefix may stand in for any of it (ENGINES.md 2.2).
+  // Log-probabilities of the prompt: no cached prefix may replace any of it (ENGINES.md 2.2).
   bool prompt_logprobs = false;
   std::int32_t adapter = 0;  // LoRA; its KV is found by requests of the same one only
 };

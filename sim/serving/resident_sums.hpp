@@ -1,6 +1,6 @@
 #pragma once
-// Who is in a replica, as sums that every event reads in O(1): the only place where they are
-// written. Replica::check_all() computes them again from the requests.
+// The requests in a replica, as sums that every event reads in O(1). This is the only place that
+// writes them. Replica::check_all() computes them again from the requests.
 
 #include <cstdint>
 
@@ -55,14 +55,14 @@ class ResidentSums {
     final_tokens_ -= final_tokens;
   }
 
-  // Somebody who does not decode holds `tokens`, or holds them no more, or holds more of them.
+  // A request that does not decode starts to hold `tokens`, releases them, or holds more of them.
   void hold(TokenCount tokens) { other_kept_ += kept_of(tokens); }
   void let_go(TokenCount tokens) { other_kept_ -= kept_of(tokens); }
   void grow(TokenCount before, TokenCount after) {
     other_kept_ += kept_of(after) - kept_of(before);
   }
 
-  // `request` takes part in every step from the next one on, with `held` tokens; and no more.
+  // `request` runs in every step from the next one on, with `held` tokens; and no longer does.
   void begin_decoding(const Request& request, TokenCount held) {
     decodes_.join(kv_->row_of(request, held));
   }
@@ -95,7 +95,7 @@ class ResidentSums {
     ghost_tokens_ = 0;
   }
 
-  // Everybody in the batch is gone; the queue stays.
+  // All requests in the batch are gone; the queue stays.
   void forget_batch() {
     decodes_ = DecodeSet(decode_block_tokens_);
     residents_ = ghosts_ = other_kept_ = final_tokens_ = ghost_tokens_ = 0;

@@ -41,7 +41,7 @@ RouteStages::RouteStages(RouteStagesParts parts, std::size_t replicas, MetricsSi
     const Escalation& escalation = *route.escalation;
     HEADROOM_CHECK(escalation.to < parts_.routes.size() && escalation.judge_ns >= 0 &&
                        escalation.share > 0 && escalation.share <= 1,
-                   "an escalation to nowhere, of nobody, or into the past");
+                   "an escalation without a target, without a request, or into the past");
     for (const std::uint32_t replica : route.replicas) is_judged_.at(replica) = 1;
   }
 }
@@ -78,7 +78,7 @@ void RouteStages::enter(Staged& request, std::uint64_t index, TokenCount answer_
   here = request.traffic;
   scale_prompt(request, answer_tokens);
   scale_output(here, stage.tokens);
-  // Nobody's history holds an answer that is not kept, or one to a longer prompt.
+  // No history contains an answer that was not kept, or one to a longer prompt.
   if (answer_tokens > 0) here.output_segment = 0;
   request.is_judged = false;
   request.escalates = stage.escalation && draws_escalation(request.route, index);
@@ -194,7 +194,7 @@ void RouteStages::pass_on(const Staged& request, RequestRecord record) {
   sink_.on_request(record);
 }
 
-// Tokens that nobody reads as they come have no gaps.
+// Tokens that are not streamed to a client have no gaps.
 void RouteStages::on_steps(const StepRun& run) {
   if (is_judged_[run.replica] == 0) return sink_.on_steps(run);
   StepRun seen = run;

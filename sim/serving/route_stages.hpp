@@ -47,7 +47,7 @@ class RouteStages final : private MetricsSink {
 
   // It has left the fleet, and nothing refers to it any more.
   void forget(std::uint64_t index) { requests_.erase(index); }
-  // The run is over: who waits for a verdict is unfinished.
+  // The run is over: requests waiting for a verdict are unfinished.
   void stop();
 
   [[nodiscard]] const std::vector<RouteCounts>& counts() const { return counts_; }

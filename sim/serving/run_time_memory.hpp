@@ -4,8 +4,8 @@
 // activations. Decides when that no longer fits, and how the engine dies of it.
 //
 // Growth is by rate since the engine started: floor(bytes per hour * time / hour), a function of
-// time alone, so that when it no longer fits does not depend on how often it is looked at. What an
-// engine that starts again has taken begins at zero.
+// time alone, so that the moment at which it no longer fits does not depend on how often it is
+// checked. What an engine that starts again has taken begins at zero.
 
 #include <optional>
 
@@ -53,7 +53,7 @@ class RunTimeMemory {
                                                                TimeNs now_ns) const;
 
  private:
-  // Empty when what has grown after `elapsed_ns` fits. Where both grow, the device is asked first.
+  // Empty if the growth after `elapsed_ns` fits. If both grow, the device is checked first.
   [[nodiscard]] std::optional<MemoryShortage> refused(TimeNs elapsed_ns) const;
   [[nodiscard]] std::optional<MemoryShortage> take_device(DeviceLedger& device,
                                                           std::optional<HostLedger>& host,

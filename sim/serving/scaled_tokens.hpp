@@ -19,7 +19,7 @@ namespace headroom {
 // What a prompt begins with. Places in a prompt are scaled, not lengths of segments: a segment ends
 // at the product of where it ended. So no rounding adds up, and what two prompts have in common is
 // scaled exactly as a prompt of this length. Below 1 segments of different lengths may become
-// equally long, or nothing: then each id, that of the answer too, stands for all that was before it
+// equally long, or nothing: then each id, also that of the answer, represents everything before it
 // as well.
 class ScaledPrefix {
  public:
@@ -44,7 +44,7 @@ class ScaledPrefix {
   [[nodiscard]] std::uint64_t id_behind(std::uint64_t id) const {
     return factor_.value() < 1.0 ? mixed_id(chain_, id) : id;
   }
-  // Segments of which nothing is left.
+  // Segments that shrank to nothing.
   [[nodiscard]] std::int64_t merged() const { return merged_; }
 
  private:

@@ -17,9 +17,9 @@ struct Segment {
   StepIndex first = 0;
   StepCount steps = 0;
   StepCount done = 0;
-  bool decodes = true;             // the decoding sequences take part; else steps == 1
+  bool decodes = true;             // the decoding sequences run; else steps == 1
   std::int64_t gaps_per_step = 0;  // decoding rows that yield a token
-  std::int64_t rows_paused = 0;    // decoding rows that stand by
+  std::int64_t rows_paused = 0;    // decoding rows that pause
   std::int64_t rows_resumed = 0;   // decoding rows that were swapped in; then steps == 1
   StepShape shape;
   StepPrice price;
@@ -31,7 +31,7 @@ struct Segment {
   // Ticks of the next `count` steps, count <= left() <= kManySteps.
   [[nodiscard]] TickSum duration(StepCount count) const {
     if (count == 1) return next_ticks();
-    constexpr StepCount kFewSteps = StepCount{1} << 31;  // the square of which has 64 bits
+    constexpr StepCount kFewSteps = StepCount{1} << 31;  // whose square has 64 bits
     const TickSum level = TickSum{next_ticks()} * count;
     if (mostly(count <= kFewSteps)) return level + TickSum{count * (count - 1) / 2} * price.slope;
     return level + TickSum{count} * (count - 1) / 2 * price.slope;
@@ -59,7 +59,7 @@ class StepPipeline {
   [[nodiscard]] Segment& next() {
     HEADROOM_CHECK(count_ < slots_, "more segments than the pipeline is deep");
     Segment& segment = (*this)[count_];
-    HEADROOM_CHECK(segment.first_tokens.empty(), "first tokens that nobody saw");
+    HEADROOM_CHECK(segment.first_tokens.empty(), "unread first tokens");
     return segment;
   }
   void push() { ++count_; }
@@ -71,7 +71,7 @@ class StepPipeline {
   void clear();
 
  private:
-  // Without the division of a remainder: this is looked up ten times per event.
+  // Avoids the division of a remainder, because this is used ten times per event.
   [[nodiscard]] std::size_t place(std::size_t i) const {
     const std::size_t at = head_ + i;
     return at < slots_ ? at : at - slots_;

@@ -1,6 +1,6 @@
 #pragma once
-// Where a replica stands in time: which steps are decided, which have ended, and when it wants to
-// be called next. Knows neither requests nor memory.
+// The position of a replica in time: which steps are decided, which have ended, and when it must be
+// called next. Knows neither requests nor memory.
 //
 // Invariants:
 // 1. completed() <= applied() <= planned(). Steps up to applied() are counted in the sums and the
@@ -25,8 +25,8 @@ namespace headroom {
 
 class StepTimeline {
  public:
-  // `depth`: steps that are planned ahead, 1 or 2. `is_read_between_stops`: somebody asks for ended
-  // steps at other instants than those of next_stop_ns().
+  // `depth`: steps that are planned ahead, 1 or 2. `is_read_between_stops`: ended steps are also
+  // read at instants other than those of next_stop_ns().
   StepTimeline(std::int32_t depth, bool is_read_between_stops)
       : depth_(depth), read_between_stops_(is_read_between_stops), segments_(depth) {}
 
@@ -131,8 +131,8 @@ class StepTimeline {
 
   // --- step ends --------------------------------------------------------------------------------
 
-  // Finds the next step end at which a plan is due, a request stops, or, where asked for, a first
-  // token comes out.
+  // Finds the next step end at which a plan is due, a request stops, or, if requested, a first
+  // token is produced.
   void schedule_next_stop(bool for_first_tokens) {
     if (idle()) {
       next_stop_ns_ = kNever;
@@ -143,7 +143,7 @@ class StepTimeline {
       schedule_later_stop(for_first_tokens);
     }
   }
-  // How often a step could be planned now before somebody finishes or leaves the plans.
+  // How often a step could be planned now before a request finishes or leaves the plans.
   [[nodiscard]] StepCount steps_to_next_stop() {
     if (stops_.empty()) return kManySteps / 2;
     return stops_.first_decode() + depth_ - 1 - planned_decodes_;

@@ -1,5 +1,5 @@
 #pragma once
-// The step ends at which something other than "everybody decodes on" happens to a request.
+// The step ends at which something other than "all decode on" happens to a request.
 
 #include <algorithm>
 #include <array>
@@ -45,7 +45,7 @@ struct Stop {
 // not be foreseen, as those of a heap. The few that are further away are in a heap.
 class StopQueue {
  public:
-  // Makes room for request `id`; its epoch goes on where the last request of that number left it.
+  // Makes room for request `id`; its epoch continues from the last request with that number.
   void track(RequestId id) {
     if (rarely(id >= marks_.size())) marks_.resize(std::size_t{id} + 1);
   }
@@ -141,10 +141,10 @@ class StopQueue {
   std::size_t void_ = 0;     // stops of earlier epochs among `size_`
   StepIndex begin_ = 0;      // the ring's buckets are those of begin_, begin_ + 1, ...
   std::size_t size_ = 0;
-  std::uint32_t first_ = kNoEntry;  // kNoEntry: not known, or nobody
+  std::uint32_t first_ = kNoEntry;  // kNoEntry: not known, or none
   StepIndex first_decode_ = 0;      // of the first one, where it is known
   std::uint32_t spare_ = kNoEntry;
-  std::vector<Entry> entries_{1};  // the first one is nobody's
+  std::vector<Entry> entries_{1};  // the first one is unused
   std::array<std::uint64_t, kBuckets / 64> filled_{};
   std::uint16_t words_ = 0;  // a bit for each of these that is not 0
   std::vector<std::uint32_t> buckets_ = std::vector<std::uint32_t>(kBuckets, kNoEntry);

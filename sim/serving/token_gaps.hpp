@@ -42,10 +42,10 @@ class TokenGaps {
 
   // Whether the latest steps that have ended were no decode steps: the decoding rows stand by.
   [[nodiscard]] bool paused() const { return !paused_.empty(); }
-  // Step `step` has ended without the `rows` that decode; `begun` more begin with it and stand by
-  // from now on. Latest tokens came out at `before` it, and at `after` it.
+  // Step `step` has ended without the `rows` that decode; `begun` more begin with it and pause from
+  // now on. Their latest tokens were produced at `before` it, and at `after` it.
   void pause(StepIndex step, std::int64_t rows, std::int64_t begun, TickSum before, TickSum after);
-  // A decode step ends at `end`: adds the gaps of the `rows` that stood by.
+  // A decode step ends at `end`: adds the gaps of the `rows` that paused.
   void add_over_pause(TickSum end, std::int64_t rows);
   void end_pause() { paused_.clear(); }
   // Nothing is in flight, and nobody stands by.
@@ -56,12 +56,12 @@ class TokenGaps {
   // A row that stands by, and whose first token of this stay came out in step `sample_step`,
   // leaves.
   void leave_pause(StepIndex sample_step);
-  // When that row's latest token came out; `latest`: where nobody stands by.
+  // When that row produced its latest token; `latest`: for rows that do not pause.
   [[nodiscard]] TickSum latest_token(StepIndex sample_step, TickSum latest) const;
 
  private:
-  // Rows that stand by, by the instant of their latest token. The first group is of rows from
-  // before the pause.
+  // Paused rows, by the instant of their latest token. The first group is of rows from before the
+  // pause.
   struct PausedRows {
     StepIndex sample_step = 0;  // of the other groups
     TickSum instant = 0;

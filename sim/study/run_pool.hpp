@@ -32,7 +32,7 @@ class RunPool {
   RunPool(const RunPool&) = delete;
   RunPool& operator=(const RunPool&) = delete;
 
-  // Jobs are begun in the order in which they are asked for.
+  // Jobs begin in the order of the requests for them.
   void ask(Job job) {
     {
       const std::lock_guard lock(mutex_);
@@ -64,7 +64,7 @@ class RunPool {
     return made;
   }
 
-  // Everything that was asked for is made and taken, or was stopped.
+  // Every requested job is done and taken, or was stopped.
   [[nodiscard]] bool is_over() {
     const std::lock_guard lock(mutex_);
     return made_.empty() && is_idle();

@@ -73,7 +73,7 @@ void MooncakeWriter::write_number(T value) {
 
 std::string MooncakeObstacles::of(const TraceRecord& record) {
   if (clock_ == TraceClock::per_session) {
-    return "times count from the start of each session, and Mooncake has one clock for all rows";
+    return "times count from the start of each session, but Mooncake has one clock for all rows";
   }
   note_left_out(record);
   std::string reason = of_time(record);
@@ -86,12 +86,13 @@ std::string MooncakeObstacles::of_time(const TraceRecord& record) {
   const bool is_later_turn = in_session && !sessions_.insert(record.session).second;
   if (record.time_ns != kNoTime) return "";
   if (clock_ == TraceClock::absolute && !is_later_turn) {
-    return "a row without a time that is no later turn of a session";
+    return "a row without a time that is not a later turn of a session";
   }
   const bool follows = record.after_previous_ns >= 0;
   if (follows == is_later_turn) return "";
-  return follows ? "a time after an answer before it that the file does not have"
-                 : "a later turn of a session with neither a time nor one after the answer before";
+  return follows
+             ? "a gap after a previous answer that the file does not have"
+             : "a later turn of a session with neither a time nor a gap after the previous answer";
 }
 
 std::string MooncakeObstacles::of_prefix(const TraceRecord& record) {
@@ -104,17 +105,16 @@ std::string MooncakeObstacles::of_prefix(const TraceRecord& record) {
                                      : block.tokens == kMooncakeBlockTokens;
     if (!fits) {
       return fmt::format(
-          "piece {} of {} of its prompt has {} tokens, and Mooncake needs {} in "
-          "each but the last",
+          "piece {} of {} of its prompt has {} tokens, but Mooncake needs {} in each but the last",
           i + 1, count, block.tokens, kMooncakeBlockTokens);
     }
     if (block.id > INT64_MAX) {
-      return fmt::format("piece {} of its prompt has the id {}, and Mooncake needs ids below 2^63",
+      return fmt::format("piece {} of its prompt has the id {}, but Mooncake needs ids below 2^63",
                          i + 1, block.id);
     }
   }
   if (count == 0 || tokens == record.prompt_tokens) return "";
-  return fmt::format("{} of its {} prompt tokens have identities, and Mooncake needs all of them",
+  return fmt::format("{} of its {} prompt tokens have identities, but Mooncake needs all of them",
                      tokens, record.prompt_tokens);
 }
 

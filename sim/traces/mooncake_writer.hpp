@@ -28,7 +28,7 @@ class MooncakeWriter {
   explicit MooncakeWriter(Sink sink);
 
   void write(const TraceRecord& record);
-  // Hands over what is left; only then is the text complete.
+  // Writes the rest; only then is the text complete.
   void finish();
 
  private:

@@ -15,7 +15,7 @@ namespace headroom {
 class TokenCounts {
  public:
   // Below, every number of tokens has a count of its own; from here on, buckets of LogHistogram
-  // stand for their middle, off by at most 0.05 %. Count, sum and maximum are exact everywhere.
+  // represent their middle, off by at most 0.05 %. Count, sum and maximum are exact everywhere.
   static constexpr std::int32_t kExactEnd = 1 << 20;
   // Powers of two: 0 holds 0, k holds 2^(k-1) .. 2^k - 1.
   static constexpr std::size_t kPowers = 32;

@@ -18,7 +18,7 @@ struct ReservationOptions {
 };
 
 enum class ReservationRule : std::uint8_t {
-  true_output,        // the oracle: nobody knows this before
+  true_output,        // the oracle: not known in advance
   p99_output,         // for all requests the 99th percentile of the outputs
   longest_output,     // for all requests the longest output
   half_more,          // 1.5 x the request's own output, rounded up

@@ -92,7 +92,7 @@ done
 # Numbers beyond any machine
 printf '{"model_type": "llama", "hidden_size": 1e999}' >config.json
 expect_error "config.json: not JSON: " "$HEADROOM" capacity --model config.json --device h100-sxm
-expect_error '9e+15 requests: their records take' run --set workload.num_requests=9000000000000000
+expect_error '9e+15 requests: their records need' run --set workload.num_requests=9000000000000000
 expect_error 'output.streaming=true' run --set workload.num_requests=9000000000000000
 pool='engine.num_gpu_blocks_override=20000000000'
 run --json --set engine.name=orca --set $pool --set engine.block_size=4096 >orca.json

@@ -9,7 +9,7 @@ expect_error 'file.txt: cannot write results: exists and is not a directory' \
   bash -c ': >file.txt; "$HEADROOM" run small.json -o file.txt'
 expect_error 'cannot write results: Not a directory' run -o file.txt/below
 mkdir mine && echo text >mine/thesis.tex
-expect_error 'it holds thesis.tex, which is no result file' run -o mine
+expect_error 'it holds thesis.tex, which is not a result file' run -o mine
 [[ $(ls -A mine) == thesis.tex ]] || fail 'a folder of the user was touched'
 expect_error 'cannot write results' run -o /proc/headroom-results
 if [[ $EUID != 0 ]]; then

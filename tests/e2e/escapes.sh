@@ -89,7 +89,7 @@ bad() {
 bad "no $ugly_shown: no such file" "$HEADROOM" run "no $ugly"
 bad "--set $ugly_shown" "$HEADROOM" run named.json --set "$ugly"
 bad 'x\nheadroom: all is well' "$HEADROOM" run $'x\nheadroom: all is well'
-bad "$ugly_shown.db: exists already" "$HEADROOM" sweep study.json -o "$ugly.db"
+bad "$ugly_shown.db: already exists" "$HEADROOM" sweep study.json -o "$ugly.db"
 bad "$ugly_shown" "$HEADROOM" list "$ugly"
 bad "$ugly_shown" "$HEADROOM" run named.json "--$ugly"
 

@@ -68,5 +68,5 @@ sed 's/"p99_ttft_ms": 600/"p99_ttft_ms": 1/' plan.json >slow.json
 grep -q '^files .*slow/plan.html, plan.json$' slow.txt || fail 'it names a file that is not there'
 [[ ! -e slow/fleet.json ]] || fail 'a fleet where none was found'
 expect_error '-j 0: expected 1 to' "$HEADROOM" fleet plan plan.json -j0
-expect_error 'has no effect: the traffic of plan.json is no trace' \
+expect_error 'has no effect: the traffic of plan.json is not a trace' \
   "$HEADROOM" fleet plan plan.json --trace x.csv

@@ -89,7 +89,7 @@ program=$!
 sleep 1
 kill -TERM $program
 ends $program 143
-grep -q '^interrupted: there is no plan yet' plan.txt || fail "plan: $(cat plan.txt)"
+grep -q '^interrupted before the plan was ready' plan.txt || fail "plan: $(cat plan.txt)"
 [[ ! -e plan ]] || fail 'a plan that was interrupted left its folder'
 
 # SIGKILL leaves the temporary folder, which nothing removes; a run whose own it would be says so.
@@ -102,6 +102,6 @@ ends $program 137
 "$HEADROOM" run small.json -o killed >/dev/null
 [[ -d .killed.partial-$program ]] || fail 'a run removed the temporary folder of another one'
 rm -r .killed.partial-*
-expect_error 'is there: a run that was killed left it; remove it' \
+expect_error 'exists, left by a killed run: remove it' \
   bash -c 'mkdir .again.partial-$$ && exec "$HEADROOM" run small.json -o again'
 rm -r .again.partial-*

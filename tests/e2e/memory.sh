@@ -32,7 +32,7 @@ done
 
 # A container changes nothing on a discrete device, and the tool says so.
 "$HEADROOM" capacity --model llama-3.1-8b --device h100-sxm --environment native,docker >docker.txt
-has docker.txt 'a container changes nothing in it'
+has docker.txt 'a container does not change it'
 has docker.txt '1.000'
 
 # A config.json as it is published; an unknown architecture names what is missing.
@@ -71,7 +71,7 @@ has from.json '"max_model_len": 32000'
 has audit.txt 'weights'
 expect_error 'vllm serve' "$HEADROOM" from 'rm -rf everything'
 # Without quotes its flags would mix with those of this program.
-quotes="put the command into quotes: headroom from 'vllm serve ...'"
+quotes="quote the whole command: headroom from 'vllm serve ...'"
 expect_error "$quotes" "$HEADROOM" from vllm serve m
 expect_error "$quotes" "$HEADROOM" from vllm serve m --device h100-sxm
 expect_error "$quotes" "$HEADROOM" from vllm serve m --max-model-len 4096 -tp 2
@@ -85,7 +85,7 @@ has flags.json '"block_size": 32'
   --device h100-sxm --set engine.version=0.20 >release.json
 has release.json '"version": "0.20"'
 has release.json '"method": "ngram"'
-if grep -q 'no release of the engine' release.json; then fail 'a release was named'; fi
+if grep -q "the engine's release is not named" release.json; then fail 'a release was named'; fi
 "$HEADROOM" capacity release.json >release.txt
 has release.txt 'vllm 0.20'
 # Figures of the worksheet have no meaning for an engine's rule.
@@ -93,7 +93,7 @@ expect_error '--concurrency 20: has no effect without --worksheet' "$HEADROOM" c
   --model llama-3.1-8b --device h100-sxm --concurrency 20
 expect_error '--overhead-gb 3: has no effect without --worksheet' "$HEADROOM" capacity \
   --model llama-3.1-8b --device h100-sxm --overhead-gb 3
-expect_error '/environment/processes_gib: has no effect: h100-sxm has memory of its own' \
+expect_error '/environment/processes_gib: has no effect: h100-sxm has its own memory' \
   "$HEADROOM" capacity --model llama-3.1-8b --device h100-sxm --set environment.processes_gib=20
 
 # A start-up log: beside the model, and as a scenario.
@@ -138,7 +138,7 @@ fi
 # A request longer than the engine takes is refused, not out of memory.
 small_scenario >long.json
 "$HEADROOM" run long.json --set engine.max_model_len=256 -o long >long.txt
-grep -q '^refused .*longer than the engine takes (max_model_len)' long.txt || fail 'no line refused'
+grep -q '^refused .*longer than the engine accepts (max_model_len)' long.txt || fail 'not refused'
 ! grep -q '^OOM' long.txt || fail 'a refused request is listed as OOM'
 grep -q '"oom": \[\]' long/summary.json || fail 'summary.json lists an OOM'
 grep -q '"kind": "context_length_exceeded"' long/summary.json || fail 'no kind of the refusal'

@@ -42,7 +42,7 @@ refused "${program[@]}" compare small.json pair/b/resolved.json -o pair
 cp before/resolved.json small/resolved.json
 refused "${program[@]}" report small -o small/summary.json
 refused "${program[@]}" report small -o small/requests.csv
-expect_error 'is replaced as a whole; name a file elsewhere' \
+expect_error 'this command replaces the whole folder' \
   "${program[@]}" run s.json -o small --event-log small/log.json
 diff -r small before || fail 'results changed'
 "$HEADROOM" sweep study.json -o study.db >/dev/null

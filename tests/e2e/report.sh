@@ -61,9 +61,9 @@ python3 "$study" study.db
 if grep -q 'onerror="' study.html; then fail 'a name became markup'; fi
 python3 "$study" newer.db --schema 3
 expect_error 'schema version 3' "$HEADROOM" report newer.db
-expect_error 'one database of a study alone' "$HEADROOM" report study.db small
+expect_error 'or a single study database' "$HEADROOM" report study.db small
 head -c 9000 study.db >half.db
-expect_error 'half.db: damaged or cut short' "$HEADROOM" report half.db
+expect_error 'half.db: damaged or truncated' "$HEADROOM" report half.db
 python3 "$study" large.db --points 4000
 "$HEADROOM" report large.db -o large.html >/dev/null
 (($(wc -c <large.html) < 5000000)) || fail 'the page of a large study is too large'

@@ -21,7 +21,7 @@ cat "$samples/azure.csv" | "$HEADROOM" run small.json --trace - -o trace-piped >
 for out in trace-piped trace-read; do
   same trace/requests.csv $out/requests.csv "a trace on standard input ($out)"
 done
-expect_error 'the scenario is standard input already' "$HEADROOM" run - --trace - </dev/null
+expect_error 'standard input is already the scenario' "$HEADROOM" run - --trace - </dev/null
 
 # What is in a trace file, and the same in another format.
 for command in 'describe' 'check' 'convert -o -'; do
@@ -45,7 +45,7 @@ YAML
 "$HEADROOM" from c.yaml --device l40s >file.txt
 "$HEADROOM" from - --device l40s <c.yaml >piped.txt
 same file.txt piped.txt 'from -: a compose file'
-expect_error 'only one of the files can be standard input' "$HEADROOM" from - -
+expect_error 'only one input can be standard input' "$HEADROOM" from - -
 
 # An audit of a scenario; a recording.
 "$HEADROOM" audit small.json >file.txt

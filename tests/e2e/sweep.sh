@@ -21,7 +21,7 @@ count() { sqlite3 "$1" "SELECT COUNT(*) FROM $2"; }
 
 # 5 x 3 points less 2 that are left out, 2 runs each.
 "$HEADROOM" sweep study.json --dry-run >plan.txt
-grep -qE '^points +13 \(2 left out by conditions\)' plan.txt || fail "points: $(cat plan.txt)"
+grep -qE '^points +13 \(2 excluded by conditions\)' plan.txt || fail "points: $(cat plan.txt)"
 grep -qE '^runs +26: 2 per point' plan.txt || fail "runs: $(cat plan.txt)"
 grep -qE '^time +.* with -j .* sample runs' plan.txt || fail "time: $(cat plan.txt)"
 [[ ! -e results ]] || fail '--dry-run wrote something'

@@ -32,8 +32,8 @@ expect_error '-j 0: expected 1 to' sweep -j 0 -o x.db
 # The file of results
 sweep -o good.db >/dev/null
 cp good.db kept.db
-expect_error 'good.db: exists already' sweep -o good.db
-expect_error 'good.db: another study' sweep -o good.db --resume --set seed=7
+expect_error 'good.db: already exists' sweep -o good.db
+expect_error 'good.db: results of a different study' sweep -o good.db --resume --set seed=7
 cp good.db schema.db
 sqlite3 schema.db "UPDATE meta SET value = '9' WHERE key = 'schema_version'"
 expect_error 'schema.db: results of schema version 9' sweep -o schema.db --resume
@@ -45,16 +45,16 @@ sqlite3 point.db 'UPDATE runs SET point = 99 WHERE run = 1'
 expect_error 'point.db: damaged: table runs: point 99: the study has 2' sweep -o point.db --resume
 expect_error 'point.db: damaged: table runs: point 99' "$HEADROOM" merge m.db point.db
 head -c 9000 good.db >cut.db
-expect_error 'cut.db: damaged or cut short' sweep -o cut.db --resume
+expect_error 'cut.db: damaged or truncated' sweep -o cut.db --resume
 [[ $(stat -c %s cut.db) == 9000 ]] || fail 'a damaged file was changed'
 cp study.json no.db
 expect_error 'no.db: not a database' sweep -o no.db --resume
 rm no.db
 sqlite3 other.db 'CREATE TABLE t(x)'
-expect_error 'other.db: a database, but no results of a study' sweep -o other.db --resume
+expect_error "other.db: a database, but not a study's results" sweep -o other.db --resume
 expect_error 'no/such/x.db: cannot open' sweep -o no/such/x.db
 mkdir folder
-expect_error 'folder: exists already' sweep -o folder
+expect_error 'folder: already exists' sweep -o folder
 expect_error 'folder: a folder, not a file' sweep -o folder --resume
 if [[ $EUID != 0 ]]; then
   mkdir closed && chmod 555 closed
@@ -91,14 +91,14 @@ cmp <(sqlite3 full.db .dump) <(sqlite3 whole.db .dump) || fail 'after a full dis
 # merge
 study "$seqs"
 sweep -o a.db --shard 1/2 >/dev/null
-expect_error 'whole.db: cannot be merged: a.db holds another study' \
+expect_error 'whole.db: cannot be merged: a.db holds results of a different study' \
   "$HEADROOM" merge m.db a.db whole.db
-expect_error 'cut.db: damaged or cut short' "$HEADROOM" merge m.db cut.db
+expect_error 'cut.db: damaged or truncated' "$HEADROOM" merge m.db cut.db
 expect_error 'no.db: cannot open' "$HEADROOM" merge m.db a.db no.db
 expect_error 'a.db: named twice' "$HEADROOM" merge m.db a.db ./a.db
-expect_error 'good.db: exists already' "$HEADROOM" merge good.db a.db
+expect_error 'good.db: already exists' "$HEADROOM" merge good.db a.db
 cp good.db changed.db
 sqlite3 changed.db "UPDATE runs SET digest = 'x' WHERE run = 0"
-expect_error 'changed.db: run 0 has other results here' "$HEADROOM" merge m.db a.db changed.db
+expect_error 'changed.db: run 0 has different results here' "$HEADROOM" merge m.db a.db changed.db
 [[ ! -e m.db && -z $(find . -name '*.partial-*') ]] || fail 'a failed merge left a file'
 cmp good.db kept.db || fail 'an error changed a file of results'

@@ -45,7 +45,7 @@ for signal in INT:130 TERM:143 HUP:129; do
   code=0
   wait $program || code=$?
   [[ $code == "${signal#*:}" ]] || fail "exit code $code: $(cat stderr.txt)"
-  grep -q -- '--resume goes on' stopped.txt || fail "no word of --resume: $(cat stopped.txt)"
+  grep -q -- 'add --resume' stopped.txt || fail "no word of --resume: $(cat stopped.txt)"
   [[ $(ls "$db"*) == "$db" ]] || fail 'journal files were left'
   (($(runs "$db") < 100)) || fail 'the study was over before it was interrupted'
 done

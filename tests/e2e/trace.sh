@@ -24,7 +24,7 @@ describe "$samples/burstgpt.csv" >file.txt
 gzip -c "$samples/burstgpt.csv" >burstgpt.csv.gz
 describe burstgpt.csv.gz | tail -n +2 | cmp - <(tail -n +2 file.txt) || fail 'gzip'
 describe <(cat "$samples/burstgpt.csv") >pipe.txt
-has pipe.txt 'held in memory, as a pipe cannot be read again'
+has pipe.txt 'kept in memory, because a pipe cannot be read again'
 cmp <(tail -n +2 file.txt) <(tail -n +3 pipe.txt) || fail 'pipe'
 
 # 8 rows: requests at once and what the options of the comparison change.
@@ -36,7 +36,7 @@ tail -n 12 d.json | grep -q '"refused_requests": 1' || fail 'the prompt of 300 t
 
 # A file out of order is sorted, and says so. Converted, it describes itself in the same way.
 describe "$samples/headroom.csv" >before.txt
-has before.txt '1 row earlier than the one before: read again, sorted in memory'
+has before.txt '1 row earlier than the previous one: read again and sorted in memory'
 convert "$samples/headroom.csv" -o sorted.csv >said.txt
 has said.txt 'order       sorted: 1 backward step'
 has said.txt 'written to  sorted.csv'

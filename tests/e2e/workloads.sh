@@ -85,9 +85,9 @@ replay vllm_bench.json vllm_bench 5
 # Lengths without times, and sessions without a common clock, need an arrival process.
 arrivals=(--set workload.arrivals.process=poisson --set workload.arrivals.request_rate=2)
 for sample in sharegpt.json vidur_lengths.csv weka.jsonl; do
-  expect_error 'arrivals: needed' "$HEADROOM" run replay.json --trace "$samples/$sample"
+  expect_error 'arrivals: required' "$HEADROOM" run replay.json --trace "$samples/$sample"
 done
-expect_error 'has arrival times of its own' "$HEADROOM" run replay.json \
+expect_error 'has its own arrival times' "$HEADROOM" run replay.json \
   --trace "$samples/azure.csv" "${arrivals[@]}"
 replay sharegpt.json sharegpt 3 "${arrivals[@]}"
 replay vllm_custom.jsonl vllm_custom 3 "${arrivals[@]}"
@@ -166,7 +166,7 @@ for name in chat-sessions rag; do
   (($(number examples/$name/summary.json prefix_cache_hits) > 0)) || fail "$name: no hits"
 done
 run chat-sessions --set engine.enable_prefix_caching=false -o uncached
-grep -q 'prompts of different requests begin alike' uncached/summary.json || fail 'warning'
+grep -q 'prompts of different requests share prefixes' uncached/summary.json || fail 'warning'
 (($(number uncached/summary.json prefix_cache_hits) == 0)) || fail 'hits without a cache'
 grep -q '"sessions": ' examples/chat-sessions/summary.json || fail 'sessions are counted'
 

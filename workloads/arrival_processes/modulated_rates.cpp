@@ -103,7 +103,7 @@ void check_requests_come(const std::vector<double>& rates, const std::vector<dou
   for (const std::size_t state : reached_from(0, transitions, states)) {
     if (comes[state]) continue;
     throw ConfigError(
-        fmt::format("arrivals: from state {} no state with a rate above 0 is ever reached", state));
+        fmt::format("arrivals: state {} never reaches a state with a rate above 0", state));
   }
 }
 

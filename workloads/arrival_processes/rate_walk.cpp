@@ -60,7 +60,7 @@ void RateWalk::enter_next_piece() {
 
 void RateWalk::check_reach(double instant_ns) const {
   if (instant_ns < kReachNs) return;
-  throw ConfigError("arrivals: a request comes later than 146 years (2^62 ns)");
+  throw ConfigError("arrivals: a request would arrive after more than 146 years (2^62 ns)");
 }
 
 }  // namespace headroom

@@ -1,9 +1,9 @@
 #pragma once
 // Requests of a rate that changes in time: the instant at which the integrated rate has grown by
 // the next gap of a process of rate 1. With exponential gaps that is exactly a Poisson process of
-// this rate (at random rates: a Cox process; what is left of an exponential gap when the rate
-// changes is exponential again), and each request takes one gap whatever the rate: scaling the rate
-// moves no other request's draw.
+// this rate (at random rates: a Cox process; the rest of an exponential gap when the rate changes
+// is exponential again), and each request uses one gap at any rate, so scaling the rate does not
+// move the draws of other requests.
 
 #include <variant>
 

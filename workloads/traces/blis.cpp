@@ -22,9 +22,7 @@ bool is_yaml_header(const FileStart& start) {
 LineReader& table_in(LineReader& lines) {
   if (is_yaml_header(lines.start())) {
     throw DataError(fmt::format(
-        "{}: is the YAML header of a BLIS trace, not its table: name the CSV file that belongs "
-        "to it",
-        lines.path()));
+        "{}: is the YAML header of a BLIS trace, not its table: name its CSV file", lines.path()));
   }
   return lines;
 }
@@ -98,7 +96,7 @@ void BlisReader::set_times(TraceRecord& record) const {
 TimeNs BlisReader::since(TimeNs sent_ns, bool succeeded, const Column& column) const {
   const TimeNs time_ns = time(column);
   if (time_ns == 0 || !succeeded) return -1;
-  if (time_ns < sent_ns) rows_.refuse(*column, "0 or a time after the request was sent");
+  if (time_ns < sent_ns) rows_.refuse(*column, "0, or a time after the request was sent");
   return time_ns - sent_ns;
 }
 

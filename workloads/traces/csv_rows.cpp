@@ -91,7 +91,7 @@ bool CsvRows::next() {
     throw DataError(fmt::format(
         "{}: row is '{}', expected {} comma-separated fields ({} rows read){}", lines_.place(),
         shown(line), columns_.size(), rows_read_,
-        lines_.ends_open() ? "; the file ends there, without a line break: is it cut?" : ""));
+        lines_.ends_open() ? "; the file ends there without a line break: is it truncated?" : ""));
   }
   return true;
 }

@@ -141,13 +141,13 @@ std::string shown_ascii(std::string_view line) {
   const auto has = [&](std::string_view key) { return json_mentions(start, key); };
   if (has("request_latency") && has("input_config")) {
     throw DataError(
-        fmt::format("{}: is AIPerf's summary of a run, not its requests: name profile_export.jsonl",
+        fmt::format("{}: is AIPerf's summary of a run, not its requests: use profile_export.jsonl",
                     lines.path()));
   }
   if (has("experiments") && has("requests") && has("response_timestamps")) {
     throw DataError(
-        fmt::format("{}: is a profile of GenAI-Perf, which counts no tokens: measure with AIPerf, "
-                    "its successor, and name profile_export.jsonl",
+        fmt::format("{}: is a GenAI-Perf profile, which has no token counts: measure with its "
+                    "successor AIPerf and use profile_export.jsonl",
                     lines.path()));
   }
   std::string known;
@@ -208,10 +208,9 @@ TraceFile::TraceFile(const std::string& path, SessionInput input)
       is_csv_(lines_.start().bytes.find_first_of("{[") != 0),
       reader_(format_.open(lines_, input)) {
   if (input == SessionInput::detect || reader_->session_turns() != nullptr) return;
-  throw DataError(
-      fmt::format("{}: session_input is '{}', expected auto: the format {} itself says what later "
-                  "turns state",
-                  path, input == SessionInput::whole ? "whole" : "added", format_.name));
+  throw DataError(fmt::format(
+      "{}: session_input is '{}', expected auto: format {} defines what later turns contain", path,
+      input == SessionInput::whole ? "whole" : "added", format_.name));
 }
 
 SessionTurns TraceFile::session_turns() const {
@@ -226,8 +225,8 @@ std::string TraceFile::warning(const TimeUnitCheck& times) const {
   if (is_csv_ && lines_.ends_open()) {
     if (!text.empty()) text += "; ";
     text += fmt::format(
-        "line {} ends without a line break: if the file was cut there, its last "
-        "value is too short",
+        "line {} ends without a line break: if the file was truncated there, its last value is too "
+        "short",
         lines_.line_number());
   }
   return text;

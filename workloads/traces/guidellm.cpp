@@ -141,11 +141,11 @@ class GuideLlmReader::Report final : public TraceDocument::Handler {
     const Benchmark& benchmark = benchmarks_.back();
     if (!benchmark.has_requests) at.refuse("an object with requests.successful");
     if (benchmark.successful_made.value_or(0) <= benchmark.successful) return;
-    throw DataError(fmt::format(
-        "{}: benchmark {} lists {} of its {} successful requests: a sample is no trace; run "
-        "guidellm without --sample-requests ({} rows read)",
-        at.place(), benchmarks_.size() - 1, benchmark.successful, *benchmark.successful_made,
-        at.rows_read()));
+    throw DataError(
+        fmt::format("{}: benchmark {} lists only {} of its {} successful requests: run guidellm "
+                    "without --sample-requests ({} rows read)",
+                    at.place(), benchmarks_.size() - 1, benchmark.successful,
+                    *benchmark.successful_made, at.rows_read()));
   }
 
   std::vector<Benchmark> benchmarks_;

@@ -107,14 +107,14 @@ void HeadroomCsvReader::set_time(TraceRecord& record) const {
   record.time_ns = number<TimeNs>(time_, 0, kLatestTraceNs, kNoTime);
   record.after_previous_ns = number<TimeNs>(after_previous_, 0, kLatestTraceNs, -1);
   const bool follows = record.after_previous_ns >= 0;
-  if (follows && !in_session) rows_.refuse(*after_previous_, "nothing in a row without a session");
+  if (follows && !in_session) rows_.refuse(*after_previous_, "empty in a row without a session");
   if (clock_ == TraceClock::per_session && !in_session) {
-    rows_.refuse(time_, "a row with a session: it is the time since the session began");
+    rows_.refuse(time_, "a row with a session: this is the time since the session began");
   }
   if (clock_ == TraceClock::none) {
-    if (record.time_ns != kNoTime) rows_.refuse(time_, "nothing, as in the first row");
+    if (record.time_ns != kNoTime) rows_.refuse(time_, "empty, as in the first row");
   } else if (record.time_ns == kNoTime && !follows) {
-    rows_.refuse(time_, "a time: the row has no after_previous_ns");
+    rows_.refuse(time_, "a time, because the row has no after_previous_ns");
   }
 }
 

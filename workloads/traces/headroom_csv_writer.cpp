@@ -72,10 +72,10 @@ std::string_view TraceCsvWriter::obstacle(const TraceRecord& record) const {
   if (!has_time && columns_.clock != TraceClock::none) {
     // The first row tells whether a table has times.
     if (rows_ == 0 && columns_.clock == TraceClock::absolute) return "no time in the first row";
-    if (!follows) return "neither a time nor one after the answer before";
+    if (!follows) return "neither a time nor a gap after the previous answer";
   }
   if (columns_.clock == TraceClock::per_session && !in_session) return "no session";
-  if (follows && !in_session) return "a time after the answer before, but no session";
+  if (follows && !in_session) return "a gap after the previous answer, but no session";
   if (columns_.thinking_tokens && record.thinking_tokens > record.output_tokens) {
     return "more thinking tokens than output tokens";
   }

@@ -42,7 +42,7 @@ class TraceCsvWriter {
   // Fields without a column are left out. DataError, before anything is written: a row that the
   // table cannot state, so that its reader would refuse it or take it for another one.
   void write(const TraceRecord& record);
-  // Hands over what is left; only then is the table complete.
+  // Writes the rest; only then is the table complete.
   void finish();
 
  private:

@@ -48,7 +48,7 @@ class NodeBuilder : public nlohmann::json_sax<nlohmann::json> {
       return false;
     }
     if (std::ranges::find(keys, name) != keys.end()) {
-      error_ = fmt::format("(key '{}' stands twice)", shown(name));
+      error_ = fmt::format("(key '{}' appears twice)", shown(name));
       return false;
     }
     keys.push_back(std::move(name));
@@ -156,7 +156,7 @@ std::string json_error(std::size_t at, std::string_view what, std::string_view t
   if (says("number overflow")) {
     text += fmt::format(": {} is '{}', out of range", shown(key), shown(token));
   } else if (says("invalid literal") && !key.empty()) {  // such as NaN
-    text += fmt::format(": no JSON value behind {}", shown(key));
+    text += fmt::format(": no JSON value after {}", shown(key));
   }
   return text;
 }

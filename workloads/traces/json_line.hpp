@@ -26,7 +26,7 @@ struct JsonNode {
   [[nodiscard]] const JsonNode* find(std::string_view key) const;  // nullptr: not there
 };
 
-// DataError with `place` when the text is no JSON value, or goes on behind it.
+// DataError with `place` if the text is not a JSON value or continues after it.
 [[nodiscard]] JsonNode parse_json_node(std::string_view text, std::string_view place);
 
 // "at byte 9" and, where a single value is what is wrong, which: `what` is what nlohmann says,

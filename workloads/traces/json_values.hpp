@@ -42,7 +42,7 @@ namespace headroom {
 }
 
 // The prefix of a prompt whose blocks of `block_tokens` tokens have the ids below `key` of the row;
-// the last one holds what is left. Without ids: empty. DataError: not one id for each block.
+// the last one holds the rest. Without ids: empty. DataError: not one id for each block.
 void read_block_ids(const JsonRows& rows, std::string_view key, std::int32_t block_tokens,
                     TraceRecord& record);
 

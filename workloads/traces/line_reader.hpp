@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-// The beginning of a file, as far as formats are told apart by it.
+// The beginning of a file, as much as is needed to detect its format.
 struct FileStart {
   std::string_view first_line;  // the first one that is not blank; cut at the end of `bytes`
   std::string_view bytes;       // from there on, at least 64 KiB unless the file is shorter

@@ -1,6 +1,6 @@
 #pragma once
 // Workloads of LLMServingSim (https://github.com/casys-kaist/LLMServingSim, workloads/README.md;
-// TRACES.md 3.8): one JSON object a line, of two kinds that may stand in one file.
+// TRACES.md 3.8): one JSON object per line, of two kinds that may be mixed in one file.
 //   flat:    input_toks, output_toks, arrival_time_ns, and maybe the token ids input_tok_ids and
 //            output_tok_ids;
 //   agentic: session_id, arrival_time_ns and sub_requests, an array of calls with input_toks,

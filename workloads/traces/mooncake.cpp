@@ -56,7 +56,7 @@ void MooncakeReader::find_block_size(std::size_t ids, std::int32_t tokens) {
   const auto size = std::ranges::find_if(kMooncakeBlocks, fits);
   if (size == kMooncakeBlocks.end()) {
     refuse_ids(rows_, "hash_ids", ids,
-               fmt::format("one for each block of 512 of the {} tokens, or of another size of {}",
+               fmt::format("one for each block of 512 of the {} tokens, or with a block size of {}",
                            tokens, fmt::join(kMooncakeBlocks, ", ")));
   }
   if (ids == 1) {
@@ -65,8 +65,8 @@ void MooncakeReader::find_block_size(std::size_t ids, std::int32_t tokens) {
   }
   if (longest_single_ > *size) {
     refuse_ids(rows_, "hash_ids", ids,
-               fmt::format("blocks of one size: these hold {} tokens, that of an earlier row {}",
-                           *size, longest_single_));
+               fmt::format("equal block sizes: {} tokens here, {} in an earlier row", *size,
+                           longest_single_));
   }
   block_tokens_ = *size;
 }

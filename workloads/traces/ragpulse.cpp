@@ -23,7 +23,7 @@ constexpr std::array<ChunkKind, 5> kChunkKinds = {{{"1_sys_prompt", "sys_prompt_
                                                    {"4_user_input", "user_input_id"},
                                                    {"5_web_search", "web_search_id"}}};
 
-// In the order in which they stand in a prompt.
+// In their order in a prompt.
 constexpr std::array<std::string_view, 5> kPromptOrder = {"sys_prompt", "passages_ids", "history",
                                                           "web_search", "user_input"};
 
@@ -33,9 +33,8 @@ std::string chunk_file(const std::string& trace, std::string_view name) {
   for (const std::string& candidate : {path, path + ".gz"}) {
     if (is_there(candidate)) return candidate;
   }
-  throw DataError(
-      fmt::format("{}: there is no such file, nor with .gz; it holds the lengths of chunks of {}",
-                  path, trace));
+  throw DataError(fmt::format(
+      "{}: no such file, nor with .gz; it has the lengths of the chunks in {}", path, trace));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ class SessionChain {
  public:
   explicit SessionChain(std::uint64_t session) : session_(session) {}
 
-  // The next prompt goes on with a text that has an identity: other sessions may have it, too.
+  // The next prompt continues with a text that has an identity, because other sessions may have it
+  // too.
   void add(const PrefixSegment& known);
   // The next prompt: the first `kept` tokens of the context, then `added` new ones; both >= 0.
   // Where the context is shorter, what is missing has an identity of its own. The sum of the two

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = JsonNode::Kind;
 
-// The path within a row: rows stand in an array ("#/...") or by themselves.
+// The path within a row: rows are in an array ("#/...") or on their own.
 std::string_view row_path(std::string_view path, bool in_array) {
   if (!in_array) return path;
   path.remove_prefix(1);  // '#'
@@ -135,13 +135,13 @@ class ShareGptReader::Conversations final : public TraceDocument::Handler {
     } else if (place.in_list == "#/role") {
       turn_.role = at.text();
     } else if (place.in_list == "#/content/#/type" && !at.text().ends_with("text")) {
-      at.refuse("text: there is no count of the tokens of anything else");
+      at.refuse("text, because the tokens of anything else cannot be counted");
     }
   }
 
   void end_turn(const TraceDocument& at, Turns& list) const {
     if (!turn_.has_text && turn_.role.empty()) at.refuse("a turn with a value or content");
-    if (turn_.role.empty()) {  // whoever speaks
+    if (turn_.role.empty()) {  // any speaker
       if (turn_.number == 0) list.prompt_tokens = turn_.tokens;
       if (turn_.number == 1) list.output_tokens = turn_.tokens;
     } else if (!list.is_answered) {

@@ -3,21 +3,20 @@
 // https://huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered, and files of its
 // layout): an array, or one object per line, of
 //   {"id": .., "conversations": [{"from": "human", "value": text}, {"from": "gpt", ..}, ..]}
-// A request is the first two turns of a conversation, whoever speaks, as in vLLM
+// A request is the first two turns of a conversation, by any speakers, as in vLLM
 // (vllm/benchmarks/datasets/sharegpt.py, read at commit 237145ea); a conversation with fewer turns,
 // which vLLM skips, is a row with zero output tokens. vLLM's filters by length and its shuffle are
-// not applied. There are no times.
-// LENGTHS ARE ESTIMATES: a tokenizer is needed to count tokens; here every kShareGptBytesPerToken
-// bytes of UTF-8 are one token, the usual rule of thumb for English text (code and other languages
-// have fewer bytes per token), rounded up.
-// Turns with a role and a content, as LMSYS (https://huggingface.co/lmsys: lmsys-chat-1m, arena
-// conversations) and OpenAI's API write them, stand below "conversations", "conversation",
-// "messages", or "conversation_a" and "conversation_b", the answers of two models to one text. Of
-// such a list the request is all before the first turn of the assistant, and that turn. Contents of
-// several parts are texts one after the other; parts that are no text are refused. The class of a
-// row of LMSYS is its model, its time `tstamp`, where every row has one.
-// Lists of lengths that were counted are read as they are: an array of [prompt tokens, output
-// tokens], or of [text, prompt tokens, output tokens] as samplers made from vLLM's write them.
+// not applied. There are no times. LENGTHS ARE ESTIMATES: a tokenizer is needed to count tokens;
+// here every kShareGptBytesPerToken bytes of UTF-8 are one token, the usual rule of thumb for
+// English text (code and other languages have fewer bytes per token), rounded up. Turns with a role
+// and a content, as LMSYS (https://huggingface.co/lmsys: lmsys-chat-1m, arena conversations) and
+// OpenAI's API write them, stand below "conversations", "conversation", "messages", or
+// "conversation_a" and "conversation_b", the answers of two models to one text. Of such a list the
+// request is all before the first turn of the assistant, and that turn. Contents of several parts
+// are texts one after the other; parts that are no text are refused. The class of a row of LMSYS is
+// its model, its time `tstamp`, where every row has one. Lists of lengths that were counted are
+// read as they are: an array of [prompt tokens, output tokens], or of [text, prompt tokens, output
+// tokens] as samplers made from vLLM's write them.
 
 #include <cstddef>
 #include <cstdint>

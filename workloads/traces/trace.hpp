@@ -106,8 +106,8 @@ void sort_by_time(Trace& trace);
 // Collects rows in the order of the file, applies the options, then rebases and sorts.
 class TraceBuilder {
  public:
-  // A file in order of time is cut to its window as it is read; one that is not is kept whole until
-  // its end, which is known only once it has been read: `whole_file`.
+  // A file in order of time is cut to its window while it is read. Any other file is kept whole to
+  // its end, because the order is known only then: `whole_file`.
   TraceBuilder(const TraceOptions& options, TraceClock clock, bool whole_file);
 
   void reserve(std::int64_t rows) { trace_.rows.reserve(static_cast<std::size_t>(rows)); }

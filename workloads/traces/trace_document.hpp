@@ -20,7 +20,7 @@ namespace headroom {
 
 class TraceDocument {
  public:
-  // Told of the values in the order of the text.
+  // Receives the values in the order of the text.
   class Handler {
    public:
     virtual ~Handler() = default;
@@ -38,14 +38,13 @@ class TraceDocument {
   // else, malformed JSON, and what the handler refuses.
   [[nodiscard]] bool read(Handler& handler);
 
-  // Of the value that the handler is told of.
-  // Its keys from the top, joined by '/'; an element of an array is '#': "benchmarks/#/requests".
-  // A '/' or '#' within a key stands as '~'.
+  // The path of the value passed to the handler. Its keys from the top, joined by '/'; an element
+  // of an array is '#': "benchmarks/#/requests". A '/' or '#' within a key is written as '~'.
   [[nodiscard]] std::string_view path() const { return path_; }
   [[nodiscard]] JsonNode::Kind kind() const { return kind_; }
   // Of a number its digits, of a boolean "true" or "false". Valid until the handler returns.
   [[nodiscard]] std::string_view text() const { return text_; }
-  // Its place, from 0, in the innermost array around it; the value stands in one.
+  // Its place, from 0, in the innermost array around it; call only for values in an array.
   [[nodiscard]] std::size_t index() const;
   // 0 .. 2^31 - 1; null is a missing count: 0.
   [[nodiscard]] std::int32_t count() const;

@@ -12,13 +12,13 @@
 namespace headroom {
 
 inline constexpr TimeNs kNoTime = INT64_MIN;  // the row states none
-// The latest time and the longest gap that a trace may state: a run goes on for some years behind
-// its last arrival before the clock ends at 2^63 ns.
+// The latest time and the longest gap that a trace may state: a run may continue for some years
+// after its last arrival before the clock ends at 2^63 ns.
 inline constexpr TimeNs kLatestTraceNs = 9'000'000'000'000'000'000;
 
 struct TraceRecord {
   TimeNs time_ns = kNoTime;        // arrival by the clock of the format (TraceClock)
-  std::int32_t prompt_tokens = 0;  // >= 0; 0 also stands for a missing count
+  std::int32_t prompt_tokens = 0;  // >= 0; 0 also means a missing count
   std::int32_t output_tokens = 0;
   std::int32_t thinking_tokens = 0;  // of output_tokens, where the file tells them apart
   std::int32_t max_tokens = 0;       // declared by the client; 0: the file does not say

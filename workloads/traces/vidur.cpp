@@ -113,7 +113,7 @@ void VidurReader::read_rounds() {
   if (plans_ && !rows_.text(*plans_).empty()) {
     add_planned_rounds();
     if (rounds_.empty() || rounds_.back() != row) {
-      rows_.refuse(*plans_, "rounds of which the last has the counts of the row");
+      rows_.refuse(*plans_, "rounds, the last with the counts of the row");
     }
   } else {
     rounds_.push_back(row);

@@ -45,8 +45,8 @@ class VllmBenchReader::Columns final : public TraceDocument::Handler {
     for (const std::string_view name : {"input_lens", "output_lens"}) {
       if (seen(name)) continue;
       throw DataError(
-          fmt::format("{}: no {}: vllm bench serve writes what a trace needs with --save-detailed, "
-                      "SGLang's bench_serving with --output-details",
+          fmt::format("{}: no {}: run vllm bench serve with --save-detailed, or SGLang's "
+                      "bench_serving with --output-details",
                       document.place(), name));
     }
     check_size(document, "output_lens", output_.size());
@@ -137,7 +137,7 @@ VllmBenchReader::VllmBenchReader(LineReader& lines) {
   if (runs != 1) {
     throw DataError(
         fmt::format("{}: {} runs in one file (--append-result; SGLang always appends), expected 1: "
-                    "split it into one file per run, that is, per line",
+                    "split it into one file per line",
                     lines.path(), runs));
   }
 }

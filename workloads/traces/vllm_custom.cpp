@@ -23,7 +23,7 @@ bool VllmCustomReader::next(TraceRecord& record) {
   const JsonNode* output = row.find("output_tokens");
   if (output == nullptr || output->kind == JsonNode::Kind::null) {
     rows_.refuse("output_tokens", output,
-                 "the tokens of the answer (for which vLLM takes --custom-output-len)");
+                 "the tokens of the answer (vLLM itself would use --custom-output-len)");
   }
   record.prompt_tokens = estimated_tokens(prompt->text);
   record.output_tokens = rows_.count("output_tokens");

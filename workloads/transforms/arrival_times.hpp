@@ -13,7 +13,7 @@ struct GivenArrivals {
   std::int64_t rows_dropped = 0;  // the process ended before their instant
 };
 
-// The trace has a clock afterwards and stands in order of time. ConfigError: arrival options.
+// Afterwards the trace has a clock and is in order of time. ConfigError: arrival options.
 // TraceClock::none: each row takes an instant, in the order of the file. A row that follows the
 // answer before it in its session (after_previous_ns) takes none: it becomes `timeless`.
 // TraceClock::per_session: each session takes one, in the order of first rows; its rows come at

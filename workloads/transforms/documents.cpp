@@ -65,8 +65,8 @@ void lengthen_prompts(Trace& trace, const std::vector<std::int32_t>& tokens) {
   }
 }
 
-// A document that no other request can begin with needs no identity, unless something that has one
-// stands behind it, now or when the turns of the session get theirs.
+// A document that no other request can begin with needs no identity, unless text with an identity
+// follows it, now or when the turns of the session get theirs.
 void put_in_front(Trace& trace, const RowDocuments& documents, bool shared) {
   if (shared) need_details(trace);
   if (trace.details.empty()) return;

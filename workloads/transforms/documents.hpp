@@ -26,8 +26,8 @@ struct DocumentReport {
 
 void check_documents(const DocumentOptions& options);  // ConfigError
 
-// Returns the tokens of each row's document (0: none), which stands in front of its prompt and of
-// its prefix chain; a document is its row's alone, later turns do not repeat it. Draws are made for
+// Returns the tokens of each row's document (0: none), which comes before its prompt and its prefix
+// chain; a document belongs only to its row, and later turns do not repeat it. Draws are made for
 // all rows of `kept`, the rows that are not in the trace any more included (empty: all are): a row
 // keeps its draws whatever else is dropped. Streams: "trace/documents" (a row carries one when its
 // uniform is below `share`: what carries one at a smaller share does at a larger one),

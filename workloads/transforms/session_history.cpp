@@ -47,8 +47,8 @@ class SessionHistory {
   }
 
  private:
-  // Most chains go on where the one before ended: these share its memory, so that long sessions
-  // take no more than their turns.
+  // Most chains continue where the previous one ended and share its memory, so that long sessions
+  // use no more memory than their turns.
   void store(TraceDetail& detail) {
     const std::vector<PrefixSegment>& chain = chain_.segments();
     const auto stored = std::span(trace_.segments).subspan(at_);

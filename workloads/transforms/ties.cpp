@@ -12,7 +12,7 @@
 namespace headroom {
 namespace {
 
-// Where `offsets.size()` rows stand in a gap: non-decreasing, each in 0 .. gap_ns - 1.
+// Places of `offsets.size()` rows in a gap: non-decreasing, each in 0 .. gap_ns - 1.
 void place_evenly(std::span<TimeNs> offsets, TimeNs gap_ns) {
   const auto rows = static_cast<Int128>(offsets.size());
   for (std::size_t j = 0; j < offsets.size(); ++j) {

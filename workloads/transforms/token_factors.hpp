@@ -20,8 +20,8 @@ struct TokenReport {
 // Prompts times `factor`, 1 token or more. Places in a prompt are scaled, not lengths of segments:
 // a segment ends at the product of where it ended. So no rounding adds up, and what two prompts
 // have in common is scaled exactly as a prompt of this length. Below 1 segments of different
-// lengths may become equally long, or nothing: then each id, that of the answer too, stands for all
-// that was before it as well. ConfigError: beyond 2^31 - 1 tokens.
+// lengths may become equally long, or nothing: then each id, also that of the answer, represents
+// everything before it as well. ConfigError: beyond 2^31 - 1 tokens.
 void scale_prompts(Trace& trace, const DecimalFactor& factor, TokenReport& report);
 
 // The answer and the thinking part of each output times their factors, the output 1 token or more.

@@ -36,7 +36,7 @@ struct AuditArguments {
   std::string gpu;     // where it has several
   std::optional<double> capacity_gib;
   std::optional<double> max_concurrency;  // requests
-  std::string catalog;                    // folder laid over the embedded one; empty: none
+  std::string catalog;                    // folder that overrides the embedded one; empty: none
   bool json = false;
 };
 
@@ -58,7 +58,7 @@ std::string scenario_audit(const AuditArguments& arguments, const std::string& t
   AuditQuery query;
   query.scenario = audited_scenario(arguments, text);
   if (arguments.context) {
-    if (*arguments.context < 1) {  // 0 would stand for the longest that is accepted
+    if (*arguments.context < 1) {  // 0 would mean the longest accepted length
       throw ConfigError(fmt::format("--context {}: expected at least 1 token", *arguments.context));
     }
     query.need.context = *arguments.context;
@@ -106,19 +106,23 @@ std::string audit_command(const AuditArguments& arguments) {
 std::function<int()> add_audit(CLI::App& command) {
   const auto a = std::make_shared<AuditArguments>();
   command.add_option("target", a->target,
-                     "a scenario, or the log of a start-up (-: standard input)");
+                     "a scenario, or an engine's start-up log (-: standard input)");
   command.add_option("--set", a->flags.set, "path=value, e.g. engine.max_num_seqs=128")
       ->allow_extra_args(false);
-  command.add_option("--context", a->context, "tokens of a request that must fit");
-  command.add_option("--concurrency", a->concurrency, "such requests together");
-  command.add_flag("--mitigate", a->mitigate, "unified memory: what gives KV back, ranked");
-  command.add_option("--model", a->model, "of a log: instead of what it says");
-  command.add_option("--device", a->device, "of a log: instead of what its memory suggests");
-  command.add_option("--environment", a->environment, "of a log");
-  command.add_option("--series", a->series, "CSV of memory over time, e.g. of nvidia-smi");
-  command.add_option("--gpu", a->gpu, "of a recording with several");
-  command.add_option("--capacity-gib", a->capacity_gib, "of the recorded device");
-  command.add_option("--max-concurrent", a->max_concurrency, "requests that the device holds");
+  command.add_option("--context", a->context, "length in tokens that a request may have");
+  command.add_option("--concurrency", a->concurrency, "how many such requests must fit at once");
+  command.add_flag("--mitigate", a->mitigate,
+                   "on unified memory: rank the ways to free memory for KV");
+  command.add_option("--model", a->model, "for a log: use this model, whatever the log names");
+  command.add_option("--device", a->device,
+                     "for a log: use this device instead of guessing it from the memory size");
+  command.add_option("--environment", a->environment,
+                     "for a log: where the engine ran (headroom list environments)");
+  command.add_option("--series", a->series, "CSV of memory over time, e.g. from nvidia-smi");
+  command.add_option("--gpu", a->gpu, "for --series with several GPUs: the one to read");
+  command.add_option("--capacity-gib", a->capacity_gib, "for --series: memory of the device");
+  command.add_option("--max-concurrent", a->max_concurrency,
+                     "for --series: requests that the device can hold at once");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   return [a] {

@@ -32,7 +32,7 @@ struct CalibrateArguments {
   std::string device;             // of a file; empty: the row's
   std::vector<std::string> fit;
   std::string output;   // folder for the calibrations.json; empty: print only
-  std::string catalog;  // folder laid over the embedded one; empty: none
+  std::string catalog;  // folder that overrides the embedded one; empty: none
 };
 
 struct Fitted {
@@ -42,17 +42,18 @@ struct Fitted {
 
 void check_arguments(const CalibrateArguments& arguments, bool is_file) {
   if (is_file && !arguments.runs.empty()) {
-    throw ConfigError(fmt::format("calibrate: --runs goes with a folder of runs; {} is a file",
+    throw ConfigError(fmt::format("calibrate: --runs needs a folder of runs, but {} is a file",
                                   arguments.source));
   }
   if (!is_file && arguments.runs.empty()) {
     throw ConfigError(
-        fmt::format("calibrate: --runs: which of the runs in {}? (headroom validate "
-                    "runs shows them)",
+        fmt::format("calibrate: --runs is missing: name the runs in {} to fit on (headroom "
+                    "validate runs lists them)",
                     arguments.source));
   }
   if (!is_file && !arguments.device.empty()) {
-    throw ConfigError("calibrate: --device goes with a file of the probe; runs name their device");
+    throw ConfigError(
+        "calibrate: --device needs a probe file; a folder of runs names its devices itself");
   }
 }
 
@@ -78,7 +79,7 @@ std::string calibrate_command(const CalibrateArguments& arguments) {
   const bool is_file = !is_folder(arguments.source);
   check_arguments(arguments, is_file);
   const Catalog catalog = load_catalog(arguments.catalog);
-  // Before the work: a folder that cannot be written is said at once.
+  // Before the work, so that an unwritable folder is reported at once.
   const std::filesystem::path file = std::filesystem::path(arguments.output) / "calibrations.json";
   std::optional<CreatedFolders> folders;
   std::optional<ReplacedFile> out;
@@ -99,27 +100,29 @@ std::function<int()> add_calibrate(CLI::App& command) {
   const auto a = std::make_shared<CalibrateArguments>();
   command
       .add_option("source", a->source,
-                  "folder with measured runs, or the file that hardware/probe/probe.py wrote")
+                  "folder of measured runs, or a file written by hardware/probe/probe.py")
       ->required();
   command
       .add_option("--calibration", a->calibration, "row to start from (headroom list calibrations)")
       ->required();
-  command.add_option("--runs", a->runs, "of a folder: data sets of `validate runs`: a,b,...")
+  command
+      .add_option("--runs", a->runs,
+                  "for a folder: data sets to fit on, as `validate runs` names them: a,b,...")
       ->delimiter(',');
   command.add_option("--device", a->device,
-                     "of a file: catalog id of the probed device (the row's)");
-  command.add_option("--fit", a->fit, "constants to fit, by their names in the row: a,b,...")
+                     "for a file: catalog id of the probed device (default: the row's)");
+  command.add_option("--fit", a->fit, "constants to fit, as the row names them: a,b,...")
       ->required()
       ->delimiter(',');
   command.add_option("-o,--output", a->output,
-                     "folder for a calibrations.json with the fitted row");
+                     "folder to write calibrations.json with the fitted row to");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   return [a] { return print(calibrate_command(*a)); };
 }
 
 }  // namespace
 
-const Command kCalibrateCommand{"calibrate", "fit step costs on measured runs or steps",
+const Command kCalibrateCommand{"calibrate", "fit step costs to measured runs or steps",
                                 add_calibrate};
 
 }  // namespace headroom

@@ -33,7 +33,7 @@ struct CapacityArguments {
   std::string scenario;                                         // optional base
   std::optional<double> kv_bytes_per_token;                     // of the whole model
   std::optional<double> usable_fraction;  // pool = F x (device memory - weights)
-  std::string catalog;                    // folder laid over the embedded one; empty: none
+  std::string catalog;                    // folder that overrides the embedded one; empty: none
   bool json = false;
   // The worksheet of seed 002 instead of an engine's rule. Its tensor parallel size is the
   // system's; models may also be its own names (llama_70b).
@@ -73,17 +73,18 @@ void check_worksheet_flags(const CapacityArguments& arguments) {
   };
   if (arguments.concurrency) {
     refuse("--concurrency", static_cast<double>(*arguments.concurrency),
-           "capacity itself says how many requests of each --context are served together");
+           "capacity computes how many requests of each --context fit at once");
   }
   if (arguments.weights_gb) {
-    refuse("--weights-gb", *arguments.weights_gb, "the model's geometry says what it weighs");
+    refuse("--weights-gb", *arguments.weights_gb,
+           "the size of the weights follows from the model's geometry");
   }
   if (arguments.gpu_memory_gb) {
     refuse("--gpu-memory-gb", *arguments.gpu_memory_gb,
-           "--set device.memory_total_gib=... changes a device's memory");
+           "to change a device's memory use --set device.memory_total_gib=...");
   }
   if (arguments.overhead_gb) {
-    refuse("--overhead-gb", *arguments.overhead_gb, "the engine's rule has overheads of its own");
+    refuse("--overhead-gb", *arguments.overhead_gb, "the engine's rule includes its own overheads");
   }
 }
 
@@ -117,7 +118,7 @@ WorksheetInput worksheet_input(const CapacityArguments& arguments, const Workshe
 
 std::vector<Worksheet> worksheets(const CapacityArguments& arguments, const Catalog& catalog) {
   if (arguments.usable_fraction) {
-    throw ConfigError("--usable-fraction: has no meaning with --worksheet");
+    throw ConfigError("--usable-fraction: has no effect with --worksheet");
   }
   std::vector<std::string> models = split_list(arguments.models);
   if (models.empty()) models.emplace_back();  // the scenario's
@@ -156,7 +157,7 @@ std::string capacity_command(const CapacityArguments& arguments) {
 
 std::function<int()> add_capacity(CLI::App& command) {
   const auto a = std::make_shared<CapacityArguments>();
-  command.add_option("scenario", a->scenario, "base to vary; optional");
+  command.add_option("scenario", a->scenario, "scenario to start from (optional)");
   command.add_option("--model", a->models, "catalog id, Hugging Face name or config.json; a,b,...");
   command.add_option("--device", a->devices, "catalog ids: a,b,...");
   command.add_option("--engine", a->engines, "engine or engine@version: a,b,... (vllm)");
@@ -164,14 +165,17 @@ std::function<int()> add_capacity(CLI::App& command) {
   command.add_option("--context", a->contexts, "tokens per request: 2048,8k,...");
   command.add_option("--set", a->set, "path=value, e.g. engine.tensor_parallel_size=2")
       ->allow_extra_args(false);
-  command.add_option("--kv-bytes-per-token", a->kv_bytes_per_token, "instead of the geometry's");
+  command.add_option("--kv-bytes-per-token", a->kv_bytes_per_token,
+                     "use this instead of the value from the model's geometry");
   command.add_option("--usable-fraction", a->usable_fraction,
                      "KV pool = this x (device memory - weights), instead of the engine's rule");
-  command.add_flag("--worksheet", a->worksheet, "the hand worksheet, as written and corrected");
-  command.add_option("--concurrency", a->concurrency, "worksheet: requests at a time");
-  command.add_option("--weights-gb", a->weights_gb, "worksheet: weights of the whole model");
-  command.add_option("--gpu-memory-gb", a->gpu_memory_gb, "worksheet: memory of a device");
-  command.add_option("--overhead-gb", a->overhead_gb, "worksheet: CUDA and allocator");
+  command.add_flag("--worksheet", a->worksheet,
+                   "the manual sizing worksheet, as written and as corrected");
+  command.add_option("--concurrency", a->concurrency, "for --worksheet: requests at a time");
+  command.add_option("--weights-gb", a->weights_gb, "for --worksheet: weights of the whole model");
+  command.add_option("--gpu-memory-gb", a->gpu_memory_gb, "for --worksheet: memory of one device");
+  command.add_option("--overhead-gb", a->overhead_gb,
+                     "for --worksheet: memory for CUDA and the allocator");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   return [a] { return print(capacity_command(*a), a->json); };
@@ -179,6 +183,6 @@ std::function<int()> add_capacity(CLI::App& command) {
 
 }  // namespace
 
-const Command kCapacityCommand{"capacity", "what fits: memory without traffic", add_capacity};
+const Command kCapacityCommand{"capacity", "how many requests fit in memory", add_capacity};
 
 }  // namespace headroom

@@ -27,7 +27,7 @@ namespace {
 struct CompareArguments {
   std::string a;  // a scenario; alone: a study with two points
   std::string b;
-  std::vector<std::string> set;  // laid over both
+  std::vector<std::string> set;  // overrides both
   std::vector<std::string> set_a;
   std::vector<std::string> set_b;
   std::optional<std::int64_t> replications;
@@ -82,7 +82,7 @@ std::string compare_command(const CompareArguments& arguments, const std::string
   std::string text = compare_text(comparison, result);
   if (a) {
     text += fmt::format(
-        "\nfirst replication in {0}/a and {0}/b; as a page: headroom report {0}/a {0}/b\n",
+        "\nfirst replication in {0}/a and {0}/b; as one page: headroom report {0}/a {0}/b\n",
         arguments.output);
   }
   return text;
@@ -90,15 +90,19 @@ std::string compare_command(const CompareArguments& arguments, const std::string
 
 std::function<int()> add_compare(CLI::App& command) {
   const auto a = std::make_shared<CompareArguments>();
-  command.add_option("a", a->a, "a scenario; alone: a study with two points, or use --set-b")
+  command
+      .add_option(
+          "a", a->a,
+          "a scenario; or, alone, a study with two points, or a scenario changed by --set-b")
       ->required();
   command.add_option("b", a->b, "the other scenario");
-  command.add_option("--set", a->set, "path=value in both")->allow_extra_args(false);
-  command.add_option("--set-a", a->set_a, "path=value in A")->allow_extra_args(false);
-  command.add_option("--set-b", a->set_b, "path=value in B")->allow_extra_args(false);
-  command.add_option("--replications", a->replications, "pairs of runs, each with a seed (5)");
-  command.add_option("-j,--threads", a->threads, "runs at a time (all cores)");
-  command.add_option("-o,--output", a->output, "folder for the first pair's result files");
+  command.add_option("--set", a->set, "path=value for both")->allow_extra_args(false);
+  command.add_option("--set-a", a->set_a, "path=value for A")->allow_extra_args(false);
+  command.add_option("--set-b", a->set_b, "path=value for B")->allow_extra_args(false);
+  command.add_option("--replications", a->replications,
+                     "pairs of runs, each with its own seed (5)");
+  command.add_option("-j,--threads", a->threads, "runs in parallel (all cores)");
+  command.add_option("-o,--output", a->output, "folder for the result files of the first pair");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   return [a] {
@@ -110,6 +114,7 @@ std::function<int()> add_compare(CLI::App& command) {
 
 }  // namespace
 
-const Command kCompareCommand{"compare", "two scenarios under the same traffic", add_compare};
+const Command kCompareCommand{"compare", "compare two scenarios under the same traffic",
+                              add_compare};
 
 }  // namespace headroom

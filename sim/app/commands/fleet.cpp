@@ -31,7 +31,7 @@ struct FleetPlanArguments {
   std::string plan;
   std::string output;                   // folder; empty: results/<name of the plan>
   std::string trace;                    // instead of the traffic's own; empty: that
-  std::string catalog;                  // folder laid over the embedded one; empty: none
+  std::string catalog;                  // folder that overrides the embedded one; empty: none
   std::optional<std::int64_t> threads;  // empty: all cores
   bool json = false;
 };
@@ -111,7 +111,7 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
   options.interrupted = &interrupted;
   options.progress = show_progress;
   const FleetPlanResult result = plan_fleets(plan, catalog, options);
-  if (result.interrupted) return {"interrupted: there is no plan yet\n", StudyEnd::interrupted};
+  if (result.interrupted) return {"interrupted before the plan was ready\n", StudyEnd::interrupted};
 
   const Json scenario = chosen_scenario(plan, result, folder);
   const Json answer = plan_json(plan, result, catalog, version, scenario);
@@ -130,18 +130,18 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
 std::function<int()> add_fleet(CLI::App& command) {
   const auto a = std::make_shared<FleetPlanArguments>();
   command.require_subcommand(1);
-  CLI::App* plan = command.add_subcommand("plan", "the cheapest fleets that keep targets");
-  plan->add_option("plan", a->plan, "a file, or a name of `list plans`")->required();
+  CLI::App* plan = command.add_subcommand("plan", "find the cheapest fleets that meet the targets");
+  plan->add_option("plan", a->plan, "a file, or a name from `list plans`")->required();
   plan->add_option("-o,--output", a->output, "folder (results/<name of the plan>)");
   plan->add_option("--trace", a->trace, "replay this trace file");
-  plan->add_option("-j,--threads", a->threads, "candidates at a time (all cores)");
+  plan->add_option("-j,--threads", a->threads, "candidates in parallel (all cores)");
   plan->add_option("--catalog", a->catalog, kCatalogHelp);
-  plan->add_flag("--json", a->json, "print plan.json; files only with -o");
+  plan->add_flag("--json", a->json, "print plan.json; write files only with -o");
   return [a] { return answer_of(fleet_plan_command(*a, kVersion, stop_on_signals()), a->json); };
 }
 
 }  // namespace
 
-const Command kFleetCommand{"fleet", "which fleet for a traffic and its targets", add_fleet};
+const Command kFleetCommand{"fleet", "plan a fleet for your traffic and targets", add_fleet};
 
 }  // namespace headroom

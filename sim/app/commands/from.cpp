@@ -31,7 +31,7 @@ struct FromArguments {
   std::vector<std::string> unknown;  // flags that are none of ours
   std::string device;                // catalog name; a command does not name one
   std::string service;               // of a compose file
-  std::vector<std::string> set;      // path=value, laid over the result
+  std::vector<std::string> set;      // path=value, overrides the result
   bool json = false;                 // scenario, lists and notes as one JSON object
 };
 
@@ -65,17 +65,16 @@ bool is_metrics(const std::string& text) {
 
 // A command in several words has lost its order: its flags stand apart, and ours may be among them.
 void check_words(const FromArguments& arguments) {
-  constexpr std::string_view kQuotes =
-      "put the command into quotes: headroom from 'vllm serve ...'";
+  constexpr std::string_view kQuotes = "quote the whole command: headroom from 'vllm serve ...'";
   const std::vector<std::string>& source = arguments.source;
   if (!arguments.unknown.empty()) {
-    throw ConfigError(fmt::format("from: {}: unknown flag; if it is the engine's, {}",
+    throw ConfigError(fmt::format("from: {}: unknown flag; if it belongs to the engine, {}",
                                   arguments.unknown.front(), kQuotes));
   }
   if (source.empty()) throw ConfigError("from: a command or a file is missing");
   if (source.size() > 1 && !is_input(source.front())) {
     throw ConfigError(
-        fmt::format("from: more than one word behind '{}'; {}", source.front(), kQuotes));
+        fmt::format("from: more than one word after '{}'; {}", source.front(), kQuotes));
   }
   const auto missing = std::ranges::find_if_not(source.begin() + 1, source.end(), is_input);
   if (missing != source.end())
@@ -133,7 +132,7 @@ FromResult read(const FromArguments& arguments) {
   const std::string text = input_text(first);
   const bool compose = is_compose(first, text);
   if (!compose && is_metrics(text)) {
-    if (source.size() > 2) throw ConfigError("from: one or two dumps of /metrics");
+    if (source.size() > 2) throw ConfigError("from: expected one or two dumps of /metrics");
     return from_metrics(source, text, release);
   }
   if (source.size() > 1) {
@@ -168,12 +167,12 @@ std::string from_command(const FromArguments& arguments) {
     return json_text(all);
   }
   std::string text;
-  add_comment(text, "Not understood, so missing below:", result.unknown_flags);
-  add_comment(text, "Without effect on memory or scheduling:", result.ignored_flags);
+  add_comment(text, "Unknown flags, left out below:", result.unknown_flags);
+  add_comment(text, "Ignored, no effect on memory or scheduling:", result.ignored_flags);
   add_comment(text, "Assumed:", result.notes);
-  if (!document.root.contains("device")) text += "// \"device\" is yours to add (--device)\n";
+  if (!document.root.contains("device")) text += "// Add \"device\" (or use --device)\n";
   if (!document.root.contains("workload")) {
-    text += "// \"workload\" is yours to add for `headroom run`; capacity and audit need none\n";
+    text += "// Add \"workload\" for `headroom run`; capacity and audit do not need it\n";
   }
   return text + json_text(document.root);
 }
@@ -183,14 +182,15 @@ std::function<int()> add_from(CLI::App& command) {
   command.add_option("source", a->source,
                      "'vllm serve ...' or another engine's command, compose.yaml, /metrics, a log; "
                      "- is standard input");
-  command.add_option("--device", a->device, "catalog id, which a command does not name");
-  command.add_option("--service", a->service, "of a compose file");
-  command.add_option("--set", a->set, "path=value, laid over the result")->allow_extra_args(false);
-  command.add_flag("--json", a->json, "print scenario, unknown flags and notes as JSON");
+  command.add_option("--device", a->device,
+                     "catalog id of the device, which an engine's command does not name");
+  command.add_option("--service", a->service, "for a compose file: the service to read");
+  command.add_option("--set", a->set, "path=value, overrides the result")->allow_extra_args(false);
+  command.add_flag("--json", a->json, "print the scenario, unknown flags and notes as JSON");
   command.allow_extras();  // flags of a command without quotes: refused with what to write instead
   return [a, &command] {
     if (std::ranges::count(a->source, "-") > 1) {
-      throw ConfigError("from: only one of the files can be standard input");
+      throw ConfigError("from: only one input can be standard input");
     }
     std::ranges::transform(a->source, a->source.begin(), input_path);
     a->unknown = command.remaining();
@@ -201,6 +201,6 @@ std::function<int()> add_from(CLI::App& command) {
 
 }  // namespace
 
-const Command kFromCommand{"from", "a scenario from what you run already", add_from};
+const Command kFromCommand{"from", "make a scenario from an engine you already run", add_from};
 
 }  // namespace headroom

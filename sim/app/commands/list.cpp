@@ -24,6 +24,6 @@ std::function<int()> add_list(CLI::App& command) {
 
 }  // namespace
 
-const Command kListCommand{"list", "what there is to choose from", add_list};
+const Command kListCommand{"list", "list models, devices, engines, options and more", add_list};
 
 }  // namespace headroom

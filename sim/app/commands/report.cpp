@@ -33,15 +33,15 @@ std::function<int()> add_report(CLI::App& command) {
   const auto a = std::make_shared<ReportArguments>();
   command
       .add_option("results", a->paths,
-                  "a run's folder, several to be compared, or the database of a study")
+                  "a run's folder, several folders to compare, or a study's database")
       ->required();
   command.add_option("-o,--output", a->output, "HTML file (report.html)");
-  command.add_option("--title", a->title, "of the page (the scenario's or study's name)");
+  command.add_option("--title", a->title, "title of the page (the scenario's or study's name)");
   return [a] { return print(report_command(*a, kVersion)); };
 }
 
 }  // namespace
 
-const Command kReportCommand{"report", "results as one HTML file", add_report};
+const Command kReportCommand{"report", "write results as one HTML file", add_report};
 
 }  // namespace headroom

@@ -55,7 +55,7 @@ std::string results_folder(const RunArguments& a, const Scenario& scenario) {
 void name_inputs(RunArguments& a) {
   std::optional<std::string>& trace = a.flags.trace;
   if (a.scenario == "-" && trace == "-") {
-    throw ConfigError("--trace -: the scenario is standard input already");
+    throw ConfigError("--trace -: standard input is already the scenario");
   }
   a.scenario = input_path(a.scenario);
   if (trace) trace = input_path(*trace);
@@ -97,12 +97,12 @@ int check_command(const RunArguments& a) {
 void add_scenario_options(CLI::App& command, RunArguments& a) {
   command
       .add_option("scenario", a.scenario,
-                  "a file (-: standard input), or a name of `list scenarios`")
+                  "a file (-: standard input), or a name from `list scenarios`")
       ->required();
   command.add_option("--set", a.flags.set, "path=value, e.g. engine.max_num_seqs=128")
       ->allow_extra_args(false);
   command.add_option("--trace", a.flags.trace, "replay this trace file (-: standard input)");
-  command.add_option("--until", a.flags.until_s, "end at this simulated time in s");
+  command.add_option("--until", a.flags.until_s, "stop at this simulated time in s");
   command.add_option("--catalog", a.catalog, kCatalogHelp);
 }
 
@@ -110,11 +110,11 @@ std::function<int()> add_run(CLI::App& command) {
   const auto a = std::make_shared<RunArguments>();
   add_scenario_options(command, *a);
   command.add_option("-o,--output", a->output, "results folder (results/<scenario name>)");
-  command.add_flag("--json", a->json, "print summary.json; files only with -o");
+  command.add_flag("--json", a->json, "print summary.json; write files only with -o");
   command.add_flag("--single-step", a->flags.single_step,
-                   "never jump over equal steps: same results, slower");
+                   "simulate equal steps one by one: same results, slower");
   command.add_option("--event-log", a->event_log,
-                     "also every step and request as a Chrome/Perfetto trace (JSON)");
+                     "also write every step and request as a Chrome/Perfetto trace (JSON)");
   return [a] {
     name_inputs(*a);
     return run_command(*a);
@@ -124,7 +124,7 @@ std::function<int()> add_run(CLI::App& command) {
 std::function<int()> add_check(CLI::App& command) {
   const auto a = std::make_shared<RunArguments>();
   add_scenario_options(command, *a);
-  command.add_flag("--json", a->json, "print every value with who set it");
+  command.add_flag("--json", a->json, "print every value and where it comes from");
   return [a] {
     name_inputs(*a);
     return check_command(*a);
@@ -134,6 +134,6 @@ std::function<int()> add_check(CLI::App& command) {
 }  // namespace
 
 const Command kRunCommand{"run", "simulate a scenario, write its result files", add_run};
-const Command kCheckCommand{"check", "read everything, simulate nothing", add_check};
+const Command kCheckCommand{"check", "validate a scenario without running it", add_check};
 
 }  // namespace headroom

@@ -18,7 +18,7 @@ struct StepArguments {
   std::string scenario;
   ScenarioFlags flags;
   StepQuestion question;
-  std::string catalog;  // folder laid over the embedded one; empty: none
+  std::string catalog;  // folder that overrides the embedded one; empty: none
   bool json = false;
 };
 
@@ -31,15 +31,19 @@ std::string step_command(const StepArguments& arguments) {
 
 std::function<int()> add_step(CLI::App& command) {
   const auto a = std::make_shared<StepArguments>();
-  command.add_option("scenario", a->scenario, "a file, or a name of `list scenarios`")->required();
+  command.add_option("scenario", a->scenario, "a file, or a name from `list scenarios`")
+      ->required();
   command.add_option("--set", a->flags.set, "path=value, e.g. model=qwen2.5-7b")
       ->allow_extra_args(false);
   command.add_option("--decode", a->question.decodes, "decoding sequences in the step (0)");
-  command.add_option("--context", a->question.context, "tokens of each (1)");
-  command.add_option("--chunks", a->question.chunks, "sequences with prompt tokens in it (0)");
-  command.add_option("--chunk-tokens", a->question.chunk_tokens, "of each (1)");
-  command.add_option("--cached", a->question.cached_tokens, "tokens of each before them (0)");
-  command.add_option("--measured-ms", a->question.measured_ms, "what the step took on a machine");
+  command.add_option("--context", a->question.context,
+                     "context of each decoding sequence, in tokens (1)");
+  command.add_option("--chunks", a->question.chunks, "prompt chunks in the step (0)");
+  command.add_option("--chunk-tokens", a->question.chunk_tokens, "prompt tokens in each chunk (1)");
+  command.add_option("--cached", a->question.cached_tokens,
+                     "tokens of each prompt computed before its chunk (0)");
+  command.add_option("--measured-ms", a->question.measured_ms,
+                     "measured time of the step, to compare with");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   return [a] { return print(step_command(*a), a->json); };

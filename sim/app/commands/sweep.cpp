@@ -38,8 +38,8 @@ struct SweepArguments {
   std::string study;
   std::string output;                   // empty: results/<name of the study>.db
   std::string shard = "1/1";            // i/n
-  std::vector<std::string> set;         // laid over the base
-  std::string catalog;                  // folder laid over the embedded one; empty: none
+  std::vector<std::string> set;         // overrides the base
+  std::string catalog;                  // folder that overrides the embedded one; empty: none
   std::optional<std::int64_t> threads;  // empty: all cores
   bool resume = false;
   bool dry_run = false;
@@ -99,7 +99,7 @@ class SweepProgress {
   void show(const SearchState& state) {
     if (!is_due(Clock::now())) return;
     std::string text =
-        fmt::format("{} of {} searches, {} runs for them", state.done, state.wanted, state.probes);
+        fmt::format("{} of {} searches, {} runs so far", state.done, state.wanted, state.probes);
     if (state.failed > 0) text += fmt::format(", {} failed", state.failed);
     print(text);
   }
@@ -173,7 +173,7 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
   finish_searches(path);
   answer.text = sweep_text(read_shown(path), path);
   if (answer.end == StudyEnd::interrupted) {
-    answer.text += "interrupted: the same command with --resume goes on\n";
+    answer.text += "interrupted: to continue, add --resume to the same command\n";
   }
   return answer;
 }
@@ -189,13 +189,14 @@ StudyAnswer merge_command(const MergeArguments& arguments) {
 
 std::function<int()> add_sweep(CLI::App& command) {
   const auto a = std::make_shared<SweepArguments>();
-  command.add_option("study", a->study, "a file, or a name of `list studies`")->required();
+  command.add_option("study", a->study, "a file, or a name from `list studies`")->required();
   command.add_option("-o,--output", a->output, "SQLite file (results/<name of the study>.db)");
-  command.add_option("-j,--threads", a->threads, "runs at a time (all cores)");
-  command.add_flag("--resume", a->resume, "go on where the file ends; failed runs are tried again");
-  command.add_flag("--dry-run", a->dry_run, "check everything, say how much and how long it is");
-  command.add_option("--shard", a->shard, "i/n: only every n-th point, from the i-th");
-  command.add_option("--set", a->set, "path=value, laid over the base scenario")
+  command.add_option("-j,--threads", a->threads, "runs in parallel (all cores)");
+  command.add_flag("--resume", a->resume, "continue an interrupted study; run failed runs again");
+  command.add_flag("--dry-run", a->dry_run,
+                   "check everything and estimate the number of runs and the time");
+  command.add_option("--shard", a->shard, "i/n: only every n-th point, starting with the i-th");
+  command.add_option("--set", a->set, "path=value, overrides the base scenario")
       ->allow_extra_args(false);
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   return [a] {
@@ -206,14 +207,14 @@ std::function<int()> add_sweep(CLI::App& command) {
 
 std::function<int()> add_merge(CLI::App& command) {
   const auto a = std::make_shared<MergeArguments>();
-  command.add_option("output", a->output, "SQLite file to make")->required();
-  command.add_option("inputs", a->inputs, "files of shards of one study")->required();
+  command.add_option("output", a->output, "SQLite file to write")->required();
+  command.add_option("inputs", a->inputs, "shard files of one study")->required();
   return [a] { return answer_of(merge_command(*a)); };
 }
 
 }  // namespace
 
-const Command kSweepCommand{"sweep", "all runs of a study, into one SQLite file", add_sweep};
-const Command kMergeCommand{"merge", "the shards of a study as one file", add_merge};
+const Command kSweepCommand{"sweep", "run a study, store it in one SQLite file", add_sweep};
+const Command kMergeCommand{"merge", "merge the shards of a study into one file", add_merge};
 
 }  // namespace headroom

@@ -91,18 +91,21 @@ std::function<int()> add_trace(CLI::App& command) {
   const auto a = std::make_shared<TraceArguments>();
   command.require_subcommand(1);
   CLI::App* describe = command.add_subcommand("describe", "arrivals, lengths, sessions, prefixes");
-  describe->add_option("--kv-tokens", a->kv_tokens, "pool to compare max_tokens rules in (100000)");
-  describe->add_option("--max-model-len", a->max_model_len, "tokens, for the engine's default");
-  CLI::App* convert = command.add_subcommand("convert", "the same rows in another format");
+  describe->add_option("--kv-tokens", a->kv_tokens,
+                       "size of the KV pool in which to compare max_tokens rules (100000)");
+  describe->add_option("--max-model-len", a->max_model_len,
+                       "tokens; gives the engine's default max_tokens");
+  CLI::App* convert = command.add_subcommand("convert", "write the same rows in another format");
   convert->add_option("-o,--output", a->output, "file; - is standard output")->required();
-  convert->add_option("--to", a->to, "headroom (CSV with all there is) or mooncake (JSONL)");
-  CLI::App* check = command.add_subcommand("check", "read every row, count what is odd");
+  convert->add_option("--to", a->to, "headroom (CSV with every field) or mooncake (JSONL)");
+  CLI::App* check = command.add_subcommand("check", "read every row and count what looks odd");
   for (CLI::App* one : {describe, convert, check}) {
     one->add_option("file", a->file,
                     "a trace of any known format, plain or .gz; - is standard input")
         ->required();
     one->add_option("--session-input", a->session_input,
-                    "what later turns of a Mooncake file state: auto, whole or added (auto)")
+                    "what a later turn of a Mooncake file holds: the whole prompt or the added "
+                    "text; auto, whole or added (auto)")
         ->check(CLI::IsMember({"auto", "whole", "added"}));
     if (one != convert) one->add_flag("--json", a->json, "print JSON");
   }
@@ -114,7 +117,6 @@ std::function<int()> add_trace(CLI::App& command) {
 
 }  // namespace
 
-const Command kTraceCommand{"trace", "what a trace file holds, or the same in another format",
-                            add_trace};
+const Command kTraceCommand{"trace", "describe, convert or check a trace file", add_trace};
 
 }  // namespace headroom

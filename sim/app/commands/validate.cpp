@@ -25,7 +25,7 @@ struct ValidateArguments {
   std::string what = "memory";
   std::string directory;
   std::string tables;   // of runs: a folder of kernel profiles to price from; empty: constants
-  std::string catalog;  // folder laid over the embedded one; empty: none
+  std::string catalog;  // folder that overrides the embedded one; empty: none
   bool ablate = false;  // of runs: remove the terms of the step cost one by one
   bool json = false;
 };
@@ -37,7 +37,7 @@ std::string validate_command(const ValidateArguments& arguments) {
       throw ConfigError(fmt::format("--tables {}: no such folder", arguments.tables));
     }
     if (arguments.ablate) {
-      if (!arguments.tables.empty()) throw ConfigError("--ablate: not with --tables");
+      if (!arguments.tables.empty()) throw ConfigError("--ablate cannot be used with --tables");
       const Ablations ablations = ablate_runs(arguments.directory, catalog);
       return arguments.json ? ablation_json(ablations) : ablation_text(ablations);
     }
@@ -57,13 +57,14 @@ std::function<int()> add_validate(CLI::App& command) {
   const auto a = std::make_shared<ValidateArguments>();
   command
       .add_option("what", a->what,
-                  "memory: budget rules against logged start-ups; runs: measured runs replayed")
+                  "memory: compare budget rules with logged start-ups; runs: replay measured runs")
       ->required();
   command.add_option("directory", a->directory, "folder with the measurements")->required();
-  command.add_option("--tables", a->tables,
-                     "of runs: price them from the kernel profiles (meta.yaml, tp<N>/) in this "
-                     "folder");
-  command.add_flag("--ablate", a->ablate, "of runs: what each term of the step cost is worth");
+  command.add_option(
+      "--tables", a->tables,
+      "for runs: price them from the kernel profiles (meta.yaml, tp<N>/) in this folder");
+  command.add_flag("--ablate", a->ablate,
+                   "for runs: drop each term of the step cost in turn and show the effect");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   return [a] { return print(validate_command(*a), a->json); };
@@ -71,6 +72,6 @@ std::function<int()> add_validate(CLI::App& command) {
 
 }  // namespace
 
-const Command kValidateCommand{"validate", "score the models against measurements", add_validate};
+const Command kValidateCommand{"validate", "compare the models with measurements", add_validate};
 
 }  // namespace headroom

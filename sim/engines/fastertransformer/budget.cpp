@@ -137,8 +137,8 @@ MemoryBudget fastertransformer_budget(const BudgetInputs& inputs, const FtBudget
 std::vector<std::string> fastertransformer_budget_warnings(const BudgetInputs& inputs,
                                                            const FtBudgetOptions& /*options*/) {
   std::vector<std::string> warnings{
-      "FasterTransformer: buffer sizes are read from the source and not scored on measurements; "
-      "the CUDA context is an estimate"};
+      "FasterTransformer: buffer sizes follow its source code and were not compared with "
+      "measurements; the CUDA context is an estimate"};
   bool grouped = false;
   bool other = false;
   for (const LayerKind& kind : inputs.model.kinds) {
@@ -148,13 +148,13 @@ std::vector<std::string> fastertransformer_budget_warnings(const BudgetInputs& i
   }
   if (grouped) {
     warnings.push_back(
-        fmt::format("FasterTransformer has no grouped KV heads: {} is counted with as many KV "
+        fmt::format("FasterTransformer has no grouped KV heads, so {} is sized with as many KV "
                     "heads as query heads",
                     inputs.model.id));
   }
   if (other) {
-    warnings.push_back(fmt::format("FasterTransformer runs dense attention models; {} is not one",
-                                   inputs.model.id));
+    warnings.push_back(fmt::format(
+        "FasterTransformer runs only dense attention models, and {} is not one", inputs.model.id));
   }
   return warnings;
 }

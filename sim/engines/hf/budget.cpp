@@ -76,9 +76,9 @@ void charge_batch(BudgetBuilder& builder, const HfPeak& peak, const HfBatch& bat
   if (wanted > builder.free_bytes()) {
     builder.fail(
         {StartupStage::warm_up,
-         fmt::format("CUDA out of memory: a batch of {} x ({} + {}) tokens needs {:.2f} "
-                     "GiB beside the weights (activations {:.2f}, logits {:.2f}, scores "
-                     "{:.2f}, KV {:.2f}), {:.2f} GiB free",
+         fmt::format("CUDA out of memory: a batch of {} x ({} + {}) tokens needs {:.2f} GiB beside "
+                     "the weights (activations {:.2f}, logits {:.2f}, scores {:.2f}, KV {:.2f}), "
+                     "{:.2f} GiB are free",
                      batch.sequences, batch.prompt_tokens, batch.new_tokens, gib_from_bytes(wanted),
                      gib_from_bytes(peak.activations), gib_from_bytes(peak.logits),
                      gib_from_bytes(peak.scores), gib_from_bytes(peak.kv + peak.transient),
@@ -199,21 +199,21 @@ std::vector<std::string> hf_generate_budget_warnings(const BudgetInputs& inputs,
   if (!options.forward_only) {
     warnings.emplace_back(
         "transformers: activations, context and fragmentation of a growing cache are estimates; "
-        "only a plain forward pass was scored on measurements");
+        "only a plain forward pass was compared with measurements");
   }
   const bool windows = std::ranges::any_of(inputs.model.kinds, [](const LayerKind& kind) {
     return kind.attention && kind.attention->window_tokens > 0;
   });
   if (windows) {
     warnings.push_back(
-        fmt::format("transformers: the cache of {} is counted without its sliding windows, which "
+        fmt::format("transformers: the cache of {} is sized without its sliding windows, which "
                     "recent releases use",
                     inputs.model.id));
   }
   if (inputs.sharding.tensor > 1) {
     warnings.emplace_back(
-        "transformers: tensor parallelism is rare (tp_plan); device_map puts whole layers on the "
-        "devices, which is pipeline_parallel_size here");
+        "transformers: tensor parallelism is rare (tp_plan); to place whole layers on devices, as "
+        "device_map does, set pipeline_parallel_size");
   }
   return warnings;
 }

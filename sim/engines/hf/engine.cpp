@@ -12,19 +12,18 @@ std::vector<OwnRow> hf_rows() {
       {.name = "attn_implementation",
        .field = &H::attn_implementation,
        .choices = "eager|sdpa|flash_attention_2",
-       .doc = "eager keeps the scores of a layer"},
+       .doc = "attention kernels; eager keeps the score matrix of a layer"},
       {.name = "cache_implementation",
        .field = &H::cache_implementation,
        .choices = "dynamic|static",
-       .doc = "grown by concatenation, or set aside at once"},
+       .doc = "a cache that grows by concatenation, or one allocated in full at once"},
   });
 }
 
 void resolve_hf(EngineResolver& r) {
   EngineSection& e = r.options;
   const ModelSpec& model = r.system.model;
-  r.fill("/engine/max_batch_size", e.max_batch_size, 1,
-         "one sequence unless batched by the caller");
+  r.fill("/engine/max_batch_size", e.max_batch_size, 1, "one sequence unless the caller batches");
   r.fill("/engine/max_input_tokens", e.max_input_tokens, HfBatch{}.prompt_tokens, "profile");
   const std::int64_t length = *e.max_input_tokens + e.max_new_tokens;
   if (model.max_position > 0 && length > model.max_position) {
@@ -93,7 +92,7 @@ const Engine& hf_engine() {
           },
       .limit =
           [](const EngineSection& e, AdmissionLimits& limits) {
-            // Lengths are not looked at: what does not fit kills the process.
+            // The engine does not check lengths: a batch that does not fit kills the process.
             limits.max_request_tokens = INT64_MAX;
             limits.max_output_tokens = static_cast<std::int32_t>(e.max_new_tokens);
           },

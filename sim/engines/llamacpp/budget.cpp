@@ -25,8 +25,8 @@ std::int64_t padded(std::int64_t cells) { return (cells + kPadding - 1) / kPaddi
 void check_options(const BudgetInputs& inputs, const LlamacppBudgetOptions& o) {
   if (inputs.sharding.tensor > 1) {
     throw ConfigError(
-        "llama.cpp: split mode row (tensor_parallel_size above 1) is not modelled; devices share "
-        "layers, which is pipeline_parallel_size");
+        "llama.cpp: split mode row (tensor_parallel_size above 1) is not modelled; to split layers "
+        "over devices, set pipeline_parallel_size");
   }
   if ((o.ctx_size && *o.ctx_size < 0) || (o.parallel && *o.parallel < 1) || o.ubatch_size < 1 ||
       (o.n_gpu_layers && *o.n_gpu_layers < 0)) {
@@ -144,10 +144,10 @@ void charge_host_weights(BudgetBuilder& builder, const LlamacppBudgetOptions& op
     return;
   }
   if (bytes > builder.free_bytes()) {
-    budget.notes.push_back(fmt::format(
-        "mapped weights of {:.2f} GiB do not stay in memory ({:.2f} GiB free): the file "
-        "is read again in every step",
-        gib_from_bytes(bytes), gib_from_bytes(builder.free_bytes())));
+    budget.notes.push_back(
+        fmt::format("mapped weights of {:.2f} GiB do not fit in memory ({:.2f} GiB free), so every "
+                    "step reads the file again",
+                    gib_from_bytes(bytes), gib_from_bytes(builder.free_bytes())));
   }
   const ByteCount resident = std::min(bytes, builder.free_bytes());
   builder.charge(MemoryPurpose::page_cache, resident, StartupStage::weights);
@@ -287,7 +287,7 @@ LlamacppCells llamacpp_cells(const ModelSpec& model, const LlamacppBudgetOptions
   std::int64_t n_ctx = options.ctx_size.value_or(defaults.ctx_size);
   if (n_ctx == 0) n_ctx = model.max_position;
   if (n_ctx < 1) {
-    throw ConfigError(fmt::format("ctx_size: {} declares no length, give one", model.id));
+    throw ConfigError(fmt::format("ctx_size: {} declares no context length, so set one", model.id));
   }
   n_ctx = padded(n_ctx);
   cells.streams = unified ? 1 : cells.slots;
@@ -402,16 +402,16 @@ std::vector<std::string> llamacpp_budget_warnings(const BudgetInputs& inputs,
   std::vector<std::string> warnings;
   if (options.version > kNewestLlamacpp) {
     warnings.push_back(
-        fmt::format("llama.cpp b{} is newer than b{}, the newest build whose rules were read",
+        fmt::format("llama.cpp b{} is newer than b{}, the newest build whose rules are modelled",
                     options.version.minor, kNewestLlamacpp.minor));
   }
   warnings.emplace_back(
-      "llama.cpp: cache and compute buffers agree with start-up logs; the device's context is an "
+      "llama.cpp: cache and compute buffers match start-up logs; the device's context is an "
       "estimate");
   if (!options.n_gpu_layers && options.version >= kFlashByDefault) {
     warnings.emplace_back(
-        "llama.cpp: how many layers fit is decided here by this model, with 1 GiB to spare, not by "
-        "the engine's own measurement");
+        "llama.cpp: the number of layers that fit comes from this model, with 1 GiB to spare, not "
+        "from the engine's own measurement");
   }
   const bool moe = std::ranges::any_of(inputs.model.kinds,
                                        [](const LayerKind& kind) { return kind.moe.has_value(); });

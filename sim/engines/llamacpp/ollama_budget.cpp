@@ -77,12 +77,12 @@ std::vector<std::string> ollama_budget_warnings(const BudgetInputs& inputs,
       llamacpp_budget_warnings(inputs, ollama_runner(inputs, options).options);
   if (options.version > kNewestOllama) {
     warnings.insert(warnings.begin(),
-                    fmt::format("Ollama {} is newer than {}, the newest release looked at",
+                    fmt::format("Ollama {} is newer than {}, the newest release that is modelled",
                                 to_string(options.version), to_string(kNewestOllama)));
   }
   if (options.version < kOneParallel && !options.num_parallel) {
     warnings.emplace_back(
-        "Ollama before 0.10 takes 4 parallel requests, or 1 where 4 do not fit; 4 are assumed");
+        "Ollama before 0.10 serves 4 requests in parallel, or 1 if 4 do not fit; 4 are assumed");
   }
   return warnings;
 }

@@ -67,7 +67,8 @@ MemoryBudget plain(const BudgetInputs& inputs, const EngineSection& e, const Eng
 
 std::vector<std::string> plain_warnings(const BudgetInputs&, const EngineSection&,
                                         const EngineSystem&) {
-  return {"the start-up budget of this engine is an estimate that no measurement scores"};
+  return {
+      "the start-up budget of this engine is an estimate and was not compared with measurements"};
 }
 
 constexpr EngineTraits kPaperTraits{.own_calibration = false, .pool_is_sized_by_hand = true};
@@ -95,7 +96,7 @@ const Engine& sarathi_engine() {
   static const Engine kEngine{
       .name = "sarathi",
       .version = "osdi24",
-      .summary = "Sarathi-Serve: decodes first, prompts in chunks of what is left",
+      .summary = "Sarathi-Serve: decodes first, then prompt chunks in the rest of the budget",
       .budget_rule = "plain",
       .scheduler = "sarathi",
       .cost_family = "vllm",
@@ -139,7 +140,7 @@ const Engine& static_engine() {
   static const Engine kEngine{
       .name = "static",
       .version = "1",
-      .summary = "static batches: padded, run until the longest output ends",
+      .summary = "static batches: padded, running until the longest output ends",
       .budget_rule = "plain",
       .scheduler = "static",
       .allocator = "contiguous",

@@ -108,15 +108,14 @@ std::vector<std::string> orca_paper_budget_warnings(const BudgetInputs& /*inputs
                                                     const OrcaBudgetOptions& options) {
   std::vector<std::string> warnings;
   if (!options.kv_bytes && !options.n_slots) {
-    warnings.push_back(
-        fmt::format("Orca emulation: {} of total memory beside weights and KV follows from "
-                    "the three rows of the paper's Table 1; an estimate elsewhere",
-                    options.other_share));
+    warnings.push_back(fmt::format(
+        "Orca emulation: the share {} of total memory beside weights and KV follows from the three "
+        "rows of the paper's Table 1; for other systems it is an estimate",
+        options.other_share));
   }
   if (options.reservation != OrcaReservation::max) {
-    warnings.push_back(
-        fmt::format("Orca ({}) knows the true output length, which no real engine does",
-                    name_of(options.reservation)));
+    warnings.push_back(fmt::format("Orca ({}) knows the true output length, unlike any real engine",
+                                   name_of(options.reservation)));
   }
   return warnings;
 }

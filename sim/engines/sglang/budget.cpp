@@ -56,7 +56,7 @@ void check_options(const SglangBudgetOptions& o) {
 std::int64_t context_length(const BudgetInputs& inputs, const SglangBudgetOptions& options) {
   const std::int64_t length = options.context_length.value_or(inputs.model.max_position);
   if (length < 2) {
-    throw ConfigError(fmt::format("context_length: {} declares none, give one", inputs.model.id));
+    throw ConfigError(fmt::format("context_length: {} declares none, so set one", inputs.model.id));
   }
   return length;
 }
@@ -175,8 +175,8 @@ void place(BudgetBuilder& builder, const BudgetInputs& inputs, const SglangBudge
   budget.kv_available_bytes = split.rest - split.states;
   if (longest < asked) {
     budget.notes.push_back(fmt::format(
-        "requests are limited to {} tokens: the pool holds fewer than context_length {}", longest,
-        asked));
+        "requests are limited to {} tokens, because the pool holds fewer than context_length {}",
+        longest, asked));
   }
 }
 
@@ -208,10 +208,10 @@ void charge_rest(BudgetBuilder& builder, const BudgetInputs& inputs,
   const ForwardPass pass{tokens, 1, inputs.model.vision ? 1 : 0};
   const ByteCount activations = activation_peak(inputs.model, inputs.sharding, stage, pass).peak();
   if (activations > builder.free_bytes()) {
-    budget.notes.push_back(fmt::format(
-        "a prefill of {} tokens needs about {:.2f} GiB, {:.2f} GiB are left: the engine "
-        "starts and runs out of memory at run time",
-        tokens, gib_from_bytes(activations), gib_from_bytes(builder.free_bytes())));
+    budget.notes.push_back(
+        fmt::format("a prefill of {} tokens needs about {:.2f} GiB, but only {:.2f} GiB are left: "
+                    "the engine starts and runs out of memory later",
+                    tokens, gib_from_bytes(activations), gib_from_bytes(builder.free_bytes())));
   }
   builder.charge(MemoryPurpose::activations, std::min(activations, builder.free_bytes()),
                  StartupStage::warm_up);
@@ -320,28 +320,29 @@ std::vector<std::string> sglang_budget_warnings(const BudgetInputs& inputs,
   std::vector<std::string> warnings;
   if (options.version > kNewestSglang) {
     warnings.push_back(
-        fmt::format("SGLang {} is newer than {}, the newest release whose memory rule was read",
+        fmt::format("SGLang {} is newer than {}, the newest release whose memory rule is modelled",
                     to_string(options.version), to_string(kNewestSglang)));
   }
   if (options.version < EngineVersion{0, 5} && !options.mem_fraction_static) {
-    warnings.push_back(fmt::format(
-        "SGLang {}: before 0.5 the default mem_fraction_static came from a table that is not "
-        "modelled; give it",
-        to_string(options.version)));
+    warnings.push_back(
+        fmt::format("SGLang {}: before 0.5 the default mem_fraction_static came from a table that "
+                    "is not modelled, so set it",
+                    to_string(options.version)));
   }
   warnings.emplace_back(
-      "SGLang: the CUDA context taken before the pool is sized is an estimate, the rule is read "
-      "from the source and not scored on measured start-ups");
+      "SGLang: the rule that sizes the pool follows its source code and was not compared with "
+      "measured start-ups; the CUDA context is an estimate");
   if (inputs.model.vision && !options.mem_fraction_static) {
     warnings.push_back(
         fmt::format("SGLang lowers the default mem_fraction_static of vision models such as {} by "
-                    "the size of their encoder; that is not modelled",
+                    "the size of their encoder, which is not modelled",
                     inputs.model.id));
   }
   if (splits_windows(inputs.model, options)) {
     warnings.emplace_back(
-        "SGLang: the window pool is part of each token of the full pool; a batch of requests "
-        "shorter than the window fits up to 1 / swa_full_tokens_ratio too often");
+        "SGLang: the window pool is modelled as part of each token of the full pool, so requests "
+        "shorter than the window fit up to 1 / swa_full_tokens_ratio times as often as in the "
+        "engine");
   }
   return warnings;
 }

@@ -27,53 +27,56 @@ std::vector<OwnRow> sglang_rows() {
        .field = &S::mem_fraction_static,
        .unit = "share",
        .bounds = {.low = 0, .high = 1, .low_open = true, .high_open = true},
-       .doc = "of the memory available before load, for weights and KV",
-       .absent = "by device, chunk and graph sizes"},
+       .doc = "share of the memory available before loading that weights and KV may use",
+       .absent = "by device, chunk size and graph sizes"},
       {.name = "chunked_prefill_size",
        .field = &S::chunked_prefill_size,
        .unit = "tokens",
        .bounds = {.low = -1, .high = 1e9},
-       .doc = "of a prefill chunk; -1 = whole prompts",
+       .doc = "size of a prefill chunk; -1 = whole prompts",
        .absent = "by device"},
       {.name = "max_running_requests",
        .field = &S::max_running_requests,
        .unit = "sequences",
        .bounds = {.low = 1, .high = 1e6},
-       .doc = "in a batch",
-       .absent = "by pool and context length"},
+       .doc = "most requests in a batch",
+       .absent = "by pool size and context length"},
       {.name = "context_length",
        .field = &S::context_length,
        .unit = "tokens",
        .bounds = kCount,
-       .doc = "prompt + output of a request",
+       .doc = "longest prompt + output of a request",
        .absent = "the model's context length"},
       {.name = "page_size",
        .field = &S::page_size,
        .unit = "tokens",
        .bounds = {.low = 1, .high = 4096},
-       .doc = "of a KV page"},
+       .doc = "size of a KV page"},
       {.name = "cuda_graph_max_bs",
        .field = &S::cuda_graph_max_bs,
        .unit = "sequences",
        .bounds = {.low = 1, .high = 1e5},
-       .doc = "largest batch with a graph",
+       .doc = "largest batch with a captured graph",
        .absent = "by device"},
       {.name = "disable_overlap_schedule",
        .field = &S::disable_overlap_schedule,
-       .doc = "plan a step only when the last one has ended"},
-      {.name = "disable_cuda_graph", .field = &S::disable_cuda_graph, .doc = "capture no graphs"},
+       .doc = "plan a step only after the last one has ended"},
+      {.name = "disable_cuda_graph",
+       .field = &S::disable_cuda_graph,
+       .doc = "capture no CUDA graphs"},
   });
-  std::ranges::move(own_rows<P>({
-                        {.name = "max_prefill_tokens",
-                         .field = &P::max_prefill_tokens,
-                         .unit = "tokens",
-                         .bounds = kCount,
-                         .doc = "of a prefill batch"},
-                        {.name = "disable_radix_cache",
-                         .field = &P::disable_radix_cache,
-                         .doc = "no prefix cache; recurrent states are all for running requests"},
-                    }),
-                    std::back_inserter(rows));
+  std::ranges::move(
+      own_rows<P>({
+          {.name = "max_prefill_tokens",
+           .field = &P::max_prefill_tokens,
+           .unit = "tokens",
+           .bounds = kCount,
+           .doc = "most prompt tokens in a prefill batch"},
+          {.name = "disable_radix_cache",
+           .field = &P::disable_radix_cache,
+           .doc = "switch the prefix cache off; all recurrent states then serve running requests"},
+      }),
+      std::back_inserter(rows));
   return rows;
 }
 
@@ -109,21 +112,21 @@ void resolve_sglang(EngineResolver& r) {
     const double reserved =
         sglang_reserved_mib(sglang_budget_options(r.options, s), defaults, s.sharding, device_mib);
     r.fill(kFraction, own.mem_fraction_static, sglang_mem_fraction_static(device_mib, reserved),
-           "by device, chunk and graph sizes");
+           "by device, chunk size and graph sizes");
   }
   if (*own.chunked_prefill_size > 0 && *own.chunked_prefill_size % own.page_size != 0) {
     r.given.refuse_value("/engine/chunked_prefill_size", fmt::to_string(*own.chunked_prefill_size),
                          fmt::format("expected a multiple of page_size = {}", own.page_size));
   }
   if (own.disable_cuda_graph || r.given.is_given("/engine/cuda_graph_max_bs")) {
-    r.warn(fmt::format("{} changes memory alone: a step is priced as with CUDA graphs",
+    r.warn(fmt::format("{} affects only memory here: step times are those with CUDA graphs",
                        own.disable_cuda_graph ? "disable_cuda_graph" : "cuda_graph_max_bs"));
   }
   auto& scheduling = r.own<SglangScheduling>();
   if (s.version < kSglangRetractsLess) scheduling.retraction_headroom = kRetractDecodeSteps;
   const std::string& order = scheduling.schedule_policy;
   if (scheduling.disable_radix_cache && (order == "lpm" || order == "dfs-weight")) {
-    r.warn(fmt::format("schedule_policy {} needs the radix cache: without it SGLang serves fcfs",
+    r.warn(fmt::format("schedule_policy {} needs the radix cache; without it SGLang serves fcfs",
                        order));
     scheduling.schedule_policy = "fcfs";
     r.note_rule("/engine/schedule_policy", "fcfs without the radix cache");
@@ -144,7 +147,7 @@ void after_budget(const BudgetInputs& inputs, const MemoryBudget& budget, Engine
   auto& own = e.own.edit<SglangOptions>();
   if (own.max_running_requests) return;
   own.max_running_requests = running;
-  s.rules[kRunning] = "sglang: by pool and context length";
+  s.rules[kRunning] = "sglang: by pool size and context length";
 }
 
 bool sglang_cuts_windows(const EngineSection&, const EngineSystem& s, const KvLayout& layout) {
@@ -177,9 +180,9 @@ std::span<const FixCandidate> sglang_fixes() {
   using namespace fixes;
   static constexpr FixCandidate kFixes[] = {
       {"/engine/mem_fraction_static", Try::share_up, Cost::none,
-       "less memory is left for activations and graphs"},
+       "leaves less memory for activations and graphs"},
       {"/engine/mem_fraction_static", Try::share_down, Cost::none,
-       "more memory is left for activations and graphs"},
+       "leaves more memory for activations and graphs"},
       {"/engine/context_length", Try::count_down, Cost::limits, kLonger, {}, Of::tokens},
       {"/engine/context_length", Try::count_up, Cost::none, kLength, {}, Of::tokens},
       {"/engine/max_running_requests", Try::count_up, Cost::none, kMore, {}, Of::requests},
@@ -200,7 +203,7 @@ const Engine& sglang_engine() {
       .version = "0.5",
       .versioned = true,
       .newest = kNewestSglang,
-      .summary = "SGLang: prefill batches alone, radix cache, retraction",
+      .summary = "SGLang: separate prefill batches, radix cache, retraction",
       .budget_rule = "sglang",
       .scheduler = "sglang",
       .cost_family = "sglang",

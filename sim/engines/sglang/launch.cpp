@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kDisaggregation = "prefill apart from decode is not modelled";
+constexpr std::string_view kDisaggregation = "prefill/decode disaggregation is not modelled";
 
 const FlagRow kSglangRows[] = {
     {.names = "--model-path|--model", .takes = Takes::text, .pointer = "/model"},

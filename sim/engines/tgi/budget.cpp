@@ -213,8 +213,8 @@ std::vector<std::string> tgi_budget_warnings(const BudgetInputs& inputs,
                     to_string(options.version), to_string(kNewestTgi)));
   }
   warnings.emplace_back(
-      "TGI: the peak of the warm-up (activations, context) is an estimate, the rule is read from "
-      "the source and not scored on measured start-ups");
+      "TGI: the memory rule follows its source code and was not compared with measured start-ups; "
+      "the peak of the warm-up (activations, context) is an estimate");
   if (options.version >= EngineVersion{3, 0} && !options.max_batch_prefill_tokens &&
       !options.max_input_tokens) {
     warnings.emplace_back(

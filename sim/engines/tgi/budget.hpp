@@ -50,9 +50,9 @@ struct TgiBudgetOptions {
   std::vector<std::int64_t> cuda_graphs{1, 2, 4, 8, 16, 32};  // batch sizes; empty: none
 };
 
-// max_total_tokens that is not given becomes the model's length or the pool, whichever is less.
-// Block 0 is kept for padding. Graphs are captured in the rest; without room the engine goes on
-// without.
+// If max_total_tokens is not given, it becomes the model's length or the pool, whichever is
+// smaller. Block 0 is kept for padding. Graphs are captured in the rest; without room the engine
+// runs without them.
 [[nodiscard]] MemoryBudget tgi_budget(const BudgetInputs& inputs, const TgiBudgetOptions& options);
 
 [[nodiscard]] std::vector<std::string> tgi_budget_warnings(const BudgetInputs& inputs,

@@ -16,28 +16,28 @@ std::vector<OwnRow> tgi_rows() {
        .field = &T::max_batch_prefill_tokens,
        .unit = "tokens",
        .bounds = kCount,
-       .doc = "of a prefill batch; the warm-up runs one",
+       .doc = "most tokens in a prefill batch; the warm-up runs one of this size",
        .absent = "max_input_tokens + 50"},
       {.name = "max_batch_total_tokens",
        .field = &T::max_batch_total_tokens,
        .unit = "tokens",
        .bounds = kCount,
-       .doc = "of all requests together",
+       .doc = "most tokens of all running requests together",
        .absent = "by the start-up budget"},
       {.name = "max_concurrent_requests",
        .field = &T::max_concurrent_requests,
        .unit = "requests",
        .bounds = {.low = 1, .high = 1e6},
-       .doc = "accepted at once; more are refused (429)"},
+       .doc = "most requests accepted at once; the rest get 429"},
       {.name = "cuda_memory_fraction",
        .field = &T::cuda_memory_fraction,
        .unit = "share",
        .bounds = kShareAbove0,
-       .doc = "of total memory"},
+       .doc = "share of total memory that the engine may use"},
       {.name = "attention",
        .field = &T::attention,
        .choices = "flashinfer|flashdecoding|paged",
-       .doc = "kernels, which decide the block size: 1, 256, 16",
+       .doc = "attention kernels; they set the block size: 1, 256, 16",
        .absent = "by device and version"},
   });
 }
@@ -53,8 +53,9 @@ void resolve_prefix_caching(EngineResolver& r) {
   }
   const bool shares = *r.own<TgiOptions>().attention != "paged" && s.allocator->in_blocks;
   if (e.enable_prefix_caching.value_or(false) && !shares) {
-    r.given.refuse(pointer,
-                   "TGI shares with attention flashinfer or flashdecoding, and on blocks, only");
+    r.given.refuse(
+        pointer,
+        "TGI shares prefixes only with attention flashinfer or flashdecoding and only on blocks");
   }
   r.fill(pointer, e.enable_prefix_caching, shares && (head == 64 || head == 128 || head == 256),
          "on with flashinfer and flashdecoding, for heads of 64, 128 and 256");

@@ -136,12 +136,11 @@ void fill_shards(LaunchDraft& draft) {
   if (draft.find(kShards) != nullptr) return;
   if (draft.devices) {
     draft.set(kShards, *draft.devices);
-    draft.note(fmt::format("num_shard = {}: without --num-shard it takes every device it sees ({})",
+    draft.note(fmt::format("num_shard = {}: without --num-shard TGI uses every visible device ({})",
                            *draft.devices, draft.devices_by));
   } else {
     draft.note(
-        "without --num-shard it takes every device it sees: set "
-        "engine.tensor_parallel_size");
+        "without --num-shard TGI uses every visible device: set engine.tensor_parallel_size");
   }
 }
 

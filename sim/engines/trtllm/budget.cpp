@@ -86,7 +86,7 @@ Limits limits_of(const BudgetInputs& inputs, const TrtllmBudgetOptions& options)
   Limits limits;
   limits.max_seq_len = options.max_seq_len.value_or(inputs.model.max_position);
   if (limits.max_seq_len < 2) {
-    throw ConfigError(fmt::format("max_seq_len {}: {} declares no length, give one",
+    throw ConfigError(fmt::format("max_seq_len {}: {} declares no context length, so set one",
                                   limits.max_seq_len, inputs.model.id));
   }
   const std::int64_t prompt = std::max<std::int64_t>(1, limits.max_seq_len - 1);
@@ -163,8 +163,8 @@ void place(BudgetBuilder& builder, const TrtllmBudgetOptions& options, const Lim
   if (longest < 1) {
     budget.kv_available_bytes = kv;
     builder.fail({StartupStage::blocks,
-                  fmt::format("no memory for a KV block: {:.2f} GiB are left for the KV cache, one "
-                              "block of {} tokens needs {:.3f} GiB",
+                  fmt::format("no memory for a KV block: {:.2f} GiB are left for the KV cache, but "
+                              "one block of {} tokens needs {:.3f} GiB",
                               gib_from_bytes(kv), options.tokens_per_block,
                               gib_from_bytes(budget.layout.block_bytes)),
                   budget.layout.block_bytes, kv, 0});
@@ -176,8 +176,8 @@ void place(BudgetBuilder& builder, const TrtllmBudgetOptions& options, const Lim
   }
   if (longest < limits.max_seq_len) {
     budget.notes.push_back(
-        fmt::format("max_seq_len lowered from {} to {}: the KV pool holds no longer request; "
-                    "longer ones are rejected",
+        fmt::format("max_seq_len lowered from {} to {}, the longest request that the KV pool "
+                    "holds; longer ones are rejected",
                     limits.max_seq_len, longest));
   }
   place_pool(builder, {.available_bytes = kv, .max_model_len = longest}, budget);
@@ -241,29 +241,29 @@ std::vector<std::string> trtllm_budget_warnings(const BudgetInputs& inputs,
   std::vector<std::string> warnings;
   if (options.version > kNewestTrtllm) {
     warnings.push_back(fmt::format(
-        "TensorRT-LLM {} is newer than {}, the newest release whose memory rule was read",
+        "TensorRT-LLM {} is newer than {}, the newest release whose memory rule is modelled",
         to_string(options.version), to_string(kNewestTrtllm)));
   }
   warnings.emplace_back(
       "TensorRT-LLM: the peak of the dummy run (activations, context, graphs) is an estimate; the "
-      "rule that turns it into a KV pool is measured");
+      "rule that sizes the KV pool from it matches measurements");
   if (!options.max_attention_window.empty()) {
     warnings.emplace_back(
-        "TensorRT-LLM: the pools of different windows are modelled as one; short requests are "
-        "counted too well");
+        "TensorRT-LLM: the pools of different windows are modelled as one, so too many short "
+        "requests fit");
   }
   const bool recurrent = std::ranges::any_of(
       inputs.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
   if (recurrent) {
     warnings.push_back(
         fmt::format("TensorRT-LLM: {} holds recurrent states for max_batch_size {} outside the "
-                    "block pool; that they are counted once is an assumption",
+                    "block pool; we assume that they are counted once",
                     inputs.model.id, options.max_batch_size));
   }
   if (inputs.device.memory_model == MemoryModel::unified) {
     warnings.emplace_back(
-        "TensorRT-LLM has no correction for unified memory: page cache, tmpfs and other processes "
-        "count as used when the pool is sized");
+        "TensorRT-LLM does not correct for unified memory: page cache, tmpfs and other processes "
+        "count as used when it sizes the pool");
   }
   return warnings;
 }

@@ -33,7 +33,7 @@ struct TrtllmDefaults {
 
 struct TrtllmBudgetOptions {
   EngineVersion version{1, 3};
-  double free_gpu_memory_fraction = 0.9;      // of what is left, (0, 1]
+  double free_gpu_memory_fraction = 0.9;      // of the rest, (0, 1]
   std::int64_t max_batch_size = 2048;         // sequences
   std::int64_t max_num_tokens = 8192;         // of a step, and of the dummy run
   std::optional<std::int64_t> max_seq_len{};  // prompt + output; absent: the model's

@@ -50,8 +50,8 @@ void attribute_outside(Attributor& terms) {
   if (memory.temporary_gib) outside->value -= memory.temporary_gib->value;
   terms.add(MemoryCause::outside_torch, outside, modelled_outside(terms.modelled()),
             -terms.modelled().share,
-            "outside torch: context, graphs, other processes and page cache; the temporary pool "
-            "of the profiling pass is taken off");
+            "outside torch: context, graphs, other processes and page cache, without the temporary "
+            "pool of the profiling pass");
 }
 
 void trtllm_attribute(Attributor& terms) {
@@ -69,7 +69,7 @@ void trtllm_attribute(Attributor& terms) {
     attribute_outside(terms);
   } else {
     terms.add(MemoryCause::peak, memory.peak_gib, peak, -share,
-              "not free when the pool is sized, other processes and page cache included");
+              "not free when the pool is sized, including other processes and page cache");
   }
   const double total = memory.total_gib ? memory.total_gib->value : modelled.total_gib;
   double used = memory.peak_gib ? memory.peak_gib->value : peak;

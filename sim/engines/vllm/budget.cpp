@@ -149,7 +149,7 @@ void check_options(const VllmBudgetOptions& o) {
     throw ConfigError("max_num_seqs, max_num_batched_tokens and block_size: at least 1");
   }
   if (o.num_gpu_blocks_override && *o.num_gpu_blocks_override < 2) {
-    throw ConfigError("num_gpu_blocks_override: at least 2, one is the null block");
+    throw ConfigError("num_gpu_blocks_override: at least 2, because one is the null block");
   }
   if (o.kv_cache_memory_bytes && *o.kv_cache_memory_bytes < 1) {
     throw ConfigError("kv_cache_memory_bytes: at least 1");
@@ -229,8 +229,8 @@ void check_free(BudgetBuilder& builder, const BudgetInputs& in, const VllmBudget
 void check_slack(BudgetBuilder& builder, const BudgetInputs& in) {
   if (builder.failed() || builder.free_bytes() >= in.machine.slack_bytes) return;
   builder.fail({StartupStage::kv_allocation,
-                fmt::format("the driver refuses the pool: {:.2f} GiB would stay free by {}, and "
-                            "the last {:.2f} GiB cannot be allocated",
+                fmt::format("the driver refuses the pool: it would leave {:.2f} GiB free by {}, "
+                            "but the last {:.2f} GiB cannot be allocated",
                             gib_from_bytes(builder.free_bytes()), in.machine.free_metric,
                             gib_from_bytes(in.machine.slack_bytes)),
                 in.machine.slack_bytes, builder.free_bytes(), 0});
@@ -331,9 +331,9 @@ VllmRule vllm_rule(EngineVersion version) {
 
 std::string_view name_of(VllmRule rule) {
   switch (rule) {
-    case VllmRule::all_outside_torch: return "all memory outside torch counts (0.8)";
-    case VllmRule::own_growth: return "own growth counts, graphs do not (to 0.20)";
-    case VllmRule::free_difference: return "difference of free memory and graphs count (from 0.21)";
+    case VllmRule::all_outside_torch: return "counts all memory outside torch (0.8)";
+    case VllmRule::own_growth: return "counts the engine's own growth, but not graphs (up to 0.20)";
+    case VllmRule::free_difference: return "counts the drop in free memory, and graphs (from 0.21)";
   }
   return "";
 }
@@ -422,23 +422,24 @@ std::vector<std::string> vllm_budget_warnings(const BudgetInputs& inputs,
                     version, to_string(kNewestVllm), to_string(kNewestVllm)));
   } else if (options.version > kMeasuredVllm) {
     warnings.push_back(
-        fmt::format("vLLM {}: the rule is known ({}), its constants are those measured with {}",
+        fmt::format("vLLM {}: the memory rule is known ({}); its constants were measured with {}",
                     version, name_of(vllm_rule(options.version)), to_string(kMeasuredVllm)));
   }
   if (options.version < EngineVersion{0, 10}) {
     warnings.push_back(fmt::format(
-        "vLLM {}: activation and context constants before 0.10 rest on single logs", version));
+        "vLLM {}: activation and context constants before 0.10 come from single logs", version));
   }
   if (inputs.device.id != "h100-sxm") {
     warnings.push_back(fmt::format(
-        "{}: constants of the memory rule were measured on H100; the one logged start-up elsewhere "
-        "(vLLM 0.19, RTX 4090) had 0.40 GiB less KV than the rule gives",
+        "{}: constants of the memory rule were measured on H100; the only logged start-up on "
+        "another device (vLLM 0.19, RTX 4090) had 0.40 GiB less KV than the rule gives",
         inputs.device.id));
   }
   if (inputs.sharding.tensor > 1 && !inputs.device.nvlink_bytes_per_s) {
-    warnings.push_back(fmt::format(
-        "{}: buffers of tensor parallelism without NVLink are an estimate, logged on no machine",
-        inputs.device.id));
+    warnings.push_back(
+        fmt::format("{}: the size of tensor-parallel buffers without NVLink is an estimate, with "
+                    "no log to compare",
+                    inputs.device.id));
   }
   return warnings;
 }

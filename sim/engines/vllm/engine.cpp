@@ -27,15 +27,15 @@ std::vector<OwnRow> vllm_rows() {
   return own_rows<V>({
       {.name = "enforce_eager",
        .field = &V::enforce_eager,
-       .doc = "no CUDA graphs: their memory stays free, decode batches are not padded"},
+       .doc = "capture no CUDA graphs: their memory stays free, and decode batches are not padded"},
       {.name = "estimate_cuda_graphs",
        .field = &V::estimate_cuda_graphs,
-       .doc =
-           "take an estimate of the graphs off the pool (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
+       .doc = "subtract an estimate of the CUDA graphs from the pool "
+              "(VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
        .absent = "on from vLLM 0.21"},
       {.name = "disable_hybrid_kv_cache_manager",
        .field = &V::disable_hybrid_kv_cache_manager,
-       .doc = "keep windowed layers like full ones"},
+       .doc = "keep the whole context in windowed layers, as in full ones"},
       {.name = "max_cudagraph_capture_size",
        .field = &V::max_cudagraph_capture_size,
        .unit = "tokens",
@@ -95,7 +95,7 @@ void check_sizes(const EngineResolver& r, bool chunked, bool automatic) {
   }
   if (automatic && !chunked) {
     r.given.refuse_value("/engine/max_model_len", "-1",
-                         "without chunked prefill a length must be given");
+                         "without chunked prefill a length is required");
   }
 }
 
@@ -125,7 +125,9 @@ void resolve_vllm(EngineResolver& r) {
          defaults.gpu_memory_utilization, "0.90 to 0.20, then 0.92");
   check_sizes(r, chunked, automatic);
   if (e.own.get<VllmOptions>().enforce_eager) {
-    r.warn("enforce_eager changes memory and padding: a step is priced as with CUDA graphs");
+    r.warn(
+        "enforce_eager affects only memory and padding here: step times are those with CUDA "
+        "graphs");
   }
   const bool recurrent = std::ranges::any_of(
       s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
@@ -135,8 +137,8 @@ void resolve_vllm(EngineResolver& r) {
 
   if (e.own.get<VllmOptions>().disable_hybrid_kv_cache_manager && recurrent) {
     r.given.refuse("/engine/disable_hybrid_kv_cache_manager",
-                   fmt::format("vLLM does not start: layers of {} are recurrent, which only the "
-                               "hybrid KV cache manager holds beside attention",
+                   fmt::format("vLLM does not start: only the hybrid KV cache manager can hold the "
+                               "recurrent layers of {} beside attention",
                                s.model.id));
   }
 }
@@ -283,7 +285,7 @@ const Engine& vllm_engine() {
       .explain_activations = explain_activations,
       .explain_margin =
           [](const EngineSection& e) {
-            return fmt::format("left over: the engine may use {} of the total",
+            return fmt::format("spare: the engine may use {} of the total",
                                e.gpu_memory_utilization.value_or(0));
           }};
   return kEngine;

@@ -144,7 +144,7 @@ const FlagRow kVllmRows[] = {
      .note = "the format of LoRA adapters is the model's"},
     {.names = "--lora-modules|--default-mm-loras",
      .takes = Takes::words,
-     .note = "which requests use a LoRA adapter is said by workload.lora"},
+     .note = "set workload.lora to say which requests use a LoRA adapter"},
     {.names = "--compilation-config|-cc", .takes = Takes::json, .note = kGraphsNote},
     {.names = "--optimization-level|-O|--max-seq-len-to-capture",
      .takes = Takes::text,
@@ -198,7 +198,7 @@ const FlagRow kVllmRows[] = {
     {.names = "--eplb-config", .takes = Takes::json, .note = "redundant experts are not modelled"},
     {.names = "--all2all-backend",
      .takes = Takes::text,
-     .note = "where data ranks share their experts: set engine.all2all_backend"},
+     .note = "if data-parallel ranks share their experts, set engine.all2all_backend"},
     {.names = "--moe-backend|--attention-backend|--linear-backend|"
               "--num-redundant-experts|--expert-placement-strategy|--ubatch-size|"
               "--performance-mode",
@@ -213,7 +213,8 @@ const FlagRow kVllmRows[] = {
      .note = "its effect on step time and memory is not modelled"},
     {.names = "--disable-sliding-window",
      .takes = Takes::toggle,
-     .note = "the model's windows are kept, and the length is not cut to one: check max_model_len"},
+     .note = "the model keeps its windows, and its length is not cut to one window: check "
+             "max_model_len"},
     {.names = "--mamba-cache-dtype|--mamba-ssm-cache-dtype|--mamba-block-size|--mamba-cache-mode",
      .takes = Takes::text,
      .note = "settings of recurrent state are not modelled"},
@@ -240,8 +241,8 @@ const FlagRow kVllmRows[] = {
                  "VLLM_FLASH_ATTN_VERSION|VLLM_USE_FLASHINFER_SAMPLER|VLLM_ALL2ALL_BACKEND|"
                  "VLLM_USE_FLASHINFER_MOE_FP8|VLLM_USE_FLASHINFER_MOE_FP4"},
     {.takes = Takes::text,
-     .note = "V1 is modelled from release 0.8 on and V0 before, whatever the variable says: set "
-             "engine.scheduler for the other one's steps",
+     .note = "V1 is modelled from release 0.8 on and V0 before, regardless of the variable: set "
+             "engine.scheduler for the steps of the other",
      .variable = "VLLM_USE_V1"},
     // ---- no effect on memory or scheduling
     {.takes = Takes::text,
@@ -329,18 +330,18 @@ void settle_kv_connector(LaunchDraft& draft) {
   const std::string& connector = *draft.kv_connector;
   const bool unable = std::ranges::count(kWithoutHybrid, connector) > 0;
   if (release >= kHybridByConnector && !unable) {
-    draft.note(fmt::format(
-        "vLLM {} keeps its hybrid KV cache manager if the connector{}{} supports it, which is "
-        "assumed: where the log says 'Turning off hybrid kv cache manager', set "
-        "engine.disable_hybrid_kv_cache_manager",
-        to_string(release), connector.empty() ? "" : " ", connector));
+    draft.note(
+        fmt::format("vLLM {} keeps its hybrid KV cache manager if the connector{}{} supports it, "
+                    "which is assumed here: if the log says 'Turning off hybrid kv cache manager', "
+                    "set engine.disable_hybrid_kv_cache_manager",
+                    to_string(release), connector.empty() ? "" : " ", connector));
     return;
   }
   draft.set(kHybridOff, true);
-  draft.note(fmt::format(
-      "vLLM {} turns its hybrid KV cache manager off for the KV connector: windows keep all of "
-      "their tokens, and models with recurrent layers do not start",
-      to_string(release)));
+  draft.note(
+      fmt::format("vLLM {} turns off its hybrid KV cache manager because of the KV connector: "
+                  "windowed layers keep all tokens, and models with recurrent layers do not start",
+                  to_string(release)));
 }
 
 }  // namespace

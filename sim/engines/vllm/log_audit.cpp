@@ -73,7 +73,7 @@ void attribute_graphs(Attributor& terms) {
   if (!terms.log().graphs_in_budget) {
     terms.add_effect(
         MemoryCause::graphs, memory.graph_gib ? memory.graph_gib : memory.graph_estimate_gib,
-        modelled.graph_gib, 0, in_model, "graphs are captured outside the budget by this start-up");
+        modelled.graph_gib, 0, in_model, "this start-up captures graphs outside the budget");
     return;
   }
   constexpr std::string_view kWhy = "estimate of the graphs, subtracted before the pool is sized";
@@ -100,7 +100,7 @@ void vllm_attribute(Attributor& terms) {
             "growth outside torch: context, NCCL, workspaces");
   attribute_graphs(terms);
   terms.add(MemoryCause::others, taken_by_others(memory), modelled.others_gib, 0,
-            "not free before the start; counts in the check of free memory only");
+            "not free before the start; counts only in the check of free memory");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ using Memory = RankMemory;
 // The banner of V1, seen in 0.19, is drawn with it and holds the version.
 constexpr std::string_view kBlockLetter = "\u2588";
 
-// Wordings as they stand in logs and sources of the releases named.
+// Wordings from logs and sources of the releases named.
 constexpr std::array kVllmMemoryRules{
     // V0 to 0.7, then from 0.8 on; "GB" is GiB (startup_log.hpp).
     MemoryRule{"Loading model weights took # G", {&Memory::weights_gib}},
@@ -284,8 +284,7 @@ void VllmLogReader::list_missing() {
   expect(memory.available_kv_gib.has_value(), "Available KV cache memory: ... GiB");
   expect(log_.kv_tokens || log_.gpu_blocks, "GPU KV cache size: ... tokens");
   if (!memory.activation_gib && memory.available_kv_gib) {
-    log_.notes.emplace_back(
-        "the split of what is not KV is written by VLLM_LOGGING_LEVEL=DEBUG only");
+    log_.notes.emplace_back("vLLM logs the parts other than KV only with VLLM_LOGGING_LEVEL=DEBUG");
   }
 }
 

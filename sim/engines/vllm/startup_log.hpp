@@ -1,6 +1,6 @@
 #pragma once
-// Start-up messages of vLLM: V0 of August 2023 to 0.9, V1 of February 2025 to autumn 2026. Told
-// apart by wording, not by version.
+// Start-up messages of vLLM: V0 of August 2023 to 0.9, V1 of February 2025 to autumn 2026.
+// Recognized by wording, not by version.
 
 #include <cstdint>
 #include <set>

@@ -32,7 +32,7 @@ class OutputFile {
     at_ = fill(at_);
   }
 
-  // Writes what is left and closes; only then is the file complete.
+  // Writes the rest and closes; only then is the file complete.
   void close();
 
  private:

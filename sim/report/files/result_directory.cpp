@@ -33,7 +33,7 @@ ConfigError cannot_write(const fs::path& path, const std::string& why) {
 ResultDirectory::ResultDirectory(const std::string& target) : target_(target) {
   if (target_.filename().empty()) target_ = target_.parent_path();  // "out/" is "out"
   if (target_.filename() == "." || target_.filename() == "..") {
-    throw cannot_write(target_, "name a directory of its own for the results");
+    throw cannot_write(target_, "choose a separate directory for the results");
   }
   check_target();
   for (const std::string_view name : kResultFiles) {
@@ -44,10 +44,10 @@ ResultDirectory::ResultDirectory(const std::string& target) : target_(target) {
   const fs::path parent = target_.parent_path();
   working_ = parent / fmt::format(".{}.partial-{}", target_.filename().string(), ::getpid());
   if (::mkdir(working_.c_str(), 0777) != 0) {
-    const std::string cause =
-        errno == EEXIST ? fmt::format("{} is there: a run that was killed left it; remove it",
-                                      working_.filename().string())
-                        : std::strerror(errno);
+    const std::string cause = errno == EEXIST
+                                  ? fmt::format("{} exists, left by a killed run: remove it",
+                                                working_.filename().string())
+                                  : std::strerror(errno);
     working_.clear();
     throw cannot_write(target_, cause);
   }
@@ -74,9 +74,10 @@ void ResultDirectory::check_target() const {
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
     if (std::ranges::find(kResultFiles, name) == kResultFiles.end()) {
-      throw cannot_write(target_, fmt::format("it holds {}, which is no result file; choose "
-                                              "another directory with -o",
-                                              name));
+      throw cannot_write(
+          target_,
+          fmt::format("it holds {}, which is not a result file; choose another directory with -o",
+                      name));
     }
   }
   if (::access(target_.c_str(), W_OK) != 0) throw cannot_write(target_, std::strerror(errno));

@@ -31,8 +31,8 @@ Json run_energy_json(const RunResult& result) {
   if (!use) return nullptr;
   Json json = energy_json(use, result.summary.metrics.total_output_tokens);
   json["assumption"] =
-      "of the devices alone, without hosts and cooling; a step draws between the memory-bound and "
-      "the compute-bound figure by its cost terms, and the idle figure while it waits";
+      "devices only, without hosts and cooling; a step draws between the memory-bound and the "
+      "compute-bound figure, depending on its cost terms, and the idle figure while it waits";
   if (!result.is_fleet) {
     json["power"] = draw_json(result.resolved);
   } else {

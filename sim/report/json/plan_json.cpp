@@ -149,17 +149,16 @@ std::vector<std::string> plan_assumptions(const FleetPlanFile& plan,
   }
   const std::int64_t requests = result.traffic.front().requests;
   if (const auto thin = thin_percentiles(requests); !thin.empty()) {
-    all.push_back(
-        fmt::format("a run has {} requests: {} of so few say little (p99 needs {}), give more of "
-                    "the traffic",
-                    requests, thin, kValuesForP99));
+    all.push_back(fmt::format(
+        "a run has only {} requests, too few for {} (p99 needs {}): use more of the traffic",
+        requests, thin, kValuesForP99));
   }
   bool assumed = false;
   for (const PlannedFleet& fleet : result.fleets) assumed |= fleet.whole.power_assumed;
   if (assumed) {
     all.push_back(fmt::format(
-        "power of devices without measurements: {:g} of the TDP idle, {:g} while memory bounds a "
-        "step, {:g} while arithmetic does; hosts and cooling are not counted",
+        "power of devices without measurements: {:g} of the TDP when idle, {:g} in memory-bound "
+        "steps, {:g} in compute-bound steps; hosts and cooling are not counted",
         kIdleShareOfTdp, kMemoryShareOfTdp, kComputeShareOfTdp));
   }
   std::vector<std::string> unmeasured;
@@ -169,10 +168,9 @@ std::vector<std::string> plan_assumptions(const FleetPlanFile& plan,
     if (std::ranges::find(unmeasured, device) == unmeasured.end()) unmeasured.push_back(device);
   }
   if (!unmeasured.empty()) {
-    all.push_back(
-        fmt::format("step times without measured constants of their own, for some or all "
-                    "models, on {}",
-                    fmt::join(unmeasured, ", ")));
+    all.push_back(fmt::format(
+        "step times on {} have no measured constants of their own for some or all models",
+        fmt::join(unmeasured, ", ")));
   }
   return all;
 }

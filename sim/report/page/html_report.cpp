@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beyond this the colours of lines can no longer be told apart.
+// Beyond this the colours of lines are no longer distinguishable.
 constexpr std::size_t kMostRuns = 8;
 
 // In this order: later ones use earlier ones.
@@ -47,8 +47,8 @@ std::string escaped_html(std::string_view text) {
   return escaped;
 }
 
-// JSON that may stand in a <script>: ASCII without '<', so that no text in it ends the block, opens
-// a comment, or is a line break to JavaScript alone.
+// JSON that is safe inside a <script>: ASCII without '<', so that no text in it ends the block,
+// opens a comment, or is a line break to JavaScript alone.
 std::string script_json(const Json& json) {
   std::string escaped;
   for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace)) {
@@ -69,7 +69,7 @@ std::string scripts() {
   return all;
 }
 
-// `text` with each {{name}} replaced by what stands for it.
+// `text` with each {{name}} replaced by its value.
 std::string filled(std::string_view text,
                    std::span<const std::pair<std::string_view, std::string>> values) {
   std::string page;
@@ -80,7 +80,7 @@ std::string filled(std::string_view text,
     const std::size_t close = text.find("}}", open);
     const std::string_view name = text.substr(open + 2, close - open - 2);
     const auto found = std::ranges::find(values, name, [](const auto& one) { return one.first; });
-    HEADROOM_CHECK(found != values.end(), fmt::format("nothing stands for {}", name));
+    HEADROOM_CHECK(found != values.end(), fmt::format("no value for {}", name));
     page += found->second;
     text.remove_prefix(close + 2);
   }
@@ -98,14 +98,14 @@ Json page_data(const HtmlReportQuery& query) {
       query.paths, [&](const std::string& path) { return fs::is_regular_file(path, failed); });
   if (files == 0) {
     if (query.paths.size() > kMostRuns) {
-      throw ConfigError(fmt::format("report: {} runs: at most {} beside each other",
+      throw ConfigError(fmt::format("report: {} runs: expected at most {} side by side",
                                     query.paths.size(), kMostRuns));
     }
     const char* kind = query.paths.size() == 1 ? "run" : "comparison";
     return {{"kind", kind}, {"runs", runs_data(query.paths)}};
   }
   if (query.paths.size() > 1) {
-    throw ConfigError("report: expected folders of runs, or one database of a study alone");
+    throw ConfigError("report: expected folders of runs, or a single study database");
   }
   return {{"kind", "study"}, {"study", study_data(query.paths.front())}};
 }

@@ -28,9 +28,10 @@ Json scenario_data(const RunFiles& run) {
     try {
       scenario[Json::json_pointer(pointer)] = entry["value"];
     } catch (const Json::exception&) {
-      throw ConfigError(Complaint{.origin = fmt::format("{}/resolved.json", run.directory),
-                                  .pointer = "/values",
-                                  .problem = fmt::format("{} is no place in a scenario", pointer)});
+      throw ConfigError(
+          Complaint{.origin = fmt::format("{}/resolved.json", run.directory),
+                    .pointer = "/values",
+                    .problem = fmt::format("{} is not a path in a scenario", pointer)});
     }
   }
   return scenario;

@@ -1,6 +1,6 @@
 #pragma once
-// What the page shows of one run, as JSON. Long tables are thinned, always in the same way: a page
-// of a million requests stays small, and the page says what was left out.
+// What the page shows of one run, as JSON. Long tables are thinned deterministically, so that the
+// page of a million requests stays small; the page says what was left out.
 //
 //   name, directory, summary      summary.json as it is
 //   settings                      [pointer, value, who set it, given by the user] of each value

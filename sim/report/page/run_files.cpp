@@ -115,13 +115,13 @@ class RequestRows {
   // Latencies are differences of these.
   void check_order(const RequestRecord& r) const {
     if (r.first_token_ns >= 0 && r.first_token_ns < r.arrival_ns) {
-      rows_.refuse(columns_[6], "a time from the arrival on");
+      rows_.refuse(columns_[6], "a time not before the arrival");
     }
     if (r.finish_ns >= 0 && r.finish_ns < std::max(r.arrival_ns, r.first_token_ns)) {
-      rows_.refuse(columns_[7], "a time from arrival and first token on");
+      rows_.refuse(columns_[7], "a time not before the arrival and the first token");
     }
     if (r.outcome == Outcome::finished && (r.first_token_ns < 0 || r.finish_ns < 0)) {
-      rows_.refuse(columns_[7], "times of first token and finish, of a finished request");
+      rows_.refuse(columns_[7], "times of first token and finish for a finished request");
     }
   }
 
@@ -220,7 +220,7 @@ std::vector<LoggedEvent> read_events(const std::string& path) {
   while (lines.next(line)) {
     const Json json = Json::parse(line, nullptr, false);
     if (!json.is_object()) {
-      refuse_event(lines, fmt::format("no JSON object (cut off?): {}", shown(line)));
+      refuse_event(lines, fmt::format("not a JSON object (truncated file?): {}", shown(line)));
     }
     events.push_back(event_of(lines, json));
   }
@@ -243,8 +243,8 @@ RunFiles read_run(const std::string& directory) {
   const auto arrived = run.summary["requests"]["arrived"].get<std::int64_t>();
   if (std::cmp_not_equal(run.requests.size(), arrived)) {
     throw DataError(
-        fmt::format("{}: {} rows, but summary.json says that {} requests arrived: one "
-                    "of them is of another run, or cut off",
+        fmt::format("{}: {} rows, but summary.json says that {} requests arrived: one of the files "
+                    "belongs to another run or is truncated",
                     path("requests.csv"), run.requests.size(), arrived));
   }
   run.timeline = read_timeline(path("timeline.csv"));

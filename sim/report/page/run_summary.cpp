@@ -84,7 +84,7 @@ std::string_view name_of(Type type) {
 std::string written_by(const Json& root) {
   const Json* version = nullptr;
   if (root.is_object() && root.contains("headroom_version")) version = &root["headroom_version"];
-  if (version == nullptr || !version->is_string()) return "no result file of headroom";
+  if (version == nullptr || !version->is_string()) return "not a result file of headroom";
   return fmt::format("written by headroom {}; run the scenario again",
                      version->get_ref<const std::string&>());
 }
@@ -98,7 +98,7 @@ void need(const Json& json, const Field& field, const Json& root, const std::str
       .kind = is_there ? ErrorKind::value : ErrorKind::missing,
       .origin = name,
       .pointer = fmt::format("{}{}", prefix, field.pointer),
-      .problem = fmt::format("{}, expected {} ({})", is_there ? "of another type" : "missing",
+      .problem = fmt::format("{}, expected {} ({})", is_there ? "of a different type" : "missing",
                              name_of(field.type), written_by(root))});
 }
 
@@ -106,7 +106,7 @@ void need_texts(const Json& list, std::string_view pointer, const std::string& n
   for (const Json& one : list) {
     if (one.is_string()) continue;
     throw ConfigError(Complaint{
-        .origin = name, .pointer = std::string(pointer), .problem = "expected texts only"});
+        .origin = name, .pointer = std::string(pointer), .problem = "expected only strings"});
   }
 }
 

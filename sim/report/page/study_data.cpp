@@ -28,8 +28,8 @@ Json value_of(const std::string& path, const VariedValue& parameter) {
   if (value.is_discarded()) {
     throw ConfigError(Complaint{
         .origin = path,
-        .problem = fmt::format("table parameters, point {}, {}: no JSON value: {}", parameter.point,
-                               shown(parameter.path), shown(parameter.value))});
+        .problem = fmt::format("table parameters, point {}, {}: not a JSON value: {}",
+                               parameter.point, shown(parameter.path), shown(parameter.value))});
   }
   return value;
 }
@@ -218,7 +218,7 @@ class StudyPage {
       if (!summary.is_object()) {
         throw ConfigError(Complaint{
             .origin = path_,
-            .problem = fmt::format("table runs, point {}: summary is no JSON object", point)});
+            .problem = fmt::format("table runs, point {}: summary is not a JSON object", point)});
       }
       const std::size_t row = row_of_.at(point);
       const Json memory = summary.value("memory", Json::object());
@@ -253,7 +253,7 @@ class StudyPage {
       if (!detail.is_object()) {
         throw ConfigError(Complaint{
             .origin = path_,
-            .problem = fmt::format("table searches, {} of point {}: detail is no JSON object",
+            .problem = fmt::format("table searches, {} of point {}: detail is not a JSON object",
                                    shown(search.name), search.point)});
       }
       list.push_back({{"name", search.name},

@@ -52,9 +52,9 @@ std::string ablation_text(const Ablations& ablations) {
     rows.push_back(std::move(row));
   }
   std::string text = fmt::format(
-      "One term of the step cost removed, nothing fitted again: how far the metrics of {} "
-      "replayed\n"
-      "runs move (mean of |change|, the largest), and their mean |error| with and without it.\n\n",
+      "How the metrics of {} replayed runs change when one term of the step cost is removed, "
+      "without\na new fit: mean and largest |change|, and the mean |error| with and without the "
+      "term.\n\n",
       ablations.runs);
   text += table_text(rows, kValidationWidth) + "\n";
   for (const Ablation& ablation : ablations.terms) {

@@ -40,13 +40,13 @@ std::string verdict_text(const AuditReport& report) {
     case AuditVerdict::does_not_start:
       return fmt::format("DOES NOT START: {}", report.system.budget.failure->message);
     case AuditVerdict::context_too_long:
-      return fmt::format("starts, but accepts at most {} tokens: not {}",
+      return fmt::format("starts, but accepts at most {} tokens, not {}",
                          human_count(h.longest_tokens), asked);
     case AuditVerdict::too_many_requests:
-      return fmt::format("starts, but batches at most {} requests: not {}",
+      return fmt::format("starts, but batches at most {} requests, not {}",
                          human_count(h.max_num_seqs), asked);
     case AuditVerdict::pool_too_small:
-      return fmt::format("starts, but the pool holds {} of {} tokens at once: not {}",
+      return fmt::format("starts, but the pool holds {} of {} tokens at once, not {}",
                          human_count(h.pool_requests), human_count(h.context_tokens), asked);
   }
   return "";
@@ -103,7 +103,7 @@ std::string fix_text(const Fix& fix) {
 std::string fix_lines(const AuditReport& report) {
   if (report.verdict == AuditVerdict::fits) return "";
   if (report.fixes.empty()) {
-    return "\n" + audit_line("smallest fix", "no single change of an option makes it fit");
+    return "\n" + audit_line("smallest fix", "no change of a single option makes it fit");
   }
   std::string out = "\n" + audit_line("smallest fix", fix_text(report.fixes.front()));
   const std::size_t shown = std::min(report.fixes.size(), kShownFixes);
@@ -117,9 +117,9 @@ std::string fix_lines(const AuditReport& report) {
 std::string mitigation_lines(const AuditReport& report) {
   if (!report.mitigated) return "";
   if (report.mitigations.empty()) {
-    return "\n" + audit_line("mitigations", "none gives KV tokens back");
+    return "\n" + audit_line("mitigations", "none frees memory for KV");
   }
-  std::string out = "\nKV tokens regained, each remedy alone:\n";
+  std::string out = "\nKV tokens gained by each remedy alone:\n";
   for (const Mitigation& m : report.mitigations) {
     out += audit_line(fmt::format("{:>12}", "+" + human_count(m.regained)),
                       fmt::format("{} ({})", m.remedy, m.change));

@@ -23,9 +23,9 @@ std::string constants_text(const ConstantsFit& fit, std::string_view figures) {
   for (const FittedConstant& constant : fit.constants) {
     std::string note;
     if (!constant.identified) {
-      note = fmt::format("not identified by these {}: kept", figures);
+      note = fmt::format("these {} do not determine it: unchanged", figures);
     } else if (constant.at_limit) {
-      note = "at the limit of what was ever measured";
+      note = "at the limit of the measured range";
     }
     table.push_back({std::string(constant.field->key), fmt::format("{:.4g}", constant.before),
                      fmt::format("{:.4g}", constant.value),
@@ -70,19 +70,19 @@ Json tenth(double error) { return Json::parse(fmt::format("{:.1f}", 100 * error)
 std::string calibrate_text(const CalibrationFit& fit) {
   std::string out = constants_text(fit, "runs") + "\n" + errors_text(fit);
   out += fmt::format(
-      "\nRoot mean square of the weighted log errors: {:.4f} before, {:.4f} after ({} replays).\n"
-      "Left out: the run's errors with constants fitted on the other runs.\n",
+      "\nRoot mean square of the weighted log errors: {:.4f} before, {:.4f} after ({} "
+      "replays).\nLeft out: errors of a run with constants fitted to the other runs.\n",
       fit.rms_before, fit.rms_after, fit.replays);
   return out;
 }
 
 std::string calibrate_text(const StepTimeFit& fit) {
   const std::string notes = fmt::format(
-      "Prices against measured times, mean |error|; root mean square of the log errors: {:.4f} "
-      "before, {:.4f} after. Left out: a model's errors with constants fitted on the others. "
-      "Scatter: of the repeats of a step, median. Steps on a device know nothing of host, client "
-      "and links: those constants are as they were. The row is {}: a run takes it by name "
-      "(cost.calibration).",
+      "Mean |error| of priced against measured times; root mean square of the log errors: {:.4f} "
+      "before, {:.4f} after. Left out: errors of a model with constants fitted to the others. "
+      "Scatter: median over the repeats of a step. Steps on a device do not show host, client or "
+      "links, so those constants are unchanged. To use the row {}, set cost.calibration to its "
+      "name.",
       fit.rms_before, fit.rms_after, fit.calibration.id);
   return wrapped("", fit.measured, 0, kValidationWidth) + "\n" + constants_text(fit, "steps") +
          "\n" + groups_text(fit) + "\n" + wrapped("", notes, 0, kValidationWidth);

@@ -108,7 +108,7 @@ std::string bars(const MemoryBudget& budget) {
     const double share = static_cast<double>(bytes) / static_cast<double>(budget.capacity_bytes);
     const auto filled = static_cast<std::size_t>(share * static_cast<double>(kBarWidth) + 0.5);
     out += fmt::format("{}{:<{}}{:<{}}{:>9} GiB{:>7.1f} %\n", kMargin,
-                       unplaced ? "not given out" : name_of(purpose), kLabelWidth,
+                       unplaced ? "not allocated" : name_of(purpose), kLabelWidth,
                        std::string(filled, '#') + std::string(kBarWidth - filled, '.'), kBarWidth,
                        gib_text(bytes), share * 100);
   }
@@ -135,12 +135,12 @@ std::string pool_lines(const CapacityRow& row) {
   const TokenBytes& t = row.token;
   std::string text = size_text(b.layout.bytes_per_token);
   if (t.override_model) {
-    text += fmt::format(" as given ({} B of the whole model); by geometry {} ({} B)",
+    text += fmt::format(" as given ({} B for the whole model); by geometry {} ({} B)",
                         *t.override_model, size_text(t.rank), human_count(t.model));
   } else if (b.layout.bytes_per_token != t.rank && !row.resolved.engine->traits.groups_layers) {
-    text += fmt::format(" as this engine keeps it; by geometry {}", size_text(t.rank));
+    text += fmt::format(" as this engine stores it; by geometry {}", size_text(t.rank));
   } else if (t.model != t.rank) {
-    text += fmt::format(" per device, {} of the whole model", size_text(t.model));
+    text += fmt::format(" per device, {} for the whole model", size_text(t.model));
   }
   const double saved = t.saved();
   text += saved > 0 ? fmt::format(" ({:.0f} % less than with all query heads)", saved * 100)
@@ -172,7 +172,7 @@ std::string devices_text(const CapacityRow& row, std::int64_t ranks) {
                      by_layers ? "PP" : "TP", ranks);
 }
 
-// "no tensor parallel size up to 64 is enough", where no size of the engine's kind `verb`.
+// "no tensor parallel size up to 64 is large enough", where no size of the engine's kind `verb`.
 std::string no_size_text(const WeightsVerdict& w, std::string_view verb) {
   if (w.most_ranks == 1) return "its machine has no second device";
   return fmt::format("no {} parallel size up to {} {}", w.by_layers ? "pipeline" : "tensor",
@@ -198,7 +198,7 @@ std::string failure_text(const CapacityRow& row, const StartupFailure& failure) 
       fmt::format("start-up OOM ({}{}{}): {}", name_of(failure.stage), plain ? "" : ", ",
                   plain ? "" : name_of(failure.kind), failure.message);
   if (w.ranks_that_start) {
-    return fmt::format("{}; starting takes {}", text, devices_text(row, *w.ranks_that_start));
+    return fmt::format("{}; to start it, use {}", text, devices_text(row, *w.ranks_that_start));
   }
   const bool same = w.last_failure == failure.message;
   return fmt::format(
@@ -232,7 +232,7 @@ std::string start_lines(const CapacityRow& row) {
   return out;
 }
 
-// A warning that stands in an earlier block is not repeated.
+// A warning already shown in an earlier block is not repeated.
 std::string warning_lines(const CapacityRow& row, std::set<std::string>& said) {
   std::string out;
   std::size_t again = 0;

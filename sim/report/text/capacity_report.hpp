@@ -17,7 +17,7 @@ inline constexpr std::size_t kCapacityWidth = 100;
 [[nodiscard]] std::string worksheet_text(const std::vector<Worksheet>& sheets);
 
 // Columns of text: the first to the left, the others to the right; the first row is the header.
-// What is wider than `width` goes on in further tables that repeat the first column.
+// Columns beyond `width` continue in further tables that repeat the first column.
 [[nodiscard]] std::string table_text(std::vector<std::vector<std::string>> rows,
                                      std::size_t width = kCapacityWidth);
 

@@ -31,10 +31,9 @@ std::vector<std::pair<std::string_view, std::string>> route_lines(const RunResul
   if (waste.answers == 0) return lines;
   const auto all = static_cast<double>(waste.output_tokens + waste.kept_tokens);
   lines.emplace_back(
-      "not kept",
-      fmt::format("{} answers with {} tokens, {:.1f} % of the output of answers that were finished",
-                  human_count(waste.answers), human_count(waste.output_tokens),
-                  100 * static_cast<double>(waste.output_tokens) / all));
+      "not kept", fmt::format("{} answers with {} tokens, {:.1f} % of all finished output tokens",
+                              human_count(waste.answers), human_count(waste.output_tokens),
+                              100 * static_cast<double>(waste.output_tokens) / all));
   return lines;
 }
 

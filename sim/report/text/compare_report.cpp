@@ -76,7 +76,7 @@ std::string side_notes(const char* side, const ComparedRuns& runs) {
   const auto growing = std::ranges::count_if(
       runs.rows, [](const StoredRun& run) { return run.stationary && !*run.stationary; });
   if (growing > 0) {
-    add(fmt::format("not stationary in {} of {} runs: its latencies are withheld", growing,
+    add(fmt::format("not stationary in {} of {} runs: latencies not shown", growing,
                     runs.rows.size()));
   }
   if (first.cost.uncalibrated) add("step times uncalibrated");
@@ -91,7 +91,7 @@ std::string length_text(const LengthQuarter& quarter) {
 
 std::string causes_text(const RequestPairs& pairs) {
   std::vector<std::vector<std::string>> rows{
-      {"E2EL", "B - A, mean", "worst hit there", "what it is"}};
+      {"E2EL", "B - A, mean", "delayed most here", "meaning"}};
   for (std::size_t i = 0; i < kStayPhases; ++i) {
     const auto phase = static_cast<StayPhase>(i);
     rows.push_back({std::string(name_of(phase)), fmt::format("{:+.2f} ms", pairs.mean_change_ms[i]),

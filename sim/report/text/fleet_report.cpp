@@ -30,7 +30,7 @@ std::string lifecycle_text(const RunResult& result) {
   }
   TimeNs sum = 0;
   for (const TimeNs time_ns : totals.exists_ns) sum += time_ns;
-  return fmt::format("{:.2f} replica-hours; {} added, {} taken away, {} restarted",
+  return fmt::format("{:.2f} replica-hours; {} added, {} removed, {} restarted",
                      fleet_seconds(sum) / 3600, added, removed, totals.restarts);
 }
 
@@ -68,7 +68,7 @@ std::vector<std::pair<std::string_view, std::string>> fleet_lines(const RunResul
   if (result.totals.lifecycle) lines.emplace_back("replicas", lifecycle_text(result));
   if (result.totals.transfers) lines.emplace_back("transfers", transfers_line(result));
   if (result.totals.turned_away > 0) {
-    lines.emplace_back("admission", fmt::format("{} requests turned away ({})",
+    lines.emplace_back("admission", fmt::format("{} requests rejected ({})",
                                                 human_count(result.totals.turned_away),
                                                 result.resolved.scenario.fleet.admission.policy));
   }

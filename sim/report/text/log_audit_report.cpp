@@ -47,7 +47,7 @@ std::string alert_text(const SeriesAlert& alert) {
 }
 
 std::string leak_text(const SeriesLeak& leak) {
-  std::string text = fmt::format("grows without end: {} per hour, {:.2f} GiB in the recording{}",
+  std::string text = fmt::format("keeps growing: {} per hour, {:.2f} GiB in the recording{}",
                                  human_bytes(static_cast<ByteCount>(leak.bytes_per_hour)),
                                  leak.rise_gib, leak.idle ? ", with no request running" : "");
   if (leak.full_at_s) text += fmt::format("; full at {:.0f} s at this rate", *leak.full_at_s);
@@ -97,12 +97,12 @@ std::string series_text(const std::string& name, const SeriesReport& report) {
                     fmt::format("{:.2f} GiB at {:.1f} s", report.peak.gib, report.peak.time_s));
   out += audit_line("leak", report.leak ? leak_text(*report.leak) : "none seen");
   for (const SeriesStep& step : report.steps) {
-    out += audit_line("step",
-                      fmt::format("{:+.2f} GiB at {:.1f} s, for good", step.size_gib, step.time_s));
+    out += audit_line(
+        "step", fmt::format("{:+.2f} GiB at {:.1f} s, permanently", step.size_gib, step.time_s));
   }
   if (const auto& load = report.after_load) {
     out += audit_line("after load",
-                      fmt::format("{:+.2f} GiB against before ({:.2f} -> {:.2f})",
+                      fmt::format("{:+.2f} GiB from before ({:.2f} -> {:.2f})",
                                   load->difference_gib(), load->before.gib, load->after.gib));
   }
   for (const SeriesAlert& alert : report.alerts) out += audit_line("alert", alert_text(alert));

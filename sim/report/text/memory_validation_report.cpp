@@ -54,8 +54,7 @@ std::string rows_text(const MemoryValidation& validation) {
     }
     if (table.size() > 1) out += table_text(table, kValidationWidth) + "\n";
   }
-  return out +
-         "GiB per device. Terms: as logged, then what the model gives more; '-': not logged.\n";
+  return out + "GiB per device. Terms: as logged, then the model's difference; '-': not logged.\n";
 }
 
 std::string notes_text(const MemoryValidation& validation) {
@@ -80,7 +79,7 @@ TableRow score_text(std::string_view name, const ValidationScore& score, bool ch
           fmt::format("{:.2f} %", score.mean_share * 100),
           large ? fmt::format("{:.2f} %", score.worst_share * 100) : "-",
           score.small_pools > 0 ? fmt::format("{:.2f} GiB", score.worst_small_gib) : "-",
-          chose ? "chose the constants" : "independent"};
+          chose ? "used to choose the constants" : "independent"};
 }
 
 std::string scores_text(const MemoryValidation& validation) {
@@ -121,25 +120,26 @@ std::string independent_text(const MemoryValidation& validation) {
   const GeometryCount geometry = geometry_of(validation);
   if (geometry.rows > 0) {
     out += fmt::format(
-        "Bytes per block: {} of {} logged pools give the logged blocks to the "
-        "rounding of the log.\n",
+        "Bytes per block: in {} of {} logged pools the computed blocks match the log to its "
+        "rounding.\n",
         geometry.exact, geometry.rows);
   }
   if (const auto& spark = validation.spark) {
     out += fmt::format(
-        "TensorRT-LLM on DGX Spark: kv = 0.9 x (119.707 - peak) in {} runs, "
-        "residual {:+.4f} GiB on average,\n{:.4f} at most; the peak is an input.\n",
+        "TensorRT-LLM on DGX Spark: kv = 0.9 x (119.707 - peak) in {} runs, residual {:+.4f} GiB "
+        "on average,\n{:.4f} at most; the peak is an input.\n",
         spark->runs, spark->mean_residual_gib, spark->worst_residual_gib);
     out += spark_text(spark->explained, kValidationWidth);
   }
   out += "\n";
-  out += wrapped("",
-                 "Sampler bytes, growth outside torch and the forward pass of vLLM were chosen on "
-                 "the H100 rows, and what is loaded beside the checkpoint (allocator rounding, "
-                 "rotary tables) was found on them: their error is a fit. Bytes per block follow "
-                 "from the geometry. The pipeline row is of the same campaign, but no constant was "
-                 "chosen on it; other devices and releases and the Spark runs are independent.",
-                 0, kValidationWidth);
+  out +=
+      wrapped("",
+              "The constants for vLLM's sampler, its forward pass, its growth outside torch and "
+              "what it loads beside the checkpoint (allocator rounding, rotary tables) were chosen "
+              "on the H100 rows: the error there is that of a fit. Bytes per block follow from the "
+              "geometry. The pipeline row is from the same campaign, but no constant was chosen on "
+              "it. Other devices, other releases and the Spark runs are independent.",
+              0, kValidationWidth);
   return out;
 }
 

@@ -55,7 +55,7 @@ std::string met_table(const FleetPlanFile& plan, const FleetPlanResult& result) 
   for (const PlannedFleet& fleet : result.fleets) {
     if (fleet.fate == PlanFate::met) met.push_back(&fleet);
   }
-  if (met.empty()) return "\nno candidate keeps the targets\n";
+  if (met.empty()) return "\nno candidate meets the targets\n";
   std::ranges::stable_sort(met, {}, [](const PlannedFleet* fleet) {
     return std::pair(fleet->dollars_per_hour, fleet->whole.p99_ttft_ms);
   });
@@ -64,8 +64,8 @@ std::string met_table(const FleetPlanFile& plan, const FleetPlanResult& result) 
                   "nodes", "$/h", "$/M out", "$/1k req", "p99 TTFT", "p99 TPOT", "J/token");
   for (const PlannedFleet* fleet : met) text += met_row(plan, *fleet);
   return text +
-         "  * no other fleet is better in cost, p99 TTFT, p99 TPOT, energy and quality at "
-         "once; in brackets: needed without spares\n";
+         "  * no other fleet beats it on cost, p99 TTFT, p99 TPOT, energy and quality together; in "
+         "brackets: replicas needed without spares\n";
 }
 
 std::string out_table(const FleetPlanFile& plan, const FleetPlanResult& result) {
@@ -99,7 +99,7 @@ std::string sensitivity(const FleetPlanFile& plan, const FleetPlanResult& result
     if (line.empty()) continue;
     text += fmt::format("  {}: {}\n", shown_name(plan, fleet.candidate), line);
   }
-  return text.empty() ? "" : "\nif it comes otherwise (cheapest of each model)\n" + text;
+  return text.empty() ? "" : "\nif assumptions change (cheapest fleet of each model)\n" + text;
 }
 
 std::string chosen_text(const FleetPlanFile& plan, const FleetPlanResult& result,

@@ -79,7 +79,7 @@ std::string excluded_text(const RunValidation& validation) {
 std::string error_text(double share) { return fmt::format("{:+.1f} %", share * 100); }
 
 std::string run_validation_text(const RunValidation& validation) {
-  std::string out = "Simulated against measured, error = simulated / measured - 1.\n\n";
+  std::string out = "Simulated against measured; error = simulated / measured - 1.\n\n";
   for (const Situation situation : kSituations) out += runs_text(validation, situation);
   return out + scores_text(validation) + excluded_text(validation);
 }

@@ -140,7 +140,7 @@ std::string search_plan_lines(const Study& study) {
                             one.maximize ? "largest" : "smallest", one.metric);
       }
     } else {
-      text += fmt::format(" of {}, {} to {}: for each point at most {} values, {} to {} runs each",
+      text += fmt::format(" of {}, {} to {}: at most {} values per point, {} to {} runs each",
                           search.value.path, search.value.from, search.value.to,
                           most_values(search.value), search.value.replications,
                           search.value.max_replications);

@@ -49,10 +49,10 @@ std::string spark_text(const SparkExplanations& found, std::size_t width) {
                     s.label == "scored" ? "" : s.label + "; ", s.needed);
     if (s.set == RunSet::steady && !s.needed.empty()) said.push_back(line);
   }
-  out += "\nWhat each would need to be true (* unscored):\n";
+  out += "\nWhat each explanation requires (* unscored):\n";
   for (const std::string& line : said) out += wrapped("  -", line, 4, width);
   out += wrapped("  -", found.double_counting, 4, width);
-  out += "\nWhat in the runs contradicts itself:\n";
+  out += "\nContradictions within the runs:\n";
   for (const std::string& line : found.contradictions) out += wrapped("  -", line, 4, width);
   return out;
 }

@@ -55,12 +55,11 @@ std::string measured_text(const StepBreakdown& step, double measured) {
   const double bound = ms(step.data_sheet.sum());
   const double priced = ms(step.price.base);
   std::string text = fmt::format(
-      "Measured: {} = {} bound by the data sheet ({}), {} that engines with these constants add "
-      "({})",
+      "Measured: {} = {} data-sheet bound ({}), {} that engines with these constants add ({})",
       duration(measured), duration(bound), percent(bound / measured), duration(priced - bound),
       percent((priced - bound) / measured));
   if (measured > priced) {
-    return text + fmt::format(",\n  and {} of overhead that none of them has ({}).\n",
+    return text + fmt::format(",\n  and {} of overhead beyond that ({}).\n",
                               duration(measured - priced), percent((measured - priced) / measured));
   }
   return text + fmt::format(",\n  {} less than priced.\n", duration(priced - measured));
@@ -80,7 +79,7 @@ std::string step_text(const StepBreakdown& step, const StepQuestion& question) {
   }
   if (!step.plausible.low_row.empty()) {
     text +=
-        fmt::format("With constants fitted elsewhere: {} ({}) to {} ({})\n",
+        fmt::format("With constants fitted on other devices: {} ({}) to {} ({})\n",
                     duration(ms(step.price.base) * step.plausible.low), step.plausible.low_row,
                     duration(ms(step.price.base) * step.plausible.high), step.plausible.high_row);
   }

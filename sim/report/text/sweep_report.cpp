@@ -110,34 +110,35 @@ std::string sweep_plan_text(const StudyPlan& plan, std::int64_t runs, std::int64
       text += fmt::format("vary       {}: {} values, {} to {}{}\n", axis.path, axis.values.size(),
                           shown_setting(axis.values.front().dump()),
                           shown_setting(axis.values.back().dump()),
-                          &axis == group.data() ? "" : " (together with the one before)");
+                          &axis == group.data() ? "" : " (shared with the previous search)");
     }
   }
   text += fmt::format("points     {}{}\n", human_count(plan.points()),
                       plan.left_out() == 0 ? ""
-                                           : fmt::format(" ({} left out by conditions)",
+                                           : fmt::format(" ({} excluded by conditions)",
                                                          human_count(plan.left_out())));
   if (study.runs_points()) {
     text += fmt::format(
         "runs       {}: {} per point{}\n", human_count(plan.runs()), study.replications,
-        runs == plan.runs() ? "" : fmt::format(", {} of them to do here", human_count(runs)));
+        runs == plan.runs() ? "" : fmt::format(", {} of them in this shard", human_count(runs)));
   }
   text += search_plan_lines(study);
   const std::int64_t measured = estimate.sampled - estimate.failed;
   if (measured == 0) {
-    text += fmt::format("time       not known: all {} sample runs failed\n", estimate.sampled);
+    text += fmt::format("time       unknown: all {} sample runs failed\n", estimate.sampled);
     return text;
   }
   const auto all = static_cast<double>(runs + most_probes(study) * points);
   const double seconds =
       estimate.seconds_per_run * all / static_cast<double>(std::max<std::size_t>(threads, 1));
-  text += fmt::format(
-      "time       {} with -j {} ({:.0f} ms a run: mean of {} sample runs{}{})\n",
-      duration_text(seconds), threads, 1e3 * estimate.seconds_per_run, measured,
-      estimate.scaled == 0
-          ? ", all measured whole"
-          : fmt::format(", {} of them cut short and scaled by their requests", estimate.scaled),
-      estimate.failed == 0 ? "" : fmt::format("; {} more failed", estimate.failed));
+  text +=
+      fmt::format("time       {} with -j {} ({:.0f} ms a run: mean of {} sample runs{}{})\n",
+                  duration_text(seconds), threads, 1e3 * estimate.seconds_per_run, measured,
+                  estimate.scaled == 0
+                      ? ", each run in full"
+                      : fmt::format(", {} of them cut short and scaled by the number of requests",
+                                    estimate.scaled),
+                  estimate.failed == 0 ? "" : fmt::format("; {} more failed", estimate.failed));
   return text;
 }
 
@@ -185,7 +186,7 @@ std::string merge_text(const MergeResult& result, const SearchCounts& searches,
                   human_count(result.facts.total_runs), visible_text(result.facts.name));
   if (result.failed > 0) text += fmt::format(", {} failed", human_count(result.failed));
   if (result.twice > 0) {
-    text += fmt::format(", {} stood in several files", human_count(result.twice));
+    text += fmt::format(", {} present in several files", human_count(result.twice));
   }
   text += '\n';
   if (!result.missing.empty()) {

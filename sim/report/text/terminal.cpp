@@ -132,11 +132,11 @@ std::string refused_line(const RunSummary& summary) {
   std::int64_t count = 0;
   for (const OomEntry& entry : summary.refused) count += entry.count;
   const OomEntry& first = summary.refused.front();
-  return summary_line(
-      "refused", fmt::format("{} longer than the engine takes (max_model_len), first at {:.3f} "
-                             "s: {} tokens with max_tokens",
-                             human_count(count), static_cast<double>(first.time_ns) / 1e9,
-                             human_count(first.wanted_tokens)));
+  return summary_line("refused",
+                      fmt::format("{} longer than the engine accepts (max_model_len), first at "
+                                  "{:.3f} s: {} tokens with max_tokens",
+                                  human_count(count), static_cast<double>(first.time_ns) / 1e9,
+                                  human_count(first.wanted_tokens)));
 }
 
 std::string class_lines(const RunResult& result) {
@@ -301,7 +301,7 @@ std::string human_ms(double ms) {
 
 std::string accuracy_text(const ExpectedError& error) {
   if (error.runs == 0) {
-    return fmt::format("not measured; by constants fitted on other devices, {}",
+    return fmt::format("not measured; with constants fitted on other devices, {}",
                        deviations_text(error.ranges, "would be "));
   }
   const bool same = error.situation == "same model";

@@ -50,17 +50,18 @@ std::string zero_rows_text(std::int64_t no_prompt, std::int64_t no_output, std::
 std::string file_lines(const TraceProfile& p) {
   std::string out = trace_line("trace", fmt::format("{}, format {}", p.file, p.format));
   if (p.backward_steps > 0) {
-    out += trace_line("order", rows_text(p.backward_steps) +
-                                   " earlier than the one before: read again, sorted in memory");
+    out +=
+        trace_line("order", rows_text(p.backward_steps) +
+                                " earlier than the previous one: read again and sorted in memory");
   } else if (p.in_memory) {
-    out += trace_line("order", "by time; held in memory, as a pipe cannot be read again");
+    out += trace_line("order", "by time; kept in memory, because a pipe cannot be read again");
   }
   if (!p.warning.empty()) out += trace_line("WARNING", p.warning);
   if (p.clock != TraceClock::absolute) out += trace_line("clock", std::string(clock_text(p.clock)));
   if (p.zero.total() > 0) {
     out +=
         trace_line("zero tokens",
-                   fmt::format("{}: {}; without them {} are left", rows_text(p.zero.total()),
+                   fmt::format("{}: {}; {} remain without them", rows_text(p.zero.total()),
                                zero_rows_text(p.zero.prompt_only, p.zero.output_only, p.zero.both),
                                human_count(p.left.rows)));
   }
@@ -99,7 +100,7 @@ std::string arrivals_text(const TraceProfile& p) {
                                "CV of the gaps",
                                "busiest minute / mean",
                                "minutes without a row",
-                               "at the time of the row before",
+                               "same time as the previous row",
                                "longest silence"};
   const bool has_two = p.zero.total() > 0;
   Table table{{"", "all"}};
@@ -123,7 +124,7 @@ void add_lengths(Table& table, const std::string& label, const LengthStats& s) {
 std::string ratio_text(const RowsProfile& rows) {
   if (rows.output.sum_tokens == 0) return "";
   return fmt::format(
-      "  {:.4g} input tokens for each output token\n",
+      "  {:.4g} input tokens per output token\n",
       static_cast<double>(rows.input.sum_tokens) / static_cast<double>(rows.output.sum_tokens));
 }
 
@@ -191,8 +192,8 @@ std::string class_lines(const std::vector<ClassRows>& classes) {
 std::string turns_text(const SessionTurns& turns) {
   std::string text;
   if (turns.added > 0) {
-    text =
-        rows_text(turns.added) + " read as what the turn adds to the turns and answers before it";
+    text = rows_text(turns.added) +
+           " read as the text that the turn adds to the previous turns and answers";
   }
   if (turns.whole > 0) {
     text += (text.empty() ? "" : ", ") + rows_text(turns.whole) + " read as the whole prompt";
@@ -211,9 +212,9 @@ std::string session_lines(const TraceProfile& p) {
   const std::string turns = turns_text(p.session_turns);
   if (!turns.empty()) out += trace_line("later turns", turns);
   if (p.closed_loop_rows > 0) {
-    std::string text = rows_text(p.closed_loop_rows) + " sent some time after the answer before";
+    std::string text = rows_text(p.closed_loop_rows) + " sent some time after the previous answer";
     if (p.timeless_rows > 0) {
-      text += fmt::format(", {} of them without a time, so not among the arrivals below",
+      text += fmt::format(", {} of them without a time, so not counted as arrivals below",
                           human_count(p.timeless_rows));
     }
     out += trace_line("closed loop", text);
@@ -225,8 +226,8 @@ std::string prefix_lines(const PrefixProfile& p) {
   if (p.rows == 0) return "";
   return trace_line(
       "prefixes",
-      fmt::format("{:.1f} % of the prompt tokens ({}) are in full blocks of {} that an "
-                  "endless cache of the prompts before holds; identities: {}, {} tokens",
+      fmt::format("{:.1f} % of the prompt tokens ({}) are in full blocks of {} that an unlimited "
+                  "cache would have from earlier prompts; identities: {}, {} tokens",
                   100 * p.hit_share, human_count(p.hit_tokens), PrefixShare::kBlockTokens,
                   rows_text(p.rows), human_count(p.prefix_tokens)));
 }
@@ -239,7 +240,7 @@ std::string measured_text(const TraceProfile& p) {
     table.push_back({label, human_count(m->rows), human_ms(m->mean_ms), human_ms(m->p50_ms),
                      human_ms(m->p90_ms), human_ms(m->p99_ms), human_ms(m->max_ms)});
     if (const auto thin = thin_percentiles(m->rows); !thin.empty()) {
-      notes += fmt::format("{} {} of {} rows say little: p99 needs {}\n", label, thin, m->rows,
+      notes += fmt::format("{} {} of {} rows are unreliable: p99 needs {}\n", label, thin, m->rows,
                            kValuesForP99);
     }
   };
@@ -272,12 +273,12 @@ std::string reservations_text(const Reservations& all) {
                      fmt::format("{:.1f} %", 100 * one.relative_to_true_output),
                      human_count(one.cut_answers), human_count(one.refused_requests)});
   }
-  return fmt::format("\nHow capacity depends on the rule for max_tokens: {} KV tokens\n",
+  return fmt::format("\nCapacity by rule for max_tokens, with a pool of {} KV tokens\n",
                      human_count(all.kv_tokens)) +
          table_text(table, kTraceWidth) +
-         "  reserved: prompt and max_tokens, in tokens per request on average\n"
-         "  at once: requests that the pool holds; of oracle: against the true outputs\n"
-         "  cut: answers that end at the limit; refused: prompts that leave no room\n";
+         "  reserved: prompt and max_tokens, mean tokens per request\n  at once: requests that the "
+         "pool holds; of oracle: relative to the true outputs\n  cut: answers that end at the "
+         "limit; refused: prompts that leave no room\n";
 }
 
 std::string odd_text(const OddRows& odd) {

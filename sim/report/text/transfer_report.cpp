@@ -18,7 +18,7 @@ std::string transfers_line(const RunResult& result) {
       100 * port_share(result, ReplicaRole::decode));
   const std::int64_t local = counts.local_short + counts.local_queued;
   if (local > 0) {
-    text += fmt::format("; {} prompts computed where they are decoded", human_count(local));
+    text += fmt::format("; {} prompts computed by their decode replica", human_count(local));
   }
   if (counts.lost > 0) text += fmt::format("; {} lost with their replica", counts.lost);
   return text;

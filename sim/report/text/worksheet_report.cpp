@@ -40,7 +40,7 @@ std::string audit_text(const Worksheet& sheet) {
   add("weights", a.weights_per_gpu_gb, fmt::format("of {:.2f} GB in all", a.weights_gb));
   add("CUDA context", a.context_gb, "");
   add("allocator", a.allocator_gb, "");
-  add("activations", a.activations_gb, "during a forward pass; the document leaves them out");
+  add("activations", a.activations_gb, "during a forward pass; the document omits them");
   add("available for KV", a.available_gb, "as written");
   add("", a.available_less_activations_gb, "with activations subtracted");
   add("KV, 1 request of 1,000", a.kv_1k_one_request_gb, "tokens, all GPUs");

@@ -1,8 +1,8 @@
 'use strict';
-// Several runs beside each other; the first one is what the others are compared with.
+// Several runs side by side, each compared with the first one.
 
 const ComparisonPage = (() => {
-  // Runs of one name are told apart by their folders.
+  // Runs with the same name are labelled with their folders.
   function named(runs) {
     const count = (name) => runs.filter((run) => run.name === name).length;
     const folder = (path) => path.replace(/\/+$/, '').split('/').pop();

@@ -95,7 +95,7 @@ const Format = (() => {
   const suffixes = [['_ms', 'ms'], ['_s', 's'], ['_bytes', 'bytes'], ['_tokens', 'tokens'],
     ['_requests', 'requests'], ['_percent', '%'], ['_per_s', '1/s']];
 
-  // Whether more of it is better, as it comes to choosing between points.
+  // Whether more of it is better when choosing between points.
   function isCost(name) {
     return /_ms$|^(rejected|cancelled|unfinished|lost_to_\w+|preemptions|oom_count)$/.test(name);
   }

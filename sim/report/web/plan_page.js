@@ -1,5 +1,5 @@
 'use strict';
-// The page of a planned fleet: what it costs, what else would do, and why the rest would not.
+// The page of a planned fleet: what it costs, which alternatives work, and why the rest do not.
 
 const PlanPage = (() => {
   const dollars = (value) => value === null || value === undefined ? '–'
@@ -22,7 +22,7 @@ const PlanPage = (() => {
   function headline(answer, chosen) {
     const tile = RunPage.tile;
     if (!chosen) {
-      return element('dl', {class: 'figures'}, tile('Fleets that keep the targets', '0', '',
+      return element('dl', {class: 'figures'}, tile('Fleets that meet the targets', '0', '',
         `of ${answer.fleets.length} candidates`, true));
     }
     const planned = chosen.as_planned;
@@ -42,7 +42,7 @@ const PlanPage = (() => {
       tile('Energy', Format.number(chosen.joules_per_output_token), 'J/output token',
         chosen.power_assumed ? 'power partly assumed' : ''),
       tile('Rolling restart', ...Format.seconds(chosen.rolling_restart_s).split(' '),
-        'one replica after the other'));
+        'one replica after another'));
   }
 
   function fleetTip(fleet) {
@@ -79,8 +79,8 @@ const PlanPage = (() => {
         tooltip: {trigger: 'item', formatter: (one) => fleetTip(one.data.fleet)}});
     };
     return {title: `Cost and ${measure.title}`, height: 320,
-      note: 'One point per candidate, at the size it needs. Filled: no other fleet is better in ' +
-        'everything at once.',
+      note: 'One point per candidate, at the size it needs. Filled: no other fleet beats it in ' +
+        'every respect.',
       label: () => `Cost against ${measure.title} of ${met.length} fleets.`, option,
       table: () => ({columns: [{name: 'Fleet', csv: 'fleet'},
         {name: 'Cost', unit: '$/h', number: true, csv: 'cost_per_hour'},
@@ -108,7 +108,7 @@ const PlanPage = (() => {
       fleet.cost_per_million_output_tokens, fleet.cost_per_thousand_requests,
       fleet.as_planned.p99_ttft_ms, fleet.as_planned.p99_tpot_ms, fleet.joules_per_output_token,
       fleet.as_planned.busy_share, fleet.bounds.least_replicas]),
-    {name: 'Fleets that keep the targets', sort: {column: 6, descending: false}, search: true});
+    {name: 'Fleets that meet the targets', sort: {column: 6, descending: false}, search: true});
   }
 
   function outTable(answer) {
@@ -136,13 +136,13 @@ const PlanPage = (() => {
       {name: 'Cost', unit: '$/h', number: true, csv: 'cost_per_hour'},
       {name: 'More', unit: '%', number: true, csv: 'more_percent', format: (value) =>
         value === null ? '–' : Format.signed(value)}], rows,
-    {name: 'If it comes otherwise: the cheapest fleet of each model'});
+    {name: 'If assumptions change: the cheapest fleet of each model'});
   }
 
   function runIt(parent, answer, chosen) {
     if (chosen.command) {
       parent.append(element('p', {class: 'note'}, `Each of the ${chosen.replicas} replicas:` +
-        (chosen.not_a_flag.length ? ` (no flag says ${chosen.not_a_flag.join(', ')})` : '')),
+        (chosen.not_a_flag.length ? ` (no flag for ${chosen.not_a_flag.join(', ')})` : '')),
       element('pre', {class: 'command'}, chosen.command),
       element('div', {class: 'actions'}, Clipboard.button('Copy command', () => chosen.command)));
     }
@@ -167,7 +167,7 @@ const PlanPage = (() => {
     const chosen = answer.chosen === null ? null : answer.fleets[answer.chosen];
     main.append(element('h1', {}, page.title),
       element('p', {class: 'subtitle'}, `${answer.description} ${subtitle(answer)}`),
-      headline(answer, chosen), RunPage.alert('What the answer rests on', answer.assumptions));
+      headline(answer, chosen), RunPage.alert('Assumptions', answer.assumptions));
     if (met.length) {
       const charts = RunPage.grid(RunPage.section(main, 'front', 'Trade-offs'));
       for (const measure of Object.values(MEASURES)) {

@@ -105,7 +105,7 @@ const RunCharts = (() => {
     return {
       title: 'Throughput over time',
       note: `Means over ${Format.seconds(bin)}. The tokens of an answer are spread evenly from ` +
-        'its first to its last one.',
+        'its first to its last.',
       height: 320,
       label: () => 'Output tokens per second, and requests that arrive and finish per second, ' +
         `over ${Format.seconds(end)}; over the run ${Format.value('output_throughput',
@@ -168,14 +168,14 @@ const RunCharts = (() => {
     const parts = KV_PARTS.filter(([name, , ]) => name === 'kv_used_tokens' ||
       timeline.rows.some((row) => row[column(timeline, name)] > 0));
     const thinned = timeline.rows.length < timeline.samples
-      ? ` Of ${Format.integer(timeline.samples)} samples the fullest and those with the longest ` +
+      ? ` Of ${Format.integer(timeline.samples)} samples, those with the fullest pool or longest ` +
         `queue are shown (${Format.integer(timeline.rows.length)}).` : '';
     const whole = Math.max(1, ...timeline.rows.map((row) => row[capacity]));
     return {
       title,
       note: (others ? '' : 'Tokens of the KV pool: used are written, reserved are held for ' +
-        'tokens to come, internal waste is held and never written, external waste is free ' +
-        `outside the largest hole, cached is free and can still be found.`) + thinned,
+        'future tokens, internal waste is held but never written, external waste is free ' +
+        `outside the largest hole, cached is free but can still be reused.`) + thinned,
       height: 300,
       label: () => `KV memory over time: at most ${Format.percent(
         run.summary.memory.peak_utilisation)} of ${Format.integer(whole)} tokens in use; ` +
@@ -290,7 +290,7 @@ const RunCharts = (() => {
         `${Format.integer(requests.total)}. ` : '';
     return {
       title: 'Prompt length and time to first token',
-      note: `${some}Requests without a first token stand at the time after which they left.`,
+      note: `${some}Requests without a first token are drawn at the time when they left.`,
       height: 320,
       label: () => `Prompt tokens against time to first token of ${drawn.length} requests.`,
       option: (ctx) => Chart.option(ctx, {

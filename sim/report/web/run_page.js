@@ -41,9 +41,9 @@ const RunPage = (() => {
     return Array.isArray(range) ? `measured ${deviation(range)}` : '';
   }
 
-  // What the range rests on.
+  // The basis of the range.
   function accuracyBasis(error) {
-    if (!error.measured_runs) return 'not measured; by constants fitted on other devices';
+    if (!error.measured_runs) return 'not measured; with constants fitted on other devices';
     const runs = `${error.measured_runs} measured run${error.measured_runs === 1 ? '' : 's'}`;
     return `${runs} of ${error.situation === 'same model' ? 'this model' : 'other models'}`;
   }
@@ -73,7 +73,7 @@ const RunPage = (() => {
       const share = metrics.request_throughput > 0
         ? metrics.request_goodput / metrics.request_throughput : 0;
       tiles.push(tile('Goodput', Format.number(metrics.request_goodput), 'requests/s',
-        `${Format.percent(share)} of finished requests keep the SLO`));
+        `${Format.percent(share)} of finished requests meet the SLO`));
     }
     const others = ['rejected', 'cancelled', 'lost_to_oom', 'lost_to_fault', 'unfinished']
       .filter((name) => requests[name] > 0)
@@ -111,7 +111,7 @@ const RunPage = (() => {
   function refusedTexts(run) {
     return (run.summary.refused || []).slice(0, 5).map((one) => {
       const requests = one.count === 1 ? 'request is' : 'requests are';
-      return `${Format.integer(one.count)} ${requests} longer than the engine takes ` +
+      return `${Format.integer(one.count)} ${requests} longer than the engine accepts ` +
         `(max_model_len), first at ${Format.seconds(one.time_s)}: ` +
         `${Format.integer(one.wanted_tokens)} tokens with max_tokens`;
     });
@@ -242,8 +242,8 @@ const RunPage = (() => {
       .map(([name, [low, high]]) =>
         [Format.metric(name.replace(/_percent$/, '')).label, low, high]);
     if (!rows.length) {
-      return element('p', {class: 'note'}, 'No measured run is close enough to this one to say ' +
-        'how far these figures may be off.');
+      return element('p', {class: 'note'}, 'No measured run is similar enough to estimate ' +
+        'the error of these figures.');
     }
     return Table.create([{name: 'Figure', csv: 'figure'},
       {name: 'Measured against simulated, from', unit: '%', number: true, csv: 'low_percent',
@@ -268,7 +268,7 @@ const RunPage = (() => {
           ? `, ${setup.client_prompt_token_us} µs more for each prompt token` : '') : ''],
     ['Digest of the run', run.summary.digest]].filter(([, value]) => value);
     return Table.create([{name: 'Assumption', csv: 'assumption'}, {name: 'Is', csv: 'value'}], rows,
-      {name: 'What the figures rest on'});
+      {name: 'Basis of the figures'});
   }
 
   function fileName(name) {
@@ -288,15 +288,15 @@ const RunPage = (() => {
   function reproduce(parent, {file, content, command}) {
     const text = `${JSON.stringify(content, null, 2)}\n`;
     parent.append(
-      element('p', {class: 'note'}, `Save what follows as ${file}; the same version of headroom ` +
-        'gives the same bytes.'),
+      element('p', {class: 'note'}, `Save this text as ${file}; the same version of headroom ` +
+        'reproduces the results byte for byte.'),
       element('pre', {class: 'command'}, command),
       element('div', {class: 'actions'}, Clipboard.button('Copy command', () => command),
         save(file, text), Clipboard.button('Copy file', () => text)),
       element('details', {}, element('summary', {}, file), element('pre', {}, text)));
   }
 
-  // Whether the files say what the user gave.
+  // Whether the files record what the user set.
   function isKnown(run) {
     return Object.keys(run.scenario).length > 0;
   }
@@ -307,7 +307,7 @@ const RunPage = (() => {
     const {trace, trace_sha256: sha256} = run.summary.workload;
     if (trace) {
       parent.append(element('p', {class: 'note'}, `It replays the trace ${trace}, SHA-256 ` +
-        `${sha256}, which must lie where the file says.`));
+        `${sha256}, which must be at the path given in the file.`));
     }
     reproduce(parent, {file, content: run.scenario,
       command: `headroom run ${file} -o ${file.replace(/\.json$/, '')}`});

@@ -7,7 +7,7 @@ const StudyCharts = (() => {
     fragmentation: 'F', thrash: 'T', runtime_host: 'H', cgroup_kill: 'C', host_freeze: 'Z'};
   const words = (kind) => kind.replaceAll('_', ' ');
 
-  // The study's data with what is asked of it again and again.
+  // The study's data, with values that the charts use repeatedly.
   function model(study) {
     const short = (path) => {
       const parts = path.split(/[./]/).filter(Boolean);
@@ -126,7 +126,7 @@ const StudyCharts = (() => {
     }
   }
 
-  // Axes by how likely they are what a picture is about.
+  // Axes in the order in which a picture is likely to show them.
   function preferred(study, patterns) {
     const free = study.varying.filter((axis) => axis.values.length > 1);
     return [...free].sort((a, b) => {
@@ -138,7 +138,7 @@ const StudyCharts = (() => {
     });
   }
 
-  // Few enough to be told apart as lines.
+  // Few enough to distinguish as lines.
   const isFew = (axis) => axis.values.length <= 12;
 
   const has = (study, wanted) => wanted.find((one) => study.metrics.includes(one)) ||

@@ -65,8 +65,8 @@ const StudyPage = (() => {
       parent.append(element('div', {class: 'actions'}, button));
     }
     if (study.left_out.length) {
-      parent.append(element('p', {class: 'note'}, 'To keep the page small these metrics are in ' +
-        `the database alone: ${study.left_out.join(', ')}.`));
+      parent.append(element('p', {class: 'note'}, 'To keep the page small these metrics are only in ' +
+        `the database: ${study.left_out.join(', ')}.`));
     }
   }
 
@@ -98,8 +98,8 @@ const StudyPage = (() => {
   function figures(main, study) {
     const charts = RunPage.section(main, 'curves', 'Curves');
     if (!study.varying.length || !study.metrics.length) {
-      charts.append(element('p', {class: 'note'}, 'Nothing varies in this study, or no run gave ' +
-        'a figure: there is nothing to draw.'));
+      charts.append(element('p', {class: 'note'}, 'Nothing varies in this study, or no run has ' +
+        'a figure, so there is no chart.'));
       return;
     }
     StudyCharts.explorer(charts, study);

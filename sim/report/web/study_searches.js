@@ -117,8 +117,8 @@ const StudySearches = (() => {
     Figures.add(parent, {
       title: `${isLargest ? 'Largest' : 'Smallest'} ${searches[0].detail.path} that passes`,
       wide: true, height: 340,
-      note: 'The last value that was tried and kept what is asked of it; the next one fails. ' +
-        'Hollow: values beyond it passed, too, or a run failed.',
+      note: 'The last value tried that meets the limits; the next one fails. ' +
+        'Hollow: values beyond it also pass, or a run failed.',
       label: () => `${path} over ${axis.path}.`,
       option: (ctx) => edgeOption(ctx, study, searches, axis)});
   }

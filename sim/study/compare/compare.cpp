@@ -76,9 +76,8 @@ Comparison load_pair(const std::string& name, const std::vector<std::string>& se
   if (plan.points() != 2) {
     throw ConfigError(Complaint{
         .origin = plan.study().file,
-        .problem =
-            fmt::format("{} points: a comparison is of two scenarios, or a study with two points",
-                        plan.points())});
+        .problem = fmt::format("{} points: expected two scenarios, or a study with two points",
+                               plan.points())});
   }
   const std::int64_t replications = plan.study().replications;
   Comparison comparison;
@@ -144,7 +143,7 @@ ComparisonResult compare(const Comparison& comparison, const Catalog& catalog,
   run_all(comparison, catalog, options, result);
   result.metrics = pair_metrics(result.a.rows, result.b.rows);
   if (comparison.a.scenario.output.streaming || comparison.b.scenario.output.streaming) {
-    result.requests.why_not = "output.streaming keeps none";
+    result.requests.why_not = "output.streaming keeps no records";
   } else {
     result.requests =
         pair_requests(records_of(result.a.first), records_of(result.b.first), kMostWorst);

@@ -55,7 +55,7 @@ struct ComparisonResult {
 
 // A file of a study with two points, or the name of a built-in one. ConfigError otherwise.
 [[nodiscard]] Comparison load_pair(const std::string& name, const std::vector<std::string>& set);
-// Two scenarios by file or name; `set` is laid over both, then `set_a`, `set_b` over one.
+// Two scenarios by file or name; `set` overrides both, then `set_a` and `set_b` one each.
 [[nodiscard]] Comparison load_pair(const std::string& a, const std::string& b,
                                    const std::vector<std::string>& set,
                                    const std::vector<std::string>& set_a,

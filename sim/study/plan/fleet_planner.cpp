@@ -71,7 +71,8 @@ class Planner {
     });
   }
 
-  // A plan of which no candidate is a scenario is wrong; one whose candidates are too slow is not.
+  // A plan without any valid scenario among its candidates is an error; one whose candidates are
+  // all too slow is not.
   void refuse_impossible() const {
     const PlannedFleet* first = nullptr;
     for (const PlannedFleet& fleet : result_.fleets) {
@@ -83,7 +84,7 @@ class Planner {
     throw ConfigError(Complaint{
         .origin = plan_.file,
         .problem =
-            fmt::format("no candidate can run; the first cannot because of {}", first->reason)});
+            fmt::format("no candidate can run; the first one fails with {}", first->reason)});
   }
 
   void size_all() {
@@ -118,7 +119,7 @@ class Planner {
   void leave_out(PlannedFleet& fleet, const FleetMeasure& last, std::int64_t most) const {
     fleet.fate = most < plan_.max_replicas ? PlanFate::cost : last.fate;
     fleet.reason = last.reason;
-    if (fleet.fate == PlanFate::cost) fleet.reason += ": max_cost_per_hour pays for no more";
+    if (fleet.fate == PlanFate::cost) fleet.reason += ": max_cost_per_hour does not allow more";
   }
 
   void find_size(FleetSizer& sizer, PlannedFleet& fleet) {
@@ -126,7 +127,7 @@ class Planner {
     const std::int64_t most = most_needed(fleet);
     if (most < 1) {
       fleet.fate = PlanFate::cost;
-      fleet.reason = fmt::format("{} replica{} cost $ {:.2f}/h, max_cost_per_hour is {:g}",
+      fleet.reason = fmt::format("{} replica{} cost $ {:.2f}/h, but max_cost_per_hour is {:g}",
                                  1 + spare_replicas(plan_), spare_replicas(plan_) > 0 ? "s" : "",
                                  cost_per_hour(plan_, fleet.candidate, 1 + spare_replicas(plan_)),
                                  *plan_.max_cost_per_hour);

@@ -71,7 +71,7 @@ struct FleetPlanResult {
   std::optional<std::size_t> chosen;   // the cheapest that keeps everything
   std::vector<std::size_t> finalists;  // the cheapest of each model, by cost
   std::int64_t simulations = 0;
-  bool interrupted = false;  // nothing else is told then
+  bool interrupted = false;  // nothing else is set then
 };
 
 struct PlannerOptions {

@@ -125,9 +125,10 @@ void FleetSizer::conclude(const Sums& sums, FleetMeasure& measure) const {
     std::string mean = fmt::format("{:.0f}", verdict.mean);
     if (runs > 1) mean += fmt::format(" +- {:.0f}", verdict.upper - verdict.mean);
     fail(measure, PlanFate::throughput,
-         fmt::format("{} is {} ms with {} replica{}{}, {:g} may be", target.metric, mean,
+         fmt::format("{} is {} ms with {} replica{}{}, but the limit is {:g}", target.metric, mean,
                      measure.replicas, measure.replicas == 1 ? "" : "s",
-                     verdict.verdict == Verdict::open ? ", not certain" : "", target.limit_ms));
+                     verdict.verdict == Verdict::open ? ", which is uncertain" : "",
+                     target.limit_ms));
     measure.verdict = verdict.verdict;
   }
 }

@@ -56,7 +56,7 @@ class FleetSizer {
                               FleetMeasure& measure);
   // Means, and verdicts on all targets, of the runs so far.
   void conclude(const Sums& sums, FleetMeasure& measure) const;
-  // One recording, neither laid over itself nor thinned, is the same in every run.
+  // A recording that is neither overlaid with copies nor thinned is the same in every run.
   [[nodiscard]] bool always_the_same(const Load& load) const {
     return traffic_.is_recorded && plan_.scale * load.growth == 1;
   }

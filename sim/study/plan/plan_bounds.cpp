@@ -118,8 +118,8 @@ class Bounding {
     if (const TokenCount most = std::min(bounds_.pool_tokens, accepts); traffic_.longest > most) {
       return left_out(
           PlanFate::memory,
-          fmt::format("the longest request has {} tokens, at most {} fit ({})", traffic_.longest,
-                      most, most < accepts ? "KV pool" : "max_model_len"));
+          fmt::format("the longest request has {} tokens, but at most {} fit ({})",
+                      traffic_.longest, most, most < accepts ? "KV pool" : "max_model_len"));
     }
     CostFacts facts;
     const auto cost = make_replica_cost(resolved_, budget, catalog_, facts);
@@ -146,7 +146,7 @@ class Bounding {
       if (target.metric.find("_tpot_") != std::string::npos) {
         if (bounds_.least_tpot_ms <= target.limit_ms) continue;
         left_out(PlanFate::latency,
-                 fmt::format("TPOT of one sequence alone is {:.1f} ms, {} may be {:g}",
+                 fmt::format("TPOT of a single sequence is {:.1f} ms, but the limit on {} is {:g}",
                              bounds_.least_tpot_ms, target.metric, target.limit_ms));
       } else if (whole_prompts) {
         check_whole_prompts(cost, client_ms, target);
@@ -167,9 +167,10 @@ class Bounding {
     const double ms = surely_at_least(std::move(alone_ms), quantile_of(target.metric));
     if (first_token) bounds_.least_ttft_ms = std::max(bounds_.least_ttft_ms.value_or(0), ms);
     if (ms <= target.limit_ms) return;
-    left_out(PlanFate::latency, fmt::format("{} is at least {:.0f} ms with every request alone, "
-                                            "{:g} may be",
-                                            target.metric, ms, target.limit_ms));
+    left_out(
+        PlanFate::latency,
+        fmt::format("{} is at least {:.0f} ms even with every request alone, but the limit is {:g}",
+                    target.metric, ms, target.limit_ms));
   }
 
   void balance_steps(const StepCost& cost) {

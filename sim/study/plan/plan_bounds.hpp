@@ -54,7 +54,7 @@ struct PlanBounds {
   std::optional<double> least_ttft_ms;  // at the strictest TTFT target, with every request alone
   double least_tpot_ms = 0;             // of one sequence, alone
   StepBalance balance;
-  std::int64_t least_replicas = 1;  // that the balance asks for, where the search begins
+  std::int64_t least_replicas = 1;  // by the balance of steps; the search begins here
   double restart_s = 0;             // of one replica, until it serves again
 };
 

@@ -70,7 +70,7 @@ std::vector<PlanCandidate> plan_candidates(const FleetPlanFile& plan, const Cata
   if (all.empty()) {
     throw ConfigError(Complaint{.origin = plan.file,
                                 .pointer = "/tensor_parallel_size",
-                                .problem = "no instance has so many gpus"});
+                                .problem = "no instance has this many gpus"});
   }
   return all;
 }

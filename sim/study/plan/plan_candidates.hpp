@@ -33,7 +33,7 @@ struct PlanCandidate {
                                                  const PlanCandidate& candidate);
 [[nodiscard]] std::int64_t instances_for(const FleetPlanFile& plan, const PlanCandidate& candidate,
                                          std::int64_t replicas);
-// Replicas of as many instances as max_cost_per_hour, which is given, pays for.
+// Replicas on as many instances as max_cost_per_hour allows; it must be given.
 [[nodiscard]] std::int64_t affordable_replicas(const FleetPlanFile& plan,
                                                const PlanCandidate& candidate);
 // $ per hour of so many replicas: whole instances are paid for.
@@ -49,7 +49,7 @@ struct PlanCase {
   double slower = 0;             // steps take 1 + slower times as long as the model says
 };
 
-// A scenario that `headroom run` takes as it is.
+// A scenario that `headroom run` accepts unchanged.
 [[nodiscard]] Json case_json(const FleetPlanFile& plan, const PlanCandidate& candidate,
                              const PlanCase& one);
 // ConfigError: a section of the plan is wrong.

@@ -45,7 +45,7 @@ struct NumberRange {
   bool low_open = false;
 
   [[nodiscard]] std::string text() const {
-    return fmt::format("expected {} {} {:g} and up to {:g}", whole ? "an integer" : "a number",
+    return fmt::format("expected {} {} {:g} and at most {:g}", whole ? "an integer" : "a number",
                        low_open ? "above" : "from", low, high);
   }
 };
@@ -129,14 +129,14 @@ class PlanReader {
 
   void read_traffic() {
     const char* what =
-        "{\"scenario\": a scenario whose workload is served, \"scale\": of its rate}";
+        "{\"scenario\": the scenario with the workload to serve, \"scale\": a factor on its rate}";
     const Json& root = document_.root;
     if (!root.contains("traffic")) throw missing_key(document_, "", "traffic", what);
     const Json& traffic = root["traffic"];
     expect_keys(document_, "/traffic", traffic, {"scenario", "scale"});
     if (!traffic.contains("scenario")) {
       throw missing_key(document_, "/traffic", "scenario",
-                        "its file, a name of `headroom list scenarios`, or an object");
+                        "a file, a name from `headroom list scenarios`, or an object");
     }
     plan_.scale = number(traffic, "/traffic", "scale", kFactor).value_or(1);
     const Json& scenario = traffic["scenario"];
@@ -153,7 +153,7 @@ class PlanReader {
     }
     if (!base.is_object() || !base.contains("workload") || !base["workload"].is_object()) {
       throw value_error(document_, "/traffic/scenario", scenario,
-                        "expected a scenario with a section workload");
+                        "expected a scenario with a workload section");
     }
     plan_.workload = base["workload"];
   }
@@ -164,7 +164,8 @@ class PlanReader {
       throw ConfigError(Complaint{
           .kind = ErrorKind::no_effect,
           .origin = flag,
-          .problem = fmt::format("has no effect: the traffic of {} is no trace", document_.name)});
+          .problem =
+              fmt::format("has no effect: the traffic of {} is not a trace", document_.name)});
     }
     plan_.workload["trace"]["file"] = trace;
     plan_.origins["/workload/trace/file"] = flag;
@@ -196,7 +197,8 @@ class PlanReader {
         expect_keys(document_, place, models[i],
                     {"model", "quality", "input_tokens_factor", "output_tokens_factor",
                      "thinking_tokens_factor"});
-        model.model = required_text(models[i], place, "model", "a name of `headroom list models`");
+        model.model =
+            required_text(models[i], place, "model", "a name from `headroom list models`");
         model.quality = number(models[i], place, "quality", {-1e9, 1e9});
         const auto factor = [&](const char* key, double& value, const NumberRange& range) {
           value = number(models[i], place, key, range).value_or(1);
@@ -206,7 +208,7 @@ class PlanReader {
         factor("thinking_tokens_factor", model.thinking_tokens_factor, {0, 1e6});
       }
       if (!seen.insert(model.model).second) {
-        throw value_error(document_, place, models[i], "each model stands once", {},
+        throw value_error(document_, place, models[i], "expected each model once", {},
                           ErrorKind::conflict);
       }
       plan_.models.push_back(std::move(model));
@@ -216,7 +218,7 @@ class PlanReader {
     for (std::size_t i = 0; i < plan_.models.size(); ++i) {
       if (plan_.models[i].quality) continue;
       throw missing_key(document_, fmt::format("/models/{}", i), "quality",
-                        "a score, for min_quality asks for one");
+                        "a score, because min_quality is set");
     }
   }
 
@@ -230,7 +232,7 @@ class PlanReader {
                   {"name", "device", "gpus", "price_per_hour", "price_source", "nvlink_domain",
                    "nic_gb_per_s"});
       PlanInstance instance;
-      instance.device = required_text(one, place, "device", "a name of `headroom list devices`");
+      instance.device = required_text(one, place, "device", "a name from `headroom list devices`");
       instance.name = text(one, place, "name").value_or(instance.device);
       const NumberRange count{1, 1024, true};
       instance.gpus = static_cast<std::int64_t>(number(one, place, "gpus", count).value_or(1));
@@ -249,7 +251,7 @@ class PlanReader {
                         ErrorKind::no_effect);
       }
       if (!seen.insert(instance.name).second) {
-        throw value_error(document_, place + "/name", instance.name, "each name stands once", {},
+        throw value_error(document_, place + "/name", instance.name, "expected each name once", {},
                           ErrorKind::conflict);
       }
       plan_.instances.push_back(std::move(instance));
@@ -272,9 +274,10 @@ class PlanReader {
       for (const char* own :
            {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"}) {
         if (values[i].contains(own)) {
-          throw key_error(document_, place + "/" + own,
-                          "the plan says how models are split (tensor_parallel_size at its top)",
-                          ErrorKind::conflict);
+          throw key_error(
+              document_, place + "/" + own,
+              "the plan sets the split of the models (tensor_parallel_size at its top level)",
+              ErrorKind::conflict);
         }
       }
       all.push_back(values[i]);
@@ -299,7 +302,7 @@ class PlanReader {
       all.erase(std::unique(all.begin(), all.end()), all.end());
     }
     if (root.contains("growth")) {
-      const Json& growth = list("growth", "factors of the traffic");
+      const Json& growth = list("growth", "factors on the traffic");
       for (std::size_t i = 0; i < growth.size(); ++i) {
         plan_.growth.push_back(
             number_of(growth[i], fmt::format("/growth/{}", i), {1, 1000, false, true}));
@@ -331,9 +334,9 @@ class PlanReader {
     }
     if (!router_row(plan_.router).keeps_promises) return;
     if (tightest_limit(plan_, "_ttft_") || tightest_limit(plan_, "_tpot_")) return;
-    throw value_error(document_, "/router", plan_.router,
-                      "nothing is promised: expected a limit on TTFT or TPOT in slo, which the "
-                      "router is to keep");
+    throw value_error(
+        document_, "/router", plan_.router,
+        "there are no targets: expected a limit on TTFT or TPOT in slo, which this router needs");
   }
 
   const JsonDocument& document_;

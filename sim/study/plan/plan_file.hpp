@@ -76,7 +76,7 @@ inline constexpr std::int64_t kMostPlanRounds = 8;
 // `name` is a path, or the name of an embedded plan when no such file exists. `trace`: a file that
 // takes the place of the traffic's own trace, relative to the current folder; empty: none.
 [[nodiscard]] FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace);
-// `directory`: of the file, where a base scenario is looked for first.
+// `directory`: that of the file; a base scenario is searched there first.
 [[nodiscard]] FleetPlanFile parse_fleet_plan(const JsonDocument& document,
                                              const std::string& directory,
                                              const std::string& trace);

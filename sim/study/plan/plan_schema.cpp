@@ -27,12 +27,13 @@ Json list_of(Json items) {
 }
 
 Json model_schema() {
-  const char* kTokens = "tokens of this model per token of the traffic's tokenizer; default 1";
+  const char* kTokens =
+      "tokens of this model per token of the traffic (for another tokenizer); default 1";
   return {{"anyOf",
            Json::array(
                {text(),
                 schema_object(
-                    {{"model", described("a name of `headroom list models`", text())},
+                    {{"model", described("a name from `headroom list models`", text())},
                      {"quality", described("your own score; more is better", {{"type", "number"}})},
                      {"input_tokens_factor", described(kTokens, above_zero())},
                      {"output_tokens_factor", described(kTokens, above_zero())},
@@ -43,14 +44,14 @@ Json model_schema() {
 
 Json instance_schema() {
   return schema_object(
-      {{"name", described("as results call it; default: the device", text())},
-       {"device", described("a name of `headroom list devices`", text())},
-       {"gpus", described("devices of the instance; default 1", whole(1, 1024))},
+      {{"name", described("name of the instance in results; default: the device", text())},
+       {"device", described("a name from `headroom list devices`", text())},
+       {"gpus", described("number of devices in the instance; default 1", whole(1, 1024))},
        {"price_per_hour", described("$ for the whole instance", above_zero())},
-       {"price_source", described("where the price is from, with its date", text())},
+       {"price_source", described("source and date of the price", text())},
        {"nvlink_domain",
-        described("devices that their own links join; default: gpus", whole(1, 1024))},
-       {"nic_gb_per_s", described("port of each device, for splits beyond nvlink_domain",
+        described("number of devices joined by NVLink or similar; default: gpus", whole(1, 1024))},
+       {"nic_gb_per_s", described("network port of each device, used beyond nvlink_domain",
                                   {{"type", "number"}, {"minimum", 1e-3}})}},
       {"device", "price_per_hour"});
 }
@@ -68,40 +69,41 @@ Json plan_schema() {
                  {"additionalProperties", false}};
   Json& p = schema["properties"];
   p["$schema"] = text();
-  p["name"] = described("of the plan; when absent: that of the file", text());
+  p["name"] = described("name of the plan; when absent: the file's name", text());
   p["description"] = described("for people", text());
   p["traffic"] = described(
-      "what is to be served",
-      schema_object(
-          {{"scenario", described("whose workload it is: a file, a name of `headroom list "
-                                  "scenarios`, or a scenario",
-                                  {{"type", {"string", "object"}}})},
-           {"scale", described("factor of its rate; default 1", above_zero())}},
-          {"scenario"}));
+      "the traffic to serve",
+      schema_object({{"scenario", described("scenario with the workload: a file, a name from "
+                                            "`headroom list scenarios`, or a scenario",
+                                            {{"type", {"string", "object"}}})},
+                     {"scale", described("factor on its rate; default 1", above_zero())}},
+                    {"scenario"}));
   Json targets = Json::object();
   for (const std::string& name : plan_metric_names()) targets[name] = above_zero();
   p["slo"] = described("limits in ms", schema_object(std::move(targets), Json::array()));
   p["slo"]["minProperties"] = 1;
   p["models"] = list_of(model_schema());
-  p["min_quality"] = described("models below it are left out", {{"type", "number"}});
+  p["min_quality"] = described("models with a lower quality are left out", {{"type", "number"}});
   p["instances"] = list_of(instance_schema());
   p["engines"] = section_schema(
       fmt::format("names, or sections `engine` of a scenario; default {}", EngineSection{}.name));
   p["environments"] =
       section_schema("names, or sections `environment` of a scenario; default native");
-  p["tensor_parallel_size"] =
-      described("devices of a replica; sizes beyond an instance are left out; default 1, 2, 4, 8",
-                list_of(whole(1, 1024)));
+  p["tensor_parallel_size"] = described(
+      "devices per replica; sizes larger than an instance are left out; default 1, 2, 4, 8",
+      list_of(whole(1, 1024)));
   p["growth"] =
-      described("factors of the traffic for which the cost is told, too",
+      described("factors on the traffic for which to report the cost as well",
                 list_of({{"type", "number"}, {"exclusiveMinimum", 1}, {"maximum", 1000}}));
   p["failures"] =
-      described("replicas that may be gone while the targets are kept; default 0", whole(0, 1000));
-  p["rolling_restart"] = described("the targets are kept while one replica restarts; default false",
-                                   {{"type", "boolean"}});
+      described("failed replicas with which the fleet must still meet the targets; default 0",
+                whole(0, 1000));
+  p["rolling_restart"] =
+      described("the fleet must meet the targets while one replica restarts; default false",
+                {{"type", "boolean"}});
   p["replications"] = described(
-      "runs of each fleet with seeds of their own, up to 8 times as many where they "
-      "leave a target open; default 3",
+      "runs of each fleet, each with its own seed; up to 8 times as many if a target stays "
+      "undecided; default 3",
       whole(1, kMostPlanReplications));
   p["max_replicas"] = described("default 256", whole(1, kMostPlanReplicas));
   p["max_cost_per_hour"] = described("$", above_zero());

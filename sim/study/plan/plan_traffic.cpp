@@ -33,7 +33,7 @@ double shift_share(std::int64_t replication) {
 void scale_trace(Json& trace, double factor, std::int64_t replication, double span_s) {
   const auto had = trace.value("copies", std::int64_t{1});
   const double wanted = static_cast<double>(had) * trace.value("keep", 1.0) * factor;
-  // Rounding must not make a copy of which hardly anything is kept.
+  // Rounding must not create a copy that keeps almost no rows.
   const auto copies =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(wanted - 1e-9)));
   trace["copies"] = copies;
@@ -159,10 +159,10 @@ void convert_tokens(Json& workload, const PlanModel& model, const std::string& f
       throw ConfigError(Complaint{
           .kind = ErrorKind::no_effect,
           .origin = file,
-          .problem = fmt::format(
-              "thinking_tokens_factor of {}: has no effect: generated traffic does not tell "
-              "thinking tokens apart (use output_tokens_factor)",
-              model.model)});
+          .problem =
+              fmt::format("thinking_tokens_factor of {}: has no effect: generated traffic does not "
+                          "list thinking tokens separately (use output_tokens_factor)",
+                          model.model)});
     }
     scale_lengths(part, "prompt", model.input_tokens_factor);
     scale_lengths(part, "output", model.output_tokens_factor);

@@ -35,10 +35,11 @@ struct PlanTraffic {
 // a run.
 [[nodiscard]] PlanTraffic measure_traffic(const Scenario& scenario);
 
-// The rate of everything in `workload` times `factor`. A trace is laid over itself, each copy
-// shifted around its span, and thinned to a share of its rows: its lengths and its course over time
-// stay. Generated traffic: rates, and numbers of requests, sessions and users, so that it lasts as
-// long as before. `replication` > 0: other shifts of the copies, over `span_s` of the trace.
+// The rate of everything in `workload` times `factor`. A trace is overlaid with copies, each
+// shifted around its span, and thinned to a share of its rows, which keeps its lengths and its
+// course over time. Generated traffic: rates, and numbers of requests, sessions and users, so that
+// it lasts as long as before. `replication` > 0: other shifts of the copies, over `span_s` of the
+// trace.
 void scale_workload(Json& workload, double factor, std::int64_t replication, double span_s);
 
 // Lengths in tokens of `model`. ConfigError: thinking tokens of traffic that does not tell them

@@ -9,9 +9,9 @@ namespace headroom {
 
 // Smallest n in 1 .. most for which `enough(n)`, supposing that more never hurts; nothing when
 // `most` is not enough. Gallops from `guess` in growing strides until two numbers enclose the
-// answer, then halves: some 2 log2(|answer - guess|) + 3 calls, each n asked at most once. Below
-// `most` the same numbers are asked whatever `most` is, so that a larger one never changes an
-// answer, even where `enough` errs.
+// answer, then halves: some 2 log2(|answer - guess|) + 3 calls, each n tried at most once. Below
+// `most` it tries the same numbers for any `most`, so that a larger one never changes the answer,
+// even if `enough` errs.
 [[nodiscard]] std::optional<std::int64_t> smallest_count(
     std::int64_t guess, std::int64_t most, const std::function<bool(std::int64_t)>& enough);
 

@@ -71,8 +71,8 @@ class Bisection {
     return step_.wanted.empty();
   }
 
-  // Runs are asked for and judged in whole rounds of replications, whatever an earlier call left of
-  // the last one: what is made and found does not depend on where it stopped.
+  // Runs are requested and judged in whole rounds of replications, even if an earlier call left a
+  // partial round, so that the result does not depend on where it stopped.
   void judge_one(double value, const std::vector<StoredRun>& runs) {
     for (std::int64_t round = search_.replications;;
          round = std::min(round + search_.replications, search_.max_replications)) {

@@ -36,8 +36,8 @@ enum class SearchEnd {
 };
 [[nodiscard]] std::string_view name_of(SearchEnd end);
 
-// low, high: the values next to the edge that were tried, of which the better one passes. For the
-// largest value that passes that is `low`, for the smallest it is `high`.
+// low, high: the tried values on both sides of the edge, one of which passes: `low` when searching
+// the largest passing value, `high` when searching the smallest.
 struct EdgeFound {
   SearchEnd end = SearchEnd::found;
   std::optional<double> value;
@@ -55,8 +55,8 @@ struct SearchStep {
   std::optional<EdgeFound> found;
 };
 
-// Both ends are judged first, then the middle of what is left, until passing and failing values are
-// as near as the tolerance asks. Then `checks` values on each side of the edge, in the middle of
+// Both ends are judged first, then the middle of the remaining range, until passing and failing
+// values are within the tolerance. Then `checks` values on each side of the edge, in the middle of
 // the widest gaps between those known; twice as many where the edge is not inside.
 [[nodiscard]] SearchStep next_step(const ValueSearch& search, const Measured& measured);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What is left to do for the searches of a study when its runs are stored.
+// The remaining work for the searches of a study when its runs are stored.
 
 #include <cstdint>
 #include <string>

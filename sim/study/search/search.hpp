@@ -1,6 +1,6 @@
 #pragma once
-// What a study searches for: the largest or smallest value of an option that still keeps what is
-// asked of a run, or the points that no other point beats in two metrics.
+// What a study searches for: the largest or smallest value of an option with which runs meet the
+// limits, or the points that no other point beats in two metrics.
 
 #include <cstdint>
 #include <string>

@@ -51,7 +51,8 @@ const std::vector<std::string> kValueKeys{"name",
                                           "checks"};
 const std::vector<std::string> kFrontKeys{"name", "kind", "maximize", "minimize"};
 
-// More of it is worse, or better, for everybody; for other metrics the file says which it means.
+// More of it is clearly worse, or clearly better; for other metrics the file must say which it
+// means.
 std::optional<bool> natural_at_most(const std::string& metric) {
   if (metric.ends_with("_ms")) return true;
   if (metric == "goodput_share") return false;
@@ -76,8 +77,7 @@ class SearchReader {
       Search search = read(pointer, list[i]);
       if (std::ranges::find(searches, search.name, &Search::name) != searches.end()) {
         throw key_error(document_, pointer + "/name",
-                        fmt::format("two searches are called {}", search.name),
-                        ErrorKind::conflict);
+                        fmt::format("two searches are named {}", search.name), ErrorKind::conflict);
       }
       searches.push_back(std::move(search));
     }
@@ -159,7 +159,7 @@ class SearchReader {
         if (axis.path != search.path) continue;
         throw key_error(
             document_, place,
-            fmt::format("{} is varied by the study: it cannot be searched as well", search.path),
+            fmt::format("the study already varies {}, so it cannot be searched too", search.path),
             ErrorKind::conflict);
       }
     }
@@ -226,7 +226,7 @@ class SearchReader {
     const std::vector<std::string> known = metric_names();
     if (std::ranges::find(known, metric) != known.end()) return;
     throw key_error(document_, pointer,
-                    fmt::format("no metric of a run is called {}", pointer_token(metric)),
+                    fmt::format("a run has no metric {}", pointer_token(metric)),
                     ErrorKind::unknown, nearest_name(metric, known));
   }
 
@@ -277,7 +277,7 @@ class SearchReader {
     }
     if (front.size() != 2 || front[0].metric == front[1].metric) {
       throw key_error(document_, pointer,
-                      "a front is of two metrics: list them in maximize and minimize",
+                      "a front needs two metrics: list them in maximize and minimize",
                       ErrorKind::value);
     }
   }
@@ -298,8 +298,8 @@ Json limits_schema() {
                  {"minProperties", 1},
                  {"properties", {{"<=", number}, {">=", number}}}};
   return {{"description",
-           "metrics and how far their means over replications may go: a number (latencies: at "
-           "most; goodput_share: at least), or {\"<=\": number}, {\">=\": number}"},
+           "limits on metrics, applied to means over replications: a number (latencies: at most; "
+           "goodput_share: at least), or {\"<=\": number}, {\">=\": number}"},
           {"type", "object"},
           {"minProperties", 1},
           {"propertyNames", {{"enum", metric_names()}}},
@@ -316,27 +316,27 @@ Json value_schema() {
                             row.path);
   }
   Json p;
-  p["name"] = described("string", "of the search; when absent: its kind");
+  p["name"] = described("string", "name of the search; when absent: its kind");
   p["kind"] = {{"description", meanings}, {"enum", kinds}};
-  p["path"] = described("string", "the searched option, a quantity; default: that of the kind");
-  p["from"] = described("number", "the least value");
-  p["to"] = described("number", "the greatest value");
-  p["tolerance"] = {{"description",
-                     "share of the answer by which it may be off; default 0.01, for options that "
-                     "are integers 0: to the very number"},
-                    {"type", "number"},
-                    {"minimum", 0},
-                    {"exclusiveMaximum", 1}};
+  p["path"] =
+      described("string", "the option to search over, a quantity; default: that of the kind");
+  p["from"] = described("number", "the smallest value");
+  p["to"] = described("number", "the largest value");
+  p["tolerance"] = {
+      {"description",
+       "allowed relative error of the answer; default 0.01, or 0 (exact) for integer options"},
+      {"type", "number"},
+      {"minimum", 0},
+      {"exclusiveMaximum", 1}};
   p["limits"] = limits_schema();
   p["no_preemption"] = described("boolean", "no run may preempt a request; default false");
-  p["max_replications"] = {
-      {"description",
-       "runs of a value whose intervals reach over a limit; then it fails. Default: 4 x "
-       "replications, or 1 where there is one"},
-      {"type", "integer"},
-      {"minimum", 1},
-      {"maximum", kMaxReplications}};
-  p["checks"] = {{"description", "further values on each side of the answer that are tried"},
+  p["max_replications"] = {{"description",
+                            "most runs of a value whose confidence interval crosses a limit, after "
+                            "which it fails; default: 4 x replications, or 1 if there is one"},
+                           {"type", "integer"},
+                           {"minimum", 1},
+                           {"maximum", kMaxReplications}};
+  p["checks"] = {{"description", "extra values to try on each side of the answer"},
                  {"type", "integer"},
                  {"minimum", 0},
                  {"maximum", kMostChecks},
@@ -350,7 +350,7 @@ Json value_schema() {
 Json front_schema() {
   const Json metrics = {{"type", "array"}, {"items", {{"enum", metric_names()}}}};
   Json p;
-  p["name"] = described("string", "of the search; when absent: its kind");
+  p["name"] = described("string", "name of the search; when absent: its kind");
   p["kind"] = {{"description", kKinds.back().meaning}, {"const", kKinds.back().name}};
   p["maximize"] = metrics;
   p["minimize"] = metrics;
@@ -374,7 +374,7 @@ std::vector<Search> read_searches(const JsonDocument& document,
 
 Json searches_schema() {
   return {{"description",
-           "what is searched for: values for each point of the study, fronts over its points"},
+           "what to search for: a value for each point of the study, or a front over its points"},
           {"type", "array"},
           {"minItems", 1},
           {"items", {{"anyOf", Json::array({value_schema(), front_schema()})}}}};

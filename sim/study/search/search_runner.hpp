@@ -1,6 +1,6 @@
 #pragma once
-// Searches for values: makes the runs they ask for with several threads, and stores runs and
-// answers as they come.
+// Searches for values: makes the runs they need with several threads, and stores runs and answers
+// at once.
 
 #include <atomic>
 #include <cstdint>
@@ -38,9 +38,9 @@ struct SearchOptions {
   std::function<void(const SearchState&)> progress = {};  // several times a second
 };
 
-// Searches are independent, and each waits only for its own runs; what it asks for follows from
-// what it has measured, so that what is stored does not depend on the number of threads. Runs that
-// are stored already are not made again.
+// Searches are independent, and each waits only for its own runs; its next runs depend only on what
+// it has measured, so that the stored results do not depend on the number of threads. Stored runs
+// are not repeated.
 [[nodiscard]] SearchState run_searches(const StudyPlan& plan, const Catalog& catalog,
                                        const std::vector<SearchTask>& tasks, ResultsStore& store,
                                        const SearchOptions& options);

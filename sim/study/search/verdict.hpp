@@ -26,8 +26,8 @@ struct Judgement {
 };
 
 // The rule, in this order:
-// 1. A run that breaks what is asked of each (to start, no out of memory, to be stationary ...)
-//    makes the value fail.
+// 1. A run that violates a condition on every run (to start, no out of memory, to be stationary
+//    ...) makes the value fail.
 // 2. For each limit, the interval of 95 % of the mean over all runs (Student's t): within the limit
 //    to its end, it is kept; beyond it to its end, the value fails. Of one run there is no
 //    interval, and its own value decides.

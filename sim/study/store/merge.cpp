@@ -39,7 +39,7 @@ class NewFile {
   PartialPath file_;
 };
 
-// Checked, and of the same study as `facts` where that is given.
+// Checked, and from the same study as `facts` if that is given.
 StudyFacts check_input(const std::string& path, const StudyFacts* facts, const std::string& first) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
@@ -64,10 +64,10 @@ std::int64_t settle_doubles(Database& output, const std::string& path) {
       "SELECT run FROM runs JOIN part.runs AS p USING(run) WHERE runs.status = 'done' AND "
       "p.status = 'done' AND (runs.digest <> p.digest OR runs.summary <> p.summary) LIMIT 1");
   if (differ.step()) {
-    throw ConfigError(
-        Complaint{.origin = path,
-                  .problem = fmt::format("run {} has other results here than in a file before it",
-                                         differ.integer(0))});
+    throw ConfigError(Complaint{
+        .origin = path,
+        .problem = fmt::format("run {} has different results here than in an earlier file",
+                               differ.integer(0))});
   }
   const std::int64_t doubles =
       count_of(output, "SELECT COUNT(*) FROM runs JOIN part.runs USING(run)");
@@ -87,7 +87,7 @@ void copy_searches(Database& output, const std::string& path) {
     throw ConfigError(Complaint{
         .origin = path,
         .problem =
-            fmt::format("search {} of point {} has another result here than in a file before it",
+            fmt::format("search {} of point {} has a different result here than in an earlier file",
                         differ.integer(0), differ.integer(1))});
   }
   output.execute(
@@ -131,7 +131,7 @@ MergeResult merge_stores(const std::string& output, const std::vector<std::strin
   std::error_code ignored;
   if (std::filesystem::exists(output, ignored)) {
     throw ConfigError(
-        Complaint{.origin = output, .problem = "exists already: name another file to merge into"});
+        Complaint{.origin = output, .problem = "already exists: name another file to merge into"});
   }
   NewFile file(fmt::format("{}.partial-{}", output, ::getpid()));
   {

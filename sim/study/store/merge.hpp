@@ -17,10 +17,10 @@ struct MergeResult {
   std::vector<std::int64_t> missing;
 };
 
-// Makes `output`, which must not exist; on an error it does not exist afterwards either. A run that
-// stands in several files is taken once; one that failed in some of them is taken from another.
-// ConfigError: files of different studies or versions, a run with different results in two files,
-// and all that can be wrong with a file.
+// Makes `output`, which must not exist; on an error it does not exist afterwards either. A run in
+// several files is taken once; if it failed in some of them, it is taken from another. ConfigError:
+// files of different studies or versions, a run with different results in two files, and any damage
+// of a file.
 [[nodiscard]] MergeResult merge_stores(const std::string& output,
                                        const std::vector<std::string>& inputs);
 

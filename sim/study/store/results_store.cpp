@@ -33,7 +33,7 @@ ConfigError refusal(const Database& database, const std::string& why) {
 std::string meta(const Database& database, std::string_view key) {
   Statement find = database.prepare("SELECT value FROM meta WHERE key = ?");
   if (!find.bind(0, key).step()) {
-    throw refusal(database, fmt::format("no results of a study: meta has no {}", key));
+    throw refusal(database, fmt::format("not a study's results: meta has no {}", key));
   }
   return find.text(0);
 }
@@ -50,7 +50,7 @@ Database open_store(const std::string& path, StoreMode mode) {
   if (exists && mode == StoreMode::create) {
     throw ConfigError(
         Complaint{.origin = path,
-                  .problem = "exists already: continue it with --resume, or name another file"});
+                  .problem = "already exists: continue it with --resume, or name another file"});
   }
   if (std::filesystem::is_directory(path, ignored)) {
     throw ConfigError(Complaint{.origin = path, .problem = "a folder, not a file"});
@@ -88,11 +88,12 @@ struct ResultsStore::Statements {
 
 std::string StudyFacts::difference(const StudyFacts& other) const {
   if (sha256 != other.sha256) {
-    return fmt::format("another study ({}, sha256 {:.12}) than this one ({}, sha256 {:.12})",
-                       other.name, other.sha256, name, sha256);
+    return fmt::format(
+        "results of a different study ({}, sha256 {:.12}) than this one ({}, sha256 {:.12})",
+        other.name, other.sha256, name, sha256);
   }
   if (version != other.version) {
-    return fmt::format("results of headroom {}, this is {}", other.version, version);
+    return fmt::format("results of headroom {}, but this is {}", other.version, version);
   }
   return "";
 }
@@ -112,7 +113,7 @@ ResultsStore::ResultsStore(const std::string& path, StoreMode mode, const StudyF
     if (!difference.empty()) throw refusal(database_, difference);
     check_numbers(database_, facts);
     database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-    Transaction(database_).commit();  // takes the lock, or says who has it
+    Transaction(database_).commit();  // takes the lock, or reports that another program has it
   }
   statements_ = std::make_unique<Statements>(database_);
 }
@@ -186,12 +187,13 @@ void ResultsStore::finish() {
 }
 
 StudyFacts read_facts(const Database& database) {
-  if (!database.has_table("meta")) throw refusal(database, "a database, but no results of a study");
+  if (!database.has_table("meta")) throw refusal(database, "a database, but not a study's results");
   const std::string schema = meta(database, "schema_version");
   if (schema != std::to_string(kStoreSchema)) {
-    throw refusal(database, fmt::format("results of schema version {}; this program reads and "
-                                        "writes version {}",
-                                        schema, kStoreSchema));
+    throw refusal(
+        database,
+        fmt::format("results of schema version {}, but this program reads and writes version {}",
+                    schema, kStoreSchema));
   }
   StudyFacts facts;
   facts.version = meta(database, "headroom_version");

@@ -89,7 +89,7 @@ class ResultsStore {
   std::unique_ptr<Statements> statements_;
 };
 
-// Reading; the file stays as it is. ConfigError as above.
+// Reads without changing the file. ConfigError as above.
 [[nodiscard]] StudyFacts read_facts(const Database& database);
 // ConfigError for a row of a run, point or search that the study of `facts` does not have.
 void check_numbers(const Database& database, const StudyFacts& facts);

@@ -17,7 +17,7 @@ void set_metrics(const Database& database, const std::string& text, StoredRun& r
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) {
     throw ConfigError(Complaint{.origin = database.path(),
-                                .problem = "table probes: metrics are no JSON object"});
+                                .problem = "table probes: metrics are not a JSON object"});
   }
   for (const auto& [name, value] : json.items()) {
     if (value.is_number()) run.metrics.emplace_back(name, value.get<double>());

@@ -18,7 +18,7 @@ std::string cause_of(int code, sqlite3* handle) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return "locked: another program is using it";
     case SQLITE_NOTADB: return "not a database";
-    case SQLITE_CORRUPT: return "damaged or cut short; it is left as it is";
+    case SQLITE_CORRUPT: return "damaged or truncated; it was not changed";
     case SQLITE_FULL: return "no space left; the runs stored so far are kept";
     case SQLITE_READONLY:
     case SQLITE_PERM: return "cannot write: it is read-only";

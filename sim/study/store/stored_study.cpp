@@ -31,7 +31,7 @@ StoredStudy::StoredStudy(const std::string& path) : database_(opened(path)) {
   const auto version = known.find("schema_version");
   if (version == known.end()) {
     throw ConfigError(
-        Complaint{.origin = path, .problem = "no study: table meta has no schema_version"});
+        Complaint{.origin = path, .problem = "not a study: table meta has no schema_version"});
   }
   if (version->second != kSchemaVersion && version->second != kWithoutSearches) {
     throw ConfigError(Complaint{

@@ -1,5 +1,5 @@
 #pragma once
-// The database of a study, read by whoever shows one; ResultsStore writes it.
+// Reads the database of a study for display; ResultsStore writes it.
 
 #include <cstdint>
 #include <functional>

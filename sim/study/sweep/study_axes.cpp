@@ -101,7 +101,7 @@ class AxisReader {
     axis.path = dotted_path(axis.keys);
     if (axis.path == "seed") {
       throw key_error(document_, pointer + "/path",
-                      "seeds are not varied: use replications or seeds", ErrorKind::value);
+                      "the seed cannot be an axis: use replications or seeds", ErrorKind::value);
     }
     const auto given = value.size() - 1;
     if (given != 1) {
@@ -190,7 +190,7 @@ class AxisReader {
   void check_count(const std::string& pointer, double count) const {
     if (count <= static_cast<double>(kMaxAxisValues)) return;
     throw key_error(document_, pointer,
-                    fmt::format("{:.0f} values: at most {}", count, kMaxAxisValues),
+                    fmt::format("{:.0f} values: expected at most {}", count, kMaxAxisValues),
                     ErrorKind::value);
   }
   void check_count(const std::string& pointer, std::size_t count) const {
@@ -214,13 +214,13 @@ class AxisReader {
     for (std::size_t i = 1; i < rows.size(); ++i) {
       if (rows[i].first != rows[i - 1].first) continue;
       throw key_error(document_, pointer,
-                      fmt::format("value {} stands twice (numbers {} and {})", rows[i].first,
+                      fmt::format("value {} is listed twice (numbers {} and {})", rows[i].first,
                                   rows[i - 1].second + 1, rows[i].second + 1),
                       ErrorKind::value);
     }
   }
 
-  // Later axes are laid over earlier ones, so none may take back what another has set.
+  // Later axes override earlier ones, so none may undo what another has set.
   void check_paths(const std::vector<AxisGroup>& groups) const {
     std::vector<std::string> seen;
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -228,15 +228,16 @@ class AxisReader {
         for (const std::string& before : seen) {
           const std::string pointer = fmt::format("/vary/{}", g);
           if (before == axis.path) {
-            throw key_error(document_, pointer, fmt::format("{} is varied twice", axis.path),
+            throw key_error(document_, pointer, fmt::format("two axes vary {}", axis.path),
                             ErrorKind::conflict);
           }
           if (before.starts_with(axis.path + ".")) {
-            throw key_error(document_, pointer,
-                            fmt::format("{} would replace {}, which is varied before it: put the "
-                                        "section first",
-                                        axis.path, before),
-                            ErrorKind::conflict);
+            throw key_error(
+                document_, pointer,
+                fmt::format(
+                    "{} would overwrite {}, which an earlier axis varies: put the section first",
+                    axis.path, before),
+                ErrorKind::conflict);
           }
         }
         seen.push_back(axis.path);

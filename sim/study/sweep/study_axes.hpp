@@ -27,8 +27,8 @@ void expect_keys(const JsonDocument& document, const std::string& pointer, const
 // The dotted spelling of a path.
 [[nodiscard]] std::string dotted_path(const std::vector<std::string>& keys);
 
-// The list at `pointer` (/skip_if or /only_if). Only varied paths may stand in it, and only values
-// that can be compared with those of the axis.
+// The list at `pointer` (/skip_if or /only_if). It may contain only varied paths, and only values
+// comparable with those of the axis.
 [[nodiscard]] std::vector<StudyCondition> read_conditions(const JsonDocument& document,
                                                           const std::string& pointer,
                                                           const std::vector<AxisGroup>& groups);

@@ -80,7 +80,7 @@ class ConditionReader {
   [[nodiscard]] StudyCondition condition(const std::string& pointer, const Json& value) const {
     if (!value.is_object() || value.empty()) {
       throw value_error(document_, pointer, value,
-                        "expected an object of varied paths and what they are compared with");
+                        "expected an object of varied paths and comparisons");
     }
     StudyCondition condition;
     for (const auto& [path, wanted] : value.items()) {
@@ -90,7 +90,8 @@ class ConditionReader {
         condition.push_back(comparison(here, left, "==", wanted));
         continue;
       }
-      if (wanted.empty()) throw value_error(document_, here, wanted, "nothing to compare with");
+      if (wanted.empty())
+        throw value_error(document_, here, wanted, "missing value to compare with");
       for (const auto& [name, operand] : wanted.items()) {
         condition.push_back(comparison(here + "/" + pointer_token(name), left, name, operand));
       }
@@ -108,7 +109,7 @@ class ConditionReader {
       }
     }
     throw key_error(document_, pointer,
-                    "not varied by this study: expected one of the varied paths",
+                    "this study does not vary this path: expected one of the varied paths",
                     ErrorKind::unknown, nearest_name(wanted, varied));
   }
 
@@ -118,7 +119,7 @@ class ConditionReader {
         std::ranges::find(kComparators, std::string_view(name), &ComparatorName::name);
     if (found == kComparators.end()) {
       throw key_error(document_, pointer,
-                      "no such comparison: expected one of ==, !=, <, <=, >, >=, in",
+                      "unknown comparison: expected one of ==, !=, <, <=, >, >=, in",
                       ErrorKind::unknown);
     }
     StudyComparison result{left, found->comparator, operand};
@@ -150,10 +151,11 @@ class ConditionReader {
             order ? value.is_number() && operand.is_number()
                   : kind_of(value) == kind_of(operand) || value.is_null() || operand.is_null();
         if (fits) continue;
-        throw value_error(document_, pointer, operand,
-                          fmt::format("cannot be compared with {}, a value of {}: {}", value.dump(),
-                                      axis(comparison.left).path,
-                                      order ? "order is of numbers only" : "of another kind"));
+        throw value_error(
+            document_, pointer, operand,
+            fmt::format("cannot be compared with {}, a value of {}: {}", value.dump(),
+                        axis(comparison.left).path,
+                        order ? "only numbers have an order" : "of a different type"));
       }
     }
   }

@@ -57,7 +57,7 @@ class StudyReader {
   void read_base() {
     if (!document_.root.contains("base")) {
       throw missing_key(document_, "", "base",
-                        "a scenario: its file, a name of `headroom list scenarios`, or an object");
+                        "a scenario: a file, a name from `headroom list scenarios`, or an object");
     }
     const Json& base = document_.root["base"];
     if (base.is_object()) {
@@ -86,7 +86,7 @@ class StudyReader {
   void read_replications() {
     const Json& root = document_.root;
     if (root.contains("replications") && root.contains("seeds")) {
-      throw key_error(document_, "/seeds", "replications and seeds exclude each other",
+      throw key_error(document_, "/seeds", "set replications or seeds, not both",
                       ErrorKind::conflict);
     }
     if (root.contains("replications")) {

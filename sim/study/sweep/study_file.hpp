@@ -47,7 +47,7 @@ using StudyCondition = std::vector<StudyComparison>;
 struct Study {
   std::string name;
   std::string file;       // as errors call it
-  JsonDocument base;      // with the flags of the command line laid over it
+  JsonDocument base;      // with the command-line flags applied
   std::string base_name;  // of its scenarios, where they have none of their own
   std::string directory;  // that file names in the scenario are relative to; empty: the current
   std::vector<AxisGroup> groups;
@@ -67,9 +67,9 @@ struct Study {
 [[nodiscard]] std::span<const EmbeddedFile> study_files();
 
 // `name` is a path, or the name of an embedded study when no such file exists. `set`: path=value,
-// laid over the base in order; a path that the study varies is an error.
+// applied to the base in order; a path that the study varies is an error.
 [[nodiscard]] Study load_study(const std::string& name, const std::vector<std::string>& set);
-// `directory`: of the file, where a base is looked for first.
+// `directory`: that of the file; a base is searched there first.
 [[nodiscard]] Study parse_study(const JsonDocument& document, const std::string& directory,
                                 const std::vector<std::string>& set);
 

@@ -58,10 +58,10 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)) {
     if (is_kept(choice_of(i))) points_.push_back(i);
   }
   if (points_.empty()) {
-    throw ConfigError(
-        Complaint{.origin = study_.file,
-                  .problem = fmt::format(
-                      "no point is left: the conditions leave out all {} of them", combinations_)});
+    throw ConfigError(Complaint{
+        .origin = study_.file,
+        .problem =
+            fmt::format("no point is left: the conditions exclude all {} of them", combinations_)});
   }
 }
 

@@ -65,7 +65,7 @@ std::optional<StoredRun> make_row(const std::function<Scenario()>& scenario, con
     row = row_of(result, summary ? summary(result) : std::string());
   } catch (const std::bad_alloc&) {
     row = {};
-    row.error = "this machine has not enough memory for the run";
+    row.error = "this machine does not have enough memory for the run";
   } catch (const std::exception& error) {
     row = {};
     row.error = error.what();

@@ -28,7 +28,7 @@ struct SweepOptions {
   std::function<void(const SweepState&)> progress = {};  // several times a second, by the caller's
 };
 
-// A run as it is stored, without its numbers; one that throws is a failed one. Empty: interrupted.
+// A run in stored form, without its numbers; one that throws counts as failed. Empty: interrupted.
 // `summary` may be empty.
 [[nodiscard]] std::optional<StoredRun> make_row(
     const std::function<Scenario()>& scenario, const Catalog& catalog,
@@ -62,7 +62,7 @@ struct SweepEstimate {
   std::int64_t scaled = 0;     // of these: cut short and scaled by the requests still to come
   std::int64_t failed = 0;     // of these: not part of the mean
 };
-// Points evenly spread over `runs`; each is given at most `seconds_each`.
+// Points spread evenly over `runs`; each gets at most `seconds_each`.
 [[nodiscard]] SweepEstimate estimate(const StudyPlan& plan, const Catalog& catalog,
                                      std::span<const std::int64_t> runs, double seconds_each);
 

@@ -22,15 +22,15 @@ Json axis_schema() {
       {{"path",
         {{"description", "option or section of the scenario: engine.max_num_seqs"},
          {"anyOf", Json::array({{{"enum", option_paths()}}, {{"type", "string"}}})}}},
-       {"values", {{"description", "the values, one by one"}, {"type", "array"}, {"minItems", 1}}},
+       {"values", {{"description", "list of values"}, {"type", "array"}, {"minItems", 1}}},
        {"range", range},
        {"log_range", log_range}},
       {"path"});
   axis["oneOf"] = Json::array(
       {{{"required", {"values"}}}, {{"required", {"range"}}}, {{"required", {"log_range"}}}});
   axis["description"] =
-      "one option and its values; a log_range has the same ratio from value to value, rounded to 6 "
-      "digits, or to whole numbers where the option is one";
+      "one option and its values; the values of a log_range have equal ratios, rounded to 6 "
+      "digits, or to whole numbers for integer options";
   return axis;
 }
 
@@ -55,14 +55,16 @@ Json study_schema() {
                  {"additionalProperties", false}};
   Json& p = schema["properties"];
   p["$schema"] = {{"type", "string"}};
-  p["name"] = {{"description", "of the study; when absent: that of the file"}, {"type", "string"}};
+  p["name"] = {{"description", "name of the study; when absent: the file's name"},
+               {"type", "string"}};
   p["description"] = {{"description", "for people"}, {"type", "string"}};
   p["base"] = {{"description",
-                "the scenario that is varied: a file, a name of `headroom list scenarios`, or the "
+                "the scenario to vary: a file, a name from `headroom list scenarios`, or the "
                 "scenario itself"},
                {"type", {"string", "object"}}};
   p["vary"] = {
-      {"description", "axes; all combinations are points of the study, the last fastest"},
+      {"description",
+       "axes; every combination is a point of the study, and the last axis varies fastest"},
       {"type", "array"},
       {"items",
        {{"anyOf", Json::array({{{"$ref", "#/$defs/axis"}},
@@ -73,14 +75,14 @@ Json study_schema() {
                                                 {"items", {{"$ref", "#/$defs/axis"}}}}}},
                                              {"zip"})})}}}};
   p["skip_if"] = conditions_schema("a point is left out when one of these holds");
-  p["only_if"] = conditions_schema("a point is left out when not all of these hold");
+  p["only_if"] = conditions_schema("a point is left out unless all of these hold");
   p["replications"] = {
-      {"description", "runs of each point, with the scenario's seed, seed + 1, ..."},
+      {"description", "runs per point, with seeds seed, seed + 1, ... of the scenario"},
       {"type", "integer"},
       {"minimum", 1},
       {"maximum", kMaxReplications},
       {"default", 1}};
-  p["seeds"] = {{"description", "instead of replications: the seeds of each point's runs"},
+  p["seeds"] = {{"description", "seeds of the runs of each point, in place of replications"},
                 {"type", "array"},
                 {"minItems", 1},
                 {"items", {{"type", "integer"}, {"minimum", 0}}}};

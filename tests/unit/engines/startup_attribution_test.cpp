@@ -116,7 +116,7 @@ TEST_CASE("a term that the log does not report is left unexplained and named") {
   // 1.0 of activation and the 0.0095 of rounding, of which 5 figures may explain 0.025.
   CHECK(effect(all, MemoryCause::unexplained) == Approx(1.0095 - 0.025).margin(1e-9));
   CHECK(entry(all, MemoryCause::unexplained).why ==
-        "what no reported term accounts for; not in the log: activation");
+        "not explained by any reported term; not in the log: activation");
   CHECK(sum(all) == Approx(58.11 - model.kv_gib));
 }
 
@@ -193,9 +193,9 @@ TEST_CASE("tokens of a hybrid model that were counted in another way are recogni
   log.kv_tokens->value = 163840;
   CHECK(reason() == "counted as max_concurrency * max_model_len (newer releases)");
   log.kv_tokens->value = 255952;
-  CHECK(reason() == "counted as blocks * block size, without regard to groups");
+  CHECK(reason() == "counted as blocks * block size, ignoring groups");
   log.kv_tokens->value = 100000;
-  CHECK(reason() == "another layout of the pool: bytes per token or groups differ");
+  CHECK(reason() == "different pool layout: bytes per token or groups differ");
 }
 
 TEST_CASE("a start-up that failed before the pool has terms but nothing to explain") {

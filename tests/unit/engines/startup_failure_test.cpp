@@ -241,15 +241,16 @@ TEST_CASE("all 63 measured runs of a DGX Spark close") {
 }
 
 TEST_CASE("a file that is no start-up log is refused") {
-  CHECK(error_of("") == "server.log: empty, no start-up log");
+  CHECK(error_of("") == "server.log: empty: not a start-up log");
   const std::string error = error_of("[2026-01-02] INFO nginx: ready\nlistening on 80\n");
-  CHECK(error.starts_with("server.log: no start-up log of vLLM or TensorRT-LLM: 2 lines without"));
+  CHECK(
+      error.starts_with("server.log: not a start-up log of vLLM or TensorRT-LLM: 2 lines without"));
   CHECK(error.ends_with("the first line is '[2026-01-02] INFO nginx: ready'"));
 }
 
 TEST_CASE("a vLLM log without memory says which lines are missing") {
   const std::string error = error_of("INFO [api_server.py:981] vLLM API server version 0.8.2\n");
-  CHECK(error.starts_with("server.log: a log of vLLM without a figure of memory in 1 lines; "));
+  CHECK(error.starts_with("server.log: a log of vLLM without memory figures in 1 lines; "));
   CHECK(error.find("Model loading took ... GiB") != std::string::npos);
   CHECK(error.find("Available KV cache memory: ... GiB") != std::string::npos);
   CHECK(error.find("vLLM API server version") == std::string::npos);  // that one is there

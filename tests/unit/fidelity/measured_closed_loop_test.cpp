@@ -80,14 +80,14 @@ TEST_CASE("measured loops: what a run cannot price is left out by name") {
                                   "vllm,," + kLlama + "agg,8192,1024,64,2,1,1,1,59000,52\n");
   CHECK(read.runs.empty());
   REQUIRE(read.excluded.size() == 8);
-  CHECK(read.excluded[0].why == "prefill and decode on devices of their own");
-  CHECK(read.excluded[1].why == "not of InferenceMAX: lengths and settings are not recorded");
+  CHECK(read.excluded[0].why == "prefill and decode run on separate devices");
+  CHECK(read.excluded[1].why == "not from InferenceMAX: lengths and settings are not recorded");
   CHECK(read.excluded[2].why == "attention is data-parallel");
-  CHECK(read.excluded[3].why == "experts are on other ranks than the layers");
-  CHECK(read.excluded[4].why == "a nightly build is no release");
+  CHECK(read.excluded[3].why == "the experts are on different ranks than the layers");
+  CHECK(read.excluded[4].why == "a nightly build is not a release");
   CHECK(read.excluded[5].why == "sglang has no measured constants");
   CHECK_THAT(read.excluded[6].why, Contains("mostly waiting"));
-  CHECK(read.excluded[7].why == "near the pool's size, which is not recorded");
+  CHECK(read.excluded[7].why == "close to the size of the pool, which is not recorded");
 }
 
 TEST_CASE("measured loops: experts on the ranks, weights in four bits") {

@@ -53,7 +53,7 @@ TEST_CASE("measured batches: what did not run at once is left out") {
       kVllm7B + "256,64,7.88,0\n" + kVllm7B + "512,32,13.6,0\n" + kVllm7B + "256,32,3.5,0\n");
   REQUIRE(read.excluded.size() == 2);
   CHECK(read.excluded[0].data_set == "bench/vLLM llama-2-7b TP1/32x512");
-  CHECK_THAT(read.excluded[0].why, Contains("run in turns"));
+  CHECK_THAT(read.excluded[0].why, Contains("run in several parts"));
   CHECK(read.excluded[1].why == "the pool does not hold the batch");
   CHECK(read.runs.size() == 2);
 }
@@ -67,9 +67,9 @@ TEST_CASE("measured batches: other boards, engines and models are left out by na
   CHECK(read.runs.empty());
   REQUIRE(read.excluded.size() == 4);
   CHECK(read.excluded[0].why == "AMD MI250 GPU is not replayed");
-  CHECK(read.excluded[1].why == "llama.cpp of 2024 has no engine here");
+  CHECK(read.excluded[1].why == "the 2024 release of llama.cpp is not modelled");
   CHECK(read.excluded[2].why == "Deci/DeciLM-7B is not in the catalog");
-  CHECK(read.excluded[3].why == "faster than its experts can be read");
+  CHECK(read.excluded[3].why == "faster than the device can read its experts");
   CHECK_THROWS_WITH(batches(kVllm7B + "128,16,0,0\n"),
                     Contains("bench/all_results.csv:2: latency_s: '0'"));
 }
@@ -77,7 +77,7 @@ TEST_CASE("measured batches: other boards, engines and models are left out by na
 TEST_CASE("a row of measurements that stands twice is refused") {
   const std::string row = kVllm7B + "128,16,2.0,0\n";
   CHECK_THROWS_WITH(batches(row + kVllm7B + "128,32,3.0,0\n" + row),
-                    "bench/all_results.csv:4: the same row as in line 2; expected each measurement "
+                    "bench/all_results.csv:4: duplicate of line 2; expected each measurement "
                     "once");
 }
 

@@ -64,12 +64,12 @@ TEST_CASE("measured jobs: all at once, weights by precision, unknown ones left o
   CHECK(read.runs[0].arrivals.back().time_ns == 0);
   REQUIRE(read.excluded.size() == 2);
   CHECK(read.excluded[0].why == "no FP4 weights in the catalog");
-  CHECK(read.excluded[1].why == "a run knows no pipeline stages");
+  CHECK(read.excluded[1].why == "pipeline stages are not replayed");
 }
 
 TEST_CASE("measured runs: bad files are refused with file and line") {
   CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,1,4096,2048,128,x,300,5,5,1,1,2\n"),
-                    Contains("h100/stages.csv:2: rate_req_s: 'x' is no number"));
+                    Contains("h100/stages.csv:2: rate_req_s: 'x' is not a number"));
   CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,1,4096,2048,128,0,300,5,5,1,1,2\n"),
                     Contains("h100/stages.csv:2: rate_req_s: '0': expected 0.001 to"));
   CHECK_THROWS_WITH(stages("a,meta-llama/Llama-2-7b-hf,1,4096,2048,128,5,300,5,1,1,1,2\n"),
@@ -93,7 +93,7 @@ TEST_CASE("measured runs: bad files are refused with file and line") {
                     Contains("requests.csv:3: expected arrival_s <= first_token_s <="));
   folder.write("RTX4090_x/requests.csv", header + "10,10,0,1,2\n");
   CHECK_THROWS_WITH(read_measured_runs(folder.path(), Catalog::embedded()),
-                    Contains("1 requests: more than 1 expected"));
+                    Contains("1 requests: expected more than 1"));
 }
 
 TEST_CASE("a run is scored by what was measured, and by how far its constants come from") {

@@ -180,7 +180,7 @@ TEST_CASE("step times: what the steps cannot tell is not fitted, and is said") {
     CHECK(constant.identified == (i < 3));
     if (!constant.identified) CHECK(constant.value == constant.before);
   }
-  CHECK_THAT(calibrate_text(fit), Contains("not identified by these steps: kept"));
+  CHECK_THAT(calibrate_text(fit), Contains("these steps do not determine it: unchanged"));
 }
 
 TEST_CASE("step times: two constants that do the same to one model are not both fitted") {
@@ -262,7 +262,7 @@ TEST_CASE("step times: another device, row or constant than there is is refused"
   const auto fit = [&](const char* row, const char* device, const char* key) {
     return fit_step_times({row, device, {key}}, times, Catalog::embedded());
   };
-  CHECK_THROWS_WITH(fit(kStart, "", "layer_us"), Contains("--device: which device"));
+  CHECK_THROWS_WITH(fit(kStart, "", "layer_us"), Contains("--device is missing"));
   CHECK(test::about([&] { return fit(kStart, "h100-sxm", "layer_us"); }) ==
         test::value_at("/device/memory_total_bytes"));
   CHECK_THROWS_WITH(fit("h100-sxm-vllm-async", kDevice, "layer_us"),

@@ -160,7 +160,7 @@ TEST_CASE("double counting and a compiler heap act on what the engine holds", "[
   CHECK(machine_memory(environment, request).engine_host_bytes == 20 * kGiB);
 }
 
-TEST_CASE("a container changes nothing on a discrete device and the notes say so",
+TEST_CASE("a container does not change it on a discrete device and the notes say so",
           "[environment]") {
   for (const char* id : {"docker", "docker-shm-60g", "docker-cgroup-double-count",
                          "docker-page-cache", "docker-measured-qwen2.5-72b"}) {
@@ -171,7 +171,7 @@ TEST_CASE("a container changes nothing on a discrete device and the notes say so
     const MachineMemory machine = machine_memory(row(id), request);
     CHECK(machine.not_free_bytes() == 0);
     CHECK(machine.total_bytes == h100().memory_reported_bytes);
-    CHECK(any_contains(environment_notes(row(id), request), "a container changes nothing"));
+    CHECK(any_contains(environment_notes(row(id), request), "a container does not change it"));
   }
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("notes carry every assumption and what is not scored", "[environment]"
   const HostRequest request = request_of(gb10(), FreeMetric::mem_free);
   const std::vector<std::string> notes = environment_notes(environment, request);
   CHECK(any_contains(notes, "mechanism, unscored"));
-  CHECK(any_contains(notes, "byte for byte"));
+  CHECK(any_contains(notes, "page cache counts as used"));
   for (const std::string& assumption : environment.assumptions) {
     CHECK(any_contains(notes, assumption));
   }

@@ -221,8 +221,9 @@ TEST_CASE("page cache misses by model size, which the measured overheads do not 
   // DeepSeek: 15.23 GB = 14.185 GiB of checkpoint against 30.13 GiB.
   CHECK(cache[3].predicted_gib == Approx(14.185).margin(0.001));
   CHECK(*cache[3].error_gib == Approx(14.185 - 30.13).margin(0.005));
-  CHECK(cache[3].needed ==
-        "page cache would need 30.13 GiB of files cached, the checkpoint has 14.19: too little");
+  CHECK(
+      cache[3].needed ==
+      "page cache would need 30.13 GiB of cached files, but the checkpoint has 14.19: too little");
   // Qwen: 135.4 GiB of checkpoint in what is left, 119.707 - 70.03 - 2.5 reserve = 47.18 GiB.
   CHECK(cache[1].predicted_gib == Approx(47.177).margin(0.001));
   CHECK(*cache[1].error_gib == Approx(47.177 - 16.598).margin(0.005));
@@ -289,17 +290,17 @@ TEST_CASE("what no run or no size scores is labelled so", "[explanations]") {
 TEST_CASE("weights that cannot be where they are said to be are noticed", "[explanations]") {
   // 72,706,203,648 x 2 = 145.41 GB = 135.43 GiB.
   CHECK(*weights_note("72B", kServed[0].checkpoint_bytes, kSparkDeviceGib, 70.03) ==
-        "72B: 145.41 GB of weights (135.43 GiB) cannot sit in 119.71 GiB; with a peak of 70.03 GiB "
-        "they were quantised or not loaded");
+        "72B: 145.41 GB of weights (135.43 GiB) do not fit in 119.71 GiB; with a peak of 70.03 GiB "
+        "they must have been quantised or not loaded");
   CHECK_FALSE(weights_note("7B", kServed[1].checkpoint_bytes, kSparkDeviceGib, 70.47));
-  CHECK(weights_note("x", ByteCount{80} << 30, kSparkDeviceGib, 70)->find("more than the peak") !=
+  CHECK(weights_note("x", ByteCount{80} << 30, kSparkDeviceGib, 70)->find("exceed the peak") !=
         std::string::npos);
 }
 
 TEST_CASE("rates that bandwidth does not allow are noticed", "[explanations]") {
   // 14.14 GB per token: 273 / 14.14 = 19.3 tokens/s; 120 / 19.3 = 6.2.
   const std::string note = *bandwidth_note(kServed[1], 273e9, 120);
-  CHECK(note.find("1697 GB/s of a memory of 273") != std::string::npos);
+  CHECK(note.find("1697 GB/s from a memory with 273") != std::string::npos);
   CHECK(note.find("at most 19.3 tokens/s, so at least 7 sequences") != std::string::npos);
   // 142.9 GB: 1.9 tokens/s, 62.8 sequences.
   CHECK(bandwidth_note(kServed[0], 273e9, 120)->find("at least 63 sequences") != std::string::npos);

@@ -114,7 +114,7 @@ TEST_CASE("the longest context follows vLLM's rule of rope scaling") {
 TEST_CASE("a config without a length gets vLLM's 2048 and says so") {
   const ModelSpec model = small("LlamaForCausalLM", R"("max_position_embeddings": null)");
   CHECK(model.max_position == 2048);
-  CHECK(has_note(model, "no longest context"));
+  CHECK(has_note(model, "no context length"));
 }
 
 TEST_CASE("tied embeddings default to the family's, the config decides") {

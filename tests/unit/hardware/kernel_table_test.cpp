@@ -176,7 +176,8 @@ TEST_CASE("experts are priced by tokens and by how many of them those reach") {
   CostRequest request = table_request(folder);
   CHECK_THROWS_WITH(choose(request, "mixtral-8x7b"), Catch::Contains("no moe.csv"));
   folder.write("tp1/moe.csv", "ep,tokens,activated_experts,time_us\n2,1,2,5\n");
-  CHECK_THROWS_WITH(choose(request, "mixtral-8x7b"), Catch::Contains("no moe.csv with rows of ep"));
+  CHECK_THROWS_WITH(choose(request, "mixtral-8x7b"),
+                    Catch::Contains("no moe.csv with rows for ep"));
   // 7 us per expert, whatever the tokens; one token cannot reach eight.
   folder.write("tp1/moe.csv",
                "ep,tokens,activated_experts,time_us\n1,1,2,14\n1,1000,2,14\n1,1000,8,56\n"
@@ -210,20 +211,20 @@ TEST_CASE("kernel times that do not fit are refused with the place") {
   const CostRequest request = table_request(folder);
   CHECK_THROWS_WITH(choose(request, "gpt-oss-20b"), Catch::Contains("whole context"));
   folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\nmodel: Qwen/Qwen3-32B\n");
-  CHECK_THROWS_WITH(choose(request), Catch::Contains("kernel times are of Qwen/Qwen3-32B"));
+  CHECK_THROWS_WITH(choose(request), Catch::Contains("the kernel times are for Qwen/Qwen3-32B"));
   folder.write("meta.yaml",
                "gpu: NVIDIA RTX PRO 6000 Blackwell Server Edition\n"
                "model: meta-llama/Llama-3.1-8B\n");
   CHECK_THROWS_WITH(choose(request),
-                    Catch::Contains("Server Edition, the scenario's system is rtx"));
+                    Catch::Contains("Server Edition, but the scenario's system is rtx"));
   folder.write("meta.yaml", "model: meta-llama/Llama-3.1-8B\n");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: gpu: missing"));
   folder.write("meta.yaml", "");
   CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: model: missing"));
   folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\nmodel: \x01\n");
-  CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: model: no printable text"));
+  CHECK_THROWS_WITH(choose(request), Catch::Contains("meta.yaml: model: not printable text"));
   std::filesystem::remove(folder.path() + "/meta.yaml");
-  CHECK_THROWS_WITH(choose(request), Catch::Contains("no meta.yaml, here or above"));
+  CHECK_THROWS_WITH(choose(request), Catch::Contains("no meta.yaml, here or in a folder above"));
   folder.write("meta.yaml", "gpu: 'NVIDIA H100 80GB HBM3'\nmodel: my/fine-tune\n");
   CHECK_THAT(choose(request).source,
              Catch::Contains("not checked: my/fine-tune and NVIDIA H100 80GB HBM3"));
@@ -246,7 +247,7 @@ TEST_CASE("lines of a profile may end as on Windows") {
   write_profile(folder, "tp1");
   folder.write("meta.yaml", "gpu: NVIDIA GeForce RTX 4090\r\nmodel: Qwen/Qwen3-32B \r\n");
   CHECK_THROWS_WITH(choose(table_request(folder)),
-                    Catch::Contains("kernel times are of Qwen/Qwen3-32B, the"));
+                    Catch::Contains("the kernel times are for Qwen/Qwen3-32B, but"));
   folder.write("meta.yaml", "gpu: NVIDIA H100 80GB HBM3\r\nmodel: other\r\n");
   CHECK(read_kernel_times_meta(folder.path()).gpu == "NVIDIA H100 80GB HBM3");
 }

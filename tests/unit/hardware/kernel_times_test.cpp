@@ -99,14 +99,15 @@ TEST_CASE("a finer grid is left out where a coarser one is full") {
 TEST_CASE("rows that are no grid are refused") {
   const std::string chunks = kChunks;
   CHECK_THROWS_WITH(read_attention_of(""),
-                    Catch::Contains("attention.csv: no rows of decoding sequences alone"));
+                    Catch::Contains("attention.csv: no rows for decoding sequences alone"));
   CHECK_THROWS_WITH(read_attention_of("0,0,1,16,1\n"),
-                    Catch::Contains("decoding sequences alone: the rows are no grid"));
+                    Catch::Contains("decoding sequences alone: the rows do not form a grid"));
   CHECK_THROWS_WITH(read_attention_of("0,0,1,16,1\n0,0,8,32,1\n"),
-                    Catch::Contains("decoding sequences alone: the rows are no grid"));
+                    Catch::Contains("decoding sequences alone: the rows do not form a grid"));
   // One chunk length, and two rows that share neither cached tokens nor sequences.
-  CHECK_THROWS_WITH(read_attention_of(kDecodes + chunks + "16,0,1,16,2\n16,8,8,16,2\n"),
-                    Catch::Contains("a chunk with decoding sequences: the rows are no grid"));
+  CHECK_THROWS_WITH(
+      read_attention_of(kDecodes + chunks + "16,0,1,16,2\n16,8,8,16,2\n"),
+      Catch::Contains("a chunk with decoding sequences: the rows do not form a grid"));
   CHECK_THROWS_WITH(read_attention_of("0,5,0,7,1\n"),
                     Catch::Contains("attention.csv:2: neither a chunk nor"));
   CHECK_THROWS_WITH(read_experts_of("1,1,8,5\n1,2,8,5\n"),
@@ -120,9 +121,9 @@ TEST_CASE("corners of experts that few tokens cannot reach cost what the last re
   CHECK(read_experts_of("").experts.axes.empty());
   // A measured point above one that is not: no such corner.
   CHECK_THROWS_WITH(read_experts_of("1,1,8,5\n1,4,16,9\n"),
-                    Catch::Contains("moe.csv: 4 tokens: a row of 16 experts and none of 8"));
+                    Catch::Contains("moe.csv: 4 tokens: a row for 16 experts but none for 8"));
   CHECK_THROWS_WITH(read_experts_of("1,1,8,5\n1,2,16,7\n1,4,8,6\n1,4,32,20\n"),
-                    Catch::Contains("moe.csv: 2 tokens: a row of 16 experts and none of 8"));
+                    Catch::Contains("moe.csv: 2 tokens: a row for 16 experts but none for 8"));
 }
 
 TEST_CASE("a point that is there twice is refused with its line") {
@@ -169,9 +170,9 @@ TEST_CASE("a file without what it is read for is refused") {
     CHECK_THROWS_WITH(read_with(file, "time_us\n"), Catch::Contains(file + ":1: column"));
   }
   CHECK_THROWS_WITH(read_with("dense.csv", "layer,tokens,time_us\nqkv_proj,1,3\n"),
-                    Catch::Contains("dense.csv: qkv_proj: one row; two or more"));
+                    Catch::Contains("dense.csv: qkv_proj: only one row; two or more"));
   CHECK_THROWS_WITH(read_with("dense.csv", std::string(kDense) + "qkv_proj,3\n"),
-                    Catch::Contains("dense.csv:4: 2 cells, the header has 3"));
+                    Catch::Contains("dense.csv:4: 2 cells, but the header has 3"));
   const TempFolder folder;
   CHECK_THROWS_WITH(read_kernel_times(folder.path()), Catch::Contains("cannot read"));
   const std::string too_long(5000, 'x');

@@ -247,7 +247,7 @@ TEST_CASE("mapped weights are page cache on unified memory and need not fit") {
   const MemoryBudget mapped = llamacpp_budget(inputs, host);
   REQUIRE_FALSE(mapped.failure);
   REQUIRE(mapped.notes.size() == 1);
-  CHECK(mapped.notes[0].find("do not stay in memory") != std::string::npos);
+  CHECK(mapped.notes[0].find("do not fit in memory") != std::string::npos);
   host.no_mmap = true;
   const StartupFailure read = failure_of(llamacpp_budget(inputs, host));
   CHECK(read.stage == StartupStage::host_memory);

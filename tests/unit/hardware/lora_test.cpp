@@ -58,7 +58,7 @@ TEST_CASE("models with experts or latent attention are refused") {
   for (const char* id : {"mixtral-8x7b", "deepseek-v3"}) {
     CAPTURE(id);
     CHECK_THROWS_WITH(lora_size(model(id), Sharding{}, 0, {16, false}),
-                      Catch::Contains("dense layers of plain attention"));
+                      Catch::Contains("dense layers with plain attention"));
   }
 }
 

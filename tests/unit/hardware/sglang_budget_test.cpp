@@ -157,7 +157,7 @@ TEST_CASE("SGLang starts with too little memory for activations and says so") {
       80, {.mem_fraction_static = 0.97, .chunked_prefill_size = 32768, .context_length = 4096});
   REQUIRE_FALSE(budget.failure);
   REQUIRE(budget.notes.size() == 1);
-  CHECK(budget.notes[0].find("runs out of memory at run time") != std::string::npos);
+  CHECK(budget.notes[0].find("runs out of memory later") != std::string::npos);
   CHECK(budget.terms[MemoryPurpose::margin] == 0);
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("trtllm-serve: short and long names of the same option") {
       "max_batch_size": 64, "max_num_tokens": 16384, "max_seq_len": 32768,
       "free_gpu_memory_fraction": 0.8, "enable_chunked_prefill": true}})"));
   CHECK(result.unknown_flags.empty());
-  CHECK(any_contains(result.notes, "'mpirun' in front of the engine is not modelled"));
+  CHECK(any_contains(result.notes, "'mpirun' before the engine's command is not modelled"));
 }
 
 TEST_CASE("trtllm-serve: the drafter of the settings file") {
@@ -108,8 +108,8 @@ TEST_CASE("trtllm-serve: lower-case policies are translated, unknown ones are a 
   const FromResult result = from("trtllm-serve m --config " + settings.path());
   CHECK(sorted(result.scenario.at("engine")) ==
         Sorted::parse(R"({"name": "trtllm", "capacity_scheduler_policy": "STATIC_BATCH"})"));
-  CHECK(any_contains(result.notes,
-                     "scheduler_config.context_chunking_policy: this rule of how prompts"));
+  CHECK(
+      any_contains(result.notes, "scheduler_config.context_chunking_policy: this chunking policy"));
 }
 
 TEST_CASE("sglang.launch_server with aliases and switches") {
@@ -185,7 +185,7 @@ TEST_CASE("ollama is configured by its variables") {
   CHECK(sorted(result.scenario) == Sorted::parse(R"({"engine": {"name": "ollama", "num_parallel": 4,
     "num_ctx": 8192, "kv_cache_type": "q8_0", "flash_attention": true}})"));
   CHECK(result.unknown_flags == Names{"OLLAMA_BRAND_NEW"});
-  CHECK(any_contains(result.notes, "no model is named"));
+  CHECK(any_contains(result.notes, "the model is not named"));
   CHECK(from("ollama run llama3.1:8b").scenario.at("model") == "llama3.1:8b");
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("a dump gives the pool, the cache options, the model and the traffic")
       "num_requests": 36,
       "arrivals": {"process": "poisson", "request_rate": 0.01}}})"));
   CHECK(any_contains(result.notes, "at 53 % of its width"));
-  CHECK(any_contains(result.notes, "idle time too"));
+  CHECK(any_contains(result.notes, "including idle time"));
 }
 
 TEST_CASE("without the time of the dump there is no rate, and the user is told") {
@@ -102,7 +102,7 @@ TEST_CASE("two dumps in the wrong order, or of two processes, are refused") {
                     Contains("fewer requests than the earlier"));
   std::string restarted = dump_of(9, 9, 999);
   restarted.replace(restarted.find("1000.0"), 6, "2000.0");
-  CHECK_THROWS_WITH(both(dump_of(1, 1, 99), restarted), Contains("the process started anew"));
+  CHECK_THROWS_WITH(both(dump_of(1, 1, 99), restarted), Contains("the process restarted"));
 }
 
 TEST_CASE("a histogram's last bucket ends at 2.5 times the bound below it") {
@@ -140,17 +140,18 @@ TEST_CASE(
   CHECK(dump.total("bare") == 3.0);
   CHECK(dump.taken_unix_s == 0.012);
   CHECK_THROWS_WITH(metrics("up 1\n<html>\n"),
-                    "dump:2: no line of a /metrics dump (name{labels} value), after 1 samples");
+                    "dump:2: not a line of a /metrics dump (name{labels} value), after 1 samples");
   CHECK_THROWS_AS(metrics(""), DataError);
-  CHECK_THROWS_WITH(metrics("tgi_queue_size 3\n"), Contains("a dump of another engine"));
+  CHECK_THROWS_WITH(metrics("tgi_queue_size 3\n"), Contains("a dump from another engine"));
   CHECK_THROWS_WITH(metrics("up 1\n"), Contains("none of vLLM's metrics"));
 }
 
 TEST_CASE("counts that no server can have are refused with their line") {
   const std::string dump = dump_of(10, 26, 4500);
-  CHECK_THROWS_WITH(metrics(dump + dump),
-                    Contains("dump:13: vllm:cache_config_info stands in line 3, too") &&
-                        Contains("two of them are two files"));
+  CHECK_THROWS_WITH(
+      metrics(dump + dump),
+      Contains("dump:13: vllm:cache_config_info with the same labels is also in line 3") &&
+          Contains("expected one scrape of /metrics per file"));
   for (const std::string value : {"NaN", "+Inf", "-3", "1e308"}) {
     CAPTURE(value);
     CHECK_THROWS_WITH(
@@ -159,7 +160,7 @@ TEST_CASE("counts that no server can have are refused with their line") {
   }
   CHECK_THROWS_WITH(metrics(dump_of(10, -4, 4500)),
                     "dump: vllm:request_prompt_tokens_bucket falls from 10 to 6 at le=\"200\"; "
-                    "expected each bucket to hold those below it, too");
+                    "expected cumulative buckets");
 }
 
 TEST_CASE("buckets of another number of requests than the count are refused") {
@@ -175,7 +176,7 @@ TEST_CASE("a dump takes the release that the user names") {
   std::istringstream stream(dump_of(10, 26, 4500));
   const FromResult result = scenario_from_metrics(stream, "dump", {}, "0.20");
   CHECK(result.scenario.at("engine").at("version") == "0.20");
-  CHECK_FALSE(any_contains(result.notes, "no release of the engine is named"));
+  CHECK_FALSE(any_contains(result.notes, "the engine's release is not named"));
 }
 
 }  // namespace headroom::from_metrics_test

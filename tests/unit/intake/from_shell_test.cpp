@@ -55,9 +55,9 @@ TEST_CASE("operators end a command and redirections are dropped") {
 
 TEST_CASE("an open quote and a here-document are refused with their place") {
   CHECK_THROWS_WITH(read_shell("run 'abc", "command"),
-                    "command: the quote that begins at character 5 is not closed: 'abc");
+                    "command: unclosed quote at character 5: 'abc");
   CHECK_THROWS_WITH(read_shell("run \"abc\nd", "command"),
-                    "command: the quote that begins at character 5 is not closed: \"abc");
+                    "command: unclosed quote at character 5: \"abc");
   CHECK_THROWS_AS(read_shell("cat <<EOF\na\nEOF", "command"), ConfigError);
 }
 

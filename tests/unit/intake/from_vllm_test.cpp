@@ -102,9 +102,10 @@ TEST_CASE("options of another scheduler than the release's are left out with a n
   const FromResult old = from("docker run vllm/vllm-openai:v0.7.3" + flags);
   CHECK(sorted(old.scenario.at("engine")) ==
         Sorted::parse(R"({"name": "vllm", "version": "0.7.3", "watermark": 0.02})"));
-  CHECK(any_contains(old.notes,
-                     "engine.scheduling_policy is left out: without effect in this release, which "
-                     "has scheduler vllm_v0"));
+  CHECK(
+      any_contains(old.notes,
+                   "engine.scheduling_policy is left out: it has no effect in this release, which "
+                   "has scheduler vllm_v0"));
   CHECK(any_contains(old.notes, "engine.long_prefill_token_threshold is left out"));
   const FromResult v1 = from("docker run vllm/vllm-openai:v0.8.0" + flags);
   CHECK(v1.scenario.at("engine").at("scheduling_policy") == "priority");
@@ -162,7 +163,7 @@ TEST_CASE("what a scenario cannot express is a note that names the flag") {
       "--no-enable-dbo --served-model-name a b");
   CHECK(any_contains(result.notes,
                      "--speculative-config.method: this drafter is not modelled (ngram, eagle, "
-                     "eagle3, mtp and draft_model are): without drafts"));
+                     "eagle3, mtp and draft_model are), so the scenario has no drafts"));
   CHECK_FALSE(result.scenario.at("engine").contains("speculative_config"));
   CHECK(any_contains(result.notes, "--lora-modules: "));
   CHECK(any_contains(result.notes, "--compilation-config.cudagraph_mode: "));
@@ -184,8 +185,8 @@ TEST_CASE("speculative decoding becomes the options of the same names") {
       "--speculative-config.model a/b --speculative_config.draft_tensor_parallel_size 1");
   CHECK(sorted(eagle.scenario.at("engine").at("speculative_config")) ==
         Sorted::parse(R"({"method": "eagle3", "num_speculative_tokens": 3})"));
-  CHECK(any_contains(eagle.notes, "the drafter of eagle3 is taken as one layer"));
-  CHECK(any_contains(eagle.notes, "draft_tensor_parallel_size: this setting of the drafter"));
+  CHECK(any_contains(eagle.notes, "the drafter of eagle3 is modelled as one layer"));
+  CHECK(any_contains(eagle.notes, "draft_tensor_parallel_size: this drafter setting"));
   const auto method = [](const std::string& json) {
     return engine_of("vllm serve m --speculative-config '" + json + "'")
         .value("speculative_config", Json::object());
@@ -232,7 +233,7 @@ TEST_CASE("a KV connector turns the hybrid KV cache manager off, as the release 
   CHECK_FALSE(off("0.22.1", nixl));
   const Names notes = from("vllm serve m " + nixl).notes;
   CHECK(any_contains(notes, "--kv-transfer-config: moving KV cache between engines"));
-  CHECK(any_contains(notes, "vLLM 0.19 turns its hybrid KV cache manager off"));
+  CHECK(any_contains(notes, "vLLM 0.19 turns off its hybrid KV cache manager"));
 }
 
 TEST_CASE("a release that the user names decides what flags mean") {
@@ -242,13 +243,14 @@ TEST_CASE("a release that the user names decides what flags mean") {
   CHECK(result.scenario.at("engine").at("version") == "0.24");
   CHECK_FALSE(result.scenario.at("engine").contains("disable_hybrid_kv_cache_manager"));
   CHECK(any_contains(result.notes, "vLLM 0.24 keeps its hybrid KV cache manager"));
-  CHECK_FALSE(any_contains(result.notes, "no release"));
+  CHECK_FALSE(any_contains(result.notes, "release is not named"));
 }
 
 TEST_CASE("a command without a release says which one is modelled") {
-  CHECK(any_contains(from("vllm serve m").notes,
-                     "no release of the engine is named: vllm 0.19 is modelled (rules are known up "
-                     "to 0.28)"));
+  CHECK(
+      any_contains(from("vllm serve m").notes,
+                   "the engine's release is not named: vllm 0.19 is modelled (newest known rules: "
+                   "0.28)"));
 }
 
 TEST_CASE("a note stays on one line, whatever the command holds") {
@@ -275,7 +277,7 @@ TEST_CASE("a settings file stands below the command line, a missing one is repor
                         "enable_prefix_caching": false})"));
   CHECK(result.unknown_flags == Names{"new-thing"});
   CHECK(any_contains(from("vllm serve m --config nowhere.yaml").unknown_flags,
-                     "--config nowhere.yaml: no such file"));
+                     "--config nowhere.yaml: file not found"));
 }
 
 TEST_CASE("wrong values and missing ones are errors that name the flag") {
@@ -293,8 +295,8 @@ TEST_CASE("a command that starts no engine is refused with those that are unders
   for (const std::string command :
        {"", "echo hello", "vllm bench serve --model m", "python x.py"}) {
     INFO(command);
-    CHECK_THROWS_WITH(from(command),
-                      Contains("no command that starts an engine") && Contains("vllm serve MODEL"));
+    CHECK_THROWS_WITH(from(command), Contains("no command that starts a known engine") &&
+                                         Contains("vllm serve MODEL"));
   }
 }
 

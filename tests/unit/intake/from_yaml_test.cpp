@@ -62,10 +62,10 @@ TEST_CASE("aliases of aliases do not fill the memory") {
 
 TEST_CASE("what is not read is refused with its line") {
   CHECK_THROWS_WITH(yaml("a: 1\nb: *x\n"), Contains("f.yaml:2: the referenced anchor"));
-  CHECK_THROWS_WITH(yaml("a: &x [*x]\n"), Contains("f.yaml:1: an alias (*) inside of its own"));
+  CHECK_THROWS_WITH(yaml("a: &x [*x]\n"), Contains("f.yaml:1: an alias (*) inside its own"));
   CHECK_THROWS_WITH(yaml("a: &x 1\nb:\n  <<: *x\n"), Contains("f.yaml:3: a merge (<<)"));
   CHECK_THROWS_WITH(yaml("a: !t 1\n"), Contains("f.yaml:1: tag '!t'"));
-  CHECK_THROWS_WITH(yaml("? [a]\n: b\n"), Contains("f.yaml:1: a key that is no text"));
+  CHECK_THROWS_WITH(yaml("? [a]\n: b\n"), Contains("f.yaml:1: a key that is not a string"));
   CHECK_THROWS_WITH(yaml("a: 1\na: 2\n"), "f.yaml:2: duplicate key 'a'");
   CHECK_THROWS_WITH(yaml("a:\n\tb: 1\n"), Contains("f.yaml:2:"));
   CHECK_THROWS_WITH(yaml("a: 1\n---\nb: 2\n"), Contains("f.yaml:2:"));

@@ -22,7 +22,7 @@ TEST_CASE("a file that is read is no output, under none of its names") {
   }
   CHECK_THROWS_WITH(OutputRole(folder.path() + "/hard"),
                     folder.path() + "/hard: cannot write: it would replace " + file +
-                        ", which is read here; name another output");
+                        ", which this command reads; name another output");
   CHECK_NOTHROW(OutputRole(folder.path() + "/b"));
 }
 

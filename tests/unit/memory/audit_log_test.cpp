@@ -94,7 +94,7 @@ TEST_CASE("what the log does not say must be given", "[audit]") {
   CHECK_THROWS_WITH(audit_log(log, {}, catalog), Contains("--device"));
   log = llama_log();
   log.memory.total_gib = number(3.21, 4);
-  CHECK_THROWS_WITH(audit_log(log, {}, catalog), Contains("no device of the catalog"));
+  CHECK_THROWS_WITH(audit_log(log, {}, catalog), Contains("no device in the catalog"));
 }
 
 }  // namespace headroom::audit_log_test

@@ -265,7 +265,7 @@ TEST_CASE("an engine that reads MemAvailable regains nothing from a dropped cach
   CHECK(mitigation_of(current, "page cache") == nullptr);
   CHECK(mitigation_of(current, "MemAvailable") == nullptr);
   CHECK(mitigation_of(current, "larger share") != nullptr);
-  CHECK(mitigation_of(current, "its size directly") != nullptr);
+  CHECK(mitigation_of(current, "the size of the pool directly") != nullptr);
 }
 
 TEST_CASE("without the container its measured overhead comes back", "[audit]") {

@@ -94,7 +94,7 @@ TEST_CASE("the capacity table of the H100 experiments comes from its margin of 0
   CHECK(requests_of(row) == Numbers{2017, 1008, 504, 252, 126, 63, 31, 15, 7});
   CHECK(row.weights.wanted_bytes == 2 * std::int64_t{7'615'616'512});
   CHECK(says(row, "trained for 32768 tokens"));
-  CHECK(says(row, "no engine's rule"));
+  CHECK(says(row, "not from an engine's rule"));
   query.usable_fraction = 0.80;  // 0.80 / 0.85 x 504.6 = 474.9
   CHECK(only_row(query).contexts[2].requests == 474);
 }
@@ -140,7 +140,7 @@ TEST_CASE("given KV bytes replace the geometry's and cut the same pool into larg
   CHECK(row.contexts[0].requests == 29);  // 15,359 / 512
   CHECK(row.contexts[0].kv_bytes == std::int64_t{2} << 30);
   CHECK(row.budget.terms.sum() == row.budget.capacity_bytes);
-  CHECK(says(row, "the geometry of llama-3.1-8b says 131072"));
+  CHECK(says(row, "by geometry llama-3.1-8b would need 131072"));
 }
 
 TEST_CASE("given KV bytes are the whole model's and divided like the geometry's") {
@@ -225,14 +225,14 @@ TEST_CASE("a start that more devices do not help says what stands in the way") {
   CHECK(row.weights.last_failure.find("graphs") != std::string::npos);
 }
 
-TEST_CASE("a container changes nothing in a discrete device, and the row says so") {
+TEST_CASE("a container does not change it in a discrete device, and the row says so") {
   SystemSelection selection = on("llama-3.1-8b", "h100-sxm");
   selection.environments = {"native,docker"};
   const auto rows = capacity(query_of(selection, {2048, 8192}), Catalog::embedded());
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].budget.kv_pool_bytes == rows[1].budget.kv_pool_bytes);
   CHECK(requests_of(rows[0]) == requests_of(rows[1]));
-  CHECK(says(rows[1], "a container changes nothing"));
+  CHECK(says(rows[1], "a container does not change it"));
   CHECK(environment_groups(rows) == std::vector<std::vector<std::size_t>>{{0, 1}});
 }
 

@@ -109,21 +109,22 @@ TEST_CASE("one of several devices is chosen") {
 TEST_CASE("wrong files are refused with the line") {
   CHECK(error_of("") == "memory.csv: empty");
   CHECK(error_of("time_s,used_gib\n") == "memory.csv: no samples in 1 lines");
-  CHECK(error_of("2025/11/09 09:18:13.123, 70188 MiB\n")
-            .starts_with("memory.csv:1: no column of time"));
-  CHECK(error_of("time_s,power\n0,1\n").starts_with("memory.csv:1: no column of memory"));
+  CHECK(
+      error_of("2025/11/09 09:18:13.123, 70188 MiB\n").starts_with("memory.csv:1: no time column"));
+  CHECK(error_of("time_s,power\n0,1\n").starts_with("memory.csv:1: no memory column"));
   CHECK(error_of("time_s,used_gib,memory.used [MiB]\n") ==
-        "memory.csv:1: 'memory.used [MiB]' is a second column of that meaning (0 samples before)");
+        "memory.csv:1: 'memory.used [MiB]' is a second column with the same meaning (0 samples "
+        "before)");
   CHECK(error_of("time_s,used\n0,12\n") ==
         "memory.csv:2: memory '12' without a unit: name the column e.g. used_gib (0 samples "
         "before)");
   CHECK(error_of("time_s,used_gib\n0,1\n1\n") ==
         "memory.csv:3: 1 values, the header has 2 (1 samples before)");
   CHECK(error_of("time_s,used_gib\n0,1\n1,-2\n") ==
-        "memory.csv:3: memory '-2' is no number >= 0 (1 samples before)");
+        "memory.csv:3: memory '-2' is not a number >= 0 (1 samples before)");
   CHECK(error_of("time_s,used_gib\n0,nan\n").starts_with("memory.csv:2: memory 'nan'"));
   CHECK(error_of("time_s,used_gib\n5,1\n4,1\n") ==
-        "memory.csv:3: time runs back at '4' (1 samples before)");
+        "memory.csv:3: time goes backwards at '4' (1 samples before)");
   CHECK(
       error_of("timestamp,used_gib\nyesterday,1\n").starts_with("memory.csv:2: time 'yesterday'"));
   // nvidia-smi on a device with unified memory.
@@ -228,7 +229,7 @@ TEST_CASE("a recording that is too short says so") {
   const SeriesReport report =
       report_memory_series(series_of(20, [](double t) { return used(20 + t); }));
   CHECK_FALSE(report.leak);
-  CHECK(report.notes.front() == "20 samples: too few to tell a leak or a step (48 needed)");
+  CHECK(report.notes.front() == "20 samples: too few to detect a leak or a step (48 needed)");
 }
 
 TEST_CASE("80 and 90 percent of the capacity raise warning and critical") {

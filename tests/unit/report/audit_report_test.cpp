@@ -98,7 +98,7 @@ TEST_CASE("a recording is reported with its baseline, peak and alerts", "[report
   CHECK(nlohmann::json::parse(series_json("gpu.csv", report)).at("peak").at("gib") == 75.0);
 }
 
-TEST_CASE("a validation says which figures chose the constants", "[report]") {
+TEST_CASE("a validation says which figures used to choose the constants", "[report]") {
   MemoryValidation validation;
   validation.files = {"vllm019_h100_startup.csv"};
   ValidationRow row;
@@ -112,7 +112,7 @@ TEST_CASE("a validation says which figures chose the constants", "[report]") {
   validation.excluded.push_back({row.file, 3, "other/model", "no geometry"});
   const std::string text = memory_validation_text(validation);
   check_width(text, kValidationWidth);
-  CHECK_THAT(text, Contains("chose the constants"));
+  CHECK_THAT(text, Contains("used to choose the constants"));
   CHECK_THAT(text, Contains("10.00 +0.50"));
   CHECK_THAT(text, Contains("other/model: no geometry"));
   const auto json = nlohmann::json::parse(memory_validation_json(validation));

@@ -136,7 +136,7 @@ TEST_CASE("weights, serving and devices of one screen agree") {
 
 TEST_CASE("a container on a discrete device is told to change nothing") {
   const std::string text = capacity_text(rows_of("llama-3.1-8b", "h100-sxm", "native,docker"));
-  CHECK_THAT(text, Contains("a container changes nothing in it"));
+  CHECK_THAT(text, Contains("a container does not change it"));
   CHECK_THAT(text, Contains("environments: llama-3.1-8b on h100-sxm, vllm 0.19"));
 }
 

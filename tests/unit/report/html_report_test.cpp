@@ -83,9 +83,9 @@ TEST_CASE("several runs make a comparison, a study stands alone") {
   CHECK(data["title"] == "first and second");
   CHECK(data["runs"].size() == 2);
   CHECK_THROWS_WITH(html_report({{a.path(), a.file("summary.json")}, "", "1"}),
-                    Contains("folders of runs, or one database"));
+                    Contains("folders of runs, or a single study database"));
   CHECK_THROWS_WITH(html_report({std::vector<std::string>(9, a.path()), "", "1"}),
-                    Contains("9 runs: at most 8"));
+                    Contains("9 runs: expected at most 8"));
   CHECK_THROWS_AS(html_report({{a.file("summary.json")}, "", "1"}), ConfigError);
 }
 

@@ -89,7 +89,7 @@ TEST_CASE("a directory with anything else in it is not touched") {
   const Scratch scratch;
   put(scratch.path / "thesis.tex", "x");
   CHECK_THROWS_WITH(ResultDirectory(scratch.path.string()),
-                    Catch::Contains("it holds thesis.tex, which is no result file"));
+                    Catch::Contains("it holds thesis.tex, which is not a result file"));
   CHECK(scratch.entries() == 1);
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("damaged result files are refused with file and place") {
               [](const std::string&) {
                 return std::string("{\"time_ns\":0,\"kind\":\"preempted\"}\n{\"time_ns\":1,");
               }),
-      Contains("events.jsonl:2: no JSON object"));
+      Contains("events.jsonl:2: not a JSON object"));
   CHECK_THAT(refused(run, "events.jsonl",
                      [](const std::string&) {
                        return std::string("{\"time_ns\":0,\"kind\":\"slept\"}\n");
@@ -112,7 +112,7 @@ TEST_CASE("a file of another shape names what is missing and who wrote it") {
   const test::About list =
       about_reading(run, "summary.json", [](const std::string&) { return std::string("[]"); });
   CHECK(list.kind == ErrorKind::missing);
-  CHECK_THAT(list.complaint.problem, Contains("no result file of headroom"));
+  CHECK_THAT(list.complaint.problem, Contains("not a result file of headroom"));
   CHECK(about_reading(run, "resolved.json", replaced("\"set_by\"", "\"by\"")) ==
         test::value_at("/values/~1name"));
   CHECK(about_reading(run, "resolved.json", replaced("\"/name\"", "\"/na~me\"")) ==

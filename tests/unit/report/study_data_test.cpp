@@ -112,7 +112,7 @@ TEST_CASE("searches stand with the rows of their points, also where no point has
   const StudyFile broken(kTables + sql +
                          "INSERT INTO searches VALUES(0, 0, 'rate', 'k', 1, 1, 2, 'found', '[')");
   CHECK_THROWS_WITH(study_data(broken.path()),
-                    Contains("table searches, rate of point 0: detail is no JSON object"));
+                    Contains("table searches, rate of point 0: detail is not a JSON object"));
 }
 
 TEST_CASE("a study of the version before searches has none") {
@@ -156,7 +156,7 @@ TEST_CASE("what is no study of this version is refused") {
   CHECK_THROWS_WITH(study_data(StudyFile(std::string(kTables) +
                                          "INSERT INTO parameters VALUES(0, 'a.b', '{oops')")
                                    .path()),
-                    Contains("point 0, a.b: no JSON value: {oops"));
+                    Contains("point 0, a.b: not a JSON value: {oops"));
 }
 
 TEST_CASE("a database that was cut off is refused") {

@@ -36,7 +36,7 @@ TEST_CASE("the accuracy says how measured runs differ from simulated ones") {
   CHECK(accuracy("same model", 2, {{"output_throughput", 0.001, 0.002}}) ==
         "measured output throughput was 0 % higher than simulated (2 runs of this model)");
   CHECK(accuracy("uncalibrated", 0, {{"decode_step", -0.3, 0.2}}) ==
-        "not measured; by constants fitted on other devices, the time of a decode step would be "
+        "not measured; with constants fitted on other devices, the time of a decode step would be "
         "30 % lower to 20 % higher than simulated");
 }
 

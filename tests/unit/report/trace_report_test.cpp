@@ -124,11 +124,12 @@ TEST_CASE("the JSON of a description has the profile's numbers, null where there
 
 TEST_CASE("the text of a description says what was done and what is odd") {
   const std::string text = trace_profile_text(profile_trace(sample_path("headroom.csv")));
-  CHECK_THAT(text, Contains("1 row earlier than the one before: read again, sorted in memory"));
+  CHECK_THAT(text,
+             Contains("1 row earlier than the previous one: read again and sorted in memory"));
   CHECK_THAT(text, Contains("0 without prompt, 0 without output, 1 without both"));
   CHECK_THAT(text, Contains("classes     (none) 1, batch, \"night\" 1, chat 3, failed 1\n"));
   CHECK_THAT(text, Contains("sessions    2 with 3 rows; turns: 1 in the median, 2 at most\n"));
-  CHECK_THAT(text, Contains("closed loop 1 row sent some time after the answer before"));
+  CHECK_THAT(text, Contains("closed loop 1 row sent some time after the previous answer"));
   CHECK_THAT(text, Contains("TTFT"));
   CHECK_THAT(trace_profile_text(profile_trace(sample_path("weka.jsonl"))),
              Contains("sessions need an arrival"));

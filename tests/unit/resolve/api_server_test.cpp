@@ -58,7 +58,7 @@ TEST_CASE("requests, tokens and answers pass the API server") {
   // Both were sent at 0: work of 6 + 3 + 2 ms until 44.5.
   CHECK(utilisation(*result.totals.api_server) == Approx(11 / 44.5));
   REQUIRE(result.warnings.size() == 1);
-  CHECK(result.warnings[0].find("p90, p95 and p99 of 2 finished requests say little") == 0);
+  CHECK(result.warnings[0].find("p90, p95 and p99 of 2 finished requests are unreliable") == 0);
   CHECK(summary_json(result, "").find(R"("api_server": {)") != std::string::npos);
 }
 

@@ -94,11 +94,11 @@ TEST_CASE("SGLang leaves room for 20 tokens behind a retraction before 0.5") {
 
 TEST_CASE("switches of CUDA graphs say that step times stay") {
   const char* model = "llama-3.1-8b";
-  CHECK(warns_of(resolved(model, R"({"enforce_eager": true})"), "enforce_eager changes"));
+  CHECK(warns_of(resolved(model, R"({"enforce_eager": true})"), "enforce_eager affects"));
   CHECK(warns_of(resolved(model, R"({"name": "sglang", "disable_cuda_graph": true})"),
-                 "disable_cuda_graph changes"));
+                 "disable_cuda_graph affects"));
   CHECK(warns_of(resolved(model, R"({"name": "sglang", "cuda_graph_max_bs": 32})"),
-                 "cuda_graph_max_bs changes"));
+                 "cuda_graph_max_bs affects"));
   CHECK_FALSE(warns_of(resolved(model, "{}"), "CUDA graphs"));
 }
 

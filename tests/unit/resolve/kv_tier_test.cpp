@@ -77,7 +77,7 @@ TEST_CASE("on unified memory a pool and a tier are worth no more than one pool o
   CHECK(both.summary.metrics.mean_ttft_ms > one.summary.metrics.mean_ttft_ms);
   CHECK_FALSE(one.totals.tier);
   const auto warns = [](const std::string& warning) {
-    return warning.find("gb10 has one memory for host and device: 2.00 GiB") == 0;
+    return warning.find("gb10 has one memory for host and device: the 2.00 GiB") == 0;
   };
   CHECK(std::ranges::count_if(both.warnings, warns) == 1);
   CHECK(std::ranges::count_if(one.warnings, warns) == 0);

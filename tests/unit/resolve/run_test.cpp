@@ -66,7 +66,7 @@ TEST_CASE("a run that is ended early says so") {
   CHECK(result.stop == StopReason::until);
   CHECK(result.summary.requests.unfinished > 0);
   REQUIRE_FALSE(result.warnings.empty());
-  CHECK(result.warnings.back().starts_with("the run was ended early (until): "));
+  CHECK(result.warnings.back().starts_with("the run ended early (until): "));
 }
 
 TEST_CASE("single steps and jumps give the same results") {
@@ -123,8 +123,7 @@ TEST_CASE("an engine without constants of its own says whose it is priced with")
   const RunResult result = run(load_scenario("demo", flags), Catalog::embedded());
   REQUIRE_FALSE(result.warnings.empty());
   CHECK(result.warnings.front() ==
-        "engine orca has no measured constants: its steps are priced "
-        "like those of synchronous vllm");
+        "engine orca has no measured constants: step times are those of synchronous vllm");
 }
 
 namespace {
@@ -139,8 +138,9 @@ std::vector<std::string> notes_on_windows(const std::string& engine, const std::
                  "prompt": {"tokens": 100}, "output": {"tokens": 5}}})";
   std::vector<std::string> notes;
   for (const std::string& warning : result_of(text).warnings) {
-    if (warning.find("have a window") != std::string::npos) notes.emplace_back("prefix");
-    if (warning.find("unlike things") != std::string::npos) notes.emplace_back("memory");
+    if (warning.find("has windowed layers") != std::string::npos) notes.emplace_back("prefix");
+    if (warning.find("layers of different kinds") != std::string::npos)
+      notes.emplace_back("memory");
   }
   return notes;
 }

@@ -56,7 +56,7 @@ TEST_CASE("drafts turn asynchronous scheduling off and say so", "[speculation]")
   const Resolved r = resolved(kEagle3);
   CHECK(replica_options(r).pipeline_depth == 1);
   CHECK(source_of(r, "/engine/async_scheduling") ==
-        "vllm 0.19: off: steps with drafts are modelled one by one only");
+        "vllm 0.19: off: steps with drafts are modelled only one by one");
   CHECK(refused(R"({"async_scheduling": true, "speculative_config": {"method": "mtp"}})") ==
         test::unsupported_at("/engine/async_scheduling"));
 }
@@ -99,14 +99,14 @@ TEST_CASE("results say what of a drafter's memory is known", "[speculation]") {
       return warning.find(words) != std::string::npos;
     });
   };
-  CHECK(warns(kEagle3, "an estimate); its activations"));
+  CHECK(warns(kEagle3, "an estimate), but not its activations"));
   CHECK(warns(R"({"speculative_config": {"method": "mtp"}})", "not known to ship"));
-  CHECK(warns(R"({"speculative_config": {"method": "draft_model"}})", "name its model"));
+  CHECK(warns(R"({"speculative_config": {"method": "draft_model"}})", "set its model"));
   CHECK(warns(R"({"speculative_config": {"method": "draft_model", "model": "qwen3-0.6b"}})",
-              "KV of qwen3-0.6b; its"));
+              "KV of qwen3-0.6b, but not its"));
   CHECK(warns(R"({"name": "static", "scheduler": "vllm", "kv_allocator": "paged",
                   "speculative_config": {"method": "eagle"}})",
-              "are not in the memory budget"));
+              "does not include the drafter's weights"));
 }
 
 // 14 query heads are not divided by 4 ranks; the model it drafts for is.

@@ -88,9 +88,9 @@ TEST_CASE("a run says which part of its workload it did not use") {
   const std::string shared = R"({"arrivals": {"request_rate": 5}, "num_requests": 3,
                                 "system_prompts": {"count": 2, "tokens": {"tokens": 9}}, )" +
                              kSmall + "}";
-  CHECK_FALSE(warns(run_workload(shared), "prompts of different requests begin alike"));
+  CHECK_FALSE(warns(run_workload(shared), "prompts of different requests share prefixes"));
   CHECK(warns(run_workload(shared, R"({"name": "vllm", "enable_prefix_caching": false})"),
-              "prompts of different requests begin alike"));
+              "prompts of different requests share prefixes"));
   CHECK_FALSE(
       warns(run_workload(R"({"arrivals": {"request_rate": 5}, "num_requests": 3, )" + kSmall + "}"),
             "prompts of different"));

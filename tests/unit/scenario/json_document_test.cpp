@@ -37,10 +37,10 @@ TEST_CASE("comments are allowed in scenario files") {
 
 TEST_CASE("a duplicate key is an error that names its place") {
   CHECK(error_of(R"({"a": {"b": 1, "b": 2}})") ==
-        "s.json: /a/b: duplicate key: each key may stand once");
+        "s.json: /a/b: duplicate key: each key may appear once");
   // In an array the element's number is part of the place.
   CHECK(error_of(R"({"a": [{"b": 1}, {"b": 1, "b": 2}]})") ==
-        "s.json: /a/1/b: duplicate key: each key may stand once");
+        "s.json: /a/1/b: duplicate key: each key may appear once");
   CHECK(error_of(R"({"a": 1, "b": {"a": 2}})") == "no error");
 }
 

@@ -71,7 +71,7 @@ TEST_CASE("an error is one sentence: who gave the value, its place, what it is a
   CHECK(of_engine(R"({"max_num_seqs": "x"})").text ==
         "s.json: /engine/max_num_seqs: value \"x\": expected integer >= 1 and <= 1000000");
   CHECK(said("{}").text ==
-        "s.json: /model: missing: expected a model of the catalog, or a config.json");
+        "s.json: /model: missing: expected a model from the catalog, or a config.json");
   CHECK(of_engine(R"({"max_num_seq": 1})").text ==
         "s.json: /engine/max_num_seq: unknown key (nearest: max_num_seqs)");
   CHECK(of_engine(R"({"name": "vlm"})").text ==
@@ -81,7 +81,7 @@ TEST_CASE("an error is one sentence: who gave the value, its place, what it is a
         "s.json: /engine/watermark: value 0.1: has no effect with /engine/scheduler = \"orca\"; "
         "only with vllm or vllm_v0 or sarathi");
   CHECK(of_engine(R"({"num_gpu_blocks_override": 9, "kv_cache_memory_bytes": 9})").text ==
-        "s.json: /engine/num_gpu_blocks_override: the KV pool has one size: give this or "
+        "s.json: /engine/num_gpu_blocks_override: the KV pool has one size: set this or "
         "kv_cache_memory_bytes, not both");
   CHECK(of_engine(R"({"enable_lora": true, "version": "0.7"})").text ==
         "s.json: /engine/enable_lora: modelled with scheduler vllm only (V1, from 0.8)");

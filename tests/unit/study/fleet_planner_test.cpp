@@ -103,7 +103,7 @@ TEST_CASE("candidates are left out for what they lack") {
   CHECK(result.fleets[0].fate == PlanFate::memory);   // 70 B on 24 GB
   CHECK(result.fleets[1].fate == PlanFate::memory);   // on 80 GB
   CHECK(result.fleets[2].fate == PlanFate::latency);  // 16 GB of weights at 300 GB/s: 54 ms a step
-  CHECK(result.fleets[2].reason.find("TPOT of one sequence alone is") == 0);
+  CHECK(result.fleets[2].reason.find("TPOT of a single sequence is") == 0);
   CHECK(result.fleets[3].fate == PlanFate::met);
   CHECK(result.fleets[4].fate == PlanFate::quality);
   CHECK(result.fleets[4].reason == "quality 1 is below 2");
@@ -120,14 +120,15 @@ TEST_CASE("a fleet that would be too large or too dear is no fleet") {
   const PlannedFleet none =
       only_fleet(planned(chat_plan(kOneModel + R"(, "max_cost_per_hour": 0.5)")));
   CHECK(none.fate == PlanFate::cost);
-  CHECK(none.reason == "1 replica cost $ 2.00/h, max_cost_per_hour is 0.5");
+  CHECK(none.reason == "1 replica cost $ 2.00/h, but max_cost_per_hour is 0.5");
   CHECK(none.simulations == 0);
   // One instance, two replicas.
   const PlannedFleet two =
       only_fleet(planned(chat_plan(kOneModel + R"(, "max_cost_per_hour": 3)")));
   CHECK(two.fate == PlanFate::cost);
   CHECK_THAT(two.reason,
-             Catch::Contains("with 2 replicas, 60 may be: max_cost_per_hour pays for no more"));
+             Catch::Contains(
+                 "with 2 replicas, but the limit is 60: max_cost_per_hour does not allow more"));
 }
 
 TEST_CASE("a fleet whose interval reaches over a limit is run again, up to eight times as often") {
@@ -152,7 +153,7 @@ TEST_CASE("a plan of which no candidate can run is refused with the first reason
   FleetPlanFile plan = chat_plan(kOneModel);
   plan.engines = {{{"name", "vllm"}, {"max_num_batched_tokens", 8}, {"max_num_seqs", 256}}};
   CHECK_THROWS_WITH(planned(plan),
-                    Catch::Contains("p.json: no candidate can run; the first cannot because of ") &&
+                    Catch::Contains("p.json: no candidate can run; the first one fails with ") &&
                         Catch::Contains("/engine/max_num_batched_tokens"));
 }
 

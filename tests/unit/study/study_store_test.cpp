@@ -133,7 +133,7 @@ TEST_CASE("a file that is there is not overwritten") {
   const TempFolder folder;
   const std::string path = new_store(folder, "a.db", {});
   CHECK(open_error(path, StoreMode::create) ==
-        "exists already: continue it with --resume, or name another file");
+        "already exists: continue it with --resume, or name another file");
 }
 
 TEST_CASE("a file without any table is one whose study was ended before it began") {
@@ -148,12 +148,14 @@ TEST_CASE("results of another study, version or schema are refused") {
   StudyFacts other = kFacts;
   other.sha256 = "abcd";
   CHECK(open_error(path, StoreMode::resume, other) ==
-        "another study (curve, sha256 abc) than this one (curve, sha256 abcd)");
+        "results of a different study (curve, sha256 abc) than this one (curve, sha256 abcd)");
   other = kFacts;
   other.version = "0.2.0";
-  CHECK(open_error(path, StoreMode::resume, other) == "results of headroom 0.1.0, this is 0.2.0");
+  CHECK(open_error(path, StoreMode::resume, other) ==
+        "results of headroom 0.1.0, but this is 0.2.0");
   execute(path, "UPDATE meta SET value = '7' WHERE key = 'schema_version'");
-  CHECK(open_error(path) == "results of schema version 7; this program reads and writes version 2");
+  CHECK(open_error(path) ==
+        "results of schema version 7, but this program reads and writes version 2");
 }
 
 TEST_CASE("rows of points and runs that the study does not have are refused") {
@@ -187,7 +189,7 @@ TEST_CASE("what is no store is refused by what it is") {
   CHECK(open_error(folder.path() + "/no/such.db", StoreMode::create).starts_with("cannot open"));
   const std::string other = folder.path() + "/other.db";
   Database(other, Database::Mode::create).execute("CREATE TABLE t(x)");
-  CHECK(open_error(other) == "a database, but no results of a study");
+  CHECK(open_error(other) == "a database, but not a study's results");
 }
 
 TEST_CASE("a truncated file is refused and left as it is") {
@@ -201,7 +203,7 @@ TEST_CASE("a truncated file is refused and left as it is") {
     const std::string cut = folder.path() + "/cut.db";
     std::filesystem::copy_file(path, cut, std::filesystem::copy_options::overwrite_existing);
     std::filesystem::resize_file(cut, left);
-    CHECK(open_error(cut) == "damaged or cut short; it is left as it is");
+    CHECK(open_error(cut) == "damaged or truncated; it was not changed");
     CHECK(std::filesystem::file_size(cut) == left);
   }
 }
@@ -275,7 +277,7 @@ TEST_CASE("files that do not belong together are not merged") {
   changed.digest = "x";
   const std::string differs = new_store(folder, "differs.db", {changed});
   CHECK(merge_error(folder, {a, differs}) ==
-        differs + ": run 0 has other results here than in a file before it");
+        differs + ": run 0 has different results here than in an earlier file");
   CHECK(merge_error(folder, {a, a}) == a + ": named twice");
   CHECK(merge_error(folder, {a, folder.path() + "/no.db"}).find("no.db: cannot open") !=
         std::string::npos);
@@ -286,7 +288,7 @@ TEST_CASE("an existing file is not merged into") {
   const TempFolder folder;
   const std::string a = new_store(folder, "a.db", {run_of(0)});
   const std::string b = new_store(folder, "b.db", {run_of(1)});
-  CHECK_THROWS_WITH(merge_stores(b, {a}), b + ": exists already: name another file to merge into");
+  CHECK_THROWS_WITH(merge_stores(b, {a}), b + ": already exists: name another file to merge into");
 }
 
 TEST_CASE("runs are named by ranges") {

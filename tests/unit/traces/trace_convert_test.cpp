@@ -194,22 +194,22 @@ TEST_CASE("Mooncake: what it has no place for is named, and what it would change
     return conversion_error(content, TraceTarget::mooncake);
   };
   CHECK(refused(columns + "prefix\n0,40,1,\n0,40,1,1:16|2:24\n") ==
-        ": row 2: piece 1 of 2 of its prompt has 16 tokens, and Mooncake needs 512 in each but the "
+        ": row 2: piece 1 of 2 of its prompt has 16 tokens, but Mooncake needs 512 in each but the "
         "last");
   CHECK(
       refused(columns + "prefix\n0,700,1,1:700\n") ==
-      ": row 1: piece 1 of 1 of its prompt has 700 tokens, and Mooncake needs 512 in each but the "
+      ": row 1: piece 1 of 1 of its prompt has 700 tokens, but Mooncake needs 512 in each but the "
       "last");
   CHECK(refused(columns + "prefix\n0,700,1,1:512\n") ==
-        ": row 1: 512 of its 700 prompt tokens have identities, and Mooncake needs all of them");
+        ": row 1: 512 of its 700 prompt tokens have identities, but Mooncake needs all of them");
   CHECK(
       refused(columns + "prefix\n0,7,1,9223372036854775808:7\n") ==
-      ": row 1: piece 1 of its prompt has the id 9223372036854775808, and Mooncake needs ids below "
+      ": row 1: piece 1 of its prompt has the id 9223372036854775808, but Mooncake needs ids below "
       "2^63");
   CHECK_THAT(refused("session_time_ns,prompt_tokens,output_tokens,session\n0,5,5,1\n"),
              Catch::StartsWith(": row 1: times count from the start of each session"));
   CHECK_THAT(refused(columns + "session\n,5,5,1\n,5,5,1\n"),
-             Catch::StartsWith(": row 2: a later turn of a session with neither a time nor one"));
+             Catch::StartsWith(": row 2: a later turn of a session with neither a time nor a gap"));
 }
 
 TEST_CASE("targets go by name, empty files and bad rows are refused before anything is written") {

@@ -55,10 +55,10 @@ TEST_CASE("AIPerf records of before October 2025 are read", "[workloads]") {
 
 TEST_CASE("AIPerf's summary and GenAI-Perf's profile are refused with the reason", "[workloads]") {
   CHECK(trace_rows::error_in(R"({"request_latency": {"unit": "ms"}, "input_config": {}})") ==
-        ": is AIPerf's summary of a run, not its requests: name profile_export.jsonl");
+        ": is AIPerf's summary of a run, not its requests: use profile_export.jsonl");
   CHECK(trace_rows::error_in(R"({"experiments": [{"requests": [{"timestamp": 1,)"
                              R"( "response_timestamps": [2]}]}]})")
-            .starts_with(": is a profile of GenAI-Perf, which counts no tokens"));
+            .starts_with(": is a GenAI-Perf profile, which has no token counts"));
 }
 
 TEST_CASE("AIPerf records become a trace in order of their starts", "[workloads]") {

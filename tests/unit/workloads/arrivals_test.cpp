@@ -160,11 +160,10 @@ TEST_CASE("arrival options out of range are refused", "[workloads]") {
   refuses({.process = ArrivalProcess::vllm_bench}, std::nullopt,
           "arrivals: process vllm_bench needs the number of requests");
   refuses({.process = ArrivalProcess::all_at_once}, std::nullopt,
-          "arrivals: requests that come all at once need a number of requests");
-  CHECK_THROWS_MATCHES(
-      times({.rate_per_s = 1e-12}, 100), ConfigError,
-      Catch::Message("arrivals: with a rate of 1e-12 requests/s a request comes later than 146 "
-                     "years (2^62 ns)"));
+          "arrivals: if all requests arrive at once, their number is needed");
+  CHECK_THROWS_MATCHES(times({.rate_per_s = 1e-12}, 100), ConfigError,
+                       Catch::Message("arrivals: with a rate of 1e-12 requests/s a request would "
+                                      "arrive after more than 146 years (2^62 ns)"));
 }
 
 }  // namespace headroom::arrivals_test

@@ -95,7 +95,7 @@ TEST_CASE("malformed values of Bailian's rows are refused by key and value", "[w
   CHECK(second_row(R"({"chat_id": 2, "turn": -1, )" + lengths + "}") ==
         ":2: turn is '-1', expected an integer in 0 .. 2147483647 (1 rows read)");
   CHECK(second_row(R"({"chat_id": 2, "chat_id": 3, )" + lengths + "}") ==
-        ":2: malformed JSON (key 'chat_id' stands twice)");
+        ":2: malformed JSON (key 'chat_id' appears twice)");
   CHECK(second_row(R"({"chat_id": 2, "type": 7, )" + lengths + "}") ==
         ":2: type is '7', expected a text (1 rows read)");
 }

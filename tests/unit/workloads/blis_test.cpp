@@ -145,11 +145,11 @@ TEST_CASE("a malformed BLIS row is refused with place, column and value", "[work
   CHECK(data_error(kHeader + "\n0,-1,1,1\n") ==
         ":2: input_tokens is '-1', expected an integer in 0 .. 2147483647 (0 rows read)");
   CHECK(data_error(with("send_time_us,first_chunk_time_us", "3000,2999")) ==
-        ":2: first_chunk_time_us is '2999', expected 0 or a time after the request was sent"
-        " (0 rows read)");
+        ":2: first_chunk_time_us is '2999', expected 0, or a time after the request was sent (0 "
+        "rows read)");
   CHECK(data_error(with("last_chunk_time_us", "1999")) ==
-        ":2: last_chunk_time_us is '1999', expected 0 or a time after the request was sent"
-        " (0 rows read)");
+        ":2: last_chunk_time_us is '1999', expected 0, or a time after the request was sent (0 "
+        "rows read)");
   for (const std::string bad : {"1.1", "-0.1", "nan"}) {
     CHECK(data_error(with("reason_ratio", bad)) ==
           ":2: reason_ratio is '" + bad + "', expected a decimal number in 0 .. 1 (0 rows read)");
@@ -165,8 +165,7 @@ TEST_CASE("a malformed BLIS row is refused with place, column and value", "[work
 
 TEST_CASE("a YAML header of a BLIS trace is not its table", "[workloads]") {
   CHECK(data_error("trace_version: 2\ntime_unit: microseconds\n") ==
-        ": is the YAML header of a BLIS trace, not its table: name the CSV file that belongs to "
-        "it");
+        ": is the YAML header of a BLIS trace, not its table: name its CSV file");
 }
 
 TEST_CASE("a YAML header that states something unknown is refused", "[workloads]") {

@@ -72,10 +72,10 @@ TEST_CASE("a GuideLLM report that is a sample of its requests is refused", "[wor
   const std::string one = R"("requests": {"successful": [{"request_start_time": 1}]})";
   CHECK(trace_rows::error_in(
             report(R"("scheduler_metrics": {"requests_made": {"successful": 3}}, )" + one)) ==
-        ":1: benchmark 0 lists 1 of its 3 successful requests: a sample is no trace; run guidellm "
+        ":1: benchmark 0 lists only 1 of its 3 successful requests: run guidellm "
         "without --sample-requests (1 rows read)");
   CHECK(trace_rows::error_in(report(R"("total_count": {"successful": 2}, )" + one)) ==
-        ":1: benchmark 0 lists 1 of its 2 successful requests: a sample is no trace; run guidellm "
+        ":1: benchmark 0 lists only 1 of its 2 successful requests: run guidellm "
         "without --sample-requests (1 rows read)");
 }
 

@@ -73,15 +73,15 @@ TEST_CASE("the header and the first row of Headroom's table tell the clock", "[w
 TEST_CASE("rows of Headroom's table whose times do not fit its clock are refused", "[workloads]") {
   const std::string columns = ",prompt_tokens,output_tokens,session,after_previous_ns\n";
   CHECK(data_error("arrival_ns" + columns + "0,1,1,,\n,1,1,4,\n") ==
-        ":3: arrival_ns is '', expected a time: the row has no after_previous_ns (1 rows read)");
+        ":3: arrival_ns is '', expected a time, because the row has no after_previous_ns (1 rows "
+        "read)");
   CHECK(data_error("arrival_ns" + columns + ",1,1,,\n0,1,1,,\n") ==
-        ":3: arrival_ns is '0', expected nothing, as in the first row (1 rows read)");
+        ":3: arrival_ns is '0', expected empty, as in the first row (1 rows read)");
   CHECK(data_error("arrival_ns" + columns + "0,1,1,,5\n") ==
-        ":2: after_previous_ns is '5', expected nothing in a row without a session"
-        " (0 rows read)");
+        ":2: after_previous_ns is '5', expected empty in a row without a session (0 rows read)");
   CHECK(data_error("session_time_ns" + columns + "0,1,1,,\n") ==
-        ":2: session_time_ns is '0', expected a row with a session: it is the time since the"
-        " session began (0 rows read)");
+        ":2: session_time_ns is '0', expected a row with a session: this is the time since the "
+        "session began (0 rows read)");
 }
 
 TEST_CASE("an unknown column in Headroom's table is refused", "[workloads]") {
@@ -162,10 +162,11 @@ TEST_CASE("a table that ends without a line break may be cut", "[workloads]") {
   CHECK(read_trace(whole.path(), {}).warning.empty());
   const TempFile cut(kHeader + "\n0,10,50");
   CHECK(read_trace(cut.path(), {}).warning ==
-        "line 2 ends without a line break: if the file was cut there, its last value is too short");
+        "line 2 ends without a line break: if the file was truncated there, its last value is too "
+        "short");
   CHECK(data_error(kHeader + "\n0,10") ==
-        ":2: row is '0,10', expected 3 comma-separated fields (0 rows read); the file ends there, "
-        "without a line break: is it cut?");
+        ":2: row is '0,10', expected 3 comma-separated fields (0 rows read); the file ends there "
+        "without a line break: is it truncated?");
 }
 
 }  // namespace headroom::headroom_csv_test

@@ -195,7 +195,7 @@ TEST_CASE("a row that the table cannot state is refused before anything of it is
   const TraceRecord timeless = with([](TraceRecord& r) { r.time_ns = kNoTime; });
   CHECK(error_of(TraceClock::absolute, good) == "no error");
   CHECK(error_of(TraceClock::absolute, timeless) ==
-        "row 2: neither a time nor one after the answer before");
+        "row 2: neither a time nor a gap after the previous answer");
   CHECK(error_of(TraceClock::none, good) == "row 2: a time in a table without times");
   CHECK(error_of(TraceClock::none, timeless) == "no error");
   CHECK(error_of(TraceClock::absolute, with([](TraceRecord& r) { r.time_ns = -1; })) ==
@@ -205,7 +205,7 @@ TEST_CASE("a row that the table cannot state is refused before anything of it is
   CHECK(error_of(TraceClock::absolute, with([](TraceRecord& r) {
                    r.session = kNoSession;
                    r.after_previous_ns = 0;
-                 })) == "row 2: a time after the answer before, but no session");
+                 })) == "row 2: a gap after the previous answer, but no session");
   CHECK(error_of(TraceClock::absolute, with([](TraceRecord& r) { r.thinking_tokens = 5; })) ==
         "row 2: more thinking tokens than output tokens");
   CHECK(error_of(TraceClock::absolute, with([](TraceRecord& r) {

@@ -171,11 +171,10 @@ TEST_CASE("what turns add up to must fit, and other formats leave nothing open",
   CHECK(data_error(row("a", 2147483647, 40) + row("a", 1, 1)) ==
         ":2: input_length is '1', expected at most 2147483647, with the session's turns before "
         "(1 rows read)");
-  CHECK_THROWS_WITH(
-      static_cast<void>(
-          read_trace(sample_path("bailian.jsonl"), {.session_input = SessionInput::added})),
-      Catch::EndsWith("bailian.jsonl: session_input is 'added', expected auto: the format bailian "
-                      "itself says what later turns state"));
+  CHECK_THROWS_WITH(static_cast<void>(read_trace(sample_path("bailian.jsonl"),
+                                                 {.session_input = SessionInput::added})),
+                    Catch::EndsWith("bailian.jsonl: session_input is 'added', expected auto: "
+                                    "format bailian defines what later turns contain"));
 }
 
 }  // namespace

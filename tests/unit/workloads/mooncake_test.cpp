@@ -90,12 +90,12 @@ TEST_CASE("ids that do not fit into the file's block size are refused", "[worklo
         ":2: hash_ids is '1 ids', expected 0: one for each block of 512 of the 0 tokens "
         "(1 rows read)");
   CHECK(data_error(row_of(100, 3)) ==  // 34 to 49 tokens a block
-        ":1: hash_ids is '3 ids', expected one for each block of 512 of the 100 tokens, or of "
-        "another size of 512, 16, 64, 128, 256, 1024, 32 (0 rows read)");
+        ":1: hash_ids is '3 ids', expected one for each block of 512 of the 100 tokens, or with a "
+        "block size of 512, 16, 64, 128, 256, 1024, 32 (0 rows read)");
   CHECK(data_error(row_of(1025, 1)).starts_with(":1: hash_ids is '1 ids', expected one for each"));
   CHECK(data_error(row_of(600, 1) + kGood) ==
-        ":2: hash_ids is '3 ids', expected blocks of one size: these hold 512 tokens, that of an "
-        "earlier row 600 (1 rows read)");
+        ":2: hash_ids is '3 ids', expected equal block sizes: 512 tokens here, 600 in an earlier "
+        "row (1 rows read)");
   CHECK(data_error(row_of(512, 1) + kGood) == "no error");
 }
 

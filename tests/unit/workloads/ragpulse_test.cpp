@@ -109,8 +109,7 @@ TEST_CASE("a missing file of chunk lengths is named", "[workloads]") {
   const Folder folder("0_trace.jsonl", kGood);
   fs::remove(folder.path("3_history.jsonl"));
   CHECK(refusal(folder, "3_history.jsonl") ==
-        ": there is no such file, nor with .gz; it holds the lengths of chunks of " +
-            folder.trace());
+        ": no such file, nor with .gz; it has the lengths of the chunks in " + folder.trace());
   // Plain text is what a file holds, whatever its name.
   fs::copy(sample_path("ragpulse/3_history.jsonl"), folder.path("3_history.jsonl.gz"));
   CHECK(records_of_file(folder.trace()).size() == 1);

@@ -217,7 +217,7 @@ TEST_CASE("a malformed window of a ServeGen client is refused with its line", "[
   CHECK(error_of(good + "600,nan,1,Gamma,1,1\n") ==
         place + "rate_rps is 'nan', expected requests per second >= 0 (1 rows read)");
   CHECK(error_of(good + "600,1,1,Pareto,1,1\n") ==
-        place + "pattern is 'Pareto', expected Gamma, Weibull or nothing (1 rows read)");
+        place + "pattern is 'Pareto', expected Gamma, Weibull or empty (1 rows read)");
   CHECK(error_of(good + "600,1,1,Gamma,0,1\n") ==
         place + "p1 is '0', expected a shape in 0.001 .. 1000000 (1 rows read)");
   CHECK(error_of(good + "600,1,1,Weibull,0.001,1\n") ==

@@ -56,8 +56,8 @@ TEST_CASE("of turns with a role the request is all before the first answer", "[w
         Rows{"-,3,0"});
   CHECK(trace_rows::error_in(
             R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})") ==
-        ":1: messages[0].content[0].type is 'image_url', expected text: there is no count of the "
-        "tokens of anything else (0 rows read)");
+        ":1: messages[0].content[0].type is 'image_url', expected text, because the tokens of "
+        "anything else cannot be counted (0 rows read)");
 }
 
 TEST_CASE("conversations of LMSYS are read with their models and times", "[workloads]") {

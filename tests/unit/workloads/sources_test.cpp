@@ -123,7 +123,7 @@ TEST_CASE("prompt and output lengths are not correlated unless they are joint", 
   CHECK_THROWS_MATCHES(
       SyntheticSource(options, 1), ConfigError,
       Catch::Message(
-          "joint_lengths needs two empirical laws with as many values and the same weights"));
+          "joint_lengths needs two empirical laws with equally many values and the same weights"));
 }
 
 TEST_CASE("a source without a number of requests has no end", "[workloads]") {

@@ -351,11 +351,11 @@ TEST_CASE("replays that a trace does not allow are refused", "[workloads]") {
                          Catch::Message(message));
   };
   refuses(agent(), {.sessions = SessionReplay::open},
-          "trace: sessions is open; allowed: closed, as the trace has rows without a time of their "
-          "own, which follow the answer before");
+          "trace: sessions is open; allowed: closed, because some rows have no time of their own "
+          "but follow the previous answer");
   Trace lengths = made_trace::at({0, 0});
   lengths.clock = TraceClock::none;
-  refuses(lengths, {}, "trace: it has no arrival times: it needs an arrival process");
+  refuses(lengths, {}, "trace: it has no arrival times, so it needs an arrival process");
   Trace classes = made_trace::at({0, 0});
   classes.classes.resize(256);
   refuses(classes, {}, "trace: it has 256 classes, numbered from 0; allowed: 0 .. 254");

@@ -48,7 +48,7 @@ TEST_CASE("traffic that is right is taken", "[workloads]") {
 TEST_CASE("classes out of range are refused", "[workloads]") {
   refuses("classes: none; allowed: one or more", [](TrafficOptions& o) { o.classes.clear(); });
   refuses("classes: two are named 'a'", [](TrafficOptions& o) { add_class(o, "a", "a"); });
-  refuses("classes: one has no name; where there are several each needs one",
+  refuses("classes: one has no name; with several classes each needs a name",
           [](TrafficOptions& o) { add_class(o, "a", ""); });
   refuses_class("classes: class_id of '' is -1; allowed: 0 .. 254",
                 [](TrafficClass& c) { c.class_id = -1; });
@@ -84,10 +84,12 @@ TEST_CASE("lengths out of range are refused", "[workloads]") {
                 [](TrafficClass& c) { c.length_correlation = 1.5; });
   refuses_class("lengths: the correlation is nan; allowed: -1 .. 1",
                 [](TrafficClass& c) { c.length_correlation = kNan; });
-  refuses_class("joint_lengths needs two empirical laws with as many values and the same weights",
-                [](TrafficClass& c) { c.joint_lengths = true; });
   refuses_class(
-      "lengths: the correlation is 0.5; joint_lengths allows 0 only: the table's rows decide",
+      "joint_lengths needs two empirical laws with equally many values and the same weights",
+      [](TrafficClass& c) { c.joint_lengths = true; });
+  refuses_class(
+      "lengths: the correlation is 0.5; joint_lengths allows only 0, because the table's rows set "
+      "the correlation",
       [](TrafficClass& c) {
         c.prompt = {.law = LengthLaw::empirical, .values = {1, 2}};
         c.output = c.prompt;
@@ -142,7 +144,7 @@ TEST_CASE("limits out of range are refused", "[workloads]") {
   refuses("end_ns is -5; allowed: 0 or more", [](TrafficOptions& o) { o.end_ns = -5; });
   refuses("arrivals: the rate is 0 requests/s; allowed: greater than 0, infinity = all at once",
           [](TrafficOptions& o) { o.arrivals.rate_per_s = 0.0; });
-  refuses("arrivals: requests that come all at once need a number of requests",
+  refuses("arrivals: if all requests arrive at once, their number is needed",
           [](TrafficOptions& o) {
             o.num_sessions.reset();
             o.arrivals.process = ArrivalProcess::all_at_once;

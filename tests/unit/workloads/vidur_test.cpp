@@ -150,8 +150,8 @@ TEST_CASE("malformed block ids and rounds are refused with place, column and val
         ":2: thinking_depth is '2', expected 1, the number of rounds in thinking_round_plans_json"
         " (0 rows read)");
   CHECK(data_error(with_plans("[7]")) ==
-        ":2: thinking_round_plans_json is '[7]', expected rounds of which the last has the counts"
-        " of the row (0 rows read)");
+        ":2: thinking_round_plans_json is '[7]', expected rounds, the last with the counts of the "
+        "row (0 rows read)");
   CHECK(data_error(with_plans("[{}]")) ==
         ":2: thinking_round_plans_json is '[{}]', expected [{\"num_prefill_tokens\": count,"
         " \"num_decode_tokens\": count}, ...] (0 rows read)");

@@ -84,16 +84,16 @@ TEST_CASE("several runs in one result file are refused by their number", "[workl
   const std::string run = result(kLengths);
   CHECK(trace_rows::error_in(run + "\n" + run + "\n" + run) ==
         ": 3 runs in one file (--append-result; SGLang always appends), expected 1: split it into "
-        "one file per run, that is, per line");
+        "one file per line");
 }
 
 TEST_CASE("a result without details or with lists that do not fit is refused", "[workloads]") {
   CHECK(trace_rows::error_in(result("")) ==
-        ":1: no input_lens: vllm bench serve writes what a trace needs with --save-detailed, "
-        "SGLang's bench_serving with --output-details");
+        ":1: no input_lens: run vllm bench serve with --save-detailed, or SGLang's bench_serving "
+        "with --output-details");
   CHECK(trace_rows::error_in(result(R"("input_lens": [1])")) ==
-        ":1: no output_lens: vllm bench serve writes what a trace needs with --save-detailed, "
-        "SGLang's bench_serving with --output-details");
+        ":1: no output_lens: run vllm bench serve with --save-detailed, or SGLang's bench_serving "
+        "with --output-details");
   CHECK(trace_rows::error_in(result(kLengths + R"(, "ttfts": [0.5])")) ==
         ":1: ttfts has 1 elements, expected 2, as input_lens has");
   CHECK(trace_rows::error_in(result(kLengths + R"(, "itls": [[], [], []])")) ==

@@ -22,7 +22,7 @@ TEST_CASE("prompts for vLLM's custom data set are rows of estimated and stated l
 
 TEST_CASE("a prompt without the length of its answer is refused with the reason", "[workloads]") {
   CHECK(trace_rows::error_in(R"({"prompt": "What is the capital of India?"})") ==
-        ":1: output_tokens is missing, expected the tokens of the answer (for which vLLM takes "
+        ":1: output_tokens is missing, expected the tokens of the answer (vLLM itself would use "
         "--custom-output-len) (0 rows read)");
   CHECK(trace_rows::error_in(R"({"prompt": ["a"], "output_tokens": 1})") ==
         ":1: prompt is an array, expected a text (0 rows read)");
