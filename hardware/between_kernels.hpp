@@ -18,9 +18,9 @@ struct BetweenKernels {
   double recurrent_launches = 0;  // more of a recurrent layer
   double quantise_launches = 0;   // more of one that quantises activations per group of 128
 
-  double layer_ns = 0;     // small kernels of a layer: norms, rotary, cache write, gating
+  double layer_ns = 0;            // small kernels of a layer: norms, rotary, cache write, gating
   double latent_layer_share = 1;  // of layer_ns that the measured block of latent attention lacks
-  double quantise_ns = 0;  // more in a layer that quantises activations per group of 128
+  double quantise_ns = 0;         // more in a layer that quantises activations per group of 128
   // Elementwise kernels of a step that holds prompt tokens: per token and element of the hidden
   // states of all layers. And of the layers that quantise, to do that.
   double elementwise_ns = 0;

@@ -182,7 +182,8 @@ BetweenKernels parse_between(CatalogFields row) {
   b.latent_layer_share = row.number_between("latent_layer_share", 0, 1, 1);
   b.layer_ns = row.number_between("layer_us", 0, kMostBetween, kNsPerUs);
   b.quantise_ns = row.number_between("quantise_us", 0, kMostBetween, kNsPerUs);
-  b.elementwise_ns = row.number_between("elementwise_us", 0, kMostBetween, kNsPerUs / kHiddenStates);
+  b.elementwise_ns =
+      row.number_between("elementwise_us", 0, kMostBetween, kNsPerUs / kHiddenStates);
   b.quantise_token_ns =
       row.number_between("quantise_token_us", 0, kMostBetween, kNsPerUs / kHiddenStates);
   b.sequence_ns = row.number_between("sequence_us", 0, kMostBetween, kNsPerUs);

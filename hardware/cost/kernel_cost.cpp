@@ -53,11 +53,10 @@ KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSt
       (b.elementwise_ns * real(counts.layers) + b.quantise_token_ns * quantising) * real(hidden));
   sequence_ = ticks_from_ns(b.sequence_ns);
   launches_ = ticks_from_ns(
-      b.launch_ns * (b.layer_launches * real(counts.layers) +
-                     b.expert_launches * real(counts.expert) +
-                     b.latent_launches * real(counts.latent) +
-                     b.recurrent_launches * real(counts.recurrent) +
-                     b.quantise_launches * quantising));
+      b.launch_ns *
+      (b.layer_launches * real(counts.layers) + b.expert_launches * real(counts.expert) +
+       b.latent_launches * real(counts.latent) + b.recurrent_launches * real(counts.recurrent) +
+       b.quantise_launches * quantising));
   fill_tokens(limits);
   fill_decodes(limits);
   // All terms of the largest step together can be counted.

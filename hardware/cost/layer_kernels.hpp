@@ -94,7 +94,7 @@ class LayerKernels {
   std::vector<Counted<LatentShape>> latents_;
   std::vector<Counted<SparseShape>> sparses_;
   std::vector<Counted<RecurrentShape>> recurrents_;
-  double reduces_ = 0;  // all-reduces of a step
+  double reduces_ = 0;       // all-reduces of a step
   double norm_reduces_ = 0;  // of norms over all heads
   double all_to_alls_ = 0;
   bool has_experts_ = false;

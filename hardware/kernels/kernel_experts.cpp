@@ -88,9 +88,8 @@ KernelTime KernelLibrary::experts(const ExpertShape& shape, double tokens) const
     LogRatio ratio =
         choice.surface->at(choice.key, PointParts<3>{tensor_parallel, expert_parallel, alike});
     if (choice.key != key) ratio.fit = Fit::extrapolated;
-    const KernelTime time = tables_->marked(
-        choice.surface->time(tables_->peaks, key,
-                             PointParts<3>{tensor_parallel, expert_parallel, tokens}, ratio));
+    const KernelTime time = tables_->marked(choice.surface->time(
+        tables_->peaks, key, PointParts<3>{tensor_parallel, expert_parallel, tokens}, ratio));
     if (fastest.us == 0 || time.us < fastest.us) fastest = time;
   }
   return fastest;

@@ -42,10 +42,10 @@ struct AttentionSpec {
   bool o_bias = false;
   bool qk_norm = false;
   bool norms_all_heads = false;  // query and key over the width of all heads, not per head
-  bool sinks = false;         // one learned logit per query head
-  bool output_gate = false;   // the query projection is twice as wide
-  bool value_is_key = false;  // no value projection; keys and values are still both kept
-  bool shares_kv = false;     // reads the KV of an earlier layer and keeps none
+  bool sinks = false;            // one learned logit per query head
+  bool output_gate = false;      // the query projection is twice as wide
+  bool value_is_key = false;     // no value projection; keys and values are still both kept
+  bool shares_kv = false;        // reads the KV of an earlier layer and keeps none
   // KV entries per token: 1, or one entry per `compress_ratio` tokens beside a window of
   // `window_tokens` exact ones (DeepSeek V4).
   std::int64_t compress_ratio = 1;
