@@ -47,6 +47,8 @@ SYSTEMS = {
 FIRST, BASE, STEPS, LOWEST_US = 37, 89, 400, 0.1
 HOLE = "~~"
 HELD_OUT_EVERY = 10
+SPIKE = 2
+FALLING_AXES = ("tp", "ep", "prefix")  # along which time need not grow
 
 FORMATS = {
     "bfloat16": "bf16", "float16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
@@ -313,6 +315,25 @@ def held_out(name, key, point):
     return zlib.crc32(text.encode()) % HELD_OUT_EVERY == 0
 
 
+def spikes(kind, surface):
+    """Points that took more than SPIKE times as long as one of the next two larger sizes along an
+    axis: the collector was held up there."""
+    found = set()
+    for position, (name, _) in enumerate(kind.axes):
+        if name in FALLING_AXES:
+            continue
+        lines = {}
+        for point in surface:
+            lines.setdefault(point[:position] + point[position + 1:], []).append(point)
+        for line in lines.values():
+            line.sort(key=lambda p: p[position])
+            for i, point in enumerate(line):
+                larger = [surface[p] for p in line[i + 1:i + 3]]
+                if larger and surface[point] > SPIKE * min(larger):
+                    found.add(point)
+    return found
+
+
 def place_of(kind, point):
     """hole: a point of the surface itself; between its points; outside of them."""
     place = "hole"
@@ -398,6 +419,9 @@ def build(raw_dir, folder, out_dir, queries=None):
              "headroom-kernels 1"] + device_lines(catalog_device(device))
     for kind in CLASSES:
         for engine, (versions, surfaces) in sorted(measured(raw_dir, folder, kind).items()):
+            for surface in surfaces.values():
+                for point in spikes(kind, surface):
+                    del surface[point]
             if queries:
                 for key, surface in surfaces.items():
                     for point in [p for p in surface if held_out(kind.name, key, p)]:
