@@ -17,7 +17,7 @@ A file begins with facts of the device. Then one section per class of kernels an
   grid 32 8 128 0 bf16                        one shape; the key is explained in kernel_tables.cpp
   one line per point of all axes but the last, two characters per point of the last axis
 
-Two characters c, d stand for 0.1 us * exp((89 * (c - 37) + d - 37) / 400), which is exact to 0.13 %.
+Two characters c, d stand for 0.1 us * exp((89 * (c - 37) + d - 37) / 400), exact to 0.13 %.
 "~~" is a point that was not measured; such points are left out at the end of a line.
 """
 
@@ -153,8 +153,7 @@ def expert_key(row):
 
 
 def read_experts(rows, kind):
-    """Skewed surfaces whole; balanced ones at the splits that stay on few devices. Marlin is also
-    one of the kernels that the fastest is chosen from."""
+    """Marlin has surfaces of its own, and is one of the kernels that the fastest is chosen from."""
     rows = list(rows)
     times = fastest(rows, kind)
     for key in [k for k in times if k[1] == "marlin"]:
@@ -192,8 +191,8 @@ NCCL_ORDER = ("all_gather", "all_to_all", "reduce_scatter", "all_reduce")
 
 
 def read_nccl(rows, kind):
-    """The raw table lost the operation. Each (GPUs, type) has four runs of growing sizes, in the
-    collector's order; the last one moves twice the bytes of the others."""
+    """The raw tables have no column for the operation. Each (GPUs, type) has four runs of growing
+    sizes, in the order in which aiconfigurator's collector/collect_comm.sh goes through them."""
     times, blocks, last = {}, {}, {}
     for row in rows:
         if row["nccl_dtype"] != "half":

@@ -19,20 +19,15 @@ double size_at(KernelKey key, std::size_t i) { return static_cast<double>(key[i]
 // Bytes per weight with its scales: one per 16 (nvfp4), 32 (mxfp4) or 128 (int4).
 double weight_bytes(KernelFormat format) {
   switch (format) {
-    case KernelFormat::bf16:
-      return 2;
+    case KernelFormat::bf16: return 2;
     case KernelFormat::fp8:
     case KernelFormat::fp8_block:
     case KernelFormat::int8:
-    case KernelFormat::int8_weights:
-      return 1;
-    case KernelFormat::nvfp4:
-      return 0.5625;
-    case KernelFormat::int4_weights:
-      return 0.515625;
+    case KernelFormat::int8_weights: return 1;
+    case KernelFormat::nvfp4: return 0.5625;
+    case KernelFormat::int4_weights: return 0.515625;
     case KernelFormat::mxfp4_weights:
-    case KernelFormat::mxfp4_mxfp8:
-      return 0.53125;
+    case KernelFormat::mxfp4_mxfp8: return 0.53125;
   }
   return 2;
 }
@@ -42,12 +37,9 @@ double activation_bytes(KernelFormat format) {
     case KernelFormat::fp8:
     case KernelFormat::fp8_block:
     case KernelFormat::int8:
-    case KernelFormat::mxfp4_mxfp8:
-      return 1;
-    case KernelFormat::nvfp4:
-      return 0.5625;
-    default:
-      return 2;
+    case KernelFormat::mxfp4_mxfp8: return 1;
+    case KernelFormat::nvfp4: return 0.5625;
+    default: return 2;
   }
 }
 
@@ -55,14 +47,10 @@ double flops(const DevicePeaks& peaks, KernelFormat format) {
   switch (format) {
     case KernelFormat::fp8:
     case KernelFormat::fp8_block:
-    case KernelFormat::mxfp4_mxfp8:
-      return peaks.flops_fp8;
-    case KernelFormat::nvfp4:
-      return peaks.flops_fp4;
-    case KernelFormat::int8:
-      return peaks.ops_int8;
-    default:
-      return peaks.flops_16_bit;
+    case KernelFormat::mxfp4_mxfp8: return peaks.flops_fp8;
+    case KernelFormat::nvfp4: return peaks.flops_fp4;
+    case KernelFormat::int8: return peaks.ops_int8;
+    default: return peaks.flops_16_bit;
   }
 }
 
@@ -78,9 +66,7 @@ double pairs_of(double tokens, double prefix, double window) {
 }
 
 constexpr double kNoWindow = 1e18;
-double window_at(KernelKey key, std::size_t i) {
-  return key[i] == 0 ? kNoWindow : size_at(key, i);
-}
+double window_at(KernelKey key, std::size_t i) { return key[i] == 0 ? kNoWindow : size_at(key, i); }
 
 // Sizes of latent attention: those of DeepSeek-V3 where the key ends before them.
 struct LatentSizes {
@@ -152,7 +138,8 @@ DevicePeaks peaks_of(const DeviceSpec& device) {
   constexpr double kPerMicrosecond = 1e-6;
   constexpr double kPcieGen4 = 31.5e9;  // bytes per second, where the catalog has no link
   const double flops = device.bf16_flops.value_or(device.fp16_flops);
-  const double link = device.nvlink_bytes_per_s.value_or(device.pcie_bytes_per_s.value_or(kPcieGen4));
+  const double link =
+      device.nvlink_bytes_per_s.value_or(device.pcie_bytes_per_s.value_or(kPcieGen4));
   return {.bytes = device.bandwidth_bytes_per_s * kPerMicrosecond,
           .flops_16_bit = flops * kPerMicrosecond,
           .flops_fp8 = device.fp8_flops.value_or(flops) * kPerMicrosecond,
@@ -184,8 +171,8 @@ double decode_attention(const DevicePeaks& peaks, KernelKey key, KernelPoint poi
   const double kv_heads = size_at(key, 1);
   const double width = size_at(key, 2);
   const double seen = std::min(point[1], window_at(key, 3));
-  const double bytes = width * (2 * seen * kv_heads * activation_bytes(format_at(key, 4)) +
-                                4 * heads);
+  const double bytes =
+      width * (2 * seen * kv_heads * activation_bytes(format_at(key, 4)) + 4 * heads);
   return kStartUs +
          point[0] * (bytes / peaks.bytes + 4 * seen * heads * width / peaks.flops_16_bit);
 }
@@ -228,14 +215,13 @@ double latent_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point
 double latent_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const LatentSizes sizes = latent_sizes(key, 3);
   const double pairs = point[1] * point[2];
-  return 10 * kStartUs +
-         latent_products_us(peaks, format_at(key, 0), sizes, point[0], point[1]) +
+  return 10 * kStartUs + latent_products_us(peaks, format_at(key, 0), sizes, point[0], point[1]) +
          folded_us(peaks, format_at(key, 1), sizes, point[0], point[1], pairs, pairs);
 }
 
 double latent_kernel_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
-  return kStartUs + unfolded_us(peaks, KernelFormat::bf16, latent_sizes(key, 1), point[0],
-                                point[1], point[2]);
+  return kStartUs +
+         unfolded_us(peaks, KernelFormat::bf16, latent_sizes(key, 1), point[0], point[1], point[2]);
 }
 
 double latent_kernel_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
@@ -247,8 +233,8 @@ double latent_kernel_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint
 // Per head a product of the compressed rank and the head's 128 dimensions.
 double latent_bmm(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const LatentSizes sizes = latent_sizes(key, 1);
-  return kStartUs + point[0] * product_us(peaks, format_at(key, 0), point[1], sizes.kv_rank,
-                                          sizes.nope);
+  return kStartUs +
+         point[0] * product_us(peaks, format_at(key, 0), point[1], sizes.kv_rank, sizes.nope);
 }
 
 double sparse_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
@@ -256,8 +242,7 @@ double sparse_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point
   const double tokens = point[1] * point[2];
   const double keys = point[1] * (point[2] + point[3]);
   const double pairs = point[1] * pairs_of(point[2], point[3], kPicked);
-  return 15 * kStartUs +
-         latent_products_us(peaks, format_at(key, 1), sizes, point[0], tokens) +
+  return 15 * kStartUs + latent_products_us(peaks, format_at(key, 1), sizes, point[0], tokens) +
          folded_us(peaks, format_at(key, 2), sizes, point[0], tokens, pairs,
                    std::min(keys, pairs)) +
          indexer_us(peaks, key, point[1] * pairs_of(point[2], point[3], kNoWindow), keys);
@@ -266,8 +251,7 @@ double sparse_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point
 double sparse_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const LatentSizes sizes{.hidden = size_at(key, 0)};
   const double seen = point[1] * std::min(point[2], kPicked);
-  return 15 * kStartUs +
-         latent_products_us(peaks, format_at(key, 1), sizes, point[0], point[1]) +
+  return 15 * kStartUs + latent_products_us(peaks, format_at(key, 1), sizes, point[0], point[1]) +
          folded_us(peaks, format_at(key, 2), sizes, point[0], point[1], seen, seen) +
          indexer_us(peaks, key, point[1] * point[2], point[1] * point[2]);
 }

@@ -82,9 +82,8 @@ KernelTime KernelLibrary::experts(const ExpertShape& shape, double tokens) const
   LogRatio ratio =
       choice.surface->at(choice.key, PointParts<3>{tensor_parallel, expert_parallel, alike});
   if (choice.key != key) ratio.fit = Fit::extrapolated;
-  return tables_->marked(
-      choice.surface->time(tables_->peaks, key,
-                           PointParts<3>{tensor_parallel, expert_parallel, tokens}, ratio));
+  return tables_->marked(choice.surface->time(
+      tables_->peaks, key, PointParts<3>{tensor_parallel, expert_parallel, tokens}, ratio));
 }
 
 }  // namespace headroom

@@ -6,14 +6,10 @@ namespace headroom {
 
 std::string_view name_of(Fit fit) {
   switch (fit) {
-    case Fit::measured:
-      return "measured";
-    case Fit::interpolated:
-      return "interpolated";
-    case Fit::scaled_from_relative:
-      return "scaled from a relative";
-    case Fit::extrapolated:
-      return "extrapolated";
+    case Fit::measured: return "measured";
+    case Fit::interpolated: return "interpolated";
+    case Fit::scaled_from_relative: return "scaled from a relative";
+    case Fit::extrapolated: return "extrapolated";
   }
   return "";
 }
@@ -44,40 +40,26 @@ std::array<KernelEngine, 3> engines_from(KernelEngine own) {
 
 KernelFormat kernel_format(ProductFormat format) {
   switch (format) {
-    case ProductFormat::bf16:
-      return KernelFormat::bf16;
-    case ProductFormat::fp8:
-      return KernelFormat::fp8;
-    case ProductFormat::fp8_block:
-      return KernelFormat::fp8_block;
-    case ProductFormat::nvfp4:
-      return KernelFormat::nvfp4;
-    case ProductFormat::int8:
-      return KernelFormat::int8;
-    case ProductFormat::int8_weights:
-      return KernelFormat::int8_weights;
-    case ProductFormat::int4_weights:
-      return KernelFormat::int4_weights;
+    case ProductFormat::bf16: return KernelFormat::bf16;
+    case ProductFormat::fp8: return KernelFormat::fp8;
+    case ProductFormat::fp8_block: return KernelFormat::fp8_block;
+    case ProductFormat::nvfp4: return KernelFormat::nvfp4;
+    case ProductFormat::int8: return KernelFormat::int8;
+    case ProductFormat::int8_weights: return KernelFormat::int8_weights;
+    case ProductFormat::int4_weights: return KernelFormat::int4_weights;
   }
   return KernelFormat::bf16;
 }
 
 KernelFormat kernel_format(ExpertFormat format) {
   switch (format) {
-    case ExpertFormat::bf16:
-      return KernelFormat::bf16;
-    case ExpertFormat::fp8:
-      return KernelFormat::fp8;
-    case ExpertFormat::fp8_block:
-      return KernelFormat::fp8_block;
-    case ExpertFormat::nvfp4:
-      return KernelFormat::nvfp4;
-    case ExpertFormat::int4_weights:
-      return KernelFormat::int4_weights;
-    case ExpertFormat::mxfp4_weights:
-      return KernelFormat::mxfp4_weights;
-    case ExpertFormat::mxfp4_mxfp8:
-      return KernelFormat::mxfp4_mxfp8;
+    case ExpertFormat::bf16: return KernelFormat::bf16;
+    case ExpertFormat::fp8: return KernelFormat::fp8;
+    case ExpertFormat::fp8_block: return KernelFormat::fp8_block;
+    case ExpertFormat::nvfp4: return KernelFormat::nvfp4;
+    case ExpertFormat::int4_weights: return KernelFormat::int4_weights;
+    case ExpertFormat::mxfp4_weights: return KernelFormat::mxfp4_weights;
+    case ExpertFormat::mxfp4_mxfp8: return KernelFormat::mxfp4_mxfp8;
   }
   return KernelFormat::bf16;
 }

@@ -42,11 +42,10 @@ double heads_of(const LatentShape& shape) { return static_cast<double>(shape.hea
 // Products that prefill and decode share: down to the ranks, queries up, output.
 KernelTime shared_products(const KernelLibrary& library, const LatentShape& shape, double m) {
   const std::int64_t query_width = shape.heads * (shape.nope_dim + shape.rope_dim);
-  KernelTime time = library.linear(shape.products, m, shape.hidden,
-                                   shape.heads * shape.value_dim);
+  KernelTime time = library.linear(shape.products, m, shape.hidden, shape.heads * shape.value_dim);
   if (shape.query_rank > 0) {
-    time += library.linear(shape.products, m,
-                           shape.query_rank + shape.kv_rank + shape.rope_dim, shape.hidden);
+    time += library.linear(shape.products, m, shape.query_rank + shape.kv_rank + shape.rope_dim,
+                           shape.hidden);
     time += library.linear(shape.products, m, query_width, shape.query_rank);
   } else {
     time += library.linear(shape.products, m, query_width + shape.kv_rank + shape.rope_dim,
@@ -56,9 +55,9 @@ KernelTime shared_products(const KernelLibrary& library, const LatentShape& shap
 }
 
 KeyParts<4> recurrent_key(const RecurrentShape& shape) {
-  HEADROOM_CHECK(shape.key_heads >= 1 && shape.key_dim >= 1 && shape.value_heads >= 1 &&
-                     shape.value_dim >= 1,
-                 "shape of a recurrent layer");
+  HEADROOM_CHECK(
+      shape.key_heads >= 1 && shape.key_dim >= 1 && shape.value_heads >= 1 && shape.value_dim >= 1,
+      "shape of a recurrent layer");
   return {shape.key_heads, shape.key_dim, shape.value_heads, shape.value_dim};
 }
 
@@ -69,8 +68,8 @@ KernelTime of_kind(KernelTime time, RecurrentKind kind) {
 
 }  // namespace
 
-KernelTime KernelLibrary::latent_prefill(const LatentShape& shape, double sequences,
-                                         double tokens, double prefix) const {
+KernelTime KernelLibrary::latent_prefill(const LatentShape& shape, double sequences, double tokens,
+                                         double prefix) const {
   check_latent(shape, sequences, tokens);
   HEADROOM_CHECK(prefix >= 0, "prefix below 0");
   const bool in_8_bit = shape.kv == CacheFormat::fp8 && shape.query == CacheFormat::fp8;
@@ -79,13 +78,12 @@ KernelTime KernelLibrary::latent_prefill(const LatentShape& shape, double sequen
   const auto of = [&](double length) {
     const PointParts<3> point{heads_of(shape), sequences, length};
     if (block != nullptr) return tables_->time(*block, module_key(shape, query), point);
-    KernelTime time =
-        tables_->time(tables_->surface(KernelClass::latent_kernel_prefill),
-                      kernel_key(kernel_format(shape.kv), shape), point);
+    KernelTime time = tables_->time(tables_->surface(KernelClass::latent_kernel_prefill),
+                                    kernel_key(kernel_format(shape.kv), shape), point);
     const double m = sequences * length;
     time += shared_products(*this, shape, m);
-    time += linear(shape.products, m, shape.heads * (shape.nope_dim + shape.value_dim),
-                   shape.kv_rank);
+    time +=
+        linear(shape.products, m, shape.heads * (shape.nope_dim + shape.value_dim), shape.kv_rank);
     return time;
   };
   if (prefix == 0) return of(tokens);
@@ -112,8 +110,8 @@ KernelTime KernelLibrary::latent_decode(const LatentShape& shape, double rows,
   return time;
 }
 
-KernelTime KernelLibrary::sparse_prefill(const SparseShape& shape, double sequences,
-                                         double tokens, double prefix) const {
+KernelTime KernelLibrary::sparse_prefill(const SparseShape& shape, double sequences, double tokens,
+                                         double prefix) const {
   check_latent(shape.latent, sequences, tokens);
   HEADROOM_CHECK(prefix >= 0, "prefix below 0");
   return tables_->time(tables_->surface(KernelClass::sparse_prefill), sparse_key(shape),

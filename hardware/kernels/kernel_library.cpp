@@ -14,7 +14,7 @@ namespace headroom {
 namespace {
 
 constexpr std::string_view kSuffix = ".txt";
-constexpr double kNcclFrom = 262144;  // elements: larger all-reduces may be NCCL's
+constexpr double kNcclFrom = 262144;      // elements: larger all-reduces may be NCCL's
 constexpr std::int64_t kMostKvHeads = 8;  // that engines' decode kernels were measured with
 
 std::string system_of(const EmbeddedFile& file) {
@@ -45,22 +45,20 @@ const EmbeddedFile& file_for(const DeviceSpec& device, std::span<const EmbeddedF
   }
   if (nearest != nullptr) return *nearest;
   const std::vector<std::string> known = KernelLibrary::systems(files);
-  throw ConfigError({.kind = ErrorKind::unsupported,
-                     .value = device.id,
-                     .problem = "no kernel times of this device or of another one of architecture " +
-                                device.architecture + "; there are " + comma_list(known)});
+  throw ConfigError(
+      {.kind = ErrorKind::unsupported,
+       .value = device.id,
+       .problem = "no kernel times of this device or of another one of architecture " +
+                  device.architecture + "; there are " + comma_list(known)});
 }
 
 // Formats that stand in for one that was not measured, the best first.
 std::vector<KernelFormat> substitutes(KernelFormat format) {
   switch (format) {
-    case KernelFormat::fp8:
-      return {KernelFormat::fp8_block, KernelFormat::bf16};
+    case KernelFormat::fp8: return {KernelFormat::fp8_block, KernelFormat::bf16};
     case KernelFormat::fp8_block:
-    case KernelFormat::int8:
-      return {KernelFormat::fp8, KernelFormat::bf16};
-    default:
-      return {KernelFormat::bf16};
+    case KernelFormat::int8: return {KernelFormat::fp8, KernelFormat::bf16};
+    default: return {KernelFormat::bf16};
   }
 }
 
@@ -84,7 +82,9 @@ std::int64_t no_limit_if_longer(std::int64_t window, double context) {
 
 KernelLibrary::Tables::Tables(const EmbeddedFile& embedded, const DeviceSpec& device,
                               KernelEngine own)
-    : file(embedded), engine(own), relative(file.device() != device.id),
+    : file(embedded),
+      engine(own),
+      relative(file.device() != device.id),
       peaks(relative ? peaks_of(device) : file.peaks()) {}
 
 const KernelSurface& KernelLibrary::Tables::surface(KernelClass kind) const {
@@ -153,7 +153,9 @@ KernelTime KernelLibrary::prefill_attention(const AttentionShape& shape, double 
   const bool in_8_bit = tables_->engine != KernelEngine::vllm && shape.kv == CacheFormat::fp8 &&
                         shape.query == CacheFormat::fp8;
   const auto of = [&](double length) {
-    const KeyParts<6> key{shape.heads, shape.kv_heads, shape.head_dim,
+    const KeyParts<6> key{shape.heads,
+                          shape.kv_heads,
+                          shape.head_dim,
                           no_limit_if_longer(shape.window, length),
                           code_of(kernel_format(shape.kv)),
                           code_of(in_8_bit ? KernelFormat::fp8 : KernelFormat::bf16)};
@@ -182,8 +184,7 @@ KernelTime KernelLibrary::decode_attention(const AttentionShape& shape, double r
   const double more = static_cast<double>(shape.kv_heads) / kMostKvHeads;
   LogRatio ratio = surface.at(fewer, PointParts<2>{rows * more, context});
   ratio.fit = Fit::extrapolated;
-  return tables_->marked(
-      surface.time(tables_->peaks, key, PointParts<2>{rows, context}, ratio));
+  return tables_->marked(surface.time(tables_->peaks, key, PointParts<2>{rows, context}, ratio));
 }
 
 KernelTime KernelLibrary::all_reduce(std::int64_t gpus, double elements, bool captured) const {

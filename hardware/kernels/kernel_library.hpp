@@ -53,7 +53,7 @@ class KernelLibrary {
  public:
   // Tables of `device`, or of its nearest relative: same architecture, then the closest compute
   // capability, then the closest bandwidth. ConfigError, listing the systems that are present: no
-  // relative either. DataError with file:line from the constructor or from the first query of a class: damaged text.
+  // relative either. DataError with file:line, here or at the first query of a class: damaged text.
   KernelLibrary(const DeviceSpec& device, KernelEngine engine,
                 std::span<const EmbeddedFile> files = kernel_files());
   ~KernelLibrary();
@@ -94,14 +94,14 @@ class KernelLibrary {
 
   // Latent attention: the whole block with its matrix products (SGLang: composed of kernel and
   // products). `prefix` as in prefill_attention.
-  [[nodiscard]] KernelTime latent_prefill(const LatentShape& shape, double sequences,
-                                          double tokens, double prefix = 0) const;
+  [[nodiscard]] KernelTime latent_prefill(const LatentShape& shape, double sequences, double tokens,
+                                          double prefix = 0) const;
   [[nodiscard]] KernelTime latent_decode(const LatentShape& shape, double rows,
                                          double context) const;
 
   // The same with an indexer in front: whole block.
-  [[nodiscard]] KernelTime sparse_prefill(const SparseShape& shape, double sequences,
-                                          double tokens, double prefix = 0) const;
+  [[nodiscard]] KernelTime sparse_prefill(const SparseShape& shape, double sequences, double tokens,
+                                          double prefix = 0) const;
   [[nodiscard]] KernelTime sparse_decode(const SparseShape& shape, double rows,
                                          double context) const;
 

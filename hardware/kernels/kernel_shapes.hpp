@@ -12,8 +12,8 @@ enum class KernelEngine : std::uint8_t { vllm, sglang, trtllm };
 // How weights and activations of a matrix product are stored.
 enum class ProductFormat : std::uint8_t {
   bf16,
-  fp8,           // one scale per tensor or channel
-  fp8_block,     // 128 x 128 blocks of weights, groups of 128 activations
+  fp8,        // one scale per tensor or channel
+  fp8_block,  // 128 x 128 blocks of weights, groups of 128 activations
   nvfp4,
   int8,          // weights and activations (SmoothQuant)
   int8_weights,  // activations in 16 bit
@@ -28,7 +28,7 @@ struct AttentionShape {
   std::int64_t heads = 0;     // query heads, 1 or more
   std::int64_t kv_heads = 0;  // 1 to heads
   std::int64_t head_dim = 0;
-  std::int64_t window = 0;    // tokens that a query sees; 0: all
+  std::int64_t window = 0;  // tokens that a query sees; 0: all
   CacheFormat kv = CacheFormat::bf16;
   // fp8 attention needs an fp8 cache: prefill of SGLang and TensorRT-LLM has it. Else ignored.
   CacheFormat query = CacheFormat::bf16;

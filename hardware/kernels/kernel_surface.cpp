@@ -167,9 +167,8 @@ void KernelSurface::sort_grids() {
   }
   by_key_.resize(grids_.size());
   std::iota(by_key_.begin(), by_key_.end(), std::size_t{0});
-  std::stable_sort(by_key_.begin(), by_key_.end(), [this](std::size_t a, std::size_t b) {
-    return grids_[a].key < grids_[b].key;
-  });
+  std::stable_sort(by_key_.begin(), by_key_.end(),
+                   [this](std::size_t a, std::size_t b) { return grids_[a].key < grids_[b].key; });
 }
 
 // Line by line along every axis, the last one first: what a line lacks it takes from its own

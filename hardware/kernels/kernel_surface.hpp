@@ -83,8 +83,8 @@ class KernelSurface {
   DevicePeaks peaks_;
   std::vector<double> weights_;
   std::vector<Axis> axes_;
-  std::vector<Grid> grids_;              // in the file's order
-  std::vector<std::size_t> by_key_;      // indices of grids_, ascending keys
+  std::vector<Grid> grids_;          // in the file's order
+  std::vector<std::size_t> by_key_;  // indices of grids_, ascending keys
   std::int64_t measured_points_ = 0;
 };
 

@@ -54,12 +54,9 @@ std::string_view name_of(KernelClass kind) { return traits_of(kind).name; }
 
 std::string_view name_of(KernelEngine engine) {
   switch (engine) {
-    case KernelEngine::vllm:
-      return "vllm";
-    case KernelEngine::sglang:
-      return "sglang";
-    case KernelEngine::trtllm:
-      return "trtllm";
+    case KernelEngine::vllm: return "vllm";
+    case KernelEngine::sglang: return "sglang";
+    case KernelEngine::trtllm: return "trtllm";
   }
   return "";
 }
@@ -106,8 +103,8 @@ void KernelTables::read_facts(std::string_view facts) {
       set_number(at, name, line);
     }
   }
-  if (!version || device_.empty() || architecture_.empty() || sm_ == 0 || peaks_.bytes <= 0 || peaks_.flops_16_bit <= 0 ||
-      peaks_.link_bytes <= 0) {
+  if (!version || device_.empty() || architecture_.empty() || sm_ == 0 || peaks_.bytes <= 0 ||
+      peaks_.flops_16_bit <= 0 || peaks_.link_bytes <= 0) {
     fail(content_,
          "expected headroom-kernels, device, architecture, sm, gb_per_s, tflops_bf16, "
          "link_gb_per_s");
@@ -117,8 +114,7 @@ void KernelTables::read_facts(std::string_view facts) {
   }
 }
 
-void KernelTables::set_number(std::string_view at, std::string_view name,
-                              std::string_view number) {
+void KernelTables::set_number(std::string_view at, std::string_view name, std::string_view number) {
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (error != std::errc() || end != number.data() + number.size() || !(value > 0)) {
@@ -161,9 +157,8 @@ const KernelSurface* KernelTables::find(KernelClass kind, std::string_view engin
   for (const auto& section : sections_) {
     if (section->kind != traits.name || section->engine != engine) continue;
     std::call_once(section->read, [&] {
-      section->surface =
-          std::make_unique<const KernelSurface>(section->text, origin_, line_of(section->text),
-                                                traits.ideal, peaks_, traits.weights);
+      section->surface = std::make_unique<const KernelSurface>(
+          section->text, origin_, line_of(section->text), traits.ideal, peaks_, traits.weights);
     });
     return section->surface.get();
   }

@@ -15,26 +15,11 @@ std::string_view next_word(std::string_view& rest) {
 
 std::optional<std::int64_t> kernel_word(std::string_view word) {
   constexpr std::array<std::pair<std::string_view, std::int64_t>, 21> kNames{{
-      {"bf16", 0},
-      {"fp8", 1},
-      {"fp8_block", 2},
-      {"nvfp4", 3},
-      {"int8", 4},
-      {"int8_weights", 5},
-      {"int4_weights", 6},
-      {"mxfp4_weights", 7},
-      {"mxfp4_mxfp8", 8},
-      {"fastest", 0},
-      {"marlin", 1},
-      {"skewed", 0},
-      {"balanced", 1},
-      {"indexer", 0},
-      {"skip", 1},
-      {"graph", 0},
-      {"eager", 1},
-      {"all_reduce", 0},
-      {"all_gather", 1},
-      {"reduce_scatter", 2},
+      {"bf16", 0},        {"fp8", 1},          {"fp8_block", 2},    {"nvfp4", 3},
+      {"int8", 4},        {"int8_weights", 5}, {"int4_weights", 6}, {"mxfp4_weights", 7},
+      {"mxfp4_mxfp8", 8}, {"fastest", 0},      {"marlin", 1},       {"skewed", 0},
+      {"balanced", 1},    {"indexer", 0},      {"skip", 1},         {"graph", 0},
+      {"eager", 1},       {"all_reduce", 0},   {"all_gather", 1},   {"reduce_scatter", 2},
       {"all_to_all", 3},
   }};
   for (const auto& [name, value] : kNames) {

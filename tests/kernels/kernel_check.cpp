@@ -109,8 +109,7 @@ void ask(Files& files, const std::string& line, std::map<std::string, Errors>& a
 
 double percentile(std::vector<double> values, double share) {
   const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at),
-                   values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
   return values[at] * 100;
 }
 

@@ -84,8 +84,11 @@ TEST_CASE("twice the KV heads decode like twice the rows, and say so") {
 TEST_CASE("experts that were not measured have the rate of the nearest shape") {
   const KernelLibrary times = library("h100-sxm");
   // Half as wide as Mixtral 8x7B: at many tokens half its time, from the same grid.
-  ExpertShape shape{.format = ExpertFormat::bf16, .hidden = 4096, .intermediate = 14336,
-                    .top_k = 2, .experts = 8};
+  ExpertShape shape{.format = ExpertFormat::bf16,
+                    .hidden = 4096,
+                    .intermediate = 14336,
+                    .top_k = 2,
+                    .experts = 8};
   const KernelTime whole = times.experts(shape, 8192);
   CHECK(whole.fit == Fit::measured);
   shape.intermediate = 14336 / 2 + 64;
@@ -96,8 +99,12 @@ TEST_CASE("experts that were not measured have the rate of the nearest shape") {
 
 TEST_CASE("a split that the engine's table lacks is taken from another engine") {
   // TensorRT-LLM measured gpt-oss on H100 with expert parallelism only; SGLang both.
-  ExpertShape shape{.format = ExpertFormat::mxfp4_weights, .hidden = 2880, .intermediate = 2880,
-                    .top_k = 4, .experts = 128, .tensor_parallel = 4};
+  ExpertShape shape{.format = ExpertFormat::mxfp4_weights,
+                    .hidden = 2880,
+                    .intermediate = 2880,
+                    .top_k = 4,
+                    .experts = 128,
+                    .tensor_parallel = 4};
   CHECK(library("h100-sxm", KernelEngine::trtllm).experts(shape, 1024).us ==
         library("h100-sxm", KernelEngine::sglang).experts(shape, 1024).us);
 }
@@ -106,12 +113,20 @@ TEST_CASE("Marlin with mxfp4 weights runs at the rate of int4 at the same tokens
   // Kimi-K2 in int4 (h100_sxm/vllm-0.24.0 moe, 384 experts, 8 per token): 26,287 us for 8,192
   // tokens, 170.7 per expert: 2 * 3 * 7168 * 2048 * 8 * 8192 operations, 220 TFLOP/s.
   const KernelLibrary times = library("h100-sxm");
-  const ExpertShape kimi{.format = ExpertFormat::int4_weights, .kernel = ExpertKernel::marlin,
-                         .hidden = 7168, .intermediate = 2048, .top_k = 8, .experts = 384};
+  const ExpertShape kimi{.format = ExpertFormat::int4_weights,
+                         .kernel = ExpertKernel::marlin,
+                         .hidden = 7168,
+                         .intermediate = 2048,
+                         .top_k = 8,
+                         .experts = 384};
   CHECK(times.experts(kimi, 8192).us == Approx(26287).epsilon(0.0013));
   // gpt-oss at 170.7 tokens per expert; its Triton kernel is faster.
-  ExpertShape gpt_oss{.format = ExpertFormat::mxfp4_weights, .kernel = ExpertKernel::marlin,
-                      .hidden = 2880, .intermediate = 2880, .top_k = 4, .experts = 128};
+  ExpertShape gpt_oss{.format = ExpertFormat::mxfp4_weights,
+                      .kernel = ExpertKernel::marlin,
+                      .hidden = 2880,
+                      .intermediate = 2880,
+                      .top_k = 4,
+                      .experts = 128};
   const double tokens = 170.67 * 128 / 4;
   const KernelTime marlin = times.experts(gpt_oss, tokens);
   const double tflops = 2.0 * 3 * 2880 * 2880 * 4 * tokens / marlin.us / 1e6;
@@ -155,9 +170,8 @@ TEST_CASE("a device without tables takes those of its nearest relative, scaled")
 }
 
 TEST_CASE("a device without a relative is refused with what there is") {
-  CHECK_THROWS_WITH(library("mi300x"),
-                    Catch::Contains("mi300x") && Catch::Contains("cdna3") &&
-                        Catch::Contains("a100-80, b200, b300, gb200, h100-sxm"));
+  CHECK_THROWS_WITH(library("mi300x"), Catch::Contains("mi300x") && Catch::Contains("cdna3") &&
+                                           Catch::Contains("a100-80, b200, b300, gb200, h100-sxm"));
 }
 
 TEST_CASE("a class that a device lacks is refused, a number format is not") {

@@ -84,8 +84,8 @@ TEST_CASE("latent, sparse and recurrent layers come back as measured") {
 
   // h100_sxm/vllm-0.24.0 gdn, the faster of two models: 49.291 + 198.35 us for 4,096 tokens,
   // 3.415 + 94.863 us for 64 rows.
-  const RecurrentShape recurrent{.key_heads = 8, .key_dim = 128, .value_heads = 32,
-                                 .value_dim = 128};
+  const RecurrentShape recurrent{
+      .key_heads = 8, .key_dim = 128, .value_heads = 32, .value_dim = 128};
   check_measured(h100.recurrent_prefill(recurrent, 1, 4096), 247.641);
   check_measured(h100.recurrent_decode(recurrent, 64), 98.278);
 }
@@ -111,9 +111,9 @@ TEST_CASE("above 256k elements the smaller of the engine's all-reduce and NCCL c
 }
 
 TEST_CASE("the tables of eight devices are in the program") {
-  CHECK(KernelLibrary::systems() ==
-        std::vector<std::string>{"a100-80", "b200", "b300", "gb200", "h100-sxm", "h200-sxm",
-                                 "l40s", "rtxpro6000-server"});
+  CHECK(KernelLibrary::systems() == std::vector<std::string>{"a100-80", "b200", "b300", "gb200",
+                                                             "h100-sxm", "h200-sxm", "l40s",
+                                                             "rtxpro6000-server"});
   const Catalog catalog = Catalog::embedded();
   for (const std::string& id : KernelLibrary::systems()) {
     CHECK(catalog.has_device(id));

@@ -75,10 +75,12 @@ TEST_CASE("beyond the grid times follow the ideal time") {
 }
 
 TEST_CASE("holes are filled from their line, lines from their neighbours") {
-  const KernelSurface times = surface(
-      grid("grid 8 bf16\n" + code(10) + "~~" + code(40) + "\n" + code(30) + "\n"
-           "grid 4 bf16\n\n" + code(5) + code(6) + code(7) + "\n"),
-      one);
+  const KernelSurface times =
+      surface(grid("grid 8 bf16\n" + code(10) + "~~" + code(40) + "\n" + code(30) +
+                   "\n"
+                   "grid 4 bf16\n\n" +
+                   code(5) + code(6) + code(7) + "\n"),
+              one);
   CHECK(ask(times, 8, 0, 1, 200).us == near(20));
   CHECK(ask(times, 8, 0, 1, 200).fit == Fit::interpolated);
   CHECK(ask(times, 8, 0, 2, 400).us == near(30));
@@ -88,8 +90,10 @@ TEST_CASE("holes are filled from their line, lines from their neighbours") {
 
 TEST_CASE("a missing shape has the ratio of the nearest one and is extrapolated") {
   const KernelSurface times =
-      surface(grid("grid 8 bf16\n" + code(10) + "\n\ngrid 64 bf16\n" + code(80) + "\n\n"
-                   "grid 8 fp8\n" + code(5) + "\n\n"),
+      surface(grid("grid 8 bf16\n" + code(10) + "\n\ngrid 64 bf16\n" + code(80) +
+                   "\n\n"
+                   "grid 8 fp8\n" +
+                   code(5) + "\n\n"),
               one);
   // 16 is nearer to 8 than to 64, in the logarithm; another format costs more than both.
   CHECK(ask(times, 16, 0, 1, 100).us == near(10));
@@ -139,8 +143,10 @@ TEST_CASE("the facts of a kernel file are checked") {
   const std::string facts =
       "headroom-kernels 1\ndevice x\narchitecture hopper\nsm 90\ngb_per_s 3350\n"
       "tflops_bf16 989.4\nlink_gb_per_s 450\n";
-  const std::string section = "class nccl all nccl-2\naxis gpus 2\naxis elements 256\n"
-                              "grid all_reduce\n" + code(8) + "\n";
+  const std::string section =
+      "class nccl all nccl-2\naxis gpus 2\naxis elements 256\n"
+      "grid all_reduce\n" +
+      code(8) + "\n";
   const auto problem = [](const std::string& text) {
     try {
       KernelTables(EmbeddedFile{"x.txt", text});
