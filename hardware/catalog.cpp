@@ -164,6 +164,21 @@ const Calibration& Catalog::calibration(std::string_view id) const {
   return find_row(calibrations_, id, "calibration");
 }
 
+// By the device's name: kernel times are of the chip as it is sold. A device of another clock or
+// bandwidth share has a library of its own.
+KernelLibrary Catalog::kernel_library(const DeviceSpec& device, KernelEngine engine) const {
+  const auto own = devices_.find(device.id);
+  const bool as_sold = own != devices_.end() &&
+                       own->second.bandwidth_bytes_per_s == device.bandwidth_bytes_per_s &&
+                       own->second.fp16_flops == device.fp16_flops;
+  if (!as_sold) return KernelLibrary(device, engine);
+  const std::lock_guard lock(libraries_->mutex);
+  const auto key = std::pair(device.id, engine);
+  const auto found = libraries_->parsed.find(key);
+  if (found != libraries_->parsed.end()) return found->second;
+  return libraries_->parsed.emplace(key, KernelLibrary(device, engine)).first->second;
+}
+
 const BetweenKernels* Catalog::between_kernels(std::string_view engine) const {
   const auto found = between_kernels_.find(engine);
   return found == between_kernels_.end() ? nullptr : &found->second;

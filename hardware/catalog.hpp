@@ -6,14 +6,18 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hardware/between_kernels.hpp"
 #include "hardware/calibration.hpp"
 #include "hardware/device.hpp"
 #include "hardware/environment.hpp"
+#include "hardware/kernels/kernel_library.hpp"
 #include "hardware/llm/model_spec.hpp"
 #include "hardware/model_rows.hpp"
 
@@ -41,6 +45,9 @@ class Catalog {
   [[nodiscard]] const Environment& environment(std::string_view id) const;
   [[nodiscard]] const Calibration& calibration(std::string_view id) const;
 
+  // The kernel times of a device (KernelLibrary's constructor), parsed once for all copies of this
+  // catalog. From any thread.
+  [[nodiscard]] KernelLibrary kernel_library(const DeviceSpec& device, KernelEngine engine) const;
   // Of a cost family; null: none are known.
   [[nodiscard]] const BetweenKernels* between_kernels(std::string_view engine) const;
 
@@ -61,6 +68,11 @@ class Catalog {
   std::map<std::string, Environment, std::less<>> environments_;
   std::map<std::string, Calibration, std::less<>> calibrations_;
   std::map<std::string, BetweenKernels, std::less<>> between_kernels_;
+  struct KernelLibraries {
+    std::mutex mutex;
+    std::map<std::pair<std::string, KernelEngine>, KernelLibrary> parsed;
+  };
+  std::shared_ptr<KernelLibraries> libraries_ = std::make_shared<KernelLibraries>();
 };
 
 }  // namespace headroom

@@ -17,7 +17,7 @@ A file begins with facts of the device. Then one section per class of kernels an
   grid 32 8 128 0 bf16                        one shape; the key is explained in kernel_tables.cpp
   one line per point of all axes but the last, two characters per point of the last axis
 
-Two characters c, d stand for 0.1 us * exp((89 * (c - 37) + d - 37) / 400), which is exact to 0.13 %.
+Two characters c, d stand for 0.1 us * exp((89 * (c - 37) + d - 37) / 400), exact to 0.13 %.
 "~~" is a point that was not measured; such points are left out at the end of a line.
 """
 
@@ -47,6 +47,8 @@ SYSTEMS = {
 FIRST, BASE, STEPS, LOWEST_US = 37, 89, 400, 0.1
 HOLE = "~~"
 HELD_OUT_EVERY = 10
+SPIKE = 2
+FALLING_AXES = ("tp", "ep", "prefix")  # along which time need not grow
 
 FORMATS = {
     "bfloat16": "bf16", "float16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
@@ -151,8 +153,7 @@ def expert_key(row):
 
 
 def read_experts(rows, kind):
-    """Skewed surfaces whole; balanced ones at the splits that stay on few devices. Marlin is also
-    one of the kernels that the fastest is chosen from."""
+    """Marlin has surfaces of its own, and is one of the kernels that the fastest is chosen from."""
     rows = list(rows)
     times = fastest(rows, kind)
     for key in [k for k in times if k[1] == "marlin"]:
@@ -190,8 +191,8 @@ NCCL_ORDER = ("all_gather", "all_to_all", "reduce_scatter", "all_reduce")
 
 
 def read_nccl(rows, kind):
-    """The raw table lost the operation. Each (GPUs, type) has four runs of growing sizes, in the
-    collector's order; the last one moves twice the bytes of the others."""
+    """The raw tables have no column for the operation. Each (GPUs, type) has four runs of growing
+    sizes, in the order in which aiconfigurator's collector/collect_comm.sh goes through them."""
     times, blocks, last = {}, {}, {}
     for row in rows:
         if row["nccl_dtype"] != "half":
@@ -313,6 +314,25 @@ def held_out(name, key, point):
     return zlib.crc32(text.encode()) % HELD_OUT_EVERY == 0
 
 
+def spikes(kind, surface):
+    """Points that took more than SPIKE times as long as one of the next two larger sizes along an
+    axis: the collector was held up there."""
+    found = set()
+    for position, (name, _) in enumerate(kind.axes):
+        if name in FALLING_AXES:
+            continue
+        lines = {}
+        for point in surface:
+            lines.setdefault(point[:position] + point[position + 1:], []).append(point)
+        for line in lines.values():
+            line.sort(key=lambda p: p[position])
+            for i, point in enumerate(line):
+                larger = [surface[p] for p in line[i + 1:i + 3]]
+                if larger and surface[point] > SPIKE * min(larger):
+                    found.add(point)
+    return found
+
+
 def place_of(kind, point):
     """hole: a point of the surface itself; between its points; outside of them."""
     place = "hole"
@@ -398,6 +418,9 @@ def build(raw_dir, folder, out_dir, queries=None):
              "headroom-kernels 1"] + device_lines(catalog_device(device))
     for kind in CLASSES:
         for engine, (versions, surfaces) in sorted(measured(raw_dir, folder, kind).items()):
+            for surface in surfaces.values():
+                for point in spikes(kind, surface):
+                    del surface[point]
             if queries:
                 for key, surface in surfaces.items():
                     for point in [p for p in surface if held_out(kind.name, key, p)]:

@@ -132,28 +132,20 @@ std::unique_ptr<StepCost> with_ranks(std::unique_ptr<StepCost> chain, const Mode
   return chain;
 }
 
-std::optional<KernelEngine> kernel_engine(std::string_view family) {
-  if (family == "vllm") return KernelEngine::vllm;
-  if (family == "sglang") return KernelEngine::sglang;
-  if (family == "trtllm") return KernelEngine::trtllm;
-  return std::nullopt;
-}
-
 // The library's times and the engine's constants.
 void choose_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
                     const CostRequest& request, const Calibration& row, CostChoice& choice) {
-  if (const std::string why = why_no_kernels(catalog, model, device, request.engine);
+  if (const std::string why =
+          why_no_kernels(catalog, model, device, request.engine, request.kernels);
       !why.empty()) {
     throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
                                 .pointer = "/cost/level",
                                 .value = "kernels",
                                 .problem = why});
   }
-  const KernelEngine engine = *kernel_engine(request.engine);
-  KernelChoices choices{
-      .engine = engine, .experts = request.experts, .fp8_prefill = engine != KernelEngine::vllm};
+  const KernelChoices choices{.experts = request.experts, .fp8_prefill = request.prefills_in_fp8};
   const BetweenKernels& between = *catalog.between_kernels(request.engine);
-  KernelLibrary library(device, engine);
+  KernelLibrary library = catalog.kernel_library(device, *request.kernels);
   choice.calibration = fmt::format("kernels of {}", library.system());
   choice.source = fmt::format("kernel times of {}; between them: {}",
                               library.is_relative() ? library.system() + ", scaled" : device.id,
@@ -171,9 +163,9 @@ void choose_kernels(const Catalog& catalog, const ModelSpec& model, const Device
 }  // namespace
 
 std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
-                           const std::string& engine) {
-  if (!kernel_engine(engine) || catalog.between_kernels(engine) == nullptr) {
-    return fmt::format("no kernel times of engine family {}", engine);
+                           std::string_view engine, std::optional<KernelEngine> kernels) {
+  if (!kernels || catalog.between_kernels(engine) == nullptr) {
+    return "no kernels of this engine were measured";
   }
   if (device.sm < 80) return fmt::format("no kernel times of {} or of a relative", device.id);
   const std::string missing = kernels_missing(model);

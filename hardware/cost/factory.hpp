@@ -34,6 +34,8 @@ struct CostRequest {
   std::filesystem::path tables;  // of level table: a folder of kernel times, or of its tp<N>
   RooflineOptions roofline;
   // Of level kernels: what the engine's options choose.
+  std::optional<KernelEngine> kernels;  // absent: no engine's kernels were measured
+  bool prefills_in_fp8 = false;
   ExpertChoice experts;
   CapturedSteps captured;
 };
@@ -69,7 +71,8 @@ void take_part(double clock_share, double bandwidth_share, DeviceSpec& device, C
 // Why the steps of this engine with this model on this device are not priced by the kernel library;
 // empty: they can be.
 [[nodiscard]] std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model,
-                                         const DeviceSpec& device, const std::string& engine);
+                                         const DeviceSpec& device, std::string_view engine,
+                                         std::optional<KernelEngine> kernels);
 
 // ConfigError, DataError: kernel times that are missing, wrong, or of another model.
 [[nodiscard]] CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model,

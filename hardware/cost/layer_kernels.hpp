@@ -17,7 +17,6 @@ namespace headroom {
 
 // What an engine chooses beside the shapes.
 struct KernelChoices {
-  KernelEngine engine = KernelEngine::vllm;
   ExpertChoice experts;
   bool fp8_prefill = false;  // attention of prompts in 8 bit where the cache is
 };

@@ -17,7 +17,7 @@ constexpr std::string_view kSuffix = ".txt";
 constexpr double kNcclFrom = 262144;      // elements: larger all-reduces may be NCCL's
 constexpr std::int64_t kMostKvHeads = 8;  // that engines' decode kernels were measured with
 
-std::string id_of(const EmbeddedFile& file) {
+std::string system_of(const EmbeddedFile& file) {
   return std::string(file.name.substr(0, file.name.size() - kSuffix.size()));
 }
 
@@ -34,7 +34,7 @@ const EmbeddedFile& file_for(const DeviceSpec& device, std::span<const EmbeddedF
   double least = std::numeric_limits<double>::infinity();
   for (const EmbeddedFile& file : files) {
     if (!file.name.ends_with(kSuffix)) continue;
-    if (id_of(file) == device.id) return file;
+    if (system_of(file) == device.id) return file;
     const KernelTables tables(file);
     if (tables.architecture() != device.architecture) continue;
     const double away = distance(device, tables);
@@ -109,15 +109,12 @@ KernelTime KernelLibrary::Tables::marked(KernelTime time) const {
 
 KernelLibrary::KernelLibrary(const DeviceSpec& device, KernelEngine engine,
                              std::span<const EmbeddedFile> files)
-    : tables_(std::make_unique<Tables>(file_for(device, files), device, engine)) {}
-KernelLibrary::~KernelLibrary() = default;
-KernelLibrary::KernelLibrary(KernelLibrary&&) noexcept = default;
-KernelLibrary& KernelLibrary::operator=(KernelLibrary&&) noexcept = default;
+    : tables_(std::make_shared<const Tables>(file_for(device, files), device, engine)) {}
 
 std::vector<std::string> KernelLibrary::systems(std::span<const EmbeddedFile> files) {
   std::vector<std::string> ids;
   for (const EmbeddedFile& file : files) {
-    if (file.name.ends_with(kSuffix)) ids.push_back(id_of(file));
+    if (file.name.ends_with(kSuffix)) ids.push_back(system_of(file));
   }
   std::sort(ids.begin(), ids.end());
   return ids;

@@ -13,7 +13,8 @@
 // ratio carries a time to a shape, a number format or a device that was not measured.
 //
 // Queries are const and may run on several threads. A class of kernels is parsed by the first
-// query for it; the text of a system is 1 MB or less and takes a few milliseconds in all.
+// query for it, in 3 to 20 ms; after that a query takes 0.3 us, or 3 us for a shape that was not
+// measured.
 
 #include <cstdint>
 #include <memory>
@@ -57,9 +58,7 @@ class KernelLibrary {
   // class: damaged text.
   KernelLibrary(const DeviceSpec& device, KernelEngine engine,
                 std::span<const EmbeddedFile> files = kernel_files());
-  ~KernelLibrary();
-  KernelLibrary(KernelLibrary&&) noexcept;
-  KernelLibrary& operator=(KernelLibrary&&) noexcept;
+  // Copies share what has been parsed.
 
   // Catalog ids of the devices with tables, sorted.
   [[nodiscard]] static std::vector<std::string> systems(
@@ -123,7 +122,7 @@ class KernelLibrary {
 
  private:
   struct Tables;
-  std::unique_ptr<Tables> tables_;
+  std::shared_ptr<const Tables> tables_;
 };
 
 }  // namespace headroom

@@ -71,6 +71,7 @@ struct EngineTraits {
   bool counts_windows_at_start = false;
   bool keeps_windows_if_uniform = false;
   bool groups_layers = false;        // KV in groups of like layers over one pool with a null block
+  bool prefills_in_fp8 = false;      // attention of prompts, where the KV cache is in 8 bit
   bool allocates_with_torch = true;  // whose allocator keeps the activation peak
 };
 
@@ -86,6 +87,8 @@ struct Engine {
   std::string_view scheduler = {};
   std::string_view allocator = "paged";
   std::string_view cost_family = {};  // whose calibrations price its steps
+  // Whose measured kernels are its own; absent: nobody's.
+  std::optional<KernelEngine> kernels = {};
   EngineTraits traits = {};
   // The release from which on it reads what is available as free memory; empty: what is free.
   std::optional<EngineVersion> counts_page_cache_free_since = {};

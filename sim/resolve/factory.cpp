@@ -148,6 +148,8 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
   request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
   request.roofline = roofline_options(resolved, pool_tokens);
   const EngineSection& engine = resolved.scenario.engine;
+  request.kernels = resolved.engine->kernels;
+  request.prefills_in_fp8 = resolved.engine->traits.prefills_in_fp8;
   if (resolved.engine->captured_steps != nullptr) {
     request.captured = resolved.engine->captured_steps(engine, resolved);
   }

@@ -249,6 +249,7 @@ const Engine& vllm_engine() {
       .budget_rule = "vllm",
       .scheduler = "vllm",
       .cost_family = "vllm",
+      .kernels = KernelEngine::vllm,
       .traits = {.budgets_drafter = true, .keeps_windows_if_uniform = true, .groups_layers = true},
       .counts_page_cache_free_since = kVllmReadsAvailable,
       .takes = {"version", "all2all_backend", "kv_cache_dtype", "gpu_memory_utilization",

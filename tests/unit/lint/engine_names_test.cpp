@@ -18,11 +18,12 @@ namespace headroom::lint::engine_names_test {
 namespace {
 
 // Where names of engines are names of something else.
-constexpr std::array<std::string_view, 6> kHomes{
+constexpr std::array<std::string_view, 7> kHomes{
     "sim/engines/",           "tests/",
     "scheduler/batching/",     // policies are named after the engine that has them
     "workloads/traces/",       // formats after the program that writes them
     "sim/fidelity/measured_",  // readers of one published data set each, which names its engines
+    "hardware/kernels/",       // tables of one published data set, which names its engines
     "sim/memory/memory_facts"};
 // The arrivals of a benchmark program, as users spell them.
 constexpr std::string_view kArrivals = "vllm_bench";

@@ -83,7 +83,7 @@ TEST_CASE("the scenario of a page is what the user gave, and gives the run again
 }
 
 TEST_CASE("few requests are all in the sample, in their order") {
-  const Json data = requests_data(many_requests(50), 0);
+  const Json data = requests_data(many_requests(50), {});
   REQUIRE(data["sample"].size() == 50);
   CHECK(data["sample"][49][0] == 49);
   CHECK(data["sample"][0][5] == 5.0);
@@ -94,10 +94,10 @@ TEST_CASE("few requests are all in the sample, in their order") {
 TEST_CASE("of many requests a fixed number is drawn, the same at every call, and rare ones stay") {
   std::vector<RequestRecord> records = many_requests(20'000);
   for (std::size_t i = 0; i < 3; ++i) records[i * 7000].outcome = Outcome::rejected;
-  const Json data = requests_data(records, 0);
+  const Json data = requests_data(records, {});
   CHECK(data["total"] == 20'000);
   REQUIRE(data["sample"].size() == kSampledFinished + 3);
-  CHECK(data == requests_data(records, 0));
+  CHECK(data == requests_data(records, {}));
   std::set<std::uint64_t> drawn;
   std::int64_t rejected = 0;
   for (const Json& row : data["sample"]) {
