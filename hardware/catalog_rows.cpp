@@ -159,6 +159,7 @@ Calibration parse_calibration(CatalogFields row) {
     if (field.may_be_absent && !row.has(std::string(field.key))) continue;
     c.*field.member = row.number_between(std::string(field.key), field.low, field.high, field.unit);
   }
+  c.superseded = row.flag("superseded");
   c.fitted_runs = row.texts("fitted_runs");
   for (CatalogFields& errors : row.objects("observed"))
     c.observed.push_back(parse_observed(errors));
@@ -189,6 +190,8 @@ BetweenKernels parse_between(CatalogFields row) {
   b.sequence_ns = row.number_between("sequence_us", 0, kMostBetween, kNsPerUs);
   b.request_ns = row.number_between("request_ms", 0, kMostBetween, kNsPerMsReal);
   b.prompt_token_ns = row.number_between("prompt_token_us", 0, kMostBetween, kNsPerUs);
+  for (CatalogFields& errors : row.objects("observed"))
+    b.observed.push_back(parse_observed(errors));
   b.source = row.text("source");
   row.finish();
   return b;

@@ -172,6 +172,19 @@ std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const
   return missing.empty() ? "" : fmt::format("no kernel times of {}", missing);
 }
 
+bool prefers_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
+                     const CostRequest& request) {
+  const std::vector<std::string> systems = KernelLibrary::systems();
+  const bool measured = std::ranges::any_of(
+      systems, [&](const std::string& system) { return device.has_chip_of(system); });
+  if (!measured || !request.calibration.empty()) return false;
+  if (!why_no_kernels(catalog, model, device, request.engine, request.kernels).empty()) {
+    return false;
+  }
+  const Calibration* row = find_calibration(catalog, model, device, request);
+  return row == nullptr || row->superseded;
+}
+
 std::unique_ptr<StepCost> make_roofline_cost(const ModelSpec& model, const DeviceSpec& device,
                                              const Calibration& row,
                                              const RooflineOptions& options) {

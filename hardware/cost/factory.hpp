@@ -74,6 +74,11 @@ void take_part(double clock_share, double bandwidth_share, DeviceSpec& device, C
                                          const DeviceSpec& device, std::string_view engine,
                                          std::optional<KernelEngine> kernels);
 
+// Whether the kernel library prices it better than the row that choose_calibration() finds: it has
+// tables of this device, and the row is generic or superseded.
+[[nodiscard]] bool prefers_kernels(const Catalog& catalog, const ModelSpec& model,
+                                   const DeviceSpec& device, const CostRequest& request);
+
 // ConfigError, DataError: kernel times that are missing, wrong, or of another model.
 [[nodiscard]] CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model,
                                         const DeviceSpec& device, const CostRequest& request);

@@ -38,12 +38,13 @@ ExpertKey nearest(const KernelSurface& surface, const ExpertKey& key) {
   return found;
 }
 
-// The tables that have the shape at this split; without one the nearest shape: of the first table
-// with the format and kernel, beginning with the engine's own, else of the first table.
+// The tables that have the shape at this split; without one those with the format and kernel, each
+// with its nearest shape; else the nearest shape of the first table. A kernel that a command
+// chooses is the first table's alone: the engine's own, if it has it.
 std::vector<Choice> choices(const KernelTables& file, KernelEngine engine, const ExpertKey& key,
                             KernelPoint split) {
   std::vector<Choice> exact;
-  Choice same_format;
+  std::vector<Choice> alike;
   Choice any;
   for (const KernelEngine candidate : engines_from(engine)) {
     const KernelSurface* surface = file.surface(KernelClass::experts, candidate);
@@ -51,11 +52,14 @@ std::vector<Choice> choices(const KernelTables& file, KernelEngine engine, const
     if (surface->has_line(key, split)) exact.push_back({surface, key});
     const Choice near{surface, nearest(*surface, key)};
     if (any.surface == nullptr) any = near;
-    const bool alike = near.key[kFormat] == key[kFormat] && near.key[kKernel] == key[kKernel];
-    if (same_format.surface == nullptr && alike) same_format = near;
+    if (near.key[kFormat] == key[kFormat] && near.key[kKernel] == key[kKernel]) {
+      alike.push_back(near);
+    }
   }
-  if (!exact.empty()) return exact;
-  return {same_format.surface != nullptr ? same_format : any};
+  std::vector<Choice> found = !exact.empty() ? exact : alike;
+  if (found.empty()) found.push_back(any);
+  if (key[kKernel] != 0) found.resize(1);
+  return found;
 }
 
 double tokens_per_expert(const ExpertKey& key) {

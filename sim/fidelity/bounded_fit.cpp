@@ -23,9 +23,9 @@ constexpr int kDampings = 6;
 constexpr double kEnough = 1e-5;  // relative gain of a round that ends the fit
 
 // Constants in spreads from where the row has them.
-class Fit {
+class BoundedProblem {
  public:
-  Fit(const FitProblem& problem, std::vector<std::size_t> groups)
+  BoundedProblem(const FitProblem& problem, std::vector<std::size_t> groups)
       : problem_(problem), fields_(problem.fields), groups_(std::move(groups)) {
     free_.resize(fields_.size());
     std::iota(free_.begin(), free_.end(), std::size_t{0});
@@ -158,7 +158,8 @@ double rms(const VectorXd& r) {
   return std::sqrt(r.squaredNorm() / static_cast<double>(std::max<Eigen::Index>(1, r.size())));
 }
 
-std::vector<FittedConstant> described(const Fit& fit, const VectorXd& x, const VectorXd& r,
+std::vector<FittedConstant> described(const BoundedProblem& fit, const VectorXd& x,
+                                      const VectorXd& r,
                                       const std::vector<const CalibrationField*>& fields) {
   const MatrixXd j = fit.derivatives(x);
   MatrixXd covariance;
@@ -201,7 +202,7 @@ std::vector<const CalibrationField*> constants_to_fit(const std::vector<std::str
 }
 
 ConstantsFit fit_constants(const FitProblem& problem) {
-  Fit fit(problem, all_groups(problem));
+  BoundedProblem fit(problem, all_groups(problem));
   const VectorXd before = fit.residuals(fit.start());
   if (before.size() < fit.start().size()) {
     throw ConfigError(fmt::format("calibrate: {} constants for {} measured figures",
@@ -223,7 +224,7 @@ std::vector<Calibration> fit_without_each(const FitProblem& problem) {
   for (std::size_t i = 0; problem.groups > 1 && i < problem.groups; ++i) {
     std::vector<std::size_t> others = all_groups(problem);
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    Fit without(problem, std::move(others));
+    BoundedProblem without(problem, std::move(others));
     without.keep_identified();
     rows.push_back(without.at(without.solve()));
   }

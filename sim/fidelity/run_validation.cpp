@@ -191,6 +191,7 @@ RunValidation validate_runs(const fs::path& directory, const Catalog& catalog,
   for (const MeasuredRun& run : measured.runs) {
     std::string why;
     CostSection cost;
+    cost.level = "calibrated";  // scores the rows of constants
     if (!tables.empty()) {
       cost.level = "table";
       cost.tables = profile_of(run, catalog, profiles).string();
@@ -216,6 +217,7 @@ RunValidation validate_runs(const fs::path& directory, const Catalog& catalog,
 RunResult replay(const MeasuredRun& run, const Catalog& catalog, const std::string& calibration) {
   std::string why;
   CostSection cost;
+  cost.level = "calibrated";
   cost.calibration = calibration;
   RunResult result = replay_if_possible(run, catalog, cost, why);
   if (!why.empty())

@@ -112,8 +112,23 @@ std::string version_of_tag(std::string_view tag) {
   return dotted && version.front() != '.' ? std::string(version) : std::string();
 }
 
+// Engines accept expert parallelism over one rank, where it changes nothing.
+static void drop_expert_parallel_of_one(Draft& draft) {
+  constexpr std::string_view kPointer = "/engine/enable_expert_parallel";
+  const Json* given = draft.find(kPointer);
+  if (given == nullptr || !given->is_boolean()) return;
+  const auto size = [&](std::string_view pointer) {
+    const Json* value = draft.find(pointer);
+    return value != nullptr && value->is_number_integer() ? value->get<std::int64_t>() : 1;
+  };
+  const bool alone = size("/engine/tensor_parallel_size") * size("/engine/data_parallel_size") == 1;
+  if (given->get<bool>() && !alone) return;
+  draft.unset(kPointer);
+}
+
 FromResult finished(Draft draft, std::string_view release) {
   if (!release.empty()) draft.set("/engine/version", std::string(release));
+  drop_expert_parallel_of_one(draft);
   if (draft.engine->launch->settle != nullptr) draft.engine->launch->settle(draft);
   compare_devices(draft);
   leave_out_idle_options(draft);

@@ -26,10 +26,10 @@ void add_observed(std::string_view metric, const std::optional<ObservedErrors::R
 }
 
 // Of the runs of this model, else of all others.
-ExpectedError observed(const Calibration& row, const std::string& model) {
+ExpectedError observed(const std::vector<ObservedErrors>& rows, const std::string& model) {
   ExpectedError same{.situation = "same model", .runs = 0, .ranges = {}};
   ExpectedError other{.situation = "other model", .runs = 0, .ranges = {}};
-  for (const ObservedErrors& errors : row.observed) {
+  for (const ObservedErrors& errors : rows) {
     ExpectedError& into =
         std::ranges::find(errors.models, model) != errors.models.end() ? same : other;
     into.runs += errors.runs;
@@ -70,15 +70,22 @@ StepShape mean_prefill_step(const ServingMetrics& m, TokenCount most) {
 ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
                              TokenCount pool_tokens, const CostFacts& cost,
                              const ServingMetrics& metrics) {
-  if (!catalog.calibrations().contains(cost.calibration)) return {};
+  const bool kernels = cost.level == "kernels";
+  if (!kernels && !catalog.calibrations().contains(cost.calibration)) return {};
   const CostSection& section = resolved.scenario.cost;
   const Sharding& s = resolved.sharding;
   // What measured runs had: whole devices, tensor parallelism at most.
   const bool like_measured =
       section.clock_share == 1 && section.bandwidth_share == 1 && s.devices() == s.tensor;
   if (cost.level == "calibrated" && like_measured) {
-    ExpectedError known = observed(catalog.calibration(cost.calibration), resolved.model.id);
+    ExpectedError known =
+        observed(catalog.calibration(cost.calibration).observed, resolved.model.id);
     if (known.runs > 0) return known;
+  }
+  if (kernels) {
+    const BetweenKernels* between = catalog.between_kernels(resolved.engine->cost_family);
+    return like_measured && between != nullptr ? observed(between->observed, resolved.model.id)
+                                               : ExpectedError{};
   }
   ExpectedError plausible{.situation = "uncalibrated", .runs = 0, .ranges = {}};
   if (metrics.completed == 0) return plausible;

@@ -38,10 +38,27 @@ Resolved Resolver::run() {
   }
   resolve_speculation();
   resolve_lora();
+  resolve_cost_level();
   for (const std::string& note : r_.model.notes) {
     r_.warnings.push_back(fmt::format("{}: {}", r_.model.id, note));
   }
   return std::move(r_);
+}
+
+// Rows of constants come first where they were fitted on this device and engine.
+void Resolver::resolve_cost_level() {
+  CostSection& cost = r_.scenario.cost;
+  if (cost.level != "auto") return;
+  CostRequest request;
+  request.engine = std::string(r_.engine->cost_family);
+  request.mode = r_.async_scheduling ? EngineMode::async : EngineMode::sync;
+  request.kernels = r_.engine->kernels;
+  if (r_.engine->versioned && r_.engine->traits.own_calibration) request.version = r_.version;
+  if (cost.calibration != "auto") request.calibration = cost.calibration;
+  const bool kernels = prefers_kernels(catalog_, r_.model, r_.device, request);
+  cost.level = kernels ? "kernels" : "calibrated";
+  engine_.note_rule("/cost/level", kernels ? "kernel times of this device, no better constants"
+                                           : "constants of this device and engine, or generic");
 }
 
 void Resolver::check_sharding_of_model() {

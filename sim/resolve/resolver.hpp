@@ -27,6 +27,7 @@ class Resolver {
   void resolve_lora();  // after the engine: its slots are part of the budget
   void resolve_formats();
   void check_sharding_of_model();
+  void resolve_cost_level();
 
   const Catalog& catalog_;
   Resolved r_;

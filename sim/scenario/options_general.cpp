@@ -8,7 +8,7 @@ namespace {
 constexpr Bounds kManyGib{.low = 0, .high = 1e6};
 constexpr Bounds kAbove0{.low = 0, .low_open = true};
 constexpr std::string_view kAffineOnly = "/cost/level=affine";
-constexpr std::string_view kRooflineOnly = "/cost/level=calibrated|spec";
+constexpr std::string_view kRooflineOnly = "/cost/level=auto|calibrated|kernels|spec";
 
 constexpr Bounds kWatts{.low = 0, .high = 1e5};
 
@@ -154,14 +154,14 @@ const OptionRow kGeneralRows[] = {
 
     {.pointer = "/cost/level",
      .reach = field<&Scenario::cost, &CostSection::level>,
-     .choices = "calibrated|kernels|spec|table|affine",
+     .choices = "auto|calibrated|kernels|spec|table|affine",
      .doc = "step-time model: fitted constants, measured kernels, data sheet, measured kernels of "
             "one model, or a + b * tokens"},
     {.pointer = "/cost/calibration",
      .reach = field<&Scenario::cost, &CostSection::calibration>,
      .doc = "auto, or an id from `headroom list calibrations`; with level table: for links and "
             "host only",
-     .only_with = "/cost/level=calibrated|table"},
+     .only_with = "/cost/level=auto|calibrated|table"},
     {.pointer = "/cost/tables",
      .reach = field<&Scenario::cost, &CostSection::tables>,
      .doc = "folder with kernel times (dense.csv, attention.csv, per_sequence.csv), or with a "

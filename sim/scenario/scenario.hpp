@@ -62,7 +62,7 @@ struct AffineSection {
 };
 
 struct CostSection {
-  std::string level = "calibrated";
+  std::string level = "auto";  // once resolved: another one
   std::string calibration = "auto";
   std::string tables;  // of level table
   double clock_share = 1;

@@ -98,10 +98,16 @@ TEST_CASE("quantised weights leave tables and norms in 16 bit") {
   CHECK(static_cast<double>(fp8) / (1 << 30) == Approx(8.457).epsilon(1e-3));
 }
 
-TEST_CASE("a checkpoint that is quantised is not quantised in another way") {
-  CHECK_THROWS_WITH(quantised(model("gpt-oss-20b"), Dtype::fp8),
-                    Catch::Contains("quantised as mxfp4"));
-  CHECK_NOTHROW(quantised(model("gpt-oss-20b"), Dtype::mxfp4));
+TEST_CASE("another format than the checkpoint's stands for a checkpoint of others, with a note") {
+  const ModelSpec own = model("deepseek-r1");  // fp8 in blocks
+  const ModelSpec others = quantised(own, Dtype::nvfp4);
+  CHECK(others.kinds.back().moe->format.dtype == Dtype::nvfp4);
+  CHECK(others.kinds.back().attention->format.dtype == Dtype::bf16);
+  REQUIRE(others.notes.size() == own.notes.size() + 1);
+  CHECK_THAT(others.notes.back(), Catch::Contains("experts and MLPs (not attention) in nvfp4"));
+  // 58 layers x 256 experts x 3 matrices of 7,168 x 2,048 at 4.5 bits, attention in 16 bit.
+  CHECK(static_cast<double>(checkpoint_bytes(others)) / 1e9 == Approx(396.5).epsilon(0.02));
+  CHECK(quantised(model("gpt-oss-20b"), Dtype::mxfp4).notes == model("gpt-oss-20b").notes);
 }
 
 TEST_CASE("two ranks hold half of the matrices each and all norms") {

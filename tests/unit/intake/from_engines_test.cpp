@@ -54,7 +54,8 @@ TEST_CASE("trtllm-serve: short and long names of the same option") {
     "model": "openai/gpt-oss-120b",
     "engine": {"name": "trtllm", "tensor_parallel_size": 2, "pipeline_parallel_size": 1,
       "max_batch_size": 64, "max_num_tokens": 16384, "max_seq_len": 32768,
-      "free_gpu_memory_fraction": 0.8, "enable_chunked_prefill": true}})"));
+      "enable_expert_parallel": true, "free_gpu_memory_fraction": 0.8,
+      "enable_chunked_prefill": true}})"));
   CHECK(result.unknown_flags.empty());
   CHECK(any_contains(result.notes, "'mpirun' before the engine's command is not modelled"));
 }
@@ -66,6 +67,32 @@ TEST_CASE("trtllm-serve: the drafter of the settings file") {
       from("trtllm-serve m --extra_llm_api_options " + settings.path()).scenario.at("engine");
   CHECK(engine.at("speculative_config").at("method") == "mtp");
   CHECK(engine.at("speculative_config").at("num_speculative_tokens") == 3);
+}
+
+TEST_CASE("switches that delay first tokens or choose graphs are options") {
+  const TempFile settings(
+      "batch_wait_timeout_iters: 20\nbatch_wait_max_tokens_ratio: 0.8\n"
+      "torch_compile_config:\n  enable_piecewise_cuda_graph: true\n");
+  const Json trtllm = from("trtllm-serve m --ep_size 1 --extra_llm_api_options " + settings.path())
+                          .scenario.at("engine");
+  CHECK(trtllm.at("batch_wait_timeout_iters") == 20);
+  CHECK(trtllm.at("batch_wait_max_tokens_ratio") == 0.8);
+  CHECK(trtllm.at("enable_piecewise_cuda_graph") == true);
+  CHECK_FALSE(trtllm.contains("enable_expert_parallel"));
+  const Json sglang = from(
+                          "python -m sglang.launch_server --model-path m --tp-size 4 --ep-size 4 "
+                          "--scheduler-recv-interval 30")
+                          .scenario.at("engine");
+  CHECK(sglang.at("scheduler_recv_interval") == 30);
+  CHECK(sglang.at("enable_expert_parallel") == true);
+  const Json vllm =
+      from(
+          "VLLM_MXFP4_USE_MARLIN=1 vllm serve m -O3 --max-cudagraph-capture-size 2048 "
+          "--compilation-config '{\"cudagraph_mode\": \"FULL_DECODE_ONLY\"}'")
+          .scenario.at("engine");
+  CHECK(vllm.at("mxfp4_kernel") == "marlin");
+  CHECK(vllm.at("max_cudagraph_capture_size") == 2048);
+  CHECK(vllm.at("cudagraph_mode") == "FULL_DECODE_ONLY");
 }
 
 TEST_CASE("trtllm-serve: the settings file overrides the command line") {
@@ -80,9 +107,8 @@ TEST_CASE("trtllm-serve: the settings file overrides the command line") {
   CHECK(sorted(result.scenario.at("engine")) == Sorted::parse(R"({
     "name": "trtllm", "max_batch_size": 32, "free_gpu_memory_fraction": 0.7,
     "kv_cache_dtype": "fp8", "tokens_per_block": 64, "enable_block_reuse": false,
-    "host_cache_size": 1000})"));
+    "host_cache_size": 1000, "cuda_graph_max_batch_size": 16})"));
   CHECK(result.unknown_flags == Names{"never_heard_of"});
-  CHECK(any_contains(result.notes, "cuda_graph_config.max_batch_size: which CUDA graphs"));
 }
 
 TEST_CASE("trtllm-serve: the scheduler's policies are settings") {

@@ -166,7 +166,7 @@ TEST_CASE("what a scenario cannot express is a note that names the flag") {
                      "eagle3, mtp and draft_model are), so the scenario has no drafts"));
   CHECK_FALSE(result.scenario.at("engine").contains("speculative_config"));
   CHECK(any_contains(result.notes, "--lora-modules: "));
-  CHECK(any_contains(result.notes, "--compilation-config.cudagraph_mode: "));
+  CHECK(result.scenario.at("engine").at("cudagraph_mode") == "FULL");
   CHECK(any_contains(result.notes, "-O3: "));
   CHECK(any_contains(result.notes, "--limit-mm-per-prompt: "));
   // Switched off is as good as not there.

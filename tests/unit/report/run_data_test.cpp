@@ -116,7 +116,7 @@ TEST_CASE("of many requests a fixed number is drawn, the same at every call, and
 }
 
 TEST_CASE("the client's latency is in TTFT and E2EL, not in TPOT") {
-  const Json data = latency_data(many_requests(3), 2'000'000);
+  const Json data = latency_data(many_requests(3), {.request_ns = 2'000'000});
   CHECK(at_level(data, "ttft_ms", 50) == 7.0);
   CHECK(at_level(data, "e2el_ms", 50) == 12.0);
   CHECK(at_level(data, "tpot_ms", 50) == 2.5);

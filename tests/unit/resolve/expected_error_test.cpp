@@ -55,7 +55,8 @@ TEST_CASE("a run says what replays of its model showed for its constants") {
 }
 
 TEST_CASE("without a measured run the range is over constants fitted elsewhere") {
-  const ExpectedError error = demo({"device=h200-sxm"}, Catalog::embedded()).expected_error;
+  const ExpectedError error =
+      demo({"device=h200-sxm", "cost.level=calibrated"}, Catalog::embedded()).expected_error;
   CHECK(error.situation == "uncalibrated");
   CHECK(error.runs == 0);
   for (const char* step : {"decode_step", "prefill_step"}) {
@@ -63,6 +64,11 @@ TEST_CASE("without a measured run the range is over constants fitted elsewhere")
     CHECK(range_of(error, step).low > -0.9);
     CHECK(range_of(error, step).high > range_of(error, step).low);
   }
+  // Kernel times: what replays of other models showed for the engine.
+  const ExpectedError kernels = demo({"device=h200-sxm"}, Catalog::embedded()).expected_error;
+  CHECK(kernels.situation == "other model");
+  CHECK(kernels.runs > 400);
+  CHECK(range_of(kernels, "mean_ttft_ms").low < 0);
   const ExpectedError none = demo({"cost.level=spec"}, Catalog::embedded()).expected_error;
   CHECK(none.situation == "none");
   CHECK(none.ranges.empty());
