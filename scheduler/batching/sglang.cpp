@@ -288,7 +288,9 @@ void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& 
   const std::int64_t beside = own_.enable_mixed_chunk ? context.decodes.size() : 0;
   const bool admits =
       !batch_is_full_ && seats_taken() < options_.max_num_seqs && budget_for(beside).chunk > 0;
-  plan.arrivals_can_join = admits;
+  // Where the engine reads its socket now and then, a plan has to know of each arrival to count
+  // the steps until then.
+  plan.arrivals_can_join = admits || own_.scheduler_recv_interval > 1;
   if (chunked_ != kNoRequest || (admits && !waiting_.empty()) || late_prefixes_.any()) return;
   plan.steady_steps =
       std::min(context.steady_decodes(context.kv.pool().free_blocks), steps_to_read(context));

@@ -133,6 +133,10 @@ struct Engine {
   // Which steps run inside captured graphs. Null: none do.
   CapturedSteps (*captured_steps)(const EngineSection& options,
                                   const EngineSystem& system) = nullptr;
+  // The option in use that says which graphs are captured, for cost levels that know of none;
+  // empty: none is.
+  std::string_view (*graph_switch)(const EngineSection& options,
+                                   const EngineSystem& system) = nullptr;
   // The kernel of routed experts that its options choose. Null: the fastest one.
   ExpertChoice (*experts)(const EngineSection& options, const EngineSystem& system) = nullptr;
   // Host memory per rank for blocks that the device overwrites. Null: none of its own.

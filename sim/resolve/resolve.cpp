@@ -45,10 +45,19 @@ Resolved Resolver::run() {
   return std::move(r_);
 }
 
-// Rows of constants come first where they were fitted on this device and engine.
 void Resolver::resolve_cost_level() {
   CostSection& cost = r_.scenario.cost;
-  if (cost.level != "auto") return;
+  if (cost.level == "auto") choose_cost_level();
+  if (cost.level == "kernels" || r_.engine->graph_switch == nullptr) return;
+  const std::string_view option = r_.engine->graph_switch(r_.scenario.engine, r_);
+  if (option.empty()) return;
+  r_.warnings.push_back(fmt::format(
+      "{} affects only memory and padding here: step times are those with CUDA graphs", option));
+}
+
+// Rows of constants come first where they were fitted on this device and engine.
+void Resolver::choose_cost_level() {
+  CostSection& cost = r_.scenario.cost;
   CostRequest request;
   request.engine = std::string(r_.engine->cost_family);
   request.mode = r_.async_scheduling ? EngineMode::async : EngineMode::sync;

@@ -28,6 +28,7 @@ class Resolver {
   void resolve_formats();
   void check_sharding_of_model();
   void resolve_cost_level();
+  void choose_cost_level();
 
   const Catalog& catalog_;
   Resolved r_;

@@ -110,7 +110,7 @@ TEST_CASE("law: brute force contradicts the plan of other traffic") {
   FleetPlanFile plan = problem(kShortPrompts + R"(, "slo": {"p99_tpot_ms": 30})" + kTwoDevices);
   plan.max_replicas = kLargestFleet;
   FleetPlanFile half = plan;
-  half.scale = 0.5;
+  half.scale = 0.25;
   CHECK(contradiction(plan, planned(half)).ends_with(" are not enough"));
 }
 

@@ -81,7 +81,7 @@ class Runs(unittest.TestCase):
             headroom.run(small(), {"engine.no_such_key": 1})
 
     def test_the_basis_counts_each_note_once_per_run(self) -> None:
-        uncalibrated = headroom.run(small(5), {"engine": {"name": "trtllm"}})
+        uncalibrated = headroom.run(small(5), {"engine": {"name": "tgi"}})
         basis = headroom.basis([self.result, self.result, uncalibrated]).set_index("note").runs
         self.assertEqual(basis[f"expected error: {self.result.expected_error['situation']}"], 2)
         self.assertEqual(basis["expected error: uncalibrated"], 1)

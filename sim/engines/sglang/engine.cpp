@@ -118,10 +118,6 @@ void resolve_sglang(EngineResolver& r) {
     r.given.refuse_value("/engine/chunked_prefill_size", fmt::to_string(*own.chunked_prefill_size),
                          fmt::format("expected a multiple of page_size = {}", own.page_size));
   }
-  if (own.disable_cuda_graph || r.given.is_given("/engine/cuda_graph_max_bs")) {
-    r.warn(fmt::format("{} affects only memory here: step times are those with CUDA graphs",
-                       own.disable_cuda_graph ? "disable_cuda_graph" : "cuda_graph_max_bs"));
-  }
   auto& scheduling = r.own<SglangScheduling>();
   if (s.version < kSglangRetractsLess) scheduling.retraction_headroom = kRetractDecodeSteps;
   const std::string& order = scheduling.schedule_policy;
@@ -228,6 +224,10 @@ const Engine& sglang_engine() {
       // max_new_tokens is clipped (ENGINES.md 3.4).
       .limit = [](const EngineSection&, AdmissionLimits& limits) { limits.cuts_max_tokens = true; },
       .captured_steps = sglang_captured_steps,
+      .graph_switch = [](const EngineSection& e, const EngineSystem& s) -> std::string_view {
+        if (e.own.get<SglangOptions>().disable_cuda_graph) return "disable_cuda_graph";
+        return s.is_by_rule("/engine/cuda_graph_max_bs") ? "" : "cuda_graph_max_bs";
+      },
       .fixes = sglang_fixes};
   return kEngine;
 }

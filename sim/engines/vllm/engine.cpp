@@ -124,11 +124,6 @@ void resolve_vllm(EngineResolver& r) {
   r.fill("/engine/gpu_memory_utilization", e.gpu_memory_utilization,
          defaults.gpu_memory_utilization, "0.90 to 0.20, then 0.92");
   check_sizes(r, chunked, automatic);
-  if (e.own.get<VllmOptions>().enforce_eager) {
-    r.warn(
-        "enforce_eager affects only memory and padding here: step times are those with CUDA "
-        "graphs");
-  }
   const bool recurrent = std::ranges::any_of(
       s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
   if (recurrent) resolve_state_cache(r);
@@ -277,6 +272,9 @@ const Engine& vllm_engine() {
           },
       .capture_sizes = capture_sizes,
       .captured_steps = vllm_captured_steps,
+      .graph_switch = [](const EngineSection& e, const EngineSystem&) -> std::string_view {
+        return e.own.get<VllmOptions>().enforce_eager ? "enforce_eager" : "";
+      },
       .experts = vllm_experts,
       .fixes = vllm_fixes,
       .share_option = "/engine/gpu_memory_utilization",

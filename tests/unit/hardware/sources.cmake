@@ -16,6 +16,7 @@ list(APPEND UNIT_TEST_SOURCES
   hf_rules_test.cpp
   hf_totals_test.cpp
   interconnect_test.cpp
+  kernel_cost_test.cpp
   kernel_library_rules_test.cpp
   kernel_library_test.cpp
   kernel_surface_test.cpp

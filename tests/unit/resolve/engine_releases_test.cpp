@@ -16,9 +16,11 @@
 namespace headroom::engine_releases_test {
 namespace {
 
-Resolved resolved(const std::string& model, const std::string& engine) {
-  const std::string text = R"({"model": ")" + model + R"(", "device": "h200-sxm", "engine": )" +
-                           engine +
+Resolved resolved(const std::string& model, const std::string& engine,
+                  const std::string& level = "auto") {
+  const std::string text = R"({"model": ")" + model +
+                           R"(", "device": "h200-sxm", "cost": {"level": ")" + level +
+                           R"("}, "engine": )" + engine +
                            R"(, "workload": {"arrivals": {"process": "all_at_once"},
       "num_requests": 3, "prompt": {"tokens": 64}, "output": {"tokens": 40}}})";
   return resolve(parse_scenario(parse_json(text, "s.json")), Catalog::embedded());
@@ -92,14 +94,18 @@ TEST_CASE("SGLang leaves room for 20 tokens behind a retraction before 0.5") {
   CHECK(headroom("0.5") == 0);
 }
 
-TEST_CASE("switches of CUDA graphs say that step times stay") {
-  const char* model = "llama-3.1-8b";
-  CHECK(warns_of(resolved(model, R"({"enforce_eager": true})"), "enforce_eager affects"));
-  CHECK(warns_of(resolved(model, R"({"name": "sglang", "disable_cuda_graph": true})"),
-                 "disable_cuda_graph affects"));
-  CHECK(warns_of(resolved(model, R"({"name": "sglang", "cuda_graph_max_bs": 32})"),
-                 "cuda_graph_max_bs affects"));
-  CHECK_FALSE(warns_of(resolved(model, "{}"), "CUDA graphs"));
+TEST_CASE("switches of CUDA graphs say so where they leave step times alone") {
+  const auto warns = [](const std::string& engine, const std::string& level) {
+    return warns_of(resolved("llama-3.1-8b", engine, level), "affects only memory");
+  };
+  for (const char* engine :
+       {R"({"enforce_eager": true})", R"({"name": "sglang", "disable_cuda_graph": true})",
+        R"({"name": "sglang", "cuda_graph_max_bs": 32})"}) {
+    CHECK(warns(engine, "calibrated"));
+    CHECK_FALSE(warns(engine, "kernels"));
+    CHECK_FALSE(warns(engine, "auto"));  // kernel times of this device, too
+  }
+  CHECK_FALSE(warns("{}", "calibrated"));
 }
 
 }  // namespace

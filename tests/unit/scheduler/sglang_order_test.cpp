@@ -161,6 +161,7 @@ TEST_CASE("sglang: jumps, single steps and random cuts agree, for all orders and
       options.own.edit<SglangScheduling>().chunked_prefill_size = setting / 4 % 2 == 0 ? 12 : 0;
       options.own.edit<SglangScheduling>().schedule_conservativeness =
           setting % 3 == 0 ? 1.0 : 0.05;
+      options.own.edit<SglangScheduling>().scheduler_recv_interval = setting % 7 == 3 ? 5 : 1;
       options.max_num_seqs = setting % 5 == 0 ? 3 : 20;
       PagedKvOptions pool;
       pool.block_tokens = setting == 1 || setting == 11 ? 4 : 1;

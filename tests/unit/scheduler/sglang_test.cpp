@@ -98,6 +98,21 @@ TEST_CASE("sglang: decodes that use up the tokens of a mixed step keep prompts o
   CHECK(run.requests[1].finish_ns > run.requests[2].first_scheduled_ns);
 }
 
+TEST_CASE("sglang: between two looks at its socket lie scheduler_recv_interval decode steps") {
+  // The first prompt ends at 20 us, where the engine looks; steps of 11 us follow. The second
+  // request comes at 25 us and is read in the next plan, or in the fourth.
+  Engine engine;
+  const std::vector<Arrival> arrivals = {row(0, 10, 20, 20), row(25, 5, 2, 2)};
+  CHECK(engine.run(arrivals).requests[1].first_scheduled_ns == 31 * kUs);
+  engine.sglang.scheduler_recv_interval = 4;
+  CHECK(engine.run(arrivals).requests[1].first_scheduled_ns == 64 * kUs);
+  // An idle engine reads at once, and so does one behind a prefill batch.
+  CHECK(engine.run({row(0, 10, 1, 1), row(500, 5, 2, 2)}).requests[1].first_scheduled_ns ==
+        500 * kUs);
+  CHECK(engine.run({row(0, 10, 20, 20), row(15, 5, 2, 2)}).requests[1].first_scheduled_ns ==
+        20 * kUs);
+}
+
 TEST_CASE("sglang: requests of one plan do not find each other's prefix") {
   // 64 tokens in common and 20 of their own. The third one comes when the first two are known.
   const std::vector<PrefixSegment> text = {{7, 64}};

@@ -28,6 +28,8 @@ struct Engine {
   bool reuse = false;
   bool partial = false;
   std::int32_t depth = 1;
+  std::int64_t wait_iters = 0;
+  double wait_ratio = 0;
 };
 
 test::PolicySetup make(const Engine& engine) {
@@ -37,6 +39,8 @@ test::PolicySetup make(const Engine& engine) {
   options.enable_chunked_prefill = engine.chunked;
   auto& own = options.own.edit<TrtllmScheduling>();
   own.capacity_scheduler_policy = engine.capacity;
+  own.batch_wait_timeout_iters = engine.wait_iters;
+  own.batch_wait_max_tokens_ratio = engine.wait_ratio;
   if (engine.equal_progress) own.context_chunking_policy = "EQUAL_PROGRESS";
   options.finds_prefixes = engine.reuse;
   options.pipeline_depth = engine.depth;
@@ -80,6 +84,26 @@ TEST_CASE("vector 14: MAX_UTILIZATION admits the second request at once") {
   const test::PolicyRun result = run({.capacity = "MAX_UTILIZATION", .blocks = 100}, two);
   CHECK(result.steps[0].chunk_rows == 2);
   CHECK(result.steps[0].used_blocks == 32);
+}
+
+TEST_CASE("prompts wait for batch_wait_timeout_iters plans while others decode") {
+  // The first prompt ends at 20 us, then steps take 11 us. The second request comes at 25 us: it
+  // starts in the next plan, or three plans later.
+  std::vector<Arrival> arrivals = {request(10, 30, 30), request(5, 2, 2)};
+  arrivals[1].time_ns = 25'000;
+  CHECK(run({}, arrivals).requests[1].first_scheduled_ns == 31'000);
+  const Engine waits{.wait_iters = 3, .wait_ratio = 0.9};
+  CHECK(run(waits, arrivals).requests[1].first_scheduled_ns == 64'000);
+  // A step that is full enough does not wait: 6 tokens of 8192 are more than 0.0005 of them.
+  CHECK(run({.wait_iters = 3, .wait_ratio = 0.0005}, arrivals).requests[1].first_scheduled_ns ==
+        31'000);
+  // Nothing decodes: the plans that wait take no time.
+  CHECK(run(waits, {request(10, 1, 1)}).requests[0].first_scheduled_ns == 0);
+  for (const std::int32_t depth : {1, 2}) {
+    Engine engine = waits;
+    engine.depth = depth;
+    test::check_cut_invariance([&] { return make(engine); }, arrivals);
+  }
 }
 
 TEST_CASE("what a started request owns shrinks neither with its progress nor with its prompt") {

@@ -1,0 +1,141 @@
+// Steps composed from measured kernels.
+#include "hardware/cost/kernel_cost.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "hardware/catalog.hpp"
+#include "hardware/cost/factory.hpp"
+#include "sim/kernel/random.hpp"
+
+namespace headroom::kernel_cost_test {
+namespace {
+
+constexpr CostLimits kLimits{.max_num_seqs = 256, .max_step_tokens = 8192, .max_model_len = 32768};
+
+struct System {
+  const char* model = "llama-3.1-70b";
+  std::int64_t tensor = 4;
+  CapturedSteps captured = {{1, 2, 4, 8, 16, 32, 64, 128, 256}, 256};
+  const char* device = "h100-sxm";
+};
+
+KernelCost cost_of(const System& system) {
+  const Catalog catalog = Catalog::embedded();
+  const ModelSpec model = catalog.model(system.model);
+  ParallelOptions parallel;
+  parallel.sharding.tensor = system.tensor;
+  KernelLibrary library = catalog.kernel_library(catalog.device(system.device), KernelEngine::vllm);
+  return {LayerKernels(model, parallel, Dtype::bf16, {}, std::move(library)),
+          *catalog.between_kernels("vllm"), system.captured, model.hidden, kLimits};
+}
+
+StepShape decodes(std::int64_t rows, TokenCount context_each) {
+  StepShape shape;
+  shape.decode_rows = shape.sampled_rows = rows;
+  shape.decode_context = rows * context_each;
+  return shape;
+}
+
+StepShape prompt(TokenCount tokens, TokenCount cached = 0) {
+  StepShape shape;
+  shape.add_chunk(cached, tokens);
+  shape.sampled_rows = 1;
+  return shape;
+}
+
+StepPrice price(const KernelCost& cost, const StepShape& shape) {
+  StepPrice shown;
+  cost.price(shape, shown);
+  return shown;
+}
+
+double ms(Ticks ticks) {
+  return static_cast<double>(ticks) / 1e6 / static_cast<double>(kTicksPerNs);
+}
+
+}  // namespace
+
+TEST_CASE("a run of decode steps priced by kernels may be cut anywhere") {
+  RandomStream stream(7, "test/kernel_cost");
+  for (const System& system :
+       {System{}, System{.captured = {}}, System{.model = "gpt-oss-120b", .tensor = 1},
+        System{.model = "deepseek-r1", .tensor = 8, .device = "b200"}}) {
+    const KernelCost cost = cost_of(system);
+    for (int i = 0; i < 300; ++i) {
+      StepShape shape = decodes(stream.uniform_int(1, 256), stream.uniform_int(1, 20'000));
+      shape.decode_context += stream.uniform_int(0, shape.decode_rows - 1);
+      const StepPrice first = price(cost, shape);
+      REQUIRE(first.base > 0);
+      REQUIRE(first.base_terms.sum() == first.base);
+      REQUIRE(first.slope_terms.sum() == first.slope);
+      const StepCount later =
+          stream.uniform_int(0, std::min<StepCount>(first.valid_steps, 5'000) - 1);
+      StepShape then = shape;
+      then.decode_context += later * shape.decode_rows;
+      CHECK(price(cost, then).base == first.base + later * first.slope);
+    }
+  }
+}
+
+TEST_CASE("a captured decode step takes its kernels, one outside graphs at least its launches") {
+  // 80 dense layers of 12 launches of 48 us: 46 ms.
+  const double captured = ms(price(cost_of({}), decodes(8, 1000)).base);
+  CHECK(captured > 8);
+  CHECK(captured < 20);
+  const StepPrice eager = price(cost_of({.captured = {}}), decodes(8, 1000));
+  CHECK(ms(eager.base) == Approx(80 * 12 * 0.048).epsilon(1e-6));
+  CHECK(eager.base_terms[CostTerm::host] > 0);
+  // A long prompt covers them: no floor.
+  CHECK(price(cost_of({.captured = {}}), prompt(8192)).base_terms[CostTerm::host] == 0);
+}
+
+TEST_CASE("whether a short prompt meets the floor of launches is for the captured sizes to say") {
+  const KernelCost mixed = cost_of({.captured = {{1, 2, 4, 8, 256}, 256}});
+  const KernelCost decode_only = cost_of({.captured = {{1, 2, 4, 8, 256}, 0}});
+  CHECK(price(mixed, prompt(100)).base_terms[CostTerm::host] == 0);
+  CHECK(price(decode_only, prompt(100)).base_terms[CostTerm::host] > 0);
+  CHECK(price(mixed, prompt(300)).base_terms[CostTerm::host] > 0);  // above the largest size
+}
+
+TEST_CASE("longer contexts, more rows and longer prompts never cost less") {
+  for (const char* model : {"llama-3.1-70b", "gpt-oss-120b"}) {
+    const KernelCost cost = cost_of({.model = model});
+    Ticks last = 0;
+    for (const TokenCount context : {1, 100, 128, 1000, 5000, 32'000}) {
+      const Ticks base = price(cost, decodes(64, context)).base;
+      CHECK(base >= last);
+      last = base;
+    }
+    last = 0;
+    for (const TokenCount tokens : {512, 1024, 2048, 4096, 8192}) {
+      const Ticks base = price(cost, prompt(tokens)).base;
+      CHECK(base >= last);  // equal where both take their launches
+      last = base;
+    }
+    CHECK(price(cost, prompt(2048, 8192)).base > price(cost, prompt(2048)).base);
+  }
+}
+
+TEST_CASE("the library prices what it has kernels of, and says what it lacks") {
+  const Catalog catalog = Catalog::embedded();
+  const auto why = [&](const ModelSpec& model, const char* device) {
+    return why_no_kernels(catalog, model, catalog.device(device), "vllm", KernelEngine::vllm);
+  };
+  CHECK(why(catalog.model("llama-3.1-8b"), "h200-sxm").empty());
+  CHECK(why(catalog.model("deepseek-r1"), "b200").empty());
+  CHECK(why(quantised(catalog.model("llama-3.1-8b"), Dtype::q4_k_m), "h200-sxm") ==
+        "no kernel times of attention weights in q4_k_m");
+  CHECK(why(catalog.model("llama-3.1-8b"), "mi300x") ==
+        "no kernel times of mi300x or of a relative");
+  CostRequest request;
+  request.engine = "vllm";
+  request.kernels = KernelEngine::vllm;
+  const ModelSpec model = catalog.model("llama-3.1-8b");
+  CHECK(prefers_kernels(catalog, model, catalog.device("h200-sxm"), request));
+  CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("h100-sxm"), request));  // fitted
+  CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("gb10"), request));
+  CHECK(prefers_kernels(catalog, quantised(model, Dtype::fp8), catalog.device("b200"), request));
+}
+
+}  // namespace headroom::kernel_cost_test
