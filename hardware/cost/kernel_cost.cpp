@@ -94,7 +94,7 @@ void KernelCost::fill_decodes(const CostLimits& limits) {
   std::erase_if(contexts_, [](std::int64_t c) { return c > 1 && c < 64; });
   contexts_.insert(contexts_.end(), kernels_.windows().begin(), kernels_.windows().end());
   std::ranges::sort(contexts_);
-  contexts_.erase(std::ranges::unique(contexts_).begin(), contexts_.end());
+  contexts_.erase(std::unique(contexts_.begin(), contexts_.end()), contexts_.end());
   decode_ticks_.reserve(rows_.size() * contexts_.size());
   for (const std::int64_t rows : rows_) {
     Ticks longest = 0;

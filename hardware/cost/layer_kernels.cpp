@@ -112,7 +112,7 @@ LayerKernels::LayerKernels(const ModelSpec& model, const ParallelOptions& parall
     if (blocks) counts_.fp8_block += model.layers_of(k);
   }
   std::ranges::sort(windows_);
-  windows_.erase(std::ranges::unique(windows_).begin(), windows_.end());
+  windows_.erase(std::unique(windows_.begin(), windows_.end()), windows_.end());
   head_ = {*product_format(model.head_format), divided(model.vocab, sharding_.tensor),
            model.embedding_width > 0 ? model.embedding_width : model.hidden, 1};
 }
