@@ -150,13 +150,13 @@ void choose_kernels(const Catalog& catalog, const ModelSpec& model, const Device
   choice.source = fmt::format("kernel times of {}; between them: {}",
                               library.is_relative() ? library.system() + ", scaled" : device.id,
                               between.source);
+  choice.uncalibrated = library.is_relative();
   choice.client_latency_ns = static_cast<TimeNs>(between.request_ns + 0.5);
   choice.prompt_token_ns = between.prompt_token_ns;
   LayerKernels layers(model, request.roofline.parallel, request.roofline.kv, choices,
                       std::move(library));
   auto cost = std::make_unique<KernelCost>(std::move(layers), between, request.captured,
                                            model.hidden, request.roofline.limits);
-  choice.uncalibrated = cost->fit() > Fit::interpolated;
   choice.cost = with_ranks(std::move(cost), model, device, row, request.roofline);
 }
 

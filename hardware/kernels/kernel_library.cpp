@@ -80,12 +80,27 @@ std::int64_t no_limit_if_longer(std::int64_t window, double context) {
 
 }  // namespace
 
+namespace {
+
+// Of the device as it was measured, unless this one is another or runs at other rates (a power cap,
+// memory that others use, a slow replica).
+DevicePeaks peaks_for(const KernelTables& file, const DeviceSpec& device) {
+  const DevicePeaks own = peaks_of(device);
+  const DevicePeaks& measured = file.peaks();
+  const auto close = [](double a, double b) { return a < b * 1.001 && b < a * 1.001; };
+  const bool same = file.device() == device.id && close(own.bytes, measured.bytes) &&
+                    close(own.flops_16_bit, measured.flops_16_bit);
+  return same ? measured : own;
+}
+
+}  // namespace
+
 KernelLibrary::Tables::Tables(const EmbeddedFile& embedded, const DeviceSpec& device,
                               KernelEngine own)
     : file(embedded),
       engine(own),
       relative(file.device() != device.id),
-      peaks(relative ? peaks_of(device) : file.peaks()) {}
+      peaks(peaks_for(file, device)) {}
 
 const KernelSurface& KernelLibrary::Tables::surface(KernelClass kind) const {
   for (const KernelEngine candidate : engines_from(engine)) {

@@ -98,6 +98,21 @@ TEST_CASE("whether a short prompt meets the floor of launches is for the capture
   CHECK(price(mixed, prompt(300)).base_terms[CostTerm::host] > 0);  // above the largest size
 }
 
+TEST_CASE("a device that runs at part of its rates takes longer, by what bounds each kernel") {
+  const Catalog catalog = Catalog::embedded();
+  DeviceSpec slow = catalog.device("h100-sxm");
+  const KernelLibrary whole = catalog.kernel_library(slow, KernelEngine::vllm);
+  slow.bandwidth_bytes_per_s /= 2;
+  const KernelLibrary half = catalog.kernel_library(slow, KernelEngine::vllm);
+  // A few rows read weights; 8,192 compute.
+  const auto ratio = [&](double rows) {
+    return half.linear(ProductFormat::bf16, rows, 8192, 8192).us /
+           whole.linear(ProductFormat::bf16, rows, 8192, 8192).us;
+  };
+  CHECK(ratio(4) > 1.8);
+  CHECK(ratio(8192) < 1.2);
+}
+
 TEST_CASE("longer contexts, more rows and longer prompts never cost less") {
   for (const char* model : {"llama-3.1-70b", "gpt-oss-120b"}) {
     const KernelCost cost = cost_of({.model = model});
