@@ -123,6 +123,7 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
     put_rows(environments_, parse_environments(text, shown_as), shown_as);
   } else if (name == "devices.json") {
     put_rows(devices_, parse_devices(text, shown_as), shown_as);
+    libraries_ = std::make_shared<KernelLibraries>();  // those of the devices before
     for (const auto& [id, device] : devices_) {
       if (!device.same_chip_as.empty() && !devices_.contains(device.same_chip_as)) {
         throw ConfigError(Complaint{

@@ -168,8 +168,20 @@ std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const
     return "no kernels of this engine were measured";
   }
   if (device.sm < 80) return fmt::format("no kernel times of {} or of a relative", device.id);
-  const std::string missing = kernels_missing(model);
-  return missing.empty() ? "" : fmt::format("no kernel times of {}", missing);
+  if (const std::string missing = kernels_missing(model); !missing.empty()) {
+    return fmt::format("no kernel times of {}", missing);
+  }
+  const auto has = [&](auto is_such) { return std::ranges::any_of(model.kinds, is_such); };
+  const bool sparse =
+      has([](const LayerKind& kind) { return kind.attention && kind.attention->indexer; });
+  const bool recurrent = has([](const LayerKind& kind) { return kind.recurrent.has_value(); });
+  if (!sparse && !recurrent) return "";
+  const KernelLibrary library = catalog.kernel_library(device, *kernels);
+  const char* lacks = sparse && !library.has_sparse()         ? "sparse attention"
+                      : recurrent && !library.has_recurrent() ? "recurrent layers"
+                                                              : nullptr;
+  return lacks == nullptr ? ""
+                          : fmt::format("no kernel times of {} on {}", lacks, library.system());
 }
 
 bool prefers_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
@@ -178,11 +190,9 @@ bool prefers_kernels(const Catalog& catalog, const ModelSpec& model, const Devic
   const bool measured = std::ranges::any_of(
       systems, [&](const std::string& system) { return device.has_chip_of(system); });
   if (!measured || !request.calibration.empty()) return false;
-  if (!why_no_kernels(catalog, model, device, request.engine, request.kernels).empty()) {
-    return false;
-  }
   const Calibration* row = find_calibration(catalog, model, device, request);
-  return row == nullptr || row->superseded;
+  return (row == nullptr || row->superseded) &&
+         why_no_kernels(catalog, model, device, request.engine, request.kernels).empty();
 }
 
 std::unique_ptr<StepCost> make_roofline_cost(const ModelSpec& model, const DeviceSpec& device,

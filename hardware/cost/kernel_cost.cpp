@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hardware/cost/overheads.hpp"
 #include "hardware/cost/ticks.hpp"
 #include "sim/kernel/det_math.hpp"
 
@@ -24,6 +25,30 @@ std::vector<std::int64_t> grid_to(std::int64_t last, std::int64_t parts) {
 // Between two points, rounded down.
 Ticks between(Ticks low, Ticks high, std::int64_t part, std::int64_t whole) {
   return low + static_cast<Ticks>(static_cast<TickSum>(high - low) * part / whole);
+}
+
+Ticks ticks_of(const KernelTime& time) { return ticks_from_ns(time.us * 1e3); }
+
+// Every sequence decodes, and prompts as long as they may be fill the step.
+StepShape largest_step(const CostLimits& limits) {
+  StepShape step;
+  step.decode_rows = step.sampled_rows = limits.max_num_seqs;
+  step.decode_context = limits.max_num_seqs * limits.max_model_len;
+  if (limits.max_context_tokens > 0) {
+    step.decode_context = std::min(step.decode_context, limits.max_context_tokens);
+  }
+  const TokenCount chunk = std::min<TokenCount>(limits.max_step_tokens, limits.max_model_len);
+  const std::int64_t chunks = (limits.max_step_tokens + chunk - 1) / chunk;
+  TokenCount prefix = limits.max_model_len - chunk;
+  if (limits.max_context_tokens > 0) {
+    prefix = std::clamp<TokenCount>(limits.max_context_tokens / chunks - chunk, 0, prefix);
+  }
+  step.add_chunk(prefix, chunk);
+  step.chunk_rows *= chunks;
+  step.chunk_tokens *= chunks;
+  step.chunk_context *= chunks;
+  step.chunk_pairs_twice *= chunks;
+  return step;
 }
 
 }  // namespace
@@ -60,18 +85,8 @@ KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSt
   fill_tokens(limits);
   fill_decodes(limits);
   // All terms of the largest step together can be counted.
-  StepShape largest;
-  largest.decode_rows = largest.sampled_rows = limits.max_num_seqs;
-  largest.decode_context = limits.max_num_seqs * limits.max_model_len;
-  largest.add_chunk(limits.max_model_len, limits.max_step_tokens);
   StepPrice price;
-  this->price(largest, price);
-}
-
-// Ticks, and the source of the time is remembered.
-Ticks KernelCost::noted(const KernelTime& time) {
-  fit_ = std::max(fit_, time.fit);
-  return ticks_from_ns(time.us * 1e3);
+  this->price(largest_step(limits), price);
 }
 
 void KernelCost::fill_tokens(const CostLimits& limits) {
@@ -79,12 +94,12 @@ void KernelCost::fill_tokens(const CostLimits& limits) {
   const std::int64_t tokens = std::max(limits.max_step_tokens, limits.max_num_seqs);
   for (const std::int64_t count : grid_to(std::max<std::int64_t>(2, tokens), kParts)) {
     const double m = real(count);
-    products_.add(count, noted(kernels_.products(m)));
-    experts_.add(count, noted(kernels_.experts(m)));
-    reduces_.add(count, noted(kernels_.reduces(m)));
+    products_.add(count, ticks_of(kernels_.products(m)));
+    experts_.add(count, ticks_of(kernels_.experts(m)));
+    reduces_.add(count, ticks_of(kernels_.reduces(m)));
   }
   for (const std::int64_t rows : grid_to(std::max<std::int64_t>(2, limits.max_num_seqs), kParts)) {
-    head_.add(rows, noted(kernels_.head(real(rows))));
+    head_.add(rows, ticks_of(kernels_.head(real(rows))));
   }
 }
 
@@ -100,7 +115,7 @@ void KernelCost::fill_decodes(const CostLimits& limits) {
     Ticks longest = 0;
     for (const std::int64_t context : contexts_) {
       // A longer context is never priced below a shorter one: such a dip is noise.
-      longest = std::max(longest, noted(kernels_.decode(real(rows), real(context))));
+      longest = std::max(longest, ticks_of(kernels_.decode(real(rows), real(context))));
       decode_ticks_.push_back(longest);
     }
   }
@@ -192,19 +207,8 @@ void KernelCost::price(const StepShape& shape, StepPrice& price) const {
     throw StepCostError("a step would take longer than 73 minutes");
   }
   price.base = terms.sum();
-  if (captured == 0) add_launches(price);
-}
-
-// The host issues one launch after the other; what the device does not cover is waiting for it.
-void KernelCost::add_launches(StepPrice& price) const {
-  const Ticks exposed = launches_ - price.base;
-  if (exposed <= 0) return;
-  price.base_terms[CostTerm::host] = exposed;
-  price.base = launches_;
-  if (price.slope == 0) return;
-  price.valid_steps = std::min(price.valid_steps, exposed / price.slope + 1);
-  price.slope_terms.host = -price.slope;
-  price.slope = 0;
+  // The host issues one launch after the other; what the device does not cover is waiting for it.
+  if (captured == 0) take_at_least(launches_, price);
 }
 
 }  // namespace headroom

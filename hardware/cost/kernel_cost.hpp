@@ -28,9 +28,6 @@ class KernelCost final : public StepCost {
 
   void price(const StepShape& shape, StepPrice& price) const override;
 
-  // The worst source of a time that went into it.
-  [[nodiscard]] Fit fit() const { return fit_; }
-
  private:
   // Ticks over a count, linear between points; beyond the last the last line goes on.
   class Curve {
@@ -49,7 +46,6 @@ class KernelCost final : public StepCost {
     StepCount valid_steps = kManySteps;
   };
 
-  [[nodiscard]] Ticks noted(const KernelTime& time);
   void fill_tokens(const CostLimits& limits);
   void fill_decodes(const CostLimits& limits);
   [[nodiscard]] DecodeLine decode_line(std::int64_t rows, TokenCount context) const;
@@ -57,11 +53,9 @@ class KernelCost final : public StepCost {
   void price_prefill(const StepShape& shape, StepPrice& price) const;
   void price_decode(const StepShape& shape, StepPrice& price) const;
   [[nodiscard]] std::int64_t captured_tokens(const StepShape& shape) const;
-  void add_launches(StepPrice& price) const;
 
   LayerKernels kernels_;
   CapturedSteps captured_;
-  Fit fit_ = Fit::measured;
   Ticks layers_ = 0;       // small kernels of all layers
   Ticks elementwise_ = 0;  // of a token in a step that holds prompts
   Ticks sequence_ = 0;

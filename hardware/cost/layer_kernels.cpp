@@ -203,7 +203,6 @@ void LayerKernels::add_experts(const MoeSpec& moe, double count) {
   const std::int64_t ranks = sharding_.tensor * sharding_.data;
   (sharding_.expert_parallel ? shape.expert_parallel : shape.tensor_parallel) = ranks;
   experts_.push_back({shape, count});
-  has_experts_ = true;
   counts_.expert += static_cast<std::int64_t>(count);
   add_product(format_of(Dtype::bf16), moe.experts, hidden_, count);  // router
   if (moe.shared_ffn > 0) add_mlp(moe.shared_ffn, moe.gated, moe.shared_format, count);

@@ -43,7 +43,6 @@ class LayerKernels {
   // The output head for `rows` sampled tokens.
   [[nodiscard]] KernelTime head(double rows) const;
 
-  [[nodiscard]] bool has_experts() const { return has_experts_; }
   // Layers by what they launch.
   struct Counts {
     std::int64_t layers = 0;
@@ -55,7 +54,6 @@ class LayerKernels {
   [[nodiscard]] const Counts& counts() const { return counts_; }
   // Context lengths at which attention over a window stops to grow.
   [[nodiscard]] const std::vector<std::int64_t>& windows() const { return windows_; }
-  [[nodiscard]] const KernelLibrary& library() const { return library_; }
 
  private:
   struct Product {
@@ -96,7 +94,6 @@ class LayerKernels {
   double reduces_ = 0;       // all-reduces of a step
   double norm_reduces_ = 0;  // of norms over all heads
   double all_to_alls_ = 0;
-  bool has_experts_ = false;
   Counts counts_;
   std::vector<std::int64_t> windows_;
 };

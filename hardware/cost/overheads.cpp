@@ -7,14 +7,7 @@
 
 namespace headroom {
 
-void Overheads::add_host(const StepShape& shape, StepPrice& price) const {
-  const Ticks host = host_step + host_row * (shape.decode_rows + shape.chunk_rows);
-  if (mostly(host == 0)) return;
-  if (mode == EngineMode::sync) {
-    price.base_terms[CostTerm::host] = host;
-    price.base += host;
-    return;
-  }
+void take_at_least(Ticks host, StepPrice& price) {
   const Ticks exposed = host - price.base;
   if (exposed <= 0) return;
   price.base_terms[CostTerm::host] = exposed;
@@ -23,6 +16,17 @@ void Overheads::add_host(const StepShape& shape, StepPrice& price) const {
   price.valid_steps = std::min(price.valid_steps, exposed / price.slope + 1);
   price.slope_terms.host = -price.slope;
   price.slope = 0;
+}
+
+void Overheads::add_host(const StepShape& shape, StepPrice& price) const {
+  const Ticks host = host_step + host_row * (shape.decode_rows + shape.chunk_rows);
+  if (mostly(host == 0)) return;
+  if (mode == EngineMode::sync) {
+    price.base_terms[CostTerm::host] = host;
+    price.base += host;
+    return;
+  }
+  take_at_least(host, price);
 }
 
 double Overheads::sum(double rows, double tokens) const {

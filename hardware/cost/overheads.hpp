@@ -12,6 +12,11 @@
 
 namespace headroom {
 
+// Raises a price of device work to `host` ticks, as time of the host that the device does not
+// cover. That part shrinks as contexts grow, until the device is the longer one: there the price
+// ends.
+void take_at_least(Ticks host, StepPrice& price);
+
 struct Overheads {
   EngineMode mode = EngineMode::sync;
   CommunicationTicks sent;
@@ -23,9 +28,7 @@ struct Overheads {
     return sent.step + sent.token * tokens;
   }
   // To a price of everything else. A synchronous engine adds its host time. An asynchronous one
-  // hides it behind the device: the step takes the longer of both, and only what the device does
-  // not cover is charged as host time. That part shrinks as contexts grow, until the device is the
-  // longer one: there the price ends.
+  // hides it behind the device (take_at_least).
   void add_host(const StepShape& shape, StepPrice& price) const;
   // Ticks of all of them together in a step, which may be too many for Ticks.
   [[nodiscard]] double sum(double rows, double tokens) const;

@@ -102,12 +102,15 @@ KernelLibrary::Tables::Tables(const EmbeddedFile& embedded, const DeviceSpec& de
       relative(file.device() != device.id),
       peaks(peaks_for(file, device)) {}
 
-const KernelSurface& KernelLibrary::Tables::surface(KernelClass kind) const {
+const KernelSurface* KernelLibrary::Tables::find(KernelClass kind) const {
   for (const KernelEngine candidate : engines_from(engine)) {
-    if (const KernelSurface* found = file.surface(kind, candidate)) return *found;
+    if (const KernelSurface* found = file.surface(kind, candidate)) return found;
   }
-  const KernelSurface* shared = file.surface(kind);
-  if (shared != nullptr) return *shared;
+  return file.surface(kind);
+}
+
+const KernelSurface& KernelLibrary::Tables::surface(KernelClass kind) const {
+  if (const KernelSurface* found = find(kind)) return *found;
   throw ConfigError("no kernel times of " + std::string(name_of(kind)) + " on " + file.device(),
                     ErrorKind::unsupported);
 }
@@ -138,6 +141,16 @@ std::vector<std::string> KernelLibrary::systems(std::span<const EmbeddedFile> fi
 const std::string& KernelLibrary::system() const { return tables_->file.device(); }
 bool KernelLibrary::is_relative() const { return tables_->relative; }
 std::vector<std::string> KernelLibrary::sources() const { return tables_->file.sections(); }
+
+bool KernelLibrary::has_sparse() const {
+  return tables_->find(KernelClass::sparse_prefill) != nullptr &&
+         tables_->find(KernelClass::sparse_decode) != nullptr;
+}
+
+bool KernelLibrary::has_recurrent() const {
+  return tables_->find(KernelClass::recurrent_prefill) != nullptr &&
+         tables_->find(KernelClass::recurrent_decode) != nullptr;
+}
 
 KernelTime KernelLibrary::linear(ProductFormat format, double m, std::int64_t n,
                                  std::int64_t k) const {

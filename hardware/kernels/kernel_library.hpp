@@ -67,6 +67,11 @@ class KernelLibrary {
   [[nodiscard]] const std::string& system() const;
   [[nodiscard]] bool is_relative() const;
 
+  // Whether sparse attention and recurrent layers were measured on this device, in any engine; the
+  // queries for them are ConfigErrors otherwise. The other classes always were.
+  [[nodiscard]] bool has_sparse() const;
+  [[nodiscard]] bool has_recurrent() const;
+
   // All queries below. Sizes of a shape: 1 or more. Tokens, rows, sequences: above 0; they may be
   // means, so they need not be whole. Anything else is a caller's bug (InternalError).
   // ConfigError: nothing of the class was measured on the device (sparse attention on A100, L40S

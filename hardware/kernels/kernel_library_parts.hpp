@@ -22,6 +22,8 @@ struct KernelLibrary::Tables {
   // The engine's own surface or, where it lacks the class, another one's. ConfigError: the
   // class was not measured on this device.
   [[nodiscard]] const KernelSurface& surface(KernelClass kind) const;
+  // Null: not measured in any engine.
+  [[nodiscard]] const KernelSurface* find(KernelClass kind) const;
   // Null: not measured in that engine.
   [[nodiscard]] const KernelSurface* own_surface(KernelClass kind) const {
     return file.surface(kind, engine);

@@ -52,12 +52,8 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
     take_decodes(context, plan);
     left -= context.decodes.size();
   }
-  if (waits_for_more(context, left)) {
-    plan.steady_steps =
-        std::min(context.steady_decodes(capacity_->free_for_decodes(context.kv.pool())),
-                 steps_of_waiting(context));
-    return;
-  }
+  // One step at a time: whether a prompt fits may change with every block that a decode takes.
+  if (waits_for_more(context, left, open && plan.preempted.empty())) return;
   // No request starts behind a prompt that gets no tokens, or behind a paused request.
   const bool looked_at_all = continue_prompts(left) && plan.preempted.empty() && open &&
                              start_waiting(context, plan, left);
@@ -75,10 +71,10 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
 
 // py_executor.py, _waiting_requests: prompts that could run stand by, all together, while decodes
 // go on. Without decodes the plans that wait take no time.
-bool TrtllmScheduler::waits_for_more(const PlanContext& context, TokenCount left) {
+bool TrtllmScheduler::waits_for_more(const PlanContext& context, TokenCount left, bool may_start) {
   const auto& own = options_.own.get<TrtllmScheduling>();
   if (own.batch_wait_timeout_iters == 0) return false;
-  const TokenCount prompts = startable_tokens(context, left);
+  const TokenCount prompts = startable_tokens(context, left, may_start);
   const TokenCount decodes = options_.max_num_batched_tokens - left;
   const double enough =
       own.batch_wait_max_tokens_ratio * static_cast<double>(options_.max_num_batched_tokens);
@@ -91,14 +87,16 @@ bool TrtllmScheduler::waits_for_more(const PlanContext& context, TokenCount left
 }
 
 // Tokens of the prompts that this plan could run: whole ones, as the engine counts them. 0: none.
-TokenCount TrtllmScheduler::startable_tokens(const PlanContext& context, TokenCount left) const {
+// `may_start`: requests that wait, too.
+TokenCount TrtllmScheduler::startable_tokens(const PlanContext& context, TokenCount left,
+                                             bool may_start) const {
   const KvPoolState& pool = context.kv.pool();
   TokenCount tokens = 0;
   for (const Prompt& prompt : prompts_) {
     if (tokens >= left) return tokens;
     tokens += prompt.known;
   }
-  std::int64_t seats = options_.max_num_seqs - started_.size();
+  std::int64_t seats = may_start ? options_.max_num_seqs - started_.size() : 0;
   BlockCount free = pool.free_blocks;
   for (RequestId id = waiting_.front(); id != kNoRequest && seats > 0 && tokens < left;
        id = waiting_.after(id), --seats) {
@@ -110,12 +108,6 @@ TokenCount TrtllmScheduler::startable_tokens(const PlanContext& context, TokenCo
     tokens += request.known_tokens;
   }
   return tokens;
-}
-
-// Decodes go on alone for so many steps while prompts wait.
-StepCount TrtllmScheduler::steps_of_waiting(const PlanContext& context) const {
-  const auto& own = options_.own.get<TrtllmScheduling>();
-  return own.batch_wait_timeout_iters - (context.decodes_planned - waits_since_);
 }
 
 // Pauses as many of the last started requests as it takes; only then blocks are taken.

@@ -76,9 +76,9 @@ class TrtllmScheduler final : public BatchScheduler {
   [[nodiscard]] bool try_start(const PlanContext& context, RequestId id, TokenCount& left);
   void deal_equally(TokenCount& left);
   void run_prompts(const PlanContext& context, BatchPlan& plan);
-  [[nodiscard]] bool waits_for_more(const PlanContext& context, TokenCount left);
-  [[nodiscard]] TokenCount startable_tokens(const PlanContext& context, TokenCount left) const;
-  [[nodiscard]] StepCount steps_of_waiting(const PlanContext& context) const;
+  [[nodiscard]] bool waits_for_more(const PlanContext& context, TokenCount left, bool may_start);
+  [[nodiscard]] TokenCount startable_tokens(const PlanContext& context, TokenCount left,
+                                            bool may_start) const;
   [[nodiscard]] TokenCount first_piece(TokenCount known, TokenCount rest, TokenCount left) const;
   [[nodiscard]] bool can_never_run(const Request& request) const;
   [[nodiscard]] bool waits_to_reuse(const PlanContext& context, const Request& request) const;

@@ -132,6 +132,39 @@ TEST_CASE("longer contexts, more rows and longer prompts never cost less") {
   }
 }
 
+TEST_CASE("a model that is priced by kernels by itself is priced on every device with tables") {
+  const Catalog catalog = Catalog::embedded();
+  constexpr KernelEngine kEngines[] = {KernelEngine::vllm, KernelEngine::sglang,
+                                       KernelEngine::trtllm};
+  constexpr const char* kFamilies[] = {"vllm", "sglang", "trtllm"};
+  const std::vector<std::string> systems = KernelLibrary::systems();
+  std::size_t number = 0;
+  std::size_t priced = 0;
+  for (const std::string& id : catalog.model_ids()) {
+    const ModelSpec model = catalog.model(id);
+    for (int i = 0; i < 3; ++i, ++number) {  // each model on three devices, in turn
+      const DeviceSpec& device = catalog.device(systems[number % systems.size()]);
+      CostRequest request;
+      request.level = CostLevel::kernels;
+      request.engine = kFamilies[number % 3];
+      request.kernels = kEngines[number % 3];
+      // Steps as large as SGLang's prefill batches, in a pool of half a million tokens.
+      request.roofline.limits = {.max_num_seqs = 4096,
+                                 .max_step_tokens = 500'000,
+                                 .max_model_len = 131'072,
+                                 .max_context_tokens = 500'000};
+      request.roofline.parallel.sharding.tensor = 8;
+      if (!prefers_kernels(catalog, model, device, request)) continue;
+      CAPTURE(id, device.id, request.engine);
+      StepPrice shown;
+      make_step_cost(catalog, model, device, request).cost->price(decodes(4, 500), shown);
+      CHECK(shown.base > 0);
+      ++priced;
+    }
+  }
+  CHECK(priced > 200);
+}
+
 TEST_CASE("the library prices what it has kernels of, and says what it lacks") {
   const Catalog catalog = Catalog::embedded();
   const auto why = [&](const ModelSpec& model, const char* device) {
@@ -150,6 +183,11 @@ TEST_CASE("the library prices what it has kernels of, and says what it lacks") {
   CHECK(prefers_kernels(catalog, model, catalog.device("h200-sxm"), request));
   CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("h100-sxm"), request));  // fitted
   CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("gb10"), request));
+  // Sparse attention was measured on some of the devices.
+  const ModelSpec sparse = catalog.model("deepseek-v3.2");
+  CHECK(why(sparse, "h200-sxm").empty());
+  CHECK(why(sparse, "a100-80") == "no kernel times of sparse attention on a100-80");
+  CHECK_FALSE(prefers_kernels(catalog, sparse, catalog.device("a100-80"), request));
   CHECK(prefers_kernels(catalog, quantised(model, Dtype::fp8), catalog.device("b200"), request));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "scheduler/kv/paged.hpp"
+#include "sim/kernel/random.hpp"
 #include "tests/support/policy_run.hpp"
 
 namespace headroom::trtllm_test {
@@ -99,10 +100,38 @@ TEST_CASE("prompts wait for batch_wait_timeout_iters plans while others decode")
         31'000);
   // Nothing decodes: the plans that wait take no time.
   CHECK(run(waits, {request(10, 1, 1)}).requests[0].first_scheduled_ns == 0);
-  for (const std::int32_t depth : {1, 2}) {
-    Engine engine = waits;
-    engine.depth = depth;
+}
+
+TEST_CASE("jumps, single steps and random cuts agree where prompts wait for others") {
+  RandomStream stream(11, "test/waits");
+  for (int setting = 0; setting < 24; ++setting) {
+    Engine engine{.capacity = setting % 3 == 0 ? "MAX_UTILIZATION" : "GUARANTEED_NO_EVICT",
+                  .chunked = setting % 2 == 0,
+                  .max_num_tokens = 64,
+                  .blocks = setting % 4 == 0 ? 12 : 60,
+                  .tokens_per_block = 4,
+                  .reuse = setting % 5 < 2,
+                  .depth = setting / 2 % 2 + 1,
+                  .wait_iters = 1 + setting % 7,
+                  .wait_ratio = setting % 6 == 0 ? 0.3 : 0.9};
+    std::vector<std::vector<PrefixSegment>> prefixes;
+    std::vector<Arrival> arrivals;
+    prefixes.reserve(40);
+    TimeNs now = 0;
+    for (int i = 0; i < 40; ++i) {
+      now += stream.uniform_int(0, 90'000);
+      const auto prompt = static_cast<std::int32_t>(stream.uniform_int(2, 24));
+      const auto output = static_cast<std::int32_t>(stream.uniform_int(1, 20));
+      prefixes.push_back({{static_cast<std::uint64_t>(stream.uniform_int(1, 3)), prompt / 2}});
+      arrivals.push_back({.time_ns = now,
+                          .prompt_tokens = prompt,
+                          .output_tokens = output,
+                          .max_tokens = output,
+                          .prefix = prefixes.back()});
+    }
+    CAPTURE(setting);
     test::check_cut_invariance([&] { return make(engine); }, arrivals);
+    CHECK(test::run_policy(make(engine), arrivals).reason == StopReason::drained);
   }
 }
 
