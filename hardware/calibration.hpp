@@ -79,8 +79,7 @@ struct Calibration {
   double client_latency_ns = 0;  // added to TTFT and E2EL by the client side
   // Not of a row: for studies that remove a term.
   RooflineShape shape = RooflineShape::smooth;
-  bool pads_batches = true;  // decodes to captured sizes
-  bool superseded = false;   // where the kernel library has the kernels, they come closer
+  bool pads_batches = true;              // decodes to captured sizes
   std::vector<std::string> fitted_runs;  // data sets of `headroom validate` that chose constants
   std::vector<ObservedErrors> observed;  // of `headroom validate`
   std::string source;

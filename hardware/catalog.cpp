@@ -189,5 +189,6 @@ std::vector<std::string> Catalog::model_ids() const { return models_.ids(); }
 std::vector<std::string> Catalog::device_ids() const { return ids_of(devices_); }
 std::vector<std::string> Catalog::environment_ids() const { return ids_of(environments_); }
 std::vector<std::string> Catalog::calibration_ids() const { return ids_of(calibrations_); }
+std::vector<std::string> Catalog::between_kernels_ids() const { return ids_of(between_kernels_); }
 
 }  // namespace headroom

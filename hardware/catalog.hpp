@@ -35,6 +35,7 @@ class Catalog {
 
   // Takes the place of the row with its id.
   void put(const Calibration& calibration) { calibrations_[calibration.id] = calibration; }
+  void put(const BetweenKernels& between) { between_kernels_[between.id] = between; }
 
   // ConfigError naming the nearest known id. A model is also found by its Hugging Face name;
   // `overrides` is a file merged over its config.json (may be empty).
@@ -58,6 +59,7 @@ class Catalog {
   [[nodiscard]] std::vector<std::string> device_ids() const;
   [[nodiscard]] std::vector<std::string> environment_ids() const;
   [[nodiscard]] std::vector<std::string> calibration_ids() const;
+  [[nodiscard]] std::vector<std::string> between_kernels_ids() const;
   [[nodiscard]] const std::map<std::string, Calibration, std::less<>>& calibrations() const {
     return calibrations_;
   }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "hardware/between_fields.hpp"
 #include "hardware/calibration_fields.hpp"
 #include "hardware/catalog_fields.hpp"
 #include "hardware/llm/dtype.hpp"
@@ -159,7 +160,6 @@ Calibration parse_calibration(CatalogFields row) {
     if (field.may_be_absent && !row.has(std::string(field.key))) continue;
     c.*field.member = row.number_between(std::string(field.key), field.low, field.high, field.unit);
   }
-  c.superseded = row.flag("superseded");
   c.fitted_runs = row.texts("fitted_runs");
   for (CatalogFields& errors : row.objects("observed"))
     c.observed.push_back(parse_observed(errors));
@@ -169,27 +169,11 @@ Calibration parse_calibration(CatalogFields row) {
 }
 
 BetweenKernels parse_between(CatalogFields row) {
-  constexpr double kMostBetween = 1e6;
-  constexpr double kNsPerUs = 1e3;
-  constexpr double kHiddenStates = 1e6;  // elements that elementwise_us is for
   BetweenKernels b;
   b.id = row.text("id");
-  b.launch_ns = row.number_between("launch_us", 0, kMostBetween, kNsPerUs);
-  b.layer_launches = row.number_between("layer_launches", 0, kMostBetween, 1);
-  b.expert_launches = row.number_between("expert_launches", 0, kMostBetween, 1);
-  b.latent_launches = row.number_between("latent_launches", 0, kMostBetween, 1);
-  b.recurrent_launches = row.number_between("recurrent_launches", 0, kMostBetween, 1);
-  b.quantise_launches = row.number_between("quantise_launches", 0, kMostBetween, 1);
-  b.latent_layer_share = row.number_between("latent_layer_share", 0, 1, 1);
-  b.layer_ns = row.number_between("layer_us", 0, kMostBetween, kNsPerUs);
-  b.quantise_ns = row.number_between("quantise_us", 0, kMostBetween, kNsPerUs);
-  b.elementwise_ns =
-      row.number_between("elementwise_us", 0, kMostBetween, kNsPerUs / kHiddenStates);
-  b.quantise_token_ns =
-      row.number_between("quantise_token_us", 0, kMostBetween, kNsPerUs / kHiddenStates);
-  b.sequence_ns = row.number_between("sequence_us", 0, kMostBetween, kNsPerUs);
-  b.request_ns = row.number_between("request_ms", 0, kMostBetween, kNsPerMsReal);
-  b.prompt_token_ns = row.number_between("prompt_token_us", 0, kMostBetween, kNsPerUs);
+  for (const BetweenField& field : between_fields()) {
+    b.*field.member = row.number_between(std::string(field.key), 0, field.high, field.unit);
+  }
   for (CatalogFields& errors : row.objects("observed"))
     b.observed.push_back(parse_observed(errors));
   b.source = row.text("source");

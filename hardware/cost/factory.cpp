@@ -155,7 +155,12 @@ void choose_kernels(const Catalog& catalog, const ModelSpec& model, const Device
   choice.prompt_token_ns = between.prompt_token_ns;
   LayerKernels layers(model, request.roofline.parallel, request.roofline.kv, choices,
                       std::move(library));
-  auto cost = std::make_unique<KernelCost>(std::move(layers), between, request.captured,
+  HostTime host;
+  if (request.mode == EngineMode::sync) {
+    host = {.step = ticks_from_ns(row.host_step_ns), .row = ticks_from_ns(row.host_row_ns)};
+    choice.source += fmt::format("; host: {}", row.id);
+  }
+  auto cost = std::make_unique<KernelCost>(std::move(layers), between, request.captured, host,
                                            model.hidden, request.roofline.limits);
   choice.cost = with_ranks(std::move(cost), model, device, row, request.roofline);
 }
@@ -190,8 +195,7 @@ bool prefers_kernels(const Catalog& catalog, const ModelSpec& model, const Devic
   const bool measured = std::ranges::any_of(
       systems, [&](const std::string& system) { return device.has_chip_of(system); });
   if (!measured || !request.calibration.empty()) return false;
-  const Calibration* row = find_calibration(catalog, model, device, request);
-  return (row == nullptr || row->superseded) &&
+  return find_calibration(catalog, model, device, request) == nullptr &&
          why_no_kernels(catalog, model, device, request.engine, request.kernels).empty();
 }
 

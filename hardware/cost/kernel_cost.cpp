@@ -68,8 +68,8 @@ Ticks KernelCost::Curve::at(std::int64_t count) const {
 }
 
 KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSteps captured,
-                       std::int64_t hidden, const CostLimits& limits)
-    : kernels_(std::move(kernels)), captured_(std::move(captured)) {
+                       HostTime host, std::int64_t hidden, const CostLimits& limits)
+    : kernels_(std::move(kernels)), captured_(std::move(captured)), host_(host) {
   const LayerKernels::Counts& counts = kernels_.counts();
   const double plain = real(counts.layers) - (1 - b.latent_layer_share) * real(counts.latent);
   const double quantising = real(counts.fp8_block);
@@ -209,6 +209,9 @@ void KernelCost::price(const StepShape& shape, StepPrice& price) const {
   price.base = terms.sum();
   // The host issues one launch after the other; what the device does not cover is waiting for it.
   if (captured == 0) take_at_least(launches_, price);
+  const Ticks host = host_.step + host_.row * (shape.decode_rows + shape.chunk_rows);
+  price.base_terms[CostTerm::host] += host;
+  price.base += host;
 }
 
 }  // namespace headroom

@@ -1,7 +1,8 @@
 #pragma once
 // Step time composed from measured kernels: their sum over the layers (layer_kernels.hpp), and what
 // lies between them (between_kernels.hpp). A step inside captured graphs takes that sum. Outside of
-// them it takes at least as long as the host needs to launch its kernels.
+// them it takes at least as long as the host needs to launch its kernels. An engine that plans a
+// step only when the one before has ended adds the host's time to both.
 //
 // Every time becomes whole ticks at points of a grid at construction, and is linear between them:
 // in tokens, in sequences, and in context. So a run of steps may be cut anywhere.
@@ -20,11 +21,17 @@
 
 namespace headroom {
 
+// Of a synchronous engine, between two steps.
+struct HostTime {
+  Ticks step = 0;
+  Ticks row = 0;  // more per sequence
+};
+
 class KernelCost final : public StepCost {
  public:
   // StepCostError: the largest legal step would exceed kMaxStepTicks.
   KernelCost(LayerKernels kernels, const BetweenKernels& between, CapturedSteps captured,
-             std::int64_t hidden, const CostLimits& limits);
+             HostTime host, std::int64_t hidden, const CostLimits& limits);
 
   void price(const StepShape& shape, StepPrice& price) const override;
 
@@ -56,6 +63,7 @@ class KernelCost final : public StepCost {
 
   LayerKernels kernels_;
   CapturedSteps captured_;
+  HostTime host_;
   Ticks layers_ = 0;       // small kernels of all layers
   Ticks elementwise_ = 0;  // of a token in a step that holds prompts
   Ticks sequence_ = 0;

@@ -22,10 +22,14 @@ struct FromResult {
   std::string engine;                      // one that has a launch
 };
 
+// Texts of settings files by the names that commands call them.
+using SettingsFiles = std::map<std::string, std::string, std::less<>>;
+
 struct LaunchDraft {
   explicit LaunchDraft(std::string name) : shown_as(std::move(name)) {}
 
   std::string shown_as;
+  SettingsFiles files;  // read before those on disk
   const Engine* engine = nullptr;
   FromResult result;
   std::map<std::string, std::string> variables;  // environment of the engine's process

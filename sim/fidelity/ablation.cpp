@@ -87,13 +87,17 @@ void add(const ScoredRun& full, const ScoredRun& without, Ablation& ablation) {
 
 }  // namespace
 
-Ablations ablate_runs(const std::filesystem::path& directory, const Catalog& catalog) {
-  const RunValidation full = validate_runs(directory, catalog);
+Ablations ablate_runs(const std::filesystem::path& directory, const Catalog& catalog,
+                      std::size_t threads) {
+  // The constants are those of level calibrated.
+  const ValidationOptions options{
+      .directory = directory, .level = "calibrated", .tables = {}, .threads = threads};
+  const RunValidation full = validate_runs(options, catalog);
   Ablations result;
   result.excluded = full.excluded;
   std::set<std::string> rows;
   for (const ScoredRun& run : full.runs) {
-    if (run.situation == Situation::uncalibrated) {
+    if (catalog.calibration(run.calibration).device.empty()) {
       result.excluded.push_back({run.data_set, "generic constants"});
       continue;
     }
@@ -107,7 +111,7 @@ Ablations ablate_runs(const std::filesystem::path& directory, const Catalog& cat
       removal.apply(row);
       with.put(row);
     }
-    const RunValidation validation = validate_runs(directory, with);
+    const RunValidation validation = validate_runs(options, with);
     Ablation ablation{removal.term, removal.what, {}};
     for (const ScoredRun& run : full.runs) {
       const auto same = std::ranges::find(validation.runs, run.data_set, &ScoredRun::data_set);

@@ -36,6 +36,7 @@ struct Ablations {
 };
 
 // ConfigError, DataError: the folder or a file in it is wrong.
-[[nodiscard]] Ablations ablate_runs(const std::filesystem::path& directory, const Catalog& catalog);
+[[nodiscard]] Ablations ablate_runs(const std::filesystem::path& directory, const Catalog& catalog,
+                                    std::size_t threads = 1);
 
 }  // namespace headroom

@@ -55,10 +55,16 @@ class Replays {
   std::int64_t count_ = 0;
 };
 
-std::vector<const MeasuredRun*> chosen_runs(const CalibrateOptions& options,
+}  // namespace
+
+std::vector<const MeasuredRun*> chosen_runs(const std::filesystem::path& directory,
+                                            const std::vector<std::string>& data_sets,
                                             const MeasuredRuns& measured) {
   std::vector<const MeasuredRun*> runs;
-  for (const std::string& wanted : options.runs) {
+  if (data_sets.empty()) {
+    for (const MeasuredRun& run : measured.runs) runs.push_back(&run);
+  }
+  for (const std::string& wanted : data_sets) {
     bool found = false;
     for (const MeasuredRun& run : measured.runs) {
       const bool meant = run.data_set == wanted || run.data_set.starts_with(wanted + "/");
@@ -67,22 +73,21 @@ std::vector<const MeasuredRun*> chosen_runs(const CalibrateOptions& options,
     }
     if (!found) {
       throw ConfigError(Complaint{
-          .origin = options.directory.string(),
+          .origin = directory.string(),
           .problem =
               fmt::format("no measured run \"{}\" (headroom validate runs shows them)", wanted)});
     }
   }
-  if (runs.empty()) throw ConfigError("calibrate: name the runs to fit on (--runs)");
   return runs;
 }
-
-}  // namespace
 
 CalibrationFit calibrate(const CalibrateOptions& options, const Catalog& catalog) {
   FitProblem problem;
   problem.row = catalog.calibration(options.calibration);
   const MeasuredRuns measured = read_measured_runs(options.directory, catalog);
-  const std::vector<const MeasuredRun*> runs = chosen_runs(options, measured);
+  if (options.runs.empty()) throw ConfigError("calibrate: name the runs to fit on (--runs)");
+  const std::vector<const MeasuredRun*> runs =
+      chosen_runs(options.directory, options.runs, measured);
   problem.fields = constants_to_fit(options.fit);
   problem.groups = runs.size();
   Replays replays(catalog, runs);

@@ -34,6 +34,12 @@ struct CalibrationFit : ConstantsFit {  // calibration.fitted_runs says on what
   std::int64_t replays = 0;
 };
 
+// The runs of these data sets (`headroom validate runs` names them; a folder's name: all of it), in
+// their order; none named: all. ConfigError: one that is not there.
+[[nodiscard]] std::vector<const MeasuredRun*> chosen_runs(const std::filesystem::path& directory,
+                                                          const std::vector<std::string>& data_sets,
+                                                          const MeasuredRuns& measured);
+
 // ConfigError: an unknown row, run or constant, or fewer figures than constants.
 [[nodiscard]] CalibrationFit calibrate(const CalibrateOptions& options, const Catalog& catalog);
 

@@ -1,149 +1,182 @@
-// Closed loops of InferenceMAX (2025 and 2026) in the silicon sample of NVIDIA's aiconfigurator
-// (Apache-2.0): `batch_size` requests at a time, ten times as many in all, prompts and outputs
-// uniform in [0.8, 1] of the lengths given; drawn here from that law, not those of the run. Which
-// statistic the TPOT is is not recorded: the mean here (medians of the replays differ by less than
-// 1 %). TTFT depends on settings that are not recorded, and is not scored.
+// Closed loops of InferenceX (SemiAnalysis, Apache-2.0; 2025 and 2026) in the silicon sample of
+// NVIDIA's aiconfigurator (Apache-2.0), with the server command behind each row in recipes.csv
+// beside it. `batch_size` requests at a time, ten times as many in all, prompts and outputs uniform
+// in [0.8, 1] of the lengths given; drawn here from that law, not those of the run. Which statistic
+// the times are is not recorded: the mean here (medians of the replays differ by less than 1 %).
 //
-// Those settings are assumed as in InferenceMAX's public scripts: asynchronous scheduling, 8192
-// tokens a step, no prefix caching, as many sequences as the loop has. KV on B200 is fp8 as there;
-// on H100 16 bits: loops of 32 and 64 long prompts on two devices have the same TPOT, so the pool
-// held fewer than 32 of them, and in fp8 it would hold 50.
+// A row names the model and its precision, the command often the checkpoint in another format: the
+// row counts. Rows with one command and load are one run, whose figures are their medians.
 //
-// Left out, with the reason: prefill and decode apart, pipelines, data-parallel attention (rows
-// labelled so have the TPOT of expert parallelism on the same devices to 1 %, where both were
-// measured, so what they are is not certain), rows of other origin (no law of lengths is known),
-// SGLang, weights that the catalog lacks, and loops that the pool or a limit of sequences decided,
-// neither of which is recorded.
+// Some rows count the ranks of experts twice: a tp_size of 16 or 64 with as many x as many of
+// experts in one node of eight stands for 4 or 8 (replayed so, they are as close as the others).
+//
+// Left out, with the reason: prefill and decode apart, rows without a command, models and devices
+// that the catalog lacks, rows of attention by data ranks, which the commands do not have, and rows
+// whose times are not those of their command: of speculative decoding, of compiling, or of a server
+// that took fewer requests at a time.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "sim/fidelity/measured_run.hpp"
+#include "sim/intake/from.hpp"
 #include "sim/kernel/random.hpp"
 
 namespace headroom {
 namespace {
 
-struct KnownSystem {
-  std::string_view model;
-  std::string_view precision;
-  std::string_view id;
-  std::string_view quantization = "auto";  // of the catalog's checkpoint
-};
-constexpr std::array kSystems{
-    KnownSystem{"meta-llama/Llama-3.1-70B", "fp8", "llama-3.1-70b-fp8"},
-    KnownSystem{"meta-llama/Llama-3.1-70B", "fp4", "llama-3.1-70b", "nvfp4"},
-    KnownSystem{"MiniMaxAI/MiniMax-M2.5", "fp8", "minimax-m2.5"},
-    KnownSystem{"MiniMaxAI/MiniMax-M2.5", "fp4", "minimax-m2.5-nvfp4"},
-    KnownSystem{"moonshotai/Kimi-K2.5", "fp4", "kimi-k2.5-nvfp4"},
-    KnownSystem{"openai/gpt-oss-120b", "fp4", "gpt-oss-120b"},
-};
-
-constexpr std::int64_t kStepTokens = 8192;
-constexpr std::int64_t kLongestRequest = 10240;
 constexpr std::int64_t kPromptsPerPlace = 10;
+constexpr std::int64_t kFewestPrompts = 40;
 constexpr std::int64_t kMostPlaces = 4096;
-constexpr std::uint64_t kSeed = 1;
-// A loop whose requests wait so many times as long as they decode was served a few at a time, by a
-// limit that is not recorded.
+constexpr std::int64_t kMostDevices = 8;  // of one command
+// A loop whose requests wait so many times as long as they decode was served a few at a time.
 constexpr double kMostlyWaiting = 3;
+constexpr std::uint64_t kSeed = 1;
 
-// Those that were measured before versions were recorded are of autumn 2025.
-struct Release {
-  std::string_view engine;
-  std::string_view unrecorded;
+// Rows that were timed with drafts, or while kernels were compiled: their times are far from those
+// of rows with the same command beside them. Empty: any.
+struct MislabelledRows {
+  std::string_view backend;
+  std::string_view version;
+  std::string_view model;  // part of its name
+  std::string_view precision;
+  std::string_view tp_size;
+  std::string_view measured;  // date of the recipe, or its beginning
+  std::string_view why;
 };
-constexpr std::array kReleases{Release{"vllm", "0.11"}, Release{"trtllm", "1.1"}};
+constexpr std::string_view kDrafts = "timed with speculative decoding, which the command lacks";
+constexpr std::string_view kCompiling = "timed while kernels were compiled";
+constexpr std::array kMislabelled{
+    MislabelledRows{"trtllm", "1.2.0rc6.post3", "DeepSeek-R1", "", "", "", kDrafts},
+    MislabelledRows{"trtllm", "1.1.0rc2.post2", "DeepSeek-R1", "", "", "", kDrafts},
+    MislabelledRows{"sglang", "0.5.9", "DeepSeek-R1", "fp8", "8", "", kDrafts},
+    MislabelledRows{"sglang", "", "Qwen3.5-397B-A17B", "fp8", "4", "2026-03-20", kDrafts},
+    MislabelledRows{"sglang", "", "DeepSeek", "fp4", "", "2025-11", kCompiling},
+};
 
-std::string name_of(const KnownSystem& system) {
-  if (system.quantization == "auto") return std::string(system.id);
-  return fmt::format("{}-{}", system.id, system.quantization);
+bool is_such(const FactRow& row, const FactRow& recipe, const MislabelledRows& rows) {
+  const auto same = [&](std::string_view column, std::string_view wanted) {
+    return wanted.empty() || row.text(column) == wanted;
+  };
+  return row.text("backend") == rows.backend && same("backend_version", rows.version) &&
+         row.text("model_path").find(rows.model) != std::string::npos &&
+         same("precision", rows.precision) && same("tp_size", rows.tp_size) &&
+         recipe.text("measured").starts_with(rows.measured);
 }
 
-const KnownSystem* system_of(const FactRow& row) {
-  const auto* found = std::ranges::find_if(kSystems, [&](const KnownSystem& s) {
-    return s.model == row.text("model_path") && s.precision == row.text("precision");
-  });
-  return found == kSystems.end() ? nullptr : found;
+std::string device_of(const FactRow& row, const Catalog& catalog) {
+  std::string id = row.text("system");
+  std::ranges::replace(id, '_', '-');
+  return catalog.has_device(id) ? id : id.substr(0, id.find('-'));
 }
 
-bool whole_experts(const FactRow& row) { return row.count("moe_ep_size").value_or(1) > 1; }
+std::int64_t tensor_ranks(const FactRow& row) {
+  const std::int64_t ranks = count_in(row, "tp_size", 1, 1024);
+  const std::int64_t of_experts = row.count("moe_ep_size").value_or(1);
+  const bool twice = ranks > kMostDevices && of_experts * of_experts == ranks;
+  return twice ? of_experts : ranks;
+}
 
-std::string why_no_loop(const FactRow& row, const Catalog& catalog) {
+// Labelled so, or so in the settings of the command.
+bool splits_attention(const FactRow& row, const FactRow& recipe) {
+  return row.count("attention_dp_size").value_or(1) > 1 ||
+         recipe.text("config").find("enable_attention_dp: true") != std::string::npos;
+}
+
+bool served_few_at_a_time(const FactRow& row) {
+  const double decode_ms = number_in(row, "silicon_tpot_ms", 1e-3, 1e6) *
+                           number_in(row, "osl", 3, static_cast<double>(kMostMeasuredTokens));
+  return number_in(row, "silicon_ttft_ms", 1e-3, 1e7) > kMostlyWaiting * decode_ms;
+}
+
+std::string why_no_loop(const FactRow& row, const FactRow* recipe, const Catalog& catalog) {
   if (row.text("mode") != "agg") return "prefill and decode run on separate devices";
-  if (count_in(row, "pp_size", 1, 1024) > 1) return "pipeline stages are not replayed";
-  if (row.text("attention_dp_size").empty()) {
-    return "not from InferenceMAX: lengths and settings are not recorded";
+  if (recipe == nullptr) return "the server's command is not recorded";
+  if (tensor_ranks(row) > kMostDevices) return "several nodes are not replayed";
+  if (splits_attention(row, *recipe)) return "attention by data ranks is not replayed";
+  if (served_few_at_a_time(row)) return "the server took fewer requests at a time than its command";
+  if (!catalog.has_device(device_of(row, catalog))) {
+    return row.text("system") + " is not in the catalog";
   }
-  if (count_in(row, "attention_dp_size", 1, 1024) > 1) return "attention is data-parallel";
-  const std::int64_t expert_ranks = row.count("moe_ep_size").value_or(1);
-  if (expert_ranks > 1 && expert_ranks != count_in(row, "tp_size", 1, 64)) {
-    return "the experts are on different ranks than the layers";
+  const auto* mislabelled = std::ranges::find_if(
+      kMislabelled, [&](const MislabelledRows& rows) { return is_such(row, *recipe, rows); });
+  return mislabelled == kMislabelled.end() ? "" : std::string(mislabelled->why);
+}
+
+// "1.2.0rc2.post2": releases matter, not candidates of them. Empty: a nightly build, or none.
+std::string release_of(const FactRow& row) {
+  const std::string& recorded = row.text("backend_version");
+  const std::size_t dot = recorded.find('.');
+  if (recorded.empty() || recorded.front() < '0' || recorded.front() > '9' ||
+      dot == std::string::npos) {
+    return "";
   }
-  if (row.text("system") != "h100_sxm" && row.text("system") != "b200_sxm") {
-    return row.text("system") + " is not replayed";
+  return recorded.substr(0, recorded.find_first_not_of("0123456789", dot + 1));
+}
+
+// "NAME:" and contents, joined by ";;".
+SettingsFiles settings_of(const FactRow& recipe) {
+  SettingsFiles files;
+  std::string_view left = recipe.text("config");
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find(";;"), left.size());
+    const std::string_view part = left.substr(0, end);
+    left.remove_prefix(std::min(end + 2, left.size()));
+    const std::size_t name = part.find(":\n");
+    if (name == std::string_view::npos) {
+      throw DataError(fmt::format("{}:{}: config: expected NAME: and the file's contents",
+                                  recipe.file, recipe.line));
+    }
+    files.emplace(part.substr(0, name), fmt::format("{}\n", part.substr(name + 2)));
   }
-  if (row.text("backend") != "vllm" && row.text("backend") != "trtllm") {
-    return row.text("backend") + " has no measured constants";
+  return files;
+}
+
+// With the variables of the engine, which precede it as in a shell; those with quotes in them are
+// cut off in the table.
+std::string command_of(const FactRow& recipe) {
+  std::string command;
+  std::string_view left = recipe.text("env");
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find(' '), left.size());
+    const std::string_view variable = left.substr(0, end);
+    if (variable.find_first_of("'\"") == std::string_view::npos && !variable.empty()) {
+      command += fmt::format("{} ", variable);
+    }
+    left.remove_prefix(std::min(end + 1, left.size()));
   }
-  if (row.text("backend_version").starts_with("nightly")) return "a nightly build is not a release";
-  const KnownSystem* system = system_of(row);
-  if (system == nullptr || !catalog.has_model(system->id)) {
-    return fmt::format("{} in {} is not replayed", row.text("model_path"), row.text("precision"));
-  }
+  return command + recipe.text("server");
+}
+
+// What `precision` makes of the model that the command names; empty: nothing.
+std::string quantization_of(const FactRow& row, const ModelSpec& model) {
+  const std::string_view own = name_of(main_dtype(model));
+  const std::string& wanted = row.text("precision");
+  if (wanted == "fp8" && own != "fp8") return "fp8";
+  if (wanted == "fp4" && own != "nvfp4" && own != "mxfp4") return "nvfp4";
   return "";
 }
 
-std::string version_of(const FactRow& row) {
-  const std::string& recorded = row.text("backend_version");
-  // "1.2.0rc2.post2": releases matter, not candidates of them.
-  const std::size_t dot = recorded.find('.');
-  const std::size_t end =
-      dot == std::string::npos ? dot : recorded.find_first_not_of("0123456789", dot + 1);
-  if (dot != std::string::npos) return recorded.substr(0, end);
-  return std::string(
-      std::ranges::find(kReleases, row.text("backend"), &Release::engine)->unrecorded);
-}
-
-Json engine_of(const FactRow& row, bool h100) {
-  const std::int64_t tp = count_in(row, "tp_size", 1, 64);
-  const std::int64_t places = count_in(row, "batch_size", 1, kMostPlaces);
-  if (row.text("backend") == "vllm") {
-    return {{"name", "vllm"},
-            {"version", version_of(row)},
-            {"tensor_parallel_size", tp},
-            {"enable_expert_parallel", whole_experts(row)},
-            {"quantization", system_of(row)->quantization},
-            {"max_model_len", kLongestRequest},
-            {"max_num_seqs", places},
-            {"max_num_batched_tokens", kStepTokens},
-            {"gpu_memory_utilization", 0.9},
-            {"kv_cache_dtype", h100 ? "bfloat16" : "fp8"},
-            {"enable_prefix_caching", false},
-            {"async_scheduling", true}};
+Scenario scenario_of(const FactRow& row, const FactRow& recipe, const Catalog& catalog) {
+  const std::string place = fmt::format("{}:{}", recipe.file, recipe.line);
+  const std::string release = release_of(row);
+  Json root =
+      scenario_from_command(command_of(recipe), place, release, settings_of(recipe)).scenario;
+  root["device"] = device_of(row, catalog);
+  Json& engine = root["engine"];
+  engine["tensor_parallel_size"] = tensor_ranks(row);
+  if (!engine.contains("quantization")) {
+    const std::string wanted =
+        quantization_of(row, catalog.model(root.at("model").get<std::string>()));
+    if (!wanted.empty()) engine["quantization"] = wanted;
   }
-  return {{"name", "trtllm"},
-          {"version", version_of(row)},
-          {"tensor_parallel_size", tp},
-          {"enable_expert_parallel", whole_experts(row)},
-          {"quantization", system_of(row)->quantization},
-          {"max_seq_len", kLongestRequest},
-          {"max_batch_size", 1024},
-          {"max_num_tokens", kLongestRequest},
-          {"kv_cache_dtype", "fp8"},
-          {"enable_block_reuse", false}};
-}
-
-// Loops that press on the pool depend on its size, which is not recorded: all places taken by
-// requests in the middle of their outputs.
-bool presses_on_the_pool(const MeasuredRun& run, const Catalog& catalog) {
-  std::vector<Arrival> running(run.arrivals.begin(), run.arrivals.begin() + run.concurrency);
-  for (Arrival& arrival : running) arrival.output_tokens /= 2;
-  return !holds_at_once(run.scenario, running, catalog);
+  return recorded_scenario(place, std::move(root));
 }
 
 std::vector<Arrival> drawn(std::int64_t requests, std::int64_t prompt, std::int64_t output) {
@@ -164,79 +197,97 @@ std::vector<Arrival> drawn(std::int64_t requests, std::int64_t prompt, std::int6
   return arrivals;
 }
 
-// One point: the median of what was measured there.
+// Rows of one command and load.
 struct LoopPoint {
   const FactRow* row = nullptr;  // the first
+  const FactRow* recipe = nullptr;
+  std::vector<double> ttft_ms;
   std::vector<double> tpot_ms;
 };
 
-std::string_view loop_device(const FactRow& row) {
-  return row.text("system") == "h100_sxm" ? "h100-sxm" : "b200";
+std::string load_of(const FactRow& row, const Catalog& catalog) {
+  const auto ranks = [&](const char* what, const char* column) {
+    const std::int64_t count = row.count(column).value_or(1);
+    return count > 1 ? fmt::format(" {}{}", what, count) : std::string();
+  };
+  const std::string& version = row.text("backend_version");
+  return fmt::format(
+      "{} {}{} {} {}/TP{}{} {}x{} c{:03}", device_of(row, catalog), row.text("backend"),
+      version.empty() ? "" : " " + version,
+      row.text("model_path").substr(row.text("model_path").rfind('/') + 1), row.text("precision"),
+      tensor_ranks(row), ranks("EP", "moe_ep_size"), count_in(row, "isl", 1, kMostMeasuredTokens),
+      count_in(row, "osl", 3, kMostMeasuredTokens), count_in(row, "batch_size", 1, kMostPlaces));
 }
 
-std::string point_of(const FactRow& row) {
-  return fmt::format("{} {} {} {}/TP{}{} {}x{} c{:03}", loop_device(row), row.text("backend"),
-                     version_of(row), name_of(*system_of(row)), count_in(row, "tp_size", 1, 64),
-                     whole_experts(row) ? " EP" : "", count_in(row, "isl", 1, kMostMeasuredTokens),
-                     count_in(row, "osl", 3, kMostMeasuredTokens),
-                     count_in(row, "batch_size", 1, kMostPlaces));
-}
-
-bool served_few_at_a_time(const FactRow& row) {
-  const double decode_ms = number_in(row, "silicon_tpot_ms", 1e-3, 1e6) *
-                           number_in(row, "osl", 3, static_cast<double>(kMostMeasuredTokens));
-  return row.number("silicon_ttft_ms").value_or(0) > kMostlyWaiting * decode_ms;
-}
-
-MeasuredRun run_of(const FactRow& row) {
+MeasuredRun run_of(const LoopPoint& point, const Catalog& catalog) {
+  const FactRow& row = *point.row;
   MeasuredRun run;
-  run.scenario =
-      recorded_system(fmt::format("{}:{}", row.file, row.line), std::string(system_of(row)->id),
-                      loop_device(row), engine_of(row, row.text("system") == "h100_sxm"));
-  const std::int64_t prompt = count_in(row, "isl", 1, kMostMeasuredTokens);
-  const std::int64_t output = count_in(row, "osl", 3, kMostMeasuredTokens);
+  run.scenario = scenario_of(row, *point.recipe, catalog);
   run.concurrency = count_in(row, "batch_size", 1, kMostPlaces);
-  run.arrivals = drawn(kPromptsPerPlace * run.concurrency, prompt, output);
-  run.label = fmt::format("c{} {}/{} TP{} {}, {} on {}", run.concurrency, prompt, output,
-                          run.scenario.engine.tensor_parallel_size, run.scenario.model,
-                          row.text("backend"), loop_device(row));
+  run.arrivals = drawn(std::max(kPromptsPerPlace * run.concurrency, kFewestPrompts),
+                       count_in(row, "isl", 1, kMostMeasuredTokens),
+                       count_in(row, "osl", 3, kMostMeasuredTokens));
+  run.label = load_of(row, catalog);
+  run.measured = {{"mean_ttft_ms", median_of(point.ttft_ms)},
+                  {"mean_tpot_ms", median_of(point.tpot_ms)}};
+  run.settings_differ = point.recipe->text("script_state") != "of that day";
   return run;
+}
+
+std::map<std::string, const FactRow*> by_id(const std::vector<FactRow>& rows) {
+  std::map<std::string, const FactRow*> found;
+  for (const FactRow& row : rows) {
+    if (found.emplace(row.text("id"), &row).second) continue;
+    throw DataError(
+        fmt::format("{}:{}: id {} stands above, too", row.file, row.line, row.text("id")));
+  }
+  return found;
 }
 
 }  // namespace
 
-void read_closed_loops(std::istream& in, const std::string& name, const Catalog& catalog,
-                       MeasuredRuns& result) {
+void read_closed_loops(std::istream& sample, std::istream& recipes, const std::string& name,
+                       const Catalog& catalog, MeasuredRuns& result) {
   const std::vector<FactRow> rows =
-      read_facts(in, name + "/silicon_sample.csv",
-                 {"backend", "backend_version", "model_path", "system", "precision", "mode", "isl",
-                  "osl", "batch_size", "tp_size", "pp_size", "attention_dp_size", "moe_ep_size",
+      read_facts(sample, name + "/silicon_sample.csv",
+                 {"id", "backend", "backend_version", "model_path", "system", "precision", "mode",
+                  "isl", "osl", "batch_size", "tp_size", "attention_dp_size", "moe_ep_size",
                   "silicon_ttft_ms", "silicon_tpot_ms"});
   refuse_copies(rows);
-  std::map<std::string, LoopPoint> points;
+  const std::vector<FactRow> commands =
+      read_facts(recipes, name + "/recipes.csv",
+                 {"id", "measured", "script_state", "server", "config", "env"});
+  const std::map<std::string, const FactRow*> recipe_of = by_id(commands);
+  // By load, then by command.
+  std::map<std::pair<std::string, std::string>, LoopPoint> points;
   for (const FactRow& row : rows) {
-    std::string why = why_no_loop(row, catalog);
-    if (why.empty() && served_few_at_a_time(row)) {
-      why = "mostly waiting: the server took few requests at a time";
-    }
+    const auto found = recipe_of.find(row.text("id"));
+    const FactRow* recipe = found == recipe_of.end() ? nullptr : found->second;
+    std::string why = why_no_loop(row, recipe, catalog);
     if (!why.empty()) {
       result.excluded.push_back({fmt::format("{}/line {}", name, row.line), std::move(why)});
       continue;
     }
-    LoopPoint& point = points[point_of(row)];
-    if (point.row == nullptr) point.row = &row;
+    LoopPoint& point =
+        points[{load_of(row, catalog), command_of(*recipe) + recipe->text("config")}];
+    if (point.row == nullptr) {
+      point.row = &row;
+      point.recipe = recipe;
+    }
+    point.ttft_ms.push_back(number_in(row, "silicon_ttft_ms", 1e-3, 1e7));
     point.tpot_ms.push_back(number_in(row, "silicon_tpot_ms", 1e-3, 1e6));
   }
-  for (const auto& [load, point] : points) {
-    MeasuredRun run = run_of(*point.row);
-    run.data_set = fmt::format("{}/{}", name, load);
-    run.measured = {{"mean_tpot_ms", median_of(point.tpot_ms)}};
-    if (presses_on_the_pool(run, catalog)) {
-      result.excluded.push_back(
-          {run.data_set, "close to the size of the pool, which is not recorded"});
-      continue;
+  std::map<std::string, int> copies;  // of a load, by other commands
+  for (const auto& [key, point] : points) {
+    const int copy = ++copies[key.first];
+    const std::string data_set =
+        fmt::format("{}/{}{}", name, key.first, copy > 1 ? fmt::format(" ({})", copy) : "");
+    try {
+      result.runs.push_back(run_of(point, catalog));
+      result.runs.back().data_set = data_set;
+    } catch (const ConfigError& error) {
+      result.excluded.push_back({data_set, error.what()});
     }
-    result.runs.push_back(std::move(run));
   }
 }
 

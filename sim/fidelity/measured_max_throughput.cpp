@@ -1,8 +1,8 @@
 // Jobs of trtllm-bench from the performance overview of TensorRT-LLM 1.0 (NVIDIA, Apache-2.0): all
 // requests at once, fixed lengths, GUARANTEED_NO_EVICT, 0.90 to 0.95 of the free memory for KV. The
-// figure is the whole job's output throughput. trtllm-bench tunes max_batch_size and max_num_tokens
-// itself and the page does not say to what: the engine's defaults are assumed, with room for a
-// whole prompt in a step. FP4 jobs are left out while the catalog has no weights of their kind.
+// figure is the whole job's output throughput. The page captures graphs of up to 8192 sequences.
+// trtllm-bench tunes max_batch_size and max_num_tokens itself and the page does not say to what:
+// the engine's defaults are assumed, with room for a whole prompt in a step.
 
 #include <fmt/format.h>
 
@@ -26,11 +26,16 @@ constexpr std::array kCheckpoints{
     KnownCheckpoint{"Llama-3.1-8B", "FP8", "llama-3.1-8b", "fp8"},
     KnownCheckpoint{"Llama-3.1-405B", "FP8", "llama-3.1-405b", "fp8"},
     KnownCheckpoint{"Qwen3-235B-A22B", "FP8", "qwen3-235b-a22b-fp8"},
+    KnownCheckpoint{"Llama-3.3-70B", "FP4", "llama-3.3-70b-nvfp4"},
+    KnownCheckpoint{"Llama-3.1-405B", "FP4", "llama-3.1-405b", "nvfp4"},
+    KnownCheckpoint{"Qwen3-235B-A22B", "FP4", "qwen3-235b-a22b-nvfp4"},
+    KnownCheckpoint{"Qwen3-30B-A3B", "FP4", "qwen3-30b-a3b", "nvfp4"},
 };
 
 constexpr double kKvFraction = 0.95;
 constexpr std::int64_t kDefaultStepTokens = 8192;
 constexpr std::int64_t kMostSequences = 2048;  // the engine's max_batch_size
+constexpr std::int64_t kLargestGraph = 8192;   // sequences
 constexpr std::int64_t kMostReplayed = 3000;   // the longest jobs repeat themselves long before
 
 }  // namespace
@@ -72,6 +77,7 @@ void read_max_throughput(std::istream& in, const std::string& name, const Catalo
                          {"free_gpu_memory_fraction", kKvFraction},
                          {"quantization", known->quantization},
                          {"kv_cache_dtype", "fp8"},
+                         {"cuda_graph_max_batch_size", kLargestGraph},
                          {"max_seq_len", prompt + output},
                          {"max_num_tokens", step}});
     const std::int64_t requests =

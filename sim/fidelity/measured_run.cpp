@@ -24,13 +24,15 @@ constexpr int kLevels = 3;  // of folders below the given one
 
 Scenario recorded_system(const std::string& place, const std::string& model,
                          std::string_view device, const Json& engine) {
+  return recorded_scenario(place, {{"model", model}, {"device", device}, {"engine", engine}});
+}
+
+Scenario recorded_scenario(const std::string& place, Json root) {
   JsonDocument document;
   document.name = place;
+  document.root = std::move(root);
   // The trace represents the recorded arrivals; it is not opened.
-  document.root = {{"model", model},
-                   {"device", device},
-                   {"engine", engine},
-                   {"workload", {{"trace", {{"file", place}}}}}};
+  document.root["workload"] = {{"trace", {{"file", place}}}};
   return parse_scenario(document);
 }
 
@@ -82,7 +84,11 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
     read("stages.csv", read_load_stages);
     read("max_throughput.csv", read_max_throughput);
     read("all_results.csv", read_static_batches);
-    read("silicon_sample.csv", read_closed_loops);
+    if (is_there(folder / "silicon_sample.csv") && is_there(folder / "recipes.csv")) {
+      std::istringstream sample = open_text_file(folder / "silicon_sample.csv");
+      std::istringstream recipes = open_text_file(folder / "recipes.csv");
+      read_closed_loops(sample, recipes, name, catalog, result);
+    }
     read("perf_model.csv", read_token_times);
     read("decode_rates.csv", read_decode_rates);
   }
@@ -91,8 +97,8 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
         .origin = directory.string(),
         .problem =
             fmt::format("no measured run (requests.csv with config.json, stages.csv, "
-                        "max_throughput.csv, all_results.csv, silicon_sample.csv, perf_model.csv, "
-                        "decode_rates.csv) in this folder or up to {} levels below",
+                        "max_throughput.csv, all_results.csv, silicon_sample.csv with recipes.csv, "
+                        "perf_model.csv, decode_rates.csv) in this folder or up to {} levels below",
                         kLevels)});
   }
   return result;

@@ -8,7 +8,8 @@
 //   max_throughput.csv           jobs of trtllm-bench (TensorRT-LLM performance overview,
 //   Apache-2.0)
 //   all_results.csv              static batches of 2024 (Argonne LLM-Inference-Bench, BSD-3-Clause)
-//   silicon_sample.csv           closed loops of InferenceMAX (NVIDIA aiconfigurator, Apache-2.0)
+//   silicon_sample.csv + recipes.csv   closed loops of InferenceX with their server commands
+//   (NVIDIA aiconfigurator and SemiAnalysis InferenceX, Apache-2.0)
 //   perf_model.csv               prompt and token times of 2023 (Splitwise, MIT)
 //   decode_rates.csv             rates that reports give, with their settings (its reader)
 
@@ -43,7 +44,8 @@ struct MeasuredRun {
   std::shared_ptr<const std::vector<PrefixSegment>> pieces;
   std::vector<MeasuredMetric> measured;
   std::int64_t cold_requests = 0;  // first ones, left out of all means: the engine was cold
-  bool at_the_engine = false;      // times were taken in the engine: without a client's latency
+  bool settings_differ = false;  // the server's command is not known to be the run's: scored apart
+  bool at_the_engine = false;    // times were taken in the engine: without a client's latency
   // Closed loop: so many requests at a time, in the order of `arrivals` and whatever their times;
   // the next one is sent when one ends. 0: each at its own time.
   std::int64_t concurrency = 0;
@@ -76,6 +78,9 @@ inline constexpr double kLongestMeasuredRun = 1e8;               // s
 [[nodiscard]] Scenario recorded_system(const std::string& place, const std::string& model,
                                        std::string_view device, const Json& engine);
 
+// The same of a scenario's JSON without a workload.
+[[nodiscard]] Scenario recorded_scenario(const std::string& place, Json root);
+
 // `requests` equal ones at the start of the run, each with its length declared.
 [[nodiscard]] std::vector<Arrival> batch_of(std::int64_t requests, std::int32_t prompt_tokens,
                                             std::int32_t output_tokens);
@@ -93,8 +98,8 @@ void read_max_throughput(std::istream& in, const std::string& name, const Catalo
                          MeasuredRuns& result);
 void read_static_batches(std::istream& in, const std::string& name, const Catalog& catalog,
                          MeasuredRuns& result);
-void read_closed_loops(std::istream& in, const std::string& name, const Catalog& catalog,
-                       MeasuredRuns& result);
+void read_closed_loops(std::istream& sample, std::istream& recipes, const std::string& name,
+                       const Catalog& catalog, MeasuredRuns& result);
 void read_token_times(std::istream& in, const std::string& name, const Catalog& catalog,
                       MeasuredRuns& result);
 void read_decode_rates(std::istream& in, const std::string& name, const Catalog& catalog,

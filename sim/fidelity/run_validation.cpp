@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 
 #include "hardware/cost/kernel_times.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
+#include "sim/kernel/in_parallel.hpp"
 #include "sim/metrics/serving_metrics.hpp"
 #include "sim/resolve/run.hpp"
 
@@ -78,7 +80,13 @@ RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog,
   Scenario scenario = run.scenario;
   scenario.cost = cost;
   if (cost.calibration == "auto") scenario.cost.calibration = run.scenario.cost.calibration;
-  RunResult result = headroom::run(scenario, catalog, std::move(workload));
+  RunResult result;
+  try {
+    result = headroom::run(scenario, catalog, std::move(workload));
+  } catch (const ConfigError& error) {
+    why = error.what();
+    return result;
+  }
   const RequestCounts& requests = result.summary.requests;
   if (!result.started) {
     why = fmt::format("does not start here: {}", result.budget.failure->message);
@@ -96,8 +104,12 @@ bool is_fitted_on(const Calibration& calibration, const std::string& data_set) {
   });
 }
 
-Situation situation_of(const MeasuredRun& run, const Calibration& calibration,
+Situation situation_of(const MeasuredRun& run, const CostFacts& cost, const Catalog& catalog,
                        const std::vector<MeasuredRun>& all) {
+  if (cost.level == "table") return Situation::tables;
+  if (run.settings_differ) return Situation::other_command;
+  if (cost.level == "kernels") return Situation::kernels;
+  const Calibration& calibration = catalog.calibration(cost.calibration);
   if (calibration.device.empty()) return Situation::uncalibrated;
   if (is_fitted_on(calibration, run.data_set)) return Situation::self;
   const bool same_model = std::ranges::any_of(all, [&](const MeasuredRun& other) {
@@ -155,11 +167,22 @@ double decoding_rate(std::span<const RequestRecord> records) {
              : 0;
 }
 
+std::optional<bool> lies_in_range(const ExpectedError& expected, const ScoredMetric& metric) {
+  const auto range = std::ranges::find(expected.ranges, metric.name, &ErrorRange::metric);
+  if (range == expected.ranges.end()) return std::nullopt;
+  const double truth = metric.measured / metric.simulated - 1;
+  return range->low <= truth && truth <= range->high;
+}
+
 ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
   ScoredRun scored;
   scored.data_set = run.data_set;
   scored.label = run.label;
+  scored.engine = result.resolved.engine->name;
+  scored.cost_family = result.resolved.engine->cost_family;
+  scored.device = result.resolved.device.id;
   scored.model = result.resolved.model.id;
+  scored.model_class = class_of(result.resolved.model);
   scored.calibration = result.cost.calibration;
   scored.preemptions = result.summary.engine.preemptions;
   const auto records = std::span(result.recorder->records());
@@ -168,50 +191,65 @@ ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
   const ServingMetrics warm = serving_metrics(
       records.subspan(static_cast<std::size_t>(run.cold_requests)), nullptr, options);
   for (const MeasuredMetric& metric : run.measured) {
-    if (metric.name != "output_throughput") {
-      scored.metrics.push_back({metric.name, metric.value, metric_of(warm, metric.name)});
-    } else if (run.decoding_rate) {
-      scored.metrics.push_back({metric.name, metric.value, decoding_rate(records)});
-    } else {
-      scored.metrics.push_back(
-          {metric.name, metric.value, result.summary.metrics.output_throughput});
+    double simulated = metric_of(warm, metric.name);
+    if (metric.name == "output_throughput") {
+      simulated =
+          run.decoding_rate ? decoding_rate(records) : result.summary.metrics.output_throughput;
     }
+    scored.metrics.push_back({metric.name, metric.value, simulated, {}});
+    scored.metrics.back().in_range = lies_in_range(result.expected_error, scored.metrics.back());
   }
   return scored;
 }
 
 }  // namespace
 
-RunValidation validate_runs(const fs::path& directory, const Catalog& catalog,
-                            const fs::path& tables) {
-  MeasuredRuns measured = read_measured_runs(directory, catalog);
-  RunValidation validation;
-  validation.excluded = std::move(measured.excluded);
-  const std::vector<KernelProfile> profiles = kernel_profiles(tables);
-  for (const MeasuredRun& run : measured.runs) {
-    std::string why;
+RunValidation validate_runs(const ValidationOptions& options, const Catalog& catalog) {
+  MeasuredRuns measured = read_measured_runs(options.directory, catalog);
+  const std::vector<KernelProfile> profiles = kernel_profiles(options.tables);
+  std::vector<ScoredRun> scored(measured.runs.size());
+  std::vector<std::string> why(measured.runs.size());
+  in_parallel(measured.runs.size(), options.threads, [&](std::size_t i) {
+    const MeasuredRun& run = measured.runs[i];
     CostSection cost;
-    cost.level = "calibrated";  // scores the rows of constants
-    if (!tables.empty()) {
+    cost.level = options.level;
+    if (!options.tables.empty()) {
       cost.level = "table";
       cost.tables = profile_of(run, catalog, profiles).string();
       if (cost.tables.empty()) {
-        validation.excluded.push_back({run.data_set, "no kernel times of its model and device"});
-        continue;
+        why[i] = "no kernel times of its model and device";
+        return;
       }
     }
-    const RunResult result = replay_if_possible(run, catalog, cost, why);
-    if (!why.empty()) {
-      validation.excluded.push_back({run.data_set, std::move(why)});
-      continue;
+    const RunResult result = replay_if_possible(run, catalog, cost, why[i]);
+    if (!why[i].empty()) return;
+    scored[i] = scored_run(run, result);
+    scored[i].situation = situation_of(run, result.cost, catalog, measured.runs);
+  });
+  RunValidation validation;
+  validation.excluded = std::move(measured.excluded);
+  for (std::size_t i = 0; i < scored.size(); ++i) {
+    if (why[i].empty()) {
+      validation.runs.push_back(std::move(scored[i]));
+    } else {
+      validation.excluded.push_back({measured.runs[i].data_set, std::move(why[i])});
     }
-    validation.runs.push_back(scored_run(run, result));
-    validation.runs.back().situation =
-        cost.level == "table"
-            ? Situation::tables
-            : situation_of(run, catalog.calibration(result.cost.calibration), measured.runs);
   }
   return validation;
+}
+
+std::string class_of(const ModelSpec& model) {
+  const auto has = [&](auto part) { return std::ranges::any_of(model.kinds, part); };
+  std::string name;
+  const auto add = [&](bool is_such, std::string_view word) {
+    if (is_such) name += fmt::format("{}{}", name.empty() ? "" : " ", word);
+  };
+  add(has([](const LayerKind& kind) { return kind.recurrent.has_value(); }), "recurrent");
+  add(has([](const LayerKind& kind) { return kind.attention && kind.attention->indexer; }),
+      "sparse");
+  add(has([](const LayerKind& kind) { return kind.attention && kind.attention->mla; }), "latent");
+  add(has([](const LayerKind& kind) { return kind.moe.has_value(); }), "experts");
+  return name.empty() ? "dense" : name;
 }
 
 RunResult replay(const MeasuredRun& run, const Catalog& catalog, const std::string& calibration) {
@@ -229,6 +267,17 @@ ScoredRun replay_and_score(const MeasuredRun& run, const Catalog& catalog,
                            const std::string& calibration) {
   ScoredRun scored = scored_run(run, replay(run, catalog, calibration));
   scored.situation = Situation::self;
+  return scored;
+}
+
+std::optional<ScoredRun> scored_by_kernels(const MeasuredRun& run, const Catalog& catalog) {
+  std::string why;
+  CostSection cost;
+  cost.level = "kernels";
+  const RunResult result = replay_if_possible(run, catalog, cost, why);
+  if (!why.empty()) return std::nullopt;
+  ScoredRun scored = scored_run(run, result);
+  scored.situation = Situation::kernels;
   return scored;
 }
 
@@ -256,30 +305,62 @@ std::vector<ObservedErrors> observed_errors(const std::vector<ScoredRun>& runs) 
   return list;
 }
 
-MetricScore score_of(const RunValidation& validation, Situation situation,
-                     std::string_view metric) {
+namespace {
+
+double median(std::vector<double>& values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+void add(const ScoredRun& run, const ScoredMetric& metric, MetricScore& score) {
+  const double error = metric.error();
+  if (score.runs == 0 || std::abs(error) > std::abs(score.worst)) {
+    score.worst = error;
+    score.worst_run = run.data_set;
+  }
+  ++score.runs;
+  score.mean_error += error;
+  score.mean += std::abs(error);
+  score.with_range += metric.in_range ? 1 : 0;
+  score.in_range += metric.in_range.value_or(false) ? 1 : 0;
+}
+
+}  // namespace
+
+MetricScore score_of(std::span<const ScoredRun> runs, std::string_view metric,
+                     const std::function<bool(const ScoredRun&)>& counts) {
   MetricScore score;
   std::vector<double> errors;
-  for (const ScoredRun& run : validation.runs) {
-    if (run.situation != situation) continue;
+  for (const ScoredRun& run : runs) {
+    if (!counts(run)) continue;
     for (const ScoredMetric& scored : run.metrics) {
       if (scored.name != metric) continue;
-      const double error = scored.error();
-      if (errors.empty() || std::abs(error) > std::abs(score.worst)) {
-        score.worst = error;
-        score.worst_run = run.data_set;
-      }
-      errors.push_back(std::abs(error));
-      score.mean += std::abs(error);
+      add(run, scored, score);
+      errors.push_back(scored.error());
     }
   }
   if (errors.empty()) return score;
-  score.runs = static_cast<std::int64_t>(errors.size());
+  score.mean_error /= static_cast<double>(score.runs);
   score.mean /= static_cast<double>(score.runs);
-  std::sort(errors.begin(), errors.end());
-  const std::size_t half = errors.size() / 2;
-  score.median = errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+  score.median_error = median(errors);
+  for (double& error : errors) error = std::abs(error);
+  score.median = median(errors);
   return score;
+}
+
+bool RunClass::has(const ScoredRun& run) const {
+  return run.situation != Situation::other_command && run.engine == engine &&
+         run.device == device && run.model_class == model_class;
+}
+
+std::vector<RunClass> classes_of(std::span<const ScoredRun> runs) {
+  std::set<RunClass> classes;
+  for (const ScoredRun& run : runs) {
+    if (run.situation == Situation::other_command) continue;
+    classes.insert({run.engine, run.device, run.model_class});
+  }
+  return {classes.begin(), classes.end()};
 }
 
 }  // namespace headroom

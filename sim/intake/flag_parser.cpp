@@ -310,12 +310,14 @@ void FlagReader::set_switch(const std::string& name, const Found& found, const s
 }
 
 void FlagReader::settings_file(const std::string& name, const std::string& path) {
+  const auto given = draft_.files.find(path);
   std::error_code elsewhere;  // the path is of the machine that the command runs on
-  if (!std::filesystem::exists(path, elsewhere)) {
+  if (given == draft_.files.end() && !std::filesystem::exists(path, elsewhere)) {
     draft_.unknown(fmt::format("{} {}: file not found, so its settings are missing", name, path));
     return;
   }
-  const Json settings = read_yaml(read_text_file(path), path);
+  const Json settings =
+      read_yaml(given == draft_.files.end() ? read_text_file(path) : given->second, path);
   if (!settings.is_object()) refuse(name, fmt::format("{} is not a list of settings", path));
   // A setting stands below every flag of the command line, wherever the file is named.
   const bool before_flags = !flags_.settings_win;

@@ -19,12 +19,14 @@ namespace headroom {
 // `command` as typed into a shell: assignments, quotes, line continuations, comments, `sh -c`, and
 // `docker run` are understood. `shown_as` is what errors call it. Lists hold the names of flags and
 // variables, never their values (keys and tokens stand there). Files that a flag names (--config)
-// are read when they exist. `release` of the engine, as the user gives it apart from the command,
-// decides what flags mean; empty: the image's, else the profile's. ConfigError: no command that is
-// understood, a flag without its value, a wrong number, an open quote.
+// are taken from `files`, else read when they exist. `release` of the engine, as the user gives it
+// apart from the command, decides what flags mean; empty: the image's, else the profile's.
+// ConfigError: no command that is understood, a flag without its value, a wrong number, an open
+// quote.
 [[nodiscard]] FromResult scenario_from_command(std::string_view command,
                                                const std::string& shown_as,
-                                               std::string_view release = {});
+                                               std::string_view release = {},
+                                               SettingsFiles files = {});
 
 // `service` may be empty when only one service runs a known engine. ConfigError with the line for
 // what is no YAML (yaml.hpp).

@@ -208,8 +208,9 @@ std::string understood_commands() {
 }
 
 FromResult scenario_from_command(std::string_view command, const std::string& shown_as,
-                                 std::string_view release) {
+                                 std::string_view release, SettingsFiles files) {
   Draft draft(shown_as);
+  draft.files = std::move(files);
   if (!read_shell_launch(draft, command)) {
     throw ConfigError(
         Complaint{.origin = shown_as,

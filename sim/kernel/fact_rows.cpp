@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 #include "sim/kernel/errors.hpp"
 
@@ -13,19 +14,32 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-std::vector<std::string> cells_of(std::string_view line) {
+// The cells of a row, whose quoted ones may hold commas, doubled quotes and line ends: then further
+// lines are taken from `in` and counted.
+std::vector<std::string> cells_of(std::string line, std::istream& in, std::int64_t& number) {
   std::vector<std::string> cells(1);
   bool quoted = false;
-  for (const char c : line) {
+  for (std::size_t i = 0;; ++i) {
+    if (i == line.size()) {
+      if (!quoted || !std::getline(in, line)) return cells;
+      ++number;
+      cells.back() += '\n';
+      i = std::string::npos;  // the next one is the first
+      continue;
+    }
+    const char c = line[i];
     if (c == '"') {
-      quoted = !quoted;
+      // A doubled one within quotes is one of the cell.
+      if (quoted && i + 1 < line.size() && line[i + 1] == '"')
+        cells.back() += line[i++];
+      else
+        quoted = !quoted;
     } else if (c == ',' && !quoted) {
       cells.emplace_back();
     } else if (c != '\r') {
       cells.back() += c;
     }
   }
-  return cells;
 }
 
 }  // namespace
@@ -72,21 +86,23 @@ std::vector<FactRow> read_facts(std::istream& in, const std::string& file,
                                 const std::vector<std::string>& wanted) {
   std::string line;
   if (!std::getline(in, line)) throw DataError(fmt::format("{}:1: no header", file));
-  const std::vector<std::string> header = cells_of(line);
+  std::int64_t number = 1;
+  const std::vector<std::string> header = cells_of(line, in, number);
   for (const std::string& column : wanted) {
     if (std::ranges::find(header, column) == header.end()) {
       throw DataError(fmt::format("{}:1: column {} is missing", file, column));
     }
   }
   std::vector<FactRow> rows;
-  for (std::int64_t number = 2; std::getline(in, line); ++number) {
+  while (std::getline(in, line)) {
+    const std::int64_t first = ++number;
     if (line.empty() || line == "\r") continue;
-    const std::vector<std::string> cells = cells_of(line);
+    const std::vector<std::string> cells = cells_of(std::move(line), in, number);
     if (cells.size() != header.size()) {
       throw DataError(fmt::format("{}:{}: {} cells, but the header has {} ({} rows read before)",
-                                  file, number, cells.size(), header.size(), rows.size()));
+                                  file, first, cells.size(), header.size(), rows.size()));
     }
-    FactRow row{file, number, {}};
+    FactRow row{file, first, {}};
     for (std::size_t i = 0; i < header.size(); ++i) row.cells[header[i]] = cells[i];
     rows.push_back(std::move(row));
   }

@@ -16,7 +16,7 @@ namespace headroom {
 // One line with its cells by the header's names.
 struct FactRow {
   std::string file;
-  std::int64_t line = 0;  // from 1, the header
+  std::int64_t line = 0;  // its first one, from 1, the header
   std::map<std::string, std::string, std::less<>> cells;
 
   [[nodiscard]] const std::string& text(std::string_view column) const;
@@ -25,8 +25,8 @@ struct FactRow {
   [[nodiscard]] std::optional<std::int64_t> count(std::string_view column) const;
 };
 
-// Cells may be quoted. DataError: a column of `wanted` is missing, or a line has another number of
-// cells than the header.
+// Cells may be quoted, with line ends and doubled quotes inside. DataError: a column of `wanted` is
+// missing, or a line has another number of cells than the header.
 [[nodiscard]] std::vector<FactRow> read_facts(std::istream& in, const std::string& file,
                                               const std::vector<std::string>& wanted);
 

@@ -65,6 +65,31 @@ std::string groups_text(const StepTimeFit& fit) {
 // An error in per cent, to a tenth.
 Json tenth(double error) { return Json::parse(fmt::format("{:.1f}", 100 * error)); }
 
+// Four digits are more than any fit knows.
+Json four_digits(double value) { return Json::parse(fmt::format("{:.4g}", value)); }
+
+Json observed_json(const ObservedErrors& errors) {
+  Json observed = {{"models", errors.models}, {"runs", errors.runs}};
+  const auto add = [&](const char* name, const std::optional<ObservedErrors::Range>& range) {
+    if (range) observed[fmt::format("{}_percent", name)] = {tenth(range->low), tenth(range->high)};
+  };
+  add("mean_ttft_ms", errors.ttft);
+  add("mean_tpot_ms", errors.tpot);
+  add("output_throughput", errors.throughput);
+  return observed;
+}
+
+std::string joint_constants_text(const JointFit& fit) {
+  std::vector<TableRow> table{{"constant", "of", "before", "fitted", "95 % +-"}};
+  for (const JointConstant& constant : fit.constants) {
+    table.push_back({std::string(constant.field->key),
+                     constant.engine.empty() ? "all" : constant.engine,
+                     fmt::format("{:.4g}", constant.before), fmt::format("{:.4g}", constant.value),
+                     fmt::format("{:.2g}", constant.interval)});
+  }
+  return table_text(table, kValidationWidth);
+}
+
 }  // namespace
 
 std::string calibrate_text(const CalibrationFit& fit) {
@@ -106,24 +131,50 @@ std::string calibrations_file(const Calibration& c) {
   }
   row["mode"] = name_of(c.mode);
   for (const CalibrationField& field : calibration_fields()) {
-    // Four digits are more than any fit knows.
-    row[std::string(field.key)] = Json::parse(fmt::format("{:.4g}", c.*field.member / field.unit));
+    row[std::string(field.key)] = four_digits(c.*field.member / field.unit);
   }
   if (!c.fitted_runs.empty()) row["fitted_runs"] = c.fitted_runs;
-  for (const ObservedErrors& errors : c.observed) {
-    Json observed = {{"models", errors.models}, {"runs", errors.runs}};
-    const auto add = [&](const char* name, const std::optional<ObservedErrors::Range>& range) {
-      if (range)
-        observed[fmt::format("{}_percent", name)] = {tenth(range->low), tenth(range->high)};
-    };
-    add("mean_ttft_ms", errors.ttft);
-    add("mean_tpot_ms", errors.tpot);
-    add("output_throughput", errors.throughput);
-    row["observed"].push_back(std::move(observed));
-  }
+  for (const ObservedErrors& errors : c.observed) row["observed"].push_back(observed_json(errors));
   row["source"] = c.source;
   return json_text(
       {{"about", "Fitted by headroom calibrate."}, {"calibrations", Json::array({row})}});
+}
+
+std::string calibrate_text(const JointFit& fit) {
+  std::string out = joint_constants_text(fit);
+  const auto add = [&](std::string_view title, const std::vector<ScoredRun>& runs) {
+    if (!runs.empty()) out += fmt::format("\n{}\n{}", title, class_scores_text({runs, {}}));
+  };
+  add("Before:", fit.before);
+  add("Fitted on all runs:", fit.after);
+  add("Each model with constants from the other models:", fit.without_model);
+  add("Each device with constants from the other devices:", fit.without_device);
+  add("Each data set with constants from the other data sets:", fit.without_source);
+  return out + fmt::format(
+                   "\nMean and median of the error's size; bias: the median error ({} "
+                   "replays).\n",
+                   fit.replays);
+}
+
+std::string between_kernels_file(const std::vector<BetweenKernels>& rows) {
+  Json list = Json::array();
+  for (const BetweenKernels& between : rows) {
+    Json row = {{"id", between.id}};
+    for (const BetweenField& field : between_fields()) {
+      row[std::string(field.key)] = four_digits(between.*field.member / field.unit);
+    }
+    row["observed"] = Json::array();
+    for (const ObservedErrors& errors : between.observed) {
+      row["observed"].push_back(observed_json(errors));
+    }
+    row["source"] = between.source;
+    list.push_back(std::move(row));
+  }
+  return json_text({{"about",
+                     "What steps take between and beside kernels (docs/kernels.md), one "
+                     "row per engine family. observed: 80 of 100 replayed runs lay "
+                     "within, with constants fitted without their model."},
+                    {"between_kernels", list}});
 }
 
 }  // namespace headroom

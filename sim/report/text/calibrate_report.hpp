@@ -4,8 +4,10 @@
 // columns.
 
 #include <string>
+#include <vector>
 
 #include "sim/fidelity/calibrate.hpp"
+#include "sim/fidelity/joint_fit.hpp"
 #include "sim/fidelity/step_time_fit.hpp"
 
 namespace headroom {
@@ -13,7 +15,11 @@ namespace headroom {
 [[nodiscard]] std::string calibrate_text(const CalibrationFit& fit);
 [[nodiscard]] std::string calibrate_text(const StepTimeFit& fit);
 
+[[nodiscard]] std::string calibrate_text(const JointFit& fit);
+
 // A calibrations.json with the row, as `--catalog` accepts it.
 [[nodiscard]] std::string calibrations_file(const Calibration& calibration);
+// A between_kernels.json with the rows, likewise.
+[[nodiscard]] std::string between_kernels_file(const std::vector<BetweenKernels>& rows);
 
 }  // namespace headroom

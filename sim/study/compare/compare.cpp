@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/in_parallel.hpp"
 #include "sim/study/compare/student_t.hpp"
-#include "sim/study/in_parallel.hpp"
 #include "sim/study/sweep/run_row.hpp"
 #include "sim/study/sweep/study_plan.hpp"
 

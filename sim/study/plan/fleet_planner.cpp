@@ -6,7 +6,7 @@
 #include <cmath>
 #include <mutex>
 
-#include "sim/study/in_parallel.hpp"
+#include "sim/kernel/in_parallel.hpp"
 #include "sim/study/plan/fleet_sizer.hpp"
 #include "sim/study/plan/plan_front.hpp"
 

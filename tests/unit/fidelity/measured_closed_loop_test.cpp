@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include "scheduler/batching/trtllm.hpp"
 #include "sim/fidelity/run_validation.hpp"
 #include "sim/kernel/errors.hpp"
 
@@ -13,27 +14,42 @@ namespace {
 using Catch::Matchers::Contains;
 
 const std::string kHeader =
-    "backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,pp_size,"
+    "id,backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,"
     "attention_dp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms\n";
+const std::string kRecipes = "id,measured,script_state,server,config,env\n";
 const std::string kLlama = "meta-llama/Llama-3.1-70B,h100_sxm,fp8,";
+const std::string kServe =
+    "vllm serve meta-llama/Llama-3.1-70B --tensor-parallel-size=4 --max-num-seqs 4";
 
-MeasuredRuns loops(const std::string& rows) {
-  std::istringstream in(kHeader + rows);
+MeasuredRuns loops(const std::string& rows, const std::string& recipes) {
+  std::istringstream sample(kHeader + rows);
+  std::istringstream commands(kRecipes + recipes);
   MeasuredRuns runs;
-  read_closed_loops(in, "silicon", Catalog::embedded(), runs);
+  read_closed_loops(sample, commands, "silicon", Catalog::embedded(), runs);
   return runs;
+}
+
+std::string vllm_row(const std::string& id, const std::string& tpot_ms) {
+  return id + ",vllm,0.15.1," + kLlama + "agg,1000,100,4,4,1,1,80," + tpot_ms + "\n";
+}
+std::string recipe(const std::string& id, const std::string& state = "of that day") {
+  return id + ",2026-01-01," + state + "," + kServe + ",,\n";
 }
 
 }  // namespace
 
 TEST_CASE("measured loops: ten prompts a place, lengths of the law, the median of repeats") {
-  const MeasuredRuns read = loops("vllm,," + kLlama + "agg,1000,100,4,4,1,1,1,80,11\n" +  //
-                                  "vllm,," + kLlama + "agg,1000,100,4,4,1,1,1,80,13\n");
+  const MeasuredRuns read =
+      loops(vllm_row("a", "11") + vllm_row("b", "13"), recipe("a") + recipe("b"));
   REQUIRE(read.runs.size() == 1);
   const MeasuredRun& run = read.runs[0];
-  CHECK(run.data_set == "silicon/h100-sxm vllm 0.11 llama-3.1-70b-fp8/TP4 1000x100 c004");
+  CHECK(run.data_set == "silicon/h100-sxm vllm 0.15.1 Llama-3.1-70B fp8/TP4 1000x100 c004");
   CHECK(run.concurrency == 4);
   CHECK(run.scenario.engine.max_num_seqs == 4);
+  CHECK(run.scenario.engine.version == "0.15");
+  CHECK(run.scenario.engine.quantization == "fp8");
+  CHECK(run.scenario.device.name == "h100-sxm");
+  CHECK_FALSE(run.settings_differ);
   REQUIRE(run.arrivals.size() == 40);
   for (const Arrival& arrival : run.arrivals) {
     CHECK(arrival.prompt_tokens >= 800);
@@ -41,16 +57,18 @@ TEST_CASE("measured loops: ten prompts a place, lengths of the law, the median o
     CHECK(arrival.output_tokens >= 80);
     CHECK(arrival.output_tokens <= 100);
   }
-  REQUIRE(run.measured.size() == 1);
-  CHECK(run.measured[0].name == "mean_tpot_ms");
-  CHECK(run.measured[0].value == Approx(12));
+  REQUIRE(run.measured.size() == 2);
+  CHECK(run.measured[0].name == "mean_ttft_ms");
+  CHECK(run.measured[0].value == Approx(80));
+  CHECK(run.measured[1].name == "mean_tpot_ms");
+  CHECK(run.measured[1].value == Approx(12));
   // The same file twice, the same lengths.
-  const MeasuredRuns again = loops("vllm,," + kLlama + "agg,1000,100,4,4,1,1,1,80,11\n");
+  const MeasuredRuns again = loops(vllm_row("a", "11"), recipe("a"));
   CHECK(again.runs[0].arrivals[7].prompt_tokens == run.arrivals[7].prompt_tokens);
 }
 
 TEST_CASE("a closed loop sends the next request when one ends, never more at a time") {
-  MeasuredRun run = loops("vllm,," + kLlama + "agg,1000,100,4,4,1,1,1,80,11\n").runs[0];
+  const MeasuredRun run = loops(vllm_row("a", "11"), recipe("a")).runs[0];
   const RunResult result = replay(run, Catalog::embedded());
   const auto records = result.recorder->records();
   REQUIRE(records.size() == 40);
@@ -67,53 +85,73 @@ TEST_CASE("a closed loop sends the next request when one ends, never more at a t
   }
 }
 
+TEST_CASE("measured loops: settings files and variables of the command are read") {
+  const MeasuredRuns read = loops(
+      "t,trtllm,1.2.0rc6.post2,deepseek-ai/DeepSeek-R1,b200_sxm,fp4,agg,1000,100,4,8,1,8,80,11\n"
+      "s,sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp4,agg,1000,100,4,16,1,4,80,11\n"
+      "g,vllm,0.19.0,openai/gpt-oss-120b,b200_sxm,fp4,agg,1000,100,4,1,1,1,80,11\n",
+      "t,2026-02-03,of that day,trtllm-serve deepseek-ai/DeepSeek-R1 --max_num_tokens=8192 "
+      "--tp_size=8 --ep_size=8 --extra_llm_api_options=a.yml,\"a.yml:\nbatch_wait_timeout_iters: "
+      "20\nkv_cache_config:\n    dtype: fp8\",\n"
+      "s,2026-03-25,last before it was removed,python3 -m sglang.launch_server --model-path "
+      "deepseek-ai/DeepSeek-R1 --tensor-parallel-size=16 --ep-size 4,,\n"
+      "g,2026-03-25,of that day,vllm serve openai/gpt-oss-120b,,A='{\"\" "
+      "VLLM_MXFP4_USE_MARLIN=1\n");
+  REQUIRE(read.runs.size() == 3);
+  const MeasuredRun& trtllm = read.runs[2];
+  CHECK(trtllm.scenario.engine.name == "trtllm");
+  CHECK(trtllm.scenario.engine.version == "1.2");
+  CHECK(trtllm.scenario.engine.kv_cache_dtype == "fp8");
+  CHECK(trtllm.scenario.engine.quantization == "nvfp4");
+  CHECK(trtllm.scenario.engine.own.get<TrtllmScheduling>().batch_wait_timeout_iters == 20);
+  const MeasuredRun& gpt = read.runs[1];
+  CHECK(gpt.scenario.engine.quantization == "auto");  // its own four bits
+  // Ranks of experts that the table counts twice.
+  const MeasuredRun& sglang = read.runs[0];
+  CHECK(sglang.scenario.engine.tensor_parallel_size == 4);
+  CHECK(sglang.settings_differ);
+}
+
 TEST_CASE("measured loops: what a run cannot price is left out by name") {
-  const MeasuredRuns read = loops("vllm,," + kLlama + "disagg,1000,100,4,4,,,,80,11\n" +  //
-                                  "vllm,," + kLlama + "agg,1000,100,4,4,1,,1,80,11\n" +   //
-                                  "vllm,," + kLlama + "agg,1000,100,4,4,1,8,1,80,11\n" +  //
-                                  "vllm,," + kLlama + "agg,1000,100,4,4,1,1,2,80,11\n" +  //
-                                  "vllm,nightly-5b8c," + kLlama + "agg,1000,100,4,4,1,1,1,80,11\n" +
-                                  "sglang,0.5.9," + kLlama + "agg,1000,100,4,4,1,1,1,80,11\n" +
-                                  // 5 ms a token for 100 tokens, after 20 s of waiting.
-                                  "vllm,," + kLlama + "agg,1000,100,512,4,1,1,1,20000,5\n" +
-                                  // 64 x 8 k tokens of 160 KiB a device are 80 GiB.
-                                  "vllm,," + kLlama + "agg,8192,1024,64,2,1,1,1,59000,52\n");
+  const MeasuredRuns read =
+      loops("a,vllm,0.15.1," + kLlama + "disagg,1000,100,4,4,,1,80,11\n" +       //
+                "none,vllm,0.15.1," + kLlama + "agg,1000,100,4,4,1,1,80,11\n" +  //
+                "a,vllm,0.15.1," + kLlama + "agg,1000,100,4,4,8,1,80,11\n" +     //
+                "a,vllm,0.15.1," + kLlama + "agg,1000,100,4,16,1,2,80,11\n" +    //
+                "a,vllm,0.15.1,meta-llama/Llama-3.1-70B,v9,fp8,agg,1000,100,4,4,1,1,80,11\n" +
+                // 5 ms a token for 100 tokens, after 20 s of waiting.
+                "a,vllm,0.15.1," + kLlama + "agg,1000,100,512,4,1,1,20000,5\n" +
+                "a,sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1000,100,4,8,1,1,80,11\n" +
+                "b,vllm,0.15.1," + kLlama + "agg,1000,100,8,4,1,1,80,11\n",
+            recipe("a") + "b,2026-01-01,of that day,vllm serve no/such --max-num-seqs 4,,\n");
   CHECK(read.runs.empty());
   REQUIRE(read.excluded.size() == 8);
   CHECK(read.excluded[0].why == "prefill and decode run on separate devices");
-  CHECK(read.excluded[1].why == "not from InferenceMAX: lengths and settings are not recorded");
-  CHECK(read.excluded[2].why == "attention is data-parallel");
-  CHECK(read.excluded[3].why == "the experts are on different ranks than the layers");
-  CHECK(read.excluded[4].why == "a nightly build is not a release");
-  CHECK(read.excluded[5].why == "sglang has no measured constants");
-  CHECK_THAT(read.excluded[6].why, Contains("mostly waiting"));
-  CHECK(read.excluded[7].why == "close to the size of the pool, which is not recorded");
+  CHECK(read.excluded[1].why == "the server's command is not recorded");
+  CHECK(read.excluded[2].why == "attention by data ranks is not replayed");
+  CHECK(read.excluded[3].why == "several nodes are not replayed");
+  CHECK(read.excluded[4].why == "v9 is not in the catalog");
+  CHECK(read.excluded[5].why == "the server took fewer requests at a time than its command");
+  CHECK(read.excluded[6].why == "timed with speculative decoding, which the command lacks");
+  CHECK_THAT(read.excluded[7].why, Contains("no/such"));
+  CHECK_THROWS_WITH(loops(vllm_row("a", "11"), recipe("a") + recipe("a")),
+                    Contains("silicon/recipes.csv:3: id a stands above, too"));
+  CHECK_THROWS_WITH(loops(vllm_row("a", "11"), "a,2026-01-01,of that day," + kServe + ",x,\n"),
+                    Contains("silicon/recipes.csv:2: config: expected NAME:"));
 }
 
-TEST_CASE("measured loops: experts on the ranks, weights in four bits") {
-  const MeasuredRuns read = loops(
-      "vllm,0.19.0,MiniMaxAI/MiniMax-M2.5,b200_sxm,fp8,agg,1000,100,4,4,1,1,4,80,11\n"
-      "trtllm,,meta-llama/Llama-3.1-70B,b200_sxm,fp4,agg,1000,100,4,2,1,1,1,80,11\n");
-  REQUIRE(read.runs.size() == 2);
-  CHECK(read.runs[0].data_set == "silicon/b200 trtllm 1.1 llama-3.1-70b-nvfp4/TP2 1000x100 c004");
-  CHECK(read.runs[0].scenario.engine.quantization == "nvfp4");
-  CHECK_FALSE(read.runs[0].scenario.engine.enable_expert_parallel);
-  CHECK(read.runs[1].data_set == "silicon/b200 vllm 0.19 minimax-m2.5/TP4 EP 1000x100 c004");
-  CHECK(read.runs[1].scenario.engine.enable_expert_parallel);
-  CHECK(replay(read.runs[1], Catalog::embedded()).summary.requests.finished == 40);
-}
-
-TEST_CASE("published loops of InferenceMAX are read") {
-  const std::filesystem::path file = std::filesystem::path(HEADROOM_SHARED_DIR) /
-                                     "groundtruth/aiconfigurator_silicon/silicon_sample.csv";
-  std::ifstream in(file);
-  if (!in) {
-    WARN("skipped: no " << file.string());
+TEST_CASE("published loops of InferenceX are read") {
+  const std::filesystem::path folder =
+      std::filesystem::path(HEADROOM_SHARED_DIR) / "groundtruth/aiconfigurator_silicon";
+  std::ifstream sample(folder / "silicon_sample.csv");
+  std::ifstream recipes(folder / "recipes.csv");
+  if (!sample || !recipes) {
+    WARN("skipped: no " << folder.string());
     return;
   }
   MeasuredRuns read;
-  read_closed_loops(in, "silicon", Catalog::embedded(), read);
-  CHECK(read.runs.size() > 500);
+  read_closed_loops(sample, recipes, "silicon", Catalog::embedded(), read);
+  CHECK(read.runs.size() > 1000);
 }
 
 }  // namespace headroom::measured_closed_loop_test

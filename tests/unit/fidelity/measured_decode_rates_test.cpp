@@ -77,7 +77,7 @@ TEST_CASE("GB10's published rates come out within their rows' errors") {
   const std::filesystem::path folder =
       std::filesystem::path(HEADROOM_SOURCE_DIR) / "hardware/catalog/measured";
   const Catalog catalog = Catalog::embedded();
-  const RunValidation validation = validate_runs(folder, catalog);
+  const RunValidation validation = validate_runs({.directory = folder}, catalog);
   CHECK(validation.excluded.empty());
   CHECK(validation.runs.size() == 19);
   // The largest |error| of a rate. Not fitted: Llama-3.3-70B, whose NVFP4 kernels of vLLM 0.15 took

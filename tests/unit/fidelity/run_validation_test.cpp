@@ -103,7 +103,7 @@ TEST_CASE("a run is scored by what was measured, and by how far its constants co
                    "own/stage_0,meta-llama/Llama-2-7b-hf,1,4096,2048,128,5,200,592,194,0.025,"
                    "0.024,1.81\n");
   Catalog catalog = Catalog::embedded();
-  RunValidation validation = validate_runs(folder.path(), catalog);
+  RunValidation validation = validate_runs({.directory = folder.path()}, catalog);
   REQUIRE(validation.runs.size() == 1);
   CHECK(validation.runs[0].calibration == "h100-sxm-vllm-async");
   CHECK(validation.runs[0].situation == Situation::other_model);
@@ -112,10 +112,10 @@ TEST_CASE("a run is scored by what was measured, and by how far its constants co
   Calibration fitted = catalog.calibration("h100-sxm-vllm-async");
   fitted.fitted_runs = {"h100/own/stage_0"};
   catalog.put(fitted);
-  validation = validate_runs(folder.path(), catalog);
+  validation = validate_runs({.directory = folder.path()}, catalog);
   CHECK(validation.runs[0].situation == Situation::self);
   // The folder itself, however it is written: its name stays part of the run's.
-  validation = validate_runs(folder.path() + "/h100/", catalog);
+  validation = validate_runs({.directory = folder.path() + "/h100/"}, catalog);
   CHECK(validation.runs[0].situation == Situation::self);
   CHECK_THAT(run_validation_text(validation), Contains("llama-2-7b TP1, 5 requests/s"));
   CHECK_THAT(run_validation_json(validation), Contains("\"situation\": \"self\""));
@@ -127,15 +127,23 @@ TEST_CASE("a score has mean, median and the worst error with its sign") {
     ScoredRun run;
     run.data_set = "run";
     run.situation = Situation::self;
-    run.metrics = {{"mean_tpot_ms", 100, simulated}};
+    run.metrics = {{"mean_tpot_ms", 100, simulated, simulated < 102}};
     validation.runs.push_back(run);
   }
-  const MetricScore score = score_of(validation, Situation::self, "mean_tpot_ms");
+  const auto of = [&](Situation situation) {
+    return score_of(validation.runs, "mean_tpot_ms",
+                    [=](const ScoredRun& run) { return run.situation == situation; });
+  };
+  const MetricScore score = of(Situation::self);
   CHECK(score.runs == 3);
   CHECK(score.mean == Approx(0.05));
   CHECK(score.median == Approx(0.04));
+  CHECK(score.mean_error == Approx(-0.05 / 3));
+  CHECK(score.median_error == Approx(0.01));
   CHECK(score.worst == Approx(-0.10));
-  CHECK(score_of(validation, Situation::uncalibrated, "mean_tpot_ms").runs == 0);
+  CHECK(score.with_range == 3);
+  CHECK(score.in_range == 2);
+  CHECK(of(Situation::uncalibrated).runs == 0);
 }
 
 TEST_CASE("what the rows say of their errors is what replays show", "[large]") {
@@ -145,9 +153,10 @@ TEST_CASE("what the rows say of their errors is what replays show", "[large]") {
     return;
   }
   const Catalog catalog = Catalog::embedded();
-  RunValidation validation = validate_runs(measured, catalog);
+  RunValidation validation = validate_runs({.directory = measured}, catalog);
   const RunValidation published = validate_runs(
-      std::filesystem::path(HEADROOM_SOURCE_DIR) / "hardware/catalog/measured", catalog);
+      {.directory = std::filesystem::path(HEADROOM_SOURCE_DIR) / "hardware/catalog/measured"},
+      catalog);
   validation.runs.insert(validation.runs.end(), published.runs.begin(), published.runs.end());
   for (const auto& [id, row] : catalog.calibrations()) {
     if (row.device.empty()) continue;

@@ -38,7 +38,7 @@ TEST_CASE("constants are for weights of the dtype that they were fitted with") {
   CHECK(chosen("llama-3.3-70b") == "generic-async-hopper");
   request.engine = "vllm";
   CHECK(chosen("llama-3.3-70b") == "h100-sxm-vllm-async");
-  CHECK(chosen("llama-3.3-70b-fp8-dynamic") == "h100-sxm-vllm-async-fp8");
+  CHECK(chosen("llama-3.3-70b-fp8-dynamic") == "generic-async-hopper");
   CHECK(chosen("llama-3.3-70b-w8a8") == "generic-async-hopper");
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/intake/from.hpp"
-#include "sim/study/in_parallel.hpp"
+#include "sim/kernel/in_parallel.hpp"
 #include "sim/study/plan/plan_bounds.hpp"
 #include "sim/study/plan/plan_front.hpp"
 #include "sim/study/plan/plan_targets.hpp"

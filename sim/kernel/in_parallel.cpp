@@ -1,4 +1,4 @@
-#include "sim/study/in_parallel.hpp"
+#include "sim/kernel/in_parallel.hpp"
 
 #include <algorithm>
 #include <atomic>
