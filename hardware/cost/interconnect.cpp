@@ -111,6 +111,7 @@ CommunicationTicks communication_ticks(const ModelSpec& model, const DeviceSpec&
   const double state = real(model.hidden) * 2.0;
   double latency_ns = 0;
   double token_s = 0;
+  double all_token_s = 0;
   if (s.tensor > 1) {
     const Group group = group_of(s.tensor, 1, parallel.nodes);
     const double reduces = 2.0 * real(model.layers());
@@ -126,10 +127,10 @@ CommunicationTicks communication_ticks(const ModelSpec& model, const DeviceSpec&
     } else {
       const Group group = group_of(s.data, s.tensor * s.pipeline, parallel.nodes);
       latency_ns += layers * 2 * links.latency_ns(group);
-      token_s += layers * state * real(s.data) * links.reduced_byte_s(group);
+      all_token_s = layers * state * links.reduced_byte_s(group);
     }
   }
-  return {ticks_from_ns(latency_ns), ticks_from_seconds(token_s)};
+  return {ticks_from_ns(latency_ns), ticks_from_seconds(token_s), ticks_from_seconds(all_token_s)};
 }
 
 CommunicationTicks hand_over_ticks(const ModelSpec& model, const DeviceSpec& device,
@@ -147,7 +148,7 @@ CommunicationTicks hand_over_ticks(const ModelSpec& model, const DeviceSpec& dev
     latency_ns += links.latency_ns({2, between ? 1 : 2, between ? 2 : 1});
     token_s += bytes * links.message_byte_s(between);
   }
-  return {ticks_from_ns(latency_ns), ticks_from_seconds(token_s)};
+  return {.step = ticks_from_ns(latency_ns), .token = ticks_from_seconds(token_s)};
 }
 
 }  // namespace headroom

@@ -34,8 +34,9 @@ struct ParallelOptions {
 };
 
 struct CommunicationTicks {
-  Ticks step = 0;   // latencies
-  Ticks token = 0;  // transfer, per token of a rank's batch
+  Ticks step = 0;       // latencies
+  Ticks token = 0;      // transfer, per token of a rank's batch
+  Ticks all_token = 0;  // and per token of all data ranks
 };
 
 // Tensor parallelism: two all-reduces per layer, each moving 2 (tp - 1) / tp of a 16-bit hidden

@@ -256,7 +256,7 @@ void KernelTableCost::price(const StepShape& shape, StepPrice& price) const {
       by_tokens(padded ? padded_rows(tokens, capture_sizes_) : tokens).linear;
   terms[CostTerm::elementwise] = by_tokens(tokens).elementwise;
   terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
-  terms[CostTerm::communication] = overheads_.communication(tokens);
+  terms[CostTerm::communication] = overheads_.communication(tokens, shape.all_rank_tokens);
   terms[CostTerm::step_overhead] = overheads_.step;
   price_attention(shape, price);
   double ticks = 0;

@@ -200,7 +200,7 @@ void LayerKernels::add_experts(const MoeSpec& moe, double count) {
   if (shape.format == ExpertFormat::mxfp4_weights && choices_.experts.mxfp8) {
     shape.format = ExpertFormat::mxfp4_mxfp8;
   }
-  const std::int64_t ranks = sharding_.tensor * sharding_.data;
+  const std::int64_t ranks = sharding_.expert_ranks();
   (sharding_.expert_parallel ? shape.expert_parallel : shape.tensor_parallel) = ranks;
   experts_.push_back({shape, count});
   counts_.expert += static_cast<std::int64_t>(count);
@@ -227,7 +227,7 @@ KernelTime LayerKernels::experts(double tokens) const {
   if (all_to_alls_ > 0) {
     // vLLM's default: every rank gathers the tokens of all, and gets back its own sums.
     const double elements = tokens * real(hidden_);
-    const std::int64_t ranks = sharding_.tensor * sharding_.data;
+    const std::int64_t ranks = sharding_.expert_ranks();
     sum += library_.nccl(Collective::all_gather, ranks, elements).times(all_to_alls_);
     sum += library_.nccl(Collective::reduce_scatter, ranks, elements).times(all_to_alls_);
   }

@@ -30,8 +30,8 @@ void Overheads::add_host(const StepShape& shape, StepPrice& price) const {
 }
 
 double Overheads::sum(double rows, double tokens) const {
-  return real(sent.step) + real(sent.token) * tokens + real(step) + real(host_step) +
-         real(host_row) * rows;
+  return real(sent.step) + (real(sent.token) + real(sent.all_token)) * tokens + real(step) +
+         real(host_step) + real(host_row) * rows;
 }
 
 Overheads overheads_of(const ModelSpec& model, const DeviceSpec& device,

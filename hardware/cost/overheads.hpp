@@ -24,8 +24,9 @@ struct Overheads {
   Ticks host_step = 0;
   Ticks host_row = 0;  // per sequence
 
-  [[nodiscard]] Ticks communication(TokenCount tokens) const {
-    return sent.step + sent.token * tokens;
+  // `all_tokens`: of all data ranks.
+  [[nodiscard]] Ticks communication(TokenCount tokens, TokenCount all_tokens) const {
+    return sent.step + sent.token * tokens + sent.all_token * all_tokens;
   }
   // To a price of everything else. A synchronous engine adds its host time. An asynchronous one
   // hides it behind the device (take_at_least).

@@ -35,7 +35,7 @@ CostTerms RooflineCost::compute_decode(std::int64_t rows, TokenCount all_tokens)
   terms[CostTerm::elementwise] = elementwise_step_ + elementwise_token_ * rows;
   terms[CostTerm::attention_decode] = attention_floor_ + attention_row_ * rows;
   terms[CostTerm::head] = head(rows);
-  terms[CostTerm::communication] = overheads_.communication(rows);
+  terms[CostTerm::communication] = overheads_.communication(rows, all_tokens);
   terms[CostTerm::step_overhead] = overheads_.step;
   return terms;
 }
@@ -122,7 +122,7 @@ void RooflineCost::price_verification(const StepShape& shape, StepPrice& price) 
   terms[CostTerm::attention_decode] =
       attention_floor_ + attention_row_ * shape.decode_rows + context.base;
   terms[CostTerm::head] = head(shape.sampled_rows + shape.draft_tokens);
-  terms[CostTerm::communication] = overheads_.communication(tokens);
+  terms[CostTerm::communication] = overheads_.communication(tokens, shape.all_rank_tokens);
   terms[CostTerm::step_overhead] = overheads_.step;
   price.base = terms.sum();
   price.slope = context.slope;
@@ -137,7 +137,7 @@ void RooflineCost::price_mixed(const StepShape& shape, StepPrice& price) const {
   const Ticks prefill =
       attention_floor_ + prefill_attention(shape) + recurrent_token_ * shape.chunk_tokens;
   const Ticks sampled = head(shape.sampled_rows + shape.draft_tokens);
-  const Ticks communication = overheads_.communication(tokens);
+  const Ticks communication = overheads_.communication(tokens, shape.all_rank_tokens);
   Ticks decode = 0;
   price.slope = 0;
   if (shape.decode_rows > 0) {

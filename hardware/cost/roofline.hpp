@@ -55,9 +55,11 @@ class RooflineCost final : public StepCost {
     double log_missed = 0;      // of the probability that a token skips an expert
     double expert_reach = 1;    // of tokens after the first
     double flops_s_per_token = 0;
-    // Of whole experts on a rank: per token of all ranks, if routing were even; 0: in the above.
+    // Of experts that the tokens of several ranks reach: per token of all of them, if routing were
+    // even; 0: in the above.
     double expert_flops_s_per_token = 0;
-    double draws_per_token = 0;  // of this rank's experts, per token of all ranks: mean
+    // Of whole experts on a rank, per token of all ranks: mean; 0: it has a part of each expert.
+    double draws_per_token = 0;
     double most_per_token = 0;   // and at most
     double most_deviations = 0;  // that the busiest rank is above the mean, in standard deviations
     double load_factor = 1;
@@ -92,6 +94,7 @@ class RooflineCost final : public StepCost {
 
   // `all_tokens`: what the experts of this rank are reached by, the tokens of all data ranks.
   [[nodiscard]] LinearTicks compute_linear(std::int64_t tokens, TokenCount all_tokens) const;
+  [[nodiscard]] double busiest_share(TokenCount all_tokens) const;
   [[nodiscard]] Ticks compute_head(std::int64_t rows) const;
   [[nodiscard]] CostTerms compute_decode(std::int64_t rows, TokenCount all_tokens) const;
   [[nodiscard]] LinearTicks linear(std::int64_t tokens, TokenCount all_tokens) const;

@@ -173,16 +173,19 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
     // As if it were as many parameters more as its products take longer.
     const double reached =
         real(params) * real(moe->top_k) / real(moe->experts) / calibration.expert_compute_share;
-    const std::int64_t ranks = chain.tensor * chain.data;
-    if (chain.expert_parallel && ranks > 1) {
+    const std::int64_t ranks = chain.expert_ranks();
+    const bool whole = chain.expert_parallel && ranks > 1;
+    if (whole || chain.data > 1) {
       linear_model_.expert_flops_s_per_token = 2.0 * reached / flops;
+    } else {
+      active += reached;
+    }
+    if (whole) {
       linear_model_.draws_per_token = real(moe->top_k) / real(ranks);
       linear_model_.most_per_token =
           real(std::min<std::int64_t>(moe->top_k, (moe->experts + ranks - 1) / ranks));
       linear_model_.most_deviations = largest_of_normals(ranks);
       linear_model_.load_factor = options.parallel.expert_load_factor;
-    } else {
-      active += reached;
     }
   }
   linear_model_.flops_s_per_token = 2.0 * active / flops;
@@ -249,6 +252,17 @@ void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& devic
   mixed_row_ = ticks_from_ns(mix * row_ns);
 }
 
+// Tokens of all ranks, times the load of the busiest rank over the mean: 1 where all have a part
+// of each expert.
+double RooflineCost::busiest_share(TokenCount all_tokens) const {
+  if (linear_model_.draws_per_token == 0) return real(all_tokens);
+  const double mean = linear_model_.draws_per_token * real(all_tokens);
+  const double busiest =
+      std::min(linear_model_.load_factor * (mean + linear_model_.most_deviations * det::sqrt(mean)),
+               linear_model_.most_per_token * real(all_tokens));
+  return real(all_tokens) * (busiest / mean);
+}
+
 RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens,
                                                        TokenCount all_tokens) const {
   double memory = linear_model_.fixed_bytes_s;
@@ -258,11 +272,7 @@ RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens,
   }
   double compute = linear_model_.flops_s_per_token * real(tokens);
   if (linear_model_.expert_flops_s_per_token > 0 && all_tokens > 0) {
-    const double mean = linear_model_.draws_per_token * real(all_tokens);
-    const double busiest = std::min(
-        linear_model_.load_factor * (mean + linear_model_.most_deviations * det::sqrt(mean)),
-        linear_model_.most_per_token * real(all_tokens));
-    compute += linear_model_.expert_flops_s_per_token * real(all_tokens) * (busiest / mean);
+    compute += linear_model_.expert_flops_s_per_token * busiest_share(all_tokens);
   }
   const double memory_squared = memory * memory;
   const double square = memory_squared + compute * compute;

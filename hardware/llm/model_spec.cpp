@@ -53,16 +53,20 @@ class ShardingCheck {
     if (kind.moe) check(*kind.moe);
   }
 
+  [[nodiscard]] std::string cuts_named() const {
+    if (s_.data == 1) return fmt::format("tensor_parallel_size {}", s_.tensor);
+    return fmt::format("tensor_parallel_size {} x data_parallel_size {}", s_.tensor, s_.data);
+  }
+
   void check(const MoeSpec& moe) const {
     divides("shared width", moe.shared_ffn);
-    if (!s_.expert_parallel) {
-      divides("expert width", moe.ffn);
-      return;
+    if (moe.ffn % s_.expert_cuts() != 0) {
+      throw ConfigError(
+          fmt::format("{}: expert width of {} is {}, not divisible", cuts_named(), m_.id, moe.ffn));
     }
-    const std::int64_t ranks = s_.tensor * s_.data;
-    if (ranks > moe.experts) {
-      throw ConfigError(fmt::format("expert parallelism over {} ranks: {} has {} experts", ranks,
-                                    m_.id, moe.experts));
+    if (s_.expert_shares() > moe.experts) {
+      throw ConfigError(fmt::format("expert parallelism over {} ranks: {} has {} experts",
+                                    s_.expert_shares(), m_.id, moe.experts));
     }
   }
 

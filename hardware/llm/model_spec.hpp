@@ -171,8 +171,8 @@ struct ModelSpec {
 // Appends `count` layers of `kind`, which joins an equal one that is there already.
 void add_layers(ModelSpec& model, const LayerKind& kind, std::int64_t count);
 
-// How the model is split. Experts are divided like other matrices over the tensor ranks, or, with
-// `expert_parallel`, as whole experts over tensor x data ranks.
+// How the model is split. Matrices are divided over the tensor ranks, experts over tensor x data
+// ranks: each of them like other matrices, or, with `expert_parallel`, as whole experts.
 struct Sharding {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
@@ -180,6 +180,10 @@ struct Sharding {
   bool expert_parallel = false;
 
   [[nodiscard]] std::int64_t devices() const { return tensor * pipeline * data; }
+  [[nodiscard]] std::int64_t expert_ranks() const { return tensor * data; }
+  // Parts that each expert is cut into, and shares that the experts of a layer are dealt out in.
+  [[nodiscard]] std::int64_t expert_cuts() const { return expert_parallel ? 1 : expert_ranks(); }
+  [[nodiscard]] std::int64_t expert_shares() const { return expert_parallel ? expert_ranks() : 1; }
 };
 
 // ConfigError naming the width or count that `sharding` does not divide.

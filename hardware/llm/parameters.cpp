@@ -17,7 +17,8 @@ std::int64_t padded_vocab_per_rank(const ModelSpec& m, std::int64_t tp) {
 // What one rank sees: the whole model is the rank of a sharding over one device.
 struct View {
   std::int64_t tp = 1;
-  std::int64_t expert_ranks = 1;  // ranks that share whole experts; 1: experts are cut by tp
+  std::int64_t expert_cuts = 1;  // as Sharding has them, like the next one
+  std::int64_t expert_shares = 1;
   std::int64_t vocab = 0;
   StageLayers layers;
   bool first_stage = true;
@@ -133,9 +134,8 @@ class Counter {
   void count_moe(const MoeSpec& moe, std::int64_t layers) {
     const std::int64_t matrices = moe.gated ? 3 : 2;
     const std::int64_t width = moe.latent > 0 ? moe.latent : m_.hidden;
-    const bool whole = v_.expert_ranks > 1;
-    const std::int64_t experts = ceil_div(moe.experts, v_.expert_ranks);
-    const std::int64_t ffn = whole ? moe.ffn : moe.ffn / v_.tp;
+    const std::int64_t experts = ceil_div(moe.experts, v_.expert_shares);
+    const std::int64_t ffn = moe.ffn / v_.expert_cuts;
     add(ModelPart::experts, layers * experts * matrices * width * ffn, moe.format);
     add(ModelPart::shared_experts, layers * matrices * m_.hidden * moe.shared_ffn / v_.tp,
         moe.shared_format);
@@ -229,7 +229,8 @@ ModelParts rank_parts(const ModelSpec& model, const Sharding& sharding, std::int
   check_sharding(model, sharding);
   View view;
   view.tp = sharding.tensor;
-  view.expert_ranks = sharding.expert_parallel ? sharding.tensor * sharding.data : 1;
+  view.expert_cuts = sharding.expert_cuts();
+  view.expert_shares = sharding.expert_shares();
   view.vocab = padded_vocab_per_rank(model, sharding.tensor);
   view.layers = stage_layers(model, sharding, stage);
   view.first_stage = stage == 0;

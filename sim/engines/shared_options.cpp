@@ -35,7 +35,7 @@ const std::vector<Row<E>> kSharedRows{
      .field = &E::data_parallel_size,
      .unit = "devices",
      .bounds = {.low = 1, .high = 1024},
-     .doc = "data-parallel ranks; with enable_expert_parallel they share the experts"},
+     .doc = "data-parallel ranks, which share the model's experts"},
     {.name = "enable_expert_parallel",
      .field = &E::enable_expert_parallel,
      .doc = "place whole experts on each rank instead of a slice of every expert"},

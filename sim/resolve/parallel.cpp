@@ -40,11 +40,10 @@ class Check {
       refuse_of_others(at, "a run models data ranks only with scheduler",
                        &BatchTraits::has_data_ranks);
     }
-    if (!s_.expert_parallel || !has_experts()) {
-      r_.scenario.refuse(
-          at,
-          "data ranks that share no experts are independent engines: simulate one with its share "
-          "of the traffic, or set enable_expert_parallel for a model with experts");
+    if (!has_experts()) {
+      r_.scenario.refuse(at, fmt::format("{} has no experts, so its data ranks are independent "
+                                         "engines: simulate one with its share of the traffic",
+                                         r_.model.id));
     }
     check_common(at);
     if (host_tier_bytes(r_) > 0)
@@ -93,6 +92,8 @@ class Check {
              fmt::format("all {} devices are on one node (device.per_node)", devices));
     }
     unused("/engine/all2all_backend", s_.data == 1, "there is one data rank");
+    unused("/engine/all2all_backend", !s_.expert_parallel,
+           "every rank has a part of each expert, so it gets all tokens (enable_expert_parallel)");
     unused("/cost/expert_load_factor", !s_.expert_parallel || s_.tensor * s_.data == 1,
            "every rank has a part of each expert (enable_expert_parallel)");
   }

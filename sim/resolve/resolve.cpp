@@ -80,6 +80,7 @@ void Resolver::check_sharding_of_model() {
     check("/engine/enable_expert_parallel", {1, 1, split.tensor * split.data, true});
   }
   check("/engine/tensor_parallel_size", {split.tensor, 1, 1, split.expert_parallel});
+  check("/engine/data_parallel_size", {split.tensor, 1, split.data, split.expert_parallel});
 }
 
 void Resolver::resolve_parts() {

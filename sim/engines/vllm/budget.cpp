@@ -52,9 +52,11 @@ Widths widths_of(const ModelSpec& model, const Sharding& sharding) {
     if (kind.mlp) widths.mlp = std::max(widths.mlp, 3 * kind.mlp->ffn / tp);
     if (!kind.moe) continue;
     const MoeSpec& moe = *kind.moe;
-    const std::int64_t ffn = sharding.expert_parallel ? moe.ffn : moe.ffn / tp;
+    const std::int64_t ffn = moe.ffn / sharding.expert_cuts();
     const std::int64_t width = moe.latent > 0 ? moe.latent : model.hidden;
-    widths.routed = std::max(widths.routed, moe.top_k * (3 * ffn + width));
+    // Where each expert is cut, the tokens of all data ranks come to it.
+    const std::int64_t gathered = sharding.expert_parallel ? 1 : sharding.data;
+    widths.routed = std::max(widths.routed, gathered * moe.top_k * (3 * ffn + width));
     widths.mlp = std::max(widths.mlp, 3 * moe.shared_ffn / tp);
   }
   return widths;
@@ -103,10 +105,9 @@ ByteCount layer_rounding(const ModelSpec& model, const LayerKind& kind, const Sh
   }
   if (kind.moe) {
     const MoeSpec& moe = *kind.moe;
-    const std::int64_t ranks = sharding.tensor * sharding.data;
-    const std::int64_t experts =
-        sharding.expert_parallel ? (moe.experts + ranks - 1) / ranks : moe.experts;
-    const std::int64_t ffn = sharding.expert_parallel ? moe.ffn : moe.ffn / tp;
+    const std::int64_t shares = sharding.expert_shares();
+    const std::int64_t experts = (moe.experts + shares - 1) / shares;
+    const std::int64_t ffn = moe.ffn / sharding.expert_cuts();
     const std::int64_t elements = experts * ffn * (moe.latent > 0 ? moe.latent : h);
     sum += rounding_of(stored_bytes(moe.format, elements * (moe.gated ? 2 : 1))) +
            rounding_of(stored_bytes(moe.format, elements));

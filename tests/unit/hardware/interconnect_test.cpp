@@ -22,12 +22,13 @@ Calibration links() {
 struct Sent {
   double step_us;
   double token_ns;
+  double all_token_ns;
 };
 
 Sent in_time(const CommunicationTicks& ticks) {
   const auto per_ns = static_cast<double>(kTicksPerNs);
-  return {static_cast<double>(ticks.step) / per_ns / 1e3,
-          static_cast<double>(ticks.token) / per_ns};
+  return {static_cast<double>(ticks.step) / per_ns / 1e3, static_cast<double>(ticks.token) / per_ns,
+          static_cast<double>(ticks.all_token) / per_ns};
 }
 
 Sent sent(const char* model, const ParallelOptions& parallel) {
@@ -53,17 +54,23 @@ TEST_CASE("an all-reduce over two nodes adds each device's share over its port")
 }
 
 TEST_CASE("data ranks gather and scatter the tokens of all, once each per layer with experts") {
-  // Qwen3-30B-A3B: 48 layers, all with experts, 2048 wide. Two collectives of 3 + 2 * 2 us; of
-  // 4 tokens, one of each rank, 2 * 3/4 of 4096 bytes over 450 GB/s.
+  // Qwen3-30B-A3B: 48 layers, all with experts, 2048 wide. Two collectives of 3 + 2 * 2 us; of each
+  // token, whosever it is, 2 * 3/4 of 4096 bytes over 450 GB/s.
   ParallelOptions parallel;
   parallel.sharding = {.tensor = 1, .pipeline = 1, .data = 4, .expert_parallel = true};
   const Sent gathered = sent("qwen3-30b-a3b", parallel);
   CHECK(gathered.step_us == Approx(48 * 2 * 7.0));
-  CHECK(gathered.token_ns == Approx(48 * 4 * 4096 * 1.5 / 450).epsilon(1e-5));
+  CHECK(gathered.token_ns == 0);
+  CHECK(gathered.all_token_ns == Approx(48 * 4096 * 1.5 / 450).epsilon(1e-5));
+  // So they do where every rank has a part of each expert.
+  parallel.sharding.expert_parallel = false;
+  CHECK(sent("qwen3-30b-a3b", parallel).all_token_ns == gathered.all_token_ns);
+  parallel.sharding.expert_parallel = true;
   // A token's 8 experts lie on 3 (1 - (3/4)^8) = 2.7 of the other ranks: 2 bytes there, 2 back.
   parallel.all2all = All2All::deepep;
   const Sent routed = sent("qwen3-30b-a3b", parallel);
   const double copies = 3 * (1 - 0.75 * 0.75 * 0.75 * 0.75 * 0.75 * 0.75 * 0.75 * 0.75);
+  CHECK(routed.all_token_ns == 0);
   CHECK(routed.token_ns == Approx(48 * copies * 2048 * 4 / 450).epsilon(1e-5));
 }
 

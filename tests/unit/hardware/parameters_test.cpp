@@ -164,6 +164,10 @@ TEST_CASE("expert parallelism gives each rank whole experts") {
   CHECK(ep.params_of(ModelPart::experts) == tp.params_of(ModelPart::experts));
   CHECK(ep.params_of(ModelPart::experts) * 4 == model_parts(qwen).params_of(ModelPart::experts));
   CHECK(ep.params_of(ModelPart::attention) > tp.params_of(ModelPart::attention));
+  // And as much where each expert is cut over the data ranks, too.
+  const ModelParts cut = rank_parts(qwen, {.tensor = 2, .data = 2});
+  CHECK(cut.params_of(ModelPart::experts) == tp.params_of(ModelPart::experts));
+  CHECK(cut.params_of(ModelPart::attention) == ep.params_of(ModelPart::attention));
 }
 
 TEST_CASE("a model that cannot be split over the ranks is refused") {
@@ -175,6 +179,8 @@ TEST_CASE("a model that cannot be split over the ranks is refused") {
   CHECK_THROWS_WITH(check("llama-3.1-8b", {.pipeline = 33}), Catch::Contains("32 layers"));
   CHECK_THROWS_AS(check("qwen3-30b-a3b", {.tensor = 4, .data = 64, .expert_parallel = true}),
                   ConfigError);
+  CHECK_THROWS_WITH(check("qwen3-30b-a3b", {.tensor = 4, .data = 128}),
+                    Catch::Contains("expert width"));  // 768
   CHECK_NOTHROW(check("llama-3.1-8b", {.tensor = 8}));
 }
 
