@@ -130,16 +130,9 @@ DataParallelCost::DataParallelCost(std::unique_ptr<StepCost> rank, std::int64_t 
 }
 
 void DataParallelCost::price(const StepShape& shape, StepPrice& price) const {
+  if (shape.all_rank_tokens > 0) return rank_->price(shape, price);
   const std::int64_t with_prompts = std::clamp<std::int64_t>(shape.chunk_rows, 1, ranks_);
   StepShape rank = largest_part(shape, ranks_, with_prompts);
-  // No rank computes less than a whole chunk.
-  const ChunkShape& longest = shape.longest_chunk;
-  if (longest.tokens > rank.chunk_tokens) {
-    rank.chunk_rows = 1;
-    rank.chunk_tokens = longest.tokens;
-    rank.chunk_context = longest.context;
-    rank.chunk_pairs_twice = longest.pairs_twice;
-  }
   rank.all_rank_tokens = shape.decode_tokens() + shape.chunk_tokens;
   rank_->price(rank, price);
 }

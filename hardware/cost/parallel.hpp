@@ -42,8 +42,9 @@ class PipelineCost final : public StepCost {
   PipelineOptions options_;
 };
 
-// Data ranks that step together because they share their experts: all wait for the one with the
-// most tokens. Sequences lie on the ranks in equal numbers, each prompt on one of them.
+// Data ranks that step together because they share their experts. A shape that says the tokens of
+// all ranks is that of one of them; any other is the whole engine's, whose sequences then lie on
+// the ranks in equal numbers.
 class DataParallelCost final : public StepCost {
  public:
   // `rank` prices the batch of one rank (StepShape::all_rank_tokens).

@@ -279,7 +279,7 @@ void PagedKv::give_up_step_blocks(RequestId id) {
 }
 
 // The block that leaves is free before the next one is taken.
-void PagedKv::move(RequestId id, TokenCount tokens) {
+void PagedKv::move(RequestId id, const Request& /*request*/, TokenCount tokens) {
   const std::span<const SequenceBlocks::Window> windows = sequence().windows();
   for (std::size_t w = 0; w < windows.size(); ++w) {
     while (window_blocks_.move(id, w, tokens)) take_blocks(windows[w].ids_per_block);

@@ -81,7 +81,7 @@ class PagedKv final : public KvAllocator, private KvWindows {
  private:
   void begin_plan() override;
   [[nodiscard]] bool moves() const override { return window_blocks_.any() && shares_; }
-  void move(RequestId id, TokenCount tokens) override;
+  void move(RequestId id, const Request& request, TokenCount tokens) override;
 
   // A running request.
   struct Holder {

@@ -11,6 +11,7 @@
 #include "hardware/cost/drafter.hpp"
 #include "hardware/cost/factory.hpp"
 #include "hardware/cost/ticks.hpp"
+#include "scheduler/batching/data_ranks.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/named_value.hpp"
@@ -23,6 +24,7 @@
 #include "sim/resolve/workload_factory.hpp"
 #include "sim/scenario/workload_laws.hpp"
 #include "sim/serving/kv_layout.hpp"
+#include "sim/serving/rank_pools.hpp"
 
 namespace headroom {
 namespace {
@@ -50,6 +52,20 @@ std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_token
                                 pool_tokens);
 }
 
+// One for each data rank and its pool. Without a number of front ends there are as many as ranks
+// (vllm/entrypoints/cli/serve.py, ServeSubcommand.cmd).
+std::unique_ptr<BatchScheduler> make_data_ranks(const Resolved& resolved,
+                                                const SchedulerOptions& options, RankPools& pools) {
+  std::vector<std::unique_ptr<BatchScheduler>> ranks;
+  for (std::size_t rank = 0; rank < pools.count(); ++rank) {
+    ranks.push_back(resolved.scheduler->make(options, pools.of(rank)));
+  }
+  const std::int64_t front_ends =
+      resolved.scenario.engine.api_server_count.value_or(resolved.sharding.data);
+  return std::make_unique<DataRanks>(std::move(ranks), pools, static_cast<std::size_t>(front_ends),
+                                     options.seed);
+}
+
 }  // namespace
 
 std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const KvAllocator& kv,
@@ -62,13 +78,14 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const K
     options.long_prefill_token_threshold =
         static_cast<std::int32_t>(own > 0 ? std::min(own, chunk) : chunk);
   }
+  if (kv.ranks() != nullptr) return make_data_ranks(resolved, options, *kv.ranks());
   return resolved.scheduler->make(options, kv);
 }
 
 namespace {
 
-// With data ranks a step computes one budget of a prompt at most (StepLimits). Stages take one each
-// where that leaves room for the longest request: an engine starts if one budget does.
+// Stages take a budget each into one step where that leaves room for the longest request: an engine
+// starts if one budget does.
 SequenceBlocks sequence_blocks(const Resolved& resolved, const MemoryBudget& budget) {
   const TokenCount one = resolved.max_num_batched_tokens;
   SequenceBlocks rounds(budget.layout, one * resolved.sharding.pipeline);
@@ -89,7 +106,7 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   inputs.own = e.own;
   PagedKvOptions& paged = inputs.paged;
   if (resolved.allocator->in_blocks) {
-    paged.blocks = run_blocks(resolved, budget) * resolved.sharding.data;
+    paged.blocks = run_blocks(resolved, budget);
     paged.block_tokens = budget.layout.block_tokens;
     if (!swaps(resolved)) paged.tier = tier_options(resolved, budget.layout);
     if (follows_groups(resolved, budget.layout)) {
@@ -107,7 +124,12 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   }
   paged.merges_copies = policy.traits.merges_copies && paged.enable_prefix_caching;
   paged.drops_last_match = policy.traits.drafter_drops_match && drafter_has_kv(e.speculative);
-  return resolved.allocator->make(inputs);
+  if (resolved.sharding.data == 1) return resolved.allocator->make(inputs);
+  std::vector<std::unique_ptr<KvAllocator>> ranks;
+  for (std::int64_t rank = 0; rank < resolved.sharding.data; ++rank) {
+    ranks.push_back(resolved.allocator->make(inputs));
+  }
+  return std::make_unique<RankPools>(std::move(ranks));
 }
 
 RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_tokens) {

@@ -152,8 +152,9 @@ void give_role(const FleetGroup& group, ReplicaParts& parts) {
   const Scenario& scenario = group.resolved.scenario;
   parts.options.role = group.role;
   parts.options.prefill_token_counts = scenario.fleet.disaggregation.first_token == "prefill";
+  const BlockCount blocks = parts.kv->pool().total_blocks / group.resolved.sharding.data;
   parts.options.arriving_keep_free =
-      watermark_blocks(scenario.engine.watermark.value_or(0), parts.kv->pool().total_blocks + 1);
+      watermark_blocks(scenario.engine.watermark.value_or(0), blocks + 1);
 }
 
 void add_disaggregation(const Scenario& scenario, const std::vector<FleetGroup>& groups,

@@ -128,15 +128,18 @@ std::int32_t times(std::int32_t value, std::int64_t factor) {
 
 }  // namespace
 
+StepLimits rank_limits(const Resolved& resolved) {
+  const std::int64_t stages = resolved.sharding.pipeline;
+  const bool seats = resolved.scheduler->traits.seats_per_stage;
+  return {.max_num_seqs = times(resolved.max_num_seqs, seats ? stages : 1),
+          .max_num_batched_tokens = times(resolved.max_num_batched_tokens, stages)};
+}
+
 StepLimits step_limits(const Resolved& resolved) {
-  const Sharding& s = resolved.sharding;
-  const bool seats = s.data > 1 || resolved.scheduler->traits.seats_per_stage;
-  StepLimits limits;
-  limits.max_num_seqs = times(resolved.max_num_seqs, seats ? s.pipeline * s.data : 1);
-  limits.max_num_batched_tokens = times(resolved.max_num_batched_tokens, s.pipeline * s.data);
-  // Chunks of one prompt may follow each other through the stages; ranks do not share a prompt.
-  if (s.data > 1) limits.max_prompt_chunk = resolved.max_num_batched_tokens;
-  return limits;
+  const std::int64_t ranks = resolved.sharding.data;
+  const StepLimits rank = rank_limits(resolved);
+  return {.max_num_seqs = times(rank.max_num_seqs, ranks),
+          .max_num_batched_tokens = times(rank.max_num_batched_tokens, ranks)};
 }
 
 TokenCount engine_pool_tokens(const Resolved& resolved, const MemoryBudget& budget) {
@@ -170,9 +173,8 @@ std::vector<std::string> parallel_warnings(const Resolved& resolved) {
   }
   if (s.data > 1) {
     warnings.push_back(
-        fmt::format("{} data ranks are modelled as one engine with one KV pool and equal shares of "
-                    "the batch, so prompts share prefixes across ranks; their step times were not "
-                    "compared with measured runs",
+        fmt::format("{} data ranks step together, as long as the slowest of them takes; their step "
+                    "times were not compared with measured runs",
                     s.data));
   }
   if (s.devices() > resolved.scenario.device.per_node) {

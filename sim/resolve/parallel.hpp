@@ -1,6 +1,6 @@
 #pragma once
 // Engines on several devices whose parts work on parts of a step: pipeline stages on a micro-batch
-// each, data ranks on a batch each. One replica plans for all of them at once.
+// each, data ranks on a batch each. They are one replica.
 
 #include <cstdint>
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace headroom {
 
-// What all parts of the engine together take into one step; budgets in a scenario are of a
-// micro-batch (pipeline stages) or a rank (data ranks).
+// What goes into one step; budgets in a scenario are of a micro-batch (pipeline stages) or a rank
+// (data ranks).
 struct StepLimits {
   std::int32_t max_num_seqs = 0;
   std::int32_t max_num_batched_tokens = 0;
-  std::int32_t max_prompt_chunk = 0;  // of one request; 0: no other limit
 };
-[[nodiscard]] StepLimits step_limits(const Resolved& resolved);
+[[nodiscard]] StepLimits rank_limits(const Resolved& resolved);  // all stages of a data rank
+[[nodiscard]] StepLimits step_limits(const Resolved& resolved);  // all parts of the engine
 
-// Tokens in the KV pools of all data ranks, which a run keeps as one.
+// Tokens in the KV pools of all data ranks.
 [[nodiscard]] TokenCount engine_pool_tokens(const Resolved& resolved, const MemoryBudget& budget);
 
 [[nodiscard]] ParallelOptions parallel_options(const Resolved& resolved);

@@ -39,7 +39,7 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   const EngineSection& e = resolved.scenario.engine;
   const BatchPolicy& policy = *resolved.scheduler;
   SchedulerOptions options;
-  const StepLimits limits = step_limits(resolved);
+  const StepLimits limits = rank_limits(resolved);
   options.max_num_seqs = limits.max_num_seqs;
   options.max_num_batched_tokens = limits.max_num_batched_tokens;
   if (policy.traits.seats_within_budget) {
@@ -51,11 +51,6 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   options.watermark = e.watermark.value_or(0);
   if (policy.longest_chunk != nullptr) {
     options.long_prefill_token_threshold = static_cast<std::int32_t>(policy.longest_chunk(e.own));
-  }
-  if (limits.max_prompt_chunk > 0) {
-    const std::int32_t own = options.long_prefill_token_threshold;
-    options.long_prefill_token_threshold =
-        own > 0 ? std::min(own, limits.max_prompt_chunk) : limits.max_prompt_chunk;
   }
   options.sizes_batches = !resolved.engine->traits.forms_batches_blindly;
   const auto drafts = static_cast<std::int32_t>(acceptance_rates(e.speculative).size());

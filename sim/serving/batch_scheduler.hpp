@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/serving/adapter_slots.hpp"
@@ -82,6 +83,8 @@ struct PlanContext {
   StepCount decodes_in_flight = 0;  // of decodes_planned, those that have not ended
   // Upper bound on steady_steps; longer repetitions are cut here. >= 1.
   StepCount horizon = kManySteps / 2;
+  // Of each data rank, in `decodes` together; empty: there is one.
+  std::span<DecodeSet> rank_decodes = {};
 
   // Takes the blocks of one step of all decoding sequences, less those the caller has taken for
   // them already, and counts that step. Exactly once in each plan in which they do not pause,
@@ -129,6 +132,9 @@ class BatchScheduler {
   // The same for one whose KV has come from another replica: it holds the blocks of all its known
   // tokens, and KvAllocator::cached_prefix() says so.
   virtual void enqueue_arrived(RequestId id, const Request& request) { enqueue(id, request); }
+  // The data rank of a request that arrives now, which stays on it (Request::rank). Once for each,
+  // before it is enqueued; only of an engine that has several.
+  [[nodiscard]] virtual std::uint16_t choose_rank(TimeNs /*now_ns*/) { return 0; }
 
   // Fills `plan` (cleared by the caller) with the next step. KV moves here, through the context and
   // `kv.try_grow` for chunks; requests keep the states they had: the replica changes them

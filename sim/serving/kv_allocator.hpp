@@ -113,8 +113,10 @@ class KvWindows {
   // where the content of the block that leaves can be found. The number of ids stays.
   [[nodiscard]] virtual bool moves() const = 0;
   // `id` grows to `tokens`, so the part that it keeps begins with other blocks.
-  virtual void move(RequestId id, TokenCount tokens) = 0;
+  virtual void move(RequestId id, const Request& request, TokenCount tokens) = 0;
 };
+
+class RankPools;
 
 class KvAllocator {
  public:
@@ -166,6 +168,8 @@ class KvAllocator {
   [[nodiscard]] bool moves_windows() const {
     return rarely(windows_ != nullptr) && windows_->moves();
   }
+  // Of the data ranks of one engine; nullptr: there is one pool.
+  [[nodiscard]] RankPools* ranks() const { return ranks_; }
 
  protected:
   explicit KvAllocator(SequenceBlocks sequence = SequenceBlocks(1))
@@ -175,6 +179,7 @@ class KvAllocator {
   KvTraffic traffic_;
   const KvTierCounts* tier_counts_ = nullptr;
   KvWindows* windows_ = nullptr;
+  RankPools* ranks_ = nullptr;
 
  private:
   SequenceBlocks sequence_;

@@ -57,13 +57,14 @@ bool RemoteRequests::take_in(const RequestPool& requests, ResidentSums& sums, Kv
     const BlockCount keep = sums.residents() > 0 ? keep_free_ : 0;
     // Nobody finds the blocks that are fetched before their KV is there (vLLM:
     // delay_cache_blocks): what is not known yet counts as lookahead.
-    const KvGrowth growth{.id = id,
-                          .request = &request,
-                          .cached_tokens = found,
-                          .hold_tokens = request.known_tokens,
-                          .lookahead_tokens = request.known_tokens - found,
-                          .fit_tokens = request.known_tokens,
-                          .keep_free = std::max(keep, sums.decodes().blocks_needed())};
+    const KvGrowth growth{
+        .id = id,
+        .request = &request,
+        .cached_tokens = found,
+        .hold_tokens = request.known_tokens,
+        .lookahead_tokens = request.known_tokens - found,
+        .fit_tokens = request.known_tokens,
+        .keep_free = std::max(keep, sums.decodes_beside(request).blocks_needed())};
     if (!kv.try_grow(growth)) break;
     line_.erase(line_.begin());
     state.stage = Stage::fetching;

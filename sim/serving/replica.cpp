@@ -6,6 +6,7 @@
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/likely.hpp"
+#include "sim/serving/rank_pools.hpp"
 
 namespace headroom {
 
@@ -37,6 +38,12 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
   features_.add(Features::whole_answers, options_.responds_at_end);
   features_.add(Features::growth, memory_.grows());
   features_.add(Features::logprobs, memory_.counts_logprobs());
+  if (const RankPools* ranks = core_.kv.ranks()) {
+    features_.add(Features::ranks, true);
+    rank_shapes_.resize(ranks->count());
+    HEADROOM_CHECK(!features_.any(Features::drafts | Features::adapters),
+                   "drafts or adapters on data ranks");
+  }
   HEADROOM_CHECK(!features_.any(Features::role) ||
                      !features_.any(Features::api_server | Features::drafts | Features::adapters),
                  "a role of an engine of its own");
@@ -71,6 +78,9 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
     return kNoRequest;
   }
 
+  if (features_.any(Features::ranks)) [[unlikely]] {
+    request.rank = scheduler_->choose_rank(now_ns);
+  }
   if (id >= core_.stories.size()) [[unlikely]] {
     core_.stories.resize(id + 1);
     core_.time.stops().track(id);
@@ -118,9 +128,13 @@ void Replica::cut_at(TimeNs now_ns) {
 // Up to step `target`.
 void Replica::apply_repetitions(StepIndex target) {
   const StepCount steps = target - core_.time.applied();
-  const DecodeSet& decodes = core_.sums.decodes();
-  const BlockCount blocks = steps == 1 ? decodes.blocks_needed() : decodes.blocks_needed(steps);
-  if (blocks > 0) core_.kv.take(blocks);
+  if (features_.any(Features::ranks)) [[unlikely]] {
+    core_.kv.ranks()->take_steps(core_.sums.rank_decodes(), steps);
+  } else {
+    const DecodeSet& decodes = core_.sums.decodes();
+    const BlockCount blocks = steps == 1 ? decodes.blocks_needed() : decodes.blocks_needed(steps);
+    if (blocks > 0) core_.kv.take(blocks);
+  }
   core_.sums.advance(steps);
   core_.time.apply(steps);
 }

@@ -216,6 +216,8 @@ class Replica {
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
   void shape_rows(Segment& segment);
+  void shape_ranks();
+  void check_limits(const StepShape& shape, std::int64_t ranks) const;
   [[nodiscard]] StepCount repetitions(const StepPrice& price);
 
   // replica_reports.cpp: others are told
@@ -278,7 +280,8 @@ class Replica {
   std::optional<ApiServer> api_;
   DraftedStep drafted_;
   WindowMoves windows_;
-  BatchPlan plan_;  // the scheduler, in ask_scheduler(); the latest plan
+  BatchPlan plan_;                      // the scheduler, in ask_scheduler(); the latest plan
+  std::vector<StepShape> rank_shapes_;  // shape_ranks(); of the latest plan's step, by data rank
 
   // Requests to be dealt with at a later step end or plan; lose_all() and crash() clear the lists.
   std::vector<RequestId> cancelled_;  // leave at the next step end; cancel(), withdraw_cancelled()

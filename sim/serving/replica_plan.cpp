@@ -69,7 +69,8 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
       .decodes = core_.sums.decodes_to_plan(),
       .adapters = rarely(core_.adapters.has_value()) ? &*core_.adapters : nullptr,
       .decodes_in_flight = core_.time.planned_decodes() - core_.time.completed_decodes(),
-      .horizon = std::max<StepCount>(1, core_.time.steps_to_next_stop())};
+      .horizon = std::max<StepCount>(1, core_.time.steps_to_next_stop()),
+      .rank_decodes = core_.sums.rank_decodes_to_plan()};
   scheduler_->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) [[unlikely]] {
     lose_engine(now_ns, OomKind::runtime_device);
@@ -109,19 +110,19 @@ bool Replica::plan_once(TimeNs now_ns) {
                    .decode_context = rarely(pause) ? 0 : core_.sums.decodes().context_sum(),
                    .sampled_rows = rows};
   core_.sums.advance_ghosts();
-  if (features_.any(Features::adapters | Features::drafts)) [[unlikely]] {
+  if (features_.any(Features::adapters | Features::drafts | Features::ranks)) [[unlikely]] {
     shape_rows(segment);
   }
   apply_chunks(now_ns, segment);
   if (features_.any(Features::logprobs) && dies_of_logprobs(now_ns)) [[unlikely]] {
     return false;
   }
-  const StepShape& shape = segment.shape;
-  HEADROOM_CHECK(shape.decode_rows + shape.chunk_rows <= options_.max_sequences &&
-                     shape.decode_tokens() + shape.chunk_tokens <= options_.max_step_tokens,
-                 fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", rows,
-                             shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
-  pricing_.price(shape, segment.price);
+  check_limits(segment.shape, 1);
+  if (features_.any(Features::ranks)) [[unlikely]] {
+    pricing_.price_slowest(rank_shapes_, segment.price);
+  } else {
+    pricing_.price(segment.shape, segment.price);
+  }
   const TickSum loads = features_.any(Features::adapters) ? core_.adapters->take_load_ticks() : 0;
   if (rarely(loads > 0) || rarely(transfers_.any(core_.kv))) {
     StepPricing::add_copies(segment.price,
@@ -145,6 +146,38 @@ void Replica::shape_rows(Segment& segment) {
     core_.adapters->on_step();
   }
   if (drafted_.drafts() > 0) drafted_.plan(plan_.verified, latest_tokens(), segment, core_);
+  if (!rank_shapes_.empty()) shape_ranks();
+}
+
+// The same by data rank.
+void Replica::shape_ranks() {
+  TokenCount all = 0;
+  for (std::size_t rank = 0; rank < rank_shapes_.size(); ++rank) {
+    const DecodeSet& decodes = core_.sums.rank_decodes()[rank];
+    rank_shapes_[rank] = {.decode_rows = decodes.size(),
+                          .decode_context = decodes.context_sum(),
+                          .sampled_rows = decodes.size()};
+    all += decodes.size();
+  }
+  for (const Chunk& chunk : plan_.chunks) {
+    StepShape& shape = rank_shapes_[core_.requests[chunk.id].rank];
+    shape.add_chunk(chunk.context_tokens, chunk.tokens);
+    shape.sampled_rows += chunk.samples ? 1 : 0;
+    all += chunk.tokens;
+  }
+  for (StepShape& shape : rank_shapes_) {
+    shape.all_rank_tokens = all;
+    check_limits(shape, static_cast<std::int64_t>(rank_shapes_.size()));
+  }
+}
+
+// Of the whole engine, or of one of its ranks.
+void Replica::check_limits(const StepShape& shape, std::int64_t ranks) const {
+  HEADROOM_CHECK(
+      (shape.decode_rows + shape.chunk_rows) * ranks <= options_.max_sequences &&
+          (shape.decode_tokens() + shape.chunk_tokens) * ranks <= options_.max_step_tokens,
+      fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", shape.decode_rows,
+                  shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
 }
 
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity

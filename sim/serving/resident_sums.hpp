@@ -3,8 +3,10 @@
 // writes them. Replica::check_all() computes them again from the requests.
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
-#include "sim/kernel/check.hpp"
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/request.hpp"
@@ -16,8 +18,7 @@ namespace headroom {
 class ResidentSums {
  public:
   // `decode_block_tokens`: as a DecodeSet takes it.
-  ResidentSums(const KvAllocator& kv, std::int32_t decode_block_tokens)
-      : kv_(&kv), decode_block_tokens_(decode_block_tokens), decodes_(decode_block_tokens) {}
+  ResidentSums(const KvAllocator& kv, std::int32_t decode_block_tokens);
 
   [[nodiscard]] std::int64_t residents() const { return residents_; }  // ghosts included
   [[nodiscard]] std::int64_t ghosts() const { return ghosts_; }
@@ -34,6 +35,13 @@ class ResidentSums {
   [[nodiscard]] const DecodeSet& decodes() const { return decodes_; }
   // For a plan, which counts its own step and takes out those that it preempts.
   [[nodiscard]] DecodeSet& decodes_to_plan() { return decodes_; }
+  // The same of each data rank; empty: there is one.
+  [[nodiscard]] std::span<const DecodeSet> rank_decodes() const { return rank_decodes_; }
+  [[nodiscard]] std::span<DecodeSet> rank_decodes_to_plan() { return rank_decodes_; }
+  // Of those with whom `request` shares a pool.
+  [[nodiscard]] const DecodeSet& decodes_beside(const Request& request) const {
+    return rarely(has_ranks()) ? rank_decodes_[request.rank] : decodes_;
+  }
 
   // One that waits for `tokens` to be computed.
   void enter_queue(TokenCount tokens) {
@@ -65,11 +73,14 @@ class ResidentSums {
   // `request` runs in every step from the next one on, with `held` tokens; and no longer does.
   void begin_decoding(const Request& request, TokenCount held) {
     decodes_.join(kv_->row_of(request, held));
+    if (rarely(has_ranks())) rank_decodes_[request.rank].join(kv_->row_of(request, held));
   }
   void end_decoding(const Request& request, TokenCount held) {
     decodes_.leave(kv_->row_of(request, held));
+    if (rarely(has_ranks())) rank_decodes_[request.rank].leave(kv_->row_of(request, held));
   }
-  // A decoding row that yields none, or several tokens in a step: `held` becomes `tokens`.
+  // A decoding row that yields none, or several tokens in a step: `held` becomes `tokens`. Not with
+  // data ranks.
   void correct_decoding(TokenCount held, TokenCount tokens) {
     decodes_.leave(held);
     decodes_.join(tokens);
@@ -77,6 +88,7 @@ class ResidentSums {
   // Repetitions of the last plan.
   void advance(StepCount steps) {
     decodes_.advance(steps);
+    for (DecodeSet& decodes : rank_decodes_) decodes.advance(steps);
     ghost_tokens_ += ghosts_ * steps;
   }
   // A step is planned; the scheduler has counted it in decodes_to_plan().
@@ -98,6 +110,7 @@ class ResidentSums {
   // All requests in the batch are gone; the queue stays.
   void forget_batch() {
     decodes_ = DecodeSet(decode_block_tokens_);
+    rank_decodes_.assign(rank_decodes_.size(), decodes_);
     residents_ = ghosts_ = other_kept_ = final_tokens_ = ghost_tokens_ = 0;
   }
 
@@ -105,6 +118,7 @@ class ResidentSums {
   void check_same(const ResidentSums& expected) const;
 
  private:
+  [[nodiscard]] bool has_ranks() const { return !rank_decodes_.empty(); }
   [[nodiscard]] TokenCount kept_of(TokenCount tokens) const { return kv_->sequence().kept(tokens); }
 
   const KvAllocator* kv_;
@@ -117,6 +131,7 @@ class ResidentSums {
   TokenCount final_tokens_ = 0;
   TokenCount ghost_tokens_ = 0;
   DecodeSet decodes_;
+  std::vector<DecodeSet> rank_decodes_;
 };
 
 }  // namespace headroom

@@ -11,13 +11,6 @@
 
 namespace headroom {
 
-// Of one chunk: its tokens q, ctx + q, and twice the query-key pairs.
-struct ChunkShape {
-  TokenCount tokens = 0;
-  TokenCount context = 0;
-  std::int64_t pairs_twice = 0;
-};
-
 // Everything a cost may depend on.
 struct StepShape {
   std::int64_t decode_rows = 0;        // decoding sequences, ghost rows included
@@ -26,7 +19,6 @@ struct StepShape {
   TokenCount chunk_tokens = 0;         // their tokens q, padding included
   TokenCount chunk_context = 0;        // sum of (ctx + q)
   std::int64_t chunk_pairs_twice = 0;  // sum of q * (2 ctx + q): twice the query-key pairs
-  ChunkShape longest_chunk = {};       // the one with most tokens, of equal ones the first
   std::int64_t sampled_rows = 0;       // sequences that yield a token
   // Drafts that the step verifies beside the decoding sequences' own tokens; 0 without speculative
   // decoding. Each one is computed and sampled like a token; decode_context counts its KV.
@@ -40,12 +32,10 @@ struct StepShape {
 
   // A sequence computes `tokens` behind `context` others.
   void add_chunk(TokenCount context, TokenCount tokens) {
-    const ChunkShape chunk{tokens, context + tokens, tokens * (2 * context + tokens)};
     ++chunk_rows;
-    chunk_tokens += chunk.tokens;
-    chunk_context += chunk.context;
-    chunk_pairs_twice += chunk.pairs_twice;
-    if (chunk.tokens > longest_chunk.tokens) longest_chunk = chunk;
+    chunk_tokens += tokens;
+    chunk_context += context + tokens;
+    chunk_pairs_twice += tokens * (2 * context + tokens);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,9 @@ class StepPricing {
     current_->price(shape, price);
     ++priced_plans_;
   }
+  // Of data ranks of which at least one computes something: all wait for the slowest, for as long
+  // as it is that.
+  void price_slowest(std::span<const StepShape> ranks, StepPrice& price);
   // The step waits for copies.
   static void add_copies(StepPrice& price, TickSum ticks);
   // For every step, last: one that is the first since a start takes longer.

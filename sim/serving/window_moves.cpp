@@ -35,9 +35,10 @@ void WindowMoves::change(RequestId id, ReplicaCore& core) {
 // Of those that have not left since.
 void WindowMoves::apply(ReplicaCore& core) {
   for (const KvHold& stay : moving_) {
-    const bool decodes = core.requests[stay.id].state == RequestState::decoding;
+    const Request& request = core.requests[stay.id];
+    const bool decodes = request.state == RequestState::decoding;
     if (core.stay(stay.id) == stay && decodes) {
-      core.kv.windows()->move(stay.id, core.held(stay.id) + 1);
+      core.kv.windows()->move(stay.id, request, core.held(stay.id) + 1);
     }
   }
   moving_.clear();

@@ -92,6 +92,12 @@ std::vector<Case> cases_of_engines() {
       {"orca compacting",
        {"engine={\"name\":\"orca\",\"max_model_len\":16384,\"kv_placement\":\"best_fit\","
         "\"kv_compaction\":true}"}},
+      {"vllm data ranks",
+       {"model=qwen3-30b-a3b", "engine.data_parallel_size=4",
+        "engine.enable_expert_parallel=true"}},
+      {"vllm data ranks with a part of each expert",
+       {"model=qwen3-30b-a3b", "engine.tensor_parallel_size=2", "engine.data_parallel_size=2",
+        "engine.async_scheduling=false"}},
       {"another device",
        {"device=rtx4090", "workload.arrivals.request_rate=2", "engine.max_model_len=16384"}},
       {"closed loop", {}, "closed-loop"},

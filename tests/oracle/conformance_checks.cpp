@@ -168,7 +168,7 @@ bool fits_for_sure(const CheckedRun& run, const RequestRecord& r) {
   const std::int32_t whole = r.prompt_tokens + r.max_tokens;
   const TokenCount few_blocks = 5 * run.pool.block_tokens;
   return whole <= std::min(kConformanceModelLen, run.size.step_tokens) &&
-         run.pool.largest_hole * run.pool.block_tokens >= kConformanceModelLen &&
+         run.pool.largest_hole / run.row.ranks * run.pool.block_tokens >= kConformanceModelLen &&
          whole + few_blocks <= run.longest_tokens;
 }
 
@@ -252,7 +252,7 @@ CheckedRun checked_run(const ConformanceRow& row, const EngineSize& size, int de
   setup.options.pipeline_depth = depth;
   const KvPoolState pool = setup.kv->pool();
   const TokenCount most = setup.options.max_step_tokens;
-  const TokenCount longest = setup.kv->sequence().longest(pool.total_blocks);
+  const TokenCount longest = setup.kv->sequence().longest(pool.total_blocks / row.ranks);
   return {row, arrivals, size, pool, longest, most, run_policy(std::move(setup), arrivals)};
 }
 
@@ -302,8 +302,9 @@ std::string exceeded_limits(const CheckedRun& run) {
   for (const PolicyStep& step : run.run.steps) {
     const std::int64_t rows = step.decode_rows + step.chunk_rows;
     const TokenCount tokens = step.decode_rows + step.chunk_tokens;
-    const bool right = rows >= 1 && rows <= run.size.seats && tokens <= run.max_step_tokens &&
-                       step.used_blocks >= 0 && step.used_blocks <= run.pool.total_blocks;
+    const bool right = rows >= 1 && rows <= run.size.seats * run.row.ranks &&
+                       tokens <= run.max_step_tokens && step.used_blocks >= 0 &&
+                       step.used_blocks <= run.pool.total_blocks;
     if (right) continue;
     return fmt::format("{} rows, {} tokens, {} blocks in the step at {} ns", rows, tokens,
                        step.used_blocks, step.begin_ns);

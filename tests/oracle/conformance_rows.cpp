@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "scheduler/batching/data_ranks.hpp"
 #include "scheduler/batching/llamacpp.hpp"
 #include "scheduler/batching/orca.hpp"
 #include "scheduler/batching/policies.hpp"
@@ -21,6 +22,7 @@
 #include "scheduler/kv/paged.hpp"
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/serving/rank_pools.hpp"
 
 namespace headroom::test {
 namespace {
@@ -30,6 +32,7 @@ struct Pool {
   bool finds_prefixes = false;
   bool reserves = false;
   std::function<std::unique_ptr<KvAllocator>(const EngineSize&)> make;
+  std::int32_t ranks = 1;  // that have one each
 };
 
 struct Policy {
@@ -84,6 +87,21 @@ std::vector<Pool> hybrid_pools() {
                   {Kind::recurrent, 2, 4, 0}}),
           hybrid(2, true,
                  {{Kind::full, 1, 2, 0}, {Kind::sliding, 1, 2, 5}, {Kind::sliding, 1, 2, 41}})};
+}
+
+// The same pool on each of several data ranks.
+std::vector<Pool> on_ranks(std::int32_t ranks, const std::vector<Pool>& pools) {
+  std::vector<Pool> all;
+  for (const Pool& pool : pools) {
+    const auto make = [=](const EngineSize& size) -> std::unique_ptr<KvAllocator> {
+      std::vector<std::unique_ptr<KvAllocator>> parts;
+      for (std::int32_t rank = 0; rank < ranks; ++rank) parts.push_back(pool.make(size));
+      return std::make_unique<RankPools>(std::move(parts));
+    };
+    all.push_back({fmt::format("{}data_parallel_size={} ", pool.name, ranks), pool.finds_prefixes,
+                   pool.reserves, make, ranks});
+  }
+  return all;
 }
 
 std::vector<Pool> growing_pools() {
@@ -283,16 +301,28 @@ Options options_of(const Policy& policy, const EngineSize& size) {
   return options;
 }
 
+// With data ranks one for each, and three front ends.
+std::unique_ptr<BatchScheduler> scheduler_of(const BatchPolicy& kind, const Options& options,
+                                             KvAllocator& kv) {
+  RankPools* const pools = kv.ranks();
+  if (pools == nullptr) return kind.make(options, kv);
+  std::vector<std::unique_ptr<BatchScheduler>> ranks;
+  for (std::size_t i = 0; i < pools->count(); ++i) {
+    ranks.push_back(kind.make(options, pools->of(i)));
+  }
+  return std::make_unique<DataRanks>(std::move(ranks), *pools, 3, 1);
+}
+
 PolicySetup make(const Policy& policy, const Pool& pool, const EngineSize& size) {
   PolicySetup setup;
   Options options = options_of(policy, size);
   options.finds_prefixes = pool.finds_prefixes;
   setup.kv = pool.make(size);
   const BatchPolicy& kind = batch_policy(policy.policy);
-  setup.scheduler = kind.make(options, *setup.kv);
-  setup.options.max_sequences = size.seats;
+  setup.scheduler = scheduler_of(kind, options, *setup.kv);
+  setup.options.max_sequences = std::int64_t{size.seats} * pool.ranks;
   if (kind.traits.has_token_budget) {
-    setup.options.max_step_tokens = options.max_num_batched_tokens;
+    setup.options.max_step_tokens = TokenCount{options.max_num_batched_tokens} * pool.ranks;
   }
   if (kind.reservation != nullptr) setup.options.reservation = kind.reservation(options.own);
   if (policy.adapters) setup.adapters = AdapterSlots(*policy.adapters);
@@ -303,7 +333,7 @@ PolicySetup make(const Policy& policy, const Pool& pool, const EngineSize& size)
   if (is_static) setup.options.restart_ns = 200 * kUs;
   const KvPoolState& state = setup.kv->pool();
   setup.limits.max_model_len = kConformanceModelLen;
-  setup.limits.max_request_tokens = setup.kv->sequence().longest(state.largest_hole);
+  setup.limits.max_request_tokens = setup.kv->sequence().longest(state.largest_hole / pool.ranks);
   if (policy.policy == "llamacpp") {
     setup.limits.max_request_tokens = kConformanceModelLen;
   }
@@ -326,6 +356,7 @@ void add_rows(std::vector<ConformanceRow>& rows, const std::vector<Policy>& poli
       row.name = "scheduler=" + std::string(policy.policy) + " " + policy.name + pool.name;
       row.depths = policy.depths;
       row.pads = is_static;
+      row.ranks = pool.ranks;
       row.adapters = policy.adapters ? policy.adapters->adapters : 0;
       row.may_die = is_static && (!pool.reserves || !options.sizes_batches);
       const double wait_ms = options.own.get<StaticScheduling>().batch_wait_ms;
@@ -341,6 +372,8 @@ std::vector<ConformanceRow> all_rows() {
   std::vector<ConformanceRow> rows;
   add_rows(rows, vllm_policies(), growing_pools());
   add_rows(rows, vllm_policies(), hybrid_pools());
+  add_rows(rows, vllm_policies(), on_ranks(2, growing_pools()));
+  add_rows(rows, vllm_policies(), on_ranks(3, {hybrid_pools().front()}));
   add_rows(rows, lora_policies(), {paged(16, false, true, false), paged(16, true, true, false)});
   add_rows(rows, growing_policies(), growing_pools());
   add_rows(rows, trtllm_policies(), growing_pools());

@@ -27,6 +27,7 @@ struct ConformanceRow {
   int depths = 2;                      // pipeline depths that the engine knows: 1, or 1 and 2
   bool pads = false;                   // computes padding beside the prompts
   std::int32_t adapters = 0;           // LoRA adapters that requests may use
+  std::int32_t ranks = 1;              // data ranks, of the engine's size each
   bool may_die = false;                // a run-time OOM of the device is part of its model
   TimeNs idle_while_some_wait_ns = 0;  // longest, by its own rule
   TimeNs restart_ns = 0;

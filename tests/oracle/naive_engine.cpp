@@ -23,9 +23,6 @@ StepShape shape_of(const std::vector<PlannedRow>& rows) {
       shape.chunk_tokens += q;
       shape.chunk_context += ctx + q;
       shape.chunk_pairs_twice += q * (2 * ctx + q);
-      if (q > shape.longest_chunk.tokens) {
-        shape.longest_chunk = {q, ctx + q, q * (2 * ctx + q)};
-      }
     }
     if (planned.row.samples) ++shape.sampled_rows;
   }

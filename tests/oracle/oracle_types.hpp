@@ -50,13 +50,14 @@ struct AffineCost {
   Ticks adapter = 0;  // a distinct one of the batch
   Ticks adapter_token = 0;
   Ticks draft_token = 0;  // production only: the naive engine knows no drafts
+  Ticks all_rank_token = 0;
 
   [[nodiscard]] Ticks operator()(const StepShape& s) const {
     return step + decode_row * s.decode_rows + decode_context * s.decode_context +
            chunk_row * s.chunk_rows + chunk_token * s.chunk_tokens +
            chunk_context * s.chunk_context + chunk_pair_twice * s.chunk_pairs_twice +
            sampled_row * s.sampled_rows + adapter * s.adapters + adapter_token * s.adapter_tokens +
-           draft_token * s.draft_tokens;
+           draft_token * s.draft_tokens + all_rank_token * s.all_rank_tokens;
   }
   // What one more step of the same decode rows costs more (StepPrice::slope of a pure decode step).
   [[nodiscard]] Ticks slope(const StepShape& s) const { return decode_context * s.decode_rows; }

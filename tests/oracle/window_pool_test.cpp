@@ -140,7 +140,7 @@ class WindowPair {
     for (TokenCount left = up_to(12); left > 0; --left) {
       const bool crosses = client.held % paged_.pool().block_tokens == 0;
       if (crosses && client.held >= paged_.sequence().next_move(client.held)) {
-        paged_.windows()->move(id, client.held + 1);
+        paged_.windows()->move(id, client.request, client.held + 1);
       }
       single_.move(client.request.index, client.held);
       REQUIRE(paged_.pool().cached_blocks == single_.cached_blocks());

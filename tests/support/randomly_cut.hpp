@@ -18,6 +18,9 @@ class RandomlyCut final : public BatchScheduler {
   void enqueue_arrived(RequestId id, const Request& request) override {
     inner_->enqueue_arrived(id, request);
   }
+  [[nodiscard]] std::uint16_t choose_rank(TimeNs now_ns) override {
+    return inner_->choose_rank(now_ns);
+  }
   void plan(const PlanContext& context, BatchPlan& plan) override {
     inner_->plan(context, plan);
     state_ = state_ * 6364136223846793005U + 1442695040888963407U;

@@ -122,7 +122,7 @@ TEST_CASE("prompt tokens fill as few micro-batches as hold them") {
   CHECK(priced(cost, shape).base == 4 * (60 + 75));  // four of 100
 }
 
-TEST_CASE("data ranks wait for the one with the most rows, and tell it of all tokens") {
+TEST_CASE("an engine's step is that of a rank with an equal share, a rank's step its own") {
   struct Asked final : StepCost {
     void price(const StepShape& shape, StepPrice& price) const override {
       asked = shape;
@@ -142,12 +142,12 @@ TEST_CASE("data ranks wait for the one with the most rows, and tell it of all to
   CHECK(seen.asked.chunk_rows == 1);  // a prompt is on one rank
   CHECK(seen.asked.chunk_tokens == 32);
   CHECK(seen.asked.all_rank_tokens == 9 + 64);
-  // Nor is one divided: 60 tokens beside 4 are 60 on their rank.
-  shape.longest_chunk = {60, 70, 60 * 80};
-  cost.price(shape, price);
-  CHECK(seen.asked.chunk_tokens == 60);
-  CHECK(seen.asked.chunk_context == 70);
-  CHECK(seen.asked.chunk_pairs_twice == 60 * 80);
+  StepShape own = decodes(5, 500);
+  own.all_rank_tokens = 17;
+  cost.price(own, price);
+  CHECK(seen.asked.decode_rows == 5);
+  CHECK(seen.asked.decode_context == 500);
+  CHECK(seen.asked.all_rank_tokens == 17);
 }
 
 TEST_CASE("prices of stages and ranks may be cut at any step") {

@@ -8,6 +8,7 @@
 #include "sim/resolve/run.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "tests/support/about.hpp"
+#include "tests/support/temp_file.hpp"
 
 namespace headroom::parallel_test {
 namespace {
@@ -31,6 +32,8 @@ const Settings kStages = {"model=llama-3.1-70b", "engine.pipeline_parallel_size=
                           "workload.num_requests=200"};
 const Settings kExperts = {"model=qwen3-30b-a3b", "engine.data_parallel_size=4",
                            "engine.enable_expert_parallel=true", "workload.num_requests=200"};
+const Settings kCutExperts = {"model=qwen3-30b-a3b", "engine.tensor_parallel_size=2",
+                              "engine.data_parallel_size=2", "workload.num_requests=200"};
 
 test::About refused(const Settings& set) {
   return test::about([&] { return resolved(set); });
@@ -44,7 +47,7 @@ Settings with(Settings set, const std::string& more) {
 }  // namespace
 
 TEST_CASE("jumps equal single steps with pipeline stages and with data ranks") {
-  for (const Settings& set : {kStages, kExperts}) {
+  for (const Settings& set : {kStages, kExperts, kCutExperts}) {
     const RunResult jumped = demo(set);
     CHECK(jumped.summary.requests.finished == 200);
     CHECK(jumped.digest == demo(set, true).digest);
@@ -59,7 +62,8 @@ TEST_CASE("stages and ranks take a budget each into one step") {
   const Resolved ranks = resolved(with(kExperts, "engine.max_num_batched_tokens=512"));
   CHECK(step_limits(ranks).max_num_batched_tokens == 4 * 512);
   CHECK(step_limits(ranks).max_num_seqs == 4 * ranks.max_num_seqs);
-  CHECK(scheduler_options(ranks).long_prefill_token_threshold == 512);  // a prompt is on one rank
+  CHECK(scheduler_options(ranks).max_num_batched_tokens == 512);  // of a rank
+  CHECK(scheduler_options(ranks).max_num_seqs == std::min(512, ranks.max_num_seqs));
   CHECK(replica_options(ranks).pipeline_depth == 2);
   const Resolved orca =
       resolved({"model=llama-3.1-70b", R"(engine={"name":"orca","pipeline_parallel_size":4})"});
@@ -72,6 +76,50 @@ TEST_CASE("data ranks have a pool each, and a request fits into one of them") {
   // A rank holds a quarter of the experts, so its pool is larger than that of a whole model.
   CHECK(result.pool_tokens > 4 * one.pool_tokens);
   CHECK(result.expected_error.situation == "uncalibrated");
+}
+
+// The step of eight ranks of DeepSeek-V3 that computes the prompts of `rows` (arrival, prompt,
+// output of one token), which arrive together.
+double first_step_s(const std::string& rows) {
+  const TempFile trace("arrival_ns,prompt_tokens,output_tokens,max_tokens\n" + rows);
+  const RunResult result =
+      demo({"model=deepseek-v3", "device=h200-sxm", "engine.data_parallel_size=8",
+            "engine.enable_expert_parallel=true", "engine.max_model_len=16384",
+            R"(workload={"trace": {"file": ")" + trace.path() + R"("}})"});
+  CHECK(result.summary.engine.steps == 1);
+  return result.summary.engine.busy_s;
+}
+
+// What 112 tokens more add is their part of the experts and of what is sent: not an eighth of the
+// prompt is taken off its rank.
+TEST_CASE("a prompt takes as long beside short ones on other ranks as alone") {
+  const std::string prompt = "0,2048,1,1\n";
+  const double alone = first_step_s(prompt);
+  std::string rows = prompt;
+  for (int i = 0; i < 7; ++i) rows += "0,16,1,1\n";
+  const double beside = first_step_s(rows);
+  CHECK(beside > alone);
+  CHECK(beside < 1.05 * alone);
+  // Two such prompts are on two ranks, and the experts compute twice as many tokens.
+  const double both = first_step_s(prompt + prompt);
+  CHECK(both > beside);
+  CHECK(both < 1.7 * alone);
+}
+
+// 24 requests that begin alike, far apart: with one front end every one goes to the first rank and
+// finds the beginning there, with four it is computed once on each rank.
+TEST_CASE("a prefix is found on the rank that has computed it") {
+  const auto computed = [](const std::string& front_ends) {
+    Settings set = kExperts;
+    set.emplace_back("engine.api_server_count=" + front_ends);
+    set.emplace_back(R"(workload={"num_requests": 24, "prompt": {"law": "fixed", "tokens": 1000},
+        "output": {"law": "fixed", "tokens": 2},
+        "system_prompts": {"count": 1, "tokens": {"law": "fixed", "tokens": 800}},
+        "arrivals": {"process": "constant", "request_rate": 0.5}})");
+    return demo(set).summary.engine.prefix_cache_hits;
+  };
+  CHECK(computed("1") == 23 * 800);
+  CHECK(computed("4") == 20 * 800);
 }
 
 TEST_CASE("a step that no clock holds is refused by the options behind it") {
@@ -124,6 +172,8 @@ TEST_CASE("stages and ranks that a run does not know are refused by what would b
         test::unsupported_at("/engine/pipeline_parallel_size"));
   CHECK(refused(with(kExperts, "engine.kv_offloading_size_gib=8")) ==
         test::conflict_at("/engine/data_parallel_size"));
+  CHECK(refused({"model=qwen3-30b-a3b", "engine.data_parallel_size=512"}) ==
+        test::value_at("/engine/data_parallel_size"));  // of 768
 }
 
 TEST_CASE("settings of ranks and nodes without effect are refused") {
@@ -131,6 +181,8 @@ TEST_CASE("settings of ranks and nodes without effect are refused") {
   CHECK(refused(with(kStages, "device.nic_gb_per_s=25")) ==
         test::no_effect_at("/device/nic_gb_per_s"));
   CHECK(refused(with(kStages, "engine.all2all_backend=deepep_low_latency")) ==
+        test::no_effect_at("/engine/all2all_backend"));
+  CHECK(refused(with(kCutExperts, "engine.all2all_backend=deepep_low_latency")) ==
         test::no_effect_at("/engine/all2all_backend"));
   CHECK(refused(with(kStages, "cost.expert_load_factor=2")) ==
         test::no_effect_at("/cost/expert_load_factor"));
@@ -145,7 +197,11 @@ TEST_CASE("slower ports make stages on other nodes slower, and uneven experts th
   CHECK(tpot(with(nodes, "device.nic_latency_us=500")) > tpot(nodes));
   CHECK(tpot(nodes) > tpot(kStages));
   CHECK(tpot(with(kExperts, "cost.expert_load_factor=8")) > tpot(kExperts));
-  CHECK(tpot(with(kExperts, "engine.all2all_backend=deepep_low_latency")) < tpot(kExperts));
+  // Equal shares: a prompt on one rank alone is sent out faster by a ring of all.
+  const Settings even = with(kExperts, R"(workload={"num_requests": 64,
+      "prompt": {"law": "fixed", "tokens": 1}, "output": {"law": "fixed", "tokens": 50},
+      "arrivals": {"process": "all_at_once"}})");
+  CHECK(tpot(with(even, "engine.all2all_backend=deepep_low_latency")) < tpot(even));
 }
 
 }  // namespace headroom::parallel_test

@@ -88,7 +88,8 @@ TEST_CASE("what decodes push out of a window stays known until it is overwritten
   CHECK(admit(kv, 0, first) == 0);
   kv.windows()->begin_plan();
   CHECK(kv.pool().used_blocks() == 6);
-  kv.windows()->move(0, 49);  // block 0 leaves, block 3 is taken: the number of ids stays
+  kv.windows()->move(0, first.request,
+                     49);  // block 0 leaves, block 3 is taken: the number of ids stays
   kv.take(1);
   CHECK(kv.pool().used_blocks() == 4 + 3);
   CHECK(kv.pool().cached_blocks == 1);
@@ -107,10 +108,10 @@ TEST_CASE("a block that others hold leaves a window only when there is another o
   CHECK(kv.pool().used_blocks() == 6 + 2);
   kv.windows()->begin_plan();
   kv.take(5);
-  kv.windows()->move(1, 65);  // its window: 1, 2, 3; the first request keeps 1
+  kv.windows()->move(1, second.request, 65);  // its window: 1, 2, 3; the first request keeps 1
   CHECK(kv.pool().used_blocks() == 13);
   kv.release(0, first.request, 48, KvRelease::finished);  // block 0 of the window is free
-  kv.windows()->move(1, 65);                              // 1 leaves, and 4 takes the id of 0
+  kv.windows()->move(1, second.request, 65);              // 1 leaves, and 4 takes the id of 0
   CHECK(kv.pool().free_blocks == 1);
 }
 

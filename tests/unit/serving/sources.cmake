@@ -13,6 +13,7 @@ list(APPEND UNIT_TEST_SOURCES
   link_test.cpp
   memory_ledger_test.cpp
   outage_test.cpp
+  rank_pools_test.cpp
   remote_requests_test.cpp
   replica_core_test.cpp
   replica_tally_test.cpp

@@ -1,0 +1,56 @@
+#pragma once
+// Data ranks of one engine as one scheduler: each request stays on the rank that a balancer chose,
+// which has its own scheduler, with a queue, seats and a token budget, and its own pool. Their
+// plans are one: all ranks step together (docs/semantics.md 28).
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "scheduler/batching/rank_balancer.hpp"
+#include "sim/serving/batch_scheduler.hpp"
+#include "sim/serving/rank_pools.hpp"
+
+namespace headroom {
+
+class DataRanks final : public BatchScheduler {
+ public:
+  // One scheduler for each pool, in whose plans decodes never pause.
+  DataRanks(std::vector<std::unique_ptr<BatchScheduler>> ranks, RankPools& pools,
+            std::size_t front_ends, std::uint64_t seed);
+
+  [[nodiscard]] std::uint16_t choose_rank(TimeNs now_ns) override;
+  void enqueue(RequestId id, const Request& request) override;
+  void enqueue_arrived(RequestId id, const Request& request) override;
+  void plan(const PlanContext& context, BatchPlan& plan) override;
+  [[nodiscard]] bool on_leave(RequestId id) override;
+  void on_engine_lost() override;
+
+ private:
+  struct Rank {
+    std::unique_ptr<BatchScheduler> scheduler;
+    RankQueue queue;        // requests in it
+    std::int64_t seen = 0;  // of those that wait, the ones that a plan has looked at
+  };
+  // Of a request.
+  struct Place {
+    std::size_t rank = 0;
+    bool runs = false;
+    std::uint64_t first_plan = 0;  // that can look at it
+  };
+
+  void join(RequestId id, const Request& request);
+  void tell_balancer(TimeNs now_ns);
+  void take_over(const PlanContext& context, RankQueue& queue, BatchPlan& plan);
+
+  std::vector<Rank> ranks_;
+  RankPools& pools_;
+  RankBalancer balancer_;
+  std::vector<Place> places_;        // by RequestId
+  std::uint64_t plans_ = 0;          // plan()
+  BatchPlan part_;                   // one rank's, of the latest plan
+  std::vector<RankQueue> reported_;  // tell_balancer()
+};
+
+}  // namespace headroom
