@@ -112,17 +112,10 @@ std::unique_ptr<StepCost> with_ranks(std::unique_ptr<StepCost> chain, const Mode
   const Sharding& s = options.parallel.sharding;
   if (s.pipeline > 1) {
     PipelineOptions pipeline;
-    pipeline.stages = s.pipeline;
-    pipeline.layers = model.layers();
     for (std::int64_t stage = 0; stage < s.pipeline; ++stage) {
       const StageLayers range = stage_layers(model, s, stage);
-      const auto layers = static_cast<std::int64_t>(range.last - range.first);
-      if (stage + 1 == s.pipeline)
-        pipeline.last_layers = layers;
-      else
-        pipeline.most_layers = std::max(pipeline.most_layers, layers);
+      pipeline.layers.push_back(static_cast<std::int64_t>(range.last - range.first));
     }
-    pipeline.micro_batch_tokens = options.micro_batch_tokens;
     pipeline.hand_over = hand_over_ticks(model, device, row, options.parallel);
     pipeline.host_step = ticks_from_ns(row.host_step_ns);
     pipeline.host_row = ticks_from_ns(row.host_row_ns);

@@ -10,53 +10,10 @@ namespace {
 
 std::int64_t part(std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; }
 
-// What a step costs while the batch stays the same: base + i * slope.
-struct Line {
-  Ticks base = 0;
-  Ticks slope = 0;
-};
-
-// The larger one; `valid_steps` ends where the other one overtakes it.
-Line larger(const Line& a, const Line& b, StepCount& valid_steps) {
-  const bool first = a.base > b.base || (a.base == b.base && a.slope >= b.slope);
-  const Line& high = first ? a : b;
-  const Line& low = first ? b : a;
-  if (low.slope > high.slope) {
-    const StepCount until = (high.base - low.base) / (low.slope - high.slope) + 1;
-    valid_steps = std::min(valid_steps, until);
-  }
-  return high;
-}
-
-// Where the layers' time of a batch is split by stages, in the same way at every step of a run:
-// first what does not grow, then what each further token of all sequences adds.
-class LayerTime {
- public:
-  LayerTime(const StepPrice& price, const StepShape& batch, std::int64_t layers) : layers_(layers) {
-    const CostTerms& terms = price.base_terms;
-    const Ticks whole = terms[CostTerm::linear_memory] + terms[CostTerm::linear_compute] +
-                        terms[CostTerm::elementwise] + terms[CostTerm::attention_prefill] +
-                        terms[CostTerm::attention_decode] + terms[CostTerm::communication];
-    growing_ = price.slope_terms.attention_decode;
-    grown_ = batch.decode_rows > 0 ? batch.decode_context / batch.decode_rows : 0;
-    still_ = whole - growing_ * grown_;
-  }
-
-  [[nodiscard]] Line of(std::int64_t layers) const {
-    const Ticks slope = share(growing_, layers);
-    return {share(still_, layers) + slope * grown_, slope};
-  }
-
- private:
-  [[nodiscard]] Ticks share(Ticks ticks, std::int64_t layers) const {
-    return static_cast<Ticks>(static_cast<TickSum>(ticks) * layers / layers_);
-  }
-
-  std::int64_t layers_;
-  Ticks growing_ = 0;
-  Ticks still_ = 0;
-  TokenCount grown_ = 0;
-};
+// Of all layers; the rest of a step is not divided by stages.
+constexpr CostTerm kLayerTerms[] = {CostTerm::linear_memory,    CostTerm::linear_compute,
+                                    CostTerm::elementwise,      CostTerm::attention_prefill,
+                                    CostTerm::attention_decode, CostTerm::communication};
 
 }  // namespace
 
@@ -81,47 +38,42 @@ StepShape largest_part(const StepShape& shape, std::int64_t parts, std::int64_t 
   return largest;
 }
 
-PipelineCost::PipelineCost(std::unique_ptr<StepCost> chain, const PipelineOptions& options)
-    : chain_(std::move(chain)), options_(options) {
-  HEADROOM_CHECK(options.stages > 1 && options.micro_batch_tokens > 0 &&
-                     options.most_layers < options.layers && options.last_layers < options.layers,
-                 "a pipeline of one stage, or without layers or tokens");
+PipelineCost::PipelineCost(std::unique_ptr<StepCost> chain, PipelineOptions options)
+    : chain_(std::move(chain)), options_(std::move(options)) {
+  for (const std::int64_t layers : options_.layers) all_layers_ += layers;
+  HEADROOM_CHECK(options_.layers.size() > 1 && all_layers_ > 0, "a pipeline of one stage");
+}
+
+Ticks PipelineCost::hand_over(const StepShape& shape) const {
+  const TokenCount tokens = shape.decode_tokens() + shape.chunk_tokens;
+  return options_.hand_over.step + options_.hand_over.token * tokens;
 }
 
 void PipelineCost::price(const StepShape& shape, StepPrice& price) const {
-  const std::int64_t with_prompts =
-      std::min(options_.stages, part(shape.chunk_tokens, options_.micro_batch_tokens));
-  const std::int64_t parts =
-      std::clamp<std::int64_t>(shape.decode_rows + with_prompts, 1, options_.stages);
-  const StepShape batch = largest_part(shape, parts, std::max<std::int64_t>(1, with_prompts));
-  chain_->price(batch, price);
-
-  const TokenCount tokens = batch.decode_tokens() + batch.chunk_tokens;
-  const Ticks sent = options_.hand_over.step + options_.hand_over.token * tokens;
-  const LayerTime layers(price, batch, options_.layers);
-  const Ticks overhead = price.base_terms[CostTerm::step_overhead];
+  chain_->price(shape, price);
+  const Ticks sent = hand_over(shape);
   price.base_terms[CostTerm::communication] += sent;
   price.base += sent;
+}
 
-  Line before_last = layers.of(options_.most_layers);
-  before_last.base += overhead;
-  Line last = layers.of(options_.last_layers);
-  last.base += overhead + price.base_terms[CostTerm::head];
-  Line stage = larger(before_last, last, price.valid_steps);
-  stage = {stage.base * parts, stage.slope * parts};
-  const Ticks host =
-      options_.host_step + options_.host_row * (batch.decode_rows + batch.chunk_rows);
-  const Line busy = larger(stage, {host * parts, 0}, price.valid_steps);
-  const Line through{price.base, price.slope};
-  const Line round = larger(through, busy, price.valid_steps);
-
-  const bool by_host = host > 0 && busy.slope == 0 && busy.base == host * parts;
-  const CostTerm waits = by_host ? CostTerm::host : CostTerm::pipeline;
-  price.base_terms[waits] += round.base - through.base;
-  SlopeTerms& slopes = price.slope_terms;
-  (by_host ? slopes.host : slopes.pipeline) += round.slope - through.slope;
-  price.base = round.base;
-  price.slope = round.slope;
+bool PipelineCost::split(const StepShape& shape, const StepPrice& price, StageTimes& times) const {
+  times.prepare = price.base_terms[CostTerm::step_overhead];
+  times.hand_over_in_all = hand_over(shape);
+  times.host = options_.host_step + options_.host_row * (shape.decode_rows + shape.chunk_rows);
+  TickSum whole = -times.hand_over_in_all;
+  for (const CostTerm term : kLayerTerms) whole += price.base_terms[term];
+  times.busy.resize(options_.layers.size());
+  // Rounded so that the stages together take what all layers take.
+  std::int64_t layers = 0;
+  TickSum before = 0;
+  for (std::size_t stage = 0; stage < times.busy.size(); ++stage) {
+    layers += options_.layers[stage];
+    const TickSum until = whole * layers / all_layers_;
+    times.busy[stage] = static_cast<Ticks>(until - before);
+    before = until;
+  }
+  times.busy.back() += price.base_terms[CostTerm::head];
+  return true;
 }
 
 DataParallelCost::DataParallelCost(std::unique_ptr<StepCost> rank, std::int64_t ranks)

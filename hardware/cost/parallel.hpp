@@ -1,9 +1,10 @@
 #pragma once
-// A step of an engine whose pipeline stages or data ranks work on parts of it. No measured run
-// stands behind these prices (docs/fidelity.md, Ranks and stages).
+// Steps of an engine with pipeline stages, and of data ranks that work on parts of one. No measured
+// run stands behind these prices (docs/fidelity.md, Ranks and stages).
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "hardware/cost/interconnect.hpp"
 #include "sim/serving/step_cost.hpp"
@@ -16,30 +17,28 @@ namespace headroom {
                                      std::int64_t chunk_parts);
 
 struct PipelineOptions {
-  std::int64_t stages = 2;
-  std::int64_t layers = 0;            // of all stages
-  std::int64_t most_layers = 0;       // of a stage before the last
-  std::int64_t last_layers = 0;       // of the last stage, which has the output head too
-  TokenCount micro_batch_tokens = 0;  // that an engine puts into one micro-batch, at most
-  CommunicationTicks hand_over;       // from stage to stage, all of them
-  Ticks host_step = 0;                // host time of a micro-batch
+  std::vector<std::int64_t> layers;  // of each stage
+  CommunicationTicks hand_over;      // from stage to stage, all of them
+  Ticks host_step = 0;               // host time of a micro-batch
   Ticks host_row = 0;
 };
 
-// One step of the replica is a round: every stage computes each micro-batch once. The running
-// sequences are dealt out to as many micro-batches as there are stages, prompt tokens to the
-// fewest that hold them. A round takes as long as the largest micro-batch needs through all stages,
-// or as the slowest stage needs for as many micro-batches, or the host: whatever is longest.
-// Micro-batches of a round wait for each other, which a real pipeline does not make them.
+// A step is a micro-batch. Its price is that of its way through all stages, one behind the other,
+// and split() tells how long each of them works on it (StageFlow makes a line of that).
 class PipelineCost final : public StepCost {
  public:
-  // `chain` prices a batch through all stages, one behind the other.
-  PipelineCost(std::unique_ptr<StepCost> chain, const PipelineOptions& options);
+  // `chain` prices a batch through all stages, without the hand-overs.
+  PipelineCost(std::unique_ptr<StepCost> chain, PipelineOptions options);
   void price(const StepShape& shape, StepPrice& price) const override;
+  [[nodiscard]] bool split(const StepShape& shape, const StepPrice& price,
+                           StageTimes& times) const override;
 
  private:
+  [[nodiscard]] Ticks hand_over(const StepShape& shape) const;
+
   std::unique_ptr<StepCost> chain_;
   PipelineOptions options_;
+  std::int64_t all_layers_ = 0;
 };
 
 // Data ranks that step together because they share their experts. A shape that says the tokens of

@@ -29,7 +29,6 @@ struct CostLimits {
 
 struct RooflineOptions {
   ParallelOptions parallel;
-  TokenCount micro_batch_tokens = 2048;  // of prompts, with pipeline stages
   Dtype kv = Dtype::bf16;
   std::vector<std::int32_t> capture_sizes;  // ascending; empty: decode batches are not padded
   CostLimits limits;

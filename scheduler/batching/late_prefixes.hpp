@@ -18,9 +18,9 @@ class LatePrefixes {
   explicit LatePrefixes(bool is_on) : is_on_(is_on) {}
 
   // The plan being made computes the first `tokens` of `id`; other requests can find them from the
-  // `plans`-th plan after it on (>= 1).
-  void add(RequestId id, TokenCount tokens, std::int32_t plans) {
-    if (is_on_) pending_.push_back({id, tokens, plans});
+  // `plans`-th plan after it on (>= 1), with pipeline stages that of its micro-batch.
+  void add(RequestId id, TokenCount tokens, std::int32_t plans, std::int32_t micro_batch = 0) {
+    if (is_on_) pending_.push_back({id, tokens, plans, micro_batch});
   }
   // `id` is out of the batch: what it leaves behind is its release's to say.
   void forget(RequestId id) {
@@ -35,7 +35,7 @@ class LatePrefixes {
   void publish_due(const PlanContext& context) {
     if (mostly(pending_.empty())) return;
     std::erase_if(pending_, [&context](Entry& entry) {
-      if (--entry.plans > 0) return false;
+      if (entry.micro_batch != context.micro_batch || --entry.plans > 0) return false;
       const bool done = context.kv.try_grow(
           {.id = entry.id, .request = &context.requests[entry.id], .hold_tokens = entry.tokens});
       HEADROOM_CHECK(done, "blocks that are held are made known");
@@ -48,6 +48,7 @@ class LatePrefixes {
     RequestId id = kNoRequest;
     TokenCount tokens = 0;
     std::int32_t plans = 1;
+    std::int32_t micro_batch = 0;
   };
   bool is_on_;
   std::vector<Entry> pending_;  // in the order of their plans

@@ -21,7 +21,9 @@ void OrcaScheduler::enqueue(RequestId id, const Request&) { waiting_.push_back(i
 
 void OrcaScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   context.take_decodes();
-  while (!waiting_.empty() && running_ < options_.max_num_seqs) {
+  const std::int64_t seats = options_.max_micro_batch_seqs - context.decodes.size();
+  while (!waiting_.empty() && running_ < options_.max_num_seqs &&
+         static_cast<std::int64_t>(plan.chunks.size()) < seats) {
     const RequestId id = waiting_.front();
     const Request& request = context.requests[id];
     const TokenCount whole = TokenCount{request.prompt_tokens} + request.reserved_output;

@@ -52,6 +52,7 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
     take_decodes(context, plan);
     left -= context.decodes.size();
   }
+  seats_left_ = options_.max_micro_batch_seqs - context.decodes.size();
   // One step at a time: whether a prompt fits may change with every block that a decode takes.
   if (waits_for_more(context, left, open && plan.preempted.empty())) return;
   // No request starts behind a prompt that gets no tokens, or behind a paused request.
@@ -183,9 +184,10 @@ TokenCount TrtllmScheduler::first_piece(TokenCount known, TokenCount rest, Token
 
 bool TrtllmScheduler::continue_prompts(TokenCount& left) {
   for (Prompt& prompt : prompts_) {
-    prompt.piece = first_piece(prompt.known, prompt.rest(), left);
+    prompt.piece = seats_left_ > 0 ? first_piece(prompt.known, prompt.rest(), left) : 0;
     if (prompt.piece == 0) return false;
     left -= prompt.piece;
+    --seats_left_;
   }
   return true;
 }
@@ -234,7 +236,7 @@ void TrtllmScheduler::run_prompts(const PlanContext& context, BatchPlan& plan) {
                            .samples = prompt.rest() == 0});
     prompt.computed = after;
     if (after == prompt.known) {
-      late_prefixes_.add(prompt.id, after, options_.pipeline_depth);
+      late_prefixes_.add(prompt.id, after, options_.pipeline_depth, context.micro_batch);
     }
     prompt.piece = 0;
     prompt.starts = false;
@@ -249,7 +251,7 @@ void TrtllmScheduler::run_prompts(const PlanContext& context, BatchPlan& plan) {
 bool TrtllmScheduler::start_waiting(const PlanContext& context, BatchPlan& plan, TokenCount& left) {
   std::int64_t passed_over = 0;
   RequestId id = waiting_.front();
-  while (started_.size() + passed_over < options_.max_num_seqs) {
+  while (started_.size() + passed_over < options_.max_num_seqs && seats_left_ > 0) {
     if (id == kNoRequest) return true;
     const RequestId next = waiting_.after(id);
     const Request& request = context.requests[id];
@@ -268,6 +270,7 @@ bool TrtllmScheduler::start_waiting(const PlanContext& context, BatchPlan& plan,
 
 bool TrtllmScheduler::try_start(const PlanContext& context, RequestId id, TokenCount& left) {
   const Request& request = context.requests[id];
+  if (rarely(request.token_in_flight)) return false;  // of a step of another micro-batch
   const TokenCount cached = context.kv.cached_prefix(id, request);
   TokenCount piece = first_piece(request.known_tokens, request.known_tokens - cached, left);
   if (piece == 0) return false;
@@ -297,6 +300,7 @@ bool TrtllmScheduler::try_start(const PlanContext& context, RequestId id, TokenC
                       .piece = piece,
                       .starts = true});
   left -= piece;
+  --seats_left_;
   return true;
 }
 

@@ -89,6 +89,7 @@ class TrtllmScheduler final : public BatchScheduler {
   bool deals_equally_;
   std::unique_ptr<TrtllmCapacity> capacity_;
   TokenCount unit_ = 1;          // of chunks: tokens_per_block
+  std::int64_t seats_left_ = 0;  // of the micro-batch that is planned
   RequestList started_;          // in order of start
   RequestList waiting_;          // paused ones at the front
   std::vector<Prompt> prompts_;  // in order of start

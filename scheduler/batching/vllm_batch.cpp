@@ -42,6 +42,7 @@ void VllmBatch::admit_waiting(const PlanContext& context, BatchPlan& plan, Token
     const RequestId id = next_waiting(context);
     if (id == kNoRequest) return;
     const Request& request = context.requests[id];
+    if (rarely(request.token_in_flight)) return;  // of a step of another micro-batch
     const TokenCount cached = context.kv.cached_prefix(id, request);
     const TokenCount left = request.known_tokens - cached;
     const TokenCount wanted = uncut_chunk(left);

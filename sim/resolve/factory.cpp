@@ -72,28 +72,9 @@ std::unique_ptr<BatchScheduler> make_scheduler(const Resolved& resolved, const K
                                                const KvLayout& layout) {
   SchedulerOptions options = scheduler_options(resolved);
   if (swaps(resolved)) options.swap_blocks = tier_options(resolved, layout).host_blocks;
-  if (!kv.sequence().windows().empty() && resolved.sharding.pipeline > 1) {
-    const TokenCount own = options.long_prefill_token_threshold;
-    const TokenCount chunk = kv.sequence().step_tokens();
-    options.long_prefill_token_threshold =
-        static_cast<std::int32_t>(own > 0 ? std::min(own, chunk) : chunk);
-  }
   if (kv.ranks() != nullptr) return make_data_ranks(resolved, options, *kv.ranks());
   return resolved.scheduler->make(options, kv);
 }
-
-namespace {
-
-// Stages take a budget each into one step where that leaves room for the longest request: an engine
-// starts if one budget does.
-SequenceBlocks sequence_blocks(const Resolved& resolved, const MemoryBudget& budget) {
-  const TokenCount one = resolved.max_num_batched_tokens;
-  SequenceBlocks rounds(budget.layout, one * resolved.sharding.pipeline);
-  if (rounds.longest(run_blocks(resolved, budget)) >= longest_request(resolved)) return rounds;
-  return {budget.layout, one};
-}
-
-}  // namespace
 
 std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const MemoryBudget& budget) {
   const EngineSection& e = resolved.scenario.engine;
@@ -110,7 +91,8 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
     paged.block_tokens = budget.layout.block_tokens;
     if (!swaps(resolved)) paged.tier = tier_options(resolved, budget.layout);
     if (follows_groups(resolved, budget.layout)) {
-      paged.sequence = sequence_blocks(resolved, budget);
+      // With data ranks, too, a step computes one budget of a prompt at most (StepLimits).
+      paged.sequence = SequenceBlocks(budget.layout, resolved.max_num_batched_tokens);
     }
   }
   paged.reserve_final = sets_aside(resolved);
@@ -135,9 +117,6 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
 RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_tokens) {
   RooflineOptions roofline;
   roofline.parallel = parallel_options(resolved);
-  roofline.micro_batch_tokens = resolved.scheduler->traits.has_token_budget
-                                    ? resolved.max_num_batched_tokens
-                                    : longest_request(resolved);
   roofline.kv = resolved.kv;
   if (resolved.engine->capture_sizes != nullptr) {
     roofline.capture_sizes = resolved.engine->capture_sizes(resolved.scenario.engine, resolved);

@@ -32,6 +32,10 @@ class SharedCost final : public StepCost {
   void price(const StepShape& shape, StepPrice& price) const override {
     cost_->price(shape, price);
   }
+  [[nodiscard]] bool split(const StepShape& shape, const StepPrice& price,
+                           StageTimes& times) const override {
+    return cost_->split(shape, price, times);
+  }
 
  private:
   std::shared_ptr<const StepCost> cost_;

@@ -132,7 +132,7 @@ StepLimits rank_limits(const Resolved& resolved) {
   const std::int64_t stages = resolved.sharding.pipeline;
   const bool seats = resolved.scheduler->traits.seats_per_stage;
   return {.max_num_seqs = times(resolved.max_num_seqs, seats ? stages : 1),
-          .max_num_batched_tokens = times(resolved.max_num_batched_tokens, stages)};
+          .max_num_batched_tokens = resolved.max_num_batched_tokens};
 }
 
 StepLimits step_limits(const Resolved& resolved) {
@@ -167,9 +167,9 @@ std::vector<std::string> parallel_warnings(const Resolved& resolved) {
   std::vector<std::string> warnings;
   if (s.pipeline > 1) {
     warnings.push_back(
-        fmt::format("{} pipeline stages run in rounds of up to {} micro-batches that wait for each "
-                    "other; their step times were not compared with measured runs",
-                    s.pipeline, s.pipeline));
+        fmt::format("{} pipeline stages work on as many micro-batches at once; their step times "
+                    "were not compared with measured runs",
+                    s.pipeline));
   }
   if (s.data > 1) {
     warnings.push_back(

@@ -9,8 +9,8 @@
 namespace headroom {
 namespace {
 
-// Behind a round of micro-batches in flight an arrival would wait for two, where a pipeline takes
-// it into its next micro-batch.
+// A row is in one micro-batch of a pipeline at a time, with asynchronous scheduling, too (vLLM pull
+// request 32359).
 std::int32_t pipeline_depth(const Resolved& resolved) {
   return resolved.async_scheduling && resolved.sharding.pipeline == 1 ? 2 : 1;
 }
@@ -42,6 +42,7 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   const StepLimits limits = rank_limits(resolved);
   options.max_num_seqs = limits.max_num_seqs;
   options.max_num_batched_tokens = limits.max_num_batched_tokens;
+  if (policy.traits.seats_per_stage) options.max_micro_batch_seqs = resolved.max_num_seqs;
   if (policy.traits.seats_within_budget) {
     // A budget below the seats of another engine (vLLM has the same rule for its defaults).
     options.max_num_seqs = std::min(options.max_num_seqs, options.max_num_batched_tokens);
@@ -75,6 +76,7 @@ ReplicaOptions replica_options(const Resolved& resolved) {
     options.max_step_tokens = limits.max_num_batched_tokens;
   }
   options.pipeline_depth = pipeline_depth(resolved);
+  options.pipeline_stages = static_cast<std::int32_t>(resolved.sharding.pipeline);
   options.single_step = resolved.scenario.run.single_step;
   options.knows_last_steps = !resolved.scheduler->traits.runs_past_max_tokens;
   const BatchPolicy& policy = *resolved.scheduler;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/kernel/likely.hpp"
 #include "sim/serving/adapter_slots.hpp"
 #include "sim/serving/decode_set.hpp"
 #include "sim/serving/kv_allocator.hpp"
@@ -71,6 +72,13 @@ struct BatchPlan {
   }
 };
 
+// Another micro-batch than the one that is planned: its decoding sequences, and decode steps.
+struct PlannedMicroBatch {
+  DecodeSet* decodes = nullptr;
+  StepIndex decodes_planned = 0;
+  StepCount decodes_in_flight = 0;
+};
+
 // What a scheduler looks at, and the two actions that every policy shares.
 struct PlanContext {
   TimeNs now_ns = 0;
@@ -85,6 +93,10 @@ struct PlanContext {
   StepCount horizon = kManySteps / 2;
   // Of each data rank, in `decodes` together; empty: there is one.
   std::span<DecodeSet> rank_decodes = {};
+  // With pipeline stages: the decoding sequences of each micro-batch, which take part in its steps
+  // alone. `decodes` are those of the one that is planned; the others are in flight.
+  std::int32_t micro_batch = 0;
+  std::span<const PlannedMicroBatch> micro_batches = {};
 
   // Takes the blocks of one step of all decoding sequences, less those the caller has taken for
   // them already, and counts that step. Exactly once in each plan in which they do not pause,
@@ -95,7 +107,7 @@ struct PlanContext {
     decodes.advance(1);
   }
 
-  // Blocks of these that belong to `id`; 0 unless it decodes.
+  // Blocks of these that belong to `id`; 0 unless it decodes in this step.
   [[nodiscard]] BlockCount decode_need(RequestId id) const;
 
   // Takes `id` out of the batch and gives back its KV; it may find its own blocks again later.
@@ -109,6 +121,14 @@ struct PlanContext {
   // Takes a swapped request back into the batch, with the blocks of all its tokens and of the one
   // that it decodes in this step. After take_decodes(). False: they do not fit above `keep_free`.
   [[nodiscard]] bool try_resume(RequestId id, BlockCount keep_free, BatchPlan& plan) const;
+
+  // Where `request` decodes.
+  [[nodiscard]] PlannedMicroBatch micro_batch_of(const Request& request) const {
+    if (mostly(request.micro_batch == micro_batch) || micro_batches.empty()) {
+      return {&decodes, decodes_planned, decodes_in_flight};
+    }
+    return micro_batches[static_cast<std::size_t>(request.micro_batch)];
+  }
 
   // How often a plan of decodes alone may be repeated before `free` blocks are used up, at most
   // `horizon` times; >= 1.

@@ -20,10 +20,11 @@ struct SpeculationOptions {
 };
 
 struct SchedulerOptions {
-  std::int32_t max_num_seqs = 256;             // sequences in the batch, >= 1
-  std::int32_t max_num_batched_tokens = 2048;  // token budget of a step, >= max_num_seqs (vllm)
-  std::int32_t max_model_len = 8192;           // prompt + output, >= 2
-  bool enable_chunked_prefill = true;          // prompts may be cut; vllm, vllm_v0, trtllm, tgi
+  std::int32_t max_num_seqs = 256;                // sequences in the batch, >= 1
+  std::int32_t max_num_batched_tokens = 2048;     // token budget of a step, >= max_num_seqs (vllm)
+  std::int32_t max_micro_batch_seqs = INT32_MAX;  // of max_num_seqs, in one step; trtllm, orca
+  std::int32_t max_model_len = 8192;              // prompt + output, >= 2
+  bool enable_chunked_prefill = true;             // prompts may be cut; vllm, vllm_v0, trtllm, tgi
   double watermark = 0.0;  // share of the pool an admission leaves free, [0, 1); vllm, v0, sarathi
   std::int32_t long_prefill_token_threshold = 0;  // vllm: longest chunk; 0 = no limit
   // static: a batch takes only rows that fit; false: all that wait, and the engine dies of it.
@@ -89,6 +90,7 @@ struct ReplicaOptions {
   std::int64_t max_sequences = 256;   // contract of every plan: sequences in a step
   TokenCount max_step_tokens = INT64_MAX;  // contract of every plan: tokens in a step
   std::int32_t pipeline_depth = 1;         // 1 synchronous, 2 asynchronous scheduling
+  std::int32_t pipeline_stages = 1;        // micro-batches in flight; more only with depth 1
   bool single_step = false;                // never plan more than one step at a time
   // Pipeline depth 2: plans drop a row when all its max_tokens are in flight. False: only when the
   // last one has arrived, so that the row runs in one step too many.

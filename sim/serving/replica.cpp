@@ -44,6 +44,10 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
     HEADROOM_CHECK(!features_.any(Features::drafts | Features::adapters),
                    "drafts or adapters on data ranks");
   }
+  features_.add(Features::micro_batches, core_.time.has_micro_batches());
+  HEADROOM_CHECK(!features_.any(Features::micro_batches) ||
+                     !features_.any(Features::drafts | Features::whole_answers),
+                 "pipeline stages with drafts or without streams");
   HEADROOM_CHECK(!features_.any(Features::role) ||
                      !features_.any(Features::api_server | Features::drafts | Features::adapters),
                  "a role of an engine of its own");
@@ -83,7 +87,7 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   }
   if (id >= core_.stories.size()) [[unlikely]] {
     core_.stories.resize(id + 1);
-    core_.time.stops().track(id);
+    core_.time.track(id);
   }
   RequestStory& story = core_.stories[id];
   story = {};
@@ -194,8 +198,11 @@ void Replica::report_run(Segment& segment, StepCount steps) {
     if (rarely(core_.gaps.paused())) core_.gaps.end_pause();
   }
   core_.time.end_steps(segment, steps, duration);
-  if (features_.any(Features::drafts)) [[unlikely]] {
-    drafted_.yield(core_);
+  if (features_.any(Features::drafts | Features::micro_batches)) [[unlikely]] {
+    if (drafted_.drafts() > 0) drafted_.yield(core_);
+    if (features_.any(Features::micro_batches)) {
+      core_.gaps.note_end(segment.micro_batch, latest_tokens());
+    }
   }
 }
 
@@ -212,6 +219,10 @@ void Replica::report_run(Segment& segment, StepCount steps) {
     run_.extra_tokens = drafted_.extra_tokens();
   }
   run_.gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0;
+  if (features_.any(Features::micro_batches)) {
+    core_.gaps.add_of_micro_batch(segment.micro_batch, end, segment.gaps_per_step);
+    run_.gaps_per_step = 0;
+  }
   if (!api_) return;
   api_->put_out(core_.time.clock(), steps, run_.first_ticks, segment.price.slope,
                 segment.gaps_per_step + drafted_.extra_tokens() +
@@ -240,11 +251,15 @@ bool Replica::run_short_of_stop(TimeNs now_ns) {
 }
 
 void Replica::on_step_end(TimeNs now_ns) {
+  if (features_.any(Features::micro_batches)) [[unlikely]] {
+    core_.choose(core_.time.segments().front().micro_batch);
+  }
   run_to(core_.time.next_stop_step());
   HEADROOM_CHECK(floor_ns(core_.time.clock()) == now_ns,
                  fmt::format("step end at {}", floor_ns(core_.time.clock())));
   if (core_.gaps.awaits_last_tokens()) [[unlikely]] {
-    core_.gaps.note_last_tokens(core_.stories, core_.time.completed(), latest_tokens());
+    core_.gaps.note_last_tokens(core_.stories, core_.requests, core_.time.completed(),
+                                latest_tokens());
   }
   process_stops();
   if (!cancelled_.empty()) [[unlikely]] {
@@ -266,7 +281,8 @@ void Replica::finish(RequestId id) {
     // Steps planned while its last token was in flight still carry its row, which yields nothing.
     StepPipeline& segments = core_.time.segments();
     for (std::size_t i = 0; i < segments.size(); ++i) {
-      if (segments[i].decodes) --segments[i].gaps_per_step;
+      const bool is_its = segments[i].micro_batch == request.micro_batch;
+      if (segments[i].decodes && is_its) --segments[i].gaps_per_step;
     }
     core_.leave_pause(id);
   }

@@ -171,7 +171,7 @@ class Replica {
   using Features = ReplicaFeatures;
   // With any of these, gaps between tokens are not simply the step times.
   static constexpr unsigned kShapesGaps =
-      Features::api_server | Features::drafts | Features::whole_answers;
+      Features::api_server | Features::drafts | Features::whole_answers | Features::micro_batches;
 
   // replica.cpp: requests come, time passes, requests finish
   void wake(TimeNs now_ns);

@@ -59,12 +59,17 @@ void Replica::withdraw(RequestId id, TimeNs now_ns) {
   record(id, Outcome::cancelled, now_ns);
   core_.leave_adapter(request);
   if (waits) {
+    // With pipeline stages its latest token may be in flight for longer than the next step.
+    if (core_.stories[id].counted_to > core_.time.completed()) {
+      ghost_rows_ += core_.forget_in_flight(id);
+    }
     core_.leave_queue(id);
     core_.remote.withdraw(id, request, core_.sums, core_.kv);
   } else {
     ghost_rows_ += core_.forget_in_flight(id);
-    const bool stands_by = request.state == RequestState::decoding ||
-                           core_.stories[id].last_decode > core_.time.completed_decodes();
+    const bool stands_by =
+        request.state == RequestState::decoding ||
+        core_.stories[id].last_decode > core_.time.completed_decodes(request.micro_batch);
     if (request.state != RequestState::prefilling && stands_by) core_.leave_pause(id);
     core_.leave_batch(id);
   }

@@ -20,8 +20,9 @@ bool takes_part(const Request& request) {
 // With drafts the scheduler takes blocks row by row: none are counted here.
 ReplicaCore::ReplicaCore(const ReplicaOptions& options, KvAllocator& kv_pool,
                          std::optional<AdapterSlots> adapter_slots)
-    : time(options.pipeline_depth, options.api_server.processes > 0),
-      sums(kv_pool, options.acceptance.drafts() > 0 ? 0 : kv_pool.pool().decode_block_tokens()),
+    : time(options.pipeline_depth, options.api_server.processes > 0, options.pipeline_stages),
+      sums(kv_pool, options.acceptance.drafts() > 0 ? 0 : kv_pool.pool().decode_block_tokens(),
+           options.pipeline_stages),
       kv(kv_pool),
       remote(options),
       adapters(std::move(adapter_slots)) {}
@@ -45,6 +46,17 @@ void ReplicaCore::read_state(ReplicaState& now) const {
   now.pool = pool;
 }
 
+std::span<const PlannedMicroBatch> ReplicaCore::other_micro_batches() {
+  const std::span<DecodeSet> rows = sums.others_to_plan();
+  other_micro_batches_.resize(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto number = static_cast<std::int32_t>(i);
+    const StepIndex planned = time.planned_decodes(number);
+    other_micro_batches_[i] = {&rows[i], planned, planned - time.completed_decodes(number)};
+  }
+  return other_micro_batches_;
+}
+
 void ReplicaCore::leave_batch(RequestId id) {
   const Request& request = requests[id];
   const TokenCount tokens = held(id);
@@ -63,7 +75,7 @@ void ReplicaCore::leave_its_adapter(const Request& request) {
 
 TokenCount ReplicaCore::preempt(RequestId id, TickSum latest_tokens) {
   Request& request = requests[id];
-  const TokenCount planned = computed_by(request, time.planned_decodes());
+  const TokenCount planned = computed_by(request, time.planned_decodes(request.micro_batch));
   if (request.state == RequestState::prefilling) {
     sums.let_go(planned);
   } else {
@@ -97,12 +109,14 @@ void ReplicaCore::leave_plans(RequestId id) {
 // is in flight comes out, and may even finish it.
 void ReplicaCore::interrupt(RequestId id, TickSum latest_tokens) {
   RequestStory& story = stories[id];
-  const StepIndex last = std::min(time.planned_decodes(), story.last_decode);
-  if (last < story.last_decode) time.stops().begin_epoch(id);
+  const std::int32_t micro_batch = requests[id].micro_batch;
+  const StepIndex last = std::min(time.planned_decodes(micro_batch), story.last_decode);
+  if (last < story.last_decode) time.begin_epoch(id);
   story.generated += static_cast<std::int32_t>(last - story.sample_decode + 1);
-  const bool in_flight = last > story.sample_decode ? last > time.completed_decodes()
+  const bool in_flight = last > story.sample_decode ? last > time.completed_decodes(micro_batch)
                                                     : story.sample_step > time.completed();
-  story.counted_to = in_flight ? time.completed() + 1 : time.completed();
+  requests[id].token_in_flight = in_flight;
+  story.counted_to = in_flight ? time.next_yield(micro_batch) : time.completed();
   if (in_flight) return gaps.await_last_token(id);
   // Kept where it sat a step out; else its latest token came with the others'.
   if (story.last_token < 0) story.last_token = gaps.latest_token(story.sample_step, latest_tokens);
@@ -129,9 +143,11 @@ void ReplicaCore::leave_pause(RequestId id) {
 std::int64_t ReplicaCore::forget_in_flight(RequestId id) {
   if (requests[id].state == RequestState::prefilling) return 0;
   std::int64_t first_tokens = 0;
-  StepIndex decodes = time.completed_decodes();
+  const std::int32_t micro_batch = requests[id].micro_batch;
+  StepIndex decodes = time.completed_decodes(micro_batch);
   for (std::size_t i = 0; i < time.segments().size(); ++i) {
     Segment& segment = time.segments()[i];
+    if (segment.micro_batch != micro_batch) continue;
     if (std::erase(segment.first_tokens, id) > 0) {
       ++first_tokens;
     } else if (segment.decodes && stories[id].last_decode > decodes) {
@@ -143,7 +159,8 @@ std::int64_t ReplicaCore::forget_in_flight(RequestId id) {
 }
 
 void ReplicaCore::remove(RequestId id) {
-  time.stops().begin_epoch(id);
+  time.begin_epoch(id);
+  gaps.forget(id);
   stories[id].here = false;
   requests.remove(id);
 }
@@ -162,7 +179,7 @@ void ReplicaCore::on_engine_lost() {
 void ReplicaCore::check(std::int32_t drafts) const {
   if (adapters) check_adapters();
   const KvPoolState& pool = kv.pool();
-  ResidentSums expected(kv, sums.decode_block_tokens());
+  ResidentSums expected = sums.of_nobody();
   BlockCount blocks = 0;
   TokenCount tokens = 0;
   for (RequestId id = 0; id < stories.size(); ++id) {

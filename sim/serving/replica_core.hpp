@@ -9,10 +9,12 @@
 // 3. Rows of `adapters` are the requests that use one and take part in plans.
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/kernel/likely.hpp"
 #include "sim/serving/adapter_slots.hpp"
+#include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/kv_allocator.hpp"
 #include "sim/serving/kv_handover.hpp"
 #include "sim/serving/metrics_sink.hpp"
@@ -48,11 +50,11 @@ struct ReplicaCore {
 
   // Tokens that are out by now.
   [[nodiscard]] std::int32_t generated(RequestId id) const {
-    return stories[id].generated_by(time, requests[id].state);
+    return stories[id].generated_by(time, requests[id]);
   }
   // Tokens with KV, as applied.
   [[nodiscard]] TokenCount held(RequestId id) const {
-    return computed_by(requests[id], time.applied_decodes());
+    return computed_by(requests[id], time.applied_decodes(requests[id].micro_batch));
   }
   // What it holds when it ends in the batch.
   [[nodiscard]] TokenCount final_tokens(RequestId id) const {
@@ -63,6 +65,14 @@ struct ReplicaCore {
   [[nodiscard]] KvHold stay(RequestId id) const { return {id, time.stops().epoch(id)}; }
   // In place: a copy of what was just written in smaller parts would wait for it.
   void read_state(ReplicaState& now) const;
+
+  // With pipeline stages: what follows is about that micro-batch.
+  void choose(std::int32_t micro_batch) {
+    time.choose(micro_batch);
+    sums.choose(micro_batch);
+  }
+  // The others, as a plan sees them; O(micro-batches).
+  [[nodiscard]] std::span<const PlannedMicroBatch> other_micro_batches();
 
   void enter_queue(RequestId id) { sums.enter_queue(remote.queued_tokens(id, requests[id])); }
   void leave_queue(RequestId id) { sums.leave_queue(remote.queued_tokens(id, requests[id])); }
@@ -97,6 +107,8 @@ struct ReplicaCore {
   void check(std::int32_t drafts) const;
 
  private:
+  std::vector<PlannedMicroBatch> other_micro_batches_;  // other_micro_batches() fills it
+
   void interrupt(RequestId id, TickSum latest_tokens);
   [[nodiscard]] TokenCount unnamed_tokens(RequestId id) const;
   void leave_its_adapter(const Request& request);

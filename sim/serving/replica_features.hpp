@@ -17,7 +17,8 @@ class ReplicaFeatures {
     whole_answers = 1U << 5U,  // clients have all tokens at once
     growth = 1U << 6U,         // it takes more memory with the hours
     logprobs = 1U << 7U,       // log-probabilities of a prompt need memory
-    ranks = 1U << 8U           // data ranks with a pool and a share of the batch each
+    ranks = 1U << 8U,          // data ranks with a pool and a share of the batch each
+    micro_batches = 1U << 9U   // pipeline stages
   };
 
   // Only while the replica is constructed.

@@ -58,6 +58,10 @@ void Replica::move_kv() {
 // False: the engine died over it.
 bool Replica::ask_scheduler(TimeNs now_ns) {
   plan_.clear();
+  const bool has_stages = features_.any(Features::micro_batches);
+  if (has_stages) [[unlikely]] {
+    core_.choose(core_.time.next_micro_batch());
+  }
   if (features_.any(Features::windows | Features::role)) [[unlikely]] {
     move_kv();
   }
@@ -70,7 +74,10 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
       .adapters = rarely(core_.adapters.has_value()) ? &*core_.adapters : nullptr,
       .decodes_in_flight = core_.time.planned_decodes() - core_.time.completed_decodes(),
       .horizon = std::max<StepCount>(1, core_.time.steps_to_next_stop()),
-      .rank_decodes = core_.sums.rank_decodes_to_plan()};
+      .rank_decodes = core_.sums.rank_decodes_to_plan(),
+      .micro_batch = core_.time.micro_batch(),
+      .micro_batches =
+          rarely(has_stages) ? core_.other_micro_batches() : std::span<const PlannedMicroBatch>{}};
   scheduler_->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) [[unlikely]] {
     lose_engine(now_ns, OomKind::runtime_device);
@@ -129,6 +136,9 @@ bool Replica::plan_once(TimeNs now_ns) {
                             transfers_.take_delay(core_.kv, core_.time.end_of_plans()) + loads);
   }
   pricing_.add_cold_start(segment.price);
+  if (features_.any(Features::micro_batches)) [[unlikely]] {
+    pricing_.enter_stages(shape, core_.time.clock(), core_.time.end_of_plans(), segment.price);
+  }
   HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
   core_.time.push(segment, repetitions(segment.price));
   return true;
@@ -184,7 +194,7 @@ void Replica::check_limits(const StepShape& shape, std::int64_t ranks) const {
 // of the price, and the next step end at which a request finishes or leaves the plans.
 StepCount Replica::repetitions(const StepPrice& price) {
   if (!plan_.chunks.empty() || rarely(!plan_.preempted.empty()) || rarely(options_.single_step) ||
-      features_.any(Features::drafts)) {
+      features_.any(Features::drafts | Features::micro_batches)) {
     return 1;
   }
   const StepCount steps =
@@ -273,6 +283,7 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
             chunk.context_tokens + chunk.tokens <= whole,
         fmt::format("chunk of {} after {} of {}", chunk.tokens, chunk.context_tokens, whole));
     request.computed_tokens += chunk.tokens;
+    request.micro_batch = core_.time.micro_batch();
     request.anchor_decode = core_.time.planned_decodes() + (segment.decodes ? 1 : 0);
     core_.sums.grow(chunk.context_tokens, request.computed_tokens);
     if (chunk.resumes) [[unlikely]] {

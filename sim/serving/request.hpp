@@ -77,13 +77,16 @@ struct Request {
   // While decoding: computed_tokens + 1 for each decode step planned after this one.
   StepIndex anchor_decode = 0;
   std::int32_t ids_per_block = 1;  // while decoding: block ids that its next block takes
-  std::uint64_t admission = 0;     // rank among all admissions of its replica; later = larger
+  // With pipeline stages: that of its latest chunk, in which it decodes from then on.
+  std::int32_t micro_batch = 0;
+  std::uint64_t admission = 0;   // rank among all admissions of its replica; later = larger
   // What the prompt begins with, and what its answer will be called: as in the arrival.
   std::span<const PrefixSegment> prefix = {};
   std::uint64_t output_segment = 0;
   // Log-probabilities of the prompt: no cached prefix may replace any of it (ENGINES.md 2.2).
   bool prompt_logprobs = false;
   std::uint16_t rank = 0;    // data rank that it stays on; 0 where there is one
+  bool token_in_flight = false;  // preempted, and a step in flight yields its next token
   std::int32_t adapter = 0;  // LoRA; its KV is found by requests of the same one only
 };
 

@@ -30,13 +30,13 @@ struct RequestStory {
   bool recorded = false;   // its request has left: a ghost row, or KV that waits to be fetched
   bool cancelled = false;  // the client has gone
 
-  // Tokens that are out by the end of step time.completed().
-  [[nodiscard]] std::int32_t generated_by(const StepTimeline& time, RequestState state) const {
-    if (state == RequestState::waiting || state == RequestState::prefilling) {
+  // Tokens of `request` that are out by the end of step time.completed().
+  [[nodiscard]] std::int32_t generated_by(const StepTimeline& time, const Request& request) const {
+    if (request.state == RequestState::waiting || request.state == RequestState::prefilling) {
       return generated - (counted_to > time.completed() ? 1 : 0);
     }
     if (sample_step > time.completed()) return generated;
-    const StepIndex last = std::min(time.completed_decodes(), last_decode);
+    const StepIndex last = std::min(time.completed_decodes(request.micro_batch), last_decode);
     return generated + static_cast<std::int32_t>(last - sample_decode + 1);
   }
 };

@@ -8,34 +8,43 @@
 namespace headroom {
 namespace {
 
-void check_same_rows(const DecodeSet& expected, const DecodeSet& counted) {
+void check_same_rows(const DecodeSet& sums, const DecodeSet& requests) {
   HEADROOM_CHECK(
-      expected.size() == counted.size() && expected.context_sum() == counted.context_sum() &&
-          expected.kept_sum() == counted.kept_sum() &&
-          expected.ids_per_cycle() == counted.ids_per_cycle(),
-      fmt::format("sums: {} decodes, {} tokens; requests: {} decodes, {} tokens", counted.size(),
-                  counted.context_sum(), expected.size(), expected.context_sum()));
-  for (StepCount steps = 1; steps <= static_cast<StepCount>(expected.growth().size()); ++steps) {
-    HEADROOM_CHECK(expected.blocks_needed(steps) == counted.blocks_needed(steps),
+      requests.size() == sums.size() && requests.context_sum() == sums.context_sum() &&
+          requests.kept_sum() == sums.kept_sum() &&
+          requests.ids_per_cycle() == sums.ids_per_cycle(),
+      fmt::format("sums: {} decodes, {} tokens; requests: {} decodes, {} tokens", sums.size(),
+                  sums.context_sum(), requests.size(), requests.context_sum()));
+  for (StepCount steps = 1; steps <= static_cast<StepCount>(requests.growth().size()); ++steps) {
+    HEADROOM_CHECK(requests.blocks_needed(steps) == sums.blocks_needed(steps),
                    "block phases differ from the requests' lengths");
   }
 }
 
 }  // namespace
 
-ResidentSums::ResidentSums(const KvAllocator& kv, std::int32_t decode_block_tokens)
+ResidentSums::ResidentSums(const KvAllocator& kv, std::int32_t decode_block_tokens,
+                           std::int32_t micro_batches)
     : kv_(&kv), decode_block_tokens_(decode_block_tokens), decodes_(decode_block_tokens) {
   if (kv.ranks() != nullptr) rank_decodes_.assign(kv.ranks()->count(), decodes_);
+  if (micro_batches > 1) others_.assign(static_cast<std::size_t>(micro_batches), decodes_);
+}
+
+TokenCount ResidentSums::kept_in_others() const {
+  TokenCount tokens = 0;
+  for (const DecodeSet& other : others_) tokens += other.kept_sum();
+  return tokens;
 }
 
 void ResidentSums::check_same(const ResidentSums& expected) const {
   HEADROOM_CHECK(expected.other_kept_ == other_kept_ && expected.residents_ == residents_ &&
                      expected.waiting_ == waiting_ && expected.waiting_tokens_ == waiting_tokens_,
-                 fmt::format("sums: {} in the batch, {} wait; requests: {} in the batch, {} wait",
+                 fmt::format("sums: {} residents, {} wait; requests: {} residents, {} wait",
                              residents_, waiting_, expected.residents_, expected.waiting_));
-  check_same_rows(expected.decodes_, decodes_);
+  check_same_rows(decodes_, expected.decodes_);
+  for (std::size_t i = 0; i < others_.size(); ++i) check_same_rows(others_[i], expected.others_[i]);
   for (std::size_t rank = 0; rank < rank_decodes_.size(); ++rank) {
-    check_same_rows(expected.rank_decodes_[rank], rank_decodes_[rank]);
+    check_same_rows(rank_decodes_[rank], expected.rank_decodes_[rank]);
   }
 }
 

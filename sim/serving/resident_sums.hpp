@@ -2,8 +2,10 @@
 // The requests in a replica, as sums that every event reads in O(1). This is the only place that
 // writes them. Replica::check_all() computes them again from the requests.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/kernel/likely.hpp"
@@ -17,8 +19,19 @@ namespace headroom {
 // Tokens are computed ones, as applied (StepTimeline), unless said otherwise.
 class ResidentSums {
  public:
-  // `decode_block_tokens`: as a DecodeSet takes it.
-  ResidentSums(const KvAllocator& kv, std::int32_t decode_block_tokens);
+  // `decode_block_tokens`: as a DecodeSet takes it. `micro_batches`: of pipeline stages, each with
+  // decoding rows of its own; functions that name none are about the one that was chosen last.
+  ResidentSums(const KvAllocator& kv, std::int32_t decode_block_tokens,
+               std::int32_t micro_batches = 1);
+
+  void choose(std::int32_t micro_batch) {
+    if (mostly(micro_batch == micro_batch_)) return;
+    std::swap(decodes_, others_[static_cast<std::size_t>(micro_batch_)]);
+    std::swap(decodes_, others_[static_cast<std::size_t>(micro_batch)]);
+    micro_batch_ = micro_batch;
+  }
+  // By micro-batch; that which is chosen stands elsewhere. Empty without pipeline stages.
+  [[nodiscard]] std::span<DecodeSet> others_to_plan() { return others_; }
 
   [[nodiscard]] std::int64_t residents() const { return residents_; }  // ghosts included
   [[nodiscard]] std::int64_t ghosts() const { return ghosts_; }
@@ -26,7 +39,10 @@ class ResidentSums {
   [[nodiscard]] std::int64_t waiting() const { return waiting_; }
   [[nodiscard]] TokenCount waiting_tokens() const { return waiting_tokens_; }  // known ones
   // What the ids of all who hold KV keep (SequenceBlocks::kept).
-  [[nodiscard]] TokenCount kept() const { return decodes_.kept_sum() + other_kept_; }
+  [[nodiscard]] TokenCount kept() const {
+    const TokenCount tokens = decodes_.kept_sum() + other_kept_;
+    return mostly(others_.empty()) ? tokens : tokens + kept_in_others();
+  }
   // Tokens that the residents (without ghosts) will hold at their end, and do not hold yet.
   [[nodiscard]] TokenCount still_to_come() const {
     return final_tokens_ - (kept() - ghost_tokens_);
@@ -72,11 +88,11 @@ class ResidentSums {
 
   // `request` runs in every step from the next one on, with `held` tokens; and no longer does.
   void begin_decoding(const Request& request, TokenCount held) {
-    decodes_.join(kv_->row_of(request, held));
+    rows_beside(request).join(kv_->row_of(request, held));
     if (rarely(has_ranks())) rank_decodes_[request.rank].join(kv_->row_of(request, held));
   }
   void end_decoding(const Request& request, TokenCount held) {
-    decodes_.leave(kv_->row_of(request, held));
+    rows_beside(request).leave(kv_->row_of(request, held));
     if (rarely(has_ranks())) rank_decodes_[request.rank].leave(kv_->row_of(request, held));
   }
   // A decoding row that yields none, or several tokens in a step: `held` becomes `tokens`. Not with
@@ -111,15 +127,29 @@ class ResidentSums {
   void forget_batch() {
     decodes_ = DecodeSet(decode_block_tokens_);
     rank_decodes_.assign(rank_decodes_.size(), decodes_);
+    std::ranges::fill(others_, decodes_);
     residents_ = ghosts_ = other_kept_ = final_tokens_ = ghost_tokens_ = 0;
   }
 
+  // The same, but empty.
+  [[nodiscard]] ResidentSums of_nobody() const {
+    ResidentSums sums(*kv_, decode_block_tokens_,
+                      others_.empty() ? 1 : static_cast<std::int32_t>(others_.size()));
+    sums.choose(micro_batch_);
+    return sums;
+  }
   // Whether those that requests can tell of are the same: queue, batch, and what they hold.
   void check_same(const ResidentSums& expected) const;
 
  private:
   [[nodiscard]] bool has_ranks() const { return !rank_decodes_.empty(); }
   [[nodiscard]] TokenCount kept_of(TokenCount tokens) const { return kv_->sequence().kept(tokens); }
+  [[nodiscard]] TokenCount kept_in_others() const;
+  [[nodiscard]] DecodeSet& rows_beside(const Request& request) {
+    return mostly(request.micro_batch == micro_batch_)
+               ? decodes_
+               : others_[static_cast<std::size_t>(request.micro_batch)];
+  }
 
   const KvAllocator* kv_;
   std::int32_t decode_block_tokens_;
@@ -132,6 +162,8 @@ class ResidentSums {
   TokenCount ghost_tokens_ = 0;
   DecodeSet decodes_;
   std::vector<DecodeSet> rank_decodes_;
+  std::int32_t micro_batch_ = 0;
+  std::vector<DecodeSet> others_;  // by micro-batch; that of micro_batch_ is empty
 };
 
 }  // namespace headroom

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "sim/kernel/time.hpp"
 #include "sim/serving/types.hpp"
@@ -51,7 +52,7 @@ enum class CostTerm : std::uint8_t {
   step_overhead,  // constant per step on the device side
   host,           // host time that is not hidden behind the device
   transfer,       // KV copied within or between memories before the step can begin
-  pipeline        // stages that wait for the slowest one
+  pipeline        // stages that wait for each other
 };
 inline constexpr std::size_t kCostTermCount = 11;
 [[nodiscard]] std::string_view name_of(CostTerm term);
@@ -95,10 +96,24 @@ struct StepPrice {
   SlopeTerms slope_terms;  // sums to slope
 };
 
+// Where the time of a step is spent in an engine with pipeline stages.
+struct StageTimes {
+  std::vector<Ticks> busy;     // by stage: its layers, and the output head in the last one
+  Ticks prepare = 0;           // of every stage before that, while the step is elsewhere
+  Ticks hand_over_in_all = 0;  // from stage to stage
+  Ticks host = 0;              // of the process that plans; it does one step after another
+};
+
 class StepCost {
  public:
   virtual ~StepCost() = default;
   virtual void price(const StepShape& shape, StepPrice& price) const = 0;
+  // Of an engine with pipeline stages: what `price`, of `shape`, is made of. All of it but `host`
+  // is in price.base. False: there are none.
+  [[nodiscard]] virtual bool split(const StepShape& /*shape*/, const StepPrice& /*price*/,
+                                   StageTimes& /*times*/) const {
+    return false;
+  }
 };
 
 }  // namespace headroom

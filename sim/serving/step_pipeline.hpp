@@ -18,6 +18,7 @@ struct Segment {
   StepCount steps = 0;
   StepCount done = 0;
   bool decodes = true;             // the decoding sequences run; else steps == 1
+  std::int32_t micro_batch = 0;    // of an engine with pipeline stages; then steps == 1
   std::int64_t gaps_per_step = 0;  // decoding rows that yield a token
   std::int64_t rows_paused = 0;    // decoding rows that pause
   std::int64_t rows_resumed = 0;   // decoding rows that were swapped in; then steps == 1

@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "sim/kernel/check.hpp"
 #include "sim/kernel/likely.hpp"
 #include "sim/kernel/time.hpp"
+#include "sim/serving/stage_flow.hpp"
 #include "sim/serving/step_cost.hpp"
 
 namespace headroom {
@@ -31,7 +33,10 @@ class StepPricing {
     current_ = number < 0 ? cost_.get() : slow_costs_[static_cast<std::size_t>(number)].get();
   }
   // The engine starts, or starts again.
-  void start() { cold_ = true; }
+  void start() {
+    cold_ = true;
+    stages_.clear();
+  }
 
   void price(const StepShape& shape, StepPrice& price) {
     current_->price(shape, price);
@@ -46,6 +51,14 @@ class StepPricing {
   void add_cold_start(StepPrice& price) {
     if (rarely(cold_) && cold_step_ticks_ > 0) add_once(price, CostTerm::host, cold_step_ticks_);
     cold_ = false;
+  }
+
+  // With pipeline stages, behind all of these: the step is planned at `now`, and the one before it
+  // ends at `last_end`. Its price becomes the time between the two ends.
+  void enter_stages(const StepShape& shape, TickSum now, TickSum last_end, StepPrice& price) {
+    const bool has_stages = current_->split(shape, price, stage_times_);
+    HEADROOM_CHECK(has_stages, "micro-batches priced without pipeline stages");
+    stages_.enter(stage_times_, now, last_end, price);
   }
 
   [[nodiscard]] std::uint64_t priced_plans() const { return priced_plans_; }
@@ -64,6 +77,8 @@ class StepPricing {
   Ticks cold_step_ticks_;           // as constructed
   std::uint64_t priced_plans_ = 0;  // price() counts
   bool cold_ = true;                // no step since a start; start() and add_cold_start() write
+  StageTimes stage_times_;          // of the step that enters
+  StageFlow stages_;
 };
 
 }  // namespace headroom

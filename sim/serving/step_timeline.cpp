@@ -3,19 +3,75 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "sim/kernel/check.hpp"
 
 namespace headroom {
+
+StepTimeline::StepTimeline(std::int32_t depth, bool is_read_between_stops,
+                           std::int32_t micro_batches)
+    : depth_(depth),
+      ahead_(depth * micro_batches),
+      read_between_stops_(is_read_between_stops),
+      segments_(ahead_) {
+  HEADROOM_CHECK(micro_batches == 1 || depth == 1, "micro-batches with rows in two steps");
+  if (micro_batches > 1) others_.resize(static_cast<std::size_t>(micro_batches));
+  free_micro_batches();
+}
+
+// --- micro-batches ------------------------------------------------------------------------------
+
+void StepTimeline::exchange(MicroBatch& with) {
+  std::swap(completed_decodes_, with.completed);
+  std::swap(applied_decodes_, with.applied);
+  std::swap(planned_decodes_, with.planned);
+  std::swap(stops_, with.stops);
+}
+
+void StepTimeline::free_micro_batches() {
+  free_.resize(others_.size());
+  std::iota(free_.rbegin(), free_.rend(), 0);
+}
+
+void StepTimeline::change_to(std::int32_t micro_batch) {
+  exchange(others_[static_cast<std::size_t>(micro_batch_)]);
+  exchange(others_[static_cast<std::size_t>(micro_batch)]);
+  micro_batch_ = micro_batch;
+}
+
+StepIndex StepTimeline::next_yield(std::int32_t micro_batch) const {
+  if (mostly(others_.empty())) return completed_ + 1;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    if (segments_[i].micro_batch == micro_batch) return segments_[i].first;
+  }
+  HEADROOM_CHECK(false, "a token in flight of a micro-batch that is not");
+  return 0;
+}
+
+void StepTimeline::begin_epoch_in_others(RequestId id) {
+  for (std::size_t i = 0; i < others_.size(); ++i) {
+    if (static_cast<std::int32_t>(i) != micro_batch_) others_[i].stops.begin_epoch(id);
+  }
+}
+
+// --- plans are cut short ------------------------------------------------------------------------
 
 void StepTimeline::forget_all() {
   segments_.clear();
   stops_.clear();
   planned_ = applied_ = completed_;
   planned_decodes_ = applied_decodes_ = completed_decodes_;
+  for (MicroBatch& other : others_) {
+    other.stops.clear();
+    other.planned = other.applied = other.completed;
+  }
+  free_micro_batches();
 }
 
 void StepTimeline::cut_at(TimeNs now_ns) {
+  if (rarely(!others_.empty())) return;  // a plan is due at every step end
   const TickSum target = ticks_from_ns(now_ns);
   // A step may have ended in this very nanosecond, its repetition not being planned yet.
   if (rarely(clock_ >= target) && applied_ < completed_ + depth_) {

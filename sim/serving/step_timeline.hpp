@@ -11,9 +11,13 @@
 //    (`*_decodes()`): a sequence's tokens are counted in those.
 // 3. clock() is the end of step completed(), or later while nothing is in flight.
 // 4. The steps in `segments()` are completed() + 1 .. planned(), in order.
+// 5. An engine with pipeline stages runs a micro-batch in each step, as many of them at once as it
+//    has stages, and plans every step by itself. Each micro-batch has decode steps and stops of its
+//    own: functions that name none are about the one that was chosen last.
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "sim/kernel/likely.hpp"
 #include "sim/kernel/time.hpp"
@@ -26,9 +30,9 @@ namespace headroom {
 class StepTimeline {
  public:
   // `depth`: steps that are planned ahead, 1 or 2. `is_read_between_stops`: ended steps are also
-  // read at instants other than those of next_stop_ns().
-  StepTimeline(std::int32_t depth, bool is_read_between_stops)
-      : depth_(depth), read_between_stops_(is_read_between_stops), segments_(depth) {}
+  // read at instants other than those of next_stop_ns(). `micro_batches`: at once; more than one
+  // only with depth 1.
+  StepTimeline(std::int32_t depth, bool is_read_between_stops, std::int32_t micro_batches = 1);
 
   [[nodiscard]] TickSum clock() const { return clock_; }
   [[nodiscard]] StepIndex completed() const { return completed_; }
@@ -37,7 +41,39 @@ class StepTimeline {
   [[nodiscard]] StepIndex completed_decodes() const { return completed_decodes_; }
   [[nodiscard]] StepIndex applied_decodes() const { return applied_decodes_; }
   [[nodiscard]] StepIndex planned_decodes() const { return planned_decodes_; }
-  [[nodiscard]] std::int32_t depth() const { return depth_; }
+  [[nodiscard]] std::int32_t depth() const { return depth_; }  // of a row
+
+  // The micro-batch that is looked at, and how far another one is.
+  [[nodiscard]] std::int32_t micro_batch() const { return micro_batch_; }
+  [[nodiscard]] bool has_micro_batches() const { return !others_.empty(); }
+  // Of those that are not in flight: the one whose step has ended last.
+  [[nodiscard]] std::int32_t next_micro_batch() const {
+    HEADROOM_CHECK(!free_.empty(), "all micro-batches are in flight");
+    return free_.back();
+  }
+  void choose(std::int32_t micro_batch) {
+    if (rarely(micro_batch != micro_batch_)) change_to(micro_batch);
+  }
+  [[nodiscard]] StepIndex completed_decodes(std::int32_t micro_batch) const {
+    return mostly(micro_batch == micro_batch_) ? completed_decodes_ : other(micro_batch).completed;
+  }
+  [[nodiscard]] StepIndex applied_decodes(std::int32_t micro_batch) const {
+    return mostly(micro_batch == micro_batch_) ? applied_decodes_ : other(micro_batch).applied;
+  }
+  [[nodiscard]] StepIndex planned_decodes(std::int32_t micro_batch) const {
+    return mostly(micro_batch == micro_batch_) ? planned_decodes_ : other(micro_batch).planned;
+  }
+  // The last step in flight that yields tokens of that micro-batch; there is one.
+  [[nodiscard]] StepIndex next_yield(std::int32_t micro_batch) const;
+  // As of the stops: a request may change its micro-batch, so that its epoch is the same in all.
+  void begin_epoch(RequestId id) {
+    stops_.begin_epoch(id);
+    if (rarely(!others_.empty())) begin_epoch_in_others(id);
+  }
+  void track(RequestId id) {
+    stops_.track(id);
+    for (MicroBatch& other : others_) other.stops.track(id);
+  }
 
   [[nodiscard]] bool idle() const { return segments_.empty(); }  // nothing is in flight
   [[nodiscard]] const StepPipeline& segments() const { return segments_; }
@@ -60,13 +96,14 @@ class StepTimeline {
     if (rarely(idle())) wait_until(now_ns);
   }
   // Whether one more step fits into the pipeline.
-  [[nodiscard]] bool has_room() const { return planned_ - completed_ < depth_; }
+  [[nodiscard]] bool has_room() const { return planned_ - completed_ < ahead_; }
   // The segment to fill; it counts once `push` is called.
   [[nodiscard]] Segment& begin_segment(bool decodes) {
     Segment& segment = segments_.next();
     segment.first = planned_ + 1;
     segment.done = 0;
     segment.decodes = decodes;
+    segment.micro_batch = micro_batch_;
     return segment;
   }
   // `segment` runs `steps` times; the first of these is applied.
@@ -79,9 +116,10 @@ class StepTimeline {
       planned_decodes_ += steps;
     }
     segments_.push();
+    if (rarely(!free_.empty())) free_.pop_back();
   }
   // Behind the last plan.
-  void end_planning() { plan_due_ = std::max(planned_ - depth_, completed_) + 1; }
+  void end_planning() { plan_due_ = std::max(planned_ - ahead_, completed_) + 1; }
 
   // Plans at `now_ns`, before anything else happens.
   void plan_at(TimeNs now_ns) { next_plan_ns_ = now_ns; }
@@ -94,7 +132,7 @@ class StepTimeline {
 
   // The last step that a single-stepping engine has planned at the end of step `completed`.
   [[nodiscard]] StepIndex planned_at_end_of(StepIndex completed) const {
-    return std::min(completed + depth_, planned_);
+    return std::min(completed + ahead_, planned_);
   }
   // Counts `steps` more repetitions of the last segment; they are decode steps.
   void apply(StepCount steps) {
@@ -107,6 +145,7 @@ class StepTimeline {
     clock_ += duration;
     completed_ += steps;
     segment.done += steps;
+    if (rarely(!others_.empty())) free_.push_back(segment.micro_batch);
   }
   // Nothing happens until `now_ns`.
   void wait_until(TimeNs now_ns) { clock_ = std::max(clock_, ticks_from_ns(now_ns)); }
@@ -159,6 +198,21 @@ class StepTimeline {
   [[nodiscard]] TickSum end_of_plans() const;
 
  private:
+  // What each micro-batch has for itself.
+  struct MicroBatch {
+    StepIndex completed = 0;  // decode steps, as below
+    StepIndex applied = 0;
+    StepIndex planned = 0;
+    StopQueue stops;
+  };
+  [[nodiscard]] const MicroBatch& other(std::int32_t micro_batch) const {
+    return others_[static_cast<std::size_t>(micro_batch)];
+  }
+  void change_to(std::int32_t micro_batch);
+  void free_micro_batches();
+  void begin_epoch_in_others(RequestId id);
+  void exchange(MicroBatch& with);
+
   struct StepEnd {
     StepIndex step = 0;
     TickSum instant = 0;
@@ -182,9 +236,14 @@ class StepTimeline {
   TimeNs next_stop_ns_ = kNever;
   TimeNs next_plan_ns_ = kNever;
   std::int32_t depth_;
+  std::int32_t ahead_;  // steps in flight at most: depth_ of each micro-batch
+  std::int32_t micro_batch_ = 0;
   bool read_between_stops_;
   StepPipeline segments_;
   StopQueue stops_;
+  // By micro-batch, that of micro_batch_ left out; empty without pipeline stages.
+  std::vector<MicroBatch> others_;
+  std::vector<std::int32_t> free_;  // micro-batches that are not in flight
 };
 
 }  // namespace headroom

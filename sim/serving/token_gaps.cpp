@@ -6,14 +6,21 @@
 
 namespace headroom {
 
-void TokenGaps::note_last_tokens(std::span<RequestStory> stories, StepIndex completed,
-                                 TickSum latest) {
-  for (const RequestId id : interrupted_) {
-    HEADROOM_CHECK(stories[id].counted_to == completed,
-                   "a token in flight outlived the next step end");
+void TokenGaps::note_last_tokens(std::span<RequestStory> stories, RequestPool& requests,
+                                 StepIndex completed, TickSum latest) {
+  std::erase_if(interrupted_, [&](RequestId id) {
+    if (stories[id].counted_to > completed) return false;  // another micro-batch has it
+    HEADROOM_CHECK(stories[id].counted_to == completed, "a token in flight outlived its step");
     stories[id].last_token = latest;
-  }
-  interrupted_.clear();
+    requests[id].token_in_flight = false;
+    return true;
+  });
+}
+
+void TokenGaps::note_end(std::int32_t micro_batch, TickSum latest) {
+  const auto number = static_cast<std::size_t>(micro_batch);
+  if (number >= ends_.size()) ends_.resize(number + 1);
+  ends_[number] = latest;
 }
 
 void TokenGaps::pause(StepIndex step, std::int64_t rows, std::int64_t begun, TickSum before,

@@ -9,6 +9,7 @@
 #include "sim/kernel/likely.hpp"
 #include "sim/kernel/time.hpp"
 #include "sim/serving/metrics_sink.hpp"
+#include "sim/serving/request.hpp"
 #include "sim/serving/request_story.hpp"
 #include "sim/serving/types.hpp"
 
@@ -34,11 +35,27 @@ class TokenGaps {
   }
   void clear() { groups_.clear(); }
 
-  // `id` was preempted while a token of it was in flight: it comes out at the next step end.
+  // `id` was preempted while a token of it was in flight: it comes out at the end of step
+  // RequestStory::counted_to.
   void await_last_token(RequestId id) { interrupted_.push_back(id); }
   [[nodiscard]] bool awaits_last_tokens() const { return !interrupted_.empty(); }
-  // Step `completed` has ended, and clients have its tokens at `latest`: notes it in the stories.
-  void note_last_tokens(std::span<RequestStory> stories, StepIndex completed, TickSum latest);
+  // Step `completed` has ended, and clients have its tokens at `latest`: notes it of those that
+  // awaited them.
+  void note_last_tokens(std::span<RequestStory> stories, RequestPool& requests, StepIndex completed,
+                        TickSum latest);
+
+  // `id` is gone.
+  void forget(RequestId id) {
+    if (rarely(!interrupted_.empty())) std::erase(interrupted_, id);
+  }
+
+  // With pipeline stages: a step of `micro_batch` ends at `end`, in which `rows` yield that yielded
+  // in its step before.
+  void add_of_micro_batch(std::int32_t micro_batch, TickSum end, std::int64_t rows) {
+    if (rows > 0) groups_.push_back({end - ends_[static_cast<std::size_t>(micro_batch)], rows});
+  }
+  // Clients have the tokens of that step at `latest`.
+  void note_end(std::int32_t micro_batch, TickSum latest);
 
   // Whether the latest steps that have ended were no decode steps: the decoding rows stand by.
   [[nodiscard]] bool paused() const { return !paused_.empty(); }
@@ -70,6 +87,7 @@ class TokenGaps {
 
   std::vector<GapGroup> groups_;        // add...(), shift() and clear() write
   std::vector<PausedRows> paused_;      // pause(), leave_pause() and end_pause() write
+  std::vector<TickSum> ends_;           // by micro-batch; note_end() writes
   std::vector<RequestId> interrupted_;  // await_last_token() writes, note_last_tokens() clears
 };
 

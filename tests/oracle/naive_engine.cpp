@@ -120,6 +120,7 @@ class NaiveEngine {
     bool any = false;
     while (!in_flight_.empty() && floor_ns(in_flight_.front().end) == state_.now) {
       const bool token = state_.end_step(in_flight_.front().rows, in_flight_.front().end);
+      latest_end_ = in_flight_.front().end;
       steps_without_token_ = token ? 0 : steps_without_token_ + 1;
       in_flight_.pop_front();
       any = true;
@@ -198,7 +199,7 @@ class NaiveEngine {
 
   void make_plans() {
     state_.wake_up.reset();
-    while (static_cast<int>(in_flight_.size()) < scenario_.depth) {
+    while (in_flight_.size() < scenario_.steps_ahead()) {
       state_.steps_in_flight = in_flight_.size();
       const std::vector<PlannedRow> rows = plan();
       if (rows.empty()) break;
@@ -218,10 +219,11 @@ class NaiveEngine {
       step.shape.adapter_tokens += planned.row.tokens;
     }
     for (const PlannedRow& planned : rows) step.rows.push_back(planned.row);
-    const Ticks duration = cost_(step.shape) + loads;
-    HEADROOM_CHECK(duration > 0, "a step takes time");
-    step.start = std::max(last_end_, ticks_from_ns(state_.now));
-    step.end = step.start + duration;
+    const Ticks work = cost_(step.shape) + loads;
+    HEADROOM_CHECK(work > 0, "a step takes time");
+    step.start = std::max(last_end_, planned_at());
+    step.end = scenario_.stages.empty() ? step.start + work : leaves_stages(work);
+    const auto duration = static_cast<Ticks>(step.end - step.start);
     last_end_ = step.end;
     in_flight_.push_back(step);
     Totals& totals = state_.result.totals;
@@ -231,9 +233,35 @@ class NaiveEngine {
     state_.result.timeline.push_back(step);
   }
 
+  // Steps are planned when one ends, at its exact instant, or when none is in flight.
+  TickSum planned_at() const { return std::max(ticks_from_ns(state_.now), latest_end_); }
+
+  // docs/semantics.md 28, stage by stage: each takes up a micro-batch when it has done the ones
+  // before it, prepares it, and begins when the stage before has handed it over.
+  TickSum leaves_stages(Ticks work) {
+    const AffineCost& cost = scenario_.cost;
+    std::int64_t all_layers = 0;
+    for (const std::int64_t layers : scenario_.stages) all_layers += layers;
+    stage_ends_.resize(scenario_.stages.size(), 0);
+    TickSum arrives = planned_at();
+    std::int64_t layers = 0;
+    for (std::size_t stage = 0; stage < stage_ends_.size(); ++stage) {
+      const Int128 before = Int128{work} * layers / all_layers;
+      layers += scenario_.stages[stage];
+      const bool is_last = stage + 1 == stage_ends_.size();
+      const Int128 own = Int128{work} * layers / all_layers - before + (is_last ? cost.head : 0);
+      const TickSum ready = std::max(planned_at(), stage_ends_[stage]) + cost.prepare;
+      stage_ends_[stage] = std::max(ready, arrives) + own;
+      arrives = stage_ends_[stage] + cost.hand_over;
+    }
+    return stage_ends_.back();
+  }
+
   const Scenario& scenario_;
   const CostFunction& cost_;
   NaiveState state_;
+  std::vector<TickSum> stage_ends_;  // of what was planned, by stage
+  TickSum latest_end_ = 0;           // of the steps that have ended
   std::deque<StepEntry> in_flight_;  // the first one runs, the others follow back to back
   std::size_t next_arrival_ = 0;
   std::vector<Sent> sent_;

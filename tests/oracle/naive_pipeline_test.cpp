@@ -87,6 +87,28 @@ TEST_CASE("oracle: a token in flight counts for the recomputation") {
   check_times(result, 1, 0, 10, 40);
 }
 
+// Two stages of 5 ns for a step, a budget of 4. 0: r1's prompt of 8 fills two micro-batches.
+// 5: r2 arrives and is not looked at: nothing else could be planned at 0.
+// 10: the first leaves the second stage; r2 enters the first stage, free since 10.
+// 15: the second leaves, with r1's token 1. r1 decodes: the first stage is free, the second at 20.
+// 20: r2's only token. 25: r1's second one.
+TEST_CASE("oracle: the chunks of a prompt follow each other through the stages") {
+  Scenario s;
+  s.arrivals = {{0, 8, 2, 2, 0}, {5, 4, 1, 1, 0}};
+  s.stages = {1, 1};
+  s.max_num_seqs = 4;
+  s.max_num_batched_tokens = 4;
+  s.cost = ten_ns();
+  const Result result = run_naive(s);
+  REQUIRE(result.timeline.size() == 4);
+  check_step(result, 0, 0, 10, {chunk(0, 4)});
+  check_step(result, 1, 10, 15, {last_chunk(0, 4)});
+  check_step(result, 2, 15, 20, {last_chunk(1, 4)});
+  check_step(result, 3, 20, 25, {decode(0)});
+  check_times(result, 0, 0, 15, 25);
+  check_times(result, 1, 10, 20, 20);
+}
+
 // 20 tokens. r1 reserves 5 + 5 = 10; r2 wants 4 + 8 = 12 and blocks r3 (2), which would fit.
 // [0, 15) r1: 5. [15, 25) r1 decodes and leaves. [25, 40) r2: 4, r3: 1.
 TEST_CASE("oracle: orca reserves prompt and max_tokens and blocks at the head") {

@@ -127,6 +127,7 @@ void admit_waiting(NaiveState& state, TokenCount budget, std::vector<PlannedRow>
   while (!state.waiting.empty() && budget > 0 && has_seat(state)) {
     if (first_allowed(state) == state.waiting.size()) return;
     const std::size_t request = next_waiting(state);
+    if (state.sequences[request].in_stages) return;
     const TokenCount known = state.sequences[request].known();
     const TokenCount hit = state.blocks.cached_prefix(request, known);
     TokenCount tokens = uncut_chunk(state.scenario, known - hit);

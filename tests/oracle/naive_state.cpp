@@ -130,6 +130,7 @@ PlannedRow NaiveState::plan_row(std::size_t request, TokenCount tokens) {
   seq.computed += tokens;
   if (!seq.decodes) seq.decodes = seq.computed == seq.pad + seq.known();
   planned.row.samples = seq.decodes;
+  seq.in_stages = seq.decodes && !scenario.stages.empty();
   RequestResult& out = result.requests[request];
   if (out.first_scheduled_ns < 0) out.first_scheduled_ns = now;
   return planned;
@@ -177,7 +178,8 @@ bool NaiveState::end_step(const std::vector<StepRow>& rows, TickSum instant) {
   std::vector<std::size_t> yield;
   for (const StepRow& row : rows) {
     if (!row.samples) continue;
-    const Sequence& seq = sequences[row.request];
+    Sequence& seq = sequences[row.request];
+    seq.in_stages = false;
     if (seq.left || seq.has_all_tokens()) {
       ++result.totals.ghost_rows;
     } else {

@@ -21,9 +21,10 @@ struct Sequence {
   TokenCount generated = 0;  // tokens that have come out
   TokenCount computed = 0;   // as planned; 0 while waiting; padding included
   TokenCount pad = 0;
-  bool decodes = false;   // a planned chunk has reached `known`
-  bool left = false;      // finished, rejected or cancelled
-  bool given_up = false;  // its client has gone
+  bool decodes = false;    // a planned chunk has reached `known`
+  bool in_stages = false;  // pipeline stages: a step in flight samples its next token
+  bool left = false;       // finished, rejected or cancelled
+  bool given_up = false;   // its client has gone
   std::int32_t adapter = 0;
   TickSum last_token = 0;
   std::int64_t admission = 0;  // rank of the latest one
@@ -38,7 +39,7 @@ struct Sequence {
   // Output tokens that are out or in flight reach M: nothing more will be planned for it.
   // A sequence that decodes feeds every planned token but the last.
   [[nodiscard]] bool is_ending() const { return decodes && planned_output() >= max; }
-  [[nodiscard]] bool takes_decode() const { return decodes && !is_ending(); }
+  [[nodiscard]] bool takes_decode() const { return decodes && !is_ending() && !in_stages; }
   // Output tokens that are out or will come from steps planned so far.
   [[nodiscard]] TokenCount planned_output() const {
     return decodes ? computed - pad - prompt + 1 : generated;

@@ -90,7 +90,7 @@ std::vector<Piece> choose_prompts(NaiveState& state, bool paused, TokenCount& le
     }
     const BlockCount need = ceil_div(owned_tokens(state, seq), state.scenario.block_size);
     const TokenCount tokens = first_piece(state.scenario, seq.known(), left);
-    if (need > free || tokens == 0) break;
+    if (need > free || tokens == 0 || seq.in_stages) break;
     pieces.push_back({request, tokens});
     free -= need;
     left -= tokens;

@@ -51,6 +51,11 @@ struct AffineCost {
   Ticks adapter_token = 0;
   Ticks draft_token = 0;  // production only: the naive engine knows no drafts
   Ticks all_rank_token = 0;
+  // With stages only, beside what operator() counts, which is that of their layers: once in each
+  // stage, before the work of the stage before comes; of the last stage; between two of them.
+  Ticks prepare = 0;
+  Ticks head = 0;
+  Ticks hand_over = 0;
 
   [[nodiscard]] Ticks operator()(const StepShape& s) const {
     return step + decode_row * s.decode_rows + decode_context * s.decode_context +
@@ -72,9 +77,10 @@ struct Scenario {
   // than `arrivals`: the others have no identities. Arrival::prefix stays empty here.
   std::vector<std::vector<PrefixSegment>> prefixes = {};
   Policy policy = Policy::vllm;
-  Memory memory = Memory::paged;  // contiguous: orca and static_batch only;
-                                  // slots: llamacpp only
-  int depth = 1;                  // 1 or 2; static_batch: 1 only
+  Memory memory = Memory::paged;          // contiguous: orca and static_batch only;
+                                          // slots: llamacpp only
+  int depth = 1;                          // 1 or 2; static_batch and stages: 1 only
+  std::vector<std::int64_t> stages = {};  // layers of each; empty: one stage. vllm, trtllm, orca
   std::int64_t max_num_seqs = 8;
   TokenCount max_num_batched_tokens = 64;  // of a step: vllm, vllm_v0, sarathi, trtllm, llamacpp
   bool chunked_prefill = true;             // vllm, vllm_v0, trtllm, tgi
@@ -107,6 +113,10 @@ struct Scenario {
   AffineCost cost;
   ApiServerOptions api_server{};  // not with static_batch
 
+  // Steps in flight at most.
+  [[nodiscard]] std::size_t steps_ahead() const {
+    return static_cast<std::size_t>(depth) * std::max<std::size_t>(1, stages.size());
+  }
   [[nodiscard]] bool reserves() const { return reserves_everything(policy, capacity); }
   // The largest request that the empty memory can hold.
   [[nodiscard]] TokenCount pool_tokens() const {

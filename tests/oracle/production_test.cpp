@@ -129,6 +129,45 @@ TEST_CASE("tgi equals the naive engine") { require_equal_in_all_ways(oracle::Pol
 
 TEST_CASE("trtllm equals the naive engine") { require_equal_in_all_ways(oracle::Policy::trtllm); }
 
+TEST_CASE("pipeline stages equal the naive engine that moves micro-batches stage by stage") {
+  for (const oracle::Policy policy :
+       {oracle::Policy::vllm, oracle::Policy::trtllm, oracle::Policy::orca}) {
+    for (std::uint64_t seed = 1; seed <= test::repetitions(600); ++seed) {
+      oracle::Scenario scenario = oracle::random_scenario(policy, seed);
+      scenario = oracle::with_stages(std::move(scenario), seed);
+      if (policy == oracle::Policy::vllm && seed % 2 == 0) {
+        scenario = oracle::with_prefixes(std::move(scenario), seed);
+      }
+      if (seed % 3 == 0) scenario = oracle::with_deadlines(std::move(scenario), seed);
+      if (seed % 5 == 0) scenario = oracle::with_api_server(std::move(scenario), seed);
+      for (const Way way : {Way::jumps, Way::single_steps, Way::random_cuts}) {
+        require_equal(scenario, way, "seed " + std::to_string(seed));
+      }
+    }
+  }
+}
+
+TEST_CASE("the random scenarios with stages fill them, and preempt requests in flight") {
+  StepCount overlap = 0;
+  std::int64_t preemptions = 0;
+  std::int64_t ghosts = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    oracle::Scenario scenario = oracle::random_scenario(oracle::Policy::vllm, seed);
+    scenario = oracle::with_stages(std::move(scenario), seed);
+    scenario = oracle::with_deadlines(std::move(scenario), seed);
+    REQUIRE(oracle::is_legal(scenario));
+    const oracle::Result result = oracle::run_naive(scenario);
+    for (const oracle::StepEntry& step : result.timeline) {
+      overlap += ticks_from_ns(step.planned_ns + 1) <= step.start ? 1 : 0;
+    }
+    for (const oracle::RequestResult& request : result.requests) preemptions += request.preemptions;
+    ghosts += result.totals.ghost_rows;
+  }
+  CHECK(overlap > 1000);
+  CHECK(preemptions > 100);
+  CHECK(ghosts > 100);
+}
+
 TEST_CASE("an API server before the engine equals the naive one") {
   for (const oracle::Policy policy :
        {oracle::Policy::vllm, oracle::Policy::vllm_v0, oracle::Policy::sarathi,

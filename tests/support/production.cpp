@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "hardware/cost/parallel.hpp"
 #include "scheduler/batching/orca.hpp"
 #include "scheduler/batching/policies.hpp"
 #include "scheduler/batching/sglang.hpp"
@@ -142,6 +143,9 @@ void AffineStepCost::price(const StepShape& shape, StepPrice& price) const {
   price.valid_steps = kManySteps;
   price.base_terms = {};
   price.base_terms[CostTerm::attention_decode] = price.base;
+  price.base += cost_.prepare + cost_.head;
+  price.base_terms[CostTerm::step_overhead] = cost_.prepare;
+  price.base_terms[CostTerm::head] = cost_.head;
   price.slope_terms = {.attention_decode = price.slope};
 }
 
@@ -170,7 +174,15 @@ ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& opti
                                    .load_ticks = s.adapter_load,
                                    .read_ticks = s.adapter_read});
   }
+  parts.options.pipeline_stages =
+      static_cast<std::int32_t>(std::max<std::size_t>(1, s.stages.size()));
   parts.cost = std::make_unique<AffineStepCost>(s.cost);
+  if (!s.stages.empty()) {
+    PipelineOptions pipeline;
+    pipeline.layers = s.stages;
+    pipeline.hand_over.step = s.cost.hand_over * static_cast<Ticks>(s.stages.size() - 1);
+    parts.cost = std::make_unique<PipelineCost>(std::move(parts.cost), pipeline);
+  }
   return parts;
 }
 

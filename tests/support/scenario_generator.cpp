@@ -285,6 +285,18 @@ Scenario with_adapters(Scenario scenario, std::uint64_t seed) {
   return scenario;
 }
 
+Scenario with_stages(Scenario scenario, std::uint64_t seed) {
+  Dice dice(seed + 3);
+  scenario.depth = 1;
+  const std::int64_t stages = dice.between(2, 5);
+  for (std::int64_t i = 0; i < stages; ++i) scenario.stages.push_back(dice.between(1, 3));
+  scenario.cost.step = std::max(scenario.cost.step, stages * 4 * kTicksPerNs);
+  if (dice.percent(60)) scenario.cost.prepare = dice.between(0, scenario.cost.step);
+  if (dice.percent(60)) scenario.cost.head = dice.between(0, scenario.cost.step);
+  if (dice.percent(60)) scenario.cost.hand_over = dice.between(0, scenario.cost.step / 4);
+  return scenario;
+}
+
 // Short and long ones, also in the nanosecond of the arrival.
 Scenario with_deadlines(Scenario scenario, std::uint64_t seed) {
   Dice dice(seed);
@@ -476,7 +488,9 @@ bool is_legal(const Scenario& s) {
     }
     last = a.time_ns;
   }
-  if (s.depth != 1 && (s.depth != 2 || s.policy == Policy::static_batch)) return false;
+  if (s.depth != 1 && (s.depth != 2 || s.policy == Policy::static_batch || !s.stages.empty())) {
+    return false;
+  }
   if (s.cost.step < 1 || s.max_num_seqs < 1 || s.max_model_len < 2 || s.block_size < 1 ||
       s.kv_blocks < 1 || s.kv_tokens < 1 || s.batch_wait_ns < 0) {
     return false;

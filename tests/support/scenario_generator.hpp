@@ -25,6 +25,9 @@ namespace headroom::oracle {
 // The same with LoRA adapters, few enough that requests wait for one another's. vllm, fcfs.
 [[nodiscard]] Scenario with_adapters(Scenario scenario, std::uint64_t seed);
 
+// The same with 2 to 5 pipeline stages. vllm, trtllm and orca, without adapters.
+[[nodiscard]] Scenario with_stages(Scenario scenario, std::uint64_t seed);
+
 // The same with clients that give up: about half of the requests have a deadline.
 [[nodiscard]] Scenario with_deadlines(Scenario scenario, std::uint64_t seed);
 

@@ -42,7 +42,7 @@ struct CostField {
   Ticks AffineCost::*field;
   Ticks least;
 };
-constexpr std::array<CostField, 10> kCosts{{
+constexpr std::array<CostField, 13> kCosts{{
     {"step", &AffineCost::step, kTicksPerNs},
     {"decode_row", &AffineCost::decode_row, 0},
     {"decode_context", &AffineCost::decode_context, 0},
@@ -53,6 +53,9 @@ constexpr std::array<CostField, 10> kCosts{{
     {"sampled_row", &AffineCost::sampled_row, 0},
     {"adapter", &AffineCost::adapter, 0},
     {"adapter_token", &AffineCost::adapter_token, 0},
+    {"prepare", &AffineCost::prepare, 0},
+    {"head", &AffineCost::head, 0},
+    {"hand_over", &AffineCost::hand_over, 0},
 }};
 
 struct Switch {
@@ -305,6 +308,9 @@ std::string to_cpp(const Scenario& s) {
   if (s.memory == Memory::contiguous) text += "    .memory = Memory::contiguous,\n";
   if (s.memory == Memory::slots) text += "    .memory = Memory::slots,\n";
   text += fmt::format("    .depth = {},\n", s.depth);
+  if (!s.stages.empty()) {
+    text += fmt::format("    .stages = {{{}}},\n", fmt::join(s.stages, ", "));
+  }
   for (const char* name : {"max_num_seqs", "max_num_batched_tokens", "chunked_prefill",
                            "reserve_full_isl", "prefix_caching"}) {
     field(name);

@@ -24,13 +24,22 @@ double step_ms_of(const StepCost& cost, const StepShape& shape) {
   return static_cast<double>(price.base) * kMsPerTick;
 }
 
+// Behind each other, steps like this take no less; with pipeline stages as long as the slowest one.
+double pace_ms_of(const StepCost& cost, const StepShape& shape) {
+  StepPrice price;
+  cost.price(shape, price);
+  StageTimes stages;
+  if (!cost.split(shape, price, stages)) return static_cast<double>(price.base) * kMsPerTick;
+  return static_cast<double>(stages.prepare + std::ranges::max(stages.busy)) * kMsPerTick;
+}
+
 // A whole prompt in one step: cut in chunks it takes no less.
 double prompt_ms(const StepCost& cost, std::int64_t tokens) {
   StepShape shape;
   shape.chunk_rows = shape.sampled_rows = 1;
   shape.chunk_tokens = shape.chunk_context = tokens;
   shape.chunk_pairs_twice = tokens * tokens;
-  return step_ms_of(cost, shape);
+  return pace_ms_of(cost, shape);
 }
 
 double decode_ms(const StepCost& cost) {
@@ -63,7 +72,7 @@ std::string broken_limit(const StepCost& cost, const PlanTraffic& traffic,
   if (rows > limits.max_num_seqs) return "max_num_seqs";
   if (shape.decode_context > limits.pool_tokens) return "KV pool";
   if (shape.decode_rows + shape.chunk_tokens > limits.max_step_tokens) return "step tokens";
-  if (limits.tpot_ms && step_ms_of(cost, shape) > *limits.tpot_ms) return "TPOT";
+  if (limits.tpot_ms && pace_ms_of(cost, shape) > *limits.tpot_ms) return "TPOT";
   return "";
 }
 
@@ -176,8 +185,8 @@ class Bounding {
   void balance_steps(const StepCost& cost) {
     BalanceLimits limits;
     limits.max_num_seqs = std::max<std::int64_t>(1, resolved_.max_num_seqs);
-    limits.max_step_tokens =
-        std::max<std::int64_t>(limits.max_num_seqs, resolved_.max_num_batched_tokens);
+    limits.max_step_tokens = std::max<std::int64_t>(
+        limits.max_num_seqs, resolved_.max_num_batched_tokens * resolved_.sharding.pipeline);
     limits.pool_tokens = bounds_.pool_tokens;
     if (bounds_.least_tpot_ms > 0) limits.tpot_ms = tightest_limit(plan_, "_tpot_");
     bounds_.balance = step_balance(cost, traffic_, limits);
@@ -217,7 +226,7 @@ StepBalance step_balance(const StepCost& cost, const PlanTraffic& traffic,
     }
   }
   balance.rows = good;
-  balance.step_ms = step_ms_of(cost, balanced_step(traffic, good));
+  balance.step_ms = pace_ms_of(cost, balanced_step(traffic, good));
   balance.requests_per_s =
       static_cast<double>(good) / (balance.step_ms * 1e-3) / traffic.mean_output;
   return balance;

@@ -32,10 +32,7 @@ StepShape decodes(std::int64_t rows, TokenCount context) {
 
 PipelineOptions four_stages() {
   PipelineOptions options;
-  options.stages = 4;
-  options.layers = 16;
-  options.most_layers = options.last_layers = 4;
-  options.micro_batch_tokens = 100;
+  options.layers = {4, 4, 4, 4};
   return options;
 }
 
@@ -71,55 +68,33 @@ TEST_CASE("chunks are dealt out to the parts that hold prompts") {
   CHECK(part.sampled_rows == 2);
 }
 
-TEST_CASE("one sequence passes through all stages, and nothing overlaps") {
+TEST_CASE("the price of a pipeline is that of all stages, one behind the other") {
   PipelineOptions options = four_stages();
   options.hand_over = {7, 2};
   const StepPrice price = priced(PipelineCost(chain(), options), decodes(1, 100));
   CHECK(price.base == 60 + 500 + 1000 + 7 + 2);
   CHECK(price.slope == 10);
   CHECK(price.base_terms[CostTerm::communication] == 9);
-  CHECK(price.base_terms[CostTerm::pipeline] == 0);
 }
 
-TEST_CASE("full stages take the overhead of every micro-batch") {
-  // 8 rows in 4 micro-batches of 2 with 200 tokens: layers 1000 + 2000, a stage a quarter of that
-  // and the overhead; four of them in a round: 4 * (750 + 60) where one pass takes 3060.
-  const StepPrice price = priced(PipelineCost(chain(), four_stages()), decodes(8, 800));
-  CHECK(price.base == 3240);
-  CHECK(price.base_terms[CostTerm::pipeline] == 180);
-  CHECK(price.slope == 20);  // two rows, 10 each
-}
-
-TEST_CASE("the slowest stage sets the pace of a round") {
+TEST_CASE("a price is split by the layers of the stages, and host time is beside it") {
   PipelineOptions options = four_stages();
-  options.most_layers = 8;  // of 16, say 8 + 2 + 2 + 4
-  const StepPrice price = priced(PipelineCost(chain(), options), decodes(8, 800));
-  CHECK(price.base == 4 * (3000 * 8 / 16 + 60));
-  CHECK(price.slope == 4 * (20 * 8 / 16));
-}
-
-TEST_CASE("the host plans each micro-batch of a round") {
-  PipelineOptions options = four_stages();
+  options.layers = {8, 3, 3, 2};
+  options.hand_over = {7, 2};
   options.host_step = 900;
   options.host_row = 50;
-  const StepPrice price = priced(PipelineCost(chain(), options), decodes(8, 800));
-  CHECK(price.base == 4 * (900 + 2 * 50));
-  CHECK(price.base_terms[CostTerm::host] == 4000 - 3060);
-  CHECK(price.slope == 0);
-  // The stages take 3240 + 20 i, the pass 3060 + 20 i: hidden until step 38.
-  CHECK(price.valid_steps == 39);
-}
-
-TEST_CASE("prompt tokens fill as few micro-batches as hold them") {
-  StepShape shape;
-  shape.chunk_rows = shape.sampled_rows = 1;
-  shape.chunk_tokens = shape.chunk_context = 100;
-  shape.chunk_pairs_twice = 100 * 100;
-  const PipelineCost cost(chain(), four_stages());
-  CHECK(priced(cost, shape).base == 60 + 300);  // one micro-batch, alone
-  shape.chunk_tokens = shape.chunk_context = 400;
-  shape.chunk_pairs_twice = 400 * 400;
-  CHECK(priced(cost, shape).base == 4 * (60 + 75));  // four of 100
+  const PipelineCost cost(chain(), options);
+  const StepShape shape = decodes(8, 803);  // layers: 8 x 500 + 803 x 10 = 12,030
+  const StepPrice price = priced(cost, shape);
+  StageTimes times;
+  REQUIRE(cost.split(shape, price, times));
+  CHECK(times.busy == std::vector<Ticks>{6015, 2255, 2256, 1504});
+  CHECK(times.prepare == 60);
+  CHECK(times.hand_over_in_all == 7 + 8 * 2);
+  CHECK(times.host == 900 + 8 * 50);
+  Ticks sum = times.prepare + times.hand_over_in_all;
+  for (const Ticks busy : times.busy) sum += busy;
+  CHECK(sum == price.base);
 }
 
 TEST_CASE("an engine's step is that of a rank with an equal share, a rank's step its own") {

@@ -54,11 +54,12 @@ TEST_CASE("jumps equal single steps with pipeline stages and with data ranks") {
   }
 }
 
-TEST_CASE("stages and ranks take a budget each into one step") {
+TEST_CASE("stages take a budget into a micro-batch, and ranks one each into a step") {
   const Resolved stages = resolved(with(kStages, "engine.max_num_batched_tokens=512"));
-  CHECK(step_limits(stages).max_num_batched_tokens == 4 * 512);
+  CHECK(step_limits(stages).max_num_batched_tokens == 512);
   CHECK(step_limits(stages).max_num_seqs == stages.max_num_seqs);  // of all micro-batches
   CHECK(replica_options(stages).pipeline_depth == 1);
+  CHECK(replica_options(stages).pipeline_stages == 4);
   const Resolved ranks = resolved(with(kExperts, "engine.max_num_batched_tokens=512"));
   CHECK(step_limits(ranks).max_num_batched_tokens == 4 * 512);
   CHECK(step_limits(ranks).max_num_seqs == 4 * ranks.max_num_seqs);
@@ -68,6 +69,30 @@ TEST_CASE("stages and ranks take a budget each into one step") {
   const Resolved orca =
       resolved({"model=llama-3.1-70b", R"(engine={"name":"orca","pipeline_parallel_size":4})"});
   CHECK(step_limits(orca).max_num_seqs == 4 * orca.max_num_seqs);
+  CHECK(scheduler_options(orca).max_micro_batch_seqs == orca.max_num_seqs);
+}
+
+// With a budget of 2048 that of a prompt of 8192 are four micro-batches: the last one leaves three
+// stage times behind the first.
+TEST_CASE("a prompt fills one micro-batch after another") {
+  const auto ttft_ms = [](int tokens) {
+    const std::string workload =
+        R"(workload={"num_requests": 1, "prompt": {"law": "fixed", "tokens": )" +
+        std::to_string(tokens) +
+        R"(}, "output": {"law": "fixed", "tokens": 1}, "arrivals": {"process": "all_at_once"}})";
+    return demo({"model=llama-3.1-70b",
+                 R"(engine={"name": "vllm", "version": "0.19", "pipeline_parallel_size": 4,
+                            "max_num_batched_tokens": 2048})",
+                 workload})
+        .summary.metrics.mean_ttft_ms;
+  };
+  const double one = ttft_ms(2048);
+  CHECK(ttft_ms(1024) < 0.7 * one);
+  CHECK(ttft_ms(2049) > one);
+  CHECK(ttft_ms(2049) < 1.2 * one);  // the second micro-batch reads the weights once more
+  // Later chunks read more context.
+  CHECK(ttft_ms(8192) > 1.75 * one);
+  CHECK(ttft_ms(8192) < 2 * one);
 }
 
 TEST_CASE("data ranks have a pool each, and a request fits into one of them") {
@@ -129,9 +154,9 @@ TEST_CASE("a step that no clock holds is refused by the options behind it") {
                     Catch::Contains("73 minutes") && Catch::Contains("device.nic_gb_per_s"));
 }
 
-TEST_CASE("what a window needs is counted by the chunk of a prompt, not by the step of all ranks") {
+TEST_CASE("what a window needs is counted by the chunk of a prompt, not by all that is in flight") {
   // 2000 ids. Of 17500 tokens the full layers take 1094, a window of 128 with chunks of 8192
-  // ceil((127 + 8192) / 16) + 1 = 521; with chunks of 16384, as two stages have them, 1033.
+  // ceil((127 + 8192) / 16) + 1 = 521; with chunks of 16384 it would be 1033.
   for (const char* split : {R"("data_parallel_size": 8, "enable_expert_parallel": true)",
                             R"("pipeline_parallel_size": 2)"}) {
     const RunResult result =

@@ -90,7 +90,7 @@ TEST_CASE("the last token of a preempted row may still be in flight", "[replica_
   CHECK(one.core.stories[one.id].generated == 4);
   CHECK(one.core.gaps.awaits_last_tokens());
   one.core.time.end_steps(one.core.time.segments().front(), 1, 10);
-  one.core.gaps.note_last_tokens(one.core.stories, 3, 30);
+  one.core.gaps.note_last_tokens(one.core.stories, one.core.requests, 3, 30);
   CHECK(one.core.stories[one.id].last_token == 30);
   CHECK_FALSE(one.core.gaps.awaits_last_tokens());
   // Its next token is the first of a stay, and follows that one.

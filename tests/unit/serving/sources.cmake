@@ -22,6 +22,7 @@ list(APPEND UNIT_TEST_SOURCES
   route_stages_test.cpp
   run_time_memory_test.cpp
   sequence_blocks_test.cpp
+  stage_flow_test.cpp
   step_pricing_test.cpp
   step_timeline_test.cpp
   stop_queue_test.cpp
