@@ -227,7 +227,9 @@ KvLayout grouped_kv_layout(const ModelSpec& model, const KvFormat& kv, const Sha
                            std::int64_t stage, const KvGrouping& grouping) {
   std::vector<KvClass> classes = kv_classes(model, kv, sharding, stage);
   HEADROOM_CHECK(!classes.empty(), fmt::format("{}: no layer keeps KV or states", model.id));
-  if (!grouping.hybrid_manager) {
+  // One window of all layers is not a hybrid (vLLM: v1/core/kv_cache_utils.py,
+  // unify_hybrid_kv_cache_specs).
+  if (!grouping.hybrid_manager && classes.size() > 1) {
     for (KvClass& c : classes) {
       if (c.window_tokens > 0) c = {KvGroupKind::full, c.layers, 0, c.bytes_per_token, 0};
     }

@@ -21,6 +21,7 @@ PagedKv::PagedKv(const PagedKvOptions& options)
       options_(options),
       block_(options.block_tokens),
       shares_(options.enable_prefix_caching),
+      keeps_every_(sequence().every() > 0),
       free_(options.blocks, options.plain_to_front),
       tree_(tree_of(options)),
       forks_(options.block_tokens),
@@ -51,7 +52,8 @@ PagedKv::PagedKv(const PagedKvOptions& options)
 TokenCount PagedKv::cached_prefix(RequestId id, const Request& request) const {
   if (id < held_.size() && held_[id].blocks > 0) return request.known_tokens - 1;
   if (rarely(options_.forks_samples)) return forks_.found(request);
-  if (!shares_ || request.prompt_logprobs || (tree_.nodes() == 0 && !tier_)) return 0;
+  if (!shares_ || request.prompt_logprobs) return 0;
+  if (tree_.nodes() == 0 && !tier_ && keeps_every_) return 0;
   const Lookup& found = look_up(id, request);
   BlockCount blocks = found.blocks();
   if (options_.drops_last_match && blocks > 0) [[unlikely]] {
@@ -76,8 +78,10 @@ const PagedKv::Lookup& PagedKv::look_up(RequestId id, const Request& request) co
   // own, or (TGI) again into the one that was found.
   const std::int32_t longest = request.known_tokens - (options_.reserve_final ? 0 : 1);
   const BlockCount most = block_.full(longest);
-  tree_.match(RequestBlocks(request, options_.block_tokens, 0, most), last.match);
-  last.with_windows = window_blocks_.found(request, last.match.blocks);
+  if (mostly(keeps_every_)) {
+    tree_.match(RequestBlocks(request, options_.block_tokens, 0, most), last.match);
+  }
+  last.with_windows = window_blocks_.found(request, keeps_every_ ? last.match.blocks : most);
   if (tier_) look_in_tier(request, most);
   if (options_.partial_reuse) look_for_beginning(request);
   return last;
@@ -123,7 +127,8 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     return grow_answer(holder, growth);
   }
   const TokenCount hold = options_.reserve_final ? growth.final_tokens : growth.hold_tokens;
-  const BlockCount fit = block_.needed(std::max({hold, growth.fit_tokens, whole_prompt(growth)}));
+  const BlockCount fit =
+      every(block_.needed(std::max({hold, growth.fit_tokens, whole_prompt(growth)})));
   // A request that holds its blocks before admission needs no lookup any more.
   const TokenCount prefix = holder.blocks > 0 ? TokenCount{0} : growth.cached_tokens;
   const TokenCount part = rarely(options_.partial_reuse) ? block_.rest(prefix) : TokenCount{0};
@@ -137,7 +142,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
                    "a prefix is found at admission, for a request with an identity");
     const Lookup& found = look_up(growth.id, *growth.request);
     const BlockCount on_device = std::min(cached, found.match.blocks);
-    loaded = cached - on_device;
+    loaded = every(cached) - on_device;
     // Cached blocks without a holder are in the free list, so a hit consumes them like any other. A
     // loaded block needs a new one.
     const BlockCount need =
@@ -150,7 +155,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     // Before anything is overwritten, which might push it out of the tier.
     if (loaded > 0) load(found, loaded);
     if (part > 0 && reuse_beginning(part)) taken_over = 1;
-  } else if (rarely(fit + beside.fit - holder.blocks + growth.keep_free > free_.size())) {
+  } else if (rarely(fit + beside.fit - every(holder.blocks) + growth.keep_free > free_.size())) {
     empty_cache_for(growth);
     return false;
   }
@@ -162,7 +167,7 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     }
   }
   const std::int64_t stored = rarely(tier_.has_value()) ? tier_->counts().stored_blocks : 0;
-  take_blocks(loaded + more - taken_over + beside.take);
+  take_blocks(loaded + every(more) - taken_over + beside.take);
   if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
   holder.blocks += cached + more;
   holder.tokens = hold;
@@ -289,7 +294,7 @@ void PagedKv::move(RequestId id, const Request& /*request*/, TokenCount tokens) 
 
 void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount blocks,
                             bool private_too) {
-  if (blocks <= holder.path.blocks) return;
+  if (blocks <= holder.path.blocks || !keeps_every_) return;
   if (!private_too && request.prefix.empty() && request.output_segment == 0) return;
   if (rarely(options_.merges_copies)) merge_path(holder, request, blocks);
   const RequestBlocks next(request, options_.block_tokens, holder.path.blocks, blocks);
@@ -385,8 +390,8 @@ void PagedKv::release_path(RequestId id, const Request& request, TokenCount held
   }
   const BlockCount tip = parts_.empty() ? 0 : 1;
   const BlockCount nameless = std::max<BlockCount>(0, hashed - path - tip);
-  free_.put_plain(blocks - path - tip - nameless);
-  free_.put_hashed(nameless);
+  free_.put_plain(every(blocks - path - tip - nameless));
+  free_.put_hashed(every(nameless));
   if (tip > 0) tree_.put_tip(holder.path.deepest, parts_, free_);
   tree_.release(holder.path, !private_too, free_);
   if (moves_windows()) [[unlikely]] {

@@ -17,6 +17,7 @@
 //
 // Windows and states of other layers (SequenceBlocks) have ids of their own. Windows are looked for
 // and shared block by block (WindowBlocks); a state is never found, and taken to be behind a hit.
+// Where all layers have one window its blocks are the only ones, and a hit is what that finds.
 //
 // With a second tier a lookup that ends on the device goes on there. What it finds is loaded into
 // new blocks, which the request needs beside those it shares; then it is known on the device.
@@ -140,12 +141,17 @@ class PagedKv final : public KvAllocator, private KvWindows {
   void evict(PrefixTree::Index owner, BlockCount blocks);
   void give_up_waiting(RequestId id, const Request& request);
   void forget_private(const Request& request);
+  // Of `blocks` of tokens, ids of the group that keeps every token.
+  [[nodiscard]] BlockCount every(BlockCount blocks) const {
+    return mostly(keeps_every_) ? blocks : BlockCount{0};
+  }
   void update_pool();
   void update_free();
 
   PagedKvOptions options_;
   BlockSize block_;
   bool shares_;
+  bool keeps_every_;  // a group of layers keeps every token
   FreeList free_;
   PrefixTree tree_;
   SampleForks forks_;

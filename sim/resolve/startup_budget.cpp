@@ -169,7 +169,8 @@ TokenCount pool_tokens(const Resolved& resolved, const MemoryBudget& budget) {
 bool follows_groups(const Resolved& resolved, const KvLayout& layout) {
   return resolved.allocator->in_blocks && resolved.scheduler->traits.follows_groups &&
          !resolved.scenario.engine.speculative.is_on() && host_tier_bytes(resolved) == 0 &&
-         !layout.uniform() && SequenceBlocks::can_follow(layout);
+         (!layout.uniform() || layout.groups.front().kind != KvGroupKind::full) &&
+         SequenceBlocks::can_follow(layout);
 }
 
 namespace {
@@ -192,8 +193,7 @@ std::optional<std::string> note_on_groups(const Resolved& resolved, const Memory
   const KvLayout& layout = budget.layout;
   const bool windows = has_windows(resolved.model);
   const bool states = has_states(resolved.model);
-  const bool engine_keeps_all =
-      engine.traits.keeps_windows_if_uniform && layout.uniform() && !layout.recurrent();
+  const bool engine_keeps_all = engine.traits.keeps_windows_if_uniform && layout.keeps_all();
   if (budget.failure || !(windows || states) || engine_keeps_all) return std::nullopt;
   const bool finds = shares_prefixes && finds_prefixes(resolved);
   if (follows_groups(resolved, layout)) {

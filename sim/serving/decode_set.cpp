@@ -37,7 +37,7 @@ BlockCount DecodeSet::blocks_needed(StepCount steps) const {
 
 StepCount DecodeSet::steps_within(BlockCount free, StepCount limit) const {
   HEADROOM_CHECK(free >= 0 && limit >= 0, "free blocks or number of steps below 0");
-  if (block_steps_ == 0 || size_ == 0) return limit;
+  if (block_steps_ == 0 || ids_per_cycle_ == 0) return limit;
   const StepCount block = block_steps_;
   // limit / block cycles, rounded up, without a division, because the value is usually cached.
   constexpr StepCount kFewSteps = StepCount{1} << 24;  // the products stay below 2^63

@@ -41,6 +41,10 @@ struct KvLayout {
   std::vector<KvGroup> groups;
 
   [[nodiscard]] bool uniform() const { return groups.size() == 1; }
+  // All layers keep every token.
+  [[nodiscard]] bool keeps_all() const {
+    return uniform() && !recurrent() && groups.front().kind == KvGroupKind::full;
+  }
   [[nodiscard]] bool recurrent() const { return state_bytes_per_sequence > 0; }
   // Most ids that one sequence holds while it grows to `tokens`, when a step computes up to
   // `step_tokens` of it (the admission cap of ENGINES.md 2.4).

@@ -79,7 +79,7 @@ struct Request {
   std::int32_t ids_per_block = 1;  // while decoding: block ids that its next block takes
   // With pipeline stages: that of its latest chunk, in which it decodes from then on.
   std::int32_t micro_batch = 0;
-  std::uint64_t admission = 0;   // rank among all admissions of its replica; later = larger
+  std::uint64_t admission = 0;  // rank among all admissions of its replica; later = larger
   // What the prompt begins with, and what its answer will be called: as in the arrival.
   std::span<const PrefixSegment> prefix = {};
   std::uint64_t output_segment = 0;
@@ -87,7 +87,7 @@ struct Request {
   bool prompt_logprobs = false;
   std::uint16_t rank = 0;    // data rank that it stays on; 0 where there is one
   bool token_in_flight = false;  // preempted, and a step in flight yields its next token
-  std::int32_t adapter = 0;  // LoRA; its KV is found by requests of the same one only
+  std::int32_t adapter = 0;      // LoRA; its KV is found by requests of the same one only
 };
 
 // Tokens with KV, counting the decode steps planned up to number `decodes`.

@@ -17,8 +17,9 @@ bool is_window(const KvGroup& group) {
 bool SequenceBlocks::can_follow(const KvLayout& layout) {
   // Between the last block of a window and the first one that it need not take lies a step.
   if (layout.block_tokens < 2) return false;
-  return std::ranges::count(layout.groups, KvGroupKind::full, &KvGroup::kind) == 1 &&
-         std::ranges::all_of(layout.groups, [&](const KvGroup& group) {
+  const auto full = std::ranges::count(layout.groups, KvGroupKind::full, &KvGroup::kind);
+  const bool one_window = layout.uniform() && layout.groups.front().kind == KvGroupKind::sliding;
+  return (full == 1 || one_window) && std::ranges::all_of(layout.groups, [&](const KvGroup& group) {
            return !is_window(group) || layout.block_tokens % group.block_tokens == 0;
          });
 }
@@ -26,6 +27,7 @@ bool SequenceBlocks::can_follow(const KvLayout& layout) {
 SequenceBlocks::SequenceBlocks(const KvLayout& layout, TokenCount step_tokens)
     : block_tokens_(layout.block_tokens), step_tokens_(step_tokens) {
   HEADROOM_CHECK(can_follow(layout) && step_tokens >= 1, "a layout that cannot be followed");
+  every_ = layout.groups.front().kind == KvGroupKind::full ? 1 : 0;
   for (const KvGroup& group : layout.groups) {
     if (group.kind == KvGroupKind::recurrent) states_ += group.states;
     if (!is_window(group)) continue;
@@ -95,13 +97,13 @@ BlockCount SequenceBlocks::beside_to_admit(TokenCount tokens, TokenCount cached)
 }
 
 BlockCount SequenceBlocks::new_in_step(TokenCount before, TokenCount after) const {
-  const BlockCount every =
+  const BlockCount blocks =
       blocks_needed(after, block_tokens_) - blocks_needed(before, block_tokens_);
-  return uniform() ? every : every + beside_in_step(before, after) - beside(before);
+  return uniform() ? blocks : every_ * blocks + beside_in_step(before, after) - beside(before);
 }
 
 std::int32_t SequenceBlocks::ids_per_block_of_all(TokenCount tokens) const {
-  std::int32_t ids = 1;
+  std::int32_t ids = every_;
   for (const Window& window : windows_) {
     if (tokens < window.most_blocks * block_tokens_) ids += window.ids_per_block;
   }
@@ -127,18 +129,21 @@ TokenCount SequenceBlocks::next_move(TokenCount tokens) const {
 }
 
 TokenCount SequenceBlocks::longest(BlockCount blocks) const {
-  // Every block of tokens takes an id at least.
+  const auto fit = [&](BlockCount whole) {
+    return every_ * whole + beside_to_admit(whole * block_tokens_) <= blocks;
+  };
   BlockCount fits = 0;
-  BlockCount does_not = blocks + 1;
+  // Every block of tokens takes an id at least, but for windows alone.
+  BlockCount does_not = every_ > 0 ? blocks + 1 : INT32_MAX / block_tokens_;
   while (does_not - fits > 1) {
     const BlockCount middle = fits + (does_not - fits) / 2;
-    (middle + beside_to_admit(middle * block_tokens_) <= blocks ? fits : does_not) = middle;
+    (fit(middle) ? fits : does_not) = middle;
   }
   return fits * block_tokens_;
 }
 
 TokenCount SequenceBlocks::kept_by_all(TokenCount tokens) const {
-  TokenCount kept = tokens + TokenCount{states_} * block_tokens_;
+  TokenCount kept = every_ * tokens + TokenCount{states_} * block_tokens_;
   for (const Window& window : windows_) {
     kept += window.ids_per_block * std::min(tokens, window.most_blocks * block_tokens_);
   }

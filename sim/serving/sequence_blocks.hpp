@@ -34,12 +34,14 @@ class SequenceBlocks {
   explicit SequenceBlocks(std::int32_t block_tokens) : block_tokens_(block_tokens) {}
 
   // Whether the groups of a layout can be followed id by id: one that keeps every token, beside it
-  // windows with blocks that divide its own, and states.
+  // windows with blocks that divide its own, and states; or one window of all layers.
   [[nodiscard]] static bool can_follow(const KvLayout& layout);
   // `step_tokens`: the most that a step computes of a sequence (max_num_batched_tokens).
   SequenceBlocks(const KvLayout& layout, TokenCount step_tokens);
 
   [[nodiscard]] bool uniform() const { return mostly(windows_.empty()) && mostly(states_ == 0); }
+  // Ids that a block of tokens takes in the group that keeps every token: 0 where there is none.
+  [[nodiscard]] std::int32_t every() const { return every_; }
   // The most tokens of a sequence that a step may compute; INT64_MAX: any number.
   [[nodiscard]] TokenCount step_tokens() const { return step_tokens_; }
   [[nodiscard]] std::int32_t states() const { return states_; }
@@ -60,8 +62,8 @@ class SequenceBlocks {
 
   // All ids between two steps.
   [[nodiscard]] BlockCount held(TokenCount tokens) const {
-    const BlockCount every = blocks_needed(tokens, block_tokens_);
-    return uniform() ? every : every + beside(tokens);
+    const BlockCount blocks = blocks_needed(tokens, block_tokens_);
+    return uniform() ? blocks : every_ * blocks + beside(tokens);
   }
   // New ids of a step that computes tokens before .. after (before > 0).
   [[nodiscard]] BlockCount new_in_step(TokenCount before, TokenCount after) const;
@@ -77,6 +79,7 @@ class SequenceBlocks {
   [[nodiscard]] TokenCount next_move(TokenCount tokens) const;
 
   // The longest prompt that `blocks` ids are enough for; blocks x block size for a uniform one.
+  // Less than 2^31 tokens.
   [[nodiscard]] TokenCount longest(BlockCount blocks) const;
 
   // What the ids of a sequence hold, in tokens of a block: `tokens` for a uniform one.
@@ -89,6 +92,7 @@ class SequenceBlocks {
   [[nodiscard]] TokenCount kept_by_all(TokenCount tokens) const;
 
   std::int32_t block_tokens_;
+  std::int32_t every_ = 1;
   TokenCount step_tokens_ = INT64_MAX;
   std::int32_t states_ = 0;
   std::vector<Window> windows_;

@@ -80,6 +80,8 @@ Pool hybrid(std::int32_t block, bool caching, std::vector<KvGroup> groups) {
 std::vector<Pool> hybrid_pools() {
   using Kind = KvGroupKind;
   return {hybrid(16, true, {{Kind::full, 4, 16, 0}, {Kind::sliding, 4, 16, 24}}),
+          hybrid(4, true, {{Kind::sliding, 4, 4, 18}}),
+          hybrid(16, false, {{Kind::sliding, 4, 16, 40}}),
           hybrid(4, false,
                  {{Kind::full, 2, 4, 0},
                   {Kind::sliding, 2, 2, 10},

@@ -7,11 +7,12 @@
 namespace headroom::oracle {
 
 WindowPool::WindowPool(BlockCount total, TokenCount block_size, TokenCount step_tokens,
-                       bool plain_to_front, std::vector<NaiveWindow> windows)
+                       bool plain_to_front, std::vector<NaiveWindow> windows, bool keeps_every)
     : block_size_(block_size),
       step_tokens_(step_tokens),
       plain_to_front_(plain_to_front),
       windows_(std::move(windows)),
+      keeps_every_(keeps_every),
       ids_(static_cast<std::size_t>(total)) {
   for (BlockId id = 0; id < total; ++id) free_.push_back(id);
 }
@@ -96,7 +97,8 @@ TokenCount WindowPool::full_prefix(std::uint64_t request, TokenCount known) cons
 }
 
 TokenCount WindowPool::cached_prefix(std::uint64_t request, TokenCount known) const {
-  BlockCount hit = full_prefix(request, known) / block_size_;
+  const TokenCount longest = keeps_every_ ? full_prefix(request, known) : known - 1;
+  BlockCount hit = longest / block_size_;
   while (!valid(request, hit)) --hit;
   return hit * block_size_;
 }
@@ -112,7 +114,7 @@ BlockCount WindowPool::needed_to_admit(std::uint64_t request, TokenCount cached,
       if (ids_[static_cast<std::size_t>(id)].holders == 0) ++touched;
     }
   };
-  for (BlockCount n = 0; n < hit; ++n) touch(0, n);
+  for (BlockCount n = 0; keeps_every_ && n < hit; ++n) touch(0, n);
   for (std::size_t w = 0; w < windows_.size(); ++w) {
     const NaiveWindow& window = windows_[w];
     const auto ids = static_cast<BlockCount>(window.ids);
@@ -123,7 +125,8 @@ BlockCount WindowPool::needed_to_admit(std::uint64_t request, TokenCount cached,
     const BlockCount cap = blocks(in_flight) + (window.chunked ? 0 : 1);
     gate += ids * std::max<BlockCount>(0, std::min(blocks(known), cap) - hit);
   }
-  return std::max(blocks(hold), blocks(known)) - hit + std::max(chunk, gate) + touched;
+  const BlockCount every = std::max(blocks(hold), blocks(known)) - hit;
+  return (keeps_every_ ? every : 0) + std::max(chunk, gate) + touched;
 }
 
 WindowPool::Block WindowPool::take(std::size_t count) {
@@ -162,7 +165,7 @@ void WindowPool::admit(std::uint64_t request, TokenCount cached, TokenCount hold
                        TokenCount known) {
   const BlockCount hit = cached / block_size_;
   Sequence& seq = sequences_.at(request);
-  for (BlockCount n = 0; n < hit; ++n) hold_found(request, 0, n);
+  for (BlockCount n = 0; keeps_every_ && n < hit; ++n) hold_found(request, 0, n);
   for (std::size_t w = 0; w < windows_.size(); ++w) {
     for (BlockCount n = first_seen(windows_[w], cached); n < hit; ++n) {
       hold_found(request, w + 1, n);
@@ -179,7 +182,7 @@ void WindowPool::take_until(std::uint64_t request, TokenCount before, TokenCount
   for (std::size_t w = 0; w < windows_.size(); ++w) {
     drop_before(seq.tables[w + 1], first_in_step(windows_[w], before, after));
   }
-  for (std::size_t t = 0; t <= windows_.size(); ++t) {
+  for (std::size_t t = keeps_every_ ? 0 : 1; t <= windows_.size(); ++t) {
     const BlockCount first = t == 0 ? 0 : first_in_step(windows_[t - 1], before, after);
     for (BlockCount n = first; n < blocks(after); ++n) {
       Table& table = seq.tables[t];
@@ -193,7 +196,7 @@ void WindowPool::take_until(std::uint64_t request, TokenCount before, TokenCount
 bool WindowPool::compute(std::uint64_t request, TokenCount before, TokenCount hold,
                          TokenCount known) {
   Sequence& seq = sequences_.at(request);
-  BlockCount need = blocks(hold) - blocks(before);
+  BlockCount need = keeps_every_ ? blocks(hold) - blocks(before) : 0;
   for (std::size_t w = 0; w < windows_.size(); ++w) {
     const BlockCount first = first_in_step(windows_[w], before, hold);
     const Table& table = seq.tables[w + 1];
@@ -235,7 +238,7 @@ void WindowPool::drop_before(Table& table, BlockCount first) {
 
 BlockCount WindowPool::needed_to_decode(std::uint64_t request, TokenCount tokens) const {
   if (tokens % block_size_ != 0) return 0;
-  BlockCount need = 1;
+  BlockCount need = keeps_every_ ? 1 : 0;
   for (std::size_t w = 0; w < windows_.size(); ++w) {
     const auto held = static_cast<BlockCount>(sequences_.at(request).tables[w + 1].size());
     if (held < most(windows_[w])) need += static_cast<BlockCount>(windows_[w].ids);
@@ -264,7 +267,7 @@ void WindowPool::decode(std::uint64_t request, TokenCount tokens) {
   if (tokens % block_size_ != 0) return;
   Sequence& seq = sequences_.at(request);
   const BlockCount number = tokens / block_size_;
-  seq.tables[0][number] = take(1);
+  if (keeps_every_) seq.tables[0][number] = take(1);
   for (std::size_t w = 0; w < windows_.size(); ++w) {
     Table& table = seq.tables[w + 1];
     if (static_cast<BlockCount>(table.size()) < most(windows_[w])) {
@@ -282,7 +285,8 @@ void WindowPool::name(std::uint64_t request, BlockCount full, bool private_too) 
       ids_[static_cast<std::size_t>(id)].key = key(request, table, number);
     }
   };
-  for (; seq.in_path < full && (private_too || !is_private(seq, seq.in_path)); ++seq.in_path) {
+  for (; keeps_every_ && seq.in_path < full && (private_too || !is_private(seq, seq.in_path));
+       ++seq.in_path) {
     become(0, seq.in_path);
   }
   for (; seq.named < full && (private_too || !is_private(seq, seq.named)); ++seq.named) {

@@ -24,8 +24,9 @@ struct NaiveWindow {
 
 class WindowPool {
  public:
+  // `keeps_every`: there is a group that keeps every token.
   WindowPool(BlockCount total, TokenCount block_size, TokenCount step_tokens, bool plain_to_front,
-             std::vector<NaiveWindow> windows);
+             std::vector<NaiveWindow> windows, bool keeps_every = true);
 
   [[nodiscard]] BlockCount free_blocks() const { return static_cast<BlockCount>(free_.size()); }
   [[nodiscard]] BlockCount cached_blocks() const;
@@ -90,6 +91,7 @@ class WindowPool {
   TokenCount step_tokens_;
   bool plain_to_front_;
   std::vector<NaiveWindow> windows_;
+  bool keeps_every_;
   std::vector<Id> ids_;
   std::list<BlockId> free_;
   std::map<Key, std::list<Block>> found_;  // in the order in which they became findable

@@ -147,6 +147,19 @@ std::vector<std::string> notes_on_windows(const std::string& engine, const std::
 
 }  // namespace
 
+// 700 blocks of 16 hold 11,200 tokens. A window of 4,096 with chunks of 2,048 takes at most
+// ceil((4095 + 2048) / 16) + 1 = 385 of them, whatever the length of a prompt.
+TEST_CASE("a model whose layers all have one window serves prompts above its pool") {
+  const RunResult result = result_of(R"({"model": "mistral-7b-v0.1", "device": "h100-sxm",
+      "engine": {"name": "vllm", "version": "0.19", "num_gpu_blocks_override": 700,
+                 "max_num_batched_tokens": 2048},
+      "workload": {"num_requests": 4, "prompt": {"law": "fixed", "tokens": 16000},
+                   "output": {"law": "fixed", "tokens": 40},
+                   "arrivals": {"process": "all_at_once"}}})");
+  CHECK(result.summary.requests.finished == 4);
+  CHECK(result.summary.requests.rejected == 0);
+}
+
 TEST_CASE("a run says what it leaves out of the windows of a model") {
   using Notes = std::vector<std::string>;
   CHECK(notes_on_windows(R"("name": "vllm")", "gpt-oss-20b") == Notes{});

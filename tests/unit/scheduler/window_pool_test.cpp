@@ -15,9 +15,14 @@ using namespace test;
 
 // Blocks of 16; a group that keeps every token beside one with a window of 24: at most
 // ceil(23 / 16) + 1 = 3 blocks between steps.
-PolicySetup setup_of(BlockCount pool_blocks, std::int32_t step_tokens, std::int32_t depth = 1) {
+const std::vector<KvGroup> kBeside{{KvGroupKind::full, 4, 16, 0},
+                                   {KvGroupKind::sliding, 4, 16, 24}};
+const std::vector<KvGroup> kAlone{{KvGroupKind::sliding, 4, 16, 24}};
+
+PolicySetup setup_of(BlockCount pool_blocks, std::int32_t step_tokens, std::int32_t depth = 1,
+                     const std::vector<KvGroup>& groups = kBeside) {
   KvLayout layout;
-  layout.groups = {{KvGroupKind::full, 4, 16, 0}, {KvGroupKind::sliding, 4, 16, 24}};
+  layout.groups = groups;
   SchedulerOptions options;
   options.max_num_seqs = 4;
   options.max_num_batched_tokens = step_tokens;
@@ -92,6 +97,21 @@ TEST_CASE("windows: the head of the queue waits until its whole prompt fits besi
   CHECK(joins.requests[1].first_scheduled_ns < joins.requests[0].finish_ns);
 }
 
+TEST_CASE("one window of all layers: decodes hold what the window needs, and no more") {
+  // The prompt's step has its 10 blocks, decodes ceil(23 / 16) + 1 = 3.
+  const PolicyRun run = run_policy(setup_of(12, 256, 1, kAlone), {arrival(160, 40)});
+  REQUIRE(run.steps.size() == 40);
+  CHECK(run.steps[0].used_blocks == 10);
+  for (std::size_t i = 1; i < 40; ++i) CHECK(run.steps[i].used_blocks == 3);
+}
+
+TEST_CASE("one window of all layers: a prompt needs the window and a step, however long it is") {
+  // ceil((23 + 64) / 16) + 1 = 7 ids, for 900 tokens in chunks of 64.
+  const PolicyRun run = run_policy(setup_of(7, 64, 1, kAlone), {arrival(900, 20)});
+  CHECK(run.requests[0].outcome == Outcome::finished);
+  CHECK(run.requests[0].preemptions == 0);
+}
+
 TEST_CASE("windows: runs in jumps, in single steps and cut at random are the same") {
   std::vector<Arrival> arrivals;
   for (std::int32_t i = 0; i < 12; ++i) {
@@ -100,6 +120,7 @@ TEST_CASE("windows: runs in jumps, in single steps and cut at random are the sam
   }
   for (const std::int32_t depth : {1, 2}) {
     check_cut_invariance([depth] { return setup_of(40, 64, depth); }, arrivals);
+    check_cut_invariance([depth] { return setup_of(11, 64, depth, kAlone); }, arrivals);
   }
 }
 

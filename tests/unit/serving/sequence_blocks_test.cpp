@@ -133,9 +133,27 @@ TEST_CASE("layers that are all alike need no rule of their own") {
   CHECK(blocks.longest(7) == 112);
   CHECK_FALSE(SequenceBlocks::can_follow(layout_of(1, {sliding(1, 8)})));
   CHECK_FALSE(SequenceBlocks::can_follow(layout_of(16, {sliding(24, 8)})));
-  KvLayout windows_only;
-  windows_only.groups = {sliding(16, 8)};
-  CHECK_FALSE(SequenceBlocks::can_follow(windows_only));
+  KvLayout two_windows;
+  two_windows.groups = {sliding(16, 8), sliding(16, 24)};
+  CHECK_FALSE(SequenceBlocks::can_follow(two_windows));
+}
+
+// C = ceil(23 / 16) + 1 = 3; a step of 64 tokens needs ceil((23 + 64) / 16) + 1 = 7.
+TEST_CASE("one window of all layers is all that a sequence holds") {
+  KvLayout layout;
+  layout.groups = {sliding(16, 24)};
+  REQUIRE(SequenceBlocks::can_follow(layout));
+  const SequenceBlocks blocks(layout, 64);
+  CHECK_FALSE(blocks.uniform());
+  CHECK(blocks.every() == 0);
+  CHECK(blocks.held(20) == 2);
+  CHECK(blocks.held(1000) == 3);
+  CHECK(blocks.new_in_step(64, 128) == 8 - (64 - 23) / 16 - 3);
+  CHECK(blocks.ids_per_block(47) == 1);
+  CHECK(blocks.ids_per_block(48) == 0);
+  CHECK(blocks.kept(1000) == 48);
+  CHECK(blocks.longest(6) == 6 * 16);
+  CHECK(blocks.longest(7) > 1'000'000);
 }
 
 }  // namespace
