@@ -25,7 +25,7 @@ PagedKv::PagedKv(const PagedKvOptions& options)
       free_(options.blocks, options.plain_to_front),
       tree_(tree_of(options)),
       forks_(options.block_tokens),
-      window_blocks_(sequence(), options.block_tokens, free_) {
+      window_blocks_(sequence(), options.block_tokens, options.drops_last_match, free_) {
   HEADROOM_CHECK(options.blocks >= 0 && options.block_tokens >= 1, "a pool of whole blocks");
   HEADROOM_CHECK(sequence().uniform() || (!options.reserve_final && options.tier.host_blocks == 0),
                  "windows and states in a pool that sets aside or has a second tier");
@@ -134,7 +134,9 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   const TokenCount part = rarely(options_.partial_reuse) ? block_.rest(prefix) : TokenCount{0};
   const BlockCount cached = block_.needed(prefix - part);
   const BlockCount more = std::max<BlockCount>(0, block_.needed(hold) - holder.blocks - cached);
-  const Beside beside = beside_for(holder, growth);
+  // Slots of drafts stay when a step has fewer of them.
+  const TokenCount slots = std::max(hold, holder.tokens);
+  const Beside beside = beside_for(holder, growth, slots);
   BlockCount loaded = 0;
   BlockCount taken_over = 0;
   if (prefix > 0) {
@@ -161,16 +163,16 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
   }
   if (moves_windows()) [[unlikely]] {
     if (holder.blocks == 0) {
-      window_blocks_.start(growth.id, *growth.request, cached, hold);
+      window_blocks_.start(growth.id, *growth.request, cached, slots);
     } else {
-      window_blocks_.advance(growth.id, holder.tokens, hold);
+      window_blocks_.advance(growth.id, holder.tokens, slots);
     }
   }
   const std::int64_t stored = rarely(tier_.has_value()) ? tier_->counts().stored_blocks : 0;
   take_blocks(loaded + every(more) - taken_over + beside.take);
   if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
   holder.blocks += cached + more;
-  holder.tokens = hold;
+  holder.tokens = slots;
   if (beside.for_step > 0) [[unlikely]] {
     HEADROOM_CHECK(holder.step_blocks == 0, "a request computes twice in a step");
     holder.step_blocks = beside.for_step;
@@ -184,16 +186,18 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
 
 // What the tokens that `holder` holds now let others find.
 void PagedKv::make_known(Holder& holder, const KvGrowth& growth) {
-  const TokenCount computed =
-      rarely(growth.is_unknown) ? growth.cached_tokens : holder.tokens - growth.lookahead_tokens;
+  const TokenCount computed = rarely(growth.is_unknown)
+                                  ? growth.cached_tokens
+                                  : growth.hold_tokens - growth.lookahead_tokens;
   const TokenCount known = std::min<TokenCount>(computed, growth.request->known_tokens);
-  holder.known_full = std::max(holder.known_full, block_.full(known));
+  const BlockCount before = holder.known_full;
+  holder.known_full = std::max(before, block_.full(known));
   // No other request looks for private blocks, so they need no identity before the release.
   lengthen_path(holder, *growth.request, holder.known_full, false);
   if (rarely(options_.tier.write_through)) {
     write_through(holder, *growth.request, holder.known_full);
   }
-  if (window_blocks_.any()) [[unlikely]] {
+  if (window_blocks_.any() && holder.known_full > before) [[unlikely]] {
     window_blocks_.make_known(growth.id, *growth.request, holder.known_full);
   }
 }
@@ -240,7 +244,8 @@ void PagedKv::empty_cache_for(const KvGrowth& growth) {
 
 // Ids of windows and states. Besides those held between steps (as many as `holder.tokens` ask for)
 // a step that computes many tokens has them all, also behind a window.
-PagedKv::Beside PagedKv::beside_for(const Holder& holder, const KvGrowth& growth) {
+PagedKv::Beside PagedKv::beside_for(const Holder& holder, const KvGrowth& growth,
+                                    TokenCount slots) {
   Beside beside;
   if (sequence().uniform()) return beside;
   const bool admits = holder.blocks == 0;
@@ -252,11 +257,11 @@ PagedKv::Beside PagedKv::beside_for(const Holder& holder, const KvGrowth& growth
   }
   WindowBlocks::Ids leaves;
   if (!admits && moves_windows()) {
-    leaves = window_blocks_.ids_leaving(growth.id, before, growth.hold_tokens);
+    leaves = window_blocks_.ids_leaving(growth.id, before, slots);
   }
   const BlockCount has = admits ? found.all : sequence().beside(holder.tokens);
-  const BlockCount in_step = sequence().beside_in_step(before, growth.hold_tokens);
-  beside.for_step = in_step - sequence().beside(growth.hold_tokens);
+  const BlockCount in_step = sequence().beside_in_step(before, slots);
+  beside.for_step = in_step - sequence().beside(slots);
   beside.take = in_step - has + leaves.all;
   const BlockCount to_admit =
       admits ? sequence().beside_to_admit(growth.request->known_tokens, before) : BlockCount{0};

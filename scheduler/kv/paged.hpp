@@ -87,7 +87,7 @@ class PagedKv final : public KvAllocator, private KvWindows {
   // A running request.
   struct Holder {
     BlockCount blocks = 0;       // as of its last try_grow
-    TokenCount tokens = 0;       // likewise
+    TokenCount tokens = 0;       // that its blocks are for; likewise
     BlockCount step_blocks = 0;  // KvPoolState::step_blocks of its own
     BlockCount known_full = 0;   // full blocks of tokens known at its last try_grow
     BlockCount written = 0;      // of a tier that is written through: its first blocks
@@ -118,7 +118,8 @@ class PagedKv final : public KvAllocator, private KvWindows {
   };
 
   [[nodiscard]] TokenCount whole_prompt(const KvGrowth& growth) const;
-  [[nodiscard]] Beside beside_for(const Holder& holder, const KvGrowth& growth);
+  // `slots`: tokens that it holds blocks for afterwards.
+  [[nodiscard]] Beside beside_for(const Holder& holder, const KvGrowth& growth, TokenCount slots);
   void give_up_step_blocks(RequestId id);
   [[nodiscard]] const Lookup& look_up(RequestId id, const Request& request) const;
   void look_in_tier(const Request& request, BlockCount most) const;

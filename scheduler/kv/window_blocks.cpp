@@ -12,9 +12,10 @@ constexpr std::size_t kFirstBlockBuckets = 64;  // a power of two
 }  // namespace
 
 WindowBlocks::WindowBlocks(const SequenceBlocks& sequence, std::int32_t block_tokens,
-                           FreeList& free)
+                           bool drops_last, FreeList& free)
     : sequence_(sequence),
       block_tokens_(block_tokens),
+      drops_last_(drops_last),
       free_(free),
       blocks_(1),
       buckets_(kFirstBlockBuckets) {}
@@ -75,7 +76,8 @@ BlockCount WindowBlocks::found_in(std::size_t window, BlockCount blocks) const {
     }
   }
   // From the right: as many known blocks in a row as the next token attends to, or all the first.
-  const BlockCount needed = blocks_needed(shape.window_tokens - 1, block_tokens_);
+  const BlockCount needed =
+      blocks_needed(shape.window_tokens - 1, block_tokens_) + (drops_last_ ? 1 : 0);
   BlockCount end = blocks;
   for (BlockCount number = blocks; number > 0 && end - number < needed;) {
     if (!is_known(--number)) end = number;

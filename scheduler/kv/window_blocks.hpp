@@ -27,8 +27,10 @@ class WindowBlocks {
     BlockCount free = 0;  // without a holder
   };
 
-  // Both must outlive it.
-  WindowBlocks(const SequenceBlocks& sequence, std::int32_t block_tokens, FreeList& free);
+  // Both must outlive it. `drops_last`: of what is found the last block is computed again, so that
+  // the windows behind the block before must be known, too. Not with chunks of attention.
+  WindowBlocks(const SequenceBlocks& sequence, std::int32_t block_tokens, bool drops_last,
+               FreeList& free);
 
   [[nodiscard]] bool any() const { return !sequence_.windows().empty(); }
 
@@ -116,6 +118,7 @@ class WindowBlocks {
 
   const SequenceBlocks& sequence_;
   std::int32_t block_tokens_;
+  bool drops_last_;
   FreeList& free_;
   std::vector<Table> tables_;  // by RequestId, then by window
   std::vector<Block> blocks_;  // [0] is none

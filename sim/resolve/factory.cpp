@@ -92,7 +92,9 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
     if (!swaps(resolved)) paged.tier = tier_options(resolved, budget.layout);
     if (follows_groups(resolved, budget.layout)) {
       // With data ranks, too, a step computes one budget of a prompt at most (StepLimits).
-      paged.sequence = SequenceBlocks(budget.layout, resolved.max_num_batched_tokens);
+      const SpeculationOptions drafts = scheduler_options(resolved).speculation;
+      paged.sequence = SequenceBlocks(budget.layout, resolved.max_num_batched_tokens,
+                                      drafts.num_speculative_tokens + drafts.lookahead_tokens);
     }
   }
   paged.reserve_final = sets_aside(resolved);
@@ -222,12 +224,22 @@ ApiServerOptions api_server_options(const EngineSection& engine, TimeNs client_l
 
 }  // namespace
 
+namespace {
+
+// Tokens that all sequences of a step may have together; 0: the pool bounds their number, not their
+// length.
+TokenCount most_context(const Resolved& resolved, const MemoryBudget& budget) {
+  const KvLayout& layout = budget.layout;
+  if (!follows_groups(resolved, layout)) return pool_tokens(resolved, budget);
+  const bool keeps_every = layout.groups.front().kind == KvGroupKind::full;
+  return keeps_every ? budget.usable_blocks * layout.block_tokens : TokenCount{0};
+}
+
+}  // namespace
+
 std::unique_ptr<StepCost> make_replica_cost(const Resolved& resolved, const MemoryBudget& budget,
                                             const Catalog& catalog, CostFacts& facts) {
-  const TokenCount tokens =
-      (follows_groups(resolved, budget.layout) ? budget.usable_blocks * budget.layout.block_tokens
-                                               : pool_tokens(resolved, budget)) *
-      resolved.sharding.data;
+  const TokenCount tokens = most_context(resolved, budget) * resolved.sharding.data;
   return with_drafter(resolved.scenario.engine.speculative,
                       make_cost(resolved, catalog, tokens, facts));
 }

@@ -166,9 +166,21 @@ TokenCount pool_tokens(const Resolved& resolved, const MemoryBudget& budget) {
                                  static_cast<double>(budget.max_model_len));
 }
 
+namespace {
+
+// What a drafter needs of chunks of attention and of states is not modelled.
+bool drafts_fit(const Resolved& resolved, const KvLayout& layout) {
+  return !resolved.scenario.engine.speculative.is_on() ||
+         std::ranges::all_of(layout.groups, [](const KvGroup& group) {
+           return group.kind == KvGroupKind::full || group.kind == KvGroupKind::sliding;
+         });
+}
+
+}  // namespace
+
 bool follows_groups(const Resolved& resolved, const KvLayout& layout) {
   return resolved.allocator->in_blocks && resolved.scheduler->traits.follows_groups &&
-         !resolved.scenario.engine.speculative.is_on() && host_tier_bytes(resolved) == 0 &&
+         drafts_fit(resolved, layout) && host_tier_bytes(resolved) == 0 &&
          (!layout.uniform() || layout.groups.front().kind != KvGroupKind::full) &&
          SequenceBlocks::can_follow(layout);
 }
@@ -206,7 +218,7 @@ std::optional<std::string> note_on_groups(const Resolved& resolved, const Memory
     return fmt::format(
         "{} has layers of different kinds, but here each one keeps KV for every token, and "
         "recurrent states get a generous reservation: fewer requests fit than in the engine "
-        "(scheduler {}, without drafts or offload, models the groups)",
+        "(scheduler {} models the groups, but not with offload, nor states with drafts)",
         resolved.model.id, fmt::join(policies_that(&BatchTraits::follows_groups), ", "));
   }
   const bool cuts = engine.cuts_windows != nullptr &&

@@ -37,7 +37,7 @@ void DraftedStep::sit_out(RequestId id, TickSum latest_tokens, ReplicaCore& core
   Request& request = core.requests[id];
   RequestStory& story = core.stories[id];
   const TokenCount held = computed_by(request, core.time.planned_decodes());
-  core.sums.correct_decoding(held + 1, held);
+  core.sums.correct_decoding(request, held + 1, held);
   ++request.anchor_decode;
   // `generated` falls behind when the step ends.
   rows_.push_back({id, 0});
@@ -74,10 +74,11 @@ void DraftedStep::yield(ReplicaCore& core) {
     const std::int32_t extra = row.tokens - 1;
     story.generated += extra;
     story.last_decode -= extra;
-    if (extra > 0) {
+    // A window may be full from here on, so that a row keeps less of its next tokens.
+    if (extra > 0 || !core.kv.sequence().uniform()) {
       const TokenCount held = core.held(row.id);
-      core.sums.correct_decoding(held, held + extra);
-      request.computed_tokens += extra;
+      core.sums.correct_decoding(request, held, held + std::max(extra, 0));
+      request.computed_tokens += std::max(extra, 0);
     }
     if (story.last_decode > ended) continue;
     HEADROOM_CHECK(story.last_decode == ended, "more tokens than an answer has");

@@ -214,7 +214,8 @@ void ReplicaCore::check(std::int32_t drafts) const {
 void ReplicaCore::check_blocks(BlockCount blocks, std::int32_t drafts) const {
   const KvPoolState& pool = kv.pool();
   const BlockCount used = pool.used_blocks() + pool.shared_blocks;
-  const BlockCount ahead = (2 * drafts + pool.block_tokens - 1) / pool.block_tokens;
+  const BlockCount ahead =
+      (2 * drafts + pool.block_tokens - 1) / pool.block_tokens * kv.sequence().ids_per_block(0);
   HEADROOM_CHECK(blocks <= used && used <= blocks + sums.residents() * ahead,
                  fmt::format("{} blocks in use, requests fill {}", used, blocks));
 }

@@ -323,7 +323,8 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   core_.sums.let_go(request.computed_tokens);
   request.ids_per_block = core_.kv.sequence().ids_per_block(request.computed_tokens);
   core_.sums.begin_decoding(request, request.computed_tokens);
-  if (features_.any(Features::windows)) {
+  // Rows with drafts take their blocks, and let go of those behind a window, step by step.
+  if (features_.any(Features::windows) && drafted_.drafts() == 0) {
     WindowMoves::stop_for(id, request.computed_tokens, request.computed_tokens, core_);
   }
   if (rarely(known_end)) {

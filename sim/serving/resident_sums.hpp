@@ -95,11 +95,11 @@ class ResidentSums {
     rows_beside(request).leave(kv_->row_of(request, held));
     if (rarely(has_ranks())) rank_decodes_[request.rank].leave(kv_->row_of(request, held));
   }
-  // A decoding row that yields none, or several tokens in a step: `held` becomes `tokens`. Not with
-  // data ranks.
-  void correct_decoding(TokenCount held, TokenCount tokens) {
-    decodes_.leave(held);
-    decodes_.join(tokens);
+  // A decoding row that yields none, or several tokens in a step: `held` becomes `tokens`.
+  void correct_decoding(Request& request, TokenCount held, TokenCount tokens) {
+    end_decoding(request, held);
+    request.ids_per_block = kv_->sequence().ids_per_block(tokens);
+    begin_decoding(request, tokens);
   }
   // Repetitions of the last plan.
   void advance(StepCount steps) {

@@ -24,7 +24,8 @@ bool SequenceBlocks::can_follow(const KvLayout& layout) {
          });
 }
 
-SequenceBlocks::SequenceBlocks(const KvLayout& layout, TokenCount step_tokens)
+SequenceBlocks::SequenceBlocks(const KvLayout& layout, TokenCount step_tokens,
+                               TokenCount ahead_tokens)
     : block_tokens_(layout.block_tokens), step_tokens_(step_tokens) {
   HEADROOM_CHECK(can_follow(layout) && step_tokens >= 1, "a layout that cannot be followed");
   every_ = layout.groups.front().kind == KvGroupKind::full ? 1 : 0;
@@ -47,7 +48,7 @@ SequenceBlocks::SequenceBlocks(const KvLayout& layout, TokenCount step_tokens)
         chunked ? block_tokens_ - std::gcd(group.window_tokens, TokenCount{block_tokens_}) : 0;
     windows_.push_back(
         {.ids_per_block = ids,
-         .most_blocks = blocks_needed(before + behind, block_tokens_) + misaligned,
+         .most_blocks = blocks_needed(before + behind + ahead_tokens, block_tokens_) + misaligned,
          .admitted_blocks = blocks_needed(behind + step_tokens, block_tokens_) + misaligned,
          .window_tokens = group.window_tokens,
          .chunked = chunked});

@@ -5,9 +5,10 @@
 //
 // Between two steps a windowed group holds min(ceil(c / b), C) ids for c computed tokens, C = what
 // a window needs wherever it begins: ceil((window - 1) / b) + 1, or the most blocks that a chunk of
-// attention touches (window / b where b divides it). vLLM holds one id less in one step out of b
-// (where b divides the window). In a step that computes many tokens it holds all of theirs, and
-// lets go of those behind the window when it is planned next.
+// attention touches (window / b where b divides it); with drafts the window is longer by their
+// slots. vLLM holds one id less in one step out of b (where b divides the window). In a step that
+// computes many tokens it holds all of theirs, and lets go of those behind the window when it is
+// planned next.
 
 #include <cstdint>
 #include <span>
@@ -37,7 +38,8 @@ class SequenceBlocks {
   // windows with blocks that divide its own, and states; or one window of all layers.
   [[nodiscard]] static bool can_follow(const KvLayout& layout);
   // `step_tokens`: the most that a step computes of a sequence (max_num_batched_tokens).
-  SequenceBlocks(const KvLayout& layout, TokenCount step_tokens);
+  // `ahead_tokens`: slots of a decoding sequence beyond its next token, for drafts and a drafter.
+  SequenceBlocks(const KvLayout& layout, TokenCount step_tokens, TokenCount ahead_tokens = 0);
 
   [[nodiscard]] bool uniform() const { return mostly(windows_.empty()) && mostly(states_ == 0); }
   // Ids that a block of tokens takes in the group that keeps every token: 0 where there is none.

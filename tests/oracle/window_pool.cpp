@@ -7,12 +7,14 @@
 namespace headroom::oracle {
 
 WindowPool::WindowPool(BlockCount total, TokenCount block_size, TokenCount step_tokens,
-                       bool plain_to_front, std::vector<NaiveWindow> windows, bool keeps_every)
+                       bool plain_to_front, std::vector<NaiveWindow> windows, bool keeps_every,
+                       bool drops_last)
     : block_size_(block_size),
       step_tokens_(step_tokens),
       plain_to_front_(plain_to_front),
       windows_(std::move(windows)),
       keeps_every_(keeps_every),
+      drops_last_(drops_last),
       ids_(static_cast<std::size_t>(total)) {
   for (BlockId id = 0; id < total; ++id) free_.push_back(id);
 }
@@ -80,10 +82,12 @@ bool WindowPool::finds(std::uint64_t request, std::size_t table, BlockCount numb
   return found_.find(key(request, table, number)) != found_.end();
 }
 
-// Whether everything that a sequence attends to behind `hit` blocks can be found.
+// Whether everything that a sequence attends to behind `hit` blocks can be found; and behind the
+// block before, if the last one is dropped.
 bool WindowPool::valid(std::uint64_t request, BlockCount hit) const {
   for (std::size_t w = 0; w < windows_.size(); ++w) {
-    for (BlockCount n = first_seen(windows_[w], hit * block_size_); n < hit; ++n) {
+    const BlockCount seen = first_seen(windows_[w], hit * block_size_);
+    for (BlockCount n = std::max<BlockCount>(0, seen - (drops_last_ ? 1 : 0)); n < hit; ++n) {
       if (!finds(request, w + 1, n)) return false;
     }
   }
@@ -100,7 +104,7 @@ TokenCount WindowPool::cached_prefix(std::uint64_t request, TokenCount known) co
   const TokenCount longest = keeps_every_ ? full_prefix(request, known) : known - 1;
   BlockCount hit = longest / block_size_;
   while (!valid(request, hit)) --hit;
-  return hit * block_size_;
+  return std::max<BlockCount>(0, hit - (drops_last_ ? 1 : 0)) * block_size_;
 }
 
 BlockCount WindowPool::needed_to_admit(std::uint64_t request, TokenCount cached, TokenCount hold,

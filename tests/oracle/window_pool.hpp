@@ -24,9 +24,10 @@ struct NaiveWindow {
 
 class WindowPool {
  public:
-  // `keeps_every`: there is a group that keeps every token.
+  // `keeps_every`: there is a group that keeps every token. `drops_last`: the last block of a hit
+  // is computed again, for a drafter.
   WindowPool(BlockCount total, TokenCount block_size, TokenCount step_tokens, bool plain_to_front,
-             std::vector<NaiveWindow> windows, bool keeps_every = true);
+             std::vector<NaiveWindow> windows, bool keeps_every = true, bool drops_last = false);
 
   [[nodiscard]] BlockCount free_blocks() const { return static_cast<BlockCount>(free_.size()); }
   [[nodiscard]] BlockCount cached_blocks() const;
@@ -92,6 +93,7 @@ class WindowPool {
   bool plain_to_front_;
   std::vector<NaiveWindow> windows_;
   bool keeps_every_;
+  bool drops_last_;
   std::vector<Id> ids_;
   std::list<BlockId> free_;
   std::map<Key, std::list<Block>> found_;  // in the order in which they became findable

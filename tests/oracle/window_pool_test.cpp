@@ -24,6 +24,7 @@ struct Shape {
   bool plain_to_front = true;
   std::vector<oracle::NaiveWindow> windows;
   bool keeps_every = true;  // a group of layers
+  bool drops_last = false;  // block of a hit
 };
 
 PagedKvOptions options_of(const Shape& shape) {
@@ -39,6 +40,7 @@ PagedKvOptions options_of(const Shape& shape) {
   return {.blocks = shape.blocks,
           .block_tokens = shape.block_tokens,
           .plain_to_front = shape.plain_to_front,
+          .drops_last_match = shape.drops_last,
           .sequence = SequenceBlocks(layout, kStepTokens)};
 }
 
@@ -47,7 +49,7 @@ class WindowPair {
   WindowPair(const Shape& shape, std::mt19937& random)
       : paged_(options_of(shape)),
         single_(shape.blocks, shape.block_tokens, kStepTokens, shape.plain_to_front, shape.windows,
-                shape.keeps_every),
+                shape.keeps_every, shape.drops_last),
         random_(random),
         clients_(kRequests) {}
 
@@ -178,14 +180,15 @@ class WindowPair {
   std::uint64_t arrivals_ = 0;
 };
 
-void compare(const std::vector<oracle::NaiveWindow>& windows, bool keeps_every = true) {
+void compare(const std::vector<oracle::NaiveWindow>& windows, bool keeps_every = true,
+             bool drops_last = false) {
   const std::uint64_t pools = test::repetitions(400);
   TokenCount hits = 0;
   TokenCount cut_hits = 0;
   for (unsigned seed = 0; seed < pools; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
-    Shape shape{.windows = windows, .keeps_every = keeps_every};
+    Shape shape{.windows = windows, .keeps_every = keeps_every, .drops_last = drops_last};
     shape.block_tokens = seed % 2 == 0 ? 4 : 3;
     shape.blocks = 40 + static_cast<BlockCount>(random() % 200);
     shape.plain_to_front = seed % 3 != 0;
@@ -206,6 +209,12 @@ TEST_CASE("a window's blocks equal single ids in tables, and what is found of th
 TEST_CASE("one window of all layers does so too") {
   const TokenCount window = GENERATE(2, 9, 17, 40);
   compare({{window, 1, false}}, false);
+}
+
+TEST_CASE("where the last block of a hit is computed again they do so too") {
+  const TokenCount window = GENERATE(2, 9, 17, 40);
+  compare({{window, 1, false}}, GENERATE(false, true), true);
+  compare({{8, 1, false}, {window, 2, false}}, true, true);
 }
 
 TEST_CASE("windows of several groups, of several lengths and chunks of attention do so too") {

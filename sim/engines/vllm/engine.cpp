@@ -80,6 +80,20 @@ void resolve_state_cache(EngineResolver& r) {
               fmt::format("off for models with states before {}", to_string(kCachesStates)));
 }
 
+// --kv-offloading-size sets up a KV connector. From 0.12 on an explicit wish counts.
+void resolve_hybrid_manager(EngineResolver& r) {
+  const std::string pointer = "/engine/disable_hybrid_kv_cache_manager";
+  const bool connects = r.options.kv_offloading_size_gib > 0 && r.system.version >= kV1;
+  if (!connects || r.system.version >= kHybridByConnector || r.given.is_given(pointer)) return;
+  const bool windows = std::ranges::any_of(r.system.model.kinds, [](const LayerKind& kind) {
+    return kind.attention && kind.attention->window_tokens > 0;
+  });
+  if (!windows) return;
+  r.options.own.edit<VllmOptions>().disable_hybrid_kv_cache_manager = true;
+  r.note_rule(pointer, fmt::format("on with kv_offloading_size_gib before {}",
+                                   to_string(kHybridByConnector)));
+}
+
 void check_sizes(const EngineResolver& r, bool chunked, bool automatic) {
   const EngineSection& e = r.options;
   const std::string pointer = "/engine/max_num_batched_tokens";
@@ -104,6 +118,7 @@ void resolve_vllm(EngineResolver& r) {
   EngineSystem& s = r.system;
   resolve_cache_order(r);
   if (s.scheduler->name == "vllm") resolve_admission(r);
+  resolve_hybrid_manager(r);
   const VllmDefaults defaults = vllm_defaults(s.device, s.model, s.version);
   const std::string by_device = fmt::format("API server default on {}", s.device.id);
   const bool automatic = e.max_model_len == -1;

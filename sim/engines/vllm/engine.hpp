@@ -19,6 +19,10 @@ struct VllmOptions {
   std::string mxfp4_kernel = "auto";
 };
 
+// From here on a KV connector says whether it can work with the hybrid KV cache manager
+// (SupportsHMA); before, any connector turns that off (vllm/config/vllm.py).
+inline constexpr EngineVersion kHybridByConnector{0, 22};
+
 extern const EngineLaunch kVllmLaunch;
 extern const EngineLog kVllmLog;
 extern const EngineMetrics kVllmMetrics;

@@ -316,8 +316,6 @@ constexpr std::string_view kHybridOff = "/engine/disable_hybrid_kv_cache_manager
 // A preference for the manager counts, and decides alone, from this release on; before, a
 // connector turned it off in any case.
 constexpr EngineVersion kHybridPreference{0, 12};
-// The connector says whether it can work with the manager (SupportsHMA).
-constexpr EngineVersion kHybridByConnector{0, 22};
 // Of vLLM's own connectors those that cannot.
 constexpr std::array<std::string_view, 1> kWithoutHybrid{"LMCacheConnectorV1"};
 

@@ -109,6 +109,25 @@ TEST_CASE("results say what of a drafter's memory is known", "[speculation]") {
               "does not include the drafter's weights"));
 }
 
+// As many tokens as without drafts: an n-gram drafter has no KV, and EAGLE's layer is one more of
+// those that keep every token.
+TEST_CASE("drafts leave the windows of a model as they are", "[speculation]") {
+  const auto tokens = [](const std::string& engine) {
+    return run(parse_scenario(
+                   parse_json(R"({"model": "gemma-3-12b", "device": "h100-sxm", "engine": )" +
+                                  engine + R"(, "workload": {"num_requests": 3,
+        "arrivals": {"process": "all_at_once"}, "prompt": {"tokens": 3000},
+        "output": {"tokens": 40}}})",
+                              "s.json")),
+               Catalog::embedded())
+        .pool_tokens;
+  };
+  const TokenCount none = tokens(R"({"max_model_len": 32768})");
+  const TokenCount ngram =
+      tokens(R"({"max_model_len": 32768, "speculative_config": {"method": "ngram"}})");
+  CHECK(ngram == none);
+}
+
 // 14 query heads are not divided by 4 ranks; the model it drafts for is.
 TEST_CASE("a draft model must be divisible by the ranks of its target", "[speculation]") {
   CHECK(refused(R"({"tensor_parallel_size": 4, "speculative_config":

@@ -104,6 +104,26 @@ TEST_CASE("the end of the context cuts drafts", "[scheduler][speculation]") {
   CHECK(run.steps[3].draft_tokens == 0);
 }
 
+// Blocks of 4; beside a group that keeps every token one with a window of 9. With 3 drafts and a
+// lookahead of 3 a row attends to and writes at most 9 + 6 positions of it: ceil((8 + 6) / 4) + 1 =
+// 5 blocks. The prompt's step has all 10 of its 40 tokens in both groups; then all drafts are
+// rejected, and the slots are 47, 48, ... 51: 12 and 13 blocks of the first group.
+TEST_CASE("rows with drafts let go of what is behind a window", "[scheduler][speculation]") {
+  PagedKvOptions pool = plain_pool(40);
+  pool.block_tokens = 4;
+  KvLayout layout;
+  layout.block_tokens = 4;
+  layout.groups = {{KvGroupKind::full, 4, 4, 0}, {KvGroupKind::sliding, 4, 4, 9}};
+  pool.sequence = SequenceBlocks(layout, 64, 3 + 3);
+  std::vector<BlockCount> used;
+  for (const PolicyStep& step :
+       run_policy(speculating(seats_and_tokens(4, 64), pool, {{0, 0, 0}, 3}), {arrival(0, 40, 6)})
+           .steps) {
+    used.push_back(step.used_blocks);
+  }
+  CHECK(used == std::vector<BlockCount>{20, 12 + 5, 12 + 5, 13 + 5, 13 + 5, 13 + 5});
+}
+
 TEST_CASE("speculating random traffic is cut anywhere without a change",
           "[scheduler][speculation][random]") {
   for (const bool caching : {false, true}) {

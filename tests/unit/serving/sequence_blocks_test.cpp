@@ -156,5 +156,13 @@ TEST_CASE("one window of all layers is all that a sequence holds") {
   CHECK(blocks.longest(7) > 1'000'000);
 }
 
+// With 3 drafts and as much lookahead: ceil((23 + 6) / 16) + 1 = 3, of 10 more tokens 4.
+TEST_CASE("slots for drafts lengthen a window") {
+  KvLayout layout;
+  layout.groups = {sliding(16, 24)};
+  CHECK(SequenceBlocks(layout, 64, 6).held(1000) == 3);
+  CHECK(SequenceBlocks(layout, 64, 10).held(1000) == 4);
+}
+
 }  // namespace
 }  // namespace headroom::sequence_blocks_test
