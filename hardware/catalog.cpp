@@ -145,6 +145,8 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
 
 bool Catalog::has_model(std::string_view id) const { return models_.find(id).has_value(); }
 
+std::string Catalog::model_called(std::string_view name) const { return models_.called(name); }
+
 ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overrides) const {
   const std::optional<ModelRow> row = models_.find(id);
   if (!row) throw unknown_name(id, "model", models_.ids());

@@ -42,6 +42,9 @@ class Catalog {
   [[nodiscard]] ModelSpec model(std::string_view id,
                                 const std::filesystem::path& overrides = {}) const;
   [[nodiscard]] bool has_model(std::string_view id) const;
+  // The id of the model whose repository has this name (lower case, without the organisation), else
+  // empty.
+  [[nodiscard]] std::string model_called(std::string_view name) const;
   [[nodiscard]] const DeviceSpec& device(std::string_view id) const;
   [[nodiscard]] const Environment& environment(std::string_view id) const;
   [[nodiscard]] const Calibration& calibration(std::string_view id) const;

@@ -24,6 +24,15 @@ bool is_named(const ModelRow& row, std::string_view name) {
          std::ranges::find(row.aliases, name, lower) != row.aliases.end();
 }
 
+// `name` in lower case, without organisation.
+bool is_called(const ModelRow& row, std::string_view name) {
+  const auto last_part = [](std::string_view repository) {
+    return lower(repository.substr(repository.find_last_of('/') + 1));
+  };
+  return lower(row.id) == name || last_part(row.hf_repo) == name ||
+         std::ranges::find(row.aliases, name, last_part) != row.aliases.end();
+}
+
 // The objects of the array that begins behind `from`, by matching braces: of our own file, which is
 // known to be JSON without comments.
 std::vector<std::string_view> objects_of(std::string_view text, std::size_t from) {
@@ -118,6 +127,17 @@ std::optional<ModelRow> ModelRows::find(std::string_view name) const {
     if (!own_.contains(row.id) && is_named(row, any_case)) return row;
   }
   return std::nullopt;
+}
+
+std::string ModelRows::called(std::string_view name) const {
+  for (const auto& [id, row] : own_) {
+    if (is_called(row, name)) return id;
+  }
+  if (!built_in_) return "";
+  for (const ModelRow& row : built_in_->all()) {
+    if (!own_.contains(row.id) && is_called(row, name)) return row.id;
+  }
+  return "";
 }
 
 std::vector<std::string> ModelRows::ids() const {

@@ -253,12 +253,14 @@ MemoryValidation validate_memory(const fs::path& directory, const Catalog& catal
   read(kH100File, &Validator::h100);
   read(kBlocksFile, &Validator::blocks);
   read(kSparkFile, &Validator::spark);
-  if (validation.files.empty()) {
+  validation.startups = validate_startups(directory, catalog);
+  if (validation.files.empty() && validation.startups.replayed.empty() &&
+      validation.startups.unplayed.empty()) {
     throw ConfigError(Complaint{
         .origin = directory.string(),
-        .problem =
-            fmt::format("found none of {}, {} and {} in this folder or up to {} levels below",
-                        kH100File, kBlocksFile, kSparkFile, kSearchDepth)});
+        .problem = fmt::format("found none of {}, {}, {} and startups/*.json in this folder or up "
+                               "to {} levels below",
+                               kH100File, kBlocksFile, kSparkFile, kSearchDepth)});
   }
   return validation;
 }

@@ -6,6 +6,7 @@
 //   vllm019_h100_startup.csv  32 start-ups of vLLM 0.19 on H100 (llm-d-planner, Apache-2.0)
 //   vllm_kv_blocks.csv        single public logs of other devices and releases
 //   dgx_spark_runs.csv        63 runs of TensorRT-LLM on a DGX Spark (benchmark-spark)
+//   startups/*.json           public start-ups of all engines (startup_validation.hpp)
 
 #include <cstdint>
 #include <filesystem>
@@ -16,6 +17,7 @@
 
 #include "hardware/catalog.hpp"
 #include "sim/memory/spark_validation.hpp"
+#include "sim/memory/startup_validation.hpp"
 
 namespace headroom {
 
@@ -91,6 +93,7 @@ struct MemoryValidation {
   std::vector<ValidationRow> rows;
   std::vector<ExcludedRow> excluded;
   std::optional<SparkValidation> spark;
+  StartupValidation startups;
 };
 
 // ConfigError when none of the files is there; DataError with file:line on a bad row.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "hardware/checkpoint_names.hpp"
 #include "hardware/cost/roofline.hpp"
 #include "hardware/llm/hf_config.hpp"
 #include "hardware/llm/parameters.hpp"
@@ -175,12 +176,34 @@ void Resolver::find_model() {
     const std::filesystem::path path = known ? "" : existing_path(s, s.model);
     if (!path.empty()) {
       r_.model = load_hf_config(path, overrides);
-    } else if (!known && looks_like_path(s.model)) {
-      throw ConfigError(fmt::format("{}: no such file or folder", s.model), ErrorKind::unreadable);
-    } else {
+    } else if (known || !read_checkpoint_name(overrides)) {
+      if (!known && looks_like_path(s.model)) {
+        throw ConfigError(fmt::format("{}: no such file or folder", s.model),
+                          ErrorKind::unreadable);
+      }
       r_.model = catalog_.model(s.model, overrides);
     }
   });
+}
+
+// A local path or other people's quantisation, by the words of its name. False when the name tells
+// no model of the catalog.
+bool Resolver::read_checkpoint_name(const std::filesystem::path& overrides) {
+  Scenario& s = r_.scenario;
+  if (s.model.ends_with(".json")) return false;
+  const std::optional<NamedCheckpoint> named = find_checkpoint(catalog_, s.model);
+  if (!named) return false;
+  r_.model = catalog_.model(named->model, overrides);
+  std::string note = named->note;
+  std::string& given = s.engine.quantization;
+  // The method that an unknown checkpoint declares does not say what it left in 16 bits.
+  if (is_checkpoint_method(given)) given = "auto";
+  if (given == "auto" && !named->quantization.empty()) {
+    given = named->quantization;
+    note += "; which layers stay in 16 bits is assumed";
+  }
+  r_.warnings.push_back(std::move(note));
+  return true;
 }
 
 // What the host holds takes nothing of a device that has memory of its own.

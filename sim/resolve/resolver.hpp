@@ -2,6 +2,7 @@
 // How resolve.hpp works: the parts that all engines share. What an engine makes of its options is
 // in its folder (sim/engines).
 
+#include <filesystem>
 #include <string>
 
 #include "sim/engines/engine_resolver.hpp"
@@ -16,6 +17,7 @@ class Resolver {
 
  private:
   void find_model();
+  bool read_checkpoint_name(const std::filesystem::path& overrides);
   void find_machine();
   void check_host_figures() const;
   void resolve_parts();

@@ -9,6 +9,7 @@
 #include "sim/report/json/json_text.hpp"
 #include "sim/report/text/capacity_report.hpp"
 #include "sim/report/text/spark_report.hpp"
+#include "sim/report/text/startup_validation_report.hpp"
 #include "sim/report/text/wrapped_text.hpp"
 
 namespace headroom {
@@ -185,7 +186,9 @@ std::string memory_validation_text(const MemoryValidation& validation) {
   if (!validation.rows.empty() || !validation.excluded.empty()) {
     out += rows_text(validation) + notes_text(validation) + scores_text(validation);
   }
-  return out + independent_text(validation);
+  const std::string starts = startup_validation_text(validation.startups, kValidationWidth);
+  if (validation.files.empty()) return starts;
+  return starts + out + independent_text(validation);
 }
 
 std::string memory_validation_json(const MemoryValidation& validation) {
@@ -212,6 +215,9 @@ std::string memory_validation_json(const MemoryValidation& validation) {
                          {"mean_residual_gib", spark->mean_residual_gib},
                          {"worst_residual_gib", spark->worst_residual_gib},
                          {"containers", spark_json(spark->explained)}};
+  }
+  if (!validation.startups.replayed.empty() || !validation.startups.unplayed.empty()) {
+    json["startups"] = startup_validation_json(validation.startups);
   }
   return json_text(json);
 }

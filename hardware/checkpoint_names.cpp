@@ -1,0 +1,82 @@
+#include "hardware/checkpoint_names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace headroom {
+namespace {
+
+// A word at the end of a name, and the quantisation that it says; empty: only how it was made.
+struct Suffix {
+  std::string_view word;
+  std::string_view quantization = {};
+};
+constexpr std::array kSuffixes{
+    Suffix{"awq", "awq"},       Suffix{"gptq", "gptq"},
+    Suffix{"int4", "int4"},     Suffix{"4bit", "int4"},
+    Suffix{"w4a16", "int4"},    Suffix{"int8", "int8"},
+    Suffix{"8bit", "int8"},     Suffix{"w8a8", "int8"},
+    Suffix{"fp8", "fp8"},       Suffix{"nvfp4", "nvfp4"},
+    Suffix{"fp4", "nvfp4"},     Suffix{"mxfp4", "mxfp4"},
+    Suffix{"bnb", "bitsandbytes"}, Suffix{"dynamic"},
+    Suffix{"autoround"},        Suffix{"quantized.w8a8", "int8"},
+    Suffix{"quantized.w4a16", "int4"}, Suffix{"quantized"},
+    Suffix{"modelopt"},         Suffix{"gguf"},
+    Suffix{"ud"},               Suffix{"qat"},
+    Suffix{"q8_0", "q8_0"},     Suffix{"q6_k", "q6_k"},
+    Suffix{"q6_k_xl", "q6_k"},  Suffix{"q5_k_m", "q5_k_m"},
+    Suffix{"q4_k_m", "q4_k_m"}, Suffix{"q4_k_xl", "q4_k_m"},
+    Suffix{"q4_k_s", "q4_k_s"}, Suffix{"q4_0", "q4_0"},
+    Suffix{"q3_k_m", "q3_k_m"}, Suffix{"q2_k", "q2_k"},
+    Suffix{"q2_k_xl", "q2_k"},
+};
+
+// The last part of a path or repository, in lower case, with dashes for blanks and colons.
+std::string plain_name(std::string_view name) {
+  while (name.ends_with('/')) name.remove_suffix(1);
+  std::string text(name.substr(name.find_last_of('/') + 1));
+  std::ranges::transform(text, text.begin(), [](char c) {
+    if (c == ' ' || c == ':') return '-';
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  if (text.ends_with(".gguf")) text.resize(text.size() - 5);
+  return text;
+}
+
+// Takes one word off the end of `name`, behind a dash or a dot; nullptr when it is none of ours.
+const Suffix* take_suffix(std::string& name) {
+  const Suffix* longest = nullptr;
+  for (const Suffix& suffix : kSuffixes) {
+    if (name.size() <= suffix.word.size() + 1 || !name.ends_with(suffix.word)) continue;
+    const char before = name[name.size() - suffix.word.size() - 1];
+    if (before != '-' && before != '.') continue;
+    if (longest == nullptr || suffix.word.size() > longest->word.size()) longest = &suffix;
+  }
+  if (longest != nullptr) name.resize(name.size() - longest->word.size() - 1);
+  return longest;
+}
+
+}  // namespace
+
+std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::string_view name) {
+  if (catalog.has_model(name)) return NamedCheckpoint{catalog.model(name).id, "", ""};
+  std::string rest = plain_name(name);
+  std::string quantization;
+  while (!rest.empty()) {
+    const std::string id = catalog.model_called(rest);
+    if (!id.empty()) {
+      std::string note = fmt::format("{} is read as {}", name, id);
+      if (!quantization.empty()) note += fmt::format(", quantised to {}", quantization);
+      return NamedCheckpoint{id, quantization, std::move(note)};
+    }
+    const Suffix* suffix = take_suffix(rest);
+    if (suffix == nullptr) return std::nullopt;
+    // "AWQ-4bit", "AWQ-INT4": the word in front is the method.
+    if (!suffix->quantization.empty()) quantization = suffix->quantization;
+  }
+  return std::nullopt;
+}
+
+}  // namespace headroom

@@ -1,0 +1,25 @@
+#pragma once
+// What people call a checkpoint, as a model of the catalog: local paths, other people's
+// quantisations (ORG/Qwen3-30B-A3B-AWQ-4bit), GGUF files (Qwen2.5-14B-Instruct-Q4_K_M.gguf) and
+// Ollama tags (llama3.2:3b-instruct-q4_K_M).
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hardware/catalog.hpp"
+
+namespace headroom {
+
+struct NamedCheckpoint {
+  std::string model;         // id in the catalog
+  std::string quantization;  // as engine.quantization spells it; empty: the name says none
+  std::string note;          // how the name was read; empty: it is a name of the catalog
+};
+
+// Names of the catalog first, in any case and without their organisation; then without the words at
+// the end that say how a checkpoint was quantised or packed. Nothing when no model remains.
+[[nodiscard]] std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog,
+                                                             std::string_view name);
+
+}  // namespace headroom

@@ -1,0 +1,43 @@
+#pragma once
+// Logged start-ups as they were collected: hardware/catalog/measured/startups/README.md describes
+// the fields.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/engines/engine.hpp"
+#include "sim/options/json.hpp"
+
+namespace headroom {
+
+struct LoggedStart {
+  std::string file;
+  std::string id;
+  const Engine* engine = nullptr;  // null: not one whose commands are read
+  std::string engine_name;         // as in the row
+  std::string release;             // as engine.version; empty: unknown
+  std::string model;
+  std::string device;
+  std::int64_t devices = 1;
+  bool in_container = false;
+  bool chooses = false;  // may choose constants; else it only scores
+  std::string command;   // empty: flags
+  Json flags;            // the next three: objects, empty where the row has none
+  Json resolved;
+  Json logged;
+  std::string failed_stage;  // empty: it started
+  std::string failed_message;
+};
+
+// The rows of every .json file in `directory`, or in folders called `startups` up to two levels
+// below it, by file name and in the order of the file. Empty where there are none. DataError for a
+// row without its fields.
+[[nodiscard]] std::vector<LoggedStart> read_logged_starts(const std::filesystem::path& directory);
+
+// A row that is `score_only`, or whose link has a SHA-256 that ends in an odd digit, never chooses
+// a constant.
+[[nodiscard]] bool chooses_constants(const Json& row);
+
+}  // namespace headroom

@@ -1,0 +1,290 @@
+#include "sim/memory/startup_scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "hardware/checkpoint_names.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/engines/launch.hpp"
+#include "sim/intake/from.hpp"
+#include "sim/intake/values.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/memory/audit_log.hpp"
+#include "sim/scenario/scenario_file.hpp"
+
+namespace headroom {
+namespace {
+
+struct KnownBoard {
+  std::string_view words;  // in the row's device
+  std::string_view id;
+};
+// The first whose words the device contains.
+constexpr std::array kBoards{
+    KnownBoard{"A100 80", "a100-80"},
+    KnownBoard{"MI300X", "mi300x"},
+    KnownBoard{"Ryzen AI Max", "strix-halo-128"},
+    KnownBoard{"AGX Orin", "orin-64"},
+    KnownBoard{"GB10", "gb10"},
+    KnownBoard{"GH200", "gh200-96"},
+    KnownBoard{"H100 NVL", "h100-nvl"},
+    KnownBoard{"H100", "h100-sxm"},
+    KnownBoard{"H200", "h200-sxm"},
+    KnownBoard{"B200", "b200"},
+    KnownBoard{"H20", "h20"},
+    KnownBoard{"RTX 3090", "rtx3090"},
+    KnownBoard{"RTX 4090", "rtx4090"},
+    KnownBoard{"RTX 5090", "rtx5090"},
+    KnownBoard{"RTX A6000", "rtxa6000"},
+    KnownBoard{"RTX PRO 6000", "rtxpro6000-server"},
+    KnownBoard{"Tesla T4", "t4"},
+    KnownBoard{"L4 ", "l4"},
+};
+
+// What the rows call an option, where that is not the flag's name.
+struct Spelling {
+  std::string_view key;
+  std::string_view option;
+};
+constexpr std::array kSpellings{
+    Spelling{"type_k", "cache_type_k"},
+    Spelling{"type_k", "kv_cache_type"},
+    Spelling{"type_v", "cache_type_v"},
+    Spelling{"n_ctx", "ctx_size"},
+    Spelling{"n_ctx", "num_ctx"},
+    Spelling{"ctx_size", "num_ctx"},
+    Spelling{"n_seq_max", "parallel"},
+    Spelling{"n_seq_max", "num_parallel"},
+    Spelling{"parallel", "num_parallel"},
+    Spelling{"n_ubatch", "ubatch_size"},
+    Spelling{"n_batch", "batch_size"},
+    Spelling{"flash_attn", "flash_attention"},
+    Spelling{"max_seq_len", "max_model_len"},
+    Spelling{"kv_cache_free_gpu_mem_fraction", "free_gpu_memory_fraction"},
+};
+
+// Figures of the log that are settings: what the engine made of its flags and the model's file.
+constexpr std::array<std::string_view, 4> kLoggedSettings{"n_ctx", "n_seq_max", "n_ubatch",
+                                                          "n_batch"};
+constexpr std::array<std::string_view, 6> kResolvedSettings{
+    "dtype",         "max_seq_len",   "tensor_parallel_size", "pipeline_parallel_size",
+    "enforce_eager", "kv_cache_dtype"};
+
+std::string shell_quoted(std::string_view word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+bool names(std::string_view list, std::string_view name) {
+  return !name.empty() && std::ranges::count(split(list, '|'), name) > 0;
+}
+
+std::string dashed(std::string_view key) {
+  std::string text(key);
+  std::ranges::replace(text, '_', '-');
+  return text;
+}
+
+// The row of the engine's flags that a key means; null: none has it.
+const FlagRow* find_flag(const EngineLaunch& launch, std::string_view key) {
+  for (const std::string_view dashes : {"--", "-"}) {
+    for (const FlagRow& row : launch.rows) {
+      const bool named = names(row.names, fmt::format("{}{}", dashes, dashed(key))) ||
+                         names(row.names, fmt::format("{}{}", dashes, key));
+      if (named) return &row;
+    }
+  }
+  const auto of_option = [&launch](std::string_view option) -> const FlagRow* {
+    const std::string pointer = fmt::format("/engine/{}", option);
+    const auto found = std::ranges::find(launch.rows, pointer, &FlagRow::pointer);
+    return found == launch.rows.end() ? nullptr : &*found;
+  };
+  if (const FlagRow* row = of_option(key)) return row;
+  for (const Spelling& spelling : kSpellings) {
+    if (spelling.key != key) continue;
+    if (const FlagRow* row = of_option(spelling.option)) return row;
+  }
+  return nullptr;
+}
+
+// One flag with its value as words of a command, or as a variable in front of it.
+class CommandText {
+ public:
+  explicit CommandText(const EngineLaunch& launch) : launch_(launch) {}
+
+  void add(const std::string& key, const Json& value) {
+    const FlagRow* row = find_flag(launch_, key);
+    const std::string name = row == nullptr || row->names.empty()
+                                 ? "--" + dashed(key)
+                                 : std::string(split(row->names, '|').front());
+    if (row != nullptr && row->names.empty()) {
+      variables_ += fmt::format("{}={} ", split(row->variable, '|').front(), shell_quoted(text(value)));
+      return;
+    }
+    const bool toggles = row != nullptr && row->takes == Takes::toggle;
+    const bool is_switch = toggles || (row != nullptr && row->takes == Takes::nothing);
+    if (value.is_boolean() || is_switch) {
+      const bool on = value.is_boolean() ? value.get<bool>() : switched_on(value);
+      if (on) words_ += " " + name;
+      if (!on && toggles) words_ += " --no-" + name.substr(2);
+      if (!on && !toggles) add_opposite(row);
+      return;
+    }
+    words_ += " " + name;
+    if (!value.is_array()) {
+      words_ += " " + shell_quoted(text(value));
+      return;
+    }
+    for (const Json& one : value) words_ += " " + shell_quoted(text(one));
+  }
+
+  [[nodiscard]] std::string command(std::string_view model) const {
+    const std::string name = shell_quoted(model);
+    if (!launch_.command.empty()) {
+      return variables_ + fmt::format(fmt::runtime(launch_.command), name) + words_;
+    }
+    const LaunchProgram& program = launch_.programs.back();
+    const FlagRow* flag = launch_.positional_model ? nullptr : find_flag(launch_, "model");
+    return fmt::format("{}{} {} {}{}{}", variables_, program.name, program.subcommand,
+                       flag == nullptr ? "" : "--model ", name, words_);
+  }
+
+ private:
+  static std::string text(const Json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  }
+
+  static bool switched_on(const Json& value) {
+    const std::string word = text(value);
+    return word == "true" || word == "1" || word == "enabled" || word == "on";
+  }
+
+  // "--no-kv-unified" for an option that only flags of its own switch off.
+  void add_opposite(const FlagRow* row) {
+    if (row == nullptr || row->pointer.empty()) return;
+    for (const FlagRow& other : launch_.rows) {
+      if (other.pointer == row->pointer && other.constant == "false" && !other.names.empty()) {
+        words_ += fmt::format(" {}", split(other.names, '|').front());
+        return;
+      }
+    }
+  }
+
+  const EngineLaunch& launch_;
+  std::string variables_;
+  std::string words_;
+};
+
+// The value of a setting as the engine logged it; null: it says nothing.
+Json setting_in(const Json& object, std::string_view key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return {};
+  if (found->is_array()) return found->empty() ? Json() : found->front();
+  if (!found->is_string()) return *found;
+  std::string text = found->get<std::string>();
+  if (text.starts_with("torch.")) text.erase(0, 6);
+  if (text == "None" || text == "auto" || text == "False") return {};
+  return text == "True" ? Json(true) : Json(text);
+}
+
+// Whether the flags have the option already, by whatever name.
+bool has_flag(const EngineLaunch& launch, const Json& flags, std::string_view key) {
+  const FlagRow* wanted = find_flag(launch, key);
+  if (wanted == nullptr) return true;  // the engine has no such flag: nothing to add
+  for (const auto& [name, value] : flags.items()) {
+    const FlagRow* row = find_flag(launch, name);
+    if (row == wanted || (row != nullptr && !row->pointer.empty() && row->pointer == wanted->pointer))
+      return true;
+  }
+  return false;
+}
+
+std::string find_board(const LoggedStart& start, const Catalog& catalog) {
+  for (const KnownBoard& board : kBoards) {
+    if (start.device.find(board.words) != std::string::npos) return std::string(board.id);
+  }
+  const Json total = setting_in(start.logged, "total_gib");
+  if (!total.is_number()) return "";
+  const std::vector<std::string> fitting = devices_of_total(catalog, total.get<double>());
+  return fitting.empty() ? "" : fitting.front();
+}
+
+// Settings that the row does not tell.
+std::string unknown_settings(const LoggedStart& start) {
+  for (const std::string_view key : {"recipe", "profile"}) {
+    const std::string name = start.flags.value(std::string(key), std::string());
+    if (!name.empty()) return fmt::format("the flags of {} {} are not in the log", key, name);
+  }
+  return "";
+}
+
+Scenario loaded(FromResult result, const LoggedStart& start, const std::string& board) {
+  Json& json = result.scenario;
+  json["device"]["name"] = board;
+  const Json total = setting_in(start.logged, "total_gib");
+  if (total.is_number()) json["device"]["memory_total_gib"] = total;
+  if (!json.contains("environment")) json["environment"] = start.in_container ? "docker" : "native";
+  // Rows were served beyond the trained length; only the memory is of interest.
+  constexpr std::string_view kAllowLong = "allow_long_max_model_len";
+  if (reads_option(*start.engine, kAllowLong)) json["engine"][std::string(kAllowLong)] = true;
+  ScenarioDocument document{{start.id, std::move(json), {}}, {}};
+  return load_scenario(std::move(document), start.id, {});
+}
+
+}  // namespace
+
+std::string command_of(const LoggedStart& start) {
+  const EngineLaunch& launch = *start.engine->launch;
+  CommandText text(launch);
+  std::string environment;
+  for (const auto& [key, value] : start.flags.items()) {
+    if (key == "defaults") continue;
+    if (key == "env") {
+      environment += value.get<std::string>() + " ";
+    } else {
+      text.add(key, value);
+    }
+  }
+  const auto add = [&](const Json& object, std::string_view key) {
+    const Json value = setting_in(object, key);
+    if (!value.is_null() && !has_flag(launch, start.flags, key)) text.add(std::string(key), value);
+  };
+  for (const std::string_view key : kResolvedSettings) add(start.resolved, key);
+  for (const std::string_view key : kLoggedSettings) add(start.logged, key);
+  return environment + (start.command.empty() ? text.command(start.model) : start.command);
+}
+
+StartScenario start_scenario(const LoggedStart& start, const Catalog& catalog) {
+  StartScenario result;
+  const auto refuse = [&result](std::string why) {
+    result.why = std::move(why);
+    return result;
+  };
+  if (start.engine == nullptr) return refuse("engine unknown");
+  if (!find_checkpoint(catalog, start.model)) return refuse("model unknown");
+  const std::string board = find_board(start, catalog);
+  if (board.empty()) return refuse("device unknown");
+  if (const std::string why = unknown_settings(start); !why.empty()) return refuse(why);
+  try {
+    FromResult read = scenario_from_command(command_of(start), start.id, start.release);
+    for (const std::string& flag : read.unknown_flags) {
+      result.notes.push_back(fmt::format("flag {} is unknown", flag));
+    }
+    result.notes.insert(result.notes.end(), read.notes.begin(), read.notes.end());
+    const bool spreads = start.engine->launch->spreads_by_itself;
+    if (spreads && start.devices > 1) {
+      read.scenario["engine"]["pipeline_parallel_size"] = start.devices;
+    }
+    result.scenario = loaded(std::move(read), start, board);
+  } catch (const ConfigError& error) {
+    return refuse(error.what());
+  }
+  return result;
+}
+
+}  // namespace headroom
