@@ -214,6 +214,11 @@ std::string find_board(const LoggedStart& start, const Catalog& catalog) {
   return fitting.empty() ? "" : fitting.front();
 }
 
+// "Qwen2.5-32B-Instruct (local path)": without what the row adds to the name.
+std::string model_name(const LoggedStart& start) {
+  return start.model.substr(0, start.model.find(" ("));
+}
+
 // Settings that the row does not tell.
 std::string unknown_settings(const LoggedStart& start) {
   for (const std::string_view key : {"recipe", "profile"}) {
@@ -256,7 +261,7 @@ std::string command_of(const LoggedStart& start) {
   };
   for (const std::string_view key : kResolvedSettings) add(start.resolved, key);
   for (const std::string_view key : kLoggedSettings) add(start.logged, key);
-  return environment + (start.command.empty() ? text.command(start.model) : start.command);
+  return environment + (start.command.empty() ? text.command(model_name(start)) : start.command);
 }
 
 StartScenario start_scenario(const LoggedStart& start, const Catalog& catalog) {
@@ -266,7 +271,7 @@ StartScenario start_scenario(const LoggedStart& start, const Catalog& catalog) {
     return result;
   };
   if (start.engine == nullptr) return refuse("engine unknown");
-  if (!find_checkpoint(catalog, start.model)) return refuse("model unknown");
+  if (!find_checkpoint(catalog, model_name(start))) return refuse("model unknown");
   const std::string board = find_board(start, catalog);
   if (board.empty()) return refuse("device unknown");
   if (const std::string why = unknown_settings(start); !why.empty()) return refuse(why);
