@@ -23,12 +23,26 @@ struct ReleaseConstants {
   double context_gib;      // growth outside torch on one device
   double context_tp2_gib;  // with two ranks, NCCL included
   double context_tp4_gib;  // with four or more
+  double context_tp8_gib;  // with eight or more: 0.10 logged 1.9 to 2.3 on two models
 };
 constexpr ReleaseConstants kReleases[] = {
-    {{0, 0}, 36.0, 0.13, 0.55, 0.55},
-    {{0, 8}, 38.7, 0.13, 0.55, 0.55},
-    {{0, 17}, 14.9, 0.25, 2.08, 2.17},
+    {{0, 0}, 36.0, 0.13, 0.55, 0.55, 0.55},
+    {{0, 8}, 38.7, 0.13, 0.55, 0.55, 2.2},
+    {{0, 17}, 14.9, 0.25, 2.08, 2.17, 2.17},
 };
+
+// The workspace of routed experts is kept between passes (v1/worker/workspace.py) at the latest in
+// 0.17; in 0.12 it was not: an estimate between the two.
+constexpr EngineVersion kKeepsWorkspace{0, 13};
+// V0 looked at no free memory before it loaded (0.7: vllm/worker/worker.py).
+constexpr EngineVersion kChecksFreeMemory{0, 8};
+
+// Buffers of symmetric memory exist on these devices alone (device_communicators/symm_mem.py,
+// SYMM_MEM_ALL_REDUCE_MAX_SIZES), as does FlashInfer's all-reduce. Elsewhere NCCL's own are left,
+// which are there before the first look at memory (v1/worker/gpu_worker.py: init_device).
+bool has_symmetric_memory(const DeviceSpec& device) {
+  return device.nvlink_bytes_per_s && (device.sm == 90 || device.sm == 100 || device.sm == 103);
+}
 
 const ReleaseConstants& constants_of(EngineVersion version) {
   const ReleaseConstants* found = &kReleases[0];
@@ -60,72 +74,6 @@ Widths widths_of(const ModelSpec& model, const Sharding& sharding) {
     widths.mlp = std::max(widths.mlp, 3 * moe.shared_ffn / tp);
   }
   return widths;
-}
-
-// Cosine and sine of every position, which the checkpoint does not hold.
-ByteCount rotary_table_bytes(const ModelSpec& model) {
-  if (model.position_rows > 0) return 0;
-  std::int64_t width = 0;
-  for (const LayerKind& kind : model.kinds) {
-    if (!kind.attention) continue;
-    const AttentionSpec& a = *kind.attention;
-    width = std::max(width, a.mla ? a.mla->qk_rope : a.head_dim);
-  }
-  const std::int64_t rows = model.rotary_rows > 0 ? model.rotary_rows : model.max_position;
-  return rows * width * activation_bytes(model.dtype);
-}
-
-// PyTorch gives a tensor of 10 MiB or more a segment of whole 2 MiB and counts all of it as
-// allocated when at most 1 MiB of it is left over (CUDACachingAllocator: kMinLargeAlloc,
-// kRoundLarge, should_split). 0 to 0.1 GiB; closes Qwen2.5, Kimi-Dev-72B and Gemma-2 to 0.01 GiB.
-ByteCount rounding_of(ByteCount bytes) {
-  if (bytes < 10 * kMib) return 0;
-  const ByteCount rest = (2 * kMib - bytes % (2 * kMib)) % (2 * kMib);
-  return rest <= kMib ? rest : 0;
-}
-
-// The matrices of a layer as vLLM fuses them: query, key and value; gate and up; all experts.
-ByteCount layer_rounding(const ModelSpec& model, const LayerKind& kind, const Sharding& sharding) {
-  const std::int64_t tp = sharding.tensor;
-  const std::int64_t h = model.hidden;
-  ByteCount sum = 0;
-  if (kind.attention && !kind.attention->mla) {
-    const AttentionSpec& a = *kind.attention;
-    const std::int64_t q = query_heads_per_rank(a, tp);
-    const std::int64_t kv = a.shares_kv ? 0 : kv_heads_per_rank(a, tp);
-    const std::int64_t fused =
-        q * a.head_dim * (a.output_gate ? 2 : 1) + kv * (a.head_dim + a.v_head_dim);
-    sum += rounding_of(stored_bytes(a.format, h * fused)) +
-           rounding_of(stored_bytes(a.format, h * q * a.v_head_dim));
-  }
-  if (kind.mlp) {
-    const std::int64_t ffn = kind.mlp->ffn / tp;
-    sum += rounding_of(stored_bytes(kind.mlp->format, h * ffn * (kind.mlp->gated ? 2 : 1))) +
-           rounding_of(stored_bytes(kind.mlp->format, h * ffn));
-  }
-  if (kind.moe) {
-    const MoeSpec& moe = *kind.moe;
-    const std::int64_t shares = sharding.expert_shares();
-    const std::int64_t experts = (moe.experts + shares - 1) / shares;
-    const std::int64_t ffn = moe.ffn / sharding.expert_cuts();
-    const std::int64_t elements = experts * ffn * (moe.latent > 0 ? moe.latent : h);
-    sum += rounding_of(stored_bytes(moe.format, elements * (moe.gated ? 2 : 1))) +
-           rounding_of(stored_bytes(moe.format, elements));
-  }
-  return sum;
-}
-
-ByteCount torch_rounding_bytes(const ModelSpec& model, const Sharding& sharding,
-                               std::int64_t stage) {
-  std::vector<ByteCount> of_kind;
-  of_kind.reserve(model.kinds.size());
-  for (const LayerKind& kind : model.kinds) {
-    of_kind.push_back(layer_rounding(model, kind, sharding));
-  }
-  const StageLayers layers = stage_layers(model, sharding, stage);
-  ByteCount sum = 0;
-  for (std::size_t i = layers.first; i < layers.last; ++i) sum += of_kind[model.order[i]];
-  return sum;
 }
 
 ByteCount requested_bytes(const BudgetInputs& in, const VllmBudgetOptions& options) {
@@ -173,7 +121,8 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
   t.others = in.device.memory_model == MemoryModel::unified
                  ? in.machine.others_bytes
                  : std::max(in.machine.others_bytes, vllm_other_bytes(in.sharding));
-  t.weights = vllm_loaded_weight_bytes(in.model, in.sharding, stage);
+  t.weights = vllm_loaded_weight_bytes(in.model, in.sharding, stage) +
+              vllm_expert_padding_bytes(in.model, in.device, in.sharding, stage, options);
   if (in.drafter && holds_drafter(in.sharding, stage)) {
     // Loaded with the model, inside what is measured; V0 did not see it (pull request 14067).
     t.drafter = vllm_loaded_weight_bytes(*in.drafter, drafter_sharding(in.sharding), 0);
@@ -181,15 +130,12 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
   t.adapters = vllm_adapter_bytes(in.model, in.sharding, stage, options);
   t.activations = vllm_activation_bytes(in.model, in.sharding, options);
   t.growth = vllm_context_growth_bytes(options.version, in.sharding);
-  if (in.sharding.tensor > 1 && !in.device.nvlink_bytes_per_s) {
-    // The logged figures of several ranks are of NVLink. Without it NCCL's own buffers are left: an
-    // estimate (communication_bytes), before the first look and after it.
-    t.growth = std::min(t.growth, vllm_context_growth_bytes(options.version, Sharding{}) +
-                                      communication_bytes(in.sharding));
-    if (in.device.memory_model != MemoryModel::unified) {
-      t.others = std::max(in.machine.others_bytes,
-                          vllm_other_bytes(Sharding{}) + communication_bytes(in.sharding));
-    }
+  if (in.sharding.tensor > 1 && !has_symmetric_memory(in.device)) {
+    t.growth = vllm_context_growth_bytes(options.version, Sharding{});
+    t.others = in.device.memory_model == MemoryModel::unified
+                   ? t.others + communication_bytes(in.sharding)
+                   : std::max(in.machine.others_bytes,
+                              vllm_other_bytes(Sharding{}) + communication_bytes(in.sharding));
   }
   t.graphs = vllm_graph_bytes(in.model, in.sharding, options);
   t.machine = in.machine.cache_growth_bytes + in.machine.engine_host_bytes;
@@ -213,7 +159,7 @@ ByteCount kv_bytes(const BudgetInputs& in, const VllmBudgetOptions& options, con
 
 void check_free(BudgetBuilder& builder, const BudgetInputs& in, const VllmBudgetOptions& options,
                 const Terms& t) {
-  if (options.kv_cache_memory_bytes) return;
+  if (options.kv_cache_memory_bytes || options.version < kChecksFreeMemory) return;
   const ByteCount total = in.machine.total_bytes;
   const ByteCount requested = requested_bytes(in, options);
   const ByteCount free = total - t.others - in.machine.cache_before_bytes;
@@ -249,17 +195,22 @@ void check_states(BudgetBuilder& builder, const VllmBudgetOptions& options,
                 options.max_num_seqs * budget.layout.block_bytes, budget.kv_pool_bytes, 0});
 }
 
-// "GPU KV cache size: N tokens": with several groups it was the share of one group up to about
-// 0.19, later what requests of max_model_len add up to (ENGINES.md 1.1).
+// "GPU KV cache size: N tokens": with several groups it was the share of one group up to 0.20
+// (logs of 0.20.0 and 0.20.1), later what requests of max_model_len add up to (ENGINES.md 1.1).
 TokenCount reported_tokens(const MemoryBudget& budget, EngineVersion version) {
   const KvLayout& layout = budget.layout;
   if (layout.uniform()) return budget.total_blocks * layout.block_tokens;
-  if (version >= EngineVersion{0, 20}) {
+  if (version >= EngineVersion{0, 21}) {
     return static_cast<TokenCount>(budget.max_concurrency *
                                    static_cast<double>(budget.max_model_len));
   }
+  // v1/core/kv_cache_utils.py: in the smallest block of a group.
+  std::int32_t smallest = layout.block_tokens;
+  for (const KvGroup& group : layout.groups) {
+    if (group.kind != KvGroupKind::recurrent) smallest = std::min(smallest, group.block_tokens);
+  }
   const auto groups = static_cast<BlockCount>(layout.groups.size());
-  return budget.total_blocks / groups * layout.block_tokens;
+  return budget.total_blocks / groups * smallest;
 }
 
 KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::int64_t stage) {
@@ -339,12 +290,6 @@ std::string_view name_of(VllmRule rule) {
   return "";
 }
 
-ByteCount vllm_loaded_weight_bytes(const ModelSpec& model, const Sharding& sharding,
-                                   std::int64_t stage) {
-  return rank_parts(model, sharding, stage).bytes_total() + rotary_table_bytes(model) +
-         torch_rounding_bytes(model, sharding, stage);
-}
-
 ByteCount vllm_adapter_bytes(const ModelSpec& model, const Sharding& sharding, std::int64_t stage,
                              const VllmBudgetOptions& options) {
   if (!options.lora) return 0;
@@ -365,9 +310,10 @@ ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding
       constants_of(options.version).sampler_bytes + static_cast<double>(element - 2);
   // The experts' workspace outlives the forward pass, so the sampler comes on top of it (Mixtral,
   // Kimi-VL and Qwen3-30B-A3B of 0.19 to 0.11 GiB).
+  const std::int64_t kept = options.version >= kKeepsWorkspace ? widths.routed : 0;
   const ByteCount sampler =
       static_cast<ByteCount>(static_cast<double>(rows * model.vocab) * per_logit) +
-      tokens * element * (model.hidden + widths.routed);
+      tokens * element * (model.hidden + kept);
   // Peak over the layers: the MLP's wide products are alive together with a few copies of the
   // hidden state (4.25 reproduces CodeLlama-7b 0.77 and Granite-3.1-8b 0.85 GiB).
   const ByteCount forward =
@@ -376,14 +322,33 @@ ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding
   // logged on an RTX 4090 (vLLM 0.27, same model 0.70 GiB less KV than with warm caches), and what
   // remains unexplained of the other logged start-up there. An estimate from two logs.
   const ByteCount compiling = options.compile_cache_empty ? bytes_from_gib(0.80) : 0;
-  return std::max({sampler + vision, forward + vision, compiling});
+  const ByteCount encoder = vllm_encoder_bytes(model, sharding, options);
+  return std::max({sampler + vision, forward + vision, encoder, compiling});
+}
+
+// The largest images that one step may encode, through one block of the tower: residual and normed
+// copy; query, key and value; of query and key, which rotary embedding takes in fp32, the cast, the
+// turned halves and the result; the pixels.
+ByteCount vllm_encoder_bytes(const ModelSpec& model, const Sharding& sharding,
+                             const VllmBudgetOptions& options) {
+  constexpr std::int64_t kImageTokens = 16384;  // 16.8 M pixels: preprocessor_config.json
+  constexpr std::int64_t kPatchesPerToken = 4;
+  constexpr std::int64_t kPixels = 3 * 16 * 16 * 2;  // of a patch in two frames
+  const bool any_size = model.id.starts_with("qwen") || model.architecture.starts_with("Qwen");
+  if (!model.vision || !any_size || !options.profile_multimodal) return 0;
+  const std::int64_t images =
+      std::max<std::int64_t>(options.max_num_batched_tokens / kImageTokens, 1);
+  const std::int64_t width = model.vision->hidden;
+  const std::int64_t elements = 2 * width + 15 * width / sharding.tensor + kPixels;
+  return images * kImageTokens * kPatchesPerToken * elements * activation_bytes(model.dtype);
 }
 
 ByteCount vllm_context_growth_bytes(EngineVersion version, const Sharding& sharding) {
   const ReleaseConstants& release = constants_of(version);
   return bytes_from_gib(sharding.tensor == 1   ? release.context_gib
                         : sharding.tensor == 2 ? release.context_tp2_gib
-                                               : release.context_tp4_gib);
+                        : sharding.tensor < 8  ? release.context_tp4_gib
+                                               : release.context_tp8_gib);
 }
 
 ByteCount vllm_graph_bytes(const ModelSpec& model, const Sharding& sharding,

@@ -41,8 +41,10 @@ struct VllmBudgetOptions {
   bool compile_cache_empty = false;     // the first start of a model on a machine
   bool hybrid_kv_cache_manager = true;  // off: windows are kept as full attention
   bool enable_prefix_caching = true;
-  std::optional<LoraShape> lora;  // enable_lora; its rank: max_lora_rank
-  std::int64_t max_loras = 1;     // slots
+  bool profile_multimodal = true;  // off: --skip-mm-profiling, --language-model-only
+  bool marlin_experts = false;     // VLLM_MXFP4_USE_MARLIN
+  std::optional<LoraShape> lora;   // enable_lora; its rank: max_lora_rank
+  std::int64_t max_loras = 1;      // slots
 };
 
 [[nodiscard]] MemoryBudget vllm_budget(const BudgetInputs& inputs,
@@ -56,6 +58,14 @@ struct VllmBudgetOptions {
                                            std::int64_t stage, const VllmBudgetOptions& options);
 [[nodiscard]] ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
                                               const VllmBudgetOptions& options);
+// Of the vision tower while it encodes the largest images; 0 for towers of images of one size,
+// which stay below the peak of the layers.
+[[nodiscard]] ByteCount vllm_encoder_bytes(const ModelSpec& model, const Sharding& sharding,
+                                           const VllmBudgetOptions& options);
+// What mxfp4 experts take beyond the checkpoint: their kernels want padded matrices.
+[[nodiscard]] ByteCount vllm_expert_padding_bytes(const ModelSpec& model, const DeviceSpec& device,
+                                                  const Sharding& sharding, std::int64_t stage,
+                                                  const VllmBudgetOptions& options);
 [[nodiscard]] ByteCount vllm_context_growth_bytes(EngineVersion version, const Sharding& sharding);
 [[nodiscard]] ByteCount vllm_graph_bytes(const ModelSpec& model, const Sharding& sharding,
                                          const VllmBudgetOptions& options);

@@ -40,7 +40,7 @@ VllmDefaults vllm_defaults(const DeviceSpec& device, const ModelSpec& model,
   VllmDefaults defaults;
   if (large) {
     defaults.max_num_batched_tokens = largest ? 16384 : 8192;
-    defaults.max_num_seqs = version >= EngineVersion{0, 10} ? 1024 : 256;
+    defaults.max_num_seqs = version >= EngineVersion{0, 8} ? 1024 : 256;  // since V1
   }
   defaults.gpu_memory_utilization = version >= EngineVersion{0, 21} ? 0.92 : 0.90;
   defaults.block_size = default_block(device, model, version);

@@ -51,6 +51,10 @@ std::vector<OwnRow> vllm_rows() {
        .field = &V::mxfp4_kernel,
        .choices = "auto|marlin|mxfp8",
        .doc = "of experts in mxfp4 (VLLM_MXFP4_USE_MARLIN, VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8)"},
+      {.name = "mm_profiling",
+       .field = &V::mm_profiling,
+       .choices = "auto|skip",
+       .doc = "whether the start-up measures the largest images, too (--skip-mm-profiling)"},
   });
 }
 
@@ -113,6 +117,17 @@ void check_sizes(const EngineResolver& r, bool chunked, bool automatic) {
   }
 }
 
+// Whole prompts of more than 32k tokens were too much for V0: it computed them in chunks
+// (vllm/engine/arg_utils.py, 0.6 and 0.7: create_engine_config).
+void resolve_v0_chunks(EngineResolver& r) {
+  constexpr std::int64_t kChunksAbove = 32768;
+  const std::string pointer = "/engine/enable_chunked_prefill";
+  const bool is_long = r.options.max_model_len.value_or(0) > kChunksAbove;
+  if (r.system.version >= kV1 || r.given.is_given(pointer) || !is_long) return;
+  r.options.enable_chunked_prefill = true;
+  r.note_rule(pointer, fmt::format("on above {} tokens before 0.8", kChunksAbove));
+}
+
 void resolve_vllm(EngineResolver& r) {
   EngineSection& e = r.options;
   EngineSystem& s = r.system;
@@ -122,11 +137,12 @@ void resolve_vllm(EngineResolver& r) {
   const VllmDefaults defaults = vllm_defaults(s.device, s.model, s.version);
   const std::string by_device = fmt::format("API server default on {}", s.device.id);
   const bool automatic = e.max_model_len == -1;
-  const bool chunked = e.enable_chunked_prefill.value_or(true);
   if (!automatic) {
     r.fill_length("/engine/max_model_len", e.max_model_len, true,
                   ", or -1 for the longest that fits");
   }
+  resolve_v0_chunks(r);
+  const bool chunked = e.enable_chunked_prefill.value_or(true);
   std::int64_t tokens = defaults.max_num_batched_tokens;
   if (!chunked) tokens = std::max<std::int64_t>(tokens, *e.max_model_len);
   r.fill("/engine/max_num_batched_tokens", e.max_num_batched_tokens, tokens,
@@ -178,6 +194,8 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
   options.compile_cache_empty = s.first_start && !own.enforce_eager;
   options.hybrid_kv_cache_manager = !own.disable_hybrid_kv_cache_manager;
   options.enable_prefix_caching = e.enable_prefix_caching.value_or(true);
+  options.profile_multimodal = own.mm_profiling != "skip";
+  options.marlin_experts = own.mxfp4_kernel == "marlin";
   if (e.enable_lora) {
     options.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};
     options.max_loras = e.max_loras;

@@ -159,7 +159,19 @@ const FlagRow kVllmRows[] = {
               "--mm-encoder-attn-backend|--mm-shm-cache-max-object-size-mb|--video-pruning-rate",
      .takes = Takes::text,
      .note = kMultimodal},
-    {.names = "--language-model-only|--skip-mm-profiling|--mm-encoder-only|--enable-mm-embeds|"
+    {.names = "--skip-mm-profiling|--language-model-only",
+     .takes = Takes::nothing,
+     .pointer = "/engine/mm_profiling",
+     .constant = "\"skip\""},
+    {.names = "--limit-mm-per-prompt.image",
+     .takes = Takes::text,
+     .pointer = "/engine/mm_profiling",
+     .note = kMultimodal,
+     .values = "0=skip"},
+    {.names = "--limit-mm-per-prompt.video|--limit-mm-per-prompt.audio",
+     .takes = Takes::text,
+     .note = kMultimodal},
+    {.names = "--mm-encoder-only|--enable-mm-embeds|"
               "--disable-mm-preprocessor-cache|--disable-chunked-mm-input|--interleave-mm-strings|"
               "--enable-multimodal-encoder-data-parallel",
      .takes = Takes::toggle,

@@ -215,9 +215,58 @@ TEST_CASE("two boards without NVLink start where the figures of NVLink would not
   VllmBudgetOptions options;
   const MemoryBudget budget = vllm_budget(inputs, options);
   CHECK_FALSE(budget.failure);
-  // NCCL 342 MiB for two ranks (aiconfigurator), before and after the first look.
-  CHECK(budget.terms[MemoryPurpose::communication] == ByteCount{342} << 20);
+  // NCCL 342 MiB for two ranks (aiconfigurator), all of it before the first look: the pool does not
+  // shrink for it.
+  CHECK(budget.terms[MemoryPurpose::communication] == 0);
+  CHECK(budget.terms[MemoryPurpose::others] == vllm_other_bytes({}) + (ByteCount{342} << 20));
   CHECK_THAT(vllm_budget_warnings(inputs, options).back(), Catch::Contains("without NVLink"));
+}
+
+TEST_CASE("eight ranks of 0.10 hold more outside torch than four") {
+  CHECK(vllm_context_growth_bytes({0, 10}, {4, 1, 1, false}) == bytes_from_gib(0.55));
+  CHECK(vllm_context_growth_bytes({0, 10}, {8, 1, 1, false}) == bytes_from_gib(2.2));
+}
+
+TEST_CASE("experts in mxfp4 are padded for the kernel of the device") {
+  // gpt-oss-20b: 24 layers of 32 experts, 3 x 2880 x 2880 in 4.25 bits. Marlin pads 2880 to 2944 x
+  // 3072 (+9.04 %), TensorRT's kernels to 3072 x 3072 (+13.78 %), Hopper's Triton not at all.
+  const ModelSpec model = catalog().model("gpt-oss-20b");
+  const auto gib = [&](const char* device, bool marlin = false) {
+    VllmBudgetOptions options;
+    options.marlin_experts = marlin;
+    return gib_from_bytes(
+        vllm_expert_padding_bytes(model, catalog().device(device), {}, 0, options));
+  };
+  const double experts = 24.0 * 32 * 3 * 2880 * 2880 * 4.25 / 8 / (1 << 30);
+  CHECK(gib("gb10") == Approx(0.0904 * experts).epsilon(0.01));
+  CHECK(gib("b200") == Approx(0.1378 * experts).epsilon(0.01));
+  CHECK(gib("h100-sxm") == 0);
+  CHECK(gib("h100-sxm", true) == gib("gb10"));
+}
+
+TEST_CASE("towers of any image size are measured with the largest image") {
+  // 16384 tokens x 4 patches x (2 x 1152 + 15 x 1152 + 1536) elements of 2 bytes: 2.58 GiB.
+  const ModelSpec model = catalog().model("qwen3.5-27b");
+  VllmBudgetOptions options;
+  CHECK(gib_from_bytes(vllm_encoder_bytes(model, {}, options)) == Approx(2.578).epsilon(0.001));
+  // Four of them in 65536 batched tokens.
+  options.max_num_batched_tokens = 65536;
+  CHECK(vllm_encoder_bytes(model, {}, options) ==
+        4 * vllm_encoder_bytes(model, {}, VllmBudgetOptions{}));
+  options.profile_multimodal = false;
+  CHECK(vllm_encoder_bytes(model, {}, options) == 0);
+  CHECK(vllm_encoder_bytes(catalog().model("qwen3-32b"), {}, VllmBudgetOptions{}) == 0);
+}
+
+TEST_CASE("before 0.8 nothing looks at free memory") {
+  BudgetInputs inputs = inputs_of("llama-3.1-8b", "h100-sxm");
+  inputs.machine.others_bytes = bytes_from_gib(20);
+  VllmBudgetOptions options;
+  options.version = {0, 7};
+  CHECK_FALSE(vllm_budget(inputs, options).failure);
+  options.version = {0, 9};
+  REQUIRE(vllm_budget(inputs, options).failure);
+  CHECK(vllm_budget(inputs, options).failure->stage == StartupStage::free_memory_check);
 }
 
 TEST_CASE("a length of -1 is the longest that fits") {
