@@ -50,7 +50,8 @@ struct SglangBudgetOptions {
   double mamba_full_memory_ratio = 0.9;
   std::optional<std::int64_t> max_mamba_cache_size{};
   // Layers with a window get a pool of this share of the full layers' tokens, for the architectures
-  // the engine does so (Llama 4, gpt-oss, MiMo-V2); all others keep every token in every layer.
+  // the engine does so (Llama 4, gpt-oss, MiMo-V2, Gemma 4); all others keep every token in every
+  // layer.
   double swa_full_tokens_ratio = 0.8;
   std::optional<bool> hybrid_swa_memory{};  // absent: by architecture
 };

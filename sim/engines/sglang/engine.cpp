@@ -64,6 +64,11 @@ std::vector<OwnRow> sglang_rows() {
       {.name = "disable_cuda_graph",
        .field = &S::disable_cuda_graph,
        .doc = "capture no CUDA graphs"},
+      {.name = "swa_full_tokens_ratio",
+       .field = &S::swa_full_tokens_ratio,
+       .unit = "share",
+       .bounds = {.low = 0, .high = 1, .low_open = true},
+       .doc = "tokens of the pool of windowed layers / tokens of the other pool"},
   });
   std::ranges::move(
       own_rows<P>({
@@ -94,6 +99,7 @@ SglangBudgetOptions sglang_budget_options(const EngineSection& e, const EngineSy
   options.page_size = static_cast<std::int32_t>(own.page_size);
   options.max_prefill_tokens = scheduling.max_prefill_tokens;
   options.disable_cuda_graph = own.disable_cuda_graph;
+  options.swa_full_tokens_ratio = own.swa_full_tokens_ratio;
   options.disable_radix_cache = scheduling.disable_radix_cache;
   return options;
 }

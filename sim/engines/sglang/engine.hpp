@@ -18,6 +18,7 @@ struct SglangOptions {
   std::optional<std::int64_t> cuda_graph_max_bs;
   bool disable_overlap_schedule = false;
   bool disable_cuda_graph = false;
+  double swa_full_tokens_ratio = 0.8;
 };
 
 extern const EngineLaunch kSglangLaunch;

@@ -37,7 +37,7 @@ const FlagRow kSglangRows[] = {
     {.names = "--kv-cache-dtype",
      .takes = Takes::text,
      .pointer = "/engine/kv_cache_dtype",
-     .values = "bf16=bfloat16"},
+     .values = "bf16=bfloat16|fp4_e2m1=nvfp4"},
     {.names = "--mem-fraction-static",
      .takes = Takes::number,
      .pointer = "/engine/mem_fraction_static"},
@@ -61,6 +61,9 @@ const FlagRow kSglangRows[] = {
      .takes = Takes::number,
      .pointer = "/engine/schedule_conservativeness"},
     {.names = "--page-size", .takes = Takes::integer, .pointer = "/engine/page_size"},
+    {.names = "--swa-full-tokens-ratio",
+     .takes = Takes::number,
+     .pointer = "/engine/swa_full_tokens_ratio"},
     {.names = "--cuda-graph-max-bs",
      .takes = Takes::integer,
      .pointer = "/engine/cuda_graph_max_bs"},
@@ -130,8 +133,8 @@ const FlagRow kSglangRows[] = {
               "--moe-dense-tp-size|--ep-num-redundant-experts|--ep-dispatch-algorithm|"
               "--eplb-algorithm|--init-expert-location|--torch-compile-max-bs|--torchao-config|"
               "--num-continuous-decode-steps|--triton-attention-num-kv-splits|"
-              "--swa-full-tokens-ratio|--mamba-ssm-dtype|--mamba-full-memory-ratio|"
-              "--max-mamba-cache-size|--mamba-scheduler-strategy|--prefill-max-requests|"
+              "--mamba-ssm-dtype|--mamba-full-memory-ratio|--max-mamba-cache-size|"
+              "--mamba-scheduler-strategy|--prefill-max-requests|"
               "--pp-max-micro-batch-size|--pp-async-batch-depth|--load-balance-method|"
               "--attention-context-parallel-size|--attn-cp-size|--moe-data-parallel-size|"
               "--moe-dp-size|--stream-interval|--dsa-prefill-backend|--dsa-decode-backend|"
