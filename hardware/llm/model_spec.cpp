@@ -172,10 +172,13 @@ ModelSpec quantised(ModelSpec model, Dtype dtype) {
     return requantised(std::move(model), dtype);
   }
   const bool experts_only = dtype == Dtype::mxfp4;
+  const bool gguf = dtype >= Dtype::q8_0;  // made from the weights that the checkpoint stands for
   visit_formats(model, [&](WeightFormat& format, bool routed) {
-    if ((routed || !experts_only) && !is_quantised(format.dtype)) format = format_of(dtype);
+    if ((routed || !experts_only) && (gguf || !is_quantised(format.dtype))) {
+      format = format_of(dtype);
+    }
   });
-  if (dtype >= Dtype::q8_0) {  // a GGUF file holds nothing in 16 bit but vectors
+  if (gguf) {  // a GGUF file holds nothing in 16 bit but vectors
     model.embedding_format = model.head_format = format_of(dtype);
   }
   return model;

@@ -17,6 +17,9 @@ constexpr EngineVersion kFlashByDefault{0, 6325};
 constexpr EngineVersion kFourSlots{0, 7079};
 // The output became a layer that n_gpu_layers counts first between b7079 and b10481.
 constexpr EngineVersion kOutputCountsFirst{0, 8000};
+// Embeddings have been copied once more on the host at the latest since b7896, and not in builds of
+// 2024: an estimate between the two.
+constexpr EngineVersion kCopiesEmbeddings{0, 7079};
 
 constexpr std::int64_t kPadding = 256;
 
@@ -112,6 +115,23 @@ KvLayout pool_layout(const ModelSpec& model, const LlamacppBudgetOptions& option
     ++layers;
   }
   return uniform_layout(layers, per_token, 1);
+}
+
+// What the host prepares for the device: embeddings of the micro batch and a mask in fp32 for each
+// cache. To the MiB as in logs of four models (b7896 to b9010) and of builds of 2024.
+ByteCount host_input_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options) {
+  constexpr std::int64_t kFloatBytes = 4;
+  const LlamacppCells cells = llamacpp_cells(model, options);
+  TokenCount masks = cells.per_stream;
+  TokenCount window = 0;
+  if (has_window_cache(model)) {
+    for (const LayerKind& kind : model.kinds) {
+      if (kind.attention) window = std::max(window, kind.attention->window_tokens);
+    }
+    masks += llamacpp_window_cells(window, cells, options);
+  }
+  const std::int64_t copies = options.version >= kCopiesEmbeddings ? 2 : 1;
+  return options.ubatch_size * (copies * model.hidden + masks) * kFloatBytes;
 }
 
 void fail_allocation(BudgetBuilder& builder, StartupStage stage, std::string_view text,
@@ -374,9 +394,7 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
     split.host_kv = cache_bytes(model, options, 0, model.order.size());
     split.device_kv = 0;
   }
-  // The host looks up the embeddings and prepares the mask for the device.
-  const TokenCount cells = llamacpp_cells(model, options).per_stream;
-  split.host_compute = options.ubatch_size * (model.hidden + cells) * 4;
+  split.host_compute = host_input_bytes(model, options);
   if (gpu_layers > 0) {
     split.device_compute = llamacpp_compute_bytes(model, options, output && last);
   }

@@ -116,10 +116,22 @@ TEST_CASE("the compute buffer of llama.cpp has the size that its start-up logs p
   CHECK(buffer(llama31_8b(), 512) == 258.5);
   CHECK(buffer(llama2_7b(), 2048) == 164);
   CHECK(mib(llamacpp_compute_bytes(llama31_8b(), one_slot(8192), true)) == 258.5);
-  // The host's: 24.01 MiB at 8192, 9.01 at 512.
+  // The host's: 24.01 MiB at 8192, 9.01 at 512 in builds of 2024.
   const BudgetInputs inputs = inputs_of(llama31_8b(), 80);
-  CHECK(mib(llamacpp_split(inputs, one_slot(8192), 33).host_compute) == 24);
-  CHECK(mib(llamacpp_split(inputs, one_slot(512), 33).host_compute) == 9);
+  const auto host = [&](std::int64_t cells) {
+    LlamacppBudgetOptions options = one_slot(cells);
+    options.version = {0, 3000};
+    return mib(llamacpp_split(inputs, options, 33).host_compute);
+  };
+  CHECK(host(8192) == 24);
+  CHECK(host(512) == 9);
+}
+
+TEST_CASE("the host of llama.cpp holds a mask for each cache") {
+  // Qwen2.5-14B at 32768 in b7896: 84.01 MiB, 2 x 10 of embeddings and 64 of the mask.
+  const Dense d{48, 5120, 40, 8, 128, 13824, 152064, 131072};
+  const BudgetInputs inputs = inputs_of(dense_model("qwen2.5-14b", d), 24);
+  CHECK(mib(llamacpp_split(inputs, one_slot(32768), 49).host_compute) == 84);
 }
 
 TEST_CASE("all layers of llama.cpp on the device leave the input table on the host") {
