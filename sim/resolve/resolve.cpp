@@ -218,7 +218,7 @@ void Resolver::check_host_figures() const {
                              r_.device.id, only_with));
   };
   constexpr std::string_view kInstead =
-      "; subtract the device memory of other processes from device.memory_total_gib";
+      "; device.memory_used_gib is what other processes hold on the device";
   for (const std::string_view name :
        {"system_gib", "processes_gib", "page_cache_gib", "checkpoint_cache_share", "free_metric"}) {
     refuse_given(name, kInstead);
@@ -232,6 +232,10 @@ void Resolver::check_host_figures() const {
 void Resolver::find_machine() {
   const DeviceSection& d = r_.scenario.device;
   r_.device = engine_.lookup("/device/name", [&] { return catalog_.device(d.name); });
+  if (d.memory_used_gib && r_.device.memory_model == MemoryModel::unified) {
+    r_.scenario.refuse_unused("/device/memory_used_gib",
+                              ": its memory is the host's; use environment.processes_gib");
+  }
   if (d.memory_total_gib) r_.device.memory_reported_bytes = bytes_from_gib(*d.memory_total_gib);
   const EnvironmentSection& e = r_.scenario.environment;
   r_.first_start = e.first_start;

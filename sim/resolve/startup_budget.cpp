@@ -117,6 +117,9 @@ BudgetedSystem budgeted(Resolved resolved) {
   inputs.drafter = resolved.drafter;
   const Environment environment = environment_with_tier(resolved);
   inputs.machine = machine_memory(environment, host);
+  if (const auto& used = resolved.scenario.device.memory_used_gib) {
+    inputs.machine.others_bytes = bytes_from_gib(*used);
+  }
   if (resolved.device.memory_model == MemoryModel::unified &&
       inputs.machine.engine_host_bytes == 0) {
     // A machine whose host is not followed: all the same the tier lies in the device's memory.

@@ -26,6 +26,7 @@ struct PowerSection {
 struct DeviceSection {
   std::string name;
   std::optional<double> memory_total_gib;
+  std::optional<double> memory_used_gib;
   std::int64_t per_node = 8;
   double nic_gb_per_s = 50;    // 400 Gb/s
   double nic_latency_us = 10;  // estimate
