@@ -245,7 +245,8 @@ void FlagReader::settle(const std::string& name, const Found& found,
     set_switch(name, found, values.empty() ? nullptr : &values.front());
     return;
   }
-  const FlagValue value = flag_value(row, values.front());
+  FlagValue value = flag_value(row, values.front());
+  value.json = in_known_case(row.pointer, std::move(value.json));
   if (!value.problem.empty()) {
     refuse(name, fmt::format("value '{}': {}", values.front(), value.problem));
   }

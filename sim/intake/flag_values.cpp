@@ -20,6 +20,8 @@ std::optional<std::string_view> other_word(const FlagRow& row, std::string_view 
   return std::nullopt;
 }
 
+char lower_case_of(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
 template <typename T>
 FlagValue checked(const std::optional<T>& value, std::string_view allowed) {
   if (!value) return {.json = nullptr, .problem = std::string(allowed)};
@@ -62,6 +64,18 @@ bool is_choice(std::string_view pointer, const Json& value) {
   if (option->choices.empty() || !value.is_string()) return true;
   const std::vector<std::string> choices = choices_of(*option);
   return std::ranges::count(choices, value.get<std::string>()) > 0;
+}
+
+Json in_known_case(std::string_view pointer, Json value) {
+  const OptionRow* option = find_option(pointer);
+  if (option == nullptr || option->choices.empty() || !value.is_string()) return value;
+  const auto same = [&value](const std::string& choice) {
+    return std::ranges::equal(choice, value.get_ref<const std::string&>(), {}, lower_case_of,
+                              lower_case_of);
+  };
+  const std::vector<std::string> choices = choices_of(*option);
+  const auto found = std::ranges::find_if(choices, same);
+  return found == choices.end() ? value : Json(*found);
 }
 
 }  // namespace headroom
