@@ -14,22 +14,38 @@ struct Suffix {
   std::string_view quantization = {};
 };
 constexpr std::array kSuffixes{
-    Suffix{"awq", "awq"},       Suffix{"gptq", "gptq"},
-    Suffix{"int4", "int4"},     Suffix{"4bit", "int4"},
-    Suffix{"w4a16", "int4"},    Suffix{"int8", "int8"},
-    Suffix{"8bit", "int8"},     Suffix{"w8a8", "int8"},
-    Suffix{"fp8", "fp8"},       Suffix{"nvfp4", "nvfp4"},
-    Suffix{"fp4", "nvfp4"},     Suffix{"mxfp4", "mxfp4"},
-    Suffix{"bnb", "bitsandbytes"}, Suffix{"dynamic"},
-    Suffix{"autoround"},        Suffix{"quantized.w8a8", "int8"},
-    Suffix{"quantized.w4a16", "int4"}, Suffix{"quantized"},
-    Suffix{"modelopt"},         Suffix{"gguf"},
-    Suffix{"ud"},               Suffix{"qat"},
-    Suffix{"q8_0", "q8_0"},     Suffix{"q6_k", "q6_k"},
-    Suffix{"q6_k_xl", "q6_k"},  Suffix{"q5_k_m", "q5_k_m"},
-    Suffix{"q4_k_m", "q4_k_m"}, Suffix{"q4_k_xl", "q4_k_m"},
-    Suffix{"q4_k_s", "q4_k_s"}, Suffix{"q4_0", "q4_0"},
-    Suffix{"q3_k_m", "q3_k_m"}, Suffix{"q2_k", "q2_k"},
+    Suffix{"awq", "awq"},
+    Suffix{"gptq", "gptq"},
+    Suffix{"int4", "int4"},
+    Suffix{"4bit", "int4"},
+    Suffix{"w4a16", "int4"},
+    Suffix{"int8", "int8"},
+    Suffix{"8bit", "int8"},
+    Suffix{"w8a8", "int8"},
+    Suffix{"fp8", "fp8"},
+    Suffix{"nvfp4", "nvfp4"},
+    Suffix{"fp4", "nvfp4"},
+    Suffix{"mxfp4", "mxfp4"},
+    Suffix{"bnb", "bitsandbytes"},
+    Suffix{"dynamic"},
+    Suffix{"autoround"},
+    Suffix{"quantized.w8a8", "int8"},
+    Suffix{"quantized.w4a16", "int4"},
+    Suffix{"quantized"},
+    Suffix{"modelopt"},
+    Suffix{"gguf"},
+    Suffix{"ud"},
+    Suffix{"qat"},
+    Suffix{"q8_0", "q8_0"},
+    Suffix{"q6_k", "q6_k"},
+    Suffix{"q6_k_xl", "q6_k"},
+    Suffix{"q5_k_m", "q5_k_m"},
+    Suffix{"q4_k_m", "q4_k_m"},
+    Suffix{"q4_k_xl", "q4_k_m"},
+    Suffix{"q4_k_s", "q4_k_s"},
+    Suffix{"q4_0", "q4_0"},
+    Suffix{"q3_k_m", "q3_k_m"},
+    Suffix{"q2_k", "q2_k"},
     Suffix{"q2_k_xl", "q2_k"},
 };
 
@@ -62,21 +78,26 @@ const Suffix* take_suffix(std::string& name) {
 
 std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::string_view name) {
   if (catalog.has_model(name)) return NamedCheckpoint{catalog.model(name).id, "", ""};
+  const bool repository = std::ranges::count(name, '/') == 1 && !name.starts_with('/');
   std::string rest = plain_name(name);
   std::string quantization;
+  std::optional<NamedCheckpoint> found;
   while (!rest.empty()) {
     const std::string id = catalog.model_called(rest);
     if (!id.empty()) {
       std::string note = fmt::format("{} is read as {}", name, id);
       if (!quantization.empty()) note += fmt::format(", quantised to {}", quantization);
-      return NamedCheckpoint{id, quantization, std::move(note)};
+      found = NamedCheckpoint{id, quantization, std::move(note)};
+      // Two organisations quantise one model in different ways: then its own weights are a better
+      // start than the other checkpoint of the same name.
+      if (!repository) return found;
     }
     const Suffix* suffix = take_suffix(rest);
-    if (suffix == nullptr) return std::nullopt;
+    if (suffix == nullptr) break;
     // "AWQ-4bit", "AWQ-INT4": the word in front is the method.
     if (!suffix->quantization.empty()) quantization = suffix->quantization;
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace headroom

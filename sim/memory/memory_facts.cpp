@@ -130,7 +130,8 @@ LoggedSystem h100_system(const FactRow& row, const Catalog& catalog) {
   }
   Scenario& s = system.scenario;
   give(s, row, system.model_id);
-  s.device = {"h100-sxm", kH100TotalGib};
+  s.device.name = "h100-sxm";
+  s.device.memory_total_gib = kH100TotalGib;
   EngineSection& e = s.engine;
   e.version = "0.19";
   e.tensor_parallel_size = row.count("tp").value_or(1);
@@ -171,7 +172,8 @@ LoggedSystem blocks_system(const FactRow& row, const Catalog& catalog) {
 
   Scenario& s = system.scenario;
   give(s, row, system.model_id);
-  s.device = {std::string(board->id), row.number("total_gib")};
+  s.device.name = board->id;
+  s.device.memory_total_gib = row.number("total_gib");
   EngineSection& e = s.engine;
   e.version = version;
   e.tensor_parallel_size = row.count("tp").value_or(1);

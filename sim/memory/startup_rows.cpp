@@ -22,9 +22,8 @@ constexpr int kLevelsBelow = 2;
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
 }
 
@@ -102,8 +101,8 @@ LoggedStart start_in(const Json& row, const std::string& file, std::size_t numbe
   start.chooses = chooses_constants(row);
   if (start.id.empty() || start.engine_name.empty() || start.model.empty() ||
       start.device.empty() || start.devices < 1) {
-    throw DataError(fmt::format(
-        "{}: row {}: a start-up has id, engine, model, device and devices", file, number + 1));
+    throw DataError(fmt::format("{}: row {}: a start-up has id, engine, model, device and devices",
+                                file, number + 1));
   }
   return start;
 }

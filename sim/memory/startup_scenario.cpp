@@ -7,7 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "hardware/budget/activations.hpp"
 #include "hardware/checkpoint_names.hpp"
+#include "hardware/environment.hpp"
+#include "hardware/llm/parameters.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/engines/launch.hpp"
 #include "sim/intake/from.hpp"
@@ -64,6 +67,7 @@ constexpr std::array kSpellings{
     Spelling{"n_batch", "batch_size"},
     Spelling{"flash_attn", "flash_attention"},
     Spelling{"max_seq_len", "max_model_len"},
+    Spelling{"n_gpu_layers", "num_gpu"},
     Spelling{"kv_cache_free_gpu_mem_fraction", "free_gpu_memory_fraction"},
 };
 
@@ -123,7 +127,8 @@ class CommandText {
                                  ? "--" + dashed(key)
                                  : std::string(split(row->names, '|').front());
     if (row != nullptr && row->names.empty()) {
-      variables_ += fmt::format("{}={} ", split(row->variable, '|').front(), shell_quoted(text(value)));
+      variables_ +=
+          fmt::format("{}={} ", split(row->variable, '|').front(), shell_quoted(text(value)));
       return;
     }
     const bool toggles = row != nullptr && row->takes == Takes::toggle;
@@ -155,8 +160,11 @@ class CommandText {
   }
 
  private:
+  // "fp8 (fp8_ds_mla)" without what the row adds.
   static std::string text(const Json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
+    if (!value.is_string()) return value.dump();
+    const auto word = value.get<std::string>();
+    return word.substr(0, word.find(" ("));
   }
 
   static bool switched_on(const Json& value) {
@@ -198,7 +206,8 @@ bool has_flag(const EngineLaunch& launch, const Json& flags, std::string_view ke
   if (wanted == nullptr) return true;  // the engine has no such flag: nothing to add
   for (const auto& [name, value] : flags.items()) {
     const FlagRow* row = find_flag(launch, name);
-    if (row == wanted || (row != nullptr && !row->pointer.empty() && row->pointer == wanted->pointer))
+    if (row == wanted ||
+        (row != nullptr && !row->pointer.empty() && row->pointer == wanted->pointer))
       return true;
   }
   return false;
@@ -219,6 +228,36 @@ std::string model_name(const LoggedStart& start) {
   return start.model.substr(0, start.model.find(" ("));
 }
 
+// The GGUF mixture whose weights come closest to the file's size, where its name says none.
+std::string mixture_of_file(const LoggedStart& start, const Catalog& catalog) {
+  const Json size = setting_in(start.logged, "file_size_gib");
+  const auto named = find_checkpoint(catalog, model_name(start));
+  if (!size.is_number() || !named->quantization.empty()) return "";
+  const ByteCount file = bytes_from_gib(size.get<double>());
+  std::string best;
+  ByteCount least = file;
+  for (const std::string& name : dtype_names()) {
+    const Dtype dtype = parse_dtype(name);
+    if (!is_gguf_mixture(dtype) && dtype != Dtype::q8_0 && dtype != Dtype::q4_0) continue;
+    ModelSpec model = catalog.model(named->model);
+    model.vision.reset();
+    const ByteCount bytes = checkpoint_bytes(quantised(std::move(model), dtype));
+    const ByteCount off = bytes > file ? bytes - file : file - bytes;
+    if (off >= least) continue;
+    least = off;
+    best = name;
+  }
+  return best;
+}
+
+// The format that the row tells beside the command: of a converted engine, or of a GGUF file.
+std::string format_of_row(const LoggedStart& start, const Catalog& catalog) {
+  const std::string given = start.flags.value("quantization", std::string());
+  const bool no_flag = find_flag(*start.engine->launch, "quantization") == nullptr;
+  if (given.empty() || !no_flag) return mixture_of_file(start, catalog);
+  return std::string(name_of(parse_dtype(given)));
+}
+
 // Settings that the row does not tell.
 std::string unknown_settings(const LoggedStart& start) {
   for (const std::string_view key : {"recipe", "profile"}) {
@@ -228,12 +267,43 @@ std::string unknown_settings(const LoggedStart& start) {
   return "";
 }
 
-Scenario loaded(FromResult result, const LoggedStart& start, const std::string& board) {
+// What others held on a device of its own memory, where the log has both figures.
+void add_used_memory(const LoggedStart& start, const std::string& board, const Catalog& catalog,
+                     Json& device) {
+  if (catalog.device(board).memory_model == MemoryModel::unified) return;
+  const Json total = setting_in(start.logged, "total_gib");
+  const Json free = setting_in(start.logged, "free_before_gib");
+  if (!total.is_number() || !(free.is_number() || free.is_object())) return;
+  double least = total.get<double>();
+  for (const Json& one : free.is_object() ? free : Json::array({free})) {
+    least = std::min(least, one.get<double>());
+  }
+  device["memory_used_gib"] = total.get<double>() - least;
+}
+
+// On unified memory what was available before loading tells what other processes held.
+void add_other_processes(const LoggedStart& start, const std::string& board, const Catalog& catalog,
+                         Json& environment) {
+  const Json available = setting_in(start.logged, "load_begin_avail_gb");
+  const DeviceSpec& device = catalog.device(board);
+  if (!available.is_number() || device.memory_model != MemoryModel::unified) return;
+  const Environment idle = catalog.environment("native");
+  const double held = gib_from_bytes(device.memory_reported_bytes - idle.system_bytes -
+                                     idle.engine_host_bytes - kContextBytes) -
+                      available.get<double>();
+  if (held > 0) environment["processes_gib"] = held;
+}
+
+Scenario loaded(FromResult result, const LoggedStart& start, const std::string& board,
+                const Catalog& catalog) {
   Json& json = result.scenario;
   json["device"]["name"] = board;
   const Json total = setting_in(start.logged, "total_gib");
   if (total.is_number()) json["device"]["memory_total_gib"] = total;
-  if (!json.contains("environment")) json["environment"] = start.in_container ? "docker" : "native";
+  add_used_memory(start, board, catalog, json["device"]);
+  // A container's /dev/shm is not in the logs, and nothing else of it changes memory.
+  json["environment"] = Json::object({{"name", "native"}});
+  add_other_processes(start, board, catalog, json["environment"]);
   // Rows were served beyond the trained length; only the memory is of interest.
   constexpr std::string_view kAllowLong = "allow_long_max_model_len";
   if (reads_option(*start.engine, kAllowLong)) json["engine"][std::string(kAllowLong)] = true;
@@ -248,7 +318,7 @@ std::string command_of(const LoggedStart& start) {
   CommandText text(launch);
   std::string environment;
   for (const auto& [key, value] : start.flags.items()) {
-    if (key == "defaults") continue;
+    if (key == "defaults" || key == "async_scheduling") continue;  // the latter holds no memory
     if (key == "env") {
       environment += value.get<std::string>() + " ";
     } else {
@@ -285,7 +355,11 @@ StartScenario start_scenario(const LoggedStart& start, const Catalog& catalog) {
     if (spreads && start.devices > 1) {
       read.scenario["engine"]["pipeline_parallel_size"] = start.devices;
     }
-    result.scenario = loaded(std::move(read), start, board);
+    if (!read.scenario["engine"].contains("quantization")) {
+      const std::string format = format_of_row(start, catalog);
+      if (!format.empty()) read.scenario["engine"]["quantization"] = format;
+    }
+    result.scenario = loaded(std::move(read), start, board, catalog);
   } catch (const ConfigError& error) {
     return refuse(error.what());
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "sim/engines/launch.hpp"
@@ -51,14 +50,14 @@ std::optional<double> first_of(const Json& logged, std::span<const FigureKey> ke
 constexpr std::array kPoolKeys{
     FigureKey{"available_kv_cache_gib"}, FigureKey{"about_available_kv_cache_gib"},
     FigureKey{"reserved_for_kv_gib"}, FigureKey{"kv_allocated_gib", OfList::last}};
-constexpr std::array kTokenKeys{
-    FigureKey{"gpu_kv_cache_tokens"}, FigureKey{"about_gpu_kv_cache_tokens"},
-    FigureKey{"max_total_num_tokens"}, FigureKey{"about_kv_tokens"},
-    FigureKey{"kv_tokens", OfList::last}};
-constexpr std::array kWeightKeys{
-    FigureKey{"model_loading_gib", OfList::first}, FigureKey{"model_loading_gb_as_logged"},
-    FigureKey{"model_weights_gib"}, FigureKey{"weights_gb"},
-    FigureKey{"weights_inside_torch_gib", OfList::first}};
+constexpr std::array kTokenKeys{FigureKey{"gpu_kv_cache_tokens"},
+                                FigureKey{"about_gpu_kv_cache_tokens"},
+                                FigureKey{"max_total_num_tokens"}, FigureKey{"about_kv_tokens"},
+                                FigureKey{"kv_tokens", OfList::last}};
+constexpr std::array kWeightKeys{FigureKey{"model_loading_gib", OfList::first},
+                                 FigureKey{"model_loading_gb_as_logged"},
+                                 FigureKey{"model_weights_gib"}, FigureKey{"weights_gb"},
+                                 FigureKey{"weights_inside_torch_gib", OfList::first}};
 
 bool on_host(std::string_view buffer) {
   return buffer.starts_with("CPU") || buffer.ends_with("_Host");
@@ -162,7 +161,9 @@ class Comparison {
     if (logged && *logged > 0) into_.figures.push_back({figure, *logged, modelled});
   }
 
-  [[nodiscard]] double gib(MemoryPurpose purpose) const { return gib_from_bytes(b_.terms[purpose]); }
+  [[nodiscard]] double gib(MemoryPurpose purpose) const {
+    return gib_from_bytes(b_.terms[purpose]);
+  }
 
   // Engines log the drafter's weights with the model's.
   [[nodiscard]] double weights() const {
@@ -172,7 +173,8 @@ class Comparison {
   void buffers() {
     const Json& logged = start_.logged;
     if (b_.failure) return;
-    const double states = logged.contains("recurrent_mib") ? sum_of(logged.at("recurrent_mib")) : 0;
+    const bool with_states = one_stage_ && logged.contains("recurrent_mib");
+    const double states = with_states ? sum_of(logged.at("recurrent_mib")) : 0;
     compare(LoggedFigure::kv_gib, (sum_of(logged.at("kv_size_mib")) + states) / kMibPerGib, kv());
     if (!one_stage_) return;
     const double mapped = gib_from_bytes(b_.mapped_weight_bytes);
@@ -235,7 +237,7 @@ ErrorSpread spread_of(std::vector<std::pair<double, std::string>> errors) {
 
 std::string_view name_of(LoggedFigure figure) {
   static constexpr std::array<std::string_view, kLoggedFigures> kNames{
-      "KV pool", "KV tokens", "weights", "compute buffers", "layers on the device"};
+      "KV pool", "KV tokens", "weights", "compute buffers"};
   return kNames[static_cast<std::size_t>(figure)];
 }
 
@@ -287,7 +289,8 @@ ErrorSpread spread_of_figure(const StartupValidation& validation, LoggedFigure f
   std::vector<std::pair<double, std::string>> errors;
   for (const ReplayedStart& start : validation.replayed) {
     const auto found = std::ranges::find(start.figures, figure, &ComparedFigure::figure);
-    if (found != start.figures.end() && belongs(start)) errors.emplace_back(found->error(), start.id);
+    if (found != start.figures.end() && belongs(start))
+      errors.emplace_back(found->error(), start.id);
   }
   return spread_of(std::move(errors));
 }

@@ -15,8 +15,8 @@
 
 namespace headroom {
 
-enum class LoggedFigure : std::uint8_t { kv_gib, kv_tokens, weights_gib, compute_gib, layers };
-inline constexpr std::size_t kLoggedFigures = 5;
+enum class LoggedFigure : std::uint8_t { kv_gib, kv_tokens, weights_gib, compute_gib };
+inline constexpr std::size_t kLoggedFigures = 4;
 [[nodiscard]] std::string_view name_of(LoggedFigure figure);
 
 struct ComparedFigure {

@@ -91,9 +91,8 @@ std::string by_engine(const StartupValidation& validation, std::size_t width) {
   for (std::size_t i = 1; i < kLoggedFigures; ++i) {
     const auto figure = static_cast<LoggedFigure>(i);
     for (const bool chooses : kHalves) {
-      const ErrorSpread spread =
-          spread_of_figure(validation, figure,
-                           [&](const ReplayedStart& start) { return start.chooses == chooses; });
+      const ErrorSpread spread = spread_of_figure(
+          validation, figure, [&](const ReplayedStart& start) { return start.chooses == chooses; });
       if (spread.rows == 0) continue;
       std::vector<std::string> cells{fmt::format("{}, {}", name_of(figure), half_name(chooses))};
       for (std::string& cell : spread_cells(spread)) cells.push_back(std::move(cell));
@@ -146,8 +145,10 @@ StartsJson end_json(const StartEnd& end) {
 }
 
 StartsJson replayed_json(const ReplayedStart& start) {
-  StartsJson json = {{"id", start.id},           {"engine", start.engine},
-                     {"release", start.release}, {"device", start.device},
+  StartsJson json = {{"id", start.id},
+                     {"engine", start.engine},
+                     {"release", start.release},
+                     {"device", start.device},
                      {"half", half_name(start.chooses)}};
   for (const ComparedFigure& figure : start.figures) {
     json["figures"].push_back({{"figure", name_of(figure.figure)},

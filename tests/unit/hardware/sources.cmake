@@ -2,6 +2,7 @@ list(APPEND UNIT_TEST_SOURCES
   affine_test.cpp
   catalog_models_test.cpp
   catalog_test.cpp
+  checkpoint_names_test.cpp
   cost_factory_test.cpp
   drafter_model_test.cpp
   drafter_test.cpp

@@ -1,0 +1,56 @@
+#include "hardware/checkpoint_names.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace headroom::checkpoint_names_test {
+namespace {
+
+NamedCheckpoint named(std::string_view name) {
+  static const Catalog kCatalog = Catalog::embedded();
+  return find_checkpoint(kCatalog, name).value_or(NamedCheckpoint{});
+}
+
+}  // namespace
+
+TEST_CASE("a name of the catalog is itself, in any case", "[names]") {
+  CHECK(named("llama-3.1-8b").model == "llama-3.1-8b");
+  CHECK(named("META-llama/llama-3.1-8B-instruct").model == "llama-3.1-8b");
+  CHECK(named("meta-llama/Llama-3.1-8B-Instruct").note.empty());
+}
+
+TEST_CASE("paths, blanks and missing organisations do not matter", "[names]") {
+  CHECK(named("/models/Qwen2.5-32B-Instruct/").model == "qwen2.5-32b");
+  CHECK(named("Llama 3.2 3B Instruct").model == "llama-3.2-3b");
+  // The folder of a checkpoint that the catalog has is that checkpoint.
+  CHECK(named("/path/to/Qwen3-235B-A22B-FP8").model == "qwen3-235b-a22b-fp8");
+  CHECK(named("/path/to/Qwen3-235B-A22B-FP8").quantization.empty());
+}
+
+TEST_CASE("other people's quantisations are the model with a format", "[names]") {
+  const NamedCheckpoint awq = named("cpatonn/Qwen3-30B-A3B-Thinking-2507-AWQ-4bit");
+  CHECK(awq.model == "qwen3-30b-a3b-2507");
+  CHECK(awq.quantization == "awq");
+  CHECK_FALSE(awq.note.empty());
+  CHECK(named("someone/MiniMax-M2.7-AWQ").model == "minimax-m2.7");
+  CHECK(named("x/Qwen2.5-7B-Instruct-GPTQ-Int4").quantization == "gptq");
+  CHECK(named("x/Llama-3.1-8B-Instruct-quantized.w4a16").quantization == "int4");
+  // NVIDIA's NVFP4 of this model says nothing about somebody else's.
+  CHECK(named("nvidia/Qwen3.6-35B-A3B-NVFP4").model == "qwen3.6-35b-a3b-nvfp4");
+  CHECK(named("someone/Qwen3.6-35B-A3B-NVFP4").model == "qwen3.5-35b-a3b");
+  CHECK(named("someone/Qwen3.6-35B-A3B-NVFP4").quantization == "nvfp4");
+}
+
+TEST_CASE("GGUF files and Ollama tags say their mixture", "[names]") {
+  CHECK(named("Qwen2.5-14B-Instruct-Q4_K_M.gguf").model == "qwen2.5-14b");
+  CHECK(named("Qwen2.5-14B-Instruct-Q4_K_M.gguf").quantization == "q4_k_m");
+  CHECK(named("unsloth/gemma-4-26B-A4B-it-UD-Q4_K_XL.gguf").model == "gemma-4-26b-a4b");
+  CHECK(named("deepseek-r1:14b").model == "deepseek-r1-distill-qwen-14b");
+}
+
+TEST_CASE("what no model is called stays unknown", "[names]") {
+  CHECK(named("someone/unheard-of-AWQ").model.empty());
+  CHECK(named("AWQ").model.empty());
+  CHECK(named("").model.empty());
+}
+
+}  // namespace headroom::checkpoint_names_test
