@@ -153,8 +153,10 @@ class CommandText {
     if (!launch_.command.empty()) {
       return variables_ + fmt::format(fmt::runtime(launch_.command), name) + words_;
     }
-    const LaunchProgram& program = launch_.programs.back();
-    const FlagRow* flag = launch_.positional_model ? nullptr : find_flag(launch_, "model");
+    const bool positional = launch_.positional_model;
+    // "serve" comes before "run", which takes the model.
+    const LaunchProgram& program = positional ? launch_.programs.back() : launch_.programs.front();
+    const FlagRow* flag = positional ? nullptr : find_flag(launch_, "model");
     return fmt::format("{}{} {} {}{}{}", variables_, program.name, program.subcommand,
                        flag == nullptr ? "" : "--model ", name, words_);
   }

@@ -103,14 +103,23 @@ std::int64_t graph_sizes(std::int64_t largest) {
 
 // What the process holds outside torch before and while the dummy run goes: context, kernels that
 // were loaded, MPI and NCCL, cuBLAS; it grows with the tokens of the run. 1.86 to 2.17 GiB on six
-// start-ups of 0.20 on H100, 2.55 on one of 1.2 on H200.
+// start-ups of 0.20 on H100, 2.55 on one of 1.2 on H200. The runs on a GB10 leave no room for it:
+// with the context alone gpt-oss-120b has 44.9 GiB of KV there, and 44.3 were logged.
 constexpr ByteCount kOutsideBytes = ByteCount{1600} << 20;
 constexpr ByteCount kOutsideBytesPerToken = 80 << 10;
+
+ByteCount outside_bytes(const BudgetInputs& inputs) {
+  return inputs.device.memory_model == MemoryModel::unified ? kContextBytes : kOutsideBytes;
+}
+
+ByteCount outside_run_bytes(const BudgetInputs& inputs, std::int64_t tokens) {
+  return inputs.device.memory_model == MemoryModel::unified ? 0 : tokens * kOutsideBytesPerToken;
+}
 
 void charge_engine(BudgetBuilder& builder, const BudgetInputs& inputs,
                    const TrtllmBudgetOptions& options, const Limits& limits, std::int64_t stage) {
   charge_machine(builder, inputs.machine);
-  builder.charge(MemoryPurpose::context, kOutsideBytes, StartupStage::weights);
+  builder.charge(MemoryPurpose::context, outside_bytes(inputs), StartupStage::weights);
   builder.charge(MemoryPurpose::communication, communication_bytes(inputs.sharding),
                  StartupStage::weights);
   builder.charge(MemoryPurpose::weights,
@@ -130,7 +139,7 @@ void charge_engine(BudgetBuilder& builder, const BudgetInputs& inputs,
                  decode_graph_bytes(graph_sizes(
                      std::min(options.cuda_graph_max_batch_size, options.max_batch_size))),
                  StartupStage::profiling);
-  builder.charge(MemoryPurpose::context, options.max_num_tokens * kOutsideBytesPerToken,
+  builder.charge(MemoryPurpose::context, outside_run_bytes(inputs, options.max_num_tokens),
                  StartupStage::profiling);
   const ForwardPass pass{options.max_num_tokens, limits.requests, inputs.model.vision ? 1 : 0};
   builder.charge(MemoryPurpose::activations,

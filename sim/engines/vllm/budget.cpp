@@ -335,7 +335,9 @@ ByteCount vllm_encoder_bytes(const ModelSpec& model, const Sharding& sharding,
   constexpr std::int64_t kPatchesPerToken = 4;
   constexpr std::int64_t kPixels = 3 * 16 * 16 * 2;  // of a patch in two frames
   const bool any_size = model.id.starts_with("qwen") || model.architecture.starts_with("Qwen");
-  if (!model.vision || !any_size || !options.profile_multimodal) return 0;
+  // V1 alone sizes its encoder budget that way (v1/core/encoder_cache_manager.py).
+  const bool profiles = options.profile_multimodal && options.version >= kChecksFreeMemory;
+  if (!model.vision || !any_size || !profiles) return 0;
   const std::int64_t images =
       std::max<std::int64_t>(options.max_num_batched_tokens / kImageTokens, 1);
   const std::int64_t width = model.vision->hidden;

@@ -263,7 +263,8 @@ TEST_CASE("before 0.8 nothing looks at free memory") {
   inputs.machine.others_bytes = bytes_from_gib(20);
   VllmBudgetOptions options;
   options.version = {0, 7};
-  CHECK_FALSE(vllm_budget(inputs, options).failure);
+  REQUIRE(vllm_budget(inputs, options).failure);  // the pool is too large for what is there
+  CHECK(vllm_budget(inputs, options).failure->stage != StartupStage::free_memory_check);
   options.version = {0, 9};
   REQUIRE(vllm_budget(inputs, options).failure);
   CHECK(vllm_budget(inputs, options).failure->stage == StartupStage::free_memory_check);

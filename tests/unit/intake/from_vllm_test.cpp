@@ -156,6 +156,17 @@ TEST_CASE("an unknown switch in front of the model does not swallow it") {
   CHECK(result.unknown_flags == Names{"--brand-new"});
 }
 
+TEST_CASE("a server without images does not measure them") {
+  const auto profiling = [](const std::string& flags) {
+    const FromResult result = from("vllm serve m " + flags);
+    return result.scenario.at("engine").value("mm_profiling", "auto");
+  };
+  CHECK(profiling("") == "auto");
+  CHECK(profiling("--skip-mm-profiling") == "skip");
+  CHECK(profiling("--language-model-only") == "skip");
+  CHECK(profiling("--limit-mm-per-prompt '{\"image\": 0, \"video\": 0}'") == "skip");
+}
+
 TEST_CASE("what a scenario cannot express is a note that names the flag") {
   const FromResult result = from(
       "vllm serve m --speculative-config '{\"method\": \"medusa\"}' --lora-modules a=b "
@@ -168,7 +179,7 @@ TEST_CASE("what a scenario cannot express is a note that names the flag") {
   CHECK(any_contains(result.notes, "--lora-modules: "));
   CHECK(result.scenario.at("engine").at("cudagraph_mode") == "FULL");
   CHECK(any_contains(result.notes, "-O3: "));
-  CHECK(any_contains(result.notes, "--limit-mm-per-prompt: "));
+  CHECK(any_contains(result.notes, "--limit-mm-per-prompt.image: "));
   // Switched off is as good as not there.
   CHECK(result.ignored_flags == Names{"--no-enable-dbo", "--served-model-name"});
   CHECK(result.unknown_flags.empty());

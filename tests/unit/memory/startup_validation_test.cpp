@@ -17,7 +17,7 @@ namespace {
 using Catch::Matchers::Contains;
 
 // A start-up of Llama-3.1-8B on one H100 as collected; `rest` replaces or adds members.
-Json row_with(const Json& rest) {
+Json row_with(const Json& rest = Json::object()) {
   Json row = {{"id", "one"},
               {"link", "https://example.org/odd"},
               {"engine", "vllm"},
@@ -49,7 +49,7 @@ LoggedStart only_row(const Json& row) {
 }  // namespace
 
 TEST_CASE("a logged start-up is replayed from its flags", "[startups]") {
-  const StartupValidation v = validate(Json::array({row_with({})}));
+  const StartupValidation v = validate(Json::array({row_with()}));
   REQUIRE(v.replayed.size() == 1);
   const ReplayedStart& start = v.replayed[0];
   CHECK(start.engine == "vLLM");
@@ -78,8 +78,8 @@ TEST_CASE("flags become the engine's command", "[startups]") {
                       {"flags", {{"type_k", "f16"}, {"kv_unified", "false"}}},
                       {"logged", {{"n_ctx", 32768}, {"n_seq_max", 4}}}};
   CHECK(command_of(only_row(row_with(llama))) ==
-        "llama-server  --model 'meta-llama/Llama-3.1-8B-Instruct' --cache-type-k 'f16' "
-        "-no-kvu -c '32768' -np '4'");
+        "llama-server  --model 'meta-llama/Llama-3.1-8B-Instruct' -ctk 'f16' -no-kvu -c '32768' "
+        "-np '4'");
 }
 
 TEST_CASE("releases are read from what the log or its reader says", "[startups]") {
@@ -148,7 +148,7 @@ TEST_CASE("spreads are of absolute errors", "[startups]") {
 
 TEST_CASE("start-ups alone are a validation, in text and JSON", "[startups]") {
   const TempFolder folder;
-  folder.write("startups/rows.json", Json{{"rows", Json::array({row_with({})})}}.dump());
+  folder.write("startups/rows.json", Json{{"rows", Json::array({row_with()})}}.dump());
   const MemoryValidation v = validate_memory(folder.path(), Catalog::embedded());
   CHECK_THAT(memory_validation_text(v), Contains("vLLM 0.19 h100-sxm"));
   const Json json = Json::parse(memory_validation_json(v));

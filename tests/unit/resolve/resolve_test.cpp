@@ -262,11 +262,14 @@ TEST_CASE("an engine's parts may be named one by one, and a release may bring an
   CHECK(resolved(R"({"name": "trtllm"})").scheduler->name == "trtllm");
   CHECK(resolved(R"({"name": "trtllm", "scheduler": "orca"})").scheduler->name == "orca");
   CHECK(resolved(R"({"name": "vllm", "version": "0.8"})").scheduler->name == "vllm");
-  const Resolved v0 = resolved(R"({"name": "vllm", "version": "0.7"})");
+  const Resolved v0 = resolved(R"({"name": "vllm", "version": "0.7", "max_model_len": 8192})");
   CHECK(v0.scheduler->name == "vllm_v0");
   CHECK(source_of(v0, "/engine/scheduler") == "vllm 0.7: V0 before 0.8");
   // V0 (ENGINES.md 3.2): whole prompts, 1 % watermark, no prefix cache.
   CHECK_FALSE(scheduler_options(v0).enable_chunked_prefill);
+  const Resolved long_v0 =
+      resolved(R"({"name": "vllm", "version": "0.7", "max_model_len": 32769})");
+  CHECK(scheduler_options(long_v0).enable_chunked_prefill);  // above 32k in chunks
   CHECK(scheduler_options(v0).watermark == 0.01);
   CHECK_FALSE(finds_prefixes(v0));
 }
