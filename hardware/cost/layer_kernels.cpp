@@ -49,6 +49,7 @@ std::optional<RecurrentKind> recurrent_kind(RecurrentSpec::Family family) {
     case RecurrentSpec::Family::kimi_delta_attention: return RecurrentKind::kimi_delta;
     case RecurrentSpec::Family::mamba2: return RecurrentKind::mamba2;
     case RecurrentSpec::Family::mamba1:
+    case RecurrentSpec::Family::lightning:
     case RecurrentSpec::Family::short_convolution: return std::nullopt;
   }
   return std::nullopt;
@@ -166,7 +167,8 @@ void LayerKernels::add_latent(const AttentionSpec& a, double count) {
   if (choices_.fp8_prefill) shape.query = kv_;
   counts_.latent += static_cast<std::int64_t>(count);
   if (a.indexer) {
-    sparses_.push_back({{.latent = shape, .picked = a.indexer->top_k}, count});
+    sparses_.push_back(
+        {{.latent = shape, .picked = a.indexer->top_k, .runs_indexer = !a.indexer->shared}, count});
   } else {
     latents_.push_back({shape, count});
   }

@@ -108,6 +108,8 @@ std::int64_t recurrent_products(const RecurrentSpec& r) {
     case Family::mamba2:
       return kMambaChunk * (r.key_head_dim * r.key_heads + r.value_head_dim * r.value_heads) +
              2 * state;
+    case Family::lightning:  // scores and values within a chunk, the state read and written
+      return kDeltaChunk * (r.key_head_dim + r.value_head_dim) * r.value_heads + 2 * state;
     case Family::gated_delta_net:
     case Family::kimi_delta_attention:
       return kDeltaChunk * (3 * r.key_head_dim + 2 * r.value_head_dim) * r.value_heads + 3 * state;

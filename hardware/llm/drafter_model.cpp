@@ -109,6 +109,7 @@ ModelSpec with_drafter_layers(const ModelSpec& target, const Sharding& sharding,
   ModelSpec made = target;
   made.kinds.clear();
   made.order.clear();
+  made.stored.reset();
   const StageLayers layers = stage_layers(target, sharding, stage);
   for (std::size_t i = layers.first; i < layers.last; ++i) add_layers(made, target.layer(i), 1);
   for (std::size_t i = 0; i < drafter.order.size(); ++i) add_layers(made, drafter.layer(i), 1);

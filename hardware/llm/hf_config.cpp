@@ -16,52 +16,52 @@
 namespace headroom {
 namespace {
 
-constexpr double kMostParameters = 1e15;
-
 // Where a wrapper keeps the language model's part.
-constexpr std::string_view kTextKeys[] = {"text_config", "llm_config", "language_config"};
+constexpr std::string_view kTextKeys[] = {"text_config", "llm_config", "language_config",
+                                          "thinker_config/text_config", "thinker_config"};
 
-ConfigError unknown_architecture(const HfFields& root, const std::string& name) {
-  const std::vector<std::string> known = known_architectures();
-  const std::string nearest = nearest_name(name, known);
-  const std::string like = nearest.empty() ? "LlamaForCausalLM" : nearest;
-  return ConfigError(
-      Complaint{.kind = ErrorKind::unknown,
-                .origin = root.log().file,
-                .pointer = "/architectures/0",
-                .problem = fmt::format(
-                    "\"{}\": unknown{}; if the model is built like a known one, name that in an "
-                    "override file, which is merged over this one: {{\"architectures\": [\"{}\"]}}",
-                    name, nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest), like)});
+// Beside fields that an unknown architecture lacks.
+std::string unknown_hint(const std::string& name) {
+  const std::string nearest = nearest_name(name, known_architectures());
+  return nearest.empty()
+             ? " (not known)"
+             : fmt::format(" (not known; nearest: {{\"architectures\": [\"{}\"]}})", nearest);
 }
 
+// By its name, else by its model type, else by its fields.
 const HfFamily& family_of(const HfFields& root) {
   const std::vector<std::string> names = root.texts("architectures");
   if (!names.empty()) {
     root.log().architecture = names.front();
-    const HfFamily* family = find_hf_family(names.front());
-    if (family == nullptr) throw unknown_architecture(root, names.front());
+    if (const HfFamily* family = find_hf_family(names.front())) return *family;
+  }
+  if (const HfFamily* family = find_hf_model_type(root.text("model_type"))) {
+    if (!names.empty()) {
+      root.log().note(fmt::format("architecture {} is not known: read as {}, by its model_type",
+                                  names.front(), family->architecture));
+    }
+    root.log().architecture = family->architecture;
     return *family;
   }
-  const HfFamily* family = find_hf_model_type(root.text("model_type"));
-  if (family == nullptr) {
-    root.missing("architectures");
-    root.log().check_complete();
+  if (names.empty()) {
+    root.log().architecture = root.text("model_type");
+  } else {
+    root.log().hint = unknown_hint(names.front());
   }
-  root.log().architecture = family->architecture;
-  return *family;
+  return hf_family_by_fields();
 }
 
 // The nested config may name its own model; else it is what the wrapper usually holds.
 const HfFamily& text_family(const HfFamily& family, const HfFields& text, bool nested) {
-  if (family.read != nullptr) return family;
+  const bool by_fields = family.read == read_by_fields;
+  if (family.read != nullptr && !by_fields) return family;
   if (nested) {
     const std::vector<std::string> names = text.texts("architectures");
     const HfFamily* own = names.empty() ? nullptr : find_hf_family(names.front());
     if (own == nullptr) own = find_hf_model_type(text.text("model_type"));
     if (own != nullptr && own->read != nullptr) return *own;
   }
-  return *find_hf_family(family.text);
+  return by_fields ? family : *find_hf_family(family.text);
 }
 
 // Fields of the family's config class that the config leaves out; noted by name.
@@ -79,6 +79,9 @@ void add_defaults(std::string_view defaults, HfJson& text, HfLog& log) {
 
 // A tower of another make than the wrapper usually has.
 HfVision vision_kind(const HfFamily& family, const HfFields& root) {
+  if (family.vision == HfVision::by_fields) {
+    return root.has("vision_config") ? HfVision::by_fields : HfVision::none;
+  }
   if (family.vision != HfVision::clip || !root.has("vision_config")) return family.vision;
   const std::string type = root.object("vision_config")->text("model_type");
   return type == "pixtral" ? HfVision::pixtral : family.vision;
@@ -86,37 +89,9 @@ HfVision vision_kind(const HfFamily& family, const HfFields& root) {
 
 // Before anything is multiplied in whole numbers.
 void check_size(const HfIntake& in) {
-  const ModelSpec& m = in.model;
-  double sum = 0;
-  const auto product = [](auto... factors) { return (1.0 * ... * static_cast<double>(factors)); };
-  for (std::size_t k = 0; k < m.kinds.size(); ++k) {
-    const LayerKind& kind = m.kinds[k];
-    double layer = 0;
-    if (kind.mlp) layer += product(3, m.hidden, kind.mlp->ffn);
-    if (kind.moe) layer += product(3, m.hidden, kind.moe->experts, kind.moe->ffn);
-    if (kind.moe) layer += product(3, m.hidden, kind.moe->shared_ffn);
-    if (kind.attention) {
-      const AttentionSpec& a = *kind.attention;
-      const double width = static_cast<double>(m.hidden) + static_cast<double>(a.q_lora_rank) +
-                           product(a.o_lora_rank, a.o_groups) +
-                           (a.mla ? product(1, a.mla->kv_lora_rank + a.mla->q_lora_rank) : 0.0);
-      layer += product(4, width, a.q_heads, a.head_dim + a.v_head_dim);
-      if (a.indexer) layer += product(2, width, a.indexer->heads + 1, a.indexer->head_dim);
-    }
-    if (kind.recurrent) {
-      const RecurrentSpec& r = *kind.recurrent;
-      layer +=
-          product(2, m.hidden + r.conv_kernel + r.dt_rank, 2 * r.value_heads, r.value_head_dim) +
-          product(2, m.hidden + r.value_heads, r.key_heads, r.key_head_dim);
-    }
-    sum += layer * static_cast<double>(m.layers_of(k));
-  }
-  sum += product(m.hidden, m.vocab + m.position_rows);
-  if (sum > kMostParameters) {
-    throw ConfigError(
-        Complaint{.origin = in.root.log().file,
-                  .problem = "more than 10^15 parameters: one of the sizes is wrong"});
-  }
+  if (is_countable(in.model)) return;
+  throw ConfigError(Complaint{.origin = in.root.log().file,
+                              .problem = "more than 10^15 parameters: one of the sizes is wrong"});
 }
 
 void count_unloaded(HfIntake& in) {
@@ -182,7 +157,8 @@ ModelSpec read_hf_config(const HfText& config, const HfText& quantization,
   const HfFamily& family = family_of(root);
   std::string pointer;
   for (const std::string_view key : kTextKeys) {
-    if (pointer.empty() && root.object(key)) pointer = fmt::format("/{}", key);
+    const HfJson::json_pointer at(fmt::format("/{}", key));
+    if (pointer.empty() && json.contains(at) && json.at(at).is_object()) pointer = at.to_string();
   }
   HfJson text_json = json.at(HfJson::json_pointer(pointer));
   const HfFamily& text = text_family(family, HfFields(text_json, pointer, log), !pointer.empty());

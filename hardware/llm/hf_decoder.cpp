@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "hardware/llm/hf_reader.hpp"
 
@@ -14,8 +15,9 @@ bool has_bias(const HfIntake& in, const HfBias& bias) {
 }
 
 std::int64_t read_kv_heads(const HfIntake& in, std::int64_t q_heads) {
-  const auto given = in.text.find_integer(
-      {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"});
+  const auto given =
+      in.text.find_integer({"num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads",
+                            "num_attention_groups", "multi_query_group_num"});
   // GPT-BigCode and the first Falcons say "multi_query"; ChatGLM gives the number of groups.
   const bool multi_query = in.text.flag("multi_query", false);
   if (multi_query && !in.text.flag("new_decoder_architecture", false)) return 1;
@@ -36,8 +38,10 @@ std::int64_t read_head_dim(const HfIntake& in, std::int64_t q_heads) {
 
 bool has_head_norm(const HfIntake& in) {
   if (in.traits.qk_norm == HfQkNorm::head) return true;
-  return in.traits.qk_norm == HfQkNorm::config &&
-         (in.text.flag("use_qk_norm", false) || in.text.flag("qk_layernorm", false));
+  if (in.traits.qk_norm != HfQkNorm::config) return false;
+  return std::ranges::any_of(
+      std::array{"use_qk_norm", "qk_layernorm", "qk_norm", "use_qk_layernorm"},
+      [&](const char* key) { return in.text.flag(key, false); });
 }
 
 // "LLLG" (Exaone 4) repeats; a number n means that every n-th layer sees everything.
@@ -75,9 +79,16 @@ std::vector<std::string> read_layer_types(const HfFields& text, std::int64_t lay
   return types;
 }
 
+std::int64_t read_window(const HfFields& text) {
+  if (text.is_list("sliding_window")) return 0;  // one per layer
+  return text.integer_or({"sliding_window", "sliding_window_size", "attention_window_size",
+                          "local_attention_window", "window_size"},
+                         0);
+}
+
 std::vector<std::int64_t> layer_windows(const HfIntake& in, std::int64_t layers) {
   std::vector<std::int64_t> windows(static_cast<std::size_t>(layers), 0);
-  const std::int64_t window = in.text.integer_or({"sliding_window"}, 0);
+  const std::int64_t window = read_window(in.text);
   const std::vector<std::string> types = read_layer_types(in.text, layers);
   // A config of before Mistral's and Qwen2's windows were switched off keeps the number.
   if (!in.text.flag("use_sliding_window", in.traits.windows)) return windows;
@@ -116,8 +127,13 @@ std::int64_t full_norm_params(const HfTraits& traits, const AttentionSpec& a) {
 }
 
 std::int64_t read_ffn(const HfIntake& in) {
-  const auto given =
-      in.text.find_integer({"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
+  // Beside experts the plain name may be theirs (MiniMax-M3); without them the shared one may be
+  // the MLP's (Granite 4).
+  if (!has_experts(in) && in.text.has("shared_intermediate_size")) {
+    return in.text.integer({"shared_intermediate_size"});
+  }
+  const auto given = in.text.find_integer(
+      {"dense_intermediate_size", "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
   if (given && *given > 0) return *given;
   // GPT-2, BLOOM and Falcon leave it out: four times the width.
   if (!in.traits.gated) return 4 * in.model.hidden;

@@ -25,8 +25,14 @@ constexpr HfTraits kMistral{.qkv_bias = kNever, .kv_heads = 8};
 constexpr HfTraits kQwen2{.qkv_bias = kAlways, .windows = false};
 constexpr HfTraits kQwen2Moe{.qkv_bias = {"qkv_bias", true}, .windows = false, .shared_gate = true};
 constexpr HfTraits kQwen3{.o_bias = kAttentionBias, .qk_norm = HfQkNorm::head, .windows = false};
-constexpr HfTraits kQwen3Next{
-    .o_bias = kAttentionBias, .qk_norm = HfQkNorm::head, .shared_gate = true};
+constexpr HfTraits kQwen3Next{.o_bias = kAttentionBias,
+                              .qk_norm = HfQkNorm::head,
+                              .shared_gate = true,
+                              .output_gate = true,
+                              .mtp_tables = false};
+constexpr HfTraits kLatent{.mtp_tables = true};
+constexpr HfTraits kLatentRouted{.router_bias = true, .mtp_tables = true};
+constexpr HfTraits kKimiLinear{.qkv_bias = kNever, .router_bias = true};
 constexpr HfTraits kMimo{.qkv_bias = {"attention_bias", true}, .windows = false};
 constexpr HfTraits kGemma{.o_bias = kAttentionBias,
                           .tied = true,
@@ -148,10 +154,25 @@ constexpr HfTraits kBigCode{.qkv_bias = kAlways,
                             .defaults = R"({"multi_query": true})"};
 constexpr HfTraits kNemotronH{
     .o_bias = kAttentionBias, .mlp_bias = {"mlp_bias", false}, .norms = 1, .gated = false};
+constexpr HfTraits kPlainNormed{.qkv_bias = kNever, .qk_norm = HfQkNorm::head};
+constexpr HfTraits kPlainRouted{.qkv_bias = kNever, .qk_norm = HfQkNorm::head, .router_bias = true};
+constexpr HfTraits kAfmoe{.qkv_bias = kNever,
+                          .qk_norm = HfQkNorm::head,
+                          .norms = 4,
+                          .router_bias = true,
+                          .output_gate = true};
+constexpr HfTraits kFalconH1{.o_bias = kAttentionBias,
+                             .mlp_bias = {"mlp_bias", false},
+                             .unstated = HfMixer::full_and_recurrent};
 constexpr HfTraits kLfm2{.qkv_bias = kNever, .qk_norm = HfQkNorm::head, .tied = true};
 constexpr HfTraits kTied{.tied = true};
 
 constexpr HfFamily kTextFamilies[] = {
+    {"AfmoeForCausalLM", "afmoe", read_layers, kAfmoe},
+    {"ApertusForCausalLM",
+     "apertus",
+     read_layers,
+     {.o_bias = kAttentionBias, .qk_norm = HfQkNorm::head, .gated = false}},
     {"AquilaForCausalLM", "aquila", read_decoder, kLlama},
     {"ArceeForCausalLM",
      "arcee",
@@ -159,21 +180,31 @@ constexpr HfFamily kTextFamilies[] = {
      {.o_bias = kAttentionBias, .mlp_bias = {"mlp_bias", false}, .gated = false}},
     {"BaiChuanForCausalLM", "baichuan", read_decoder, kPlain},
     {"BaichuanForCausalLM", "baichuan", read_decoder, kPlain},
-    {"BambaForCausalLM", "bamba", read_granite_hybrid, kGranite},
+    {"BailingHybridForCausalLM",
+     "bailing_hybrid",
+     read_layers,
+     {.router_bias = true, .full_rank_delta = true}},
+    {"BambaForCausalLM", "bamba", read_layers, kGranite},
+    {"BitNetForCausalLM", "bitnet", read_decoder, {.qkv_bias = kNever, .norms = 3, .tied = true}},
     {"BloomForCausalLM", "bloom", read_bloom, kBloom},
     {"ChatGLMForConditionalGeneration", "chatglm", read_decoder, kChatGlm},
     {"ChatGLMModel", "chatglm", read_decoder, kChatGlm},
     {"Cohere2ForCausalLM", "cohere2", read_decoder, kCohere2},
     {"CohereForCausalLM", "cohere", read_decoder, kCohere},
+    {"DeciLMForCausalLM", "nemotron-nas", read_block_configs, kLlama},
     {"DeepseekForCausalLM", "deepseek", read_decoder, kPlain},
-    {"DeepseekV2ForCausalLM", "deepseek_v2", read_mla, {}},
-    {"DeepseekV32ForCausalLM", "deepseek_v32", read_mla, {}},
-    {"DeepseekV3ForCausalLM", "deepseek_v3", read_mla, {}},
+    {"DeepseekV2ForCausalLM", "deepseek_v2", read_layers, kLatent},
+    {"DeepseekV32ForCausalLM", "deepseek_v32", read_layers, kLatent},
+    {"DeepseekV3ForCausalLM", "deepseek_v3", read_layers, kLatent},
     {"DeepseekV4ForCausalLM", "deepseek_v4", read_deepseek_v4, kPlain},
     {"Ernie4_5ForCausalLM", "ernie4_5", read_decoder, kErnie},
+    {"Dots1ForCausalLM", "dots1", read_layers, kPlainRouted},
+    {"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", read_layers, kErnie},
     {"Exaone4ForCausalLM", "exaone4", read_decoder, kExaone4},
     {"ExaoneForCausalLM", "exaone", read_decoder, kPlain},
+    {"ExaoneMoEForCausalLM", "exaone_moe", read_layers, kPlainRouted},
     {"FalconForCausalLM", "falcon", read_falcon, kFalcon},
+    {"FalconH1ForCausalLM", "falcon_h1", read_layers, kFalconH1},
     {"FalconMambaForCausalLM", "falcon_mamba", read_mamba, kTied},
     {"GPT2LMHeadModel", "gpt2", read_decoder, kGpt2},
     {"GPTBigCodeForCausalLM", "gpt_bigcode", read_decoder, kBigCode},
@@ -185,33 +216,39 @@ constexpr HfFamily kTextFamilies[] = {
     {"GemmaForCausalLM", "gemma", read_decoder, kGemma},
     {"Glm4ForCausalLM", "glm4", read_decoder, kGlm4},
     {"Glm4MoeForCausalLM", "glm4_moe", read_decoder, kGlm4Moe},
-    {"Glm4MoeLiteForCausalLM", "glm4_moe_lite", read_mla, {.router_bias = true}},
+    {"Glm4MoeLiteForCausalLM", "glm4_moe_lite", read_layers, kLatentRouted},
     {"GlmForCausalLM", "glm", read_decoder, kGlm},
-    {"GlmMoeDsaForCausalLM", "glm_moe_dsa", read_mla, {.router_bias = true}},
+    {"GlmMoeDsaForCausalLM", "glm_moe_dsa", read_layers, kLatentRouted},
     {"GptOssForCausalLM", "gpt_oss", read_decoder, kGptOss},
     {"GraniteForCausalLM", "granite", read_decoder, kGranite},
     {"GraniteMoeForCausalLM", "granitemoe", read_decoder, kGranite},
-    {"GraniteMoeHybridForCausalLM", "granitemoehybrid", read_granite_hybrid, kGranite},
+    {"GraniteMoeHybridForCausalLM", "granitemoehybrid", read_layers, kGranite},
     {"GraniteMoeSharedForCausalLM", "granitemoeshared", read_decoder, kGranite},
+    {"HYV3ForCausalLM", "hy_v3", read_layers, kPlainRouted},
+    {"HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", read_layers, kPlainNormed},
+    {"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", read_layers, kPlainNormed},
     {"InternLM2ForCausalLM", "internlm2", read_decoder, kInternLm2},
     {"InternLM3ForCausalLM",
      "internlm3",
      read_decoder,
      {.qkv_bias = {"qkv_bias", false}, .o_bias = {"bias", false}, .mlp_bias = {"bias", false}}},
     {"InternLMForCausalLM", "internlm", read_decoder, kInternLm2},
-    {"JambaForCausalLM", "jamba", read_jamba, kPlain},
-    {"KimiK2ForCausalLM", "kimi_k2", read_mla, {}},
-    {"KimiLinearForCausalLM", "kimi_linear", read_kimi_linear, kPlain},
+    {"JambaForCausalLM", "jamba", read_layers, kPlain},
+    {"KimiK2ForCausalLM", "kimi_k2", read_layers, kLatent},
+    {"KimiLinearForCausalLM", "kimi_linear", read_layers, kKimiLinear},
     {"LLaMAForCausalLM", "", read_decoder, kLlama},
     {"Lfm2ForCausalLM", "lfm2", read_lfm2, kLfm2},
     {"Lfm2MoeForCausalLM", "lfm2_moe", read_lfm2, kLfm2},
     {"Llama4ForCausalLM", "llama4_text", read_llama4, kLlama},
     {"LlamaForCausalLM", "llama", read_decoder, kLlama},
+    {"LongcatFlashForCausalLM", "longcat_flash", read_longcat, {.router_bias = true}},
     {"Mamba2ForCausalLM", "mamba2", read_mamba2, kPlain},
     {"MambaForCausalLM", "mamba", read_mamba, kTied},
     {"MiMoForCausalLM", "mimo", read_decoder, kMimo},
-    {"MiMoV2FlashForCausalLM", "mimo_v2_flash", read_mimo_v2, kPlain},
+    {"MiMoV2FlashForCausalLM", "mimo_v2_flash", read_layers, kPlain},
     {"MiniMaxM2ForCausalLM", "minimax_m2", read_decoder, kMiniMax},
+    {"MiniMaxM3ForCausalLM", "minimax_m3", read_layers, kPlainRouted},
+    {"MiniMaxM3SparseForCausalLM", "minimax_m3_vl_text", read_layers, kPlainRouted},
     {"Ministral3ForCausalLM", "ministral3", read_decoder, kMistral},
     {"MistralForCausalLM", "mistral", read_decoder, kMistral},
     {"MixtralForCausalLM", "mixtral", read_decoder, kMistral},
@@ -236,13 +273,16 @@ constexpr HfFamily kTextFamilies[] = {
     {"Qwen2MoeForCausalLM", "qwen2_moe", read_decoder, kQwen2Moe},
     {"Qwen3ForCausalLM", "qwen3", read_decoder, kQwen3},
     {"Qwen3MoeForCausalLM", "qwen3_moe", read_decoder, kQwen3},
-    {"Qwen3NextForCausalLM", "qwen3_next", read_qwen3_next, kQwen3Next},
-    {"Qwen3_5ForCausalLM", "qwen3_5_text", read_qwen3_next, kQwen3Next},
-    {"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", read_qwen3_next, kQwen3Next},
+    {"Qwen3NextForCausalLM", "qwen3_next", read_layers, kQwen3Next},
+    {"Qwen3_5ForCausalLM", "qwen3_5_text", read_layers, kQwen3Next},
+    {"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", read_layers, kQwen3Next},
     {"SeedOssForCausalLM", "seed_oss", read_decoder, kSeedOss},
     {"SmolLM3ForCausalLM", "smollm3", read_decoder, kSmolLm3},
+    {"SolarOpenForCausalLM", "solar_open", read_layers, kPlain},
     {"StableLmForCausalLM", "stablelm", read_decoder, kStableLm},
     {"Starcoder2ForCausalLM", "starcoder2", read_decoder, kStarCoder2},
+    {"Step3p5ForCausalLM", "step3p5", read_layers, kPlainRouted},
+    {"Step3p7FlashForCausalLM", "step3p7", read_layers, kPlainRouted},
     {"YiForCausalLM", "yi", read_decoder, kLlama},
 };
 
@@ -263,11 +303,14 @@ constexpr HfFamily kWrappers[] = {
     wrapper("Gemma4ForConditionalGeneration", "Gemma4ForCausalLM", HfVision::gemma4),
     wrapper("InternVLChatModel", "Qwen2ForCausalLM", HfVision::internvit),
     wrapper("KimiK25ForConditionalGeneration", "DeepseekV3ForCausalLM", HfVision::moonvit),
+    wrapper("KimiK3ForConditionalGeneration", "KimiLinearForCausalLM", HfVision::moonvit),
     wrapper("KimiVLForConditionalGeneration", "DeepseekV3ForCausalLM", HfVision::moonvit),
     wrapper("Llama4ForConditionalGeneration", "Llama4ForCausalLM", HfVision::llama4),
     wrapper("LlavaForConditionalGeneration", "LlamaForCausalLM", HfVision::clip, kWrappedLlama),
     wrapper("LlavaNextForConditionalGeneration", "LlamaForCausalLM", HfVision::clip, kWrappedLlama),
     wrapper("LlavaOnevisionForConditionalGeneration", "Qwen2ForCausalLM", HfVision::clip),
+    wrapper("MiniMaxM3SparseForConditionalGeneration", "MiniMaxM3ForCausalLM", HfVision::clip),
+    wrapper("MiniMaxM3VLForConditionalGeneration", "MiniMaxM3ForCausalLM", HfVision::clip),
     wrapper("Mistral3ForConditionalGeneration", "MistralForCausalLM", HfVision::pixtral),
     wrapper("Qwen2VLForConditionalGeneration", "Qwen2ForCausalLM", HfVision::qwen2),
     wrapper("Qwen2_5_VLForConditionalGeneration", "Qwen2ForCausalLM", HfVision::qwen2),
@@ -287,6 +330,12 @@ const std::vector<HfFamily>& hf_families() {
     return all;
   }();
   return families;
+}
+
+const HfFamily& hf_family_by_fields() {
+  static constexpr HfFamily kByFields{
+      .architecture = "", .model_type = "", .read = read_by_fields, .vision = HfVision::by_fields};
+  return kByFields;
 }
 
 const HfFamily* find_hf_family(std::string_view architecture) {

@@ -90,16 +90,18 @@ void HfLog::check_complete() const {
   throw ConfigError(Complaint{
       .kind = ErrorKind::missing,
       .origin = file,
-      .problem = fmt::format("missing for {}: {}; set {} in an override file, which is merged over "
-                             "this one, for example {}",
-                             architecture.empty() ? "a model" : architecture, comma_list(missing),
-                             missing.size() == 1 ? "it" : "them", example_override(missing))});
+      .problem =
+          fmt::format("missing for {}{}: {}; set {} in an override file, which is merged "
+                      "over this one, for example {}",
+                      architecture.empty() ? "a model" : architecture, hint, comma_list(missing),
+                      missing.size() == 1 ? "it" : "them", example_override(missing))});
 }
 
 HfFields::HfFields(const HfJson& object, std::string pointer, HfLog& log)
     : object_(&object), pointer_(std::move(pointer)), log_(&log) {}
 
 const HfJson* HfFields::find(std::string_view key) const {
+  if (!log_->read.contains(key)) log_->read.emplace(key);
   const auto found = object_->find(key);
   return found == object_->end() || found->is_null() ? nullptr : &*found;
 }

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,10 @@ inline constexpr std::int64_t kHfLargest = std::int64_t{1} << 24;
 struct HfLog {
   std::string file;
   std::string architecture;
+  std::string hint;                  // beside `architecture` where something is missing
   std::vector<std::string> missing;  // JSON pointers
   std::vector<std::string> notes;
+  std::set<std::string, std::less<>> read;  // names of the fields that were looked at
 
   void note(std::string text);  // once each
   // ConfigError that names every missing field and shows an override file; nothing when none is.

@@ -82,6 +82,51 @@ RecurrentSpec read_mamba1_mixer(const HfIntake& in) {
   return r;
 }
 
+// Kimi Linear: its own object, or Transformers' names (also of Ling 3 and GLM-5.3, whose gate and
+// decay are single matrices: no rank is stated).
+RecurrentSpec read_kimi_delta(const HfIntake& in) {
+  const std::optional<HfFields> own = in.text.object("linear_attn_config");
+  const HfFields& fields = own ? *own : in.text;
+  RecurrentSpec r;
+  r.family = RecurrentFamily::kimi_delta_attention;
+  r.key_heads = r.value_heads = fields.integer({own ? "num_heads" : "linear_num_heads"});
+  r.key_head_dim = r.value_head_dim = fields.integer({own ? "head_dim" : "linear_head_dim"});
+  r.conv_kernel = fields.integer({"short_conv_kernel_size", "linear_conv_kernel_dim"});
+  r.full_rank_gate = fields.flag("use_full_rank_gate", in.traits.full_rank_delta);
+  r.full_rank_decay = in.traits.full_rank_delta;
+  r.conv_dtype = in.model.dtype;
+  r.state_dtype = Dtype::fp32;  // vLLM MambaStateDtypeCalculator.kda_state_dtype
+  r.format = in.format();
+  return r;
+}
+
+// A state of head size times head size per query head, in 32 bit (vLLM
+// MambaStateDtypeCalculator.linear_attention_state_dtype; the MiniMax kernels sum in float).
+RecurrentSpec read_lightning(const HfIntake& in) {
+  const AttentionSpec a = read_attention(in);
+  RecurrentSpec r;
+  r.family = RecurrentFamily::lightning;
+  r.key_heads = r.value_heads = a.q_heads;
+  r.key_head_dim = r.value_head_dim = a.head_dim;
+  r.conv_dtype = in.model.dtype;
+  r.state_dtype = Dtype::fp32;
+  r.format = in.format();
+  return r;
+}
+
+RecurrentSpec read_short_convolution(const HfIntake& in) {
+  RecurrentSpec conv;
+  conv.family = RecurrentFamily::short_convolution;
+  conv.value_heads = in.text.integer({"num_attention_heads"});
+  conv.value_head_dim = in.model.hidden / conv.value_heads;
+  conv.key_heads = 1;
+  conv.conv_kernel = in.text.integer({"conv_L_cache"});
+  conv.conv_bias = in.text.flag("conv_bias", false);
+  conv.conv_dtype = conv.state_dtype = in.model.dtype;
+  conv.format = in.format();
+  return conv;
+}
+
 std::vector<bool> full_attention_layers(const HfIntake& in, std::int64_t layers) {
   const std::vector<std::string> types = read_layer_types(in.text, layers);
   const std::int64_t every =
@@ -136,32 +181,23 @@ LayerKind nemotron_layer(const HfIntake& in, char letter) {
 
 }  // namespace
 
-void read_qwen3_next(HfIntake& in) {
-  const std::int64_t layers = read_tables(in);
-  const std::vector<bool> experts = moe_layers(in, layers);
-  const std::vector<bool> full = full_attention_layers(in, layers);
-  AttentionSpec attention = read_attention(in);
-  attention.output_gate = in.text.flag("attn_output_gate", true);
-  const RecurrentSpec recurrent = read_delta_net(in);
-  LayerKind kind;
-  for (std::size_t i = 0; i < full.size(); ++i) {
-    kind = LayerKind{};
-    if (full[i]) {
-      kind.attention = attention;
-    } else {
-      kind.recurrent = recurrent;
-    }
-    if (experts[i]) {
-      kind.moe = read_moe(in);
-    } else {
-      kind.mlp = read_mlp(in, read_ffn(in));
-    }
-    add_layers(in.model, kind, 1);
+std::optional<RecurrentSpec> read_recurrent(const HfIntake& in) {
+  const auto has_any = [&](HfKeys keys) {
+    return std::ranges::any_of(keys, [&](std::string_view key) { return in.text.has(key); });
+  };
+  if (has_any({"linear_num_value_heads"})) return read_delta_net(in);
+  if (has_any({"linear_attn_config", "linear_num_heads"})) return read_kimi_delta(in);
+  if (has_any({"conv_L_cache"})) return read_short_convolution(in);
+  if (has_any({"mamba_num_heads", "mamba_n_heads"})) {
+    RecurrentSpec mamba = read_mamba2_mixer(in);
+    set_state_dtypes(in, in.model.dtype, mamba);
+    return mamba;
   }
-  kind.recurrent.reset();
-  kind.attention = attention;
-  add_mtp(in, in.text.integer_or({"mtp_num_hidden_layers", "num_nextn_predict_layers"}, 0), kind,
-          in.text.flag("mtp_use_dedicated_embeddings", false));
+  if (has_any({"mamba_d_state", "state_size"})) return read_mamba1_mixer(in);
+  if (has_any({"attn_type_list", "layer_group_size", "linear_attn_alpha_factor"})) {
+    return read_lightning(in);
+  }
+  return std::nullopt;
 }
 
 void read_nemotron_h(HfIntake& in) {
@@ -189,57 +225,6 @@ void read_nemotron_h(HfIntake& in) {
   }
   if (!extra.empty()) {
     add_mtp(in, in.text.integer_or({"num_nextn_predict_layers"}, 0), merged, false);
-  }
-}
-
-void read_granite_hybrid(HfIntake& in) {
-  const std::int64_t layers = read_tables(in);
-  const std::vector<std::string> types = read_layer_types(in.text, layers);
-  const std::vector<std::int64_t> attention = in.text.integers("attn_layer_indices");  // Bamba
-  if (types.empty() && attention.empty()) in.text.missing("layer_types");
-  const AttentionSpec attended = read_attention(in);
-  RecurrentSpec recurrent = read_mamba2_mixer(in);
-  set_state_dtypes(in, in.model.dtype, recurrent);
-  const auto shared = in.text.find_integer({"shared_intermediate_size"});
-  for (std::int64_t i = 0; i < layers; ++i) {
-    LayerKind kind;
-    const bool attends = types.empty() ? std::ranges::find(attention, i) != attention.end()
-                                       : types[static_cast<std::size_t>(i)] == "attention";
-    if (attends) {
-      kind.attention = attended;
-    } else {
-      kind.recurrent = recurrent;
-    }
-    if (has_experts(in)) {
-      kind.moe = read_moe(in);
-    } else {
-      kind.mlp = read_mlp(in, shared ? *shared : read_ffn(in));
-    }
-    add_layers(in.model, kind, 1);
-  }
-}
-
-void read_jamba(HfIntake& in) {
-  const std::int64_t layers = read_tables(in);
-  const std::vector<bool> experts = moe_layers(in, layers);
-  const std::int64_t period = in.text.integer({"attn_layer_period"});
-  const std::int64_t offset = in.text.integer_or({"attn_layer_offset"}, 0);
-  const AttentionSpec attention = read_attention(in);
-  const RecurrentSpec recurrent = read_mamba1_mixer(in);
-  for (std::int64_t i = 0; i < layers; ++i) {
-    LayerKind kind;
-    if (i % period == offset) {
-      kind.attention = attention;
-    } else {
-      kind.recurrent = recurrent;
-      kind.extra_params = recurrent.dt_rank + 2 * recurrent.key_head_dim;  // norms of dt, B and C
-    }
-    if (experts[static_cast<std::size_t>(i)]) {
-      kind.moe = read_moe(in);
-    } else {
-      kind.mlp = read_mlp(in, read_ffn(in));
-    }
-    add_layers(in.model, kind, 1);
   }
 }
 
@@ -277,15 +262,7 @@ void read_lfm2(HfIntake& in) {
     ffn = (ffn + unit - 1) / unit * unit;
   }
   const AttentionSpec attention = read_attention(in);
-  RecurrentSpec conv;
-  conv.family = RecurrentFamily::short_convolution;
-  conv.value_heads = attention.q_heads;
-  conv.value_head_dim = in.model.hidden / attention.q_heads;
-  conv.key_heads = 1;
-  conv.conv_kernel = in.text.integer({"conv_L_cache"});
-  conv.conv_bias = in.text.flag("conv_bias", false);
-  conv.conv_dtype = conv.state_dtype = in.model.dtype;
-  conv.format = in.format();
+  const RecurrentSpec conv = read_short_convolution(in);
   for (std::size_t i = 0; i < full.size(); ++i) {
     LayerKind kind = recurrent_layer(conv, 2);
     if (full[i]) {

@@ -146,6 +146,14 @@ void read_fp8(const HfFields& declared, HfScheme& scheme) {
   add_patterns(declared, "ignored_layers", scheme.ignored);
 }
 
+// A scale byte per 32 elements (MiniMax-M3-MXFP8).
+void read_mxfp8(const HfFields& declared, HfScheme& scheme) {
+  add_rule_for_all(scheme, WeightFormat{Dtype::fp8, 32, 8});
+  for (const std::string_view key : {"modules_to_not_convert", "ignored_layers", "ignore"}) {
+    add_patterns(declared, key, scheme.ignored);
+  }
+}
+
 void read_integer(const HfFields& declared, HfScheme& scheme) {
   const std::int64_t bits = declared.integer_or({"bits", "w_bit"}, 4);
   if (bits != 4 && bits != 8) throw declared.error("bits", "4 or 8");
@@ -196,14 +204,15 @@ void read_modelopt(const HfFields& declared, HfScheme& scheme) {
   add_patterns(declared, "exclude_modules", scheme.ignored);
 }
 
-struct Method {
+struct SchemeMethod {
   std::string_view name;
   void (*read)(const HfFields&, HfScheme&);
   std::string_view family = {};  // the name it is an alias of; empty: none
 };
-constexpr std::array<Method, 13> kMethods{{
+constexpr std::array<SchemeMethod, 14> kSchemeMethods{{
     {"fp8", read_fp8},
     {"fbgemm_fp8", read_fp8},
+    {"mxfp8", read_mxfp8},
     {"compressed-tensors", add_groups},
     {"modelopt", read_modelopt},
     {"modelopt_fp4", read_modelopt, "modelopt"},
@@ -253,11 +262,11 @@ HfScheme read_hf_scheme(const HfFields& declared) {
   // ModelOpt's own files name no method.
   if (method.empty() && declared.has("quant_algo")) method = "modelopt";
   if (method.empty() && !declared.has("quant_method")) return scheme;
-  const auto* const found = std::ranges::find(kMethods, method, &Method::name);
-  if (found == kMethods.end()) {
+  const auto* const found = std::ranges::find(kSchemeMethods, method, &SchemeMethod::name);
+  if (found == kSchemeMethods.end()) {
     throw declared.error("quant_method",
-                         "fp8, fbgemm_fp8, compressed-tensors, modelopt, awq, gptq, auto-round, "
-                         "bitsandbytes or mxfp4");
+                         "fp8, fbgemm_fp8, mxfp8, compressed-tensors, modelopt, awq, gptq, "
+                         "auto-round, bitsandbytes or mxfp4");
   }
   found->read(declared, scheme);
   scheme.method = found->family.empty() ? found->name : found->family;

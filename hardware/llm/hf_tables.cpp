@@ -115,12 +115,25 @@ void read_gemma3_rotary(const HfFields& text, ModelSpec& m) {
       m.max_position + static_cast<std::int64_t>(static_cast<double>(m.max_position) * factor);
 }
 
+std::int64_t count_layers(const HfFields& text) {
+  const auto stated = text.find_integer({"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
+  if (stated && *stated > 0) return *stated;
+  if (text.is_text("hybrid_override_pattern")) {
+    return std::ssize(text.text("hybrid_override_pattern"));
+  }
+  for (const std::string_view key : {"layer_types", "layers_block_type", "block_configs",
+                                     "mlp_layer_types", "hybrid_layer_pattern", "attn_type_list"}) {
+    if (text.is_list(key)) return std::ssize(text.json().at(std::string(key)));
+  }
+  return 0;
+}
+
 std::int64_t read_tables(HfIntake& in) {
   ModelSpec& m = in.model;
   m.hidden = in.text.integer({"hidden_size", "n_embd", "d_model", "dim"});
   m.vocab = in.text.integer({"vocab_size", "padded_vocab_size"});
-  const std::int64_t layers =
-      in.text.integer({"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
+  const std::int64_t layers = count_layers(in.text);
+  if (layers == 0) in.text.missing("num_hidden_layers");
   if (layers > kMostLayers) {
     throw in.text.error("num_hidden_layers", fmt::format("at most {}", kMostLayers));
   }
@@ -134,7 +147,7 @@ std::int64_t read_tables(HfIntake& in) {
   m.head_bias = in.traits.head_bias;
   m.embedding_format = in.format();
   m.head_format = in.format();
-  return layers;
+  return std::max<std::int64_t>(1, layers);
 }
 
 void add_mtp(HfIntake& in, std::int64_t layers, const LayerKind& kind, bool own_tables) {

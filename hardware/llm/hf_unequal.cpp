@@ -1,5 +1,4 @@
-// Decoders whose layers differ in more than window and experts: Llama 4, MiMo-V2, Gemma 3n,
-// Gemma 4.
+// Decoders whose layers differ in more than window and experts: Llama 4, Gemma 3n, Gemma 4.
 
 #include <fmt/format.h>
 
@@ -43,16 +42,6 @@ void check_shared(const HfIntake& in, std::int64_t layers) {
   }
 }
 
-// Per-layer inputs of Gemma 3n and 4: a table of rows for all layers, a projection of the hidden
-// state to them, and per layer a gate, a projection back and a norm.
-void add_per_layer_inputs(HfIntake& in, std::int64_t width, std::int64_t layers) {
-  if (width == 0) return;
-  const std::int64_t h = in.model.hidden;
-  const std::int64_t rows = in.text.integer_or({"vocab_size_per_layer_input"}, in.model.vocab);
-  in.model.extra_embedding_params += rows * layers * width + h * layers * width + width;
-  for (LayerKind& kind : in.model.kinds) kind.extra_params += 2 * h * width + h;
-}
-
 AttentionSpec gemma4_attention(const HfIntake& in, std::int64_t window) {
   AttentionSpec a = read_attention(in);
   if (window > 0) {
@@ -72,6 +61,14 @@ AttentionSpec gemma4_attention(const HfIntake& in, std::int64_t window) {
 }
 
 }  // namespace
+
+void add_per_layer_inputs(HfIntake& in, std::int64_t width, std::int64_t layers) {
+  if (width == 0) return;
+  const std::int64_t h = in.model.hidden;
+  const std::int64_t rows = in.text.integer_or({"vocab_size_per_layer_input"}, in.model.vocab);
+  in.model.extra_embedding_params += rows * layers * width + h * layers * width + width;
+  for (LayerKind& kind : in.model.kinds) kind.extra_params += 2 * h * width + h;
+}
 
 void read_llama4(HfIntake& in) {
   const std::int64_t layers = read_tables(in);
@@ -97,35 +94,29 @@ void read_llama4(HfIntake& in) {
   }
 }
 
-void read_mimo_v2(HfIntake& in) {
-  const std::int64_t layers = read_tables(in);
-  const std::vector<bool> experts = moe_layers(in, layers);
-  const std::vector<std::int64_t> slides = in.text.integers("hybrid_layer_pattern");
-  if (slides.empty()) in.text.missing("hybrid_layer_pattern");
-  const AttentionSpec full = read_attention(in);
-  AttentionSpec sliding = full;
-  sliding.q_heads = in.text.integer_or({"swa_num_attention_heads"}, full.q_heads);
-  sliding.kv_heads = in.text.integer_or({"swa_num_key_value_heads"}, full.kv_heads);
-  sliding.head_dim = in.text.integer_or({"swa_head_dim"}, full.head_dim);
-  sliding.v_head_dim = in.text.integer_or({"swa_v_head_dim"}, full.v_head_dim);
-  sliding.window_tokens = in.text.integer({"sliding_window", "sliding_window_size"});
-  sliding.sinks = in.text.flag("add_swa_attention_sink_bias", false);
+// LongCat: each layer has attention and an MLP twice; the experts run beside the first pair
+// (Transformers modeling_longcat_flash.py: LongcatFlashDecoderLayer). Experts that pass their input
+// on weigh nothing.
+void read_longcat(HfIntake& in) {
+  read_layers(in);
+  const ModelSpec blocks = in.model;
+  in.model.kinds.clear();
+  in.model.order.clear();
+  const MlpSpec mlp = read_mlp(in, in.text.integer({"ffn_hidden_size"}));
   in.root.log().check_complete();
-  if (std::ssize(slides) != layers) {
-    throw in.text.error("hybrid_layer_pattern", fmt::format("one entry per layer ({})", layers));
+  for (std::size_t i = 0; i < blocks.order.size(); ++i) {
+    LayerKind first = blocks.layer(i);
+    first.mlp = mlp;
+    LayerKind second = first;
+    second.moe.reset();
+    add_layers(in.model, first, 1);
+    add_layers(in.model, second, 1);
   }
-  for (std::size_t i = 0; i < slides.size(); ++i) {
-    LayerKind kind;
-    kind.attention = slides[i] == 1 ? sliding : full;
-    if (slides[i] != 1) {
-      kind.attention->sinks = in.text.flag("add_full_attention_sink_bias", false);
-    }
-    if (experts[i]) {
-      kind.moe = read_moe(in);
-    } else {
-      kind.mlp = read_mlp(in, read_ffn(in));
-    }
-    add_layers(in.model, kind, 1);
+  if (const std::int64_t idle = in.text.integer_or({"zero_expert_num"}, 0); idle > 0) {
+    in.note(fmt::format(
+        "{} of the router's choices are experts without weights: a token reads fewer than "
+        "{} others, which are counted",
+        idle, in.text.integer_or({"moe_topk"}, 1)));
   }
 }
 

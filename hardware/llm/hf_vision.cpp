@@ -38,7 +38,9 @@ Tower read_tower(const HfFields& v) {
   tower.hidden = v.integer({"embed_dim", "hidden_size", "vt_hidden_size"});
   tower.layers = v.integer({"num_hidden_layers", "depth", "vt_num_hidden_layers"});
   const auto ffn = v.find_integer({"intermediate_size", "vt_intermediate_size"});
-  tower.ffn = ffn.value_or(tower.hidden * v.integer_or({"mlp_ratio"}, 4));
+  const double ratio = v.number("mlp_ratio").value_or(4);
+  if (!(ratio > 0 && ratio <= 256)) throw v.error("mlp_ratio", "above 0, up to 256");
+  tower.ffn = ffn.value_or(static_cast<std::int64_t>(static_cast<double>(tower.hidden) * ratio));
   tower.patch = std::max<std::int64_t>(1, v.bounded("patch_size", 14, 4096));
   if (tower.hidden > 65536 || tower.ffn > kHfLargest || tower.layers > 1000) {
     throw ConfigError(Complaint{
@@ -139,20 +141,42 @@ void read_internvit(const HfIntake& in, const HfFields& v, Tower& tower, VisionS
   spec.tokens_per_image = patches / 4;
 }
 
+// The known kind whose fields the tower has.
+HfVision kind_of_fields(const HfFields& v) {
+  if (v.has("vt_hidden_size") || v.has("init_pos_emb_height")) return HfVision::moonvit;
+  if (v.has("deepstack_visual_indexes")) return HfVision::qwen3;
+  if (v.has("depth") || v.has("temporal_patch_size")) return HfVision::qwen2;
+  if (v.text("model_type").find("pixtral") != std::string::npos) return HfVision::pixtral;
+  return HfVision::clip;
+}
+
+// Whether a tower can be read at all: one of a wrapper that is not known may say anything.
+bool describes_tower(const HfFields& v) {
+  const auto one_of = [&](HfKeys keys) {
+    return std::ranges::any_of(keys, [&](std::string_view key) {
+      return v.has(key) && v.json().at(std::string(key)).is_number_unsigned();
+    });
+  };
+  return one_of({"embed_dim", "hidden_size", "vt_hidden_size"}) &&
+         one_of({"num_hidden_layers", "depth", "vt_num_hidden_layers"});
+}
+
 }  // namespace
 
 void read_vision(HfIntake& in, HfVision kind) {
   if (kind == HfVision::none) return;
   const std::optional<HfFields> vision = in.root.object("vision_config");
-  if (!vision) {
+  if (!vision || (kind == HfVision::by_fields && !describes_tower(*vision))) {
     in.note("the config does not describe the vision tower: it is not counted");
     return;
   }
   const HfFields& v = *vision;
+  if (kind == HfVision::by_fields) kind = kind_of_fields(v);
   Tower tower = read_tower(v);
   VisionSpec spec;
   switch (kind) {
-    case HfVision::none: return;
+    case HfVision::none:
+    case HfVision::by_fields: return;
     case HfVision::clip:
       spec.params = clip_projector(in, tower);
       tower.positions = image_patches(v, tower) + 1;

@@ -13,9 +13,22 @@ namespace headroom {
 namespace {
 
 // One fp8 key and a 32-bit scale per 128 elements, whatever the dtype of the cache (DeepSeek V3.2,
-// vLLM deepseek_v32 indexer).
+// vLLM deepseek_v32 indexer), unless the key has a size of its own.
 ByteCount indexer_bytes(const IndexerSpec& indexer) {
-  return indexer.head_dim + 4 * ((indexer.head_dim + 127) / 128);
+  if (indexer.shared) return 0;
+  const ByteCount scaled = indexer.head_dim + 4 * ((indexer.head_dim + 127) / 128);
+  const ByteCount key = indexer.key_bytes > 0 ? indexer.key_bytes : scaled;
+  return (key + indexer.tokens_per_key - 1) / indexer.tokens_per_key;
+}
+
+// DeepSeek V4: what a compressor keeps of the tokens that have not become an entry yet, per
+// sequence: a value and a score in 32 bit for each of the tokens that one entry is made of. Blocks
+// of 4 overlap: both are twice as wide and reach over two blocks (vLLM
+// models/deepseek_v4/compressor.py; SGLang mem_cache/deepseek_v4_memory_pool.py keeps as many).
+ByteCount compressor_state_bytes(const AttentionSpec& a) {
+  const std::int64_t overlap = a.compress_ratio == 4 ? 2 : 1;
+  const std::int64_t width = a.head_dim + (a.indexer ? a.indexer->head_dim : 0);
+  return overlap * a.compress_ratio * 2 * overlap * width * 4;
 }
 
 // DeepSeek V4 with fp8: all but the rotary part in 8 bit, a scale byte per 64 elements.
@@ -51,6 +64,11 @@ void add_attention(std::vector<KvClass>& classes, const AttentionSpec& a, const 
     window.window_tokens = a.window_tokens;
     window.bytes_per_token = entry_bytes(a, kv);
     add_class(classes, window);
+    KvClass state;
+    state.kind = KvGroupKind::recurrent;
+    state.layers = layers;
+    state.state_bytes = compressor_state_bytes(a);
+    add_class(classes, state);
   } else if (a.window_tokens > 0) {
     made.kind = a.chunked ? KvGroupKind::chunked : KvGroupKind::sliding;
     made.window_tokens = a.window_tokens;
@@ -158,7 +176,8 @@ ByteCount state_bytes(const RecurrentSpec& r, std::int64_t tp) {
   const std::int64_t value = value_heads * r.value_head_dim;
   const std::int64_t key = key_heads * r.key_head_dim;
   const bool value_only = r.family == Family::mamba1 || r.family == Family::short_convolution;
-  const std::int64_t conv = (value_only ? value : value + 2 * key) * (r.conv_kernel - 1);
+  const std::int64_t kernel = std::max<std::int64_t>(1, r.conv_kernel);  // 0: no convolution
+  const std::int64_t conv = (value_only ? value : value + 2 * key) * (kernel - 1);
   std::int64_t state = value * r.key_head_dim;
   if (r.family == Family::short_convolution) state = 0;
   return stored_bytes(r.conv_dtype, conv) + stored_bytes(r.state_dtype, state);

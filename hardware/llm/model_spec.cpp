@@ -133,6 +133,7 @@ StageLayers stage_layers(const ModelSpec& model, const Sharding& sharding, std::
 
 ModelSpec with_dtype(ModelSpec model, Dtype dtype) {
   HEADROOM_CHECK(!is_quantised(dtype), "activations are fp32, fp16 or bf16");
+  if (dtype != model.dtype) model.stored.reset();
   model.dtype = dtype;
   const auto replace = [&](WeightFormat& format, bool) {
     if (!is_quantised(format.dtype)) format = format_of(dtype);
@@ -168,6 +169,7 @@ static ModelSpec requantised(ModelSpec model, Dtype dtype) {
 
 ModelSpec quantised(ModelSpec model, Dtype dtype) {
   HEADROOM_CHECK(is_quantised(dtype), fmt::format("{} is not a quantised type", name_of(dtype)));
+  model.stored.reset();
   if (dtype < Dtype::q8_0 && is_quantised_otherwise(model, dtype)) {
     return requantised(std::move(model), dtype);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hardware/llm/dtype.hpp"
+#include "hardware/llm/model_part.hpp"
 
 namespace headroom {
 
@@ -21,12 +22,15 @@ struct MlaSpec {  // multi-head latent attention
   friend bool operator==(const MlaSpec&, const MlaSpec&) = default;
 };
 
-// The small scorer of sparse attention (DeepSeek V3.2, GLM-5): it keeps one key of `head_dim` per
-// token and picks `top_k` tokens for the attention proper.
+// The small scorer of sparse attention (DeepSeek V3.2, GLM-5, MiniMax-M3): it keeps one key of
+// `head_dim` per token and picks `top_k` tokens for the attention proper.
 struct IndexerSpec {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t top_k = 0;
+  std::int64_t key_bytes = 0;       // of a kept key; 0: fp8 with a 32-bit scale per 128 elements
+  std::int64_t tokens_per_key = 1;  // keys are kept for blocks of that many tokens
+  bool shared = false;  // takes over the choice of an earlier layer: no weights, no keys
 
   friend bool operator==(const IndexerSpec&, const IndexerSpec&) = default;
 };
@@ -43,7 +47,7 @@ struct AttentionSpec {
   bool qk_norm = false;
   bool norms_all_heads = false;  // query and key over the width of all heads, not per head
   bool sinks = false;            // one learned logit per query head
-  bool output_gate = false;      // the query projection is twice as wide
+  bool output_gate = false;      // as wide as the output: of the query, with MLA by its own matrix
   bool value_is_key = false;     // no value projection; keys and values are still both kept
   bool shares_kv = false;        // reads the KV of an earlier layer and keeps none
   // KV entries per token: 1, or one entry per `compress_ratio` tokens beside a window of
@@ -70,6 +74,7 @@ struct RecurrentSpec {
     mamba2,
     gated_delta_net,       // Qwen3-Next, Qwen3.5
     kimi_delta_attention,  // Kimi Linear
+    lightning,             // MiniMax-Text-01, Ling: linear attention with a decay per head
     short_convolution      // LFM2: the convolution alone
   };
   Family family = Family::mamba2;
@@ -83,6 +88,8 @@ struct RecurrentSpec {
   bool conv_bias = false;
   bool proj_bias = false;
   std::int64_t dt_rank = 0;         // mamba1
+  bool full_rank_gate = false;      // kimi_delta_attention: gate and decay each in one matrix,
+  bool full_rank_decay = false;     // not through a low rank
   Dtype state_dtype = Dtype::bf16;  // of the recurrent state
   Dtype conv_dtype = Dtype::bf16;   // of the convolution's state
   WeightFormat format;
@@ -136,6 +143,15 @@ struct VisionSpec {
   WeightFormat format;
 };
 
+// Bytes of the weights as their files state them, by what they belong to: exact where formats give
+// an estimate. They hold for the model as shipped and are dropped when it is loaded in another
+// format.
+struct StoredWeights {
+  PartBytes outside{};            // of no layer
+  std::vector<PartBytes> layers;  // one per layer of the model
+  ByteCount unloaded = 0;         // shipped, not loaded
+};
+
 struct ModelSpec {
   std::string id;
   std::string hf_repo;
@@ -160,6 +176,7 @@ struct ModelSpec {
   std::optional<VisionSpec> vision;
   std::int64_t unloaded_params = 0;  // shipped, not loaded (multi-token prediction layers)
   ByteCount unloaded_bytes = 0;
+  std::optional<StoredWeights> stored;
   std::vector<std::string> notes;  // what the intake simplified: warnings of every result
   std::string source;
 

@@ -104,7 +104,7 @@ class Counter {
                                      : m_.hidden * q_heads * a.head_dim;
       matrices += m_.hidden * (mla.kv_lora_rank + mla.qk_rope) +
                   mla.kv_lora_rank * q_heads * (mla.qk_nope + mla.v_head) +
-                  q_heads * mla.v_head * m_.hidden;
+                  q_heads * mla.v_head * m_.hidden * (a.output_gate ? 2 : 1);
       small += mla.q_lora_rank + mla.kv_lora_rank;
     } else {
       const std::int64_t query = q_heads * a.head_dim * (a.output_gate ? 2 : 1);
@@ -114,7 +114,7 @@ class Counter {
       if (a.qkv_bias) small += query + kv_heads * a.head_dim + values;
       small += a.q_lora_rank;
     }
-    if (a.indexer) {
+    if (a.indexer && !a.indexer->shared) {
       // Query from the latent (or the hidden state), one key and one weight per head; replicated.
       const std::int64_t latent = a.mla ? a.mla->q_lora_rank : a.q_lora_rank;
       const std::int64_t from = latent > 0 ? latent : m_.hidden;
@@ -183,14 +183,19 @@ void Counter::count_recurrent(const RecurrentSpec& r, std::int64_t layers) {
       matrices = h * (2 * key + 2 * value + 2 * value_heads) + value * h;
       small = 2 * value_heads + r.value_head_dim;
       break;
-    case Family::kimi_delta_attention: {  // decay and gate through a low rank of one head
+    case Family::kimi_delta_attention: {  // decay and gate, usually through a rank of one head
       conv_width = 2 * key + value;
-      const std::int64_t rank = r.value_head_dim;
-      matrices =
-          h * (2 * key + value) + 2 * (h * rank + rank * value) + h * value_heads + value * h;
+      const std::int64_t low_rank = (h + value) * r.value_head_dim;
+      matrices = h * (2 * key + value) + h * value_heads + value * h;
+      matrices += r.full_rank_decay ? h * value : low_rank;
+      matrices += r.full_rank_gate ? h * value : low_rank;
       small = value_heads + value + r.value_head_dim;
       break;
     }
+    case Family::lightning:  // q, k, v and the gate of the output; a norm
+      matrices = h * (2 * key + 2 * value) + value * h;
+      small = value;
+      break;
     case Family::short_convolution:
       conv_width = value;
       matrices = h * 3 * value + value * h;
@@ -200,6 +205,48 @@ void Counter::count_recurrent(const RecurrentSpec& r, std::int64_t layers) {
   if (r.conv_bias) small += conv_width;
   add(ModelPart::recurrent, layers * matrices, r.format);
   add(ModelPart::small, layers * small);
+}
+
+// Of the layers in view and, where it has them, of what is outside the layers.
+PartBytes stored_in_view(const StoredWeights& stored, const View& view) {
+  PartBytes bytes{};
+  const auto add = [&](const PartBytes& more) {
+    for (std::size_t p = 0; p < bytes.size(); ++p) bytes[p] += more[p];
+  };
+  for (std::size_t i = view.layers.first; i < view.layers.last; ++i) add(stored.layers[i]);
+  PartBytes outside = stored.outside;
+  for (const ModelPart part : {ModelPart::embedding, ModelPart::vision}) {
+    if (!view.first_stage) outside[static_cast<std::size_t>(part)] = 0;
+  }
+  for (const ModelPart part : {ModelPart::lm_head, ModelPart::small}) {
+    if (!view.last_stage) outside[static_cast<std::size_t>(part)] = 0;
+  }
+  add(outside);
+  return bytes;
+}
+
+// The bytes that the files state take the place of those that follow from formats; a rank has its
+// share of the parameters. A part without stored bytes (a second copy of a tied table) keeps its
+// own.
+ModelParts count_parts(const ModelSpec& model, const View& view) {
+  ModelParts parts = Counter(model, view).run();
+  if (!model.stored || model.stored->layers.size() != model.order.size()) return parts;
+  View whole = view;
+  whole.tp = whole.expert_ranks = 1;
+  whole.vocab = model.vocab;
+  const std::array<std::int64_t, kModelPartCount> all = Counter(model, whole).run().params;
+  const PartBytes stored = stored_in_view(*model.stored, view);
+  for (std::size_t p = 0; p < stored.size(); ++p) {
+    if (stored[p] == 0) continue;
+    const bool shared = all[p] > 0 && parts.params[p] != all[p];
+    if (!shared) {
+      parts.bytes[p] = stored[p];
+      continue;
+    }
+    const double share = static_cast<double>(parts.params[p]) / static_cast<double>(all[p]);
+    parts.bytes[p] = static_cast<ByteCount>(static_cast<double>(stored[p]) * share);
+  }
+  return parts;
 }
 
 }  // namespace
@@ -218,11 +265,41 @@ ByteCount ModelParts::bytes_total() const {
   return std::accumulate(bytes.begin(), bytes.end(), ByteCount{0});
 }
 
+bool is_countable(const ModelSpec& m) {
+  constexpr double kMostParameters = 1e15;
+  double sum = 0;
+  const auto product = [](auto... factors) { return (1.0 * ... * static_cast<double>(factors)); };
+  for (std::size_t k = 0; k < m.kinds.size(); ++k) {
+    const LayerKind& kind = m.kinds[k];
+    double layer = 0;
+    if (kind.mlp) layer += product(3, m.hidden, kind.mlp->ffn);
+    if (kind.moe) layer += product(3, m.hidden, kind.moe->experts, kind.moe->ffn);
+    if (kind.moe) layer += product(3, m.hidden, kind.moe->shared_ffn);
+    if (kind.attention) {
+      const AttentionSpec& a = *kind.attention;
+      const double width = static_cast<double>(m.hidden) + static_cast<double>(a.q_lora_rank) +
+                           product(a.o_lora_rank, a.o_groups) +
+                           (a.mla ? product(1, a.mla->kv_lora_rank + a.mla->q_lora_rank) : 0.0);
+      layer += product(4, width, a.q_heads, a.head_dim + a.v_head_dim);
+      if (a.indexer) layer += product(2, width, a.indexer->heads + 1, a.indexer->head_dim);
+    }
+    if (kind.recurrent) {
+      const RecurrentSpec& r = *kind.recurrent;
+      layer +=
+          product(2, m.hidden + r.conv_kernel + r.dt_rank, 2 * r.value_heads, r.value_head_dim) +
+          product(2, m.hidden + r.value_heads, r.key_heads, r.key_head_dim);
+    }
+    sum += layer * static_cast<double>(m.layers_of(k));
+  }
+  sum += product(m.hidden, m.vocab + m.position_rows);
+  return sum <= kMostParameters;
+}
+
 ModelParts model_parts(const ModelSpec& model) {
   View view;
   view.vocab = model.vocab;
   view.layers = {0, model.order.size()};
-  return Counter(model, view).run();
+  return count_parts(model, view);
 }
 
 ModelParts rank_parts(const ModelSpec& model, const Sharding& sharding, std::int64_t stage) {
@@ -235,7 +312,7 @@ ModelParts rank_parts(const ModelSpec& model, const Sharding& sharding, std::int
   view.layers = stage_layers(model, sharding, stage);
   view.first_stage = stage == 0;
   view.last_stage = stage + 1 == sharding.pipeline;
-  return Counter(model, view).run();
+  return count_parts(model, view);
 }
 
 std::int64_t params_total(const ModelSpec& model) { return model_parts(model).params_total(); }
@@ -253,7 +330,8 @@ std::int64_t params_active(const ModelSpec& model) {
 }
 
 ByteCount checkpoint_bytes(const ModelSpec& model) {
-  return model_parts(model).bytes_total() + model.unloaded_bytes;
+  const ByteCount unloaded = model.stored ? model.stored->unloaded : model.unloaded_bytes;
+  return model_parts(model).bytes_total() + unloaded;
 }
 
 ByteCount rank_weight_bytes(const ModelSpec& model, const Sharding& sharding) {

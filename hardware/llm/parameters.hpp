@@ -3,31 +3,15 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
+#include "hardware/llm/model_part.hpp"
 #include "hardware/llm/model_spec.hpp"
 
 namespace headroom {
 
-enum class ModelPart : std::uint8_t {
-  embedding,       // input tables (tokens, learned positions): a decode step reads a row
-  lm_head,         // 0 when tied to the embedding
-  attention,       // matrices
-  recurrent,       // matrices and convolutions
-  dense_mlp,       // matrices
-  shared_experts,  // matrices
-  experts,         // matrices of all routed experts
-  router,
-  expert_bias,
-  small,  // norms, other biases, sinks
-  vision
-};
-inline constexpr std::size_t kModelPartCount = 11;
-[[nodiscard]] std::string_view name_of(ModelPart part);
-
 struct ModelParts {
   std::array<std::int64_t, kModelPartCount> params{};
-  std::array<ByteCount, kModelPartCount> bytes{};
+  PartBytes bytes{};
 
   [[nodiscard]] std::int64_t params_of(ModelPart part) const {
     return params[static_cast<std::size_t>(part)];
@@ -38,6 +22,10 @@ struct ModelParts {
   [[nodiscard]] std::int64_t params_total() const;
   [[nodiscard]] ByteCount bytes_total() const;
 };
+
+// Whether the model has at most 10^15 parameters, so that all counts fit in 63 bits. In floating
+// point, so any sizes may be asked about.
+[[nodiscard]] bool is_countable(const ModelSpec& model);
 
 // The checkpoint as shipped, without what no engine loads.
 [[nodiscard]] ModelParts model_parts(const ModelSpec& model);

@@ -10,6 +10,7 @@ list(APPEND UNIT_TEST_SOURCES
   environment_test.cpp
   explanations_test.cpp
   fastertransformer_budget_test.cpp
+  hf_by_fields_test.cpp
   hf_errors_test.cpp
   hf_folder_test.cpp
   hf_generate_budget_test.cpp
