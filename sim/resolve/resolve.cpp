@@ -7,9 +7,9 @@
 
 #include "hardware/checkpoint_names.hpp"
 #include "hardware/cost/roofline.hpp"
-#include "hardware/llm/hf_config.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "hardware/llm/quantization_method.hpp"
+#include "hardware/llm/weight_files.hpp"
 #include "scheduler/batching/policies.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/kernel/check.hpp"
@@ -157,7 +157,8 @@ std::filesystem::path existing_path(const Scenario& scenario, const std::string&
 }
 
 bool looks_like_path(const std::string& name) {
-  return name.ends_with(".json") || name.starts_with('.') || name.starts_with('/');
+  return name.ends_with(".json") || name.ends_with(".gguf") || name.starts_with('.') ||
+         name.starts_with('/');
 }
 
 }  // namespace
@@ -175,7 +176,7 @@ void Resolver::find_model() {
     const bool known = catalog_.has_model(s.model);
     const std::filesystem::path path = known ? "" : existing_path(s, s.model);
     if (!path.empty()) {
-      r_.model = load_hf_config(path, overrides);
+      r_.model = load_model_files(path, overrides);
     } else if (known || !read_checkpoint_name(overrides)) {
       if (!known && looks_like_path(s.model)) {
         throw ConfigError(fmt::format("{}: no such file or folder", s.model),

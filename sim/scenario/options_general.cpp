@@ -26,7 +26,8 @@ const OptionRow kGeneralRows[] = {
      .doc = "seed of all random streams"},
     {.pointer = "/model",
      .reach = field<&Scenario::model>,
-     .doc = "catalog id (`headroom list models`), Hugging Face name, config.json or its folder"},
+     .doc = "catalog id (`headroom list models`), Hugging Face name, config.json or its folder, "
+            "GGUF file"},
     {.pointer = "/model_override",
      .reach = field<&Scenario::model_override>,
      .doc = "JSON file merged over the model's config.json"},

@@ -158,7 +158,8 @@ std::string capacity_command(const CapacityArguments& arguments) {
 std::function<int()> add_capacity(CLI::App& command) {
   const auto a = std::make_shared<CapacityArguments>();
   command.add_option("scenario", a->scenario, "scenario to start from (optional)");
-  command.add_option("--model", a->models, "catalog id, Hugging Face name or config.json; a,b,...");
+  command.add_option("--model", a->models,
+                     "catalog id, Hugging Face name, config.json, GGUF file; a,b,...");
   command.add_option("--device", a->devices, "catalog ids: a,b,...");
   command.add_option("--engine", a->engines, "engine or engine@version: a,b,... (vllm)");
   command.add_option("--environment", a->environments, "native,docker,... (native)");

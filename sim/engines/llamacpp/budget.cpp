@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "hardware/budget/activations.hpp"
@@ -91,9 +92,27 @@ ByteCount cache_bytes(const ModelSpec& model, const LlamacppBudgetOptions& optio
   return bytes;
 }
 
+bool has_stored_layers(const ModelSpec& model) {
+  return model.stored && model.stored->layers.size() == model.order.size();
+}
+
+// Of the norm before the output, which goes where the output is.
+ByteCount output_norm_bytes(const ModelSpec& model) {
+  if (!has_stored_layers(model)) return 0;
+  return model.stored->outside[static_cast<std::size_t>(ModelPart::small)];
+}
+
 // Weights of the layers [first, last) alone.
 ByteCount layer_weights(const ModelSpec& model, std::size_t first, std::size_t last) {
   if (first >= last) return 0;
+  if (has_stored_layers(model)) {
+    ByteCount bytes = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      const PartBytes& layer = model.stored->layers[i];
+      bytes += std::accumulate(layer.begin(), layer.end(), ByteCount{0});
+    }
+    return bytes;
+  }
   ModelSpec part = model;
   part.vision.reset();
   part.order.assign(model.order.begin() + static_cast<std::ptrdiff_t>(first),
@@ -382,9 +401,11 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
   const ByteCount head = model.tie_embeddings ? table : parts.bytes_of(ModelPart::lm_head);
   LlamacppSplit split;
   split.gpu_layers = gpu_layers;
-  split.device_weights = layer_weights(model, first, range.last) + (output && last ? head : 0);
-  split.host_weights =
-      table + layer_weights(model, 0, start) + (output || model.tie_embeddings ? 0 : head);
+  const ByteCount norm = output_norm_bytes(model);
+  split.device_weights =
+      layer_weights(model, first, range.last) + (output && last ? head + norm : 0);
+  split.host_weights = table + layer_weights(model, 0, start) + (output ? 0 : norm) +
+                       (output || model.tie_embeddings ? 0 : head);
   const ByteCount vision = parts.bytes_of(ModelPart::vision);
   if (gpu_layers == 0) split.host_weights += vision;
   if (gpu_layers > 0 && stage == 0) split.device_weights += vision;

@@ -10,6 +10,7 @@ list(APPEND UNIT_TEST_SOURCES
   environment_test.cpp
   explanations_test.cpp
   fastertransformer_budget_test.cpp
+  gguf_test.cpp
   hf_by_fields_test.cpp
   hf_errors_test.cpp
   hf_folder_test.cpp
@@ -37,4 +38,5 @@ list(APPEND UNIT_TEST_SOURCES
   sglang_budget_test.cpp
   tgi_budget_test.cpp
   trtllm_budget_test.cpp
-  vllm_budget_test.cpp)
+  vllm_budget_test.cpp
+  weight_files_test.cpp)
