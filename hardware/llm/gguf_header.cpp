@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/file_roles.hpp"
 #include "sim/kernel/folders.hpp"
 
 namespace headroom {
@@ -108,6 +109,7 @@ class GgufReader {
  public:
   GgufReader(const std::filesystem::path& path, GgufHeader& header)
       : file_(path.string()), in_(path, std::ios::binary), header_(header) {
+    note_input(file_);
     std::error_code failed;
     const std::uintmax_t size = std::filesystem::file_size(path, failed);
     if (!in_ || failed) {

@@ -130,12 +130,23 @@ RecurrentSpec layer_recurrent(const HfIntake& in) {
                       "linear_num_heads (Kimi delta), mamba_num_heads, conv_L_cache");
 }
 
+// Inkling convolves keys, values and outputs over a few positions: less than a thousandth of its
+// weights, and as little of its cache.
+bool only_convolves(const HfIntake& in) {
+  if (read_recurrent(in) || !in.text.has("conv_kernel_size")) return false;
+  in.note(fmt::format("convolutions over {} positions beside attention are not counted",
+                      in.text.integer({"conv_kernel_size"})));
+  return true;
+}
+
 // The parts of one layer, as `in.text` states them for it.
 LayerKind layer_of(const HfIntake& in, HfMixer mixer, bool experts, std::int64_t layer) {
   LayerKind kind;
   kind.norms = in.traits.norms;
   const bool both = mixer == HfMixer::full_and_recurrent || mixer == HfMixer::sliding_and_recurrent;
-  if (mixer == HfMixer::recurrent || both) kind.recurrent = layer_recurrent(in);
+  if (mixer == HfMixer::recurrent || (both && !only_convolves(in))) {
+    kind.recurrent = layer_recurrent(in);
+  }
   if (mixer != HfMixer::none && mixer != HfMixer::recurrent) {
     kind.attention = layer_attention(in, mixer, layer);
     kind.extra_params += full_norm_params(in.traits, *kind.attention);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/file_roles.hpp"
 #include "sim/kernel/text_file.hpp"
 
 namespace headroom {
@@ -46,6 +47,7 @@ ConfigError bad_byte(const std::string& file, std::uint64_t offset, const std::s
 // The header's text, and in `room` the bytes of weights behind it.
 std::string header_text(const std::filesystem::path& path, std::uint64_t& room) {
   const std::string file = path.string();
+  note_input(file);
   std::ifstream in(path, std::ios::binary);
   std::error_code failed;
   const std::uintmax_t size = std::filesystem::file_size(path, failed);
