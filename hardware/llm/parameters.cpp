@@ -232,7 +232,7 @@ ModelParts count_parts(const ModelSpec& model, const View& view) {
   ModelParts parts = Counter(model, view).run();
   if (!model.stored || model.stored->layers.size() != model.order.size()) return parts;
   View whole = view;
-  whole.tp = whole.expert_ranks = 1;
+  whole.tp = whole.expert_cuts = whole.expert_shares = 1;
   whole.vocab = model.vocab;
   const std::array<std::int64_t, kModelPartCount> all = Counter(model, whole).run().params;
   const PartBytes stored = stored_in_view(*model.stored, view);

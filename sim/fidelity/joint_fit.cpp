@@ -46,7 +46,7 @@ struct Figure {
 class JointProblem {
  public:
   JointProblem(const JointFitOptions& options, const Catalog& catalog)
-      : catalog_(catalog), threads_(options.threads) {
+      : catalog_(catalog), threads_(options.threads), ties_(options.ties) {
     read_fields(options);
     const MeasuredRuns measured = read_measured_runs(options.directory, catalog);
     for (const MeasuredRun* run : chosen_runs(options.directory, options.runs, measured)) {
@@ -260,7 +260,7 @@ class JointProblem {
   void add_ties(const VectorXd& x, MatrixXd& normal, VectorXd& right) const {
     const VectorXd from = start();
     for (Eigen::Index i = 0; i < x.size(); ++i) {
-      const double w = kPlainScatter * kPlainScatter / (kFreeSpreads * kFreeSpreads);
+      const double w = ties_ * kPlainScatter * kPlainScatter / (kFreeSpreads * kFreeSpreads);
       normal(i, i) += w;
       right[i] -= w * (x[i] - from[i]);
       const Parameter& parameter = parameters_[static_cast<std::size_t>(i)];
@@ -272,7 +272,7 @@ class JointProblem {
         }
       }
       off[i] += 1;
-      const double tie = kPlainScatter * kPlainScatter / (kOwnSpreads * kOwnSpreads);
+      const double tie = ties_ * kPlainScatter * kPlainScatter / (kOwnSpreads * kOwnSpreads);
       normal += tie * off * off.transpose();
       right -= tie * off.dot(x) * off;
     }
@@ -280,6 +280,7 @@ class JointProblem {
 
   const Catalog& catalog_;
   std::size_t threads_;
+  double ties_;
   std::vector<BetweenKernels> rows_;  // to start from
   std::vector<Parameter> parameters_;
   std::size_t fields_ = 0;

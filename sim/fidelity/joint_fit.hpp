@@ -27,8 +27,11 @@ namespace headroom {
 struct JointFitOptions {
   std::filesystem::path directory;
   std::vector<std::string> runs = {};  // data sets, as calibrate() takes them; empty: all
-  std::vector<std::string> fit;        // keys of between_kernels.json
+  std::vector<std::string> fit = {};   // keys of between_kernels.json
   std::vector<std::string> own = {};   // those of `fit` that each engine has for itself
+  // How strongly constants are drawn to where they started and to their mean over the engines: 1 is
+  // worth an error of 10 % of one run per spread; 0 leaves constants that no run sees undetermined.
+  double ties = 1;
   std::size_t threads = 1;
 };
 

@@ -65,11 +65,11 @@ struct RunValidation {
 };
 
 struct ValidationOptions {
-  std::filesystem::path directory;
+  std::filesystem::path directory = {};
   std::string level = "auto";  // cost.level of all replays: auto, calibrated or kernels
   // A folder of kernel profiles (hardware/cost/kernel_times.hpp) by model and device: runs are
   // priced from those, whatever `level`; runs without one are excluded. Empty: none.
-  std::filesystem::path tables;
+  std::filesystem::path tables = {};
   std::size_t threads = 1;
 };
 

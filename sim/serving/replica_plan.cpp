@@ -137,7 +137,8 @@ bool Replica::plan_once(TimeNs now_ns) {
   }
   pricing_.add_cold_start(segment.price);
   if (features_.any(Features::micro_batches)) [[unlikely]] {
-    pricing_.enter_stages(shape, core_.time.clock(), core_.time.end_of_plans(), segment.price);
+    pricing_.enter_stages(segment.shape, core_.time.clock(), core_.time.end_of_plans(),
+                          segment.price);
   }
   HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
   core_.time.push(segment, repetitions(segment.price));

@@ -85,7 +85,7 @@ struct Request {
   std::uint64_t output_segment = 0;
   // Log-probabilities of the prompt: no cached prefix may replace any of it (ENGINES.md 2.2).
   bool prompt_logprobs = false;
-  std::uint16_t rank = 0;    // data rank that it stays on; 0 where there is one
+  std::uint16_t rank = 0;        // data rank that it stays on; 0 where there is one
   bool token_in_flight = false;  // preempted, and a step in flight yields its next token
   std::int32_t adapter = 0;      // LoRA; its KV is found by requests of the same one only
 };

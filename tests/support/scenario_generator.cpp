@@ -465,10 +465,6 @@ bool has_legal_options(const Scenario& s) {
   return paged && s.max_num_batched_tokens >= least && s.max_num_batched_tokens >= s.max_num_seqs;
 }
 
-}  // namespace
-
-namespace {
-
 bool has_legal_adapters(const Scenario& s) {
   const bool known = std::all_of(s.arrivals.begin(), s.arrivals.end(), [&s](const Arrival& a) {
     return 0 <= a.adapter && a.adapter <= s.adapters;

@@ -99,8 +99,7 @@ ByteCount vllm_expert_padding_bytes(const ModelSpec& model, const DeviceSpec& de
   ByteCount bytes = 0;
   for (const LayerKind& kind : model.kinds) {
     if (!kind.moe || kind.moe->format.dtype != Dtype::mxfp4) continue;
-    const std::int64_t ffn =
-        kind.moe->ffn / sharding.expert_cuts();
+    const std::int64_t ffn = kind.moe->ffn / sharding.expert_cuts();
     const double share = static_cast<double>(rounded(ffn, to_ffn)) / static_cast<double>(ffn) *
                          static_cast<double>(rounded(model.hidden, to_hidden)) /
                          static_cast<double>(model.hidden);

@@ -98,13 +98,13 @@ TEST_CASE("measured loops: settings files and variables of the command are read"
       "g,2026-03-25,of that day,vllm serve openai/gpt-oss-120b,,A='{\"\" "
       "VLLM_MXFP4_USE_MARLIN=1\n");
   REQUIRE(read.runs.size() == 3);
-  const MeasuredRun& trtllm = read.runs[2];
+  const MeasuredRun& trtllm = read.runs[1];
   CHECK(trtllm.scenario.engine.name == "trtllm");
   CHECK(trtllm.scenario.engine.version == "1.2");
   CHECK(trtllm.scenario.engine.kv_cache_dtype == "fp8");
   CHECK(trtllm.scenario.engine.quantization == "nvfp4");
   CHECK(trtllm.scenario.engine.own.get<TrtllmScheduling>().batch_wait_timeout_iters == 20);
-  const MeasuredRun& gpt = read.runs[1];
+  const MeasuredRun& gpt = read.runs[2];
   CHECK(gpt.scenario.engine.quantization == "auto");  // its own four bits
   // Ranks of experts that the table counts twice.
   const MeasuredRun& sglang = read.runs[0];

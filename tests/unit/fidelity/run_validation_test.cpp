@@ -56,8 +56,10 @@ TEST_CASE("measured jobs: all at once, weights by precision, unknown ones left o
   const MeasuredRuns read = jobs(
       "Llama-3.1-8B,H100,1,1,FP8,128,2048,20000,30000\n"
       "Llama-3.3-70B,B200,1,1,FP4,128,128,11147,30000\n"
+      "Llama-4-Scout,B200,1,1,FP4,128,128,25342,30000\n"
       "Llama-3.1-8B,H100,1,2,FP8,128,2048,20000,30000\n");
-  REQUIRE(read.runs.size() == 1);
+  REQUIRE(read.runs.size() == 2);
+  CHECK(read.runs[1].scenario.model == "llama-3.3-70b-nvfp4");
   CHECK(read.runs[0].scenario.engine.quantization == "fp8");
   CHECK(read.runs[0].scenario.engine.own.get<TrtllmOptions>().max_seq_len == 128 + 2048);
   CHECK(read.runs[0].arrivals.size() == 3000);

@@ -18,6 +18,7 @@ struct System {
   std::int64_t tensor = 4;
   CapturedSteps captured = {{1, 2, 4, 8, 16, 32, 64, 128, 256}, 256};
   const char* device = "h100-sxm";
+  HostTime host = {};
 };
 
 KernelCost cost_of(const System& system) {
@@ -27,7 +28,11 @@ KernelCost cost_of(const System& system) {
   parallel.sharding.tensor = system.tensor;
   KernelLibrary library = catalog.kernel_library(catalog.device(system.device), KernelEngine::vllm);
   return {LayerKernels(model, parallel, Dtype::bf16, {}, std::move(library)),
-          *catalog.between_kernels("vllm"), system.captured, model.hidden, kLimits};
+          *catalog.between_kernels("vllm"),
+          system.captured,
+          system.host,
+          model.hidden,
+          kLimits};
 }
 
 StepShape decodes(std::int64_t rows, TokenCount context_each) {
@@ -79,15 +84,26 @@ TEST_CASE("a run of decode steps priced by kernels may be cut anywhere") {
 }
 
 TEST_CASE("a captured decode step takes its kernels, one outside graphs at least its launches") {
-  // 80 dense layers of 12 launches of 48 us: 46 ms.
+  // 80 dense layers.
   const double captured = ms(price(cost_of({}), decodes(8, 1000)).base);
   CHECK(captured > 8);
   CHECK(captured < 20);
   const StepPrice eager = price(cost_of({.captured = {}}), decodes(8, 1000));
-  CHECK(ms(eager.base) == Approx(80 * 12 * 0.048).epsilon(1e-6));
+  const Catalog catalog = Catalog::embedded();
+  const BetweenKernels& between = *catalog.between_kernels("vllm");
+  CHECK(ms(eager.base) ==
+        Approx(80 * between.layer_launches * between.launch_ns / 1e6).epsilon(1e-6));
   CHECK(eager.base_terms[CostTerm::host] > 0);
   // A long prompt covers them: no floor.
   CHECK(price(cost_of({.captured = {}}), prompt(8192)).base_terms[CostTerm::host] == 0);
+}
+
+TEST_CASE("an engine that plans after a step adds the host's time to it") {
+  const StepPrice alone = price(cost_of({}), decodes(8, 1000));
+  const StepPrice planned = price(cost_of({.host = {.step = 1000, .row = 10}}), decodes(8, 1000));
+  CHECK(planned.base == alone.base + 1080);
+  CHECK(planned.base_terms[CostTerm::host] == 1080);
+  CHECK(planned.slope == alone.slope);
 }
 
 TEST_CASE("whether a short prompt meets the floor of launches is for the captured sizes to say") {
