@@ -305,7 +305,8 @@ std::vector<ScoredRun> left_out(JointProblem& problem, const VectorXd& x, const 
   for (std::size_t i = 0; i < runs.size(); ++i) groups[group(runs[i])].push_back(i);
   std::vector<ScoredRun> scored(runs.size());
   if (groups.size() < 2) return {};
-  for (const auto& [name, places] : groups) {
+  for (const auto& [left, places] : groups) {
+    const std::string& name = left;  // clang 14 takes no binding into a lambda
     const VectorXd others =
         problem.solved(x, r, j, [&](const ScoredRun& run) { return group(run) != name; });
     std::vector<ScoredRun> own = problem.scored(others, places);

@@ -62,12 +62,13 @@ std::string by_family(const StartupValidation& validation, std::size_t width) {
     StartsTable table{{fmt::format("{} rows: |error| of the KV pool", half_name(chooses)), "rows",
                        "mean", "median", "worst", "of", "ends right"}};
     for (const auto& [family, rows] : families) {
-      const auto& [engine, release, device] = family;
+      // A variable of its own: clang 14 takes no binding into a lambda.
+      const Family& of = family;
       const auto belongs = [&](const ReplayedStart& start) {
-        return start.chooses == chooses && start.engine == engine && start.release == release &&
-               start.device == device;
+        return start.chooses == chooses && Family{start.engine, start.release, start.device} == of;
       };
       if (!std::ranges::any_of(validation.replayed, belongs)) continue;
+      const auto& [engine, release, device] = family;
       table.push_back(
           line_of(fmt::format("{} {} {}", engine, release.empty() ? "?" : release, device),
                   validation, belongs));
