@@ -158,7 +158,8 @@ TEST_CASE("oracle: a request stays on its rank") {
 TEST_CASE("oracle: data ranks equal the twin of vLLM's sources in random scenarios") {
   std::int64_t preemptions = 0;
   std::size_t moved = 0;
-  for (std::uint64_t seed = 1; seed <= test::repetitions(1000); ++seed) {
+  const auto scenarios = test::repetitions(1000);
+  for (std::uint64_t seed = 1; seed <= scenarios; ++seed) {
     CAPTURE(seed);
     const RankScenario s = random_ranks(seed);
     const RankResult naive = run_naive_ranks(s);
@@ -171,8 +172,9 @@ TEST_CASE("oracle: data ranks equal the twin of vLLM's sources in random scenari
       moved += naive.rank_of[i] != i % s.ranks ? 1 : 0;
     }
   }
-  CHECK(preemptions > 500);
-  CHECK(moved > 1000);  // not in turn
+  // Some of either kind: preemptions, and ranks that were not taken in turn.
+  CHECK(static_cast<std::size_t>(preemptions) > scenarios / 2);
+  CHECK(moved > scenarios);
 }
 
 namespace {
