@@ -23,6 +23,8 @@ constexpr std::uint64_t kLongestName = 65'535;
 constexpr std::uint64_t kLongestText = std::uint64_t{64} << 20;
 constexpr std::size_t kMostKept = 65'536;  // entries of a list; vocabularies are skipped
 constexpr std::int64_t kMostElements = std::int64_t{1} << 46;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;  // of all tensors of a file
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
 constexpr std::uint64_t kMostAlignment = 1 << 20;
 
 // Elements and bytes of a block. The nearest type that prices are known for.
@@ -257,7 +259,13 @@ class GgufReader {
       tensor.shape.push_back(static_cast<std::int64_t>(size));
       tensor.elements *= static_cast<std::int64_t>(size);
     }
+    from = at_;
     read_type(tensor);
+    bytes_ += tensor.bytes;
+    if (bytes_ > kMostBytes) {
+      throw error(from,
+                  fmt::format("{} bytes of weights with {}: at most 2^50", bytes_, tensor.name));
+    }
     const std::uint64_t offset = unsigned_of(8);
     const auto bytes = static_cast<std::uint64_t>(tensor.bytes);
     constexpr std::uint64_t kFarthest = std::uint64_t{1} << 60;
@@ -321,6 +329,7 @@ class GgufReader {
   GgufHeader& header_;
   std::uint64_t size_ = 0;
   std::uint64_t at_ = 0;
+  std::int64_t bytes_ = 0;      // of the tensors so far
   std::uint64_t data_end_ = 0;  // of the last tensor, from the begin of the weights
   std::string last_;
 };
@@ -357,13 +366,22 @@ GgufHeader GgufHeader::read(const std::filesystem::path& path) {
   return header;
 }
 
+std::optional<std::int64_t> GgufHeader::value_of(std::string_view key, std::size_t index,
+                                                 std::int64_t least) const {
+  const auto found = integers_.find(fmt::format("{}.{}", architecture_, key));
+  if (found == integers_.end()) return std::nullopt;
+  const std::vector<std::int64_t>& values = found->second;
+  if (values.size() == 1) index = 0;
+  if (index >= values.size()) return std::nullopt;
+  if (values[index] < least || values[index] > kLargestSize) {
+    throw error(key, fmt::format("{}: {} to 2^31", values[index], least));
+  }
+  return values[index];
+}
+
 std::optional<std::int64_t> GgufHeader::find_integer(std::string_view key,
                                                      std::size_t index) const {
-  const auto found = integers_.find(fmt::format("{}.{}", architecture_, key));
-  if (found == integers_.end() || found->second.empty()) return std::nullopt;
-  return found->second.size() == 1      ? found->second.front()
-         : index < found->second.size() ? std::optional(found->second[index])
-                                        : std::nullopt;
+  return value_of(key, index, 0);
 }
 
 bool GgufHeader::is_list(std::string_view key) const {
@@ -377,12 +395,8 @@ ConfigError GgufHeader::error(std::string_view key, std::string_view problem) co
 }
 
 std::int64_t GgufHeader::integer(std::string_view key, std::size_t index) const {
-  const std::optional<std::int64_t> value = find_integer(key, index);
+  const std::optional<std::int64_t> value = value_of(key, index, 1);
   if (!value) throw error(key, "missing");
-  constexpr std::int64_t kLargest = std::int64_t{1} << 31;
-  if (*value < 1 || *value > kLargest) {
-    throw error(key, fmt::format("{}: 1 to 2^31", *value));
-  }
   return *value;
 }
 

@@ -42,6 +42,7 @@ class GgufHeader {
   [[nodiscard]] bool header_only() const { return header_only_; }
 
   // Metadata under the architecture's prefix ("block_count"). A list is read at `index`.
+  // ConfigError outside of 0 to 2^31.
   [[nodiscard]] std::optional<std::int64_t> find_integer(std::string_view key,
                                                          std::size_t index = 0) const;
   // From 1 to 2^31. ConfigError where it is missing or beyond.
@@ -50,6 +51,8 @@ class GgufHeader {
   [[nodiscard]] ConfigError error(std::string_view key, std::string_view problem) const;
 
  private:
+  [[nodiscard]] std::optional<std::int64_t> value_of(std::string_view key, std::size_t index,
+                                                     std::int64_t least) const;
   friend class GgufReader;
   std::string file_;
   std::string architecture_;

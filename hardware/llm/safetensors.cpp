@@ -123,6 +123,7 @@ std::map<std::string, ByteCount> read_safetensors_header(const std::filesystem::
   const IndexJson json = parse_object(header_text(path, room), file);
   std::map<std::string, ByteCount> tensors;
   std::int64_t end = 0;
+  std::int64_t held = 0;  // the loop ends before it can overflow
   for (const auto& entry : json.items()) {
     if (entry.key() == "__metadata__") continue;
     const IndexJson& value = entry.value();
@@ -137,8 +138,18 @@ std::map<std::string, ByteCount> read_safetensors_header(const std::filesystem::
                     .problem = fmt::format("{}: two byte offsets in order", offsets.dump())});
     }
     const auto last = offsets[1].get<std::int64_t>();
-    tensors[entry.key()] = last - offsets[0].get<std::int64_t>();
+    const std::int64_t bytes = last - offsets[0].get<std::int64_t>();
+    tensors[entry.key()] = bytes;
     end = std::max(end, last);
+    held += bytes;
+    if (held > kMostStored) break;
+  }
+  if (held > end) {
+    throw ConfigError(
+        Complaint{.origin = file,
+                  .problem = fmt::format("tensors share bytes: more than the {} up to the "
+                                         "end of the last one",
+                                         end)});
   }
   // A header that was fetched without its weights is complete as it is.
   if (room > 0 && static_cast<std::uint64_t>(end) > room) {

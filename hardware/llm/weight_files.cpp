@@ -243,10 +243,7 @@ ModelSpec load_model_files(const fs::path& path, const fs::path& overrides) {
   const bool folder = is_folder(path);
   if (!folder && path.extension() == ".gguf") return load_one_gguf(path, overrides);
   if (folder && !is_there(path / "config.json")) {
-    if (const std::optional<fs::path> file = gguf_in(path)) {
-      ModelSpec model = load_one_gguf(*file, overrides);
-      return model;
-    }
+    if (const std::optional<fs::path> file = gguf_in(path)) return load_one_gguf(*file, overrides);
   }
   ModelSpec model = load_hf_config(path, overrides);
   if (folder) {

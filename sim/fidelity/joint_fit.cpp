@@ -29,6 +29,7 @@ constexpr double kFreeSpreads = 1;
 constexpr double kOwnSpreads = 1;
 constexpr double kDerivativeSpreads = 0.5;
 constexpr int kJointRounds = 3;
+constexpr double kOutsideRange = 0.1;  // of the runs of a model, at each end of the printed range
 
 struct Parameter {
   const BetweenField* field = nullptr;
@@ -151,7 +152,7 @@ class JointProblem {
         if (parameter.place != place) continue;
         for (Eigen::Index f = 0; f < r.size(); ++f) {
           const ScoredRun& run = before_[figures_[static_cast<std::size_t>(f)].run];
-          if (parameter.engine.empty() || parameter.engine == family_[run.engine]) {
+          if (parameter.engine.empty() || parameter.engine == run.cost_family) {
             j(f, static_cast<Eigen::Index>(i)) = change[f];
           }
         }
@@ -208,6 +209,9 @@ class JointProblem {
     }
     rows_ = start_rows();
     for (const std::string& key : options.fit) {
+      if (std::ranges::count(options.fit, key) > 1) {
+        throw ConfigError(fmt::format("calibrate: {} is named twice", key));
+      }
       const BetweenField& field = between_field(key);
       if (std::ranges::find(options.own, key) == options.own.end()) {
         parameters_.push_back({&field, fields_, ""});
@@ -243,10 +247,7 @@ class JointProblem {
     const auto group = [](const ScoredRun& run) {
       return std::vector<std::string>{run.engine, run.device, run.model};
     };
-    for (const ScoredRun& run : before_) {
-      ++count[group(run)];
-      family_[run.engine] = run.cost_family;
-    }
+    for (const ScoredRun& run : before_) ++count[group(run)];
     for (std::size_t i = 0; i < before_.size(); ++i) {
       for (const ScoredMetric& metric : before_[i].metrics) {
         const bool ttft = metric.name.find("ttft") != std::string_view::npos;
@@ -286,8 +287,7 @@ class JointProblem {
   std::size_t fields_ = 0;
   std::vector<MeasuredRun> runs_;
   std::vector<ScoredRun> before_;
-  std::vector<Figure> figures_;                        // in the order of runs and their metrics
-  mutable std::map<std::string, std::string> family_;  // by engine
+  std::vector<Figure> figures_;  // in the order of runs and their metrics
   std::int64_t replays_ = 0;
 };
 
@@ -315,40 +315,7 @@ std::vector<ScoredRun> left_out(JointProblem& problem, const VectorXd& x, const 
   return scored;
 }
 
-std::optional<ObservedErrors::Range> usual_range(std::vector<double> errors) {
-  if (errors.empty()) return std::nullopt;
-  std::ranges::sort(errors);
-  const auto at = [&](double share) {
-    const double place = share * static_cast<double>(errors.size() - 1);
-    const auto low = static_cast<std::size_t>(place);
-    const std::size_t high = std::min(low + 1, errors.size() - 1);
-    return errors[low] + (errors[high] - errors[low]) * (place - static_cast<double>(low));
-  };
-  return ObservedErrors::Range{at(0.1), at(0.9)};
-}
-
 }  // namespace
-
-std::vector<ObservedErrors> usual_errors(const std::vector<ScoredRun>& runs) {
-  std::map<std::string, std::map<std::string_view, std::vector<double>>> by_model;
-  std::map<std::string, std::int64_t> count;
-  for (const ScoredRun& run : runs) {
-    ++count[run.model];
-    for (const ScoredMetric& metric : run.metrics) {
-      by_model[run.model][metric.name].push_back(metric.error());
-    }
-  }
-  std::vector<ObservedErrors> list;
-  for (auto& [model, errors] : by_model) {
-    ObservedErrors& entry = list.emplace_back();
-    entry.models = {model};
-    entry.runs = count[model];
-    entry.ttft = usual_range(errors["mean_ttft_ms"]);
-    entry.tpot = usual_range(errors["mean_tpot_ms"]);
-    entry.throughput = usual_range(errors["output_throughput"]);
-  }
-  return list;
-}
 
 JointFit fit_between_kernels(const JointFitOptions& options, const Catalog& catalog) {
   JointProblem problem(options, catalog);
@@ -382,7 +349,7 @@ JointFit fit_between_kernels(const JointFitOptions& options, const Catalog& cata
     std::vector<ScoredRun> own;
     std::ranges::copy_if(fit.without_model, std::back_inserter(own),
                          [&](const ScoredRun& run) { return run.cost_family == row.id; });
-    row.observed = usual_errors(own);
+    row.observed = observed_errors(own, kOutsideRange);
   }
   fit.replays = problem.replays();
   return fit;

@@ -58,7 +58,4 @@ struct JointFit {
 // kernels price.
 [[nodiscard]] JointFit fit_between_kernels(const JointFitOptions& options, const Catalog& catalog);
 
-// The errors that 80 of 100 of the runs lie within, one entry per model.
-[[nodiscard]] std::vector<ObservedErrors> usual_errors(const std::vector<ScoredRun>& runs);
-
 }  // namespace headroom

@@ -20,12 +20,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "sim/fidelity/measured_run.hpp"
 #include "sim/intake/from.hpp"
+#include "sim/kernel/errors.hpp"
 #include "sim/kernel/random.hpp"
 
 namespace headroom {
@@ -79,7 +78,8 @@ std::string device_of(const FactRow& row, const Catalog& catalog) {
 std::int64_t tensor_ranks(const FactRow& row) {
   const std::int64_t ranks = count_in(row, "tp_size", 1, 1024);
   const std::int64_t of_experts = row.count("moe_ep_size").value_or(1);
-  const bool twice = ranks > kMostDevices && of_experts * of_experts == ranks;
+  const bool twice =
+      ranks > kMostDevices && of_experts <= kMostDevices && of_experts * of_experts == ranks;
   return twice ? of_experts : ranks;
 }
 
@@ -168,6 +168,9 @@ Scenario scenario_of(const FactRow& row, const FactRow& recipe, const Catalog& c
   const std::string release = release_of(row);
   Json root =
       scenario_from_command(command_of(recipe), place, release, settings_of(recipe)).scenario;
+  if (!root.contains("model")) {
+    throw ConfigError(Complaint{.origin = place, .problem = "the command names no model"});
+  }
   root["device"] = device_of(row, catalog);
   Json& engine = root["engine"];
   engine["tensor_parallel_size"] = tensor_ranks(row);

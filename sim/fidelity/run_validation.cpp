@@ -281,37 +281,50 @@ std::optional<ScoredRun> scored_by_kernels(const MeasuredRun& run, const Catalog
   return scored;
 }
 
-std::vector<ObservedErrors> observed_errors(const std::vector<ScoredRun>& runs) {
-  std::map<std::string, ObservedErrors> by_model;
+namespace {
+
+// All of them but a share at each end; between two the line.
+std::optional<ObservedErrors::Range> range_of(std::vector<double> errors, double left_out) {
+  if (errors.empty()) return std::nullopt;
+  std::ranges::sort(errors);
+  const auto at = [&](double share) {
+    const double place = share * static_cast<double>(errors.size() - 1);
+    const auto low = static_cast<std::size_t>(place);
+    const std::size_t high = std::min(low + 1, errors.size() - 1);
+    return errors[low] + (errors[high] - errors[low]) * (place - static_cast<double>(low));
+  };
+  return ObservedErrors::Range{at(left_out), at(1 - left_out)};
+}
+
+}  // namespace
+
+std::vector<ObservedErrors> observed_errors(const std::vector<ScoredRun>& runs, double left_out) {
+  struct OfModel {
+    std::int64_t runs = 0;
+    std::map<std::string_view, std::vector<double>> errors;
+  };
+  std::map<std::string, OfModel> by_model;
   for (const ScoredRun& run : runs) {
-    ObservedErrors& errors = by_model[run.model];
-    errors.models = {run.model};
-    ++errors.runs;
+    OfModel& own = by_model[run.model];
+    ++own.runs;
     for (const ScoredMetric& metric : run.metrics) {
-      std::optional<ObservedErrors::Range>* range = metric.name == "mean_ttft_ms"   ? &errors.ttft
-                                                    : metric.name == "mean_tpot_ms" ? &errors.tpot
-                                                    : metric.name == "output_throughput"
-                                                        ? &errors.throughput
-                                                        : nullptr;
-      if (range == nullptr) continue;
-      if (!*range) *range = ObservedErrors::Range{metric.error(), metric.error()};
-      (*range)->low = std::min((*range)->low, metric.error());
-      (*range)->high = std::max((*range)->high, metric.error());
+      own.errors[metric.name].push_back(metric.error());
     }
   }
   std::vector<ObservedErrors> list;
   list.reserve(by_model.size());
-  for (auto& [model, errors] : by_model) list.push_back(std::move(errors));
+  for (auto& [model, own] : by_model) {
+    ObservedErrors& errors = list.emplace_back();
+    errors.models = {model};
+    errors.runs = own.runs;
+    errors.ttft = range_of(std::move(own.errors["mean_ttft_ms"]), left_out);
+    errors.tpot = range_of(std::move(own.errors["mean_tpot_ms"]), left_out);
+    errors.throughput = range_of(std::move(own.errors["output_throughput"]), left_out);
+  }
   return list;
 }
 
 namespace {
-
-double median(std::vector<double>& values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 void add(const ScoredRun& run, const ScoredMetric& metric, MetricScore& score) {
   const double error = metric.error();
@@ -343,9 +356,9 @@ MetricScore score_of(std::span<const ScoredRun> runs, std::string_view metric,
   if (errors.empty()) return score;
   score.mean_error /= static_cast<double>(score.runs);
   score.mean /= static_cast<double>(score.runs);
-  score.median_error = median(errors);
+  score.median_error = median_of(errors);
   for (double& error : errors) error = std::abs(error);
-  score.median = median(errors);
+  score.median = median_of(std::move(errors));
   return score;
 }
 

@@ -94,8 +94,10 @@ struct ValidationOptions {
 [[nodiscard]] std::optional<ScoredRun> scored_by_kernels(const MeasuredRun& run,
                                                          const Catalog& catalog);
 
-// The errors of scored runs, one entry per model in the order of their names.
-[[nodiscard]] std::vector<ObservedErrors> observed_errors(const std::vector<ScoredRun>& runs);
+// The errors of scored runs, one entry per model in the order of their names; of each metric the
+// range of all but a share `left_out` (below 0.5) at each end.
+[[nodiscard]] std::vector<ObservedErrors> observed_errors(const std::vector<ScoredRun>& runs,
+                                                          double left_out = 0);
 
 // One metric over some runs.
 struct MetricScore {

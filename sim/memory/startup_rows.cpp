@@ -112,7 +112,13 @@ void read_file(const fs::path& path, std::vector<LoggedStart>& starts) {
   const Json document = Json::parse(read_text_file(path), nullptr, false);
   const Json rows = document.is_object() ? document.value("rows", Json::array()) : Json();
   if (!rows.is_array()) throw DataError(fmt::format("{}: expected {{\"rows\": [...]}}", file));
-  for (std::size_t i = 0; i < rows.size(); ++i) starts.push_back(start_in(rows[i], file, i));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    try {
+      starts.push_back(start_in(rows[i], file, i));
+    } catch (const Json::exception& error) {
+      throw DataError(fmt::format("{}: row {}: {}", file, i + 1, error.what()));
+    }
+  }
 }
 
 }  // namespace

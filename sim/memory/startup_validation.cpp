@@ -256,21 +256,33 @@ bool ReplayedStart::same_end() const {
          (is_sizing(*logged->stage) && is_sizing(*modelled.stage));
 }
 
+namespace {
+
+void replay_start(const LoggedStart& start, const Catalog& catalog, StartupValidation& validation) {
+  StartScenario made = start_scenario(start, catalog);
+  if (made.why.empty()) {
+    try {
+      const BudgetedSystem system = budget_system(made.scenario, catalog);
+      validation.replayed.push_back(replayed(start, made, system));
+      return;
+    } catch (const ConfigError& error) {
+      made.why = error.what();
+    }
+  }
+  validation.unplayed.push_back({start.id, start.engine_name, start.chooses, made.why});
+}
+
+}  // namespace
+
 StartupValidation validate_startups(const std::filesystem::path& directory,
                                     const Catalog& catalog) {
   StartupValidation validation;
   for (const LoggedStart& start : read_logged_starts(directory)) {
-    StartScenario made = start_scenario(start, catalog);
-    if (made.why.empty()) {
-      try {
-        const BudgetedSystem system = budget_system(made.scenario, catalog);
-        validation.replayed.push_back(replayed(start, made, system));
-        continue;
-      } catch (const ConfigError& error) {
-        made.why = error.what();
-      }
+    try {
+      replay_start(start, catalog, validation);
+    } catch (const Json::exception& error) {  // a figure or flag of another type
+      throw DataError(fmt::format("{}: {}: {}", start.file, start.id, error.what()));
     }
-    validation.unplayed.push_back({start.id, start.engine_name, start.chooses, made.why});
   }
   return validation;
 }

@@ -98,6 +98,7 @@ TEST_CASE("joint fits: what cannot be fitted is refused by name") {
   CHECK_THROWS_WITH(fit({"layer_ms"}, {}), Contains("layer_us"));
   CHECK_THROWS_WITH(fit({"layer_us"}, {"request_ms"}), Contains("request_ms"));
   CHECK_THROWS_WITH(fit({}, {}), Contains("name the constants"));
+  CHECK_THROWS_WITH(fit({"layer_us", "layer_us"}, {}), Contains("layer_us is named twice"));
 }
 
 TEST_CASE("the usual errors leave out a tenth at both ends") {
@@ -107,7 +108,7 @@ TEST_CASE("the usual errors leave out a tenth at both ends") {
     run.model = "m";
     run.metrics = {{"mean_tpot_ms", 100, 100.0 + i, {}}};
   }
-  const std::vector<ObservedErrors> usual = usual_errors(runs);
+  const std::vector<ObservedErrors> usual = observed_errors(runs, 0.1);
   REQUIRE(usual.size() == 1);
   CHECK(usual[0].runs == 11);
   CHECK(usual[0].tpot->low == Approx(0.01));

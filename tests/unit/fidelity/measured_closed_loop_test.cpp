@@ -122,10 +122,14 @@ TEST_CASE("measured loops: what a run cannot price is left out by name") {
                 // 5 ms a token for 100 tokens, after 20 s of waiting.
                 "a,vllm,0.15.1," + kLlama + "agg,1000,100,512,4,1,1,20000,5\n" +
                 "a,sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1000,100,4,8,1,1,80,11\n" +
-                "b,vllm,0.15.1," + kLlama + "agg,1000,100,8,4,1,1,80,11\n",
-            recipe("a") + "b,2026-01-01,of that day,vllm serve no/such --max-num-seqs 4,,\n");
+                "b,vllm,0.15.1," + kLlama + "agg,1000,100,8,4,1,1,80,11\n" + "c,vllm,0.15.1," +
+                kLlama + "agg,1000,100,9,4,1,1,80,11\n" + "a,vllm,0.15.1," + kLlama +
+                "agg,1000,100,4,64,1,1e15,80,11\n",
+            recipe("a") + "b,2026-01-01,of that day,vllm serve no/such --max-num-seqs 4,,\n" +
+                "c,2026-01-01,of that day,python -m vllm.entrypoints.openai.api_server "
+                "--max-num-seqs 4,,\n");
   CHECK(read.runs.empty());
-  REQUIRE(read.excluded.size() == 8);
+  REQUIRE(read.excluded.size() == 10);
   CHECK(read.excluded[0].why == "prefill and decode run on separate devices");
   CHECK(read.excluded[1].why == "the server's command is not recorded");
   CHECK(read.excluded[2].why == "attention by data ranks is not replayed");
@@ -133,7 +137,9 @@ TEST_CASE("measured loops: what a run cannot price is left out by name") {
   CHECK(read.excluded[4].why == "v9 is not in the catalog");
   CHECK(read.excluded[5].why == "the server took fewer requests at a time than its command");
   CHECK(read.excluded[6].why == "timed with speculative decoding, which the command lacks");
-  CHECK_THAT(read.excluded[7].why, Contains("no/such"));
+  CHECK(read.excluded[7].why == "several nodes are not replayed");
+  CHECK_THAT(read.excluded[8].why, Contains("no/such"));
+  CHECK_THAT(read.excluded[9].why, Contains("the command names no model"));
   CHECK_THROWS_WITH(loops(vllm_row("a", "11"), recipe("a") + recipe("a")),
                     Contains("silicon/recipes.csv:3: id a stands above, too"));
   CHECK_THROWS_WITH(loops(vllm_row("a", "11"), "a,2026-01-01,of that day," + kServe + ",x,\n"),

@@ -239,6 +239,9 @@ TEST_CASE("numbers that cannot be are refused before anything is allocated", "[g
   w.begin(1, 0);
   w.tensor("t", {std::uint64_t{1} << 40, std::uint64_t{1} << 40}, kF32, 0);
   CHECK_THAT(problem(w), Contains("2^46 elements"));
+  w.begin(40, 0);
+  for (int i = 0; i < 40; ++i) w.tensor("t", {std::uint64_t{1} << 46}, kF32, 0);
+  CHECK_THAT(problem(w), Contains("bytes of weights with t: at most 2^50"));
   w.begin(1, 0);
   w.tensor("t", {1, 1, 1, 1, 1}, kF32, 0);
   CHECK_THAT(problem(w), Contains("5 dimensions of t: 1 to 4"));

@@ -147,6 +147,8 @@ TEST_CASE("a header of safetensors that is damaged is an error with its byte", "
   CHECK_THAT(problem(), Contains("byte 0: cut off: a header of 64 bytes in a file of 10"));
   write_safetensors(file, "{" + tensor("a", 10, 4) + "}");
   CHECK(error_of(folder.path()) == test::value_at("/a/data_offsets"));
+  write_safetensors(file, "{" + tensor("a", 0, 4000) + ", " + tensor("b", 8, 4000) + "}");
+  CHECK_THAT(problem(), Contains("tensors share bytes"));
   write_safetensors(file, "{" + tensor("a", 0, 4000) + "}", 100);
   CHECK_THAT(problem(), Contains("cut off: 100 bytes of weights of 4000"));
 }

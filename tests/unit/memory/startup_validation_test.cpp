@@ -109,6 +109,19 @@ TEST_CASE("what cannot be replayed is said", "[startups]") {
   CHECK(v.unplayed[2].why == "engine unknown");
 }
 
+TEST_CASE("a row with a value of another type is refused by file and row", "[startups]") {
+  const auto refused = [](const Json& row, const std::string& place) {
+    CHECK_THROWS_AS(validate(Json::array({row})), DataError);
+    CHECK_THROWS_WITH(validate(Json::array({row})), Contains("rows.json: " + place));
+  };
+  refused(3, "row 1");
+  refused(row_with({{"devices", "2"}}), "row 1");
+  refused(row_with({{"score_only", 1}}), "row 1");
+  refused(row_with({{"flags", {{"env", 3}}}}), "one");
+  refused(row_with({{"logged", {{"gpu_kv_cache_tokens", {1, "x"}}}}}), "one");
+  refused(row_with({{"logged", {{"total_gib", 79}, {"free_before_gib", {{"a", "x"}}}}}}), "one");
+}
+
 TEST_CASE("a failure is right in its stage only", "[startups]") {
   // 15 GiB of weights leave nothing of 0.2 x 79 GiB for KV.
   const Json flags = {{"max_model_len", 8192}, {"gpu_memory_utilization", 0.2}};
