@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler/batching/rank_rules.hpp"
 #include "sim/options/origins.hpp"
 #include "sim/options/rows.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -74,6 +75,8 @@ struct BatchPolicy {
   bool (*by_priority)(const OptionBag& own) = nullptr;
   // Whether clients see tokens as they are made. Null: yes.
   bool (*streams)(const OptionBag& own) = nullptr;
+  // How data ranks work together. Null: as in RankRules.
+  RankRules (*rank_rules)(const OptionBag& own) = nullptr;
   // What cannot stand together; may put options in order. Null: nothing.
   void (*settle)(const Origins& given, OptionBag& own, std::int64_t max_num_seqs) = nullptr;
   // The policy keeps `kv`, the allocator of the same replica, and copies the rest.

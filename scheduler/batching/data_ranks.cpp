@@ -1,6 +1,7 @@
 #include "scheduler/batching/data_ranks.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sim/kernel/check.hpp"
@@ -16,14 +17,43 @@ void append(const std::vector<T>& part, std::vector<T>& whole) {
 }  // namespace
 
 DataRanks::DataRanks(std::vector<std::unique_ptr<BatchScheduler>> ranks, RankPools& pools,
-                     std::size_t front_ends, std::uint64_t seed)
-    : pools_(pools), balancer_(ranks.size(), front_ends, seed), reported_(ranks.size()) {
+                     const Options& options)
+    : pools_(pools),
+      options_(options),
+      balancer_(ranks.size(), options.front_ends, options.seed),
+      agreement_(options.rules),
+      reported_(ranks.size()) {
   HEADROOM_CHECK(ranks.size() == pools.count(), "a scheduler for each pool");
   for (auto& rank : ranks) ranks_.push_back({.scheduler = std::move(rank), .queue = {}});
 }
 
 std::uint16_t DataRanks::choose_rank(TimeNs now_ns) {
-  return static_cast<std::uint16_t>(balancer_.choose(now_ns));
+  const std::size_t rank = options_.rules.knows_all ? least_held() : balancer_.choose(now_ns);
+  return static_cast<std::uint16_t>(rank);
+}
+
+// The fewest tokens among the ranks that hold less than an equal share of all requests with this
+// one, or than the fullest rank; of equal ones the fullest (TensorRT-LLM 1.2:
+// _torch/pyexecutor/scheduler/adp_router.py, DefaultADPRouter.route_requests).
+std::size_t DataRanks::least_held() const {
+  std::int64_t all = 1;
+  std::int64_t most = 0;
+  for (const Rank& rank : ranks_) {
+    all += rank.queue.all();
+    most = std::max(most, rank.queue.all());
+  }
+  const std::int64_t count = std::ssize(ranks_);
+  most = std::max(most, (all + count - 1) / count);
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const Rank& rank = ranks_[i];
+    if (rank.queue.all() >= most) continue;
+    if (!best || rank.prompts < ranks_[*best].prompts ||
+        (rank.prompts == ranks_[*best].prompts && rank.queue.all() > ranks_[*best].queue.all())) {
+      best = i;
+    }
+  }
+  return best.value_or(0);
 }
 
 void DataRanks::enqueue(RequestId id, const Request& request) {
@@ -38,8 +68,10 @@ void DataRanks::enqueue_arrived(RequestId id, const Request& request) {
 
 void DataRanks::join(RequestId id, const Request& request) {
   if (id >= places_.size()) places_.resize(std::size_t{id} + 1);
-  places_[id] = {.rank = request.rank, .runs = false, .first_plan = plans_};
+  places_[id] = {
+      .rank = request.rank, .prompt = request.prompt_tokens, .runs = false, .first_plan = plans_};
   ++ranks_[request.rank].queue.waiting;
+  ranks_[request.rank].prompts += request.prompt_tokens;
 }
 
 // A rank reports its queue at the end of each step. Who has come since that step was planned is not
@@ -51,23 +83,40 @@ void DataRanks::tell_balancer(TimeNs now_ns) {
   balancer_.report(now_ns, reported_);
 }
 
+PlanContext DataRanks::context_of(std::size_t rank, const PlanContext& whole) const {
+  return {.now_ns = whole.now_ns,
+          .decodes_planned = whole.decodes_planned,
+          .requests = whole.requests,
+          .kv = pools_.of(rank),
+          .decodes = whole.rank_decodes[rank],
+          .decodes_in_flight = whole.decodes_in_flight,
+          .horizon = whole.horizon};
+}
+
+bool DataRanks::holds_prompts_back(const PlanContext& context) {
+  PromptAgreement::Ranks all{true, true, true};
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const PlanContext own = context_of(i, context);
+    all.all_have_prompts = all.all_have_prompts && ranks_[i].scheduler->can_run_prompts(own);
+    all.all_have_decodes = all.all_have_decodes && own.decodes.size() > 0;
+    all.all_have_seats = all.all_have_seats && own.decodes.size() < options_.seats;
+  }
+  return agreement_.holds_back(context.decodes_planned, all);
+}
+
 void DataRanks::plan(const PlanContext& context, BatchPlan& plan) {
   tell_balancer(context.now_ns);
   ++plans_;
   plan.steady_steps = context.horizon;
   bool reports_change = false;
+  const bool holds_back = options_.rules.prompts_together && holds_prompts_back(context);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = ranks_[i];
     part_.clear();
-    const PlanContext own{.now_ns = context.now_ns,
-                          .decodes_planned = context.decodes_planned,
-                          .requests = context.requests,
-                          .kv = pools_.of(i),
-                          .decodes = context.rank_decodes[i],
-                          .decodes_in_flight = context.decodes_in_flight,
-                          .horizon = context.horizon};
+    PlanContext own = context_of(i, context);
+    own.prompts_wait = holds_back;
     rank.scheduler->plan(own, part_);
-    take_over(context, rank.queue, plan);
+    take_over(context, rank, plan);
     rank.seen = rank.queue.waiting;
     reports_change = reports_change || !(rank.queue == reported_[i]);
   }
@@ -80,7 +129,8 @@ void DataRanks::plan(const PlanContext& context, BatchPlan& plan) {
 }
 
 // What one rank's plan changes, in the plan of all.
-void DataRanks::take_over(const PlanContext& context, RankQueue& queue, BatchPlan& plan) {
+void DataRanks::take_over(const PlanContext& context, Rank& rank, BatchPlan& plan) {
+  RankQueue& queue = rank.queue;
   HEADROOM_CHECK(!part_.decodes_pause && part_.verified.empty() && part_.swapped.empty() &&
                      part_.failure == PlanFailure::none,
                  "a plan that data ranks do not make");
@@ -100,7 +150,10 @@ void DataRanks::take_over(const PlanContext& context, RankQueue& queue, BatchPla
     ++queue.running;
     --queue.waiting;
   }
-  queue.waiting -= static_cast<std::int64_t>(part_.rejected.size());
+  for (const RequestId id : part_.rejected) {
+    rank.prompts -= places_[id].prompt;
+    --queue.waiting;
+  }
   append(part_.preempted, plan.preempted);
   append(part_.chunks, plan.chunks);
   append(part_.rejected, plan.rejected);
@@ -111,6 +164,7 @@ void DataRanks::take_over(const PlanContext& context, RankQueue& queue, BatchPla
 bool DataRanks::on_leave(RequestId id) {
   const Place& place = places_[id];
   Rank& rank = ranks_[place.rank];
+  rank.prompts -= place.prompt;
   if (place.runs) {
     --rank.queue.running;
   } else {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scheduler/batching/rank_balancer.hpp"
+#include "scheduler/batching/rank_rules.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/rank_pools.hpp"
 
@@ -16,9 +17,15 @@ namespace headroom {
 
 class DataRanks final : public BatchScheduler {
  public:
+  struct Options {
+    RankRules rules = {};
+    std::size_t front_ends = 1;  // that the balancer has; >= 1
+    std::int64_t seats = 1;      // sequences of one rank
+    std::uint64_t seed = 0;
+  };
   // One scheduler for each pool, in whose plans decodes never pause.
   DataRanks(std::vector<std::unique_ptr<BatchScheduler>> ranks, RankPools& pools,
-            std::size_t front_ends, std::uint64_t seed);
+            const Options& options);
 
   [[nodiscard]] std::uint16_t choose_rank(TimeNs now_ns) override;
   void enqueue(RequestId id, const Request& request) override;
@@ -30,23 +37,30 @@ class DataRanks final : public BatchScheduler {
  private:
   struct Rank {
     std::unique_ptr<BatchScheduler> scheduler;
-    RankQueue queue;        // requests in it
-    std::int64_t seen = 0;  // of those that wait, the ones that a plan has looked at
+    RankQueue queue;         // requests in it
+    TokenCount prompts = 0;  // tokens of theirs
+    std::int64_t seen = 0;   // of those that wait, the ones that a plan has looked at
   };
   // Of a request.
   struct Place {
     std::size_t rank = 0;
+    TokenCount prompt = 0;
     bool runs = false;
     std::uint64_t first_plan = 0;  // that can look at it
   };
 
   void join(RequestId id, const Request& request);
   void tell_balancer(TimeNs now_ns);
-  void take_over(const PlanContext& context, RankQueue& queue, BatchPlan& plan);
+  void take_over(const PlanContext& context, Rank& rank, BatchPlan& plan);
+  [[nodiscard]] std::size_t least_held() const;
+  [[nodiscard]] PlanContext context_of(std::size_t rank, const PlanContext& whole) const;
+  [[nodiscard]] bool holds_prompts_back(const PlanContext& context);
 
   std::vector<Rank> ranks_;
   RankPools& pools_;
+  Options options_;
   RankBalancer balancer_;
+  PromptAgreement agreement_;
   std::vector<Place> places_;        // by RequestId
   std::uint64_t plans_ = 0;          // plan()
   BatchPlan part_;                   // one rank's, of the latest plan

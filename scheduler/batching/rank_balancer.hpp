@@ -23,6 +23,7 @@ struct RankQueue {
   std::int64_t waiting = 0;
   std::int64_t running = 0;
 
+  [[nodiscard]] std::int64_t all() const { return waiting + running; }
   friend constexpr bool operator==(const RankQueue&, const RankQueue&) = default;
 };
 

@@ -55,6 +55,8 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   seats_left_ = options_.max_micro_batch_seqs - context.decodes.size();
   // One step at a time: whether a prompt fits may change with every block that a decode takes.
   if (waits_for_more(context, left, open && plan.preempted.empty())) return;
+  const bool may_come = !prompts_.empty() || (!waiting_.empty() && open);
+  if (context.prompts_wait && may_come) return;
   // No request starts behind a prompt that gets no tokens, or behind a paused request.
   const bool looked_at_all = continue_prompts(left) && plan.preempted.empty() && open &&
                              start_waiting(context, plan, left);
@@ -70,12 +72,19 @@ void TrtllmScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   plan.arrivals_can_join = looked_at_all;
 }
 
+bool TrtllmScheduler::can_run_prompts(const PlanContext& context) const {
+  const TokenCount left = options_.max_num_batched_tokens - context.decodes.size();
+  const BlockCount free = context.kv.pool().free_blocks - context.decodes.blocks_needed();
+  return startable_tokens(context, left, free, capacity_->is_open(started_.size())) > 0;
+}
+
 // py_executor.py, _waiting_requests: prompts that could run stand by, all together, while decodes
 // go on. Without decodes the plans that wait take no time.
 bool TrtllmScheduler::waits_for_more(const PlanContext& context, TokenCount left, bool may_start) {
   const auto& own = options_.own.get<TrtllmScheduling>();
   if (own.batch_wait_timeout_iters == 0) return false;
-  const TokenCount prompts = startable_tokens(context, left, may_start);
+  const TokenCount prompts =
+      startable_tokens(context, left, context.kv.pool().free_blocks, may_start);
   const TokenCount decodes = options_.max_num_batched_tokens - left;
   const double enough =
       own.batch_wait_max_tokens_ratio * static_cast<double>(options_.max_num_batched_tokens);
@@ -90,7 +99,7 @@ bool TrtllmScheduler::waits_for_more(const PlanContext& context, TokenCount left
 // Tokens of the prompts that this plan could run: whole ones, as the engine counts them. 0: none.
 // `may_start`: requests that wait, too.
 TokenCount TrtllmScheduler::startable_tokens(const PlanContext& context, TokenCount left,
-                                             bool may_start) const {
+                                             BlockCount free, bool may_start) const {
   const KvPoolState& pool = context.kv.pool();
   TokenCount tokens = 0;
   for (const Prompt& prompt : prompts_) {
@@ -98,7 +107,6 @@ TokenCount TrtllmScheduler::startable_tokens(const PlanContext& context, TokenCo
     tokens += prompt.known;
   }
   std::int64_t seats = may_start ? options_.max_num_seqs - started_.size() : 0;
-  BlockCount free = pool.free_blocks;
   for (RequestId id = waiting_.front(); id != kNoRequest && seats > 0 && tokens < left;
        id = waiting_.after(id), --seats) {
     const Request& request = context.requests[id];
@@ -382,6 +390,19 @@ std::vector<OwnRow> trtllm_rows() {
        .unit = "share",
        .bounds = {.low = 0, .high = 1},
        .doc = "of max_num_tokens: a step that is fuller does not wait"},
+      {.name = "attention_dp_enable_balance",
+       .field = &T::attention_dp_enable_balance,
+       .doc = "data ranks compute prompts together: they wait until every rank has one"},
+      {.name = "attention_dp_time_out_iters",
+       .field = &T::attention_dp_time_out_iters,
+       .unit = "steps",
+       .bounds = {.low = 1, .high = 1e6},
+       .doc = "at most for so many steps, while every rank decodes"},
+      {.name = "attention_dp_batching_wait_iters",
+       .field = &T::attention_dp_batching_wait_iters,
+       .unit = "steps",
+       .bounds = {.low = 0, .high = 1e6},
+       .doc = "that they wait for more prompts, when every rank has one"},
       {.name = "context_chunking_policy",
        .field = &T::context_chunking_policy,
        .choices = "FIRST_COME_FIRST_SERVED|EQUAL_PROGRESS",
@@ -389,11 +410,17 @@ std::vector<OwnRow> trtllm_rows() {
   });
 }
 
-void check_reuse(const Origins& given, OptionBag& own, std::int64_t /*max_num_seqs*/) {
+void check_switches(const Origins& given, OptionBag& own, std::int64_t /*max_num_seqs*/) {
   const auto& t = own.get<TrtllmScheduling>();
   const std::string partial = "/engine/enable_partial_reuse";
   if (given.is_given(partial) && !t.enable_block_reuse) {
     given.refuse_unused(partial, "; only with enable_block_reuse");
+  }
+  for (const std::string pointer :
+       {"/engine/attention_dp_time_out_iters", "/engine/attention_dp_batching_wait_iters"}) {
+    if (given.is_given(pointer) && !t.attention_dp_enable_balance) {
+      given.refuse_unused(pointer, "; only with attention_dp_enable_balance");
+    }
   }
   const std::string copy = "/engine/copy_on_partial_reuse";
   if (given.is_given(copy) && !(t.enable_block_reuse && t.enable_partial_reuse)) {
@@ -411,6 +438,7 @@ const BatchPolicy& trtllm_policy() {
                  .plans_ahead = true,
                  .has_stages = true,
                  .seats_per_stage = true,
+                 .has_data_ranks = true,
                  .drafts = true,
                  .drafts_need_room = true,
                  .keeps_prompt_logprobs = true,
@@ -432,7 +460,15 @@ const BatchPolicy& trtllm_policy() {
             return value_named<CapacityPolicy>(policy, kCapacityPolicies) !=
                    CapacityPolicy::max_utilization;
           },
-      .settle = check_reuse,
+      .rank_rules =
+          [](const OptionBag& own) {
+            const auto& t = own.get<TrtllmScheduling>();
+            return RankRules{.knows_all = true,
+                             .prompts_together = t.attention_dp_enable_balance,
+                             .timeout_plans = t.attention_dp_time_out_iters,
+                             .batching_plans = t.attention_dp_batching_wait_iters};
+          },
+      .settle = check_switches,
       .make = [](const SchedulerOptions& options,
                  const KvAllocator&) -> std::unique_ptr<BatchScheduler> {
         return std::make_unique<TrtllmScheduler>(options);

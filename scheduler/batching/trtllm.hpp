@@ -39,6 +39,11 @@ struct TrtllmScheduling {
   // Prompts wait for so many plans, unless they and the decodes fill this share of the step.
   std::int64_t batch_wait_timeout_iters = 0;
   double batch_wait_max_tokens_ratio = 0;
+  // Data ranks (attention DP): prompts wait until every rank has one, at most for so many plans,
+  // and then for more of them (AttentionDpConfig).
+  bool attention_dp_enable_balance = false;
+  std::int64_t attention_dp_time_out_iters = 50;
+  std::int64_t attention_dp_batching_wait_iters = 10;
 };
 
 class TrtllmScheduler final : public BatchScheduler {
@@ -48,6 +53,7 @@ class TrtllmScheduler final : public BatchScheduler {
   explicit TrtllmScheduler(const SchedulerOptions& options);
 
   void enqueue(RequestId id, const Request& request) override;
+  [[nodiscard]] bool can_run_prompts(const PlanContext& context) const override;
   void plan(const PlanContext& context, BatchPlan& plan) override;
   [[nodiscard]] bool on_leave(RequestId id) override;
   void on_engine_lost() override;
@@ -78,7 +84,7 @@ class TrtllmScheduler final : public BatchScheduler {
   void run_prompts(const PlanContext& context, BatchPlan& plan);
   [[nodiscard]] bool waits_for_more(const PlanContext& context, TokenCount left, bool may_start);
   [[nodiscard]] TokenCount startable_tokens(const PlanContext& context, TokenCount left,
-                                            bool may_start) const;
+                                            BlockCount free, bool may_start) const;
   [[nodiscard]] TokenCount first_piece(TokenCount known, TokenCount rest, TokenCount left) const;
   [[nodiscard]] bool can_never_run(const Request& request) const;
   [[nodiscard]] bool waits_to_reuse(const PlanContext& context, const Request& request) const;

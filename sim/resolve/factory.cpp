@@ -62,8 +62,13 @@ std::unique_ptr<BatchScheduler> make_data_ranks(const Resolved& resolved,
   }
   const std::int64_t front_ends =
       resolved.scenario.engine.api_server_count.value_or(resolved.sharding.data);
-  return std::make_unique<DataRanks>(std::move(ranks), pools, static_cast<std::size_t>(front_ends),
-                                     options.seed);
+  DataRanks::Options together{.front_ends = static_cast<std::size_t>(front_ends),
+                              .seats = options.max_num_seqs,
+                              .seed = options.seed};
+  if (resolved.scheduler->rank_rules != nullptr) {
+    together.rules = resolved.scheduler->rank_rules(options.own);
+  }
+  return std::make_unique<DataRanks>(std::move(ranks), pools, together);
 }
 
 }  // namespace

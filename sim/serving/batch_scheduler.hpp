@@ -93,6 +93,8 @@ struct PlanContext {
   StepCount horizon = kManySteps / 2;
   // Of each data rank, in `decodes` together; empty: there is one.
   std::span<DecodeSet> rank_decodes = {};
+  // Prompts that could run stand by in this plan (data ranks that compute them together).
+  bool prompts_wait = false;
   // With pipeline stages: the decoding sequences of each micro-batch, which take part in its steps
   // alone. `decodes` are those of the one that is planned; the others are in flight.
   std::int32_t micro_batch = 0;
@@ -146,6 +148,9 @@ struct PlanContext {
 class BatchScheduler {
  public:
   virtual ~BatchScheduler() = default;
+
+  // Whether a plan now could compute part of a prompt. Only for data ranks that agree on it.
+  [[nodiscard]] virtual bool can_run_prompts(const PlanContext& /*context*/) const { return false; }
 
   // A request arrived at this replica and waits.
   virtual void enqueue(RequestId id, const Request& request) = 0;

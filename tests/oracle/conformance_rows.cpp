@@ -245,6 +245,28 @@ std::vector<Policy> trtllm_policies() {
   return policies;
 }
 
+// Attention DP: ranks that compute prompts together.
+std::vector<Policy> balanced_policies() {
+  std::vector<Policy> policies = trtllm_policies();
+  std::erase_if(policies, [](const Policy& policy) {
+    return policy.name.find("STATIC_BATCH") != std::string::npos;
+  });
+  const std::size_t count = policies.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    Policy balanced = policies[i];
+    balanced.name += "attention_dp_enable_balance=true ";
+    balanced.set = [set = balanced.set](Options& o) {
+      set(o);
+      auto& own = o.own.edit<TrtllmScheduling>();
+      own.attention_dp_enable_balance = true;
+      own.attention_dp_time_out_iters = 7;
+      own.attention_dp_batching_wait_iters = 2;
+    };
+    policies.push_back(std::move(balanced));
+  }
+  return policies;
+}
+
 std::vector<Policy> sglang_policies() {
   std::vector<Policy> policies;
   for (const std::string order : {"fcfs", "lpm", "dfs-weight", "lof", "random"}) {
@@ -312,7 +334,9 @@ std::unique_ptr<BatchScheduler> scheduler_of(const BatchPolicy& kind, const Opti
   for (std::size_t i = 0; i < pools->count(); ++i) {
     ranks.push_back(kind.make(options, pools->of(i)));
   }
-  return std::make_unique<DataRanks>(std::move(ranks), *pools, 3, 1);
+  DataRanks::Options together{.front_ends = 3, .seats = options.max_num_seqs, .seed = 1};
+  if (kind.rank_rules != nullptr) together.rules = kind.rank_rules(options.own);
+  return std::make_unique<DataRanks>(std::move(ranks), *pools, together);
 }
 
 PolicySetup make(const Policy& policy, const Pool& pool, const EngineSize& size) {
@@ -379,6 +403,7 @@ std::vector<ConformanceRow> all_rows() {
   add_rows(rows, lora_policies(), {paged(16, false, true, false), paged(16, true, true, false)});
   add_rows(rows, growing_policies(), growing_pools());
   add_rows(rows, trtllm_policies(), growing_pools());
+  add_rows(rows, balanced_policies(), on_ranks(3, {growing_pools().back()}));
   add_rows(rows, sglang_policies(), growing_pools());
   add_rows(rows, tgi_policies(), reserving_pools());
   add_rows(rows, tgi_policies(), sharing_reserving_pools());

@@ -53,7 +53,11 @@ test::PolicySetup production(const RankScenario& s, Way way) {
   }
   auto kv = std::make_unique<RankPools>(std::move(pools));
   test::PolicySetup setup;
-  setup.scheduler = std::make_unique<DataRanks>(std::move(ranks), *kv, s.front_ends, kSeed);
+  setup.scheduler = std::make_unique<DataRanks>(
+      std::move(ranks), *kv,
+      DataRanks::Options{.front_ends = s.front_ends,
+                         .seats = static_cast<std::int64_t>(s.max_num_seqs),
+                         .seed = kSeed});
   if (way == Way::random_cuts) {
     setup.scheduler = std::make_unique<test::RandomlyCut>(std::move(setup.scheduler), 3);
   }

@@ -84,6 +84,19 @@ const FlagRow kTrtllmRows[] = {
     {.names = "--batch_wait_max_tokens_ratio",
      .takes = Takes::number,
      .pointer = "/engine/batch_wait_max_tokens_ratio"},
+    // The tensor ranks become data ranks: settle_attention_dp().
+    {.names = "--enable_attention_dp",
+     .takes = Takes::toggle,
+     .pointer = "/engine/data_parallel_size"},
+    {.names = "--attention_dp_config.enable_balance",
+     .takes = Takes::toggle,
+     .pointer = "/engine/attention_dp_enable_balance"},
+    {.names = "--attention_dp_config.timeout_iters",
+     .takes = Takes::integer,
+     .pointer = "/engine/attention_dp_time_out_iters"},
+    {.names = "--attention_dp_config.batching_wait_iters",
+     .takes = Takes::integer,
+     .pointer = "/engine/attention_dp_batching_wait_iters"},
     // ---- effects that a scenario cannot express
     {.names = "--backend",
      .takes = Takes::text,
@@ -94,9 +107,6 @@ const FlagRow kTrtllmRows[] = {
               "--moe_tensor_parallel_size|--gpus_per_node",
      .takes = Takes::text,
      .note = kUnmodelledNote},
-    {.names = "--enable_attention_dp",
-     .takes = Takes::toggle,
-     .note = "attention split by requests instead of heads is not modelled"},
     {.names = "--kv_cache_config|--scheduler_config|--quant_config|--moe_config|"
               "--torch_compile_config|--attention_dp_config|--build_config|--cp_config|"
               "--cache_transceiver_config|--peft_cache_config|--lora_config|"
@@ -150,6 +160,28 @@ constexpr LaunchProgram kTrtllmModules[] = {{"tensorrt_llm.commands.serve", "ser
 constexpr LaunchImage kTrtllmImages[] = {
     {.repository = "nvidia/tensorrt-llm", .tag_is_release = true}};
 
+// With attention DP every tensor rank serves requests of its own, and experts are shared by all
+// (tensorrt_llm/mapping.py: dp_size).
+void settle_attention_dp(LaunchDraft& draft) {
+  constexpr std::string_view kTensor = "/engine/tensor_parallel_size";
+  constexpr std::string_view kData = "/engine/data_parallel_size";
+  constexpr std::string_view kBalance = "/engine/attention_dp_enable_balance";
+  const Json* flag = draft.find(kData);
+  const Json* ranks = draft.find(kTensor);
+  const bool splits = flag != nullptr && flag->get<bool>() && ranks != nullptr && *ranks > 1;
+  if (splits) {
+    draft.set(kData, *ranks);
+    draft.unset(kTensor);
+  } else {
+    draft.unset(kData);
+    draft.unset(kBalance);
+  }
+  const Json* balances = draft.find(kBalance);
+  if (balances != nullptr && balances->get<bool>()) return;
+  draft.unset("/engine/attention_dp_time_out_iters");
+  draft.unset("/engine/attention_dp_batching_wait_iters");
+}
+
 }  // namespace
 
 const EngineLaunch kTrtllmLaunch{
@@ -163,7 +195,12 @@ const EngineLaunch kTrtllmLaunch{
     .positional_model = true,
     .settings_win = true,
     .variable_prefixes = "TRTLLM_|TLLM_",
-    .settle = settle_drafter,
+    .own_devices_per_rank = true,
+    .settle =
+        [](LaunchDraft& draft) {
+          settle_drafter(draft);
+          settle_attention_dp(draft);
+        },
 };
 
 }  // namespace headroom

@@ -95,6 +95,28 @@ TEST_CASE("switches that delay first tokens or choose graphs are options") {
   CHECK(vllm.at("cudagraph_mode") == "FULL_DECODE_ONLY");
 }
 
+TEST_CASE("trtllm-serve: attention DP makes data ranks of the tensor ranks") {
+  const TempFile settings(
+      "enable_attention_dp: true\nattention_dp_config:\n  enable_balance: true\n"
+      "  timeout_iters: 60\n  batching_wait_iters: 0\n");
+  const std::string command = "trtllm-serve deepseek-ai/DeepSeek-V3 --tp_size 8 --ep_size 8 ";
+  const FromResult result = from(command + "--extra_llm_api_options " + settings.path());
+  CHECK(sorted(result.scenario.at("engine")) == Sorted::parse(R"({
+    "name": "trtllm", "data_parallel_size": 8, "enable_expert_parallel": true,
+    "attention_dp_enable_balance": true, "attention_dp_time_out_iters": 60,
+    "attention_dp_batching_wait_iters": 0})"));
+  // One rank has nothing to share, and without the switch its settings mean nothing.
+  for (const std::string& other :
+       {std::string("trtllm-serve m --extra_llm_api_options ") + settings.path(),
+        command + "--no-enable_attention_dp --attention_dp_config.enable_balance true"}) {
+    const Json engine = from(other).scenario.at("engine");
+    CHECK_FALSE(engine.contains("data_parallel_size"));
+    CHECK_FALSE(engine.contains("attention_dp_enable_balance"));
+  }
+  CHECK(resolved("trtllm-serve deepseek-ai/DeepSeek-V3 --tp_size 8 --enable_attention_dp")
+            .sharding.data == 8);
+}
+
 TEST_CASE("trtllm-serve: the settings file overrides the command line") {
   // "Path to a YAML file that overwrites the parameters specified by trtllm-serve" (its --help).
   const TempFile settings(

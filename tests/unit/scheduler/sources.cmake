@@ -15,6 +15,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/prefix_tree_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/priority_queue_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/rank_balancer_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/rank_rules_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/routers_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/route_split_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_time_oom_test.cpp
