@@ -39,7 +39,8 @@ constexpr double kMostlyWaiting = 3;
 constexpr std::uint64_t kSeed = 1;
 
 // Rows that were timed with drafts, or while kernels were compiled: their times are far from those
-// of rows with the same command beside them. Empty: any.
+// of rows with the same command beside them. Or without graphs, by another server (their source
+// names Dynamo's image): 85 to 92 ms a token, whatever the load. Empty: any.
 struct MislabelledRows {
   std::string_view backend;
   std::string_view version;
@@ -51,7 +52,9 @@ struct MislabelledRows {
 };
 constexpr std::string_view kDrafts = "timed with speculative decoding, which the command lacks";
 constexpr std::string_view kCompiling = "timed while kernels were compiled";
+constexpr std::string_view kOtherServer = "timed with another server than its command";
 constexpr std::array kMislabelled{
+    MislabelledRows{"trtllm", "1.3.0rc1", "DeepSeek-R1-NVFP4", "", "", "", kOtherServer},
     MislabelledRows{"trtllm", "1.2.0rc6.post3", "DeepSeek-R1", "", "", "", kDrafts},
     MislabelledRows{"trtllm", "1.1.0rc2.post2", "DeepSeek-R1", "", "", "", kDrafts},
     MislabelledRows{"sglang", "0.5.9", "DeepSeek-R1", "fp8", "8", "", kDrafts},
@@ -83,10 +86,24 @@ std::int64_t tensor_ranks(const FactRow& row) {
   return twice ? of_experts : ranks;
 }
 
-// Labelled so, or so in the settings of the command.
-bool splits_attention(const FactRow& row, const FactRow& recipe) {
-  return row.count("attention_dp_size").value_or(1) > 1 ||
-         recipe.text("config").find("enable_attention_dp: true") != std::string::npos;
+bool is_labelled_split(const FactRow& row) {
+  return row.count("attention_dp_size").value_or(1) > 1;
+}
+
+bool is_told_to_split(const FactRow& recipe) {
+  return recipe.text("config").find("enable_attention_dp: true") != std::string::npos;
+}
+
+// The label counts ranks once as those of attention and again as those of experts (8 x 8 of 8).
+std::int64_t data_ranks(const FactRow& row) {
+  const std::int64_t experts = count_in(row, "moe_ep_size", 1, kMostDevices);
+  return experts > 1 ? experts : count_in(row, "moe_tp_size", 1, kMostDevices);
+}
+
+// The label counts those of one rank.
+std::int64_t users_of(const FactRow& row) {
+  const std::int64_t ranks = row.count("attention_dp_size").value_or(1);
+  return count_in(row, "batch_size", 1, kMostPlaces) * std::max<std::int64_t>(1, ranks);
 }
 
 bool served_few_at_a_time(const FactRow& row) {
@@ -99,7 +116,9 @@ std::string why_no_loop(const FactRow& row, const FactRow* recipe, const Catalog
   if (row.text("mode") != "agg") return "prefill and decode run on separate devices";
   if (recipe == nullptr) return "the server's command is not recorded";
   if (tensor_ranks(row) > kMostDevices) return "several nodes are not replayed";
-  if (splits_attention(row, *recipe)) return "attention by data ranks is not replayed";
+  if (is_labelled_split(row) != is_told_to_split(*recipe)) {
+    return "label and command differ about attention by data ranks";
+  }
   if (served_few_at_a_time(row)) return "the server took fewer requests at a time than its command";
   if (!catalog.has_device(device_of(row, catalog))) {
     return row.text("system") + " is not in the catalog";
@@ -140,7 +159,7 @@ SettingsFiles settings_of(const FactRow& recipe) {
 
 // With the variables of the engine, which precede it as in a shell; those with quotes in them are
 // cut off in the table.
-std::string command_of(const FactRow& recipe) {
+std::string command_of(const FactRow& row, const FactRow& recipe) {
   std::string command;
   std::string_view left = recipe.text("env");
   while (!left.empty()) {
@@ -151,12 +170,16 @@ std::string command_of(const FactRow& recipe) {
     }
     left.remove_prefix(std::min(end + 1, left.size()));
   }
-  return command + recipe.text("server");
+  command += recipe.text("server");
+  // Put together from the label, which gives each rank of attention one device.
+  if (is_labelled_split(row)) command += fmt::format(" --tp_size={}", data_ranks(row));
+  return command;
 }
 
 // What `precision` makes of the model that the command names; empty: nothing.
-std::string quantization_of(const FactRow& row, const ModelSpec& model) {
-  const std::string_view own = name_of(main_dtype(model));
+std::string quantization_of(const FactRow& row, const std::string& name, const Catalog& catalog) {
+  if (!catalog.has_model(name)) return "";  // one that others made: its name says it
+  const std::string_view own = name_of(main_dtype(catalog.model(name)));
   const std::string& wanted = row.text("precision");
   if (wanted == "fp8" && own != "fp8") return "fp8";
   if (wanted == "fp4" && own != "nvfp4" && own != "mxfp4") return "nvfp4";
@@ -167,16 +190,22 @@ Scenario scenario_of(const FactRow& row, const FactRow& recipe, const Catalog& c
   const std::string place = fmt::format("{}:{}", recipe.file, recipe.line);
   const std::string release = release_of(row);
   Json root =
-      scenario_from_command(command_of(recipe), place, release, settings_of(recipe)).scenario;
+      scenario_from_command(command_of(row, recipe), place, release, settings_of(recipe)).scenario;
   if (!root.contains("model")) {
     throw ConfigError(Complaint{.origin = place, .problem = "the command names no model"});
   }
   root["device"] = device_of(row, catalog);
   Json& engine = root["engine"];
-  engine["tensor_parallel_size"] = tensor_ranks(row);
+  if (!is_labelled_split(row)) {
+    engine["tensor_parallel_size"] = tensor_ranks(row);
+  } else {
+    // The recorded command captures graphs for the label's users, a share of a rank's.
+    constexpr const char* kGraphs = "cuda_graph_max_batch_size";
+    const std::int64_t rank_users = (users_of(row) + data_ranks(row) - 1) / data_ranks(row);
+    if (engine.contains(kGraphs) && engine[kGraphs] < rank_users) engine[kGraphs] = rank_users;
+  }
   if (!engine.contains("quantization")) {
-    const std::string wanted =
-        quantization_of(row, catalog.model(root.at("model").get<std::string>()));
+    const std::string wanted = quantization_of(row, root.at("model").get<std::string>(), catalog);
     if (!wanted.empty()) engine["quantization"] = wanted;
   }
   return recorded_scenario(place, std::move(root));
@@ -214,19 +243,20 @@ std::string load_of(const FactRow& row, const Catalog& catalog) {
     return count > 1 ? fmt::format(" {}{}", what, count) : std::string();
   };
   const std::string& version = row.text("backend_version");
-  return fmt::format(
-      "{} {}{} {} {}/TP{}{} {}x{} c{:03}", device_of(row, catalog), row.text("backend"),
-      version.empty() ? "" : " " + version,
-      row.text("model_path").substr(row.text("model_path").rfind('/') + 1), row.text("precision"),
-      tensor_ranks(row), ranks("EP", "moe_ep_size"), count_in(row, "isl", 1, kMostMeasuredTokens),
-      count_in(row, "osl", 3, kMostMeasuredTokens), count_in(row, "batch_size", 1, kMostPlaces));
+  const std::string data = is_labelled_split(row) ? fmt::format(" DP{}", data_ranks(row)) : "";
+  return fmt::format("{} {}{} {} {}/TP{}{}{} {}x{} c{:03}", device_of(row, catalog),
+                     row.text("backend"), version.empty() ? "" : " " + version,
+                     row.text("model_path").substr(row.text("model_path").rfind('/') + 1),
+                     row.text("precision"), tensor_ranks(row), ranks("EP", "moe_ep_size"), data,
+                     count_in(row, "isl", 1, kMostMeasuredTokens),
+                     count_in(row, "osl", 3, kMostMeasuredTokens), users_of(row));
 }
 
 MeasuredRun run_of(const LoopPoint& point, const Catalog& catalog) {
   const FactRow& row = *point.row;
   MeasuredRun run;
   run.scenario = scenario_of(row, *point.recipe, catalog);
-  run.concurrency = count_in(row, "batch_size", 1, kMostPlaces);
+  run.concurrency = users_of(row);
   run.arrivals = drawn(std::max(kPromptsPerPlace * run.concurrency, kFewestPrompts),
                        count_in(row, "isl", 1, kMostMeasuredTokens),
                        count_in(row, "osl", 3, kMostMeasuredTokens));
@@ -254,8 +284,8 @@ void read_closed_loops(std::istream& sample, std::istream& recipes, const std::s
   const std::vector<FactRow> rows =
       read_facts(sample, name + "/silicon_sample.csv",
                  {"id", "backend", "backend_version", "model_path", "system", "precision", "mode",
-                  "isl", "osl", "batch_size", "tp_size", "attention_dp_size", "moe_ep_size",
-                  "silicon_ttft_ms", "silicon_tpot_ms"});
+                  "isl", "osl", "batch_size", "tp_size", "attention_dp_size", "moe_tp_size",
+                  "moe_ep_size", "silicon_ttft_ms", "silicon_tpot_ms"});
   refuse_copies(rows);
   const std::vector<FactRow> commands =
       read_facts(recipes, name + "/recipes.csv",
@@ -272,7 +302,7 @@ void read_closed_loops(std::istream& sample, std::istream& recipes, const std::s
       continue;
     }
     LoopPoint& point =
-        points[{load_of(row, catalog), command_of(*recipe) + recipe->text("config")}];
+        points[{load_of(row, catalog), command_of(row, *recipe) + recipe->text("config")}];
     if (point.row == nullptr) {
       point.row = &row;
       point.recipe = recipe;

@@ -23,13 +23,13 @@ void write_loops(const TempFolder& folder, const BetweenKernels& truth) {
   catalog.put(truth);
   std::string rows =
       "id,backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,"
-      "attention_dp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms\n";
+      "attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms\n";
   std::string with_times = rows;
   for (const char* system : {"h100_sxm", "b200_sxm"}) {
     for (const auto& [id, model] :
          {std::pair("a", "meta-llama/Llama-3.1-8B"), std::pair("b", "Qwen/Qwen3-32B")}) {
       for (const int places : {2, 8}) {
-        const std::string row = fmt::format("{},vllm,0.15.1,{},{},bf16,agg,1024,64,{},1,1,1,", id,
+        const std::string row = fmt::format("{},vllm,0.15.1,{},{},bf16,agg,1024,64,{},1,1,1,1,", id,
                                             model, system, places);
         folder.write("now/silicon_sample.csv", rows + row + "1000,100\n");
         folder.write("now/recipes.csv", kRecipes);

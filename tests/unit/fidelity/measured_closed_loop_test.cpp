@@ -15,7 +15,7 @@ using Catch::Matchers::Contains;
 
 const std::string kHeader =
     "id,backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,"
-    "attention_dp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms\n";
+    "attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms\n";
 const std::string kRecipes = "id,measured,script_state,server,config,env\n";
 const std::string kLlama = "meta-llama/Llama-3.1-70B,h100_sxm,fp8,";
 const std::string kServe =
@@ -30,7 +30,7 @@ MeasuredRuns loops(const std::string& rows, const std::string& recipes) {
 }
 
 std::string vllm_row(const std::string& id, const std::string& tpot_ms) {
-  return id + ",vllm,0.15.1," + kLlama + "agg,1000,100,4,4,1,1,80," + tpot_ms + "\n";
+  return id + ",vllm,0.15.1," + kLlama + "agg,1000,100,4,4,1,1,1,80," + tpot_ms + "\n";
 }
 std::string recipe(const std::string& id, const std::string& state = "of that day") {
   return id + ",2026-01-01," + state + "," + kServe + ",,\n";
@@ -87,9 +87,9 @@ TEST_CASE("a closed loop sends the next request when one ends, never more at a t
 
 TEST_CASE("measured loops: settings files and variables of the command are read") {
   const MeasuredRuns read = loops(
-      "t,trtllm,1.2.0rc6.post2,deepseek-ai/DeepSeek-R1,b200_sxm,fp4,agg,1000,100,4,8,1,8,80,11\n"
-      "s,sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp4,agg,1000,100,4,16,1,4,80,11\n"
-      "g,vllm,0.19.0,openai/gpt-oss-120b,b200_sxm,fp4,agg,1000,100,4,1,1,1,80,11\n",
+      "t,trtllm,1.2.0rc6.post2,deepseek-ai/DeepSeek-R1,b200_sxm,fp4,agg,1000,100,4,8,1,1,8,80,11\n"
+      "s,sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp4,agg,1000,100,4,16,1,1,4,80,11\n"
+      "g,vllm,0.19.0,openai/gpt-oss-120b,b200_sxm,fp4,agg,1000,100,4,1,1,1,1,80,11\n",
       "t,2026-02-03,of that day,trtllm-serve deepseek-ai/DeepSeek-R1 --max_num_tokens=8192 "
       "--tp_size=8 --ep_size=8 --extra_llm_api_options=a.yml,\"a.yml:\nbatch_wait_timeout_iters: "
       "20\nkv_cache_config:\n    dtype: fp8\",\n"
@@ -112,34 +112,54 @@ TEST_CASE("measured loops: settings files and variables of the command are read"
   CHECK(sglang.settings_differ);
 }
 
+TEST_CASE("measured loops: attention by data ranks, whose ranks the table counts twice") {
+  const std::string recipe =
+      "2026-02-03,of that day,trtllm-serve deepseek-ai/DeepSeek-R1 --tp_size=1 --ep_size=8 "
+      "--extra_llm_api_options=a.yml,\"a.yml:\nenable_attention_dp: true\nattention_dp_config:\n"
+      "    enable_balance: true\n    timeout_iters: 60\n    batching_wait_iters: 0\",\n";
+  const std::string row = ",trtllm,1.2.0,deepseek-ai/DeepSeek-R1,b200_sxm,fp4,agg,1000,100,";
+  const MeasuredRuns read = loops("a" + row + "8,1,64,8,8,80,11\nb" + row + "64,1,8,1,8,81,12\n",
+                                  "a," + recipe + "b," + recipe);
+  REQUIRE(read.runs.size() == 1);  // of one command and load
+  const EngineSection& engine = read.runs[0].scenario.engine;
+  CHECK(engine.tensor_parallel_size == 1);
+  CHECK(engine.data_parallel_size == 8);
+  CHECK(engine.enable_expert_parallel);
+  CHECK(read.runs[0].concurrency == 512);
+  const auto& own = engine.own.get<TrtllmScheduling>();
+  CHECK(own.attention_dp_enable_balance);
+  CHECK(own.attention_dp_time_out_iters == 60);
+  CHECK(own.attention_dp_batching_wait_iters == 0);
+}
+
 TEST_CASE("measured loops: what a run cannot price is left out by name") {
-  const MeasuredRuns read =
-      loops("a,vllm,0.15.1," + kLlama + "disagg,1000,100,4,4,,1,80,11\n" +       //
-                "none,vllm,0.15.1," + kLlama + "agg,1000,100,4,4,1,1,80,11\n" +  //
-                "a,vllm,0.15.1," + kLlama + "agg,1000,100,4,4,8,1,80,11\n" +     //
-                "a,vllm,0.15.1," + kLlama + "agg,1000,100,4,16,1,2,80,11\n" +    //
-                "a,vllm,0.15.1,meta-llama/Llama-3.1-70B,v9,fp8,agg,1000,100,4,4,1,1,80,11\n" +
-                // 5 ms a token for 100 tokens, after 20 s of waiting.
-                "a,vllm,0.15.1," + kLlama + "agg,1000,100,512,4,1,1,20000,5\n" +
-                "a,sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1000,100,4,8,1,1,80,11\n" +
-                "b,vllm,0.15.1," + kLlama + "agg,1000,100,8,4,1,1,80,11\n" + "c,vllm,0.15.1," +
-                kLlama + "agg,1000,100,9,4,1,1,80,11\n" + "a,vllm,0.15.1," + kLlama +
-                "agg,1000,100,4,64,1,1e15,80,11\n",
-            recipe("a") + "b,2026-01-01,of that day,vllm serve no/such --max-num-seqs 4,,\n" +
-                "c,2026-01-01,of that day,python -m vllm.entrypoints.openai.api_server "
-                "--max-num-seqs 4,,\n");
-  CHECK(read.runs.empty());
-  REQUIRE(read.excluded.size() == 10);
+  const MeasuredRuns read = loops(
+      "a,vllm,0.15.1," + kLlama + "disagg,1000,100,4,4,,1,1,80,11\n" +       //
+          "none,vllm,0.15.1," + kLlama + "agg,1000,100,4,4,1,1,1,80,11\n" +  //
+          "a,vllm,0.15.1," + kLlama + "agg,1000,100,4,4,8,1,1,80,11\n" +     //
+          "a,vllm,0.15.1," + kLlama + "agg,1000,100,4,16,1,1,2,80,11\n" +    //
+          "a,vllm,0.15.1,meta-llama/Llama-3.1-70B,v9,fp8,agg,1000,100,4,4,1,1,1,80,11\n" +
+          // 5 ms a token for 100 tokens, after 20 s of waiting.
+          "a,vllm,0.15.1," + kLlama + "agg,1000,100,512,4,1,1,1,20000,5\n" +
+          "a,sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1000,100,4,8,1,1,1,80,11\n" +
+          "b,vllm,0.15.1," + kLlama + "agg,1000,100,8,4,1,1,1,80,11\n" + "c,vllm,0.15.1," + kLlama +
+          "agg,1000,100,9,4,1,1,1,80,11\n" + "a,vllm,0.15.1," + kLlama +
+          "agg,1000,100,4,64,1,1,1e15,80,11\n",
+      recipe("a") + "b,2026-01-01,of that day,vllm serve no/such --max-num-seqs 4,,\n" +
+          "c,2026-01-01,of that day,python -m vllm.entrypoints.openai.api_server "
+          "--max-num-seqs 4,,\n");
+  REQUIRE(read.runs.size() == 1);  // of a name that only a replay looks up
+  CHECK(read.runs[0].scenario.model == "no/such");
+  REQUIRE(read.excluded.size() == 9);
   CHECK(read.excluded[0].why == "prefill and decode run on separate devices");
   CHECK(read.excluded[1].why == "the server's command is not recorded");
-  CHECK(read.excluded[2].why == "attention by data ranks is not replayed");
+  CHECK(read.excluded[2].why == "label and command differ about attention by data ranks");
   CHECK(read.excluded[3].why == "several nodes are not replayed");
   CHECK(read.excluded[4].why == "v9 is not in the catalog");
   CHECK(read.excluded[5].why == "the server took fewer requests at a time than its command");
   CHECK(read.excluded[6].why == "timed with speculative decoding, which the command lacks");
   CHECK(read.excluded[7].why == "several nodes are not replayed");
-  CHECK_THAT(read.excluded[8].why, Contains("no/such"));
-  CHECK_THAT(read.excluded[9].why, Contains("the command names no model"));
+  CHECK_THAT(read.excluded[8].why, Contains("the command names no model"));
   CHECK_THROWS_WITH(loops(vllm_row("a", "11"), recipe("a") + recipe("a")),
                     Contains("silicon/recipes.csv:3: id a stands above, too"));
   CHECK_THROWS_WITH(loops(vllm_row("a", "11"), "a,2026-01-01,of that day," + kServe + ",x,\n"),
