@@ -3,27 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "hardware/cost/count_grid.hpp"
 #include "hardware/cost/overheads.hpp"
 #include "hardware/cost/ticks.hpp"
 #include "sim/kernel/det_math.hpp"
+#include "sim/kernel/likely.hpp"
 
 namespace headroom {
 namespace {
 
-// Powers of two and points between them, up to the first that is not below `last`.
-std::vector<std::int64_t> grid_to(std::int64_t last, std::int64_t parts) {
-  std::vector<std::int64_t> points;
-  for (std::int64_t power = 1;; power *= 2) {
-    for (std::int64_t part = 0; part < parts; ++part) {
-      const std::int64_t point = power + power * part / parts;
-      if (points.empty() || point > points.back()) points.push_back(point);
-      if (point >= last) return points;
-    }
-  }
-}
-
 // Between two points, rounded down.
 Ticks between(Ticks low, Ticks high, std::int64_t part, std::int64_t whole) {
+  constexpr Ticks kShort = Ticks{1} << 40;  // a second
+  constexpr std::int64_t kFew = std::int64_t{1} << 22;
+  const Ticks rise = high - low;
+  if (mostly(rise > -kShort && rise < kShort && part < kFew)) return low + rise * part / whole;
   return low + static_cast<Ticks>(static_cast<TickSum>(high - low) * part / whole);
 }
 
@@ -69,7 +63,10 @@ Ticks KernelCost::Curve::at(std::int64_t count) const {
 
 KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSteps captured,
                        HostTime host, std::int64_t hidden, const CostLimits& limits)
-    : kernels_(std::move(kernels)), captured_(std::move(captured)), host_(host) {
+    : kernels_(std::move(kernels)),
+      captured_(std::move(captured)),
+      host_(host),
+      prefill_(limits.max_num_seqs, limits.max_step_tokens, limits.max_model_len) {
   const LayerKernels::Counts& counts = kernels_.counts();
   const double plain = real(counts.layers) - (1 - b.latent_layer_share) * real(counts.latent);
   const double quantising = real(counts.fp8_block);
@@ -80,8 +77,8 @@ KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSt
   launches_ = ticks_from_ns(
       b.launch_ns *
       (b.layer_launches * real(counts.layers) + b.expert_launches * real(counts.expert) +
-       b.latent_launches * real(counts.latent) + b.recurrent_launches * real(counts.recurrent) +
-       b.quantise_launches * quantising));
+       b.latent_launches * real(counts.latent + counts.compressed) +
+       b.recurrent_launches * real(counts.recurrent) + b.quantise_launches * quantising));
   fill_tokens(limits);
   fill_decodes(limits);
   // All terms of the largest step together can be counted.
@@ -97,10 +94,25 @@ void KernelCost::fill_tokens(const CostLimits& limits) {
     products_.add(count, ticks_of(kernels_.products(m)));
     experts_.add(count, ticks_of(kernels_.experts(m)));
     reduces_.add(count, ticks_of(kernels_.reduces(m)));
+    streams_.add(count, ticks_of(kernels_.streams(m)));
+  }
+  constexpr std::int64_t kUsual = 16'384;
+  by_tokens_.reserve(static_cast<std::size_t>(std::min(tokens, kUsual)) + 1);
+  for (std::int64_t count = 0; count <= std::min(tokens, kUsual); ++count) {
+    by_tokens_.push_back(on_curves(count));
   }
   for (const std::int64_t rows : grid_to(std::max<std::int64_t>(2, limits.max_num_seqs), kParts)) {
     head_.add(rows, ticks_of(kernels_.head(real(rows))));
   }
+}
+
+KernelCost::TokenTerms KernelCost::on_curves(std::int64_t tokens) const {
+  return {products_.at(tokens), experts_.at(tokens), reduces_.at(tokens), streams_.at(tokens)};
+}
+
+KernelCost::TokenTerms KernelCost::by_tokens(std::int64_t tokens) const {
+  const auto at = static_cast<std::size_t>(tokens);
+  return mostly(at < by_tokens_.size()) ? by_tokens_[at] : on_curves(tokens);
 }
 
 void KernelCost::fill_decodes(const CostLimits& limits) {
@@ -134,8 +146,9 @@ KernelCost::DecodeLine KernelCost::decode_line(std::int64_t rows, TokenCount con
   const auto row = static_cast<std::size_t>(
       std::clamp<std::ptrdiff_t>(upper - rows_.begin() - 1, 0, std::ssize(rows_) - 2));
   // The first point of context whose sum over all rows is not below `context`.
-  std::size_t cell = 1;
-  while (cell + 1 < contexts_.size() && context > contexts_[cell] * rows) ++cell;
+  const std::int64_t each = (context + rows - 1) / rows;
+  const auto reached = std::lower_bound(contexts_.begin() + 1, contexts_.end() - 1, each);
+  const auto cell = static_cast<std::size_t>(reached - contexts_.begin());
   const TokenCount first = contexts_[cell - 1] * rows;
   const TokenCount last = contexts_[cell] * rows;
   const Ticks low = decode_point(row, rows, cell - 1);
@@ -168,8 +181,7 @@ void KernelCost::price_prefill(const StepShape& shape, StepPrice& price) const {
   const double stretch = det::sqrt(real(shape.chunk_pairs_twice) / pairs);
   tokens *= stretch;
   prefix *= stretch;
-  price.base_terms[CostTerm::attention_prefill] =
-      ticks_from_ns(kernels_.prefill(rows, tokens, prefix).us * 1e3);
+  price.base_terms[CostTerm::attention_prefill] = prefill_.at(kernels_, rows, tokens, prefix);
   price.base_terms[CostTerm::elementwise] +=
       elementwise_ * (shape.chunk_tokens + shape.decode_tokens());
 }
@@ -188,10 +200,12 @@ void KernelCost::price(const StepShape& shape, StepPrice& price) const {
   const std::int64_t captured = captured_tokens(shape);
   const std::int64_t padded = captured > 0 ? captured : tokens;
   CostTerms& terms = price.base_terms;
+  const TokenTerms own = by_tokens(padded);
+  const bool shares = shape.all_rank_tokens > padded;
   terms[CostTerm::linear_memory] =
-      products_.at(padded) + experts_.at(std::max(padded, shape.all_rank_tokens));
-  terms[CostTerm::communication] = reduces_.at(padded);
-  terms[CostTerm::elementwise] = layers_;
+      own.products + (shares ? by_tokens(shape.all_rank_tokens).experts : own.experts);
+  terms[CostTerm::communication] = own.reduces;
+  terms[CostTerm::elementwise] = layers_ + own.streams;
   terms[CostTerm::head] = head_.at(shape.sampled_rows + shape.draft_tokens);
   if (shape.chunk_rows > 0) price_prefill(shape, price);
   if (shape.decode_rows > 0) price_decode(shape, price);

@@ -16,6 +16,7 @@
 #include "hardware/between_kernels.hpp"
 #include "hardware/cost/capture_sizes.hpp"
 #include "hardware/cost/layer_kernels.hpp"
+#include "hardware/cost/prefill_grid.hpp"
 #include "hardware/cost/roofline.hpp"
 #include "sim/serving/step_cost.hpp"
 
@@ -53,7 +54,17 @@ class KernelCost final : public StepCost {
     StepCount valid_steps = kManySteps;
   };
 
+  // What a step takes by its tokens.
+  struct TokenTerms {
+    Ticks products = 0;
+    Ticks experts = 0;
+    Ticks reduces = 0;
+    Ticks streams = 0;
+  };
+
   void fill_tokens(const CostLimits& limits);
+  [[nodiscard]] TokenTerms on_curves(std::int64_t tokens) const;
+  [[nodiscard]] TokenTerms by_tokens(std::int64_t tokens) const;
   void fill_decodes(const CostLimits& limits);
   [[nodiscard]] DecodeLine decode_line(std::int64_t rows, TokenCount context) const;
   [[nodiscard]] Ticks decode_point(std::size_t row, std::int64_t rows, std::size_t context) const;
@@ -71,7 +82,10 @@ class KernelCost final : public StepCost {
   Curve products_;
   Curve experts_;
   Curve reduces_;
+  Curve streams_;
+  std::vector<TokenTerms> by_tokens_;  // the curves, for steps of usual size
   Curve head_;
+  PrefillGrid prefill_;
   std::vector<std::int64_t> rows_;      // of decode_ticks_
   std::vector<std::int64_t> contexts_;  // of decode_ticks_
   std::vector<Ticks> decode_ticks_;     // contexts of one row count stand together

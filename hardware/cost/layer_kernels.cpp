@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hardware/cost/ticks.hpp"
+#include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
 
@@ -56,8 +57,6 @@ std::optional<RecurrentKind> recurrent_kind(RecurrentSpec::Family family) {
 }
 
 std::string missing_attention(const AttentionSpec& a) {
-  if (a.compress_ratio != 1 || a.o_lora_rank > 0) return "attention over compressed entries";
-  if (a.indexer && !a.mla) return "sparse attention without a latent cache";
   if (!product_format(a.format)) {
     return fmt::format("attention weights in {}", name_of(a.format.dtype));
   }
@@ -69,6 +68,18 @@ std::int64_t divided(std::int64_t whole, std::int64_t parts) {
 }
 
 }  // namespace
+
+std::vector<std::string> kernel_simplifications(const ModelSpec& model) {
+  const auto is_unmeasured = [](const LayerKind& kind) {
+    return kind.attention && !kind.attention->mla &&
+           (kind.attention->indexer || !kind.attention->keeps_values);
+  };
+  if (std::ranges::none_of(model.kinds, is_unmeasured)) return {};
+  return {
+      fmt::format("{}: kernels of its sparse attention were not measured: timed as those of "
+                  "DeepSeek-V3.2, by bytes and operations",
+                  model.id)};
+}
 
 std::string kernels_missing(const ModelSpec& model) {
   for (const LayerKind& kind : model.kinds) {
@@ -104,6 +115,7 @@ LayerKernels::LayerKernels(const ModelSpec& model, const ParallelOptions& parall
     if (kind.recurrent) add_recurrent(*kind.recurrent, count);
     if (kind.mlp) add_mlp(kind.mlp->ffn, kind.mlp->gated, kind.mlp->format, count);
     if (kind.moe) add_experts(*kind.moe, count);
+    if (kind.residual_streams > 1) streams_.push_back({kind.residual_streams, count});
     const bool mixes = kind.attention || kind.recurrent;
     const bool feeds = kind.mlp || kind.moe;
     reduces_ += count * ((mixes ? 1 : 0) + (feeds ? 1 : 0));
@@ -130,6 +142,8 @@ void LayerKernels::add_mlp(std::int64_t ffn, bool gated, WeightFormat format, do
 
 void LayerKernels::add_attention(const AttentionSpec& a, double count) {
   if (a.mla) return add_latent(a, count);
+  if (!a.keeps_values) return add_compressed(a, count);
+  if (a.indexer) add_indexer(a, count);
   const std::int64_t heads = query_heads_per_rank(a, sharding_.tensor);
   const std::int64_t kv_heads = kv_heads_per_rank(a, sharding_.tensor);
   const std::int64_t kv_width =
@@ -145,11 +159,12 @@ void LayerKernels::add_attention(const AttentionSpec& a, double count) {
   AttentionShape shape{.heads = heads,
                        .kv_heads = kv_heads,
                        .head_dim = a.head_dim,
-                       .window = a.window_tokens,
+                       // What an indexer picks are as many tokens as a window has.
+                       .window = a.indexer ? a.indexer->top_k : a.window_tokens,
                        .kv = kv_};
   if (choices_.fp8_prefill) shape.query = kv_;
   if (a.norms_all_heads) norm_reduces_ += count;
-  if (a.window_tokens > 0) windows_.push_back(a.window_tokens);
+  if (shape.window > 0) windows_.push_back(shape.window);
   attentions_.push_back({shape, count});
 }
 
@@ -172,6 +187,43 @@ void LayerKernels::add_latent(const AttentionSpec& a, double count) {
   } else {
     latents_.push_back({shape, count});
   }
+}
+
+void LayerKernels::add_compressed(const AttentionSpec& a, double count) {
+  const std::int64_t heads = query_heads_per_rank(a, sharding_.tensor);
+  const std::int64_t groups = divided(a.o_groups, sharding_.tensor);
+  add_product(a.format, a.q_lora_rank + a.head_dim, hidden_, count);
+  add_product(a.format, heads * a.head_dim, a.q_lora_rank, count);
+  add_product(a.format, a.o_lora_rank, divided(heads * a.v_head_dim, groups), count * real(groups));
+  add_product(a.format, hidden_, groups * a.o_lora_rank, count);
+  if (a.extra_params > 0) {
+    add_product(a.format, divided(a.extra_params, hidden_ * sharding_.tensor), hidden_, count);
+  }
+  if (a.indexer) add_indexer(a, count);
+  const bool compresses = a.compress_ratio > 1;
+  const CompressedShape shape{.heads = heads,
+                              .width = a.head_dim,
+                              .window = a.window_tokens,
+                              .ratio = compresses ? a.compress_ratio : 0,
+                              .picked = a.indexer ? a.indexer->top_k : 0,
+                              .kv = kv_};
+  windows_.push_back(shape.window);
+  if (shape.picked > 0) windows_.push_back(shape.picked * shape.ratio);
+  counts_.compressed += static_cast<std::int64_t>(count);
+  compressed_.push_back({shape, count});
+}
+
+void LayerKernels::add_indexer(const AttentionSpec& a, double count) {
+  const IndexerSpec& indexer = *a.indexer;
+  if (indexer.shared) return;
+  const std::int64_t from = a.q_lora_rank > 0 ? a.q_lora_rank : hidden_;
+  add_product(a.format, indexer.heads * indexer.head_dim, from, count);
+  add_product(a.format, indexer.head_dim + indexer.heads, hidden_, count);
+  indexers_.push_back({{.heads = indexer.heads,
+                        .width = indexer.head_dim,
+                        .key_bytes = indexer_key_bytes(indexer),
+                        .tokens_per_key = indexer.tokens_per_key * a.compress_ratio},
+                       count});
 }
 
 void LayerKernels::add_recurrent(const RecurrentSpec& r, double count) {
@@ -260,6 +312,12 @@ KernelTime LayerKernels::prefill(double sequences, double tokens, double prefix)
   for (const auto& s : sparses_) {
     sum += library_.sparse_prefill(s.shape, sequences, tokens, prefix).times(s.count);
   }
+  for (const auto& c : compressed_) {
+    sum += library_.compressed_prefill(c.shape, sequences, tokens, prefix).times(c.count);
+  }
+  for (const auto& i : indexers_) {
+    sum += library_.index_prefill(i.shape, sequences, tokens, prefix).times(i.count);
+  }
   for (const auto& r : recurrents_) {
     sum += library_.recurrent_prefill(r.shape, sequences, tokens).times(r.count);
   }
@@ -277,8 +335,22 @@ KernelTime LayerKernels::decode(double rows, double context) const {
   for (const auto& s : sparses_) {
     sum += library_.sparse_decode(s.shape, rows, context).times(s.count);
   }
+  for (const auto& c : compressed_) {
+    sum += library_.compressed_decode(c.shape, rows, context).times(c.count);
+  }
+  for (const auto& i : indexers_) {
+    sum += library_.index_decode(i.shape, rows, context).times(i.count);
+  }
   for (const auto& r : recurrents_) {
     sum += library_.recurrent_decode(r.shape, rows).times(r.count);
+  }
+  return sum;
+}
+
+KernelTime LayerKernels::streams(double tokens) const {
+  KernelTime sum;
+  for (const auto& s : streams_) {
+    sum += library_.hyper_connections(s.shape, hidden_, tokens).times(s.count);
   }
   return sum;
 }

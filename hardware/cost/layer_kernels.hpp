@@ -24,6 +24,9 @@ struct KernelChoices {
 // Why the kernels of a layer of `model` are in no table; empty: all are.
 [[nodiscard]] std::string kernels_missing(const ModelSpec& model);
 
+// What is timed as something that was measured; a warning of every result.
+[[nodiscard]] std::vector<std::string> kernel_simplifications(const ModelSpec& model);
+
 class LayerKernels {
  public:
   // `model` passes kernels_missing().
@@ -40,6 +43,8 @@ class LayerKernels {
   // Attention and recurrence of prompts of equal length, each `tokens` behind `prefix`.
   [[nodiscard]] KernelTime prefill(double sequences, double tokens, double prefix) const;
   [[nodiscard]] KernelTime decode(double rows, double context) const;
+  // What hyper-connections add at `tokens`: reading, mixing and writing all residual streams.
+  [[nodiscard]] KernelTime streams(double tokens) const;
   // The output head for `rows` sampled tokens.
   [[nodiscard]] KernelTime head(double rows) const;
 
@@ -48,11 +53,12 @@ class LayerKernels {
     std::int64_t layers = 0;
     std::int64_t expert = 0;
     std::int64_t latent = 0;
+    std::int64_t compressed = 0;  // attention of DeepSeek-V4
     std::int64_t recurrent = 0;
     std::int64_t fp8_block = 0;  // that quantise activations per group
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
-  // Context lengths at which attention over a window stops to grow.
+  // Context lengths at which attention over a window or over picked tokens stops to grow.
   [[nodiscard]] const std::vector<std::int64_t>& windows() const { return windows_; }
 
  private:
@@ -76,6 +82,8 @@ class LayerKernels {
   void add_mlp(std::int64_t ffn, bool gated, WeightFormat format, double count);
   void add_attention(const AttentionSpec& attention, double count);
   void add_latent(const AttentionSpec& attention, double count);
+  void add_compressed(const AttentionSpec& attention, double count);
+  void add_indexer(const AttentionSpec& attention, double count);
   void add_recurrent(const RecurrentSpec& recurrent, double count);
   void add_experts(const MoeSpec& moe, double count);
 
@@ -90,7 +98,10 @@ class LayerKernels {
   std::vector<Counted<AttentionShape>> attentions_;
   std::vector<Counted<LatentShape>> latents_;
   std::vector<Counted<SparseShape>> sparses_;
+  std::vector<Counted<CompressedShape>> compressed_;
+  std::vector<Counted<IndexShape>> indexers_;
   std::vector<Counted<RecurrentShape>> recurrents_;
+  std::vector<Counted<std::int64_t>> streams_;
   double reduces_ = 0;       // all-reduces of a step
   double norm_reduces_ = 0;  // of norms over all heads
   double all_to_alls_ = 0;

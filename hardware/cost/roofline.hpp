@@ -135,5 +135,7 @@ class RooflineCost final : public StepCost {
 
 // What a run computes as something simpler; a warning of every result.
 [[nodiscard]] std::vector<std::string> run_simplifications(const ModelSpec& model);
+// What RooflineCost alone does.
+[[nodiscard]] std::vector<std::string> roofline_simplifications(const ModelSpec& model);
 
 }  // namespace headroom

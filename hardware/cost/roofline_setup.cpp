@@ -83,7 +83,8 @@ AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options)
     a.shares_kv = false;  // shared entries are still read
     const std::int64_t heads = query_heads_per_rank(a, tp);
     sums.layers += n;
-    // Entries of whole windows beside compressed ones are another mechanism (run_simplifications).
+    // Entries of whole windows beside compressed ones are another mechanism
+    // (roofline_simplifications).
     ReachSums& reach = sums.by_window[a.compress_ratio > 1 ? 0 : a.window_tokens];
     reach.kv_bytes += n * kv_bytes_per_token(a, {options.kv}, tp);
     reach.pair_products += n * heads * (a.head_dim + (a.mla ? a.mla->v_head : a.v_head_dim));
@@ -349,12 +350,10 @@ void RooflineCost::check_largest_step(const CostLimits& limits) const {
 std::vector<std::string> run_simplifications(const ModelSpec& model) {
   std::vector<std::string> notes;
   std::int64_t chunked = 0;
-  bool compressed = false;
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
     const LayerKind& kind = model.kinds[k];
     if (!kind.attention) continue;
     if (kind.attention->chunked) chunked += model.layers_of(k);
-    compressed = compressed || kind.attention->compress_ratio > 1 || kind.attention->indexer;
   }
   if (chunked > 0) {
     notes.push_back(
@@ -362,11 +361,15 @@ std::vector<std::string> run_simplifications(const ModelSpec& model) {
                     "chunk, the most they read",
                     model.id, chunked, model.layers()));
   }
-  if (compressed) {
-    notes.push_back(
-        fmt::format("{}: sparse attention is timed as if it read every stored entry", model.id));
-  }
   return notes;
+}
+
+std::vector<std::string> roofline_simplifications(const ModelSpec& model) {
+  const auto is_sparse = [](const LayerKind& kind) {
+    return kind.attention && (kind.attention->compress_ratio > 1 || kind.attention->indexer);
+  };
+  if (std::ranges::none_of(model.kinds, is_sparse)) return {};
+  return {fmt::format("{}: sparse attention is timed as if it read every stored entry", model.id)};
 }
 
 }  // namespace headroom

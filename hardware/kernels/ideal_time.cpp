@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "hardware/kernels/kernel_shapes.hpp"
 #include "sim/kernel/det_math.hpp"
 
 namespace headroom {
@@ -269,6 +268,45 @@ double recurrent_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint po
 double recurrent_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const double state = size_at(key, 1) * size_at(key, 2) * size_at(key, 3);
   return 2 * kStartUs + point[0] * 2 * 4 * state / peaks.bytes;
+}
+
+double index_scores(const DevicePeaks& peaks, const IndexShape& shape, const QueryRows& rows) {
+  const auto per_key = static_cast<double>(shape.tokens_per_key);
+  const double keys = rows.sequences * (rows.prefix + rows.tokens) / per_key;
+  const double pairs = rows.sequences * pairs_of(rows.tokens, rows.prefix, kNoWindow) / per_key;
+  const auto products = static_cast<double>(shape.heads * shape.width);
+  const double rate = shape.key_bytes >= 2 * shape.width ? peaks.flops_16_bit : peaks.flops_fp8;
+  return kStartUs + keys * static_cast<double>(shape.key_bytes) / peaks.bytes +
+         2 * pairs * products / rate;
+}
+
+// Before attention and before the experts a kernel reads all streams and writes the mixed one; one
+// behind each reads and writes all streams with its output (DeepSeek V4 inference code, hc_pre and
+// hc_post). One stream alone is read and written once each time.
+double hyper_connections(const DevicePeaks& peaks, std::int64_t streams, std::int64_t hidden,
+                         double tokens) {
+  const double rows = 2 * (3 * static_cast<double>(streams) + 2) - 4;
+  return 4 * kStartUs + 2 * rows * static_cast<double>(hidden) * tokens / peaks.bytes;
+}
+
+double compressed_attention(const DevicePeaks& peaks, const CompressedShape& shape,
+                            const QueryRows& rows) {
+  const auto window = static_cast<double>(shape.window);
+  const double queries = rows.sequences * rows.tokens;
+  double pairs = pairs_of(rows.tokens, rows.prefix, window);
+  double keys = std::min(rows.prefix + rows.tokens, window + rows.tokens);
+  if (shape.ratio > 0) {
+    const auto ratio = static_cast<double>(shape.ratio);
+    const double most = shape.picked > 0 ? static_cast<double>(shape.picked) * ratio : kNoWindow;
+    const double compressed = pairs_of(rows.tokens, rows.prefix, most) / ratio;
+    pairs += compressed;
+    // Queries that pick other entries read them again only as far as there are so many.
+    keys += std::min((rows.prefix + rows.tokens) / ratio, compressed);
+  }
+  const LatentSizes sizes{.kv_rank = static_cast<double>(shape.width), .rope = 0};
+  const KernelFormat kv = shape.kv == CacheFormat::fp8 ? KernelFormat::fp8 : KernelFormat::bf16;
+  return kStartUs + folded_us(peaks, kv, sizes, static_cast<double>(shape.heads), queries,
+                              rows.sequences * pairs, rows.sequences * keys);
 }
 
 }  // namespace ideal

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "hardware/device.hpp"
+#include "hardware/kernels/kernel_shapes.hpp"
 
 namespace headroom {
 
@@ -61,6 +62,18 @@ double sparse_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point
 double sparse_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point);
 double recurrent_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point);
 double recurrent_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point);
+
+// Kernels of no table, for `sequences` that each bring `tokens` queries behind `prefix` tokens.
+struct QueryRows {
+  double sequences = 0;
+  double tokens = 0;
+  double prefix = 0;
+};
+double index_scores(const DevicePeaks& peaks, const IndexShape& shape, const QueryRows& rows);
+double hyper_connections(const DevicePeaks& peaks, std::int64_t streams, std::int64_t hidden,
+                         double tokens);
+double compressed_attention(const DevicePeaks& peaks, const CompressedShape& shape,
+                            const QueryRows& rows);
 
 }  // namespace ideal
 

@@ -4,6 +4,7 @@
 
 #include "hardware/kernels/kernel_library_parts.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/det_math.hpp"
 
 namespace headroom {
 namespace {
@@ -61,10 +62,49 @@ KeyParts<4> recurrent_key(const RecurrentShape& shape) {
   return {shape.key_heads, shape.key_dim, shape.value_heads, shape.value_dim};
 }
 
+void check_index(const IndexShape& shape, double rows, double tokens) {
+  HEADROOM_CHECK(shape.heads >= 1 && shape.width >= 1 && shape.key_bytes >= 1 &&
+                     shape.tokens_per_key >= 1 && rows > 0 && tokens > 0,
+                 "shape of an indexer");
+}
+
+void check_compressed(const CompressedShape& shape, double rows, double tokens) {
+  HEADROOM_CHECK(shape.heads >= 1 && shape.width >= 1 && shape.window >= 1 && shape.ratio >= 0 &&
+                     shape.picked >= 0 && rows > 0 && tokens > 0,
+                 "shape of compressed attention");
+}
+
 KernelTime of_kind(KernelTime time, RecurrentKind kind) {
   if (kind != RecurrentKind::gated_delta) time.fit = Fit::extrapolated;
   return time;
 }
+
+// Measured over ideal time of the sparse block of DeepSeek-V3.2, which kernels like its parts
+// share.
+double sparse_prefill_excess(const KernelSurface& surface, CacheFormat kv, std::int64_t heads,
+                             const ideal::QueryRows& rows) {
+  const SparseShape like{.latent = {.heads = heads, .kv = kv}};
+  return det::exp(surface
+                      .at(sparse_key(like), PointParts<4>{static_cast<double>(heads),
+                                                          rows.sequences, rows.tokens, rows.prefix})
+                      .value);
+}
+
+double sparse_decode_excess(const KernelSurface& surface, CacheFormat kv, std::int64_t heads,
+                            const ideal::QueryRows& rows) {
+  const SparseShape like{.latent = {.heads = heads, .kv = kv}};
+  return det::exp(surface
+                      .at(sparse_key(like), PointParts<3>{static_cast<double>(heads),
+                                                          rows.sequences, rows.prefix + 1})
+                      .value);
+}
+
+CacheFormat key_format(const IndexShape& shape) {
+  return shape.key_bytes >= 2 * shape.width ? CacheFormat::bf16 : CacheFormat::fp8;
+}
+
+// The one new token of each row is the last of its context.
+ideal::QueryRows decoding(double rows, double context) { return {rows, 1, context - 1}; }
 
 }  // namespace
 
@@ -123,6 +163,47 @@ KernelTime KernelLibrary::sparse_decode(const SparseShape& shape, double rows,
   check_latent(shape.latent, rows, context);
   return tables_->time(tables_->surface(KernelClass::sparse_decode), sparse_key(shape),
                        PointParts<3>{heads_of(shape.latent), rows, context});
+}
+
+KernelTime KernelLibrary::index_prefill(const IndexShape& shape, double sequences, double tokens,
+                                        double prefix) const {
+  check_index(shape, sequences, tokens);
+  const ideal::QueryRows rows{sequences, tokens, prefix};
+  const double excess = sparse_prefill_excess(tables_->surface(KernelClass::sparse_prefill),
+                                              key_format(shape), shape.heads, rows);
+  return {excess * ideal::index_scores(tables_->peaks, shape, rows), Fit::extrapolated};
+}
+
+KernelTime KernelLibrary::index_decode(const IndexShape& shape, double rows, double context) const {
+  check_index(shape, rows, context);
+  const ideal::QueryRows all = decoding(rows, context);
+  const double excess = sparse_decode_excess(tables_->surface(KernelClass::sparse_decode),
+                                             key_format(shape), shape.heads, all);
+  return {excess * ideal::index_scores(tables_->peaks, shape, all), Fit::extrapolated};
+}
+
+KernelTime KernelLibrary::compressed_prefill(const CompressedShape& shape, double sequences,
+                                             double tokens, double prefix) const {
+  check_compressed(shape, sequences, tokens);
+  const ideal::QueryRows rows{sequences, tokens, prefix};
+  const double excess = sparse_prefill_excess(tables_->surface(KernelClass::sparse_prefill),
+                                              shape.kv, shape.heads, rows);
+  return {excess * ideal::compressed_attention(tables_->peaks, shape, rows), Fit::extrapolated};
+}
+
+KernelTime KernelLibrary::compressed_decode(const CompressedShape& shape, double rows,
+                                            double context) const {
+  check_compressed(shape, rows, context);
+  const ideal::QueryRows all = decoding(rows, context);
+  const double excess = sparse_decode_excess(tables_->surface(KernelClass::sparse_decode), shape.kv,
+                                             shape.heads, all);
+  return {excess * ideal::compressed_attention(tables_->peaks, shape, all), Fit::extrapolated};
+}
+
+KernelTime KernelLibrary::hyper_connections(std::int64_t streams, std::int64_t hidden,
+                                            double tokens) const {
+  HEADROOM_CHECK(streams >= 1 && hidden >= 1 && tokens > 0, "shape of hyper-connections");
+  return {ideal::hyper_connections(tables_->peaks, streams, hidden, tokens), Fit::extrapolated};
 }
 
 KernelTime KernelLibrary::recurrent_prefill(const RecurrentShape& shape, double sequences,

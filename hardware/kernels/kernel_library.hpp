@@ -110,6 +110,20 @@ class KernelLibrary {
   [[nodiscard]] KernelTime sparse_decode(const SparseShape& shape, double rows,
                                          double context) const;
 
+  // Indexers and attention over compressed entries without their products, which no table has: as
+  // far above ideal time as the block of sparse attention is with as many heads, tokens and prefix.
+  [[nodiscard]] KernelTime index_prefill(const IndexShape& shape, double sequences, double tokens,
+                                         double prefix = 0) const;
+  [[nodiscard]] KernelTime index_decode(const IndexShape& shape, double rows, double context) const;
+  [[nodiscard]] KernelTime compressed_prefill(const CompressedShape& shape, double sequences,
+                                              double tokens, double prefix = 0) const;
+  [[nodiscard]] KernelTime compressed_decode(const CompressedShape& shape, double rows,
+                                             double context) const;
+
+  // What `streams` residual streams of width `hidden` in one layer take more than one.
+  [[nodiscard]] KernelTime hyper_connections(std::int64_t streams, std::int64_t hidden,
+                                             double tokens) const;
+
   // Recurrent layers. kimi_delta was not measured: extrapolated from gated_delta.
   [[nodiscard]] KernelTime recurrent_prefill(const RecurrentShape& shape, double sequences,
                                              double tokens) const;

@@ -87,6 +87,27 @@ struct SparseShape {
   bool runs_indexer = true;    // GLM-5.2 has layers that take over the choice of an earlier one
 };
 
+// Scores of an indexer, without its matrix products: every query against the keys of all tokens, or
+// of blocks of them.
+struct IndexShape {
+  std::int64_t heads = 0;
+  std::int64_t width = 0;
+  std::int64_t key_bytes = 0;       // of one key with its scales
+  std::int64_t tokens_per_key = 1;  // 1 or more
+};
+
+// Attention of DeepSeek-V4: queries see the latest `window` tokens, and of those before one entry
+// per `ratio` tokens, at most `picked` of these. All heads share one key, which is the value too.
+// Without its matrix products and without the indexer.
+struct CompressedShape {
+  std::int64_t heads = 0;
+  std::int64_t width = 0;   // of the key
+  std::int64_t window = 0;  // tokens
+  std::int64_t ratio = 0;   // 0: the window is all
+  std::int64_t picked = 0;  // entries; 0: all
+  CacheFormat kv = CacheFormat::bf16;
+};
+
 enum class RecurrentKind : std::uint8_t { gated_delta, mamba2, kimi_delta };
 
 // Convolution and recurrence of one layer, without its matrix products.

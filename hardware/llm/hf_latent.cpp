@@ -145,6 +145,7 @@ void read_deepseek_v4(HfIntake& in) {
     kind.moe = moe;
     // Hyper-connections of attention and experts: from all streams to the weights that mix them.
     kind.extra_params = hyper_connection_params(in, streams);
+    kind.residual_streams = streams;
     kind.extra_params += kind.attention->head_dim;  // norm of the key
     add_layers(in.model, kind, 1);
   }

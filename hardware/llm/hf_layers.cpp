@@ -156,6 +156,7 @@ LayerKind layer_of(const HfIntake& in, HfMixer mixer, bool experts, std::int64_t
   }
   if (const auto streams = in.text.bounded("hc_mult", 0, 64); streams > 0) {
     kind.extra_params += hyper_connection_params(in, streams);
+    kind.residual_streams = streams;
   }
   if (experts) {
     kind.moe = read_moe(in);

@@ -10,15 +10,17 @@
 #include "sim/kernel/check.hpp"
 
 namespace headroom {
+
+ByteCount indexer_key_bytes(const IndexerSpec& indexer) {
+  if (indexer.key_bytes > 0) return indexer.key_bytes;
+  return indexer.head_dim + 4 * ((indexer.head_dim + 127) / 128);
+}
+
 namespace {
 
-// One fp8 key and a 32-bit scale per 128 elements, whatever the dtype of the cache (DeepSeek V3.2,
-// vLLM deepseek_v32 indexer), unless the key has a size of its own.
 ByteCount indexer_bytes(const IndexerSpec& indexer) {
   if (indexer.shared) return 0;
-  const ByteCount scaled = indexer.head_dim + 4 * ((indexer.head_dim + 127) / 128);
-  const ByteCount key = indexer.key_bytes > 0 ? indexer.key_bytes : scaled;
-  return (key + indexer.tokens_per_key - 1) / indexer.tokens_per_key;
+  return (indexer_key_bytes(indexer) + indexer.tokens_per_key - 1) / indexer.tokens_per_key;
 }
 
 // DeepSeek V4: what a compressor keeps of the tokens that have not become an entry yet, per

@@ -29,6 +29,9 @@ struct KvFormat {
 // 2 * max(1, kv_heads / TP) * head_dim * bytes; MLA latents are replicated on every rank.
 [[nodiscard]] ByteCount kv_bytes_per_token(const AttentionSpec& a, const KvFormat& kv,
                                            std::int64_t tp);
+// Of one kept key: in fp8 with a 32-bit scale per 128 elements, whatever the dtype of the cache
+// (DeepSeek V3.2, vLLM deepseek_v32 indexer), unless the key has a size of its own.
+[[nodiscard]] ByteCount indexer_key_bytes(const IndexerSpec& indexer);
 [[nodiscard]] ByteCount state_bytes(const RecurrentSpec& r, std::int64_t tp);
 
 [[nodiscard]] std::vector<KvClass> kv_classes(const ModelSpec& model, const KvFormat& kv,

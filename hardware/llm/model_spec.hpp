@@ -128,8 +128,9 @@ struct LayerKind {
   std::optional<RecurrentSpec> recurrent;
   std::optional<MlpSpec> mlp;
   std::optional<MoeSpec> moe;
-  std::int64_t norms = 2;         // of width hidden
-  std::int64_t extra_params = 0;  // of no other part, replicated (hyper-connections, scalars)
+  std::int64_t norms = 2;             // of width hidden
+  std::int64_t residual_streams = 1;  // that hyper-connections mix (DeepSeek V4)
+  std::int64_t extra_params = 0;      // of no other part, replicated (hyper-connections, scalars)
 
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
