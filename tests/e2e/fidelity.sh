@@ -4,6 +4,20 @@
 # it says so.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+# The page of scores: what --json says, in one file.
+published=$HEADROOM_SOURCE_DIR/hardware/catalog/measured
+"$HEADROOM" validate runs "$published" --html accuracy.html --date 2026-11-26 >scores.txt
+grep -q '"kind":"accuracy"' accuracy.html || fail 'accuracy.html has no scores'
+grep -q '"date":"2026-11-26"' accuracy.html || fail 'accuracy.html is not dated'
+grep -q 'in range' scores.txt || fail 'scores are printed beside the page'
+if "$HEADROOM" validate runs "$published" --html no/such/folder/a.html >refused.txt 2>&1; then
+  fail 'a page in no folder was written'
+fi
+if "$HEADROOM" validate runs "$published" --date today >refused.txt 2>&1; then
+  fail '--date without --html'
+fi
+grep -q -- '--date can be used only with --html' refused.txt || fail 'what --date needs'
+
 measured=$HEADROOM_SOURCE_DIR/../shared/groundtruth
 trace=$HEADROOM_SOURCE_DIR/../shared/traces/llmservingsim/sharegpt-llama-3.1-8b-300-sps10.jsonl
 if [[ ! -f $trace || ! -d $measured/llmservingsim_vllm019 ||
@@ -59,7 +73,7 @@ if [[ -f $measured/aiconfigurator_silicon/recipes.csv ]]; then
   class_at_most 13 'vllm b200 experts' 'TTFT mean' 6
   class_at_most 7.5 'vllm h100-sxm experts' TPOT 5
   class_at_most 12 'vllm h100-sxm experts' 'TTFT mean' 6
-  class_at_most 9.5 'trtllm b200 experts' TPOT 5
+  class_at_most 11 'trtllm b200 experts' TPOT 5
   class_at_most 10.5 'trtllm b200 experts' 'TTFT mean' 6
   class_at_most 8.5 'trtllm b200 latent experts' TPOT 5
   class_at_most 11.5 'trtllm b200 latent experts' 'TTFT mean' 6

@@ -19,6 +19,8 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
 #include "sim/memory/memory_validation.hpp"
+#include "sim/report/files/replaced_file.hpp"
+#include "sim/report/page/html_report.hpp"
 #include "sim/report/text/ablation_report.hpp"
 #include "sim/report/text/memory_validation_report.hpp"
 #include "sim/report/text/run_validation_report.hpp"
@@ -35,6 +37,8 @@ struct ValidateArguments {
   bool ablate = false;  // of runs: remove the terms of the step cost one by one
   std::optional<std::int64_t> threads;  // empty: all cores
   bool json = false;
+  std::string html;  // of runs: a page to write; empty: none
+  std::string date;  // that it shows
 };
 
 std::string validate_runs_command(const ValidateArguments& arguments, const Catalog& catalog) {
@@ -45,17 +49,28 @@ std::string validate_runs_command(const ValidateArguments& arguments, const Cata
   if (own_level && (arguments.ablate || !arguments.tables.empty())) {
     throw ConfigError("--level cannot be used with --tables or --ablate, which have their own");
   }
+  if (!arguments.date.empty() && arguments.html.empty()) {
+    throw ConfigError("--date can be used only with --html");
+  }
   const std::size_t threads = threads_of(arguments.threads);
   if (arguments.ablate) {
+    if (!arguments.html.empty()) throw ConfigError("--ablate cannot be used with --html");
     if (!arguments.tables.empty()) throw ConfigError("--ablate cannot be used with --tables");
     const Ablations ablations = ablate_runs(arguments.directory, catalog, threads);
     return arguments.json ? ablation_json(ablations) : ablation_text(ablations);
   }
+  // Refused before the replays where it cannot be written.
+  std::optional<ReplacedFile> file;
+  if (!arguments.html.empty()) file.emplace(arguments.html);
   const RunValidation validation = validate_runs({.directory = arguments.directory,
                                                   .level = arguments.level,
                                                   .tables = arguments.tables,
                                                   .threads = threads},
                                                  catalog);
+  if (file) {
+    file->write(accuracy_page(run_validation_json(validation), arguments.date, kVersion));
+    file->publish();
+  }
   return arguments.json ? run_validation_json(validation) : run_validation_text(validation);
 }
 
@@ -68,6 +83,7 @@ std::string validate_command(const ValidateArguments& arguments) {
   for (const auto& [given, flag] :
        {std::pair(!arguments.tables.empty(), "--tables"), std::pair(arguments.ablate, "--ablate"),
         std::pair(arguments.level != "auto", "--level"),
+        std::pair(!arguments.html.empty(), "--html"), std::pair(!arguments.date.empty(), "--date"),
         std::pair(arguments.threads.has_value(), "--threads")}) {
     if (given) throw ConfigError(fmt::format("{}: for `validate runs` only", flag));
   }
@@ -91,6 +107,8 @@ std::function<int()> add_validate(CLI::App& command) {
   command.add_flag("--ablate", a->ablate,
                    "for runs: drop each term of the step cost in turn and show the effect");
   command.add_option("-j,--threads", a->threads, "for runs: replays in parallel (all cores)");
+  command.add_option("--html", a->html, "for runs: write the scores and all runs as a page");
+  command.add_option("--date", a->date, "for --html: the day that the page names");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   return [a] { return print(validate_command(*a), a->json); };

@@ -21,10 +21,10 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostRuns = 8;
 
 // In this order: later ones use earlier ones.
-constexpr std::array<std::string_view, 12> kScripts{
-    "format.js",         "theme.js",      "table.js",      "figure.js",
-    "run_charts.js",     "run_page.js",   "comparison.js", "study_charts.js",
-    "study_searches.js", "study_page.js", "plan_page.js",  "report.js"};
+constexpr std::array<std::string_view, 13> kScripts{
+    "format.js",    "theme.js",         "table.js",        "figure.js",         "run_charts.js",
+    "run_page.js",  "comparison.js",    "study_charts.js", "study_searches.js", "study_page.js",
+    "plan_page.js", "accuracy_page.js", "report.js"};
 
 std::string_view web_file(std::string_view name) {
   const std::span<const EmbeddedFile> files = web_files();
@@ -137,6 +137,12 @@ std::string html_page(Json data, const std::string& title, const std::string& ve
        {"data", script_json(data)},
        {"scripts", scripts()}}};
   return filled(web_file("report.html"), values);
+}
+
+std::string accuracy_page(const std::string& validation, const std::string& date,
+                          const std::string& version) {
+  return html_page({{"kind", "accuracy"}, {"validation", Json::parse(validation)}, {"date", date}},
+                   "Simulated against measured", version);
 }
 
 std::string html_report(const HtmlReportQuery& query) {

@@ -25,6 +25,11 @@ struct HtmlReportQuery {
 [[nodiscard]] std::string html_page(nlohmann::ordered_json data, const std::string& title,
                                     const std::string& version);
 
+// The page of `headroom validate runs`: `validation` is what its --json prints; `date` as it is to
+// be shown, empty: none.
+[[nodiscard]] std::string accuracy_page(const std::string& validation, const std::string& date,
+                                        const std::string& version);
+
 // The whole page. ConfigError, DataError: a path is no result, or its files are damaged or of
 // another version.
 [[nodiscard]] std::string html_report(const HtmlReportQuery& query);

@@ -5,7 +5,8 @@
   const page = JSON.parse(document.getElementById('data').textContent);
   const main = document.getElementById('main');
   Theme.start();
-  const kinds = {run: RunPage, comparison: ComparisonPage, study: StudyPage, plan: PlanPage};
+  const kinds = {run: RunPage, comparison: ComparisonPage, study: StudyPage, plan: PlanPage,
+    accuracy: AccuracyPage};
   kinds[page.kind].show(main, page);
   Theme.onChange(Figures.redraw);
   document.getElementById('footer').append(
