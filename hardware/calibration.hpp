@@ -48,6 +48,8 @@ struct Calibration {
   // The only releases for which the row is chosen automatically; absent: all releases.
   std::optional<EngineVersion> first_version;
   std::optional<EngineVersion> last_version;
+  // Catalog ids: for others measured kernels come before the row, where there are any; empty: none.
+  std::vector<std::string> only_models;
   std::string weights;  // dtype that most of them had, or kAnyWeights; empty: 16 bits
   EngineMode mode = EngineMode::async;
   double bandwidth_bytes_per_s = 0;  // fitted with; 0: generic

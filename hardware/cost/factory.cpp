@@ -136,7 +136,13 @@ void choose_kernels(const Catalog& catalog, const ModelSpec& model, const Device
                                 .value = "kernels",
                                 .problem = why});
   }
-  const KernelChoices choices{.experts = request.experts, .fp8_prefill = request.prefills_in_fp8};
+  KernelChoices choices{.experts = request.experts, .fp8_prefill = request.prefills_in_fp8};
+  // Activations that the other matrices take in 8 bit go so into experts in mxfp4 as well, where
+  // the device has products for it (DeepSeek-V4).
+  const auto is_8_bit = [](const LayerKind& kind) {
+    return kind.moe && kind.attention && kind.attention->format.dtype == Dtype::fp8;
+  };
+  if (device.fp4_flops && std::ranges::any_of(model.kinds, is_8_bit)) choices.experts.mxfp8 = true;
   const BetweenKernels& between = *catalog.between_kernels(request.engine);
   KernelLibrary library = catalog.kernel_library(device, *request.kernels);
   choice.calibration = fmt::format("kernels of {}", library.system());
@@ -170,8 +176,9 @@ std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const
     return fmt::format("no kernel times of {}", missing);
   }
   const auto has = [&](auto is_such) { return std::ranges::any_of(model.kinds, is_such); };
-  const bool sparse =
-      has([](const LayerKind& kind) { return kind.attention && kind.attention->indexer; });
+  const bool sparse = has([](const LayerKind& kind) {
+    return kind.attention && (kind.attention->indexer || !kind.attention->keeps_values);
+  });
   const bool recurrent = has([](const LayerKind& kind) { return kind.recurrent.has_value(); });
   if (!sparse && !recurrent) return "";
   const KernelLibrary library = catalog.kernel_library(device, *kernels);
@@ -188,8 +195,10 @@ bool prefers_kernels(const Catalog& catalog, const ModelSpec& model, const Devic
   const bool measured = std::ranges::any_of(
       systems, [&](const std::string& system) { return device.has_chip_of(system); });
   if (!measured || !request.calibration.empty()) return false;
-  return find_calibration(catalog, model, device, request) == nullptr &&
-         why_no_kernels(catalog, model, device, request.engine, request.kernels).empty();
+  const Calibration* row = find_calibration(catalog, model, device, request);
+  const bool fits = row != nullptr && (row->only_models.empty() ||
+                                       std::ranges::count(row->only_models, model.id) > 0);
+  return !fits && why_no_kernels(catalog, model, device, request.engine, request.kernels).empty();
 }
 
 std::unique_ptr<StepCost> make_roofline_cost(const ModelSpec& model, const DeviceSpec& device,

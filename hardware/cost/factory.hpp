@@ -75,7 +75,7 @@ void take_part(double clock_share, double bandwidth_share, DeviceSpec& device, C
                                          std::optional<KernelEngine> kernels);
 
 // Whether the kernel library prices it better than the row that choose_calibration() finds: it has
-// tables of this device, and the row is generic.
+// tables of this device, and the row is generic or for other models.
 [[nodiscard]] bool prefers_kernels(const Catalog& catalog, const ModelSpec& model,
                                    const DeviceSpec& device, const CostRequest& request);
 

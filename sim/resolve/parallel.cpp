@@ -83,6 +83,7 @@ class Check {
     const std::int64_t devices = s_.devices();
     unused("/device/per_node", devices == 1, "there is one device");
     const bool affine = r_.scenario.cost.level == "affine";
+    if (r_.scenario.cost.level == "kernels") check_links();
     for (const char* place :
          {"/device/per_node", "/device/nic_gb_per_s", "/device/nic_latency_us"}) {
       unused(place, affine, "cost level affine gives the time of a whole step");
@@ -91,11 +92,26 @@ class Check {
       unused(port, devices <= r_.scenario.device.per_node,
              fmt::format("all {} devices are on one node (device.per_node)", devices));
     }
-    unused("/engine/all2all_backend", s_.data == 1, "there is one data rank");
+    for (const char* together :
+         {"/engine/all2all_backend", "/engine/attention_dp_enable_balance",
+          "/engine/attention_dp_time_out_iters", "/engine/attention_dp_batching_wait_iters"}) {
+      unused(together, s_.data == 1, "there is one data rank");
+    }
     unused("/engine/all2all_backend", !s_.expert_parallel,
            "every rank has a part of each expert, so it gets all tokens (enable_expert_parallel)");
     unused("/cost/expert_load_factor", !s_.expert_parallel || s_.tensor * s_.data == 1,
            "every rank has a part of each expert (enable_expert_parallel)");
+  }
+
+  void check_links() const {
+    const char* const why =
+        "cost level kernels has collectives and experts as they were measured within one node";
+    for (const char* place : kLinkOptions) unused(place, true, why);
+    if (s_.devices() > r_.scenario.device.per_node) {
+      r_.scenario.refuse("/cost/level",
+                         fmt::format("{}: {} devices are on several", why, s_.devices()),
+                         ErrorKind::unsupported);
+    }
   }
 
   void unused(const char* pointer, bool is, const std::string& why) const {
@@ -127,6 +143,12 @@ std::int32_t times(std::int32_t value, std::int64_t factor) {
 }
 
 }  // namespace
+
+bool asks_for_links(const Scenario& scenario, const Sharding& sharding) {
+  return sharding.devices() > scenario.device.per_node ||
+         std::ranges::any_of(kLinkOptions,
+                             [&](const char* option) { return scenario.is_given(option); });
+}
 
 StepLimits rank_limits(const Resolved& resolved) {
   const std::int64_t stages = resolved.sharding.pipeline;

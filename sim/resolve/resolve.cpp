@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "hardware/checkpoint_names.hpp"
+#include "hardware/cost/layer_kernels.hpp"
 #include "hardware/cost/roofline.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "hardware/llm/quantization_method.hpp"
@@ -65,7 +66,8 @@ void Resolver::choose_cost_level() {
   request.kernels = r_.engine->kernels;
   if (r_.engine->versioned && r_.engine->traits.own_calibration) request.version = r_.version;
   if (cost.calibration != "auto") request.calibration = cost.calibration;
-  const bool kernels = prefers_kernels(catalog_, r_.model, r_.device, request);
+  const bool kernels = !asks_for_links(r_.scenario, r_.sharding) &&
+                       prefers_kernels(catalog_, r_.model, r_.device, request);
   cost.level = kernels ? "kernels" : "calibrated";
   engine_.note_rule("/cost/level", kernels ? "kernel times of this device, no better constants"
                                            : "constants of this device and engine, or generic");
@@ -365,7 +367,11 @@ Resolved resolve(const Scenario& scenario, const Catalog& catalog) {
       throw error.at(scenario.origin("/cost/calibration"), "/cost/calibration");
     }
   }
-  for (auto notes : {run_simplifications(resolved.model), parallel_warnings(resolved)}) {
+  const bool kernels = resolved.scenario.cost.level == "kernels";
+  for (auto notes :
+       {run_simplifications(resolved.model),
+        kernels ? kernel_simplifications(resolved.model) : roofline_simplifications(resolved.model),
+        parallel_warnings(resolved)}) {
     std::ranges::move(notes, std::back_inserter(resolved.warnings));
   }
   if (!resolved.engine->traits.own_calibration && resolved.scenario.cost.level == "calibrated") {

@@ -65,7 +65,9 @@ TEST_CASE("a run of decode steps priced by kernels may be cut anywhere") {
   RandomStream stream(7, "test/kernel_cost");
   for (const System& system :
        {System{}, System{.captured = {}}, System{.model = "gpt-oss-120b", .tensor = 1},
-        System{.model = "deepseek-r1", .tensor = 8, .device = "b200"}}) {
+        System{.model = "deepseek-r1", .tensor = 8, .device = "b200"},
+        System{.model = "deepseek-v4-pro", .tensor = 8, .device = "b200"},
+        System{.model = "minimax-m3", .tensor = 8, .device = "b200"}}) {
     const KernelCost cost = cost_of(system);
     for (int i = 0; i < 300; ++i) {
       StepShape shape = decodes(stream.uniform_int(1, 256), stream.uniform_int(1, 20'000));
@@ -130,8 +132,8 @@ TEST_CASE("a device that runs at part of its rates takes longer, by what bounds 
 }
 
 TEST_CASE("longer contexts, more rows and longer prompts never cost less") {
-  for (const char* model : {"llama-3.1-70b", "gpt-oss-120b"}) {
-    const KernelCost cost = cost_of({.model = model});
+  for (const char* model : {"llama-3.1-70b", "gpt-oss-120b", "deepseek-v4-flash", "minimax-m3"}) {
+    const KernelCost cost = cost_of({.model = model, .device = "h200-sxm"});
     Ticks last = 0;
     for (const TokenCount context : {1, 100, 128, 1000, 5000, 32'000}) {
       const Ticks base = price(cost, decodes(64, context)).base;
@@ -144,8 +146,30 @@ TEST_CASE("longer contexts, more rows and longer prompts never cost less") {
       CHECK(base >= last);  // equal where both take their launches
       last = base;
     }
-    CHECK(price(cost, prompt(2048, 8192)).base > price(cost, prompt(2048)).base);
+    CHECK(price(cost, prompt(2048, 8192)).base >= price(cost, prompt(2048)).base);
   }
+}
+
+TEST_CASE("sparse attention that was not measured grows with what it reads") {
+  // An indexer's scores alone grow beyond what is picked; dense layers grow with all tokens.
+  const auto decode_ms = [](const char* model, TokenCount context) {
+    return ms(price(cost_of({.model = model, .tensor = 8, .device = "b200"}), decodes(64, context))
+                  .base_terms[CostTerm::attention_decode]);
+  };
+  for (const char* model : {"deepseek-v4-pro", "minimax-m3"}) {
+    CAPTURE(model);
+    const double near = decode_ms(model, 4096);
+    const double far = decode_ms(model, 32'768);
+    CHECK(far > near);
+    CHECK(far < 5 * near);
+  }
+  CHECK(decode_ms("deepseek-v4-pro", 32'768) < decode_ms("deepseek-r1", 32'768));
+  // Experts whose activations are in 8 bit, too, where the device has products for it.
+  const Catalog catalog = Catalog::embedded();
+  CHECK(kernels_missing(catalog.model("deepseek-v4-pro")).empty());
+  CHECK(kernel_simplifications(catalog.model("deepseek-v4-pro")).size() == 1);
+  CHECK(kernel_simplifications(catalog.model("minimax-m3")).size() == 1);
+  CHECK(kernel_simplifications(catalog.model("deepseek-v3.2")).empty());
 }
 
 TEST_CASE("a model that is priced by kernels by itself is priced on every device with tables") {
@@ -197,8 +221,14 @@ TEST_CASE("the library prices what it has kernels of, and says what it lacks") {
   request.kernels = KernelEngine::vllm;
   const ModelSpec model = catalog.model("llama-3.1-8b");
   CHECK(prefers_kernels(catalog, model, catalog.device("h200-sxm"), request));
-  CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("h100-sxm"), request));  // fitted
+  // A row of constants stands for the models that it was fitted on.
+  CHECK(prefers_kernels(catalog, model, catalog.device("h100-sxm"), request));
+  const ModelSpec fitted = catalog.model("llama-2-7b");
+  CHECK_FALSE(prefers_kernels(catalog, fitted, catalog.device("h100-sxm"), request));
   CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("gb10"), request));
+  CHECK(why(catalog.model("deepseek-v4-pro"), "h200-sxm").empty());
+  CHECK(why(catalog.model("deepseek-v4-flash"), "l40s") ==
+        "no kernel times of sparse attention on l40s");
   // Sparse attention was measured on some of the devices.
   const ModelSpec sparse = catalog.model("deepseek-v3.2");
   CHECK(why(sparse, "h200-sxm").empty());

@@ -83,6 +83,7 @@ TEST_CASE("what is left of the calibration's client latency is network") {
   const std::string text = R"({"model": "llama-3.1-8b", "device": "h100-sxm",
     "engine": {"max_model_len": 4096, "api_server_count": 1,
                "api_server": {"prompt_token_us": 0, "output_token_us": 0, "finish_us": 0}},
+    "cost": {"level": "calibrated"},
     "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 1,
                  "prompt": {"tokens": 100}, "output": {"tokens": 3}}})";
   Scenario scenario = parse_scenario(parse_json(text, "s.json"));

@@ -40,14 +40,16 @@ TEST_CASE("a run says what replays of its model showed for its constants") {
                    .tpot = ObservedErrors::Range{-0.5, 1},
                    .throughput = {}}};
   catalog.put(row);
-  const ExpectedError same = demo({"model=llama-3.1-8b"}, catalog).expected_error;
+  const ExpectedError same =
+      demo({"model=llama-3.1-8b", "cost.level=calibrated"}, catalog).expected_error;
   CHECK(same.situation == "same model");
   CHECK(same.runs == 3);
   // Shown 25 % too high: the truth is 1 / 1.25 of it.
   CHECK(range_of(same, "mean_tpot_ms").low == Approx(-0.2));
   CHECK(range_of(same, "mean_tpot_ms").high == Approx(1 / 0.95 - 1));
 
-  const ExpectedError other = demo({"model=qwen3-8b"}, catalog).expected_error;
+  const ExpectedError other =
+      demo({"model=qwen3-8b", "cost.level=calibrated"}, catalog).expected_error;
   CHECK(other.situation == "other model");
   CHECK(other.runs == 5);
   CHECK(range_of(other, "mean_tpot_ms").low == Approx(-0.5));

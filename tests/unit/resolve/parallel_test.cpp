@@ -100,7 +100,7 @@ TEST_CASE("data ranks have a pool each, and a request fits into one of them") {
   const RunResult one = demo({"model=qwen3-30b-a3b", "workload.num_requests=1"});
   // A rank holds a quarter of the experts, so its pool is larger than that of a whole model.
   CHECK(result.pool_tokens > 4 * one.pool_tokens);
-  CHECK(result.expected_error.situation == "uncalibrated");
+  CHECK(result.expected_error.ranges.empty());  // no measured run had data ranks of this model
 }
 
 // The step of eight ranks of DeepSeek-V3 that computes the prompts of `rows` (arrival, prompt,

@@ -43,6 +43,7 @@ RunResult result_of(const Sessions& sessions) {
   const TempFile trace(trace_of(sessions));
   const std::string text = R"({"model": "llama-3.1-8b", "device": "h100-sxm",
     "engine": {"name": "vllm", "version": "0.19", "max_model_len": 32768},
+    "cost": {"level": "calibrated"},
     "workload": {"trace": {"sessions": "closed", "file": ")" +
                            trace.path() + R"("}}})";
   return run(parse_scenario(parse_json(text, "s.json")), Catalog::embedded());
