@@ -13,7 +13,7 @@ namespace {
 
 constexpr EngineVersion kV1{0, 8};                // V1 is the default since
 constexpr EngineVersion kAsyncDefault{0, 14};     // asynchronous scheduling is; ENGINES.md 4
-constexpr EngineVersion kPlainFirst{0, 15};       // see resolve_cache_order
+constexpr EngineVersion kPlainFirst{0, 23};       // see resolve_cache_order
 constexpr EngineVersion kWholePromptGate{0, 19};  // pull request 37307, merged in March 2026
 constexpr EngineVersion kCachesStates{0, 28};     // prefix caching of models with states is on
 // vllm/utils/mem_utils.py @a6d5c390 reads MemAvailable for sm 87, 110 and 121, and pull request
@@ -58,12 +58,12 @@ std::vector<OwnRow> vllm_rows() {
   });
 }
 
-// V0 kept cached blocks apart and took them last; V1 did so again from 2026 on. The release is an
-// estimate (ENGINES.md 2.1 says the year).
+// V0 kept cached blocks apart and took them last; V1 does so again from 0.23 on (v1/core/
+// block_pool.py, free_blocks: 0.22 appends all blocks).
 void resolve_cache_order(EngineResolver& r) {
   const bool plain_first = r.system.version < kV1 || r.system.version >= kPlainFirst;
   r.fill("/engine/free_plain_blocks_first", r.options.free_plain_blocks_first, plain_first,
-         "before V1, and from 0.15");
+         "before V1, and from 0.23");
 }
 
 // Older releases admit a prompt when its first chunk fits.
