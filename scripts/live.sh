@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Compares headroom's scheduler with the engines' own, step by step: installs vLLM's Python code in a
-# folder outside of the source (no GPU, no model), drives its Scheduler and KVCacheManager with
+# Compares headroom's scheduler with the engines' own, step by step: installs vLLM's Python code in
+# a folder outside of the source (no GPU, no model), drives its Scheduler and KVCacheManager with
 # random scenarios, and plays them with headroom (docs/live.md).
 #
-#   scripts/live.sh [scenarios per release]     default: 1350
+#   scripts/live.sh [scenarios per release]     default: 1500
 #
-# HEADROOM: the program (build/release/…). HEADROOM_ENGINES: the folder (about 10 GB, most of it
+# HEADROOM: the program (build/release/bin/headroom). HEADROOM_ENGINES: the folder (about 10 GB, most of it
 # torch). VLLM_RELEASES: default "0.19.0 0.24.0 0.33.0". A release that cannot be had is skipped.
 set -euo pipefail
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 engines=${HEADROOM_ENGINES:-$HOME/.cache/headroom/engines}
 releases=${VLLM_RELEASES:-0.19.0 0.24.0 0.33.0}
-count=${1:-1350}
-headroom=${HEADROOM:-$(find "$source_dir/build/release" -name headroom -type f -executable | head -n 1)}
+count=${1:-1500}
+headroom=${HEADROOM:-$source_dir/build/release/bin/headroom}
 [[ -x $headroom ]] || { echo "live.sh: build the program first, or set HEADROOM" >&2; exit 2; }
 
 # What importing the scheduler needs; tests/live/missing_modules.py stands in for the rest.

@@ -1,8 +1,8 @@
 """Small random scenarios that an engine's own scheduler and headroom both can play.
 
-Time is counted in steps: every step takes one unit, and requests arrive at whole ones. A request is
-[arrival, prompt tokens, output tokens, max_tokens, priority, [[piece, tokens], ...]]; pieces are what
-prompts share, as in headroom's own trace format.
+Time is counted in steps: every step takes one unit, and requests arrive at whole ones. A request
+is [arrival, prompt tokens, output tokens, max_tokens, priority, [[piece, tokens], ...]]; pieces are
+what prompts share, as in headroom's own trace format.
 """
 
 import dataclasses
@@ -80,6 +80,23 @@ def make(seed, family, release):
     s.prefix_caching = rng.random() < 0.5
     s.reserve_full_isl = rng.random() < 0.7
     count, spread = rng.randint(2, 12), rng.choice([0, 3, 20])
+    count = _choose_options(rng, s, count)
+    usable = s.blocks - 1
+    context = rng.choice([96, 160, 320])
+    s.max_model_len = s.max_model_len or min(usable * s.block_size, context)
+    if not s.chunked_prefill:
+        s.max_num_batched_tokens = max(s.max_num_batched_tokens, s.max_model_len)
+    for _ in range(count):
+        _add_request(rng, s, spread)
+    s.requests.sort(key=lambda r: r[0])
+    for request in s.requests[::-1]:
+        request[0] -= s.requests[0][0]
+    return s
+
+
+def _choose_options(rng, s, count):
+    """What the family is about; returns the number of requests."""
+    family = s.family
     if family == "tight":
         s.blocks = rng.randint(6, 14)
         s.max_num_seqs = rng.randint(3, 8)
@@ -106,27 +123,22 @@ def make(seed, family, release):
         s.drafts = rng.randint(1, 4)
         s.accepted = rng.randint(0, s.drafts)
     s.max_num_batched_tokens = max(s.max_num_batched_tokens, s.max_num_seqs)
-    usable = s.blocks - 1
-    context = rng.choice([96, 160, 320])
-    s.max_model_len = s.max_model_len or min(usable * s.block_size, context)
-    if not s.chunked_prefill:
-        s.max_num_batched_tokens = max(s.max_num_batched_tokens, s.max_model_len)
+    return count
+
+
+def _add_request(rng, s, spread):
+    """One, or the answers of one prompt."""
     longest = s.max_model_len - 8
-    for _ in range(count):
-        prompt = _prompt(rng, s, longest)
-        limit = rng.randint(1, min(s.max_model_len - prompt, 48))
-        output = limit if rng.random() < 0.6 else rng.randint(1, limit)
-        pieces = _pieces(rng, prompt, 4) if s.prefix_caching else []
-        request = [rng.randint(0, spread), prompt, output, limit,
-                   rng.randint(0, 2) if s.policy == "priority" else 0, pieces]
-        copies = rng.randint(2, 4) if family == "samples" and rng.random() < 0.4 else 1
-        if copies > 1:  # answers of one prompt: all of it is shared
-            request[5] = [[100 + len(s.requests), prompt]]
-        s.requests += [list(request) for _ in range(copies)]
-    s.requests.sort(key=lambda r: r[0])
-    for request in s.requests[::-1]:
-        request[0] -= s.requests[0][0]
-    return s
+    prompt = _prompt(rng, s, longest)
+    limit = rng.randint(1, min(s.max_model_len - prompt, 48))
+    output = limit if rng.random() < 0.6 else rng.randint(1, limit)
+    pieces = _pieces(rng, prompt, 4) if s.prefix_caching else []
+    request = [rng.randint(0, spread), prompt, output, limit,
+               rng.randint(0, 2) if s.policy == "priority" else 0, pieces]
+    copies = rng.randint(2, 4) if s.family == "samples" and rng.random() < 0.4 else 1
+    if copies > 1:  # answers of one prompt: all of it is shared
+        request[5] = [[100 + len(s.requests), prompt]]
+    s.requests += [list(request) for _ in range(copies)]
 
 
 def layers(s):
