@@ -5,8 +5,9 @@
 #
 #   scripts/live.sh [scenarios per release]     default: 1500
 #
-# HEADROOM: the program (build/release/bin/headroom). HEADROOM_ENGINES: the folder (about 10 GB, most of it
-# torch). VLLM_RELEASES: default "0.19.0 0.24.0 0.33.0". A release that cannot be had is skipped.
+# HEADROOM: the program (build/release/bin/headroom). HEADROOM_ENGINES: the folder (about 10 GB,
+# most of it torch). VLLM_RELEASES: default "0.19.0 0.24.0 0.33.0". A release that cannot be had
+# is skipped.
 set -euo pipefail
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 engines=${HEADROOM_ENGINES:-$HOME/.cache/headroom/engines}
