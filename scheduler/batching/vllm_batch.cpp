@@ -25,6 +25,7 @@ VllmBatch::VllmBatch(const SchedulerOptions& options)
     : options_(options),
       policy_(policy_of(options.own.get<VllmScheduling>())),
       reserve_full_isl_(options.own.get<VllmScheduling>().scheduler_reserve_full_isl),
+      cuts_lone_prompts_(options.own.get<VllmScheduling>().threshold_cuts_lone_prompts),
       running_(policy_, PriorityQueue::Top::last),
       waiting_(policy_, options.enable_lora) {
   HEADROOM_CHECK(options.max_num_batched_tokens >= options.max_num_seqs,

@@ -26,6 +26,7 @@ namespace headroom {
 struct VllmScheduling {
   bool scheduler_reserve_full_isl = true;
   std::int64_t long_prefill_token_threshold = 0;
+  bool threshold_cuts_lone_prompts = true;
   std::string scheduling_policy = "fcfs";
 };
 
@@ -52,7 +53,9 @@ class VllmBatch : public BatchScheduler {
   // The next chunk of a prompt that lacks `left` tokens, where nothing else cuts it.
   [[nodiscard]] TokenCount uncut_chunk(TokenCount left) const {
     const TokenCount threshold = options_.long_prefill_token_threshold;
-    return rarely(threshold > 0) ? std::min(left, threshold) : left;
+    if (mostly(threshold == 0)) return left;
+    const bool alone = running_.size() + waiting_.size() == 1;
+    return alone && !cuts_lone_prompts_ ? left : std::min(left, threshold);
   }
 
   // Admits those that wait, in order, until one does not fit; takes their chunks off `budget`.
@@ -65,6 +68,7 @@ class VllmBatch : public BatchScheduler {
   SchedulerOptions options_;
   SchedulingPolicy policy_;
   bool reserve_full_isl_;
+  bool cuts_lone_prompts_;
   PolicyQueue running_;
   WaitingQueue waiting_;
   RequestList prefilling_;

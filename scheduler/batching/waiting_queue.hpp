@@ -36,6 +36,8 @@ class WaitingQueue {
     if (rarely(by_adapter_)) adapters_.remove(id);
   }
 
+  [[nodiscard]] std::int64_t size() const { return queue_.size() + arrived_.size(); }
+
   // The next request to admit; kNoRequest: none, or none whose adapter the batch may have.
   // `adapters` of the batch; null: LoRA is off.
   [[nodiscard]] RequestId next(const AdapterSlots* adapters) const {

@@ -164,7 +164,7 @@ const std::vector<Row<E>> kSharedRows{
     {.name = "free_plain_blocks_first",
      .field = &E::free_plain_blocks_first,
      .doc = "use free blocks without a hash before cached ones, instead of in order of release",
-     .absent = "on from vLLM 0.15"},
+     .absent = "on from vLLM 0.23"},
     {.name = "watermark",
      .field = &E::watermark,
      .unit = "share",

@@ -1,6 +1,7 @@
 #pragma once
 // Forwards every call to several sinks, in their order.
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,14 @@ class FanOut final : public MetricsSink {
   // The sinks outlive this object.
   explicit FanOut(std::vector<MetricsSink*> sinks) : sinks_(std::move(sinks)) {}
 
+  [[nodiscard]] bool wants_plans() const override {
+    return std::ranges::any_of(sinks_, [](const MetricsSink* sink) { return sink->wants_plans(); });
+  }
+  void on_plan(const PlannedStep& step) override {
+    for (MetricsSink* sink : sinks_) {
+      if (sink->wants_plans()) sink->on_plan(step);
+    }
+  }
   void on_steps(const StepRun& run) override {
     for (MetricsSink* sink : sinks_) sink->on_steps(run);
   }

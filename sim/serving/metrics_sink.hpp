@@ -107,9 +107,32 @@ struct EngineEvent {
   const MemoryShortage* shortage = nullptr;  // with oom, where a ledger of bytes refused
 };
 
+// One sequence in a step.
+struct PlannedRow {
+  std::uint64_t request = 0;      // arrival index
+  TokenCount context_tokens = 0;  // with KV before the step; at an admission, found in the cache
+  TokenCount tokens = 0;          // computed in the step, drafts and padding included; >= 1
+  bool admitted = false;          // it enters the batch with this step
+};
+
+// One step as it was planned; without rows: a plan that only preempted.
+struct PlannedStep {
+  std::uint16_t replica = 0;
+  TimeNs time_ns = 0;                             // of the plan
+  StepIndex step = 0;                             // its number, from 1
+  std::span<const PlannedRow> rows = {};          // in order of arrival
+  std::span<const std::uint64_t> preempted = {};  // arrival indices, in the order of preemption
+  const ReplicaState* state = nullptr;            // behind the plan
+};
+
 class MetricsSink {
  public:
   virtual ~MetricsSink() = default;
+  // Whether on_plan() is of use: then every plan is reported, O(requests) each. Asked once, when
+  // the replica is constructed. A step that is repeated is planned once, so single steps alone
+  // (ReplicaOptions::single_step) report them all.
+  [[nodiscard]] virtual bool wants_plans() const { return false; }
+  virtual void on_plan(const PlannedStep& /*step*/) {}
   virtual void on_steps(const StepRun& run) = 0;
   virtual void on_request(const RequestRecord& record) = 0;
   virtual void on_event(const EngineEvent& event) = 0;

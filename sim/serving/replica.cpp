@@ -38,6 +38,7 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
   features_.add(Features::whole_answers, options_.responds_at_end);
   features_.add(Features::growth, memory_.grows());
   features_.add(Features::logprobs, memory_.counts_logprobs());
+  features_.add(Features::told_plans, sink_.wants_plans());
   if (const RankPools* ranks = core_.kv.ranks()) {
     features_.add(Features::ranks, true);
     rank_shapes_.resize(ranks->count());

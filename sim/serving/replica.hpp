@@ -231,6 +231,7 @@ class Replica {
     EngineEventKind event = EngineEventKind::rejected;  // with outcome rejected
     TimeNs queued_ns = -1;                              // of another replica
   };
+  void report_plan(TimeNs now_ns);
   void turn_away(const Request& request, const Refusal& refusal,
                  const ApiServer::Patience& patience, TimeNs now_ns);
   void record(RequestId id, Outcome outcome, TimeNs finish_ns);

@@ -18,7 +18,8 @@ class ReplicaFeatures {
     growth = 1U << 6U,         // it takes more memory with the hours
     logprobs = 1U << 7U,       // log-probabilities of a prompt need memory
     ranks = 1U << 8U,          // data ranks with a pool and a share of the batch each
-    micro_batches = 1U << 9U   // pipeline stages
+    micro_batches = 1U << 9U,  // pipeline stages
+    told_plans = 1U << 10U     // a sink wants every plan
   };
 
   // Only while the replica is constructed.

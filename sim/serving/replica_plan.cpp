@@ -107,7 +107,10 @@ bool Replica::plan_once(TimeNs now_ns) {
   HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && core_.sums.ghosts() == 0),
                  "decodes pause for chunks, and not in a static batch");
   const std::int64_t rows = rarely(pause) ? 0 : core_.sums.decodes().size();
-  if (rarely(rows == 0) && plan_.chunks.empty()) return false;
+  if (rarely(rows == 0) && plan_.chunks.empty()) {
+    if (features_.any(Features::told_plans) && !plan_.preempted.empty()) report_plan(now_ns);
+    return false;
+  }
 
   Segment& segment = core_.time.begin_segment(!pause);
   segment.gaps_per_step = rows - core_.sums.ghosts();
@@ -121,8 +124,9 @@ bool Replica::plan_once(TimeNs now_ns) {
     shape_rows(segment);
   }
   apply_chunks(now_ns, segment);
-  if (features_.any(Features::logprobs) && dies_of_logprobs(now_ns)) [[unlikely]] {
-    return false;
+  if (features_.any(Features::logprobs | Features::told_plans)) [[unlikely]] {
+    if (features_.any(Features::told_plans)) report_plan(now_ns);
+    if (features_.any(Features::logprobs) && dies_of_logprobs(now_ns)) return false;
   }
   check_limits(segment.shape, 1);
   if (features_.any(Features::ranks)) [[unlikely]] {

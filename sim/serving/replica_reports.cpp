@@ -60,6 +60,43 @@ void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, To
   sink_.on_event(event);
 }
 
+// Behind apply_chunks(), before the step enters the pipeline. Rows of chunks are in the plan; who
+// else decodes takes one token, or as many as the plan verifies.
+void Replica::report_plan(TimeNs now_ns) {
+  std::vector<PlannedRow> rows;
+  std::vector<bool> has_row(core_.stories.size());
+  const auto add = [&](RequestId id, TokenCount context, TokenCount tokens, bool admitted) {
+    has_row[id] = true;
+    if (tokens > 0) rows.push_back({core_.requests[id].index, context, tokens, admitted});
+  };
+  for (const Chunk& chunk : plan_.chunks) {
+    add(chunk.id, chunk.context_tokens, chunk.tokens, chunk.admits);
+  }
+  const StepIndex planned = core_.time.planned_decodes();
+  for (const VerifiedRow& row : plan_.verified) {
+    add(row.id, computed_by(core_.requests[row.id], planned), row.tokens, false);
+  }
+  const bool runs = !plan_.decodes_pause && (!rows.empty() || core_.sums.decodes().size() > 0);
+  for (RequestId id = 0; runs && id < core_.stories.size(); ++id) {
+    const Request& request = core_.requests[id];
+    const bool decodes =
+        request.state == RequestState::decoding || request.state == RequestState::ghost;
+    if (!core_.stories[id].here || !decodes || has_row[id]) continue;
+    if (request.micro_batch != core_.time.micro_batch()) continue;
+    add(id, computed_by(request, planned), 1, false);
+  }
+  std::ranges::sort(rows, {}, &PlannedRow::request);
+  std::vector<std::uint64_t> preempted;
+  for (const RequestId id : plan_.preempted) preempted.push_back(core_.requests[id].index);
+  const ReplicaState now = state();
+  sink_.on_plan({.replica = number_,
+                 .time_ns = now_ns,
+                 .step = core_.time.planned() + 1,
+                 .rows = rows,
+                 .preempted = preempted,
+                 .state = &now});
+}
+
 void Replica::report_no_progress(TimeNs now_ns) {
   TokenCount wanted = 0;
   RequestId head = kNoRequest;

@@ -21,11 +21,13 @@ reference_hits() {
 }
 
 # hits USABLE_BLOCKS [FLAG...]: tokens found in the prefix cache; vLLM's null block comes on top.
+# Partly filled blocks are used again first, as from vLLM 0.23 on.
 hits() {
   local blocks=$1
   shift
   "$HEADROOM" run mooncake-prefix-cache --trace "$trace" -o out \
-    --set engine.num_gpu_blocks_override=$((blocks + 1)) "$@" >/dev/null
+    --set engine.num_gpu_blocks_override=$((blocks + 1)) \
+    --set engine.free_plain_blocks_first=true "$@" >/dev/null
   accounted out/summary.json
   [[ $(number out/summary.json finished) == 12031 ]] || fail 'finished'
   [[ $(number out/summary.json preemptions) == 0 ]] || fail 'preemptions'

@@ -70,8 +70,11 @@ bool make_room_for_decodes(NaiveState& state) {
   return preempted;
 }
 
-TokenCount uncut_chunk(const Scenario& s, TokenCount left) {
-  return s.long_prefill_token_threshold > 0 ? std::min(left, s.long_prefill_token_threshold) : left;
+TokenCount uncut_chunk(const NaiveState& state, TokenCount left) {
+  const Scenario& s = state.scenario;
+  const bool alone = state.running.size() + state.waiting.size() == 1;
+  const bool cuts = s.long_prefill_token_threshold > 0 && (s.threshold_cuts_lone_prompts || !alone);
+  return cuts ? std::min(left, s.long_prefill_token_threshold) : left;
 }
 
 // What prompts in progress get of the budget, in order of admission.
@@ -84,8 +87,7 @@ std::vector<Piece> continued_prompts(const NaiveState& state) {
   for (const std::size_t request : state.running) {
     const Sequence& seq = state.sequences[request];
     if (seq.decodes || budget <= 0) continue;
-    const TokenCount tokens =
-        std::min(uncut_chunk(state.scenario, seq.known() - seq.computed), budget);
+    const TokenCount tokens = std::min(uncut_chunk(state, seq.known() - seq.computed), budget);
     pieces.push_back({request, tokens});
     budget -= tokens;
   }
@@ -130,7 +132,7 @@ void admit_waiting(NaiveState& state, TokenCount budget, std::vector<PlannedRow>
     if (state.sequences[request].in_stages) return;
     const TokenCount known = state.sequences[request].known();
     const TokenCount hit = state.blocks.cached_prefix(request, known);
-    TokenCount tokens = uncut_chunk(state.scenario, known - hit);
+    TokenCount tokens = uncut_chunk(state, known - hit);
     if (!state.scenario.chunked_prefill && tokens > budget) return;
     tokens = std::min(tokens, budget);
     if (!fits(state, request, hit, tokens, !rows.empty())) return;

@@ -87,9 +87,10 @@ struct Scenario {
   bool reserve_full_isl = true;            // vllm: the full-prompt gate
   bool prefix_caching = false;             // vllm, vllm_v0, sarathi
   double watermark = 0.0;                  // fraction of kv_blocks: vllm, vllm_v0, sarathi
-  TokenCount long_prefill_token_threshold = 0;  // vllm, as the next one
-  bool priorities = false;                      // served by (Arrival::priority, arrival)
-  TokenCount max_batch_prefill_tokens = 32;     // tgi, as the next two
+  TokenCount long_prefill_token_threshold = 0;  // vllm, as the next two
+  bool threshold_cuts_lone_prompts = true;
+  bool priorities = false;                   // served by (Arrival::priority, arrival)
+  TokenCount max_batch_prefill_tokens = 32;  // tgi, as the next two
   double waiting_served_ratio = 0.25;
   std::int64_t max_waiting_tokens = 5;
   Capacity capacity = Capacity::guaranteed_no_evict;  // trtllm, as the next one

@@ -88,6 +88,7 @@ SchedulerOptions scheduler_options(const oracle::Scenario& s) {
   options.own.edit<VllmScheduling>().scheduler_reserve_full_isl = s.reserve_full_isl;
   options.watermark = s.watermark;
   options.long_prefill_token_threshold = narrow(s.long_prefill_token_threshold);
+  options.own.edit<VllmScheduling>().threshold_cuts_lone_prompts = s.threshold_cuts_lone_prompts;
   options.own.edit<VllmScheduling>().scheduling_policy = s.priorities ? "priority" : "fcfs";
   options.own.edit<StaticScheduling>().batch_wait_ms = static_cast<double>(s.batch_wait_ns) / 1e6;
   options.enable_lora = s.adapters > 0;

@@ -204,6 +204,7 @@ void choose_options(Dice& dice, Scenario& s) {
     case Policy::vllm:
       choose_vllm_options(dice, s);
       if (dice.percent(40)) s.long_prefill_token_threshold = dice.between(1, 30);
+      s.threshold_cuts_lone_prompts = dice.percent(50);
       s.priorities = dice.percent(40);
       for (Arrival& arrival : s.arrivals) arrival.priority = dice.tokens(-1, 2);
       return;

@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/app/command.hpp"
 #include "sim/app/input_text.hpp"
@@ -15,8 +17,10 @@
 #include "sim/app/output_name.hpp"
 #include "sim/app/progress.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/metrics/fan_out.hpp"
 #include "sim/report/files/perfetto_log.hpp"
 #include "sim/report/files/result_files.hpp"
+#include "sim/report/files/step_log.hpp"
 #include "sim/report/json/result_json.hpp"
 #include "sim/report/text/terminal.hpp"
 #include "sim/resolve/run.hpp"
@@ -30,6 +34,7 @@ struct RunArguments {
   std::string output;
   std::string catalog;
   std::string event_log;
+  std::string step_log;
   ScenarioFlags flags;
   bool json = false;
 };
@@ -61,6 +66,28 @@ void name_inputs(RunArguments& a) {
   if (trace) trace = input_path(*trace);
 }
 
+// The files that are written while the run goes on.
+class RunLogs {
+ public:
+  explicit RunLogs(const RunArguments& a) {
+    std::vector<MetricsSink*> sinks;
+    if (!a.event_log.empty()) sinks.push_back(&events_.emplace(a.event_log));
+    if (!a.step_log.empty()) sinks.push_back(&steps_.emplace(a.step_log));
+    if (!sinks.empty()) all_.emplace(std::move(sinks));
+  }
+
+  [[nodiscard]] MetricsSink* sink() { return all_ ? &*all_ : nullptr; }
+  void finish(TimeNs end_ns) {
+    if (events_) events_->finish(end_ns);
+    if (steps_) steps_->finish();
+  }
+
+ private:
+  std::optional<PerfettoLog> events_;
+  std::optional<StepLog> steps_;
+  std::optional<FanOut> all_;
+};
+
 int run_command(const RunArguments& a) {
   const Scenario scenario = load_scenario(a.scenario, a.flags);
   const Catalog catalog = load_catalog(a.catalog);
@@ -69,16 +96,13 @@ int run_command(const RunArguments& a) {
   std::optional<ResultDirectory> directory;
   if (!target.empty()) directory.emplace(target);
 
-  std::optional<PerfettoLog> event_log;
-  if (!a.event_log.empty()) event_log.emplace(a.event_log);
-
+  RunLogs logs(a);
   RunResult result;
   {
     Progress progress;
-    result =
-        run(scenario, catalog, {&interrupted, progress.done(), event_log ? &*event_log : nullptr});
+    result = run(scenario, catalog, {&interrupted, progress.done(), logs.sink()});
   }
-  if (event_log) event_log->finish(result.summary.end_ns);
+  logs.finish(result.summary.end_ns);
   if (directory) {
     write_results(result, kVersion, *directory);
     directory->publish();
@@ -115,7 +139,11 @@ std::function<int()> add_run(CLI::App& command) {
                    "simulate equal steps one by one: same results, slower");
   command.add_option("--event-log", a->event_log,
                      "also write every step and request as a Chrome/Perfetto trace (JSON)");
+  command.add_option("--step-log", a->step_log,
+                     "also write each step's sequences, tokens and blocks (JSON lines), with "
+                     "--single-step");
   return [a] {
+    if (!a->step_log.empty()) a->flags.single_step = true;
     name_inputs(*a);
     return run_command(*a);
   };

@@ -13,8 +13,9 @@ namespace {
 
 constexpr EngineVersion kV1{0, 8};                // V1 is the default since
 constexpr EngineVersion kAsyncDefault{0, 14};     // asynchronous scheduling is; ENGINES.md 4
-constexpr EngineVersion kPlainFirst{0, 15};       // see resolve_cache_order
+constexpr EngineVersion kPlainFirst{0, 23};       // see resolve_cache_order
 constexpr EngineVersion kWholePromptGate{0, 19};  // pull request 37307, merged in March 2026
+constexpr EngineVersion kSparesLone{0, 31};       // v1/core/sched/scheduler.py, num_eligible_reqs
 constexpr EngineVersion kCachesStates{0, 28};     // prefix caching of models with states is on
 // vllm/utils/mem_utils.py @a6d5c390 reads MemAvailable for sm 87, 110 and 121, and pull request
 // 35356 (February 2026) for all integrated devices; 0.11.0, whose vllm/utils was one file, was
@@ -58,12 +59,12 @@ std::vector<OwnRow> vllm_rows() {
   });
 }
 
-// V0 kept cached blocks apart and took them last; V1 did so again from 2026 on. The release is an
-// estimate (ENGINES.md 2.1 says the year).
+// V0 kept cached blocks apart and took them last; V1 does so again from 0.23 on (v1/core/
+// block_pool.py, free_blocks: 0.22 appends all blocks).
 void resolve_cache_order(EngineResolver& r) {
   const bool plain_first = r.system.version < kV1 || r.system.version >= kPlainFirst;
   r.fill("/engine/free_plain_blocks_first", r.options.free_plain_blocks_first, plain_first,
-         "before V1, and from 0.15");
+         "before V1, and from 0.23");
 }
 
 // Older releases admit a prompt when its first chunk fits.
@@ -72,6 +73,14 @@ void resolve_admission(EngineResolver& r) {
   if (r.given.is_given(pointer) || r.system.version >= kWholePromptGate) return;
   r.options.own.edit<VllmScheduling>().scheduler_reserve_full_isl = false;
   r.note_rule(pointer, fmt::format("off before {}", to_string(kWholePromptGate)));
+}
+
+// A request that is alone starves no other one.
+void resolve_threshold(EngineResolver& r) {
+  const std::string pointer = "/engine/threshold_cuts_lone_prompts";
+  if (r.given.is_given(pointer) || r.system.version < kSparesLone) return;
+  r.options.own.edit<VllmScheduling>().threshold_cuts_lone_prompts = false;
+  r.note_rule(pointer, fmt::format("off from {}", to_string(kSparesLone)));
 }
 
 // The scheduler's default is on.
@@ -132,7 +141,10 @@ void resolve_vllm(EngineResolver& r) {
   EngineSection& e = r.options;
   EngineSystem& s = r.system;
   resolve_cache_order(r);
-  if (s.scheduler->name == "vllm") resolve_admission(r);
+  if (s.scheduler->name == "vllm") {
+    resolve_admission(r);
+    resolve_threshold(r);
+  }
   resolve_hybrid_manager(r);
   const VllmDefaults defaults = vllm_defaults(s.device, s.model, s.version);
   const std::string by_device = fmt::format("API server default on {}", s.device.id);

@@ -68,6 +68,15 @@ TEST_CASE("vLLM admits a prompt when its first chunk fits before 0.19") {
   CHECK(reserves(R"({"version": "0.17", "scheduler_reserve_full_isl": true})"));
 }
 
+TEST_CASE("vLLM cuts the prompt of a request that is alone before 0.31") {
+  const auto cuts = [](const std::string& engine) {
+    const Resolved r = resolved("llama-3.1-8b", engine);
+    return scheduler_options(r).own.get<VllmScheduling>().threshold_cuts_lone_prompts;
+  };
+  CHECK(cuts(R"({"version": "0.30"})"));
+  CHECK_FALSE(cuts(R"({"version": "0.31"})"));
+}
+
 TEST_CASE("a draft model takes a token of vLLM's budget for each seat") {
   const auto taken = [](const std::string& method) {
     const Resolved r =

@@ -35,6 +35,22 @@ TEST_CASE("with a threshold a second prompt starts while the first is partial") 
   CHECK(off.requests[1].first_token_ns == (110 + 40) * kUs);
 }
 
+TEST_CASE("a threshold need not cut the prompt of a request that is alone") {
+  // B = 100, T = 40, a prompt of 100 alone: one step. With one of 30 beside it: 40 + 30, then
+  // 60, since the other has left with its only token (vLLM 0.31).
+  SchedulerOptions options = seats_and_tokens(8, 100);
+  options.long_prefill_token_threshold = 40;
+  options.own.edit<VllmScheduling>().threshold_cuts_lone_prompts = false;
+  const test::PolicyRun alone =
+      test::run_policy(vllm(options, plain_pool(1000)), {arrival(0, 100, 1)});
+  REQUIRE(alone.steps.size() == 1);
+  const test::PolicyRun both =
+      test::run_policy(vllm(options, plain_pool(1000)), {arrival(0, 100, 1), arrival(0, 30, 1)});
+  REQUIRE(both.steps.size() == 2);
+  CHECK(both.steps[0].chunk_tokens == 70);
+  CHECK(both.steps[1].chunk_tokens == 60);
+}
+
 TEST_CASE("several prompts in progress share the budget in order of admission") {
   // B = 100, T = 40, three prompts of 100: 40 + 40 + 20 in steps 1 and 2. Then 20, 20 and 40 are
   // the most they may take (80); the last one has 20 left.
