@@ -68,6 +68,18 @@ LayerKind eagle_layer(const ModelSpec& target, std::int64_t vectors, std::int64_
   return layer;
 }
 
+// Tools that quantise to 4 bits leave the module as it was (llm-compressor:
+// transformers/compression/compressed_tensors_utils.py, save_mtp_tensors_to_checkpoint;
+// Model-Optimizer: '*mtp*' is off in modelopt_recipes/huggingface/qwen3_5).
+void keep_in_16_bits(LayerKind& layer, const ModelSpec& target) {
+  const Dtype main = main_dtype(target);
+  if (main != Dtype::nvfp4 && main != Dtype::int4) return;
+  const WeightFormat plain = format_of(target.dtype);
+  if (layer.attention) layer.attention->format = plain;
+  if (layer.mlp) layer.mlp->format = plain;
+  if (layer.moe) layer.moe->format = layer.moe->shared_format = plain;
+}
+
 }  // namespace
 
 ModelSpec eagle_head(const ModelSpec& target) {
@@ -88,8 +100,46 @@ ModelSpec eagle3_head(const ModelSpec& target) {
 ModelSpec mtp_module(const ModelSpec& target) {
   ModelSpec made = behind(target, "MTP module");
   LayerKind layer = last_attending(target);
+  keep_in_16_bits(layer, target);
   layer.attention->compress_ratio = 1;
   layer.extra_params += 2 * target.hidden * target.hidden + 2 * target.hidden;  // enorm and hnorm
+  add_layers(made, layer, 1);
+  // Where mixers and experts are layers of their own, the module has one of each (Nemotron 3:
+  // mtp_hybrid_override_pattern "*E").
+  const bool bare = !layer.mlp && !layer.moe;
+  const auto experts = std::ranges::find_if(
+      target.kinds, [](const LayerKind& kind) { return kind.moe && !kind.attention; });
+  if (bare && experts != target.kinds.end()) {
+    LayerKind second = *experts;
+    keep_in_16_bits(second, target);
+    add_layers(made, second, 1);
+  }
+  return made;
+}
+
+// Published heads attend as Qwen3 does, with 32 heads of 128: five layers with the target's MLP
+// (z-lab/Qwen3.6-27B-DFlash, 3.3 GB; Qwen3.5-9B); eight layers with an MLP three times the hidden
+// width for targets with experts (z-lab/Qwen3-Coder-30B-A3B-DFlash, 0.5 B parameters).
+ModelSpec dflash_head(const ModelSpec& target) {
+  constexpr std::int64_t kDenseLayers = 5;
+  constexpr std::int64_t kExpertLayers = 8;
+  ModelSpec made = behind(target, "DFlash head");
+  const bool experts =
+      std::ranges::any_of(target.kinds, [](const LayerKind& kind) { return !!kind.moe; });
+  const std::int64_t layers = experts ? kExpertLayers : kDenseLayers;
+  LayerKind layer = eagle_layer(target, 0, 2);
+  const AttentionSpec& last = *layer.attention;
+  AttentionSpec attention;
+  attention.q_heads = 32;
+  attention.head_dim = attention.v_head_dim = 128;
+  attention.kv_heads =
+      last.mla ? 8 : std::max<std::int64_t>(1, last.kv_heads * last.head_dim / 128);
+  attention.qk_norm = true;
+  attention.format = last.format;
+  layer.attention = attention;
+  if (experts) layer.mlp->ffn = 3 * target.hidden;
+  add_layers(made, layer, layers - 1);
+  layer.extra_params = layers * target.hidden * target.hidden;  // fc
   add_layers(made, layer, 1);
   return made;
 }

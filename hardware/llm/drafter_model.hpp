@@ -7,6 +7,9 @@
 //            side, and a head of its own over a short vocabulary (EAGLE-3, section 3)
 //   MTP      the module that a checkpoint ships: one layer as the target's last one and eh_proj of
 //            two hidden vectors (DeepSeek V3 report, 2.2); the target's tables are used
+//   DFlash   a few decoder layers as wide as the target, with keys as wide as the target's, which
+//            draft a whole block in one pass, and fc of as many hidden vectors as they are
+//            (z-lab/dflash)
 // Shapes are those of the target, which a trained head need not keep: an estimate, but for MTP.
 
 #include "hardware/llm/model_spec.hpp"
@@ -18,6 +21,8 @@ namespace headroom {
 [[nodiscard]] ModelSpec eagle_head(const ModelSpec& target);
 [[nodiscard]] ModelSpec eagle3_head(const ModelSpec& target);
 [[nodiscard]] ModelSpec mtp_module(const ModelSpec& target);
+// Five layers for dense targets, eight for those with experts, in 16 bit.
+[[nodiscard]] ModelSpec dflash_head(const ModelSpec& target);
 
 // How a drafter is split beside a target of `sharding`: over its tensor ranks, in one stage.
 [[nodiscard]] Sharding drafter_sharding(const Sharding& sharding);

@@ -44,7 +44,8 @@ ByteCount entry_bytes(const AttentionSpec& a, const KvFormat& kv) {
 void add_class(std::vector<KvClass>& classes, const KvClass& added) {
   const auto same = std::ranges::find_if(classes, [&](const KvClass& c) {
     return c.kind == added.kind && c.window_tokens == added.window_tokens &&
-           c.bytes_per_token == added.bytes_per_token && c.state_bytes == added.state_bytes;
+           c.bytes_per_token == added.bytes_per_token && c.state_bytes == added.state_bytes &&
+           c.head_dim == added.head_dim;
   });
   if (same == classes.end()) {
     classes.push_back(added);
@@ -59,6 +60,7 @@ void add_attention(std::vector<KvClass>& classes, const AttentionSpec& a, const 
   KvClass made;
   made.layers = layers;
   made.bytes_per_token = kv_bytes_per_token(a, kv, tp);
+  made.head_dim = a.head_dim;
   if (a.compress_ratio > 1) {
     // Compressed entries of the whole context beside a window of exact ones.
     KvClass window = made;

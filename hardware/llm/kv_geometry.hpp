@@ -17,6 +17,7 @@ struct KvClass {
   TokenCount window_tokens = 0;
   ByteCount bytes_per_token = 0;  // of one layer; 0 for a recurrent one
   ByteCount state_bytes = 0;      // of one layer and sequence, recurrent only
+  std::int64_t head_dim = 0;      // layers of other heads are another class, of the same bytes too
 };
 
 // How the pool stores what the model computes.

@@ -167,6 +167,39 @@ static ModelSpec requantised(ModelSpec model, Dtype dtype) {
   return model;
 }
 
+// Recipes for NVFP4 stop at the mixers of hybrid models. With experts linear attention stays in 16
+// bit (llm-compressor: examples/quantization_w4a4_fp4/qwen3_6_example.py, `ignore`); dense ones get
+// all attention in 8 (Model-Optimizer: modelopt_recipes/huggingface/qwen3_5/ptq,
+// w4a16_nvfp4-fp8_attn). Which of the two a checkpoint followed is not in its name: one log of each
+// kind decided. Recipes for int4 leave nothing out
+// (quantization_w4a16/qwen3_8_gptq_awq_example.py).
+static void keep_mixers(ModelSpec& model) {
+  const auto any = [&model](auto part) {
+    return std::ranges::any_of(model.kinds, [&](const LayerKind& kind) { return !!(kind.*part); });
+  };
+  if (!any(&LayerKind::recurrent)) return;
+  const bool experts = any(&LayerKind::moe);
+  const WeightFormat kept = format_of(experts ? model.dtype : Dtype::fp8);
+  for (LayerKind& kind : model.kinds) {
+    if (kind.recurrent) kind.recurrent->format = kept;
+    if (kind.attention && !experts) kind.attention->format = kept;
+  }
+}
+
+// Groups of 128 elements have to fit into the rows of every matrix; where they do not, tools take
+// 32 for the whole checkpoint.
+static WeightFormat fitting_format(const ModelSpec& model, Dtype dtype) {
+  WeightFormat format = format_of(dtype);
+  if (dtype != Dtype::int4) return format;
+  bool fits = model.hidden % format.group == 0;
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.mlp) fits = fits && kind.mlp->ffn % format.group == 0;
+    if (kind.moe) fits = fits && kind.moe->ffn % format.group == 0;
+  }
+  if (!fits) format.group = 32;
+  return format;
+}
+
 ModelSpec quantised(ModelSpec model, Dtype dtype) {
   HEADROOM_CHECK(is_quantised(dtype), fmt::format("{} is not a quantised type", name_of(dtype)));
   model.stored.reset();
@@ -175,11 +208,11 @@ ModelSpec quantised(ModelSpec model, Dtype dtype) {
   }
   const bool experts_only = dtype == Dtype::mxfp4;
   const bool gguf = dtype >= Dtype::q8_0;  // made from the weights that the checkpoint stands for
+  const WeightFormat fitting = fitting_format(model, dtype);
   visit_formats(model, [&](WeightFormat& format, bool routed) {
-    if ((routed || !experts_only) && (gguf || !is_quantised(format.dtype))) {
-      format = format_of(dtype);
-    }
+    if ((routed || !experts_only) && (gguf || !is_quantised(format.dtype))) format = fitting;
   });
+  if (dtype == Dtype::nvfp4) keep_mixers(model);
   if (gguf) {  // a GGUF file holds nothing in 16 bit but vectors
     model.embedding_format = model.head_format = format_of(dtype);
   }

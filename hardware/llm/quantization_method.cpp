@@ -42,7 +42,13 @@ bool is_checkpoint_method(std::string_view name) {
 
 ModelSpec loaded_as(ModelSpec model, std::string_view name) {
   const Method* method = find_method(name);
-  if (method == nullptr) return quantised(std::move(model), parse_dtype(name));
+  if (method == nullptr || method->at_load) {
+    // An engine reads the checkpoint's own description, whatever name it is called by.
+    const Dtype dtype = parse_dtype(name);
+    const bool is_that = !model.quantization_method.empty() && main_dtype(model) == dtype;
+    if (is_that) return model;
+    if (method == nullptr) return quantised(std::move(model), dtype);
+  }
   const bool same = model.quantization_method == method->declared;
   if (!same && method->at_load) return quantised(std::move(model), parse_dtype(name));
   if (!same && name == "modelopt_fp4") return quantised(std::move(model), Dtype::nvfp4);

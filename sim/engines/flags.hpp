@@ -26,8 +26,8 @@ enum class Takes : std::uint8_t {
 inline constexpr std::string_view kSpeculativeNote =
     "speculative decoding is modelled for vLLM and TensorRT-LLM only";
 inline constexpr std::string_view kDrafterNote =
-    "this drafter is not modelled (ngram, eagle, eagle3, mtp and draft_model are), so the scenario "
-    "has no drafts";
+    "this drafter is not modelled (ngram, eagle, eagle3, mtp, dflash and draft_model are), so the "
+    "scenario has no drafts";
 inline constexpr std::string_view kDrafterSettingNote =
     "this drafter setting is not modelled: acceptance is drawn at random, not computed";
 inline constexpr std::string_view kQuantizationNote =

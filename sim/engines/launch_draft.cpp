@@ -27,6 +27,7 @@ std::string_view method_of_drafter(std::string name) {
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   if (name == "ngram" || name == "[ngram]") return "ngram";
   if (has("eagle3")) return "eagle3";
+  if (has("dflash")) return "dflash";
   return has("eagle-") ? "eagle" : "draft_model";
 }
 
@@ -84,7 +85,11 @@ void settle_drafter(LaunchDraft& draft) {
   }
   if (drafter.empty() || method == "draft_model") return;
   draft.unset(kDrafter);
-  if (method != "ngram") {
+  if (method == "dflash") {
+    draft.note(
+        "the drafter of dflash is modelled by the published ones of its kind of model, whatever "
+        "checkpoint is named");
+  } else if (method != "ngram") {
     draft.note(
         fmt::format("the drafter of {} is modelled as one layer like the model's last one, "
                     "whatever checkpoint is named",

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kApi = "/engine/api_server";  // the group
 constexpr std::string_view kLora = "/engine/enable_lora=true";
 constexpr std::string_view kDrafts =
-    "/engine/speculative_config/method=ngram|eagle|eagle3|mtp|draft_model";
+    "/engine/speculative_config/method=ngram|eagle|eagle3|mtp|dflash|draft_model";
 constexpr Bounds kWork{.low = 0, .high = 1e9};
 
 using E = EngineSection;
@@ -245,7 +245,7 @@ const std::vector<Row<E>> kSharedRows{
 const std::vector<Row<S>> kSpeculativeRows{
     {.name = "speculative_config/method",
      .field = &S::method,
-     .choices = "none|ngram|eagle|eagle3|mtp|draft_model",
+     .choices = "none|ngram|eagle|eagle3|mtp|dflash|draft_model",
      .doc = "drafter of speculative decoding"},
     {.name = "speculative_config/num_speculative_tokens",
      .field = &S::num_speculative_tokens,

@@ -54,7 +54,8 @@ std::string build_in(std::string_view text) {
   return end > 1 ? fmt::format("0.{}", text.substr(1, end - 1)) : std::string();
 }
 
-// The first "major.minor" of a text that is no development build of its own ("0.1.dev1").
+// The first "major.minor" of a text, with its patch, that is no development build of its own
+// ("0.1.dev1").
 std::string numbers_in(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (std::isdigit(static_cast<unsigned char>(text[at])) == 0) continue;
@@ -62,8 +63,13 @@ std::string numbers_in(std::string_view text) {
     std::string_view number = text.substr(at, end - at);
     const std::size_t dot = number.find('.');
     if (dot != std::string_view::npos && dot + 1 < number.size()) {
-      number = number.substr(0, number.find('.', dot + 1));
-      if (number != "0.1") return std::string(number);
+      const std::size_t patch = number.find('.', dot + 1);
+      const std::string_view release = number.substr(0, patch);
+      if (release != "0.1") {
+        const bool has_patch = patch != std::string_view::npos;
+        number = number.substr(0, has_patch ? number.find('.', patch + 1) : patch);
+        return std::string(number.ends_with('.') ? release : number);
+      }
     }
     at = end;
   }

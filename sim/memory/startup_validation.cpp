@@ -56,7 +56,9 @@ constexpr std::array kTokenKeys{FigureKey{"gpu_kv_cache_tokens"},
                                 FigureKey{"kv_tokens", OfList::last}};
 constexpr std::array kWeightKeys{FigureKey{"model_loading_gib", OfList::first},
                                  FigureKey{"model_loading_gb_as_logged"},
-                                 FigureKey{"model_weights_gib"}, FigureKey{"weights_gb"},
+                                 FigureKey{"about_model_loading_gib"},
+                                 FigureKey{"model_weights_gib"},
+                                 FigureKey{"weights_gb"},
                                  FigureKey{"weights_inside_torch_gib", OfList::first}};
 
 bool on_host(std::string_view buffer) {

@@ -204,7 +204,9 @@ std::unique_ptr<StepCost> with_drafter(const SpeculativeSection& section,
   if (!section.is_on()) return target;
   DrafterOptions options;
   options.share_ppm = static_cast<std::int64_t>(section.draft_step_share.value_or(0) * 1e6 + 0.5);
-  if (section.method != "ngram") {
+  if (section.method == "dflash") {
+    options.forwards = 1;  // all drafts of a step in one pass
+  } else if (section.method != "ngram") {
     options.forwards = static_cast<std::int32_t>(*section.num_speculative_tokens);
   }
   options.uses_target_head = section.method != "draft_model";

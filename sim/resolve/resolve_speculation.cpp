@@ -24,6 +24,7 @@ constexpr std::array kPresets = {
     DrafterPreset{"eagle", 3, 0.675, 0},        // EAGLE-1/2: 0.6 to 0.75
     DrafterPreset{"eagle3", 3, 0.775, 0.075},   // 0.7 to 0.85, 5 to 10 points less per position
     DrafterPreset{"mtp", 1, 0.875, 0},          // DeepSeek-V3: 0.85 to 0.90
+    DrafterPreset{"dflash", 15, 0.8, 0.03},     // 2.7 of 8 (Hikari07jp/DSpark-Qwen3.6-27B-AEON)
     DrafterPreset{"draft_model", 5, 0.675, 0},  // as EAGLE-1/2
 };
 
@@ -113,6 +114,10 @@ void Resolver::resolve_drafter() {
       r_.scenario.refuse("/engine/speculative_config/model", "larger than the model it drafts for");
     }
     engine_.fill(pointer, s.draft_step_share, share, fmt::format("weights of {}", r_.drafter->id));
+  } else if (s.method == "dflash") {
+    const double share = static_cast<double>(checkpoint_bytes(*r_.drafter)) /
+                         static_cast<double>(checkpoint_bytes(r_.model));
+    engine_.fill(pointer, s.draft_step_share, share, "weights of the drafter");
   } else if (s.method == "draft_model") {
     engine_.fill(pointer, s.draft_step_share, kDraftModelShare, "preset, an estimate");
   } else {
@@ -125,7 +130,9 @@ void Resolver::resolve_drafter() {
         "speculative decoding: the memory budget includes weights and KV of {}{}, but not its "
         "activations and graphs",
         r_.drafter->id,
-        s.method == "draft_model" ? "" : ", one layer like the model's last one (an estimate)"));
+        s.method == "draft_model" ? ""
+        : s.method == "dflash"    ? ", layers like those of published ones (an estimate)"
+                                  : ", one layer like the model's last one (an estimate)"));
     return;
   }
   r_.drafter.reset();
@@ -139,6 +146,7 @@ void Resolver::find_drafter() {
   if (s.method != "draft_model") {
     r_.drafter = engine_.lookup("/engine/speculative_config/method", [&] {
       if (s.method == "mtp") return mtp_module(r_.model);
+      if (s.method == "dflash") return dflash_head(r_.model);
       return s.method == "eagle3" ? eagle3_head(r_.model) : eagle_head(r_.model);
     });
     if (s.method == "mtp" && r_.model.unloaded_params == 0) {

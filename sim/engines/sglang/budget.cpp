@@ -9,25 +9,11 @@
 #include "hardware/budget/activations.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "sim/engines/sglang/compressed_pool.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
 namespace {
-
-struct DefaultsRow {
-  double below_gib;
-  std::int64_t chunk;
-  std::int64_t graph_bs;       // fewer than four tensor ranks
-  std::int64_t graph_bs_wide;  // four and more
-};
-constexpr std::array<DefaultsRow, 6> kDefaults{{
-    {20, 2048, 8, 8},
-    {35, 2048, 24, 80},
-    {60, 4096, 32, 160},
-    {90, 8192, 256, 512},
-    {160, 8192, 256, 512},
-    {1e9, 16384, 512, 512},
-}};
 
 void check_options(const SglangBudgetOptions& o) {
   if (o.mem_fraction_static && !(*o.mem_fraction_static > 0 && *o.mem_fraction_static < 1)) {
@@ -77,10 +63,29 @@ bool splits_windows(const ModelSpec& model, const SglangBudgetOptions& options) 
       kSplit, [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
+std::optional<CompressedPool> compressed_pool(const BudgetInputs& inputs,
+                                              const SglangBudgetOptions& options,
+                                              std::int64_t stage) {
+  return sglang_compressed_pool(inputs.model, inputs.sharding, stage, options.release,
+                                options.swa_full_tokens_ratio);
+}
+
+// Of recurrent layers; what compressors keep is no such state here.
+ByteCount recurrent_bytes(const BudgetInputs& inputs, const SglangBudgetOptions& options,
+                          std::int64_t stage) {
+  return compressed_pool(inputs, options, stage)
+             ? 0
+             : state_bytes_per_sequence(inputs.model, inputs.sharding, stage);
+}
+
 KvLayout layout_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
                    std::int64_t stage) {
   const ModelSpec model = without_states(inputs.model);
   const KvFormat format{inputs.kv, false};
+  if (const auto pool = compressed_pool(inputs, options, stage)) {
+    return uniform_layout(static_cast<std::int32_t>(model.layers()),
+                          static_cast<ByteCount>(pool->bytes_per_token + 0.5), options.page_size);
+  }
   KvLayout flat = flat_kv_layout(model, format, inputs.sharding, stage, options.page_size);
   if (!splits_windows(model, options)) return flat;
   double full = 0;
@@ -116,17 +121,22 @@ std::int64_t state_slots(const SglangBudgetOptions& options, ByteCount rest, Byt
 Split split_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
                const SglangDefaults& defaults, const BudgetBuilder& loaded, std::int64_t stage) {
   Split split;
+  // The first look comes after init_torch_distributed, when the process has its host memory
+  // (model_runner.py: init_torch_distributed returns it).
   split.before = capacity_of(inputs) - inputs.machine.others_bytes -
-                 inputs.machine.cache_before_bytes - kContextBytes -
-                 communication_bytes(inputs.sharding);
-  const double device_mib =
-      static_cast<double>(inputs.device.memory_reported_bytes) / static_cast<double>(kMib);
-  split.fraction = options.mem_fraction_static.value_or(sglang_mem_fraction_static(
-      device_mib, sglang_reserved_mib(options, defaults, inputs.sharding, device_mib)));
+                 inputs.machine.engine_host_bytes - inputs.machine.cache_before_bytes -
+                 kContextBytes - communication_bytes(inputs.sharding);
+  split.fraction = options.mem_fraction_static.value_or(
+      sglang_fraction(options, defaults, inputs.device, inputs.model, inputs.sharding));
   split.rest = loaded.free_bytes() -
                static_cast<ByteCount>(static_cast<double>(split.before) * (1 - split.fraction));
-  const ByteCount state = state_bytes_per_sequence(inputs.model, inputs.sharding, stage);
+  const ByteCount state = recurrent_bytes(inputs, options, stage);
   if (state > 0) split.states = state * state_slots(options, split.rest, state);
+  if (const auto pool = compressed_pool(inputs, options, stage)) {
+    constexpr std::int64_t kFewestRequests = 2048;  // where the user names no number
+    split.states =
+        pool->bytes_per_request * (options.max_running_requests.value_or(kFewestRequests) + 1);
+  }
   return split;
 }
 
@@ -223,8 +233,7 @@ constexpr ByteCount kLoadingBytes = 390 * kMib;
 
 MemoryBudget stage_budget(const BudgetInputs& inputs, const SglangBudgetOptions& options,
                           std::int64_t stage) {
-  const SglangDefaults defaults =
-      sglang_defaults(inputs.device, inputs.model, options.version, inputs.sharding);
+  const SglangDefaults defaults = sglang_defaults(inputs.device, options.release, inputs.sharding);
   MemoryBudget budget;
   budget.layout = layout_of(inputs, options, stage);
   check_keeps_kv(budget.layout, inputs.model, "SGLang");
@@ -252,47 +261,31 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const SglangBudgetOptions&
 
 }  // namespace
 
-SglangDefaults sglang_defaults(const DeviceSpec& device, const ModelSpec& /*model*/,
-                               EngineVersion /*version*/, const Sharding& sharding) {
-  SglangDefaults defaults;
-  if (device.memory_reported_bytes == 0) {  // unknown
-    defaults.chunked_prefill_size = 4096;
-    defaults.cuda_graph_max_bs = 160;
-    return defaults;
-  }
-  const double gib = gib_from_bytes(device.memory_reported_bytes);
-  const auto* row =
-      std::ranges::find_if(kDefaults, [&](const DefaultsRow& r) { return gib < r.below_gib; });
-  defaults.chunked_prefill_size = row->chunk;
-  defaults.cuda_graph_max_bs = sharding.tensor < 4 ? row->graph_bs : row->graph_bs_wide;
-  return defaults;
+SglangReserve sglang_reserve(const SglangBudgetOptions& options, const SglangDefaults& defaults,
+                             const DeviceSpec& device, const ModelSpec& model,
+                             const Sharding& sharding) {
+  SglangReserve reserve;
+  reserve.release = options.release;
+  reserve.prefill_tokens = prefill_tokens(options, defaults);
+  reserve.graph_bs = options.cuda_graph_max_bs.value_or(defaults.cuda_graph_max_bs);
+  reserve.captures = !options.disable_cuda_graph;
+  reserve.piecewise = options.piecewise_cuda_graph.value_or(
+      sglang_piecewise_by_default(device, model, options.release, sharding));
+  reserve.latent_attention = std::ranges::any_of(
+      model.kinds, [](const LayerKind& kind) { return kind.attention && kind.attention->mla; });
+  reserve.dp_attention = options.enable_dp_attention;
+  reserve.dp_size = options.dp_size;
+  reserve.speculation = options.speculative_algorithm;
+  return reserve;
 }
 
-double sglang_reserved_mib(const SglangBudgetOptions& options, const SglangDefaults& defaults,
-                           const Sharding& sharding, double device_mib) {
-  const auto graph_bs =
-      static_cast<double>(options.cuda_graph_max_bs.value_or(defaults.cuda_graph_max_bs));
-  const auto dp = static_cast<double>(options.dp_size);
-  double reserved = 512;
-  reserved +=
-      1.5 * static_cast<double>(std::max<std::int64_t>(prefill_tokens(options, defaults), 2048));
-  reserved += 2 * graph_bs;
-  reserved += static_cast<double>(sharding.tensor * sharding.pipeline) / 8 * 1024;
-  if (options.enable_dp_attention) {
-    reserved += 3 * graph_bs * dp;
-    if (graph_bs > 300) reserved += 1.5 * graph_bs * dp;
-  }
-  reserved += 8 * static_cast<double>(options.piecewise_cuda_graph_sizes);
-  if (device_mib > 60 * 1024) reserved = std::max(reserved, 10.0 * 1024);
-  if (options.speculative_algorithm == SglangSpeculation::standalone) reserved += 6 * 1024;
-  if (options.speculative_algorithm == SglangSpeculation::eagle) reserved += 2 * 1024;
-  return reserved;
-}
-
-double sglang_mem_fraction_static(double device_mib, double reserved_mib) {
-  if (device_mib <= 0) return 0.88;
-  const double exact = (device_mib - reserved_mib) / device_mib;
-  return static_cast<double>(static_cast<std::int64_t>(std::max(exact, 0.0) * 1000 + 0.5)) / 1000;
+double sglang_fraction(const SglangBudgetOptions& options, const SglangDefaults& defaults,
+                       const DeviceSpec& device, const ModelSpec& model, const Sharding& sharding) {
+  const double device_mib =
+      static_cast<double>(device.memory_reported_bytes) / static_cast<double>(kMib);
+  const SglangReserve reserve = sglang_reserve(options, defaults, device, model, sharding);
+  return sglang_default_fraction(reserve, sharding, device_mib) *
+         sglang_vision_share(model, options.release);
 }
 
 MemoryBudget sglang_budget(const BudgetInputs& inputs, const SglangBudgetOptions& options) {
@@ -310,7 +303,7 @@ std::int64_t sglang_max_running_requests(const BudgetInputs& inputs,
       std::clamp<std::int64_t>(static_cast<std::int64_t>(share), 2048, 4096));
   ByteCount state = 0;
   for (std::int64_t stage = 0; stage < inputs.sharding.pipeline; ++stage) {
-    state = std::max(state, state_bytes_per_sequence(inputs.model, inputs.sharding, stage));
+    state = std::max(state, recurrent_bytes(inputs, options, stage));
   }
   if (state > 0 && !budget.failure) {
     const ByteCount kv = budget.terms[MemoryPurpose::kv_pool];
@@ -323,26 +316,15 @@ std::int64_t sglang_max_running_requests(const BudgetInputs& inputs,
 std::vector<std::string> sglang_budget_warnings(const BudgetInputs& inputs,
                                                 const SglangBudgetOptions& options) {
   std::vector<std::string> warnings;
-  if (options.version > kNewestSglang) {
+  const SglangRelease newest{kNewestSglang.major, kNewestSglang.minor, 999};
+  if (options.release > newest) {
     warnings.push_back(
         fmt::format("SGLang {} is newer than {}, the newest release whose memory rule is modelled",
-                    to_string(options.version), to_string(kNewestSglang)));
-  }
-  if (options.version < EngineVersion{0, 5} && !options.mem_fraction_static) {
-    warnings.push_back(
-        fmt::format("SGLang {}: before 0.5 the default mem_fraction_static came from a table that "
-                    "is not modelled, so set it",
-                    to_string(options.version)));
+                    to_string(options.release), to_string(kNewestSglang)));
   }
   warnings.emplace_back(
       "SGLang: the rule that sizes the pool follows its source code and was not compared with "
       "measured start-ups; the CUDA context is an estimate");
-  if (inputs.model.vision && !options.mem_fraction_static) {
-    warnings.push_back(
-        fmt::format("SGLang lowers the default mem_fraction_static of vision models such as {} by "
-                    "the size of their encoder, which is not modelled",
-                    inputs.model.id));
-  }
   if (splits_windows(inputs.model, options)) {
     warnings.emplace_back(
         "SGLang: the window pool is modelled as part of each token of the full pool, so requests "

@@ -12,26 +12,15 @@
 
 #include "hardware/budget/budget.hpp"
 #include "hardware/engine_version.hpp"
+#include "sim/engines/sglang/defaults.hpp"
 
 namespace headroom {
 
-// The sources that the rule was read from are of 0.5; before it the default fraction was a table.
+// The newest release whose rules were read is 0.5.16.
 inline constexpr EngineVersion kNewestSglang{0, 5};
 
-struct SglangDefaults {
-  std::int64_t chunked_prefill_size = 8192;
-  std::int64_t cuda_graph_max_bs = 256;
-  std::int64_t max_prefill_tokens = 16384;
-  std::int32_t page_size = 1;
-};
-// ENGINES.md 6.3, by device memory and tensor ranks. The model does not matter.
-[[nodiscard]] SglangDefaults sglang_defaults(const DeviceSpec& device, const ModelSpec& model,
-                                             EngineVersion version, const Sharding& sharding);
-
-enum class SglangSpeculation : std::uint8_t { none, ngram, eagle, standalone };
-
 struct SglangBudgetOptions {
-  EngineVersion version = kNewestSglang;
+  SglangRelease release{};
   std::optional<double> mem_fraction_static{};         // (0, 1); absent: by the reserve below
   std::optional<std::int64_t> chunked_prefill_size{};  // tokens; -1: no chunks
   std::int64_t max_prefill_tokens = 16384;
@@ -44,7 +33,7 @@ struct SglangBudgetOptions {
   bool disable_radix_cache = false;
   bool enable_dp_attention = false;
   std::int64_t dp_size = 1;
-  std::int64_t piecewise_cuda_graph_sizes = 0;  // 0: no piecewise graphs
+  std::optional<bool> piecewise_cuda_graph{};  // absent: by release, device and model
   SglangSpeculation speculative_algorithm = SglangSpeculation::none;
   // Models with recurrent layers: bytes of states / bytes of KV, or a number of states.
   double mamba_full_memory_ratio = 0.9;
@@ -56,12 +45,14 @@ struct SglangBudgetOptions {
   std::optional<bool> hybrid_swa_memory{};  // absent: by architecture
 };
 
-// Memory that the default fraction keeps back, in MiB.
-[[nodiscard]] double sglang_reserved_mib(const SglangBudgetOptions& options,
-                                         const SglangDefaults& defaults, const Sharding& sharding,
-                                         double device_mib);
-// (device - reserve) / device in three decimals; 0.88 when the device's memory is not known (0).
-[[nodiscard]] double sglang_mem_fraction_static(double device_mib, double reserved_mib);
+// What the default mem_fraction_static keeps back memory for.
+[[nodiscard]] SglangReserve sglang_reserve(const SglangBudgetOptions& options,
+                                           const SglangDefaults& defaults, const DeviceSpec& device,
+                                           const ModelSpec& model, const Sharding& sharding);
+// mem_fraction_static where the user gives none.
+[[nodiscard]] double sglang_fraction(const SglangBudgetOptions& options,
+                                     const SglangDefaults& defaults, const DeviceSpec& device,
+                                     const ModelSpec& model, const Sharding& sharding);
 
 // States of recurrent layers are charged to kv_pool beside kv_pool_bytes, the table of token
 // positions per request (4 bytes each) to context. Activations are charged

@@ -19,10 +19,9 @@ constexpr EngineVersion kSglangRetractsLess{0, 5};
 const std::string kFraction = "/engine/mem_fraction_static";
 const std::string kRunning = "/engine/max_running_requests";
 
-std::vector<OwnRow> sglang_rows() {
+std::vector<OwnRow> size_rows() {
   using S = SglangOptions;
-  using P = SglangScheduling;
-  std::vector<OwnRow> rows = own_rows<S>({
+  return own_rows<S>({
       {.name = "mem_fraction_static",
        .field = &S::mem_fraction_static,
        .unit = "share",
@@ -58,6 +57,17 @@ std::vector<OwnRow> sglang_rows() {
        .bounds = {.low = 1, .high = 1e5},
        .doc = "largest batch with a captured graph",
        .absent = "by device"},
+  });
+}
+
+std::vector<OwnRow> sglang_rows() {
+  using S = SglangOptions;
+  using P = SglangScheduling;
+  std::vector<OwnRow> rows = size_rows();
+  const auto add = [&rows](std::vector<OwnRow> more) {
+    std::ranges::move(more, std::back_inserter(rows));
+  };
+  add(own_rows<S>({
       {.name = "disable_overlap_schedule",
        .field = &S::disable_overlap_schedule,
        .doc = "plan a step only after the last one has ended"},
@@ -69,19 +79,32 @@ std::vector<OwnRow> sglang_rows() {
        .unit = "share",
        .bounds = {.low = 0, .high = 1, .low_open = true},
        .doc = "tokens of the pool of windowed layers / tokens of the other pool"},
-  });
-  std::ranges::move(
-      own_rows<P>({
-          {.name = "max_prefill_tokens",
-           .field = &P::max_prefill_tokens,
-           .unit = "tokens",
-           .bounds = kCount,
-           .doc = "most prompt tokens in a prefill batch"},
-          {.name = "disable_radix_cache",
-           .field = &P::disable_radix_cache,
-           .doc = "switch the prefix cache off; all recurrent states then serve running requests"},
-      }),
-      std::back_inserter(rows));
+      {.name = "piecewise_cuda_graph",
+       .field = &S::piecewise_cuda_graph,
+       .doc = "capture prefills in pieces, for which the default fraction keeps memory back",
+       .absent = "on since 0.5.10 for one stage of a text model"},
+      {.name = "mamba_full_memory_ratio",
+       .field = &S::mamba_full_memory_ratio,
+       .unit = "ratio",
+       .bounds = {.low = 0, .high = 1000, .low_open = true},
+       .doc = "memory of recurrent states / memory of KV"},
+      {.name = "max_mamba_cache_size",
+       .field = &S::max_mamba_cache_size,
+       .unit = "states",
+       .bounds = kCount,
+       .doc = "recurrent states that are kept",
+       .absent = "by mamba_full_memory_ratio"},
+  }));
+  add(own_rows<P>({
+      {.name = "max_prefill_tokens",
+       .field = &P::max_prefill_tokens,
+       .unit = "tokens",
+       .bounds = kCount,
+       .doc = "most prompt tokens in a prefill batch"},
+      {.name = "disable_radix_cache",
+       .field = &P::disable_radix_cache,
+       .doc = "switch the prefix cache off; all recurrent states then serve running requests"},
+  }));
   return rows;
 }
 
@@ -89,7 +112,7 @@ SglangBudgetOptions sglang_budget_options(const EngineSection& e, const EngineSy
   const auto& own = e.own.get<SglangOptions>();
   const auto& scheduling = e.own.get<SglangScheduling>();
   SglangBudgetOptions options;
-  options.version = s.version;
+  options.release = sglang_release(s.version, e.version);
   if (!s.is_by_rule(kFraction)) options.mem_fraction_static = own.mem_fraction_static;
   options.chunked_prefill_size = own.chunked_prefill_size;
   options.cuda_graph_max_bs = own.cuda_graph_max_bs;
@@ -100,6 +123,9 @@ SglangBudgetOptions sglang_budget_options(const EngineSection& e, const EngineSy
   options.max_prefill_tokens = scheduling.max_prefill_tokens;
   options.disable_cuda_graph = own.disable_cuda_graph;
   options.swa_full_tokens_ratio = own.swa_full_tokens_ratio;
+  options.piecewise_cuda_graph = own.piecewise_cuda_graph;
+  options.mamba_full_memory_ratio = own.mamba_full_memory_ratio;
+  options.max_mamba_cache_size = own.max_mamba_cache_size;
   options.disable_radix_cache = scheduling.disable_radix_cache;
   return options;
 }
@@ -107,17 +133,17 @@ SglangBudgetOptions sglang_budget_options(const EngineSection& e, const EngineSy
 void resolve_sglang(EngineResolver& r) {
   EngineSystem& s = r.system;
   auto& own = r.own<SglangOptions>();
-  const SglangDefaults defaults = sglang_defaults(s.device, s.model, s.version, s.sharding);
+  const SglangRelease release = sglang_release(s.version, r.options.version);
+  const SglangDefaults defaults = sglang_defaults(s.device, release, s.sharding);
   const std::string by_device = fmt::format("default on {}", s.device.id);
   r.fill_length("/engine/context_length", own.context_length, false);
   r.fill("/engine/chunked_prefill_size", own.chunked_prefill_size, defaults.chunked_prefill_size,
          by_device);
   r.fill("/engine/cuda_graph_max_bs", own.cuda_graph_max_bs, defaults.cuda_graph_max_bs, by_device);
   if (!own.mem_fraction_static) {
-    const auto device_mib = static_cast<double>(s.device.memory_reported_bytes >> 20);
-    const double reserved =
-        sglang_reserved_mib(sglang_budget_options(r.options, s), defaults, s.sharding, device_mib);
-    r.fill(kFraction, own.mem_fraction_static, sglang_mem_fraction_static(device_mib, reserved),
+    r.fill(kFraction, own.mem_fraction_static,
+           sglang_fraction(sglang_budget_options(r.options, s), defaults, s.device, s.model,
+                           s.sharding),
            "by device, chunk size and graph sizes");
   }
   if (*own.chunked_prefill_size > 0 && *own.chunked_prefill_size % own.page_size != 0) {

@@ -19,6 +19,9 @@ struct SglangOptions {
   bool disable_overlap_schedule = false;
   bool disable_cuda_graph = false;
   double swa_full_tokens_ratio = 0.8;
+  std::optional<bool> piecewise_cuda_graph;
+  double mamba_full_memory_ratio = 0.9;
+  std::optional<std::int64_t> max_mamba_cache_size;
 };
 
 extern const EngineLaunch kSglangLaunch;

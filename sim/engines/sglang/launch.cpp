@@ -98,9 +98,19 @@ const FlagRow kSglangRows[] = {
     {.names = "--cuda-graph-bs|--piecewise-cuda-graph-tokens",
      .takes = Takes::words,
      .note = kGraphsNote},
-    {.names = "--disable-cuda-graph-padding|--disable-piecewise-cuda-graph|"
-              "--enable-piecewise-cuda-graph|--enforce-piecewise-cuda-graph",
-     .note = kGraphsNote},
+    {.names = "--disable-piecewise-cuda-graph",
+     .pointer = "/engine/piecewise_cuda_graph",
+     .constant = "false"},
+    {.names = "--enable-piecewise-cuda-graph|--enforce-piecewise-cuda-graph",
+     .pointer = "/engine/piecewise_cuda_graph",
+     .constant = "true"},
+    {.names = "--mamba-full-memory-ratio",
+     .takes = Takes::number,
+     .pointer = "/engine/mamba_full_memory_ratio"},
+    {.names = "--max-mamba-cache-size",
+     .takes = Takes::integer,
+     .pointer = "/engine/max_mamba_cache_size"},
+    {.names = "--disable-cuda-graph-padding", .note = kGraphsNote},
     {.names = "--piecewise-cuda-graph-max-tokens", .takes = Takes::text, .note = kGraphsNote},
     {.names = "--cpu-offload-gb|--hicache-ratio|--hicache-size|--hicache-write-policy|"
               "--hicache-io-backend|--hicache-mem-layout|--hicache-storage-backend|"
@@ -133,7 +143,7 @@ const FlagRow kSglangRows[] = {
               "--moe-dense-tp-size|--ep-num-redundant-experts|--ep-dispatch-algorithm|"
               "--eplb-algorithm|--init-expert-location|--torch-compile-max-bs|--torchao-config|"
               "--num-continuous-decode-steps|--triton-attention-num-kv-splits|"
-              "--mamba-ssm-dtype|--mamba-full-memory-ratio|--max-mamba-cache-size|"
+              "--mamba-ssm-dtype|"
               "--mamba-scheduler-strategy|--prefill-max-requests|"
               "--pp-max-micro-batch-size|--pp-async-batch-depth|--load-balance-method|"
               "--attention-context-parallel-size|--attn-cp-size|--moe-data-parallel-size|"

@@ -9,6 +9,7 @@
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/vllm/capture_sizes.hpp"
+#include "sim/engines/vllm/compressed_layout.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/saturating.hpp"
 
@@ -34,6 +35,9 @@ constexpr ReleaseConstants kReleases[] = {
 // The workspace of routed experts is kept between passes (v1/worker/workspace.py) at the latest in
 // 0.17; in 0.12 it was not: an estimate between the two.
 constexpr EngineVersion kKeepsWorkspace{0, 13};
+constexpr EngineVersion kEstimatesGraphs{0, 20};
+// DeepSeek V4 came with it.
+constexpr EngineVersion kGroupsCompressed{0, 20};
 // V0 looked at no free memory before it loaded (0.7: vllm/worker/worker.py).
 constexpr EngineVersion kChecksFreeMemory{0, 8};
 
@@ -44,12 +48,26 @@ bool has_symmetric_memory(const DeviceSpec& device) {
   return device.nvlink_bytes_per_s && (device.sm == 90 || device.sm == 100 || device.sm == 103);
 }
 
+// Growth outside torch of one rank without such buffers, on a discrete device with V1: 0.02 GiB in
+// a log of 0.10.2 on an RTX 3090, and no more room for it in those of 0.12 on an RTX PRO 6000 and
+// 0.18 on RTX 3090. From 0.19 on the profiling pass also captures graphs (v1/worker/gpu_worker.py),
+// and logs of 0.19 on RTX 3090 and 4090 have at least as much beside torch as H100 do.
+constexpr ByteCount kGrowthWithoutBuffers = 20 * kMib;
+constexpr EngineVersion kProfilesGraphs{0, 19};
+
 const ReleaseConstants& constants_of(EngineVersion version) {
   const ReleaseConstants* found = &kReleases[0];
   for (const ReleaseConstants& release : kReleases) {
     if (release.since <= version) found = &release;
   }
   return *found;
+}
+
+ByteCount single_growth_bytes(const DeviceSpec& device, EngineVersion version) {
+  const bool measured = device.vendor == "nvidia" && device.memory_model == MemoryModel::discrete;
+  const bool of_release = version >= kChecksFreeMemory && version < kProfilesGraphs;
+  return measured && of_release ? kGrowthWithoutBuffers
+                                : vllm_context_growth_bytes(version, Sharding{});
 }
 
 struct Widths {
@@ -80,9 +98,11 @@ ByteCount requested_bytes(const BudgetInputs& in, const VllmBudgetOptions& optio
   return share_of(in.machine.total_bytes, options.gpu_memory_utilization);
 }
 
-bool graphs_in_budget(const VllmBudgetOptions& options) {
-  return options.estimate_graphs.value_or(options.version >= EngineVersion{0, 21}) &&
-         !options.enforce_eager;
+// vllm/envs.py of 0.20.0: VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS is on (0.19.1: off; the log line
+// says 0.21). v1/worker/gpu_worker.py, determine_available_memory: nothing is estimated on ROCm.
+bool graphs_in_budget(const BudgetInputs& in, const VllmBudgetOptions& options) {
+  return options.estimate_graphs.value_or(options.version >= kEstimatesGraphs) &&
+         !options.enforce_eager && in.device.vendor != "amd";
 }
 
 void check_options(const VllmBudgetOptions& o) {
@@ -130,8 +150,9 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
   t.adapters = vllm_adapter_bytes(in.model, in.sharding, stage, options);
   t.activations = vllm_activation_bytes(in.model, in.sharding, options);
   t.growth = vllm_context_growth_bytes(options.version, in.sharding);
-  if (in.sharding.tensor > 1 && !has_symmetric_memory(in.device)) {
-    t.growth = vllm_context_growth_bytes(options.version, Sharding{});
+  const bool symmetric = has_symmetric_memory(in.device);
+  if (!symmetric) t.growth = std::min(t.growth, single_growth_bytes(in.device, options.version));
+  if (in.sharding.tensor > 1 && !symmetric) {
     t.others = in.device.memory_model == MemoryModel::unified
                    ? t.others + communication_bytes(in.sharding)
                    : std::max(in.machine.others_bytes,
@@ -153,7 +174,7 @@ ByteCount kv_bytes(const BudgetInputs& in, const VllmBudgetOptions& options, con
   if (vllm_rule(options.version) == VllmRule::all_outside_torch) {
     non_kv += t.others + in.machine.cache_before_bytes;
   }
-  if (graphs_in_budget(options)) non_kv += t.graphs;
+  if (graphs_in_budget(in, options)) non_kv += t.graphs;
   return requested_bytes(in, options) - non_kv;
 }
 
@@ -213,6 +234,17 @@ TokenCount reported_tokens(const MemoryBudget& budget, EngineVersion version) {
   return budget.total_blocks / groups * smallest;
 }
 
+// The convolutions' states reach back over the drafts (model_executor/layers/mamba/mamba_utils.py:
+// conv_kernel - 1 + num_spec columns).
+ModelSpec with_draft_columns(ModelSpec model, std::int32_t draft_tokens) {
+  for (LayerKind& kind : model.kinds) {
+    if (kind.recurrent && kind.recurrent->conv_kernel > 0) {
+      kind.recurrent->conv_kernel += draft_tokens;
+    }
+  }
+  return model;
+}
+
 KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::int64_t stage) {
   KvGrouping grouping;
   grouping.block_tokens = options.block_size;
@@ -221,21 +253,33 @@ KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std
   grouping.hybrid_manager =
       options.hybrid_kv_cache_manager && options.version >= EngineVersion{0, 10};
   const KvFormat format{in.kv, true};
+  const ModelSpec model = with_draft_columns(in.model, options.draft_tokens);
+  const bool compressed = keeps_compressed(in.model) && options.version >= kGroupsCompressed;
   const auto with_states = [&options](KvLayout layout) {
     // mamba_cache_mode `align` keeps the state that is computed and the one before the last block
     // (v1/kv_cache_interface.py: MambaSpec).
+    // Each draft that may be rejected has a state of its own.
     for (KvGroup& group : layout.groups) {
-      if (group.kind == KvGroupKind::recurrent && options.enable_prefix_caching) group.states = 2;
+      if (group.kind != KvGroupKind::recurrent) continue;
+      group.states = (options.enable_prefix_caching ? 2 : 1) + options.draft_tokens;
     }
     return layout;
   };
   if (in.drafter && holds_drafter(in.sharding, stage)) {
     // Its layers are registered like the model's, in the same dtype (pull request 32165).
-    return with_states(
-        grouped_kv_layout(with_drafter_layers(in.model, in.sharding, stage, *in.drafter), format,
-                          drafter_sharding(in.sharding), 0, grouping));
+    const ModelSpec both = with_drafter_layers(model, in.sharding, stage, *in.drafter);
+    const Sharding sharding = drafter_sharding(in.sharding);
+    if (compressed) {
+      if (const auto layout = vllm_compressed_layout(both, in.kv, sharding, 0)) return *layout;
+    }
+    return with_states(grouped_kv_layout(both, format, sharding, 0, grouping));
   }
-  return with_states(grouped_kv_layout(in.model, format, in.sharding, stage, grouping));
+  if (compressed) {
+    if (const auto layout = vllm_compressed_layout(in.model, in.kv, in.sharding, stage)) {
+      return *layout;
+    }
+  }
+  return with_states(grouped_kv_layout(model, format, in.sharding, stage, grouping));
 }
 
 MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& options,
@@ -271,21 +315,24 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
   builder.charge(MemoryPurpose::graphs, t.graphs, StartupStage::graph_capture);
   builder.finish(budget);
   if (!budget.failure) budget.kv_tokens = reported_tokens(budget, options.version);
+  if (keeps_compressed(in.model) && !budget.layout.uniform()) {
+    budget.layout = with_windows_as_states(budget.layout);
+  }
   return budget;
 }
 
 }  // namespace
 
 VllmRule vllm_rule(EngineVersion version) {
-  if (version >= EngineVersion{0, 21}) return VllmRule::free_difference;
+  if (version >= kEstimatesGraphs) return VllmRule::free_difference;
   return version == EngineVersion{0, 8} ? VllmRule::all_outside_torch : VllmRule::own_growth;
 }
 
 std::string_view name_of(VllmRule rule) {
   switch (rule) {
     case VllmRule::all_outside_torch: return "counts all memory outside torch (0.8)";
-    case VllmRule::own_growth: return "counts the engine's own growth, but not graphs (up to 0.20)";
-    case VllmRule::free_difference: return "counts the drop in free memory, and graphs (from 0.21)";
+    case VllmRule::own_growth: return "counts the engine's own growth, but not graphs (up to 0.19)";
+    case VllmRule::free_difference: return "counts the drop in free memory, and graphs (from 0.20)";
   }
   return "";
 }
@@ -360,7 +407,8 @@ ByteCount vllm_graph_bytes(const ModelSpec& model, const Sharding& sharding,
   // vLLM 0.19 on H100, where this is 10 % off on average at TP1. Estimate for other numbers of
   // sizes.
   const auto sizes =
-      vllm_capture_sizes(options.max_num_seqs, options.max_num_batched_tokens).size();
+      vllm_capture_sizes(options.max_num_seqs, options.max_num_batched_tokens, options.max_capture)
+          .size();
   const double layers =
       static_cast<double>(model.layers()) / static_cast<double>(sharding.pipeline);
   return bytes_from_gib((0.3 + 0.0187 * layers) * static_cast<double>(sizes) / 51.0);

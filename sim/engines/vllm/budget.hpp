@@ -3,9 +3,9 @@
 // after weights, activation peak and growth outside torch. Three generations of the sum, by
 // release:
 //   0.8           everything outside torch is taken off, what others hold as well
-//   to 0.20       what the engine's own start took; graphs are captured later, out of the rest
-//   from 0.21     the same by difference of free memory, and an estimate of the graphs is taken off
-// Rule: ENGINES.md 1.1, 1.2; the release that turned the graph estimate on: vLLM's own log line.
+//   to 0.19       what the engine's own start took; graphs are captured later, out of the rest
+//   from 0.20     the same by difference of free memory, and an estimate of the graphs is taken off
+// Rule: ENGINES.md 1.1, 1.2; the release that turned the graph estimate on: vllm/envs.py.
 // Constants: start-up logs of vLLM 0.19.0 on H100 published by llm-d-planner (Apache-2.0), single
 // public logs for other releases.
 
@@ -36,10 +36,12 @@ struct VllmBudgetOptions {
   std::int32_t max_num_seqs = 256;
   std::int32_t max_num_batched_tokens = 2048;
   std::int32_t block_size = 16;
-  bool enforce_eager = false;           // no graphs are captured
-  std::optional<bool> estimate_graphs;  // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS
-  bool compile_cache_empty = false;     // the first start of a model on a machine
-  bool hybrid_kv_cache_manager = true;  // off: windows are kept as full attention
+  bool enforce_eager = false;               // no graphs are captured
+  std::optional<std::int64_t> max_capture;  // largest captured step, in tokens
+  std::optional<bool> estimate_graphs;      // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS
+  std::int32_t draft_tokens = 0;            // per step, of speculative decoding
+  bool compile_cache_empty = false;         // the first start of a model on a machine
+  bool hybrid_kv_cache_manager = true;      // off: windows are kept as full attention
   bool enable_prefix_caching = true;
   bool profile_multimodal = true;  // off: --skip-mm-profiling, --language-model-only
   bool marlin_experts = false;     // VLLM_MXFP4_USE_MARLIN

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hardware/budget/budget.hpp"
+#include "sim/engines/vllm/compressed_layout.hpp"
 
 namespace headroom {
 namespace {
@@ -17,6 +18,7 @@ bool any_attention(const ModelSpec& model, bool (*test)(const AttentionSpec&)) {
 // 16 tokens for Kimi-VL, whose kernel there takes any multiple of 16; elsewhere FlashMLA's 64.
 std::int32_t default_block(const DeviceSpec& device, const ModelSpec& model,
                            EngineVersion version) {
+  if (keeps_compressed(model)) return kCompressedBlockTokens;
   if (any_attention(model, [](const AttentionSpec& a) { return a.indexer.has_value(); })) return 64;
   if (!any_attention(model, [](const AttentionSpec& a) { return a.mla.has_value(); })) return 16;
   return device.sm == 90 && version >= EngineVersion{0, 17} ? 16 : 64;
@@ -42,7 +44,7 @@ VllmDefaults vllm_defaults(const DeviceSpec& device, const ModelSpec& model,
     defaults.max_num_batched_tokens = largest ? 16384 : 8192;
     defaults.max_num_seqs = version >= EngineVersion{0, 8} ? 1024 : 256;  // since V1
   }
-  defaults.gpu_memory_utilization = version >= EngineVersion{0, 21} ? 0.92 : 0.90;
+  defaults.gpu_memory_utilization = version >= EngineVersion{0, 20} ? 0.92 : 0.90;
   defaults.block_size = default_block(device, model, version);
   defaults.async_scheduling = version >= EngineVersion{0, 14};
   return defaults;

@@ -33,7 +33,7 @@ std::vector<OwnRow> vllm_rows() {
        .field = &V::estimate_cuda_graphs,
        .doc = "subtract an estimate of the CUDA graphs from the pool "
               "(VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
-       .absent = "on from vLLM 0.21"},
+       .absent = "on from vLLM 0.20"},
       {.name = "disable_hybrid_kv_cache_manager",
        .field = &V::disable_hybrid_kv_cache_manager,
        .doc = "keep the whole context in windowed layers, as in full ones"},
@@ -165,7 +165,7 @@ void resolve_vllm(EngineResolver& r) {
   r.fill("/engine/async_scheduling", e.async_scheduling, s.version >= kAsyncDefault,
          "on from 0.14");
   r.fill("/engine/gpu_memory_utilization", e.gpu_memory_utilization,
-         defaults.gpu_memory_utilization, "0.90 to 0.20, then 0.92");
+         defaults.gpu_memory_utilization, "0.90 to 0.19, then 0.92");
   check_sizes(r, chunked, automatic);
   const bool recurrent = std::ranges::any_of(
       s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
@@ -201,7 +201,12 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
   options.max_num_seqs = s.max_num_seqs;
   options.max_num_batched_tokens = s.max_num_batched_tokens;
   options.block_size = s.block_size;
-  options.enforce_eager = own.enforce_eager;
+  options.enforce_eager = own.enforce_eager || own.cudagraph_mode == "NONE";
+  options.max_capture = own.max_cudagraph_capture_size;
+  if (e.speculative.is_on()) {
+    options.draft_tokens =
+        static_cast<std::int32_t>(e.speculative.num_speculative_tokens.value_or(0));
+  }
   options.estimate_graphs = own.estimate_cuda_graphs;
   options.compile_cache_empty = s.first_start && !own.enforce_eager;
   options.hybrid_kv_cache_manager = !own.disable_hybrid_kv_cache_manager;

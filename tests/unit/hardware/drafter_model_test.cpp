@@ -54,12 +54,40 @@ TEST_CASE("the prediction module of DeepSeek-R1 is what its checkpoint ships wit
   CHECK(checkpoint_bytes(module) == r1.unloaded_bytes - 2 * 129'280LL * 7'168 * 2);
 }
 
+TEST_CASE("tools that quantise to 4 bits leave the prediction module in 16") {
+  const ModelSpec plain = catalog().model("qwen3.5-27b");
+  const ByteCount bytes = checkpoint_bytes(mtp_module(plain));
+  CHECK(checkpoint_bytes(mtp_module(quantised(plain, Dtype::nvfp4))) == bytes);
+  CHECK(checkpoint_bytes(mtp_module(quantised(plain, Dtype::int4))) == bytes);
+  CHECK(checkpoint_bytes(mtp_module(quantised(plain, Dtype::fp8))) < bytes);
+}
+
+// An attention layer and a layer of 512 experts (two matrices of 1024 x 2688 each), in 16 bit.
+TEST_CASE("the prediction module of a model with layers of experts has one of them") {
+  const ModelSpec module = mtp_module(catalog().model("nemotron-3-super-120b-a12b-nvfp4"));
+  REQUIRE(module.layers() == 2);
+  CHECK(module.layer(1).moe->experts == 512);
+  CHECK(static_cast<double>(checkpoint_bytes(module)) > 2.0 * 512 * 2 * 1024 * 2688);
+}
+
 // Qwen3-30B-A3B: 8 of 128 experts of 768, so a token sees 6144 columns; 32 query heads of 128.
 TEST_CASE("an EAGLE head of a model with experts has a dense MLP") {
   const ModelSpec head = eagle_head(catalog().model("qwen3-30b-a3b"));
   REQUIRE(head.kinds.size() == 1);
   CHECK_FALSE(head.kinds[0].moe);
   CHECK(head.kinds[0].mlp->ffn == 8 * 768);
+}
+
+TEST_CASE("a DFlash head has five layers of a dense target and eight beside experts") {
+  // z-lab's for Qwen3.6-27B has 3.3 GB, with 32 query heads of 128 instead of 24 of 256.
+  const ModelSpec dense = dflash_head(catalog().model("qwen3.5-27b"));
+  CHECK(dense.layers() == 5);
+  CHECK(static_cast<double>(checkpoint_bytes(dense)) / 1e9 == Approx(3.4).epsilon(0.06));
+  // Half a billion parameters beside 35; keys of 2 x 256 elements as in the target.
+  const ModelSpec sparse = dflash_head(catalog().model("qwen3.5-35b-a3b"));
+  CHECK(sparse.layers() == 8);
+  CHECK(static_cast<double>(params_total(sparse)) / 1e9 == Approx(0.5).epsilon(0.1));
+  CHECK(sparse.kinds[0].attention->kv_heads * sparse.kinds[0].attention->head_dim == 512);
 }
 
 TEST_CASE("a drafter cannot be shaped as a model without attention") {

@@ -110,6 +110,30 @@ TEST_CASE("another format than the checkpoint's stands for a checkpoint of other
   CHECK(quantised(model("gpt-oss-20b"), Dtype::mxfp4).notes == model("gpt-oss-20b").notes);
 }
 
+TEST_CASE("recipes for NVFP4 stop at the mixers of hybrid models, those for int4 do not") {
+  const auto formats = [](const char* id, Dtype dtype) {
+    const ModelSpec made = quantised(model(id), dtype);
+    std::vector<Dtype> found;  // of linear attention, of attention
+    for (const LayerKind& kind : made.kinds) {
+      if (kind.recurrent) found.insert(found.begin(), kind.recurrent->format.dtype);
+      if (kind.attention) found.push_back(kind.attention->format.dtype);
+    }
+    return found;
+  };
+  using List = std::vector<Dtype>;
+  CHECK(formats("qwen3.5-35b-a3b", Dtype::nvfp4) == List{Dtype::bf16, Dtype::nvfp4});
+  CHECK(formats("qwen3.5-27b", Dtype::nvfp4) == List{Dtype::fp8, Dtype::fp8});
+  CHECK(formats("qwen3.5-27b", Dtype::int4) == List{Dtype::int4, Dtype::int4});
+}
+
+TEST_CASE("int4 has groups of 32 where rows are no multiples of 128") {
+  const auto group_of = [](const char* id) {
+    return quantised(model(id), Dtype::int4).kinds[0].moe->format.group;
+  };
+  CHECK(group_of("qwen3-30b-a3b") == 128);   // experts of 768
+  CHECK(group_of("gemma-4-26b-a4b") == 32);  // of 704
+}
+
 TEST_CASE("two ranks hold half of the matrices each and all norms") {
   const ModelParts whole = model_parts(model("llama-3.1-8b"));
   const ModelParts rank = rank_of("llama-3.1-8b", 2);

@@ -1,8 +1,9 @@
 #include "sim/engines/sglang/budget.hpp"
 
-#include <array>
 #include <catch2/catch.hpp>
 
+#include "hardware/catalog.hpp"
+#include "sim/engines/sglang/compressed_pool.hpp"
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
@@ -15,74 +16,11 @@ constexpr ByteCount kWeights = 16'060'522'496;  // of Llama-3.1-8B in 16 bit
 constexpr ByteCount kContext = 551'000'000;
 constexpr ByteCount kLoading = 390 * kMib;  // beside the weights, while they are loaded
 
-double fraction_of(double gib, const SglangBudgetOptions& options, const Sharding& sharding = {}) {
-  const SglangDefaults defaults = sglang_defaults(device_of(gib), llama31_8b(), {0, 5}, sharding);
-  const double mib = gib * 1024;
-  return sglang_mem_fraction_static(mib, sglang_reserved_mib(options, defaults, sharding, mib));
-}
-
 MemoryBudget llama(double gib, const SglangBudgetOptions& options) {
   return sglang_budget(inputs_of(llama31_8b(), gib), options);
 }
 
 }  // namespace
-
-TEST_CASE("the defaults of SGLang follow the device's memory and the tensor ranks") {
-  struct Row {
-    double gib;
-    std::int64_t chunk, graph_bs, graph_bs_wide;
-  };
-  // ENGINES.md 6.3, one device of each class.
-  constexpr std::array<Row, 6> kRows{{{15, 2048, 8, 8},
-                                      {24, 2048, 24, 80},
-                                      {48, 4096, 32, 160},
-                                      {80, 8192, 256, 512},
-                                      {140, 8192, 256, 512},
-                                      {180, 16384, 512, 512}}};
-  for (const Row& row : kRows) {
-    INFO(row.gib);
-    const DeviceSpec device = device_of(row.gib);
-    const SglangDefaults narrow = sglang_defaults(device, llama31_8b(), {0, 5}, {.tensor = 2});
-    CHECK(narrow.chunked_prefill_size == row.chunk);
-    CHECK(narrow.cuda_graph_max_bs == row.graph_bs);
-    CHECK(narrow.max_prefill_tokens == 16384);
-    CHECK(narrow.page_size == 1);
-    CHECK(sglang_defaults(device, llama31_8b(), {0, 5}, {.tensor = 4}).cuda_graph_max_bs ==
-          row.graph_bs_wide);
-  }
-}
-
-TEST_CASE("the default fraction of SGLang keeps back chunks, graphs and ranks") {
-  // ENGINES.md 12.1 vector 8: 512 + 1.5 x 8192 + 2 x 256 + 1024/8 = 13440 MiB of 81920.
-  const SglangDefaults defaults = sglang_defaults(device_of(80), llama31_8b(), {0, 5}, {});
-  CHECK(sglang_reserved_mib({}, defaults, {}, 81920) == 13440);
-  CHECK(fraction_of(80, {}) == 0.836);
-  // 24 GiB: 512 + 3072 + 48 + 128 = 3760 of 24576.
-  CHECK(fraction_of(24, {}) == 0.847);
-  // At least 10 GiB above 60 GiB: 512 + 3072 + 16 + 128 is less.
-  const SglangBudgetOptions small{.chunked_prefill_size = 2048, .cuda_graph_max_bs = 8};
-  CHECK(fraction_of(80, small) == 0.875);
-  CHECK(sglang_mem_fraction_static(0, 13440) == 0.88);  // memory unknown
-}
-
-TEST_CASE("SGLang keeps more for data-parallel attention, drafts and piecewise graphs") {
-  const Sharding eight{.tensor = 8};
-  const SglangDefaults defaults = sglang_defaults(device_of(80), llama31_8b(), {0, 5}, eight);
-  // 512 + 12288 + 2 x 512 + 1024, then 3 x 512 x 8 and, above 300, 1.5 x 512 x 8.
-  CHECK(sglang_reserved_mib({}, defaults, eight, 81920) == 14848);
-  CHECK(sglang_reserved_mib({.enable_dp_attention = true, .dp_size = 8}, defaults, eight, 81920) ==
-        14848 + 12288 + 6144);
-  const auto one = [](const SglangBudgetOptions& options) {
-    return sglang_reserved_mib(options, sglang_defaults(device_of(80), llama31_8b(), {0, 5}, {}),
-                               {}, 81920);
-  };
-  CHECK(one({.piecewise_cuda_graph_sizes = 50}) == 13440 + 400);
-  CHECK(one({.speculative_algorithm = SglangSpeculation::eagle}) == 13440 + 2048);
-  CHECK(one({.speculative_algorithm = SglangSpeculation::standalone}) == 13440 + 6144);
-  CHECK(one({.speculative_algorithm = SglangSpeculation::ngram}) == 13440);
-  // Without chunks the largest prefill counts: 512 + 1.5 x 16384 + 512 + 128.
-  CHECK(one({.chunked_prefill_size = -1}) == 25728);
-}
 
 TEST_CASE("the pool of SGLang is what the weights leave of a share of the memory before them") {
   const MemoryBudget budget = llama(80, {});
@@ -170,8 +108,11 @@ TEST_CASE("memory taken before SGLang starts costs its share, taken later all of
   inputs.machine.others_bytes = bytes_from_gib(8);
   const ByteCount before = sglang_budget(inputs, options).kv_available_bytes;
   CHECK(clean - before == bytes_from_gib(6));  // kept: a quarter of what was there
+  // So does its own host memory, which the engine takes before its first look.
   inputs.machine.engine_host_bytes = bytes_from_gib(4);
-  CHECK(before - sglang_budget(inputs, options).kv_available_bytes == bytes_from_gib(4));
+  CHECK(before - sglang_budget(inputs, options).kv_available_bytes == bytes_from_gib(3));
+  inputs.machine.cache_growth_bytes = bytes_from_gib(2);
+  CHECK(before - sglang_budget(inputs, options).kv_available_bytes == bytes_from_gib(5));
 }
 
 TEST_CASE("recurrent states are a part of SGLang's pool of their own") {
@@ -207,11 +148,32 @@ TEST_CASE("windows of gpt-oss have a smaller pool in SGLang, those of Gemma none
         44236);
 }
 
+TEST_CASE("a token of DeepSeek V4 pays for its share of SGLang's windows and states") {
+  const ModelSpec model = Catalog::embedded().model("deepseek-v4-flash");
+  const auto pool = [&](SglangRelease release, double ratio) {
+    return sglang_compressed_pool(model, {}, 0, release, ratio).value();
+  };
+  // 43 windows of 584 bytes; 21 x (584 + 132) / 4 and 20 x 584 / 128; 21 states of 16 x 640 bytes
+  // in 8 of 128 slots, and 20 of 8 x 512 bytes in all of them.
+  const double entries = 21 * (584 + 132) / 4.0 + 20 * 584 / 128.0;
+  const double windows = 43 * 584 + 21 * 16 * 640 / 16.0;
+  CHECK(pool({0, 5, 12}, 0.8).bytes_per_token ==
+        Approx(entries + 0.1 * (windows + 20 * 8 * 512)));  // the default stands for 0.1
+  CHECK(pool({0, 5, 12}, 0.5).bytes_per_token == Approx(entries + 0.5 * (windows + 20 * 8 * 512)));
+  CHECK(pool({0, 5, 16}, 0.8).bytes_per_token == Approx(entries + 0.1 * windows));
+  CHECK(pool({0, 5, 16}, 0.8).bytes_per_request == 20 * 128 * 8 * 512);
+  const BudgetInputs inputs = inputs_of(model, 280);
+  const MemoryBudget budget = sglang_budget(inputs, {.release = {0, 5, 12}});
+  REQUIRE_FALSE(budget.failure);
+  CHECK(budget.terms[MemoryPurpose::kv_pool] == budget.kv_pool_bytes);  // no states beside it
+  CHECK_FALSE(sglang_compressed_pool(llama31_8b(), {}, 0, {}, 0.8));
+}
+
 TEST_CASE("warnings and impossible options of SGLang") {
   const BudgetInputs inputs = inputs_of(llama31_8b(), 80);
   CHECK(sglang_budget_warnings(inputs, {}).size() == 1);
-  CHECK(sglang_budget_warnings(inputs, {.version = {0, 6}}).size() == 2);
-  CHECK(sglang_budget_warnings(inputs, {.version = {0, 4}}).size() == 2);
+  CHECK(sglang_budget_warnings(inputs, {.release = {0, 6, 0}}).size() == 2);
+  CHECK(sglang_budget_warnings(inputs, {.release = {0, 4, 6}}).size() == 1);
   CHECK_THROWS_AS(sglang_budget(inputs, {.mem_fraction_static = 1.0}), ConfigError);
   CHECK_THROWS_AS(sglang_budget(inputs, {.chunked_prefill_size = 0}), ConfigError);
   CHECK_THROWS_AS(sglang_budget(inputs, {.page_size = 0}), ConfigError);

@@ -37,7 +37,9 @@ list(APPEND UNIT_TEST_SOURCES
   roofline_parts_test.cpp
   roofline_test.cpp
   sglang_budget_test.cpp
+  sglang_defaults_test.cpp
   tgi_budget_test.cpp
   trtllm_budget_test.cpp
   vllm_budget_test.cpp
+  vllm_compressed_layout_test.cpp
   weight_files_test.cpp)

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "hardware/catalog.hpp"
+#include "hardware/llm/drafter_model.hpp"
 #include "sim/engines/vllm/defaults.hpp"
 #include "sim/kernel/errors.hpp"
 
@@ -177,7 +178,7 @@ ByteCount pool_by_difference(ByteCount total, double utilisation, ByteCount free
 
 }  // namespace
 
-TEST_CASE("from 0.21 the pool is what the difference of free memory leaves") {
+TEST_CASE("from 0.20 the pool is what the difference of free memory leaves") {
   const auto gib = [](double value) { return bytes_from_gib(value); };
   CHECK(gib_from_bytes(pool_by_difference(gib(80), 0.9, gib(79.2), gib(62), gib(1.5), gib(0.5))) ==
         Approx(52.8).epsilon(1e-9));
@@ -195,7 +196,7 @@ TEST_CASE("from 0.21 the pool is what the difference of free memory leaves") {
                            vllm_graph_bytes(in.model, {}, options)));
 }
 
-TEST_CASE("graphs count from 0.21 on, everything outside torch in 0.8") {
+TEST_CASE("graphs count from 0.20 on, everything outside torch in 0.8") {
   const auto available = [](EngineVersion version, std::optional<bool> estimate = {}) {
     VllmBudgetOptions options;
     options.version = version;
@@ -204,9 +205,73 @@ TEST_CASE("graphs count from 0.21 on, everything outside torch in 0.8") {
   };
   VllmBudgetOptions options;
   const ByteCount graphs = vllm_graph_bytes(catalog().model("llama-3.1-8b"), {}, options);
-  CHECK(available({0, 19}) - available({0, 21}) == graphs);
-  CHECK(available({0, 21}, false) == available({0, 19}));
+  CHECK(available({0, 19}) - available({0, 20}) == graphs);
+  CHECK(available({0, 20}, false) == available({0, 19}));
   CHECK(available({0, 9}) - available({0, 8}) == vllm_other_bytes({}));
+}
+
+TEST_CASE("no graphs are estimated on ROCm, and none without a mode or with smaller sizes") {
+  const auto available = [](const char* device, EngineVersion version, bool eager = false,
+                            std::optional<std::int64_t> largest = {}) {
+    VllmBudgetOptions options;
+    options.version = version;
+    options.enforce_eager = eager;
+    options.max_capture = largest;
+    return vllm_budget(inputs_of("llama-3.1-8b", device), options).kv_available_bytes;
+  };
+  CHECK(available("mi300x", {0, 22}) == available("mi300x", {0, 19}));
+  const ByteCount eager = available("h100-sxm", {0, 22}, true);
+  CHECK(eager == available("h100-sxm", {0, 19}));
+  // (0.3 + 0.0187 x 32) GiB for 51 sizes, 4 of which are up to 8.
+  CHECK(eager - available("h100-sxm", {0, 22}, false, 8) ==
+        bytes_from_gib((0.3 + 0.0187 * 32) * 4.0 / 51.0));
+}
+
+TEST_CASE("without symmetric memory next to nothing grows outside torch before 0.19") {
+  VllmBudgetOptions options;
+  const auto growth = [&](const char* device) {
+    const MemoryBudget budget = vllm_budget(inputs_of("llama-3.1-8b", device), options);
+    return budget.terms[MemoryPurpose::context] + budget.terms[MemoryPurpose::communication];
+  };
+  CHECK(growth("rtx4090") == bytes_from_gib(0.25));  // since 0.19 as on an H100
+  options.version = {0, 18};
+  CHECK(growth("h100-sxm") == bytes_from_gib(0.25));
+  CHECK(growth("rtx4090") == 20 * kMib);
+  CHECK(growth("gb10") == bytes_from_gib(0.25));  // no log tells
+  options.version = {0, 6};                       // V0 counted all of it
+  CHECK(growth("rtx4090") == bytes_from_gib(0.13));
+}
+
+TEST_CASE("drafts widen recurrent states and hold one each") {
+  // Qwen3.5-35B-A3B: 32 x 128 x 128 values in fp32, 8192 channels x (3 + 3) in 16 bit: 1072 tokens
+  // of 2048 bytes, as a log of 0.25.1 with three drafts says; 1168 with 15 in one of 0.20.1.
+  VllmBudgetOptions options;
+  const auto layout = [&](std::int32_t drafts) {
+    options.draft_tokens = drafts;
+    return vllm_budget(inputs_of("qwen3.5-35b-a3b", "b200"), options).layout;
+  };
+  CHECK(layout(3).block_tokens == 1072);
+  CHECK(layout(15).block_tokens == 1168);
+  CHECK(layout(0).groups.back().states == 2);
+  CHECK(layout(3).groups.back().states == 5);
+}
+
+TEST_CASE("layers of a DFlash head are groups of their own beside a hybrid model") {
+  // Logged with 62.31 GiB (0.20.1): 4.71 requests of 262,144 tokens. Ten layers of attention, eight
+  // of the head and thirty of states in groups of eight.
+  VllmBudgetOptions options;
+  options.version = {0, 20};
+  options.max_model_len = 262144;
+  options.max_num_batched_tokens = 65536;
+  options.draft_tokens = 15;
+  options.kv_cache_memory_bytes = bytes_from_gib(62.31);
+  BudgetInputs inputs = inputs_of("qwen3.5-35b-a3b", "gb10");
+  inputs.model = quantised(inputs.model, Dtype::nvfp4);
+  inputs.drafter = dflash_head(inputs.model);
+  const MemoryBudget budget = vllm_budget(inputs, options);
+  CHECK(budget.layout.block_tokens == 1168);
+  CHECK(budget.layout.groups.size() == 2 + 1 + 4);
+  CHECK(budget.max_concurrency == Approx(4.71).epsilon(0.005));
 }
 
 TEST_CASE("two boards without NVLink start where the figures of NVLink would not fit") {

@@ -174,7 +174,7 @@ TEST_CASE("what a scenario cannot express is a note that names the flag") {
       "--no-enable-dbo --served-model-name a b");
   CHECK(any_contains(result.notes,
                      "--speculative-config.method: this drafter is not modelled (ngram, eagle, "
-                     "eagle3, mtp and draft_model are), so the scenario has no drafts"));
+                     "eagle3, mtp, dflash and draft_model are), so the scenario has no drafts"));
   CHECK_FALSE(result.scenario.at("engine").contains("speculative_config"));
   CHECK(any_contains(result.notes, "--lora-modules: "));
   CHECK(result.scenario.at("engine").at("cudagraph_mode") == "FULL");

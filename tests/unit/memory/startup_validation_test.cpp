@@ -53,7 +53,7 @@ TEST_CASE("a logged start-up is replayed from its flags", "[startups]") {
   REQUIRE(v.replayed.size() == 1);
   const ReplayedStart& start = v.replayed[0];
   CHECK(start.engine == "vLLM");
-  CHECK(start.release == "0.19");
+  CHECK(start.release == "0.19.1");
   CHECK(start.device == "h100-sxm");
   // 58.11 of 75.23 GiB: as in memory_validation_test, where the same row is of the campaign.
   REQUIRE(start.pool() != nullptr);
@@ -84,10 +84,11 @@ TEST_CASE("flags become the engine's command", "[startups]") {
 
 TEST_CASE("releases are read from what the log or its reader says", "[startups]") {
   const auto release = [](const Json& rest) { return only_row(row_with(rest)).release; };
-  CHECK(release({{"version", "0.20.1.dev0+g101584af0.d20260424"}}) == "0.20");
+  CHECK(release({{"version", "0.20.1.dev0+g101584af0.d20260424"}}) == "0.20.1");
   CHECK(release({{"version", "b9010 (d05fe1d7d)"}}) == "0.9010");
   CHECK(release({{"version", "0.1.dev1+ga919d635d"},
-                 {"version_inferred", "source build after 0.20.1, log of 2026-06-08"}}) == "0.20");
+                 {"version_inferred", "source build after 0.20.1, log of 2026-06-08"}}) ==
+        "0.20.1");
   CHECK(release({{"version", nullptr}, {"version_inferred", "June 2026"}}).empty());
 }
 
@@ -163,7 +164,7 @@ TEST_CASE("start-ups alone are a validation, in text and JSON", "[startups]") {
   const TempFolder folder;
   folder.write("startups/rows.json", Json{{"rows", Json::array({row_with()})}}.dump());
   const MemoryValidation v = validate_memory(folder.path(), Catalog::embedded());
-  CHECK_THAT(memory_validation_text(v), Contains("vLLM 0.19 h100-sxm"));
+  CHECK_THAT(memory_validation_text(v), Contains("vLLM 0.19.1 h100-sxm"));
   const Json json = Json::parse(memory_validation_json(v));
   CHECK(json.at("startups").at("replayed").at(0).at("id") == "one");
   folder.write("startups/rows.json", "{\"rows\": [{\"id\": \"x\"}]}");

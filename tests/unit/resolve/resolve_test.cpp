@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "hardware/llm/parameters.hpp"
+#include "hardware/llm/quantization_method.hpp"
 #include "sim/kernel/seconds.hpp"
 #include "sim/resolve/startup_budget.hpp"
 #include "sim/scenario/options.hpp"
@@ -140,6 +142,11 @@ TEST_CASE("a quantization method is the checkpoint's own, or an error") {
   CHECK(main_of("deepseek-v4-flash", "deepseek_v4_fp8") == Dtype::mxfp4);
   CHECK(main_of("deepseek-v4-flash", "fp8") == Dtype::mxfp4);  // its experts stay as they are
   CHECK(main_of("llama-3.1-8b", "fp8") == Dtype::fp8);         // at load
+  // A name for what the checkpoint is already changes nothing of its parts.
+  const auto bytes_of = [&](const char* method) {
+    return checkpoint_bytes(loaded_as(catalog.model("nemotron-3-super-120b-a12b-nvfp4"), method));
+  };
+  CHECK(bytes_of("fp4") == bytes_of("modelopt"));
   const auto refused_with = [&](const char* model, const char* method) {
     return test::about([&] { return main_of(model, method); });
   };
