@@ -33,10 +33,44 @@ std::vector<std::string> ids_of(const std::map<std::string, Value, std::less<>>&
   return ids;
 }
 
+// Letters and digits, in lower case.
+std::string plain_letters(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') text += static_cast<char>(c - 'A' + 'a');
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) text += c;
+  }
+  return text;
+}
+
+// The known names that go on from `name`.
+std::vector<std::string> longer_names(std::string_view name,
+                                      const std::vector<std::string>& known) {
+  const std::string plain = plain_letters(name.substr(name.find_last_of('/') + 1));
+  std::vector<std::string> found;
+  for (const std::string& one : known) {
+    if (plain.size() > 2 && plain_letters(one).starts_with(plain)) found.push_back(one);
+  }
+  return found;
+}
+
+// One slip away is what was meant; else the name that goes on from it, or all that do.
 ConfigError unknown_name(std::string_view name, std::string_view kind,
                          const std::vector<std::string>& known) {
-  const std::string nearest = nearest_name(name, known);
-  const std::string list = nearest.empty() ? fmt::format("see: headroom list {}s", kind) : "";
+  constexpr std::size_t kMostShown = 12;
+  std::string nearest = nearest_name(name, known);
+  std::string list;
+  if (nearest.empty() || edit_distance(name, nearest) > 1) {
+    std::vector<std::string> longer = longer_names(name, known);
+    const bool cut = longer.size() > kMostShown;
+    if (cut) longer.resize(kMostShown);
+    if (longer.size() == 1) nearest = longer.front();
+    if (longer.size() > 1) {
+      nearest.clear();
+      list = fmt::format("it may be each of {}{}", comma_list(longer), cut ? ", ..." : "");
+    }
+  }
+  if (list.empty() && nearest.empty()) list = fmt::format("see: headroom list {}s", kind);
   return ConfigError(Complaint{.kind = ErrorKind::unknown,
                                .problem = fmt::format("unknown {} '{}'", kind, name),
                                .nearest = nearest,
@@ -49,6 +83,20 @@ const Value& find_row(const std::map<std::string, Value, std::less<>>& rows, std
   const auto found = rows.find(id);
   if (found != rows.end()) return found->second;
   throw unknown_name(id, kind, ids_of(rows));
+}
+
+// Without the maker in front.
+std::string plain_device(std::string_view name) {
+  std::string text = plain_letters(name);
+  for (const std::string_view maker : {"nvidia", "amd", "apple", "geforce", "tesla"}) {
+    if (text.starts_with(maker) && text.size() > maker.size()) text.erase(0, maker.size());
+  }
+  return text;
+}
+
+bool is_device_called(const DeviceSpec& device, const std::string& plain) {
+  return plain_device(device.id) == plain || plain_device(device.name) == plain ||
+         std::ranges::find(device.aliases, plain, plain_device) != device.aliases.end();
 }
 
 ModelSpec read_row(const ModelRow& row, const HfText& overrides) {
@@ -155,8 +203,19 @@ ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overr
   return read_row(*row, {text, overrides.string()});
 }
 
-const DeviceSpec& Catalog::device(std::string_view id) const {
-  return find_row(devices_, id, "device");
+const DeviceSpec& Catalog::device(std::string_view name) const {
+  const auto exact = devices_.find(name);
+  if (exact != devices_.end()) return exact->second;
+  const std::string plain = plain_device(name);
+  std::vector<std::string> called;
+  for (const auto& [id, device] : devices_) {
+    if (is_device_called(device, plain)) called.push_back(id);
+  }
+  if (called.size() == 1) return devices_.find(called.front())->second;
+  if (called.empty()) throw unknown_name(name, "device", ids_of(devices_));
+  throw ConfigError(Complaint{
+      .kind = ErrorKind::unknown,
+      .problem = fmt::format("device '{}' may be each of {}: name one", name, comma_list(called))});
 }
 
 const Environment& Catalog::environment(std::string_view id) const {

@@ -42,10 +42,12 @@ class Catalog {
   [[nodiscard]] ModelSpec model(std::string_view id,
                                 const std::filesystem::path& overrides = {}) const;
   [[nodiscard]] bool has_model(std::string_view id) const;
-  // The id of the model whose repository has this name (lower case, without the organisation), else
-  // empty.
+  // The id of the model whose repository has this name (in any case, with or without dashes,
+  // without the organisation), else empty.
   [[nodiscard]] std::string model_called(std::string_view name) const;
-  [[nodiscard]] const DeviceSpec& device(std::string_view id) const;
+  // By id, else by its name or an alias, in any spelling ("RTX 4090", "nvidia-a40"). ConfigError:
+  // none is called so, or several are, which it lists.
+  [[nodiscard]] const DeviceSpec& device(std::string_view name) const;
   [[nodiscard]] const Environment& environment(std::string_view id) const;
   [[nodiscard]] const Calibration& calibration(std::string_view id) const;
 

@@ -62,6 +62,7 @@ DeviceSpec parse_device(CatalogFields row) {
   d.id = row.text("id");
   d.same_chip_as = row.text_or_empty("same_chip_as");
   d.name = row.text("name");
+  d.aliases = row.texts("aliases");
   d.vendor = row.text("vendor");
   d.architecture = row.text("architecture");
   d.memory_model = parse_memory_model(row);

@@ -8,10 +8,12 @@
 namespace headroom {
 namespace {
 
-// A word at the end of a name, and the quantisation that it says; empty: only how it was made.
+// A word at the end of a name, and the quantisation that it says; empty: only how it was made, or
+// what it was trained for.
 struct Suffix {
   std::string_view word;
   std::string_view quantization = {};
+  bool is_training = false;
 };
 constexpr std::array kSuffixes{
     Suffix{"awq", "awq"},
@@ -36,6 +38,11 @@ constexpr std::array kSuffixes{
     Suffix{"gguf"},
     Suffix{"ud"},
     Suffix{"qat"},
+    Suffix{"instruct", {}, true},
+    Suffix{"chat", {}, true},
+    Suffix{"it", {}, true},
+    Suffix{"hf", {}, true},
+    Suffix{"latest", {}, true},
     Suffix{"q8_0", "q8_0"},
     Suffix{"q6_k", "q6_k"},
     Suffix{"q6_k_xl", "q6_k"},
@@ -93,7 +100,7 @@ std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::stri
       if (!repository) return found;
     }
     const Suffix* suffix = take_suffix(rest);
-    if (suffix == nullptr) break;
+    if (suffix == nullptr || (found && suffix->is_training)) break;
     // "AWQ-4bit", "AWQ-INT4": the word in front is the method.
     if (!suffix->quantization.empty()) quantization = suffix->quantization;
   }

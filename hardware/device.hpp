@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hardware/llm/dtype.hpp"
 #include "sim/serving/types.hpp"
@@ -30,6 +31,7 @@ struct DeviceSpec {
   std::string id;
   std::string same_chip_as;  // catalog id whose fitted constants hold here too; empty: none
   std::string name;
+  std::vector<std::string> aliases;  // other names in use; one may stand for several devices
   std::string vendor;
   std::string architecture;
   MemoryModel memory_model = MemoryModel::discrete;

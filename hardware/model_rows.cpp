@@ -24,12 +24,19 @@ bool is_named(const ModelRow& row, std::string_view name) {
          std::ranges::find(row.aliases, name, lower) != row.aliases.end();
 }
 
-// `name` in lower case, without organisation.
+// In lower case without dashes: "llama3.1-8b" and "Llama-3.1-8B" are one name.
+std::string squeezed(std::string_view name) {
+  std::string text = lower(name);
+  std::erase_if(text, [](char c) { return c == '-' || c == '_'; });
+  return text;
+}
+
+// `name` squeezed, without organisation.
 bool is_called(const ModelRow& row, std::string_view name) {
   const auto last_part = [](std::string_view repository) {
-    return lower(repository.substr(repository.find_last_of('/') + 1));
+    return squeezed(repository.substr(repository.find_last_of('/') + 1));
   };
-  return lower(row.id) == name || last_part(row.hf_repo) == name ||
+  return squeezed(row.id) == name || last_part(row.hf_repo) == name ||
          std::ranges::find(row.aliases, name, last_part) != row.aliases.end();
 }
 
@@ -129,7 +136,8 @@ std::optional<ModelRow> ModelRows::find(std::string_view name) const {
   return std::nullopt;
 }
 
-std::string ModelRows::called(std::string_view name) const {
+std::string ModelRows::called(std::string_view given) const {
+  const std::string name = squeezed(given);
   for (const auto& [id, row] : own_) {
     if (is_called(row, name)) return id;
   }

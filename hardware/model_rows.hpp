@@ -24,8 +24,8 @@ class ModelRows {
 
   // By id, Hugging Face name or alias; nothing when there is none.
   [[nodiscard]] std::optional<ModelRow> find(std::string_view name) const;
-  // Id of the first model, in order, one of whose repositories has this name, in lower case and
-  // without its organisation; empty when there is none.
+  // Id of the first model, in order, one of whose repositories has this name, in any case, with or
+  // without dashes and without its organisation; empty when there is none.
   [[nodiscard]] std::string called(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> ids() const;  // in order
 

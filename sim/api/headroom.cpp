@@ -16,6 +16,7 @@
 #include "sim/kernel/in_parallel.hpp"
 #include "sim/memory/audit.hpp"
 #include "sim/memory/capacity.hpp"
+#include "sim/report/json/ask_json.hpp"
 #include "sim/report/json/audit_json.hpp"
 #include "sim/report/json/capacity_json.hpp"
 #include "sim/report/json/compare_json.hpp"
@@ -25,6 +26,8 @@
 #include "sim/resolve/run.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/study/ask/ask.hpp"
+#include "sim/study/ask/ask_target.hpp"
 #include "sim/study/compare/compare.hpp"
 #include "sim/study/plan/fleet_planner.hpp"
 #include "sim/study/sweep/run_row.hpp"
@@ -105,6 +108,19 @@ ConfigError wrong_count(std::string_view name, std::int64_t value, std::string p
 }
 
 std::string no_summary(const RunResult&) { return {}; }
+
+std::vector<ChangeAnswer> changes_of(const std::vector<AskChange>& changes) {
+  std::vector<ChangeAnswer> answers;
+  for (const AskChange& change : changes) {
+    const AskCandidate& candidate = change.candidate;
+    answers.push_back({.option = candidate.setting.path,
+                       .to = candidate.setting.value.dump(),
+                       .cost = std::string(name_of(candidate.cost)),
+                       .largest_load = change.largest.value_or(0),
+                       .holds = change.holds});
+  }
+  return answers;
+}
 
 RunAnswer answer_of(const RunResult& result) {
   RunAnswer answer;
@@ -226,6 +242,30 @@ AuditAnswer Simulator::audit(const Scenario& scenario, std::int64_t context,
       answer.fixes.push_back({fix.option, fix.from, fix.to, std::string(name_of(fix.cost))});
     }
     answer.json = audit_json(report);
+    return answer;
+  });
+}
+
+AskAnswer Simulator::ask(const Scenario& scenario, std::string_view targets,
+                         const Control& control) const {
+  return behind_door([&] {
+    AskQuery query;
+    query.document = scenario.document_->written;
+    query.targets = parse_targets({std::string(targets)});
+    const StopFlag stop(control.stop);
+    const headroom::AskAnswer found = headroom::ask(
+        query, data_->catalog, {.threads = control.threads, .interrupted = &stop.flag()});
+    AskAnswer answer;
+    if (found.interrupted) return answer;
+    answer.verdict = name_of(found.verdict);
+    answer.reason = found.reason;
+    if (found.largest_load) {
+      answer.largest_load = found.largest_load->largest;
+      answer.binds = name_of(found.largest_load->binds);
+    }
+    answer.changes = changes_of(found.changes);
+    answer.hardware = changes_of(found.hardware);
+    answer.json = json_text(ask_json(found, query.document.json.root, kVersion));
     return answer;
   });
 }

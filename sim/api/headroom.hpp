@@ -130,6 +130,24 @@ struct CompareAnswer {
   std::string json;
 };
 
+// A change of one option, with the largest load that holds then.
+struct ChangeAnswer {
+  std::string option;  // "engine.max_num_seqs"
+  std::string to;      // JSON value
+  std::string cost;    // none, limits, speed, quality, hardware
+  double largest_load = 0;
+  bool holds = false;  // the scenario's own load
+};
+struct AskAnswer {
+  std::string verdict;                 // holds, tight, does_not_hold, does_not_start
+  std::string reason;                  // in one sentence
+  std::optional<double> largest_load;  // in the unit of the scenario's: requests/s, users, ...
+  std::string binds;                   // pool, batch_limit, prefill, decode, ...
+  std::vector<ChangeAnswer> changes;   // on the same devices; the best first
+  std::vector<ChangeAnswer> hardware;  // with more or other devices
+  std::string json;
+};
+
 struct SweepPoint {
   std::map<std::string, std::string> parameters;  // path -> JSON value
   std::int64_t replication = 0;
@@ -159,6 +177,10 @@ class Simulator {
   // `context` tokens fit. 0: the longest request that the engine takes.
   [[nodiscard]] AuditAnswer audit(const Scenario& scenario, std::int64_t context = 0,
                                   std::int64_t concurrency = 1) const;
+  // Whether the scenario's load holds within `targets` ("p99_ttft=2s,p95_tpot=50ms"; may be empty),
+  // by how much, and which changes help most. When stopped: empty.
+  [[nodiscard]] AskAnswer ask(const Scenario& scenario, std::string_view targets,
+                              const Control& control = {}) const;
   // The same traffic for both, `replications` (1 to 10,000) times with other seeds. When stopped:
   // empty.
   [[nodiscard]] CompareAnswer compare(const Scenario& a, const Scenario& b,

@@ -11,6 +11,10 @@ namespace headroom {
 
 const std::string kVersion = HEADROOM_VERSION;
 
+std::string columns_setting(const std::string& columns) {
+  return "workload.trace.columns=" + columns;
+}
+
 int print(const std::string& given, bool is_json) {
   const std::string text = is_json ? given : visible_lines(given);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {

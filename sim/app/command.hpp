@@ -15,6 +15,10 @@ namespace headroom {
 extern const std::string kVersion;
 inline constexpr const char* kCatalogHelp =
     "folder with your own models, devices, environments and calibrations";
+inline constexpr const char* kColumnsHelp =
+    "of a trace: time=NAME:ms,in=NAME,out=NAME, where its header does not say it";
+// What --columns says, as --set takes it.
+[[nodiscard]] std::string columns_setting(const std::string& columns);
 
 struct Command {
   std::string_view name;
@@ -24,6 +28,7 @@ struct Command {
   std::function<int()> (*add)(CLI::App& command);
 };
 
+extern const Command kAskCommand;
 extern const Command kRunCommand;
 extern const Command kCheckCommand;
 extern const Command kCapacityCommand;

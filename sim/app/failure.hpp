@@ -7,6 +7,7 @@ namespace headroom {
 
 inline constexpr int kExitUser = 2;
 inline constexpr int kExitIncomplete = 3;
+inline constexpr int kExitDoesNotHold = 4;
 inline constexpr int kExitInternal = 70;
 
 struct Failure {

@@ -1,5 +1,6 @@
 // The command line. Exit codes: 0 done (running out of memory is a result, too), 2 the scenario, a
-// file or a flag is wrong, 3 some runs of a study failed or are missing, 70 a bug of Headroom, 130,
+// file or a flag is wrong, 3 some runs of a study failed or are missing, 4 `ask`: it
+// does not hold or start, 70 a bug of Headroom, 130,
 // 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP with complete results up to then.
 
 #include <fmt/format.h>
@@ -25,9 +26,34 @@ using namespace headroom;
 
 // In the order of --help.
 constexpr const Command* kCommands[] = {
-    &kRunCommand,      &kCheckCommand,     &kCapacityCommand, &kAuditCommand,  &kStepCommand,
-    &kValidateCommand, &kCalibrateCommand, &kFromCommand,     &kTraceCommand,  &kCompareCommand,
-    &kFleetCommand,    &kSweepCommand,     &kMergeCommand,    &kReportCommand, &kListCommand};
+    &kAskCommand,   &kRunCommand,   &kCheckCommand,    &kCapacityCommand,
+    &kAuditCommand, &kStepCommand,  &kValidateCommand, &kCalibrateCommand,
+    &kFromCommand,  &kTraceCommand, &kCompareCommand,  &kFleetCommand,
+    &kSweepCommand, &kMergeCommand, &kReportCommand,   &kListCommand};
+
+// One word as a shell reads it back.
+std::string shell_word(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) {
+    if (c == '\'') text += "'\\'";
+    text += c;
+  }
+  return text + "'";
+}
+
+// The words behind the program's name. Several behind -- are one command of another program, whose
+// flags are not ours: they become one word, for the commands that take such a command.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto mark = std::ranges::find(words, "--");
+  const bool takes_command = !words.empty() && (words.front() == "ask" || words.front() == "from");
+  if (!takes_command || words.end() - mark < 3) return words;
+  std::string command;
+  for (auto word = mark + 1; word != words.end(); ++word) command += shell_word(*word) + " ";
+  words.erase(mark, words.end());
+  words.push_back(std::move(command));
+  return words;
+}
 
 int parse_and_dispatch(int argc, char** argv) {
   CLI::App app("Headroom simulates LLM serving: throughput, latency and memory.", "headroom");
@@ -35,15 +61,17 @@ int parse_and_dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 success; 2 wrong scenario, file or flag; 3 some runs of a study failed or "
-      "are\nmissing; 70 internal error; 128 + signal number if interrupted\nFirst steps: headroom "
-      "run demo; headroom list scenarios");
+      "are\nmissing; 4 ask: it does not hold; 70 internal error; 128 + signal number if "
+      "interrupted\nFirst steps: headroom run demo; headroom list scenarios");
   std::vector<std::pair<const CLI::App*, std::function<int()>>> actions;
   for (const Command* command : kCommands) {
     CLI::App* own = app.add_subcommand(std::string(command->name), std::string(command->doc));
     actions.emplace_back(own, command->add(*own));
   }
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = words_of(argc, argv);
+    std::ranges::reverse(words);  // CLI11 takes them from the end
+    app.parse(std::move(words));
   } catch (const CLI::Success& wanted) {
     return app.exit(wanted);  // --help, --version
   } catch (const CLI::ParseError& error) {

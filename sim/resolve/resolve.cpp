@@ -233,8 +233,12 @@ void Resolver::check_host_figures() const {
 }
 
 void Resolver::find_machine() {
-  const DeviceSection& d = r_.scenario.device;
+  DeviceSection& d = r_.scenario.device;
   r_.device = engine_.lookup("/device/name", [&] { return catalog_.device(d.name); });
+  if (d.name != r_.device.id) {
+    r_.warnings.push_back(fmt::format("device {} is read as {}", d.name, r_.device.id));
+    d.name = r_.device.id;
+  }
   if (d.memory_used_gib && r_.device.memory_model == MemoryModel::unified) {
     r_.scenario.refuse_unused("/device/memory_used_gib",
                               ": its memory is the host's; use environment.processes_gib");

@@ -21,6 +21,12 @@ const OptionRow kTraceRows[] = {
      .reach = of_trace<&T::file>,
      .doc = "trace file in any known format, plain or gzip; relative to the scenario file",
      .group = kGroup},
+    {.pointer = "/workload/trace/columns",
+     .reach = of_trace<&T::columns>,
+     .doc = "what the columns of a table are, where their names do not say it: "
+            "time=ts:s,in=prompt,out=completion (units s, ms, us, ns)",
+     .absent = "by their names",
+     .group = kGroup},
     {.pointer = "/workload/trace/from_s",
      .reach = of_trace<&T::from_s>,
      .unit = "s",

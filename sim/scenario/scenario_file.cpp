@@ -12,22 +12,6 @@ namespace {
 
 std::string stem_of(std::string_view file) { return std::filesystem::path(file).stem().string(); }
 
-// A trace brings its own arrivals, lengths and sessions, so those of the scenario go.
-void set_trace(JsonDocument& document, const std::string& file) {
-  Json& workload = document.root["workload"];
-  if (workload.is_null()) workload = Json::object();
-  if (!workload.is_object())
-    throw value_error(document, "/workload", workload, "expected an object");
-  for (const char* key : {"arrivals", "closed_loop", "servegen", "num_requests", "num_sessions",
-                          "duration_s", "prompt", "output", "joint_lengths", "length_correlation",
-                          "system_prompts", "documents", "sessions", "patience", "classes"}) {
-    workload.erase(key);
-  }
-  if (!workload["trace"].is_object()) workload["trace"] = Json::object();
-  workload["trace"]["file"] = file;
-  document.overrides["/workload/trace/file"] = fmt::format("--trace {}", file);
-}
-
 void set_flag(JsonDocument& document, const char* section, const char* key, Json value,
               const std::string& flag) {
   const std::string pointer = fmt::format("/{}/{}", section, key);
@@ -67,6 +51,22 @@ ScenarioDocument read_scenario_document(const std::string& name, const std::stri
                               .problem = "no such file, and no built-in scenario of this name",
                               .nearest = nearest,
                               .context = nearest.empty() ? "see `headroom list scenarios`" : ""});
+}
+
+// A trace brings its own arrivals, lengths and sessions, so those of the scenario go.
+void set_trace(JsonDocument& document, const std::string& file) {
+  Json& workload = document.root["workload"];
+  if (workload.is_null()) workload = Json::object();
+  if (!workload.is_object())
+    throw value_error(document, "/workload", workload, "expected an object");
+  for (const char* key : {"arrivals", "closed_loop", "servegen", "num_requests", "num_sessions",
+                          "duration_s", "prompt", "output", "joint_lengths", "length_correlation",
+                          "system_prompts", "documents", "sessions", "patience", "classes"}) {
+    workload.erase(key);
+  }
+  if (!workload["trace"].is_object()) workload["trace"] = Json::object();
+  workload["trace"]["file"] = file;
+  document.overrides["/workload/trace/file"] = fmt::format("--trace {}", file);
 }
 
 Scenario load_scenario(const std::string& name, const ScenarioFlags& flags) {

@@ -36,6 +36,9 @@ struct ScenarioDocument {
 [[nodiscard]] ScenarioDocument read_scenario_document(const std::string& name,
                                                       const std::string& folder = {});
 
+// `file` replaces the workload, as --trace does: relative to the current folder.
+void set_trace(JsonDocument& document, const std::string& file);
+
 // `name` is a path, or the name of an embedded scenario ("demo") when no such file exists.
 // ConfigError when it is neither, or its content is wrong.
 [[nodiscard]] Scenario load_scenario(const std::string& name, const ScenarioFlags& flags);

@@ -185,6 +185,7 @@ TraceOptions trace_reading(const TraceSection& section) {
   if (section.from_s) options.from_ns = ns_from_seconds(*section.from_s);
   if (section.to_s) options.to_ns = ns_from_seconds(*section.to_s);
   if (section.limit) options.limit = *section.limit;
+  options.columns = section.columns;
   options.session_input =
       value_named<SessionInput>(section.session_input, {{"auto", SessionInput::detect},
                                                         {"whole", SessionInput::whole},

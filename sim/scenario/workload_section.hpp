@@ -64,6 +64,7 @@ struct LongDocumentsSection {
 
 struct TraceSection {
   std::string file;
+  std::string columns;
   std::optional<std::int64_t> limit;
   std::optional<double> from_s;
   std::optional<double> to_s;

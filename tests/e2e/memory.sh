@@ -77,7 +77,9 @@ quotes="quote the whole command: headroom from 'vllm serve ...'"
 expect_error "$quotes" "$HEADROOM" from vllm serve m
 expect_error "$quotes" "$HEADROOM" from vllm serve m --device h100-sxm
 expect_error "$quotes" "$HEADROOM" from vllm serve m --max-model-len 4096 -tp 2
-expect_error "$quotes" "$HEADROOM" from -- vllm serve m --max-model-len 4096
+"$HEADROOM" from -- vllm serve m --max-model-len 4096 >words.json
+"$HEADROOM" from 'vllm serve m --max-model-len 4096' | cmp - words.json ||
+  fail 'words behind -- are not the quoted command'
 expect_error "$quotes" "$HEADROOM" from 'vllm serve m' --frob
 expect_error 'a command or a file is missing' "$HEADROOM" from --device h100-sxm
 "$HEADROOM" from --device h100-sxm --set engine.block_size=32 -- 'vllm serve m' >flags.json
@@ -114,7 +116,7 @@ has log.json '"max_model_len": 8192'
 "$HEADROOM" capacity log.json >log_capacity.txt
 has log_capacity.txt '54.15 GiB'
 expect_error 'missing.log: no such file' "$HEADROOM" from server.log missing.log
-expect_error 'from server.log: expected one file' "$HEADROOM" from server.log server.log
+expect_error 'server.log: expected one file' "$HEADROOM" from server.log server.log
 
 # What does not start gets the smallest change that makes it; a foreign log is refused.
 "$HEADROOM" audit llama-70b-does-not-fit >fix.txt

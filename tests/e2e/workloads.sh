@@ -77,6 +77,7 @@ replay llmservingsim.jsonl llmservingsim 8
 replay mooncake.jsonl mooncake 8
 replay ragpulse/0_trace.jsonl ragpulse 5
 replay splitwise.csv splitwise 5
+replay table.csv table 5
 replay tracelab.jsonl tracelab 5
 replay tracelab_csv.csv tracelab_csv 7
 replay vidur.csv vidur 5

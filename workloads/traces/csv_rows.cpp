@@ -13,12 +13,12 @@ namespace headroom {
 namespace {
 
 // Cuts the first field off `rest` and appends it, without its quotes, to `text`. False when a quote
-// is not closed or is followed by something else than a comma.
-bool cut_quoted_field(std::string_view& rest, std::string& text) {
+// is not closed or is followed by something else than a separator.
+bool cut_quoted_field(std::string_view& rest, char separator, std::string& text) {
   if (!rest.starts_with('"')) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    text.append(rest.substr(0, comma));
-    rest.remove_prefix(comma);
+    const std::size_t end = std::min(rest.find(separator), rest.size());
+    text.append(rest.substr(0, end));
+    rest.remove_prefix(end);
     return true;
   }
   std::size_t at = 1;
@@ -32,16 +32,16 @@ bool cut_quoted_field(std::string_view& rest, std::string& text) {
     ++at;
   }
   rest.remove_prefix(at);
-  return rest.empty() || rest[0] == ',';
+  return rest.empty() || rest[0] == separator;
 }
 
 }  // namespace
 
-std::vector<std::string> csv_header(std::string_view line) {
+std::vector<std::string> csv_header(std::string_view line, char separator) {
   std::vector<std::string> names;
   while (true) {
     std::string name;
-    if (!cut_quoted_field(line, name)) return {};
+    if (!cut_quoted_field(line, separator, name)) return {};
     names.push_back(std::move(name));
     if (line.empty()) return names;
     line.remove_prefix(1);
@@ -53,9 +53,9 @@ bool csv_header_has(std::string_view line, std::string_view column) {
   return std::ranges::find(names, column) != names.end();
 }
 
-CsvRows::CsvRows(LineReader& lines) : lines_(lines) {
+CsvRows::CsvRows(LineReader& lines, char separator) : lines_(lines), separator_(separator) {
   std::string_view header;
-  if (lines_.next(header)) columns_ = csv_header(header);
+  if (lines_.next(header)) columns_ = csv_header(header, separator_);
   if (columns_.empty()) throw DataError(fmt::format("{}: no header line", lines_.place()));
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (std::find(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(i),
@@ -89,8 +89,8 @@ bool CsvRows::next() {
   split(line);
   if (fields_.size() != columns_.size()) {
     throw DataError(fmt::format(
-        "{}: row is '{}', expected {} comma-separated fields ({} rows read){}", lines_.place(),
-        shown(line), columns_.size(), rows_read_,
+        "{}: row is '{}', expected {} {} fields ({} rows read){}", lines_.place(), shown(line),
+        columns_.size(), separator_ == ',' ? "comma-separated" : "separated", rows_read_,
         lines_.ends_open() ? "; the file ends there without a line break: is it truncated?" : ""));
   }
   return true;
@@ -100,17 +100,17 @@ void CsvRows::split(std::string_view line) {
   fields_.clear();
   if (line.find('"') == std::string_view::npos) {
     while (true) {
-      const std::size_t comma = line.find(',');
-      fields_.push_back(line.substr(0, comma));
-      if (comma == std::string_view::npos) return;
-      line.remove_prefix(comma + 1);
+      const std::size_t end = line.find(separator_);
+      fields_.push_back(line.substr(0, end));
+      if (end == std::string_view::npos) return;
+      line.remove_prefix(end + 1);
     }
   }
   unquoted_.clear();
   unquoted_.reserve(line.size());  // views into it stay valid
   while (true) {
     const std::size_t begin = unquoted_.size();
-    if (!cut_quoted_field(line, unquoted_)) return fields_.clear();
+    if (!cut_quoted_field(line, separator_, unquoted_)) return fields_.clear();
     fields_.push_back(std::string_view(unquoted_).substr(begin));
     if (line.empty()) return;
     line.remove_prefix(1);

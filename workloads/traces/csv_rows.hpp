@@ -1,6 +1,6 @@
 #pragma once
-// The rows of a comma-separated file with a header: fields by the name of their column, and the
-// one way in which malformed fields are refused.
+// The rows of a comma-separated file (or one with another separator) with a header: fields by the
+// name of their column, and the one way in which malformed fields are refused.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace headroom {
 
 // The names in a header line, in order. A field may be quoted as in RFC 4180; a quoted field does
 // not span lines.
-[[nodiscard]] std::vector<std::string> csv_header(std::string_view line);
+[[nodiscard]] std::vector<std::string> csv_header(std::string_view line, char separator = ',');
 [[nodiscard]] bool csv_header_has(std::string_view line, std::string_view column);
 
 class CsvRows {
  public:
   // Reads the header. DataError: no header, a name twice.
-  explicit CsvRows(LineReader& lines);
+  explicit CsvRows(LineReader& lines, char separator = ',');
   // Without a header: the columns have these names.
   CsvRows(LineReader& lines, std::vector<std::string> columns);
 
@@ -34,6 +34,7 @@ class CsvRows {
   // The next row; false at the end. DataError: another number of fields than columns.
   [[nodiscard]] bool next();
   [[nodiscard]] std::int64_t rows_read() const { return rows_read_; }  // before this row
+  [[nodiscard]] std::string place() const { return lines_.place(); }
 
   // Fields of the row, valid until the next one. Each DataError names place, column and value.
   [[nodiscard]] std::string_view text(Column column) const { return fields_[column]; }
@@ -50,6 +51,7 @@ class CsvRows {
   void split(std::string_view line);
 
   LineReader& lines_;
+  char separator_ = ',';
   std::vector<std::string> columns_;
   std::vector<std::string_view> fields_;
   std::string unquoted_;  // holds the fields of a row that has quotes

@@ -21,6 +21,7 @@
 #include "workloads/traces/ragpulse.hpp"
 #include "workloads/traces/sharegpt.hpp"
 #include "workloads/traces/splitwise.hpp"
+#include "workloads/traces/table.hpp"
 #include "workloads/traces/tracelab.hpp"
 #include "workloads/traces/tracelab_csv.hpp"
 #include "workloads/traces/vidur.hpp"
@@ -121,6 +122,11 @@ constexpr std::array kFormats = {
                 .open = open_as<VllmCustomReader>},
 };
 
+constexpr TraceFormat kTable{.name = "table",
+                             .begins_with = "names of columns, as in time,prompt_tokens,output",
+                             .recognises = is_table,
+                             .open = open_as<TableReader>};
+
 // At most 80 characters, and printable: it may be anything.
 std::string shown_ascii(std::string_view line) {
   constexpr std::size_t kShown = 80;
@@ -132,7 +138,8 @@ std::string shown_ascii(std::string_view line) {
   return line.size() > kShown ? text + "..." : text;
 }
 
-[[noreturn]] void refuse_unknown(const FileStart& start, const LineReader& lines) {
+// Files that are known not to be traces.
+void refuse_others(const FileStart& start, const LineReader& lines) {
   if (start.bytes.empty()) throw DataError(fmt::format("{}: is empty", lines.path()));
   if (start.first_line.starts_with("version https://git-lfs.github.com/spec/v1")) {
     throw DataError(
@@ -150,10 +157,15 @@ std::string shown_ascii(std::string_view line) {
                     "successor AIPerf and use profile_export.jsonl",
                     lines.path()));
   }
+}
+
+[[noreturn]] void refuse_unknown(const FileStart& start, const LineReader& lines) {
   std::string known;
   for (const TraceFormat& format : kFormats) {
     known += fmt::format("\n  {}: {}", format.name, format.begins_with);
   }
+  known += fmt::format("\n  {}: {}, or any with --columns time=NAME:s,in=NAME,out=NAME",
+                       kTable.name, kTable.begins_with);
   throw DataError(fmt::format("{}:{}: unknown trace format; it begins with '{}'. Known formats:{}",
                               lines.path(), lines.line_number() + 1, shown_ascii(start.first_line),
                               known));
@@ -164,7 +176,13 @@ const TraceFormat& format_of(LineReader& lines) {
   for (const TraceFormat& format : kFormats) {
     if (!start.bytes.empty() && format.recognises(start)) return format;
   }
+  refuse_others(start, lines);
+  if (kTable.recognises(start)) return kTable;
   refuse_unknown(start, lines);
+}
+
+std::unique_ptr<TraceReader> open_table(LineReader& lines, std::string_view columns) {
+  return std::make_unique<TableReader>(lines, parse_columns(columns));
 }
 
 // Most rows of a trace are about this long; a guess that costs nothing when it is wrong.
@@ -190,11 +208,8 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
   Trace trace = rows.finish();
   trace.session_turns = file.session_turns();
   // Published files of other formats end without a line break: `trace check` alone says it of them.
-  if (file.format().ends_with_line_break) {
-    trace.warning = file.warning(times);
-  } else if (file.clock() == TraceClock::absolute) {
-    trace.warning = times.doubt(file.format().column_in_ns);
-  }
+  trace.warning =
+      file.format().ends_with_line_break ? file.warning(times) : file.understood_as(times);
   return trace;
 }
 
@@ -202,11 +217,11 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
 
 std::span<const TraceFormat> trace_formats() { return kFormats; }
 
-TraceFile::TraceFile(const std::string& path, SessionInput input)
+TraceFile::TraceFile(const std::string& path, SessionInput input, std::string_view columns)
     : lines_(path),
-      format_(format_of(lines_)),
+      format_(columns.empty() ? format_of(lines_) : kTable),
       is_csv_(lines_.start().bytes.find_first_of("{[") != 0),
-      reader_(format_.open(lines_, input)) {
+      reader_(columns.empty() ? format_.open(lines_, input) : open_table(lines_, columns)) {
   if (input == SessionInput::detect || reader_->session_turns() != nullptr) return;
   throw DataError(fmt::format(
       "{}: session_input is '{}', expected auto: format {} defines what later turns contain", path,
@@ -218,9 +233,14 @@ SessionTurns TraceFile::session_turns() const {
   return turns == nullptr ? SessionTurns() : *turns;
 }
 
+std::string TraceFile::understood_as(const TimeUnitCheck& times) const {
+  std::string text = reader_->note();
+  if (clock() != TraceClock::absolute) return text;
+  return text.empty() ? times.doubt(format_.column_in_ns) : text + times.odd_span();
+}
+
 std::string TraceFile::warning(const TimeUnitCheck& times) const {
-  std::string text;
-  if (clock() == TraceClock::absolute) text = times.doubt(format_.column_in_ns);
+  std::string text = understood_as(times);
   // A cut JSON file is malformed.
   if (is_csv_ && lines_.ends_open()) {
     if (!text.empty()) text += "; ";
@@ -233,13 +253,13 @@ std::string TraceFile::warning(const TimeUnitCheck& times) const {
 }
 
 Trace read_trace(const std::string& path, const TraceOptions& options) {
-  TraceFile file(path, options.session_input);
+  TraceFile file(path, options.session_input, options.columns);
   // A pipe cannot be read twice.
   bool whole_file = !file.lines().file_state().is_regular;
   bool again = false;
   Trace trace = read_rows(file, options, whole_file, again);
   if (again) {
-    TraceFile second(path, options.session_input);
+    TraceFile second(path, options.session_input, options.columns);
     whole_file = true;
     trace = read_rows(second, options, whole_file, again);
   }

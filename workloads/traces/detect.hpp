@@ -13,15 +13,18 @@
 
 namespace headroom {
 
-// All formats; the first that recognises the start of a file reads it.
+// All formats with a name; the first that recognises the start of a file reads it. What none of
+// them does is read as a table (table.hpp).
 [[nodiscard]] std::span<const TraceFormat> trace_formats();
 
 // A file of any known format, row by row.
 class TraceFile {
  public:
-  // DataError: unreadable file, git-lfs pointer, unknown format, malformed header, `input` for a
-  // format that does not leave it open.
-  explicit TraceFile(const std::string& path, SessionInput input = SessionInput::detect);
+  // `columns` says what those of a table mean (parse_columns), which the file then is. DataError:
+  // unreadable file, git-lfs pointer, unknown format, malformed header, `input` for a format that
+  // does not leave it open.
+  explicit TraceFile(const std::string& path, SessionInput input = SessionInput::detect,
+                     std::string_view columns = {});
 
   // As TraceReader::next.
   [[nodiscard]] bool next(TraceRecord& record) { return reader_->next(record); }
@@ -29,7 +32,9 @@ class TraceFile {
   [[nodiscard]] const TraceFormat& format() const { return format_; }
   [[nodiscard]] TraceClock clock() const { return reader_->clock(); }
   [[nodiscard]] SessionTurns session_turns() const;  // of the rows so far
-  // What is wrong with the file as a whole, once it has been read to its end; empty: nothing.
+  // What was guessed about its columns, and whether its times can be right; empty: nothing.
+  [[nodiscard]] std::string understood_as(const TimeUnitCheck& times) const;
+  // The same, and what else is wrong with the file as a whole, once it has been read to its end.
   [[nodiscard]] std::string warning(const TimeUnitCheck& times) const;
   [[nodiscard]] const LineReader& lines() const { return lines_; }  // place() is the latest row's
 

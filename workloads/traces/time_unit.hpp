@@ -26,6 +26,9 @@ class TimeUnitCheck {
   // a column.
   [[nodiscard]] std::string doubt(std::string_view column) const;
 
+  // The same where the unit was guessed: rows that come too fast, or less than one in a month.
+  [[nodiscard]] std::string odd_span() const;
+
  private:
   std::int64_t rows_ = 0;
   TimeNs first_ns_ = kNever;

@@ -53,6 +53,7 @@ struct TraceOptions {
   TimeNs to_ns = kNever;
   std::int64_t limit = INT64_MAX;
   SessionInput session_input = SessionInput::detect;
+  std::string columns = {};  // of a table: parse_columns; empty: by their names
 };
 
 // Rows with zero or missing tokens, by what was missing.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -22,6 +23,9 @@ class TraceReader {
   [[nodiscard]] virtual bool next(TraceRecord& record) = 0;
 
   [[nodiscard]] virtual TraceClock clock() const { return TraceClock::absolute; }
+
+  // How the file was understood, where that is a guess; empty: it is none.
+  [[nodiscard]] virtual std::string note() const { return {}; }
 
   // Of the rows so far; nullptr: the format leaves nothing open about them.
   [[nodiscard]] virtual const SessionTurns* session_turns() const { return nullptr; }

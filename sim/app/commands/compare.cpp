@@ -27,7 +27,9 @@ namespace {
 struct CompareArguments {
   std::string a;  // a scenario; alone: a study with two points
   std::string b;
-  std::vector<std::string> set;  // overrides both
+  std::optional<std::string> trace;  // for both
+  std::string columns;               // of the trace
+  std::vector<std::string> set;      // overrides both
   std::vector<std::string> set_a;
   std::vector<std::string> set_b;
   std::optional<std::int64_t> replications;
@@ -47,14 +49,18 @@ std::int64_t replications_of(const std::optional<std::int64_t>& given, std::int6
 }
 
 Comparison pair_of(const CompareArguments& arguments) {
-  if (!arguments.b.empty()) {
-    return load_pair(arguments.a, arguments.b, arguments.set, arguments.set_a, arguments.set_b);
+  std::vector<std::string> set = arguments.set;
+  if (!arguments.columns.empty()) set.push_back(columns_setting(arguments.columns));
+  if (arguments.b.empty() && arguments.set_a.empty() && arguments.set_b.empty()) {
+    if (!arguments.trace) return load_pair(arguments.a, set);
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::no_effect,
+        .origin = "--trace",
+        .problem = "a study names its own traffic: compare two scenarios, or one with --set-b"});
   }
-  if (arguments.set_a.empty() && arguments.set_b.empty()) {
-    return load_pair(arguments.a, arguments.set);
-  }
-  // One scenario against itself with other settings.
-  return load_pair(arguments.a, arguments.a, arguments.set, arguments.set_a, arguments.set_b);
+  // One scenario alone is compared with itself with other settings.
+  const std::string& b = arguments.b.empty() ? arguments.a : arguments.b;
+  return load_pair(arguments.a, b, set, arguments.set_a, arguments.set_b, arguments.trace);
 }
 
 std::string compare_command(const CompareArguments& arguments, const std::string& version,
@@ -96,6 +102,8 @@ std::function<int()> add_compare(CLI::App& command) {
           "a scenario; or, alone, a study with two points, or a scenario changed by --set-b")
       ->required();
   command.add_option("b", a->b, "the other scenario");
+  command.add_option("--trace", a->trace, "replay this trace file in both");
+  command.add_option("--columns", a->columns, kColumnsHelp);
   command.add_option("--set", a->set, "path=value for both")->allow_extra_args(false);
   command.add_option("--set-a", a->set_a, "path=value for A")->allow_extra_args(false);
   command.add_option("--set-b", a->set_b, "path=value for B")->allow_extra_args(false);

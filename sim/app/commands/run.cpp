@@ -36,6 +36,7 @@ struct RunArguments {
   std::string event_log;
   std::string step_log;
   ScenarioFlags flags;
+  std::string columns;  // of the trace
   bool json = false;
 };
 
@@ -64,6 +65,7 @@ void name_inputs(RunArguments& a) {
   }
   a.scenario = input_path(a.scenario);
   if (trace) trace = input_path(*trace);
+  if (!a.columns.empty()) a.flags.set.push_back(columns_setting(a.columns));
 }
 
 // The files that are written while the run goes on.
@@ -126,6 +128,7 @@ void add_scenario_options(CLI::App& command, RunArguments& a) {
   command.add_option("--set", a.flags.set, "path=value, e.g. engine.max_num_seqs=128")
       ->allow_extra_args(false);
   command.add_option("--trace", a.flags.trace, "replay this trace file (-: standard input)");
+  command.add_option("--columns", a.columns, kColumnsHelp);
   command.add_option("--until", a.flags.until_s, "stop at this simulated time in s");
   command.add_option("--catalog", a.catalog, kCatalogHelp);
 }

@@ -90,10 +90,12 @@ Comparison load_pair(const std::string& name, const std::vector<std::string>& se
 
 Comparison load_pair(const std::string& a, const std::string& b,
                      const std::vector<std::string>& set, const std::vector<std::string>& set_a,
-                     const std::vector<std::string>& set_b) {
-  const auto side = [&set](const std::string& name, const std::vector<std::string>& own) {
+                     const std::vector<std::string>& set_b,
+                     const std::optional<std::string>& trace) {
+  const auto side = [&](const std::string& name, const std::vector<std::string>& own) {
     ScenarioFlags flags;
     flags.set = joined(set, own);
+    flags.trace = trace;
     ComparedScenario compared{name, load_scenario(name, flags)};
     for (const std::string& assignment : own) compared.label += " " + assignment;
     return compared;

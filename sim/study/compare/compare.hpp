@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,11 +56,13 @@ struct ComparisonResult {
 
 // A file of a study with two points, or the name of a built-in one. ConfigError otherwise.
 [[nodiscard]] Comparison load_pair(const std::string& name, const std::vector<std::string>& set);
-// Two scenarios by file or name; `set` overrides both, then `set_a` and `set_b` one each.
+// Two scenarios by file or name; `trace` replaces the workload of both, `set` overrides both, then
+// `set_a` and `set_b` one each.
 [[nodiscard]] Comparison load_pair(const std::string& a, const std::string& b,
                                    const std::vector<std::string>& set,
                                    const std::vector<std::string>& set_a,
-                                   const std::vector<std::string>& set_b);
+                                   const std::vector<std::string>& set_b,
+                                   const std::optional<std::string>& trace = {});
 
 inline constexpr std::int64_t kMostReplications = 10'000;
 

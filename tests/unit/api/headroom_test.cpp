@@ -51,6 +51,18 @@ constexpr const char* kSearch = R"({
 
 }  // namespace
 
+TEST_CASE("ask says whether a scenario holds, by how much, and what helps") {
+  const Simulator simulator;
+  const api::AskAnswer answer = simulator.ask(small(), "p99_ttft=1s");
+  CHECK(answer.verdict == "holds");
+  REQUIRE(answer.largest_load);
+  CHECK(*answer.largest_load > 12);
+  REQUIRE_FALSE(answer.hardware.empty());
+  CHECK(answer.hardware.front().largest_load > *answer.largest_load);
+  CHECK(json::parse(answer.json).at("verdict") == answer.verdict);
+  CHECK(about([&] { static_cast<void>(simulator.ask(small(), "ttft=1s")); }).origin == "--slo");
+}
+
 TEST_CASE("a run answers with metrics, a digest and the summary as JSON", "[api]") {
   const Simulator simulator;
   const api::RunAnswer answer = simulator.run(small());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hardware/model_rows.hpp"
@@ -176,6 +177,46 @@ TEST_CASE("bf16 begins with Ampere, fp8 with Ada") {
     CHECK(device.bf16_flops.has_value() == (device.sm >= 80));
     CHECK(device.fp8_flops.has_value() == (device.sm >= 89));
   }
+}
+
+TEST_CASE("devices are found by the names that people use") {
+  const Catalog catalog = Catalog::embedded();
+  const std::vector<std::pair<std::string, std::string>> names{
+      {"H100-SXM", "h100-sxm"},
+      {"RTX 4090", "rtx4090"},
+      {"4090", "rtx4090"},
+      {"NVIDIA GeForce RTX 3090", "rtx3090"},
+      {"dgx-spark", "gb10"},
+      {"DGX Spark", "gb10"},
+      {"mac-studio-512gb", "m3-ultra"},
+      {"A100-SXM4-40GB", "a100-40"},
+      {"nvidia-l4", "l4"},
+      {"a100_80gb_pcie", "a100-80-pcie"}};
+  for (const auto& [name, id] : names) {
+    INFO(name);
+    CHECK(catalog.device(name).id == id);
+  }
+}
+
+TEST_CASE("a name of several devices or models is refused with all of them") {
+  const Catalog catalog = Catalog::embedded();
+  const auto problem = [](const auto& find) {
+    try {
+      static_cast<void>(find());
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(problem([&] { return catalog.device("A100"); }) ==
+        "device 'A100' may be each of a100-40, a100-80, a100-80-pcie: name one");
+  CHECK(problem([&] { return catalog.device("h100"); }) ==
+        "device 'h100' may be each of h100-nvl, h100-pcie, h100-sxm: name one");
+  CHECK(problem([&] { return catalog.model("llama-3.2"); }).find("nearest: llama-3.2-3b") !=
+        std::string::npos);
+  CHECK(problem([&] {
+          return catalog.model("gemma-2");
+        }).find("it may be each of gemma-2-27b, gemma-2-2b, gemma-2-9b") != std::string::npos);
 }
 
 TEST_CASE("the two editions of the RTX PRO 6000 are two devices") {

@@ -47,6 +47,19 @@ TEST_CASE("GGUF files and Ollama tags say their mixture", "[names]") {
   CHECK(named("deepseek-r1:14b").model == "deepseek-r1-distill-qwen-14b");
 }
 
+TEST_CASE("dashes and words of training do not matter where no other model has them", "[names]") {
+  CHECK(named("llama3.1:8b").model == "llama-3.1-8b");
+  CHECK(named("llama3.1:8b-instruct-q4_K_M").model == "llama-3.1-8b");
+  CHECK(named("llama3.1:8b-instruct-q4_K_M").quantization == "q4_k_m");
+  CHECK(named("Qwen/Qwen2.5-14B-Instruct-AWQ").model == "qwen2.5-14b");
+  CHECK(named("Qwen/Qwen2.5-14B-Instruct-AWQ").quantization == "awq");
+  CHECK(named("bartowski/Qwen2.5-7B-Instruct-GGUF").model == "qwen2.5-7b");
+  CHECK(named("qwen2.5:7b").model == "qwen2.5-7b");
+  CHECK(named("openai/gpt-oss-20b-chat").model == "gpt-oss-20b");
+  // Two models of the catalog, one of them for chat.
+  CHECK(named("someone/gemma-3-27b-it").model == "gemma-3-27b-it");
+}
+
 TEST_CASE("what no model is called stays unknown", "[names]") {
   CHECK(named("someone/unheard-of-AWQ").model.empty());
   CHECK(named("AWQ").model.empty());

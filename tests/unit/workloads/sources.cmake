@@ -48,6 +48,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/trace_conformance_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/trace_corpus_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/trace_errors_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/table_trace_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/trace_formats_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/trace_mutation_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/trace_numbers.cpp

@@ -161,7 +161,7 @@ TEST_CASE("malformed block ids and rounds are refused with place, column and val
 TEST_CASE("tables of Frontier's rewrite with other times are not taken for lengths",
           "[workloads]") {
   CHECK(data_error("session_start_at,think_time,num_prefill_tokens,num_decode_tokens\n0,0,1,1\n")
-            .starts_with(":1: unknown trace format"));
+            .starts_with(":1: no column is known to hold the times of requests"));
 }
 
 }  // namespace headroom::vidur_test

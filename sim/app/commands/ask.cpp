@@ -1,0 +1,358 @@
+// `headroom ask`: one question, one answer. Does this system hold this traffic, by how much, and
+// what should be changed?
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/app/command.hpp"
+#include "sim/app/engine_source.hpp"
+#include "sim/app/failure.hpp"
+#include "sim/app/input_text.hpp"
+#include "sim/app/interruption.hpp"
+#include "sim/app/list.hpp"
+#include "sim/app/threads.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/kernel/nearest_name.hpp"
+#include "sim/memory/capacity_systems.hpp"
+#include "sim/report/files/replaced_file.hpp"
+#include "sim/report/json/ask_json.hpp"
+#include "sim/report/text/ask_report.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/study/ask/ask_target.hpp"
+
+namespace headroom {
+namespace {
+
+struct AskArguments {
+  // A command, in one word or in several behind --; a compose file, a log; a scenario.
+  std::vector<std::string> source;
+  std::string service;               // of a compose file
+  std::vector<std::string> models;   // without a source: a,b,...
+  std::vector<std::string> devices;  // a,b,...; several make a table
+  std::string engine;                // name or name@version, without a source
+  std::optional<std::int64_t> device_count;
+  std::optional<double> rate;
+  std::optional<std::int64_t> users;
+  std::string prompt;  // tokens
+  std::string output;
+  std::string context;
+  std::optional<std::string> trace;
+  std::string columns;  // of the trace
+  std::vector<std::string> targets;
+  std::vector<std::string> set;
+  std::optional<std::int64_t> threads;  // empty: all cores
+  std::string save;                     // file for the question as a scenario
+  std::string catalog;
+  bool json = false;
+};
+
+constexpr std::int64_t kRequests = 2000;  // twenty of them beyond p99
+constexpr std::int64_t kUsualPrompt = 1024;
+constexpr std::int64_t kUsualOutput = 256;
+
+// A system as it was described, before devices and traffic are set.
+struct Described {
+  ScenarioDocument document;
+  std::vector<std::string> assumed;
+};
+
+bool is_scenario(const std::string& word) {
+  if (is_input(word)) return word.ends_with(".json");
+  return std::ranges::any_of(scenario_files(),
+                             [&](const EmbeddedFile& file) { return file.name == word + ".json"; });
+}
+
+// engine.version of --set, which decides what flags of a command mean.
+std::string release_given(const std::vector<std::string>& set) {
+  constexpr std::string_view kVersion = "engine.version=";
+  for (const std::string& assignment : set) {
+    if (assignment.starts_with(kVersion)) return assignment.substr(kVersion.size());
+  }
+  return "";
+}
+
+Described described_by_source(const AskArguments& a) {
+  if (a.source.size() == 1 && is_scenario(a.source.front())) {
+    return {read_scenario_document(a.source.front()), {}};
+  }
+  EngineSource source;
+  if (a.source.size() > 1 && !is_input(a.source.front())) {
+    throw ConfigError(Complaint{.origin = "ask",
+                                .value = a.source.front(),
+                                .problem = "put the engine's command behind --, or quote it"});
+  }
+  source.words = a.source;
+  source.service = a.service;
+  source.release = release_given(a.set);
+  if (a.devices.size() == 1) source.device = a.devices.front();
+  FromResult from = scenario_from_source(source);
+  Described described{{.json = {"ask", std::move(from.scenario), {}}, .directory = {}}, {}};
+  described.assumed = std::move(from.notes);
+  if (!from.unknown_flags.empty()) {
+    described.assumed.push_back("left out, because unknown: " + comma_list(from.unknown_flags));
+  }
+  return described;
+}
+
+// How the engine spreads one replica over several devices.
+std::string split_option(const Json& root) {
+  const auto engine = root.find("engine");
+  const bool named = engine != root.end() && engine->is_object() && engine->contains("name") &&
+                     engine->at("name").is_string();
+  const bool by_layers =
+      named && engine_named(engine->at("name").get<std::string>()).traits.devices_share_layers;
+  return by_layers ? "pipeline_parallel_size" : "tensor_parallel_size";
+}
+
+Described described_by_flags(const AskArguments& a) {
+  Json root = Json::object();
+  if (!a.engine.empty()) {
+    const std::size_t at = std::min(a.engine.find('@'), a.engine.size());
+    root["engine"]["name"] = a.engine.substr(0, at);
+    if (at < a.engine.size()) root["engine"]["version"] = a.engine.substr(at + 1);
+  }
+  if (a.device_count) root["engine"][split_option(root)] = *a.device_count;
+  return {{.json = {"ask", std::move(root), {}}, .directory = {}}, {}};
+}
+
+Described described(const AskArguments& a) {
+  if (!a.source.empty()) {
+    if (!a.models.empty() || !a.engine.empty() || a.device_count) {
+      throw ConfigError(Complaint{
+          .kind = ErrorKind::conflict,
+          .origin = "ask",
+          .problem = "--model, --engine and --devices describe a system without a command or a "
+                     "file: the one that is given says them itself (--set changes it)"});
+    }
+    return described_by_source(a);
+  }
+  if (a.models.empty()) {
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::missing,
+        .origin = "ask",
+        .problem = "name a system: a command behind --, as in headroom ask --device h100-sxm -- "
+                   "vllm serve MODEL; or a file; or --model and --device"});
+  }
+  return described_by_flags(a);
+}
+
+std::int64_t tokens_of(std::string_view flag, const std::string& text, std::int64_t otherwise) {
+  if (text.empty()) return otherwise;
+  const std::vector<std::int64_t> all = parse_contexts({text});
+  if (all.size() != 1) {
+    throw ConfigError(
+        Complaint{.origin = std::string(flag), .value = text, .problem = "expected one length"});
+  }
+  return all.front();
+}
+
+void check_traffic(const AskArguments& a) {
+  const auto refuse = [](std::string_view flag, std::string_view problem, ErrorKind kind) {
+    throw ConfigError(
+        Complaint{.kind = kind, .origin = std::string(flag), .problem = std::string(problem)});
+  };
+  if (a.rate && a.users) refuse("--rate", "give --rate or --users", ErrorKind::conflict);
+  if (a.rate && *a.rate <= 0) refuse("--rate", "expected more than 0", ErrorKind::value);
+  if (a.users && *a.users < 1) refuse("--users", "expected at least 1", ErrorKind::value);
+  if (a.trace && (a.users || !a.prompt.empty() || !a.output.empty())) {
+    refuse("--trace", "a trace has its own lengths and times: leave out --users, --in and --out",
+           ErrorKind::conflict);
+  }
+}
+
+void set_rate(JsonDocument& document, double rate) {
+  set_option(document, fmt::format("workload.arrivals.request_rate={}", rate));
+}
+
+// Traffic of its own for a system that has none, or the scenario's with what the flags change.
+// Returns whether a load was asked for.
+bool set_traffic(const AskArguments& a, Described& system) {
+  JsonDocument& document = system.document.json;
+  if (!document.root.is_object()) {
+    throw value_error(document, "", document.root, "expected an object");
+  }
+  if (a.trace) {
+    set_trace(document, input_path(*a.trace));
+    if (a.rate) set_rate(document, *a.rate);  // of a trace without times
+    return true;
+  }
+  const bool has_own = document.root.contains("workload");
+  Json& workload = document.root["workload"];
+  if (has_own && !workload.is_object()) {
+    throw value_error(document, "/workload", workload, "expected an object");
+  }
+  if (!has_own) {
+    workload = {{"num_requests", kRequests}};
+    if (a.prompt.empty() || a.output.empty()) {
+      system.assumed.push_back(fmt::format("requests of {} tokens in and {} out (--in, --out)",
+                                           tokens_of("--in", a.prompt, kUsualPrompt),
+                                           tokens_of("--out", a.output, kUsualOutput)));
+    }
+  }
+  if (!has_own || !a.prompt.empty()) {
+    workload["prompt"] = {{"tokens", tokens_of("--in", a.prompt, kUsualPrompt)}};
+  }
+  if (!has_own || !a.output.empty()) {
+    workload["output"] = {{"tokens", tokens_of("--out", a.output, kUsualOutput)}};
+  }
+  if (a.users) {
+    set_closed_loop(document, *a.users);
+  } else if (a.rate || !has_own) {
+    workload.erase("closed_loop");
+    set_rate(document, a.rate.value_or(1));
+  }
+  return has_own || a.rate || a.users;
+}
+
+// "2x4090" is two of a device in one replica.
+void set_device(const std::string& text, JsonDocument& document) {
+  if (text.empty()) return;
+  Json& root = document.root;
+  const std::size_t x = text.find_first_not_of("0123456789");
+  const bool counts = x > 0 && x < 4 && x + 1 < text.size() && (text[x] == 'x' || text[x] == 'X');
+  root["device"] = counts ? text.substr(x + 1) : text;
+  if (!counts) return;
+  set_option(document, fmt::format("engine.{}={}", split_option(root), text.substr(0, x)));
+}
+
+// Every model on every device.
+std::vector<AskQuery> queries_of(const AskArguments& a, const Described& system, bool has_load) {
+  AskQuery query;
+  query.has_load = has_load;
+  query.targets = parse_targets(a.targets);
+  query.context = tokens_of("--context", a.context, 0);
+  std::vector<std::string> models = split_list(a.models);
+  std::vector<std::string> devices = split_list(a.devices);
+  if (models.empty()) models.emplace_back();
+  if (devices.empty()) devices.emplace_back();
+  query.with_changes = models.size() * devices.size() == 1;
+  std::vector<AskQuery> queries;
+  for (const std::string& model : models) {
+    for (const std::string& device : devices) {
+      query.document = system.document;
+      Json& root = query.document.json.root;
+      if (!model.empty()) root["model"] = model;
+      set_device(device, query.document.json);
+      if (!root.contains("device")) {
+        throw ConfigError(Complaint{
+            .kind = ErrorKind::missing,
+            .origin = "--device",
+            .problem = "this does not say which device it runs on: add one, or several between "
+                       "commas (h100-sxm, a100-80, l40s, rtx4090, ...; see `headroom list "
+                       "devices`)"});
+      }
+      queries.push_back(query);
+      for (const std::string& assignment : a.set) {
+        set_option(queries.back().document.json, assignment);
+      }
+      if (!a.columns.empty()) {
+        set_option(queries.back().document.json, columns_setting(a.columns));
+      }
+    }
+  }
+  return queries;
+}
+
+// A scenario that the flags change in nothing.
+bool is_own_scenario(const AskArguments& a) {
+  const bool changed = a.rate || a.users || a.trace || !a.prompt.empty() || !a.output.empty() ||
+                       !a.set.empty() || !a.devices.empty();
+  return !changed && a.source.size() == 1 && is_scenario(a.source.front());
+}
+
+// How to go on from here.
+std::string deeper_text(const AskArguments& a, const AskAnswer& answer) {
+  const std::string file = !a.save.empty() ? a.save : is_own_scenario(a) ? a.source.front() : "";
+  if (file.empty()) {
+    return "--save mine.json keeps this question as a scenario for `headroom run mine.json`, "
+           "`compare`, `sweep` and `audit`";
+  }
+  if (answer.verdict == AskVerdict::does_not_start) return "headroom audit " + file;
+  std::string text = "headroom run " + file;
+  if (!answer.changes.empty()) {
+    const Setting& best = answer.changes.front().candidate.setting;
+    const std::string value =
+        best.value.is_string() ? best.value.get<std::string>() : best.value.dump();
+    text += fmt::format("; headroom compare {} --set-b {}={}", file, best.path, value);
+  }
+  return text;
+}
+
+void save_question(const std::string& path, const Json& scenario) {
+  ReplacedFile file(path);
+  file.write(json_text(scenario));
+  file.publish();
+}
+
+int ask_command(AskArguments& a) {
+  check_traffic(a);
+  std::ranges::transform(a.source, a.source.begin(), input_path);
+  Described system = described(a);
+  const bool has_load = set_traffic(a, system);
+  const std::vector<AskQuery> queries = queries_of(a, system, has_load);
+  const Catalog catalog = load_catalog(a.catalog);
+  const std::atomic<bool>& interrupted = stop_on_signals();
+  std::vector<AskAnswer> answers;
+  Json all = Json::array();
+  for (const AskQuery& query : queries) {
+    answers.push_back(ask(query, catalog, {threads_of(a.threads), &interrupted}));
+    if (interrupted) return interrupted_exit_code();
+    all.push_back(ask_json(answers.back(), query.document.json.root, kVersion));
+  }
+  if (!a.save.empty()) save_question(a.save, queries.front().document.json.root);
+  const bool single = answers.size() == 1;
+  if (a.json) {
+    print(json_text(single ? all.front() : all), true);
+  } else {
+    print(single ? ask_text(answers.front(), {system.assumed, deeper_text(a, answers.front())})
+                 : ask_table(answers));
+  }
+  const bool holds = std::ranges::any_of(
+      answers, [](const AskAnswer& answer) { return answer.verdict <= AskVerdict::tight; });
+  return holds ? 0 : kExitDoesNotHold;
+}
+
+std::function<int()> add_ask(CLI::App& command) {
+  const auto a = std::make_shared<AskArguments>();
+  command.add_option("source", a->source,
+                     "an engine's command behind --, or quoted; compose.yaml, a start-up log, a "
+                     "scenario");
+  command.add_option("--model", a->models, "without a source: as for `capacity`; a,b,...")
+      ->allow_extra_args(false);
+  command
+      .add_option("--device", a->devices,
+                  "catalog ids or names, 2x4090 for two; several (a,b,...) make a table")
+      ->allow_extra_args(false);
+  command.add_option("--devices", a->device_count, "without a source: how many, for one replica");
+  command.add_option("--engine", a->engine, "without a source: engine or engine@version");
+  command.add_option("--service", a->service, "for a compose file: the service to read");
+  command.add_option("--rate", a->rate, "requests per second");
+  command.add_option("--users", a->users, "instead of --rate: each waits for its answer");
+  command.add_option("--in", a->prompt, "tokens of a prompt: 3000, 8k (1024)");
+  command.add_option("--out", a->output, "tokens of an answer (256)");
+  command.add_option("--trace", a->trace, "a recorded trace, instead of --rate, --in and --out");
+  command.add_option("--columns", a->columns, kColumnsHelp);
+  command.add_option("--slo", a->targets, "targets: p99_ttft=2s,p95_tpot=50ms")
+      ->allow_extra_args(false);
+  command.add_option("--context", a->context, "a request of so many tokens must fit, too: 32k");
+  command.add_option("--set", a->set, "path=value, changes the system")->allow_extra_args(false);
+  command.add_option("-j,--threads", a->threads, "runs in parallel (all cores)");
+  command.add_option("--save", a->save, "also write the question as a scenario to this file");
+  command.add_option("--catalog", a->catalog, kCatalogHelp);
+  command.add_flag("--json", a->json, "print JSON");
+  return [a] { return ask_command(*a); };
+}
+
+}  // namespace
+
+const Command kAskCommand{"ask", "does it hold this traffic, by how much, and what helps", add_ask};
+
+}  // namespace headroom

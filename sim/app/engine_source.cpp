@@ -1,0 +1,105 @@
+#include "sim/app/engine_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <sstream>
+
+#include "sim/app/input_text.hpp"
+#include "sim/engines/engine_metrics.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/memory/audit_log.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
+
+namespace headroom {
+namespace {
+
+// What came from standard input was taken just now.
+double modified_s(const std::string& path) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const double now_s = std::chrono::duration<double>(now).count();
+  if (path == kStandardInput) return now_s;
+  const auto since =
+      std::filesystem::last_write_time(path) - std::filesystem::file_time_type::clock::now();
+  return now_s + std::chrono::duration<double>(since).count();
+}
+
+// The name tells, or in standard input, which has none, the first key of such a file.
+bool is_compose(const std::string& path, const std::string& text) {
+  if (path == kStandardInput) {
+    return text.starts_with("services:") || text.find("\nservices:") != std::string::npos;
+  }
+  const std::string extension = std::filesystem::path(path).extension().string();
+  return extension == ".yml" || extension == ".yaml";
+}
+
+bool holds_metrics(const std::string& text) {
+  if (text.starts_with("# HELP")) return true;
+  return std::ranges::any_of(engines(), [&](const Engine* engine) {
+    if (engine->metrics == nullptr) return false;
+    const std::string prefix(engine->metrics->prefix);
+    return text.starts_with(prefix) || text.find("\n" + prefix) != std::string::npos;
+  });
+}
+
+FromResult from_metrics(const std::vector<std::string>& files, const std::string& text,
+                        const std::string& release) {
+  std::istringstream first(text);
+  MetricsTimes times;
+  times.taken_unix_s = modified_s(files.back());
+  if (files.size() == 1) return scenario_from_metrics(first, files.front(), times, release);
+  times.earlier_unix_s = modified_s(files.front());
+  std::istringstream last(input_text(files.back()));
+  return scenario_from_metrics(first, last, files.back(), times, release);
+}
+
+// What the log says, without what the engine's rules filled in.
+FromResult from_log(const EngineSource& source, const std::string& text) {
+  const std::string& file = source.words.front();
+  std::istringstream stream(text);
+  LogAuditQuery query;
+  query.device = source.device;
+  const LogAudit audit = audit_log(read_startup_log(stream, file), query, Catalog::embedded());
+  const Resolved& resolved = audit.system.resolved;
+  FromResult result;
+  result.engine = std::string(resolved.engine->name);
+  result.notes = audit.assumptions;
+  result.scenario = Json::object();
+  for (const OptionRow& row : all_options()) {
+    const std::string pointer(row.pointer);
+    const Json value = value_of(row, resolved.scenario);
+    const bool filled = resolved.rules.contains(pointer);
+    if (filled || value.is_null() || value == value_of(row, Scenario{})) continue;
+    result.scenario[Json::json_pointer(pointer)] = value;
+  }
+  return result;
+}
+
+}  // namespace
+
+FromResult scenario_from_source(const EngineSource& source) {
+  const std::vector<std::string>& words = source.words;
+  const std::string& first = words.front();
+  if (!is_input(first)) return scenario_from_command(first, "command", source.release);
+  const std::string text = input_text(first);
+  const bool compose = is_compose(first, text);
+  if (!compose && holds_metrics(text)) {
+    if (words.size() > 2) throw ConfigError("expected one or two dumps of /metrics");
+    return from_metrics(words, text, source.release);
+  }
+  if (words.size() > 1) {
+    throw ConfigError(fmt::format("{}: expected one file, or two dumps of /metrics", first));
+  }
+  if (compose) {
+    std::istringstream stream(text);
+    return scenario_from_compose(stream, first, source.service, source.release);
+  }
+  if (holds_log_lines(text)) return from_log(source, text);
+  return scenario_from_command(text, first, source.release);
+}
+
+}  // namespace headroom

@@ -1,0 +1,202 @@
+#include "sim/report/text/ask_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/report/text/capacity_report.hpp"
+#include "sim/report/text/terminal.hpp"
+#include "sim/report/text/wrapped_text.hpp"
+#include "sim/study/ask/ask_target.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kAskWidth = 80;
+constexpr std::size_t kAskNameWidth = 12;
+constexpr std::array<std::string_view, 4> kAskVerdictTexts{"HOLDS", "TIGHT", "DOES NOT HOLD",
+                                                           "DOES NOT START"};
+constexpr std::array<std::string_view, 8> kAskBindTexts{"nothing that was tried stops it",
+                                                        "the KV pool is full",
+                                                        "the batch is full",
+                                                        "computing prompts (prefill) is too slow",
+                                                        "writing answers (decode) is too slow",
+                                                        "the API server is too slow",
+                                                        "requests are longer than is accepted",
+                                                        "even one request alone is too slow"};
+
+std::string ask_line(std::string_view label, std::string_view text) {
+  return wrapped(label, text, kAskNameWidth, kAskWidth);
+}
+
+std::string load_text(LoadKind kind, double value) {
+  switch (kind) {
+    case LoadKind::rate: return fmt::format("{:.3g} requests/s", value);
+    case LoadKind::users: return human_count(static_cast<std::int64_t>(value)) + " users";
+    case LoadKind::trace_scale: return fmt::format("{:.3g} x the recorded rate", value);
+    case LoadKind::none: break;
+  }
+  return "";
+}
+
+std::string ask_system_text(const AskAnswer& answer) {
+  const Resolved& r = answer.run.resolved;
+  const std::int64_t devices = r.sharding.devices();
+  std::string text = fmt::format("{} on {}{}, engine {} {}", r.model.id,
+                                 devices > 1 ? fmt::format("{} x ", devices) : "", r.device.id,
+                                 r.engine->name, r.scenario.engine.version.value_or(""));
+  if (answer.run.started) {
+    text += fmt::format("; {} per device for KV = {} tokens",
+                        human_bytes(answer.run.budget.kv_pool_bytes),
+                        human_count(answer.run.pool_tokens));
+  }
+  return text;
+}
+
+std::string lengths_text(const LengthSection& length) {
+  if (length.law == "fixed" && length.tokens) return human_count(*length.tokens) + " tokens";
+  return fmt::format("{} lengths", length.law);
+}
+
+std::string asked_text(const AskAnswer& answer) {
+  const WorkloadSection& w = answer.run.resolved.scenario.workload;
+  std::string text = answer.has_load ? load_text(answer.load.kind, answer.load.value) : "no load";
+  if (!answer.run.workload.trace_name.empty()) {
+    return fmt::format("{} of {}", text, answer.run.workload.trace_name);
+  }
+  if (!w.classes.empty()) return text + fmt::format(", {} classes", w.classes.size());
+  return text + fmt::format(", {} in, {} out", lengths_text(w.prompt), lengths_text(w.output));
+}
+
+std::string edge_text(const AskEdge& edge, const std::string& largest) {
+  if (!edge.largest) {
+    return edge.why.empty() ? "none" : fmt::format("none: {} even at the smallest load", edge.why);
+  }
+  if (edge.is_last) return fmt::format("{} and more", largest);
+  const std::string_view binds = kAskBindTexts[static_cast<std::size_t>(edge.binds)];
+  return fmt::format("up to {}; beyond that {}{}", largest, binds,
+                     edge.why.empty() ? "" : ": " + edge.why);
+}
+
+std::string ask_headroom_lines(const AskAnswer& answer) {
+  std::string out;
+  const auto add = [&out](std::string_view label, const std::optional<AskEdge>& edge,
+                          const auto& text) {
+    if (edge) out += ask_line(label, edge_text(*edge, edge->largest ? text(*edge->largest) : ""));
+  };
+  add("headroom", answer.largest_load,
+      [&](double value) { return load_text(answer.load.kind, value); });
+  add("users", answer.largest_users, [](double value) {
+    return fmt::format("{} at a time", human_count(static_cast<std::int64_t>(value)));
+  });
+  add("context", answer.largest_context, [](double value) {
+    return fmt::format("{} tokens a request at this load",
+                       human_count(static_cast<std::int64_t>(value)));
+  });
+  if (answer.run.started && !answer.largest_load) {
+    out += ask_line("headroom", answer.load.kind == LoadKind::users
+                                    ? "give targets (--slo) to see how many users fit within them"
+                                    : "not searched: this load is not one number");
+  }
+  if (answer.context_requests > 0) {
+    out += ask_line("fit at once", fmt::format("{} requests of the length asked for",
+                                               human_count(answer.context_requests)));
+  }
+  return out;
+}
+
+std::string ask_latency_table(const AskAnswer& answer) {
+  if (!answer.has_load || answer.latencies.empty()) return "";
+  std::vector<std::vector<std::string>> rows{{"", "simulated", "measured runs", "target", ""}};
+  for (const AskLatency& l : answer.latencies) {
+    const bool known = l.low_ms != l.high_ms;
+    const std::string verdict = !l.limit_ms    ? ""
+                                : !l.is_kept() ? "missed"
+                                : l.is_tight() ? "tight"
+                                               : "kept";
+    rows.push_back(
+        {latency_title(l.metric), human_ms(l.ms),
+         known ? fmt::format("{} to {}", human_ms(l.low_ms), human_ms(l.high_ms)) : "not known",
+         l.limit_ms ? human_ms(*l.limit_ms) : "", verdict});
+  }
+  return "\n" + table_text(rows);
+}
+
+std::string change_line(const AskAnswer& answer, std::string_view label, const AskChange& change) {
+  const AskCandidate& c = change.candidate;
+  const std::string to =
+      c.setting.value.is_string() ? c.setting.value.get<std::string>() : c.setting.value.dump();
+  std::string gain = load_text(answer.load.kind, *change.largest);
+  const bool has_base = answer.largest_load && answer.largest_load->largest;
+  if (has_base) {
+    gain +=
+        fmt::format(" ({:+.0f} %)", 100 * (*change.largest / *answer.largest_load->largest - 1));
+  }
+  const bool is_cure = answer.has_load && answer.verdict >= AskVerdict::does_not_hold;
+  const std::string holds = !is_cure ? "" : change.holds ? "holds, " : "not enough, ";
+  return ask_line(label, fmt::format("{} {} -> {}: {}up to {}; cost: {}{}", c.setting.path, c.from,
+                                     to, holds, gain, c.cost_text,
+                                     c.cost == FixCost::none || c.cost == FixCost::hardware
+                                         ? ""
+                                         : fmt::format(" ({})", name_of(c.cost))));
+}
+
+std::string change_lines(const AskAnswer& answer) {
+  std::string out;
+  for (std::size_t i = 0; i < answer.changes.size(); ++i) {
+    out += change_line(answer, i == 0 ? "change" : "", answer.changes[i]);
+  }
+  for (std::size_t i = 0; i < answer.hardware.size(); ++i) {
+    out += change_line(answer, i == 0 ? "hardware" : "", answer.hardware[i]);
+  }
+  if (out.empty() && answer.tried > 0) {
+    out = ask_line(
+        "change", fmt::format("none of {} single changes that were simulated helps", answer.tried));
+  }
+  return out.empty() ? out : "\n" + out;
+}
+
+}  // namespace
+
+std::string ask_text(const AskAnswer& answer, const AskText& texts) {
+  std::string out =
+      wrapped("",
+              fmt::format("{}: {}", kAskVerdictTexts[static_cast<std::size_t>(answer.verdict)],
+                          answer.reason),
+              0, kAskWidth);
+  out += ask_line("system", ask_system_text(answer));
+  out += ask_line("asked", asked_text(answer));
+  for (const std::string& assumed : texts.assumed) out += ask_line("assumed", assumed);
+  out += ask_headroom_lines(answer);
+  out += ask_latency_table(answer);
+  out += change_lines(answer);
+  if (!answer.run.expected_error.ranges.empty() || !answer.run.warnings.empty()) out += "\n";
+  if (!answer.run.expected_error.ranges.empty()) {
+    out += ask_line("accuracy", accuracy_text(answer.run.expected_error));
+  }
+  for (const std::string& warning : answer.run.warnings) out += ask_line("warning", warning);
+  if (!texts.deeper.empty()) out += ask_line("deeper", texts.deeper);
+  return out;
+}
+
+std::string ask_table(std::span<const AskAnswer> answers) {
+  std::vector<std::vector<std::string>> rows{
+      {"model", "devices", "verdict", "up to", "users", "binds"}};
+  std::string reasons;
+  for (const AskAnswer& answer : answers) {
+    const Resolved& r = answer.run.resolved;
+    const auto largest = [](const std::optional<AskEdge>& edge, LoadKind kind) {
+      return edge && edge->largest ? load_text(kind, *edge->largest) : std::string("-");
+    };
+    rows.push_back({r.model.id, fmt::format("{} x {}", r.sharding.devices(), r.device.id),
+                    std::string(kAskVerdictTexts[static_cast<std::size_t>(answer.verdict)]),
+                    largest(answer.largest_load, answer.load.kind),
+                    largest(answer.largest_users, LoadKind::users),
+                    answer.largest_load ? std::string(name_of(answer.largest_load->binds)) : "-"});
+    reasons += ask_line("", fmt::format("{} on {}: {}", r.model.id, r.device.id, answer.reason));
+  }
+  return table_text(rows) + "\n" + reasons;
+}
+
+}  // namespace headroom

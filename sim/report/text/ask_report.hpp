@@ -1,0 +1,21 @@
+#pragma once
+// The answer of `headroom ask` on one screen: verdict first, then headroom, latencies and changes.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/study/ask/ask.hpp"
+
+namespace headroom {
+
+struct AskText {
+  std::vector<std::string> assumed;  // what the user left open, in one line each
+  std::string deeper;                // the command to go on with; may be empty
+};
+[[nodiscard]] std::string ask_text(const AskAnswer& answer, const AskText& texts);
+
+// One line for each system that was asked about.
+[[nodiscard]] std::string ask_table(std::span<const AskAnswer> answers);
+
+}  // namespace headroom

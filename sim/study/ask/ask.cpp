@@ -1,0 +1,366 @@
+#include "sim/study/ask/ask.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "sim/kernel/in_parallel.hpp"
+#include "sim/metrics/latency_metrics.hpp"
+#include "sim/study/ask/ask_binds.hpp"
+#include "sim/study/ask/ask_target.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::array<std::string_view, 4> kAskVerdicts{"holds", "tight", "does_not_hold",
+                                                       "does_not_start"};
+constexpr std::array<std::string_view, 8> kAskBinds{
+    "nothing", "pool", "batch_limit", "prefill", "decode", "api_server", "length", "alone"};
+// Shown where no targets are given.
+constexpr std::array<std::string_view, 4> kUsualLatencies{"mean_ttft_ms", "p99_ttft_ms",
+                                                          "mean_tpot_ms", "p99_tpot_ms"};
+constexpr double kWorthShowing = 1.02;  // twice the tolerance of a search
+
+std::string ask_time_text(double ms) {
+  if (ms >= 1000) return fmt::format("{:.2f} s", ms / 1000);
+  return fmt::format("{:.{}f} ms", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : 2);
+}
+
+// Relative to what a run shows: the lowest and highest that measured runs were.
+ErrorRange ask_range(const ExpectedError& error, LatencyKind kind) {
+  ErrorRange range;
+  bool any = false;
+  const auto add = [&](std::string_view metric) {
+    for (const ErrorRange& one : error.ranges) {
+      if (one.metric != metric) continue;
+      range.low = any ? std::min(range.low, one.low) : one.low;
+      range.high = any ? std::max(range.high, one.high) : one.high;
+      any = true;
+    }
+  };
+  const bool all = kind == LatencyKind::e2el;
+  if (all || kind == LatencyKind::ttft) add("mean_ttft_ms"), add("prefill_step");
+  if (all || kind != LatencyKind::ttft) add("mean_tpot_ms"), add("decode_step");
+  return range;
+}
+
+// Tokens of the longest request, prompt and output; 0: not known before a run.
+TokenCount longest_asked(const RunResult& run) {
+  TokenCount longest = 0;
+  if (run.started) {
+    for (const RequestRecord& record : run.recorder->records()) {
+      longest = std::max<TokenCount>(longest, record.prompt_tokens + record.output_tokens);
+    }
+    return longest;
+  }
+  const WorkloadSection& w = run.resolved.scenario.workload;
+  const auto most = [](const LengthSection& length) {
+    return length.tokens.value_or(length.max.value_or(0));
+  };
+  const TokenCount prompt = most(w.prompt);
+  const TokenCount output = most(w.output);
+  return prompt > 0 && output > 0 ? prompt + output : 0;
+}
+
+class Asker {
+ public:
+  Asker(const AskQuery& query, const Catalog& catalog, const AskOptions& options)
+      : query_(query), catalog_(catalog), options_(options) {}
+
+  AskAnswer answer() {
+    const Scenario scenario = with_settings(query_.document, {});
+    answer_.load = load_of(scenario);
+    answer_.has_load = query_.has_load;
+    answer_.run = headroom::run(scenario, catalog_, {.interrupted = options_.interrupted});
+    if (is_stopped()) return std::move(answer_);
+    add_latencies();
+    search(scenario);
+    judge();
+    return std::move(answer_);
+  }
+
+ private:
+  // A search whose edge is part of the answer, or a change's.
+  struct Job {
+    EdgeQuestion question;
+    std::function<void(const EdgeFound& found)> take;
+  };
+
+  [[nodiscard]] bool is_stopped() {
+    answer_.interrupted =
+        options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed);
+    return answer_.interrupted;
+  }
+
+  void add_latencies() {
+    const RunResult& run = answer_.run;
+    if (!run.started || run.summary.metrics.completed == 0) return;
+    // They would say how long the run was.
+    if (!run.summary.windows.stationarity.stationary) return;
+    const auto add = [&](std::string_view name, std::optional<double> limit) {
+      const LatencyMetric* metric = find_latency(name);
+      const double ms = run.summary.metrics.*metric->value;
+      const ErrorRange range = ask_range(run.expected_error, metric->kind);
+      answer_.latencies.push_back(
+          {std::string(name), limit, ms, ms * (1 + range.low), ms * (1 + range.high)});
+    };
+    for (const Limit& target : query_.targets) add(target.metric, target.bound);
+    for (const std::string_view name : kUsualLatencies) {
+      if (std::ranges::find(answer_.latencies, name, &AskLatency::metric) ==
+          answer_.latencies.end()) {
+        add(name, std::nullopt);
+      }
+    }
+  }
+
+  void search(const Scenario& scenario) {
+    std::vector<Job> jobs;
+    // Without targets users only wait longer.
+    const bool bounded = answer_.load.kind != LoadKind::users || !query_.targets.empty();
+    const bool searches = answer_.load.kind != LoadKind::none && bounded;
+    if (answer_.run.started && searches) {
+      jobs.push_back(edge_job(query_.document, load_search(answer_.load, query_.targets),
+                              answer_.largest_load));
+      if (query_.with_changes) add_other_edges(scenario, jobs);
+    }
+    std::vector<AskChange> changes;
+    if (query_.with_changes && searches) {
+      for (AskCandidate& one : ask_candidates(answer_.run, longest_asked(answer_.run), catalog_)) {
+        changes.push_back({.candidate = std::move(one), .largest = {}, .holds = false});
+      }
+      for (AskChange& change : changes) jobs.push_back(change_job(change));
+    }
+    in_parallel(jobs.size(), options_.threads, [&](std::size_t i) {
+      const auto found = find_edge(jobs[i].question, catalog_, options_.interrupted);
+      if (found) jobs[i].take(*found);
+    });
+    if (!is_stopped()) rank(std::move(changes));
+  }
+
+  // `besides` is added to what was searched.
+  Job edge_job(ScenarioDocument document, ValueSearch search, std::optional<AskEdge>& into,
+               double besides = 0) {
+    EdgeQuestion question{std::move(document), {}, std::move(search)};
+    return {question, [this, question, besides, &into](const EdgeFound& found) {
+              if (found.end == SearchEnd::failed) return;
+              into = edge_of(question, found);
+              if (into->largest) *into->largest += besides;
+            }};
+  }
+
+  // With what the runs on both sides of the edge show.
+  [[nodiscard]] AskEdge edge_of(const EdgeQuestion& question, const EdgeFound& found) const {
+    AskEdge edge;
+    edge.largest = found.value;
+    edge.is_last = found.end == SearchEnd::all_pass;
+    const std::optional<double> beyond = found.value ? found.high : found.low;
+    const double value = beyond.value_or(question.search.from);
+    const auto judged = std::ranges::find(found.judged, value, &JudgedValue::value);
+    if (edge.is_last || judged == found.judged.end()) return edge;
+    const std::string& broken = judged->judgement.why;
+    edge.why = why_text(broken);
+    if (!found.value) {
+      edge.binds = AskBinds::alone;
+      return edge;
+    }
+    const Json as_json =
+        question.search.whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
+    const std::array settings{Setting{question.search.path, as_json}};
+    const RunResult run = headroom::run(with_settings(question.document, settings), catalog_,
+                                        {.interrupted = options_.interrupted});
+    edge.binds = what_binds(run, broken, catalog_);
+    return edge;
+  }
+
+  [[nodiscard]] std::string why_text(const std::string& broken) const {
+    for (const Limit& target : query_.targets) {
+      if (target.metric == broken) {
+        return fmt::format("{} above {}", latency_title(broken), ask_time_text(target.bound));
+      }
+    }
+    if (broken.starts_with("not stationary")) return "the backlog grows";
+    if (broken.starts_with("rejected")) return "requests are rejected";
+    if (broken.starts_with("lost_to_oom")) return "requests are lost to out of memory";
+    return broken;
+  }
+
+  // Of requests that are drawn, without sessions or classes: the same in a closed loop, and with
+  // longer prompts.
+  void add_other_edges(const Scenario& scenario, std::vector<Job>& jobs) {
+    const WorkloadSection& w = scenario.workload;
+    const bool plain = w.classes.empty() && w.trace.file.empty() && w.servegen.directory.empty() &&
+                       scenario.given_below("/workload/sessions").empty();
+    if (!plain) return;
+    if (answer_.load.kind == LoadKind::rate && !query_.targets.empty()) {
+      ScenarioDocument document = query_.document;
+      set_closed_loop(document.json, std::nullopt);
+      const AskLoad users{LoadKind::users, "workload.closed_loop.users", 1};
+      jobs.push_back(
+          edge_job(std::move(document), load_search(users, query_.targets), answer_.largest_users));
+    }
+    const bool fixed = w.prompt.law == "fixed" && w.output.law == "fixed" && w.output.tokens;
+    if (!fixed || !query_.has_load) return;
+    ValueSearch search =
+        load_search({LoadKind::users, "workload.prompt.tokens", 1}, query_.targets);
+    search.to = static_cast<double>(longest_request(answer_.run.resolved) - *w.output.tokens);
+    if (search.to > search.from) {
+      jobs.push_back(edge_job(query_.document, search, answer_.largest_context,
+                              static_cast<double>(*w.output.tokens)));
+    }
+  }
+
+  Job change_job(AskChange& change) {
+    EdgeQuestion question{
+        query_.document, {change.candidate.setting}, load_search(answer_.load, query_.targets)};
+    return {std::move(question), [this, &change](const EdgeFound& found) {
+              if (found.end == SearchEnd::failed) return;
+              change.largest = found.value;
+              change.holds = found.value && *found.value >= answer_.load.value;
+            }};
+  }
+
+  // Of each option the best value; what gains less than a search can tell is left out.
+  void rank(std::vector<AskChange> changes) {
+    answer_.tried = static_cast<std::int64_t>(changes.size());
+    const double now = answer_.largest_load ? answer_.largest_load->largest.value_or(0) : 0;
+    std::erase_if(changes, [&](const AskChange& change) {
+      return !change.largest || *change.largest <= now * kWorthShowing;
+    });
+    std::ranges::stable_sort(changes, [](const AskChange& a, const AskChange& b) {
+      return *a.largest != *b.largest ? *a.largest > *b.largest
+                                      : a.candidate.cost < b.candidate.cost;
+    });
+    for (AskChange& change : changes) {
+      const bool hardware = change.candidate.cost == FixCost::hardware;
+      std::vector<AskChange>& list = hardware ? answer_.hardware : answer_.changes;
+      const bool has_option = std::ranges::any_of(list, [&](const AskChange& better) {
+        return better.candidate.setting.path == change.candidate.setting.path;
+      });
+      if ((!has_option || hardware) && list.size() < kShownChanges) {
+        list.push_back(std::move(change));
+      }
+    }
+  }
+
+  void judge() {
+    const RunResult& run = answer_.run;
+    if (!run.started) {
+      return conclude(AskVerdict::does_not_start, run.budget.failure->message);
+    }
+    if (const std::string missed = what_is_missed(); !missed.empty()) {
+      return conclude(AskVerdict::does_not_hold, missed);
+    }
+    if (const std::string close = what_is_close(); !close.empty()) {
+      return conclude(AskVerdict::tight, close);
+    }
+    const auto nearest = std::ranges::max_element(answer_.latencies, {}, [](const AskLatency& l) {
+      return l.limit_ms && *l.limit_ms > 0 ? l.ms / *l.limit_ms : 0;
+    });
+    const bool has_target = nearest != answer_.latencies.end() && nearest->limit_ms;
+    if (has_target) {
+      return conclude(AskVerdict::holds,
+                      fmt::format("{} is {}, below {}", latency_title(nearest->metric),
+                                  ask_time_text(nearest->ms), ask_time_text(*nearest->limit_ms)));
+    }
+    conclude(AskVerdict::holds,
+             query_.has_load ? "the engine keeps up with this traffic" : "the engine starts");
+  }
+
+  void conclude(AskVerdict verdict, std::string reason) {
+    answer_.verdict = verdict;
+    answer_.reason = std::move(reason);
+  }
+
+  [[nodiscard]] std::string what_is_missed() {
+    const RunResult& run = answer_.run;
+    if (query_.context > 0) {
+      const TokenCount longest = longest_request(run.resolved);
+      if (query_.context > longest) {
+        return fmt::format("requests of {} tokens are longer than the {} that the engine accepts",
+                           query_.context, longest);
+      }
+      answer_.context_requests = concurrent_sequences(run.budget, query_.context);
+      if (answer_.context_requests < 1) {
+        return fmt::format("a request of {} tokens does not fit in the KV pool", query_.context);
+      }
+    }
+    if (!query_.has_load) return unloaded();
+    const RequestCounts& counts = run.summary.requests;
+    if (counts.rejected > 0) {
+      return fmt::format("{} of {} requests are rejected{}", counts.rejected, counts.arrived,
+                         run.summary.refused.empty() ? "" : ": longer than the engine accepts");
+    }
+    if (counts.lost_to_oom > 0) {
+      return fmt::format("{} of {} requests are lost to out of memory", counts.lost_to_oom,
+                         counts.arrived);
+    }
+    if (!run.summary.windows.stationarity.stationary) {
+      const WindowReport& steady = run.summary.windows.steady;
+      return fmt::format("overloaded: serves {:.2f} of {:.2f} requests/s", steady.finish_rate,
+                         steady.arrival_rate);
+    }
+    for (const AskLatency& latency : answer_.latencies) {
+      if (latency.is_kept()) continue;
+      return fmt::format("{} is {}, above {}", latency_title(latency.metric),
+                         ask_time_text(latency.ms), ask_time_text(*latency.limit_ms));
+    }
+    return counts.unfinished > 0 ? fmt::format("{} requests are unfinished", counts.unfinished)
+                                 : "";
+  }
+
+  // Without a load that was asked for, a request alone must keep the targets.
+  [[nodiscard]] std::string unloaded() const {
+    const std::optional<AskEdge>& edge = answer_.largest_load;
+    if (!edge || edge->largest) return "";
+    return fmt::format("even a request alone misses the targets: {}", edge->why);
+  }
+
+  [[nodiscard]] std::string what_is_close() const {
+    // Engines that size their pool by a share of the memory refuse to start if it cannot hold one
+    // request of the full length.
+    const double holds = answer_.run.budget.max_concurrency;
+    const bool checks_length = !answer_.run.resolved.engine->share_option.empty();
+    if (checks_length && holds * (1 - kPoolError) < 1) {
+      return fmt::format(
+          "may not start: the KV pool holds {:.2f} requests of the longest length "
+          "that the engine accepts, and its size is known to about {:.0f} %",
+          holds, 100 * kPoolError);
+    }
+    if (!query_.has_load) return "";
+    for (const AskLatency& latency : answer_.latencies) {
+      if (!latency.is_tight()) continue;
+      return fmt::format("{} is {}, below {}, but measured runs were up to {}",
+                         latency_title(latency.metric), ask_time_text(latency.ms),
+                         ask_time_text(*latency.limit_ms), ask_time_text(latency.high_ms));
+    }
+    const std::optional<AskEdge>& edge = answer_.largest_load;
+    const bool by_pool = edge && edge->largest && edge->binds == AskBinds::pool;
+    if (by_pool && answer_.load.value > (1 - kPoolError) * *edge->largest) {
+      return fmt::format(
+          "the load is within {0:.0f} % of what fills the KV pool, whose size is "
+          "known to about {0:.0f} %",
+          100 * kPoolError);
+    }
+    return "";
+  }
+
+  const AskQuery& query_;
+  const Catalog& catalog_;
+  const AskOptions& options_;
+  AskAnswer answer_;
+};
+
+}  // namespace
+
+std::string_view name_of(AskVerdict verdict) {
+  return kAskVerdicts[static_cast<std::size_t>(verdict)];
+}
+std::string_view name_of(AskBinds binds) { return kAskBinds[static_cast<std::size_t>(binds)]; }
+
+AskAnswer ask(const AskQuery& query, const Catalog& catalog, const AskOptions& options) {
+  return Asker(query, catalog, options).answer();
+}
+
+}  // namespace headroom

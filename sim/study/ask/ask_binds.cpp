@@ -1,0 +1,66 @@
+#include "sim/study/ask/ask_binds.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "sim/metrics/latency_metrics.hpp"
+#include "sim/resolve/factory.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr double kFullPool = 0.97;
+constexpr double kSecondsPerTick = 1e-9 / static_cast<double>(kTicksPerNs);
+
+bool waits_for_tokens(std::string_view metric) {
+  const LatencyMetric* latency = find_latency(metric);
+  return latency != nullptr &&
+         (latency->kind == LatencyKind::tpot || latency->kind == LatencyKind::itl);
+}
+
+bool fills_batch(const RunResult& run) {
+  std::int64_t most = 0;
+  for (const TimelineRow& row : run.recorder->timeline().fleet_rows()) {
+    most = std::max(most, row.running);
+  }
+  const auto replicas = static_cast<std::int64_t>(run.recorder->timeline().replicas());
+  return most >= run.resolved.max_num_seqs * std::max<std::int64_t>(1, replicas);
+}
+
+// Share of the steps' time that computing all prompts takes by itself, in chunks as long as a mean
+// prompt, or as a step takes.
+double prefill_share(const RunResult& run, const Catalog& catalog) {
+  const ServingMetrics& m = run.summary.metrics;
+  const EngineSummary& engine = run.summary.engine;
+  if (m.completed == 0 || engine.busy_s <= 0) return 0;
+  CostFacts ignored;
+  const auto cost = make_cost(run.resolved, catalog, run.pool_tokens, ignored);
+  const TokenCount most = roofline_options(run.resolved, run.pool_tokens).limits.max_step_tokens;
+  const TokenCount prompt = m.total_input_tokens / m.completed;
+  StepShape shape;
+  shape.add_chunk(0, std::clamp<TokenCount>(prompt, 1, std::max<TokenCount>(1, most)));
+  shape.sampled_rows = 1;
+  StepPrice price;
+  cost->price(shape, price);
+  const double steps =
+      static_cast<double>(engine.prefill_tokens) / static_cast<double>(shape.chunk_tokens);
+  return steps * static_cast<double>(price.base) * kSecondsPerTick / engine.busy_s;
+}
+
+}  // namespace
+
+AskBinds what_binds(const RunResult& run, std::string_view broken, const Catalog& catalog) {
+  if (!run.started) return AskBinds::pool;
+  if (const auto& use = run.totals.api_server; use && is_saturated(*use)) {
+    return AskBinds::api_server;
+  }
+  if (run.summary.requests.rejected > 0) return AskBinds::length;
+  if (!waits_for_tokens(broken)) {
+    if (fills_batch(run)) return AskBinds::batch_limit;
+    const bool full = run.summary.memory.peak_utilisation >= kFullPool;
+    if (full || run.summary.engine.preemptions > 0) return AskBinds::pool;
+  }
+  return prefill_share(run, catalog) >= 0.5 ? AskBinds::prefill : AskBinds::decode;
+}
+
+}  // namespace headroom

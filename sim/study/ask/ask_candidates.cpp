@@ -1,0 +1,186 @@
+#include "sim/study/ask/ask_candidates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "hardware/llm/dtype.hpp"
+#include "sim/scenario/option_value.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr double kLargeShare = 0.95;  // of a device's memory: what is left is for the driver
+constexpr double kFasterDevice = 1.15;
+constexpr std::size_t kNeighbours = 2;
+constexpr std::int64_t kLengthUnit = 1024;  // of limits on a request's length
+constexpr std::array<double, 3> kFactors{0.5, 2, 4};
+
+constexpr std::string_view kPrefixCaching = "/engine/enable_prefix_caching";
+constexpr std::string_view kChunkedPrefill = "/engine/enable_chunked_prefill";
+constexpr std::string_view kReplicas = "/fleet/replicas";
+
+std::string shown_setting(const Json& value) {
+  if (value.is_null()) return "not set";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+class Candidates {
+ public:
+  Candidates(const RunResult& run, TokenCount longest, const Catalog& catalog)
+      : run_(run), system_(run.resolved), longest_(longest), catalog_(catalog) {}
+
+  std::vector<AskCandidate> all() {
+    for (const FixCandidate& fix : system_.engine->fixes()) add_values(fix);
+    if (run_.workload.shares_prefixes && !finds_prefixes(system_)) {
+      add(kPrefixCaching, true, FixCost::none, "prompts that begin alike are computed once");
+    }
+    if (const Json chunked = now(kChunkedPrefill); chunked.is_boolean()) {
+      add(kChunkedPrefill, !chunked.get<bool>(), FixCost::none,
+          "prompts and answers share steps differently");
+    }
+    add_replica();
+    add_devices();
+    return std::move(candidates_);
+  }
+
+ private:
+  [[nodiscard]] Json now(std::string_view pointer) const {
+    return option_value(system_.scenario, pointer);
+  }
+
+  void add(std::string_view pointer, Json value, FixCost cost, std::string_view text) {
+    const Json from = now(pointer);
+    if (value == from) return;
+    const std::string path = option_path(pointer);
+    const bool known = std::ranges::any_of(candidates_, [&](const AskCandidate& other) {
+      return other.setting.path == path && other.setting.value == value;
+    });
+    if (known) return;
+    std::string cost_text = filled(text, shown_setting(value), shown_setting(from));
+    candidates_.push_back(
+        {{path, std::move(value)}, shown_setting(from), cost, std::move(cost_text)});
+  }
+
+  void add_values(const FixCandidate& fix) {
+    if (fix.search == FixSearch::share_up) {
+      if (const Json share = now(fix.pointer); share.is_number() && share < kLargeShare) {
+        add(fix.pointer, kLargeShare, fix.cost, fix.text);
+      }
+    } else if (fix.search == FixSearch::ladder) {
+      add_ladder(fix);
+    } else if (fix.counts == FixCounts::tokens) {
+      add_length(fix);
+    } else if (fix.counts == FixCounts::requests || is_step(fix)) {
+      add_multiples(fix);
+    }
+  }
+
+  // Tokens of a step: lists have it as what makes long prompts slower.
+  [[nodiscard]] static bool is_step(const FixCandidate& fix) {
+    return fix.counts == FixCounts::other && fix.text == fixes::kSteps;
+  }
+
+  void add_multiples(const FixCandidate& fix) {
+    const Json from = now(fix.pointer);
+    if (!from.is_number_integer() || from.get<std::int64_t>() < 1) return;
+    for (const double factor : kFactors) {
+      const auto value = static_cast<std::int64_t>(factor * from.get<double>());
+      if (value < 1) continue;
+      const bool more = factor > 1;
+      if (is_step(fix)) {
+        add(fix.pointer, value, more ? FixCost::none : FixCost::speed,
+            more ? "longer steps: tokens of other requests wait for prompts" : fixes::kSteps);
+      } else {
+        add(fix.pointer, value, more ? FixCost::none : FixCost::limits,
+            more ? fixes::kMore : fixes::kFewer);
+      }
+    }
+  }
+
+  // The limit of a request's length as low, or as high, as the traffic needs it.
+  void add_length(const FixCandidate& fix) {
+    const Json from = now(fix.pointer);
+    if (longest_ < 1 || !from.is_number_integer()) return;
+    const std::int64_t needed = (longest_ + kLengthUnit - 1) / kLengthUnit * kLengthUnit;
+    const bool lowers = fix.search == FixSearch::count_down;
+    if (lowers == (needed < from.get<std::int64_t>())) {
+      add(fix.pointer, needed, fix.cost, fix.text);
+    }
+  }
+
+  void add_ladder(const FixCandidate& fix) {
+    if (fix.pointer == "/engine/quantization" && is_quantised(main_dtype(system_.model))) return;
+    if (fix.pointer == "/engine/kv_cache_dtype" && is_quantised(system_.kv)) return;
+    const Json from = now(fix.pointer);
+    std::string_view rest = fix.values;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('|'), rest.size());
+      const std::string text(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      Json value = Json::parse(text, nullptr, false);
+      if (value.is_discarded()) value = text;
+      if (fix.cost == FixCost::hardware && !is_useful_count(from, value)) continue;
+      add(fix.pointer, std::move(value), fix.cost, fix.text);
+    }
+  }
+
+  // Of devices twice as many; where the engine does not start, all powers of two up to a machine's.
+  [[nodiscard]] bool is_useful_count(const Json& from, const Json& value) const {
+    if (!from.is_number_integer()) return false;
+    const std::int64_t ratio = value.get<std::int64_t>() / from.get<std::int64_t>();
+    if (value != ratio * from.get<std::int64_t>()) return false;
+    return ratio == 2 || (!run_.started && (ratio == 4 || ratio == 8));
+  }
+
+  void add_replica() {
+    const FleetSection& fleet = system_.scenario.fleet;
+    if (!fleet.groups.empty()) return;
+    const std::int64_t replicas = fleet.replicas.value_or(1);
+    const std::string devices =
+        fmt::format("{} devices instead of {}", (replicas + 1) * system_.sharding.devices(),
+                    replicas * system_.sharding.devices());
+    candidates_.push_back({{option_path(kReplicas), replicas + 1},
+                           std::to_string(replicas),
+                           FixCost::hardware,
+                           devices});
+  }
+
+  // Of the same vendor and kind of memory, with as much of it: the next by bandwidth.
+  void add_devices() {
+    const DeviceSpec& mine = system_.device;
+    std::vector<const DeviceSpec*> faster;
+    for (const std::string& id : catalog_.device_ids()) {
+      const DeviceSpec& other = catalog_.device(id);
+      const bool alike = other.vendor == mine.vendor && other.memory_model == mine.memory_model &&
+                         other.memory_nominal_bytes >= mine.memory_nominal_bytes;
+      if (alike && other.bandwidth_bytes_per_s >= kFasterDevice * mine.bandwidth_bytes_per_s) {
+        faster.push_back(&other);
+      }
+    }
+    std::ranges::stable_sort(faster, {}, &DeviceSpec::bandwidth_bytes_per_s);
+    for (std::size_t i = 0; i < std::min(kNeighbours, faster.size()); ++i) {
+      candidates_.push_back({{"device", faster[i]->id},
+                             mine.id,
+                             FixCost::hardware,
+                             fmt::format("{} instead of {}", faster[i]->name, mine.name)});
+    }
+  }
+
+  const RunResult& run_;
+  const Resolved& system_;
+  TokenCount longest_;
+  const Catalog& catalog_;
+  std::vector<AskCandidate> candidates_;
+};
+
+}  // namespace
+
+std::vector<AskCandidate> ask_candidates(const RunResult& run, TokenCount longest,
+                                         const Catalog& catalog) {
+  return Candidates(run, longest, catalog).all();
+}
+
+}  // namespace headroom

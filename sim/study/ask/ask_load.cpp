@@ -1,0 +1,103 @@
+#include "sim/study/ask/ask_load.hpp"
+
+#include <array>
+
+#include "sim/scenario/options.hpp"
+#include "sim/study/sweep/study_runner.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kAskOrigin = "ask";
+constexpr std::array<std::string_view, 4> kLoadNames{"rate", "users", "trace_scale", "none"};
+
+constexpr double kLowestRate = 1e-3;  // a request in a quarter of an hour: as good as alone
+constexpr double kHighestRate = 1e4;
+constexpr double kMostUsers = 16'384;
+constexpr double kEdgeTolerance = 0.01;
+
+constexpr double kLoopS = 300;
+constexpr double kLoopStartS = 20;   // all users have begun
+constexpr double kLoopWarmupS = 30;  // not part of the steady window
+
+}  // namespace
+
+std::string_view name_of(LoadKind kind) { return kLoadNames[static_cast<std::size_t>(kind)]; }
+
+AskLoad load_of(const Scenario& scenario) {
+  const WorkloadSection& w = scenario.workload;
+  if (w.closed_loop.users) {
+    return {LoadKind::users, "workload.closed_loop.users",
+            static_cast<double>(*w.closed_loop.users)};
+  }
+  if (w.arrivals.request_rate) {
+    return {LoadKind::rate, "workload.arrivals.request_rate", *w.arrivals.request_rate};
+  }
+  if (!w.trace.file.empty()) {
+    return {LoadKind::trace_scale, "workload.trace.rate_scale", w.trace.rate_scale};
+  }
+  if (!w.servegen.directory.empty()) {
+    return {LoadKind::trace_scale, "workload.servegen.rate_scale", w.servegen.rate_scale};
+  }
+  return {};
+}
+
+void set_closed_loop(JsonDocument& document, std::optional<std::int64_t> users) {
+  Json& workload = document.root["workload"];
+  workload.erase("arrivals");
+  workload.erase("num_requests");
+  workload["duration_s"] = kLoopS;
+  workload["closed_loop"] = {{"start_within_s", kLoopStartS}};
+  if (users) workload["closed_loop"]["users"] = *users;
+  const std::array<std::string, 2> warmup{"run", "warmup_s"};
+  set_at(document, warmup, kLoopWarmupS, std::string(kAskOrigin));
+}
+
+Scenario with_settings(ScenarioDocument document, std::span<const Setting> settings) {
+  for (const Setting& setting : settings) {
+    const std::vector<std::string> keys = path_keys(setting.path, std::string(kAskOrigin));
+    set_at(document.json, keys, setting.value, std::string(kAskOrigin));
+  }
+  const std::string name = document.json.name;
+  return load_scenario(std::move(document), name, {});
+}
+
+ValueSearch load_search(const AskLoad& load, const std::vector<Limit>& targets) {
+  ValueSearch search;
+  search.path = load.path;
+  search.keys = path_keys(load.path, std::string(kAskOrigin));
+  search.whole = load.kind == LoadKind::users;
+  search.from = search.whole ? 1 : kLowestRate;
+  search.to = search.whole ? kMostUsers : kHighestRate;
+  search.tolerance = kEdgeTolerance;
+  search.stationary = true;
+  search.each = {{"started", false, 1},
+                 {"lost_to_oom", true, 0},
+                 {"rejected", true, 0},
+                 {"unfinished", true, 0}};
+  search.limits = targets;
+  search.checks = 0;
+  return search;
+}
+
+std::optional<EdgeFound> find_edge(const EdgeQuestion& question, const Catalog& catalog,
+                                   const std::atomic<bool>* stop) {
+  const ValueSearch& search = question.search;
+  Measured measured;
+  while (true) {
+    SearchStep step = next_step(search, measured);
+    if (step.found) return std::move(step.found);
+    for (const Probe& probe : step.wanted) {
+      std::vector<Setting> settings = question.settings;
+      const Json value =
+          search.whole ? Json(static_cast<std::int64_t>(probe.value)) : Json(probe.value);
+      settings.push_back({search.path, value});
+      std::optional<StoredRun> row =
+          make_row([&] { return with_settings(question.document, settings); }, catalog, {}, stop);
+      if (!row) return std::nullopt;
+      measured[probe.value].push_back(std::move(*row));
+    }
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,105 @@
+#include "sim/study/ask/ask_target.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "sim/intake/values.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
+#include "sim/metrics/latency_metrics.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kMsSuffix = "_ms";
+constexpr std::array<std::pair<std::string_view, double>, 3> kTargetUnits{
+    {{"ms", 1}, {"us", 1e-3}, {"s", 1e3}}};
+
+ConfigError wrong_target(std::string_view text, std::string problem, ErrorKind kind,
+                         std::string nearest = {}) {
+  return ConfigError(Complaint{.kind = kind,
+                               .origin = "--slo",
+                               .value = std::string(text),
+                               .problem = std::move(problem),
+                               .nearest = std::move(nearest)});
+}
+
+std::vector<std::string> target_names() {
+  std::vector<std::string> names;
+  for (const LatencyMetric& metric : latency_metrics()) {
+    if (metric.is_spread) continue;
+    names.emplace_back(metric.name.substr(0, metric.name.size() - kMsSuffix.size()));
+  }
+  return names;
+}
+
+std::string metric_called(std::string_view text, std::string_view name) {
+  const std::vector<std::string> names = target_names();
+  if (name.ends_with(kMsSuffix)) name.remove_suffix(kMsSuffix.size());
+  if (std::ranges::find(names, name) != names.end()) return std::string(name) + "_ms";
+  const std::string p99 = fmt::format("p99_{}", name);
+  if (std::ranges::find(names, p99) != names.end()) {
+    throw wrong_target(text, fmt::format("say which: {}, p95_{}, mean_{}", p99, name, name),
+                       ErrorKind::missing);
+  }
+  throw wrong_target(text, "expected one of " + comma_list(names), ErrorKind::unknown,
+                     nearest_name(name, names));
+}
+
+double milliseconds(std::string_view text, std::string_view value) {
+  double unit = 1;
+  for (const auto& [name, ms] : kTargetUnits) {
+    if (!value.ends_with(name)) continue;
+    value.remove_suffix(name.size());
+    unit = ms;
+    break;
+  }
+  const std::optional<double> number = decimal_number(trimmed(value));
+  if (!number || *number <= 0) {
+    throw wrong_target(text, "expected a time above 0, as in p99_ttft=2s or p95_tpot=50ms",
+                       ErrorKind::value);
+  }
+  return *number * unit;
+}
+
+}  // namespace
+
+std::vector<Limit> parse_targets(const std::vector<std::string>& texts) {
+  std::vector<Limit> targets;
+  for (const std::string& list : texts) {
+    for (const std::string_view part : split(list, ',')) {
+      const std::string_view text = trimmed(part);
+      if (text.empty()) continue;
+      const std::size_t equals = text.find_first_of("=<:");
+      if (equals == std::string_view::npos) {
+        throw wrong_target(text, "expected a latency and its limit, as in p99_ttft=2s",
+                           ErrorKind::value);
+      }
+      Limit limit;
+      limit.metric = metric_called(text, trimmed(text.substr(0, equals)));
+      limit.bound = milliseconds(text, trimmed(text.substr(equals + 1)));
+      if (std::ranges::find(targets, limit.metric, &Limit::metric) != targets.end()) {
+        throw wrong_target(text, fmt::format("{} stands twice", limit.metric), ErrorKind::conflict);
+      }
+      targets.push_back(std::move(limit));
+    }
+  }
+  return targets;
+}
+
+std::string latency_title(std::string_view metric) {
+  std::string title(metric.substr(0, metric.size() - kMsSuffix.size()));
+  const std::size_t dash = title.find('_');
+  std::transform(title.begin() + static_cast<std::ptrdiff_t>(dash), title.end(),
+                 title.begin() + static_cast<std::ptrdiff_t>(dash), [](char c) {
+                   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+                 });
+  title[dash] = ' ';
+  return title.ends_with("E2EL") ? title.substr(0, dash + 1) + "latency" : title;
+}
+
+}  // namespace headroom

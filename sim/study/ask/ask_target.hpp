@@ -1,0 +1,20 @@
+#pragma once
+// Latency targets as people write them: "p99_ttft=2s,p95_tpot=50ms".
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/study/search/search.hpp"
+
+namespace headroom {
+
+// Limits in ms on the latencies of `vllm bench serve`; the suffix _ms may be left out, and a value
+// without a unit (s, ms, us) is in ms. ConfigError naming --slo: no such latency, one that says no
+// percentile, one that stands twice, no positive time.
+[[nodiscard]] std::vector<Limit> parse_targets(const std::vector<std::string>& texts);
+
+// "p99 TTFT" of p99_ttft_ms.
+[[nodiscard]] std::string latency_title(std::string_view metric);
+
+}  // namespace headroom

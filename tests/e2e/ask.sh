@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# `ask`: one question about a command line, a compose file, a scenario or a system by its names; the
+# exit code says whether it holds; bad input is refused at its place.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# answer CODE FILE ARGUMENTS...: the exit code, the answer in FILE.
+answer() {
+  local wanted=$1 file=$2 code=0
+  shift 2
+  "$HEADROOM" ask "$@" >"$file" 2>stderr.txt || code=$?
+  [[ $code == "$wanted" ]] ||
+    fail "exit code $code instead of $wanted: $*: $(cat stderr.txt "$file")"
+  [[ ! -s stderr.txt ]] || fail "beside the answer: $(cat stderr.txt)"
+}
+
+# A command behind --, with its own flags, and the same in one word.
+answer 0 words.txt --rate 1 --in 1000 --out 100 --slo p99_ttft=5s --device h100-sxm \
+  -- vllm serve Qwen/Qwen2.5-14B-Instruct --max-num-seqs 64
+head -n 1 words.txt | grep -qE '^HOLDS: p99 TTFT is .*, below 5.00 s$' || fail "$(cat words.txt)"
+answer 0 quoted.txt 'vllm serve Qwen/Qwen2.5-14B-Instruct --max-num-seqs 64' --rate 1 --in 1000 \
+  --out 100 --slo p99_ttft=5s --device h100-sxm
+cmp words.txt quoted.txt || fail 'a quoted command is answered otherwise'
+grep -qE '^headroom +up to [0-9.]+ requests/s; beyond that ' words.txt ||
+  fail "no headroom: $(cat words.txt)"
+grep -qE '^users +up to [0-9,]+ at a time' words.txt || fail "no users: $(cat words.txt)"
+grep -qE '^context +' words.txt || fail "no context: $(cat words.txt)"
+
+# Too much, with what to change; one thread or two.
+answer 4 much.json --rate 300 --in 3000 --out 400 --slo p99_ttft=2s --device l40s --json -j 1 \
+  -- vllm serve meta-llama/Llama-3.1-8B-Instruct
+grep -q '"verdict": "does_not_hold"' much.json || fail "$(head -n 5 much.json)"
+grep -q '"option": "fleet.replicas"' much.json || fail 'one more replica does not help'
+answer 4 two.json --rate 300 --in 3000 --out 400 --slo p99_ttft=2s --device l40s --json -j 2 \
+  -- vllm serve meta-llama/Llama-3.1-8B-Instruct
+cmp much.json two.json || fail '-j 1 and -j 2 differ'
+
+# The largest rate that is said holds, and 4 % more does not.
+rate=$(sed -n '/"largest_load"/,/}/s/.*"largest": \([0-9.]*\),/\1/p' much.json)
+more=$(awk -v rate="$rate" 'BEGIN { print 1.04 * rate }')
+ask_rate() {
+  answer "$1" again.txt --rate "$2" --in 3000 --out 400 --slo p99_ttft=2s --device l40s \
+    -- vllm serve meta-llama/Llama-3.1-8B-Instruct
+}
+ask_rate 0 "$rate"
+ask_rate 4 "$more"
+
+# A compose file, a scenario, names; a question kept as a scenario.
+cat >compose.yaml <<'YAML'
+services:
+  llm:
+    image: vllm/vllm-openai:v0.19.0
+    command: --model meta-llama/Llama-3.1-8B-Instruct --max-model-len 8192
+YAML
+answer 0 compose.txt compose.yaml --device rtx4090 --users 2 --in 500 --out 50 --save kept.json
+grep -q '^deeper .*headroom run kept.json' compose.txt || fail "$(cat compose.txt)"
+"$HEADROOM" check kept.json >/dev/null || fail 'what is kept is no scenario'
+small_scenario >small.json
+answer 0 scenario.txt small.json
+grep -q '^deeper .*headroom run small.json' scenario.txt || fail "$(cat scenario.txt)"
+answer 4 slower.txt small.json --slo mean_tpot=1ms
+answer 4 start.txt --model llama-3.3-70b --device a100-80
+head -n 1 start.txt | grep -q '^DOES NOT START: ' || fail "$(cat start.txt)"
+grep -q 'engine.tensor_parallel_size 1 -> 4: ' start.txt || fail "what starts: $(cat start.txt)"
+answer 0 table.txt --model llama-3.1-8b --device h100-sxm,2x4090,l4 --rate 1 --in 500 --out 50
+[[ $(grep -cE 'llama-3.1-8b +[12] x ' table.txt) == 3 ]] ||
+  fail "no line for each device: $(cat table.txt)"
+
+# An own trace, in every command that takes one.
+printf 'ts;frage;antwort\n0;500;50\n400;600;40\n800;300;30\n' >own.csv
+answer 0 trace.txt small.json --trace own.csv --columns time=ts:ms,in=frage,out=antwort
+grep -q 'columns: in = frage, out = antwort, time = ts (ms)' trace.txt || fail "$(cat trace.txt)"
+"$HEADROOM" run small.json --trace own.csv --columns time=ts:ms,in=frage,out=antwort --json \
+  >run.json
+[[ $(number run.json arrived) == 3 ]] || fail 'run reads another trace'
+"$HEADROOM" compare small.json --set-b engine.max_num_seqs=1 --trace own.csv \
+  --columns time=ts:ms,in=frage,out=antwort >/dev/null
+
+# Bad input.
+expect_error 'name a system' "$HEADROOM" ask --rate 5
+expect_error '--device' "$HEADROOM" ask 'vllm serve meta-llama/Llama-3.1-8B-Instruct'
+expect_error '--slo' "$HEADROOM" ask small.json --slo ttft=2s
+expect_error 'expected one of' "$HEADROOM" ask small.json --slo p99_tfft=2s
+expect_error '--rate' "$HEADROOM" ask small.json --rate 0
+expect_error '--rate' "$HEADROOM" ask small.json --rate 1 --users 2
+expect_error '--in' "$HEADROOM" ask small.json --in 1k,2k
+expect_error '--context many' "$HEADROOM" ask small.json --context many
+expect_error 'a100-40, a100-80, a100-80-pcie' "$HEADROOM" ask --model llama-3.1-8b --device A100
+expect_error 'no column holds the tokens of' "$HEADROOM" ask small.json --trace own.csv
+nothing_left

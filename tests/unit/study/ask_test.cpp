@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/study/ask/ask.hpp"
+#include "sim/study/ask/ask_target.hpp"
+#include "sim/study/search/verdict.hpp"
+#include "sim/study/sweep/run_row.hpp"
+
+namespace headroom::ask_test {
+namespace {
+
+const Catalog& catalog() {
+  static const Catalog kCatalog = Catalog::embedded();
+  return kCatalog;
+}
+
+ScenarioDocument document_of(const std::string& device, const std::string& engine,
+                             double rate = 4) {
+  const std::string text =
+      R"({"model": "llama-3.1-8b", "device": ")" + device + R"(", "engine": {"name": "vllm")" +
+      engine + R"(}, "workload": {"arrivals": {"request_rate": )" + std::to_string(rate) +
+      R"(}, "num_requests": 300, "prompt": {"tokens": 1500},
+                           "output": {"tokens": 100}}})";
+  return {parse_json(text, "test"), ""};
+}
+
+AskQuery query_of(ScenarioDocument document, const std::string& targets) {
+  AskQuery query;
+  query.document = std::move(document);
+  query.targets = parse_targets({targets});
+  return query;
+}
+
+// Whether the load passes, by a run of its own.
+bool passes(const AskQuery& query, const AskLoad& load, std::vector<Setting> settings,
+            double value) {
+  settings.push_back({load.path, value});
+  const RunResult result = run(with_settings(query.document, settings), catalog());
+  return judge(load_search(load, query.targets), {row_of(result, "")}).verdict == Verdict::passes;
+}
+
+// The largest of rates that grow by `step`, from the first; 0: not even that one.
+double swept_edge(const AskQuery& query, const std::vector<Setting>& settings, double from,
+                  double step) {
+  const AskLoad load = load_of(with_settings(query.document, {}));
+  double last = 0;
+  for (double rate = from; passes(query, load, settings, rate); rate *= step) last = rate;
+  return last;
+}
+
+TEST_CASE("targets are read with their units", "[ask]") {
+  const std::vector<Limit> targets =
+      parse_targets({"p99_ttft=2s,p95_tpot = 50", "mean_itl_ms<9us"});
+  REQUIRE(targets.size() == 3);
+  CHECK(targets[0].metric == "p99_ttft_ms");
+  CHECK(targets[0].bound == 2000);
+  CHECK(targets[1].metric == "p95_tpot_ms");
+  CHECK(targets[1].bound == 50);
+  CHECK(targets[2].metric == "mean_itl_ms");
+  CHECK(targets[2].bound == Approx(0.009));
+  CHECK(latency_title("p99_ttft_ms") == "p99 TTFT");
+  CHECK(latency_title("mean_e2el_ms") == "mean latency");
+  for (const char* wrong : {"ttft=2s", "p99_tfft=2s", "p99_ttft", "p99_ttft=0", "p99_ttft=two",
+                            "p99_ttft=1s,p99_ttft=2s"}) {
+    INFO(wrong);
+    CHECK_THROWS_AS(parse_targets({wrong}), ConfigError);
+  }
+}
+
+TEST_CASE("the largest rate is that of a fine sweep", "[ask]") {
+  AskQuery query =
+      query_of(document_of("a10g", R"(, "max_model_len": 8192)"), "p99_ttft=2s,p95_tpot=80ms");
+  query.with_changes = false;
+  const AskAnswer answer = ask(query, catalog(), {});
+  REQUIRE(answer.largest_load);
+  REQUIRE(answer.largest_load->largest);
+  const double found = *answer.largest_load->largest;
+  // Steps of half a per cent, from 10 % below.
+  const double swept = swept_edge(query, {}, 0.9 * found, 1.005);
+  CHECK(std::abs(found / swept - 1) < 0.03);
+}
+
+TEST_CASE("the best change of a brute force is among those shown", "[ask]") {
+  const AskQuery query =
+      query_of(document_of("a10g", R"(, "max_model_len": 8192, "max_num_seqs": 4)"),
+               "p99_ttft=2s,p95_tpot=80ms");
+  const AskAnswer answer = ask(query, catalog(), {});
+  REQUIRE(answer.largest_load);
+  CHECK(answer.largest_load->binds == AskBinds::batch_limit);
+  REQUIRE(answer.largest_load->largest);
+  std::string best;
+  double best_rate = 0;
+  for (const AskCandidate& candidate : ask_candidates(answer.run, 1600, catalog())) {
+    if (candidate.cost == FixCost::hardware) continue;
+    double rate = 0;
+    try {
+      rate = swept_edge(query, {candidate.setting}, *answer.largest_load->largest, 1.02);
+    } catch (const ConfigError&) {
+      continue;  // not possible here
+    }
+    if (rate <= best_rate) continue;
+    best_rate = rate;
+    best = candidate.setting.path;
+  }
+  CHECK(best == "engine.max_num_seqs");
+  REQUIRE_FALSE(answer.changes.empty());
+  CHECK(answer.changes.front().candidate.setting.path == best);
+  CHECK(*answer.changes.front().largest == Approx(best_rate).epsilon(0.03));
+  CHECK(answer.changes.size() <= kShownChanges);
+  CHECK_FALSE(answer.hardware.empty());
+}
+
+TEST_CASE("verdicts: holds, tight, does not hold, does not start", "[ask]") {
+  const auto verdict = [](const AskQuery& query) {
+    AskQuery plain = query;
+    plain.with_changes = false;
+    return ask(plain, catalog(), {}).verdict;
+  };
+  AskQuery query = query_of(document_of("h100-sxm", "", 2), "p99_ttft=20s");
+  CHECK(verdict(query) == AskVerdict::holds);
+  // A target as far above the simulated figure as measured runs were at most.
+  const AskAnswer answer = ask(query, catalog(), {});
+  REQUIRE(answer.latencies.front().high_ms > answer.latencies.front().ms);
+  query.targets.front().bound =
+      (answer.latencies.front().ms + answer.latencies.front().high_ms) / 2;
+  CHECK(verdict(query) == AskVerdict::tight);
+  query.targets.front().bound = answer.latencies.front().ms * 0.9;
+  CHECK(verdict(query) == AskVerdict::does_not_hold);
+  CHECK(verdict(query_of(document_of("h100-sxm", "", 500), "")) == AskVerdict::does_not_hold);
+  query.targets.clear();
+  query.context = 200'000;  // the model takes 131,072
+  CHECK(verdict(query) == AskVerdict::does_not_hold);
+}
+
+TEST_CASE("what does not start is answered with what starts", "[ask]") {
+  const AskAnswer answer =
+      ask(query_of(document_of("rtx4090", R"(, "max_model_len": 131072)", 0.5), ""), catalog(), {});
+  CHECK(answer.verdict == AskVerdict::does_not_start);
+  CHECK_FALSE(answer.largest_load);
+  CHECK(std::ranges::any_of(answer.changes, [](const AskChange& change) {
+    return change.candidate.setting.path == "engine.max_model_len" && change.holds;
+  }));
+}
+
+TEST_CASE("an answer does not depend on the number of threads", "[ask]") {
+  const AskQuery query = query_of(document_of("l40s", ""), "p99_ttft=2s");
+  const AskAnswer one = ask(query, catalog(), {.threads = 1});
+  const AskAnswer three = ask(query, catalog(), {.threads = 3});
+  CHECK(one.largest_load->largest == three.largest_load->largest);
+  CHECK(one.largest_users->largest == three.largest_users->largest);
+  CHECK(one.largest_context->largest == three.largest_context->largest);
+  REQUIRE(one.changes.size() == three.changes.size());
+  for (std::size_t i = 0; i < one.changes.size(); ++i) {
+    CHECK(one.changes[i].candidate.setting.path == three.changes[i].candidate.setting.path);
+    CHECK(one.changes[i].largest == three.changes[i].largest);
+  }
+}
+
+}  // namespace
+}  // namespace headroom::ask_test

@@ -1,0 +1,216 @@
+// Tables that nobody has described: headers of public data sets and logs, with two rows each,
+// written here.
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/kernel/errors.hpp"
+#include "tests/support/temp_file.hpp"
+#include "workloads/traces/detect.hpp"
+#include "workloads/traces/table_columns.hpp"
+
+namespace headroom::table_trace_test {
+namespace {
+
+Trace read(std::string_view content, const std::string& columns = {}) {
+  const TempFile file(content);
+  return read_trace(file.path(), {.columns = columns});
+}
+
+std::string error_of(std::string_view content, const std::string& columns = {}) {
+  try {
+    static_cast<void>(read(content, columns));
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct Header {
+  std::string_view of;
+  std::string_view content;
+  std::string_view format;
+  TimeNs second_ns;  // time of the second row, from the first
+};
+
+// The first row of each has 10 tokens in and 3 out, the second 20 and 4.
+const std::vector<Header> kHeaders = {
+    {"Azure LLM inference 2023",
+     "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+     "2023-11-16 18:17:03.9799600,10,3\n2023-11-16 18:17:04.4799600,20,4\n",
+     "azure", 500'000'000},
+    {"Azure LLM inference 2024",
+     "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+     "2024-05-10 00:00:00.000000+00:00,10,3\n2024-05-10 00:00:00.500000+00:00,20,4\n",
+     "azure", 500'000'000},
+    {"BurstGPT",
+     "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+     "5,ChatGPT,10,3,13,Conversation log\n6,GPT-4,20,4,24,API log\n",
+     "burstgpt", 1'000'000'000},
+    {"BurstGPT with sessions",
+     "Timestamp,Session ID,Elapsed time,Model,Request tokens,"
+     "Response tokens,Total tokens,Log Type\n5,1,2,ChatGPT,10,3,13,API log\n"
+     "6,2,2,GPT-4,20,4,24,API log\n",
+     "burstgpt", 1'000'000'000},
+    {"Mooncake",
+     "{\"timestamp\": 0, \"input_length\": 10, \"output_length\": 3, \"hash_ids\": [0]}\n"
+     "{\"timestamp\": 3000, \"input_length\": 20, \"output_length\": 4, \"hash_ids\": [1]}\n",
+     "mooncake", 3'000'000'000},
+    {"Vidur", "arrived_at,num_prefill_tokens,num_decode_tokens\n0.5,10,3\n1.0,20,4\n", "vidur",
+     500'000'000},
+    {"Mooncake without ids",
+     "{\"timestamp\": 0, \"input_length\": 10, \"output_length\": 3}\n"
+     "{\"timestamp\": 3000, \"input_length\": 20, \"output_length\": 4}\n",
+     "mooncake", 3'000'000'000},
+    {"DynamoLLM", "Timestamp,Input Length,Output Length\n0.0,10,3\n0.5,20,4\n", "table",
+     500'000'000},
+    {"OpenAI usage",
+     "{\"created\": 1714000000, \"model\": \"m\", \"usage\": {\"prompt_tokens\": 10,"
+     " \"completion_tokens\": 3}}\n{\"created\": 1714000001, \"model\": \"m\", \"usage\": "
+     "{\"prompt_tokens\": 20, \"completion_tokens\": 4}}\n",
+     "table", 1'000'000'000},
+    {"LiteLLM",
+     "request_id,call_type,spend,total_tokens,prompt_tokens,completion_tokens,startTime,"
+     "endTime,model\na,acompletion,0,13,10,3,2024-05-01 12:00:00.250+00:00,x,m\n"
+     "b,acompletion,0,24,20,4,2024-05-01 12:00:01.250+00:00,x,m\n",
+     "table", 1'000'000'000},
+    {"Langfuse",
+     "id;timestamp;name;inputTokens;outputTokens;totalTokens;latency\n"
+     "a;2024-05-01T12:00:00.000Z;chat;10;3;13;1.5\nb;2024-05-01T12:00:02.000Z;chat;20;4;24;1.5\n",
+     "table", 2'000'000'000},
+    {"vLLM request log", "arrival_time,prompt_len,output_len\n0.25,10,3\n0.75,20,4\n", "table",
+     500'000'000},
+    {"Helicone",
+     "request_created_at,prompt_tokens,completion_tokens,delay_ms\n"
+     "2024-05-01T12:00:00,10,3,900\n2024-05-01T12:00:01,20,4,900\n",
+     "table", 1'000'000'000},
+    {"OpenTelemetry",
+     "{\"start_time_unix_nano\": 1714000000000000000, \"gen_ai.usage.input_tokens\":"
+     " 10, \"gen_ai.usage.output_tokens\": 3}\n{\"start_time_unix_nano\": 1714000000500000000, "
+     "\"gen_ai.usage.input_tokens\": 20, \"gen_ai.usage.output_tokens\": 4}\n",
+     "table", 500'000'000},
+    {"Elastic",
+     "{\"@timestamp\": \"2024-05-01T12:00:00.000Z\", \"input_tokens\": 10, "
+     "\"output_tokens\": 3}\n{\"@timestamp\": \"2024-05-01T12:00:01.000Z\", \"input_tokens\": 20, "
+     "\"output_tokens\": 4}\n",
+     "table", 1'000'000'000},
+    {"Anthropic usage",
+     "timestamp,input_tokens,output_tokens,cache_read_input_tokens\n"
+     "1714000000,10,3,0\n1714000001,20,4,0\n",
+     "table", 1'000'000'000},
+    {"NVIDIA", "arrival_time_ms,isl,osl\n12,10,3\n512,20,4\n", "table", 500'000'000},
+    {"tabs", "Arrival Time (ms)\tPrompt Length\tOutput Length\n0\t10\t3\n250\t20\t4\n", "table",
+     250'000'000},
+    {"Llumnix", "arrival_timestamp,prompt_tokens,generated_tokens\n100.5,10,3\n101.0,20,4\n",
+     "table", 500'000'000},
+    {"milliseconds since 1970", "ts,in,out\n1714000000000,10,3\n1714000000100,20,4\n", "table",
+     100'000'000},
+    {"microseconds since 1970", "ts,in,out\n1714000000000000,10,3\n1714000000100000,20,4\n",
+     "table", 100'000'000},
+    {"microseconds", "start_us|prompt|completion\n0|10|3\n700000|20|4\n", "table", 700'000'000},
+    {"camel case", "requestTime,promptTokens,completionTokens\n0.5,10,3\n1.5,20,4\n", "table",
+     1'000'000'000},
+    {"slashes", "date,input_len,output_len\n2024/05/01 12:00:00,10,3\n2024/05/01 12:00:01,20,4\n",
+     "table", 1'000'000'000},
+    {"quotes",
+     "\"time\",\"prompt text, short\",\"prompt_tokens\",\"completion_tokens\"\n"
+     "\"0.5\",\"a, b\",\"10\",\"3\"\n\"1.0\",\"c\",\"20\",\"4\"\n",
+     "table", 500'000'000},
+    {"text beside its tokens",
+     "timestamp,prompt,response,prompt_tokens,response_tokens\n"
+     "1.0,hello there,hi,10,3\n1.5,more text,ok,20,4\n",
+     "table", 500'000'000},
+    {"data frames",
+     "start_time_s,num_prompt_tokens,num_completion_tokens\n0.5,10.0,3.0\n"
+     "1.0,20.0,4.0\n",
+     "table", 500'000'000},
+    {"Ollama log",
+     "{\"created_at\": \"2024-05-01T12:00:00.5Z\", \"prompt_token_count\": 10, "
+     "\"generated_tokens\": 3}\n{\"created_at\": \"2024-05-01T12:00:01.0Z\", "
+     "\"prompt_token_count\": 20, \"generated_tokens\": 4}\n",
+     "table", 500'000'000},
+};
+
+TEST_CASE("headers of public data sets and logs are read as their format, else by their names",
+          "[workloads]") {
+  for (const Header& header : kHeaders) {
+    INFO(header.of);
+    const Trace trace = read(header.content);
+    CHECK(trace.format == header.format);
+    CHECK(trace.clock == TraceClock::absolute);
+    REQUIRE(trace.rows.size() == 2);
+    CHECK(trace.rows[0].prompt_tokens == 10);
+    CHECK(trace.rows[0].output_tokens == 3);
+    CHECK(trace.rows[1].prompt_tokens == 20);
+    CHECK(trace.rows[1].output_tokens == 4);
+    CHECK(trace.rows[1].time_ns == header.second_ns);
+    CHECK(trace.warning.empty() == (header.format != "table"));
+  }
+}
+
+TEST_CASE("lengths without times need an arrival process", "[workloads]") {
+  const Trace trace = read("prompt_len,response_len\n10,3\n20,4\n");
+  CHECK(trace.clock == TraceClock::none);
+  CHECK(trace.warning.find("no column of times") != std::string::npos);
+}
+
+TEST_CASE("a column that may hold times, but is not known to, is not passed over", "[workloads]") {
+  const std::string table = "session_start_at,prompt_len,response_len\n0.5,10,3\n1.0,20,4\n";
+  CHECK(error_of(table).find("no column is known to hold the times of requests (columns: "
+                             "session_start_at, prompt_len, response_len)") != std::string::npos);
+  CHECK(read(table, "time=session_start_at").rows[1].time_ns == 500'000'000);
+  CHECK(read(table, "time=none").clock == TraceClock::none);
+}
+
+TEST_CASE("what was assumed is one line", "[workloads]") {
+  CHECK(read("ts,in,out\n0,10,3\n5000,20,4\n").warning ==
+        "columns: in = in, out = out, time = ts (ms, by the size of its values)");
+  CHECK(read("ts_s,in,out\n0,10,3\n5000,20,4\n").warning ==
+        "columns: in = in, out = out, time = ts_s (s)");
+}
+
+TEST_CASE("a column that is missing is named, with those that are there", "[workloads]") {
+  // Texts without counts of tokens.
+  CHECK(error_of("{\"conversation_hash\": \"a\", \"timestamp\": \"2023-04-09T00:02:53\", "
+                 "\"question\": \"why\", \"turn\": 1}\n")
+            .find("no column holds the tokens of prompts (columns: conversation_hash, timestamp, "
+                  "question, turn); if one does, name it: --columns in=NAME") != std::string::npos);
+  CHECK(error_of("timestamp,prompt_tokens,latency\n1,2,3\n")
+            .find("no column holds the tokens of answers (columns: timestamp, prompt_tokens, "
+                  "latency)") != std::string::npos);
+  CHECK(error_of("when,a,b\n1,2,3\n", "in=a,out=c").find("no column 'c' (columns: when, a, b)") !=
+        std::string::npos);
+}
+
+TEST_CASE("columns are what the user says", "[workloads]") {
+  const Trace trace = read("when,a,b\n0,10,3\n5000,20,4\n", "time=when:us,in=a,out=b");
+  CHECK(trace.rows[1].time_ns == 5'000'000);
+  CHECK(trace.rows[1].prompt_tokens == 20);
+  // Also instead of what the names say.
+  CHECK(read("ts,in,out\n0,10,3\n5,20,4\n", "in=out,out=in").rows[0].prompt_tokens == 3);
+  CHECK_THROWS_AS(parse_columns("time"), ConfigError);
+  CHECK_THROWS_AS(parse_columns("when=a"), ConfigError);
+  CHECK_THROWS_AS(parse_columns("time=a:h"), ConfigError);
+  CHECK_THROWS_AS(parse_columns("in=a,in=b"), ConfigError);
+}
+
+TEST_CASE("a span that makes no sense is a warning", "[workloads]") {
+  std::string rows = "time_ns,in,out\n";
+  for (int i = 0; i < 7; ++i) rows += std::to_string(1000 * i) + ",10,3\n";
+  CHECK(read(rows).warning.find("makes no sense") != std::string::npos);
+  CHECK(read(rows, "time=time_ns:s").warning.find("makes no sense") == std::string::npos);
+}
+
+TEST_CASE("a malformed value is refused at its place", "[workloads]") {
+  CHECK(error_of("time,in,out\n1,10,3\n2,x,4\n").find("no column holds") != std::string::npos);
+  CHECK(error_of("time,in,out\n1,10,3\n2,x,4\n", "in=in")
+            .find(":3: in is 'x', expected an integer in 0 .. 2147483647 (1 rows read)") !=
+        std::string::npos);
+  CHECK(error_of("{\"time\": 1, \"in\": 10, \"out\": 3}\n{\"time\": -1, \"in\": 1, \"out\": 3}\n")
+            .find(":2: time is '-1', expected a number >= 0") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace headroom::table_trace_test

@@ -1,0 +1,316 @@
+#include "workloads/traces/table_columns.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
+#include "workloads/traces/decimal.hpp"
+#include "workloads/traces/shown.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kNoTimes = "none";
+constexpr std::array<std::string_view, 5> kTimeUnits{"", "s", "ms", "us", "ns"};
+
+// Names as word_key makes them, without a unit behind them; the likeliest first.
+constexpr std::string_view kTimeNames =
+    "arrivaltime|arrivaltimestamp|arrivedat|arrival|arrivedtime|arrivals|timestamp|time|ts|"
+    "requesttime|requesttimestamp|requeststarttime|requeststart|requestedat|requestarrivaltime|"
+    "starttime|starttimestamp|startedat|startts|start|starttimeoffset|submittime|submittedat|"
+    "submissiontime|sendtime|senttime|sentat|receivedat|receivetime|receivedtime|createdat|"
+    "createdtime|creationtime|created|issuedat|issuetime|begintime|enqueuetime|queuedat|eventtime|"
+    "datetime|date|timeoffset|offset|relativetime|reltime|loggedat|invocationtime|invocationts|"
+    "requestcreatedat|tstamp|unixtimestamp|unixtime|epoch|starttimeunix|timeunix|timestampunix|t";
+constexpr std::string_view kPromptNames =
+    "prompttokens|inputtokens|numprefilltokens|numprompttokens|numinputtokens|contexttokens|"
+    "requesttokens|querytokens|prompttokencount|inputtokencount|prompttokenslen|prompttokenslength|"
+    "usageprompttokens|usageinputtokens|genaiusageinputtokens|genaiusageprompttokens|inputlength|"
+    "inputlen|inputtoks|inputtokenlength|"
+    "inputtokenlen|inputsequencelength|inputseqlen|inputseqlength|isl|promptlength|promptlen|"
+    "prompttokenlength|promptsize|prefilltokens|prefilllength|prefilllen|prefill|contextlength|"
+    "contextlen|requestlength|requestlen|querylength|querylen|ninput|nprompt|nprompttokens|"
+    "ninputtokens|promptn|tokensin|intokens|inputsize|questiontokens|usertokens|prompts|prompt|"
+    "inputs|input|context|in";
+constexpr std::string_view kOutputNames =
+    "completiontokens|outputtokens|generatedtokens|numdecodetokens|numoutputtokens|"
+    "numcompletiontokens|numgeneratedtokens|responsetokens|answertokens|replytokens|"
+    "completiontokencount|outputtokencount|generatedtokencount|generationtokens|gentokens|"
+    "usagecompletiontokens|usageoutputtokens|genaiusageoutputtokens|genaiusagecompletiontokens|"
+    "outputlength|outputlen|outputtoks|outputtokenlength|"
+    "outputtokenlen|outputsequencelength|outputseqlen|outputseqlength|osl|completionlength|"
+    "completionlen|responselength|responselen|responsetokenlength|generationlength|generationlen|"
+    "genlength|genlen|decodetokens|decodelength|decodelen|decode|answerlength|answerlen|noutput|"
+    "noutputtokens|ncompletion|npredict|ngenerated|predictedn|tokensout|outtokens|outputsize|"
+    "assistanttokens|completions|completion|outputs|output|responses|response|generated|answer|out";
+
+// Words that say a unit at the end of a name.
+constexpr std::array<std::pair<std::string_view, TimeUnit>, 24> kUnitWords{
+    {{"s", TimeUnit::s},
+     {"sec", TimeUnit::s},
+     {"secs", TimeUnit::s},
+     {"second", TimeUnit::s},
+     {"seconds", TimeUnit::s},
+     {"ms", TimeUnit::ms},
+     {"msec", TimeUnit::ms},
+     {"millis", TimeUnit::ms},
+     {"millisecond", TimeUnit::ms},
+     {"milliseconds", TimeUnit::ms},
+     {"us", TimeUnit::us},
+     {"usec", TimeUnit::us},
+     {"micros", TimeUnit::us},
+     {"microsecond", TimeUnit::us},
+     {"microseconds", TimeUnit::us},
+     {"ns", TimeUnit::ns},
+     {"nsec", TimeUnit::ns},
+     {"nanos", TimeUnit::ns},
+     {"nanosecond", TimeUnit::ns},
+     {"nanoseconds", TimeUnit::ns},
+     {"nano", TimeUnit::ns},
+     {"micro", TimeUnit::us},
+     {"milli", TimeUnit::ms},
+     {"unix", TimeUnit::by_size}}};
+
+bool is_word_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_word_digit(char c) { return c >= '0' && c <= '9'; }
+char lower_letter(char c) { return is_capital(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// "startTimeMs", "start_time (ms)" -> start, time, ms.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words;
+  bool open = false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (!is_word_letter(c) && !is_word_digit(c)) {
+      open = false;
+      continue;
+    }
+    const bool begins = is_capital(c) && i > 0 && !is_capital(name[i - 1]);
+    if (!open || begins) words.emplace_back();
+    open = true;
+    words.back() += lower_letter(c);
+  }
+  return words;
+}
+
+struct WordKey {
+  std::string key;  // all words as one
+  std::string without_unit;
+  TimeUnit unit = TimeUnit::by_size;
+};
+
+WordKey word_key(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  WordKey key;
+  for (const std::string& word : words) key.key += word;
+  if (words.size() < 2) return key;
+  for (const auto& [word, unit] : kUnitWords) {
+    if (words.back() != word) continue;
+    key.unit = unit;
+    key.without_unit = key.key.substr(0, key.key.size() - word.size());
+  }
+  return key;
+}
+
+// The place of `name` in a list between bars; nothing: it is not there.
+std::optional<std::size_t> place_in(std::string_view list, std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  for (std::size_t place = 0; !list.empty(); ++place) {
+    const std::size_t end = std::min(list.find('|'), list.size());
+    if (list.substr(0, end) == name) return place;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return std::nullopt;
+}
+
+bool looks_like_date(std::string_view text) {
+  return text.size() >= 10 && (text[4] == '-' || text[4] == '/') && text[4] == text[7];
+}
+
+bool all_hold(std::span<const std::vector<std::string>> samples, std::size_t column,
+              bool (*is_one)(std::string_view)) {
+  return std::ranges::all_of(samples, [&](const std::vector<std::string>& row) {
+    return row[column].empty() || is_one(row[column]);
+  });
+}
+
+bool holds_count(std::string_view text) { return parse_count(text).has_value(); }
+bool holds_time(std::string_view text) {
+  return looks_like_date(text) || parse_scaled_decimal(text, 1).has_value();
+}
+
+// The likeliest column by its name among those whose values fit.
+std::optional<std::size_t> column_by_name(std::span<const std::string> names,
+                                          std::span<const std::vector<std::string>> samples,
+                                          std::string_view list, bool (*is_one)(std::string_view)) {
+  std::optional<std::size_t> best;
+  std::size_t best_place = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const WordKey key = word_key(names[i]);
+    std::optional<std::size_t> place = place_in(list, key.key);
+    if (!place) place = place_in(list, key.without_unit);
+    if (!place || (best && best_place <= *place) || !all_hold(samples, i, is_one)) continue;
+    best = i;
+    best_place = *place;
+  }
+  return best;
+}
+
+// Since 1970 by their digits; small numbers by the gaps between them: requests that are hundreds of
+// seconds apart on average are more likely milliseconds, and so on.
+TimeUnit unit_by_size(std::span<const std::vector<std::string>> samples, std::size_t column) {
+  constexpr std::int64_t kScale = 1000;
+  std::optional<std::int64_t> first;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::int64_t count = 0;
+  bool has_fraction = false;
+  for (const std::vector<std::string>& row : samples) {
+    const std::optional<std::int64_t> value = parse_scaled_decimal(row[column], 1);
+    if (!value) continue;
+    has_fraction |= row[column].find('.') != std::string::npos;
+    low = first ? std::min(low, *value) : *value;
+    high = first ? std::max(high, *value) : *value;
+    first = first ? first : value;
+    ++count;
+  }
+  if (low >= 100'000'000'000'000'000) return TimeUnit::ns;
+  if (low >= 100'000'000'000'000) return TimeUnit::us;
+  if (low >= 100'000'000'000) return TimeUnit::ms;
+  if (low >= 1'000'000'000 || has_fraction || count < 2) return TimeUnit::s;
+  const std::int64_t gap = (high - low) / (count - 1);
+  if (gap < kScale) return TimeUnit::s;
+  if (gap < kScale * kScale) return TimeUnit::ms;
+  return gap < kScale * kScale * kScale ? TimeUnit::us : TimeUnit::ns;
+}
+
+// Whether a name has a word of times, whatever else it says.
+bool mentions_time(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kWords{"time",    "timestamp", "at",  "start",
+                                                   "arrival", "arrived",   "date"};
+  return std::ranges::any_of(words_of(name), [&](const std::string& word) {
+    return std::ranges::find(kWords, word) != kWords.end();
+  });
+}
+
+std::size_t column_called(std::span<const std::string> names, const std::string& name,
+                          std::string_view place) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  throw DataError(fmt::format("{}: no column '{}' (columns: {})", place, shown(name),
+                              shown(comma_list(names))));
+}
+
+[[noreturn]] void refuse_missing(std::span<const std::string> names, std::string_view role,
+                                 std::string_view what, std::string_view place) {
+  throw DataError(
+      fmt::format("{}: no column holds the tokens of {} (columns: {}); if one does, name it: "
+                  "--columns {}=NAME",
+                  place, what, shown(comma_list(names)), role));
+}
+
+}  // namespace
+
+std::string_view name_of(TimeUnit unit) { return kTimeUnits[static_cast<std::size_t>(unit)]; }
+
+TimeNs unit_ns(TimeUnit unit) {
+  switch (unit) {
+    case TimeUnit::ms: return kNsPerMs;
+    case TimeUnit::us: return 1000;
+    case TimeUnit::ns: return 1;
+    case TimeUnit::by_size:
+    case TimeUnit::s: break;
+  }
+  return kNsPerSecond;
+}
+
+NamedColumns parse_columns(std::string_view text) {
+  NamedColumns named;
+  const auto refuse = [text](std::string_view problem) {
+    throw ConfigError(Complaint{
+        .origin = "columns", .value = std::string(text), .problem = std::string(problem)});
+  };
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos || equals + 1 == part.size()) {
+      refuse("expected time=NAME:unit,in=NAME,out=NAME");
+    }
+    const std::string_view role = part.substr(0, equals);
+    std::string_view name = part.substr(equals + 1);
+    std::string* into = role == "time"  ? &named.time
+                        : role == "in"  ? &named.prompt
+                        : role == "out" ? &named.output
+                                        : nullptr;
+    if (into == nullptr) refuse("expected time, in or out in front of each =");
+    if (!into->empty()) refuse("a role stands twice");
+    const std::size_t colon = name.rfind(':');
+    if (role == "time" && colon != std::string_view::npos) {
+      const auto* const unit = std::ranges::find(kTimeUnits, name.substr(colon + 1));
+      if (unit == kTimeUnits.begin() || unit == kTimeUnits.end())
+        refuse("a unit is s, ms, us or ns");
+      named.unit = static_cast<TimeUnit>(unit - kTimeUnits.begin());
+      name = name.substr(0, colon);
+    }
+    *into = name;
+  }
+  return named;
+}
+
+bool names_requests(std::span<const std::string> names) {
+  return names.size() > 1 && std::ranges::any_of(names, [](const std::string& name) {
+           const WordKey key = word_key(name);
+           return place_in(kPromptNames, key.key) || place_in(kOutputNames, key.key) ||
+                  place_in(kTimeNames, key.key) || place_in(kTimeNames, key.without_unit);
+         });
+}
+
+TableColumns find_columns(std::span<const std::string> names,
+                          std::span<const std::vector<std::string>> samples,
+                          const NamedColumns& given, std::string_view place) {
+  const auto chosen = [&](const std::string& name, std::string_view list,
+                          bool (*is_one)(std::string_view)) -> std::optional<std::size_t> {
+    if (!name.empty()) return column_called(names, name, place);
+    return column_by_name(names, samples, list, is_one);
+  };
+  TableColumns columns;
+  const auto prompt = chosen(given.prompt, kPromptNames, holds_count);
+  if (!prompt) refuse_missing(names, "in", "prompts", place);
+  const auto output = chosen(given.output, kOutputNames, holds_count);
+  if (!output) refuse_missing(names, "out", "answers", place);
+  columns.prompt = *prompt;
+  columns.output = *output;
+  const bool has_times = given.time != kNoTimes;
+  if (has_times) columns.time = chosen(given.time, kTimeNames, holds_time);
+  if (has_times && !columns.time && std::ranges::any_of(names, mentions_time)) {
+    throw DataError(
+        fmt::format("{}: no column is known to hold the times of requests (columns: {}); name it: "
+                    "--columns time=NAME:s, or time=none",
+                    place, shown(comma_list(names))));
+  }
+  columns.note = fmt::format("columns: in = {}, out = {}", names[*prompt], names[*output]);
+  if (!columns.time) {
+    columns.note += "; no column of times was found, so that the scenario must give arrivals";
+    return columns;
+  }
+  const std::string& time = names[*columns.time];
+  columns.is_date = !samples.empty() && looks_like_date(samples.front()[*columns.time]);
+  std::string unit = "dates";
+  if (!columns.is_date) {
+    const TimeUnit said = given.unit != TimeUnit::by_size ? given.unit : word_key(time).unit;
+    const bool by_size = said == TimeUnit::by_size;
+    columns.unit = by_size ? unit_by_size(samples, *columns.time) : said;
+    unit = fmt::format("{}{}", name_of(columns.unit), by_size ? ", by the size of its values" : "");
+  }
+  columns.note += fmt::format(", time = {} ({})", time, unit);
+  return columns;
+}
+
+}  // namespace headroom
