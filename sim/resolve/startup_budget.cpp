@@ -237,10 +237,14 @@ BlockCount run_blocks(const Resolved& resolved, const MemoryBudget& budget) {
   const KvLayout& layout = budget.layout;
   if (follows_groups(resolved, layout)) return budget.usable_blocks;
   if (layout.uniform()) {
-    // States that have no ids of their own are set aside for the largest batch.
-    const ByteCount states = layout.state_bytes_per_sequence * resolved.max_num_seqs;
-    return std::max<BlockCount>(
-        0, budget.usable_blocks - (states + layout.block_bytes - 1) / layout.block_bytes);
+    // States that have no ids of their own are set aside for the largest batch. Or, where that is
+    // less, each block pays for one as if it were a sequence's only one: both are on the safe side.
+    const auto blocks = [&](ByteCount bytes) {
+      return (bytes + layout.block_bytes - 1) / layout.block_bytes;
+    };
+    const ByteCount state = layout.state_bytes_per_sequence;
+    return std::max(budget.usable_blocks - blocks(state * resolved.max_num_seqs),
+                    budget.usable_blocks / (1 + blocks(state)));
   }
   // Every group of layers takes its own id for the same tokens; states have ids per sequence.
   BlockCount growing = 0;

@@ -346,4 +346,18 @@ TEST_CASE("seconds become the nearest nanosecond") {
   CHECK(ns_from_seconds(3600.25) == 3'600'250'000'000);
 }
 
+TEST_CASE("states of the largest batch that are more than the pool leave requests some of it") {
+  Scenario scenario;
+  scenario.model = "deepseek-v4-pro";
+  scenario.device.name = "b200";
+  scenario.engine.tensor_parallel_size = 8;
+  scenario.engine.max_model_len = 16'384;
+  scenario.engine.max_num_seqs = 1024;
+  const auto [resolved, budget] = budgeted(resolve_system(scenario, Catalog::embedded()));
+  REQUIRE_FALSE(budget.failure);
+  CHECK(budget.layout.state_bytes_per_sequence * 1024 >
+        budget.usable_blocks * budget.layout.block_bytes);
+  CHECK(pool_tokens(resolved, budget) >= 16'384);
+}
+
 }  // namespace headroom::resolve_test
