@@ -109,6 +109,7 @@ void DataRanks::plan(const PlanContext& context, BatchPlan& plan) {
   ++plans_;
   plan.steady_steps = context.horizon;
   bool reports_change = false;
+  bool has_waiting = false;
   const bool holds_back = options_.rules.prompts_together && holds_prompts_back(context);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = ranks_[i];
@@ -119,12 +120,15 @@ void DataRanks::plan(const PlanContext& context, BatchPlan& plan) {
     take_over(context, rank, plan);
     rank.seen = rank.queue.waiting;
     reports_change = reports_change || !(rank.queue == reported_[i]);
+    has_waiting = has_waiting || rank.queue.waiting > 0;
   }
   context.decodes.advance(1);
   pools_.add_up();
   // Reports must not depend on how many steps are taken at once: a change is told at the next step
   // end, and the plan after an arrival comes at the next one, whether it can run or not.
   if (reports_change) plan.steady_steps = 1;
+  // Whether they could run may change with every block that a decode takes, and so the agreement.
+  if (options_.rules.prompts_together && has_waiting) plan.steady_steps = 1;
   plan.arrivals_can_join = true;
 }
 
