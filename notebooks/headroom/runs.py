@@ -61,12 +61,15 @@ class Result:
     def requests(self) -> pd.DataFrame:
         """One row per request, in order of arrival. Instants and latencies in ms; NaN where a
         request never got there. `client_latency_ms` of the step-time model is part of TTFT and
-        E2EL."""
+        E2EL, and so is `client_prompt_token_us` of each prompt token."""
         frame = pd.read_csv(self.directory / "requests.csv", index_col="index")
         out = frame.drop(columns=[c for c in frame if c.endswith("_ns")])
         for column in (c for c in frame if c.endswith("_ns")):
             out[column.removesuffix("_ns") + "_ms"] = frame[column].where(frame[column] >= 0) / 1e6
-        client = self.summary["setup"]["client_latency_ms"]
+        setup = self.summary["setup"]
+        # In whole nanoseconds, as the program adds it.
+        prompts_ns = out.prompt_tokens * round(setup.get("client_prompt_token_us", 0) * 1e6) // 1000
+        client = setup["client_latency_ms"] + prompts_ns / 1e6
         out["queue_ms"] = out.first_scheduled_ms - out.queued_ms
         out["ttft_ms"] = out.first_token_ms - out.arrival_ms + client
         out["e2el_ms"] = out.finish_ms - out.arrival_ms + client

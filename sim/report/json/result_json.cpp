@@ -23,20 +23,25 @@ double seconds(TimeNs ns) { return static_cast<double>(ns) / 1e9; }
 Json setup_json(const RunResult& result) {
   const Resolved& r = result.resolved;
   const EngineSection& e = r.scenario.engine;
-  return {{"model", r.model.id},
-          {"device", r.device.id},
-          {"tensor_parallel_size", e.tensor_parallel_size},
-          {"engine", r.engine->name},
-          {"engine_version", e.version.value_or("")},
-          {"scheduler", r.scheduler->name},
-          {"kv_allocator", r.allocator->name},
-          {"budget_rule", r.engine->budget_rule},
-          {"cost_level", result.cost.level},
-          {"calibration", result.cost.calibration},
-          {"calibration_source", result.cost.source},
-          {"uncalibrated", result.cost.uncalibrated},
-          {"client_latency_ms", static_cast<double>(result.cost.client_latency.request_ns) / 1e6},
-          {"seed", r.scenario.seed}};
+  const ClientLatency& client = result.cost.client_latency;
+  Json json{{"model", r.model.id},
+            {"device", r.device.id},
+            {"tensor_parallel_size", e.tensor_parallel_size},
+            {"engine", r.engine->name},
+            {"engine_version", e.version.value_or("")},
+            {"scheduler", r.scheduler->name},
+            {"kv_allocator", r.allocator->name},
+            {"budget_rule", r.engine->budget_rule},
+            {"cost_level", result.cost.level},
+            {"calibration", result.cost.calibration},
+            {"calibration_source", result.cost.source},
+            {"uncalibrated", result.cost.uncalibrated},
+            {"client_latency_ms", static_cast<double>(client.request_ns) / 1e6}};
+  if (client.prompt_token_ps > 0) {
+    json["client_prompt_token_us"] = static_cast<double>(client.prompt_token_ps) / 1e6;
+  }
+  json["seed"] = r.scenario.seed;
+  return json;
 }
 
 Json echoes_json(const std::vector<WorkloadEcho>& echoes) {
