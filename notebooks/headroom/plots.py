@@ -137,7 +137,8 @@ def heat_map(
     image = axes.imshow(values, aspect="auto", cmap="cividis", origin="lower", norm=norm)
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
-            axes.text(column, row, f"{value:,.4g}", ha="center", va="center", fontsize=8,
+            text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+            axes.text(column, row, text, ha="center", va="center", fontsize=8,
                       color="black" if norm(value) > 0.5 else "white")
     axes.set_xticks(range(len(frame.columns)), [str(name) for name in frame.columns])
     axes.set_yticks(range(len(frame.index)), [str(name) for name in frame.index])

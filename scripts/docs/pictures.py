@@ -97,7 +97,7 @@ def rate_and_knee(folder: Path) -> Figure:
                                   ("p99_tpot_ms", GREEN, "TPOT p99")):
         values = points[metric].mean()[steady]
         right.plot(values, color=colour, marker="o", markersize=4, label=label)
-    right.set(xlabel="offered requests/s", ylabel="ms", yscale="log", xlim=(0, 33), ylim=(10, 1000))
+    right.set(xlabel="offered requests/s", ylabel="ms", yscale="log", xlim=(0, 33), ylim=(8, 1000))
     _plain_ticks(right.yaxis, [10, 20, 50, 100, 200, 500, 1000])
     for axes, corner in ((left, "upper left"), (right, "center right")):
         axes.axvspan(knee, 33, color="#D55E00", alpha=0.08, linewidth=0)
@@ -270,6 +270,7 @@ def prefix_caching(folder: Path) -> Figure:
     for panel, metric in zip(panels, ("ttft_ms", "tpot_ms", "e2el_ms")):
         plots.latency_cdf(runs, metric, panel)
         panel.legend().remove()
+    _plain_ticks(panels[0].xaxis, [30, 50, 100, 200, 500])
     _plain_ticks(panels[1].xaxis, [8, 10, 12, 15, 20])
     figure.legend(*panels[0].get_legend_handles_labels(), ncols=2, loc="lower center",
                   bbox_to_anchor=(0.5, 1))
