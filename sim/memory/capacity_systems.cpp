@@ -96,7 +96,7 @@ Scenario make_system(const SystemSelection& selection, const Choices& choices) {
   return scenario;
 }
 
-std::int64_t parse_tokens(const std::string& text) {
+std::int64_t parse_tokens(const std::string& text, std::string_view flag) {
   std::int64_t unit = 1;
   std::string_view digits = text;
   if (digits.ends_with('k') || digits.ends_with('K')) unit = 1024;
@@ -106,7 +106,7 @@ std::int64_t parse_tokens(const std::string& text) {
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, value);
   if (error != std::errc() || stop != end || value < 1 || value > kMostContextTokens / unit) {
-    throw ConfigError(fmt::format("--context {}: expected 1 to {} tokens, e.g. 8192 or 8k", text,
+    throw ConfigError(fmt::format("{} {}: expected 1 to {} tokens, e.g. 8192 or 8k", flag, text,
                                   kMostContextTokens));
   }
   return value * unit;
@@ -127,9 +127,10 @@ std::vector<std::string> split_list(const std::vector<std::string>& texts) {
   return parts;
 }
 
-std::vector<std::int64_t> parse_contexts(const std::vector<std::string>& texts) {
+std::vector<std::int64_t> parse_contexts(const std::vector<std::string>& texts,
+                                         std::string_view flag) {
   std::vector<std::int64_t> contexts;
-  for (const std::string& text : split_list(texts)) contexts.push_back(parse_tokens(text));
+  for (const std::string& text : split_list(texts)) contexts.push_back(parse_tokens(text, flag));
   return contexts;
 }
 

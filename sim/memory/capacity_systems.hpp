@@ -25,8 +25,10 @@ struct SystemSelection {
 // Models outermost, environments innermost. ConfigError naming the flag.
 [[nodiscard]] std::vector<Scenario> select_systems(const SystemSelection& selection);
 
-// "2048,8k" as tokens: k is x 1024, m is x 1024^2, in either case. ConfigError on anything else.
-[[nodiscard]] std::vector<std::int64_t> parse_contexts(const std::vector<std::string>& texts);
+// "2048,8k" as tokens: k is x 1024, m is x 1024^2, in either case. ConfigError naming `flag` on
+// anything else.
+[[nodiscard]] std::vector<std::int64_t> parse_contexts(const std::vector<std::string>& texts,
+                                                       std::string_view flag = "--context");
 
 // The parts between commas, in order; empty parts are left out.
 [[nodiscard]] std::vector<std::string> split_list(const std::vector<std::string>& texts);

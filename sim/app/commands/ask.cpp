@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -70,6 +71,14 @@ bool is_scenario(const std::string& word) {
                              [&](const EmbeddedFile& file) { return file.name == word + ".json"; });
 }
 
+// One word that ends like a file of those that are read.
+bool names_a_file(std::string_view word) {
+  constexpr std::array<std::string_view, 6> kEndings{".json", ".yml", ".yaml",
+                                                     ".log",  ".txt", ".sh"};
+  return word.find(' ') == std::string_view::npos &&
+         std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
+}
+
 // engine.version of --set, which decides what flags of a command mean.
 std::string release_given(const std::vector<std::string>& set) {
   constexpr std::string_view kVersion = "engine.version=";
@@ -82,6 +91,12 @@ std::string release_given(const std::vector<std::string>& set) {
 Described described_by_source(const AskArguments& a) {
   if (a.source.size() == 1 && is_scenario(a.source.front())) {
     return {read_scenario_document(a.source.front()), {}};
+  }
+  if (a.source.size() == 1 && names_a_file(a.source.front()) && !is_input(a.source.front())) {
+    throw ConfigError(Complaint{.kind = ErrorKind::missing,
+                                .origin = "ask",
+                                .value = a.source.front(),
+                                .problem = "no such file"});
   }
   EngineSource source;
   if (a.source.size() > 1 && !is_input(a.source.front())) {
@@ -146,7 +161,7 @@ Described described(const AskArguments& a) {
 
 std::int64_t tokens_of(std::string_view flag, const std::string& text, std::int64_t otherwise) {
   if (text.empty()) return otherwise;
-  const std::vector<std::int64_t> all = parse_contexts({text});
+  const std::vector<std::int64_t> all = parse_contexts({text}, flag);
   if (all.size() != 1) {
     throw ConfigError(
         Complaint{.origin = std::string(flag), .value = text, .problem = "expected one length"});
