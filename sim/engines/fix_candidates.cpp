@@ -1,6 +1,8 @@
 #include "sim/engines/fix_candidates.hpp"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace headroom {
 
@@ -32,6 +34,20 @@ std::span<const FixCandidate> environment_fixes() {
        "2.0|4.0|8.0|16.0|32.0|64.0|128.0|256.0|512.0|1024.0"},
   };
   return kCandidates;
+}
+
+std::vector<Json> ladder_of(const FixCandidate& candidate) {
+  std::vector<Json> values;
+  std::string_view rest = candidate.values;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('|'), rest.size());
+    const std::string text(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    Json value = Json::parse(text, nullptr, false);
+    if (value.is_discarded()) value = text;
+    values.push_back(std::move(value));
+  }
+  return values;
 }
 
 std::string filled(std::string_view text, std::string_view value, std::string_view old) {

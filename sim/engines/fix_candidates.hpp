@@ -7,6 +7,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "sim/options/json.hpp"
 
 namespace headroom {
 
@@ -132,6 +135,9 @@ inline constexpr FixCandidate kMoreStages{"/engine/pipeline_parallel_size", Try:
 
 // What the host or the container took, whatever the engine.
 [[nodiscard]] std::span<const FixCandidate> environment_fixes();
+
+// The values of a ladder in order: numbers and switches as such, anything else as text.
+[[nodiscard]] std::vector<Json> ladder_of(const FixCandidate& candidate);
 
 // `text` with {} and {old} replaced.
 [[nodiscard]] std::string filled(std::string_view text, std::string_view value,

@@ -198,13 +198,7 @@ class FixFinder {
   // The first value of a ladder that works; of numbers only those on its side of `from`.
   [[nodiscard]] std::optional<Json> first_value(const FixCandidate& candidate,
                                                 const Json& from) const {
-    std::string_view rest = candidate.values;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find('|'), rest.size());
-      const std::string text(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      Json value = Json::parse(text, nullptr, false);
-      if (value.is_discarded()) value = text;
+    for (const Json& value : ladder_of(candidate)) {
       const bool rises = value.is_number() && value.get<double>() > 0;
       if (value == from || (rises && from.is_number() && value < from)) continue;
       if (rises && from.is_null()) return std::nullopt;  // no limit is larger than any

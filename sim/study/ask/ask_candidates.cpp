@@ -115,13 +115,8 @@ class Candidates {
     if (fix.pointer == "/engine/quantization" && is_quantised(main_dtype(system_.model))) return;
     if (fix.pointer == "/engine/kv_cache_dtype" && is_quantised(system_.kv)) return;
     const Json from = now(fix.pointer);
-    std::string_view rest = fix.values;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find('|'), rest.size());
-      const std::string text(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      Json value = Json::parse(text, nullptr, false);
-      if (value.is_discarded()) value = text;
+    std::vector<Json> ladder = ladder_of(fix);
+    for (Json& value : ladder) {
       if (fix.cost == FixCost::hardware && !is_useful_count(from, value)) continue;
       add(fix.pointer, std::move(value), fix.cost, fix.text);
     }
