@@ -46,7 +46,7 @@ void read_block_attention(const HfIntake& in, const HfFields& part, LayerKind& k
 std::int64_t width_of_multiple(const HfIntake& in, const HfFields& part) {
   const double multiple = part.number("ffn_mult").value_or(0);
   if (!(multiple > 0 && multiple <= 1024)) throw part.error("ffn_mult", "above 0, up to 1024");
-  const double hidden = static_cast<double>(in.model.hidden);
+  const auto hidden = static_cast<double>(in.model.hidden);
   const auto width = static_cast<std::int64_t>(2.0 * multiple * hidden / 3.0);
   return (width + 255) / 256 * 256;
 }

@@ -289,7 +289,7 @@ void add_other_processes(const LoggedStart& start, const std::string& board, con
   const Json available = setting_in(start.logged, "load_begin_avail_gb");
   const DeviceSpec& device = catalog.device(board);
   if (!available.is_number() || device.memory_model != MemoryModel::unified) return;
-  const Environment idle = catalog.environment("native");
+  const Environment& idle = catalog.environment("native");
   const double held = gib_from_bytes(device.memory_reported_bytes - idle.system_bytes -
                                      idle.engine_host_bytes - kContextBytes) -
                       available.get<double>();

@@ -26,12 +26,14 @@ std::optional<CompressedPool> sglang_compressed_pool(const ModelSpec& model,
     if (!attention) continue;
     const AttentionSpec& a = *attention;
     // All but 64 rotary elements in 8 bits, and a scale byte per 64 elements.
-    const auto entry = static_cast<double>(a.head_dim + 64 + a.head_dim / 64);
+    const std::int64_t entry_bytes = a.head_dim + 64 + a.head_dim / 64;
+    const auto entry = static_cast<double>(entry_bytes);
     const std::int64_t key = a.indexer ? a.indexer->head_dim : 0;
+    const std::int64_t key_bytes = key + key / 128 * 4;
     pool.bytes_per_token += ratio * entry;
     if (a.compress_ratio == kFineRatio) {
       compresses = true;
-      pool.bytes_per_token += (entry + static_cast<double>(key + key / 128 * 4)) / kFineRatio;
+      pool.bytes_per_token += (entry + static_cast<double>(key_bytes)) / kFineRatio;
       // A value and a score for each slot, over two blocks, of entries and keys.
       const auto state = static_cast<double>(2 * 2 * (a.head_dim + key) * kCompressorBytes);
       pool.bytes_per_token += ratio * kFineRing / static_cast<double>(a.window_tokens) * state;
