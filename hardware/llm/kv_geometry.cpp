@@ -16,6 +16,10 @@ ByteCount indexer_key_bytes(const IndexerSpec& indexer) {
   return indexer.head_dim + 4 * ((indexer.head_dim + 127) / 128);
 }
 
+ByteCount compressed_entry_bytes(const AttentionSpec& a) {
+  return a.head_dim + 64 + a.head_dim / 64;
+}
+
 namespace {
 
 ByteCount indexer_bytes(const IndexerSpec& indexer) {

@@ -33,6 +33,9 @@ struct KvFormat {
 // Of one kept key: in fp8 with a 32-bit scale per 128 elements, whatever the dtype of the cache
 // (DeepSeek V3.2, vLLM deepseek_v32 indexer), unless the key has a size of its own.
 [[nodiscard]] ByteCount indexer_key_bytes(const IndexerSpec& indexer);
+// Of one entry of DeepSeek V4 in the 8-bit format of FlashMLA: all but 64 rotary elements in 8
+// bits, and a scale byte per 64 elements.
+[[nodiscard]] ByteCount compressed_entry_bytes(const AttentionSpec& a);
 [[nodiscard]] ByteCount state_bytes(const RecurrentSpec& r, std::int64_t tp);
 
 [[nodiscard]] std::vector<KvClass> kv_classes(const ModelSpec& model, const KvFormat& kv,

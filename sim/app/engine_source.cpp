@@ -81,6 +81,14 @@ FromResult from_log(const EngineSource& source, const std::string& text) {
 
 }  // namespace
 
+std::string release_given(const std::vector<std::string>& set) {
+  JsonDocument document{"from", Json::object(), {}};
+  for (const std::string& assignment : set) set_option(document, assignment);
+  const Json::json_pointer version("/engine/version");
+  const bool given = document.root.contains(version) && document.root.at(version).is_string();
+  return given ? document.root.at(version).get<std::string>() : std::string();
+}
+
 FromResult scenario_from_source(const EngineSource& source) {
   const std::vector<std::string>& words = source.words;
   const std::string& first = words.front();

@@ -17,6 +17,9 @@ struct EngineSource {
   std::string release;  // of the engine, as the user gives it apart; may be empty
 };
 
+// engine.version of --set, before anything is read: it decides what flags mean. Empty: not given.
+[[nodiscard]] std::string release_given(const std::vector<std::string>& set);
+
 // ConfigError, DataError: as scenario_from_command and its siblings; several files that are no
 // dumps of /metrics.
 [[nodiscard]] FromResult scenario_from_source(const EngineSource& source);

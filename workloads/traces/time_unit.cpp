@@ -30,8 +30,7 @@ std::string TimeUnitCheck::odd_span() const {
   if (rate <= kHighestRate && rate >= kLowestRate) return {};
   return fmt::format(
       "; its {} rows lie within {:.3g} s ({:.2g} requests/s), which makes no sense: say the unit "
-      "of "
-      "time, as in --columns time=NAME:ms",
+      "of time, as in --columns time=NAME:ms",
       rows_, span_s, rate);
 }
 

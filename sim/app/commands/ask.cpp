@@ -79,15 +79,6 @@ bool names_a_file(std::string_view word) {
          std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
 }
 
-// engine.version of --set, which decides what flags of a command mean.
-std::string release_given(const std::vector<std::string>& set) {
-  constexpr std::string_view kVersion = "engine.version=";
-  for (const std::string& assignment : set) {
-    if (assignment.starts_with(kVersion)) return assignment.substr(kVersion.size());
-  }
-  return "";
-}
-
 Described described_by_source(const AskArguments& a) {
   if (a.source.size() == 1 && is_scenario(a.source.front())) {
     return {read_scenario_document(a.source.front()), {}};
@@ -301,12 +292,6 @@ std::string deeper_text(const AskArguments& a, const AskAnswer& answer) {
   return text;
 }
 
-void save_question(const std::string& path, const Json& scenario) {
-  ReplacedFile file(path);
-  file.write(json_text(scenario));
-  file.publish();
-}
-
 int ask_command(AskArguments& a) {
   check_traffic(a);
   std::ranges::transform(a.source, a.source.begin(), input_path);
@@ -314,6 +299,9 @@ int ask_command(AskArguments& a) {
   const bool has_load = set_traffic(a, system);
   const std::vector<AskQuery> queries = queries_of(a, system, has_load);
   const Catalog catalog = load_catalog(a.catalog);
+  // Refused before the runs where it cannot be written.
+  std::optional<ReplacedFile> saved;
+  if (!a.save.empty()) saved.emplace(a.save);
   const std::atomic<bool>& interrupted = stop_on_signals();
   std::vector<AskAnswer> answers;
   Json all = Json::array();
@@ -322,7 +310,10 @@ int ask_command(AskArguments& a) {
     if (interrupted) return interrupted_exit_code();
     all.push_back(ask_json(answers.back(), query.document.json.root, kVersion));
   }
-  if (!a.save.empty()) save_question(a.save, queries.front().document.json.root);
+  if (saved) {
+    saved->write(json_text(queries.front().document.json.root));
+    saved->publish();
+  }
   const bool single = answers.size() == 1;
   if (a.json) {
     print(json_text(single ? all.front() : all), true);

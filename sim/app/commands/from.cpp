@@ -50,15 +50,6 @@ void check_words(const FromArguments& arguments) {
         Complaint{.kind = ErrorKind::unreadable, .origin = *missing, .problem = "no such file"});
 }
 
-// engine.version of --set, before anything is read: it decides what flags mean.
-std::string release_given(const FromArguments& arguments) {
-  JsonDocument document{"from", Json::object(), {}};
-  for (const std::string& assignment : arguments.set) set_option(document, assignment);
-  const Json::json_pointer version("/engine/version");
-  const bool given = document.root.contains(version) && document.root.at(version).is_string();
-  return given ? document.root.at(version).get<std::string>() : std::string();
-}
-
 void add_comment(std::string& text, const std::string& title,
                  const std::vector<std::string>& lines) {
   if (lines.empty()) return;
@@ -69,7 +60,7 @@ void add_comment(std::string& text, const std::string& title,
 std::string from_command(const FromArguments& arguments) {
   check_words(arguments);
   FromResult result = scenario_from_source(
-      {arguments.source, arguments.device, arguments.service, release_given(arguments)});
+      {arguments.source, arguments.device, arguments.service, release_given(arguments.set)});
   JsonDocument document{"from", std::move(result.scenario), {}};
   if (!arguments.device.empty()) document.root["device"] = arguments.device;
   for (const std::string& assignment : arguments.set) set_option(document, assignment);

@@ -1,5 +1,7 @@
 #include "sim/engines/sglang/compressed_pool.hpp"
 
+#include "hardware/llm/kv_geometry.hpp"
+
 namespace headroom {
 namespace {
 
@@ -25,11 +27,9 @@ std::optional<CompressedPool> sglang_compressed_pool(const ModelSpec& model,
     const auto& attention = model.layer(i).attention;
     if (!attention) continue;
     const AttentionSpec& a = *attention;
-    // All but 64 rotary elements in 8 bits, and a scale byte per 64 elements.
-    const std::int64_t entry_bytes = a.head_dim + 64 + a.head_dim / 64;
-    const auto entry = static_cast<double>(entry_bytes);
+    const auto entry = static_cast<double>(compressed_entry_bytes(a));
     const std::int64_t key = a.indexer ? a.indexer->head_dim : 0;
-    const std::int64_t key_bytes = key + key / 128 * 4;
+    const ByteCount key_bytes = a.indexer ? indexer_key_bytes(*a.indexer) : 0;
     pool.bytes_per_token += ratio * entry;
     if (a.compress_ratio == kFineRatio) {
       compresses = true;

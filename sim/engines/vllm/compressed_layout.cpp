@@ -41,15 +41,13 @@ CompressedLayers layers_of(const ModelSpec& model, Dtype kv, const Sharding& sha
     const auto& attention = model.layer(i).attention;
     if (!attention) continue;
     const AttentionSpec& a = *attention;
-    // All but 64 rotary elements in 8 bits, and a scale byte per 64 elements.
-    const ByteCount entry = fp8 ? a.head_dim + 64 + a.head_dim / 64 : stored_bytes(kv, a.head_dim);
+    const ByteCount entry = fp8 ? compressed_entry_bytes(a) : stored_bytes(kv, a.head_dim);
     ++made.windowed;
     made.window_tokens = std::max(made.window_tokens, a.window_tokens);
     made.window_page = aligned(kWindowBlockTokens * entry, fp8);
     if (a.compress_ratio == kFine) {
       ++made.fine;
-      const std::int64_t width = a.indexer ? a.indexer->head_dim : 0;
-      const ByteCount key = width + 4 * ((width + 127) / 128);  // 8 bits, a scale per 128
+      const ByteCount key = a.indexer ? indexer_key_bytes(*a.indexer) : 0;
       made.key_page = aligned(kCompressedBlockTokens / kFine * key, true);
     } else if (a.compress_ratio == kCoarse) {
       ++made.coarse;

@@ -216,6 +216,30 @@ TEST_CASE("settings of ranks and nodes without effect are refused") {
   CHECK(refused(nodes) == test::no_error());
 }
 
+TEST_CASE("measured kernels leave links between nodes and uneven experts to the roofline") {
+  const auto level = [](const Settings& set) { return resolved(set).scenario.cost.level; };
+  const Settings ranks{"model=qwen3-30b-a3b", "engine.tensor_parallel_size=8",
+                       "engine.enable_expert_parallel=true"};
+  CHECK(level(ranks) == "kernels");
+  CHECK(level(with(ranks, "cost.expert_load_factor=2")) == "calibrated");
+  CHECK(level(with(ranks, "device.per_node=8")) == "calibrated");
+  const Settings named = with(ranks, "cost.level=kernels");
+  CHECK(refused(named) == test::no_error());
+  CHECK(refused(with(named, "cost.expert_load_factor=2")) ==
+        test::no_effect_at("/cost/expert_load_factor"));
+  CHECK(refused({"model=llama-3.1-70b", "engine.tensor_parallel_size=16", "cost.level=kernels"}) ==
+        test::unsupported_at("/cost/level"));
+  CHECK(resolved({"model=llama-3.1-70b", "engine.tensor_parallel_size=16"}).scenario.cost.level ==
+        "calibrated");
+}
+
+TEST_CASE("ranks that compute prompts together are an option of several ranks") {
+  const Settings one{"engine={\"name\": \"trtllm\", \"attention_dp_enable_balance\": true}"};
+  CHECK(refused(one) == test::no_effect_at("/engine/attention_dp_enable_balance"));
+  const Settings alone{"engine={\"name\": \"trtllm\", \"attention_dp_time_out_iters\": 9}"};
+  CHECK(refused(alone) == test::no_effect_at("/engine/attention_dp_time_out_iters"));
+}
+
 TEST_CASE("slower ports make stages on other nodes slower, and uneven experts their ranks") {
   const auto tpot = [](const Settings& set) {
     return demo(with(set, "cost.level=calibrated")).summary.metrics.mean_tpot_ms;
