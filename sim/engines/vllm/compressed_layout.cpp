@@ -15,7 +15,6 @@ constexpr std::int64_t kFine = 4;
 constexpr std::int64_t kCoarse = 128;
 constexpr std::int32_t kFineBlockTokens = 4;
 constexpr std::int32_t kCoarseBlockTokens = 8;
-constexpr ByteCount kStateBytes = 4;  // fp32
 
 ByteCount aligned(ByteCount bytes, bool aligns) {
   return aligns ? (bytes + kAlignment - 1) / kAlignment * kAlignment : bytes;
