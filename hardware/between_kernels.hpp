@@ -27,10 +27,14 @@ struct BetweenKernels {
   // Elementwise kernels of a step that holds prompt tokens: per token and element of the hidden
   // states of all layers. And of the layers that quantise, to do that.
   double elementwise_ns = 0;
+  double inner_ns = 0;  // the same per element that products leave inside layers, on a rank
   double quantise_token_ns = 0;
-  double sequence_ns = 0;                // per decoding sequence: sampling, detokenising
-  double request_ns = 0;                 // from the client to the queue and back, per request
-  double prompt_token_ns = 0;            // of the API process, one request after the other
+  double sequence_ns = 0;      // per decoding sequence: sampling, detokenising
+  double request_ns = 0;       // from the client to the queue and back, per request
+  double prompt_token_ns = 0;  // more of it per token of the prompt
+  // Of these, what requests that come together wait for one another at client and API process.
+  double entry_ns = 0;
+  double entry_token_ns = 0;             // per token of the prompt
   std::vector<ObservedErrors> observed;  // of replayed runs, 80 of 100 lay within
   std::string source;
 };

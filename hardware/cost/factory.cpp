@@ -152,6 +152,8 @@ void choose_kernels(const Catalog& catalog, const ModelSpec& model, const Device
   choice.uncalibrated = library.is_relative();
   choice.client_latency_ns = static_cast<TimeNs>(between.request_ns + 0.5);
   choice.prompt_token_ns = between.prompt_token_ns;
+  choice.entry_ns = between.entry_ns;
+  choice.entry_token_ns = between.entry_token_ns;
   LayerKernels layers(model, request.roofline.parallel, request.roofline.kv, choices,
                       std::move(library));
   HostTime host;

@@ -48,6 +48,8 @@ struct CostChoice {
   bool uncalibrated = false;    // generic constants: results must say so
   TimeNs client_latency_ns = 0;
   double prompt_token_ns = 0;     // of the API process, per prompt token; 0: in the latency
+  double entry_ns = 0;            // of both, what requests that come together wait for one another
+  double entry_token_ns = 0;      // and per prompt token
   double weight_bytes_per_s = 0;  // that matrix products reach on a rank
   double matrix_flops_per_s = 0;  // likewise, with activations as weights
 };

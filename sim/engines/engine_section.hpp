@@ -90,6 +90,7 @@ struct EngineSection {
   double memory_growth_mib_per_hour = 0;
   std::optional<std::int64_t> api_server_count;
   ApiServerSection api_server;
+  [[nodiscard]] bool has_api_server() const { return api_server_count.value_or(0) > 0; }
 
   OptionBag own;
 };

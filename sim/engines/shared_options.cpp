@@ -235,10 +235,12 @@ const std::vector<Row<E>> kSharedRows{
     {.name = "api_server_count",
      .field = &E::api_server_count,
      .unit = "processes",
-     .bounds = {.low = 1, .high = 1024},
+     .bounds = {.low = 0, .high = 1024},
      .doc = "processes of the API server, which tokenises, detokenises and may fall behind "
-            "(--api-server-count; vLLM starts one)",
-     .absent = "no API server; the calibration's client latency at every load",
+            "(--api-server-count; vLLM starts one); 0: requests are handed to the engine itself, "
+            "as offline batches are",
+     .absent = "the client latency of the constants; requests that come together wait for one "
+               "another",
      .group = kApi},
 };
 

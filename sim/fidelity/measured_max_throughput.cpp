@@ -86,6 +86,7 @@ void read_max_throughput(std::istream& in, const std::string& name, const Catalo
     arrival.prompt_tokens = prompt;
     arrival.output_tokens = arrival.max_tokens = output;
     run.arrivals.assign(static_cast<std::size_t>(requests), arrival);
+    run.at_the_engine = true;
     run.measured = {{"output_throughput", number_in(row, "total_output_tok_s", 1e-3, 1e12)}};
     run.label = fmt::format("{} on {} TP{}, {}/{}", run.scenario.model, device,
                             run.scenario.engine.tensor_parallel_size, prompt, output);

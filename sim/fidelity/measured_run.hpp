@@ -45,7 +45,7 @@ struct MeasuredRun {
   std::vector<MeasuredMetric> measured;
   std::int64_t cold_requests = 0;  // first ones, left out of all means: the engine was cold
   bool settings_differ = false;  // the server's command is not known to be the run's: scored apart
-  bool at_the_engine = false;    // times were taken in the engine: without a client's latency
+  bool at_the_engine = false;    // times were taken in the engine: no client, no API server
   // Closed loop: so many requests at a time, in the order of `arrivals` and whatever their times;
   // the next one is sent when one ends. 0: each at its own time.
   std::int64_t concurrency = 0;

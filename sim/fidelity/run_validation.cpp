@@ -80,6 +80,7 @@ RunResult replay_if_possible(const MeasuredRun& run, const Catalog& catalog,
   Scenario scenario = run.scenario;
   scenario.cost = cost;
   if (cost.calibration == "auto") scenario.cost.calibration = run.scenario.cost.calibration;
+  if (run.at_the_engine) scenario.engine.api_server_count = 0;
   RunResult result;
   try {
     result = headroom::run(scenario, catalog, std::move(workload));
@@ -187,7 +188,7 @@ ScoredRun scored_run(const MeasuredRun& run, const RunResult& result) {
   scored.preemptions = result.summary.engine.preemptions;
   const auto records = std::span(result.recorder->records());
   ServingOptions options;
-  if (!run.at_the_engine) options.client_latency = result.cost.client_latency;
+  options.client_latency = result.cost.client_latency;
   const ServingMetrics warm = serving_metrics(
       records.subspan(static_cast<std::size_t>(run.cold_requests)), nullptr, options);
   for (const MeasuredMetric& metric : run.measured) {

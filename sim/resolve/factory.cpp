@@ -60,8 +60,8 @@ std::unique_ptr<BatchScheduler> make_data_ranks(const Resolved& resolved,
   for (std::size_t rank = 0; rank < pools.count(); ++rank) {
     ranks.push_back(resolved.scheduler->make(options, pools.of(rank)));
   }
-  const std::int64_t front_ends =
-      resolved.scenario.engine.api_server_count.value_or(resolved.sharding.data);
+  const std::int64_t front_ends = std::max<std::int64_t>(
+      1, resolved.scenario.engine.api_server_count.value_or(resolved.sharding.data));
   DataRanks::Options together{.front_ends = static_cast<std::size_t>(front_ends),
                               .seats = options.max_num_seqs,
                               .seed = options.seed};
@@ -177,6 +177,8 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
   facts.uncalibrated = choice.uncalibrated;
   facts.client_latency = {choice.client_latency_ns,
                           static_cast<std::int64_t>(choice.prompt_token_ns * 1e3 + 0.5)};
+  facts.entry = {static_cast<TimeNs>(choice.entry_ns + 0.5),
+                 static_cast<std::int64_t>(choice.entry_token_ns * 1e3 + 0.5)};
   return with_adapters(resolved, std::move(choice));
 }
 
@@ -276,9 +278,13 @@ ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,
   parts.memory = run_time_memory(resolved, budget);
   parts.adapters = adapter_slots(resolved);
   if (const EngineSection& engine = resolved.scenario.engine; engine.api_server_count) {
-    parts.options.api_server = api_server_options(engine, facts.client_latency.request_ns);
+    if (engine.has_api_server()) {
+      parts.options.api_server = api_server_options(engine, facts.client_latency.request_ns);
+    }
     facts.client_latency = {};
+    facts.entry = {};
   }
+  parts.options.entry = facts.entry;
   return parts;
 }
 

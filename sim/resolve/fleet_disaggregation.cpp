@@ -35,7 +35,7 @@ std::string not_modelled(const Resolved& resolved, const MemoryBudget& budget) {
   if (serves_by_priority(resolved)) return "not modelled with engine.scheduling_policy";
   if (e.speculative.is_on()) return "not modelled with engine.speculative";
   if (e.enable_lora) return "not modelled with engine.enable_lora";
-  if (e.api_server_count) return "not modelled with engine.api_server_count";
+  if (e.has_api_server()) return "not modelled with engine.api_server_count";
   if (!budget.layout.keeps_all()) {
     return fmt::format("not modelled for {}, which has layers with windows or states",
                        resolved.model.id);

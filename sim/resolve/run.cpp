@@ -175,6 +175,13 @@ void warn_of_outcome(RunResult& result) {
                     100 * utilisation(*use), backlog_s(*use),
                     *result.resolved.scenario.engine.api_server_count));
   }
+  if (const auto& use = result.totals.entries; use && is_saturated(*use)) {
+    result.warnings.push_back(
+        fmt::format("client and API process are the bottleneck: requests come faster than one "
+                    "process takes them ({:.1f} ms for a short prompt) and wait up to {:.1f} s "
+                    "(engine.api_server_count gives it more)",
+                    static_cast<double>(result.cost.entry.request_ns) / 1e6, backlog_s(*use)));
+  }
   if (result.stop != StopReason::drained) {
     result.warnings.push_back(fmt::format("the run ended early ({}): {} requests unfinished",
                                           name_of(result.stop),

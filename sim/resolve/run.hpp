@@ -29,6 +29,7 @@ struct CostFacts {
   std::string engine_versions;  // it was fitted on
   bool uncalibrated = false;
   ClientLatency client_latency;
+  EntryWork entry;  // of it, what requests that come together wait for one another
 };
 
 // Replicas of one kind.

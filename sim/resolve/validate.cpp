@@ -30,7 +30,7 @@ class Validator {
       s_.refuse("/engine/kv_compaction", "buddy blocks have fixed places and cannot be moved");
     }
     const auto api = s_.given.lower_bound("/engine/api_server/");
-    if (!s_.engine.api_server_count && api != s_.given.end() &&
+    if (!s_.engine.has_api_server() && api != s_.given.end() &&
         api->first.starts_with("/engine/api_server/")) {
       s_.refuse_unused(api->first, " without engine.api_server_count");
     }

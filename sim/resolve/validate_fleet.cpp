@@ -190,7 +190,7 @@ void validate_fleet(const Scenario& scenario) {
 
 void check_groups(const Scenario& scenario, const std::vector<FleetGroup>& groups) {
   const auto has_server = [](const FleetGroup& group) {
-    return group.resolved.scenario.engine.api_server_count.has_value();
+    return group.resolved.scenario.engine.has_api_server();
   };
   const bool any = std::ranges::any_of(groups, has_server);
   if (any && !std::ranges::all_of(groups, has_server)) {

@@ -285,7 +285,7 @@ class WorkloadValidator {
   void check_beams() const {
     if (!w_.beam_width) return;
     if (w_.n > 1) refuse("beam_width", "a beam search gives one answer: remove n or beam_width");
-    if (s_.engine.api_server_count) {
+    if (s_.engine.has_api_server()) {
       refuse("beam_width",
              "a beam search runs in the API server, whose model here has no beams: remove "
              "engine.api_server_count or beam_width");

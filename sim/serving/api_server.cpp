@@ -83,16 +83,8 @@ void ApiServer::send(const Arrival& arrival, std::uint64_t index, std::uint16_t 
   const TimeNs ready_ns = latest_ready_ns_;
   const TimeNs gives_up_ns = std::min(arrival.first_token_deadline_ns, arrival.deadline_ns);
   if (gives_up_ns >= ready_ns) return ready_.push({ready_ns, index, arrival});
-  RequestRecord record;
-  record.arrival_ns = arrival.time_ns;
-  record.finish_ns = gives_up_ns;
-  record.index = index;
-  record.prompt_tokens = arrival.prompt_tokens;
-  record.max_tokens = arrival.max_tokens;
-  record.replica = replica;
-  record.class_id = static_cast<std::uint8_t>(arrival.class_id);
-  record.outcome = Outcome::cancelled;
-  queue_answer(gives_up_ns, record);
+  queue_answer(gives_up_ns,
+               unseen_record(arrival, index, replica, Outcome::cancelled, gives_up_ns));
 }
 
 std::optional<ApiServer::Ready> ApiServer::take_ready(TimeNs now_ns) {
@@ -219,14 +211,8 @@ std::optional<RequestRecord> ApiServer::take_answer(TimeNs now_ns) {
 std::vector<RequestRecord> ApiServer::stop(std::uint16_t replica, TimeNs now_ns) {
   std::vector<RequestRecord> left;
   for (; !ready_.empty(); ready_.pop()) {
-    const Arrival& arrival = ready_.top().arrival;
-    RequestRecord& record = left.emplace_back();
-    record.arrival_ns = arrival.time_ns;
-    record.index = ready_.top().index;
-    record.prompt_tokens = arrival.prompt_tokens;
-    record.max_tokens = arrival.max_tokens;
-    record.replica = replica;
-    record.class_id = static_cast<std::uint8_t>(arrival.class_id);
+    const Ready& next = ready_.top();
+    left.push_back(unseen_record(next.arrival, next.index, replica, Outcome::unfinished, -1));
   }
   for (; !answers_.empty(); answers_.pop()) {
     RequestRecord& record = left.emplace_back(answers_.top().record);

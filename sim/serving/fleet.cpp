@@ -11,6 +11,8 @@
 namespace headroom {
 namespace {
 
+bool has_entry_work(const ReplicaParts& part) { return part.options.entry.any(); }
+
 FleetSources sources_of(const std::vector<ReplicaParts>& parts, const FleetParts& fleet) {
   const auto replicas = static_cast<std::uint32_t>(parts.size());
   const bool served = !parts.empty() && parts.front().options.api_server.processes > 0;
@@ -18,10 +20,19 @@ FleetSources sources_of(const std::vector<ReplicaParts>& parts, const FleetParts
   return {{SourceKind::replica, replicas},
           {SourceKind::workload, 1},
           {SourceKind::api_server, served ? replicas : 0},
+          {SourceKind::entries, one_if(std::ranges::any_of(parts, has_entry_work))},
           {SourceKind::handovers, one_if(fleet.disaggregation.has_value())},
           {SourceKind::verdicts, one_if(fleet.stages.has_value())},
           {SourceKind::faults, one_if(fleet.faults != nullptr), true},
           {SourceKind::lifecycle, one_if(fleet.lifecycle != nullptr), true}};
+}
+
+std::optional<EntryQueues> make_entries(const std::vector<ReplicaParts>& parts) {
+  if (std::ranges::none_of(parts, has_entry_work)) return std::nullopt;
+  std::vector<EntryWork> work;
+  work.reserve(parts.size());
+  for (const ReplicaParts& part : parts) work.push_back(part.options.entry);
+  return EntryQueues(std::move(work));
 }
 
 std::unique_ptr<RouteStages> make_stages(std::optional<RouteStagesParts>& parts,
@@ -44,7 +55,8 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
       loads_(parts.size()),
       noted_loads_(parts.size()),
       prompt_tokens_(parts.size()),
-      pending_(parts.size()) {
+      pending_(parts.size()),
+      entries_(make_entries(parts)) {
   HEADROOM_CHECK(!parts.empty(), "a fleet has a replica");
   HEADROOM_CHECK(std::ranges::all_of(parts,
                                      [&parts](const ReplicaParts& part) {
@@ -145,6 +157,7 @@ void Fleet::handle_other(TimeNs now_ns, Priority priority, std::uint32_t source)
     case SourceKind::replica: return;  // by handle()
     case SourceKind::workload:
       return priority == Priority::arrival ? arrive(now_ns) : give_up(now_ns);
+    case SourceKind::entries: return admit_held(now_ns);
     case SourceKind::handovers: return move_handovers(now_ns);
     case SourceKind::verdicts: return give_verdict(now_ns);
     case SourceKind::faults: return fail(now_ns);
@@ -230,7 +243,7 @@ void Fleet::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
   if (replicas_[number]->api_server() != nullptr) [[unlikely]] {
     replicas_[number]->send(arrival, index, now_ns);
     admit_sent(number, now_ns);
-  } else {
+  } else if (!entries_ || !hold_back(arrival, index, number, now_ns)) {
     await(arrival, index, number, replicas_[number]->submit(arrival, index, now_ns));
   }
   schedule_arrival(now_ns);
@@ -375,6 +388,7 @@ void Fleet::check_one() {
 
 void Fleet::stop_at(TimeNs now_ns, StopReason reason) {
   if (apart_) settle_handovers();
+  if (entries_) settle_entries();
   totals_.end_ns = now_ns;
   if (parts_.lifecycle) totals_.lifecycle = parts_.lifecycle->totals(now_ns);
   if (apart_) {

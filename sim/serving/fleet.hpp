@@ -16,6 +16,7 @@
 #include "sim/kernel/likely.hpp"
 #include "sim/serving/admission_policy.hpp"
 #include "sim/serving/disaggregation.hpp"
+#include "sim/serving/entry_queues.hpp"
 #include "sim/serving/fault_source.hpp"
 #include "sim/serving/fleet_lifecycle.hpp"
 #include "sim/serving/fleet_sources.hpp"
@@ -72,6 +73,7 @@ struct FleetTotals {
   std::optional<KvTierCounts> tier;         // of all replicas; empty: no second tier
   std::optional<AdapterCounts> adapters;    // likewise; empty: LoRA is off
   std::optional<ApiServerUse> api_server;   // likewise; empty: none stands before the engine
+  std::optional<ApiServerUse> entries;      // likewise; empty: requests enter when they come
   std::optional<TransferCounts> transfers;  // empty: replicas have no roles
   std::vector<TransferRecord> transfer_records;
   std::vector<ReplicaCounts> replicas;
@@ -121,6 +123,11 @@ class Fleet {
   void note_load(std::uint32_t number, TimeNs now_ns);
   void show_load(std::uint32_t number, const ReplicaLoad& load);
   void admit_sent(std::uint32_t number, TimeNs now_ns);
+  // fleet_entries.cpp
+  [[nodiscard]] bool hold_back(const Arrival& arrival, std::uint64_t index, std::uint32_t number,
+                               TimeNs now_ns);
+  void admit_held(TimeNs now_ns);
+  void settle_entries();
   [[nodiscard]] Event take_next();
   [[nodiscard]] bool run_ahead(const Replica& replica, std::uint32_t number, TimeNs others_ns);
   // An event in its parts, which then come in registers.
@@ -234,9 +241,11 @@ class Fleet {
   std::unordered_map<std::uint64_t, Arrival> in_flight_;
   TokenCount waiting_tokens_ = 0;          // in the queues of all engines
   TokenCount scheduled_tokens_ = 0;        // that have left them
-  std::int64_t in_transit_ = 0;            // handed back, or being judged, and not sent again yet
+  std::int64_t in_transit_ = 0;            // on their way in, handed back, or being judged
   std::unique_ptr<Disaggregation> apart_;  // null: replicas have no roles
   TimeNs next_handover_ns_ = kNever;       // as scheduled
+  std::optional<EntryQueues> entries_;     // empty: requests enter their engines when they come
+  TimeNs next_entry_ns_ = kNever;          // as scheduled
   TimeNs next_verdict_ns_ = kNever;        // likewise
   std::uint64_t departed_ = 0;
   std::int64_t here_ = 0;  // requests that some replica has

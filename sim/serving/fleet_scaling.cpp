@@ -70,9 +70,11 @@ void Fleet::obey(TimeNs now_ns) {
   schedule_daemons();
 }
 
-// Rows whose requests have left, and answers on their way, also keep a replica from being empty.
+// Rows whose requests have left, answers on their way, and requests on theirs also keep a replica
+// from being empty.
 bool Fleet::is_empty(std::uint32_t number) const {
   const ApiServer* api = replicas_[number]->api_server();
+  if (entries_ && entries_->held_for(number) > 0) return false;
   return replicas_[number]->live() == 0 && (api == nullptr || api->held() == 0);
 }
 

@@ -15,12 +15,13 @@ enum class SourceKind : std::uint8_t {
   workload,    // arrival; cancel: a client gives up
   api_server,  // one per replica; step_end: an answer reaches its client, arrival: a request the
                // engine
+  entries,     // arrival: a request enters its engine behind others
   handovers,   // arrival: of prompts computed elsewhere
   verdicts,    // arrival: of answers that are judged
   faults,      // cancel
   lifecycle    // cancel: replicas come and go
 };
-inline constexpr std::size_t kSourceKinds = 7;
+inline constexpr std::size_t kSourceKinds = 8;
 
 class FleetSources {
  public:

@@ -74,6 +74,17 @@ struct ApiServerOptions {
   TimeNs network_ns = 0;   // client to server and back; no work
 };
 
+// Work on the way of a request into its engine, one request after the other (EntryQueues).
+struct EntryWork {
+  TimeNs request_ns = 0;
+  std::int64_t prompt_token_ps = 0;  // 1e-12 s more for each token of the prompt
+
+  [[nodiscard]] bool any() const { return request_ns > 0 || prompt_token_ps > 0; }
+  [[nodiscard]] TimeNs of(std::int64_t prompt_tokens) const {
+    return request_ns + prompt_tokens * prompt_token_ps / 1000;
+  }
+};
+
 // Of a replica in a fleet that computes prompts and decodes on different ones.
 enum class ReplicaRole : std::uint8_t {
   both,
@@ -111,6 +122,7 @@ struct ReplicaOptions {
   // only.
   DraftAcceptance acceptance;
   ApiServerOptions api_server;  // only where tokens are streamed
+  EntryWork entry = {};         // not with an API server, which has its own
 };
 
 }  // namespace headroom

@@ -73,6 +73,9 @@ class Replica {
   RequestId submit(const Arrival& arrival, std::uint64_t index, TimeNs now_ns,
                    TimeNs queued_ns = -1, const KvOffer* prefilled = nullptr);
 
+  // A request sent to it that no engine has seen has left.
+  void record_unseen(const RequestRecord& record) { tally_.depart(record); }
+
   // Nullptr: clients talk to the engine itself, with `submit`. Otherwise a request is sent first
   // and admitted when the server is done with it, and answers are collected when their time comes.
   [[nodiscard]] const ApiServer* api_server() const {

@@ -4,6 +4,20 @@
 
 namespace headroom {
 
+RequestRecord unseen_record(const Arrival& arrival, std::uint64_t index, std::uint16_t replica,
+                            Outcome outcome, TimeNs finish_ns) {
+  RequestRecord record;
+  record.arrival_ns = arrival.time_ns;
+  record.finish_ns = finish_ns;
+  record.index = index;
+  record.prompt_tokens = arrival.prompt_tokens;
+  record.max_tokens = arrival.max_tokens;
+  record.replica = replica;
+  record.class_id = static_cast<std::uint8_t>(arrival.class_id);
+  record.outcome = outcome;
+  return record;
+}
+
 RequestId RequestPool::add() {
   ++live_;
   if (!free_.empty()) {

@@ -115,6 +115,11 @@ struct RequestRecord {
   Outcome outcome = Outcome::unfinished;
 };
 
+// Of a request that no engine has seen: its client gave up at `finish_ns` (cancelled), or the run
+// ended (unfinished, -1).
+[[nodiscard]] RequestRecord unseen_record(const Arrival& arrival, std::uint64_t index,
+                                          std::uint16_t replica, Outcome outcome, TimeNs finish_ns);
+
 // Slots of live requests, reused (the last freed first); references stay valid until the next
 // `add`. No allocation once as many requests have been live as ever are.
 class RequestPool {

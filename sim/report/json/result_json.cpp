@@ -40,6 +40,10 @@ Json setup_json(const RunResult& result) {
   if (client.prompt_token_ps > 0) {
     json["client_prompt_token_us"] = static_cast<double>(client.prompt_token_ps) / 1e6;
   }
+  if (const EntryWork& entry = result.cost.entry; entry.any()) {
+    json["client_entry_ms"] = static_cast<double>(entry.request_ns) / 1e6;
+    json["client_entry_token_us"] = static_cast<double>(entry.prompt_token_ps) / 1e6;
+  }
   json["seed"] = r.scenario.seed;
   return json;
 }

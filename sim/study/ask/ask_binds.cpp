@@ -54,6 +54,7 @@ AskBinds what_binds(const RunResult& run, std::string_view broken, const Catalog
   if (const auto& use = run.totals.api_server; use && is_saturated(*use)) {
     return AskBinds::api_server;
   }
+  if (const auto& use = run.totals.entries; use && is_saturated(*use)) return AskBinds::api_server;
   if (run.summary.requests.rejected > 0) return AskBinds::length;
   if (!waits_for_tokens(broken)) {
     if (fills_batch(run)) return AskBinds::batch_limit;

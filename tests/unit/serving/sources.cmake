@@ -6,6 +6,7 @@ list(APPEND UNIT_TEST_SOURCES
   decode_set_test.cpp
   disaggregation_test.cpp
   drafted_step_test.cpp
+  entry_queues_test.cpp
   fleet_lifecycle_test.cpp
   fleet_sources_test.cpp
   host_ledger_test.cpp
