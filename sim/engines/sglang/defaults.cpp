@@ -127,7 +127,8 @@ SglangDefaults sglang_defaults(const DeviceSpec& device, SglangRelease release,
   const double gib = gib_from_bytes(device.memory_reported_bytes);
   const bool older = release < kByChunks;
   const DefaultsRow& row = older ? row_of(kOlderDefaults, gib) : row_of(kDefaults, gib);
-  defaults.chunked_prefill_size = row.chunk;
+  // Attention by data ranks shares the chunk out (server_args.py: _handle_data_parallelism).
+  defaults.chunked_prefill_size = row.chunk / sharding.data;
   defaults.cuda_graph_max_bs = sharding.tensor < 4 ? row.graph_bs : row.graph_bs_wide;
   if (!older && release < kWiderGraphs && gib < 35 && sharding.tensor < 4) {
     defaults.cuda_graph_max_bs = std::min<std::int64_t>(defaults.cuda_graph_max_bs, 16);
@@ -185,10 +186,10 @@ double sglang_vision_share(const ModelSpec& model, SglangRelease release) {
   if (!model.vision || release < kReserves) return 1;
   constexpr double kUsualLayers = 24;
   constexpr double kUsualHidden = 1024;
-  // Towers that call the number of their layers `depth` count with the usual one.
-  const bool says_depth = model.id.starts_with("qwen") || model.architecture.starts_with("Qwen");
-  const double layers = says_depth ? kUsualLayers : static_cast<double>(model.vision->layers);
-  const auto hidden = static_cast<double>(model.vision->hidden);
+  // Read by these two names alone: towers that call them otherwise count as a ViT-L/14.
+  const VisionSpec& v = *model.vision;
+  const double layers = v.named_layers > 0 ? static_cast<double>(v.named_layers) : kUsualLayers;
+  const double hidden = v.named_hidden > 0 ? static_cast<double>(v.named_hidden) : kUsualHidden;
   const double size = layers * hidden * hidden / (kUsualLayers * kUsualHidden * kUsualHidden);
   return 0.95 * std::clamp(1 - 0.1 * (size - 1), 0.8, 1.05);
 }
