@@ -42,6 +42,13 @@ ByteCount measured_overhead(const Environment& environment, const HostRequest& r
   return request.overhead == OverheadCase::high ? range->high : range->typical;
 }
 
+// One machine of 121.7 GiB was seen to stop (kFreezeReserveBytes): a small one keeps as large a
+// share.
+ByteCount freeze_reserve(ByteCount total) {
+  constexpr ByteCount kParts = 48;
+  return std::min(kFreezeReserveBytes, total / kParts);
+}
+
 struct CacheState {
   ByteCount before = 0;  // at the engine's first look
   ByteCount after = 0;   // when the pool is sized
@@ -49,7 +56,7 @@ struct CacheState {
 
 CacheState cache_of(const Environment& environment, const HostRequest& request) {
   const ByteCount total = request.device.memory_reported_bytes;
-  HostLedger ledger({total, std::min(kFreezeReserveBytes, total), {}, {}, false});
+  HostLedger ledger({total, freeze_reserve(total), {}, {}, false});
   CacheState cache;
   bool fits = ledger.charge(HostPurpose::system, environment.system_bytes) == HostRefusal::none;
   fits &= ledger.charge(HostPurpose::processes, environment.processes_bytes) == HostRefusal::none;
@@ -210,7 +217,7 @@ HostLimits limits_of(const Environment& environment, const HostRequest& request)
   limits.total_bytes = nvidia_shared(device)
                            ? device.memory_reported_bytes
                            : std::max(device.memory_nominal_bytes, device.memory_reported_bytes);
-  limits.reserve_bytes = std::min(kFreezeReserveBytes, limits.total_bytes);
+  limits.reserve_bytes = freeze_reserve(limits.total_bytes);
   return limits;
 }
 

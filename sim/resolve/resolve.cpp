@@ -261,6 +261,12 @@ void Resolver::find_machine() {
   const auto replace = [](const std::optional<double>& gib, ByteCount& bytes) {
     if (gib) bytes = bytes_from_gib(*gib);
   };
+  // A system's own memory was measured on large machines. On a small one it is less: 1.6 of 7.43
+  // GiB on a Jetson Orin Nano (measured/startups).
+  constexpr ByteCount kSystemParts = 5;
+  if (r_.device.memory_model == MemoryModel::unified) {
+    env.system_bytes = std::min(env.system_bytes, r_.device.memory_reported_bytes / kSystemParts);
+  }
   replace(e.system_gib, env.system_bytes);
   replace(e.processes_gib, env.processes_bytes);
   replace(e.tmpfs_gib, env.tmpfs_bytes);
