@@ -45,7 +45,7 @@ ByteCount measured_overhead(const Environment& environment, const HostRequest& r
 // One machine of 121.7 GiB was seen to stop (kFreezeReserveBytes): a small one keeps as large a
 // share.
 ByteCount freeze_reserve(ByteCount total) {
-  constexpr ByteCount kParts = 48;
+  constexpr ByteCount kParts = 45;
   return std::min(kFreezeReserveBytes, total / kParts);
 }
 
@@ -118,7 +118,10 @@ MachineMemory machine_memory(const Environment& environment, const HostRequest& 
     machine.engine_host_bytes += share_of(request.device_bytes, environment.double_counted_share);
   }
   if (request.metric == FreeMetric::mem_available) {
-    machine.slack_bytes = kAvailableSlackBytes;
+    // As with the reserve, a small machine keeps as large a share as a large one.
+    constexpr ByteCount kSlackParts = 29;
+    machine.slack_bytes =
+        std::min(kAvailableSlackBytes, request.device.memory_reported_bytes / kSlackParts);
     return machine;
   }
   const CacheState cache = cache_of(environment, request);

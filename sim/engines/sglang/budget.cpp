@@ -267,7 +267,9 @@ SglangReserve sglang_reserve(const SglangBudgetOptions& options, const SglangDef
                              const Sharding& sharding) {
   SglangReserve reserve;
   reserve.release = options.release;
-  reserve.prefill_tokens = prefill_tokens(options, defaults);
+  const std::int64_t chunk = options.chunked_prefill_size.value_or(defaults.chunked_prefill_size);
+  // The fraction is chosen before data ranks share the chunk out.
+  reserve.prefill_tokens = chunk > 0 ? chunk * sharding.data : options.max_prefill_tokens;
   reserve.graph_bs = options.cuda_graph_max_bs.value_or(defaults.cuda_graph_max_bs);
   reserve.captures = !options.disable_cuda_graph;
   reserve.piecewise = options.piecewise_cuda_graph.value_or(

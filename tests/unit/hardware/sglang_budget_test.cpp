@@ -124,7 +124,7 @@ ModelSpec latent_model() {
   ModelSpec model = dense_model("latent-test", {4, 2048, 16, 16, 192, 8192, 32000, 8192});
   AttentionSpec& a = *model.kinds.front().attention;
   a.v_head_dim = 128;
-  a.mla = MlaSpec{.kv_lora_rank = 512, .qk_nope = 128, .qk_rope = 64, .v_head = 128};
+  a.mla = MlaSpec{512, 0, 128, 64, 128};
   return model;
 }
 
@@ -152,7 +152,9 @@ TEST_CASE("SGLang keeps the up-projections of latent attention twice") {
 TEST_CASE("SGLang does not divide the tower of MoonViT") {
   BudgetInputs inputs = inputs_of(llama31_8b(), 80);
   inputs.sharding.tensor = 8;
-  VisionSpec tower{.params = 800, .format = format_of(Dtype::bf16)};
+  VisionSpec tower;
+  tower.params = 800;
+  tower.format = format_of(Dtype::bf16);
   inputs.model.vision = tower;
   CHECK(loaded(inputs) == share_of_checkpoint(inputs));
   tower.family = VisionSpec::Family::moonvit;
@@ -173,7 +175,11 @@ TEST_CASE("SGLang 0.5.12 to 0.5.16 keeps the loader's scales of 4-bit experts on
   inputs.model.quantization_method = "fp8";
   LayerKind layer = inputs.model.kinds.front();
   layer.mlp.reset();
-  layer.moe = MoeSpec{.experts = 8, .top_k = 2, .ffn = 1024, .format = format_of(Dtype::mxfp4)};
+  MoeSpec& moe = layer.moe.emplace();
+  moe.experts = 8;
+  moe.top_k = 2;
+  moe.ffn = 1024;
+  moe.format = format_of(Dtype::mxfp4);
   inputs.model.kinds.front() = layer;
   constexpr ByteCount kScales = 32LL * 8 * 3 * 4096 * 1024 / 32 * 4;  // 32 layers
   const ByteCount share = share_of_checkpoint(inputs);

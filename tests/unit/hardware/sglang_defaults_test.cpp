@@ -90,7 +90,7 @@ TEST_CASE("SGLang keeps more for data-parallel attention, drafts and piecewise g
   const Sharding eight{.tensor = 8};
   // 512 + 12288 + 2 x 512 + 1024, then 3 x 512 x 8 and, above 300, 1.5 x 512 x 8.
   CHECK(reserved({}, eight) == 14848);
-  CHECK(reserved({.enable_dp_attention = true, .dp_size = 8}, eight) == 14848 + 12288 + 6144);
+  CHECK(reserved({}, {.tensor = 1, .data = 8}) == 14848 + 12288 + 6144);
   CHECK(reserved({.speculative_algorithm = SglangSpeculation::eagle}) == 13440 + 2048);
   CHECK(reserved({.speculative_algorithm = SglangSpeculation::standalone}) == 13440 + 6144);
   CHECK(reserved({.speculative_algorithm = SglangSpeculation::ngram}) == 13440);

@@ -346,7 +346,7 @@ TEST_CASE("no table has a flag twice, and every pointer lies below /engine or is
       }
       const bool place = row.pointer.empty() || row.pointer == "/model" ||
                          row.pointer == kSettingsFile || row.pointer == kKvTransfer ||
-                         row.pointer.starts_with("/engine/");
+                         row.pointer == kSwitch || row.pointer.starts_with("/engine/");
       CHECK(place);
     }
     CHECK(pointers_from_commands(*engine).size() > 8);
