@@ -212,7 +212,7 @@ TEST_CASE("a name of several devices or models is refused with all of them") {
         "device 'A100' may be each of a100-40, a100-80, a100-80-pcie: name one");
   CHECK(problem([&] { return catalog.device("h100"); }) ==
         "device 'h100' may be each of h100-nvl, h100-pcie, h100-sxm: name one");
-  CHECK(problem([&] { return catalog.model("llama-3.2"); }).find("nearest: llama-3.2-1b") !=
+  CHECK(problem([&] { return catalog.model("llama-4-m"); }).find("nearest: llama-4-maverick") !=
         std::string::npos);
   CHECK(problem([&] {
           return catalog.model("gemma-2");
