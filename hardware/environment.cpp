@@ -42,6 +42,13 @@ ByteCount measured_overhead(const Environment& environment, const HostRequest& r
   return request.overhead == OverheadCase::high ? range->high : range->typical;
 }
 
+// One machine of 121.7 GiB was seen to stop (kFreezeReserveBytes): a small one keeps as large a
+// share.
+ByteCount freeze_reserve(ByteCount total) {
+  constexpr ByteCount kParts = 45;
+  return std::min(kFreezeReserveBytes, total / kParts);
+}
+
 struct CacheState {
   ByteCount before = 0;  // at the engine's first look
   ByteCount after = 0;   // when the pool is sized
@@ -49,7 +56,7 @@ struct CacheState {
 
 CacheState cache_of(const Environment& environment, const HostRequest& request) {
   const ByteCount total = request.device.memory_reported_bytes;
-  HostLedger ledger({total, std::min(kFreezeReserveBytes, total), {}, {}, false});
+  HostLedger ledger({total, freeze_reserve(total), {}, {}, false});
   CacheState cache;
   bool fits = ledger.charge(HostPurpose::system, environment.system_bytes) == HostRefusal::none;
   fits &= ledger.charge(HostPurpose::processes, environment.processes_bytes) == HostRefusal::none;
@@ -111,7 +118,10 @@ MachineMemory machine_memory(const Environment& environment, const HostRequest& 
     machine.engine_host_bytes += share_of(request.device_bytes, environment.double_counted_share);
   }
   if (request.metric == FreeMetric::mem_available) {
-    machine.slack_bytes = kAvailableSlackBytes;
+    // As with the reserve, a small machine keeps as large a share as a large one.
+    constexpr ByteCount kSlackParts = 29;
+    machine.slack_bytes =
+        std::min(kAvailableSlackBytes, request.device.memory_reported_bytes / kSlackParts);
     return machine;
   }
   const CacheState cache = cache_of(environment, request);
@@ -210,7 +220,7 @@ HostLimits limits_of(const Environment& environment, const HostRequest& request)
   limits.total_bytes = nvidia_shared(device)
                            ? device.memory_reported_bytes
                            : std::max(device.memory_nominal_bytes, device.memory_reported_bytes);
-  limits.reserve_bytes = std::min(kFreezeReserveBytes, limits.total_bytes);
+  limits.reserve_bytes = freeze_reserve(limits.total_bytes);
   return limits;
 }
 

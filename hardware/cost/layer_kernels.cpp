@@ -197,6 +197,9 @@ void LayerKernels::add_compressed(const AttentionSpec& a, double count) {
   add_product(a.format, heads * a.head_dim, a.q_lora_rank, count);
   add_product(a.format, a.o_lora_rank, divided(heads * a.v_head_dim, groups), count * real(groups));
   add_product(a.format, hidden_, groups * a.o_lora_rank, count);
+  if (a.compressor_params > 0) {
+    add_product(format_of(Dtype::bf16), divided(a.compressor_params, hidden_), hidden_, count);
+  }
   if (a.extra_params > 0) {
     add_product(a.format, divided(a.extra_params, hidden_ * sharding_.tensor), hidden_, count);
   }

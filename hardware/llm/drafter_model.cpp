@@ -52,6 +52,13 @@ std::int64_t input_columns(const AttentionSpec& a) {
   return a.q_heads * a.head_dim + a.kv_heads * (a.head_dim + a.v_head_dim);
 }
 
+// The module sees the exact entries of a window alone.
+void drop_compressor(AttentionSpec& a) {
+  if (a.compress_ratio > 1) a.indexer.reset();  // it searches compressed entries
+  a.compress_ratio = 1;
+  a.compressor_params = 0;
+}
+
 LayerKind eagle_layer(const ModelSpec& target, std::int64_t vectors, std::int64_t norms) {
   const LayerKind last = last_attending(target);
   const WeightFormat format = format_of(target.dtype);
@@ -59,7 +66,7 @@ LayerKind eagle_layer(const ModelSpec& target, std::int64_t vectors, std::int64_
   layer.attention = last.attention;
   layer.attention->window_tokens = 0;
   layer.attention->chunked = false;
-  layer.attention->compress_ratio = 1;
+  drop_compressor(*layer.attention);
   layer.attention->indexer.reset();
   layer.attention->format = format;
   layer.mlp = dense_mlp(last, target.hidden, format);
@@ -101,7 +108,7 @@ ModelSpec mtp_module(const ModelSpec& target) {
   ModelSpec made = behind(target, "MTP module");
   LayerKind layer = last_attending(target);
   keep_in_16_bits(layer, target);
-  layer.attention->compress_ratio = 1;
+  drop_compressor(*layer.attention);
   layer.extra_params += 2 * target.hidden * target.hidden + 2 * target.hidden;  // enorm and hnorm
   add_layers(made, layer, 1);
   // Where mixers and experts are layers of their own, the module has one of each (Nemotron 3:

@@ -55,14 +55,14 @@ AttentionSpec read_v4_attention(const HfIntake& in) {
 void compress(const HfIntake& in, std::int64_t ratio, AttentionSpec& a) {
   if (ratio == 0) return;
   a.compress_ratio = ratio;
-  a.extra_params = compressor_params(in.model.hidden, a.head_dim, ratio);
+  a.compressor_params = compressor_params(in.model.hidden, a.head_dim, ratio);
   if (ratio != 4) return;  // only the densest blocks are many enough to be searched
   const std::int64_t dim = in.text.integer({"index_head_dim"});
   const std::int64_t heads = in.text.integer({"index_n_heads"});
   a.indexer =
       IndexerSpec{.heads = heads, .head_dim = dim, .top_k = in.text.integer({"index_topk"})};
   // IndexerSpec counts one matrix for the keys; here they come from a compressor of their own.
-  a.extra_params += compressor_params(in.model.hidden, dim, ratio) - in.model.hidden * dim;
+  a.compressor_params += compressor_params(in.model.hidden, dim, ratio) - in.model.hidden * dim;
 }
 
 // One per layer: listed, or by Transformers' words for them.

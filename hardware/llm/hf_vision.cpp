@@ -164,6 +164,7 @@ bool describes_tower(const HfFields& v) {
 }  // namespace
 
 void read_vision(HfIntake& in, HfVision kind) {
+  using Family = VisionSpec::Family;
   if (kind == HfVision::none) return;
   const std::optional<HfFields> vision = in.root.object("vision_config");
   if (!vision || (kind == HfVision::by_fields && !describes_tower(*vision))) {
@@ -178,22 +179,43 @@ void read_vision(HfIntake& in, HfVision kind) {
     case HfVision::none:
     case HfVision::by_fields: return;
     case HfVision::clip:
+      spec.family = Family::clip;
       spec.params = clip_projector(in, tower);
       tower.positions = image_patches(v, tower) + 1;
       spec.tokens_per_image = image_patches(v, tower);
       break;
-    case HfVision::qwen2: read_qwen(in, v, false, tower, spec); break;
-    case HfVision::qwen3: read_qwen(in, v, true, tower, spec); break;
-    case HfVision::pixtral: read_pixtral(in, tower, spec); break;
+    case HfVision::qwen2:
+    case HfVision::qwen3:
+      spec.family = Family::qwen;
+      read_qwen(in, v, kind == HfVision::qwen3, tower, spec);
+      break;
+    case HfVision::pixtral:
+      spec.family = Family::pixtral;
+      read_pixtral(in, tower, spec);
+      break;
     case HfVision::gemma3:
-    case HfVision::gemma4: read_gemma(in, v, kind, tower, spec); break;
-    case HfVision::llama4: read_llama4_tower(in, v, tower, spec); break;
-    case HfVision::moonvit: read_moonvit(in, v, tower, spec); break;
-    case HfVision::internvit: read_internvit(in, v, tower, spec); break;
+    case HfVision::gemma4:
+      spec.family = kind == HfVision::gemma3 ? Family::gemma3 : Family::gemma4;
+      read_gemma(in, v, kind, tower, spec);
+      break;
+    case HfVision::llama4:
+      spec.family = Family::llama4;
+      read_llama4_tower(in, v, tower, spec);
+      break;
+    case HfVision::moonvit:
+      spec.family = Family::moonvit;
+      read_moonvit(in, v, tower, spec);
+      break;
+    case HfVision::internvit:
+      spec.family = Family::internvit;
+      read_internvit(in, v, tower, spec);
+      break;
   }
   spec.params += tower.params();
   spec.hidden = tower.hidden;
   spec.layers = tower.layers;
+  spec.named_layers = v.bounded("num_hidden_layers", 0, 1000);
+  spec.named_hidden = v.bounded("hidden_size", 0, 65536);
   spec.format = in.format();
   in.model.vision = spec;
   in.note("the vision tower's weights are counted, its activations are an estimate");

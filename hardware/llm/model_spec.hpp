@@ -59,7 +59,10 @@ struct AttentionSpec {
   std::int64_t o_lora_rank = 0;
   std::int64_t o_groups = 1;
   bool keeps_values = true;       // false: values are read from the kept keys (DeepSeek V4)
-  std::int64_t extra_params = 0;  // further matrices (compressors)
+  std::int64_t extra_params = 0;  // further matrices
+  // Whole on every rank and never quantised: vLLM fuses them without tensor parallelism, SGLang
+  // replicates them in bf16 (Compressor: wkv_gate).
+  std::int64_t compressor_params = 0;
   std::optional<MlaSpec> mla;
   std::optional<IndexerSpec> indexer;
   WeightFormat format;
@@ -137,10 +140,25 @@ struct LayerKind {
 
 // The tower of a vision-language (or audio) model with its projector, as loaded.
 struct VisionSpec {
+  enum class Family : std::uint8_t {
+    clip,  // CLIP, SigLIP and what else has one size of image
+    qwen,  // images of any size, merged 2 x 2 (Qwen2-VL to Qwen3-VL)
+    pixtral,
+    gemma3,
+    gemma4,
+    llama4,
+    moonvit,  // Kimi-VL, Kimi-K2.5
+    internvit
+  };
+  Family family = Family::clip;
   std::int64_t params = 0;
   std::int64_t hidden = 0;
   std::int64_t layers = 0;
   std::int64_t tokens_per_image = 0;  // soft tokens of the largest image; 0: not known
+  // The config's `num_hidden_layers` and `hidden_size`, which some engines read whatever the tower
+  // calls its own numbers; 0: it has no such field.
+  std::int64_t named_layers = 0;
+  std::int64_t named_hidden = 0;
   WeightFormat format;
 };
 

@@ -126,6 +126,7 @@ class Counter {
     if (a.qk_norm) small += a.shares_kv ? a.head_dim : 2 * a.head_dim;
     if (a.sinks) small += q_heads;
     add(ModelPart::attention, layers * matrices, a.format);
+    add(ModelPart::attention, layers * a.compressor_params);
     add(ModelPart::small, layers * small);
   }
 

@@ -93,6 +93,10 @@ struct Engine {
   // The release from which on it reads what is available as free memory; empty: what is free.
   std::optional<EngineVersion> counts_page_cache_free_since = {};
 
+  // Whether a release takes the format of the cache that a checkpoint of `method` declares where
+  // the user names none. Null: always.
+  bool (*reads_cache_format)(EngineVersion at, std::string_view method) = nullptr;
+
   // Options of /engine that others read, too, and its own ones.
   std::vector<std::string_view> takes = {};
   std::vector<OwnRow> (*options)() = nullptr;

@@ -55,6 +55,8 @@ struct FlagRow {
 
 // A flag that names a YAML file with more settings.
 inline constexpr std::string_view kSettingsFile = "settings file";
+// A switch that only the engine's settle() reads, from LaunchDraft::switches.
+inline constexpr std::string_view kSwitch = "switch";
 // A flag that attaches a KV connector, which the engine's rules know by name.
 inline constexpr std::string_view kKvTransfer = "kv transfer";
 

@@ -36,6 +36,7 @@ struct LaunchDraft {
   std::optional<std::int64_t> devices;           // that the process may use
   std::string devices_by;                        // who says so
   std::set<std::string> refused;                 // options whose value is not modelled
+  std::set<std::string> switches;                // of kSwitch that are on, by their first name
   std::optional<std::string> kv_connector;       // attached; empty: under a name not read
 
   void set(std::string_view pointer, Json value);

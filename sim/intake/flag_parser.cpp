@@ -52,6 +52,7 @@ class FlagReader {
   void settle(const std::string& name, const Found& found, std::span<const std::string> values);
   bool settle_parts(const std::string& name, const FlagRow& row,
                     std::span<const std::string> values);
+  void remember_switch(const Found& found, std::span<const std::string> values);
   void kv_transfer(const std::string& name, const Found& found,
                    std::span<const std::string> values);
   void set_switch(const std::string& name, const Found& found, const std::string* value);
@@ -232,6 +233,7 @@ void FlagReader::settle(const std::string& name, const Found& found,
     silent ? draft_.ignored(name) : draft_.note(fmt::format("{}: {}", name, row.note));
     return;
   }
+  if (row.pointer == kSwitch) return remember_switch(found, values);
   if (row.pointer == kKvTransfer) return kv_transfer(name, found, values);
   if (row.pointer == kSettingsFile) {
     if (flags_.settings_win) {
@@ -278,6 +280,16 @@ bool FlagReader::settle_parts(const std::string& name, const FlagRow& row,
     setting(fmt::format("{}.{}", flag, key), fmt::format("{}.{}", name, key), value);
   }
   return true;
+}
+
+void FlagReader::remember_switch(const Found& found, std::span<const std::string> values) {
+  const bool off = found.negated || (!values.empty() && switch_value(values.front()) == false);
+  const std::string name(split(found.row->names, '|').front());
+  if (off) {
+    draft_.switches.erase(name);
+  } else {
+    draft_.switches.insert(name);
+  }
 }
 
 // '{"kv_connector": "NixlConnector", ...}', or --kv-transfer-config.kv_connector NixlConnector.

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "hardware/checkpoint_names.hpp"
 #include "hardware/llm/quantization_method.hpp"
 #include "sim/engines/engine_log.hpp"
 #include "sim/kernel/errors.hpp"
@@ -69,14 +70,8 @@ class SystemOfLog {
       throw ConfigError(Complaint{.origin = log_.name,
                                   .problem = "the log does not name its model: use --model"});
     }
-    if (catalog_.has_model(name) || !query_.model.empty()) return name;
-    // An instruction-tuned checkpoint has the geometry of its base.
-    for (const std::string_view suffix : {"-Instruct", "-instruct", "-it", "-hf", "-chat"}) {
-      const std::string_view base(name.data(), name.size() - std::min(suffix.size(), name.size()));
-      if (!name.ends_with(suffix) || !catalog_.has_model(base)) continue;
-      assume(fmt::format("model {}: geometry of {}", name, base));
-      return std::string(base);
-    }
+    // Local paths and other people's quantisations are known by their words.
+    if (!query_.model.empty() || find_checkpoint(catalog_, name)) return name;
     throw ConfigError(
         Complaint{.origin = log_.name,
                   .problem = fmt::format("line {}: model {} is not in the catalog: use --model "
@@ -117,7 +112,8 @@ class SystemOfLog {
     if (!log_.quantization) return;
     // A checkpoint that is quantised says so itself.
     const std::string name = choice_of("/engine/quantization", log_.quantization->value);
-    const bool own = is_quantised(main_dtype(catalog_.model(s_.model)));
+    const auto named = find_checkpoint(catalog_, s_.model);
+    const bool own = named && is_quantised(main_dtype(catalog_.model(named->model)));
     const bool unknown = name.empty() || is_checkpoint_method(name);
     if (!unknown && !own) e.quantization = name;
     if (unknown && !own) {

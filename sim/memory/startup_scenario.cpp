@@ -28,24 +28,20 @@ struct KnownBoard {
 };
 // The first whose words the device contains.
 constexpr std::array kBoards{
-    KnownBoard{"A100 80", "a100-80"},
-    KnownBoard{"MI300X", "mi300x"},
-    KnownBoard{"Ryzen AI Max", "strix-halo-128"},
-    KnownBoard{"AGX Orin", "orin-64"},
-    KnownBoard{"GB10", "gb10"},
-    KnownBoard{"GH200", "gh200-96"},
-    KnownBoard{"H100 NVL", "h100-nvl"},
-    KnownBoard{"H100", "h100-sxm"},
-    KnownBoard{"H200", "h200-sxm"},
-    KnownBoard{"B200", "b200"},
-    KnownBoard{"H20", "h20"},
-    KnownBoard{"RTX 3090", "rtx3090"},
-    KnownBoard{"RTX 4090", "rtx4090"},
-    KnownBoard{"RTX 5090", "rtx5090"},
-    KnownBoard{"RTX A6000", "rtxa6000"},
-    KnownBoard{"RTX PRO 6000", "rtxpro6000-server"},
-    KnownBoard{"Tesla T4", "t4"},
-    KnownBoard{"L4 ", "l4"},
+    KnownBoard{"A100 80", "a100-80"},     KnownBoard{"NVIDIA A100 (", "a100-40"},
+    KnownBoard{"MI300X", "mi300x"},       KnownBoard{"Ryzen AI Max", "strix-halo-128"},
+    KnownBoard{"AGX Orin", "orin-64"},    KnownBoard{"Orin Nano", "orin-nano-8"},
+    KnownBoard{"Apple M1 Pro", "m1-pro"}, KnownBoard{"Apple M2", "m2"},
+    KnownBoard{"GB300", "gb300-station"}, KnownBoard{"GB10", "gb10"},
+    KnownBoard{"GH200", "gh200-96"},      KnownBoard{"H100 NVL", "h100-nvl"},
+    KnownBoard{"H100", "h100-sxm"},       KnownBoard{"H200", "h200-sxm"},
+    KnownBoard{"B200", "b200"},           KnownBoard{"H20", "h20"},
+    KnownBoard{"RTX 3090", "rtx3090"},    KnownBoard{"RTX 4060 Ti", "rtx4060ti-16"},
+    KnownBoard{"RTX 4080", "rtx4080"},    KnownBoard{"RTX 4090", "rtx4090"},
+    KnownBoard{"RTX 5080", "rtx5080"},    KnownBoard{"RTX 5090", "rtx5090"},
+    KnownBoard{"RTX A5000", "rtxa5000"},  KnownBoard{"RTX A6000", "rtxa6000"},
+    KnownBoard{"RX 9070 XT", "rx9070xt"}, KnownBoard{"RTX PRO 6000", "rtxpro6000-server"},
+    KnownBoard{"Tesla T4", "t4"},         KnownBoard{"L4 ", "l4"},
 };
 
 // What the rows call an option, where that is not the flag's name.
@@ -127,6 +123,7 @@ class CommandText {
                                  ? "--" + dashed(key)
                                  : std::string(split(row->names, '|').front());
     if (row != nullptr && row->names.empty()) {
+      if (text(value) == "auto") return;  // what an absent variable means
       variables_ +=
           fmt::format("{}={} ", split(row->variable, '|').front(), shell_quoted(text(value)));
       return;
@@ -283,9 +280,17 @@ void add_used_memory(const LoggedStart& start, const std::string& board, const C
   device["memory_used_gib"] = total.get<double>() - least;
 }
 
-// On unified memory what was available before loading tells what other processes held.
+// On unified memory what was available before loading tells what others held.
 void add_other_processes(const LoggedStart& start, const std::string& board, const Catalog& catalog,
                          Json& environment) {
+  const Json free_mib = setting_in(start.logged, "free_before_mib");
+  const DeviceSpec& unified = catalog.device(board);
+  if (free_mib.is_number() && unified.memory_model == MemoryModel::unified &&
+      unified.vendor == "nvidia") {
+    const double free = free_mib.get<double>() / 1024;
+    environment["system_gib"] = std::max(gib_from_bytes(unified.memory_reported_bytes) - free, 0.0);
+    return;
+  }
   const Json available = setting_in(start.logged, "load_begin_avail_gb");
   const DeviceSpec& device = catalog.device(board);
   if (!available.is_number() || device.memory_model != MemoryModel::unified) return;

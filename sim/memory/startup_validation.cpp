@@ -58,7 +58,7 @@ constexpr std::array kWeightKeys{FigureKey{"model_loading_gib", OfList::first},
                                  FigureKey{"model_loading_gb_as_logged"},
                                  FigureKey{"about_model_loading_gib"},
                                  FigureKey{"model_weights_gib"},
-                                 FigureKey{"weights_gb"},
+                                 FigureKey{"weights_gb", OfList::first},
                                  FigureKey{"weights_inside_torch_gib", OfList::first}};
 
 bool on_host(std::string_view buffer) {
@@ -154,6 +154,10 @@ class Comparison {
     if (sized) {
       compare(LoggedFigure::kv_tokens, first_of(logged, kTokenKeys),
               static_cast<double>(b_.kv_tokens));
+    } else if (b_.layout.uniform() && b_.layout.block_bytes > 0) {
+      const BlockCount blocks = b_.kv_available_bytes / b_.layout.block_bytes;
+      compare(LoggedFigure::kv_tokens, number_in(logged, "max_kv_tokens", OfList::first),
+              static_cast<double>(blocks * b_.layout.block_tokens));
     }
     compare(LoggedFigure::weights_gib, first_of(logged, kWeightKeys), weights());
   }

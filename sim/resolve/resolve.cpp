@@ -189,6 +189,11 @@ void Resolver::find_model() {
   });
 }
 
+bool Resolver::reads_cache_format(std::string_view method) const {
+  const Engine& engine = *r_.engine;
+  return engine.reads_cache_format == nullptr || engine.reads_cache_format(r_.version, method);
+}
+
 // A local path or other people's quantisation, by the words of its name. False when the name tells
 // no model of the catalog.
 bool Resolver::read_checkpoint_name(const std::filesystem::path& overrides) {
@@ -199,6 +204,11 @@ bool Resolver::read_checkpoint_name(const std::filesystem::path& overrides) {
   r_.model = catalog_.model(named->model, overrides);
   std::string note = named->note;
   std::string& given = s.engine.quantization;
+  // Model Optimizer's script quantises the cache, too, where nobody says otherwise
+  // (examples/llm_ptq/hf_ptq.py: kv_cache_qformat).
+  const bool by_modelopt = given.starts_with("modelopt") || s.model.starts_with("nvidia/");
+  const bool in_few_bits = named->quantization == "nvfp4" || named->quantization == "fp8";
+  if (by_modelopt && in_few_bits && reads_cache_format("modelopt")) named_cache_ = Dtype::fp8;
   // The method that an unknown checkpoint declares does not say what it left in 16 bits.
   if (is_checkpoint_method(given)) given = "auto";
   if (given == "auto" && !named->quantization.empty()) {
@@ -251,6 +261,12 @@ void Resolver::find_machine() {
   const auto replace = [](const std::optional<double>& gib, ByteCount& bytes) {
     if (gib) bytes = bytes_from_gib(*gib);
   };
+  // A system's own memory was measured on large machines. On a small one it is less: 1.6 of 7.43
+  // GiB on a Jetson Orin Nano (measured/startups).
+  constexpr ByteCount kSystemParts = 5;
+  if (r_.device.memory_model == MemoryModel::unified) {
+    env.system_bytes = std::min(env.system_bytes, r_.device.memory_reported_bytes / kSystemParts);
+  }
   replace(e.system_gib, env.system_bytes);
   replace(e.processes_gib, env.processes_bytes);
   replace(e.tmpfs_gib, env.tmpfs_bytes);
@@ -277,6 +293,9 @@ void Resolver::resolve_formats() {
   r_.model.max_position =
       static_cast<std::int64_t>(static_cast<double>(r_.model.max_position) * e.rope_scaling_factor);
   const Dtype declared = r_.model.dtype;
+  const std::string& method = r_.model.quantization_method;
+  if (!method.empty() && !reads_cache_format(method)) r_.model.kv_dtype.reset();
+  if (named_cache_) r_.model.kv_dtype = named_cache_;
   if (e.dtype != "auto") r_.model = with_dtype(std::move(r_.model), parse_dtype(e.dtype));
   if (e.quantization != "auto") {
     r_.model = engine_.lookup("/engine/quantization",

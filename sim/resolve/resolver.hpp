@@ -17,6 +17,7 @@ class Resolver {
 
  private:
   void find_model();
+  [[nodiscard]] bool reads_cache_format(std::string_view method) const;
   bool read_checkpoint_name(const std::filesystem::path& overrides);
   void find_machine();
   void check_host_figures() const;
@@ -34,7 +35,8 @@ class Resolver {
 
   const Catalog& catalog_;
   Resolved r_;
-  EngineResolver engine_;  // of r_
+  EngineResolver engine_;             // of r_
+  std::optional<Dtype> named_cache_;  // of the checkpoint, by its name
 };
 
 }  // namespace headroom

@@ -10,6 +10,7 @@
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/sglang/compressed_pool.hpp"
+#include "sim/engines/sglang/loaded_weights.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
@@ -20,8 +21,8 @@ void check_options(const SglangBudgetOptions& o) {
     throw ConfigError(
         fmt::format("mem_fraction_static {}: between 0 and 1", *o.mem_fraction_static));
   }
-  if (o.page_size < 1 || o.max_prefill_tokens < 1 || o.dp_size < 1) {
-    throw ConfigError("page_size, max_prefill_tokens and dp_size: at least 1");
+  if (o.page_size < 1 || o.max_prefill_tokens < 1) {
+    throw ConfigError("page_size and max_prefill_tokens: at least 1");
   }
   if (o.chunked_prefill_size && *o.chunked_prefill_size != -1 && *o.chunked_prefill_size < 1) {
     throw ConfigError(fmt::format("chunked_prefill_size {}: at least 1, or -1 for no chunks",
@@ -57,8 +58,9 @@ bool splits_windows(const ModelSpec& model, const SglangBudgetOptions& options) 
   std::string name = model.architecture + " " + model.id;
   std::ranges::transform(name, name.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::array<std::string_view, 7> kSplit{"llama4", "llama-4", "gptoss", "gpt-oss",
-                                                   "mimo",   "gemma4",  "gemma-4"};
+  constexpr std::array<std::string_view, 10> kSplit{"llama4", "llama-4", "gptoss",  "gpt-oss",
+                                                    "mimo",   "gemma4",  "gemma-4", "step3p5",
+                                                    "step-3", "laguna"};
   return std::ranges::any_of(
       kSplit, [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
@@ -242,8 +244,7 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const SglangBudgetOptions&
   builder.charge(MemoryPurpose::context, kContextBytes, StartupStage::weights);
   builder.charge(MemoryPurpose::communication, communication_bytes(inputs.sharding),
                  StartupStage::weights);
-  builder.charge(MemoryPurpose::weights,
-                 rank_parts(inputs.model, inputs.sharding, stage).bytes_total(),
+  builder.charge(MemoryPurpose::weights, sglang_loaded_weight_bytes(inputs, stage, options.release),
                  StartupStage::weights);
   builder.charge(MemoryPurpose::context, kLoadingBytes, StartupStage::weights);
   if (!builder.failed()) {
@@ -266,15 +267,18 @@ SglangReserve sglang_reserve(const SglangBudgetOptions& options, const SglangDef
                              const Sharding& sharding) {
   SglangReserve reserve;
   reserve.release = options.release;
-  reserve.prefill_tokens = prefill_tokens(options, defaults);
+  const std::int64_t chunk = options.chunked_prefill_size.value_or(defaults.chunked_prefill_size);
+  // The fraction is chosen before data ranks share the chunk out.
+  reserve.prefill_tokens = chunk > 0 ? chunk * sharding.data : options.max_prefill_tokens;
   reserve.graph_bs = options.cuda_graph_max_bs.value_or(defaults.cuda_graph_max_bs);
   reserve.captures = !options.disable_cuda_graph;
   reserve.piecewise = options.piecewise_cuda_graph.value_or(
       sglang_piecewise_by_default(device, model, options.release, sharding));
   reserve.latent_attention = std::ranges::any_of(
       model.kinds, [](const LayerKind& kind) { return kind.attention && kind.attention->mla; });
-  reserve.dp_attention = options.enable_dp_attention;
-  reserve.dp_size = options.dp_size;
+  // Data ranks share the experts: attention by requests.
+  reserve.dp_attention = sharding.data > 1;
+  reserve.dp_size = sharding.data;
   reserve.speculation = options.speculative_algorithm;
   return reserve;
 }
@@ -322,9 +326,7 @@ std::vector<std::string> sglang_budget_warnings(const BudgetInputs& inputs,
         fmt::format("SGLang {} is newer than {}, the newest release whose memory rule is modelled",
                     to_string(options.release), to_string(kNewestSglang)));
   }
-  warnings.emplace_back(
-      "SGLang: the rule that sizes the pool follows its source code and was not compared with "
-      "measured start-ups; the CUDA context is an estimate");
+  warnings.emplace_back("SGLang: the CUDA context and what NCCL and loading take are estimates");
   if (splits_windows(inputs.model, options)) {
     warnings.emplace_back(
         "SGLang: the window pool is modelled as part of each token of the full pool, so requests "

@@ -31,8 +31,6 @@ struct SglangBudgetOptions {
   std::optional<std::int64_t> max_running_requests{};
   std::int32_t page_size = 1;
   bool disable_radix_cache = false;
-  bool enable_dp_attention = false;
-  std::int64_t dp_size = 1;
   std::optional<bool> piecewise_cuda_graph{};  // absent: by release, device and model
   SglangSpeculation speculative_algorithm = SglangSpeculation::none;
   // Models with recurrent layers: bytes of states / bytes of KV, or a number of states.

@@ -41,6 +41,9 @@ constexpr std::array<DefaultsRow, 4> kOlderDefaults{{
     {1e9, 16384, 512, 512},
 }};
 
+// --tp-size, of which attention by data ranks takes a part.
+std::int64_t tensor_ranks(const Sharding& sharding) { return sharding.tensor * sharding.data; }
+
 template <std::size_t N>
 const DefaultsRow& row_of(const std::array<DefaultsRow, N>& rows, double gib) {
   return *std::ranges::find_if(rows, [&](const DefaultsRow& r) { return gib < r.below_gib; });
@@ -127,9 +130,11 @@ SglangDefaults sglang_defaults(const DeviceSpec& device, SglangRelease release,
   const double gib = gib_from_bytes(device.memory_reported_bytes);
   const bool older = release < kByChunks;
   const DefaultsRow& row = older ? row_of(kOlderDefaults, gib) : row_of(kDefaults, gib);
-  defaults.chunked_prefill_size = row.chunk;
-  defaults.cuda_graph_max_bs = sharding.tensor < 4 ? row.graph_bs : row.graph_bs_wide;
-  if (!older && release < kWiderGraphs && gib < 35 && sharding.tensor < 4) {
+  // Attention by data ranks shares the chunk out (server_args.py: _handle_data_parallelism).
+  defaults.chunked_prefill_size = row.chunk / sharding.data;
+  const std::int64_t ranks = tensor_ranks(sharding);
+  defaults.cuda_graph_max_bs = ranks < 4 ? row.graph_bs : row.graph_bs_wide;
+  if (!older && release < kWiderGraphs && gib < 35 && ranks < 4) {
     defaults.cuda_graph_max_bs = std::min<std::int64_t>(defaults.cuda_graph_max_bs, 16);
   }
   return defaults;
@@ -138,7 +143,7 @@ SglangDefaults sglang_defaults(const DeviceSpec& device, SglangRelease release,
 bool sglang_piecewise_by_default(const DeviceSpec& device, const ModelSpec& model,
                                  SglangRelease release, const Sharding& sharding) {
   return release >= kPiecewise && device.vendor == "nvidia" && sharding.pipeline == 1 &&
-         !model.vision;
+         sharding.data == 1 && !model.vision;
 }
 
 std::int64_t sglang_piecewise_sizes(std::int64_t largest) {
@@ -158,7 +163,7 @@ std::int64_t sglang_piecewise_sizes(std::int64_t largest) {
 
 double sglang_reserved_mib(const SglangReserve& reserve, const Sharding& sharding,
                            double device_mib) {
-  const auto ranks = static_cast<double>(sharding.tensor * sharding.pipeline);
+  const auto ranks = static_cast<double>(tensor_ranks(sharding) * sharding.pipeline);
   if (reserve.release < kByChunks) return reserved_by_class(reserve, ranks, device_mib) * 1024;
   double reserved = 512;
   reserved += 1.5 * static_cast<double>(std::max<std::int64_t>(reserve.prefill_tokens, 2048));
@@ -176,7 +181,7 @@ double sglang_mem_fraction_static(double device_mib, double reserved_mib) {
 double sglang_default_fraction(const SglangReserve& reserve, const Sharding& sharding,
                                double device_mib) {
   if (reserve.release < kReserves) {
-    return fraction_by_ranks(reserve, sharding.tensor * sharding.pipeline, device_mib);
+    return fraction_by_ranks(reserve, tensor_ranks(sharding) * sharding.pipeline, device_mib);
   }
   return sglang_mem_fraction_static(device_mib, sglang_reserved_mib(reserve, sharding, device_mib));
 }
@@ -185,10 +190,10 @@ double sglang_vision_share(const ModelSpec& model, SglangRelease release) {
   if (!model.vision || release < kReserves) return 1;
   constexpr double kUsualLayers = 24;
   constexpr double kUsualHidden = 1024;
-  // Towers that call the number of their layers `depth` count with the usual one.
-  const bool says_depth = model.id.starts_with("qwen") || model.architecture.starts_with("Qwen");
-  const double layers = says_depth ? kUsualLayers : static_cast<double>(model.vision->layers);
-  const auto hidden = static_cast<double>(model.vision->hidden);
+  // Read by these two names alone: towers that call them otherwise count as a ViT-L/14.
+  const VisionSpec& v = *model.vision;
+  const double layers = v.named_layers > 0 ? static_cast<double>(v.named_layers) : kUsualLayers;
+  const double hidden = v.named_hidden > 0 ? static_cast<double>(v.named_hidden) : kUsualHidden;
   const double size = layers * hidden * hidden / (kUsualLayers * kUsualHidden * kUsualHidden);
   return 0.95 * std::clamp(1 - 0.1 * (size - 1), 0.8, 1.05);
 }

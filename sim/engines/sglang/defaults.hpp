@@ -32,7 +32,7 @@ struct SglangDefaults {
   std::int64_t max_prefill_tokens = 16384;
   std::int32_t page_size = 1;
 };
-// By device memory and tensor ranks.
+// By device memory and ranks.
 [[nodiscard]] SglangDefaults sglang_defaults(const DeviceSpec& device, SglangRelease release,
                                              const Sharding& sharding);
 

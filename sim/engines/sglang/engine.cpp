@@ -238,6 +238,9 @@ const Engine& sglang_engine() {
       .kernels = KernelEngine::sglang,
       .traits = {.counts_windows_at_start = true, .prefills_in_fp8 = true},
       .counts_page_cache_free_since = kSglangReadsAvailable,
+      // model_runner.py, configure_kv_cache_dtype: kv_cache_quant_algo alone.
+      .reads_cache_format = [](EngineVersion,
+                               std::string_view method) { return method == "modelopt"; },
       .takes = {"version", "kv_cache_dtype", "max_total_tokens", "memory_growth_mib_per_hour"},
       .options = sglang_rows,
       .launch = &kSglangLaunch,

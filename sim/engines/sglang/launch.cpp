@@ -3,7 +3,12 @@
 
 #include "sim/engines/sglang/engine.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "sim/engines/launch.hpp"
+#include "sim/engines/launch_draft.hpp"
 
 namespace headroom {
 namespace {
@@ -125,8 +130,7 @@ const FlagRow kSglangRows[] = {
               "--num-reserved-decode-tokens",
      .takes = Takes::text,
      .note = kDisaggregation},
-    {.names = "--enable-dp-attention",
-     .note = "attention split by requests instead of heads is not modelled"},
+    {.names = "--enable-dp-attention", .pointer = kSwitch},
     {.names = "--enable-dp-lm-head|--enable-two-batch-overlap|--enable-single-batch-overlap|"
               "--enable-eplb|--enable-torch-compile|--enable-flashinfer-allreduce-fusion|"
               "--disable-custom-all-reduce|--enable-mscclpp|--enable-torch-symm-mem|"
@@ -205,6 +209,42 @@ const FlagRow kSglangRows[] = {
               "--enable-weights-cpu-backup"},
 };
 
+// The whole number that an option has, or `fallback`.
+std::int64_t number_of(const LaunchDraft& draft, std::string_view pointer, std::int64_t fallback) {
+  const Json* value = draft.find(pointer);
+  return value != nullptr && value->is_number_integer() ? value->get<std::int64_t>() : fallback;
+}
+
+// With attention by data ranks the tensor ranks are shared out to them, as are the chunk and the
+// requests; without it data ranks are engines of their own behind one door (server_args.py:
+// _handle_data_parallelism; managers/data_parallel_controller.py).
+void settle_data_ranks(LaunchDraft& draft) {
+  constexpr std::string_view kTensor = "/engine/tensor_parallel_size";
+  constexpr std::string_view kData = "/engine/data_parallel_size";
+  const std::int64_t ranks = number_of(draft, kData, 1);
+  if (ranks <= 1) return;
+  if (!draft.switches.contains("--enable-dp-attention")) {
+    draft.unset(kData);
+    draft.note(
+        fmt::format("--dp-size {} without --enable-dp-attention starts {} engines: this is "
+                    "one of them, with its share of the traffic",
+                    ranks, ranks));
+    return;
+  }
+  const std::int64_t tensor = number_of(draft, kTensor, 1);
+  if (tensor % ranks != 0) {
+    draft.note(fmt::format("--tp-size {} is no multiple of --dp-size {}: SGLang will not start",
+                           tensor, ranks));
+    return;
+  }
+  draft.set(kTensor, tensor / ranks);
+  for (const std::string_view shared :
+       {"/engine/chunked_prefill_size", "/engine/max_running_requests"}) {
+    const std::int64_t whole = number_of(draft, shared, 0);
+    if (whole > 0) draft.set(shared, std::max<std::int64_t>(1, whole / ranks));
+  }
+}
+
 constexpr LaunchProgram kSglangPrograms[] = {{"sglang", "serve"}};
 constexpr LaunchProgram kSglangModules[] = {{"sglang.launch_server"}, {"sglang.cli.main", "serve"}};
 constexpr LaunchImage kSglangImages[] = {{.repository = "lmsysorg/sglang", .tag_is_release = true},
@@ -223,6 +263,7 @@ const EngineLaunch kSglangLaunch{
     .abbreviations = true,
     .positional_model = true,
     .variable_prefixes = "SGLANG_|SGL_",
+    .settle = settle_data_ranks,
 };
 
 }  // namespace headroom

@@ -71,8 +71,9 @@ ByteCount single_growth_bytes(const DeviceSpec& device, EngineVersion version) {
 }
 
 struct Widths {
-  std::int64_t mlp = 0;     // widest dense product of a token
-  std::int64_t routed = 0;  // copies of a token in its experts
+  std::int64_t mlp = 0;      // widest dense product of a token
+  std::int64_t routed = 0;   // copies of a token in its experts
+  std::int64_t streams = 1;  // residuals of a token (hyper-connections)
 };
 
 // Elements per token that the widest layer of a rank keeps alive. Routed experts hold their own
@@ -81,6 +82,7 @@ Widths widths_of(const ModelSpec& model, const Sharding& sharding) {
   const std::int64_t tp = sharding.tensor;
   Widths widths;
   for (const LayerKind& kind : model.kinds) {
+    widths.streams = std::max(widths.streams, kind.residual_streams);
     if (kind.mlp) widths.mlp = std::max(widths.mlp, 3 * kind.mlp->ffn / tp);
     if (!kind.moe) continue;
     const MoeSpec& moe = *kind.moe;
@@ -364,7 +366,8 @@ ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding
   // Peak over the layers: the MLP's wide products are alive together with a few copies of the
   // hidden state (4.25 reproduces CodeLlama-7b 0.77 and Granite-3.1-8b 0.85 GiB).
   const ByteCount forward =
-      tokens * element * (std::max(widths.mlp, widths.routed) + model.hidden * 17 / 4);
+      tokens * element *
+      (std::max(widths.mlp, widths.routed) + widths.streams * model.hidden * 17 / 4);
   // With empty compile caches the profiling pass also holds what the compiler tries out: 0.80 GiB
   // logged on an RTX 4090 (vLLM 0.27, same model 0.70 GiB less KV than with warm caches), and what
   // remains unexplained of the other logged start-up there. An estimate from two logs.
@@ -381,10 +384,10 @@ ByteCount vllm_encoder_bytes(const ModelSpec& model, const Sharding& sharding,
   constexpr std::int64_t kImageTokens = 16384;  // 16.8 M pixels: preprocessor_config.json
   constexpr std::int64_t kPatchesPerToken = 4;
   constexpr std::int64_t kPixels = 3 * 16 * 16 * 2;  // of a patch in two frames
-  const bool any_size = model.id.starts_with("qwen") || model.architecture.starts_with("Qwen");
   // V1 alone sizes its encoder budget that way (v1/core/encoder_cache_manager.py).
   const bool profiles = options.profile_multimodal && options.version >= kChecksFreeMemory;
-  if (!model.vision || !any_size || !profiles) return 0;
+  const bool any_size = model.vision && model.vision->family == VisionSpec::Family::qwen;
+  if (!any_size || !profiles) return 0;
   const std::int64_t images =
       std::max<std::int64_t>(options.max_num_batched_tokens / kImageTokens, 1);
   const std::int64_t width = model.vision->hidden;
@@ -422,8 +425,18 @@ ByteCount vllm_other_bytes(const Sharding& sharding) {
 MemoryBudget vllm_budget(const BudgetInputs& inputs, const VllmBudgetOptions& options) {
   check_options(options);
   check_sharding(inputs.model, inputs.sharding);
-  return tightest_stage(inputs.sharding,
-                        [&](std::int64_t stage) { return stage_budget(inputs, options, stage); });
+  // Where no image is allowed the tower is not built (model_executor/models/qwen2_5_vl.py, later
+  // models/interfaces.py: _mark_tower_model).
+  constexpr EngineVersion kLeavesTowerOut{0, 11};
+  BudgetInputs loaded = inputs;
+  if (options.text_only && options.version >= kLeavesTowerOut) {
+    loaded.model.vision.reset();
+    if (auto& stored = loaded.model.stored) {
+      stored->outside[static_cast<std::size_t>(ModelPart::vision)] = 0;
+    }
+  }
+  return tightest_stage(loaded.sharding,
+                        [&](std::int64_t stage) { return stage_budget(loaded, options, stage); });
 }
 
 std::vector<std::string> vllm_budget_warnings(const BudgetInputs& inputs,

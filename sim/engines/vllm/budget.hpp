@@ -43,7 +43,8 @@ struct VllmBudgetOptions {
   bool compile_cache_empty = false;         // the first start of a model on a machine
   bool hybrid_kv_cache_manager = true;      // off: windows are kept as full attention
   bool enable_prefix_caching = true;
-  bool profile_multimodal = true;  // off: --skip-mm-profiling, --language-model-only
+  bool profile_multimodal = true;  // off: --skip-mm-profiling, or text_only
+  bool text_only = false;          // no images allowed: --language-model-only
   bool marlin_experts = false;     // VLLM_MXFP4_USE_MARLIN
   std::optional<LoraShape> lora;   // enable_lora; its rank: max_lora_rank
   std::int64_t max_loras = 1;      // slots

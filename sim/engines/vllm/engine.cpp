@@ -22,6 +22,11 @@ constexpr EngineVersion kCachesStates{0, 28};     // prefix caching of models wi
 // still patched to do so by the recipe of jetson-containers. That it came with 0.12 is an estimate
 // between the two.
 constexpr EngineVersion kVllmReadsAvailable{0, 12};
+// Model Optimizer's hf_quant_config.json: pull request 29980, December 2025. compressed-tensors
+// had its scheme read before (model_executor/layers/attention).
+bool vllm_reads_cache_format(EngineVersion at, std::string_view method) {
+  return method != "modelopt" || at >= EngineVersion{0, 13};
+}
 
 std::vector<OwnRow> vllm_rows() {
   using V = VllmOptions;
@@ -54,8 +59,9 @@ std::vector<OwnRow> vllm_rows() {
        .doc = "of experts in mxfp4 (VLLM_MXFP4_USE_MARLIN, VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8)"},
       {.name = "mm_profiling",
        .field = &V::mm_profiling,
-       .choices = "auto|skip",
-       .doc = "whether the start-up measures the largest images, too (--skip-mm-profiling)"},
+       .choices = "auto|skip|text_only",
+       .doc = "whether the start-up measures the largest images, too (skip: --skip-mm-profiling); "
+              "text_only: no tower is loaded (--language-model-only)"},
   });
 }
 
@@ -211,7 +217,8 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
   options.compile_cache_empty = s.first_start && !own.enforce_eager;
   options.hybrid_kv_cache_manager = !own.disable_hybrid_kv_cache_manager;
   options.enable_prefix_caching = e.enable_prefix_caching.value_or(true);
-  options.profile_multimodal = own.mm_profiling != "skip";
+  options.profile_multimodal = own.mm_profiling == "auto";
+  options.text_only = own.mm_profiling == "text_only";
   options.marlin_experts = own.mxfp4_kernel == "marlin";
   if (e.enable_lora) {
     options.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};
@@ -297,6 +304,7 @@ const Engine& vllm_engine() {
       .kernels = KernelEngine::vllm,
       .traits = {.budgets_drafter = true, .keeps_windows_if_uniform = true, .groups_layers = true},
       .counts_page_cache_free_since = kVllmReadsAvailable,
+      .reads_cache_format = vllm_reads_cache_format,
       .takes = {"version", "all2all_backend", "kv_cache_dtype", "gpu_memory_utilization",
                 "max_model_len", "max_num_seqs", "max_num_batched_tokens", "block_size",
                 "num_gpu_blocks_override", "kv_cache_memory_bytes", "allow_long_max_model_len",

@@ -73,12 +73,28 @@ ByteCount torch_rounding_bytes(const ModelSpec& model, const Sharding& sharding,
   return sum;
 }
 
+// The up-projections of quantised latent attention, expanded to the model's type for the absorbed
+// form; 16-bit ones are used in place (v1/attention/backends/mla/common.py: W_UV and W_UK_T).
+ByteCount absorbed_copy_bytes(const ModelSpec& model, const Sharding& sharding,
+                              std::int64_t stage) {
+  ByteCount bytes = 0;
+  const StageLayers layers = stage_layers(model, sharding, stage);
+  for (std::size_t i = layers.first; i < layers.last; ++i) {
+    const auto& attention = model.layer(i).attention;
+    if (!attention || !attention->mla || !is_quantised(attention->format.dtype)) continue;
+    const MlaSpec& mla = *attention->mla;
+    bytes += mla.kv_lora_rank * (mla.qk_nope + mla.v_head) *
+             query_heads_per_rank(*attention, sharding.tensor) * activation_bytes(model.dtype);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 ByteCount vllm_loaded_weight_bytes(const ModelSpec& model, const Sharding& sharding,
                                    std::int64_t stage) {
   return rank_parts(model, sharding, stage).bytes_total() + rotary_table_bytes(model) +
-         torch_rounding_bytes(model, sharding, stage);
+         torch_rounding_bytes(model, sharding, stage) + absorbed_copy_bytes(model, sharding, stage);
 }
 
 // vllm/model_executor/layers/quantization/mxfp4.py: Mxfp4MoEMethod.create_weights.

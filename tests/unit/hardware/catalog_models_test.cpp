@@ -165,7 +165,11 @@ TEST_CASE("catalog models are as large as their names and model cards say") {
       {"nemotron-3-nano-30b-a3b", 31.6},
       {"qwen3.5-397b-a17b", 397},
       {"qwen3.5-122b-a10b", 122},
-      {"nemotron-3-super-120b-a12b-fp8", 120}};
+      {"nemotron-3-super-120b-a12b-fp8", 120},
+      {"laguna-s-2.1", 117.5},  // 235.1 GB in 16 bits
+      {"qwen2.5-vl-7b", 8.29},
+      {"llava-1.5-7b", 7.06},
+      {"qwen3-4b", 4.02}};
   for (const auto& [id, billions] : published) {
     INFO(id);
     CHECK(static_cast<double>(params_total(model(id))) / 1e9 == Approx(billions).epsilon(0.025));
@@ -243,6 +247,7 @@ TEST_CASE("catalog models weigh what start-up logs of vLLM say") {
                                    {"qwen2.5-7b-w8a8", 1, 8.14},
                                    {"phi-4-bnb-4bit", 1, 8.51},
                                    {"qwen2-vl-7b", 1, 15.51},
+                                   {"qwen2.5-vl-7b", 1, 15.67, 1.015},
                                    {"llama-3.1-70b-w8a8", 1, 67.72}};
   for (const Logged& log : logged) {
     INFO(log.id << " on " << log.tensor);
@@ -302,8 +307,9 @@ TEST_CASE("quantised catalog models are read in their formats") {
     const ModelSpec spec = read_row(row);
     if (id.ends_with("-nvfp4")) CHECK(main_dtype(spec) == Dtype::nvfp4);
     if (id.ends_with("-fp8")) CHECK(main_dtype(spec) == Dtype::fp8);
-    // Those of DeepSeek V4 and MiniMax-M3 leave the cache's type to the engine.
-    const bool open = id.starts_with("deepseek-v4-") || id.starts_with("minimax-m3-");
+    // Those of DeepSeek V4, MiniMax-M3 and Laguna leave the cache's type to the engine.
+    const bool open = id.starts_with("deepseek-v4-") || id.starts_with("minimax-m3-") ||
+                      id.starts_with("laguna-");
     if (id.ends_with("-nvfp4") && !open) {
       CHECK(spec.kv_dtype == Dtype::fp8);
     }

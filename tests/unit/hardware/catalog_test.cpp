@@ -55,8 +55,8 @@ TEST_CASE("device totals are those that runtimes logged") {
 
 TEST_CASE("the embedded catalog has its rows") {
   const Catalog catalog = Catalog::embedded();
-  CHECK(catalog.model_ids().size() == 137);
-  CHECK(catalog.device_ids().size() == 39);
+  CHECK(catalog.model_ids().size() == 171);
+  CHECK(catalog.device_ids().size() == 48);
   CHECK(catalog.environment_ids().size() == 12);
   CHECK(catalog.calibration_ids().size() == 17);
 }
@@ -212,7 +212,7 @@ TEST_CASE("a name of several devices or models is refused with all of them") {
         "device 'A100' may be each of a100-40, a100-80, a100-80-pcie: name one");
   CHECK(problem([&] { return catalog.device("h100"); }) ==
         "device 'h100' may be each of h100-nvl, h100-pcie, h100-sxm: name one");
-  CHECK(problem([&] { return catalog.model("llama-3.2"); }).find("nearest: llama-3.2-3b") !=
+  CHECK(problem([&] { return catalog.model("llama-4-m"); }).find("nearest: llama-4-maverick") !=
         std::string::npos);
   CHECK(problem([&] {
           return catalog.model("gemma-2");

@@ -34,6 +34,11 @@ TEST_CASE("other people's quantisations are the model with a format", "[names]")
   CHECK(named("someone/MiniMax-M2.7-AWQ").model == "minimax-m2.7");
   CHECK(named("x/Qwen2.5-7B-Instruct-GPTQ-Int4").quantization == "gptq");
   CHECK(named("x/Llama-3.1-8B-Instruct-quantized.w4a16").quantization == "int4");
+  const NamedCheckpoint uncensored = named("AEON-7/Gemma-4-26B-A4B-it-Uncensored-NVFP4");
+  CHECK(uncensored.model == "gemma-4-26b-a4b");
+  CHECK(uncensored.quantization == "nvfp4");
+  CHECK(named("google/gemma-4-26B-A4B-it-qat-q4_0-unquantized").quantization.empty());
+  CHECK(named("/models/Qwen3.8-27B BF16").model == "qwen3.5-27b");
   // NVIDIA's NVFP4 of this model says nothing about somebody else's.
   CHECK(named("nvidia/Qwen3.6-35B-A3B-NVFP4").model == "qwen3.6-35b-a3b-nvfp4");
   CHECK(named("someone/Qwen3.6-35B-A3B-NVFP4").model == "qwen3.5-35b-a3b");

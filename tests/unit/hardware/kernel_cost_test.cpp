@@ -182,6 +182,10 @@ TEST_CASE("a model that is priced by kernels by itself is priced on every device
   std::size_t priced = 0;
   for (const std::string& id : catalog.model_ids()) {
     const ModelSpec model = catalog.model(id);
+    const bool is_cut = std::ranges::none_of(model.kinds, [](const LayerKind& kind) {
+      return kind.attention && kind.attention->q_heads < 8;
+    });
+    if (!is_cut) continue;                   // no eight ranks share four heads
     for (int i = 0; i < 3; ++i, ++number) {  // each model on three devices, in turn
       const DeviceSpec& device = catalog.device(systems[number % systems.size()]);
       CostRequest request;

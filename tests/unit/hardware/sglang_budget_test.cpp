@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "hardware/catalog.hpp"
+#include "hardware/llm/parameters.hpp"
 #include "sim/engines/sglang/compressed_pool.hpp"
+#include "sim/engines/sglang/loaded_weights.hpp"
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
@@ -113,6 +115,79 @@ TEST_CASE("memory taken before SGLang starts costs its share, taken later all of
   CHECK(before - sglang_budget(inputs, options).kv_available_bytes == bytes_from_gib(3));
   inputs.machine.cache_growth_bytes = bytes_from_gib(2);
   CHECK(before - sglang_budget(inputs, options).kv_available_bytes == bytes_from_gib(5));
+}
+
+namespace {
+
+// Four layers of latent attention, 16 heads of 128 + 64 and values of 128 from a latent of 512.
+ModelSpec latent_model() {
+  ModelSpec model = dense_model("latent-test", {4, 2048, 16, 16, 192, 8192, 32000, 8192});
+  AttentionSpec& a = *model.kinds.front().attention;
+  a.v_head_dim = 128;
+  a.mla = MlaSpec{512, 0, 128, 64, 128};
+  return model;
+}
+
+ByteCount loaded(const BudgetInputs& inputs, SglangRelease release = {}) {
+  return sglang_loaded_weight_bytes(inputs, 0, release);
+}
+
+ByteCount share_of_checkpoint(const BudgetInputs& inputs) {
+  return rank_parts(inputs.model, inputs.sharding, 0).bytes_total();
+}
+
+}  // namespace
+
+TEST_CASE("SGLang keeps the up-projections of latent attention twice") {
+  BudgetInputs inputs = inputs_of(latent_model(), 80);
+  inputs.sharding.tensor = 2;
+  const std::int64_t elements = 4 * 512 * (128 + 128) * 8;  // of 8 heads per rank
+  CHECK(loaded(inputs) - share_of_checkpoint(inputs) == 2 * elements);
+  inputs.model.kinds.front().attention->format = format_of(Dtype::fp8);
+  CHECK(loaded(inputs) - share_of_checkpoint(inputs) == elements);
+  const BudgetInputs plain = inputs_of(llama31_8b(), 80);
+  CHECK(loaded(plain) == share_of_checkpoint(plain));
+}
+
+TEST_CASE("SGLang does not divide the tower of MoonViT") {
+  BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  inputs.sharding.tensor = 8;
+  VisionSpec tower;
+  tower.params = 800;
+  tower.format = format_of(Dtype::bf16);
+  inputs.model.vision = tower;
+  CHECK(loaded(inputs) == share_of_checkpoint(inputs));
+  tower.family = VisionSpec::Family::moonvit;
+  inputs.model.vision = tower;
+  CHECK(loaded(inputs) - share_of_checkpoint(inputs) == 2 * 7 * 100);
+}
+
+TEST_CASE("data ranks of SGLang hold the whole embedding and a smaller part of the head") {
+  BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  inputs.sharding = {.tensor = 2, .data = 4};
+  constexpr ByteCount kTable = 128256LL * 4096 * 2;
+  CHECK(loaded(inputs) - share_of_checkpoint(inputs) == kTable / 2 - kTable / 2 * 3 / 4);
+}
+
+TEST_CASE("SGLang 0.5.12 to 0.5.16 keeps the loader's scales of 4-bit experts on Hopper") {
+  BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  inputs.device.sm = 90;
+  inputs.model.quantization_method = "fp8";
+  LayerKind layer = inputs.model.kinds.front();
+  layer.mlp.reset();
+  MoeSpec& moe = layer.moe.emplace();
+  moe.experts = 8;
+  moe.top_k = 2;
+  moe.ffn = 1024;
+  moe.format = format_of(Dtype::mxfp4);
+  inputs.model.kinds.front() = layer;
+  constexpr ByteCount kScales = 32LL * 8 * 3 * 4096 * 1024 / 32 * 4;  // 32 layers
+  const ByteCount share = share_of_checkpoint(inputs);
+  CHECK(loaded(inputs, {0, 5, 14}) - share == kScales);
+  CHECK(loaded(inputs, {0, 5, 17}) == share);
+  CHECK(loaded(inputs, {0, 5, 11}) == share);
+  inputs.device.sm = 100;
+  CHECK(loaded(inputs, {0, 5, 14}) == share);
 }
 
 TEST_CASE("recurrent states are a part of SGLang's pool of their own") {

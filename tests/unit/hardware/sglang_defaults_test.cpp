@@ -90,7 +90,7 @@ TEST_CASE("SGLang keeps more for data-parallel attention, drafts and piecewise g
   const Sharding eight{.tensor = 8};
   // 512 + 12288 + 2 x 512 + 1024, then 3 x 512 x 8 and, above 300, 1.5 x 512 x 8.
   CHECK(reserved({}, eight) == 14848);
-  CHECK(reserved({.enable_dp_attention = true, .dp_size = 8}, eight) == 14848 + 12288 + 6144);
+  CHECK(reserved({}, {.tensor = 1, .data = 8}) == 14848 + 12288 + 6144);
   CHECK(reserved({.speculative_algorithm = SglangSpeculation::eagle}) == 13440 + 2048);
   CHECK(reserved({.speculative_algorithm = SglangSpeculation::standalone}) == 13440 + 6144);
   CHECK(reserved({.speculative_algorithm = SglangSpeculation::ngram}) == 13440);
@@ -130,15 +130,15 @@ TEST_CASE("SGLang lowers the default fraction by the size of a vision tower") {
   ModelSpec model = llama31_8b();
   CHECK(sglang_vision_share(model, {}) == 1);
   model.vision.emplace();
-  model.vision->layers = 24;
-  model.vision->hidden = 1024;
+  model.vision->named_layers = 24;
+  model.vision->named_hidden = 1024;
   CHECK(sglang_vision_share(model, {}) == Approx(0.95));
   CHECK(sglang_vision_share(model, kByRanks) == 1);
-  model.vision->layers = 48;  // twice the parameters: a tenth less
+  model.vision->named_layers = 48;  // twice the parameters: a tenth less
   CHECK(sglang_vision_share(model, {}) == Approx(0.95 * 0.9));
-  model.vision->layers = 480;
+  model.vision->named_layers = 480;
   CHECK(sglang_vision_share(model, {}) == Approx(0.95 * 0.8));
-  model.id = "qwen3-vl-test";  // its config says depth, which is not read
+  model.vision->named_layers = 0;  // its config says depth, which is not read
   CHECK(sglang_vision_share(model, {}) == Approx(0.95));
   CHECK(fraction_of(80, {}, {}, model) == Approx(0.836 * 0.95));
   CHECK(fraction_of(80, {.release = kPiecewise}, {}, model) == Approx(0.836 * 0.95));

@@ -207,6 +207,17 @@ TEST_CASE("defaults, warnings and impossible options of TensorRT-LLM") {
   CHECK(host.notes[0].find("1024 more blocks") != std::string::npos);  // 4 GiB / 4 MiB
 }
 
+TEST_CASE("engines of TensorRT-LLM before 0.17 keep workspaces of the decoder") {
+  const BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  const TrtllmBudgetOptions options{
+      .version = {0, 16}, .max_batch_size = 256, .max_seq_len = 8192, .skip_estimation = true};
+  TrtllmBudgetOptions later = options;
+  later.version = {0, 17};
+  const ByteCount workspaces = trtllm_budget(inputs, options).terms[MemoryPurpose::activations];
+  CHECK(workspaces == 256LL * (4 * 128256 + 5 * 8192) * 4);
+  CHECK(trtllm_budget(inputs, later).terms[MemoryPurpose::activations] == 0);
+}
+
 TEST_CASE("of equal pipeline stages the first is reported for TensorRT-LLM") {
   BudgetInputs inputs = inputs_of(llama31_8b(), 24);
   inputs.sharding.pipeline = 2;

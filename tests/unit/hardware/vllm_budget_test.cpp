@@ -4,6 +4,7 @@
 
 #include "hardware/catalog.hpp"
 #include "hardware/llm/drafter_model.hpp"
+#include "hardware/llm/parameters.hpp"
 #include "sim/engines/vllm/defaults.hpp"
 #include "sim/kernel/errors.hpp"
 
@@ -321,6 +322,41 @@ TEST_CASE("towers of any image size are measured with the largest image") {
   options.profile_multimodal = false;
   CHECK(vllm_encoder_bytes(model, {}, options) == 0);
   CHECK(vllm_encoder_bytes(catalog().model("qwen3-32b"), {}, VllmBudgetOptions{}) == 0);
+}
+
+TEST_CASE("a server of text alone loads no tower from 0.11 on") {
+  const BudgetInputs inputs = inputs_of("qwen3.5-27b", "h200-sxm");
+  const auto weights = [&](EngineVersion version, bool text_only) {
+    VllmBudgetOptions options;
+    options.version = version;
+    options.text_only = text_only;
+    return vllm_budget(inputs, options).terms[MemoryPurpose::weights];
+  };
+  CHECK(weights({0, 25}, false) - weights({0, 25}, true) == 2 * inputs.model.vision->params);
+  CHECK(weights({0, 10}, false) == weights({0, 10}, true));
+}
+
+TEST_CASE("vLLM expands the up-projections of quantised latent attention") {
+  const ModelSpec fp8 = catalog().model("deepseek-v3");
+  const Sharding sharding{.tensor = 8};
+  const std::int64_t elements = 61LL * 512 * (128 + 128) * 16;  // of 16 heads per rank
+  ModelSpec plain = fp8;
+  for (LayerKind& kind : plain.kinds) kind.attention->format = format_of(Dtype::bf16);
+  const auto beside = [&](const ModelSpec& model) {
+    return vllm_loaded_weight_bytes(model, sharding, 0) -
+           rank_parts(model, sharding, 0).bytes_total();
+  };
+  CHECK(beside(fp8) - beside(plain) == 2 * elements);
+}
+
+TEST_CASE("residual streams widen the activations") {
+  ModelSpec model = catalog().model("llama-3.1-8b");
+  VllmBudgetOptions options;
+  options.max_num_seqs = 1;  // the forward pass decides
+  options.max_num_batched_tokens = 8192;
+  const ByteCount one = vllm_activation_bytes(model, {}, options);
+  for (LayerKind& kind : model.kinds) kind.residual_streams = 4;
+  CHECK(vllm_activation_bytes(model, {}, options) - one == 8192LL * 2 * 3 * 4096 * 17 / 4);
 }
 
 TEST_CASE("before 0.8 nothing looks at free memory") {

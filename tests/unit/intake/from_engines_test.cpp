@@ -162,7 +162,8 @@ TEST_CASE("trtllm-serve: lower-case policies are translated, unknown ones are a 
 
 TEST_CASE("sglang.launch_server with aliases and switches") {
   const FromResult result = from(
-      "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-R1 --tp 8 --dp-size 2 "
+      "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-R1 --tp 16 --dp-size 2 "
+      "--enable-dp-attention "
       "--mem-fraction-static 0.85 --chunked-prefill-size -1 --max-running-requests 256 "
       "--max-total-tokens 500000 --context-length 65536 --page-size 64 --cuda-graph-max-bs 128 "
       "--kv-cache-dtype fp8_e4m3 --max-prefill-tokens 8192 --schedule-policy lpm "
@@ -171,7 +172,7 @@ TEST_CASE("sglang.launch_server with aliases and switches") {
   CHECK(sorted(result.scenario) == Sorted::parse(R"({
     "model": "deepseek-ai/DeepSeek-R1",
     "engine": {"name": "sglang", "tensor_parallel_size": 8, "data_parallel_size": 2,
-      "mem_fraction_static": 0.85, "chunked_prefill_size": -1, "max_running_requests": 256,
+      "mem_fraction_static": 0.85, "chunked_prefill_size": -1, "max_running_requests": 128,
       "max_total_tokens": 500000, "context_length": 65536, "page_size": 64,
       "cuda_graph_max_bs": 128, "kv_cache_dtype": "fp8_e4m3", "max_prefill_tokens": 8192,
       "schedule_policy": "lpm", "schedule_conservativeness": 0.3, "enable_mixed_chunk": true,
@@ -180,6 +181,20 @@ TEST_CASE("sglang.launch_server with aliases and switches") {
   CHECK(result.ignored_flags == Names{"--enable-metrics", "--port"});
   CHECK(result.unknown_flags.empty());
   CHECK(from("sglang serve --model a/b").engine == "sglang");
+}
+
+TEST_CASE("sglang: data ranks share the tensor ranks of attention, or are engines of their own") {
+  const FromResult shared = from(
+      "sglang serve --model m --tp 16 --dp 8 --enable-dp-attention --chunked-prefill-size 32768");
+  CHECK(sorted(shared.scenario.at("engine")) ==
+        Sorted::parse(R"({"name": "sglang", "tensor_parallel_size": 2, "data_parallel_size": 8,
+          "chunked_prefill_size": 4096})"));
+  const FromResult own = from("sglang serve --model m --tp 4 --dp 2");
+  CHECK(sorted(own.scenario.at("engine")) ==
+        Sorted::parse(R"({"name": "sglang", "tensor_parallel_size": 4})"));
+  CHECK(any_contains(own.notes, "without --enable-dp-attention starts 2 engines"));
+  const FromResult uneven = from("sglang serve --model m --tp 4 --dp 3 --enable-dp-attention");
+  CHECK(any_contains(uneven.notes, "--tp-size 4 is no multiple of --dp-size 3"));
 }
 
 TEST_CASE("sglang: an order of requests that is not modelled is a note, and the default stays") {
@@ -331,7 +346,7 @@ TEST_CASE("no table has a flag twice, and every pointer lies below /engine or is
       }
       const bool place = row.pointer.empty() || row.pointer == "/model" ||
                          row.pointer == kSettingsFile || row.pointer == kKvTransfer ||
-                         row.pointer.starts_with("/engine/");
+                         row.pointer == kSwitch || row.pointer.starts_with("/engine/");
       CHECK(place);
     }
     CHECK(pointers_from_commands(*engine).size() > 8);

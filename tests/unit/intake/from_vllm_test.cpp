@@ -163,8 +163,8 @@ TEST_CASE("a server without images does not measure them") {
   };
   CHECK(profiling("") == "auto");
   CHECK(profiling("--skip-mm-profiling") == "skip");
-  CHECK(profiling("--language-model-only") == "skip");
-  CHECK(profiling("--limit-mm-per-prompt '{\"image\": 0, \"video\": 0}'") == "skip");
+  CHECK(profiling("--language-model-only") == "text_only");
+  CHECK(profiling("--limit-mm-per-prompt '{\"image\": 0, \"video\": 0}'") == "text_only");
 }
 
 TEST_CASE("what a scenario cannot express is a note that names the flag") {

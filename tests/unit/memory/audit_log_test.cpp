@@ -64,6 +64,15 @@ TEST_CASE("a logged start-up is modelled from what its log says", "[audit]") {
   CHECK(*cause_of(audit, MemoryCause::pool).difference() == Approx(0).margin(0.05));
 }
 
+TEST_CASE("a log of other people's checkpoint is read by the words of its name", "[audit]") {
+  StartupLog log = llama_log();
+  log.model->value = "/models/Llama-3.1-8B-Instruct-AWQ";
+  const LogAudit audit = audit_log(log, {}, Catalog::embedded());
+  CHECK(audit.system.resolved.model.id == "llama-3.1-8b");
+  CHECK(main_dtype(audit.system.resolved.model) == Dtype::int4);
+  CHECK(assumes(audit, "is read as llama-3.1-8b, quantised to awq"));
+}
+
 TEST_CASE("a device that is named is not guessed", "[audit]") {
   LogAuditQuery query;
   query.device = "h100-pcie";

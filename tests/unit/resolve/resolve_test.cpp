@@ -130,6 +130,25 @@ TEST_CASE("an unknown model or device is refused at its place, with the nearest 
   CHECK(device.complaint.nearest == "h100-sxm");
 }
 
+TEST_CASE("a cache format that the checkpoint declares counts where the engine reads it") {
+  const Catalog catalog = Catalog::embedded();
+  const auto cache_of = [&](const std::string& engine, const std::string& model) {
+    return resolve(scenario_of(engine, model, "b200"), catalog).kv;
+  };
+  const std::string vllm = R"({"name": "vllm", "version": ")";
+  const std::string sglang = R"({"name": "sglang", "version": "0.5.9")";
+  // Model Optimizer's file: vLLM since 0.13, SGLang.
+  CHECK(cache_of(vllm + R"(0.12"})", "llama-3.3-70b-nvfp4") == Dtype::bf16);
+  CHECK(cache_of(vllm + R"(0.13"})", "llama-3.3-70b-nvfp4") == Dtype::fp8);
+  CHECK(cache_of(sglang + "}", "llama-3.3-70b-nvfp4") == Dtype::fp8);
+  // The scheme of compressed-tensors: vLLM alone.
+  CHECK(cache_of(vllm + R"(0.25"})", "laguna-s-2.1-int4") == Dtype::fp8);
+  CHECK(cache_of(sglang + "}", "laguna-s-2.1-int4") == Dtype::bf16);
+  // A checkpoint of NVIDIA's that the catalog does not have.
+  CHECK(cache_of(vllm + R"(0.25"})", "nvidia/Qwen3-8B-NVFP4") == Dtype::fp8);
+  CHECK(cache_of(vllm + R"(0.25"})", "other/Qwen3-8B-NVFP4") == Dtype::bf16);
+}
+
 TEST_CASE("a quantization method is the checkpoint's own, or an error") {
   const Catalog catalog = Catalog::embedded();
   const auto main_of = [&](const std::string& model, const std::string& method) {
