@@ -39,8 +39,7 @@ example/example_page | tail -n +2 >page.json
 prefix/bin/headroom run demo --set engine.max_num_seqs=64 --json | cmp - page.json ||
   fail 'the program of docs/library.md: other bytes than the program'
 
-library=$(echo prefix/lib*/libheadroom.so prefix/lib/*/libheadroom.so | tr ' ' '\n' |
-  grep -v '[*]' | head -n 1)
+library=$(find prefix -name libheadroom.so)
 # All names that it defines, as C++ writes them.
 nm --dynamic --defined-only --demangle "$library" | cut -d ' ' -f 3- >names
 if grep -v -E '^((vtable|typeinfo|typeinfo name) for )?headroom::api::' names; then

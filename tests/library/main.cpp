@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
       Scenario scenario = Scenario::ready("demo");
       scenario.set(argv[1], argv[i]);
       const RunAnswer run = simulator.run(scenario);
-      std::printf("%s: p99 TTFT %.0f ms, digest %s\n", argv[i], run.metrics.at("p99_ttft_ms"),
+      std::printf("%s: %.0f tokens/s, digest %s\n", argv[i], run.metrics.at("output_throughput"),
                   run.digest.c_str());
     }
   } catch (const Error& error) {
