@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "hardware/catalog.hpp"
-#include "sim/kernel/check.hpp"
+#include "sim/api/door.hpp"
+#include "sim/api/scenario_document.hpp"
+#include "sim/api/tables.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/in_parallel.hpp"
 #include "sim/memory/audit.hpp"
@@ -24,8 +26,6 @@
 #include "sim/report/json/plan_json.hpp"
 #include "sim/report/json/result_json.hpp"
 #include "sim/resolve/run.hpp"
-#include "sim/scenario/options.hpp"
-#include "sim/scenario/scenario_file.hpp"
 #include "sim/study/ask/ask.hpp"
 #include "sim/study/ask/ask_target.hpp"
 #include "sim/study/compare/compare.hpp"
@@ -39,22 +39,6 @@ namespace {
 
 const std::string kVersion = HEADROOM_VERSION;
 constexpr std::chrono::milliseconds kBetweenReports{100};
-
-// Whatever `work` throws, as the one exception of this door.
-template <typename Work>
-auto behind_door(Work work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const ConfigError& error) {
-    const Complaint& about = error.complaint();
-    throw Error(error.what(),
-                {std::string(name_of(about.kind)), about.origin, about.pointer, about.nearest});
-  } catch (const DataError& error) {
-    throw Error(error.what(), {.kind = "data", .origin = {}, .pointer = {}, .nearest = {}});
-  } catch (const std::exception& error) {
-    throw Error(error.what(), {.kind = "internal", .origin = {}, .pointer = {}, .nearest = {}});
-  }
-}
 
 // A stop token as the flag that runs look at.
 class StopFlag {
@@ -122,7 +106,7 @@ std::vector<ChangeAnswer> changes_of(const std::vector<AskChange>& changes) {
   return answers;
 }
 
-RunAnswer answer_of(const RunResult& result) {
+RunAnswer answer_of(RunResult result, bool with_tables) {
   RunAnswer answer;
   answer.started = result.started;
   if (result.budget.failure) answer.failure = result.budget.failure->message;
@@ -131,54 +115,13 @@ RunAnswer answer_of(const RunResult& result) {
   answer.digest = result.digest;
   answer.warnings = result.warnings;
   answer.json = summary_json(result, kVersion);
+  if (with_tables) answer.tables = run_tables(std::move(result.recorder));
   return answer;
 }
 
 }  // namespace
 
 std::string_view version() { return kVersion; }
-
-struct Scenario::Document {
-  ScenarioDocument written;
-  [[nodiscard]] headroom::Scenario read() const {
-    return load_scenario(written, written.json.name, {});
-  }
-};
-
-Scenario::Scenario(std::unique_ptr<Document> document) : document_(std::move(document)) {}
-Scenario::Scenario(const Scenario& other)
-    : document_(std::make_unique<Document>(*other.document_)) {}
-Scenario::Scenario(Scenario&& other) noexcept = default;
-Scenario& Scenario::operator=(Scenario other) noexcept {
-  document_.swap(other.document_);
-  return *this;
-}
-Scenario::~Scenario() = default;
-
-Scenario Scenario::from_json(std::string_view text, std::string name) {
-  return behind_door([&] {
-    return Scenario(std::make_unique<Document>(
-        Document{.written = {.json = parse_json(text, std::move(name)), .directory = {}}}));
-  });
-}
-
-Scenario Scenario::ready(const std::string& name) {
-  return behind_door([&] {
-    for (const EmbeddedFile& file : scenario_files()) {
-      if (file.name == name + ".json") return from_json(file.content, name);
-    }
-    throw ConfigError(Complaint{.kind = ErrorKind::unknown,
-                                .value = name,
-                                .problem = "Headroom has no built-in scenario with this name"});
-  });
-}
-
-void Scenario::set(std::string_view path, std::string_view value) {
-  behind_door(
-      [&] { set_option(document_->written.json, std::string(path) + "=" + std::string(value)); });
-}
-
-std::string Scenario::json() const { return json_text(document_->written.json.root); }
 
 struct Simulator::Data {
   Catalog catalog = Catalog::embedded();
@@ -194,7 +137,8 @@ RunAnswer Simulator::run(const Scenario& scenario, const Control& control) const
     std::atomic<std::uint64_t> done{0};
     RunAnswer answer;
     with_reports(control, done, 0, [&] {
-      answer = answer_of(headroom::run(read, data_->catalog, {&stop.flag(), &done}));
+      answer =
+          answer_of(headroom::run(read, data_->catalog, {&stop.flag(), &done}), control.tables);
     });
     return answer;
   });
@@ -253,8 +197,12 @@ AskAnswer Simulator::ask(const Scenario& scenario, std::string_view targets,
     query.document = scenario.document_->written;
     query.targets = parse_targets({std::string(targets)});
     const StopFlag stop(control.stop);
-    const headroom::AskAnswer found = headroom::ask(
-        query, data_->catalog, {.threads = control.threads, .interrupted = &stop.flag()});
+    const std::atomic<std::uint64_t> done{0};  // how many runs an answer takes shows at its end
+    headroom::AskAnswer found;
+    with_reports(control, done, 0, [&] {
+      found = headroom::ask(query, data_->catalog,
+                            {.threads = control.threads, .interrupted = &stop.flag()});
+    });
     AskAnswer answer;
     if (found.interrupted) return answer;
     answer.verdict = name_of(found.verdict);
@@ -302,14 +250,14 @@ CompareAnswer Simulator::compare(const Scenario& a, const Scenario& b, std::int6
   });
 }
 
-std::vector<SweepPoint> Simulator::sweep(std::string_view study_json,
-                                         const Control& control) const {
+std::vector<SweepPoint> Simulator::sweep(std::string_view study_json, const Control& control,
+                                         const Origin& origin) const {
   return behind_door([&] {
-    const StudyPlan plan(parse_study(parse_json(study_json, "study"), {}, {}));
+    const StudyPlan plan(parse_study(parse_json(study_json, origin.name), origin.folder, {}));
     if (!plan.study().searches.empty()) {
       throw ConfigError(
           Complaint{.kind = ErrorKind::unsupported,
-                    .origin = "study",
+                    .origin = origin.name,
                     .problem = "this study searches for values, but sweep runs only points"});
     }
     plan.check(data_->catalog);
@@ -342,9 +290,11 @@ std::vector<SweepPoint> Simulator::sweep(std::string_view study_json,
   });
 }
 
-PlanAnswer Simulator::plan(std::string_view plan_json, const Control& control) const {
+PlanAnswer Simulator::plan(std::string_view plan_json, const Control& control,
+                           const Origin& origin) const {
   return behind_door([&] {
-    const FleetPlanFile file = parse_fleet_plan(parse_json(plan_json, "plan"), {}, {});
+    const FleetPlanFile file =
+        parse_fleet_plan(parse_json(plan_json, origin.name), origin.folder, {});
     const StopFlag stop(control.stop);
     PlannerOptions options;
     options.threads = control.threads;

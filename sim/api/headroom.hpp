@@ -9,6 +9,7 @@
 //   scenario.set("engine.max_num_seqs", "64");
 //   std::cout << simulator.run(scenario).metrics.at("p99_ttft_ms");
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,6 +19,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace headroom::api {
@@ -29,11 +31,13 @@ namespace headroom::api {
 class Error : public std::runtime_error {
  public:
   struct About {
-    std::string kind;     // value, missing, unknown, no_effect, conflict, unsupported, unreadable,
-                          // data (of a trace or table), internal
-    std::string origin;   // who said it: the document's name, or "set"
-    std::string pointer;  // JSON pointer of the value; empty: of no single one
-    std::string nearest;  // what was probably meant; empty: nothing is near
+    std::string kind = {};     // value, missing, unknown, no_effect, conflict, unsupported,
+                               // unreadable, data (of a trace or table), internal
+    std::string origin = {};   // who said it: the document's name, or "set"
+    std::string pointer = {};  // JSON pointer of the value; empty: of no single one
+    std::string value = {};    // as JSON, shortened; empty: of no single one
+    std::string allowed = {};  // what is allowed there, or what is wrong
+    std::string nearest = {};  // what was probably meant; empty: nothing is near
   };
   Error(const std::string& sentence, About about)
       : std::runtime_error(sentence), about_(std::move(about)) {}
@@ -46,13 +50,16 @@ class Error : public std::runtime_error {
 // A JSON document (comments allowed) that describes one system and its traffic; docs/scenarios.
 class Scenario {
  public:
-  // `name`: what errors call it.
-  [[nodiscard]] static Scenario from_json(std::string_view text, std::string name = "scenario");
+  // `name`: what errors call it. Files that it names are relative to `folder`; empty: the current.
+  [[nodiscard]] static Scenario from_json(std::string_view text, std::string name = "scenario",
+                                          std::string folder = {});
   // One that comes with Headroom: "demo".
   [[nodiscard]] static Scenario ready(const std::string& name);
 
   // `engine.max_num_seqs`, as --set takes it: `value` is JSON, or text where it is none.
   void set(std::string_view path, std::string_view value);
+  // The requests of a trace (relative to the current folder) instead of the scenario's own.
+  void replay(const std::string& trace);
   // As it was written, with what was set.
   [[nodiscard]] std::string json() const;
 
@@ -68,17 +75,78 @@ class Scenario {
   std::unique_ptr<Document> document_;
 };
 
+// The text of a study or a plan that comes with Headroom: "rate-curve", "chat-fleet".
+[[nodiscard]] std::string ready_study(const std::string& name);
+[[nodiscard]] std::string ready_plan(const std::string& name);
+
+// Where the text of a study or a plan is from.
+struct Origin {
+  std::string name = {};    // what errors call it; a study or a plan without a name takes its stem
+  std::string folder = {};  // that file names in it are relative to; empty: the current one
+};
+
 // Progress, and how to stop.
 struct Control {
-  std::stop_token stop =
-      {};  // the work ends soon after a stop is requested; what is done by then is complete
+  // The work ends soon after a stop is requested; what is done by then is complete.
+  std::stop_token stop = {};
   // Called during the work, on the calling thread; `all` is 0 if it is unknown.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
-  std::size_t threads = 1;  // for several runs: sweep, compare, plan
+  std::size_t threads = 1;  // for several runs: ask, compare, sweep, plan
+  bool tables = false;      // run: keep a row of every request and sample (RunAnswer::tables)
 };
 
 // Names of metrics are those of `vllm bench serve` with their units: "p99_ttft_ms".
 using Metrics = std::map<std::string, double>;
+
+// One value of each row of a table, in the memory of the run itself.
+template <typename Value>
+struct Column {
+  const Value* first = nullptr;
+  std::size_t stride = 0;  // of rows, in values
+
+  [[nodiscard]] const Value& operator[](std::size_t row) const { return first[row * stride]; }
+};
+
+// requests.csv: the requests of a run in order of arrival. Instants in ns; -1: not reached.
+struct RequestColumns {
+  std::size_t rows = 0;
+  Column<std::uint8_t> class_id;
+  Column<std::uint16_t> replica;  // 65535: turned away before any
+  Column<std::int64_t> arrival_ns;
+  Column<std::int64_t> queued_ns;
+  Column<std::int64_t> first_scheduled_ns;
+  Column<std::int64_t> first_token_ns;
+  Column<std::int64_t> finish_ns;
+  Column<std::int32_t> prompt_tokens;
+  Column<std::int32_t> output_tokens;
+  Column<std::int32_t> max_tokens;
+  Column<std::uint16_t> preemptions;
+  Column<std::uint8_t> outcome;  // its place in outcome_names()
+};
+[[nodiscard]] std::vector<std::string> outcome_names();
+
+// timeline.csv: the state of each replica at a fixed interval and at each OOM, replica by replica.
+struct TimelineColumns {
+  std::size_t rows = 0;
+  Column<std::int64_t> time_ns;
+  Column<std::uint16_t> replica;
+  Column<std::int64_t> running_requests;
+  Column<std::int64_t> waiting_requests;
+  Column<std::int64_t> kv_capacity_tokens;
+  Column<std::int64_t> kv_used_tokens;
+  Column<std::int64_t> kv_reserved_tokens;
+  Column<std::int64_t> kv_internal_tokens;
+  Column<std::int64_t> kv_external_tokens;
+  Column<std::int64_t> kv_cached_tokens;
+  Column<bool> oom;  // this row is of an OOM, not of the interval
+};
+
+// No request has a row where records are not kept (output.streaming) or nothing ran.
+struct RunTables {
+  RequestColumns requests;
+  TimelineColumns timeline;
+  std::shared_ptr<const void> memory;  // that the columns show
+};
 
 struct RunAnswer {
   bool started = false;  // false: the engine does not start, for want of memory
@@ -88,6 +156,7 @@ struct RunAnswer {
   std::string digest;  // of every record: equal digests, equal results
   std::vector<std::string> warnings;
   std::string json;  // summary.json
+  RunTables tables;  // with Control::tables
 };
 
 struct ContextAnswer {
@@ -188,9 +257,11 @@ class Simulator {
                                       const Control& control = {}) const;
   // Every point of a study document without searches, in their order. When stopped: those done.
   [[nodiscard]] std::vector<SweepPoint> sweep(std::string_view study_json,
-                                              const Control& control = {}) const;
+                                              const Control& control = {},
+                                              const Origin& origin = {.name = "study"}) const;
   // The cheapest fleet of a plan document. When stopped: none is found and `json` is empty.
-  [[nodiscard]] PlanAnswer plan(std::string_view plan_json, const Control& control = {}) const;
+  [[nodiscard]] PlanAnswer plan(std::string_view plan_json, const Control& control = {},
+                                const Origin& origin = {.name = "plan"}) const;
 
  private:
   struct Data;

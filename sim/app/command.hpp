@@ -1,6 +1,6 @@
 #pragma once
 // A command of the program: its name, its options, and what it does. Each has its own file in
-// commands/; the table of all is in main.cpp.
+// commands/; the table of all is in program.cpp.
 
 #include <functional>
 #include <string>
@@ -44,6 +44,8 @@ extern const Command kSweepCommand;
 extern const Command kMergeCommand;
 extern const Command kReportCommand;
 extern const Command kListCommand;
+extern const Command kCompletionCommand;
+extern const Command kManualCommand;
 
 // Text for people has no control characters; JSON is printed unchanged. Returns 0.
 int print(const std::string& text, bool is_json = false);

@@ -125,18 +125,18 @@ constexpr ListKind kKinds[] = {
     {"study-schema", [](Folder) { return study_schema().dump(2) + "\n"; }},
     {"plan-schema", [](Folder) { return plan_schema().dump(2) + "\n"; }}};
 
-std::vector<std::string> kind_names() {
-  std::vector<std::string> names;
-  for (const ListKind& kind : kKinds) names.emplace_back(kind.name);
-  return names;
-}
-
 }  // namespace
 
 Catalog load_catalog(const std::string& directory) {
   Catalog catalog = Catalog::embedded();
   if (!directory.empty()) catalog.overlay(directory);
   return catalog;
+}
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const ListKind& kind : kKinds) names.emplace_back(kind.name);
+  return names;
 }
 
 std::string list_kinds() { return comma_list(kind_names()); }

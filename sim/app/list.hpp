@@ -9,6 +9,7 @@
 
 namespace headroom {
 
+[[nodiscard]] std::vector<std::string> kind_names();
 [[nodiscard]] std::string list_kinds();  // "models, devices, ..."
 
 // ConfigError for an unknown kind.

@@ -5,7 +5,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 prefix=$PWD/prefix
 cmake --install "$HEADROOM_BUILD_DIR" --prefix "$prefix" >/dev/null
 for file in bin/headroom share/headroom/scenarios/demo.json share/doc/headroom/README.md \
-  share/doc/headroom/LICENSE share/doc/headroom/semantics.md; do
+  share/doc/headroom/LICENSE share/doc/headroom/semantics.md share/man/man1/headroom.1 \
+  share/bash-completion/completions/headroom share/zsh/site-functions/_headroom \
+  share/fish/vendor_completions.d/headroom.fish; do
   [[ -s $prefix/$file ]] || fail "not installed: $file"
 done
 

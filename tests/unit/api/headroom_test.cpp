@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headroom::headroom_test {
@@ -95,7 +96,8 @@ TEST_CASE("errors of the library have a kind, a place and what was meant", "[api
   CHECK(key.pointer == "/devise");
   CHECK(key.nearest == "device");
   CHECK(about([] { static_cast<void>(Scenario::from_json("{")); }).kind == "unreadable");
-  CHECK(about([] { static_cast<void>(Scenario::ready("no-such")); }).kind == "unknown");
+  CHECK(about([] { static_cast<void>(Scenario::ready("dmo")); }).nearest == "demo");
+  CHECK(about([] { static_cast<void>(api::ready_study("no-such")); }).kind == "unknown");
   CHECK(about([] { small().set("engine..x", "4"); }).kind == "value");
   Scenario typo = small();
   typo.set("engine.max_num_sequences", "4");
@@ -104,7 +106,10 @@ TEST_CASE("errors of the library have a kind, a place and what was meant", "[api
   CHECK(about_typo.nearest == "max_num_seqs");
   Scenario zero = small();
   zero.set("engine.max_num_seqs", "0");
-  CHECK(about([&] { static_cast<void>(Simulator().run(zero)); }).pointer == "/engine/max_num_seqs");
+  const Error::About about_zero = about([&] { static_cast<void>(Simulator().run(zero)); });
+  CHECK(about_zero.pointer == "/engine/max_num_seqs");
+  CHECK(about_zero.value == "0");
+  CHECK_THAT(about_zero.allowed, Catch::StartsWith("expected"));
   for (const std::int64_t replications : {-1, 0, 10'001}) {
     CHECK(about([&] {
             static_cast<void>(Simulator().compare(small(), small(), replications));
@@ -116,6 +121,49 @@ TEST_CASE("errors of the library have a kind, a place and what was meant", "[api
   CHECK(about([] { static_cast<void>(Simulator().sweep("[]")); }).origin == "study");
   const Error::About search = about([] { static_cast<void>(Simulator().sweep(kSearch)); });
   CHECK(search.kind == "unsupported");
+}
+
+TEST_CASE("a run keeps its tables where they are wanted", "[api]") {
+  const Simulator simulator;
+  CHECK(simulator.run(small()).tables.requests.rows == 0);
+  api::RunAnswer answer = simulator.run(small(), {.tables = true});
+  const api::RunTables tables = std::move(answer.tables);
+  answer = {};  // what the columns show lives as long as `tables`
+  const api::RequestColumns& requests = tables.requests;
+  REQUIRE(requests.rows == 200);
+  const std::vector<std::string> outcomes = api::outcome_names();
+  for (std::size_t i = 0; i < requests.rows; ++i) {
+    CHECK(outcomes[requests.outcome[i]] == "finished");
+    CHECK(requests.arrival_ns[i] <= requests.queued_ns[i]);
+    CHECK(requests.first_token_ns[i] <= requests.finish_ns[i]);
+    CHECK(requests.output_tokens[i] <= requests.max_tokens[i]);
+  }
+  REQUIRE(tables.timeline.rows > 10);  // 200 requests at 12 per second, a sample each second
+  CHECK(tables.timeline.time_ns[2] == 2'000'000'000);
+  CHECK(tables.timeline.kv_capacity_tokens[2] == 443'552);
+  CHECK_FALSE(tables.timeline.oom[2]);
+}
+
+TEST_CASE("files that a document names lie in its folder", "[api]") {
+  const std::string folder = std::string(HEADROOM_SOURCE_DIR) + "/tests/data/traces";
+  constexpr const char* kReplay = R"({"model": "llama-3.1-8b", "device": "h100-sxm",
+                                      "workload": {"trace": {"file": "azure.csv"}}})";
+  const Simulator simulator;
+  const std::string digest =
+      simulator.run(Scenario::from_json(kReplay, "mine.json", folder)).digest;
+  Scenario replayed = Scenario::from_json(kReplay);
+  replayed.replay(folder + "/azure.csv");
+  CHECK(simulator.run(replayed).digest == digest);
+  const std::string study =
+      std::string(R"({"base": )") + kReplay + R"(, "vary": [{"path": "name", "values": ["one"]}]})";
+  CHECK(simulator.sweep(study, {}, {"mine.json", folder}).at(0).digest == digest);
+  CHECK(about([&] { static_cast<void>(simulator.run(Scenario::from_json(kReplay))); }).kind ==
+        "unreadable");
+}
+
+TEST_CASE("studies and plans come with the library", "[api]") {
+  CHECK(json::parse(api::ready_study("rate-curve"), nullptr, true, true).contains("base"));
+  CHECK(json::parse(api::ready_plan("chat-fleet"), nullptr, true, true).contains("traffic"));
 }
 
 TEST_CASE("a copy of a scenario goes its own way", "[api]") {

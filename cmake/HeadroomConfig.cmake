@@ -1,0 +1,21 @@
+# find_package(Headroom): Headroom::shared, which needs nothing else to link.
+# find_package(Headroom COMPONENTS static): also Headroom::static, which needs the libraries that
+# Headroom is built with.
+include(CMakeFindDependencyMacro)
+include("${CMAKE_CURRENT_LIST_DIR}/headroom-shared.cmake")
+foreach(component IN LISTS Headroom_FIND_COMPONENTS)
+  if(component STREQUAL "shared")
+    set(Headroom_shared_FOUND TRUE)
+  elseif(component STREQUAL "static")
+    find_dependency(fmt)
+    find_dependency(yaml-cpp)
+    find_dependency(SQLite3)
+    find_dependency(ZLIB)
+    find_dependency(Threads)
+    include("${CMAKE_CURRENT_LIST_DIR}/headroom-static.cmake")
+    set(Headroom_static_FOUND TRUE)
+  elseif(Headroom_FIND_REQUIRED_${component})
+    set(Headroom_FOUND FALSE)
+    set(Headroom_NOT_FOUND_MESSAGE "component ${component}: expected shared or static")
+  endif()
+endforeach()

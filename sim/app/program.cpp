@@ -1,0 +1,116 @@
+// The command line. Exit codes: 0 done (running out of memory is a result, too), 2 the scenario, a
+// file or a flag is wrong, 3 some runs of a study failed or are missing, 4 `ask`: it
+// does not hold or start, 70 a bug of Headroom, 130,
+// 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP with complete results up to then.
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/app/command.hpp"
+#include "sim/app/failure.hpp"
+#include "sim/app/interruption.hpp"
+#include "sim/app/program.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/visible_text.hpp"
+
+namespace headroom {
+namespace {
+
+// In the order of --help.
+constexpr const Command* kCommands[] = {
+    &kAskCommand,     &kRunCommand,        &kCheckCommand,     &kCapacityCommand, &kAuditCommand,
+    &kStepCommand,    &kValidateCommand,   &kCalibrateCommand, &kFromCommand,     &kTraceCommand,
+    &kCompareCommand, &kFleetCommand,      &kSweepCommand,     &kMergeCommand,    &kReportCommand,
+    &kListCommand,    &kCompletionCommand, &kManualCommand};
+
+// One word as a shell reads it back.
+std::string shell_word(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) {
+    if (c == '\'') text += "'\\'";
+    text += c;
+  }
+  return text + "'";
+}
+
+// The words behind the program's name. Several behind -- are one command of another program, whose
+// flags are not ours: they become one word, for the commands that take such a command.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto mark = std::ranges::find(words, "--");
+  const bool takes_command = !words.empty() && (words.front() == "ask" || words.front() == "from");
+  if (!takes_command || words.end() - mark < 3) return words;
+  std::string command;
+  for (auto word = mark + 1; word != words.end(); ++word) command += shell_word(*word) + " ";
+  words.erase(mark, words.end());
+  words.push_back(std::move(command));
+  return words;
+}
+
+int parse_and_dispatch(int argc, char** argv) {
+  CLI::App app("Headroom simulates LLM serving: throughput, latency and memory.", "headroom");
+  app.set_version_flag("--version", "headroom " + kVersion);
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 success; 2 wrong scenario, file or flag; 3 some runs of a study failed or "
+      "are\nmissing; 4 ask: it does not hold; 70 internal error; 128 + signal number if "
+      "interrupted\nFirst steps: headroom run demo; headroom list scenarios");
+  std::vector<std::pair<const CLI::App*, std::function<int()>>> actions;
+  for (const Command* command : kCommands) {
+    CLI::App* own = app.add_subcommand(std::string(command->name), std::string(command->doc));
+    actions.emplace_back(own, command->add(*own));
+  }
+  try {
+    std::vector<std::string> words = words_of(argc, argv);
+    std::ranges::reverse(words);  // CLI11 takes them from the end
+    app.parse(std::move(words));
+  } catch (const CLI::Success& wanted) {
+    return app.exit(wanted);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    throw ConfigError(fmt::format("command line: {} (see headroom --help)", error.what()));
+  }
+  const auto chosen =
+      std::ranges::find_if(actions, [](const auto& action) { return action.first->parsed(); });
+  return chosen->second();
+}
+
+// An error message is one line whatever a file name or a value brought into it.
+void report(const std::string& message) {
+  const std::string line = fmt::format("headroom: {}\n", visible_text(message));
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void report_internal(const std::string& what, int argc, char** argv) {
+  std::string command = "headroom";
+  for (int i = 1; i < argc; ++i) command += fmt::format(" '{}'", argv[i]);
+  report(fmt::format("internal error, a bug in Headroom {}: {}", kVersion, what));
+  report(fmt::format("reproduce with: {}", command));
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  end_on_signals();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, not the end
+  try {
+    return parse_and_dispatch(argc, argv);
+  } catch (...) {
+    const Failure failure = current_failure();
+    if (failure.exit_code == kExitInternal) {
+      report_internal(failure.text, argc, argv);
+    } else {
+      report(failure.text);
+    }
+    return failure.exit_code;
+  }
+}
+
+}  // namespace headroom
