@@ -40,7 +40,7 @@ system=(--model llama-3.1-8b --device h100-sxm --engine vllm@0.19)
 
 # --- what is sent, and what is kept of it ---
 
-serve --log sent.jsonl
+serve --log sent.jsonl --split
 "$HEADROOM" observe "$url" "${system[@]}" "${load[@]}" -o good >good.txt
 grep -q '30 sent, 30 finished' good.txt || fail "$(cat good.txt)"
 is good/observed.json 'd["requests"]["finished"]' 30
@@ -101,7 +101,8 @@ tail -n +2 shared/trace.csv | cut -d, -f2,3,5 >lengths.txt
 
 # A closed loop: never more at once than users.
 serve --log users.jsonl
-"$HEADROOM" observe "$url" "${system[@]}" --users 3 --in 16 --out 4 --requests 12 -o users >/dev/null
+"$HEADROOM" observe "$url" "${system[@]}" --users 3 --in 16 --out 4 --requests 12 -o users \
+  >/dev/null
 is users/observed.json 'd["concurrency"], d["requests"]["finished"]' '(3, 12)'
 "$HEADROOM" validate runs users >/dev/null
 

@@ -4,8 +4,8 @@
     openai_server.py [--fault NAME] [--tls CERT KEY] ...
 
 Listens on a free port of 127.0.0.1, prints it, and writes each body of /v1/completions as a line of
-JSON to --log. It answers with as many tokens as were asked for, without waiting; with --slots N so
-many at a time. Faults are in FAULTS.
+JSON to --log. It answers with as many tokens as were asked for, without waiting, or with --ttft-ms
+and --itl-ms at that pace; with --slots N so many at a time. Faults are in FAULTS.
 """
 import argparse
 import json
@@ -23,6 +23,9 @@ class State:
     def __init__(self, options):
         self.fault = options.fault
         self.after = options.after
+        self.split = options.split
+        self.ttft_s = options.ttft_ms / 1000
+        self.itl_s = options.itl_ms / 1000
         self.log = open(options.log, "w", encoding="utf-8") if options.log else None
         self.lock = threading.Lock()
         self.slots = threading.Semaphore(options.slots)
@@ -35,6 +38,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     state = None
+    is_dead = False  # broke off in the middle of an answer
 
     def log_message(self, *_):
         pass
@@ -143,10 +147,11 @@ class Handler(BaseHTTPRequestHandler):
         tokens = request["max_tokens"]
         if fault == "early_end":
             tokens = max(1, tokens // 2)
-        self.send(": a comment\n\n")
+        if self.state.split:
+            self.send(": a comment\n\n")
         if fault != "no_tokens":
             self.tokens(tokens, fault)
-        if self.close_connection:
+        if self.is_dead:
             return None
         if fault != "no_usage" and request.get("stream_options", {}).get("include_usage"):
             self.event(choices=[], usage=self.counts(request, tokens))
@@ -156,13 +161,15 @@ class Handler(BaseHTTPRequestHandler):
         return None
 
     def tokens(self, tokens, fault):
+        due = time.monotonic() + self.state.ttft_s
         for i in range(tokens):
+            time.sleep(max(0.0, due - time.monotonic()))
+            due += self.state.itl_s
             if i == tokens // 2 and self.stop_short(fault):
                 return
-            # In two pieces, as networks deliver them.
-            text = json.dumps({"choices": [{"index": 0, "text": " a"}], "usage": None})
-            self.send("data: " + text[:20])
-            self.send(text[20:] + "\n\n")
+            text = "data: " + json.dumps({"choices": [{"index": 0, "text": " a"}]}) + "\n\n"
+            for piece in (text[:20], text[20:]) if self.state.split else (text,):
+                self.send(piece)
 
     # Whether the answer ends here, badly.
     def stop_short(self, fault):
@@ -178,9 +185,9 @@ class Handler(BaseHTTPRequestHandler):
         elif fault == "hangs":
             time.sleep(30)
         elif fault == "dies_in_answer":
-            self.close_connection = True
+            self.is_dead = self.close_connection = True
             self.connection.close()
-        return self.close_connection
+        return self.is_dead
 
 
 class Server(ThreadingHTTPServer):
@@ -195,6 +202,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--fault", default="none", choices=FAULTS)
     parser.add_argument("--after", type=int, default=0, help="completions before the fault begins")
+    parser.add_argument("--split", action="store_true", help="events in two pieces, and a comment")
+    parser.add_argument("--ttft-ms", type=float, default=0)
+    parser.add_argument("--itl-ms", type=float, default=0)
     parser.add_argument("--slots", type=int, default=1000)
     parser.add_argument("--log")
     parser.add_argument("--tls", nargs=2, metavar=("CERT", "KEY"))
