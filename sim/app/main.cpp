@@ -28,10 +28,10 @@ using namespace headroom;
 
 // In the order of --help.
 constexpr const Command* kCommands[] = {
-    &kAskCommand,    &kRunCommand,      &kCheckCommand,     &kCapacityCommand, &kAuditCommand,
-    &kStepCommand,   &kValidateCommand, &kCalibrateCommand, &kFromCommand,     &kObserveCommand,
-    &kTraceCommand,  &kCompareCommand,  &kFleetCommand,     &kSweepCommand,    &kMergeCommand,
-    &kReportCommand, &kListCommand};
+    &kAskCommand,   &kRunCommand,      &kCheckCommand,     &kCapacityCommand, &kAuditCommand,
+    &kStepCommand,  &kValidateCommand, &kCalibrateCommand, &kFromCommand,     &kObserveCommand,
+    &kTwinCommand,  &kTraceCommand,    &kCompareCommand,   &kFleetCommand,    &kSweepCommand,
+    &kMergeCommand, &kReportCommand,   &kListCommand};
 
 // One word as a shell reads it back.
 std::string shell_word(const std::string& word) {
@@ -48,7 +48,7 @@ std::string shell_word(const std::string& word) {
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const auto mark = std::ranges::find(words, "--");
-  constexpr std::array<std::string_view, 3> kTakers{"ask", "from", "observe"};
+  constexpr std::array<std::string_view, 4> kTakers{"ask", "from", "observe", "twin"};
   const bool takes_command =
       !words.empty() && std::ranges::find(kTakers, words.front()) != kTakers.end();
   if (!takes_command || words.end() - mark < 3) return words;

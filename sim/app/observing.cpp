@@ -239,6 +239,14 @@ ObservePlan observe_plan(const ObserveFlags& flags, const std::string& asker) {
 }
 
 Observation observed(const ObserveFlags& flags, const ObservePlan& plan) {
+  const Workload workload = make_workload(plan.scenario);
+  const std::int64_t known = workload.facts.requests;
+  return observed(flags, plan, *workload.source,
+                  known > 0 ? std::min(known, flags.requests) : flags.requests);
+}
+
+Observation observed(const ObserveFlags& flags, const ObservePlan& plan, WorkloadSource& traffic,
+                     std::int64_t requests) {
   ObserveOptions options;
   options.server = parse_server_url(flags.url);
   options.remote = flags.remote;
@@ -248,14 +256,11 @@ Observation observed(const ObserveFlags& flags, const ObservePlan& plan) {
   options.seconds = flags.seconds;
   options.timeout_s = flags.timeout_s;
   options.warmup = flags.warmup;
-  options.metrics_every_s = flags.metrics_every_s;
   options.warmup_prompt = plan.first_prompt;
   options.warmup_output = plan.first_output;
-  const Workload workload = make_workload(plan.scenario);
-  const std::int64_t known = workload.facts.requests;
-  ProgressLine progress(known > 0 ? std::min(known, flags.requests) : flags.requests,
-                        flags.seconds);
-  return observe(options, *workload.source,
+  options.metrics_every_s = flags.metrics_every_s;
+  ProgressLine progress(requests, flags.seconds);
+  return observe(options, traffic,
                  {.stop = &stop_on_signals(),
                   .report = [&progress](const ObserveProgress& now) { progress.show(now); }});
 }

@@ -8,6 +8,7 @@
 #include "sim/app/system_source.hpp"
 #include "sim/observe/observation.hpp"
 #include "sim/report/files/observation_files.hpp"
+#include "sim/serving/workload_source.hpp"
 
 namespace CLI {
 class App;
@@ -53,5 +54,8 @@ struct ObservePlan {
 // Measures, with a line of progress on a terminal. Stops at signals, which are not to be handled
 // otherwise.
 [[nodiscard]] Observation observed(const ObserveFlags& flags, const ObservePlan& plan);
+// The same with other traffic of `requests` requests.
+[[nodiscard]] Observation observed(const ObserveFlags& flags, const ObservePlan& plan,
+                                   WorkloadSource& traffic, std::int64_t requests);
 
 }  // namespace headroom
