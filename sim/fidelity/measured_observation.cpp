@@ -18,6 +18,7 @@
 namespace headroom {
 namespace {
 
+constexpr int kObservationFormat = 1;
 constexpr double kMostFailed = 0.02;
 constexpr std::string_view kObservedMetrics[] = {
     "mean_ttft_ms", "median_ttft_ms", "p90_ttft_ms",    "mean_tpot_ms", "median_tpot_ms",
@@ -122,6 +123,11 @@ void read_observation(const std::filesystem::path& folder, const std::string& na
   const std::string place = (folder / "observed.json").string();
   const Json observed = read_json_file(place).root;
   try {
+    if (observed.at("headroom_observation") != kObservationFormat ||
+        !observed.at("scenario").is_object()) {
+      throw DataError(fmt::format("{}: expected \"headroom_observation\": {} and a \"scenario\"",
+                                  place, kObservationFormat));
+    }
     if (std::string why = why_not(observed); !why.empty()) {
       result.excluded.push_back({name, std::move(why)});
       return;

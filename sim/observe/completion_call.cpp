@@ -54,7 +54,6 @@ void call_completions(HttpClient& client, std::string body, TimeNs timeout_ns,
                       std::function<void(const CompletionEnd&)> on_end) {
   const auto stream = std::make_shared<CompletionStream>();
   HttpCall call;
-  call.method = "POST";
   call.path = "/v1/completions";
   call.body = std::move(body);
   call.timeout_ns = timeout_ns;

@@ -126,11 +126,10 @@ class HttpClient::Implementation {
 class HttpClient::Implementation::Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(Implementation& client, HttpCall call) : client_(client), call_(std::move(call)) {
-    const auto verb = call_.body.empty() ? http::verb::get : http::verb::post;
-    request_.method(call_.method == "POST" ? http::verb::post : verb);
+    request_.method(call_.body.empty() ? http::verb::get : http::verb::post);
     request_.target(client_.server_.path + call_.path);
     request_.version(11);
-    request_.set(http::field::host, client_.server_.host + ":" + client_.server_.port);
+    request_.set(http::field::host, client_.server_.authority());
     request_.set(http::field::user_agent, "headroom");
     request_.set(http::field::accept, "*/*");
     if (!client_.authorization_.empty()) {
@@ -186,8 +185,10 @@ class HttpClient::Implementation::Exchange : public std::enable_shared_from_this
     TlsStream* secure = connection_->secure();
     if (secure == nullptr) return write();
     const std::string& host = client_.server_.host;
-    // Names alone: an address has no place in the handshake.
-    SSL_set_tlsext_host_name(secure->native_handle(), host.c_str());
+    Error not_an_address;
+    (void)asio::ip::make_address(host, not_an_address);
+    // Names alone: an address has no place in the handshake (RFC 6066, 3).
+    if (not_an_address) SSL_set_tlsext_host_name(secure->native_handle(), host.c_str());
     secure->set_verify_callback(asio::ssl::host_name_verification(host));
     secure->async_handshake(asio::ssl::stream_base::client,
                             then([](Exchange& own) { own.write(); }));

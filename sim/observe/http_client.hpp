@@ -28,9 +28,8 @@ struct HttpEnd {
 };
 
 struct HttpCall {
-  std::string method = "GET";
   std::string path;       // below the path of the URL
-  std::string body = {};  // JSON; empty: none
+  std::string body = {};  // JSON, which is posted; empty: the path is read
   TimeNs timeout_ns = 0;  // from its start to the last byte
   // Pieces of a response with status 200, when they came; false breaks the exchange off. May be
   // empty.

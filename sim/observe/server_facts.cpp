@@ -99,9 +99,8 @@ class Discovery {
                        {"prompt", text},
                        {"content", text},
                        {"add_special_tokens", false}};
-    const HttpEnd end = fetch(
-        client_,
-        {.method = "POST", .path = "/tokenize", .body = body.dump(), .timeout_ns = timeout_ns_});
+    const HttpEnd end =
+        fetch(client_, {.path = "/tokenize", .body = body.dump(), .timeout_ns = timeout_ns_});
     const Json json = Json::parse(end.body, nullptr, false);
     std::vector<std::int32_t> ids;
     if (end.status != kHttpOk || !end.problem.empty() || !json.is_object() ||

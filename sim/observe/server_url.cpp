@@ -51,10 +51,13 @@ void read_authority(const std::string& url, std::string_view authority, ServerUr
 
 }  // namespace
 
-std::string ServerUrl::text() const {
+std::string ServerUrl::authority() const {
   const bool is_v6 = host.find(':') != std::string::npos;
-  return fmt::format("http{}://{}:{}{}", tls ? "s" : "", is_v6 ? "[" + host + "]" : host, port,
-                     path);
+  return fmt::format("{}:{}", is_v6 ? "[" + host + "]" : host, port);
+}
+
+std::string ServerUrl::text() const {
+  return fmt::format("http{}://{}{}", tls ? "s" : "", authority(), path);
 }
 
 ServerUrl parse_server_url(const std::string& url) {

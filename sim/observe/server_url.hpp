@@ -11,6 +11,8 @@ struct ServerUrl {
   std::string port;
   std::string path;  // what all paths begin with: empty, or "/..." without a slash at its end
 
+  // "127.0.0.1:8000", "[::1]:8000"
+  [[nodiscard]] std::string authority() const;
   // As the user may write it: "http://127.0.0.1:8000".
   [[nodiscard]] std::string text() const;
 };

@@ -208,6 +208,29 @@ serve
   -o short >said.txt
 is short/observed.json 'd["end"], d["requests"]["sent"] < 20' "('seconds', True)"
 
+# TLS: a certificate that nobody vouches for is refused, one that the system trusts is not.
+if command -v openssl >/dev/null; then
+  openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -keyout key.pem -out cert.pem \
+    -addext 'subjectAltName=IP:127.0.0.1' 2>/dev/null
+  serve --tls cert.pem key.pem
+  url=${url/http:/https:}
+  expect_error 'certificate verify failed' "$HEADROOM" observe "$url" "${load[@]}" -o refused
+  SSL_CERT_FILE=cert.pem "$HEADROOM" observe "$url" "${load[@]}" -o secure >/dev/null
+  is secure/observed.json 'd["requests"]["finished"]' 30
+  SSL_CERT_FILE=cert.pem expect_error 'certificate verify failed' \
+    "$HEADROOM" observe "${url/127.0.0.1/localhost}" "${load[@]}" -o refused
+fi
+
+# A folder that was damaged is named with the place.
+cp -r good damaged
+for text in '{' '{"scenario": {}}' '{"headroom_observation": 1, "scenario": 5}'; do
+  echo "$text" >damaged/observed.json
+  expect_error 'damaged/observed.json' "$HEADROOM" validate runs damaged
+done
+cp good/observed.json damaged
+sed -i '5s/.*/1,2/' damaged/trace.csv
+expect_error 'trace.csv:5' "$HEADROOM" validate runs damaged
+
 # Another machine, other schemes, secrets in URLs, wrong flags.
 while IFS='|' read -r text arguments; do
   read -ra words <<<"$arguments"

@@ -6,8 +6,9 @@
 #include <array>
 #include <cmath>
 
+#include "sim/options/json.hpp"
 #include "sim/report/json/ask_json.hpp"
-#include "sim/report/json/metrics_json.hpp"
+#include "sim/report/json/json_text.hpp"
 #include "sim/report/page/html_report.hpp"
 #include "sim/report/text/ask_report.hpp"
 #include "sim/report/text/calibrate_report.hpp"
@@ -116,6 +117,28 @@ std::string trust_text(const Twin& twin) {
       100 * largest_error(traffic), worst, error < 0 ? ", too low" : ", too high");
 }
 
+// Of one replica, at the fullest moment of the simulated traffic.
+std::int64_t free_kv_tokens(const Twin& twin) {
+  const RunResult& run = twin.answer.run;
+  return run.pool_tokens - run.summary.memory.peak_held_tokens;
+}
+
+Json edge_json(const std::optional<AskEdge>& edge) {
+  if (!edge) return nullptr;
+  return {{"largest", optional_json(edge->largest)}, {"why", edge->why}};
+}
+
+// What is left before a target or the pool breaks.
+Json left_json(const Twin& twin) {
+  const AskAnswer& answer = twin.answer;
+  return {{"load_kind", name_of(answer.load.kind)},
+          {"load", answer.load.value},
+          {"largest_load", edge_json(answer.largest_load)},
+          {"largest_users", edge_json(answer.largest_users)},
+          {"kv_tokens", free_kv_tokens(twin)},
+          {"kv_pool_tokens", answer.run.pool_tokens}};
+}
+
 }  // namespace
 
 std::string twin_page(const Twin& twin, const std::string& version) {
@@ -135,6 +158,7 @@ std::string twin_page(const Twin& twin, const std::string& version) {
                {"started_from", twin.started_from},
                {"trust", trust_text(twin)},
                {"next", twin.next},
+               {"left", left_json(twin)},
                {"ask", ask_json(twin.answer, scenario, version)},
                {"answer", ask_text(twin.answer, {{}, twin.next})}};
   return html_page(std::move(data), fmt::format("Twin of {}", traffic.server.rule.model), version);
@@ -157,6 +181,8 @@ std::string twin_text(const Twin& twin, const std::string& page) {
   }
   out += "\n" + calibrate_text(twin.fit);
   out += "\n" + trust_text(twin) + "\n\n" + ask_text(twin.answer, {{}, twin.next});
+  out += fmt::format("KV tokens   {} of {} are free at the fullest moment of this traffic\n",
+                     human_count(free_kv_tokens(twin)), human_count(twin.answer.run.pool_tokens));
   return out + fmt::format("page        {}\n", page);
 }
 

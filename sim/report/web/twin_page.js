@@ -1,6 +1,6 @@
 'use strict';
-// A server as it was measured, beside its model: figures, distributions, what was fitted, how far to
-// trust it, and what is left before something breaks.
+// A server as it was measured, beside its model: figures, distributions, what was fitted, how far
+// to trust it, and what is left before something breaks.
 
 const TwinPage = (() => {
   const LATENCIES = {ttft_ms: 'TTFT', tpot_ms: 'TPOT', e2el_ms: 'E2EL'};
@@ -14,6 +14,19 @@ const TwinPage = (() => {
     const {label, unit} = Format.metric(name);
     return RunPage.tile(label, Format.number(found.measured), unit,
       `measured; predicted ${Format.number(found.simulated)} (${errorText(errorOf(found))})`);
+  }
+
+  // What is left before a target or the pool breaks.
+  function left({load_kind: kind, load, largest_load: most, largest_users: users,
+    kv_tokens: free, kv_pool_tokens: pool}) {
+    const edge = (found) => found && found.largest !== null;
+    return [
+      edge(most) ? RunPage.tile(`Largest ${kind}`, Format.number(most.largest), '',
+        `asked ${Format.number(load)}; ${most.why}`) : null,
+      edge(users) ? RunPage.tile('Largest users', Format.number(users.largest), '', users.why)
+        : null,
+      RunPage.tile('KV tokens free', Format.integer(free), '',
+        `of ${Format.integer(pool)}, at the fullest moment of this traffic`)];
   }
 
   function distribution(run, key) {
@@ -68,7 +81,8 @@ const TwinPage = (() => {
         `${Format.seconds(traffic.duration_s)}.`),
       element('dl', {class: 'figures'}, ...TILES.map((name) => tile(traffic, name))));
     const headroom = RunPage.section(main, 'headroom', 'Headroom left');
-    headroom.append(element('pre', {class: 'answer'}, page.answer));
+    headroom.append(element('dl', {class: 'figures'}, ...left(page.left)),
+      element('pre', {class: 'answer'}, page.answer));
     const trust = RunPage.section(main, 'trust', 'How far to trust it');
     trust.append(element('p', {}, page.trust));
     const charts = RunPage.grid(RunPage.section(main, 'latencies', 'Measured beside predicted'));
