@@ -37,6 +37,8 @@ extern const Command kStepCommand;
 extern const Command kValidateCommand;
 extern const Command kCalibrateCommand;
 extern const Command kFromCommand;
+extern const Command kObserveCommand;
+extern const Command kTwinCommand;
 extern const Command kTraceCommand;
 extern const Command kCompareCommand;
 extern const Command kFleetCommand;

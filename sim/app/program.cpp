@@ -1,16 +1,18 @@
 // The command line. Exit codes: 0 done (running out of memory is a result, too), 2 the scenario, a
-// file or a flag is wrong, 3 some runs of a study failed or are missing, 4 `ask`: it
-// does not hold or start, 70 a bug of Headroom, 130,
+// file or a flag is wrong, 3 some runs of a study failed or are missing, or the server that was
+// measured is lost, 4 `ask`: it does not hold or start, 70 a bug of Headroom, 130,
 // 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP with complete results up to then.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,10 +28,10 @@ namespace {
 
 // In the order of --help.
 constexpr const Command* kCommands[] = {
-    &kAskCommand,     &kRunCommand,        &kCheckCommand,     &kCapacityCommand, &kAuditCommand,
-    &kStepCommand,    &kValidateCommand,   &kCalibrateCommand, &kFromCommand,     &kTraceCommand,
-    &kCompareCommand, &kFleetCommand,      &kSweepCommand,     &kMergeCommand,    &kReportCommand,
-    &kListCommand,    &kCompletionCommand, &kManualCommand};
+    &kAskCommand,   &kRunCommand,      &kCheckCommand,     &kCapacityCommand,   &kAuditCommand,
+    &kStepCommand,  &kValidateCommand, &kCalibrateCommand, &kFromCommand,       &kObserveCommand,
+    &kTwinCommand,  &kTraceCommand,    &kCompareCommand,   &kFleetCommand,      &kSweepCommand,
+    &kMergeCommand, &kReportCommand,   &kListCommand,      &kCompletionCommand, &kManualCommand};
 
 // One word as a shell reads it back.
 std::string shell_word(const std::string& word) {
@@ -46,7 +48,9 @@ std::string shell_word(const std::string& word) {
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const auto mark = std::ranges::find(words, "--");
-  const bool takes_command = !words.empty() && (words.front() == "ask" || words.front() == "from");
+  constexpr std::array<std::string_view, 4> kTakers{"ask", "from", "observe", "twin"};
+  const bool takes_command =
+      !words.empty() && std::ranges::find(kTakers, words.front()) != kTakers.end();
   if (!takes_command || words.end() - mark < 3) return words;
   std::string command;
   for (auto word = mark + 1; word != words.end(); ++word) command += shell_word(*word) + " ";
@@ -61,8 +65,8 @@ int parse_and_dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 success; 2 wrong scenario, file or flag; 3 some runs of a study failed or "
-      "are\nmissing; 4 ask: it does not hold; 70 internal error; 128 + signal number if "
-      "interrupted\nFirst steps: headroom run demo; headroom list scenarios");
+      "are\nmissing, or a measured server is lost; 4 ask: it does not hold; 70 internal error; 128 "
+      "+ signal\nnumber if interrupted\nFirst steps: headroom run demo; headroom list scenarios");
   std::vector<std::pair<const CLI::App*, std::function<int()>>> actions;
   for (const Command* command : kCommands) {
     CLI::App* own = app.add_subcommand(std::string(command->name), std::string(command->doc));

@@ -28,6 +28,7 @@ struct Engine;
 struct EngineLaunch;
 struct EngineLog;
 struct EngineMetrics;
+struct LoadMetrics;
 class EngineResolver;
 
 // A system that will run: an engine with a model on a machine, every default filled in.
@@ -112,6 +113,8 @@ struct Engine {
   // What it publishes at /metrics: "a:|b_", how names begin. Null: its metrics are not read.
   std::string_view metric_prefixes = {};
   const EngineMetrics* metrics = nullptr;
+  // The same of its load. Null: it is not known.
+  const LoadMetrics* load_metrics = nullptr;
 
   // Fills every option that was not given, and sets the sizes of the system.
   void (*resolve)(EngineResolver& r) = nullptr;

@@ -91,6 +91,9 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
     }
     read("perf_model.csv", read_token_times);
     read("decode_rates.csv", read_decode_rates);
+    if (is_there(folder / "observed.json") && is_there(folder / "trace.csv")) {
+      read_observation(folder, name, result);
+    }
   }
   if (result.runs.empty() && result.excluded.empty()) {
     throw ConfigError(Complaint{
@@ -98,7 +101,8 @@ MeasuredRuns read_measured_runs(const fs::path& directory, const Catalog& catalo
         .problem =
             fmt::format("no measured run (requests.csv with config.json, stages.csv, "
                         "max_throughput.csv, all_results.csv, silicon_sample.csv with recipes.csv, "
-                        "perf_model.csv, decode_rates.csv) in this folder or up to {} levels below",
+                        "perf_model.csv, decode_rates.csv, observed.json with trace.csv) in this "
+                        "folder or up to {} levels below",
                         kLevels)});
   }
   return result;

@@ -12,6 +12,7 @@
 //   (NVIDIA aiconfigurator and SemiAnalysis InferenceX, Apache-2.0)
 //   perf_model.csv               prompt and token times of 2023 (Splitwise, MIT)
 //   decode_rates.csv             rates that reports give, with their settings (its reader)
+//   observed.json + trace.csv    a server that `headroom observe` measured
 
 #include <cstdint>
 #include <filesystem>
@@ -101,6 +102,8 @@ void read_static_batches(std::istream& in, const std::string& name, const Catalo
 void read_closed_loops(std::istream& sample, std::istream& recipes, const std::string& name,
                        const Catalog& catalog, MeasuredRuns& result);
 void read_token_times(std::istream& in, const std::string& name, const Catalog& catalog,
+                      MeasuredRuns& result);
+void read_observation(const std::filesystem::path& folder, const std::string& name,
                       MeasuredRuns& result);
 void read_decode_rates(std::istream& in, const std::string& name, const Catalog& catalog,
                        MeasuredRuns& result);

@@ -17,55 +17,16 @@
 #include "sim/kernel/in_parallel.hpp"
 #include "sim/metrics/serving_metrics.hpp"
 #include "sim/resolve/run.hpp"
+#include "workloads/listed_arrivals.hpp"
 
 namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
 
-class ListedArrivals final : public WorkloadSource {
- public:
-  explicit ListedArrivals(const std::vector<Arrival>& arrivals) : arrivals_(arrivals) {}
-  [[nodiscard]] TimeNs next_time() override {
-    return next_ < arrivals_.size() ? arrivals_[next_].time_ns : kNever;
-  }
-  [[nodiscard]] Arrival take() override { return arrivals_[next_++]; }
-  void on_done(std::uint64_t, Outcome, TimeNs) override {}
-
- private:
-  const std::vector<Arrival>& arrivals_;
-  std::size_t next_ = 0;
-};
-
-// A client with `concurrency` places: whatever came of a request, its place goes to the next one.
-class ClosedLoop final : public WorkloadSource {
- public:
-  ClosedLoop(const std::vector<Arrival>& arrivals, std::int64_t concurrency)
-      : arrivals_(arrivals), free_(concurrency) {}
-  [[nodiscard]] TimeNs next_time() override {
-    return free_ > 0 && next_ < arrivals_.size() ? free_since_ns_ : kNever;
-  }
-  [[nodiscard]] Arrival take() override {
-    --free_;
-    Arrival arrival = arrivals_[next_++];
-    arrival.time_ns = free_since_ns_;
-    return arrival;
-  }
-  void on_done(std::uint64_t, Outcome, TimeNs now_ns) override {
-    ++free_;
-    free_since_ns_ = now_ns;
-  }
-
- private:
-  const std::vector<Arrival>& arrivals_;
-  std::int64_t free_;
-  TimeNs free_since_ns_ = 0;  // of the last one; earlier ones are read before time advances
-  std::size_t next_ = 0;
-};
-
 std::unique_ptr<WorkloadSource> requests_of(const MeasuredRun& run) {
   if (run.concurrency == 0) return std::make_unique<ListedArrivals>(run.arrivals);
-  return std::make_unique<ClosedLoop>(run.arrivals, run.concurrency);
+  return std::make_unique<ListedInClosedLoop>(run.arrivals, run.concurrency);
 }
 
 // `why`: of a run that does not get to its end. A row that the run names itself is used unless

@@ -167,21 +167,21 @@ void set_rate(Draft& draft, double requests, std::optional<double> seconds, std:
 }
 
 void note_rest(Draft& draft, const MetricsDump& dump) {
-  const EngineMetrics& names = names_of(draft);
-  const std::optional<double> preemptions = dump.total(names.preemptions);
+  const LoadMetrics& load = *draft.engine->load_metrics;
+  const std::optional<double> preemptions = published(dump, load.preemptions);
   if (preemptions && *preemptions > 0) {
     draft.note(
         fmt::format("{:.0f} preemptions so far: at times the KV pool was too small", *preemptions));
   }
-  const std::optional<double> hits = dump.total(names.prefix_hits);
-  const std::optional<double> queries = dump.total(names.prefix_queries);
+  const std::optional<double> hits = published(dump, load.prefix_hits);
+  const std::optional<double> queries = published(dump, load.prefix_queries);
   if (hits && queries && *queries > 0 && *hits > 0) {
     draft.note(
         fmt::format("{:.1f} % of prompt tokens hit the prefix cache: this scenario does not model "
                     "shared prefixes",
                     100 * *hits / *queries));
   }
-  if (dump.total(names.drafts).value_or(0) > 0) {
+  if (dump.total(names_of(draft).drafts).value_or(0) > 0) {
     draft.note("speculative decoding is in use but not modelled here");
   }
 }

@@ -135,6 +135,13 @@ std::string MetricsDump::label(std::string_view name, std::string_view label) co
   return {};
 }
 
+std::optional<double> published(const MetricsDump& dump, std::string_view names) {
+  for (const std::string_view name : split(names, '|')) {
+    if (const std::optional<double> total = dump.total(name)) return total;
+  }
+  return std::nullopt;
+}
+
 MetricsDump read_prometheus(std::istream& text, const std::string& name) {
   MetricsDump dump;
   dump.file = name;

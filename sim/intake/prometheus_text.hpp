@@ -28,6 +28,9 @@ struct MetricsDump {
   [[nodiscard]] std::string label(std::string_view name, std::string_view label) const;
 };
 
+// The sum over all label sets of the first of these names ("a|b") that occurs.
+[[nodiscard]] std::optional<double> published(const MetricsDump& dump, std::string_view names);
+
 // DataError `name:line: ...` for a line that is neither a comment nor a sample, for a second sample
 // of the engine (vllm:...) with the same name and labels, for a count or a sum of it (..._bucket,
 // _count, _sum, _total) below 0, beyond 10^15 or not a number, and for text without samples.

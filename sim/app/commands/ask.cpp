@@ -14,14 +14,12 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
-#include "sim/app/engine_source.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/system_source.hpp"
 #include "sim/app/threads.hpp"
-#include "sim/engines/engines.hpp"
-#include "sim/kernel/nearest_name.hpp"
 #include "sim/memory/capacity_systems.hpp"
 #include "sim/report/files/replaced_file.hpp"
 #include "sim/report/json/ask_json.hpp"
@@ -33,13 +31,7 @@ namespace headroom {
 namespace {
 
 struct AskArguments {
-  // A command, in one word or in several behind --; a compose file, a log; a scenario.
-  std::vector<std::string> source;
-  std::string service;               // of a compose file
-  std::vector<std::string> models;   // without a source: a,b,...
-  std::vector<std::string> devices;  // a,b,...; several make a table
-  std::string engine;                // name or name@version, without a source
-  std::optional<std::int64_t> device_count;
+  SystemFlags system;
   std::optional<double> rate;
   std::optional<std::int64_t> users;
   std::string prompt;  // tokens
@@ -48,7 +40,6 @@ struct AskArguments {
   std::optional<std::string> trace;
   std::string columns;  // of the trace
   std::vector<std::string> targets;
-  std::vector<std::string> set;
   std::optional<std::int64_t> threads;  // empty: all cores
   std::string save;                     // file for the question as a scenario
   std::string catalog;
@@ -58,107 +49,6 @@ struct AskArguments {
 constexpr std::int64_t kRequests = 2000;  // twenty of them beyond p99
 constexpr std::int64_t kUsualPrompt = 1024;
 constexpr std::int64_t kUsualOutput = 256;
-
-// A system as it was described, before devices and traffic are set.
-struct Described {
-  ScenarioDocument document;
-  std::vector<std::string> assumed;
-};
-
-bool is_scenario(const std::string& word) {
-  if (is_input(word)) return word.ends_with(".json");
-  return std::ranges::any_of(scenario_files(),
-                             [&](const EmbeddedFile& file) { return file.name == word + ".json"; });
-}
-
-// One word that ends like a file of those that are read.
-bool names_a_file(std::string_view word) {
-  constexpr std::array<std::string_view, 6> kEndings{".json", ".yml", ".yaml",
-                                                     ".log",  ".txt", ".sh"};
-  return word.find(' ') == std::string_view::npos &&
-         std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
-}
-
-Described described_by_source(const AskArguments& a) {
-  if (a.source.size() == 1 && is_scenario(a.source.front())) {
-    return {read_scenario_document(a.source.front()), {}};
-  }
-  if (a.source.size() == 1 && names_a_file(a.source.front()) && !is_input(a.source.front())) {
-    throw ConfigError(Complaint{.kind = ErrorKind::missing,
-                                .origin = "ask",
-                                .value = a.source.front(),
-                                .problem = "no such file"});
-  }
-  EngineSource source;
-  if (a.source.size() > 1 && !is_input(a.source.front())) {
-    throw ConfigError(Complaint{.origin = "ask",
-                                .value = a.source.front(),
-                                .problem = "put the engine's command behind --, or quote it"});
-  }
-  source.words = a.source;
-  source.service = a.service;
-  source.release = release_given(a.set);
-  if (a.devices.size() == 1) source.device = a.devices.front();
-  FromResult from = scenario_from_source(source);
-  Described described{{.json = {"ask", std::move(from.scenario), {}}, .directory = {}}, {}};
-  described.assumed = std::move(from.notes);
-  if (!from.unknown_flags.empty()) {
-    described.assumed.push_back("left out, because unknown: " + comma_list(from.unknown_flags));
-  }
-  return described;
-}
-
-// How the engine spreads one replica over several devices.
-std::string split_option(const Json& root) {
-  const auto engine = root.find("engine");
-  const bool named = engine != root.end() && engine->is_object() && engine->contains("name") &&
-                     engine->at("name").is_string();
-  const bool by_layers =
-      named && engine_named(engine->at("name").get<std::string>()).traits.devices_share_layers;
-  return by_layers ? "pipeline_parallel_size" : "tensor_parallel_size";
-}
-
-Described described_by_flags(const AskArguments& a) {
-  Json root = Json::object();
-  if (!a.engine.empty()) {
-    const std::size_t at = std::min(a.engine.find('@'), a.engine.size());
-    root["engine"]["name"] = a.engine.substr(0, at);
-    if (at < a.engine.size()) root["engine"]["version"] = a.engine.substr(at + 1);
-  }
-  if (a.device_count) root["engine"][split_option(root)] = *a.device_count;
-  return {{.json = {"ask", std::move(root), {}}, .directory = {}}, {}};
-}
-
-Described described(const AskArguments& a) {
-  if (!a.source.empty()) {
-    if (!a.models.empty() || !a.engine.empty() || a.device_count) {
-      throw ConfigError(Complaint{
-          .kind = ErrorKind::conflict,
-          .origin = "ask",
-          .problem = "--model, --engine and --devices describe a system without a command or a "
-                     "file: the one that is given says them itself (--set changes it)"});
-    }
-    return described_by_source(a);
-  }
-  if (a.models.empty()) {
-    throw ConfigError(Complaint{
-        .kind = ErrorKind::missing,
-        .origin = "ask",
-        .problem = "name a system: a command behind --, as in headroom ask --device h100-sxm -- "
-                   "vllm serve MODEL; or a file; or --model and --device"});
-  }
-  return described_by_flags(a);
-}
-
-std::int64_t tokens_of(std::string_view flag, const std::string& text, std::int64_t otherwise) {
-  if (text.empty()) return otherwise;
-  const std::vector<std::int64_t> all = parse_contexts({text}, flag);
-  if (all.size() != 1) {
-    throw ConfigError(
-        Complaint{.origin = std::string(flag), .value = text, .problem = "expected one length"});
-  }
-  return all.front();
-}
 
 void check_traffic(const AskArguments& a) {
   const auto refuse = [](std::string_view flag, std::string_view problem, ErrorKind kind) {
@@ -180,7 +70,7 @@ void set_rate(JsonDocument& document, double rate) {
 
 // Traffic of its own for a system that has none, or the scenario's with what the flags change.
 // Returns whether a load was asked for.
-bool set_traffic(const AskArguments& a, Described& system) {
+bool set_traffic(const AskArguments& a, DescribedSystem& system) {
   JsonDocument& document = system.document.json;
   if (!document.root.is_object()) {
     throw value_error(document, "", document.root, "expected an object");
@@ -218,25 +108,15 @@ bool set_traffic(const AskArguments& a, Described& system) {
   return has_own || a.rate || a.users;
 }
 
-// "2x4090" is two of a device in one replica.
-void set_device(const std::string& text, JsonDocument& document) {
-  if (text.empty()) return;
-  Json& root = document.root;
-  const std::size_t x = text.find_first_not_of("0123456789");
-  const bool counts = x > 0 && x < 4 && x + 1 < text.size() && (text[x] == 'x' || text[x] == 'X');
-  root["device"] = counts ? text.substr(x + 1) : text;
-  if (!counts) return;
-  set_option(document, fmt::format("engine.{}={}", split_option(root), text.substr(0, x)));
-}
-
 // Every model on every device.
-std::vector<AskQuery> queries_of(const AskArguments& a, const Described& system, bool has_load) {
+std::vector<AskQuery> queries_of(const AskArguments& a, const DescribedSystem& system,
+                                 bool has_load) {
   AskQuery query;
   query.has_load = has_load;
   query.targets = parse_targets(a.targets);
   query.context = tokens_of("--context", a.context, 0);
-  std::vector<std::string> models = split_list(a.models);
-  std::vector<std::string> devices = split_list(a.devices);
+  std::vector<std::string> models = split_list(a.system.models);
+  std::vector<std::string> devices = split_list(a.system.devices);
   if (models.empty()) models.emplace_back();
   if (devices.empty()) devices.emplace_back();
   query.with_changes = models.size() * devices.size() == 1;
@@ -256,7 +136,7 @@ std::vector<AskQuery> queries_of(const AskArguments& a, const Described& system,
                        "devices`)"});
       }
       queries.push_back(query);
-      for (const std::string& assignment : a.set) {
+      for (const std::string& assignment : a.system.set) {
         set_option(queries.back().document.json, assignment);
       }
       if (!a.columns.empty()) {
@@ -270,13 +150,15 @@ std::vector<AskQuery> queries_of(const AskArguments& a, const Described& system,
 // A scenario that the flags change in nothing.
 bool is_own_scenario(const AskArguments& a) {
   const bool changed = a.rate || a.users || a.trace || !a.prompt.empty() || !a.output.empty() ||
-                       !a.set.empty() || !a.devices.empty();
-  return !changed && a.source.size() == 1 && is_scenario(a.source.front());
+                       !a.system.set.empty() || !a.system.devices.empty();
+  return !changed && a.system.source.size() == 1 && is_scenario(a.system.source.front());
 }
 
 // How to go on from here.
 std::string deeper_text(const AskArguments& a, const AskAnswer& answer) {
-  const std::string file = !a.save.empty() ? a.save : is_own_scenario(a) ? a.source.front() : "";
+  const std::string file = !a.save.empty()      ? a.save
+                           : is_own_scenario(a) ? a.system.source.front()
+                                                : "";
   if (file.empty()) {
     return "--save mine.json keeps this question as a scenario for `headroom run mine.json`, "
            "`compare`, `sweep` and `audit`";
@@ -294,8 +176,8 @@ std::string deeper_text(const AskArguments& a, const AskAnswer& answer) {
 
 int ask_command(AskArguments& a) {
   check_traffic(a);
-  std::ranges::transform(a.source, a.source.begin(), input_path);
-  Described system = described(a);
+  std::ranges::transform(a.system.source, a.system.source.begin(), input_path);
+  DescribedSystem system = described_system(a.system, "ask");
   const bool has_load = set_traffic(a, system);
   const std::vector<AskQuery> queries = queries_of(a, system, has_load);
   const Catalog catalog = load_catalog(a.catalog);
@@ -328,18 +210,19 @@ int ask_command(AskArguments& a) {
 
 std::function<int()> add_ask(CLI::App& command) {
   const auto a = std::make_shared<AskArguments>();
-  command.add_option("source", a->source,
+  command.add_option("source", a->system.source,
                      "an engine's command behind --, or quoted; compose.yaml, a start-up log, a "
                      "scenario");
-  command.add_option("--model", a->models, "without a source: as for `capacity`; a,b,...")
+  command.add_option("--model", a->system.models, "without a source: as for `capacity`; a,b,...")
       ->allow_extra_args(false);
   command
-      .add_option("--device", a->devices,
+      .add_option("--device", a->system.devices,
                   "catalog ids or names, 2x4090 for two; several (a,b,...) make a table")
       ->allow_extra_args(false);
-  command.add_option("--devices", a->device_count, "without a source: how many, for one replica");
-  command.add_option("--engine", a->engine, "without a source: engine or engine@version");
-  command.add_option("--service", a->service, "for a compose file: the service to read");
+  command.add_option("--devices", a->system.device_count,
+                     "without a source: how many, for one replica");
+  command.add_option("--engine", a->system.engine, "without a source: engine or engine@version");
+  command.add_option("--service", a->system.service, "for a compose file: the service to read");
   command.add_option("--rate", a->rate, "requests per second");
   command.add_option("--users", a->users, "instead of --rate: each waits for its answer");
   command.add_option("--in", a->prompt, "tokens of a prompt: 3000, 8k (1024)");
@@ -349,7 +232,8 @@ std::function<int()> add_ask(CLI::App& command) {
   command.add_option("--slo", a->targets, "targets: p99_ttft=2s,p95_tpot=50ms")
       ->allow_extra_args(false);
   command.add_option("--context", a->context, "a request of so many tokens must fit, too: 32k");
-  command.add_option("--set", a->set, "path=value, changes the system")->allow_extra_args(false);
+  command.add_option("--set", a->system.set, "path=value, changes the system")
+      ->allow_extra_args(false);
   command.add_option("-j,--threads", a->threads, "runs in parallel (all cores)");
   command.add_option("--save", a->save, "also write the question as a scenario to this file");
   command.add_option("--catalog", a->catalog, kCatalogHelp);

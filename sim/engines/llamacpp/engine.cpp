@@ -222,6 +222,7 @@ const Engine& llamacpp_engine() {
       .options = llamacpp_rows,
       .launch = &kLlamacppLaunch,
       .metric_prefixes = "llamacpp:",
+      .load_metrics = &kLlamacppLoadMetrics,
       .resolve = resolve_llamacpp,
       .budget =
           [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {

@@ -35,6 +35,7 @@ struct OllamaOptions {
 };
 
 extern const EngineLaunch kLlamacppLaunch;
+extern const LoadMetrics kLlamacppLoadMetrics;
 [[nodiscard]] const Engine& llamacpp_engine();
 extern const EngineLaunch kOllamaLaunch;
 [[nodiscard]] const Engine& ollama_engine();

@@ -318,6 +318,7 @@ const Engine& vllm_engine() {
       .log = &kVllmLog,
       .metric_prefixes = "vllm:",
       .metrics = &kVllmMetrics,
+      .load_metrics = &kVllmLoadMetrics,
       .resolve = resolve_vllm,
       .turn_async_off = turn_vllm_async_off,
       .budget =

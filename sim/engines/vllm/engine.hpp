@@ -27,6 +27,7 @@ inline constexpr EngineVersion kHybridByConnector{0, 22};
 extern const EngineLaunch kVllmLaunch;
 extern const EngineLog kVllmLog;
 extern const EngineMetrics kVllmMetrics;
+extern const LoadMetrics kVllmLoadMetrics;
 [[nodiscard]] const Engine& vllm_engine();
 
 }  // namespace headroom

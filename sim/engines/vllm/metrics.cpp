@@ -24,12 +24,19 @@ const EngineMetrics kVllmMetrics{
     .pool_option = "/engine/num_gpu_blocks_override",
     .prompt_lengths = "vllm:request_prompt_tokens",
     .output_lengths = "vllm:request_generation_tokens",
-    .preemptions = "vllm:num_preemptions_total",
-    .prefix_hits = "vllm:prefix_cache_hits_total",
-    .prefix_queries = "vllm:prefix_cache_queries_total",
     .drafts = "vllm:spec_decode_num_drafts_total",
     .model_label = "model_name",
     .engine_label = "engine",
+};
+
+// Second names: up to 0.9, when the pool could only be a GPU's.
+const LoadMetrics kVllmLoadMetrics{
+    .running = "vllm:num_requests_running",
+    .waiting = "vllm:num_requests_waiting",
+    .kv_share = "vllm:kv_cache_usage_perc|vllm:gpu_cache_usage_perc",
+    .preemptions = "vllm:num_preemptions_total",
+    .prefix_hits = "vllm:prefix_cache_hits_total|vllm:gpu_prefix_cache_hits_total",
+    .prefix_queries = "vllm:prefix_cache_queries_total|vllm:gpu_prefix_cache_queries_total",
 };
 
 }  // namespace headroom

@@ -5,10 +5,10 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "sim/metrics/latency_metrics.hpp"
 #include "sim/report/json/energy_json.hpp"
 #include "sim/report/json/fleet_json.hpp"
 #include "sim/report/json/json_text.hpp"
+#include "sim/report/json/metrics_json.hpp"
 #include "sim/report/json/names.hpp"
 #include "sim/report/json/result_json.hpp"
 #include "sim/resolve/kv_tier.hpp"
@@ -90,23 +90,6 @@ Json requests_json(const RequestCounts& counts) {
   return {{"arrived", counts.arrived},         {"finished", counts.finished},
           {"rejected", counts.rejected},       {"cancelled", counts.cancelled},
           {"lost_to_oom", counts.lost_to_oom}, {"unfinished", counts.unfinished}};
-}
-
-// The flat names of vLLM's serving benchmark (benchmarks/serve.py).
-Json metrics_json(const ServingMetrics& m, bool with_itl) {
-  Json json = {{"duration", m.duration},
-               {"completed", m.completed},
-               {"total_input_tokens", m.total_input_tokens},
-               {"total_output_tokens", m.total_output_tokens},
-               {"request_throughput", m.request_throughput},
-               {"output_throughput", m.output_throughput},
-               {"total_token_throughput", m.total_token_throughput},
-               {"request_goodput", m.request_goodput ? Json(*m.request_goodput) : Json(nullptr)}};
-  for (const LatencyMetric& metric : latency_metrics()) {
-    if (metric.kind == LatencyKind::itl && !with_itl) continue;
-    json[std::string(metric.name)] = m.*metric.value;
-  }
-  return json;
 }
 
 // Per cent that the truth may lie from what is shown.

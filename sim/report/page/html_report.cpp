@@ -21,10 +21,10 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostRuns = 8;
 
 // In this order: later ones use earlier ones.
-constexpr std::array<std::string_view, 13> kScripts{
+constexpr std::array<std::string_view, 14> kScripts{
     "format.js",    "theme.js",         "table.js",        "figure.js",         "run_charts.js",
     "run_page.js",  "comparison.js",    "study_charts.js", "study_searches.js", "study_page.js",
-    "plan_page.js", "accuracy_page.js", "report.js"};
+    "plan_page.js", "accuracy_page.js", "twin_page.js",    "report.js"};
 
 std::string_view web_file(std::string_view name) {
   const std::span<const EmbeddedFile> files = web_files();

@@ -14,7 +14,7 @@
 namespace headroom {
 namespace {
 
-using Found = std::span<const StoredSearch>;
+using ShownSearches = std::span<const StoredSearch>;
 
 Json detail_of(const StoredSearch& row) {
   Json detail = Json::parse(row.detail, nullptr, false);
@@ -80,7 +80,7 @@ std::string table_of(std::vector<std::vector<std::string>> table, std::size_t mo
   return text;
 }
 
-std::string value_table(Found rows, const StudyPoints& points, std::size_t most) {
+std::string value_table(ShownSearches rows, const StudyPoints& points, std::size_t most) {
   std::vector<std::vector<std::string>> table{points.head()};
   table[0].insert(table[0].end(), {"value", "next", "status", "runs", "the next fails by"});
   std::string remarks;
@@ -102,7 +102,7 @@ std::string value_table(Found rows, const StudyPoints& points, std::size_t most)
          table_of(std::move(table), most) + remarks;
 }
 
-std::string front_table(Found rows, const StudyPoints& points, std::size_t most) {
+std::string front_table(ShownSearches rows, const StudyPoints& points, std::size_t most) {
   std::vector<std::vector<std::string>> table;
   for (const StoredSearch& row : rows) {
     if (row.status != "front") continue;
@@ -165,7 +165,7 @@ std::string searches_text(const std::vector<StoredSearch>& searches,
   for (std::size_t i = 0; i < searches.size();) {
     std::size_t end = i;
     while (end < searches.size() && searches[end].search == searches[i].search) ++end;
-    const Found rows(searches.data() + i, end - i);
+    const ShownSearches rows(searches.data() + i, end - i);
     i = end;
     const bool is_front = rows.front().kind == name_of(SearchKind::pareto);
     const auto count = static_cast<std::size_t>(most);

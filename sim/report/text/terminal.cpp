@@ -69,23 +69,6 @@ std::string setup_lines(const RunResult& result) {
   return out;
 }
 
-std::string latency_table(const ServingMetrics& m) {
-  std::string out = fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", "", kNameWidth, "mean",
-                                "median", "p90", "p99");
-  const auto row = [&out](std::string_view name, const std::array<double, 4>& ms) {
-    out += fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", name, kNameWidth, human_ms(ms[0]),
-                       human_ms(ms[1]), human_ms(ms[2]), human_ms(ms[3]));
-  };
-  row("TTFT", {m.mean_ttft_ms, m.median_ttft_ms, m.p90_ttft_ms, m.p99_ttft_ms});
-  // An engine that does not stream hands over all tokens at once: there is nothing between them.
-  if (m.mean_tpot_ms > 0) {
-    row("TPOT", {m.mean_tpot_ms, m.median_tpot_ms, m.p90_tpot_ms, m.p99_tpot_ms});
-    if (m.has_itl) row("ITL", {m.mean_itl_ms, m.median_itl_ms, m.p90_itl_ms, m.p99_itl_ms});
-  }
-  row("E2E", {m.mean_e2el_ms, m.median_e2el_ms, m.p90_e2el_ms, m.p99_e2el_ms});
-  return out;
-}
-
 std::string outcome_line(const RequestCounts& counts) {
   std::string text = fmt::format("{} arrived, {} finished", human_count(counts.arrived),
                                  human_count(counts.finished));
@@ -275,6 +258,23 @@ std::string warning_lines(const RunResult& result) {
 }
 
 }  // namespace
+
+std::string latency_table(const ServingMetrics& m) {
+  std::string out = fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", "", kNameWidth, "mean",
+                                "median", "p90", "p99");
+  const auto row = [&out](std::string_view name, const std::array<double, 4>& ms) {
+    out += fmt::format("{:<{}}{:>12}{:>12}{:>12}{:>12}\n", name, kNameWidth, human_ms(ms[0]),
+                       human_ms(ms[1]), human_ms(ms[2]), human_ms(ms[3]));
+  };
+  row("TTFT", {m.mean_ttft_ms, m.median_ttft_ms, m.p90_ttft_ms, m.p99_ttft_ms});
+  // An engine that does not stream hands over all tokens at once: there is nothing between them.
+  if (m.mean_tpot_ms > 0) {
+    row("TPOT", {m.mean_tpot_ms, m.median_tpot_ms, m.p90_tpot_ms, m.p99_tpot_ms});
+    if (m.has_itl) row("ITL", {m.mean_itl_ms, m.median_itl_ms, m.p90_itl_ms, m.p99_itl_ms});
+  }
+  row("E2E", {m.mean_e2el_ms, m.median_e2el_ms, m.p90_e2el_ms, m.p99_e2el_ms});
+  return out;
+}
 
 std::string human_bytes(ByteCount bytes) {
   const auto value = static_cast<double>(bytes);

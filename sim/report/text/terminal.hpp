@@ -15,6 +15,9 @@ namespace headroom {
 // "measured mean TTFT was 23 % lower to 11 % higher than simulated (10 runs of other models)".
 [[nodiscard]] std::string accuracy_text(const ExpectedError& error);
 
+// Mean, median, p90 and p99 of TTFT, TPOT, ITL and E2E, a line for each.
+[[nodiscard]] std::string latency_table(const ServingMetrics& metrics);
+
 // "55.0 GiB", "812 MiB"
 [[nodiscard]] std::string human_bytes(ByteCount bytes);
 // "1,234,567"

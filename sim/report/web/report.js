@@ -6,7 +6,7 @@
   const main = document.getElementById('main');
   Theme.start();
   const kinds = {run: RunPage, comparison: ComparisonPage, study: StudyPage, plan: PlanPage,
-    accuracy: AccuracyPage};
+    accuracy: AccuracyPage, twin: TwinPage};
   kinds[page.kind].show(main, page);
   Theme.onChange(Figures.redraw);
   document.getElementById('footer').append(

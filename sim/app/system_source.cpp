@@ -1,0 +1,127 @@
+#include "sim/app/system_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/app/engine_source.hpp"
+#include "sim/app/input_text.hpp"
+#include "sim/app/list.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/kernel/nearest_name.hpp"
+#include "sim/memory/capacity_systems.hpp"
+#include "sim/scenario/options.hpp"
+
+namespace headroom {
+namespace {
+
+// One word that ends like a file of those that are read.
+bool names_a_file(std::string_view word) {
+  constexpr std::array<std::string_view, 6> kEndings{".json", ".yml", ".yaml",
+                                                     ".log",  ".txt", ".sh"};
+  return word.find(' ') == std::string_view::npos &&
+         std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
+}
+
+DescribedSystem described_by_source(const SystemFlags& a, const std::string& asker) {
+  if (a.source.size() == 1 && is_scenario(a.source.front())) {
+    return {read_scenario_document(a.source.front()), {}};
+  }
+  if (a.source.size() == 1 && names_a_file(a.source.front()) && !is_input(a.source.front())) {
+    throw ConfigError(Complaint{.kind = ErrorKind::missing,
+                                .origin = asker,
+                                .value = a.source.front(),
+                                .problem = "no such file"});
+  }
+  EngineSource source;
+  if (a.source.size() > 1 && !is_input(a.source.front())) {
+    throw ConfigError(Complaint{.origin = asker,
+                                .value = a.source.front(),
+                                .problem = "put the engine's command behind --, or quote it"});
+  }
+  source.words = a.source;
+  source.service = a.service;
+  source.release = release_given(a.set);
+  if (a.devices.size() == 1) source.device = a.devices.front();
+  FromResult from = scenario_from_source(source);
+  DescribedSystem described{{.json = {asker, std::move(from.scenario), {}}, .directory = {}}, {}};
+  described.assumed = std::move(from.notes);
+  if (!from.unknown_flags.empty()) {
+    described.assumed.push_back("left out, because unknown: " + comma_list(from.unknown_flags));
+  }
+  return described;
+}
+
+// How the engine spreads one replica over several devices.
+std::string split_option(const Json& root) {
+  const auto engine = root.find("engine");
+  const bool named = engine != root.end() && engine->is_object() && engine->contains("name") &&
+                     engine->at("name").is_string();
+  const bool by_layers =
+      named && engine_named(engine->at("name").get<std::string>()).traits.devices_share_layers;
+  return by_layers ? "pipeline_parallel_size" : "tensor_parallel_size";
+}
+
+DescribedSystem described_by_flags(const SystemFlags& a, const std::string& asker) {
+  Json root = Json::object();
+  if (!a.engine.empty()) {
+    const std::size_t at = std::min(a.engine.find('@'), a.engine.size());
+    root["engine"]["name"] = a.engine.substr(0, at);
+    if (at < a.engine.size()) root["engine"]["version"] = a.engine.substr(at + 1);
+  }
+  if (a.device_count) root["engine"][split_option(root)] = *a.device_count;
+  return {{.json = {asker, std::move(root), {}}, .directory = {}}, {}};
+}
+
+}  // namespace
+
+DescribedSystem described_system(const SystemFlags& a, const std::string& asker) {
+  if (!a.source.empty()) {
+    if (!a.models.empty() || !a.engine.empty() || a.device_count) {
+      throw ConfigError(Complaint{
+          .kind = ErrorKind::conflict,
+          .origin = asker,
+          .problem = "--model, --engine and --devices describe a system without a command or a "
+                     "file: the one that is given says them itself (--set changes it)"});
+    }
+    return described_by_source(a, asker);
+  }
+  if (a.models.empty()) {
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::missing,
+        .origin = asker,
+        .problem = "name a system: a command behind --, as in headroom ask --device h100-sxm -- "
+                   "vllm serve MODEL; or a file; or --model and --device"});
+  }
+  return described_by_flags(a, asker);
+}
+
+bool is_scenario(const std::string& word) {
+  if (is_input(word)) return word.ends_with(".json");
+  return std::ranges::any_of(scenario_files(),
+                             [&](const EmbeddedFile& file) { return file.name == word + ".json"; });
+}
+
+void set_device(const std::string& text, JsonDocument& document) {
+  if (text.empty()) return;
+  Json& root = document.root;
+  const std::size_t x = text.find_first_not_of("0123456789");
+  const bool counts = x > 0 && x < 4 && x + 1 < text.size() && (text[x] == 'x' || text[x] == 'X');
+  root["device"] = counts ? text.substr(x + 1) : text;
+  if (!counts) return;
+  set_option(document, fmt::format("engine.{}={}", split_option(root), text.substr(0, x)));
+}
+
+std::int64_t tokens_of(std::string_view flag, const std::string& text, std::int64_t otherwise) {
+  if (text.empty()) return otherwise;
+  const std::vector<std::int64_t> all = parse_contexts({text}, flag);
+  if (all.size() != 1) {
+    throw ConfigError(
+        Complaint{.origin = std::string(flag), .value = text, .problem = "expected one length"});
+  }
+  return all.front();
+}
+
+}  // namespace headroom

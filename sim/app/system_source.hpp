@@ -1,0 +1,46 @@
+#pragma once
+// The system that a user asks about: a command, a compose file, a start-up log or a scenario; or a
+// model, an engine and devices by flags.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/scenario/scenario_file.hpp"
+
+namespace headroom {
+
+struct SystemFlags {
+  // A command, in one word or in several behind --; a compose file, a log; a scenario.
+  std::vector<std::string> source;
+  std::string service;               // of a compose file
+  std::vector<std::string> models;   // without a source: a,b,...
+  std::vector<std::string> devices;  // a,b,...
+  std::string engine;                // name or name@version, without a source
+  std::optional<std::int64_t> device_count;
+  std::vector<std::string> set;
+};
+
+// A system as it was described, before devices and traffic are set.
+struct DescribedSystem {
+  ScenarioDocument document;
+  std::vector<std::string> assumed;
+};
+
+// `asker`: the command, as errors call it. ConfigError: no system, two of them, or as
+// scenario_from_source.
+[[nodiscard]] DescribedSystem described_system(const SystemFlags& flags, const std::string& asker);
+
+// A file, or the name of an embedded scenario.
+[[nodiscard]] bool is_scenario(const std::string& word);
+
+// "2x4090" is two of a device in one replica. Empty: nothing changes.
+void set_device(const std::string& text, JsonDocument& document);
+
+// "8k"; `otherwise` for nothing. ConfigError about `flag`.
+[[nodiscard]] std::int64_t tokens_of(std::string_view flag, const std::string& text,
+                                     std::int64_t otherwise);
+
+}  // namespace headroom

@@ -1,0 +1,52 @@
+#pragma once
+// What a server says of its load while it is measured: its /metrics, read every so often.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/observe/http_client.hpp"
+
+namespace headroom {
+
+struct LoadSample {
+  TimeNs time_ns = 0;                      // when the answer had come, by the client's clock
+  std::optional<double> running = {};      // requests
+  std::optional<double> waiting = {};      // requests
+  std::optional<double> kv_share = {};     // of the pool; mean of several engines
+  std::optional<double> preemptions = {};  // since the server started, as are the next two
+  std::optional<double> prefix_hits = {};  // tokens
+  std::optional<double> prefix_queries = {};
+};
+
+class LoadWatch {
+ public:
+  LoadWatch(HttpClient& client, TimeNs every_ns) : client_(client), every_ns_(every_ns) {}
+
+  // Asks, if it is time for that and the answer before has come.
+  void poll();
+  // When poll() has something to do next; kNever: it never has.
+  [[nodiscard]] TimeNs next_ns() const;
+  // Asks now, and waits for the answer.
+  void ask_now();
+
+  [[nodiscard]] const std::vector<LoadSample>& samples() const { return samples_; }
+  // Why there are no samples, or no more of them; empty: nothing went wrong.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] const std::string& engine() const { return engine_; }  // by the names; or empty
+
+ private:
+  void ask();
+  void read(const HttpEnd& end, TimeNs now_ns);
+
+  HttpClient& client_;
+  TimeNs every_ns_;
+  TimeNs next_ns_ = 0;
+  bool is_asking_ = false;
+  std::string body_;
+  std::vector<LoadSample> samples_;
+  std::string problem_;
+  std::string engine_;
+};
+
+}  // namespace headroom
