@@ -20,7 +20,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 }
 
 // Within single quotes of a shell.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '\'') {
@@ -60,7 +60,7 @@ std::string zsh_doc(std::string_view text) {
     if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
     out += c;
   }
-  return quoted(out);
+  return shell_quoted(out);
 }
 
 }  // namespace
@@ -144,10 +144,10 @@ std::string fish_completion(const std::vector<CommandHelp>& commands) {
     std::string seen = "__fish_seen_subcommand_from " + first;
     if (!is_subcommand(command)) {
       text += fmt::format("complete -c headroom -n __fish_use_subcommand -f -a {} -d '{}'\n", first,
-                          quoted(command.doc));
+                          shell_quoted(command.doc));
     } else {
       text += fmt::format("complete -c headroom -n '{}' -f -a {} -d '{}'\n", seen, second,
-                          quoted(command.doc));
+                          shell_quoted(command.doc));
       seen += "; and __fish_seen_subcommand_from " + second;
     }
     if (!command.words.empty()) {
@@ -160,7 +160,8 @@ std::string fish_completion(const std::vector<CommandHelp>& commands) {
         const bool is_long = name.starts_with("--");
         text += fmt::format(" -{} {}", is_long ? 'l' : 's', name.substr(is_long ? 2 : 1));
       }
-      text += fmt::format("{} -d '{}'\n", option.takes_value ? " -r" : "", quoted(option.doc));
+      text +=
+          fmt::format("{} -d '{}'\n", option.takes_value ? " -r" : "", shell_quoted(option.doc));
     }
   }
   return text;
