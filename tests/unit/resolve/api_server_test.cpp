@@ -145,7 +145,9 @@ TEST_CASE("work without an API server is refused, and a server without streams")
           return parse_scenario(
               parse_json(R"({"engine": {"name": "static", "api_server_count": 1}})", "s.json"));
         }) == test::no_effect_at("/engine/api_server_count"));
-  CHECK(error_of(R"("api_server_count": 0)") == test::value_at("/engine/api_server_count"));
+  CHECK(error_of(R"("api_server_count": 0, "api_server": {"finish_us": 1})") ==
+        test::no_effect_at("/engine/api_server/finish_us"));
+  CHECK(error_of(R"("api_server_count": -1)") == test::value_at("/engine/api_server_count"));
 }
 
 }  // namespace headroom::api_server_test

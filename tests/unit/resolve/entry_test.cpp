@@ -91,7 +91,7 @@ TEST_CASE("requests faster than the way in are a warning") {
   Scenario scenario = parse_scenario(parse_json(R"({"model": "llama-3.1-8b", "device": "b200",
     "engine": {"max_model_len": 4096}, "cost": {"level": "kernels"},
     "workload": {"num_requests": 600, "prompt": {"tokens": 1000}, "output": {"tokens": 3},
-                 "arrivals": {"process": "poisson", "rate": 400}}})",
+                 "arrivals": {"process": "poisson", "request_rate": 400}}})",
                                                 "s.json"));
   const RunResult result = run(scenario, catalog_with_entry());
   CHECK(std::ranges::any_of(result.warnings, [](const std::string& warning) {
