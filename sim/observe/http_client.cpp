@@ -206,7 +206,7 @@ class HttpClient::Implementation::Exchange : public std::enable_shared_from_this
     parser_->body_limit(kMostResponseBytes);
     connection_->with_stream([this](auto& stream) {
       http::async_read_header(stream, buffer_, *parser_, then([](Exchange& own) {
-                                own.end_.status = own.parser_->get().result_int();
+                                own.end_.status = static_cast<int>(own.parser_->get().result_int());
                                 // What has come is handed on at once: an eager parser would wait
                                 // until the piece is full.
                                 own.parser_->eager(false);
