@@ -64,16 +64,8 @@ void Fleet::turn_away(const Arrival& arrival, std::uint64_t index, TimeNs now_ns
                   .replica = kNoReplica,
                   .request = index,
                   .tokens = TokenCount{arrival.prompt_tokens} + arrival.max_tokens});
-  RequestRecord record;
-  record.arrival_ns = arrival.time_ns;
+  RequestRecord record = unseen_record(arrival, index, kNoReplica, outcome, now_ns);
   record.queued_ns = queued_ns;
-  record.finish_ns = now_ns;
-  record.index = index;
-  record.prompt_tokens = arrival.prompt_tokens;
-  record.max_tokens = arrival.max_tokens;
-  record.replica = kNoReplica;
-  record.class_id = static_cast<std::uint8_t>(arrival.class_id);
-  record.outcome = outcome;
   sink_.on_request(record);
   depart(index, outcome, now_ns);
   schedule_arrival(now_ns);
