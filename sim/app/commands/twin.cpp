@@ -119,11 +119,25 @@ class TwinMaker {
     measure(name, question, [&] { return observed(a_.observe, plan_, loop, requests); });
   }
 
+  // A server that does not even answer the warm-up of a later run ends the twin, too.
+  template <typename Measure>
+  Observation kept_if_lost(Measure measured) {
+    try {
+      return measured();
+    } catch (const ConfigError& error) {
+      if (twin_.runs.empty()) throw;
+      throw ConfigError(Complaint{
+          .kind = ErrorKind::unreadable,
+          .origin = "twin",
+          .problem = fmt::format("{}; what was measured is in {}", error.what(), a_.output)});
+    }
+  }
+
   template <typename Measure>
   void measure(const char* name, const ObservedQuestion& question, Measure measured) {
     fmt::print(stderr, "measuring {}\n", name);
     ObservationFolder folder((folder_ / "runs" / name).string());
-    Observation seen = measured();
+    Observation seen = kept_if_lost(measured);
     (void)folder.write(seen, question, kVersion);
     if (seen.end == ObservationEnd::interrupted) throw TwinInterrupted{};
     if (seen.end == ObservationEnd::server_lost) {
