@@ -137,16 +137,7 @@ void TraceCsvWriter::write_number(T value) {
 
 void TraceCsvWriter::write_class(std::string_view name) {
   buffer_ += ',';
-  if (name.find_first_of(",\"") == std::string_view::npos) {
-    buffer_ += name;
-    return;
-  }
-  buffer_ += '"';
-  for (const char c : name) {
-    if (c == '"') buffer_ += '"';
-    buffer_ += c;
-  }
-  buffer_ += '"';
+  buffer_ += csv_field(name);
 }
 
 void TraceCsvWriter::write_prefix(const std::vector<PrefixSegment>& prefix) {
@@ -158,6 +149,16 @@ void TraceCsvWriter::write_prefix(const std::vector<PrefixSegment>& prefix) {
     buffer_ += ':';
     write_number(segment.tokens);
   }
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  std::string field = "\"";
+  for (const char c : text) {
+    if (c == '"') field += '"';
+    field += c;
+  }
+  return field + '"';
 }
 
 }  // namespace headroom

@@ -64,4 +64,7 @@ class TraceCsvWriter {
   std::int64_t rows_ = 0;
 };
 
+// As a field of CSV: in quotes where it holds a comma, a quote or the end of a line.
+[[nodiscard]] std::string csv_field(std::string_view text);
+
 }  // namespace headroom

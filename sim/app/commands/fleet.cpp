@@ -38,11 +38,6 @@ struct FleetPlanArguments {
 
 namespace fs = std::filesystem;
 
-void write_file(ReplacedFile& file, const std::string& text) {
-  file.write(text);
-  file.publish();
-}
-
 // Opened before the work, so that what cannot be written is known by then.
 struct PlanFiles {
   explicit PlanFiles(const std::string& folder)
@@ -116,9 +111,9 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
   const Json scenario = chosen_scenario(plan, result, folder);
   const Json answer = plan_json(plan, result, catalog, version, scenario);
   if (files) {
-    write_file(files->plan, json_text(answer));
-    write_file(files->page, plan_page(answer, version));
-    if (!scenario.is_null()) write_file(files->fleet, json_text(scenario));
+    files->plan.publish(json_text(answer));
+    files->page.publish(plan_page(answer, version));
+    if (!scenario.is_null()) files->fleet.publish(json_text(scenario));
   }
   const std::string written = folder.empty()
                                   ? ""

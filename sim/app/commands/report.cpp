@@ -23,8 +23,7 @@ struct ReportArguments {
 std::string report_command(const ReportArguments& arguments, const std::string& version) {
   ReplacedFile file(arguments.output);
   const std::string page = html_report({arguments.paths, arguments.title, version});
-  file.write(page);
-  file.publish();
+  file.publish(page);
   return fmt::format("{}  {:.1f} MB, open it in a browser\n", arguments.output,
                      static_cast<double>(page.size()) / 1e6);
 }

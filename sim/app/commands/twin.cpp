@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -126,11 +127,15 @@ class TwinMaker {
       return measured();
     } catch (const ConfigError& error) {
       if (twin_.runs.empty()) throw;
-      throw ConfigError(Complaint{
-          .kind = ErrorKind::unreadable,
-          .origin = "twin",
-          .problem = fmt::format("{}; what was measured is in {}", error.what(), a_.output)});
+      throw lost(error.what());
     }
+  }
+
+  [[nodiscard]] ConfigError lost(std::string_view why) const {
+    return ConfigError(
+        Complaint{.kind = ErrorKind::unreadable,
+                  .origin = "twin",
+                  .problem = fmt::format("{}; what was measured is in {}", why, a_.output)});
   }
 
   template <typename Measure>
@@ -140,12 +145,7 @@ class TwinMaker {
     Observation seen = kept_if_lost(measured);
     (void)folder.write(seen, question, kVersion);
     if (seen.end == ObservationEnd::interrupted) throw TwinInterrupted{};
-    if (seen.end == ObservationEnd::server_lost) {
-      throw ConfigError(
-          Complaint{.kind = ErrorKind::unreadable,
-                    .origin = "twin",
-                    .problem = "the server was lost; what was measured is in " + a_.output});
-    }
+    if (seen.end == ObservationEnd::server_lost) throw lost("the server was lost");
     TwinRun& run = twin_.runs.emplace_back();
     run.seen = std::move(seen);
     run.is_fitted_on = name != std::string(kTraffic);
@@ -226,9 +226,7 @@ class TwinMaker {
 
   void write() const {
     const auto put = [&](const char* name, const std::string& text) {
-      ReplacedFile file((folder_ / name).string());
-      file.write(text);
-      file.publish();
+      ReplacedFile((folder_ / name).string()).publish(text);
     };
     put("calibrations.json", calibrations_file(twin_.fit.calibration));
     put("scenario.json", twin_.scenario);

@@ -112,16 +112,6 @@ Json observed_json(const Observation& seen, const ObservedQuestion& question,
   return json;
 }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
-}
-
 std::string class_name(const ObservedQuestion& question, const ObservedRequest& request) {
   const auto id = static_cast<std::size_t>(request.sent.class_id);
   return question.classes.size() > 1 && id < question.classes.size() ? question.classes[id] : "";
@@ -134,9 +124,9 @@ std::string requests_csv(const Observation& seen, const ObservedQuestion& questi
   auto out = std::back_inserter(text);
   std::size_t index = 0;
   for (const ObservedRequest& r : seen.requests) {
-    fmt::format_to(out, "{},{},{:.6f},{:.6f},{},{},{},", index++, quoted(class_name(question, r)),
-                   real_s(r.sent.time_ns), real_s(r.sent_ns), r.prompt_tokens, r.output_tokens,
-                   r.chunks);
+    fmt::format_to(out, "{},{},{:.6f},{:.6f},{},{},{},", index++,
+                   csv_field(class_name(question, r)), real_s(r.sent.time_ns), real_s(r.sent_ns),
+                   r.prompt_tokens, r.output_tokens, r.chunks);
     const double decode_ms = real_ms(r.last_token_ns - r.first_token_ns);
     if (r.chunks > 0) fmt::format_to(out, "{:.3f}", real_ms(r.first_token_ns - r.sent_ns));
     text += ',';
@@ -150,7 +140,7 @@ std::string requests_csv(const Observation& seen, const ObservedQuestion& questi
     }
     text += ',';
     if (r.chunks > 0) fmt::format_to(out, "{:.3f}", real_ms(r.last_token_ns - r.sent_ns));
-    fmt::format_to(out, ",{},{}\n", word_of(r.outcome), quoted(visible_text(r.problem)));
+    fmt::format_to(out, ",{},{}\n", word_of(r.outcome), csv_field(visible_text(r.problem)));
   }
   return text;
 }
@@ -221,12 +211,6 @@ std::string trace_csv(const Observation& seen, const ObservedQuestion& question)
   return text;
 }
 
-void write_whole(const std::string& path, const std::string& text) {
-  ReplacedFile file(path);
-  file.write(text);
-  file.publish();
-}
-
 std::string empty_folder(const std::string& folder) {
   const bool has_files = is_there(folder) && (!is_folder(folder) || !fs::is_empty(folder));
   if (has_files) {
@@ -251,13 +235,12 @@ std::string ObservationFolder::path(const char* name) const {
 
 std::string ObservationFolder::write(const Observation& observation,
                                      const ObservedQuestion& question, const std::string& version) {
-  write_whole(path("trace.csv"), trace_csv(observation, question));
-  write_whole(path("requests.csv"), requests_csv(observation, question));
-  write_whole(path("load.csv"), load_csv(observation));
-  if (!question.model_file.empty()) write_whole(path(kModelFile), question.model_file);
+  ReplacedFile(path("trace.csv")).publish(trace_csv(observation, question));
+  ReplacedFile(path("requests.csv")).publish(requests_csv(observation, question));
+  ReplacedFile(path("load.csv")).publish(load_csv(observation));
+  if (!question.model_file.empty()) ReplacedFile(path(kModelFile)).publish(question.model_file);
   const std::string text = json_text(observed_json(observation, question, version));
-  json_.write(text);
-  json_.publish();
+  json_.publish(text);
   return text;
 }
 

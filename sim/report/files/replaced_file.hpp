@@ -21,6 +21,10 @@ class ReplacedFile {
   void write(std::string_view text);
   // Without this nothing is left behind.
   void publish();
+  void publish(std::string_view whole) {
+    write(whole);
+    publish();
+  }
 
  private:
   std::string name_;    // as the caller knows it
