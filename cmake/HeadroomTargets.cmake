@@ -52,9 +52,12 @@ endif()
 target_compile_options(headroom_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
 if(HEADROOM_SANITIZE)
-  # Instrumented, g++ 12 takes members of std::function and std::optional for uninitialised.
+  # Instrumented, g++ 12 takes members of std::function and std::optional for uninitialised. Two
+  # checks that go before every access are left out, a quarter of the compile time: one through a
+  # null pointer ends the program in any case, and no object lies where a cast put it.
   target_compile_options(headroom_flags INTERFACE
-    -fsanitize=${HEADROOM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+    -fsanitize=${HEADROOM_SANITIZE} -fno-sanitize=null,alignment
+    -fno-sanitize-recover=all -fno-omit-frame-pointer
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_compile_definitions(headroom_flags INTERFACE _GLIBCXX_ASSERTIONS)
   target_link_options(headroom_flags INTERFACE -fsanitize=${HEADROOM_SANITIZE})
@@ -152,15 +155,15 @@ function(headroom_optimise target kind)
 endfunction()
 
 # headroom_tests(LABEL SOURCES a_test.cpp ... LINKS x y): one Catch2 executable, one ctest per test
-# case (sanitized: per file). Cases tagged [large] read whole published traces. Release tests are
-# compiled with -O1, sanitized ones with -O0: what they test is optimised, and optimising Catch2's
-# macros would cost more compile time than the whole program.
+# case (sanitized: per file). Cases tagged [large] read whole published traces. Their own code is
+# not optimised: what they test is, and optimising Catch2's macros would cost more compile time than
+# the whole program.
 function(headroom_tests label)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(tests_${label} ${ARG_SOURCES})
   target_link_libraries(tests_${label} PRIVATE ${ARG_LINKS} Catch2::Catch2WithMain)
   target_compile_options(tests_${label} PRIVATE
-    $<$<CONFIG:Release>:-O1> $<$<CONFIG:RelWithDebInfo>:-O0>)
+    $<$<CONFIG:Release,RelWithDebInfo>:-O0>)
   if(HEADROOM_PCH)
     target_precompile_headers(tests_${label} PRIVATE <catch2/catch.hpp> ${HEADROOM_COMMON_HEADERS})
   endif()

@@ -239,7 +239,7 @@ std::string ObservationFolder::write(const Observation& observation,
   ReplacedFile(path("requests.csv")).publish(requests_csv(observation, question));
   ReplacedFile(path("load.csv")).publish(load_csv(observation));
   if (!question.model_file.empty()) ReplacedFile(path(kModelFile)).publish(question.model_file);
-  const std::string text = json_text(observed_json(observation, question, version));
+  std::string text = json_text(observed_json(observation, question, version));
   json_.publish(text);
   return text;
 }
