@@ -4,6 +4,8 @@
 
 #include "sim/engines/trtllm/engine.hpp"
 
+#include <fmt/format.h>
+
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
 
@@ -19,8 +21,9 @@ const FlagRow kTrtllmRows[] = {
     {.names = "--pipeline_parallel_size|--pp_size",
      .takes = Takes::integer,
      .pointer = "/engine/pipeline_parallel_size"},
+    // A number until settle_expert_ranks().
     {.names = "--moe_expert_parallel_size|--ep_size",
-     .takes = Takes::above_one,
+     .takes = Takes::integer,
      .pointer = "/engine/enable_expert_parallel"},
     {.names = "--max_batch_size", .takes = Takes::integer, .pointer = "/engine/max_batch_size"},
     {.names = "--max_num_tokens", .takes = Takes::integer, .pointer = "/engine/max_num_tokens"},
@@ -160,11 +163,43 @@ constexpr LaunchProgram kTrtllmModules[] = {{"tensorrt_llm.commands.serve", "ser
 constexpr LaunchImage kTrtllmImages[] = {
     {.repository = "nvidia/tensorrt-llm", .tag_is_release = true}};
 
+constexpr std::string_view kTensor = "/engine/tensor_parallel_size";
+constexpr std::string_view kData = "/engine/data_parallel_size";
+
+// The ranks of experts are tensor ranks (tensorrt_llm/mapping.py: moe_world_size), so there are at
+// least as many. Tables of benchmarks that count tensor ranks per rank of attention break this: the
+// engine would refuse what they write.
+void settle_expert_ranks(LaunchDraft& draft) {
+  constexpr std::string_view kExperts = "/engine/enable_expert_parallel";
+  const Json* flag = draft.find(kExperts);
+  if (flag == nullptr) return;
+  const auto experts = flag->get<std::int64_t>();
+  if (experts > 1) {
+    draft.set(kExperts, true);
+  } else {
+    draft.unset(kExperts);
+  }
+  const Json* tensor = draft.find(kTensor);
+  const std::int64_t ranks = tensor == nullptr ? 1 : tensor->get<std::int64_t>();
+  if (experts <= ranks) return;
+  const Json* splits = draft.find(kData);
+  if (splits != nullptr && splits->get<bool>()) {
+    draft.note(
+        fmt::format("--ep_size {} of --tp_size {}: {} tensor ranks, one of attention each; "
+                    "TensorRT-LLM itself wants --tp_size {}",
+                    experts, ranks, experts, experts));
+    draft.set(kTensor, experts);
+  } else {
+    draft.note(
+        fmt::format("--ep_size {} of --tp_size {}: TensorRT-LLM refuses more ranks of "
+                    "experts than tensor ranks",
+                    experts, ranks));
+  }
+}
+
 // With attention DP every tensor rank serves requests of its own, and experts are shared by all
 // (tensorrt_llm/mapping.py: dp_size).
 void settle_attention_dp(LaunchDraft& draft) {
-  constexpr std::string_view kTensor = "/engine/tensor_parallel_size";
-  constexpr std::string_view kData = "/engine/data_parallel_size";
   constexpr std::string_view kBalance = "/engine/attention_dp_enable_balance";
   const Json* flag = draft.find(kData);
   const Json* ranks = draft.find(kTensor);
@@ -199,6 +234,7 @@ const EngineLaunch kTrtllmLaunch{
     .settle =
         [](LaunchDraft& draft) {
           settle_drafter(draft);
+          settle_expert_ranks(draft);
           settle_attention_dp(draft);
         },
 };

@@ -117,6 +117,22 @@ TEST_CASE("trtllm-serve: attention DP makes data ranks of the tensor ranks") {
             .sharding.data == 8);
 }
 
+TEST_CASE("trtllm-serve: more ranks of experts than tensor ranks") {
+  // As benchmarks count that give each rank of attention one tensor rank.
+  const FromResult split =
+      from("trtllm-serve deepseek-ai/DeepSeek-V3 --tp_size 1 --ep_size 8 --enable_attention_dp");
+  CHECK(split.scenario.at("/engine/data_parallel_size"_json_pointer) == 8);
+  CHECK(split.scenario.at("/engine/enable_expert_parallel"_json_pointer) == true);
+  CHECK(std::ranges::count(split.notes,
+                           "--ep_size 8 of --tp_size 1: 8 tensor ranks, one of attention each; "
+                           "TensorRT-LLM itself wants --tp_size 8") == 1);
+  const FromResult refused = from("trtllm-serve m --ep_size 8");
+  CHECK_FALSE(refused.scenario.at("engine").contains("data_parallel_size"));
+  CHECK(std::ranges::count(refused.notes,
+                           "--ep_size 8 of --tp_size 1: TensorRT-LLM refuses more ranks of experts "
+                           "than tensor ranks") == 1);
+}
+
 TEST_CASE("trtllm-serve: the settings file overrides the command line") {
   // "Path to a YAML file that overwrites the parameters specified by trtllm-serve" (its --help).
   const TempFile settings(
