@@ -32,8 +32,15 @@ ByteCount absorbed_bytes(const ModelSpec& model, const Sharding& sharding, std::
   return bytes;
 }
 
+bool keeps_table_whole(const ModelSpec& model) {
+  return model.architecture.starts_with("Gemma3For") || model.architecture.starts_with("Gemma4For");
+}
+
 // Beside the share of a tensor rank; negative where the head is cut into more pieces.
-ByteCount table_bytes(const ModelParts& parts, const Sharding& sharding) {
+ByteCount table_bytes(const ModelSpec& model, const ModelParts& parts, const Sharding& sharding) {
+  if (keeps_table_whole(model)) {
+    return parts.bytes_of(ModelPart::embedding) * (sharding.tensor - 1);
+  }
   if (sharding.data == 1) return 0;
   const ByteCount head = parts.bytes_of(ModelPart::lm_head);
   return parts.bytes_of(ModelPart::embedding) * (sharding.tensor - 1) - head + head / sharding.data;
@@ -67,7 +74,7 @@ ByteCount sglang_loaded_weight_bytes(const BudgetInputs& inputs, std::int64_t st
   const ModelParts parts = rank_parts(inputs.model, sharding, stage);
   ByteCount bytes = parts.bytes_total() + absorbed_bytes(inputs.model, sharding, stage) +
                     undivided_tower_bytes(inputs.model, parts, sharding) +
-                    table_bytes(parts, sharding);
+                    table_bytes(inputs.model, parts, sharding);
   if (keeps_loader_scales(inputs, release)) bytes += loader_scale_bytes(inputs, stage);
   return bytes;
 }

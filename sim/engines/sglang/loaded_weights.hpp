@@ -14,6 +14,8 @@ namespace headroom {
 //   (models/deepseek_v2.py: w_kc and w_vc beside kv_b_proj).
 // - With attention by data ranks the embedding is whole on every rank, and the head is divided over
 //   all of them (models/deepseek_v2.py: enable_tp).
+// - The table of Gemma 3 and 4, which is their head too, is whole on every rank
+//   (models/gemma3_causal.py, gemma4_causal.py: a scaled nn.Embedding).
 // - Experts in MXFP4 inside an FP8 checkpoint (DeepSeek V4) load fp32 scales, which 0.5.12 to
 //   0.5.16 keep beside Marlin's own (pull request 29797: 11.48 GB per device of 16).
 [[nodiscard]] ByteCount sglang_loaded_weight_bytes(const BudgetInputs& inputs, std::int64_t stage,

@@ -169,6 +169,19 @@ TEST_CASE("data ranks of SGLang hold the whole embedding and a smaller part of t
   CHECK(loaded(inputs) - share_of_checkpoint(inputs) == kTable / 2 - kTable / 2 * 3 / 4);
 }
 
+TEST_CASE("SGLang holds the whole table of Gemma 3 and 4 on every rank") {
+  BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  inputs.sharding.tensor = 4;
+  const ByteCount share = share_of_checkpoint(inputs);
+  constexpr ByteCount kTable = 128256LL * 4096 * 2;
+  for (const char* architecture : {"Gemma3ForCausalLM", "Gemma4ForConditionalGeneration"}) {
+    inputs.model.architecture = architecture;
+    CHECK(loaded(inputs) - share == kTable / 4 * 3);
+  }
+  inputs.model.architecture = "Gemma2ForCausalLM";
+  CHECK(loaded(inputs) == share);
+}
+
 TEST_CASE("SGLang 0.5.12 to 0.5.16 keeps the loader's scales of 4-bit experts on Hopper") {
   BudgetInputs inputs = inputs_of(llama31_8b(), 80);
   inputs.device.sm = 90;
