@@ -185,8 +185,21 @@ void Resolver::find_model() {
                           ErrorKind::unreadable);
       }
       r_.model = catalog_.model(s.model, overrides);
+      take_published_checkpoint(overrides);
     }
   });
+}
+
+// No engine makes floats of 4 bits while it loads: who asks for them has a checkpoint of this model
+// in them. The one that the catalog knows says which layers it leaves and the format of its cache.
+void Resolver::take_published_checkpoint(const std::filesystem::path& overrides) {
+  const std::string& format = r_.scenario.engine.quantization;
+  if (format != "nvfp4" && format != "mxfp4") return;
+  const std::string id = fmt::format("{}-{}", r_.model.id, format);
+  if (!catalog_.has_model(id)) return;
+  r_.model = catalog_.model(id, overrides);
+  r_.warnings.push_back(fmt::format("{} in {} is read as {}", r_.scenario.model, format,
+                                    r_.model.hf_repo.empty() ? id : r_.model.hf_repo));
 }
 
 bool Resolver::reads_cache_format(std::string_view method) const {

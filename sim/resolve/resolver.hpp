@@ -19,6 +19,7 @@ class Resolver {
   void find_model();
   [[nodiscard]] bool reads_cache_format(std::string_view method) const;
   bool read_checkpoint_name(const std::filesystem::path& overrides);
+  void take_published_checkpoint(const std::filesystem::path& overrides);
   void find_machine();
   void check_host_figures() const;
   void resolve_parts();
