@@ -33,18 +33,17 @@ std::int64_t recurrent_width(const RecurrentSpec& r, std::int64_t tp) {
   return (2 * convolved + 2 * value) / tp;
 }
 
-// Every token is copied to its top_k experts. Where each expert is cut the copies keep their full
-// width, those of the tokens of all data ranks; whole experts see a share of the copies, equal
-// shares assumed.
+// Every token of all data ranks is copied to its top_k experts. Where each expert is cut the copies
+// keep their full width; whole experts see a share of the copies, equal shares assumed.
 std::int64_t moe_width(const ModelSpec& model, const MoeSpec& moe, const Sharding& sharding) {
   const std::int64_t width = moe.latent > 0 ? moe.latent : model.hidden;
   const std::int64_t products = moe.gated ? 3 : 2;
   const std::int64_t shared = products * moe.shared_ffn / sharding.tensor;
+  const std::int64_t copies = sharding.data * moe.top_k;
   if (!sharding.expert_parallel) {
-    return sharding.data * moe.top_k * (products * moe.ffn / sharding.expert_cuts() + width) +
-           shared;
+    return copies * (products * moe.ffn / sharding.expert_cuts() + width) + shared;
   }
-  return moe.top_k * (products * moe.ffn + width) / sharding.expert_ranks() + shared;
+  return copies * (products * moe.ffn + width) / sharding.expert_ranks() + shared;
 }
 
 // A 2 x 2 merge of patches into soft tokens and an MLP four times as wide as the tower: the usual

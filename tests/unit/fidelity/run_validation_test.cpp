@@ -56,17 +56,29 @@ TEST_CASE("measured jobs: all at once, weights by precision, unknown ones left o
   const MeasuredRuns read = jobs(
       "Llama-3.1-8B,H100,1,1,FP8,128,2048,20000,30000\n"
       "Llama-3.3-70B,B200,1,1,FP4,128,128,11147,30000\n"
-      "Llama-4-Scout,B200,1,1,FP4,128,128,25342,30000\n"
+      "Llama-4-Maverick,B200,8,1,FP4,128,128,124323,30000\n"
       "Llama-3.1-8B,H100,1,2,FP8,128,2048,20000,30000\n");
   REQUIRE(read.runs.size() == 2);
   CHECK(read.runs[1].scenario.model == "llama-3.3-70b-nvfp4");
   CHECK(read.runs[0].scenario.engine.quantization == "fp8");
   CHECK(read.runs[0].scenario.engine.own.get<TrtllmOptions>().max_seq_len == 128 + 2048);
-  CHECK(read.runs[0].arrivals.size() == 3000);
+  CHECK(read.runs[0].arrivals.size() == 30'000);
   CHECK(read.runs[0].arrivals.back().time_ns == 0);
   REQUIRE(read.excluded.size() == 2);
   CHECK(read.excluded[0].why == "no FP4 weights in the catalog");
   CHECK(read.excluded[1].why == "pipeline stages are not replayed");
+}
+
+TEST_CASE("measured jobs: models of experts have attention by data ranks") {
+  const MeasuredRuns read = jobs(
+      "Qwen3-235B-A22B,B200,8,1,FP4,128,2048,66057,3000\n"
+      "Qwen3-30B-A3B,B200,1,1,FP4,128,2048,37844,3000\n");
+  REQUIRE(read.runs.size() == 2);
+  CHECK(read.runs[0].scenario.engine.tensor_parallel_size == 1);
+  CHECK(read.runs[0].scenario.engine.data_parallel_size == 8);
+  CHECK(read.runs[0].scenario.engine.enable_expert_parallel);
+  CHECK(read.runs[1].scenario.engine.data_parallel_size == 1);
+  CHECK_FALSE(read.runs[1].scenario.engine.enable_expert_parallel);
 }
 
 TEST_CASE("measured runs: bad files are refused with file and line") {
