@@ -32,7 +32,6 @@ constexpr std::array kBetweenFields{
     BetweenField{"latent_layer_share", &B::latent_layer_share, 1, 1, 1, 0.25},
     BetweenField{"quantise_us", &B::quantise_ns, kBetweenUs, kMostBetween, 60, 6},
     BetweenField{"elementwise_us", &B::elementwise_ns, kBetweenUsPerMillion, kMostBetween, 60, 5},
-    BetweenField{"inner_us", &B::inner_ns, kBetweenUsPerMillion, kMostBetween, 60, 2},
     BetweenField{"quantise_token_us", &B::quantise_token_ns, kBetweenUsPerMillion, kMostBetween, 60,
                  5},
     BetweenField{"sequence_us", &B::sequence_ns, kBetweenUs, kMostBetween, 40, 3},

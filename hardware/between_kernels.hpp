@@ -27,7 +27,6 @@ struct BetweenKernels {
   // Elementwise kernels of a step that holds prompt tokens: per token and element of the hidden
   // states of all layers. And of the layers that quantise, to do that.
   double elementwise_ns = 0;
-  double inner_ns = 0;  // the same per element that products leave inside layers, on a rank
   double quantise_token_ns = 0;
   double sequence_ns = 0;      // per decoding sequence: sampling, detokenising
   double request_ns = 0;       // from the client to the queue and back, per request

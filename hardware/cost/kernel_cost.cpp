@@ -72,8 +72,7 @@ KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSt
   const double quantising = real(counts.fp8_block);
   layers_ = ticks_from_ns(b.layer_ns * plain + b.quantise_ns * quantising);
   elementwise_ = ticks_from_ns(
-      (b.elementwise_ns * real(counts.layers) + b.quantise_token_ns * quantising) * real(hidden) +
-      b.inner_ns * counts.inner);
+      (b.elementwise_ns * real(counts.layers) + b.quantise_token_ns * quantising) * real(hidden));
   sequence_ = ticks_from_ns(b.sequence_ns);
   launches_ = ticks_from_ns(
       b.launch_ns *

@@ -132,7 +132,6 @@ LayerKernels::LayerKernels(const ModelSpec& model, const ParallelOptions& parall
 
 void LayerKernels::add_product(WeightFormat format, std::int64_t n, std::int64_t k, double count) {
   products_.push_back({*product_format(format), n, k, count});
-  if (n != hidden_) counts_.inner += real(n) * count;
 }
 
 void LayerKernels::add_mlp(std::int64_t ffn, bool gated, WeightFormat format, double count) {

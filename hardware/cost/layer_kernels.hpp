@@ -56,7 +56,6 @@ class LayerKernels {
     std::int64_t compressed = 0;  // attention of DeepSeek-V4
     std::int64_t recurrent = 0;
     std::int64_t fp8_block = 0;  // that quantise activations per group
-    double inner = 0;  // elements of a token that products leave inside layers, on this rank
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
   // Context lengths at which attention over a window or over picked tokens stops to grow.

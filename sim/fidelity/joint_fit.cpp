@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "sim/fidelity/calibrate.hpp"
@@ -49,10 +50,7 @@ class JointProblem {
   JointProblem(const JointFitOptions& options, const Catalog& catalog)
       : catalog_(catalog), threads_(options.threads), ties_(options.ties) {
     read_fields(options);
-    const MeasuredRuns measured = read_measured_runs(options.directory, catalog);
-    for (const MeasuredRun* run : chosen_runs(options.directory, options.runs, measured)) {
-      if (!run->settings_differ) runs_.push_back(*run);
-    }
+    read_runs(options);
     // What kernels do not price, or what does not get to its end, is in no fit.
     std::vector<std::optional<ScoredRun>> all = scores(start_rows(), every(runs_.size()));
     std::vector<MeasuredRun> priced;
@@ -66,7 +64,7 @@ class JointProblem {
       throw ConfigError(Complaint{.origin = options.directory.string(),
                                   .problem = "no run here is priced by measured kernels"});
     }
-    weigh();
+    weigh(options);
   }
 
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -230,6 +228,19 @@ class JointProblem {
     return rows;
   }
 
+  void read_runs(const JointFitOptions& options) {
+    const MeasuredRuns measured = read_measured_runs(options.directory, catalog_);
+    std::vector<std::string> sets = options.runs;
+    if (!sets.empty()) sets.insert(sets.end(), options.unseen.begin(), options.unseen.end());
+    for (const MeasuredRun* run : chosen_runs(options.directory, sets, measured)) {
+      if (!run->settings_differ) runs_.push_back(*run);
+    }
+    if (options.unseen.empty()) return;
+    for (const MeasuredRun* run : chosen_runs(options.directory, options.unseen, measured)) {
+      unseen_.insert(run->data_set);
+    }
+  }
+
   // Nothing for a run that is not priced by kernels, or does not get to its end.
   [[nodiscard]] std::vector<std::optional<ScoredRun>> scores(
       const std::vector<BetweenKernels>& rows, const std::vector<std::size_t>& places) {
@@ -242,7 +253,12 @@ class JointProblem {
     return all;
   }
 
-  void weigh() {
+  void weigh(const JointFitOptions& options) {
+    if (std::ranges::all_of(before_, [&](const ScoredRun& r) { return is_unseen(r); })) {
+      throw ConfigError(Complaint{.origin = options.directory.string(),
+                                  .problem = "every run that kernels price is named as unseen, "
+                                             "which leaves none to fit on"});
+    }
     std::map<std::vector<std::string>, double> count;
     const auto group = [](const ScoredRun& run) {
       return std::vector<std::string>{run.engine, run.device, run.model};
@@ -251,8 +267,9 @@ class JointProblem {
     for (std::size_t i = 0; i < before_.size(); ++i) {
       for (const ScoredMetric& metric : before_[i].metrics) {
         const bool ttft = metric.name.find("ttft") != std::string_view::npos;
-        figures_.push_back({i, (ttft ? kJointTtftWeight : 1) / std::sqrt(count[group(before_[i])]),
-                            metric.name == "output_throughput"});
+        const double weight = (ttft ? kJointTtftWeight : 1) / std::sqrt(count[group(before_[i])]);
+        figures_.push_back(
+            {i, is_unseen(before_[i]) ? 0 : weight, metric.name == "output_throughput"});
       }
     }
   }
@@ -279,6 +296,10 @@ class JointProblem {
     }
   }
 
+  [[nodiscard]] bool is_unseen(const ScoredRun& run) const {
+    return unseen_.contains(run.data_set);
+  }
+
   const Catalog& catalog_;
   std::size_t threads_;
   double ties_;
@@ -286,6 +307,7 @@ class JointProblem {
   std::vector<Parameter> parameters_;
   std::size_t fields_ = 0;
   std::vector<MeasuredRun> runs_;
+  std::set<std::string> unseen_;  // data sets
   std::vector<ScoredRun> before_;
   std::vector<Figure> figures_;  // in the order of runs and their metrics
   std::int64_t replays_ = 0;

@@ -26,9 +26,10 @@ namespace headroom {
 
 struct JointFitOptions {
   std::filesystem::path directory;
-  std::vector<std::string> runs = {};  // data sets, as calibrate() takes them; empty: all
-  std::vector<std::string> fit = {};   // keys of between_kernels.json
-  std::vector<std::string> own = {};   // those of `fit` that each engine has for itself
+  std::vector<std::string> runs = {};    // data sets, as calibrate() takes them; empty: all
+  std::vector<std::string> unseen = {};  // data sets to score alone: no constant learns of them
+  std::vector<std::string> fit = {};     // keys of between_kernels.json
+  std::vector<std::string> own = {};     // those of `fit` that each engine has for itself
   // How strongly constants are drawn to where they started and to their mean over the engines: 1 is
   // worth an error of 10 % of one run per spread; 0 leaves constants that no run sees undetermined.
   double ties = 1;
@@ -55,7 +56,7 @@ struct JointFit {
 };
 
 // ConfigError: an unknown constant or data set, one of `own` that is not fitted, no run that
-// kernels price.
+// kernels price, none of them to fit on.
 [[nodiscard]] JointFit fit_between_kernels(const JointFitOptions& options, const Catalog& catalog);
 
 }  // namespace headroom

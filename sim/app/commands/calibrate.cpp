@@ -38,6 +38,7 @@ struct CalibrateArguments {
   std::vector<std::string> fit;
   bool between_kernels = false;         // of all engines at once, instead of a row
   std::vector<std::string> own;         // of those, what each engine has for itself
+  std::vector<std::string> unseen;      // data sets that are scored alone
   std::optional<std::int64_t> threads;  // empty: all cores
   std::string output;   // folder for the catalog file with the result; empty: print only
   std::string catalog;  // folder that overrides the embedded one; empty: none
@@ -61,6 +62,9 @@ void check_arguments(const CalibrateArguments& arguments, bool is_file) {
   }
   if (!arguments.own.empty()) {
     throw ConfigError("calibrate: --own has no effect without --between-kernels");
+  }
+  if (!arguments.unseen.empty()) {
+    throw ConfigError("calibrate: --unseen has no effect without --between-kernels");
   }
   if (arguments.calibration.empty()) {
     throw ConfigError(
@@ -92,6 +96,7 @@ Fitted fit_on_runs(const CalibrateArguments& arguments, const Catalog& catalog) 
 Fitted fit_between(const CalibrateArguments& arguments, const Catalog& catalog) {
   const JointFit fit = fit_between_kernels({.directory = arguments.source,
                                             .runs = arguments.runs,
+                                            .unseen = arguments.unseen,
                                             .fit = arguments.fit,
                                             .own = arguments.own,
                                             .threads = threads_of(arguments.threads)},
@@ -157,6 +162,11 @@ std::function<int()> add_calibrate(CLI::App& command) {
           "--runs", a->runs,
           "for a folder: data sets to fit on, as `validate runs` names them: a,b,... (all, with "
           "--between-kernels)")
+      ->delimiter(',');
+  command
+      .add_option("--unseen", a->unseen,
+                  "with --between-kernels: data sets to score alone, no constant learns of them: "
+                  "a,b,...")
       ->delimiter(',');
   command.add_option("--device", a->device,
                      "for a file: catalog id of the probed device (default: the row's)");

@@ -101,6 +101,34 @@ TEST_CASE("joint fits: what cannot be fitted is refused by name") {
   CHECK_THROWS_WITH(fit({"layer_us", "layer_us"}, {}), Contains("layer_us is named twice"));
 }
 
+TEST_CASE("joint fits: data sets that no constant learns of") {
+  const Catalog catalog = Catalog::embedded();
+  const TempFolder folder;
+  BetweenKernels truth = *catalog.between_kernels("vllm");
+  truth.layer_ns *= 1.5;
+  write_loops(folder, truth);
+  using Sets = std::vector<std::string>;
+  const auto fit = [&](Sets runs, Sets unseen) {
+    return fit_between_kernels({.directory = folder.path() + "/loops",
+                                .runs = std::move(runs),
+                                .unseen = std::move(unseen),
+                                .fit = {"layer_us"}},
+                               catalog);
+  };
+  CHECK_THROWS_WITH(fit({}, {"loops"}), Contains("leaves none to fit on"));
+  const std::vector<ScoredRun> all = fit({}, {}).before;
+  Sets seen;
+  Sets unseen;
+  for (const ScoredRun& run : all) {
+    (run.model == all.front().model ? seen : unseen).push_back(run.data_set);
+  }
+  const JointFit alone = fit(seen, {});
+  const JointFit beside = fit({}, unseen);
+  CHECK(alone.after.size() == seen.size());
+  CHECK(beside.after.size() == all.size());
+  CHECK(beside.constants.front().value == alone.constants.front().value);
+}
+
 TEST_CASE("the usual errors leave out a tenth at both ends") {
   std::vector<ScoredRun> runs;
   for (int i = 0; i <= 10; ++i) {

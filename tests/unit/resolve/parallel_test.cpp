@@ -104,13 +104,13 @@ TEST_CASE("data ranks have a pool each, and a request fits into one of them") {
 }
 
 // The step of eight ranks of DeepSeek-V3 that computes the prompts of `rows` (arrival, prompt,
-// output of one token), which arrive together.
+// output of one token), which are handed to the engine together.
 double first_step_s(const std::string& rows) {
   const TempFile trace("arrival_ns,prompt_tokens,output_tokens,max_tokens\n" + rows);
-  const RunResult result =
-      demo({"model=deepseek-v3", "device=h200-sxm", "engine.data_parallel_size=8",
-            "engine.enable_expert_parallel=true", "engine.max_model_len=16384",
-            R"(workload={"trace": {"file": ")" + trace.path() + R"("}})"});
+  const RunResult result = demo(
+      {"model=deepseek-v3", "device=h200-sxm", "engine.data_parallel_size=8",
+       "engine.enable_expert_parallel=true", "engine.max_model_len=16384",
+       "engine.api_server_count=0", R"(workload={"trace": {"file": ")" + trace.path() + R"("}})"});
   CHECK(result.summary.engine.steps == 1);
   return result.summary.engine.busy_s;
 }
