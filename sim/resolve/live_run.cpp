@@ -31,9 +31,8 @@ LiveRun::LiveRun(const Scenario& scenario, const Catalog& catalog, MetricsSink& 
   Workload live;
   live.source = std::move(arrivals);
   live.facts.classes = {""};
-  live.facts.max_tokens_rule = "as each request declares it";
-  live.facts.shares_prefixes = true;
-  live.facts.has_priorities = true;
+  live.facts.from_clients = true;
+  live.facts.max_tokens_rule = max_tokens_text(scenario.workload.max_tokens);
   live.account = [](WorkloadFacts&) {};
   result_ = prepare_run(scenario, catalog, std::move(live), workload_);
   for (const FleetGroup& group : result_.groups) check_can_be_live(group.resolved.scenario);
@@ -51,6 +50,8 @@ std::int32_t LiveRun::max_model_len() const {
 }
 
 std::uint64_t LiveRun::arrive(const Arrival& arrival, std::vector<PrefixSegment> prefix) {
+  result_.workload.has_priorities |= arrival.priority != 0;
+  result_.workload.shares_prefixes |= !prefix.empty();
   const std::uint64_t index = arrivals_->add(arrival, std::move(prefix));
   simulation_->fleet().note_arrivals();
   return index;
