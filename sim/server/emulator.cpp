@@ -138,12 +138,25 @@ TimeNs Emulator::next_ns() const {
 void Emulator::step_to(TimeNs time_ns) {
   run_.advance(time_ns);
   reached_ns_ = std::max(reached_ns_, time_ns);
+  note_replicas();
   for (auto& [index, open] : open_) {
+    if (!has_news_[open.replica]) continue;
     const std::optional<std::int32_t> out = run_.tokens_out(index);
     const std::int32_t more = out ? count_tokens(open, *out, time_ns) : 0;
     if (more > 0) tell(open, more, time_ns + open.client_ns);
   }
   for (const RequestRecord& record : std::exchange(ended_, {})) settle(record);
+}
+
+// Which of them have made tokens since the latest look.
+void Emulator::note_replicas() {
+  const auto& replicas = run_.replicas();
+  tokens_made_.resize(replicas.size());
+  has_news_.resize(replicas.size());
+  for (std::size_t i = 0; i < replicas.size(); ++i) {
+    const std::uint64_t made = replicas[i]->tokens_out();
+    has_news_[i] = std::exchange(tokens_made_[i], made) != made;
+  }
 }
 
 // `tokens` are out. Returns how many of them are new.

@@ -125,6 +125,7 @@ class Emulator final : private MetricsSink {
             const PromptTree::Found& prompt, AnswerListener& listener, TimeNs time_ns);
   void run_until(TimeNs time_ns);
   void step_to(TimeNs time_ns);
+  void note_replicas();
   [[nodiscard]] std::int32_t count_tokens(Open& open, std::int32_t tokens, TimeNs time_ns);
   void tell(const Open& open, std::int32_t tokens, TimeNs time_ns,
             std::optional<AnswerEnd> end = std::nullopt);
@@ -139,8 +140,10 @@ class Emulator final : private MetricsSink {
   ApiLimits limits_;
   ServedMetrics metrics_;
   PromptTree prompts_;
-  std::map<std::uint64_t, Open> open_;  // by number of the answer, which is its arrival's
-  std::vector<RequestRecord> ended_;    // since step_to() last looked
+  std::map<std::uint64_t, Open> open_;      // by number of the answer, which is its arrival's
+  std::vector<std::uint64_t> tokens_made_;  // by replica, as of note_replicas()
+  std::vector<bool> has_news_;
+  std::vector<RequestRecord> ended_;  // since step_to() last looked
   std::priority_queue<Due, std::vector<Due>, Later> due_;
   std::uint64_t told_ = 0;  // Due::order
   std::uint64_t requests_ = 0;
