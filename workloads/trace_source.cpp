@@ -7,6 +7,7 @@
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
+#include "workloads/duration_law.hpp"
 
 namespace headroom {
 namespace {
@@ -92,6 +93,9 @@ Arrival TraceSource::arrival_of(std::size_t row, TimeNs time_ns) {
     arrival.priority = detail.priority;
     arrival.session = detail.session;
     arrival.prefix = trace_->prefix(row);
+    if (detail.gives_up_ns >= 0) {
+      arrival.deadline_ns = instant_after(time_ns, detail.gives_up_ns);
+    }
     arrival.output_segment = detail.output_segment;
   }
   max_tokens_.apply(arrival);

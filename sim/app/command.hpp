@@ -38,6 +38,7 @@ extern const Command kValidateCommand;
 extern const Command kCalibrateCommand;
 extern const Command kFromCommand;
 extern const Command kObserveCommand;
+extern const Command kServeCommand;
 extern const Command kTwinCommand;
 extern const Command kTraceCommand;
 extern const Command kCompareCommand;

@@ -1,7 +1,7 @@
 // The command line. Exit codes: 0 done (running out of memory is a result, too), 2 the scenario, a
 // file or a flag is wrong, 3 some runs of a study failed or are missing, or the server that was
-// measured is lost, 4 `ask`: it does not hold or start, 70 a bug of Headroom, 130,
-// 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP with complete results up to then.
+// measured is lost, 4 `ask`: it does not hold or start, `serve`: it does not start, 70 a bug of
+// Headroom, 130, 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP with complete results up to then.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -28,10 +28,11 @@ namespace {
 
 // In the order of --help.
 constexpr const Command* kCommands[] = {
-    &kAskCommand,   &kRunCommand,      &kCheckCommand,     &kCapacityCommand,   &kAuditCommand,
-    &kStepCommand,  &kValidateCommand, &kCalibrateCommand, &kFromCommand,       &kObserveCommand,
-    &kTwinCommand,  &kTraceCommand,    &kCompareCommand,   &kFleetCommand,      &kSweepCommand,
-    &kMergeCommand, &kReportCommand,   &kListCommand,      &kCompletionCommand, &kManualCommand};
+    &kAskCommand,   &kRunCommand,      &kCheckCommand,     &kCapacityCommand, &kAuditCommand,
+    &kStepCommand,  &kValidateCommand, &kCalibrateCommand, &kFromCommand,     &kObserveCommand,
+    &kServeCommand, &kTwinCommand,     &kTraceCommand,     &kCompareCommand,  &kFleetCommand,
+    &kSweepCommand, &kMergeCommand,    &kReportCommand,    &kListCommand,     &kCompletionCommand,
+    &kManualCommand};
 
 // One word as a shell reads it back.
 std::string shell_word(const std::string& word) {
@@ -65,7 +66,8 @@ int parse_and_dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 success; 2 wrong scenario, file or flag; 3 some runs of a study failed or "
-      "are\nmissing, or a measured server is lost; 4 ask: it does not hold; 70 internal error; 128 "
+      "are\nmissing, or a measured server is lost; 4 ask: it does not hold, serve: it does not "
+      "start; 70 internal error; 128 "
       "+ signal\nnumber if interrupted\nFirst steps: headroom run demo; headroom list scenarios");
   std::vector<std::pair<const CLI::App*, std::function<int()>>> actions;
   for (const Command* command : kCommands) {

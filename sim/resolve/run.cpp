@@ -7,11 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "scheduler/routing/round_robin.hpp"
 #include "sim/kernel/process_memory.hpp"
 #include "sim/kernel/seconds.hpp"
-#include "sim/metrics/fan_out.hpp"
-#include "sim/metrics/run_digest.hpp"
 #include "sim/metrics/thin_percentiles.hpp"
 #include "sim/resolve/factory.hpp"
 #include "sim/resolve/fleet_cascade.hpp"
@@ -19,6 +16,7 @@
 #include "sim/resolve/parallel.hpp"
 #include "sim/resolve/records_memory.hpp"
 #include "sim/resolve/run_time_memory.hpp"
+#include "sim/resolve/simulation.hpp"
 #include "sim/resolve/startup_budget.hpp"
 
 namespace headroom {
@@ -26,27 +24,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kStopNames{"drained", "until", "max_events",
                                                      "no_progress", "interrupted"};
-
-// Memory for records is set aside up to this many; a longer run grows its table as it goes.
-constexpr std::int64_t kMostExpectedRequests = 8'000'000;
-
-// Tells another thread how far the run is.
-class CountingSource final : public WorkloadSource {
- public:
-  CountingSource(WorkloadSource& inner, std::atomic<std::uint64_t>& done)
-      : inner_(inner), done_(done) {}
-
-  [[nodiscard]] TimeNs next_time() override { return inner_.next_time(); }
-  [[nodiscard]] Arrival take() override { return inner_.take(); }
-  void on_done(std::uint64_t index, Outcome outcome, TimeNs now_ns) override {
-    done_.fetch_add(1, std::memory_order_relaxed);
-    inner_.on_done(index, outcome, now_ns);
-  }
-
- private:
-  WorkloadSource& inner_;
-  std::atomic<std::uint64_t>& done_;
-};
 
 RunLimits limits_of(const RunSection& section, const RunControl& control) {
   RunLimits limits;
@@ -57,74 +34,7 @@ RunLimits limits_of(const RunSection& section, const RunControl& control) {
   return limits;
 }
 
-GoodputLimits goodput_limits(const SloSection& slo) {
-  return {slo.ttft_ms, slo.tpot_ms, slo.e2el_ms};
-}
-
-SummaryOptions summary_options(const Scenario& scenario, const CostFacts& cost,
-                               const Workload& workload) {
-  SummaryOptions options;
-  options.serving.client_latency = cost.client_latency;
-  options.serving.goodput = goodput_limits(scenario.slo);
-  for (const SloSection& slo : workload.slo) {
-    options.serving.class_goodput.push_back(goodput_limits(slo));
-  }
-  options.classes = static_cast<std::int32_t>(workload.facts.classes.size());
-  options.windows.warmup_s = scenario.run.warmup_s;
-  options.windows.steady_end_s = scenario.run.steady_end_s;
-  return options;
-}
-
-std::vector<ReplicaParts> make_parts(RunResult& result, const Catalog& catalog) {
-  const FaultsSection& faults = result.resolved.scenario.fleet.faults;
-  std::vector<ReplicaParts> parts = make_replicas(faults, result.groups, catalog);
-  result.cost = result.groups.front().cost;
-  return parts;
-}
-
-FleetParts make_fleet(const RunResult& result, const Workload& workload,
-                      const std::vector<ReplicaParts>& replicas) {
-  if (!result.is_fleet) return {std::make_unique<RoundRobinRouter>()};
-  return make_fleet_parts(result.resolved.scenario, result.groups, workload.slo, replicas);
-}
-
-void simulate(const Catalog& catalog, const RunControl& control, Workload& workload,
-              RunResult& result) {
-  const Scenario& scenario = result.resolved.scenario;
-  std::vector<ReplicaParts> parts = make_parts(result, catalog);
-  FleetParts fleet_parts = make_fleet(result, workload, parts);
-
-  const SummaryOptions summary = summary_options(scenario, result.cost, workload);
-  RecorderOptions options;
-  options.timeline.interval_ns = ns_from_seconds(scenario.output.timeline_interval_s);
-  options.expected_requests =
-      static_cast<std::size_t>(std::min(workload.facts.requests, kMostExpectedRequests));
-  if (scenario.output.streaming) {
-    options.stream.emplace(summary.serving, summary.windows, summary.classes);
-  }
-  result.recorder = std::make_unique<Recorder>(std::move(options));
-
-  std::unique_ptr<CountingSource> counting;
-  if (control.done != nullptr) {
-    counting = std::make_unique<CountingSource>(*workload.source, *control.done);
-  }
-  WorkloadSource& source = counting ? static_cast<WorkloadSource&>(*counting) : *workload.source;
-  std::optional<FanOut> both;
-  if (control.sink != nullptr)
-    both.emplace(std::vector<MetricsSink*>{result.recorder.get(), control.sink});
-  MetricsSink& sink = both ? static_cast<MetricsSink&>(*both) : *result.recorder;
-  Fleet fleet(make_fleet_options(scenario), std::move(parts), std::move(fleet_parts), source, sink);
-  result.stop = fleet.run(limits_of(scenario.run, control));
-  result.totals = fleet.totals();
-  result.recorder->finish(result.totals.end_ns);
-  Digest digest = begin_run_digest(*result.recorder);
-  result.summary = summarise(*result.recorder, summary, &digest);
-  result.digest = end_run_digest(digest, *result.recorder);
-  result.started = true;
-}
-
-// What only a run shows.
-// `whose`: "" of the run, "class chat: " of a class.
+// What only a run shows. `whose`: "" of the run, "class chat: " of a class.
 void warn_of_count(std::string_view whose, std::int64_t finished,
                    std::vector<std::string>& warnings) {
   const std::string_view thin = thin_percentiles(finished);
@@ -287,9 +197,17 @@ void show_group(RunResult& result) {
   result.values = resolved_values(result.resolved);  // with those of the fleet
 }
 
-// `given`: absent means that the scenario says what comes.
-RunResult prepare(const Scenario& scenario, const Catalog& catalog, std::optional<Workload> given,
-                  Workload& workload) {
+}  // namespace
+
+std::string_view name_of(StopReason reason) { return kStopNames[static_cast<std::size_t>(reason)]; }
+
+TimeNs exists_ns(const RunResult& result, std::size_t number) {
+  const auto& lifecycle = result.totals.lifecycle;
+  return lifecycle ? lifecycle->exists_ns.at(number) : result.totals.end_ns;
+}
+
+RunResult prepare_run(const Scenario& scenario, const Catalog& catalog,
+                      std::optional<Workload> given, Workload& workload) {
   RunResult result;
   result.groups = resolve_groups(scenario, catalog);
   result.is_fleet = is_fleet(scenario);
@@ -300,47 +218,45 @@ RunResult prepare(const Scenario& scenario, const Catalog& catalog, std::optiona
   return result;
 }
 
-RunResult run_prepared(const Catalog& catalog, const RunControl& control, Workload& workload,
-                       RunResult result) {
-  if (!result.budget.failure) {
-    simulate(catalog, control, workload, result);
-    if (result.groups.size() == 1) {  // of several kinds nothing is known together
-      result.expected_error = expected_error(result.resolved, catalog, result.pool_tokens,
-                                             result.cost, result.summary.metrics);
-    }
+void conclude_run(const Catalog& catalog, Workload& workload, RunResult& result) {
+  if (result.started && result.groups.size() == 1) {  // of several kinds nothing is known together
+    result.expected_error = expected_error(result.resolved, catalog, result.pool_tokens,
+                                           result.cost, result.summary.metrics);
   }
   workload.account(result.workload);
   // What a duration or a pool would yield shows only in the run.
   if (result.workload.requests == 0) result.workload.requests = result.summary.requests.arrived;
   collect_warnings(result);
+}
+
+namespace {
+
+RunResult run_any(const Scenario& scenario, const Catalog& catalog, std::optional<Workload> given,
+                  const RunControl& control) {
+  Workload workload;
+  RunResult result = prepare_run(scenario, catalog, std::move(given), workload);
+  if (!result.budget.failure) {
+    Simulation simulation(catalog, control, workload, result);
+    simulation.settle(simulation.fleet().run(limits_of(result.resolved.scenario.run, control)));
+  }
+  conclude_run(catalog, workload, result);
   return result;
 }
 
 }  // namespace
 
-std::string_view name_of(StopReason reason) { return kStopNames[static_cast<std::size_t>(reason)]; }
-
-TimeNs exists_ns(const RunResult& result, std::size_t number) {
-  const auto& lifecycle = result.totals.lifecycle;
-  return lifecycle ? lifecycle->exists_ns.at(number) : result.totals.end_ns;
-}
-
 RunResult run(const Scenario& scenario, const Catalog& catalog, const RunControl& control) {
-  Workload workload;
-  RunResult result = prepare(scenario, catalog, std::nullopt, workload);
-  return run_prepared(catalog, control, workload, std::move(result));
+  return run_any(scenario, catalog, std::nullopt, control);
 }
 
 RunResult run(const Scenario& scenario, const Catalog& catalog, Workload given,
               const RunControl& control) {
-  Workload workload;
-  RunResult result = prepare(scenario, catalog, std::move(given), workload);
-  return run_prepared(catalog, control, workload, std::move(result));
+  return run_any(scenario, catalog, std::move(given), control);
 }
 
 RunResult check(const Scenario& scenario, const Catalog& catalog) {
   Workload workload;
-  RunResult result = prepare(scenario, catalog, std::nullopt, workload);
+  RunResult result = prepare_run(scenario, catalog, std::nullopt, workload);
   if (!result.budget.failure) {
     static_cast<void>(make_parts(result, catalog));
   }

@@ -24,6 +24,7 @@ struct WorkloadEcho {
 struct WorkloadFacts {
   std::int64_t requests = 0;         // that it would yield; 0: not known before the run
   std::vector<std::string> classes;  // names by class id; one or none: no classes
+  bool from_clients = false;         // requests come from outside while the run goes on
   std::string trace_name;            // of the first trace; empty: none
   std::string trace_format;
   std::string trace_sha256;

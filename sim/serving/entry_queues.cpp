@@ -47,21 +47,33 @@ bool EntryQueues::holds(const Arrival& arrival, std::uint64_t index, std::uint32
   if (entry_ns == now_ns) return false;
   const TimeNs patience_ns = std::min(arrival.first_token_deadline_ns, arrival.deadline_ns);
   ++queue.held;
-  held_.push({.time_ns = std::min(entry_ns, patience_ns),
-              .number = came_++,
-              .index = index,
-              .replica = replica,
-              .gives_up = patience_ns < entry_ns,
-              .arrival = arrival});
+  held_.push_back({.time_ns = std::min(entry_ns, patience_ns),
+                   .number = came_++,
+                   .index = index,
+                   .replica = replica,
+                   .gives_up = patience_ns < entry_ns,
+                   .arrival = arrival});
+  std::ranges::push_heap(held_, Later{});
   return true;
 }
 
 EntryQueues::Held EntryQueues::take() {
   HEADROOM_CHECK(!held_.empty(), "nobody is held");
-  Held next = held_.top();
-  held_.pop();
+  std::ranges::pop_heap(held_, Later{});
+  Held next = held_.back();
+  held_.pop_back();
   --queues_[next.replica].held;
   return next;
+}
+
+bool EntryQueues::give_up(std::uint64_t index, TimeNs now_ns) {
+  const auto held = std::ranges::find(held_, index, &Held::index);
+  if (held == held_.end()) return false;
+  held->arrival.deadline_ns = now_ns;
+  held->gives_up = now_ns < held->time_ns;
+  held->time_ns = std::min(held->time_ns, now_ns);
+  std::ranges::make_heap(held_, Later{});
+  return true;
 }
 
 ApiServerUse EntryQueues::use() const {

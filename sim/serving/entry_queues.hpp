@@ -8,7 +8,6 @@
 // done.
 
 #include <cstdint>
-#include <queue>
 #include <span>
 #include <vector>
 
@@ -38,9 +37,12 @@ class EntryQueues {
   [[nodiscard]] bool holds(const Arrival& arrival, std::uint64_t index, std::uint32_t replica,
                            TimeNs now_ns);
   // When the next one leaves; kNever: nobody is held.
-  [[nodiscard]] TimeNs next_ns() const { return held_.empty() ? kNever : held_.top().time_ns; }
+  [[nodiscard]] TimeNs next_ns() const { return held_.empty() ? kNever : held_.front().time_ns; }
   // The next one; somebody is held.
   [[nodiscard]] Held take();
+  // The client of request `index` gives up at `now_ns`, before its turn. False: it is not held.
+  // O(held).
+  bool give_up(std::uint64_t index, TimeNs now_ns);
   [[nodiscard]] std::int64_t held_for(std::uint32_t replica) const { return queues_[replica].held; }
   // Between the first request and the last one, of all queues.
   [[nodiscard]] ApiServerUse use() const;
@@ -65,7 +67,7 @@ class EntryQueues {
   static TimeNs entry_of(Queue& queue, const Arrival& arrival, TimeNs now_ns);
 
   std::vector<Queue> queues_;
-  std::priority_queue<Held, std::vector<Held>, Later> held_;
+  std::vector<Held> held_;  // a heap: the next one to leave is first
   std::uint64_t came_ = 0;
 };
 

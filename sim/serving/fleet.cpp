@@ -83,9 +83,8 @@ Fleet::Fleet(const FleetOptions& options, std::vector<ReplicaParts> parts, Fleet
 
 Fleet::~Fleet() = default;
 
-StopReason Fleet::run(const RunLimits& limits) {
-  RunPosition& position = run_position();
-  position = {0, 0, options_.seed};
+void Fleet::begin() {
+  run_position() = {0, 0, options_.seed};
   begin_places();
   for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
     noted_loads_[i] = replicas_[i]->load(0);
@@ -93,6 +92,11 @@ StopReason Fleet::run(const RunLimits& limits) {
   }
   schedule_arrival(0);
   schedule_daemons();
+}
+
+StopReason Fleet::run(const RunLimits& limits) {
+  begin();
+  RunPosition& position = run_position();
   RunWatch watch;
   StopReason reason = StopReason::drained;
   while (true) {
@@ -297,6 +301,7 @@ void Fleet::depart(std::uint64_t index, Outcome outcome, TimeNs now_ns) {
   if (keeps_arrivals()) [[unlikely]] {
     in_flight_.erase(index);
   }
+  if (rarely(options_.follows_requests)) places_.erase(index);
   if (stages_) [[unlikely]] {
     stages_->forget(index);
   }
@@ -313,6 +318,7 @@ void Fleet::schedule_arrival(TimeNs now_ns) {
 // `id` kNoRequest: it was rejected.
 void Fleet::await(const Arrival& arrival, std::uint64_t index, std::uint32_t number, RequestId id) {
   if (id == kNoRequest) return;
+  if (rarely(options_.follows_requests)) places_.insert_or_assign(index, Place{number, id});
   // Of one that begins anew: who waited for a first token until then had one, from a replica
   // before.
   const bool awaits_first = arrival.first_token_deadline_ns >= totals_.end_ns;

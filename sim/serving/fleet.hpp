@@ -50,6 +50,8 @@ struct FleetOptions {
   // Requests that a crash catches are sent to another replica at once, and begin anew there. False:
   // they are lost. Only without API servers.
   bool resends_lost = false;
+  // Requests can be looked up and can leave by their number: tokens_out(), leave().
+  bool follows_requests = false;
 };
 
 // What a fleet is made of besides its replicas. Empty pointers: every request is admitted, nothing
@@ -98,6 +100,28 @@ class Fleet {
   // Runs once, from an empty system to its stop.
   StopReason run(const RunLimits& limits);
 
+  // The same, driven by a clock of the caller's, with arrivals that the workload learns of on the
+  // way; fleet_live.cpp. Whatever the calls, the results are those of a run() that knew all
+  // arrivals from the beginning. First begin(), once.
+  void begin();
+  // Handles all events up to `until_ns`, included, and counts the tokens of the steps that have
+  // ended by then. Calls are in order of time.
+  void advance(TimeNs until_ns);
+  // When advance() has something to do next: an event, or the end of a step; kNever: nothing will
+  // happen before another arrival. Faults and scaling wait for that arrival, as a run() ends
+  // without them.
+  [[nodiscard]] TimeNs next_ns() const;
+  // The workload's next arrival has changed; it is later than the latest advance().
+  void note_arrivals();
+  // The client of request `index` gives up at `now_ns`, later than the latest advance(). Without
+  // effect on one that has left. Not with API servers, whose work depends on who will give up.
+  void leave(std::uint64_t index, TimeNs now_ns);
+  // Tokens of its answer that are out; empty: it has left, or no engine has it yet.
+  [[nodiscard]] std::optional<std::int32_t> tokens_out(std::uint64_t index) const;
+  // The last call, at `now_ns`, by when advance() has been: requests that are still here end
+  // unfinished.
+  StopReason end(TimeNs now_ns);
+
   [[nodiscard]] const FleetTotals& totals() const { return totals_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Replica>>& replicas() const { return replicas_; }
 
@@ -111,6 +135,11 @@ class Fleet {
   [[nodiscard]] std::optional<StopReason> look(const RunLimits& limits, RunWatch& watch);
   [[nodiscard]] bool only_daemons_wait();
   [[nodiscard]] bool is_over() const;
+  // fleet_live.cpp
+  [[nodiscard]] TimeNs next_event_ns() const {
+    return ahead_.time_ns != kNever ? ahead_.time_ns : events_.next_ns();
+  }
+  void queue_ahead();
   void arrive(TimeNs now_ns);
   void send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns);
   [[nodiscard]] DoorState door(TimeNs now_ns) const;
@@ -196,6 +225,12 @@ class Fleet {
     std::int64_t here = 0;  // its requests that have not left
   };
 
+  // Where a request is.
+  struct Place {
+    std::uint32_t replica = 0;
+    RequestId id = kNoRequest;
+  };
+
   // A load that the router has not been told of yet.
   struct DelayedLoad {
     TimeNs due_ns = 0;
@@ -239,6 +274,8 @@ class Fleet {
   TimeNs next_lifecycle_ns_ = kNever;  // likewise
   // By arrival index, where a crash or another replica may call for them again.
   std::unordered_map<std::uint64_t, Arrival> in_flight_;
+  std::unordered_map<std::uint64_t, Place> places_;  // by arrival index; follows_requests
+  bool rests_ = false;                     // advance() found nothing but daemons to wait for
   TokenCount waiting_tokens_ = 0;          // in the queues of all engines
   TokenCount scheduled_tokens_ = 0;        // that have left them
   std::int64_t in_transit_ = 0;            // on their way in, handed back, or being judged

@@ -121,6 +121,15 @@ class Replica {
   void on_step_end(TimeNs now_ns);
   void on_plan(TimeNs now_ns);
 
+  // For who follows answers as they grow. All events up to `now_ns` have been handled; counts the
+  // steps that have ended by then, inside a run of equal ones, which changes no result.
+  void end_steps_by(TimeNs now_ns) { static_cast<void>(run_short_of_stop(now_ns)); }
+  // When the next step ends; kNever: nothing is in flight.
+  [[nodiscard]] TimeNs next_step_end_ns() const { return core_.time.next_step_end_ns(); }
+  // Tokens that are out of the answer to request `index`; empty: it is not here. 0 until the end
+  // where clients see nothing before.
+  [[nodiscard]] std::optional<std::int32_t> tokens_of(RequestId id, std::uint64_t index) const;
+
   // Ends the run at `now_ns`: steps that have ended by then count, the rest is dropped, and what is
   // still here is recorded as unfinished.
   void stop(TimeNs now_ns);
@@ -136,6 +145,8 @@ class Replica {
   // which a request was admitted, preempted or left: what they are in between is known to the
   // engine alone, and a run of steps may be cut anywhere without changing what is shown.
   [[nodiscard]] ReplicaLoad load(TimeNs now_ns) const;
+  // As of the steps that are planned.
+  [[nodiscard]] ReplicaState state() const;
   [[nodiscard]] const ReplicaCounts& counts() const { return tally_.counts(); }
   [[nodiscard]] std::size_t live() const { return core_.requests.live(); }
   // Of these, the ones that have not left the system. The others are rows, or KV, that outlive
@@ -224,7 +235,6 @@ class Replica {
   [[nodiscard]] StepCount repetitions(const StepPrice& price);
 
   // replica_reports.cpp: others are told
-  [[nodiscard]] ReplicaState state() const;
   void show_load() { shown_.show(core_.kv.pool(), tally_.unsettled_tokens()); }
   void report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
                     OomKind oom = OomKind::startup, const MemoryShortage* shortage = nullptr);

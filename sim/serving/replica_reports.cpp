@@ -17,6 +17,13 @@ ReplicaState Replica::state() const {
   return now;
 }
 
+std::optional<std::int32_t> Replica::tokens_of(RequestId id, std::uint64_t index) const {
+  if (id >= core_.stories.size()) return std::nullopt;
+  const RequestStory& story = core_.stories[id];
+  if (!story.here || story.recorded || core_.requests[id].index != index) return std::nullopt;
+  return options_.responds_at_end ? 0 : core_.generated(id);
+}
+
 ReplicaLoad Replica::load(TimeNs now_ns) const {
   ReplicaLoad load;
   load.running = core_.sums.running();

@@ -187,6 +187,10 @@ class StepTimeline {
     if (stops_.empty()) return kManySteps / 2;
     return stops_.first_decode() + depth_ - 1 - planned_decodes_;
   }
+  // When the next step ends that has not been counted as ended; kNever: nothing is in flight.
+  [[nodiscard]] TimeNs next_step_end_ns() const {
+    return idle() ? kNever : floor_ns(clock_ + segments_[0].next_ticks());
+  }
   // The last step whose end falls in a nanosecond <= now_ns.
   [[nodiscard]] StepIndex ended_by(TimeNs now_ns) const;
   // The last step that has ended before `now_ns`, short of the next stop.

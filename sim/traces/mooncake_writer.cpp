@@ -125,6 +125,7 @@ void MooncakeObstacles::note_left_out(const TraceRecord& record) {
   class_name_ |= !record.class_name.empty();
   after_previous_ |= record.time_ns != kNoTime && record.after_previous_ns >= 0;
   output_segment_ |= record.output_segment != 0;
+  gives_up_ |= record.gives_up_ns >= 0;
   measured_ttft_ |= record.measured_ttft_ns >= 0;
   measured_e2el_ |= record.measured_e2el_ns >= 0;
 }
@@ -140,6 +141,7 @@ std::vector<std::string> MooncakeObstacles::left_out() const {
   add(class_name_, "class");
   add(after_previous_, "after_previous_ns (of rows with a time)");
   add(output_segment_, "output_segment");
+  add(gives_up_, "gives_up_ns");
   add(measured_ttft_, "measured_ttft_ns");
   add(measured_e2el_, "measured_e2el_ns");
   return names;

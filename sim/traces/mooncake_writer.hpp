@@ -63,6 +63,7 @@ class MooncakeObstacles {
   bool class_name_ = false;
   bool after_previous_ = false;  // of rows with a time
   bool output_segment_ = false;
+  bool gives_up_ = false;
   bool measured_ttft_ = false;
   bool measured_e2el_ = false;
 };

@@ -15,7 +15,7 @@ bool is_plain(const TraceRecord& record) {
   return record.time_ns != kNoTime && record.thinking_tokens == 0 && record.max_tokens == 0 &&
          record.priority == 0 && record.class_name.empty() && record.session == kNoSession &&
          record.after_previous_ns < 0 && record.prefix.empty() && record.output_segment == 0 &&
-         record.measured_ttft_ns < 0 && record.measured_e2el_ns < 0;
+         record.gives_up_ns < 0 && record.measured_ttft_ns < 0 && record.measured_e2el_ns < 0;
 }
 
 }  // namespace

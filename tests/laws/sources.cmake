@@ -14,6 +14,7 @@ list(APPEND LAWS_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/law_support.cpp
   ${CMAKE_CURRENT_LIST_DIR}/length_laws_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/littles_law_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/live_fleet_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/loss_laws_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/loss_scheduler.cpp
   ${CMAKE_CURRENT_LIST_DIR}/metamorphic_test.cpp

@@ -15,11 +15,10 @@
 namespace headroom {
 namespace {
 
-constexpr std::array<std::string_view, 14> kColumns = {
-    "arrival_ns",        "prompt_tokens",  "output_tokens",  "thinking_tokens",
-    "max_tokens",        "priority",       "class",          "session",
-    "after_previous_ns", "prefix",         "output_segment", "measured_ttft_ns",
-    "measured_e2el_ns",  "session_time_ns"};
+constexpr std::array<std::string_view, 15> kColumns = {
+    "arrival_ns",     "prompt_tokens", "output_tokens",    "thinking_tokens",   "max_tokens",
+    "priority",       "class",         "session",          "after_previous_ns", "prefix",
+    "output_segment", "gives_up_ns",   "measured_ttft_ns", "measured_e2el_ns",  "session_time_ns"};
 
 // "id:tokens"; false when it is anything else.
 bool read_segment(std::string_view text, PrefixSegment& segment) {
@@ -55,6 +54,7 @@ HeadroomCsvReader::HeadroomCsvReader(LineReader& lines)
       after_previous_(rows_.find("after_previous_ns")),
       prefix_(rows_.find("prefix")),
       output_segment_(rows_.find("output_segment")),
+      gives_up_(rows_.find("gives_up_ns")),
       ttft_(rows_.find("measured_ttft_ns")),
       e2el_(rows_.find("measured_e2el_ns")) {
   check_columns(lines);
@@ -89,6 +89,7 @@ bool HeadroomCsvReader::next(TraceRecord& record) {
   set_time(record);
   set_prefix(record);
   record.output_segment = number<std::uint64_t>(output_segment_, 0, UINT64_MAX, 0);
+  record.gives_up_ns = number<TimeNs>(gives_up_, 0, kLatestTraceNs, -1);
   record.measured_ttft_ns = number<TimeNs>(ttft_, 0, kLatestTraceNs, -1);
   record.measured_e2el_ns = number<TimeNs>(e2el_, 0, kLatestTraceNs, -1);
   return true;

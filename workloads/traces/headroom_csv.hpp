@@ -13,6 +13,7 @@
 //   prefix              the prompt from its first token: id:tokens|id:tokens..., ids 0 .. 2^64 - 1,
 //                       1 or more tokens each, prompt_tokens at most in all
 //   output_segment      identity of the answer in later prompts, 0 .. 2^64 - 1; 0: none
+//   gives_up_ns         the client leaves so long after sending, unless it has the whole answer
 //   measured_ttft_ns    what was measured when the trace was recorded
 //   measured_e2el_ns
 // session_time_ns in place of arrival_ns: nanoseconds since the start of the row's session (every
@@ -60,6 +61,7 @@ class HeadroomCsvReader final : public TraceReader {
   Column after_previous_;
   Column prefix_;
   Column output_segment_;
+  Column gives_up_;
   Column ttft_;
   Column e2el_;
   std::optional<bool> first_row_;  // whether there is one: it is read ahead

@@ -32,6 +32,7 @@ void TraceCsvColumns::include(const TraceRecord& record) {
   after_previous = after_previous || record.after_previous_ns >= 0;
   prefix = prefix || !record.prefix.empty();
   output_segment = output_segment || record.output_segment != 0;
+  gives_up = gives_up || record.gives_up_ns >= 0;
   measured_ttft = measured_ttft || record.measured_ttft_ns >= 0;
   measured_e2el = measured_e2el || record.measured_e2el_ns >= 0;
 }
@@ -45,7 +46,7 @@ TraceCsvWriter::TraceCsvWriter(Sink sink, const TraceCsvColumns& columns)
 void TraceCsvWriter::write_header() {
   buffer_ += columns_.clock == TraceClock::per_session ? "session_time_ns" : "arrival_ns";
   buffer_ += ",prompt_tokens,output_tokens";
-  const std::array<std::pair<bool, std::string_view>, 10> optional = {{
+  const std::array<std::pair<bool, std::string_view>, 11> optional = {{
       {columns_.thinking_tokens, ",thinking_tokens"},
       {columns_.max_tokens, ",max_tokens"},
       {columns_.priority, ",priority"},
@@ -54,6 +55,7 @@ void TraceCsvWriter::write_header() {
       {columns_.after_previous, ",after_previous_ns"},
       {columns_.prefix, ",prefix"},
       {columns_.output_segment, ",output_segment"},
+      {columns_.gives_up, ",gives_up_ns"},
       {columns_.measured_ttft, ",measured_ttft_ns"},
       {columns_.measured_e2el, ",measured_e2el_ns"},
   }};
@@ -113,6 +115,7 @@ void TraceCsvWriter::write_optional_fields(const TraceRecord& record) {
   }
   if (columns_.prefix) write_prefix(record.prefix);
   if (columns_.output_segment) write_field(record.output_segment, record.output_segment != 0);
+  if (columns_.gives_up) write_field(record.gives_up_ns, record.gives_up_ns >= 0);
   if (columns_.measured_ttft) write_field(record.measured_ttft_ns, record.measured_ttft_ns >= 0);
   if (columns_.measured_e2el) write_field(record.measured_e2el_ns, record.measured_e2el_ns >= 0);
 }

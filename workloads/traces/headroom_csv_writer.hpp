@@ -23,6 +23,7 @@ struct TraceCsvColumns {
   bool after_previous = false;
   bool prefix = false;
   bool output_segment = false;
+  bool gives_up = false;
   bool measured_ttft = false;
   bool measured_e2el = false;
 

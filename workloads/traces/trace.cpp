@@ -10,7 +10,8 @@ namespace {
 bool has_details(const TraceRecord& record) {
   return record.session != kNoSession || record.after_previous_ns >= 0 ||
          record.output_segment != 0 || !record.prefix.empty() || !record.class_name.empty() ||
-         record.priority != 0 || record.max_tokens != 0 || record.thinking_tokens != 0;
+         record.priority != 0 || record.max_tokens != 0 || record.thinking_tokens != 0 ||
+         record.gives_up_ns >= 0;
 }
 
 bool is_earlier(const TraceRow& a, const TraceRow& b) { return a.time_ns < b.time_ns; }
@@ -120,6 +121,7 @@ void TraceBuilder::keep(const TraceRecord& record, const TraceRow& row) {
   detail.priority = record.priority;
   detail.max_tokens = record.max_tokens;
   detail.thinking_tokens = record.thinking_tokens;
+  detail.gives_up_ns = record.gives_up_ns;
   detail.timeless = trace_.clock != TraceClock::none && record.time_ns == kNoTime;
   trace_.details.push_back(detail);
   trace_.segments.insert(trace_.segments.end(), record.prefix.begin(), record.prefix.end());

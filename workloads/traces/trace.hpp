@@ -34,6 +34,7 @@ struct TraceDetail {
   std::int32_t priority = 0;
   std::int32_t max_tokens = 0;       // 0: the file does not say
   std::int32_t thinking_tokens = 0;  // of the output
+  TimeNs gives_up_ns = -1;           // the client waits so long for the answer; negative: for ever
   // The row states no time: it was given that of the session's row before it.
   bool timeless = false;
 };

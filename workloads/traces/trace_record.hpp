@@ -31,6 +31,9 @@ struct TraceRecord {
   // Identities of the prompt from its first token, and of the answer in later prompts (0: none).
   std::vector<PrefixSegment> prefix = {};
   std::uint64_t output_segment = 0;
+  // The client leaves so long after it sent the request, unless it has the whole answer by then;
+  // negative: it waits.
+  TimeNs gives_up_ns = -1;
   // What was measured when the trace was recorded; negative: the file does not say.
   TimeNs measured_ttft_ns = -1;
   TimeNs measured_e2el_ns = -1;

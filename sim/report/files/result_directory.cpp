@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "sim/kernel/errors.hpp"
 
@@ -30,13 +31,15 @@ ConfigError cannot_write(const fs::path& path, const std::string& why) {
 
 }  // namespace
 
-ResultDirectory::ResultDirectory(const std::string& target) : target_(target) {
+ResultDirectory::ResultDirectory(const std::string& target, std::vector<std::string> others)
+    : target_(target), names_(std::move(others)) {
+  names_.insert(names_.end(), kResultFiles.begin(), kResultFiles.end());
   if (target_.filename().empty()) target_ = target_.parent_path();  // "out/" is "out"
   if (target_.filename() == "." || target_.filename() == "..") {
     throw cannot_write(target_, "choose a separate directory for the results");
   }
   check_target();
-  for (const std::string_view name : kResultFiles) {
+  for (const std::string& name : names_) {
     roles_.emplace_back((target_ / name).string());
   }
   roles_.emplace_back(target_.string());
@@ -51,7 +54,7 @@ ResultDirectory::ResultDirectory(const std::string& target) : target_(target) {
     working_.clear();
     throw cannot_write(target_, cause);
   }
-  for (const std::string_view name : kResultFiles) {
+  for (const std::string& name : names_) {
     partial_.emplace_back((working_ / name).string());
   }
   partial_.emplace_back(working_.string());
@@ -73,7 +76,7 @@ void ResultDirectory::check_target() const {
   if (error) throw cannot_write(target_, error.message());
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
-    if (std::ranges::find(kResultFiles, name) == kResultFiles.end()) {
+    if (std::ranges::find(names_, name) == names_.end()) {
       throw cannot_write(
           target_,
           fmt::format("it holds {}, which is not a result file; choose another directory with -o",

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/kernel/file_roles.hpp"
 #include "sim/kernel/partial_path.hpp"
@@ -17,8 +18,8 @@ class ResultDirectory {
  public:
   // Creates missing parents and the temporary directory, so that an output that cannot work fails
   // before the simulation. ConfigError: not writable, or the target holds something that is not a
-  // result, or that is read here.
-  explicit ResultDirectory(const std::string& target);
+  // result, or that is read here. `others`: names of files that are written beside the results.
+  explicit ResultDirectory(const std::string& target, std::vector<std::string> others = {});
   // Without `publish` nothing is left behind.
   ~ResultDirectory();
   ResultDirectory(const ResultDirectory&) = delete;
@@ -35,7 +36,8 @@ class ResultDirectory {
   void check_target() const;
 
   std::filesystem::path target_;
-  std::deque<OutputRole> roles_;  // of the files that may be in the target, and of the target
+  std::vector<std::string> names_;  // of all files
+  std::deque<OutputRole> roles_;    // of the files that may be in the target, and of the target
   std::optional<CreatedFolders> parents_;
   std::filesystem::path working_;
   std::deque<PartialPath> partial_;  // the working directory and what it may hold

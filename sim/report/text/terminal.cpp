@@ -53,10 +53,11 @@ std::string setup_lines(const RunResult& result) {
                               r.scenario.engine.version.value_or("")));
   const WorkloadFacts& w = result.workload;
   const std::string count = w.requests == 0 ? "" : human_count(w.requests) + " ";
+  const std::string origin = w.from_clients         ? "of clients"
+                             : w.trace_name.empty() ? "generated"
+                                                    : "of " + w.trace_name;
   out += summary_line(
-      "workload",
-      fmt::format("{}requests {}; max_tokens by {}", count,
-                  w.trace_name.empty() ? "generated" : "of " + w.trace_name, w.max_tokens_rule));
+      "workload", fmt::format("{}requests {}; max_tokens by {}", count, origin, w.max_tokens_rule));
   const MemoryBudget& budget = result.budget;
   out += summary_line(
       "memory", fmt::format("{} of {} per rank for KV = {} tokens{}",

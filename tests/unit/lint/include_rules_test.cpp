@@ -43,6 +43,7 @@ constexpr std::array kModules{Module{"sim/kernel/", 0},
                               Module{"sim/report/json/", 9},
                               Module{"sim/report/", 10},
                               Module{"sim/api/", 10},
+                              Module{"sim/server/", 10},
                               Module{"sim/app/", 11},
                               Module{"python/", 12},
                               Module{"tests/", 12}};

@@ -11,6 +11,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/fleet_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/kv_tier_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/latency_model_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/live_run_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/lora_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/parallel_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/prefix_copies_test.cpp

@@ -51,11 +51,11 @@ TEST_CASE("the columns of Headroom's table go by their names", "[workloads]") {
 }
 
 TEST_CASE("the largest numbers of Headroom's table are accepted", "[workloads]") {
-  CHECK(records_of(kHeader + ",max_tokens,priority,output_segment,measured_ttft_ns\n"
+  CHECK(records_of(kHeader + ",max_tokens,priority,output_segment,gives_up_ns,measured_ttft_ns\n"
                              "9000000000000000000,2147483647,2147483647,2147483647,-2147483648,"
-                             "18446744073709551615,9000000000000000000\n") ==
+                             "18446744073709551615,9000000000000000000,9000000000000000000\n") ==
         Records{"9000000000000000000,2147483647,2147483647 max=2147483647 priority=-2147483648 "
-                "answer=18446744073709551615 ttft=9000000000000000000"});
+                "answer=18446744073709551615 leaves=9000000000000000000 ttft=9000000000000000000"});
 }
 
 TEST_CASE("the header and the first row of Headroom's table tell the clock", "[workloads]") {
@@ -88,7 +88,7 @@ TEST_CASE("an unknown column in Headroom's table is refused", "[workloads]") {
   CHECK(data_error(with("clas", "x")) ==
         ":1: unknown column 'clas' in the header; known columns: arrival_ns, prompt_tokens, "
         "output_tokens, thinking_tokens, max_tokens, priority, class, session, after_previous_ns, "
-        "prefix, output_segment, measured_ttft_ns, measured_e2el_ns, session_time_ns");
+        "prefix, output_segment, gives_up_ns, measured_ttft_ns, measured_e2el_ns, session_time_ns");
   CHECK(data_error(with("class,class", "x,y")) == ":1: second column 'class' in the header");
   CHECK(data_error("session_time_ns," + kHeader + "\n") ==
         ":1: columns 'arrival_ns' and 'session_time_ns' in one header");

@@ -87,6 +87,7 @@ TraceRecord random_record(RandomStream& random, TraceClock clock) {
   add_session(random, clock, record);
   add_prefix(random, record);
   if (coin(random)) record.output_segment = random.bits();
+  if (coin(random)) record.gives_up_ns = number(random, 0, kLatestTraceNs);
   if (coin(random)) record.measured_ttft_ns = number(random, 0, kLatestTraceNs);
   if (coin(random)) record.measured_e2el_ns = number(random, 0, kLatestTraceNs);
   return record;

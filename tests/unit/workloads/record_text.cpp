@@ -45,6 +45,7 @@ std::string record_text(const TraceRecord& record) {
     before = "|";
   }
   add("answer", record.output_segment, none.output_segment);
+  add("leaves", record.gives_up_ns, none.gives_up_ns);
   add("ttft", record.measured_ttft_ns, none.measured_ttft_ns);
   add("e2el", record.measured_e2el_ns, none.measured_e2el_ns);
   return text;

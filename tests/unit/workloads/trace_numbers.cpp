@@ -99,6 +99,7 @@ constexpr std::array kKeys = {
     Key{"headroom", "session", Meaning::wide_id},
     Key{"headroom", "after_previous_ns", kTime},
     Key{"headroom", "output_segment", Meaning::wide_id},
+    Key{"headroom", "gives_up_ns", kTime},
     Key{"headroom", "measured_ttft_ns", kTime},
     Key{"headroom", "measured_e2el_ns", kTime},
     Key{"llmservingsim", "input_toks", kCount},

@@ -77,6 +77,7 @@ TEST_CASE("a row gives all that its file states of it", "[workloads]") {
   made.details[0].priority = -2;
   made.details[0].max_tokens = 30;
   made.details[0].thinking_tokens = 6;
+  made.details[0].gives_up_ns = 50;
   const auto trace = shared(std::move(made));
   TraceSource source(trace, {.class_id = 10});
   const Arrival a = source.take();
@@ -89,6 +90,7 @@ TEST_CASE("a row gives all that its file states of it", "[workloads]") {
   CHECK(a.priority == -2);
   CHECK(a.session == 5);
   CHECK(a.output_segment == 9);
+  CHECK(a.deadline_ns == 53);
   CHECK(a.prefix.data() == trace->segments.data());  // the trace's own memory
   CHECK(a.prefix.size() == 2);
   const Arrival b = source.take();
@@ -96,6 +98,7 @@ TEST_CASE("a row gives all that its file states of it", "[workloads]") {
   CHECK(b.session == kNoSession);
   CHECK(b.prefix.empty());
   CHECK(b.thinking_tokens == 0);
+  CHECK(b.deadline_ns == kNever);
 }
 
 TEST_CASE("an output that is cut has no more thinking than is left of it", "[workloads]") {

@@ -1,0 +1,176 @@
+// `headroom serve SCENARIO`: the simulated deployment as a server of OpenAI's API.
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/app/command.hpp"
+#include "sim/app/failure.hpp"
+#include "sim/app/input_text.hpp"
+#include "sim/app/interruption.hpp"
+#include "sim/app/list.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/report/files/result_directory.hpp"
+#include "sim/report/files/result_files.hpp"
+#include "sim/report/files/served_files.hpp"
+#include "sim/report/text/terminal.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "sim/server/emulator.hpp"
+#include "sim/server/serve.hpp"
+#include "sim/server/served_scenario.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::int64_t kDefaultPort = 8000;
+constexpr double kSlowest = 0.001;
+constexpr double kFastest = 1000;
+constexpr double kLongestDrainS = 86'400;
+
+struct ServeArguments {
+  std::string scenario;
+  std::vector<std::string> set;
+  std::string catalog;
+  std::string host = "127.0.0.1";
+  std::int64_t port = kDefaultPort;
+  double time_scale = 1;
+  std::string served_model;
+  std::string key_variable;
+  double drain_s = 30;
+  std::string output;
+  bool startup = false;
+};
+
+void check_flag(const char* flag, double value, double low, double high) {
+  if (std::isfinite(value) && value >= low && value <= high) return;
+  throw ConfigError(Complaint{.origin = flag,
+                              .value = fmt::format("{}", value),
+                              .problem = fmt::format("expected {} to {}", low, high)});
+}
+
+std::string key_of(const std::string& variable) {
+  if (variable.empty()) return {};
+  const char* key = std::getenv(variable.c_str());
+  if (key != nullptr && *key != '\0') return key;
+  throw ConfigError(
+      Complaint{.kind = ErrorKind::missing,
+                .origin = "--api-key-env",
+                .problem = fmt::format("no variable {} in the environment", variable)});
+}
+
+// Each client takes a descriptor.
+void raise_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+// The scenario that is written beside the results names it, too.
+void name_model_from_here(ScenarioDocument& given) {
+  Json& root = given.json.root;
+  if (!root.is_object() || !root.contains("model") || !root["model"].is_string()) return;
+  const auto path = std::filesystem::path(given.directory) / root["model"].get<std::string>();
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored))
+    root["model"] = std::filesystem::absolute(path).string();
+}
+
+ScenarioDocument given_document(ServeArguments& a) {
+  a.scenario = input_path(a.scenario);
+  ScenarioDocument given = read_scenario_document(a.scenario);
+  for (const std::string& assignment : a.set) set_option(given.json, assignment);
+  add_plain_workload(given.json);
+  name_model_from_here(given);
+  return given;
+}
+
+std::string engine_version(const RunResult& setup, const std::string& otherwise) {
+  const auto& version = setup.resolved.scenario.engine.version;
+  return version ? *version : otherwise;
+}
+
+int serve_command(ServeArguments& a) {
+  check_flag("--port", static_cast<double>(a.port), 0, 65'535);
+  check_flag("--time-scale", a.time_scale, kSlowest, kFastest);
+  check_flag("--drain", a.drain_s, 0, kLongestDrainS);
+  const ScenarioDocument given = given_document(a);
+  const Scenario lengths = load_scenario(given, a.scenario, {});
+  ScenarioDocument served = {served_document(given.json), given.directory};
+  Scenario scenario = load_scenario(served, a.scenario, {});
+  scenario.output.streaming = a.output.empty();  // nobody asks for records
+  const Catalog catalog = load_catalog(a.catalog);
+  Emulator emulator(scenario, lengths, catalog,
+                    {.served_model = a.served_model, .keeps_records = !a.output.empty()});
+  const RunResult& setup = emulator.setup();
+  if (setup.budget.failure) {
+    print(terminal_summary(emulator.finish(), ""));
+    return kExitDoesNotHold;
+  }
+  std::optional<ResultDirectory> directory;
+  if (!a.output.empty()) directory.emplace(a.output, served_file_names());
+
+  ServeOptions options;
+  options.http = {.host = a.host, .port = static_cast<std::uint16_t>(a.port)};
+  options.time_scale = a.time_scale;
+  options.api_key = key_of(a.key_variable);
+  options.version = engine_version(setup, kVersion);
+  options.drain_s = a.drain_s;
+  if (a.startup) options.startup_s = setup.resolved.scenario.engine.restart_s.value_or(0);
+  raise_open_files();
+  serve(options, emulator, stop_on_signals(), [&](std::uint16_t port) {
+    const bool is_v6 = a.host.find(':') != std::string::npos;
+    print(fmt::format("serves {} at http://{}:{}\n", emulator.limits().model,
+                      is_v6 ? "[" + a.host + "]" : a.host, port));
+    std::fflush(stdout);
+  });
+  const RunResult result = emulator.finish();
+  if (directory) {
+    write_results(result, kVersion, *directory);
+    write_served_files(served.json.root, emulator.trace(), *directory);
+    directory->publish();
+  }
+  print(terminal_summary(result, a.output));
+  return 0;
+}
+
+std::function<int()> add_serve(CLI::App& command) {
+  const auto a = std::make_shared<ServeArguments>();
+  command
+      .add_option("scenario", a->scenario,
+                  "a file (-: standard input), or a name from `list scenarios`")
+      ->required();
+  command.add_option("--set", a->set, "path=value, e.g. engine.max_num_seqs=128")
+      ->allow_extra_args(false);
+  command.add_option("--host", a->host, "address to listen at (127.0.0.1); 0.0.0.0: all networks");
+  command.add_option("--port", a->port, "port to listen at (8000); 0: any that is free");
+  command.add_option("--time-scale", a->time_scale, "simulated seconds in one second (1)");
+  command.add_option("--served-model", a->served_model, "the model's name for clients");
+  command.add_option("--api-key-env", a->key_variable,
+                     "variable of the environment that holds the key that clients must send");
+  command.add_flag("--startup", a->startup,
+                   "take as long to start as the engine (engine.restart_s); 503 until then");
+  command.add_option("--drain", a->drain_s, "seconds to finish answers in when it is stopped (30)");
+  command.add_option("-o,--output", a->output,
+                     "folder for what was served: its trace, and the results of a run");
+  command.add_option("--catalog", a->catalog, kCatalogHelp);
+  return [a] { return serve_command(*a); };
+}
+
+}  // namespace
+
+const Command kServeCommand{"serve", "be a server of OpenAI's API before a simulated deployment",
+                            add_serve};
+
+}  // namespace headroom

@@ -1,0 +1,50 @@
+#pragma once
+// The paths of the server: which request is answered with what.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "sim/kernel/embedded_file.hpp"
+#include "sim/server/emulator.hpp"
+#include "sim/server/http_server.hpp"
+#include "sim/server/serve_clock.hpp"
+
+namespace headroom {
+
+[[nodiscard]] std::span<const EmbeddedFile> live_files();  // web/*
+
+struct EndpointOptions {
+  std::string api_key;        // that clients must send; empty: none
+  std::string version;        // of Headroom
+  std::size_t most_open = 0;  // answers at once; more are turned away with 429
+};
+
+class Endpoints {
+ public:
+  // The first request for completions begins the clock. `emulator` and `clock` outlive this object,
+  // which outlives all work.
+  Endpoints(EndpointOptions options, Emulator& emulator, ServeClock& clock);
+
+  [[nodiscard]] std::unique_ptr<HttpWork> begin(const HttpAsk& ask, HttpReply& reply);
+  // Whether the engine is there: before that, requests and /health are answered with 503.
+  void set_ready(bool is_ready) { is_ready_ = is_ready; }
+
+ private:
+  class Completion;
+
+  [[nodiscard]] std::unique_ptr<HttpWork> route(const HttpAsk& ask, HttpReply& reply);
+  [[nodiscard]] std::unique_ptr<HttpWork> complete(const HttpAsk& ask, HttpReply& reply,
+                                                   bool is_chat);
+  void show(const HttpAsk& ask, HttpReply& reply);
+  void check_key(const HttpAsk& ask) const;
+
+  EndpointOptions options_;
+  Emulator& emulator_;
+  ServeClock& clock_;
+  std::int64_t created_s_;
+  bool is_ready_ = true;
+};
+
+}  // namespace headroom

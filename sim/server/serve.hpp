@@ -1,0 +1,30 @@
+#pragma once
+// A server of OpenAI's API before a simulated deployment, in real time (docs/serve.md).
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "sim/server/emulator.hpp"
+#include "sim/server/http_server.hpp"
+
+namespace headroom {
+
+struct ServeOptions {
+  HttpServerOptions http;
+  double time_scale = 1;           // simulated seconds in one, > 0
+  std::string api_key;             // empty: none
+  std::string version;             // that /version says
+  double startup_s = 0;            // simulated seconds until requests are taken
+  double drain_s = 30;             // for answers that are being made when it is stopped
+  std::size_t most_open = 65'536;  // answers at once
+};
+
+// Serves until `stop` becomes true, and then the answers that are being made, for a while.
+// `listens` is told of the port as soon as clients can connect. ConfigError: as HttpServer.
+// Afterwards emulator.finish() has the results.
+void serve(const ServeOptions& options, Emulator& emulator, const std::atomic<bool>& stop,
+           const std::function<void(std::uint16_t port)>& listens);
+
+}  // namespace headroom

@@ -1,0 +1,68 @@
+#pragma once
+// How the server counts tokens: by a fixed rule that needs no tokenizer file (docs/serve.md, "How
+// text becomes tokens"), and filler text for answers, of which each word is one token by that rule.
+//
+// The rule cuts text into pieces of one kind, from left to right, and each piece into tokens:
+//   letters and digits of ASCII, a blank before them included: 8 letters a token
+//   other bytes than ASCII, likewise:                         4 bytes a token
+//   blanks, tabs and ends of line:                            a run is one token
+//   other signs:                                              3 a token
+// English prose comes to about 1.3 tokens a word. A token's id is a hash of its bytes, so that
+// equal texts have equal ids.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom {
+
+using TokenId = std::int32_t;
+
+// Ids are in 16 .. vocabulary - 1; below are those of the chat template.
+inline constexpr TokenId kFirstTextId = 16;
+
+class TokenRule {
+ public:
+  // `vocabulary`: of the model; a smaller one than 1,024 counts as that many.
+  explicit TokenRule(std::int64_t vocabulary);
+
+  void append(std::string_view text, std::vector<TokenId>& ids) const;
+  [[nodiscard]] std::vector<TokenId> ids_of(std::string_view text) const {
+    std::vector<TokenId> ids;
+    append(text, ids);
+    return ids;
+  }
+  // The ids of the first `tokens` pieces of filler text, below.
+  [[nodiscard]] std::vector<TokenId> filler_ids(std::uint64_t seed, std::int64_t tokens,
+                                                bool is_chat) const;
+  [[nodiscard]] std::int64_t vocabulary() const { return vocabulary_; }
+
+ private:
+  [[nodiscard]] TokenId id_of(std::string_view bytes) const;
+
+  std::int64_t vocabulary_;
+  std::vector<TokenId> filler_;  // of each word with its blank
+};
+
+struct ChatMessage {
+  std::string role;
+  std::string text;
+};
+// A message is a token for its role, its text, and a token for its end; one at the front begins the
+// chat. `asks`: the role of an answer follows.
+[[nodiscard]] std::vector<TokenId> chat_ids(const TokenRule& rule,
+                                            std::span<const ChatMessage> messages, bool asks);
+
+// The word that is token number `position` of an answer with that seed, and the blank before it. In
+// a chat the first word has none.
+[[nodiscard]] std::string_view filler_word(std::uint64_t seed, std::int64_t position);
+[[nodiscard]] inline std::string_view filler_piece(std::uint64_t seed, std::int64_t position,
+                                                   bool is_chat) {
+  std::string_view word = filler_word(seed, position);
+  if (is_chat && position == 0) word.remove_prefix(1);
+  return word;
+}
+
+}  // namespace headroom
