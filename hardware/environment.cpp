@@ -318,9 +318,10 @@ std::vector<std::string> environment_notes(const Environment& environment,
   const bool cache_on_device = request.device.memory_model == MemoryModel::coherent_discrete &&
                                environment.device_page_cache_bytes > 0;
   if (shared || cache_on_device) {
-    notes.push_back(fmt::format("environment {}: {} ({})", environment.id,
-                                environment.scored ? "measured" : "mechanism, unscored",
-                                environment.source));
+    notes.push_back(fmt::format(
+        "environment {}: {} ({})", environment.id,
+        environment.scored ? "measured" : "by documented rules, compared with no measurement",
+        environment.source));
     notes.insert(notes.end(), environment.assumptions.begin(), environment.assumptions.end());
   }
   return notes;

@@ -106,7 +106,7 @@ std::vector<ChangeAnswer> changes_of(const std::vector<AskChange>& changes) {
   return answers;
 }
 
-RunAnswer answer_of(RunResult result, bool with_tables) {
+RunAnswer answer_of(RunResult result, const Catalog& catalog, bool with_tables) {
   RunAnswer answer;
   answer.started = result.started;
   if (result.budget.failure) answer.failure = result.budget.failure->message;
@@ -114,7 +114,8 @@ RunAnswer answer_of(RunResult result, bool with_tables) {
   answer.stop = result.started ? name_of(result.stop) : "startup_oom";
   answer.digest = result.digest;
   answer.warnings = result.warnings;
-  answer.json = summary_json(result, kVersion);
+  const RunVerdict verdict = judge_run(result, catalog);
+  answer.json = summary_json(result, kVersion, &verdict);
   if (with_tables) answer.tables = run_tables(std::move(result.recorder));
   return answer;
 }
@@ -137,8 +138,8 @@ RunAnswer Simulator::run(const Scenario& scenario, const Control& control) const
     std::atomic<std::uint64_t> done{0};
     RunAnswer answer;
     with_reports(control, done, 0, [&] {
-      answer =
-          answer_of(headroom::run(read, data_->catalog, {&stop.flag(), &done}), control.tables);
+      answer = answer_of(headroom::run(read, data_->catalog, {&stop.flag(), &done}), data_->catalog,
+                         control.tables);
     });
     return answer;
   });

@@ -10,6 +10,7 @@
 #include "sim/app/input_text.hpp"
 #include "sim/engines/engine_metrics.hpp"
 #include "sim/engines/engines.hpp"
+#include "sim/engines/memory_failure.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/memory/audit_log.hpp"
 #include "sim/scenario/options.hpp"
@@ -55,6 +56,17 @@ FromResult from_metrics(const std::vector<std::string>& files, const std::string
   times.earlier_unix_s = modified_s(files.front());
   std::istringstream last(input_text(files.back()));
   return scenario_from_metrics(first, last, files.back(), times, release);
+}
+
+// A tail of a log that says what ran out, but not of what.
+ConfigError no_system(const std::string& file) {
+  return ConfigError(Complaint{
+      .kind = ErrorKind::missing,
+      .origin = file,
+      .problem = fmt::format("says that memory ran out, but neither the model nor how the engine "
+                             "was started: `headroom audit {}` explains it; else give the command "
+                             "behind --",
+                             file)});
 }
 
 // What the log says, without what the engine's rules filled in.
@@ -106,7 +118,15 @@ FromResult scenario_from_source(const EngineSource& source) {
     std::istringstream stream(text);
     return scenario_from_compose(stream, first, source.service, source.release);
   }
-  if (holds_log_lines(text)) return from_log(source, text);
+  const bool ran_out = find_memory_failure(text).has_value();
+  if (holds_log_lines(text)) {
+    try {
+      return from_log(source, text);
+    } catch (const ConfigError&) {
+      if (!ran_out) throw;
+    }
+  }
+  if (ran_out) throw no_system(first);
   return scenario_from_command(text, first, source.release);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -53,7 +54,8 @@ std::string list_environments(const Catalog& catalog) {
   std::string out;
   for (const std::string& id : catalog.environment_ids()) {
     const Environment& environment = catalog.environment(id);
-    out += fmt::format("{}{}\n    {}\n    {}\n", id, environment.scored ? "" : " (unscored)",
+    out += fmt::format("{}{}\n    {}\n    {}\n", id,
+                       environment.scored ? "" : " (compared with no measurement)",
                        environment.title, environment.source);
   }
   return out;
@@ -110,6 +112,35 @@ struct ListKind {
 
 using Folder = const std::string&;
 
+constexpr std::array<std::string_view, 2> kTables{"models", "devices"};  // with a line of titles
+
+// Entries (a line, with the indented ones below it) that contain every word of `words`, in any
+// case.
+std::string filtered(const std::string& text, const std::vector<std::string>& words,
+                     bool has_titles) {
+  const auto lower = [](std::string part) {
+    std::ranges::transform(part, part.begin(), [](unsigned char c) {
+      return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    });
+    return part;
+  };
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    do {
+      end = std::min(text.find('\n', end), text.size() - 1) + 1;
+    } while (end < text.size() && text[end] == ' ');
+    const std::string entry = text.substr(begin, end - begin);
+    const std::string searched = lower(entry);
+    const bool has_all = std::ranges::all_of(words, [&](const std::string& word) {
+      return searched.find(lower(word)) != std::string::npos;
+    });
+    if (has_all || (has_titles && begin == 0)) out += entry;
+    begin = end;
+  }
+  return out;
+}
+
 constexpr ListKind kKinds[] = {
     {"models", [](Folder own) { return list_models(load_catalog(own)); }},
     {"devices", [](Folder own) { return list_devices(load_catalog(own)); }},
@@ -141,9 +172,23 @@ std::vector<std::string> kind_names() {
 
 std::string list_kinds() { return comma_list(kind_names()); }
 
-std::string list_text(const std::string& kind, const std::string& catalog_directory) {
+std::string list_text(const std::string& kind, const std::string& catalog_directory,
+                      const std::vector<std::string>& words) {
   const auto* const found = std::ranges::find(kKinds, kind, &ListKind::name);
-  if (found != std::end(kKinds)) return found->text(catalog_directory);
+  if (found != std::end(kKinds)) {
+    const std::string text = found->text(catalog_directory);
+    if (words.empty()) return text;
+    if (kind.ends_with("schema")) {
+      throw ConfigError(Complaint{.kind = ErrorKind::no_effect,
+                                  .origin = fmt::format("list {} {}", kind, words.front()),
+                                  .problem = "a schema is printed whole"});
+    }
+    const bool has_titles = std::ranges::find(kTables, kind) != kTables.end();
+    const std::string kept = filtered(text, words, has_titles);
+    const bool empty = has_titles ? std::ranges::count(kept, '\n') < 2 : kept.empty();
+    if (!empty) return kept;
+    throw ConfigError(fmt::format("list {} {}: nothing contains it", kind, fmt::join(words, " ")));
+  }
   const std::string nearest = nearest_name(kind, kind_names());
   throw ConfigError(fmt::format("list {}: expected one of {}{}", kind, list_kinds(),
                                 nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest)));

@@ -21,6 +21,7 @@
 #include "sim/app/interruption.hpp"
 #include "sim/app/program.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
 #include "sim/kernel/visible_text.hpp"
 
 namespace headroom {
@@ -60,6 +61,36 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
+// `headroom help X` is `headroom X --help`; help alone is that of all commands.
+void read_help(std::vector<std::string>& words) {
+  if (words.empty() || words.front() != "help") return;
+  words.erase(words.begin());
+  words.emplace_back("--help");
+}
+
+// A first word that is no command, before CLI11 calls it an argument that it did not expect.
+void check_command(const std::vector<std::string>& words) {
+  if (words.empty() || words.front().starts_with('-')) return;
+  std::vector<std::string> known;
+  for (const Command* command : kCommands) known.emplace_back(command->name);
+  if (std::ranges::find(known, words.front()) != known.end()) return;
+  throw ConfigError(Complaint{.kind = ErrorKind::unknown,
+                              .origin = words.front(),
+                              .problem = "no command of headroom (see headroom --help)",
+                              .nearest = nearest_name(words.front(), known)});
+}
+
+constexpr std::string_view kFirstSteps =
+    "Headroom simulates LLM serving: throughput, latency and memory.\n\n"
+    "  headroom ask compose.yaml --device h100-sxm --rate 5\n"
+    "                                  does it hold this traffic, and what helps most\n"
+    "  headroom run demo               one simulation; results in results/demo\n"
+    "  headroom capacity --model llama-3.1-8b --device l40s\n"
+    "                                  how many requests fit in memory\n"
+    "  headroom audit server.log       why memory ran out, and the smallest fix\n"
+    "  headroom list options rate      what can be set, and what it means\n\n"
+    "headroom --help lists all commands, headroom help ask explains one.\n";
+
 int parse_and_dispatch(int argc, char** argv) {
   CLI::App app("Headroom simulates LLM serving: throughput, latency and memory.", "headroom");
   app.set_version_flag("--version", "headroom " + kVersion);
@@ -76,6 +107,9 @@ int parse_and_dispatch(int argc, char** argv) {
   }
   try {
     std::vector<std::string> words = words_of(argc, argv);
+    if (words.empty()) return print(std::string(kFirstSteps));
+    read_help(words);
+    check_command(words);
     std::ranges::reverse(words);  // CLI11 takes them from the end
     app.parse(std::move(words));
   } catch (const CLI::Success& wanted) {

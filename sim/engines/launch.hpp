@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/engines/flags.hpp"
+#include "sim/engines/memory_message.hpp"
 
 namespace headroom {
 
@@ -46,6 +47,9 @@ struct EngineLaunch {
   bool settings_win = false;  // over flags
   // Beginnings of environment variables that configure this engine: "VLLM_".
   std::string_view variable_prefixes = {};
+
+  // What it writes about memory, the fullest message of a kind first.
+  std::span<const MemoryMessage> messages = {};
 
   // Spreads a model over the devices that it sees: their number is no part of its flags.
   bool spreads_by_itself = false;

@@ -148,7 +148,7 @@ class Alerts {
     if (!r_.allocator->in_one_range) return;
     add(AuditLevel::note, "contiguous", 0, 0,
         "each request reserves its longest length as one contiguous range, so free memory can be "
-        "unusable (up to about half of it, seed document 004)");
+        "unusable (up to about half of it)");
   }
 
   const Resolved& r_;

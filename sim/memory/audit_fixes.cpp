@@ -8,7 +8,7 @@
 #include <span>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/resolve/startup_budget.hpp"
+#include "sim/resolve/start_verdict.hpp"
 
 namespace headroom {
 namespace {
@@ -96,6 +96,8 @@ class FixFinder {
     const std::optional<BudgetedSystem> system = serving(candidate, *to);
     Fix fix;
     fix.option = option_path(candidate.pointer);
+    fix.pointer = candidate.pointer;
+    fix.value = *to;
     fix.from = shown(from);
     fix.to = shown(*to);
     fix.cost = candidate.cost;
@@ -229,6 +231,7 @@ void check_need(const AuditNeed& need) {
 std::string_view name_of(AuditVerdict verdict) {
   switch (verdict) {
     case AuditVerdict::fits: return "fits";
+    case AuditVerdict::tight: return "tight";
     case AuditVerdict::does_not_start: return "does_not_start";
     case AuditVerdict::context_too_long: return "context_too_long";
     case AuditVerdict::too_many_requests: return "too_many_requests";
@@ -238,14 +241,19 @@ std::string_view name_of(AuditVerdict verdict) {
 }
 
 AuditVerdict verdict_of(const BudgetedSystem& system, const AuditNeed& need) {
-  if (system.budget.failure) return AuditVerdict::does_not_start;
+  const StartVerdict start = start_verdict(system.resolved, system.budget);
+  if (start == StartVerdict::does_not_start) return AuditVerdict::does_not_start;
+  if (start == StartVerdict::may_not_start) return AuditVerdict::tight;
   if (need.context == 0 && need.concurrency == 1) return AuditVerdict::fits;
   const TokenCount longest = longest_request(system);
   const TokenCount context = need.context > 0 ? need.context : longest;
   if (context > longest) return AuditVerdict::context_too_long;
   if (need.concurrency > system.resolved.max_num_seqs) return AuditVerdict::too_many_requests;
   const std::int64_t holds = concurrent_sequences(system.budget, context);
-  return holds < need.concurrency ? AuditVerdict::pool_too_small : AuditVerdict::fits;
+  if (holds < need.concurrency) return AuditVerdict::pool_too_small;
+  const bool known = !sizes_its_pool(system.resolved);
+  const std::int64_t surely = concurrent_sequences(least_pool(system.budget), context);
+  return known || surely >= need.concurrency ? AuditVerdict::fits : AuditVerdict::tight;
 }
 
 std::vector<Fix> find_fixes(const Scenario& scenario, const AuditNeed& need,

@@ -12,6 +12,8 @@
 
 namespace headroom {
 
+// What a fix must reach is `fits`: a change after which the system is tight is none.
+
 // Requests that must fit in the pool together. The default only requires a start: an engine that
 // starts has checked its longest request itself.
 struct AuditNeed {
@@ -23,6 +25,7 @@ void check_need(const AuditNeed& need);
 
 enum class AuditVerdict : std::uint8_t {
   fits,
+  tight,  // by less than the size of the pool is known to: it may not start, or not hold the need
   does_not_start,
   context_too_long,   // longer than the engine accepts
   too_many_requests,  // more than the engine batches
@@ -32,8 +35,10 @@ enum class AuditVerdict : std::uint8_t {
 [[nodiscard]] AuditVerdict verdict_of(const BudgetedSystem& system, const AuditNeed& need);
 
 struct Fix {
-  std::string option;  // "engine.max_model_len"
-  std::string from;    // "not set" where the engine decides
+  std::string option;   // "engine.max_model_len"
+  std::string pointer;  // of it
+  Json value;           // `to`
+  std::string from;     // "not set" where the engine decides
   std::string to;
   FixCost cost = FixCost::none;
   std::string cost_text;

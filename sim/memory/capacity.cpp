@@ -12,6 +12,7 @@
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/resolve/startup_budget.hpp"
+#include "sim/scenario/option_value.hpp"
 
 namespace headroom {
 namespace {
@@ -306,6 +307,26 @@ void add_warnings(CapacityRow& row) {
   }
 }
 
+// Only the engine's own rule can be cured by its options.
+std::optional<CapacityCure> cure_of(const Scenario& scenario, const CapacityRow& row,
+                                    const CapacityQuery& query, const Catalog& catalog) {
+  if (row.start == StartVerdict::starts || query.usable_fraction || query.kv_bytes_per_token) {
+    return std::nullopt;
+  }
+  const std::vector<Fix> fixes = find_fixes(scenario, {}, catalog);
+  if (fixes.empty()) return std::nullopt;
+  CapacityCure cure{fixes.front(), {}};
+  Scenario changed = scenario;
+  set_option(changed, cure.fix.pointer, cure.fix.value, "capacity");
+  const Resolved untouched = resolve_system(changed, catalog);
+  const TokenBytes token = token_bytes(untouched, {});
+  const StartUp start = start_engine(untouched, token, {});
+  for (const TokenCount tokens : query.contexts) {
+    cure.contexts.push_back(context_capacity(start, token, query, tokens));
+  }
+  return cure;
+}
+
 CapacityRow capacity_row(const Scenario& scenario, const CapacityQuery& query,
                          const Catalog& catalog) {
   const Resolved untouched = resolve_system(scenario, catalog);
@@ -322,6 +343,10 @@ CapacityRow capacity_row(const Scenario& scenario, const CapacityQuery& query,
       query.usable_fraction ? untouched.max_model_len : length_limit(start.resolved, start.budget);
   row.weights = weights_verdict(untouched, start.budget, row.token, query);
   row.starts = start_cases(untouched, row.token, query);
+  row.start = query.usable_fraction && !start.budget.failure
+                  ? StartVerdict::starts
+                  : start_verdict(start.resolved, start.budget);
+  row.cure = cure_of(scenario, row, query, catalog);
   row.budget = std::move(start.budget);
   row.resolved = std::move(start.resolved);
   add_warnings(row);

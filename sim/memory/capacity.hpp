@@ -11,8 +11,9 @@
 
 #include "hardware/budget/budget.hpp"
 #include "hardware/catalog.hpp"
+#include "sim/memory/audit_fixes.hpp"
 #include "sim/memory/capacity_pool.hpp"
-#include "sim/resolve/resolve.hpp"
+#include "sim/resolve/start_verdict.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace headroom {
@@ -86,6 +87,13 @@ struct StartCase {
   std::vector<CapacityRange> requests;  // per context of the query
 };
 
+// The smallest change of one option with which a system that may not or does not start starts for
+// certain, and what fits with it.
+struct CapacityCure {
+  Fix fix;
+  std::vector<ContextCapacity> contexts;
+};
+
 struct CapacityRow {
   Resolved resolved;
   MemoryBudget budget;
@@ -95,6 +103,8 @@ struct CapacityRow {
   TokenBytes token;
   WeightsVerdict weights;
   std::vector<ContextCapacity> contexts;
+  StartVerdict start = StartVerdict::starts;
+  std::optional<CapacityCure> cure;
   // The start that the row itself shows, then the other kind where the environment tells them
   // apart and the scenario does not say which.
   std::vector<StartCase> starts;

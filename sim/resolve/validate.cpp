@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "scheduler/batching/policies.hpp"
 #include "scheduler/kv/contiguous.hpp"
@@ -54,7 +56,64 @@ class Validator {
 
 void validate_system(const Scenario& scenario) { Validator(scenario).system(); }
 
+namespace {
+
+// What a scenario cannot do without, and an example of it.
+struct Needed {
+  std::string_view path;
+  std::string_view example;
+};
+
+std::vector<Needed> needed_of_workload(const Scenario& s) {
+  const WorkloadSection& w = s.workload;
+  std::vector<Needed> needed;
+  const bool listed = !w.classes.empty() || !w.trace.file.empty() || !w.servegen.directory.empty();
+  const auto below = [&](std::string_view section) {
+    return !s.given_below(fmt::format("/workload/{}", section)).empty();
+  };
+  if (listed || below("trace") || below("servegen")) return needed;
+  const bool counted = w.num_requests || w.num_sessions || w.duration_s;
+  if (!counted) needed.push_back({"workload.num_requests", R"("num_requests": 1000)"});
+  if (!w.closed_loop.users && !below("arrivals")) {
+    needed.push_back({"workload.arrivals", R"("arrivals": 5)"});
+  }
+  if (s.is_given("/workload/joint_lengths")) return needed;
+  if (!below("prompt")) needed.push_back({"workload.prompt", R"("prompt": 3000)"});
+  if (!below("output")) needed.push_back({"workload.output", R"("output": 400)"});
+  return needed;
+}
+
+// Where several things are missing, all of them at once, with a scenario to copy from. One alone is
+// explained where it is read.
+void check_needed(const Scenario& s) {
+  std::vector<Needed> top;
+  if (s.model.empty()) top.push_back({"model", R"("model": "llama-3.1-8b")"});
+  if (s.device.name.empty()) top.push_back({"device", R"("device": "h100-sxm")"});
+  const std::vector<Needed> workload = needed_of_workload(s);
+  if (top.size() + workload.size() < 2) return;
+  std::string paths;
+  const auto block_of = [&paths](const std::vector<Needed>& needed) {
+    std::string block;
+    for (const Needed& one : needed) {
+      paths += fmt::format("{}{}", paths.empty() ? "" : ", ", one.path);
+      block += fmt::format("{}{}", block.empty() ? "" : ", ", one.example);
+    }
+    return block;
+  };
+  std::string block = block_of(top);
+  if (const std::string inner = block_of(workload); !inner.empty()) {
+    block += fmt::format(R"({}"workload": {{{}}})", block.empty() ? "" : ", ", inner);
+  }
+  throw ConfigError(
+      Complaint{.kind = ErrorKind::missing,
+                .origin = s.file,
+                .problem = fmt::format("missing: {}; for example {{{}}}", paths, block)});
+}
+
+}  // namespace
+
 void validate(const Scenario& scenario) {
+  check_needed(scenario);
   validate_system(scenario);
   validate_workload(scenario);
 }

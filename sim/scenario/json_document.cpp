@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <set>
@@ -223,7 +224,10 @@ void set_at(JsonDocument& document, std::span<const std::string> keys, Json valu
   Json* node = &document.root;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto here = [&] { return pointer_of(keys.first(i)); };
-    if (node->is_string()) *node = Json{{"name", std::move(*node)}};  // a section by its name
+    const bool names = node->is_string() || (node->is_number() && main_key(here()) != "name");
+    if (names) {  // a section by its main value
+      *node = Json{{std::string(main_key(here())), std::move(*node)}};
+    }
     if (node->is_array()) {
       const std::size_t index = list_index(keys[i], node->size());
       if (index == node->size()) {
@@ -244,6 +248,21 @@ void set_at(JsonDocument& document, std::span<const std::string> keys, Json valu
   }
   *node = std::move(value);
   document.overrides[pointer_of(keys)] = origin;
+}
+
+std::string_view main_key(std::string_view pointer) {
+  struct Main {
+    std::string_view section;
+    std::string_view key;
+  };
+  constexpr std::array kMains{Main{"/prompt", "tokens"}, Main{"/output", "tokens"},
+                              Main{"/arrivals", "request_rate"}, Main{"/closed_loop", "users"},
+                              Main{"/trace", "file"}};
+  constexpr std::string_view kOfWorkload = "/workload/";
+  if (!pointer.starts_with(kOfWorkload)) return "name";
+  const auto found = std::ranges::find_if(
+      kMains, [&](const Main& main) { return pointer.ends_with(main.section); });
+  return found == kMains.end() ? "name" : found->key;
 }
 
 std::string origin_of(const JsonDocument& document, const std::string& pointer) {

@@ -38,6 +38,10 @@ void set_value(JsonDocument& document, std::string_view assignment);
 void set_at(JsonDocument& document, std::span<const std::string> keys, Json value,
             const std::string& origin);
 
+// The key of a section that is written as one value: {"device": "h100-sxm"} names a device,
+// {"prompt": 3000} gives its tokens. `pointer`: of the section.
+[[nodiscard]] std::string_view main_key(std::string_view pointer);
+
 // Who set the value at `pointer`: a flag, else the file.
 [[nodiscard]] std::string origin_of(const JsonDocument& document, const std::string& pointer);
 

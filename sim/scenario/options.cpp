@@ -10,6 +10,7 @@
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/scenario/fleet_lists.hpp"
 #include "sim/scenario/fleet_options.hpp"
+#include "sim/scenario/short_values.hpp"
 
 namespace headroom {
 namespace {
@@ -63,21 +64,23 @@ class Reader {
     if (!value.is_boolean()) refuse(value);
     field = value.get<bool>();
   }
-  void read(const Json& value, std::int64_t& field) const {
+  void read(const Json& given, std::int64_t& field) const {
+    const Json value = number_of(given);
     // 3.0 and 1e6 are integers that people write; 3.5 is not.
-    if (!value.is_number()) refuse(value);
-    if (!within(value.get<double>(), integer_bounds())) refuse(value);
+    if (!value.is_number()) refuse(given);
+    if (!within(value.get<double>(), integer_bounds())) refuse(given);
     if (value.is_number_float()) {
-      const double given = value.get<double>();
-      const auto whole = static_cast<std::int64_t>(given);
-      if (static_cast<double>(whole) != given) refuse(value);
+      const double number = value.get<double>();
+      const auto whole = static_cast<std::int64_t>(number);
+      if (static_cast<double>(whole) != number) refuse(given);
       field = whole;
     } else {
       field = value.get<std::int64_t>();
     }
   }
-  void read(const Json& value, double& field) const {
-    if (!value.is_number() || !within(value.get<double>(), row_.bounds)) refuse(value);
+  void read(const Json& given, double& field) const {
+    const Json value = number_of(given);
+    if (!value.is_number() || !within(value.get<double>(), row_.bounds)) refuse(given);
     field = value.get<double>();
   }
   void read(const Json& value, std::string& field) const {
@@ -110,6 +113,12 @@ class Reader {
   }
 
  private:
+  // "32k", "2s" and "85%" as numbers; anything else as it is, for the error.
+  [[nodiscard]] Json number_of(const Json& value) const {
+    if (!value.is_string()) return value;
+    const auto number = short_number(value.get_ref<const std::string&>(), row_.unit, row_.bounds);
+    return number ? Json(*number) : value;
+  }
   // Beyond 2^53 a JSON number that went through a double is no longer the number that was written.
   [[nodiscard]] Bounds integer_bounds() const {
     Bounds bounds = row_.bounds;
@@ -284,6 +293,32 @@ void read_field(const JsonDocument& document, const Json& value, const OptionRow
   std::visit([&](auto* field) { reader.read(value, *field); }, row.reach.edit(scenario));
 }
 
+// Of all options, the one whose last part looks most like `key`, by its path; may be empty.
+std::string nearest_option(const std::string& key) {
+  const auto last_part = [](const OptionRow& row) {
+    return std::string(row.pointer.substr(row.pointer.rfind('/') + 1));
+  };
+  std::vector<std::string> names;
+  for (const OptionRow& row : all_options()) names.push_back(last_part(row));
+  const std::string nearest = nearest_name(key, names);
+  if (nearest.empty()) return "";
+  const auto found = std::ranges::find(names, nearest);
+  std::string path(
+      all_options()[static_cast<std::size_t>(found - names.begin())].pointer.substr(1));
+  std::ranges::replace(path, '/', '.');
+  return path;
+}
+
+bool is_main_value(const Json& value, const OptionRow& main) {
+  return value.is_string() || (value.is_number() && type_name(main) != "text");
+}
+
+// Of a section that is written as one value; nullptr: it has no such option.
+const OptionRow* main_option(const std::string& section) {
+  if (section == kWorkload) return nullptr;
+  return find_option(fmt::format("{}/{}", section, main_key(section)));
+}
+
 void read_section(const JsonDocument& document, const Json& section, const Place& place,
                   Scenario& scenario) {
   for (const auto& [key, value] : section.items()) {
@@ -293,12 +328,11 @@ void read_section(const JsonDocument& document, const Json& section, const Place
     if (const OptionRow* row = find_option(here.options)) {
       read_field(document, value, *row, here.pointer, scenario);
       scenario.given[here.pointer] = origin_of(document, here.pointer);
-    } else if (value.is_string() && here.options != kWorkload &&
-               find_option(here.options + "/name") != nullptr) {
-      // A section written as a text is its name.
-      const std::string name = here.pointer + "/name";
-      read_field(document, value, *find_option(here.options + "/name"), name, scenario);
-      scenario.given[name] = origin_of(document, here.pointer);
+    } else if (const OptionRow* main = main_option(here.options);
+               main != nullptr && is_main_value(value, *main)) {
+      const std::string pointer = fmt::format("{}/{}", here.pointer, main_key(here.options));
+      read_field(document, value, *main, pointer, scenario);
+      scenario.given[pointer] = origin_of(document, here.pointer);
     } else if (is_section(here.options)) {
       if (!value.is_object())
         throw value_error(document, here.pointer, value, "expected an object");
@@ -309,7 +343,8 @@ void read_section(const JsonDocument& document, const Json& section, const Place
       read_classes(document, value, here.pointer, scenario);
     } else {
       const std::vector<std::string> known = names_in(place.options, section);
-      const std::string nearest = nearest_name(key, known);
+      std::string nearest = nearest_name(key, known);
+      if (nearest.empty() && place.options.empty()) nearest = nearest_option(key);
       throw key_error(
           document, here.pointer,
           nearest.empty() ? unknown_key_text(section, place.options, known) : "unknown key",

@@ -33,11 +33,20 @@ std::string described(const OptionRow& row) {
   return text;
 }
 
+// A number may be written with its unit: "32k", "2s", "85%".
+constexpr std::string_view kShortNumber = "^[0-9.]+ ?[A-Za-z%]+$";
+
 Json option_schema(const OptionRow& row) {
   Json schema = Json::object();
   const std::string type = schema_type(row);
   schema["description"] = described(row);
-  schema["type"] = is_optional(row) ? Json::array({type, "null"}) : Json(type);
+  Json types = Json::array({type});
+  if (type == "integer" || type == "number") {
+    types.push_back("string");
+    schema["pattern"] = kShortNumber;
+  }
+  if (is_optional(row)) types.push_back("null");
+  schema["type"] = types.size() == 1 ? types.front() : types;
   if (type == "array") {
     schema["items"] = {{"type", type_name(row) == "list of numbers" ? "number" : "integer"}};
     schema["minItems"] = 1;
@@ -69,6 +78,14 @@ std::string dotted(std::string_view pointer) {
   std::string path(pointer.substr(1));
   for (char& c : path) c = c == '/' ? '.' : c;
   return path;
+}
+
+// A section with a main option may be written as the value of that.
+Json section_type(std::string_view pointer) {
+  const OptionRow* main = find_option(fmt::format("{}/{}", pointer, main_key(pointer)));
+  if (main == nullptr || pointer == "/workload") return "object";
+  return schema_type(*main) == "string" ? Json::array({"object", "string"})
+                                        : Json::array({"object", "number", "string"});
 }
 
 Json list_schema(std::string_view pointer, std::string_view doc, const Json& required) {
@@ -123,7 +140,8 @@ Json scenario_schema() {
     for (std::size_t slash = rest.find('/'); slash != std::string_view::npos;
          slash = rest.find('/')) {
       node = &(*node)["properties"][std::string(rest.substr(0, slash))];
-      (*node)["type"] = "object";
+      (*node)["type"] =
+          section_type(row.pointer.substr(0, row.pointer.size() - rest.size() + slash));
       (*node)["additionalProperties"] = false;
       rest.remove_prefix(slash + 1);
     }

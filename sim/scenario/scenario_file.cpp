@@ -6,6 +6,7 @@
 
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/scenario/options.hpp"
+#include "sim/scenario/short_paths.hpp"
 
 namespace headroom {
 namespace {
@@ -79,6 +80,7 @@ Scenario load_scenario(ScenarioDocument given, const std::string& name,
   if (!document.root.is_object()) {
     throw value_error(document, "", document.root, "expected an object");
   }
+  place_short_keys(document);
   if (flags.trace) set_trace(document, *flags.trace);
   if (flags.until_s) {
     set_flag(document, "run", "until_s", *flags.until_s, fmt::format("--until {}", *flags.until_s));

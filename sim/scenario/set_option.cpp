@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "sim/scenario/options.hpp"
+#include "sim/scenario/short_paths.hpp"
 
 namespace headroom {
 namespace {
@@ -48,9 +51,12 @@ bool takes_text(const std::string& pointer) {
 }  // namespace
 
 void set_option(JsonDocument& document, std::string_view assignment) {
-  set_value(document, assignment);
   const std::size_t equals = assignment.find('=');
-  const std::vector<std::string> keys = path_keys(assignment.substr(0, equals), document.name);
+  if (equals == std::string_view::npos || equals == 0) return set_value(document, assignment);
+  const std::string flag = fmt::format("--set {}", assignment);
+  const std::string path = whole_path(assignment.substr(0, equals), flag);
+  set_value(document, path + std::string(assignment.substr(equals)));
+  const std::vector<std::string> keys = path_keys(path, document.name);
   if (!std::ranges::any_of(option_pointers(keys), takes_text)) return;
   Json* value = &document.root;
   for (const std::string& key : keys) {

@@ -41,7 +41,6 @@ expect_error '/cost/calibration' run --set cost.calibration=no-such
 
 # Flags
 expect_error 'command line: ' "$HEADROOM" run small.json --no-such-flag
-expect_error 'command line: ' "$HEADROOM"
 expect_error 'list kinds: expected one of' "$HEADROOM" list kinds
 expect_error '--until' run --until -1
 mkdir no-catalog

@@ -163,7 +163,7 @@ std::string deeper_text(const AskArguments& a, const AskAnswer& answer) {
     return "--save mine.json keeps this question as a scenario for `headroom run mine.json`, "
            "`compare`, `sweep` and `audit`";
   }
-  if (answer.verdict == AskVerdict::does_not_start) return "headroom audit " + file;
+  if (answer.verdict == HoldVerdict::does_not_start) return "headroom audit " + file;
   std::string text = "headroom run " + file;
   if (!answer.changes.empty()) {
     const Setting& best = answer.changes.front().candidate.setting;
@@ -204,7 +204,7 @@ int ask_command(AskArguments& a) {
                  : ask_table(answers));
   }
   const bool holds = std::ranges::any_of(
-      answers, [](const AskAnswer& answer) { return answer.verdict <= AskVerdict::tight; });
+      answers, [](const AskAnswer& answer) { return answer.verdict <= HoldVerdict::tight; });
   return holds ? 0 : kExitDoesNotHold;
 }
 

@@ -12,9 +12,11 @@
 #include "sim/app/command.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
+#include "sim/engines/memory_failure.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/json/audit_json.hpp"
 #include "sim/report/text/audit_report.hpp"
+#include "sim/report/text/failure_report.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
@@ -69,15 +71,33 @@ std::string scenario_audit(const AuditArguments& arguments, const std::string& t
   return arguments.json ? audit_json(report) : audit_text(report);
 }
 
+std::vector<std::string> devices_of(const MemoryFailure& failure, const Catalog& catalog) {
+  const auto& total = failure.figure(MemoryFigure::total);
+  return total && *total > 0 ? devices_of_total(catalog, *total) : std::vector<std::string>{};
+}
+
 std::string log_audit(const AuditArguments& arguments, const std::string& text,
                       const Catalog& catalog) {
+  const std::optional<MemoryFailure> failure = find_memory_failure(text);
   std::istringstream in(text);
   LogAuditQuery query;
   query.model = arguments.model;
   query.device = arguments.device;
   if (!arguments.environment.empty()) query.environment = arguments.environment;
-  const LogAudit found = audit_log(read_startup_log(in, arguments.target), query, catalog);
-  return arguments.json ? log_audit_json(found) : log_audit_text(found);
+  const std::string& name = arguments.target;
+  const std::vector<std::string> devices =
+      failure ? devices_of(*failure, catalog) : std::vector<std::string>{};
+  try {
+    const LogAudit found = audit_log(read_startup_log(in, name), query, catalog);
+    if (arguments.json) return log_audit_json(found, failure ? &*failure : nullptr);
+    return (failure ? memory_failure_text(*failure, name, devices) + "\n" : "") +
+           log_audit_text(found);
+  } catch (const ConfigError&) {
+    // A tail says neither model nor device, but what ran out.
+    if (!failure || !query.model.empty() || !query.device.empty()) throw;
+  }
+  return arguments.json ? memory_failure_json(*failure, name, devices)
+                        : memory_failure_text(*failure, name, devices);
 }
 
 std::string series_audit(const AuditArguments& arguments) {

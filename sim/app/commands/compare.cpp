@@ -79,8 +79,8 @@ std::string compare_command(const CompareArguments& arguments, const std::string
   const ComparisonResult result = compare(comparison, load_catalog(arguments.catalog), options);
   if (interrupted.load(std::memory_order_relaxed)) return {};
   if (a && b) {
-    write_results(result.a.first, version, *a);
-    write_results(result.b.first, version, *b);
+    write_results(result.a.first, result.a.verdict, version, *a);
+    write_results(result.b.first, result.b.verdict, version, *b);
     a->publish();
     b->publish();
   }

@@ -38,6 +38,7 @@ struct RunArguments {
   ScenarioFlags flags;
   std::string columns;  // of the trace
   bool json = false;
+  bool verbose = false;  // with the sources of constants
 };
 
 // What shells and spreadsheets take for something else is replaced.
@@ -105,11 +106,16 @@ int run_command(const RunArguments& a) {
     result = run(scenario, catalog, {&interrupted, progress.done(), logs.sink()});
   }
   logs.finish(result.summary.end_ns);
+  const RunVerdict verdict = judge_run(result, catalog);
   if (directory) {
-    write_results(result, kVersion, *directory);
+    write_results(result, verdict, kVersion, *directory);
+    if (a.output.empty()) directory->avoid_others();
     directory->publish();
   }
-  print(a.json ? summary_json(result, kVersion) : terminal_summary(result, target), a.json);
+  const std::string written = directory ? directory->target() : "";
+  print(a.json ? summary_json(result, kVersion, &verdict)
+               : terminal_summary(result, verdict, written, a.verbose),
+        a.json);
   return result.stop == StopReason::interrupted ? interrupted_exit_code() : 0;
 }
 
@@ -138,6 +144,7 @@ std::function<int()> add_run(CLI::App& command) {
   add_scenario_options(command, *a);
   command.add_option("-o,--output", a->output, "results folder (results/<scenario name>)");
   command.add_flag("--json", a->json, "print summary.json; write files only with -o");
+  command.add_flag("-v,--verbose", a->verbose, "also print where the constants come from");
   command.add_flag("--single-step", a->flags.single_step,
                    "simulate equal steps one by one: same results, slower");
   command.add_option("--event-log", a->event_log,

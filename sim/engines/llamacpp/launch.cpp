@@ -4,6 +4,8 @@
 
 #include "sim/engines/llamacpp/engine.hpp"
 
+#include <array>
+
 #include "sim/engines/launch.hpp"
 
 namespace headroom {
@@ -211,6 +213,63 @@ constexpr LaunchImage kOllamaImages[] = {
     {.repository = "ollama/ollama", .starts_engine = true, .tag_is_release = true}};
 constexpr std::string_view kOllamaEntrypoint[] = {"ollama"};
 
+using Figure = MemoryFigure;
+
+constexpr std::string_view kFewerCells =
+    "-c (--ctx-size): a shorter context, which is allocated at start|-ctk q8_0 -ctv q8_0: KV in 8 "
+    "bit, check quality|-ngl: fewer layers on the device, much slower|-np: fewer slots";
+constexpr std::string_view kRefused = "an allocation on the device was refused";
+constexpr std::string_view kFewerLayers =
+    "-ngl: fewer layers on the device, much slower|a file with fewer bits per weight, check "
+    "quality|other programs on the device stopped";
+
+// ggml/src/ggml-cuda/ggml-cuda.cu, ggml/src/ggml-alloc.c, src/llama-kv-cache.cpp,
+// src/llama-model.cpp.
+constexpr std::array kLlamacppMessages{
+    MemoryMessage{.pattern = "failed to allocate buffer for kv cache",
+                  .stage = StartupStage::kv_allocation,
+                  .meaning = "the KV cache of the whole context does not fit beside the weights",
+                  .changes = kFewerCells},
+    MemoryMessage{.pattern = "failed to allocate compute buffers",
+                  .stage = StartupStage::warm_up,
+                  .meaning = "the buffers of a step do not fit beside weights and KV",
+                  .changes = "-ub (--ubatch-size): smaller steps|-c (--ctx-size): a shorter "
+                             "context|-ngl: fewer layers on the device, much slower"},
+    MemoryMessage{.pattern = "error loading model: unable to allocate",
+                  .stage = StartupStage::weights,
+                  .meaning = "the layers of the model do not fit on the device",
+                  .changes = kFewerLayers},
+    MemoryMessage{.pattern = "allocating # MiB on device #: cudaMalloc failed: out of memory",
+                  .figures = {Figure::wanted},
+                  .gib = kGibPerMib,
+                  .meaning = kRefused,
+                  .changes = kFewerLayers,
+                  .is_vague = true},
+    MemoryMessage{.pattern = "alloc_tensor_range: failed to allocate * buffer of size #",
+                  .figures = {Figure::wanted},
+                  .gib = kGibPerByte,
+                  .meaning = kRefused,
+                  .changes = kFewerLayers,
+                  .is_vague = true},
+    MemoryMessage{
+        .pattern = "model buffer size = # MiB", .figures = {Figure::weights}, .gib = kGibPerMib},
+    MemoryMessage{.pattern = "KV buffer size = # MiB", .figures = {Figure::kv}, .gib = kGibPerMib},
+    MemoryMessage{.pattern = "compute buffer size = # MiB",
+                  .figures = {Figure::activations},
+                  .gib = kGibPerMib},
+};
+
+// llm/server.go: what the scheduler refuses before it loads.
+constexpr std::array kOllamaMessages{
+    MemoryMessage{.pattern = "model requires more system memory (# GiB) than is available (# GiB)",
+                  .figures = {Figure::wanted, Figure::free},
+                  .stage = StartupStage::host_memory,
+                  .meaning = "the model needs more host memory than is free",
+                  .changes = "num_ctx (OLLAMA_CONTEXT_LENGTH): a shorter context|a tag with fewer "
+                             "bits per weight, or a smaller model|other programs stopped, or more "
+                             "swap"},
+};
+
 }  // namespace
 
 const EngineLaunch kLlamacppLaunch{
@@ -222,6 +281,7 @@ const EngineLaunch kLlamacppLaunch{
     .server_word = "--server|-s",  // of the "full" image
     .rows = kLlamacppRows,
     .variable_prefixes = "LLAMA_ARG_",
+    .messages = kLlamacppMessages,
     .spreads_by_itself = true,
 };
 
@@ -235,6 +295,7 @@ const EngineLaunch kOllamaLaunch{
     .rows = kOllamaRows,
     .positional_model = true,
     .variable_prefixes = "OLLAMA_",
+    .messages = kOllamaMessages,
     .spreads_by_itself = true,
 };
 

@@ -4,6 +4,7 @@
 #include "sim/engines/sglang/engine.hpp"
 
 #include <fmt/format.h>
+#include <array>
 
 #include <algorithm>
 
@@ -250,6 +251,31 @@ constexpr LaunchProgram kSglangModules[] = {{"sglang.launch_server"}, {"sglang.c
 constexpr LaunchImage kSglangImages[] = {{.repository = "lmsysorg/sglang", .tag_is_release = true},
                                          {.repository = "nvidia/sglang"}};
 
+using Figure = MemoryFigure;
+
+constexpr std::string_view kGraphCaptureCures =
+    "--mem-fraction-static: a smaller share, so that more is left|--cuda-graph-max-bs: fewer "
+    "graphs|--disable-cuda-graph: none, slower decode steps";
+
+// python/sglang/srt/model_executor/model_runner.py and pool_configurator.py (0.4 to 0.5), which
+// print GiB as GB.
+constexpr std::array kSglangMessages{
+    MemoryMessage{.pattern = "Not enough memory. Please try to increase --mem-fraction-static",
+                  .stage = StartupStage::blocks,
+                  .meaning = "the share of memory that the engine may use leaves nothing for KV "
+                             "beside the weights",
+                  .changes = "--mem-fraction-static: a larger share|--quantization: smaller "
+                             "weights, check quality|--tp-size: more devices"},
+    MemoryMessage{.pattern = "Capture cuda graph failed: CUDA out of memory",
+                  .stage = StartupStage::graph_capture,
+                  .meaning = "no memory is left to capture CUDA graphs",
+                  .changes = kGraphCaptureCures},
+    MemoryMessage{.pattern = "Load weight end*avail mem=# GB, mem usage=# GB",
+                  .figures = {Figure::free, Figure::weights}},
+    MemoryMessage{.pattern = "KV Cache is allocated*KV size: # GB", .figures = {Figure::kv}},
+    MemoryMessage{.pattern = "Memory pool end*avail mem=# GB", .figures = {Figure::free}},
+};
+
 }  // namespace
 
 const EngineLaunch kSglangLaunch{
@@ -263,6 +289,7 @@ const EngineLaunch kSglangLaunch{
     .abbreviations = true,
     .positional_model = true,
     .variable_prefixes = "SGLANG_|SGL_",
+    .messages = kSglangMessages,
     .settle = settle_data_ranks,
 };
 

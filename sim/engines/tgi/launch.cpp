@@ -4,6 +4,7 @@
 #include "sim/engines/tgi/engine.hpp"
 
 #include <fmt/format.h>
+#include <array>
 
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
@@ -144,6 +145,21 @@ void fill_shards(LaunchDraft& draft) {
   }
 }
 
+// server/text_generation_server/models/flash_causal_lm.py (warmup), 2.0 to 3.3.
+constexpr std::array kTgiMessages{
+    MemoryMessage{.pattern = "Not enough memory to handle `max_total_tokens=#`",
+                  .figures = {MemoryFigure::length},
+                  .stage = StartupStage::max_length_request,
+                  .meaning = "the KV cache is too small for one request of max_total_tokens",
+                  .changes = "--max-total-tokens: a shorter longest request|--quantize: smaller "
+                             "weights, check quality|--num-shard: more devices"},
+    MemoryMessage{.pattern = "Not enough memory to handle # prefill tokens",
+                  .stage = StartupStage::profiling,
+                  .meaning = "the warm-up's prefill does not fit beside the weights",
+                  .changes = "--max-batch-prefill-tokens: a smaller prefill|--num-shard: more "
+                             "devices"},
+};
+
 }  // namespace
 
 const EngineLaunch kTgiLaunch{
@@ -154,6 +170,7 @@ const EngineLaunch kTgiLaunch{
     .images = kTgiImages,
     .entrypoint = kTgiEntrypoint,
     .rows = kTgiRows,
+    .messages = kTgiMessages,
     .settle = fill_shards,
 };
 

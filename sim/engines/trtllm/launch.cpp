@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
 
@@ -217,6 +219,32 @@ void settle_attention_dp(LaunchDraft& draft) {
   draft.unset("/engine/attention_dp_batching_wait_iters");
 }
 
+using Figure = MemoryFigure;
+
+// tensorrt_llm/_torch/pyexecutor/py_executor_creator.py (_maybe_explain_if_oom), 1.0 and later;
+// cpp/tensorrt_llm/runtime/tllmBuffers.h.
+constexpr std::array kTrtllmMessages{
+    MemoryMessage{.pattern = "Executor creation failed due to insufficient GPU memory",
+                  .stage = StartupStage::kv_allocation,
+                  .meaning = "a part of the engine does not fit beside those before it",
+                  .changes =
+                      "--kv_cache_free_gpu_memory_fraction: a smaller share, if the KV cache "
+                      "is that part|--max_num_tokens, --max_batch_size: smaller steps|"
+                      "--tp_size: more devices"},
+    MemoryMessage{.pattern = "CUDA runtime error in*cudaMalloc*out of memory",
+                  .stage = StartupStage::kv_allocation,
+                  .meaning = "an allocation on the device was refused",
+                  .changes = "--kv_cache_free_gpu_memory_fraction: a smaller share|"
+                             "--max_num_tokens, --max_batch_size: smaller steps|--tp_size: more "
+                             "devices"},
+    MemoryMessage{.pattern = "Total GPU memory (GiB): #", .figures = {Figure::total}},
+    MemoryMessage{.pattern = "Free GPU memory before component creation attempt (GiB): #",
+                  .figures = {Figure::free}},
+    MemoryMessage{.pattern = "Use # GB for model weights", .figures = {Figure::weights}},
+    MemoryMessage{.pattern = "Allocated # GiB for max tokens in paged KV cache",
+                  .figures = {Figure::kv}},
+};
+
 }  // namespace
 
 const EngineLaunch kTrtllmLaunch{
@@ -230,6 +258,7 @@ const EngineLaunch kTrtllmLaunch{
     .positional_model = true,
     .settings_win = true,
     .variable_prefixes = "TRTLLM_|TLLM_",
+    .messages = kTrtllmMessages,
     .own_devices_per_rank = true,
     .settle =
         [](LaunchDraft& draft) {

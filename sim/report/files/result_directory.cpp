@@ -8,11 +8,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/options/json.hpp"
 
 namespace headroom {
 namespace {
@@ -27,6 +29,18 @@ ConfigError cannot_write(const fs::path& path, const std::string& why) {
   return ConfigError(Complaint{.kind = ErrorKind::unreadable,
                                .origin = path.string(),
                                .problem = fmt::format("cannot write results: {}", why)});
+}
+
+// The values and the trace of the results in `folder`; null where it has none that can be read.
+Json scenario_in(const fs::path& folder) {
+  std::ifstream file(folder / "resolved.json");
+  const Json resolved = Json::parse(file, nullptr, false);
+  if (!resolved.is_object() || !resolved.contains("values")) return nullptr;
+  Json scenario = {{"trace", resolved.value("trace", Json())}};
+  for (const auto& [pointer, entry] : resolved["values"].items()) {
+    if (entry.is_object()) scenario[pointer] = entry.value("value", Json());
+  }
+  return scenario;
 }
 
 }  // namespace
@@ -84,6 +98,15 @@ void ResultDirectory::check_target() const {
     }
   }
   if (::access(target_.c_str(), W_OK) != 0) throw cannot_write(target_, std::strerror(errno));
+}
+
+void ResultDirectory::avoid_others() {
+  const fs::path first = target_;
+  const Json own = scenario_in(working_);
+  for (int number = 2; fs::exists(target_) && scenario_in(target_) != own; ++number) {
+    target_ = first;
+    target_ += fmt::format("-{}", number);
+  }
 }
 
 void ResultDirectory::publish() {

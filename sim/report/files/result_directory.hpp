@@ -29,8 +29,12 @@ class ResultDirectory {
   [[nodiscard]] std::string path(const std::string& name) const {
     return (working_ / name).string();
   }
+  // Moves the target to a free name (demo-2, demo-3, ...) where the results that lie there are of
+  // another scenario than those written now: other values, or another trace.
+  void avoid_others();
   // Replaces earlier results of the target by what was written.
   void publish();
+  [[nodiscard]] std::string target() const { return target_.string(); }
 
  private:
   void check_target() const;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/report/files/result_directory.hpp"
-#include "sim/resolve/run.hpp"
+#include "sim/resolve/run_verdict.hpp"
 
 namespace headroom {
 
@@ -17,7 +17,7 @@ void write_events_jsonl(const RunResult& result, const std::string& path);
 void write_transfers_csv(const RunResult& result, const std::string& path);
 
 // All five files.
-void write_results(const RunResult& result, const std::string& version,
+void write_results(const RunResult& result, const RunVerdict& verdict, const std::string& version,
                    const ResultDirectory& directory);
 
 }  // namespace headroom

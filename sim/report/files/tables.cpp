@@ -144,7 +144,7 @@ void write_transfers_csv(const RunResult& result, const std::string& path) {
   file.close();
 }
 
-void write_results(const RunResult& result, const std::string& version,
+void write_results(const RunResult& result, const RunVerdict& verdict, const std::string& version,
                    const ResultDirectory& directory) {
   if (!result.resolved.scenario.output.streaming) {
     write_requests_csv(result, directory.path("requests.csv"));
@@ -158,7 +158,7 @@ void write_results(const RunResult& result, const std::string& version,
   resolved.write(resolved_json(result, version));
   resolved.close();
   OutputFile summary(directory.path("summary.json"));
-  summary.write(summary_json(result, version));
+  summary.write(summary_json(result, version, &verdict));
   summary.close();
 }
 

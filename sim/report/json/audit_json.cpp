@@ -1,7 +1,9 @@
 // JSON of `headroom audit`.
 
+#include <array>
 #include <nlohmann/json.hpp>
 
+#include "sim/engines/engine.hpp"
 #include "sim/report/json/audit_json.hpp"
 #include "sim/report/json/json_text.hpp"
 
@@ -91,6 +93,40 @@ Json mitigations_json(const std::vector<Mitigation>& mitigations) {
   return list;
 }
 
+Json out_of_memory_json(const MemoryFailure& failure) {
+  constexpr std::array<std::string_view, kMemoryFigures> kNames{"",
+                                                                "total_gib",
+                                                                "free_gib",
+                                                                "others_gib",
+                                                                "wanted_gib",
+                                                                "weights_gib",
+                                                                "kv_gib",
+                                                                "kv_wanted_gib",
+                                                                "graphs_gib",
+                                                                "activations_gib",
+                                                                "reserved_gib",
+                                                                "length_tokens",
+                                                                "longest_tokens"};
+  Json figures = Json::object();
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (!kNames[i].empty() && failure.figures[i]) {
+      figures[std::string(kNames[i])] = *failure.figures[i];
+    }
+  }
+  Json parts = Json::object();
+  for (const MemoryPart& part : memory_parts(failure)) parts[std::string(part.name)] = part.gib;
+  Json json = {{"engine", failure.engine == nullptr ? Json(nullptr) : Json(failure.engine->name)},
+               {"stage", name_of(failure.stage)},
+               {"line", failure.line},
+               {"text", failure.text},
+               {"reason", failure.meaning}};
+  if (!failure.victim.empty()) json["killed"] = failure.victim;
+  json["figures"] = std::move(figures);
+  json["device_gib"] = std::move(parts);
+  json["changes"] = failure.changes;
+  return json;
+}
+
 Json number_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
@@ -112,8 +148,16 @@ std::string audit_json(const AuditReport& report) {
   return json_text(json);
 }
 
-std::string log_audit_json(const LogAudit& audit) {
+std::string memory_failure_json(const MemoryFailure& failure, const std::string& name,
+                                const std::vector<std::string>& devices) {
+  Json json = {{"log", name}, {"devices", devices}};
+  json["out_of_memory"] = out_of_memory_json(failure);
+  return json_text(json);
+}
+
+std::string log_audit_json(const LogAudit& audit, const MemoryFailure* ran_out) {
   Json json = {{"log", audit.log.name}, {"system", system_json(audit.system)}};
+  if (ran_out != nullptr) json["out_of_memory"] = out_of_memory_json(*ran_out);
   Json causes = Json::array();
   for (const Attribution& cause : audit.attribution) {
     causes.push_back({{"cause", name_of(cause.cause)},

@@ -92,22 +92,31 @@ Json system_json(const CapacityRow& row) {
   const Resolved& r = row.resolved;
   Json starts = Json::array();
   for (const StartCase& start : row.starts) starts.push_back(start_json(start));
-  return {{"model", r.model.id},
-          {"device", r.device.id},
-          {"engine", r.engine->name},
-          {"engine_version", r.scenario.engine.version.value_or("")},
-          {"budget_rule", row.usable_fraction ? "usable_fraction" : r.engine->budget_rule},
-          {"environment", r.environment.id},
-          {"tensor_parallel_size", r.sharding.tensor},
-          {"pipeline_parallel_size", r.sharding.pipeline},
-          {"data_parallel_size", r.sharding.data},
-          {"kv_cache_dtype", name_of(r.kv)},
-          {"memory", memory_json(row)},
-          {"weights", weights_json(row.weights)},
-          {"contexts", contexts_json(row.contexts)},
-          {"startup", startup_json(row.budget.failure)},
-          {"starts", std::move(starts)},
-          {"warnings", row.warnings}};
+  Json json = {{"model", r.model.id},
+               {"device", r.device.id},
+               {"verdict", name_of(row.start)},
+               {"reason", row.start == StartVerdict::starts ? "" : start_reason(r, row.budget)},
+               {"engine", r.engine->name},
+               {"engine_version", r.scenario.engine.version.value_or("")},
+               {"budget_rule", row.usable_fraction ? "usable_fraction" : r.engine->budget_rule},
+               {"environment", r.environment.id},
+               {"tensor_parallel_size", r.sharding.tensor},
+               {"pipeline_parallel_size", r.sharding.pipeline},
+               {"data_parallel_size", r.sharding.data},
+               {"kv_cache_dtype", name_of(r.kv)},
+               {"memory", memory_json(row)},
+               {"weights", weights_json(row.weights)},
+               {"contexts", contexts_json(row.contexts)},
+               {"startup", startup_json(row.budget.failure)},
+               {"starts", std::move(starts)},
+               {"warnings", row.warnings}};
+  if (row.cure) {
+    json["change"] = {{"option", row.cure->fix.option},
+                      {"from", row.cure->fix.from},
+                      {"to", row.cure->fix.to},
+                      {"contexts", contexts_json(row.cure->contexts)}};
+  }
+  return json;
 }
 
 Json environments_json(const std::vector<CapacityRow>& rows) {

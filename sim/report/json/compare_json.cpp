@@ -5,6 +5,8 @@
 
 #include "sim/report/json/json_text.hpp"
 #include "sim/report/json/names.hpp"
+#include "sim/report/json/verdict_json.hpp"
+#include "sim/study/compare/compare_verdict.hpp"
 
 namespace headroom {
 namespace {
@@ -58,6 +60,7 @@ Json requests_json(const RequestPairs& pairs) {
 
 Json side_json(const ComparedScenario& side, const ComparedRuns& runs) {
   Json json = {{"label", side.label}, {"scenario", side.scenario.name}};
+  json.update(verdict_json(runs.verdict));
   json["runs"] = Json::array();
   for (const StoredRun& run : runs.rows) {
     Json metrics = Json::object();
@@ -90,6 +93,7 @@ std::string compare_json(const Comparison& comparison, const ComparisonResult& r
   const Json json = {{"headroom_version", version},
                      {"comparison", comparison.name},
                      {"replications", comparison.replications},
+                     {"reason", compare_sentence(result)},
                      {"a", side_json(comparison.a, result.a)},
                      {"b", side_json(comparison.b, result.b)},
                      {"metrics", std::move(metrics)},

@@ -130,7 +130,33 @@ Json fleet_entry(const FleetPlanFile& plan, const PlannedFleet& fleet, const Cat
   return json;
 }
 
+// What the slow end of the expected error does to the chosen fleet; empty: nothing.
+std::string if_slower(const PlannedFleet& fleet) {
+  const auto& slower = fleet.slower;
+  if (!slower || slower->replicas == fleet.replicas) return "";
+  const std::string steps =
+      fmt::format("if steps are {:.0f} % slower (expected error), ", 100 * (slower->factor - 1));
+  if (!slower->replicas) return steps + "max_replicas are not enough";
+  return fmt::format("{}it takes {} replicas for $ {:.2f}/h", steps, *slower->replicas,
+                     slower->dollars_per_hour);
+}
+
 }  // namespace
+
+RunVerdict plan_verdict(const FleetPlanFile& plan, const FleetPlanResult& result) {
+  if (!result.chosen) {
+    return {HoldVerdict::does_not_hold,
+            fmt::format("none of {} candidates keeps the targets", result.fleets.size()),
+            Binds::nothing};
+  }
+  const PlannedFleet& fleet = result.fleets[*result.chosen];
+  const std::string kept =
+      fmt::format("{} replicas of {} keep the targets for $ {:.2f}/h", fleet.replicas,
+                  candidate_name(plan, fleet.candidate), fleet.dollars_per_hour);
+  const std::string slower = if_slower(fleet);
+  if (slower.empty()) return {HoldVerdict::holds, kept, Binds::nothing};
+  return {HoldVerdict::tight, kept + "; " + slower, Binds::nothing};
+}
 
 std::vector<std::string> plan_assumptions(const FleetPlanFile& plan,
                                           const FleetPlanResult& result) {
@@ -190,8 +216,11 @@ Json plan_json(const FleetPlanFile& plan, const FleetPlanResult& result, const C
     fleets.push_back(fleet_entry(plan, fleet, catalog));
   }
   const PlanTraffic& traffic = result.traffic.front();
+  const RunVerdict verdict = plan_verdict(plan, result);
   return {{"headroom_version", version},
           {"plan", plan.name},
+          {"verdict", name_of(verdict.verdict)},
+          {"reason", verdict.reason},
           {"description", plan.description},
           {"traffic",
            {{"requests", traffic.requests},

@@ -11,6 +11,7 @@
 #include "sim/report/json/metrics_json.hpp"
 #include "sim/report/json/names.hpp"
 #include "sim/report/json/result_json.hpp"
+#include "sim/report/json/verdict_json.hpp"
 #include "sim/resolve/kv_tier.hpp"
 
 namespace headroom {
@@ -286,11 +287,12 @@ Json windows_json(const WindowSummary& windows) {
 
 }  // namespace
 
-std::string summary_json(const RunResult& result, const std::string& version) {
+std::string summary_json(const RunResult& result, const std::string& version,
+                         const RunVerdict* verdict) {
   const RunSummary& s = result.summary;
-  Json json = {{"headroom_version", version},
-               {"scenario", result.resolved.scenario.name},
-               {"setup", setup_json(result)},
+  Json json = {{"headroom_version", version}, {"scenario", result.resolved.scenario.name}};
+  if (verdict != nullptr) json.update(verdict_json(*verdict));
+  json.update({{"setup", setup_json(result)},
                {"workload", workload_json(result)},
                {"started", result.started},
                {"stop", result.started ? name_of(result.stop) : "startup_oom"},
@@ -305,7 +307,7 @@ std::string summary_json(const RunResult& result, const std::string& version) {
                {"windows", windows_json(s.windows)},
                {"expected_error", expected_error_json(result.expected_error)},
                {"warnings", result.warnings},
-               {"digest", result.digest}};
+               {"digest", result.digest}});
   if (result.is_fleet) {
     json["requests"]["lost_to_fault"] = s.requests.lost_to_fault;
     json["fleet"] = fleet_json(result);

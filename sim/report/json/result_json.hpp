@@ -5,11 +5,13 @@
 #include <string>
 
 #include "sim/resolve/run.hpp"
+#include "sim/resolve/run_verdict.hpp"
 
 namespace headroom {
 
-// summary.json
-[[nodiscard]] std::string summary_json(const RunResult& result, const std::string& version);
+// summary.json; with `verdict`, also whether the traffic is held, why, and what binds.
+[[nodiscard]] std::string summary_json(const RunResult& result, const std::string& version,
+                                       const RunVerdict* verdict = nullptr);
 // resolved.json: every value with who set it.
 [[nodiscard]] std::string resolved_json(const RunResult& result, const std::string& version);
 

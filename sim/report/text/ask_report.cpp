@@ -3,29 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "sim/report/text/capacity_report.hpp"
 #include "sim/report/text/terminal.hpp"
 #include "sim/report/text/wrapped_text.hpp"
-#include "sim/study/ask/ask_target.hpp"
 
 namespace headroom {
 namespace {
 
 constexpr std::size_t kAskWidth = 80;
 constexpr std::size_t kAskNameWidth = 12;
-constexpr std::array<std::string_view, 4> kAskVerdictTexts{"HOLDS", "TIGHT", "DOES NOT HOLD",
-                                                           "DOES NOT START"};
-constexpr std::array<std::string_view, 8> kAskBindTexts{"nothing that was tried stops it",
-                                                        "the KV pool is full",
-                                                        "the batch is full",
-                                                        "computing prompts (prefill) is too slow",
-                                                        "writing answers (decode) is too slow",
-                                                        "the API server is too slow",
-                                                        "requests are longer than is accepted",
-                                                        "even one request alone is too slow"};
-
 std::string ask_line(std::string_view label, std::string_view text) {
   return wrapped(label, text, kAskNameWidth, kAskWidth);
 }
@@ -74,8 +61,7 @@ std::string edge_text(const AskEdge& edge, const std::string& largest) {
     return edge.why.empty() ? "none" : fmt::format("none: {} even at the smallest load", edge.why);
   }
   if (edge.is_last) return fmt::format("{} and more", largest);
-  const std::string_view binds = kAskBindTexts[static_cast<std::size_t>(edge.binds)];
-  return fmt::format("up to {}; beyond that {}{}", largest, binds,
+  return fmt::format("up to {}; beyond that {}{}", largest, sentence_of(edge.binds),
                      edge.why.empty() ? "" : ": " + edge.why);
 }
 
@@ -133,7 +119,7 @@ std::string change_line(const AskAnswer& answer, std::string_view label, const A
     gain +=
         fmt::format(" ({:+.0f} %)", 100 * (*change.largest / *answer.largest_load->largest - 1));
   }
-  const bool is_cure = answer.has_load && answer.verdict >= AskVerdict::does_not_hold;
+  const bool is_cure = answer.has_load && answer.verdict >= HoldVerdict::does_not_hold;
   const std::string holds = !is_cure ? "" : change.holds ? "holds, " : "not enough, ";
   return ask_line(label, fmt::format("{} {} -> {}: {}up to {}; cost: {}{}", c.setting.path, c.from,
                                      to, holds, gain, c.cost_text,
@@ -161,10 +147,7 @@ std::string change_lines(const AskAnswer& answer) {
 
 std::string ask_text(const AskAnswer& answer, const AskText& texts) {
   std::string out =
-      wrapped("",
-              fmt::format("{}: {}", kAskVerdictTexts[static_cast<std::size_t>(answer.verdict)],
-                          answer.reason),
-              0, kAskWidth);
+      wrapped("", fmt::format("{}: {}", title_of(answer.verdict), answer.reason), 0, kAskWidth);
   out += ask_line("system", ask_system_text(answer));
   out += ask_line("asked", asked_text(answer));
   for (const std::string& assumed : texts.assumed) out += ask_line("assumed", assumed);
@@ -190,7 +173,7 @@ std::string ask_table(std::span<const AskAnswer> answers) {
       return edge && edge->largest ? load_text(kind, *edge->largest) : std::string("-");
     };
     rows.push_back({r.model.id, fmt::format("{} x {}", r.sharding.devices(), r.device.id),
-                    std::string(kAskVerdictTexts[static_cast<std::size_t>(answer.verdict)]),
+                    std::string(title_of(answer.verdict)),
                     largest(answer.largest_load, answer.load.kind),
                     largest(answer.largest_users, LoadKind::users),
                     answer.largest_load ? std::string(name_of(answer.largest_load->binds)) : "-"});

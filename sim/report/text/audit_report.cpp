@@ -8,6 +8,7 @@
 
 #include "sim/report/text/terminal.hpp"
 #include "sim/report/text/wrapped_text.hpp"
+#include "sim/resolve/start_verdict.hpp"
 
 namespace headroom {
 namespace {
@@ -37,8 +38,15 @@ std::string verdict_text(const AuditReport& report) {
     case AuditVerdict::fits:
       if (report.need.context == 0 && report.need.concurrency == 1) return "starts";
       return fmt::format("starts, and holds {}", asked);
+    case AuditVerdict::tight:
+      if (std::string reason = start_reason(report.system.resolved, report.system.budget);
+          !reason.empty()) {
+        return "TIGHT: " + reason;
+      }
+      return fmt::format("TIGHT: starts, and holds {}, but the KV pool is known to about {:.0f} %",
+                         asked, 100 * kPoolError);
     case AuditVerdict::does_not_start:
-      return fmt::format("DOES NOT START: {}", report.system.budget.failure->message);
+      return "DOES NOT START: " + start_reason(report.system.resolved, report.system.budget);
     case AuditVerdict::context_too_long:
       return fmt::format("starts, but accepts at most {} tokens, not {}",
                          human_count(h.longest_tokens), asked);
@@ -95,11 +103,6 @@ std::string alert_lines(const std::vector<AuditAlert>& alerts) {
   return out;
 }
 
-std::string fix_text(const Fix& fix) {
-  return fmt::format("{} {} -> {}: {} ({} tokens of KV)", fix.option, fix.from, fix.to,
-                     fix.cost_text, human_count(fix.kv_tokens));
-}
-
 std::string fix_lines(const AuditReport& report) {
   if (report.verdict == AuditVerdict::fits) return "";
   if (report.fixes.empty()) {
@@ -130,14 +133,19 @@ std::string mitigation_lines(const AuditReport& report) {
 
 }  // namespace
 
+std::string fix_text(const Fix& fix) {
+  return fmt::format("{} {} -> {}: {} ({} tokens of KV)", fix.option, fix.from, fix.to,
+                     fix.cost_text, human_count(fix.kv_tokens));
+}
+
 std::string audit_line(std::string_view label, std::string_view text) {
   constexpr std::size_t kLabelWidth = 14;
   return wrapped(label, text, kLabelWidth, kAuditWidth);
 }
 
 std::string audit_text(const AuditReport& report) {
-  std::string out = system_lines(report);
-  out += audit_line("verdict", verdict_text(report));
+  std::string out = audit_line("verdict", verdict_text(report));
+  out += system_lines(report);
   out += terms_table(report);
   out += headroom_lines(report);
   out += alert_lines(report.alerts);

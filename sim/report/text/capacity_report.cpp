@@ -8,6 +8,7 @@
 
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/visible_text.hpp"
+#include "sim/report/text/audit_report.hpp"
 #include "sim/report/text/terminal.hpp"
 #include "sim/report/text/wrapped_text.hpp"
 
@@ -75,6 +76,9 @@ std::string device_text(const Resolved& r) {
   const std::int64_t devices = r.sharding.tensor * r.sharding.pipeline;
   return devices > 1 ? fmt::format("{} x {}", devices, r.device.id) : r.device.id;
 }
+
+// "max_model_len" of "engine.max_model_len".
+std::string_view last_part(std::string_view option) { return option.substr(option.rfind('.') + 1); }
 
 std::string limit_text(ContextLimit limit) {
   switch (limit) {
@@ -152,14 +156,23 @@ std::string pool_lines(const CapacityRow& row) {
   return out;
 }
 
+// With the change that makes the system start, where it may not.
+const std::vector<ContextCapacity>& shown_contexts(const CapacityRow& row) {
+  return row.cure ? row.cure->contexts : row.contexts;
+}
+
 std::string context_table(const CapacityRow& row) {
+  if (row.contexts.empty()) return "";
   std::vector<TableRow> table{
       {"context", "KV per request", "requests together", "the pool alone", "limited by"}};
-  for (const ContextCapacity& c : row.contexts) {
+  for (const ContextCapacity& c : shown_contexts(row)) {
     table.push_back({human_count(c.tokens), size_text(c.kv_bytes), human_count(c.requests),
                      human_count(c.pool_holds), limit_text(c.limit)});
   }
-  return row.contexts.empty() ? "" : table_text(table);
+  const std::string caption =
+      row.cure ? fmt::format("{}with {} = {}:\n", kMargin, row.cure->fix.option, row.cure->fix.to)
+               : "";
+  return caption + table_text(table);
 }
 
 // "4 devices (TP 4)", "3 devices (PP 3)".
@@ -191,33 +204,43 @@ std::string weights_text(const CapacityRow& row) {
   return fmt::format("{}; {}", text, no_size_text(w, "is enough"));
 }
 
-std::string failure_text(const CapacityRow& row, const StartupFailure& failure) {
+// Devices with which it starts, or that none are enough.
+std::string devices_that_start(const CapacityRow& row) {
   const WeightsVerdict& w = row.weights;
+  if (w.ranks_that_start) return "to start it, use " + devices_text(row, *w.ranks_that_start);
+  const bool same = w.last_failure == row.budget.failure->message;
+  return no_size_text(w, "starts") +
+         (same || w.last_ranks == 0
+              ? ""
+              : fmt::format(": with {} {}", devices_text(row, w.last_ranks), w.last_failure));
+}
+
+std::string failure_text(const CapacityRow& row, const StartupFailure& failure) {
   const bool plain = failure.kind == StartupKind::startup;
-  const std::string text =
-      fmt::format("start-up OOM ({}{}{}): {}", name_of(failure.stage), plain ? "" : ", ",
-                  plain ? "" : name_of(failure.kind), failure.message);
-  if (w.ranks_that_start) {
-    return fmt::format("{}; to start it, use {}", text, devices_text(row, *w.ranks_that_start));
-  }
-  const bool same = w.last_failure == failure.message;
-  return fmt::format(
-      "{}; {}{}", text, no_size_text(w, "starts"),
-      same || w.last_ranks == 0
-          ? ""
-          : fmt::format(": with {} {}", devices_text(row, w.last_ranks), w.last_failure));
+  return fmt::format("DOES NOT START ({}{}{}): {}; {}", name_of(failure.stage), plain ? "" : ", ",
+                     plain ? "" : name_of(failure.kind), start_reason(row.resolved, row.budget),
+                     devices_that_start(row));
+}
+
+std::string pool_text(const CapacityRow& row) {
+  std::string text = fmt::format("{} tokens for requests", human_count(row.pool_tokens));
+  if (row.usable_fraction || row.one_batch) return text;
+  return text + fmt::format("; {:.2f} requests of {} tokens (max_model_len) by the engine's count",
+                            row.budget.max_concurrency, human_count(row.max_model_len));
 }
 
 std::string verdict_lines(const CapacityRow& row) {
-  const std::string out = capacity_line("weights", weights_text(row));
-  const MemoryBudget& b = row.budget;
-  if (b.failure) return out + capacity_line("serving", failure_text(row, *b.failure));
-  std::string text = fmt::format("starts: {} tokens for requests", human_count(row.pool_tokens));
-  if (!row.usable_fraction && !row.one_batch) {
-    text += fmt::format("; {:.2f} requests of {} tokens (max_model_len) by the engine's count",
-                        b.max_concurrency, human_count(row.max_model_len));
+  std::string text;
+  switch (row.start) {
+    case StartVerdict::starts: text = "STARTS: " + pool_text(row); break;
+    case StartVerdict::may_not_start:
+      text = fmt::format("TIGHT: {}; {}", start_reason(row.resolved, row.budget), pool_text(row));
+      break;
+    case StartVerdict::does_not_start: text = failure_text(row, *row.budget.failure); break;
   }
-  return out + capacity_line("serving", text);
+  std::string out = capacity_line("verdict", text);
+  if (row.cure) out += capacity_line("change", fix_text(row.cure->fix));
+  return out;
 }
 
 std::string start_lines(const CapacityRow& row) {
@@ -299,6 +322,16 @@ std::string differing(const std::vector<CapacityRow>& rows, const CapacityRow& r
   return text.empty() ? own.front() : text;
 }
 
+// "ok", "tight", "OOM: weights"; behind it the change with which the requests are counted.
+std::string start_text(const CapacityRow& row) {
+  const auto& failure = row.budget.failure;
+  std::string text = failure ? fmt::format("OOM: {}", name_of(failure->stage))
+                     : row.start == StartVerdict::may_not_start ? "tight"
+                                                                : "ok";
+  if (row.cure) text += fmt::format("; {} {}", last_part(row.cure->fix.option), row.cure->fix.to);
+  return text;
+}
+
 std::string system_table(const std::vector<CapacityRow>& rows) {
   TableRow header{"system", "KV GiB", "tokens"};
   for (const ContextCapacity& c : rows.front().contexts) {
@@ -310,8 +343,8 @@ std::string system_table(const std::vector<CapacityRow>& rows) {
     const auto& failure = row.budget.failure;
     TableRow cells{differing(rows, row), gib_text(failure ? 0 : row.budget.kv_pool_bytes),
                    human_count(row.pool_tokens)};
-    for (const ContextCapacity& c : row.contexts) cells.push_back(human_count(c.requests));
-    cells.push_back(failure ? fmt::format("OOM: {}", name_of(failure->stage)) : "ok");
+    for (const ContextCapacity& c : shown_contexts(row)) cells.push_back(human_count(c.requests));
+    cells.push_back(start_text(row));
     table.push_back(std::move(cells));
   }
   return "systems: requests together by context\n" + table_text(table);
@@ -388,8 +421,9 @@ std::string capacity_text(const std::vector<CapacityRow>& rows) {
   std::set<std::string> said;
   for (const CapacityRow& row : rows) {
     if (!out.empty()) out += '\n';
-    out += header(row) + bars(row.budget) + pool_lines(row) + context_table(row);
-    out += verdict_lines(row) + start_lines(row) + warning_lines(row, said);
+    out += header(row) + verdict_lines(row) + bars(row.budget) + pool_lines(row);
+    out += context_table(row) + capacity_line("weights", weights_text(row)) + start_lines(row);
+    out += warning_lines(row, said);
   }
   if (rows.size() < 2) return out;
   const std::vector<std::vector<std::size_t>> groups = environment_groups(rows);

@@ -11,6 +11,8 @@
 #include "sim/report/json/names.hpp"
 #include "sim/report/text/capacity_report.hpp"
 #include "sim/report/text/terminal.hpp"
+#include "sim/report/text/wrapped_text.hpp"
+#include "sim/study/compare/compare_verdict.hpp"
 
 namespace headroom {
 namespace {
@@ -63,6 +65,12 @@ std::string metric_table(const std::vector<MetricPair>& metrics) {
   return table_text(rows);
 }
 
+std::string side_text(std::string_view side, const std::string& label, const RunVerdict& verdict) {
+  return fmt::format("{:<12}{}\n", side, label) +
+         wrapped("", fmt::format("{}: {}", title_of(verdict.verdict), verdict.reason), 12,
+                 kCapacityWidth);
+}
+
 std::string side_notes(const char* side, const ComparedRuns& runs) {
   std::string text;
   const auto add = [&](const std::string& note) {
@@ -79,7 +87,8 @@ std::string side_notes(const char* side, const ComparedRuns& runs) {
     add(fmt::format("not stationary in {} of {} runs: latencies not shown", growing,
                     runs.rows.size()));
   }
-  if (first.cost.uncalibrated) add("step times uncalibrated");
+  if (first.cost.uncalibrated)
+    add("step times from constants of other devices or engines, not measured here");
   return text.empty() ? "" : fmt::format("{:<12}{}\n", side, text);
 }
 
@@ -148,8 +157,9 @@ std::string requests_text(const RequestPairs& pairs) {
 }  // namespace
 
 std::string compare_text(const Comparison& comparison, const ComparisonResult& result) {
-  std::string text =
-      fmt::format("A           {}\nB           {}\n", comparison.a.label, comparison.b.label);
+  std::string text = wrapped("", compare_sentence(result), 0, kCapacityWidth);
+  text += side_text("A", comparison.a.label, result.a.verdict);
+  text += side_text("B", comparison.b.label, result.b.verdict);
   text +=
       fmt::format("pairs       {} replications, each pair with one seed ({} to {})\n",
                   comparison.replications, result.a.rows.front().seed, result.a.rows.back().seed);

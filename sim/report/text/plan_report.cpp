@@ -124,7 +124,10 @@ std::string chosen_text(const FleetPlanFile& plan, const FleetPlanResult& result
 
 std::string plan_text(const FleetPlanFile& plan, const FleetPlanResult& result,
                       const Catalog& catalog, const std::string& files) {
-  std::string text = head(plan, result);
+  const RunVerdict verdict = plan_verdict(plan, result);
+  std::string text =
+      fmt::format("{}: {}\n", title_of(verdict.verdict), visible_text(verdict.reason));
+  text += head(plan, result);
   text += met_table(plan, result);
   text += out_table(plan, result);
   text += sensitivity(plan, result);

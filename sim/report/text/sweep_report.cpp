@@ -14,6 +14,7 @@
 #include "sim/report/text/search_report.hpp"
 #include "sim/report/text/study_points.hpp"
 #include "sim/report/text/terminal.hpp"
+#include "sim/report/text/wrapped_text.hpp"
 
 namespace headroom {
 namespace {
@@ -78,6 +79,39 @@ std::string notes(Runs runs) {
     }
   }
   return counted(counts, runs.size());
+}
+
+// "17 of 25 points keep up; 8 are overloaded, the first at workload.arrivals.request_rate 22.0".
+std::string sweep_sentence(const SweepShown& shown, const StudyPoints& points) {
+  std::set<std::int64_t> all;
+  std::set<std::int64_t> overloaded;
+  std::set<std::int64_t> not_started;
+  for (const StoredRun& run : shown.runs) {
+    all.insert(run.point);
+    if (run.done && !run.stationary) not_started.insert(run.point);
+    if (run.stationary && !*run.stationary) overloaded.insert(run.point);
+  }
+  if (all.empty()) return "";
+  const bool is_part = std::ssize(all) < shown.counts.points;
+  const auto at = [&](std::int64_t point) {
+    std::string text;
+    const std::vector<std::string> head = points.head();
+    const std::vector<std::string> cells = points.cells(point);
+    for (std::size_t i = 1; i < head.size(); ++i) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", head[i], cells[i]);
+    }
+    return text;
+  };
+  std::string text = fmt::format("{} of {}{} points keep up with their traffic",
+                                 all.size() - overloaded.size() - not_started.size(),
+                                 is_part ? "the first " : "", all.size());
+  const auto add = [&](const std::set<std::int64_t>& found, std::string_view what) {
+    if (found.empty()) return;
+    text += fmt::format("; {} {}, the first with {}", found.size(), what, at(*found.begin()));
+  };
+  add(overloaded, overloaded.size() == 1 ? "is overloaded" : "are overloaded");
+  add(not_started, not_started.size() == 1 ? "does not start" : "do not start");
+  return wrapped("", text, 0, kStudyTextWidth) + "\n";
 }
 
 std::string failure_lines(const SweepShown& shown) {
@@ -170,7 +204,7 @@ std::string sweep_text(const SweepShown& shown, const std::string& path) {
     table.push_back(std::move(row));
   }
   const auto more = counts.points - static_cast<std::int64_t>(table.size() - 1);
-  std::string text = searches + table_text(table, kStudyTextWidth);
+  std::string text = sweep_sentence(shown, points) + searches + table_text(table, kStudyTextWidth);
   if (more > 0) text += fmt::format("... {} more points\n", human_count(more));
   text += failure_lines(shown);
   text += fmt::format(

@@ -11,6 +11,7 @@
 #include "sim/report/json/names.hpp"
 #include "sim/report/text/energy_report.hpp"
 #include "sim/report/text/fleet_report.hpp"
+#include "sim/report/text/wrapped_text.hpp"
 #include "sim/resolve/kv_tier.hpp"
 
 namespace headroom {
@@ -170,6 +171,10 @@ std::string result_lines(const RunResult& result) {
   if (const std::string energy = energy_text(result); !energy.empty()) {
     out += summary_line("energy", energy);
   }
+  if (s.engine.prefix_cache_hits == 0 && s.engine.prefix_cache_queries > 0 &&
+      result.resolved.scenario.is_given("/engine/enable_prefix_caching")) {
+    out += summary_line("prefixes", "the prefix cache found nothing: no prompts share a beginning");
+  }
   if (s.engine.prefix_cache_hits > 0) {
     out += summary_line("prefixes",
                         fmt::format("{} of {} tokens found in the prefix cache",
@@ -245,11 +250,12 @@ std::string deviations_text(const std::vector<ErrorRange>& ranges, std::string_v
   return text;
 }
 
-std::string warning_lines(const RunResult& result) {
+std::string warning_lines(const RunResult& result, bool verbose) {
   std::string out;
-  if (!result.cost.calibration.empty() && !result.cost.uncalibrated) {
-    out += summary_line("step cost",
-                        fmt::format("{} ({})", result.cost.calibration, result.cost.source));
+  const CostFacts& cost = result.cost;
+  if (!cost.calibration.empty() && !cost.uncalibrated) {
+    const std::string source = verbose ? fmt::format(" ({})", cost.source) : "";
+    out += summary_line("step cost", cost.calibration + source);
   }
   if (!result.expected_error.ranges.empty()) {
     out += summary_line("accuracy", accuracy_text(result.expected_error));
@@ -295,10 +301,7 @@ std::string human_count(std::int64_t count) {
   return text;
 }
 
-std::string human_ms(double ms) {
-  if (ms >= 1000) return fmt::format("{:.2f} s", ms / 1000);
-  return fmt::format("{:.{}f} ms", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : 2);
-}
+std::string human_ms(double ms) { return latency_text(ms); }
 
 std::string accuracy_text(const ExpectedError& error) {
   if (error.runs == 0) {
@@ -310,12 +313,23 @@ std::string accuracy_text(const ExpectedError& error) {
                      error.runs, error.runs == 1 ? "" : "s", same ? "this model" : "other models");
 }
 
-std::string terminal_summary(const RunResult& result, const std::string& where) {
-  std::string out = setup_lines(result);
+std::string verdict_line(const RunVerdict& verdict) {
+  // Of the others the reason speaks already.
+  constexpr std::array kSaid{Binds::pool, Binds::batch_limit, Binds::prefill, Binds::decode};
+  const bool stopped = std::ranges::find(kSaid, verdict.binds) != kSaid.end();
+  return wrapped("",
+                 fmt::format("{}: {}{}{}", title_of(verdict.verdict), verdict.reason,
+                             stopped ? "; " : "", stopped ? sentence_of(verdict.binds) : ""),
+                 0, kWidth);
+}
+
+std::string terminal_summary(const RunResult& result, const RunVerdict& verdict,
+                             const std::string& where, bool verbose) {
+  std::string out = verdict_line(verdict) + setup_lines(result);
   if (result.started) out += result_lines(result);
   out += refused_line(result.summary);
   out += oom_lines(result);
-  out += warning_lines(result);
+  out += warning_lines(result, verbose);
   if (!where.empty()) out += summary_line("files", where);
   return out;
 }
@@ -323,7 +337,7 @@ std::string terminal_summary(const RunResult& result, const std::string& where) 
 std::string terminal_check(const RunResult& result) {
   std::string out = setup_lines(result);
   out += oom_lines(result);
-  out += warning_lines(result);
+  out += warning_lines(result, true);
   out +=
       summary_line("check", result.budget.failure ? "valid, but the engine would not start" : "ok");
   return out;

@@ -3,12 +3,15 @@
 
 #include <string>
 
-#include "sim/resolve/run.hpp"
+#include "sim/resolve/run_verdict.hpp"
 
 namespace headroom {
 
-// `where` says where the files are; empty: nowhere.
-[[nodiscard]] std::string terminal_summary(const RunResult& result, const std::string& where);
+// `where` says where the files are; empty: nowhere. `verbose`: with the sources of constants.
+[[nodiscard]] std::string terminal_summary(const RunResult& result, const RunVerdict& verdict,
+                                           const std::string& where, bool verbose = false);
+// "DOES NOT HOLD: overloaded: serves 2.90 of 5.00 requests/s; the KV pool is full", wrapped.
+[[nodiscard]] std::string verdict_line(const RunVerdict& verdict);
 // What `check` prints: what would run, and whether it starts.
 [[nodiscard]] std::string terminal_check(const RunResult& result);
 

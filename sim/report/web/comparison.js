@@ -153,6 +153,7 @@ const ComparisonPage = (() => {
     const runs = named(page.runs);
     main.append(element('h1', {}, page.title), element('p', {class: 'subtitle'},
       runs.map((run) => `${run.name}: ${RunPage.describe(run)}`).join(' · ')));
+    main.append(...runs.map((run) => RunPage.verdict(run.summary, run.name)).filter(Boolean));
     notes(main, runs, page);
     RunPage.section(main, 'figures', 'Figures').append(figuresTable(runs));
     const latency = RunPage.grid(RunPage.section(main, 'latency', 'Latency'));

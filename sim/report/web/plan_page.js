@@ -167,7 +167,8 @@ const PlanPage = (() => {
     const chosen = answer.chosen === null ? null : answer.fleets[answer.chosen];
     main.append(element('h1', {}, page.title),
       element('p', {class: 'subtitle'}, `${answer.description} ${subtitle(answer)}`),
-      headline(answer, chosen), RunPage.alert('Assumptions', answer.assumptions));
+      ...[RunPage.verdict(answer)].filter(Boolean), headline(answer, chosen),
+      RunPage.alert('Assumptions', answer.assumptions));
     if (met.length) {
       const charts = RunPage.grid(RunPage.section(main, 'front', 'Trade-offs'));
       for (const measure of Object.values(MEASURES)) {

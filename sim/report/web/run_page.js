@@ -92,6 +92,23 @@ const RunPage = (() => {
     return element('dl', {class: 'figures'}, ...tiles);
   }
 
+  const TITLES = {holds: 'Holds', tight: 'Tight', does_not_hold: 'Does not hold',
+    does_not_start: 'Does not start'};
+
+  // What stops traffic that is not served; of other causes the reason speaks.
+  const BINDS = {pool: 'the KV pool is full', batch_limit: 'the batch is full',
+    prefill: 'computing prompts (prefill) is too slow',
+    decode: 'writing answers (decode) is too slow'};
+
+  // One sentence before all figures; results of a version without it have none.
+  function verdict({verdict: word, reason, binds}, name) {
+    if (!TITLES[word]) return null;
+    const isBad = word === 'does_not_hold' || word === 'does_not_start';
+    return element('p', {class: `verdict${isBad ? ' bad' : word === 'tight' ? ' tight' : ''}`},
+      element('strong', {}, `${name ? `${name}: ` : ''}${TITLES[word]}`),
+      `: ${reason}${BINDS[binds] ? `; ${BINDS[binds]}` : ''}`);
+  }
+
   function alert(title, texts, isBad) {
     if (!texts.length) return null;
     return element('div', {class: isBad ? 'alert bad' : 'alert'}, element('h3', {}, title),
@@ -255,7 +272,7 @@ const RunPage = (() => {
   function assumptions(run) {
     const {setup, workload} = run.summary;
     const rows = [['Step times', `${setup.cost_level}, ${setup.calibration}` +
-      (setup.uncalibrated ? ' (uncalibrated for this device and engine)' : '')],
+      (setup.uncalibrated ? ' (not measured on this device and engine)' : '')],
     ['Source of the calibration', setup.calibration_source],
     ['Scheduler', setup.scheduler], ['KV allocator', setup.kv_allocator],
     ['Memory budget rule', setup.budget_rule],
@@ -335,7 +352,8 @@ const RunPage = (() => {
   function show(main, page) {
     const [run] = page.runs;
     main.append(element('h1', {}, page.title),
-      element('p', {class: 'subtitle'}, describe(run)), headline(run));
+      element('p', {class: 'subtitle'}, describe(run)),
+      ...[verdict(run.summary)].filter(Boolean), headline(run));
     const oom = alert('Memory ran out', oomTexts(run), true);
     const refused = alert('Requests refused', refusedTexts(run));
     const warnings = alert('Warnings', [...run.summary.warnings, ...versionNote(run, page)]);
@@ -352,5 +370,5 @@ const RunPage = (() => {
   }
 
   return {show, section, grid, describe, alert, tile, oomTexts, oomTable, versionNote, reproduce,
-    reproduceRun, fileName, flat, errorBand, accuracyBasis, save};
+    reproduceRun, fileName, flat, errorBand, accuracyBasis, save, verdict};
 })();

@@ -30,6 +30,21 @@ const StudyPage = (() => {
     return element('dl', {class: 'figures'}, ...tiles);
   }
 
+  // How many points keep up with their traffic, before all figures.
+  function verdict(study) {
+    if (!hasRuns(study)) return null;
+    const {rows} = study;
+    const first = (row) => study.varying.length
+      ? `, the first with ${StudyCharts.name(study, row, study.varying)}` : '';
+    const overloaded = rows.filter(StudyCharts.isUnsteady);
+    const all = Format.integer(rows.length);
+    const kept = `${Format.integer(rows.length - overloaded.length)} of ${all} points keep up ` +
+      'with their traffic';
+    return element('p', {class: 'verdict'}, overloaded.length === 0 ? kept
+      : `${kept}; ${Format.integer(overloaded.length)} ` +
+        `${overloaded.length === 1 ? 'is' : 'are'} overloaded${first(overloaded[0])}`);
+  }
+
   // "12 of 40 points", or nothing when it is all of them.
   function share(study, points) {
     return points.length === study.rows.length ? ''
@@ -120,7 +135,8 @@ const StudyPage = (() => {
       ? `, written by headroom ${study.headroom_version}` : '';
     main.append(element('h1', {}, page.title), element('p', {class: 'subtitle'},
       `A study of ${subject(study)}${version}`),
-    headline(study), ...[warnings(study)].filter(Boolean));
+    ...[verdict(study)].filter(Boolean), headline(study),
+    ...[warnings(study)].filter(Boolean));
     StudySearches.show(main, study);
     if (hasRuns(study)) {
       figures(main, study);

@@ -8,43 +8,16 @@
 
 #include "sim/kernel/in_parallel.hpp"
 #include "sim/metrics/latency_metrics.hpp"
-#include "sim/study/ask/ask_binds.hpp"
+#include "sim/resolve/start_verdict.hpp"
 #include "sim/study/ask/ask_target.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr std::array<std::string_view, 4> kAskVerdicts{"holds", "tight", "does_not_hold",
-                                                       "does_not_start"};
-constexpr std::array<std::string_view, 8> kAskBinds{
-    "nothing", "pool", "batch_limit", "prefill", "decode", "api_server", "length", "alone"};
 // Shown where no targets are given.
 constexpr std::array<std::string_view, 4> kUsualLatencies{"mean_ttft_ms", "p99_ttft_ms",
                                                           "mean_tpot_ms", "p99_tpot_ms"};
 constexpr double kWorthShowing = 1.02;  // twice the tolerance of a search
-
-std::string ask_time_text(double ms) {
-  if (ms >= 1000) return fmt::format("{:.2f} s", ms / 1000);
-  return fmt::format("{:.{}f} ms", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : 2);
-}
-
-// Relative to what a run shows: the lowest and highest that measured runs were.
-ErrorRange ask_range(const ExpectedError& error, LatencyKind kind) {
-  ErrorRange range;
-  bool any = false;
-  const auto add = [&](std::string_view metric) {
-    for (const ErrorRange& one : error.ranges) {
-      if (one.metric != metric) continue;
-      range.low = any ? std::min(range.low, one.low) : one.low;
-      range.high = any ? std::max(range.high, one.high) : one.high;
-      any = true;
-    }
-  };
-  const bool all = kind == LatencyKind::e2el;
-  if (all || kind == LatencyKind::ttft) add("mean_ttft_ms"), add("prefill_step");
-  if (all || kind != LatencyKind::ttft) add("mean_tpot_ms"), add("decode_step");
-  return range;
-}
 
 // Tokens of the longest request, prompt and output; 0: not known before a run.
 TokenCount longest_asked(const RunResult& run) {
@@ -102,7 +75,7 @@ class Asker {
     const auto add = [&](std::string_view name, std::optional<double> limit) {
       const LatencyMetric* metric = find_latency(name);
       const double ms = run.summary.metrics.*metric->value;
-      const ErrorRange range = ask_range(run.expected_error, metric->kind);
+      const ErrorRange range = latency_range(run.expected_error, metric->kind);
       answer_.latencies.push_back(
           {std::string(name), limit, ms, ms * (1 + range.low), ms * (1 + range.high)});
     };
@@ -162,7 +135,7 @@ class Asker {
     const std::string& broken = judged->judgement.why;
     edge.why = why_text(broken);
     if (!found.value) {
-      edge.binds = AskBinds::alone;
+      edge.binds = Binds::alone;
       return edge;
     }
     const Json as_json =
@@ -177,7 +150,7 @@ class Asker {
   [[nodiscard]] std::string why_text(const std::string& broken) const {
     for (const Limit& target : query_.targets) {
       if (target.metric == broken) {
-        return fmt::format("{} above {}", latency_title(broken), ask_time_text(target.bound));
+        return fmt::format("{} above {}", latency_title(broken), latency_text(target.bound));
       }
     }
     if (broken.starts_with("not stationary")) return "the backlog grows";
@@ -247,28 +220,28 @@ class Asker {
   void judge() {
     const RunResult& run = answer_.run;
     if (!run.started) {
-      return conclude(AskVerdict::does_not_start, run.budget.failure->message);
+      return conclude(HoldVerdict::does_not_start, start_reason(run.resolved, run.budget));
     }
     if (const std::string missed = what_is_missed(); !missed.empty()) {
-      return conclude(AskVerdict::does_not_hold, missed);
+      return conclude(HoldVerdict::does_not_hold, missed);
     }
     if (const std::string close = what_is_close(); !close.empty()) {
-      return conclude(AskVerdict::tight, close);
+      return conclude(HoldVerdict::tight, close);
     }
     const auto nearest = std::ranges::max_element(answer_.latencies, {}, [](const AskLatency& l) {
       return l.limit_ms && *l.limit_ms > 0 ? l.ms / *l.limit_ms : 0;
     });
     const bool has_target = nearest != answer_.latencies.end() && nearest->limit_ms;
     if (has_target) {
-      return conclude(AskVerdict::holds,
+      return conclude(HoldVerdict::holds,
                       fmt::format("{} is {}, below {}", latency_title(nearest->metric),
-                                  ask_time_text(nearest->ms), ask_time_text(*nearest->limit_ms)));
+                                  latency_text(nearest->ms), latency_text(*nearest->limit_ms)));
     }
-    conclude(AskVerdict::holds,
+    conclude(HoldVerdict::holds,
              query_.has_load ? "the engine keeps up with this traffic" : "the engine starts");
   }
 
-  void conclude(AskVerdict verdict, std::string reason) {
+  void conclude(HoldVerdict verdict, std::string reason) {
     answer_.verdict = verdict;
     answer_.reason = std::move(reason);
   }
@@ -287,27 +260,13 @@ class Asker {
       }
     }
     if (!query_.has_load) return unloaded();
-    const RequestCounts& counts = run.summary.requests;
-    if (counts.rejected > 0) {
-      return fmt::format("{} of {} requests are rejected{}", counts.rejected, counts.arrived,
-                         run.summary.refused.empty() ? "" : ": longer than the engine accepts");
-    }
-    if (counts.lost_to_oom > 0) {
-      return fmt::format("{} of {} requests are lost to out of memory", counts.lost_to_oom,
-                         counts.arrived);
-    }
-    if (!run.summary.windows.stationarity.stationary) {
-      const WindowReport& steady = run.summary.windows.steady;
-      return fmt::format("overloaded: serves {:.2f} of {:.2f} requests/s", steady.finish_rate,
-                         steady.arrival_rate);
-    }
+    if (std::string missed = unserved_traffic(run); !missed.empty()) return missed;
     for (const AskLatency& latency : answer_.latencies) {
       if (latency.is_kept()) continue;
       return fmt::format("{} is {}, above {}", latency_title(latency.metric),
-                         ask_time_text(latency.ms), ask_time_text(*latency.limit_ms));
+                         latency_text(latency.ms), latency_text(*latency.limit_ms));
     }
-    return counts.unfinished > 0 ? fmt::format("{} requests are unfinished", counts.unfinished)
-                                 : "";
+    return "";
   }
 
   // Without a load that was asked for, a request alone must keep the targets.
@@ -318,25 +277,17 @@ class Asker {
   }
 
   [[nodiscard]] std::string what_is_close() const {
-    // Engines that size their pool by a share of the memory refuse to start if it cannot hold one
-    // request of the full length.
-    const double holds = answer_.run.budget.max_concurrency;
-    const bool checks_length = !answer_.run.resolved.engine->share_option.empty();
-    if (checks_length && holds * (1 - kPoolError) < 1) {
-      return fmt::format(
-          "may not start: the KV pool holds {:.2f} requests of the longest length "
-          "that the engine accepts, and its size is known to about {:.0f} %",
-          holds, 100 * kPoolError);
-    }
+    const RunResult& run = answer_.run;
+    if (std::string start = start_reason(run.resolved, run.budget); !start.empty()) return start;
     if (!query_.has_load) return "";
     for (const AskLatency& latency : answer_.latencies) {
       if (!latency.is_tight()) continue;
       return fmt::format("{} is {}, below {}, but measured runs were up to {}",
-                         latency_title(latency.metric), ask_time_text(latency.ms),
-                         ask_time_text(*latency.limit_ms), ask_time_text(latency.high_ms));
+                         latency_title(latency.metric), latency_text(latency.ms),
+                         latency_text(*latency.limit_ms), latency_text(latency.high_ms));
     }
     const std::optional<AskEdge>& edge = answer_.largest_load;
-    const bool by_pool = edge && edge->largest && edge->binds == AskBinds::pool;
+    const bool by_pool = edge && edge->largest && edge->binds == Binds::pool;
     if (by_pool && answer_.load.value > (1 - kPoolError) * *edge->largest) {
       return fmt::format(
           "the load is within {0:.0f} % of what fills the KV pool, whose size is "
@@ -353,11 +304,6 @@ class Asker {
 };
 
 }  // namespace
-
-std::string_view name_of(AskVerdict verdict) {
-  return kAskVerdicts[static_cast<std::size_t>(verdict)];
-}
-std::string_view name_of(AskBinds binds) { return kAskBinds[static_cast<std::size_t>(binds)]; }
 
 AskAnswer ask(const AskQuery& query, const Catalog& catalog, const AskOptions& options) {
   return Asker(query, catalog, options).answer();

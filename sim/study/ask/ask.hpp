@@ -16,6 +16,7 @@
 
 #include "hardware/catalog.hpp"
 #include "sim/resolve/run.hpp"
+#include "sim/resolve/run_verdict.hpp"
 #include "sim/study/ask/ask_candidates.hpp"
 #include "sim/study/ask/ask_load.hpp"
 
@@ -28,14 +29,6 @@ struct AskQuery {
   TokenCount context = 0;      // of a request that must be accepted and fit; 0: none
   bool with_changes = true;    // look for changes, and for the largest users and context
 };
-
-enum class AskVerdict {
-  holds,
-  tight,  // holds, by less than the known error of latencies or of the memory budget
-  does_not_hold,
-  does_not_start
-};
-[[nodiscard]] std::string_view name_of(AskVerdict verdict);
 
 // A latency under the load asked for.
 struct AskLatency {
@@ -50,15 +43,11 @@ struct AskLatency {
   [[nodiscard]] bool is_tight() const { return limit_ms && is_kept() && high_ms > *limit_ms; }
 };
 
-// What stops the load from growing.
-enum class AskBinds { nothing, pool, batch_limit, prefill, decode, api_server, length, alone };
-[[nodiscard]] std::string_view name_of(AskBinds binds);
-
 struct AskEdge {
   std::optional<double> largest;  // nothing: not even the smallest load holds
   bool is_last = false;           // the end of what was tried holds, too
-  AskBinds binds = AskBinds::nothing;
-  std::string why;  // the target or rule that the next load breaks
+  Binds binds = Binds::nothing;   // what stops the load from growing
+  std::string why;                // the target or rule that the next load breaks
 };
 
 struct AskChange {
@@ -68,7 +57,7 @@ struct AskChange {
 };
 
 struct AskAnswer {
-  AskVerdict verdict = AskVerdict::holds;
+  HoldVerdict verdict = HoldVerdict::holds;
   std::string reason;  // one sentence: what is missed, or by how much it holds
   RunResult run;       // under the load asked for
   AskLoad load;
@@ -93,9 +82,6 @@ struct AskOptions {
 [[nodiscard]] AskAnswer ask(const AskQuery& query, const Catalog& catalog,
                             const AskOptions& options);
 
-// Pools within this share of the one that is just enough may be too small: start-ups that were
-// logged had pools that differed by about as much (docs/fidelity.md, "Memory at start-up").
-inline constexpr double kPoolError = 0.10;
 inline constexpr std::size_t kShownChanges = 3;
 
 }  // namespace headroom

@@ -91,15 +91,4 @@ std::vector<Limit> parse_targets(const std::vector<std::string>& texts) {
   return targets;
 }
 
-std::string latency_title(std::string_view metric) {
-  std::string title(metric.substr(0, metric.size() - kMsSuffix.size()));
-  const std::size_t dash = title.find('_');
-  std::transform(title.begin() + static_cast<std::ptrdiff_t>(dash), title.end(),
-                 title.begin() + static_cast<std::ptrdiff_t>(dash), [](char c) {
-                   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-                 });
-  title[dash] = ' ';
-  return title.ends_with("E2EL") ? title.substr(0, dash + 1) + "latency" : title;
-}
-
 }  // namespace headroom

@@ -14,7 +14,4 @@ namespace headroom {
 // percentile, one that stands twice, no positive time.
 [[nodiscard]] std::vector<Limit> parse_targets(const std::vector<std::string>& texts);
 
-// "p99 TTFT" of p99_ttft_ms.
-[[nodiscard]] std::string latency_title(std::string_view metric);
-
 }  // namespace headroom

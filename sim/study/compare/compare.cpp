@@ -143,6 +143,8 @@ ComparisonResult compare(const Comparison& comparison, const Catalog& catalog,
                          const CompareOptions& options) {
   ComparisonResult result;
   run_all(comparison, catalog, options, result);
+  result.a.verdict = judge_run(result.a.first, catalog);
+  result.b.verdict = judge_run(result.b.first, catalog);
   result.metrics = pair_metrics(result.a.rows, result.b.rows);
   if (comparison.a.scenario.output.streaming || comparison.b.scenario.output.streaming) {
     result.requests.why_not = "output.streaming keeps no records";

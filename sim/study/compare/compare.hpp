@@ -10,6 +10,7 @@
 
 #include "hardware/catalog.hpp"
 #include "sim/resolve/run.hpp"
+#include "sim/resolve/run_verdict.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/study/compare/request_pairs.hpp"
 #include "sim/study/store/results_store.hpp"
@@ -45,6 +46,7 @@ struct MetricPair {
 struct ComparedRuns {
   std::vector<StoredRun> rows;  // by replication
   RunResult first;              // of the first replication
+  RunVerdict verdict;           // on that
 };
 
 struct ComparisonResult {

@@ -271,7 +271,7 @@ TEST_CASE("notes carry every assumption and what is not scored", "[environment]"
   const Environment& environment = row("docker-page-cache");
   const HostRequest request = request_of(gb10(), FreeMetric::mem_free);
   const std::vector<std::string> notes = environment_notes(environment, request);
-  CHECK(any_contains(notes, "mechanism, unscored"));
+  CHECK(any_contains(notes, "by documented rules, compared with no measurement"));
   CHECK(any_contains(notes, "page cache counts as used"));
   for (const std::string& assumption : environment.assumptions) {
     CHECK(any_contains(notes, assumption));

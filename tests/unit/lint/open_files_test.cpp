@@ -12,8 +12,9 @@
 namespace headroom::lint::open_files_test {
 namespace {
 
-// What the operating system says of the process.
-constexpr std::array<std::string_view, 1> kWithoutOutputs{"sim/kernel/process_memory.cpp"};
+// What the operating system says of the process; and earlier results, which may be replaced.
+constexpr std::array<std::string_view, 2> kWithoutOutputs{"sim/kernel/process_memory.cpp",
+                                                          "sim/report/files/result_directory.cpp"};
 
 std::vector<std::string> open_findings(const std::vector<SourceFile>& files) {
   std::vector<std::string> findings;

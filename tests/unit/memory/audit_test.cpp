@@ -132,7 +132,8 @@ TEST_CASE("what does not start is answered with every single change that helps",
 TEST_CASE("more memory comes before rejected requests, and both before quality", "[audit]") {
   // H100, utilization 0.3: 23.76 GiB less 14.99 weights, 1.89 activations and 0.25 outside are 6.63
   // GiB = 54,300 tokens. 8 requests of 8,192 take 8 GiB and, beside the null block, one block more:
-  // 8.002 GiB, or 0.01729 of 79.19 GiB more: 0.32.
+  // 8.002 GiB. For them to fit for certain, the pool must be a ninth larger, as its size is known
+  // to 10 %: 8.891 GiB, or 0.0286 of 79.19 GiB more: 0.33.
   Scenario s = llama_on_h100();
   s.engine.gpu_memory_utilization = 0.3;
   s.engine.max_model_len = 8192;
@@ -140,9 +141,26 @@ TEST_CASE("more memory comes before rejected requests, and both before quality",
   CHECK(report.verdict == AuditVerdict::pool_too_small);
   REQUIRE_FALSE(report.fixes.empty());
   CHECK(report.fixes[0].option == "engine.gpu_memory_utilization");
-  CHECK(report.fixes[0].to == "0.32");
-  CHECK(report.fixes[0].pool_requests == 8);
+  CHECK(report.fixes[0].to == "0.33");
+  CHECK(report.fixes[0].pool_requests == 9);
   CHECK(std::ranges::is_sorted(report.fixes, {}, &Fix::cost));
+}
+
+TEST_CASE("a pool that is just large enough is tight", "[audit]") {
+  Scenario s = llama_on_h100();
+  s.engine.gpu_memory_utilization = 0.3;  // 6.63 GiB for KV, as above
+  s.engine.max_model_len = 53'000;        // 6.47 GiB
+  const AuditReport report = audit_of(s);
+  CHECK(report.verdict == AuditVerdict::tight);
+  // What starts for certain: 90 % of the 54,300 tokens.
+  const Fix* shorter = fix_of(report.fixes, "engine.max_model_len");
+  REQUIRE(shorter != nullptr);
+  CHECK(std::stoi(shorter->to) == Approx(0.9 * 54'300).epsilon(0.01));
+  s.engine.max_model_len = 40'000;
+  CHECK(audit_of(s).verdict == AuditVerdict::fits);
+  CHECK(audit_of(s, {53'000, 1}).verdict == AuditVerdict::context_too_long);
+  s.engine.max_model_len = -1;  // the engine takes what fits
+  CHECK(audit_of(s).verdict == AuditVerdict::fits);
 }
 
 TEST_CASE("the null block keeps the pool from holding one request more", "[audit]") {

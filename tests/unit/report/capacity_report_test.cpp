@@ -104,7 +104,27 @@ TEST_CASE("a system that does not start says stage, cause and remedy") {
   const std::string text = capacity_text(rows);
   CHECK_THAT(text, Contains("do not fit"));
   CHECK_THAT(text, Contains("takes 2 devices (TP 2)"));
-  CHECK_THAT(text, Contains("start-up OOM (weights)"));
+  CHECK_THAT(text, Contains("DOES NOT START (weights)"));
+}
+
+TEST_CASE("a length that does not fit is answered with one that does", "[capacity]") {
+  const std::vector<CapacityRow> rows = rows_of("llama-3.1-8b", "rtx4090", "native");
+  const CapacityRow& row = rows.front();
+  CHECK(row.start == StartVerdict::does_not_start);
+  REQUIRE(row.cure);
+  CHECK(row.cure->fix.option == "engine.max_model_len");
+  // Of 2k, 8k, 32k and 128k the first three fit with it.
+  REQUIRE(row.cure->contexts.size() == 4);
+  CHECK(row.cure->contexts[2].requests == 1);
+  CHECK(row.cure->contexts[3].requests == 0);
+  const std::string text = capacity_text(rows);
+  CHECK_THAT(text, Contains("DOES NOT START (max_length_request)") &&
+                       Contains("change        engine.max_model_len 131072 -> "));
+  CHECK(text.find("verdict") < text.find("weights"));
+  const Json json = Json::parse(capacity_json(rows));
+  CHECK(json["verdict"] == "does_not_start");
+  CHECK(json["change"]["option"] == "engine.max_model_len");
+  CHECK(json["contexts"][0]["max_concurrent"] == 0);
 }
 
 TEST_CASE("weights, serving and devices of one screen agree") {
@@ -124,7 +144,7 @@ TEST_CASE("weights, serving and devices of one screen agree") {
   };
   const std::string mac = text_of("m4-max", "llamacpp");
   CHECK_THAT(mac, Contains("weights       fit: 50.96 GiB on 96.00 GiB per device; takes 1 device"));
-  CHECK_THAT(mac, Contains("serving       starts"));
+  CHECK_THAT(mac, Contains("verdict       STARTS"));
   const std::string split = text_of("rtx4090", "llamacpp");
   CHECK_THAT(split, Contains("do not fit: 50.96 GiB on 23.52 GiB per device, 30.03 GiB stay in "
                              "host memory; without the host it takes 3 devices (PP 3)"));

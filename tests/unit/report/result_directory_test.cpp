@@ -102,4 +102,24 @@ TEST_CASE("a file in the place of the directory is refused") {
   CHECK(scratch.entries() == 1);
 }
 
+TEST_CASE("results of another scenario are left where they are") {
+  const Scratch scratch;
+  const std::string out = (scratch.path / "demo").string();
+  const auto write = [&](const std::string& seqs) {
+    ResultDirectory directory(out);
+    put(directory.path("resolved.json"), R"({"values": {"/engine/max_num_seqs": {"value": )" +
+                                             seqs + R"(, "set_by": "x"}}, "trace": {}})");
+    directory.avoid_others();
+    directory.publish();
+    return fs::path(directory.target()).filename().string();
+  };
+  CHECK(write("64") == "demo");
+  CHECK(write("64") == "demo");
+  CHECK(write("128") == "demo-2");
+  CHECK(write("256") == "demo-3");
+  CHECK(write("128") == "demo-2");
+  CHECK(write("64") == "demo");
+  CHECK(scratch.entries() == 3);
+}
+
 }  // namespace headroom::result_directory_test

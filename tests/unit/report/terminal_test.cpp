@@ -13,8 +13,10 @@ TEST_CASE("the summary fits 80 columns") {
   for (const std::string name : {"demo", "llama-70b-does-not-fit", "llama-8b-4090-thrash"}) {
     ScenarioFlags flags;
     flags.until_s = 130;
-    const RunResult result = run(load_scenario(name, flags), Catalog::embedded());
-    std::istringstream lines(terminal_summary(result, "results/" + name));
+    const Catalog catalog = Catalog::embedded();
+    const RunResult result = run(load_scenario(name, flags), catalog);
+    std::istringstream lines(
+        terminal_summary(result, judge_run(result, catalog), "results/" + name));
     for (std::string line; std::getline(lines, line);) {
       INFO(line);
       CHECK(line.size() <= 80);

@@ -28,7 +28,7 @@ class WrittenRun {
                              overlay + "}";
     result_ = run(parse_scenario(parse_json(text, "s.json")), Catalog::embedded());
     ResultDirectory directory(path());
-    write_results(result_, "1.2.3", directory);
+    write_results(result_, judge_run(result_, Catalog::embedded()), "1.2.3", directory);
     directory.publish();
   }
 

@@ -20,6 +20,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/retries_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_options_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/run_verdict_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/run_time_failure_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/speculation_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/validate_test.cpp

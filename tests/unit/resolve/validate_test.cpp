@@ -30,7 +30,8 @@ TEST_CASE("a complete synthetic workload is accepted") {
 }
 
 TEST_CASE("what is missing is named") {
-  CHECK(error_of("{}") == test::missing_at("/workload"));
+  CHECK(error_of("{}") == test::missing_at(""));  // several things at once
+  CHECK(error_of("{" + kLengths + "}") == test::missing_at(""));
   CHECK(error_of(R"({"num_requests": 3, )" + kLengths + "}") ==
         test::missing_at("/workload/arrivals/request_rate"));
   CHECK(error_of(R"({"arrivals": {"process": "all_at_once"}, )" + kLengths + "}") ==

@@ -90,7 +90,7 @@ TEST_CASE("the best change of a brute force is among those shown", "[ask]") {
                "p99_ttft=2s,p95_tpot=80ms");
   const AskAnswer answer = ask(query, catalog(), {});
   REQUIRE(answer.largest_load);
-  CHECK(answer.largest_load->binds == AskBinds::batch_limit);
+  CHECK(answer.largest_load->binds == Binds::batch_limit);
   REQUIRE(answer.largest_load->largest);
   std::string best;
   double best_rate = 0;
@@ -121,25 +121,25 @@ TEST_CASE("verdicts: holds, tight, does not hold, does not start", "[ask]") {
     return ask(plain, catalog(), {}).verdict;
   };
   AskQuery query = query_of(document_of("h100-sxm", "", 2), "p99_ttft=20s");
-  CHECK(verdict(query) == AskVerdict::holds);
+  CHECK(verdict(query) == HoldVerdict::holds);
   // A target as far above the simulated figure as measured runs were at most.
   const AskAnswer answer = ask(query, catalog(), {});
   REQUIRE(answer.latencies.front().high_ms > answer.latencies.front().ms);
   query.targets.front().bound =
       (answer.latencies.front().ms + answer.latencies.front().high_ms) / 2;
-  CHECK(verdict(query) == AskVerdict::tight);
+  CHECK(verdict(query) == HoldVerdict::tight);
   query.targets.front().bound = answer.latencies.front().ms * 0.9;
-  CHECK(verdict(query) == AskVerdict::does_not_hold);
-  CHECK(verdict(query_of(document_of("h100-sxm", "", 500), "")) == AskVerdict::does_not_hold);
+  CHECK(verdict(query) == HoldVerdict::does_not_hold);
+  CHECK(verdict(query_of(document_of("h100-sxm", "", 500), "")) == HoldVerdict::does_not_hold);
   query.targets.clear();
   query.context = 200'000;  // the model takes 131,072
-  CHECK(verdict(query) == AskVerdict::does_not_hold);
+  CHECK(verdict(query) == HoldVerdict::does_not_hold);
 }
 
 TEST_CASE("what does not start is answered with what starts", "[ask]") {
   const AskAnswer answer =
       ask(query_of(document_of("rtx4090", R"(, "max_model_len": 131072)", 0.5), ""), catalog(), {});
-  CHECK(answer.verdict == AskVerdict::does_not_start);
+  CHECK(answer.verdict == HoldVerdict::does_not_start);
   CHECK_FALSE(answer.largest_load);
   CHECK(std::ranges::any_of(answer.changes, [](const AskChange& change) {
     return change.candidate.setting.path == "engine.max_model_len" && change.holds;

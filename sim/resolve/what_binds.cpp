@@ -1,6 +1,7 @@
-#include "sim/study/ask/ask_binds.hpp"
+#include "sim/resolve/what_binds.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "sim/metrics/latency_metrics.hpp"
@@ -9,6 +10,16 @@
 namespace headroom {
 namespace {
 
+constexpr std::array<std::string_view, 8> kBindNames{
+    "nothing", "pool", "batch_limit", "prefill", "decode", "api_server", "length", "alone"};
+constexpr std::array<std::string_view, 8> kBindTexts{"nothing that was tried stops it",
+                                                     "the KV pool is full",
+                                                     "the batch is full",
+                                                     "computing prompts (prefill) is too slow",
+                                                     "writing answers (decode) is too slow",
+                                                     "the API server is too slow",
+                                                     "requests are longer than is accepted",
+                                                     "even one request alone is too slow"};
 constexpr double kFullPool = 0.97;
 constexpr double kSecondsPerTick = 1e-9 / static_cast<double>(kTicksPerNs);
 
@@ -49,19 +60,23 @@ double prefill_share(const RunResult& run, const Catalog& catalog) {
 
 }  // namespace
 
-AskBinds what_binds(const RunResult& run, std::string_view broken, const Catalog& catalog) {
-  if (!run.started) return AskBinds::pool;
+std::string_view name_of(Binds binds) { return kBindNames[static_cast<std::size_t>(binds)]; }
+
+std::string_view sentence_of(Binds binds) { return kBindTexts[static_cast<std::size_t>(binds)]; }
+
+Binds what_binds(const RunResult& run, std::string_view broken, const Catalog& catalog) {
+  if (!run.started) return Binds::pool;
   if (const auto& use = run.totals.api_server; use && is_saturated(*use)) {
-    return AskBinds::api_server;
+    return Binds::api_server;
   }
-  if (const auto& use = run.totals.entries; use && is_saturated(*use)) return AskBinds::api_server;
-  if (run.summary.requests.rejected > 0) return AskBinds::length;
+  if (const auto& use = run.totals.entries; use && is_saturated(*use)) return Binds::api_server;
+  if (run.summary.requests.rejected > 0) return Binds::length;
   if (!waits_for_tokens(broken)) {
-    if (fills_batch(run)) return AskBinds::batch_limit;
+    if (fills_batch(run)) return Binds::batch_limit;
     const bool full = run.summary.memory.peak_utilisation >= kFullPool;
-    if (full || run.summary.engine.preemptions > 0) return AskBinds::pool;
+    if (full || run.summary.engine.preemptions > 0) return Binds::pool;
   }
-  return prefill_share(run, catalog) >= 0.5 ? AskBinds::prefill : AskBinds::decode;
+  return prefill_share(run, catalog) >= 0.5 ? Binds::prefill : Binds::decode;
 }
 
 }  // namespace headroom

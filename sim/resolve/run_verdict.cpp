@@ -1,0 +1,193 @@
+#include "sim/resolve/run_verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/resolve/start_verdict.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::array<std::string_view, 4> kVerdictNames{"holds", "tight", "does_not_hold",
+                                                        "does_not_start"};
+constexpr std::array<std::string_view, 4> kVerdictTitles{"HOLDS", "TIGHT", "DOES NOT HOLD",
+                                                         "DOES NOT START"};
+constexpr double kFewGiveUp = 0.01;  // of the requests: they may have other reasons than waiting
+
+bool was_cut_short(const RunResult& run) {
+  return run.stop == StopReason::until || run.stop == StopReason::max_events ||
+         run.stop == StopReason::interrupted;
+}
+
+struct SloTarget {
+  std::string_view metric;  // whose p99 says most of it
+  double limit_ms;
+};
+
+std::vector<SloTarget> targets_of(const SloSection& slo) {
+  std::vector<SloTarget> targets;
+  const auto add = [&](std::string_view metric, const std::optional<double>& limit) {
+    if (limit) targets.push_back({metric, *limit});
+  };
+  add("p99_ttft_ms", slo.ttft_ms);
+  add("p99_tpot_ms", slo.tpot_ms);
+  add("p99_e2el_ms", slo.e2el_ms);
+  return targets;
+}
+
+// "TTFT 2.00 s and TPOT 50.0 ms"; of classes, which have their own, "their targets".
+std::string targets_text(const RunResult& run) {
+  if (!run.resolved.scenario.workload.classes.empty()) return "their targets";
+  std::string text;
+  for (const SloTarget& target : targets_of(run.resolved.scenario.slo)) {
+    const std::string title = latency_title(target.metric).substr(4);  // after "p99 "
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : " and ", title, latency_text(target.limit_ms));
+  }
+  return text;
+}
+
+// The first target that measured runs may have missed.
+std::string close_target(const RunResult& run) {
+  if (!run.resolved.scenario.workload.classes.empty()) return "";
+  for (const SloTarget& target : targets_of(run.resolved.scenario.slo)) {
+    const LatencyMetric* metric = find_latency(target.metric);
+    const double ms = run.summary.metrics.*metric->value;
+    const double most = ms * (1 + latency_range(run.expected_error, metric->kind).high);
+    if (most <= target.limit_ms) continue;
+    return fmt::format("{} is {}, the target {}, but measured runs were up to {}",
+                       latency_title(target.metric), latency_text(ms),
+                       latency_text(target.limit_ms), latency_text(most));
+  }
+  return "";
+}
+
+// What a run without targets shows. Requests without a rate (all at once) are not kept up with.
+std::string served_text(const RunResult& run) {
+  const WorkloadSection& w = run.resolved.scenario.workload;
+  const double rate = run.summary.metrics.request_throughput;
+  if (w.closed_loop.users) {
+    return fmt::format("serves {} users with {:.3g} requests/s", *w.closed_loop.users, rate);
+  }
+  const bool has_rate =
+      w.arrivals.request_rate || !w.trace.file.empty() || !w.servegen.directory.empty();
+  if (has_rate || !w.classes.empty()) return fmt::format("keeps up with {:.3g} requests/s", rate);
+  return fmt::format("finishes {} requests in {:.4g} s", run.summary.requests.finished,
+                     static_cast<double>(run.summary.end_ns) * 1e-9);
+}
+
+RunVerdict judge_targets(const RunResult& run, const Catalog& catalog) {
+  const ServingMetrics& m = run.summary.metrics;
+  if (!m.request_goodput) {
+    return {HoldVerdict::holds, served_text(run) + "; no latency targets are set (slo)",
+            Binds::nothing};
+  }
+  const double kept = m.request_throughput > 0 ? *m.request_goodput / m.request_throughput : 0;
+  const std::string share =
+      fmt::format("{:.1f} % of requests keep {}", 100 * kept, targets_text(run));
+  if (kept < kKeptShare) {
+    return {HoldVerdict::does_not_hold, share, what_binds(run, "", catalog)};
+  }
+  if (std::string close = close_target(run); !close.empty()) {
+    return {HoldVerdict::tight, fmt::format("{}; {}", share, close), Binds::nothing};
+  }
+  return {HoldVerdict::holds, share, Binds::nothing};
+}
+
+}  // namespace
+
+std::string_view name_of(HoldVerdict verdict) {
+  return kVerdictNames[static_cast<std::size_t>(verdict)];
+}
+
+std::string_view title_of(HoldVerdict verdict) {
+  return kVerdictTitles[static_cast<std::size_t>(verdict)];
+}
+
+RunVerdict judge_run(const RunResult& run, const Catalog& catalog) {
+  const std::string start = start_reason(run.resolved, run.budget);
+  if (!run.started) return {HoldVerdict::does_not_start, start, Binds::nothing};
+  if (std::string missed = unserved_traffic(run); !missed.empty()) {
+    return {HoldVerdict::does_not_hold, std::move(missed), what_binds(run, "", catalog)};
+  }
+  RunVerdict verdict = judge_targets(run, catalog);
+  if (!start.empty() && verdict.verdict < HoldVerdict::does_not_hold) {
+    return {HoldVerdict::tight, start, Binds::nothing};
+  }
+  return verdict;
+}
+
+std::string unserved_traffic(const RunResult& run) {
+  const RequestCounts& counts = run.summary.requests;
+  if (counts.rejected > 0) {
+    return fmt::format("rejects {} of {} requests{}", counts.rejected, counts.arrived,
+                       run.summary.refused.empty() ? "" : ": longer than the engine accepts");
+  }
+  if (counts.lost_to_oom > 0) {
+    return fmt::format("loses {} of {} requests to out of memory", counts.lost_to_oom,
+                       counts.arrived);
+  }
+  if (counts.lost_to_fault > 0) {
+    return fmt::format("loses {} of {} requests to crashes", counts.lost_to_fault, counts.arrived);
+  }
+  if (!run.summary.windows.stationarity.stationary) {
+    const WindowReport& steady = run.summary.windows.steady;
+    return fmt::format("overloaded: serves {:.3g} of {:.3g} requests/s", steady.finish_rate,
+                       steady.arrival_rate);
+  }
+  if (const auto& use = run.totals.api_server; use && is_saturated(*use)) {
+    return fmt::format("the API server falls behind, by up to {:.1f} s", backlog_s(*use));
+  }
+  if (const auto& ooms = run.summary.ooms;
+      std::ranges::find(ooms, OomKind::thrash, &OomEntry::kind) != ooms.end()) {
+    return "preempted requests are computed again and again (thrash)";
+  }
+  if (static_cast<double>(counts.cancelled) > kFewGiveUp * static_cast<double>(counts.arrived)) {
+    return fmt::format("clients give up {} of {} requests", counts.cancelled, counts.arrived);
+  }
+  if (counts.unfinished > 0 && !was_cut_short(run)) {
+    return fmt::format("{} requests are unfinished", counts.unfinished);
+  }
+  return "";
+}
+
+ErrorRange latency_range(const ExpectedError& error, LatencyKind kind) {
+  ErrorRange range;
+  bool any = false;
+  const auto add = [&](std::string_view metric) {
+    for (const ErrorRange& one : error.ranges) {
+      if (one.metric != metric) continue;
+      range.low = any ? std::min(range.low, one.low) : one.low;
+      range.high = any ? std::max(range.high, one.high) : one.high;
+      any = true;
+    }
+  };
+  const bool all = kind == LatencyKind::e2el;
+  if (all || kind == LatencyKind::ttft) add("mean_ttft_ms"), add("prefill_step");
+  if (all || kind != LatencyKind::ttft) add("mean_tpot_ms"), add("decode_step");
+  return range;
+}
+
+std::string latency_title(std::string_view metric) {
+  constexpr std::string_view kMsSuffix = "_ms";
+  std::string title(metric.substr(0, metric.size() - kMsSuffix.size()));
+  const std::size_t dash = title.find('_');
+  std::transform(title.begin() + static_cast<std::ptrdiff_t>(dash), title.end(),
+                 title.begin() + static_cast<std::ptrdiff_t>(dash), [](char c) {
+                   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+                 });
+  title[dash] = ' ';
+  return title.ends_with("E2EL") ? title.substr(0, dash + 1) + "latency" : title;
+}
+
+std::string latency_text(double ms) {
+  if (ms >= 1000) return fmt::format("{:.2f} s", ms / 1000);
+  return fmt::format("{:.{}f} ms", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : 2);
+}
+
+}  // namespace headroom

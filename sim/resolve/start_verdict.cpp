@@ -1,0 +1,93 @@
+#include "sim/resolve/start_verdict.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/engines/back_ends.hpp"
+
+namespace headroom {
+namespace {
+
+// max_model_len is an option of the engine, and the user's or the model's: not found from the pool.
+bool checks_length(const Resolved& resolved, const MemoryBudget& budget) {
+  const auto& asked = resolved.scenario.engine.max_model_len;
+  const auto rule = resolved.rules.find("/engine/max_model_len");
+  if (rule != resolved.rules.end() && rule->second.starts_with("-1:")) return false;
+  return asked && *asked > 0 && budget.max_model_len == *asked;
+}
+
+// What is missing is less than what the budget is known to.
+bool is_close(const Resolved& resolved, const StartupFailure& failure) {
+  const bool by_length = failure.stage == StartupStage::max_length_request;
+  return by_length && sizes_its_pool(resolved) &&
+         static_cast<double>(failure.free_bytes) * (1 + kPoolError) >=
+             static_cast<double>(failure.wanted_bytes);
+}
+
+// Why the machine may not run the engine at all; empty: nothing speaks against it.
+std::string missing_support(const Resolved& resolved) {
+  const DeviceSpec& device = resolved.device;
+  if (resolved.environment.container && device.vendor == "apple") {
+    return "containers on macOS see no GPU, so the engine would use the CPU";
+  }
+  const std::string_view missing = missing_back_end(*resolved.engine, device.vendor);
+  return missing.empty() ? "" : fmt::format("{} {}", resolved.engine->name, missing);
+}
+
+}  // namespace
+
+std::string_view name_of(StartVerdict verdict) {
+  switch (verdict) {
+    case StartVerdict::starts: return "starts";
+    case StartVerdict::may_not_start: return "may_not_start";
+    case StartVerdict::does_not_start: return "does_not_start";
+  }
+  return "";
+}
+
+bool sizes_its_pool(const Resolved& resolved) {
+  const EngineSection& e = resolved.scenario.engine;
+  return !resolved.engine->share_option.empty() && !e.kv_cache_memory_bytes &&
+         !e.num_gpu_blocks_override;
+}
+
+MemoryBudget least_pool(const MemoryBudget& budget) {
+  MemoryBudget least = budget;
+  const auto lower = [](std::int64_t& value) {
+    value = static_cast<std::int64_t>(static_cast<double>(value) * (1 - kPoolError));
+  };
+  lower(least.kv_pool_bytes);
+  lower(least.total_blocks);
+  lower(least.usable_blocks);
+  lower(least.kv_tokens);
+  least.max_concurrency *= 1 - kPoolError;
+  return least;
+}
+
+StartVerdict start_verdict(const Resolved& resolved, const MemoryBudget& budget) {
+  if (budget.failure) return StartVerdict::does_not_start;
+  if (!missing_support(resolved).empty()) return StartVerdict::may_not_start;
+  const bool known = !sizes_its_pool(resolved) || !checks_length(resolved, budget);
+  return known || least_pool(budget).max_concurrency >= 1 ? StartVerdict::starts
+                                                          : StartVerdict::may_not_start;
+}
+
+std::string start_reason(const Resolved& resolved, const MemoryBudget& budget) {
+  switch (start_verdict(resolved, budget)) {
+    case StartVerdict::starts: return "";
+    case StartVerdict::may_not_start:
+      if (const std::string missing = missing_support(resolved); !missing.empty()) {
+        return "may not start: " + missing;
+      }
+      return fmt::format(
+          "may not start: the KV pool holds {:.2f} requests of the longest length that the engine "
+          "accepts ({}), and its size is known to about {:.0f} %",
+          budget.max_concurrency, budget.max_model_len, 100 * kPoolError);
+    case StartVerdict::does_not_start: break;
+  }
+  return budget.failure->message +
+         (is_close(resolved, *budget.failure)
+              ? fmt::format(" (close: the budget is known to about {:.0f} %)", 100 * kPoolError)
+              : "");
+}
+
+}  // namespace headroom

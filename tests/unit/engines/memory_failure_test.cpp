@@ -1,0 +1,136 @@
+// Messages that memory ran out, as people paste them.
+
+#include "sim/engines/memory_failure.hpp"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <string>
+
+#include "sim/engines/engine.hpp"
+
+namespace headroom::memory_failure_test {
+namespace {
+
+using Figure = MemoryFigure;
+
+MemoryFailure found_in(const std::string& text) {
+  const auto failure = find_memory_failure(text);
+  REQUIRE(failure);
+  return *failure;
+}
+
+void check(const MemoryFailure& failure, Figure which, double value) {
+  REQUIRE(failure.figure(which));
+  CHECK(*failure.figure(which) == Approx(value));
+}
+
+const std::string kLongest =
+    "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB "
+    "KV cache is needed, which is larger than the available KV cache memory (5.45 GiB). Based on "
+    "the available memory, the estimated maximum model length is 44672. Try increasing "
+    "`gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.";
+const std::string kTorch =
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total "
+    "capacity of 23.52 GiB of which 1.21 GiB is free. Including non-PyTorch memory, this process "
+    "has 20.30 GiB memory in use. Of the allocated memory 19.50 GiB is allocated by PyTorch, with "
+    "48.00 MiB allocated in private pools (e.g., CUDA Graphs), and 100.00 MiB is reserved by "
+    "PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.";
+
+}  // namespace
+
+TEST_CASE("a pool that is too small for the longest request", "[memory_failure]") {
+  const MemoryFailure failure =
+      found_in("(EngineCore_0 pid=271) ERROR 09-12 10:00:00 [core.py:712] " + kLongest);
+  CHECK(failure.engine->name == "vllm");
+  CHECK(failure.stage == StartupStage::max_length_request);
+  check(failure, Figure::length, 131072);
+  check(failure, Figure::kv_wanted, 16);
+  check(failure, Figure::kv, 5.45);
+  check(failure, Figure::longest, 44672);
+  // 44,672 less 10 %, in whole 256.
+  REQUIRE_FALSE(failure.changes.empty());
+  CHECK(failure.changes.front().starts_with("--max-model-len 40192: "));
+}
+
+TEST_CASE("messages with colours, broken over lines or cut off are read", "[memory_failure]") {
+  std::string broken = kLongest;
+  broken.replace(broken.find(", (16"), 1, ",\n");
+  broken.replace(broken.find("(5.45"), 0, "\n");
+  check(found_in(broken), Figure::longest, 44672);
+  check(found_in("\x1b[1;31m" + kLongest + "\x1b[0m\r\n"), Figure::kv, 5.45);
+  const MemoryFailure cut = found_in(kLongest.substr(0, kLongest.find("GiB KV")));
+  check(cut, Figure::length, 131072);
+  CHECK_FALSE(cut.figure(Figure::longest));
+  CHECK(cut.changes.front().starts_with("--max-model-len: a shorter"));
+}
+
+TEST_CASE("the allocator's message gives a bar by subtraction", "[memory_failure]") {
+  const MemoryFailure failure = found_in("INFO Model loading took 14.99 GiB\n" + kTorch);
+  check(failure, Figure::wanted, 1.96);
+  check(failure, Figure::weights, 14.99);
+  check(failure, Figure::graphs, 48.0 / 1024);
+  check(failure, Figure::others, 23.52 - 1.21 - 20.30);
+  const std::vector<MemoryPart> parts = memory_parts(failure);
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0,
+                                     [](double s, const MemoryPart& p) { return s + p.gib; });
+  CHECK(sum == Approx(23.52));
+  CHECK(parts.front().name == "weights");
+  CHECK(parts.back().name == "free");
+}
+
+TEST_CASE("engines, their allocators and the kernel say it in their own words",
+          "[memory_failure]") {
+  struct Said {
+    std::string text;
+    std::string engine;
+    StartupStage stage;
+  };
+  const std::vector<Said> all{
+      {"ValueError: No available memory for the cache blocks. Try increasing", "vllm",
+       StartupStage::blocks},
+      {"ValueError: Free memory on device cuda:0 (15.32/22.04 GiB) on startup is less than desired "
+       "GPU memory utilization (0.88, 19.39 GiB).",
+       "vllm", StartupStage::free_memory_check},
+      {"RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", "sglang",
+       StartupStage::blocks},
+      {"Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 2.00 GiB.",
+       "sglang", StartupStage::graph_capture},
+      {"[TRT-LLM] [RANK 1] [E] Executor creation failed due to insufficient GPU memory.\n\n"
+       "The following component could not be created: KV cache\nTotal GPU memory (GiB): 140.06",
+       "trtllm", StartupStage::kv_allocation},
+      {"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 16384.00 MiB on device 0: "
+       "cudaMalloc failed: out of memory\nllama_init_from_model: failed to initialize the context: "
+       "failed to allocate buffer for kv cache",
+       "llamacpp", StartupStage::kv_allocation},
+      {"alloc_tensor_range: failed to allocate Vulkan0 buffer of size 1632174080\n"
+       "llama_model_load: error loading model: unable to allocate Vulkan0 buffer",
+       "llamacpp", StartupStage::weights},
+      {"Error: model requires more system memory (5.3 GiB) than is available (3.3 GiB)", "ollama",
+       StartupStage::host_memory},
+      {"Not enough memory to handle `max_total_tokens=32768`", "tgi",
+       StartupStage::max_length_request}};
+  for (const Said& said : all) {
+    INFO(said.text);
+    const MemoryFailure failure = found_in(said.text);
+    REQUIRE(failure.engine != nullptr);
+    CHECK(failure.engine->name == said.engine);
+    CHECK(failure.stage == said.stage);
+    CHECK_FALSE(failure.changes.empty());
+  }
+  const MemoryFailure killed = found_in(
+      "[12345.678901] Memory cgroup out of memory: Killed process 4242 (llama-server) "
+      "total-vm:98765432kB, anon-rss:61234567kB, file-rss:1234kB, shmem-rss:0kB, UID:1000");
+  CHECK(killed.victim == "llama-server");
+  check(killed, Figure::wanted, 61234567.0 / 1024 / 1024);
+}
+
+TEST_CASE("texts without a failure have none", "[memory_failure]") {
+  CHECK_FALSE(find_memory_failure(""));
+  CHECK_FALSE(find_memory_failure("vllm serve Qwen/Qwen2.5-7B-Instruct"));
+  CHECK_FALSE(
+      find_memory_failure("INFO Model loading took 14.99 GiB\nAvailable KV cache memory: "
+                          "5.45 GiB\n"));
+}
+
+}  // namespace headroom::memory_failure_test
