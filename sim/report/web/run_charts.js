@@ -35,6 +35,16 @@ const RunCharts = (() => {
   }
 
   // lines: {name, color, points, side}; `side`: of its median, for the line's name.
+  // A line at the target of a latency, in the colour of its curve.
+  function targetMark(ctx, {name, color, target}) {
+    if (!(target > 0)) return {};
+    return {markLine: {silent: true, symbol: ['none', 'none'], animation: false,
+      lineStyle: {color, type: 'dashed', width: 1.5},
+      label: {formatter: `${name} target`, color, fontSize: 12, position: 'insideEndTop',
+        backgroundColor: ctx.colors.surface, padding: [2, 4]},
+      data: [{xAxis: target}]}};
+  }
+
   function cdfOption(ctx, lines, xName) {
     const shown = lines.filter((line) => line.points.length);
     return Chart.option(ctx, {
@@ -49,7 +59,7 @@ const RunCharts = (() => {
           value: Format.milliseconds(item.value[0])}])},
       series: shown.map((line) => Chart.line(line.name, labelled(line), line.color, {
         triggerLineEvent: true, symbol: 'circle', symbolSize: 9, showSymbol: true,
-        itemStyle: {opacity: 0}})),
+        itemStyle: {opacity: 0}, ...targetMark(ctx, line)})),
     });
   }
 
@@ -78,7 +88,7 @@ const RunCharts = (() => {
         `99 % within ${Format.milliseconds(atLevel(run, metric, 99))}`).join('; ')}.`,
       option: (ctx) => cdfOption(ctx, LATENCIES.map(([metric, name], i) => ({name,
         side: metric === 'tpot_ms' ? 'left' : 'right', color: ctx.colors.series[i],
-        points: cdf(run, metric)})), 'latency (ms)'),
+        points: cdf(run, metric), target: run.scenario.slo?.[metric]})), 'latency (ms)'),
       table: () => quantileTable([run], LATENCIES),
     };
   }

@@ -10,6 +10,7 @@
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/scenario/option_value.hpp"
 #include "sim/scenario/options.hpp"
+#include "sim/scenario/short_paths.hpp"
 
 namespace headroom {
 namespace {
@@ -281,7 +282,8 @@ std::vector<std::string> read_path(const JsonDocument& document, const std::stri
     throw value_error(document, pointer, value,
                       "expected the path of an option, e.g. \"engine.max_num_seqs\"");
   }
-  std::vector<std::string> keys = path_keys(value.get<std::string>(), document.name, pointer);
+  std::vector<std::string> keys =
+      path_keys(whole_path(value.get<std::string>(), document.name), document.name, pointer);
   if (!is_known(pointer_of(keys))) {
     throw value_error(document, pointer, value,
                       "no such option of a scenario (see `headroom list options`)",

@@ -8,6 +8,7 @@
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/scenario/short_paths.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 
 namespace headroom {
@@ -100,7 +101,8 @@ class ConditionReader {
   }
 
   [[nodiscard]] AxisRef axis_of(const std::string& pointer, const std::string& path) const {
-    const std::string wanted = dotted_path(path_keys(path, document_.name, pointer));
+    const std::string wanted =
+        dotted_path(path_keys(whole_path(path, document_.name), document_.name, pointer));
     std::vector<std::string> varied;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       for (std::size_t a = 0; a < groups_[g].size(); ++a) {

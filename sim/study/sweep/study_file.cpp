@@ -8,6 +8,7 @@
 #include "sim/kernel/digest.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/short_paths.hpp"
 #include "sim/study/search/search_file.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 
@@ -33,6 +34,7 @@ class StudyReader {
     if (study_.name.empty()) throw key_error(document_, "/name", "an empty name", ErrorKind::value);
     static_cast<void>(text("description", ""));
     read_base();
+    place_short_keys(study_.base);
     study_.groups = read_axes(document_);
     study_.skip_if = read_conditions(document_, "/skip_if", study_.groups);
     study_.only_if = read_conditions(document_, "/only_if", study_.groups);
@@ -124,7 +126,8 @@ class StudyReader {
     const std::string flag = "--set " + assignment;
     const std::size_t equals = assignment.find('=');
     if (equals != std::string::npos && equals > 0) {
-      const std::string path = dotted_path(path_keys(assignment.substr(0, equals), flag));
+      const std::string path =
+          dotted_path(path_keys(whole_path(assignment.substr(0, equals), flag), flag));
       for (const AxisGroup& group : study_.groups) {
         for (const StudyAxis& axis : group) {
           if (axis.path != path && !path.starts_with(axis.path + ".")) continue;

@@ -72,8 +72,7 @@ TEST_CASE("an error is one sentence: who gave the value, its place, what it is a
         "s.json: /engine/max_num_seqs: value \"x\": expected integer >= 1 and <= 1000000");
   CHECK(said(R"({"device": "h100-sxm", "workload": {"trace": {"file": "t.csv"}}})").text ==
         "s.json: /model: missing: expected a model from the catalog, or a config.json");
-  CHECK(
-      said(R"({"workload": {"num_requests": 9, "arrivals": 5, "prompt": 8}})").text ==
+  CHECK(said(R"({"workload": {"num_requests": 9, "arrivals": 5, "prompt": 8}})").text ==
         R"(s.json: missing: model, device, workload.output; for example {"model": "llama-3.1-8b", )"
         R"("device": "h100-sxm", "workload": {"output": 400}})");
   CHECK(of_engine(R"({"max_num_seq": 1})").text ==

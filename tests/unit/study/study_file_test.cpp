@@ -164,6 +164,8 @@ TEST_CASE("a flag is laid over the base, unless the study varies that") {
   const test::About varied = error_of(axis, {"engine.max_num_seqs=4"});
   CHECK(varied.kind == ErrorKind::no_effect);
   CHECK(varied.complaint.origin == "--set engine.max_num_seqs=4");
+  // By the end of its path it is the same option.
+  CHECK(error_of(axis, {"max_num_seqs=4"}).kind == ErrorKind::no_effect);
   const test::About seed = error_of(R"("seeds": [1])", {"seed=4"});
   CHECK(seed.kind == ErrorKind::no_effect);
   CHECK(seed.complaint.origin == "--set seed=4");
