@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sim/kernel/check.hpp"
-#include "sim/resolve/factory.hpp"
+#include "sim/resolve/resolve.hpp"
 #include "sim/server/http_status.hpp"
 
 namespace headroom {

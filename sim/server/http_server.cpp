@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/server/api_answer.hpp"
 #include "sim/server/http_status.hpp"
 
 namespace headroom {
@@ -52,12 +53,6 @@ int status_of(const Error& error) {
   if (error == http::error::body_limit) return kStatusTooLarge;
   if (error == http::error::header_limit) return kStatusHeaderTooLarge;
   return kStatusBadRequest;
-}
-
-std::string problem_json(std::string_view text) {
-  return fmt::format(R"({{"error":{{"message":"{}","type":"BadRequestError","param":null,)"
-                     R"("code":null}}}})",
-                     text);
 }
 
 }  // namespace
@@ -218,11 +213,11 @@ class HttpServer::Implementation::Connection final
     state_ = State::answers;
     parser_.reset();
     const int status = status_of(error);
-    send(status, "application/json",
-         problem_json(status == kStatusTooLarge ? fmt::format("the body is longer than {} bytes",
-                                                              server_.options_.most_body_bytes)
-                                                : "not a valid HTTP request: " + error.message()),
-         {});
+    const std::string problem =
+        status == kStatusTooLarge
+            ? fmt::format("the body is longer than {} bytes", server_.options_.most_body_bytes)
+            : "not a valid HTTP request: " + error.message();
+    send(status, "application/json", error_json(status, problem), {});
   }
 
   // While an answer is made, only the end of the connection is of interest. Whoever sends the next

@@ -3,8 +3,8 @@
 // Boost.Beast is behind it, in http_server.cpp alone.
 //
 // Bounds: a header of 16 KiB, a body and a number of connections as the options say; a client has
-// 30 s to send a request and 60 s between two; one that does not read what it is sent for 30 s, or
-// leaves 4 MiB of it unread, is cut off.
+// 60 s from one answer until its next request is complete; one that does not read what it is sent
+// for 30 s, or leaves 4 MiB of it unread, is cut off.
 
 #include <cstddef>
 #include <cstdint>
