@@ -24,6 +24,7 @@
 #include "sim/report/files/result_files.hpp"
 #include "sim/report/files/served_files.hpp"
 #include "sim/report/text/terminal.hpp"
+#include "sim/resolve/run_verdict.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/server/emulator.hpp"
@@ -115,7 +116,8 @@ int serve_command(ServeArguments& a) {
                     {.served_model = a.served_model, .keeps_records = !a.output.empty()});
   const RunResult& setup = emulator.setup();
   if (setup.budget.failure) {
-    print(terminal_summary(emulator.finish(), ""));
+    const RunResult failed = emulator.finish();
+    print(terminal_summary(failed, judge_run(failed, catalog), ""));
     return kExitDoesNotHold;
   }
   std::optional<ResultDirectory> directory;
@@ -136,12 +138,13 @@ int serve_command(ServeArguments& a) {
     std::fflush(stdout);
   });
   const RunResult result = emulator.finish();
+  const RunVerdict verdict = judge_run(result, catalog);
   if (directory) {
-    write_results(result, kVersion, *directory);
+    write_results(result, verdict, kVersion, *directory);
     write_served_files(served.json.root, emulator.trace(), *directory);
     directory->publish();
   }
-  print(terminal_summary(result, a.output));
+  print(terminal_summary(result, verdict, a.output));
   return 0;
 }
 
