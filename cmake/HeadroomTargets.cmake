@@ -155,15 +155,19 @@ function(headroom_optimise target kind)
 endfunction()
 
 # headroom_tests(LABEL SOURCES a_test.cpp ... LINKS x y): one Catch2 executable, one ctest per test
-# case (sanitized: per file). Cases tagged [large] read whole published traces. Their own code is
-# not optimised: what they test is, and optimising Catch2's macros would cost more compile time than
-# the whole program.
+# case (sanitized: per file). Cases tagged [large] read whole published traces. What they test is
+# optimised, unit tests are not: optimising Catch2's macros would cost more compile time than the
+# whole program. The others search and replay, and so are where that takes time: released ones.
 function(headroom_tests label)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(tests_${label} ${ARG_SOURCES})
   target_link_libraries(tests_${label} PRIVATE ${ARG_LINKS} Catch2::Catch2WithMain)
+  set(released -O1)
+  if(label STREQUAL unit)
+    set(released -O0)
+  endif()
   target_compile_options(tests_${label} PRIVATE
-    $<$<CONFIG:Release,RelWithDebInfo>:-O0>)
+    $<$<CONFIG:Release>:${released}> $<$<CONFIG:RelWithDebInfo>:-O0>)
   if(HEADROOM_PCH)
     target_precompile_headers(tests_${label} PRIVATE <catch2/catch.hpp> ${HEADROOM_COMMON_HEADERS})
   endif()

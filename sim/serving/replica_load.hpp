@@ -15,7 +15,7 @@ namespace headroom {
 // latest change of the batch.
 struct ReplicaLoad {
   std::int64_t running = 0;
-  std::int64_t waiting = 0;           // in the engine's queue, or before its API server
+  std::int64_t waiting = 0;           // in the engine's queue, or on their way to it
   TokenCount waiting_tokens = 0;      // known tokens of those in the engine's queue
   TokenCount outstanding_tokens = 0;  // prompts of all its requests, and what they have generated
   TokenCount kv_tokens = 0;           // of the pool, in use
