@@ -41,7 +41,7 @@ constexpr std::chrono::milliseconds kAcceptPause{100};  // when no descriptor is
 asio::ip::address address_of(const std::string& host) {
   if (host == "localhost") return asio::ip::address_v4::loopback();
   Error error;
-  const asio::ip::address address = asio::ip::make_address(host, error);
+  asio::ip::address address = asio::ip::make_address(host, error);
   if (!error) return address;
   throw ConfigError(Complaint{.origin = "--host",
                               .value = host,

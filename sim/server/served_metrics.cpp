@@ -151,7 +151,7 @@ std::string ServedMetrics::text(const std::vector<std::unique_ptr<Replica>>& rep
     for (std::size_t i = 0; i < replicas.size(); ++i) {
       const ReplicaLoad load = replicas[i]->load(now_ns);
       const KvPoolState pool = replicas[i]->state().pool;
-      double level = static_cast<double>(load.running);
+      auto level = static_cast<double>(load.running);
       if (metric.what == Published::waiting) level = static_cast<double>(load.waiting);
       if (metric.what == Published::kv_share) {
         level = pool.total_blocks == 0 ? 0
