@@ -166,7 +166,7 @@ TEST_CASE("measured loops: what a run cannot price is left out by name") {
                     Contains("silicon/recipes.csv:2: config: expected NAME:"));
 }
 
-TEST_CASE("published loops of InferenceX are read") {
+TEST_CASE("published loops of InferenceX are read", "[large]") {
   const std::filesystem::path folder =
       std::filesystem::path(HEADROOM_SHARED_DIR) / "groundtruth/aiconfigurator_silicon";
   std::ifstream sample(folder / "silicon_sample.csv");
