@@ -10,6 +10,7 @@
 #include "sim/report/text/calibrate_report.hpp"
 #include "sim/resolve/run.hpp"
 #include "sim/scenario/options.hpp"
+#include "tests/support/temp_file.hpp"
 
 namespace headroom::entry_test {
 
@@ -50,6 +51,25 @@ TEST_CASE("requests that come together enter the engine one after the other") {
   }
   REQUIRE(result.totals.entries.has_value());
   CHECK(backlog_s(*result.totals.entries) == Approx(0.015));
+}
+
+TEST_CASE("routers see the requests that are on their way into an engine") {
+  // One that lasts, and a second later five at once, of which each engine takes in one.
+  const TempFile trace(
+      "arrival_ns,prompt_tokens,output_tokens,max_tokens\n0,1000,1000,1000\n"
+      "1000000000,1000,3,3\n1000000000,1000,3,3\n1000000000,1000,3,3\n1000000000,1000,3,3\n"
+      "1000000000,1000,3,3\n");
+  const RunResult result =
+      run(parse_scenario(parse_json(R"({"model": "llama-3.1-8b", "device": "b200",
+    "engine": {"max_model_len": 4096}, "cost": {"level": "kernels"},
+    "fleet": {"replicas": 2, "router": {"policy": "least_outstanding"}},
+    "workload": {"trace": {"file": ")" + trace.path() +
+                                        R"("}}})",
+                                    "s.json")),
+          catalog_with_entry());
+  const auto records = result.recorder->records();
+  REQUIRE(records.size() == 6);
+  CHECK(std::ranges::count(records, 0, [](const auto& record) { return record.replica; }) == 3);
 }
 
 TEST_CASE("without an API server requests are handed to the engine itself") {
