@@ -114,6 +114,9 @@ class Candidates {
   void add_ladder(const FixCandidate& fix) {
     if (fix.pointer == "/engine/quantization" && is_quantised(main_dtype(system_.model))) return;
     if (fix.pointer == "/engine/kv_cache_dtype" && is_quantised(system_.kv)) return;
+    // Only measured kernels say what steps take without graphs: elsewhere it would seem to be free.
+    const bool priced = system_.scenario.cost.level == "kernels";
+    if (fix.text == fixes::kGraphs && run_.started && !priced) return;
     const Json from = now(fix.pointer);
     std::vector<Json> ladder = ladder_of(fix);
     for (Json& value : ladder) {

@@ -6,6 +6,7 @@
 
 #include "sim/kernel/errors.hpp"
 #include "sim/study/ask/ask.hpp"
+#include "sim/study/ask/ask_candidates.hpp"
 #include "sim/study/ask/ask_target.hpp"
 #include "sim/study/search/verdict.hpp"
 #include "sim/study/sweep/run_row.hpp"
@@ -134,6 +135,18 @@ TEST_CASE("verdicts: holds, tight, does not hold, does not start", "[ask]") {
   query.targets.clear();
   query.context = 200'000;  // the model takes 131,072
   CHECK(verdict(query) == HoldVerdict::does_not_hold);
+}
+
+TEST_CASE("no graphs is a change only where their price is known", "[ask]") {
+  const auto offers_eager = [](const std::string& device) {
+    const RunResult result = run(with_settings(document_of(device, ""), {}), catalog());
+    const std::vector<AskCandidate> candidates = ask_candidates(result, 1600, catalog());
+    return std::ranges::any_of(candidates, [](const AskCandidate& candidate) {
+      return candidate.setting.path == "engine.enforce_eager";
+    });
+  };
+  CHECK(offers_eager("h200-sxm"));
+  CHECK_FALSE(offers_eager("h100-sxm"));
 }
 
 TEST_CASE("what does not start is answered with what starts", "[ask]") {
