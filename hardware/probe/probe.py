@@ -205,7 +205,6 @@ def versions():
              "cuda": torch.version.cuda}
     if torch.cuda.is_available():
         found["cudnn"] = torch.backends.cudnn.version()
-        found["driver_cuda"] = torch._C._cuda_getDriverVersion()
     return found
 
 
