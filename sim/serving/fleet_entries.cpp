@@ -16,18 +16,20 @@ bool Fleet::hold_back(const Arrival& arrival, std::uint64_t index, std::uint32_t
 
 void Fleet::admit_held(TimeNs now_ns) {
   next_entry_ns_ = kNever;  // taken
-  const EntryQueues::Held held = entries_->take();
-  --in_transit_;
-  const std::uint32_t number = held.replica;
-  Replica& replica = *replicas_[number];
-  if (held.gives_up) {
-    replica.record_unseen(unseen_record(
-        held.arrival, held.index, static_cast<std::uint16_t>(number), Outcome::cancelled, now_ns));
-  } else {
-    await(held.arrival, held.index, number, replica.submit(held.arrival, held.index, now_ns));
-  }
+  const std::optional<EntryQueues::Held> held = entries_->take(now_ns);
   reschedule(Priority::arrival, sources_.of(SourceKind::entries), entries_->next_ns(),
              next_entry_ns_);
+  if (!held) return;
+  --in_transit_;
+  const std::uint32_t number = held->replica;
+  Replica& replica = *replicas_[number];
+  if (held->gives_up) {
+    replica.record_unseen(unseen_record(held->arrival, held->index,
+                                        static_cast<std::uint16_t>(number), Outcome::cancelled,
+                                        now_ns));
+  } else {
+    await(held->arrival, held->index, number, replica.submit(held->arrival, held->index, now_ns));
+  }
   account(number, now_ns);
   reschedule(number);
 }
@@ -35,12 +37,11 @@ void Fleet::admit_held(TimeNs now_ns) {
 // The run ends, and they are unfinished.
 void Fleet::settle_entries() {
   totals_.entries = entries_->use();
-  while (entries_->next_ns() != kNever) {
-    const EntryQueues::Held held = entries_->take();
+  while (const std::optional<EntryQueues::Held> held = entries_->drop()) {
     --in_transit_;
-    replicas_[held.replica]->record_unseen(unseen_record(held.arrival, held.index,
-                                                         static_cast<std::uint16_t>(held.replica),
-                                                         Outcome::unfinished, -1));
+    replicas_[held->replica]->record_unseen(unseen_record(held->arrival, held->index,
+                                                          static_cast<std::uint16_t>(held->replica),
+                                                          Outcome::unfinished, -1));
   }
 }
 
