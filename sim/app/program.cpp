@@ -1,8 +1,8 @@
 // The command line. Exit codes: 0 done (running out of memory is a result, too), 2 the scenario, a
 // file or a flag is wrong, 3 some runs of a study failed or are missing, or the server that was
-// measured is lost, 4 `ask`: it does not hold or start, `assert`: an assertion is broken, `serve`:
-// it does not start, 70 a bug of Headroom, 130, 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP
-// with complete results up to then.
+// measured is lost, 4 `ask`: it does not hold or start, `tune`: nothing does, `assert`: an
+// assertion is broken, `serve`: it does not start, 70 a bug of Headroom, 130, 143, 129 interrupted
+// by SIGINT, SIGTERM, SIGHUP with complete results up to then.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -31,11 +31,11 @@ namespace {
 
 // In the order of --help.
 constexpr const Command* kCommands[] = {
-    &kAskCommand,      &kInitCommand,       &kAssertCommand, &kRunCommand,      &kCheckCommand,
-    &kCapacityCommand, &kAuditCommand,      &kStepCommand,   &kValidateCommand, &kCalibrateCommand,
-    &kFromCommand,     &kObserveCommand,    &kServeCommand,  &kTwinCommand,     &kTraceCommand,
-    &kCompareCommand,  &kFleetCommand,      &kSweepCommand,  &kMergeCommand,    &kReportCommand,
-    &kListCommand,     &kCompletionCommand, &kManualCommand};
+    &kAskCommand,       &kInitCommand,     &kAssertCommand,     &kTuneCommand,  &kRunCommand,
+    &kCheckCommand,     &kCapacityCommand, &kAuditCommand,      &kStepCommand,  &kValidateCommand,
+    &kCalibrateCommand, &kFromCommand,     &kObserveCommand,    &kServeCommand, &kTwinCommand,
+    &kTraceCommand,     &kCompareCommand,  &kFleetCommand,      &kSweepCommand, &kMergeCommand,
+    &kReportCommand,    &kListCommand,     &kCompletionCommand, &kManualCommand};
 
 // The words behind the program's name. Several behind -- are one command of another program, whose
 // flags are not ours: they become one word, for the commands that take such a command.
@@ -89,8 +89,8 @@ int parse_and_dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 success; 2 wrong scenario, file or flag; 3 some runs of a study failed or "
-      "are\nmissing, or a measured server is lost; 4 ask: it does not hold, assert: broken, "
-      "serve: it\ndoes not start; 70 internal error; 128 + signal number if interrupted\n"
+      "are\nmissing, or a measured server is lost; 4 ask, tune: it does not hold, assert: broken, "
+      "serve:\nit does not start; 70 internal error; 128 + signal number if interrupted\n"
       "First steps: headroom run demo; headroom list scenarios");
   std::vector<std::pair<const CLI::App*, std::function<int()>>> actions;
   for (const Command* command : kCommands) {

@@ -73,6 +73,7 @@ next_step() {
 }
 next_step 'ask short.json --slo p99_ttft=2s:' run short.json --until 100
 next_step 'ask demo --set rate=40: how much it holds' run demo --set rate=40
+next_step 'tune demo: the flags' run demo
 next_step 'audit llama-70b-does-not-fit:' run llama-70b-does-not-fit
 next_step 'ask --model llama-3.1-8b --device l40s --rate 5:' capacity --model llama-3.1-8b \
   --device l40s

@@ -111,7 +111,7 @@ std::string next_after_run(const RunArguments& a, const RunResult& result,
     return next_line("ask " + *words + trace + " --slo p99_ttft=2s",
                      "how much it holds within a target");
   }
-  return next_line("ask " + *words + trace, "how much more it holds, and what helps most");
+  return next_line("tune " + *words + trace, "the flags that serve most within the targets");
 }
 
 int run_command(const RunArguments& a) {

@@ -12,4 +12,5 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/study_plan_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/study_runner_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/study_store_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/run_pool_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/run_pool_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tune_test.cpp)
