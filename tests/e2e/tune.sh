@@ -20,7 +20,8 @@ awk 'length > 120 { exit 1 }' one.txt || fail "lines are too long: $(cat one.txt
 less=$(python3 -c 'import json; print(0.97 * json.load(open("answer.json"))["best"]["load"])')
 "$HEADROOM" ask tuned.json --rate "$less" --slo p99_ttft=1s >/dev/null || fail "$less does not hold"
 "$HEADROOM" tune tuned.json --slo p99_ttft=1s --budget 300 -q >again.txt
-head -n 1 again.txt | grep -qE '^(AS IT STANDS|NOT CERTAIN|BEST: .*\+[0-4]\.[0-9] )' || fail "$(cat again.txt)"
+head -n 1 again.txt | grep -qE '^(AS IT STANDS|NOT CERTAIN|BEST: .*\+[0-4]\.[0-9] )' ||
+  fail "$(cat again.txt)"
 
 # Own values alone; other objectives; standard input.
 "$HEADROOM" tune - --only-tries --try engine.max_num_seqs=2,32 -q <small.json >own.txt

@@ -23,8 +23,9 @@ namespace {
 constexpr std::array<std::string_view, 3> kObjectiveNames{"goodput", "dollars", "joules"};
 constexpr std::int64_t kMostRandom = 96;  // configurations of the first race
 constexpr std::int64_t kRandomShare = 5;  // of the budget, one part of so many
-constexpr double kBetter = 1.02;          // twice what a race can tell
-constexpr double kWorse = 0.98;           // likewise
+constexpr int kSmallerRounds = 3;
+constexpr double kBetter = 1.02;  // twice what a race can tell
+constexpr double kWorse = 0.98;   // likewise
 constexpr std::int64_t kGainSeeds = 5;
 constexpr std::size_t kTopFew = 5;  // judged again at the ends of the known error
 
@@ -58,6 +59,7 @@ class Tuner {
     answer_.levers = tune_levers(answer_.run, choice, catalog_);
     price_ = device_price();
     check_objective();
+    widen(choice);
     const TuneConfig zero(levers().size(), 0);
     answer_.as_it_stands = alone(zero);
     answer_.defaults = alone(defaults());
@@ -83,6 +85,36 @@ class Tuner {
 
  private:
   [[nodiscard]] const std::vector<TuneLever>& levers() const { return answer_.levers; }
+
+  // Smaller counts than `ask` proposes in one step: a smaller batch or step often helps only when
+  // it is much smaller.
+  void widen(const TuneChoice& choice) {
+    for (int round = 0; round < kSmallerRounds; ++round) {
+      for (std::size_t i = 0; i < levers().size(); ++i) {
+        const std::optional<Setting> least = least_count(levers()[i]);
+        if (!least) continue;
+        try {
+          const std::array settings{*least};
+          const RunResult run = check(with_settings(query_.document, settings), catalog_);
+          (void)extend_levers(answer_.levers, run, choice, catalog_);
+        } catch (const UserError&) {
+          continue;  // too small for the engine
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] static std::optional<Setting> least_count(const TuneLever& lever) {
+    std::optional<Setting> least;
+    for (const TuneLevel& level : lever.levels) {
+      const bool counts = level.settings.size() == 1 && lever.name != kDevicesLever &&
+                          level.settings.front().value.is_number_integer();
+      if (counts && (!least || level.settings.front().value < least->value)) {
+        least = level.settings.front();
+      }
+    }
+    return least;
+  }
 
   [[nodiscard]] TuneConfig defaults() const {
     TuneConfig config;

@@ -26,7 +26,7 @@ TEST_CASE("mappings, sequences and scalars, which stay texts") {
   CHECK(yaml("") == Json(nullptr));
 }
 
-TEST_CASE("typed scalars are what JSON reads them as; quotes make texts, keys are texts") {
+TEST_CASE("typed scalars are what JSON reads them as, and quotes make texts") {
   const std::string text =
       "1: 8\na: -0.5\nb: true\nc: \"8\"\nd: 'true'\ne: yes\nf: 1e3\ng: 32k\nh: [1, x, false]\n"
       "i: ~\nj: 007\nk: .5\nl: '{}'\nm: 0x10\n";
