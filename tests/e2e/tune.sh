@@ -35,6 +35,9 @@ code=0
 [[ $code == 4 ]] || fail "exit code $code where nothing holds"
 head -n 1 nothing.txt | grep -q '^NOTHING HOLDS' || fail "$(cat nothing.txt)"
 
+"$HEADROOM" tune demo --budget 10 | head -n 1 | grep -q '^NOT FOUND: --budget' ||
+  fail 'a search that its budget ended'
+
 # Bad input.
 expect_error '--objective' "$HEADROOM" tune small.json --objective speed
 expect_error '--budget 0' "$HEADROOM" tune small.json --budget 0

@@ -76,6 +76,10 @@ std::string headline(const TuneAnswer& answer) {
     return fmt::format("NOTHING HOLDS: none of {} configurations keeps the targets at any load",
                        answer.configs);
   }
+  if (answer.settings.empty() && answer.out_of_budget) {
+    return fmt::format("NOT FOUND: --budget ended the search after {} configurations",
+                       answer.configs);
+  }
   if (answer.settings.empty()) {
     return fmt::format("AS IT STANDS: none of {} configurations is clearly better", answer.configs);
   }
