@@ -29,6 +29,9 @@ struct Command {
 };
 
 extern const Command kAskCommand;
+extern const Command kAssertCommand;
+extern const Command kInitCommand;
+extern const Command kTuneCommand;
 extern const Command kRunCommand;
 extern const Command kCheckCommand;
 extern const Command kCapacityCommand;

@@ -31,11 +31,7 @@ double modified_s(const std::string& path) {
 
 // The name tells, or in standard input, which has none, the first key of such a file.
 bool is_compose(const std::string& path, const std::string& text) {
-  if (path == kStandardInput) {
-    return text.starts_with("services:") || text.find("\nservices:") != std::string::npos;
-  }
-  const std::string extension = std::filesystem::path(path).extension().string();
-  return extension == ".yml" || extension == ".yaml";
+  return path == kStandardInput ? holds_services(text) : is_yaml(path);
 }
 
 bool holds_metrics(const std::string& text) {
@@ -92,6 +88,10 @@ FromResult from_log(const EngineSource& source, const std::string& text) {
 }
 
 }  // namespace
+
+bool holds_services(const std::string& text) {
+  return text.starts_with("services:") || text.find("\nservices:") != std::string::npos;
+}
 
 std::string release_given(const std::vector<std::string>& set) {
   JsonDocument document{"from", Json::object(), {}};

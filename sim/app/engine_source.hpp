@@ -17,6 +17,9 @@ struct EngineSource {
   std::string release;  // of the engine, as the user gives it apart; may be empty
 };
 
+// Whether a YAML text is a compose file: it has the key `services`.
+[[nodiscard]] bool holds_services(const std::string& text);
+
 // engine.version of --set, before anything is read: it decides what flags mean. Empty: not given.
 [[nodiscard]] std::string release_given(const std::vector<std::string>& set);
 

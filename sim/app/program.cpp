@@ -1,7 +1,8 @@
 // The command line. Exit codes: 0 done (running out of memory is a result, too), 2 the scenario, a
 // file or a flag is wrong, 3 some runs of a study failed or are missing, or the server that was
-// measured is lost, 4 `ask`: it does not hold or start, `serve`: it does not start, 70 a bug of
-// Headroom, 130, 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP with complete results up to then.
+// measured is lost, 4 `ask`: it does not hold or start, `tune`: nothing does, `assert`: an
+// assertion is broken, `serve`: it does not start, 70 a bug of Headroom, 130, 143, 129 interrupted
+// by SIGINT, SIGTERM, SIGHUP with complete results up to then.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -19,6 +20,7 @@
 #include "sim/app/command.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/interruption.hpp"
+#include "sim/app/next_step.hpp"
 #include "sim/app/program.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
@@ -29,21 +31,11 @@ namespace {
 
 // In the order of --help.
 constexpr const Command* kCommands[] = {
-    &kAskCommand,   &kRunCommand,      &kCheckCommand,     &kCapacityCommand, &kAuditCommand,
-    &kStepCommand,  &kValidateCommand, &kCalibrateCommand, &kFromCommand,     &kObserveCommand,
-    &kServeCommand, &kTwinCommand,     &kTraceCommand,     &kCompareCommand,  &kFleetCommand,
-    &kSweepCommand, &kMergeCommand,    &kReportCommand,    &kListCommand,     &kCompletionCommand,
-    &kManualCommand};
-
-// One word as a shell reads it back.
-std::string shell_word(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) {
-    if (c == '\'') text += "'\\'";
-    text += c;
-  }
-  return text + "'";
-}
+    &kAskCommand,       &kInitCommand,     &kAssertCommand,     &kTuneCommand,  &kRunCommand,
+    &kCheckCommand,     &kCapacityCommand, &kAuditCommand,      &kStepCommand,  &kValidateCommand,
+    &kCalibrateCommand, &kFromCommand,     &kObserveCommand,    &kServeCommand, &kTwinCommand,
+    &kTraceCommand,     &kCompareCommand,  &kFleetCommand,      &kSweepCommand, &kMergeCommand,
+    &kReportCommand,    &kListCommand,     &kCompletionCommand, &kManualCommand};
 
 // The words behind the program's name. Several behind -- are one command of another program, whose
 // flags are not ours: they become one word, for the commands that take such a command.
@@ -82,13 +74,13 @@ void check_command(const std::vector<std::string>& words) {
 
 constexpr std::string_view kFirstSteps =
     "Headroom simulates LLM serving: throughput, latency and memory.\n\n"
-    "  headroom ask compose.yaml --device h100-sxm --rate 5\n"
-    "                                  does it hold this traffic, and what helps most\n"
-    "  headroom run demo               one simulation; results in results/demo\n"
-    "  headroom capacity --model llama-3.1-8b --device l40s\n"
-    "                                  how many requests fit in memory\n"
-    "  headroom audit server.log       why memory ran out, and the smallest fix\n"
-    "  headroom list options rate      what can be set, and what it means\n\n"
+    "Does it hold my traffic, and what helps most?\n"
+    "    headroom ask compose.yaml --device h100-sxm --rate 5\n\n"
+    "How many requests fit in memory, and why did it run out?\n"
+    "    headroom capacity --model llama-3.1-8b --device l40s\n\n"
+    "What will latency, throughput and memory be?\n"
+    "    headroom run demo\n\n"
+    "A scenario of your own: headroom init. A log that ends in out of memory: headroom audit LOG.\n"
     "headroom --help lists all commands, headroom help ask explains one.\n";
 
 int parse_and_dispatch(int argc, char** argv) {
@@ -97,9 +89,9 @@ int parse_and_dispatch(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 success; 2 wrong scenario, file or flag; 3 some runs of a study failed or "
-      "are\nmissing, or a measured server is lost; 4 ask: it does not hold, serve: it does not "
-      "start; 70 internal error; 128 "
-      "+ signal\nnumber if interrupted\nFirst steps: headroom run demo; headroom list scenarios");
+      "are\nmissing, or a measured server is lost; 4 ask, tune: it does not hold, assert: broken, "
+      "serve:\nit does not start; 70 internal error; 128 + signal number if interrupted\n"
+      "First steps: headroom run demo; headroom list scenarios");
   std::vector<std::pair<const CLI::App*, std::function<int()>>> actions;
   for (const Command* command : kCommands) {
     CLI::App* own = app.add_subcommand(std::string(command->name), std::string(command->doc));

@@ -12,9 +12,9 @@
 #include "sim/intake/launch.hpp"
 #include "sim/intake/shell_words.hpp"
 #include "sim/intake/values.hpp"
-#include "sim/intake/yaml.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/scenario/yaml.hpp"
 
 namespace headroom {
 namespace {

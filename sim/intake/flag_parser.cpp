@@ -11,9 +11,9 @@
 
 #include "sim/intake/flag_values.hpp"
 #include "sim/intake/values.hpp"
-#include "sim/intake/yaml.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/text_file.hpp"
+#include "sim/scenario/yaml.hpp"
 
 namespace headroom {
 namespace {

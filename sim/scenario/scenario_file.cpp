@@ -5,13 +5,20 @@
 #include <filesystem>
 
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/kernel/text_file.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/short_paths.hpp"
+#include "sim/scenario/yaml.hpp"
 
 namespace headroom {
 namespace {
 
 std::string stem_of(std::string_view file) { return std::filesystem::path(file).stem().string(); }
+
+JsonDocument read_document(const std::string& path) {
+  if (!is_yaml(path)) return read_json_file(path);
+  return {path, read_yaml(read_text_file(path), path, YamlScalars::typed), {}};
+}
 
 void set_flag(JsonDocument& document, const char* section, const char* key, Json value,
               const std::string& flag) {
@@ -27,6 +34,8 @@ void set_flag(JsonDocument& document, const char* section, const char* key, Json
 
 }  // namespace
 
+bool is_yaml(std::string_view path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
+
 // A folder does not hide the built-in scenario of its name.
 ScenarioDocument read_scenario_document(const std::string& name, const std::string& folder) {
   if (name == kStandardInput) return {read_json_file(name), ""};
@@ -37,7 +46,7 @@ ScenarioDocument read_scenario_document(const std::string& name, const std::stri
   const std::string beside = (std::filesystem::path(folder) / name).string();
   for (const std::string& path : {beside, name}) {
     if (is_file(path)) {
-      return {read_json_file(path), std::filesystem::path(path).parent_path().string()};
+      return {read_document(path), std::filesystem::path(path).parent_path().string()};
     }
   }
   std::vector<std::string> known;

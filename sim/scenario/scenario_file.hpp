@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/kernel/embedded_file.hpp"
@@ -32,9 +33,13 @@ struct ScenarioDocument {
   JsonDocument json;
   std::string directory;  // of its file, which file names in it are relative to; empty: here
 };
-// `name` as in load_scenario; a file is searched first in `folder`, if given.
+// A file is YAML if its name ends in .yaml or .yml, else JSON with comments. `name` as in
+// load_scenario; a file is searched first in `folder`, if given.
 [[nodiscard]] ScenarioDocument read_scenario_document(const std::string& name,
                                                       const std::string& folder = {});
+
+// Whether a file's name says that it is YAML.
+[[nodiscard]] bool is_yaml(std::string_view path);
 
 // `file` replaces the workload, as --trace does: relative to the current folder.
 void set_trace(JsonDocument& document, const std::string& file);

@@ -62,3 +62,27 @@ first_line '^simulate a scenario' help run
 expect_error '(nearest: run)' "$HEADROOM" rnu
 [[ $("$HEADROOM" list options request_rate | grep -c '^[a-z]') -lt 10 ]] || fail 'not filtered'
 expect_error 'nothing contains it' "$HEADROOM" list models no-such-model
+
+# The last line says what to try next, and that command works; -q and --json leave it out.
+next_step() {
+  local pattern=$1
+  shift
+  "$HEADROOM" "$@" >answer.txt
+  grep -qE "^next +headroom $pattern" answer.txt || fail "$*: $(tail -n 3 answer.txt)"
+  "$HEADROOM" "$@" -q | grep -q '^next' && fail "$*: -q says what is next" || true
+}
+next_step 'ask short.json --slo p99_ttft=2s:' run short.json --until 100
+next_step 'ask demo --set rate=40: how much it holds' run demo --set rate=40
+next_step 'tune demo: the flags' run demo
+next_step 'audit llama-70b-does-not-fit:' run llama-70b-does-not-fit
+next_step 'ask --model llama-3.1-8b --device l40s --rate 5:' capacity --model llama-3.1-8b \
+  --device l40s
+next_step 'ask demo:' audit demo
+next_step 'ask --device DEVICE' audit tail.log
+next_step 'compare short.json --set-b max_num_seqs=255 (-o pair|--replications 8):' \
+  compare short.json --set-b max_num_seqs=255 --replications 2
+"$HEADROOM" run - <short.json >answer.txt
+grep -q '^next *headroom report results/' answer.txt || fail "$(tail -n 2 answer.txt)"
+"$HEADROOM" sweep rate-curve -o next.db >answer.txt
+grep -q '^next *headroom report next.db: ' answer.txt || fail "$(tail -n 2 answer.txt)"
+[[ $("$HEADROOM" | grep -c '?$') == 3 ]] || fail 'not three questions'

@@ -52,11 +52,11 @@ services:
     command: --model meta-llama/Llama-3.1-8B-Instruct --max-model-len 8192
 YAML
 answer 0 compose.txt compose.yaml --device rtx4090 --users 2 --in 500 --out 50 --save kept.json
-grep -q '^deeper .*headroom run kept.json' compose.txt || fail "$(cat compose.txt)"
+grep -q '^next .*headroom run kept.json' compose.txt || fail "$(cat compose.txt)"
 "$HEADROOM" check kept.json >/dev/null || fail 'what is kept is no scenario'
 small_scenario >small.json
 answer 0 scenario.txt small.json
-grep -q '^deeper .*headroom run small.json' scenario.txt || fail "$(cat scenario.txt)"
+grep -q '^next .*headroom run small.json' scenario.txt || fail "$(cat scenario.txt)"
 answer 4 slower.txt small.json --slo mean_tpot=1ms
 answer 4 start.txt --model llama-3.3-70b --device a100-80
 head -n 1 start.txt | grep -q '^DOES NOT START: ' || fail "$(cat start.txt)"

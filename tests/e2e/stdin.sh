@@ -48,8 +48,8 @@ same file.txt piped.txt 'from -: a compose file'
 expect_error 'only one input can be standard input' "$HEADROOM" from - -
 
 # An audit of a scenario; a recording.
-"$HEADROOM" audit small.json >file.txt
-cat small.json | "$HEADROOM" audit - --set name=small >piped.txt
+"$HEADROOM" audit small.json -q >file.txt
+cat small.json | "$HEADROOM" audit - --set name=small -q >piped.txt
 same file.txt piped.txt 'audit -'
 printf 'timestamp,memory.used [MiB],memory.total [MiB]\n' >series.csv
 for second in 10 11 12 13; do

@@ -18,6 +18,7 @@
 #include "sim/app/input_text.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/next_step.hpp"
 #include "sim/app/system_source.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/memory/capacity_systems.hpp"
@@ -44,6 +45,7 @@ struct AskArguments {
   std::string save;                     // file for the question as a scenario
   std::string catalog;
   bool json = false;
+  bool quiet = false;
 };
 
 constexpr std::int64_t kRequests = 2000;  // twenty of them beyond p99
@@ -155,7 +157,8 @@ bool is_own_scenario(const AskArguments& a) {
 }
 
 // How to go on from here.
-std::string deeper_text(const AskArguments& a, const AskAnswer& answer) {
+std::string next_after_ask(const AskArguments& a, const AskAnswer& answer) {
+  if (a.quiet) return "";
   const std::string file = !a.save.empty()      ? a.save
                            : is_own_scenario(a) ? a.system.source.front()
                                                 : "";
@@ -163,13 +166,15 @@ std::string deeper_text(const AskArguments& a, const AskAnswer& answer) {
     return "--save mine.json keeps this question as a scenario for `headroom run mine.json`, "
            "`compare`, `sweep` and `audit`";
   }
-  if (answer.verdict == HoldVerdict::does_not_start) return "headroom audit " + file;
-  std::string text = "headroom run " + file;
+  const std::string word = shell_word(file);
+  if (answer.verdict == HoldVerdict::does_not_start) return "headroom audit " + word;
+  std::string text = "headroom run " + word;
   if (!answer.changes.empty()) {
     const Setting& best = answer.changes.front().candidate.setting;
     const std::string value =
         best.value.is_string() ? best.value.get<std::string>() : best.value.dump();
-    text += fmt::format("; headroom compare {} --set-b {}={}", file, best.path, value);
+    text += fmt::format("; headroom compare {} --set-b {}", word,
+                        shell_word(fmt::format("{}={}", best.path, value)));
   }
   return text;
 }
@@ -200,7 +205,7 @@ int ask_command(AskArguments& a) {
   if (a.json) {
     print(json_text(single ? all.front() : all), true);
   } else {
-    print(single ? ask_text(answers.front(), {system.assumed, deeper_text(a, answers.front())})
+    print(single ? ask_text(answers.front(), {system.assumed, next_after_ask(a, answers.front())})
                  : ask_table(answers));
   }
   const bool holds = std::ranges::any_of(
@@ -238,6 +243,7 @@ std::function<int()> add_ask(CLI::App& command) {
   command.add_option("--save", a->save, "also write the question as a scenario to this file");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
+  command.add_flag("-q,--quiet", a->quiet, kQuietHelp);
   return [a] { return ask_command(*a); };
 }
 

@@ -12,6 +12,8 @@
 #include "sim/app/command.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/next_step.hpp"
+#include "sim/app/system_source.hpp"
 #include "sim/engines/memory_failure.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/json/audit_json.hpp"
@@ -40,6 +42,7 @@ struct AuditArguments {
   std::optional<double> max_concurrency;  // requests
   std::string catalog;                    // folder that overrides the embedded one; empty: none
   bool json = false;
+  bool quiet = false;
 };
 
 // A scenario begins with a brace, or with a comment before it; a log with anything else.
@@ -111,16 +114,34 @@ std::string series_audit(const AuditArguments& arguments) {
                         : series_text(arguments.series, report);
 }
 
+std::string next_after_audit(const AuditArguments& a, bool is_log) {
+  if (!a.series.empty()) {
+    return next_line("audit SCENARIO", "where every GiB of the engine's share goes");
+  }
+  if (is_log) {
+    return next_line("ask --device DEVICE -- COMMAND",
+                     "with the command that starts the engine, simulates each change");
+  }
+  const std::optional<std::string> words = scenario_words(a.target, a.flags.set);
+  if (!words) return "";
+  return next_line("ask " + *words, "does it hold its traffic, and what helps most");
+}
+
 std::string audit_command(const AuditArguments& arguments) {
   if (arguments.target.empty() == arguments.series.empty()) {
     throw ConfigError("audit: expected a scenario, a log, or --series with a CSV file");
   }
-  if (!arguments.series.empty()) return series_audit(arguments);
+  const auto with_next = [&arguments](const std::string& answer, bool is_log) {
+    if (arguments.json || arguments.quiet) return answer;
+    const std::string next = next_after_audit(arguments, is_log);
+    return next.empty() ? answer : answer + "\n" + next;
+  };
+  if (!arguments.series.empty()) return with_next(series_audit(arguments), false);
   const Catalog catalog = load_catalog(arguments.catalog);
-  const bool may_be_log = is_input(arguments.target) && !arguments.target.ends_with(".json");
+  const bool may_be_log = is_input(arguments.target) && !is_scenario(arguments.target);
   const std::string text = may_be_log ? input_text(arguments.target) : "";
-  return may_be_log && is_log(text) ? log_audit(arguments, text, catalog)
-                                    : scenario_audit(arguments, text, catalog);
+  return may_be_log && is_log(text) ? with_next(log_audit(arguments, text, catalog), true)
+                                    : with_next(scenario_audit(arguments, text, catalog), false);
 }
 
 std::function<int()> add_audit(CLI::App& command) {
@@ -145,6 +166,7 @@ std::function<int()> add_audit(CLI::App& command) {
                      "for --series: requests that the device can hold at once");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
+  command.add_flag("-q,--quiet", a->quiet, kQuietHelp);
   return [a] {
     a->target = input_path(a->target);
     a->series = input_path(a->series);

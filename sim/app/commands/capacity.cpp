@@ -12,6 +12,7 @@
 
 #include "sim/app/command.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/next_step.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/memory/capacity_systems.hpp"
@@ -35,6 +36,7 @@ struct CapacityArguments {
   std::optional<double> usable_fraction;  // pool = F x (device memory - weights)
   std::string catalog;                    // folder that overrides the embedded one; empty: none
   bool json = false;
+  bool quiet = false;
   // The worksheet of seed 002 instead of an engine's rule. Its tensor parallel size is the
   // system's; models may also be its own names (llama_70b).
   bool worksheet = false;
@@ -138,12 +140,37 @@ std::vector<Worksheet> worksheets(const CapacityArguments& arguments, const Cata
   return sheets;
 }
 
+// The same systems, under traffic.
+std::string next_after_capacity(const CapacityArguments& a) {
+  if (a.worksheet) {
+    return next_line("help capacity", "without --worksheet it takes the engine's own rule");
+  }
+  std::string command = "ask";
+  if (!a.scenario.empty()) {
+    const auto words = scenario_words(a.scenario, a.set);
+    return words ? next_line("ask " + *words, "does it hold its traffic, and what helps most") : "";
+  }
+  const auto add = [&command](std::string_view flag, const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      command += fmt::format(" {} {}", flag, shell_word(value));
+    }
+  };
+  add("--model", a.models);
+  add("--device", a.devices);
+  if (a.engines.size() == 1 && a.engines.front().find(',') == std::string::npos) {
+    add("--engine", a.engines);
+  }
+  add("--set", a.set);
+  return next_line(command + " --rate 5", "does it hold traffic, and what helps most");
+}
+
 std::string capacity_command(const CapacityArguments& arguments) {
   check_figures(arguments);
   const Catalog catalog = load_catalog(arguments.catalog);
   if (arguments.worksheet) {
     const std::vector<Worksheet> sheets = worksheets(arguments, catalog);
-    return arguments.json ? worksheet_json(sheets) : worksheet_text(sheets);
+    if (arguments.json) return worksheet_json(sheets);
+    return worksheet_text(sheets) + (arguments.quiet ? "" : next_after_capacity(arguments));
   }
   check_worksheet_flags(arguments);
   CapacityQuery query;
@@ -152,7 +179,9 @@ std::string capacity_command(const CapacityArguments& arguments) {
   query.kv_bytes_per_token = arguments.kv_bytes_per_token;
   query.usable_fraction = arguments.usable_fraction;
   const std::vector<CapacityRow> rows = capacity(query, catalog);
-  return arguments.json ? capacity_json(rows) : capacity_text(rows);
+  if (arguments.json) return capacity_json(rows);
+  const std::string next = arguments.quiet ? "" : next_after_capacity(arguments);
+  return capacity_text(rows) + (next.empty() ? "" : "\n" + next);
 }
 
 std::function<int()> add_capacity(CLI::App& command) {
@@ -179,6 +208,7 @@ std::function<int()> add_capacity(CLI::App& command) {
                      "for --worksheet: memory for CUDA and the allocator");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
+  command.add_flag("-q,--quiet", a->quiet, kQuietHelp);
   return [a] { return print(capacity_command(*a), a->json); };
 }
 

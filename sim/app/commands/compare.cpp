@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "sim/app/command.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/next_step.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/files/result_files.hpp"
@@ -37,6 +39,7 @@ struct CompareArguments {
   std::string output;                   // results of the first replication in OUTPUT/a, OUTPUT/b
   std::string catalog;
   bool json = false;
+  bool quiet = false;
 };
 
 std::int64_t replications_of(const std::optional<std::int64_t>& given, std::int64_t otherwise) {
@@ -63,6 +66,41 @@ Comparison pair_of(const CompareArguments& arguments) {
   return load_pair(arguments.a, b, set, arguments.set_a, arguments.set_b, arguments.trace);
 }
 
+// The command as it was given, without its number of replications.
+std::string same_command(const CompareArguments& arguments) {
+  std::string command = "compare " + shell_word(arguments.a);
+  if (!arguments.b.empty()) command += " " + shell_word(arguments.b);
+  if (arguments.trace) command += " --trace " + shell_word(*arguments.trace);
+  if (!arguments.columns.empty()) command += " --columns " + shell_word(arguments.columns);
+  const auto add = [&command](std::string_view flag, const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      command += fmt::format(" {} {}", flag, shell_word(value));
+    }
+  };
+  add("--set", arguments.set);
+  add("--set-a", arguments.set_a);
+  add("--set-b", arguments.set_b);
+  return command;
+}
+
+// Differences that are not certain need more replications; others can be looked at.
+std::string next_after_compare(const CompareArguments& arguments, const Comparison& comparison,
+                               const ComparisonResult& result) {
+  constexpr std::int64_t kMoreTimes = 4;  // half as wide intervals
+  if (!arguments.output.empty()) {
+    return next_line(fmt::format("report {0}/a {0}/b", shell_word(arguments.output)),
+                     "both runs side by side, on one page");
+  }
+  const bool open = std::ranges::none_of(result.metrics, &MetricPair::is_certain) &&
+                    std::ranges::any_of(result.metrics,
+                                        [](const MetricPair& pair) { return pair.half_width > 0; });
+  const std::int64_t more = kMoreTimes * comparison.replications;
+  const std::string again =
+      open && more <= kMostReplications ? fmt::format("--replications {}", more) : "-o pair";
+  return next_line(same_command(arguments) + " " + again,
+                   open ? "intervals half as wide" : "result files of both, for `headroom report`");
+}
+
 std::string compare_command(const CompareArguments& arguments, const std::string& version,
                             const std::atomic<bool>& interrupted) {
   Comparison comparison = pair_of(arguments);
@@ -86,12 +124,9 @@ std::string compare_command(const CompareArguments& arguments, const std::string
   }
   if (arguments.json) return compare_json(comparison, result, version);
   std::string text = compare_text(comparison, result);
-  if (a) {
-    text += fmt::format(
-        "\nfirst replication in {0}/a and {0}/b; as one page: headroom report {0}/a {0}/b\n",
-        arguments.output);
-  }
-  return text;
+  if (a) text += fmt::format("\nfirst replication in {0}/a and {0}/b\n", arguments.output);
+  if (arguments.quiet) return text;
+  return text + (a ? "" : "\n") + next_after_compare(arguments, comparison, result);
 }
 
 std::function<int()> add_compare(CLI::App& command) {
@@ -113,6 +148,7 @@ std::function<int()> add_compare(CLI::App& command) {
   command.add_option("-o,--output", a->output, "folder for the result files of the first pair");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
+  command.add_flag("-q,--quiet", a->quiet, kQuietHelp);
   return [a] {
     const std::atomic<bool>& interrupted = stop_on_signals();
     print(compare_command(*a, kVersion, interrupted), a->json);

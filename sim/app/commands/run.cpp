@@ -14,6 +14,7 @@
 #include "sim/app/input_text.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/next_step.hpp"
 #include "sim/app/output_name.hpp"
 #include "sim/app/progress.hpp"
 #include "sim/kernel/errors.hpp"
@@ -39,6 +40,7 @@ struct RunArguments {
   std::string columns;  // of the trace
   bool json = false;
   bool verbose = false;  // with the sources of constants
+  bool quiet = false;
 };
 
 // What shells and spreadsheets take for something else is replaced.
@@ -91,6 +93,27 @@ class RunLogs {
   std::optional<FanOut> all_;
 };
 
+// How to go on from an answer; `set` and `trace` go along.
+std::string next_after_run(const RunArguments& a, const RunResult& result,
+                           const RunVerdict& verdict, const std::string& written) {
+  const std::optional<std::string> words = scenario_words(a.scenario, a.flags.set);
+  if (!words || (a.flags.trace && *a.flags.trace == kStandardInput)) {
+    return written.empty() ? "" : next_line("report " + shell_word(written), "charts, on one page");
+  }
+  if (verdict.verdict == HoldVerdict::does_not_start) {
+    return next_line("audit " + *words, "where every GiB goes, and the smallest fix");
+  }
+  const std::string trace = a.flags.trace ? " --trace " + shell_word(*a.flags.trace) : "";
+  if (verdict.verdict == HoldVerdict::does_not_hold) {
+    return next_line("ask " + *words + trace, "how much it holds, and what helps most");
+  }
+  if (!result.summary.metrics.request_goodput) {
+    return next_line("ask " + *words + trace + " --slo p99_ttft=2s",
+                     "how much it holds within a target");
+  }
+  return next_line("tune " + *words + trace, "the flags that serve most within the targets");
+}
+
 int run_command(const RunArguments& a) {
   const Scenario scenario = load_scenario(a.scenario, a.flags);
   const Catalog catalog = load_catalog(a.catalog);
@@ -113,9 +136,12 @@ int run_command(const RunArguments& a) {
     directory->publish();
   }
   const std::string written = directory ? directory->target() : "";
-  print(a.json ? summary_json(result, kVersion, &verdict)
-               : terminal_summary(result, verdict, written, a.verbose),
-        a.json);
+  if (a.json) {
+    print(summary_json(result, kVersion, &verdict), true);
+  } else {
+    print(terminal_summary(result, verdict, written, a.verbose) +
+          (a.quiet ? "" : next_after_run(a, result, verdict, written)));
+  }
   return result.stop == StopReason::interrupted ? interrupted_exit_code() : 0;
 }
 
@@ -145,6 +171,7 @@ std::function<int()> add_run(CLI::App& command) {
   command.add_option("-o,--output", a->output, "results folder (results/<scenario name>)");
   command.add_flag("--json", a->json, "print summary.json; write files only with -o");
   command.add_flag("-v,--verbose", a->verbose, "also print where the constants come from");
+  command.add_flag("-q,--quiet", a->quiet, kQuietHelp);
   command.add_flag("--single-step", a->flags.single_step,
                    "simulate equal steps one by one: same results, slower");
   command.add_option("--event-log", a->event_log,

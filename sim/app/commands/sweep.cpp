@@ -18,6 +18,7 @@
 #include "sim/app/command.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/next_step.hpp"
 #include "sim/app/output_name.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
@@ -42,6 +43,7 @@ struct SweepArguments {
   std::string catalog;                  // folder that overrides the embedded one; empty: none
   std::optional<std::int64_t> threads;  // empty: all cores
   bool resume = false;
+  bool quiet = false;
   bool dry_run = false;
 };
 
@@ -174,6 +176,8 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
   answer.text = sweep_text(read_shown(path), path);
   if (answer.end == StudyEnd::interrupted) {
     answer.text += "interrupted: to continue, add --resume to the same command\n";
+  } else if (!arguments.quiet) {
+    answer.text += next_line("report " + shell_word(path), "curves, heat maps and all points");
   }
   return answer;
 }
@@ -192,6 +196,7 @@ std::function<int()> add_sweep(CLI::App& command) {
   command.add_option("study", a->study, "a file, or a name from `list studies`")->required();
   command.add_option("-o,--output", a->output, "SQLite file (results/<name of the study>.db)");
   command.add_option("-j,--threads", a->threads, "runs in parallel (all cores)");
+  command.add_flag("-q,--quiet", a->quiet, kQuietHelp);
   command.add_flag("--resume", a->resume, "continue an interrupted study; run failed runs again");
   command.add_flag("--dry-run", a->dry_run,
                    "check everything and estimate the number of runs and the time");

@@ -11,6 +11,7 @@
 #include "sim/report/page/run_data.hpp"
 #include "sim/report/page/run_files.hpp"
 #include "sim/report/page/study_data.hpp"
+#include "sim/report/text/escaped_text.hpp"
 
 namespace headroom {
 namespace {
@@ -31,20 +32,6 @@ std::string_view web_file(std::string_view name) {
   const auto found = std::ranges::find(files, name, &EmbeddedFile::name);
   HEADROOM_CHECK(found != files.end(), fmt::format("{} is not embedded", name));
   return found->content;
-}
-
-std::string escaped_html(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      default: escaped += c;
-    }
-  }
-  return escaped;
 }
 
 // JSON that is safe inside a <script>: ASCII without '<', so that no text in it ends the block,
@@ -131,7 +118,7 @@ std::string html_page(Json data, const std::string& title, const std::string& ve
   data["title"] = title;
   data["headroom_version"] = version;
   const std::array<std::pair<std::string_view, std::string>, 5> values{
-      {{"title", escaped_html(title)},
+      {{"title", escaped_markup(title)},
        {"style", std::string(web_file("report.css"))},
        {"library", std::string(web_file("vendor/echarts.min.js"))},
        {"data", script_json(data)},

@@ -159,7 +159,7 @@ std::string ask_text(const AskAnswer& answer, const AskText& texts) {
     out += ask_line("accuracy", accuracy_text(answer.run.expected_error));
   }
   for (const std::string& warning : answer.run.warnings) out += ask_line("warning", warning);
-  if (!texts.deeper.empty()) out += ask_line("deeper", texts.deeper);
+  if (!texts.next.empty()) out += ask_line("next", texts.next);
   return out;
 }
 

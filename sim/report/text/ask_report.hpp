@@ -11,7 +11,7 @@ namespace headroom {
 
 struct AskText {
   std::vector<std::string> assumed;  // what the user left open, in one line each
-  std::string deeper;                // the command to go on with; may be empty
+  std::string next;                  // the command to go on with; may be empty
 };
 [[nodiscard]] std::string ask_text(const AskAnswer& answer, const AskText& texts);
 

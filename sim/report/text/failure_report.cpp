@@ -86,9 +86,7 @@ std::string memory_failure_text(const MemoryFailure& failure, const std::string&
   for (std::size_t i = 0; i < failure.changes.size(); ++i) {
     out += audit_line(i == 0 ? "change" : "", failure.changes[i]);
   }
-  return out + audit_line("deeper",
-                          "`headroom ask --device DEVICE -- COMMAND`, with the command that starts "
-                          "the engine, simulates each change");
+  return out;
 }
 
 }  // namespace headroom

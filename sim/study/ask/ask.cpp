@@ -19,24 +19,6 @@ constexpr std::array<std::string_view, 4> kUsualLatencies{"mean_ttft_ms", "p99_t
                                                           "mean_tpot_ms", "p99_tpot_ms"};
 constexpr double kWorthShowing = 1.02;  // twice the tolerance of a search
 
-// Tokens of the longest request, prompt and output; 0: not known before a run.
-TokenCount longest_asked(const RunResult& run) {
-  TokenCount longest = 0;
-  if (run.started) {
-    for (const RequestRecord& record : run.recorder->records()) {
-      longest = std::max<TokenCount>(longest, record.prompt_tokens + record.output_tokens);
-    }
-    return longest;
-  }
-  const WorkloadSection& w = run.resolved.scenario.workload;
-  const auto most = [](const LengthSection& length) {
-    return length.tokens.value_or(length.max.value_or(0));
-  };
-  const TokenCount prompt = most(w.prompt);
-  const TokenCount output = most(w.output);
-  return prompt > 0 && output > 0 ? prompt + output : 0;
-}
-
 class Asker {
  public:
   Asker(const AskQuery& query, const Catalog& catalog, const AskOptions& options)

@@ -22,11 +22,6 @@ constexpr std::string_view kPrefixCaching = "/engine/enable_prefix_caching";
 constexpr std::string_view kChunkedPrefill = "/engine/enable_chunked_prefill";
 constexpr std::string_view kReplicas = "/fleet/replicas";
 
-std::string shown_setting(const Json& value) {
-  if (value.is_null()) return "not set";
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 class Candidates {
  public:
   Candidates(const RunResult& run, TokenCount longest, const Catalog& catalog)
@@ -175,6 +170,28 @@ class Candidates {
 };
 
 }  // namespace
+
+TokenCount longest_asked(const RunResult& run) {
+  TokenCount longest = 0;
+  if (run.started) {
+    for (const RequestRecord& record : run.recorder->records()) {
+      longest = std::max<TokenCount>(longest, record.prompt_tokens + record.output_tokens);
+    }
+    return longest;
+  }
+  const WorkloadSection& w = run.resolved.scenario.workload;
+  const auto most = [](const LengthSection& length) {
+    return length.tokens.value_or(length.max.value_or(0));
+  };
+  const TokenCount prompt = most(w.prompt);
+  const TokenCount output = most(w.output);
+  return prompt > 0 && output > 0 ? prompt + output : 0;
+}
+
+std::string shown_setting(const Json& value) {
+  if (value.is_null()) return "not set";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 std::vector<AskCandidate> ask_candidates(const RunResult& run, TokenCount longest,
                                          const Catalog& catalog) {

@@ -19,6 +19,13 @@ struct AskCandidate {
   std::string cost_text;
 };
 
+// Tokens of the longest request, prompt and output; of a run that did not start from its lengths'
+// laws, 0 where they do not say it.
+[[nodiscard]] TokenCount longest_asked(const RunResult& run);
+
+// A value as people read it: a text without quotes, "not set" for none.
+[[nodiscard]] std::string shown_setting(const Json& value);
+
 // `run`: of the system as it is, started or not. `longest`: tokens of the longest request that is
 // to be served, prompt and output; 0: not known.
 [[nodiscard]] std::vector<AskCandidate> ask_candidates(const RunResult& run, TokenCount longest,

@@ -16,6 +16,15 @@ constexpr double kHighestRate = 1e4;
 constexpr double kMostUsers = 16'384;
 constexpr double kEdgeTolerance = 0.01;
 
+void erase_at(Json& root, const std::vector<std::string>& keys) {
+  Json* node = &root;
+  for (std::size_t i = 0; i + 1 < keys.size(); ++i) {
+    if (!node->is_object() || !node->contains(keys[i])) return;
+    node = &node->at(keys[i]);
+  }
+  if (node->is_object()) node->erase(keys.back());
+}
+
 constexpr double kLoopS = 300;
 constexpr double kLoopStartS = 20;   // all users have begun
 constexpr double kLoopWarmupS = 30;  // not part of the steady window
@@ -53,11 +62,19 @@ void set_closed_loop(JsonDocument& document, std::optional<std::int64_t> users) 
   set_at(document, warmup, kLoopWarmupS, std::string(kAskOrigin));
 }
 
-Scenario with_settings(ScenarioDocument document, std::span<const Setting> settings) {
+void apply_settings(ScenarioDocument& document, std::span<const Setting> settings) {
   for (const Setting& setting : settings) {
     const std::vector<std::string> keys = path_keys(setting.path, std::string(kAskOrigin));
+    if (setting.value.is_null()) {
+      erase_at(document.json.root, keys);
+      continue;
+    }
     set_at(document.json, keys, setting.value, std::string(kAskOrigin));
   }
+}
+
+Scenario with_settings(ScenarioDocument document, std::span<const Setting> settings) {
+  apply_settings(document, settings);
   const std::string name = document.json.name;
   return load_scenario(std::move(document), name, {});
 }

@@ -36,11 +36,13 @@ struct AskLoad {
 // number is still to be set. The workload is an object.
 void set_closed_loop(JsonDocument& document, std::optional<std::int64_t> users);
 
-// An option with another value, as --set would give it.
+// An option with another value, as --set would give it; null: as if it were not given.
 struct Setting {
   std::string path;
   Json value;
 };
+
+void apply_settings(ScenarioDocument& document, std::span<const Setting> settings);
 
 // ConfigError: as load_scenario.
 [[nodiscard]] Scenario with_settings(ScenarioDocument document, std::span<const Setting> settings);

@@ -19,11 +19,17 @@ constexpr std::string_view kMsSuffix = "_ms";
 constexpr std::array<std::pair<std::string_view, double>, 3> kTargetUnits{
     {{"ms", 1}, {"us", 1e-3}, {"s", 1e3}}};
 
-ConfigError wrong_target(std::string_view text, std::string problem, ErrorKind kind,
+// One target, and the flag or command that gave it.
+struct TargetText {
+  std::string_view text;
+  const std::string& origin;
+};
+
+ConfigError wrong_target(const TargetText& target, std::string problem, ErrorKind kind,
                          std::string nearest = {}) {
   return ConfigError(Complaint{.kind = kind,
-                               .origin = "--slo",
-                               .value = std::string(text),
+                               .origin = target.origin,
+                               .value = std::string(target.text),
                                .problem = std::move(problem),
                                .nearest = std::move(nearest)});
 }
@@ -37,20 +43,20 @@ std::vector<std::string> target_names() {
   return names;
 }
 
-std::string metric_called(std::string_view text, std::string_view name) {
+std::string metric_called(const TargetText& target, std::string_view name) {
   const std::vector<std::string> names = target_names();
   if (name.ends_with(kMsSuffix)) name.remove_suffix(kMsSuffix.size());
   if (std::ranges::find(names, name) != names.end()) return std::string(name) + "_ms";
   const std::string p99 = fmt::format("p99_{}", name);
   if (std::ranges::find(names, p99) != names.end()) {
-    throw wrong_target(text, fmt::format("say which: {}, p95_{}, mean_{}", p99, name, name),
+    throw wrong_target(target, fmt::format("say which: {}, p95_{}, mean_{}", p99, name, name),
                        ErrorKind::missing);
   }
-  throw wrong_target(text, "expected one of " + comma_list(names), ErrorKind::unknown,
+  throw wrong_target(target, "expected one of " + comma_list(names), ErrorKind::unknown,
                      nearest_name(name, names));
 }
 
-double milliseconds(std::string_view text, std::string_view value) {
+double milliseconds(const TargetText& target, std::string_view value) {
   double unit = 1;
   for (const auto& [name, ms] : kTargetUnits) {
     if (!value.ends_with(name)) continue;
@@ -60,7 +66,7 @@ double milliseconds(std::string_view text, std::string_view value) {
   }
   const std::optional<double> number = decimal_number(trimmed(value));
   if (!number || *number <= 0) {
-    throw wrong_target(text, "expected a time above 0, as in p99_ttft=2s or p95_tpot=50ms",
+    throw wrong_target(target, "expected a time above 0, as in p99_ttft=2s or p95_tpot=50ms",
                        ErrorKind::value);
   }
   return *number * unit;
@@ -68,22 +74,24 @@ double milliseconds(std::string_view text, std::string_view value) {
 
 }  // namespace
 
-std::vector<Limit> parse_targets(const std::vector<std::string>& texts) {
+std::vector<Limit> parse_targets(const std::vector<std::string>& texts, const std::string& origin) {
   std::vector<Limit> targets;
   for (const std::string& list : texts) {
     for (const std::string_view part : split(list, ',')) {
       const std::string_view text = trimmed(part);
       if (text.empty()) continue;
+      const TargetText target{text, origin};
       const std::size_t equals = text.find_first_of("=<:");
       if (equals == std::string_view::npos) {
-        throw wrong_target(text, "expected a latency and its limit, as in p99_ttft=2s",
+        throw wrong_target(target, "expected a latency and its limit, as in p99_ttft=2s",
                            ErrorKind::value);
       }
       Limit limit;
-      limit.metric = metric_called(text, trimmed(text.substr(0, equals)));
-      limit.bound = milliseconds(text, trimmed(text.substr(equals + 1)));
+      limit.metric = metric_called(target, trimmed(text.substr(0, equals)));
+      limit.bound = milliseconds(target, trimmed(text.substr(equals + 1)));
       if (std::ranges::find(targets, limit.metric, &Limit::metric) != targets.end()) {
-        throw wrong_target(text, fmt::format("{} stands twice", limit.metric), ErrorKind::conflict);
+        throw wrong_target(target, fmt::format("{} stands twice", limit.metric),
+                           ErrorKind::conflict);
       }
       targets.push_back(std::move(limit));
     }

@@ -3,5 +3,4 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/from_engines_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/from_metrics_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/from_shell_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/from_vllm_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/from_yaml_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/from_vllm_test.cpp)

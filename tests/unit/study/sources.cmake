@@ -1,5 +1,6 @@
 list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/ask_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/assert_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/compare_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/fleet_planner_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/plan_file_test.cpp
@@ -11,4 +12,5 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/study_plan_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/study_runner_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/study_store_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/run_pool_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/run_pool_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tune_test.cpp)

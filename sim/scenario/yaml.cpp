@@ -1,4 +1,4 @@
-#include "sim/intake/yaml.hpp"
+#include "sim/scenario/yaml.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
@@ -27,10 +27,15 @@ std::size_t values_in(const Json& value) {
   return count;
 }
 
+Json typed(const std::string& text) {
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_number() || value.is_boolean() ? value : Json(text);
+}
+
 // Builds the document from the parser's events.
 class YamlBuilder final : public YAML::EventHandler {
  public:
-  explicit YamlBuilder(const std::string& name) : name_(name) {}
+  YamlBuilder(const std::string& name, YamlScalars scalars) : name_(name), scalars_(scalars) {}
 
   [[nodiscard]] Json take() { return std::move(root_); }
 
@@ -53,7 +58,9 @@ class YamlBuilder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check_tag(mark, tag);
-    add(mark, anchor, value.substr(0, value.find_last_not_of('\n') + 1));
+    const std::string text = value.substr(0, value.find_last_not_of('\n') + 1);
+    const bool is_plain = tag != "!" && !is_at_key();
+    add(mark, anchor, is_plain && scalars_ == YamlScalars::typed ? typed(text) : Json(text));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
@@ -147,6 +154,7 @@ class YamlBuilder final : public YAML::EventHandler {
   }
 
   const std::string& name_;
+  YamlScalars scalars_;
   Json root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Json> anchored_;
@@ -156,8 +164,8 @@ class YamlBuilder final : public YAML::EventHandler {
 
 }  // namespace
 
-Json read_yaml(std::string_view text, const std::string& name) {
-  YamlBuilder builder(name);
+Json read_yaml(std::string_view text, const std::string& name, YamlScalars scalars) {
+  YamlBuilder builder(name, scalars);
   std::istringstream stream{std::string(text)};
   try {
     YAML::Parser parser(stream);

@@ -1,12 +1,12 @@
-// YAML as it is read: sim/intake/yaml.hpp.
+// YAML as it is read: sim/scenario/yaml.hpp.
 
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "sim/intake/yaml.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/scenario/yaml.hpp"
 
-namespace headroom::from_yaml_test {
+namespace headroom::yaml_test {
 using Catch::Contains;
 
 namespace {
@@ -24,6 +24,16 @@ TEST_CASE("mappings, sequences and scalars, which stay texts") {
   CHECK(yaml("a:\n- x\n- y\nb: z\n") == Json::parse(R"({"a": ["x", "y"], "b": "z"})"));
   CHECK(yaml("---\n# c\na: b # c\n") == Json::parse(R"({"a": "b"})"));
   CHECK(yaml("") == Json(nullptr));
+}
+
+TEST_CASE("typed scalars are what JSON reads them as, and quotes make texts") {
+  const std::string text =
+      "1: 8\na: -0.5\nb: true\nc: \"8\"\nd: 'true'\ne: yes\nf: 1e3\ng: 32k\nh: [1, x, false]\n"
+      "i: ~\nj: 007\nk: .5\nl: '{}'\nm: 0x10\n";
+  CHECK(read_yaml(text, "f.yaml", YamlScalars::typed) ==
+        Json::parse(R"({"1": 8, "a": -0.5, "b": true, "c": "8", "d": "true", "e": "yes",
+                        "f": 1000.0, "g": "32k", "h": [1, "x", false], "i": null, "j": "007",
+                        "k": ".5", "l": "{}", "m": "0x10"})"));
 }
 
 TEST_CASE("a colon or a hash inside a word is text") {
@@ -81,4 +91,4 @@ TEST_CASE("no nesting is deep enough to end the program") {
   CHECK_THROWS_WITH(yaml(dashes + "x"), Contains("nested too deep"));
 }
 
-}  // namespace headroom::from_yaml_test
+}  // namespace headroom::yaml_test

@@ -1,0 +1,200 @@
+// `headroom tune S`: the best engine flags for the traffic and the targets of a scenario.
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/app/command.hpp"
+#include "sim/app/failure.hpp"
+#include "sim/app/input_text.hpp"
+#include "sim/app/interruption.hpp"
+#include "sim/app/list.hpp"
+#include "sim/app/next_step.hpp"
+#include "sim/app/threads.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/report/files/replaced_file.hpp"
+#include "sim/report/json/tune_json.hpp"
+#include "sim/report/text/tune_report.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/short_paths.hpp"
+#include "sim/study/ask/ask_target.hpp"
+#include "sim/study/plan/serve_command.hpp"
+#include "sim/study/tune/tune.hpp"
+
+namespace headroom {
+namespace {
+
+struct TuneArguments {
+  std::string scenario;
+  std::vector<std::string> set;
+  std::optional<std::string> trace;
+  std::vector<std::string> targets;
+  std::string objective = "goodput";
+  std::optional<double> price;
+  std::vector<std::string> keep;
+  std::vector<std::string> tries;
+  bool only_tries = false;
+  std::int64_t budget = kTuneBudget;
+  std::int64_t seed = 1;
+  std::optional<std::int64_t> threads;  // empty: all cores
+  std::string save;
+  std::string catalog;
+  bool json = false;
+  bool quiet = false;
+};
+
+TuneObjective objective_called(const std::string& name) {
+  for (const TuneObjective one :
+       {TuneObjective::goodput, TuneObjective::dollars, TuneObjective::joules}) {
+    if (name == name_of(one)) return one;
+  }
+  throw ConfigError(Complaint{
+      .origin = "--objective", .value = name, .problem = "expected goodput, dollars or joules"});
+}
+
+void check_numbers(const TuneArguments& a) {
+  if (a.budget < 1 || a.budget > kMostTuneBudget) {
+    throw ConfigError(fmt::format("--budget {}: expected 1 to {} runs", a.budget, kMostTuneBudget));
+  }
+  if (a.price && !(*a.price > 0)) {
+    throw ConfigError(fmt::format("--price {}: expected more than 0", *a.price));
+  }
+  if (a.seed < 0) throw ConfigError(fmt::format("--seed {}: expected 0 or more", a.seed));
+}
+
+// A value that is not allowed is refused, not left out as one that does not start.
+void check_tries(const TuneQuery& query) {
+  for (const TriedValues& tried : query.choice.tries) {
+    for (const Json& value : tried.values) {
+      ScenarioDocument changed = query.document;
+      const std::vector<std::string> keys = path_keys(tried.path, "--try");
+      set_at(changed.json, keys, value, fmt::format("--try {}", tried.path));
+      (void)load_scenario(std::move(changed), query.document.json.name, {});
+    }
+  }
+}
+
+TuneQuery tune_query(const TuneArguments& a) {
+  check_numbers(a);
+  TuneQuery query;
+  query.objective = objective_called(a.objective);
+  query.device_price = a.price;
+  query.targets = parse_targets(a.targets);
+  query.budget = a.budget;
+  query.seed = a.seed;
+  for (const std::string& path : a.keep) query.choice.keep.push_back(whole_path(path, "--keep"));
+  query.choice.only_tries = a.only_tries;
+  for (const std::string& text : a.tries) query.choice.tries.push_back(parse_tried_values(text));
+  if (a.only_tries && a.tries.empty()) {
+    throw ConfigError(Complaint{.kind = ErrorKind::no_effect,
+                                .origin = "--only-tries",
+                                .problem = "give the values with --try"});
+  }
+  query.document = read_scenario_document(input_path(a.scenario));
+  JsonDocument& document = query.document.json;
+  if (!document.root.is_object()) {
+    throw value_error(document, "", document.root, "expected an object");
+  }
+  place_short_keys(document);
+  if (a.trace) set_trace(document, input_path(*a.trace));
+  for (const std::string& assignment : a.set) set_option(document, assignment);
+  check_tries(query);
+  return query;
+}
+
+// The scenario with the best options, and the engine's command for them, of each replica.
+struct TunedScenario {
+  Json root;
+  std::string command;
+};
+
+TunedScenario tuned(const TuneQuery& query, const TuneAnswer& answer) {
+  ScenarioDocument document = query.document;
+  apply_settings(document, answer.settings);
+  TunedScenario result{std::move(document.json.root), ""};
+  const auto engine = result.root.find("engine");
+  Json section = engine != result.root.end() && engine->is_object() ? *engine : Json::object();
+  section["name"] = std::string(answer.run.resolved.engine->name);
+  const Resolved& system = answer.run.resolved;
+  const std::string& repo = system.model.hf_repo;
+  result.command =
+      headroom::serve_command(section, repo.empty() ? system.scenario.model : repo).text;
+  return result;
+}
+
+std::string next_after_tune(const TuneArguments& a, const TuneAnswer& answer) {
+  const std::optional<std::string> words = scenario_words(input_path(a.scenario), a.set);
+  if (!words) return "";
+  if (answer.settings.empty()) return next_line("ask " + *words, "which other devices would help");
+  std::string command = "compare " + *words;
+  for (const Setting& setting : answer.settings) {
+    const Json& value = setting.value;
+    command += " --set-b " +
+               shell_word(fmt::format("{}={}", setting.path,
+                                      value.is_string() ? value.get<std::string>() : value.dump()));
+  }
+  return next_line(command, "both under the same traffic");
+}
+
+int tune_command(const TuneArguments& a) {
+  const TuneQuery query = tune_query(a);
+  const Catalog catalog = load_catalog(a.catalog);
+  std::optional<ReplacedFile> saved;
+  if (!a.save.empty()) saved.emplace(a.save);
+  const std::atomic<bool>& interrupted = stop_on_signals();
+  const TuneAnswer answer =
+      tune(query, catalog, {.threads = threads_of(a.threads), .interrupted = &interrupted});
+  if (interrupted) return interrupted_exit_code();
+  const TunedScenario best = tuned(query, answer);
+  if (saved) saved->publish(json_text(best.root));
+  if (a.json) {
+    print(json_text(tune_json(answer, best.root, best.command, kVersion)), true);
+  } else {
+    print(tune_text(answer, best.command) + (a.quiet ? "" : next_after_tune(a, answer)));
+  }
+  return answer.best.merit ? 0 : kExitDoesNotHold;
+}
+
+std::function<int()> add_tune(CLI::App& command) {
+  const auto a = std::make_shared<TuneArguments>();
+  command
+      .add_option("scenario", a->scenario,
+                  "a file (-: standard input), or a name from `list scenarios`")
+      ->required();
+  command
+      .add_option("--slo", a->targets, "targets besides the scenario's: p99_ttft=2s,p95_tpot=50ms")
+      ->allow_extra_args(false);
+  command.add_option("--objective", a->objective,
+                     "goodput: the largest load within the targets; dollars: per million output "
+                     "tokens at that load; joules: per output token at the scenario's load");
+  command.add_option("--price", a->price, "$ for an hour of one device (fleet.cost_per_hour)");
+  command.add_option("--keep", a->keep, "an option that stays as it stands: engine.kv_cache_dtype")
+      ->allow_extra_args(false);
+  command.add_option("--try", a->tries, "values of your own: engine.quantization=fp8,int4")
+      ->allow_extra_args(false);
+  command.add_flag("--only-tries", a->only_tries, "change nothing but the options of --try");
+  command.add_option("--budget", a->budget, "runs of the search (1000)");
+  command.add_option("--seed", a->seed, "of the random configurations (1)");
+  command.add_option("--set", a->set, "path=value, changes the scenario")->allow_extra_args(false);
+  command.add_option("--trace", a->trace, "replay this trace file");
+  command.add_option("-j,--workers", a->threads, "runs in parallel (all cores)");
+  command.add_option("--save", a->save, "also write the tuned scenario to this file");
+  command.add_option("--catalog", a->catalog, kCatalogHelp);
+  command.add_flag("--json", a->json, "print JSON");
+  command.add_flag("-q,--quiet", a->quiet, kQuietHelp);
+  return [a] { return tune_command(*a); };
+}
+
+}  // namespace
+
+const Command kTuneCommand{"tune", "the best engine flags for a scenario's traffic", add_tune};
+
+}  // namespace headroom

@@ -1,0 +1,196 @@
+#include "sim/app/starter_scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "sim/app/system_source.hpp"
+#include "sim/intake/values.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/scenario/option_value.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/study/ask/ask_load.hpp"
+#include "sim/study/ask/ask_target.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::int64_t kStarterRequests = 2000;
+constexpr std::int64_t kStarterPrompt = 1024;
+constexpr std::int64_t kStarterOutput = 256;
+constexpr double kStarterRate = 1;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kComments{
+    {{"/model", "of `headroom list models`, of Hugging Face, or the path of a config.json"},
+     {"/device", "`headroom list devices`"},
+     {"/engine/name", "`headroom list engines`"},
+     {"/engine/version", "the release whose rules apply"},
+     {"/workload/num_requests", "twenty of 2000 lie beyond p99"},
+     {"/workload/duration_s", "users send for five minutes"},
+     {"/workload/arrivals/request_rate", "requests per second; Poisson arrivals"},
+     {"/workload/closed_loop/users", "each waits for its answer"},
+     {"/workload/prompt/tokens",
+      "or draw them: law: lognormal, median: 1020, sigma: 0.8, max: 12000"},
+     {"/workload/output/tokens", "likewise"},
+     {"/slo", "99 % of the requests must keep these"}}};
+
+void set_targets(Json& root, const std::vector<std::string>& texts) {
+  std::vector<std::string> p99;
+  for (const std::string& text : texts) {
+    for (const std::string_view part : split(text, ',')) {
+      const std::string_view target = trimmed(part);
+      if (target.empty()) continue;
+      const bool is_p99 = target.starts_with("p99_");
+      if (!is_p99 && target.find('_') < target.find_first_of("=<:") &&
+          !target.starts_with("ttft") && !target.starts_with("tpot") &&
+          !target.starts_with("e2el")) {
+        throw ConfigError(Complaint{.origin = "--slo",
+                                    .value = std::string(target),
+                                    .problem = "99 % of the requests must keep a scenario's "
+                                               "targets: expected ttft, tpot or e2el"});
+      }
+      p99.push_back(is_p99 ? std::string(target) : fmt::format("p99_{}", target));
+    }
+  }
+  for (const Limit& limit : parse_targets(p99)) {
+    const std::string name = limit.metric.substr(std::string_view("p99_").size());
+    if (name == "itl_ms") {
+      throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
+                                  .origin = "--slo",
+                                  .value = name,
+                                  .problem = "expected ttft, tpot or e2el"});
+    }
+    root["slo"][name] = limit.bound;
+  }
+}
+
+void set_starter_traffic(JsonDocument& document, const StarterFlags& flags) {
+  const auto refuse = [](std::string_view flag, std::string_view problem, ErrorKind kind) {
+    throw ConfigError(
+        Complaint{.kind = kind, .origin = std::string(flag), .problem = std::string(problem)});
+  };
+  if (flags.rate && flags.users) refuse("--rate", "give --rate or --users", ErrorKind::conflict);
+  if (flags.rate && !(*flags.rate > 0)) refuse("--rate", "expected more than 0", ErrorKind::value);
+  if (flags.users && *flags.users < 1) refuse("--users", "expected at least 1", ErrorKind::value);
+  Json& workload = document.root["workload"] = Json::object();
+  if (flags.users) {
+    set_closed_loop(document, *flags.users);
+  } else {
+    workload["arrivals"] = {{"process", "poisson"},
+                            {"request_rate", flags.rate.value_or(kStarterRate)}};
+    workload["num_requests"] = kStarterRequests;
+  }
+  Json& traffic = document.root["workload"];
+  traffic["prompt"] = {{"tokens", tokens_of("--in", flags.prompt, kStarterPrompt)}};
+  traffic["output"] = {{"tokens", tokens_of("--out", flags.output, kStarterOutput)}};
+}
+
+// A text that YAML reads as that text.
+std::string yaml_scalar(const Json& value) {
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  const bool is_plain =
+      !text.empty() && text != "true" && text != "false" && text != "null" &&
+      std::ranges::all_of(text, [&text](const char& c) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        const bool other = (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '/';
+        return letter || (other && &c != text.data());
+      });
+  return is_plain ? text : value.dump();
+}
+
+class YamlWriter {
+ public:
+  explicit YamlWriter(const Resolved& system) : system_(system) {}
+
+  void add(const Json& object, const std::string& pointer, std::size_t indent) {
+    for (const auto& [key, value] : object.items()) {
+      const std::string at = fmt::format("{}/{}", pointer, key);
+      const bool is_section = value.is_object();
+      const std::string line =
+          fmt::format("{:{}}{}:{}", "", indent, key, is_section ? "" : " " + yaml_scalar(value));
+      add_line(line, comment_of(at));
+      if (is_section) add(value, at, indent + 2);
+      if (at == "/engine") add_levers(object.at(key));
+    }
+  }
+
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  static constexpr std::size_t kCommentColumn = 36;
+
+  [[nodiscard]] static std::string_view comment_of(std::string_view pointer) {
+    const auto found = std::ranges::find(kComments, pointer, [](const auto& c) { return c.first; });
+    return found == kComments.end() ? "" : found->second;
+  }
+
+  void add_line(const std::string& line, std::string_view comment) {
+    text_ += comment.empty() ? line + "\n"
+                             : fmt::format("{:<{}}  # {}\n", line, kCommentColumn, comment);
+  }
+
+  // What the engine's users change most, with the values that are in use.
+  void add_levers(const Json& given) {
+    std::vector<std::string_view> known;
+    for (const FixCandidate& fix : system_.engine->fixes()) {
+      const OptionRow* row = find_option(fix.pointer);
+      if (row == nullptr || std::ranges::find(known, fix.pointer) != known.end()) continue;
+      known.push_back(fix.pointer);
+      const std::string key(fix.pointer.substr(std::string_view("/engine/").size()));
+      Json value = option_value(system_.scenario, fix.pointer);
+      if (value.is_null() || given.contains(key)) continue;
+      if (!is_choice(*row, value)) value = "auto";
+      if (!is_choice(*row, value)) continue;
+      const std::string_view doc = row->doc.substr(0, row->doc.find(';'));
+      add_line(fmt::format("  # {}: {}", key, yaml_scalar(value)), doc);
+    }
+  }
+
+  [[nodiscard]] static bool is_choice(const OptionRow& row, const Json& value) {
+    const std::vector<std::string> choices = choices_of(row);
+    return choices.empty() || !value.is_string() ||
+           std::ranges::find(choices, value.get<std::string>()) != choices.end();
+  }
+
+  const Resolved& system_;
+  std::string text_;
+};
+
+}  // namespace
+
+Json starter_scenario(const StarterFlags& flags) {
+  SystemFlags system;
+  system.models = {flags.model};
+  system.engine = flags.engine;
+  system.device_count = flags.device_count;
+  JsonDocument document = described_system(system, "init").document.json;
+  set_device(flags.device, document);
+  Json root = Json::object();
+  root["name"] = flags.name;
+  root["model"] = flags.model;
+  root["device"] = document.root.value("device", flags.device);
+  root["engine"] = document.root.value("engine", Json::object());
+  if (!root["engine"].contains("name")) root["engine"]["name"] = Scenario{}.engine.name;
+  document.root = std::move(root);
+  set_starter_traffic(document, flags);
+  set_targets(document.root, flags.targets);
+  return std::move(document.root);
+}
+
+std::string starter_yaml(const Json& scenario, const Resolved& system, const std::string& file) {
+  std::string text = fmt::format(
+      "# {} on {}.\n"
+      "#   headroom run {}     latency, throughput and memory\n"
+      "#   headroom ask {}     does it hold, by how much, and what helps most\n"
+      "# Every option: `headroom list options`, with words to search for.\n",
+      system.model.id, system.device.name, file, file);
+  YamlWriter writer(system);
+  writer.add(scenario, "", 0);
+  return text + writer.take();
+}
+
+}  // namespace headroom
