@@ -14,7 +14,8 @@ namespace headroom {
 struct NamedCheckpoint {
   std::string model;         // id in the catalog
   std::string quantization;  // as engine.quantization spells it; empty: the name says none
-  std::string note;          // how the name was read; empty: it is a name of the catalog
+  bool in_16_bits = false;   // the name says so
+  std::string note = {};     // how the name was read; empty: it is a name of the catalog
 };
 
 // Names of the catalog first, in any case and without their organisation; then without the words at
