@@ -90,9 +90,11 @@ const Suffix* take_suffix(std::string& name) {
 
 }  // namespace
 
-std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::string_view name) {
+std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::string_view name,
+                                               bool of_others) {
   if (catalog.has_model(name)) return NamedCheckpoint{catalog.model(name).id, {}, false, {}};
-  const bool repository = std::ranges::count(name, '/') == 1 && !name.starts_with('/');
+  const bool repository =
+      of_others || (std::ranges::count(name, '/') == 1 && !name.starts_with('/'));
   std::string rest = plain_name(name);
   std::string quantization;
   bool in_16_bits = false;

@@ -20,7 +20,9 @@ struct NamedCheckpoint {
 
 // Names of the catalog first, in any case and without their organisation; then without the words at
 // the end that say how a checkpoint was quantised or packed. Nothing when no model remains.
+// `of_others`: the checkpoint is none of the catalog's quantised ones, whatever it is called.
 [[nodiscard]] std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog,
-                                                             std::string_view name);
+                                                             std::string_view name,
+                                                             bool of_others = false);
 
 }  // namespace headroom

@@ -217,8 +217,8 @@ bool Resolver::read_checkpoint_name(const std::filesystem::path& overrides) {
   if (!named) return false;
   r_.model = catalog_.model(named->model, overrides);
   if (contradicts_method(r_.model, s.engine.quantization)) {
-    // Of somebody else, who quantised the model in another way.
-    named = find_checkpoint(catalog_, "others/" + s.model.substr(s.model.rfind('/') + 1));
+    // Of somebody else, who quantised the model in another way. The same name finds a model again.
+    named = find_checkpoint(catalog_, s.model, true);
     r_.model = catalog_.model(named->model, overrides);
   }
   std::string note = named->note;

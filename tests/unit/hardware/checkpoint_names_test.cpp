@@ -43,6 +43,12 @@ TEST_CASE("other people's quantisations are the model with a format", "[names]")
   CHECK(named("nvidia/Qwen3.6-35B-A3B-NVFP4").model == "qwen3.6-35b-a3b-nvfp4");
   CHECK(named("someone/Qwen3.6-35B-A3B-NVFP4").model == "qwen3.5-35b-a3b");
   CHECK(named("someone/Qwen3.6-35B-A3B-NVFP4").quantization == "nvfp4");
+  // The same without an organisation, once something says that it is not NVIDIA's.
+  const auto of_others =
+      find_checkpoint(Catalog::embedded(), "/models/Qwen3.6-35B-A3B-NVFP4/", true);
+  REQUIRE(of_others.has_value());
+  CHECK(of_others->model == "qwen3.5-35b-a3b");
+  CHECK(of_others->quantization == "nvfp4");
   // Its makers publish this one in int4, NVIDIA in NVFP4.
   CHECK(named("moonshotai/Kimi-K2-Thinking").model == "kimi-k2-thinking");
   CHECK(named("nvidia/Kimi-K2-Thinking-NVFP4").model == "kimi-k2-thinking-nvfp4");
