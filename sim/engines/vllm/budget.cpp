@@ -365,6 +365,10 @@ std::vector<std::string> vllm_budget_warnings(const BudgetInputs& inputs,
         "another device (vLLM 0.19, RTX 4090) had 0.40 GiB less KV than the rule gives",
         inputs.device.id));
   }
+  if (options.pooling) {
+    warnings.emplace_back(
+        "pooling: the start-up is modelled without a sampler, the steps as those of generation");
+  }
   if (inputs.sharding.tensor > 1 && !inputs.device.nvlink_bytes_per_s) {
     warnings.push_back(
         fmt::format("{}: the size of tensor-parallel buffers without NVLink is an estimate, with "

@@ -68,6 +68,10 @@ TEST_CASE("a pooling model measures no sampler") {
   options.pooling = true;
   // 256 rows of 151,665 entries at 38.7 bytes were more than the layers need.
   CHECK(sampled - vllm_activation_bytes(model, {}, options) > bytes_from_gib(0.5));
+  BudgetInputs in;
+  in.model = model;
+  in.device = catalog().device("h100-sxm");
+  CHECK_THAT(vllm_budget_warnings(in, options).back(), Catch::Contains("pooling"));
 }
 
 }  // namespace headroom::vllm_model_runner_test
