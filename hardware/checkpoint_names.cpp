@@ -14,6 +14,7 @@ struct Suffix {
   std::string_view word;
   std::string_view quantization = {};
   bool is_training = false;
+  bool in_16_bits = false;
 };
 constexpr std::array kSuffixes{
     Suffix{"awq", "awq"},
@@ -39,7 +40,9 @@ constexpr std::array kSuffixes{
     Suffix{"ud"},
     Suffix{"qat"},
     Suffix{"qat-q4_0-unquantized"},
-    Suffix{"bf16"},
+    Suffix{"bf16", {}, false, true},
+    Suffix{"fp16", {}, false, true},
+    Suffix{"f16", {}, false, true},
     Suffix{"uncensored", {}, true},
     Suffix{"instruct", {}, true},
     Suffix{"chat", {}, true},
@@ -50,6 +53,7 @@ constexpr std::array kSuffixes{
     Suffix{"q6_k", "q6_k"},
     Suffix{"q6_k_xl", "q6_k"},
     Suffix{"q5_k_m", "q5_k_m"},
+    Suffix{"q5_k_s", "q5_k_m"},
     Suffix{"q4_k_m", "q4_k_m"},
     Suffix{"q4_k_xl", "q4_k_m"},
     Suffix{"q4_k_s", "q4_k_s"},
@@ -86,18 +90,21 @@ const Suffix* take_suffix(std::string& name) {
 
 }  // namespace
 
-std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::string_view name) {
-  if (catalog.has_model(name)) return NamedCheckpoint{catalog.model(name).id, "", ""};
-  const bool repository = std::ranges::count(name, '/') == 1 && !name.starts_with('/');
+std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::string_view name,
+                                               bool of_others) {
+  if (catalog.has_model(name)) return NamedCheckpoint{catalog.model(name).id, {}, false, {}};
+  const bool repository =
+      of_others || (std::ranges::count(name, '/') == 1 && !name.starts_with('/'));
   std::string rest = plain_name(name);
   std::string quantization;
+  bool in_16_bits = false;
   std::optional<NamedCheckpoint> found;
   while (!rest.empty()) {
     const std::string id = catalog.model_called(rest);
     if (!id.empty()) {
       std::string note = fmt::format("{} is read as {}", name, id);
       if (!quantization.empty()) note += fmt::format(", quantised to {}", quantization);
-      found = NamedCheckpoint{id, quantization, std::move(note)};
+      found = NamedCheckpoint{id, quantization, in_16_bits, std::move(note)};
       // Two organisations quantise one model in different ways: then its own weights are a better
       // start than the other checkpoint of the same name.
       if (!repository) return found;
@@ -106,6 +113,7 @@ std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::stri
     if (suffix == nullptr || (found && suffix->is_training)) break;
     // "AWQ-4bit", "AWQ-INT4": the word in front is the method.
     if (!suffix->quantization.empty()) quantization = suffix->quantization;
+    in_16_bits = in_16_bits || suffix->in_16_bits;
   }
   return found;
 }

@@ -14,12 +14,15 @@ namespace headroom {
 struct NamedCheckpoint {
   std::string model;         // id in the catalog
   std::string quantization;  // as engine.quantization spells it; empty: the name says none
-  std::string note;          // how the name was read; empty: it is a name of the catalog
+  bool in_16_bits = false;   // the name says so
+  std::string note = {};     // how the name was read; empty: it is a name of the catalog
 };
 
 // Names of the catalog first, in any case and without their organisation; then without the words at
 // the end that say how a checkpoint was quantised or packed. Nothing when no model remains.
+// `of_others`: the checkpoint is none of the catalog's quantised ones, whatever it is called.
 [[nodiscard]] std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog,
-                                                             std::string_view name);
+                                                             std::string_view name,
+                                                             bool of_others = false);
 
 }  // namespace headroom

@@ -30,4 +30,14 @@ std::string to_string(EngineVersion version) {
   return fmt::format("{}.{}", version.major, version.minor);
 }
 
+std::optional<std::int32_t> patch_of(std::string_view text) {
+  const std::size_t first = text.find('.');
+  const std::size_t second = first == std::string_view::npos ? first : text.find('.', first + 1);
+  if (second == std::string_view::npos) return std::nullopt;
+  std::int32_t patch = 0;
+  const auto parsed = std::from_chars(text.data() + second + 1, text.data() + text.size(), patch);
+  if (parsed.ec != std::errc{} || patch < 0) return std::nullopt;
+  return patch;
+}
+
 }  // namespace headroom

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,7 @@ struct EngineVersion {
 // "0.19", "v0.19.0", "0.10.1.1+cu128"; ConfigError on anything else.
 [[nodiscard]] EngineVersion parse_engine_version(std::string_view text);
 [[nodiscard]] std::string to_string(EngineVersion version);
+// The third number of a release ("0.5.12.post1": 12), for rules that came with a patch.
+[[nodiscard]] std::optional<std::int32_t> patch_of(std::string_view text);
 
 }  // namespace headroom

@@ -40,6 +40,12 @@ bool is_checkpoint_method(std::string_view name) {
   return method != nullptr && !method->at_load;
 }
 
+bool contradicts_method(const ModelSpec& model, std::string_view name) {
+  const Method* method = find_method(name);
+  return method != nullptr && !method->at_load && !model.quantization_method.empty() &&
+         model.quantization_method != method->declared;
+}
+
 ModelSpec loaded_as(ModelSpec model, std::string_view name) {
   const Method* method = find_method(name);
   if (method == nullptr || method->at_load) {

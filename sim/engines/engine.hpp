@@ -94,6 +94,9 @@ struct Engine {
   // The release from which on it reads what is available as free memory; empty: what is free.
   std::optional<EngineVersion> counts_page_cache_free_since = {};
 
+  // Format of weights behind a model's name that tells none. Empty: what their makers published.
+  std::string_view usual_format = {};
+
   // Whether a release takes the format of the cache that a checkpoint of `method` declares where
   // the user names none. Null: always.
   bool (*reads_cache_format)(EngineVersion at, std::string_view method) = nullptr;

@@ -54,6 +54,15 @@ std::string build_in(std::string_view text) {
   return end > 1 ? fmt::format("0.{}", text.substr(1, end - 1)) : std::string();
 }
 
+// A development build comes before the release that it is named after: of "0.20.1.dev0" the rules
+// are those of 0.20.0. At a patch of 0 the branch of the release may be younger: left as it is.
+std::string without_development(std::string release, std::string_view rest) {
+  if (!rest.starts_with("dev") && !rest.starts_with(".dev")) return release;
+  const std::optional<std::int32_t> patch = patch_of(release);
+  if (patch.value_or(0) < 1) return release;
+  return fmt::format("{}.{}", release.substr(0, release.rfind('.')), *patch - 1);
+}
+
 // The first "major.minor" of a text, with its patch, that is no development build of its own
 // ("0.1.dev1").
 std::string numbers_in(std::string_view text) {
@@ -68,7 +77,8 @@ std::string numbers_in(std::string_view text) {
       if (release != "0.1") {
         const bool has_patch = patch != std::string_view::npos;
         number = number.substr(0, has_patch ? number.find('.', patch + 1) : patch);
-        return std::string(number.ends_with('.') ? release : number);
+        return without_development(std::string(number.ends_with('.') ? release : number),
+                                   text.substr(end));
       }
     }
     at = end;
@@ -94,6 +104,8 @@ LoggedStart start_in(const Json& row, const std::string& file, std::size_t numbe
   start.engine = engine_called(start.engine_name);
   start.release = release_in(row);
   start.model = text_in(row, "model");
+  start.file_type = text_in(row, "file_type");
+  start.not_scored = text_in(row, "not_scored");
   start.device = text_in(row, "device");
   start.devices = row.value("devices", std::int64_t{0});
   start.in_container = text_in(row, "environment") == "docker";

@@ -19,12 +19,14 @@ struct LoggedStart {
   std::string engine_name;         // as in the row
   std::string release;             // as engine.version; empty: unknown
   std::string model;
+  std::string file_type;  // of a GGUF file, as llama.cpp logs it: "Q4_K - Medium"
   std::string device;
   std::int64_t devices = 1;
   bool in_container = false;
-  bool chooses = false;  // may choose constants; else it only scores
-  std::string command;   // empty: flags
-  Json flags;            // the next three: objects, empty where the row has none
+  bool chooses = false;    // may choose constants; else it only scores
+  std::string not_scored;  // why it says nothing about the rules; empty: it does
+  std::string command;     // empty: flags
+  Json flags;              // the next three: objects, empty where the row has none
   Json resolved;
   Json logged;
   std::string failed_stage;  // empty: it started

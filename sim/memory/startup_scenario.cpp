@@ -227,6 +227,10 @@ std::string model_name(const LoggedStart& start) {
   return start.model.substr(0, start.model.find(" ("));
 }
 
+bool is_file_format(Dtype dtype) {
+  return is_gguf_mixture(dtype) || dtype == Dtype::q8_0 || dtype == Dtype::q4_0;
+}
+
 // The GGUF mixture whose weights come closest to the file's size, where its name says none.
 std::string mixture_of_file(const LoggedStart& start, const Catalog& catalog) {
   const Json size = setting_in(start.logged, "file_size_gib");
@@ -237,7 +241,7 @@ std::string mixture_of_file(const LoggedStart& start, const Catalog& catalog) {
   ByteCount least = file;
   for (const std::string& name : dtype_names()) {
     const Dtype dtype = parse_dtype(name);
-    if (!is_gguf_mixture(dtype) && dtype != Dtype::q8_0 && dtype != Dtype::q4_0) continue;
+    if (!is_file_format(dtype)) continue;
     ModelSpec model = catalog.model(named->model);
     model.vision.reset();
     const ByteCount bytes = checkpoint_bytes(quantised(std::move(model), dtype));
@@ -249,11 +253,28 @@ std::string mixture_of_file(const LoggedStart& start, const Catalog& catalog) {
   return best;
 }
 
+// "Q4_K - Medium" is q4_k_m. Empty: no format of ours.
+std::string format_of_file(const LoggedStart& start) {
+  std::string name = start.file_type.substr(0, start.file_type.find(" - "));
+  if (start.file_type.ends_with(" - Medium")) name += "_m";
+  if (start.file_type.ends_with(" - Small")) name += "_s";
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto known = dtype_names();
+  const bool is_known = std::ranges::find(known, name) != known.end();
+  return is_known && is_file_format(parse_dtype(name)) ? name : std::string();
+}
+
 // The format that the row tells beside the command: of a converted engine, or of a GGUF file.
 std::string format_of_row(const LoggedStart& start, const Catalog& catalog) {
   const std::string given = start.flags.value("quantization", std::string());
   const bool no_flag = find_flag(*start.engine->launch, "quantization") == nullptr;
-  if (given.empty() || !no_flag) return mixture_of_file(start, catalog);
+  if (given.empty() || !no_flag) {
+    const std::string told = format_of_file(start);
+    const auto named = find_checkpoint(catalog, model_name(start));
+    if (!told.empty() && named->quantization.empty()) return told;
+    return mixture_of_file(start, catalog);
+  }
   return std::string(name_of(parse_dtype(given)));
 }
 
@@ -347,6 +368,7 @@ StartScenario start_scenario(const LoggedStart& start, const Catalog& catalog) {
     result.why = std::move(why);
     return result;
   };
+  if (!start.not_scored.empty()) return refuse(start.not_scored);
   if (start.engine == nullptr) return refuse("engine unknown");
   if (!find_checkpoint(catalog, model_name(start))) return refuse("model unknown");
   const std::string board = find_board(start, catalog);

@@ -179,6 +179,7 @@ void Resolver::find_model() {
     const std::filesystem::path path = known ? "" : existing_path(s, s.model);
     if (!path.empty()) {
       r_.model = load_model_files(path, overrides);
+      weights_told_ = true;
     } else if (known || !read_checkpoint_name(overrides)) {
       if (!known && looks_like_path(s.model)) {
         throw ConfigError(fmt::format("{}: no such file or folder", s.model),
@@ -212,16 +213,26 @@ bool Resolver::reads_cache_format(std::string_view method) const {
 bool Resolver::read_checkpoint_name(const std::filesystem::path& overrides) {
   Scenario& s = r_.scenario;
   if (s.model.ends_with(".json")) return false;
-  const std::optional<NamedCheckpoint> named = find_checkpoint(catalog_, s.model);
+  std::optional<NamedCheckpoint> named = find_checkpoint(catalog_, s.model);
   if (!named) return false;
   r_.model = catalog_.model(named->model, overrides);
+  if (contradicts_method(r_.model, s.engine.quantization)) {
+    // Of somebody else, who quantised the model in another way. The same name finds a model again.
+    named = find_checkpoint(catalog_, s.model, true);
+    r_.model = catalog_.model(named->model, overrides);
+  }
   std::string note = named->note;
   std::string& given = s.engine.quantization;
+  weights_told_ = named->in_16_bits;
   // Model Optimizer's script quantises the cache, too, where nobody says otherwise
   // (examples/llm_ptq/hf_ptq.py: kv_cache_qformat).
   const bool by_modelopt = given.starts_with("modelopt") || s.model.starts_with("nvidia/");
   const bool in_few_bits = named->quantization == "nvfp4" || named->quantization == "fp8";
   if (by_modelopt && in_few_bits && reads_cache_format("modelopt")) named_cache_ = Dtype::fp8;
+  // Unsloth's in compressed-tensors have a kv_cache_scheme (1Cat-vLLM issue 615; twice the tokens
+  // of another one in vllm-project/recipes pull request 810).
+  const bool by_unsloth = s.model.starts_with("unsloth/") && named->quantization == "nvfp4";
+  if (by_unsloth && reads_cache_format("compressed-tensors")) named_cache_ = Dtype::fp8;
   // The method that an unknown checkpoint declares does not say what it left in 16 bits.
   if (is_checkpoint_method(given)) given = "auto";
   if (given == "auto" && !named->quantization.empty()) {
@@ -301,7 +312,20 @@ void Resolver::find_machine() {
   }
 }
 
+// A name without a format, of an engine that has a usual one: what its library serves under it.
+// Weights that their makers quantised are served as they are.
+void Resolver::take_usual_format() {
+  std::string& given = r_.scenario.engine.quantization;
+  const std::string_view usual = r_.engine->usual_format;
+  if (usual.empty() || given != "auto" || weights_told_) return;
+  if (main_dtype(r_.model) != r_.model.dtype) return;
+  given = usual;
+  r_.rules["/engine/quantization"] =
+      fmt::format("{}: what {} serves under a name without a format", usual, r_.engine->name);
+}
+
 void Resolver::resolve_formats() {
+  take_usual_format();
   EngineSection& e = r_.scenario.engine;
   r_.model.max_position =
       static_cast<std::int64_t>(static_cast<double>(r_.model.max_position) * e.rope_scaling_factor);

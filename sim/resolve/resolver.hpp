@@ -18,6 +18,7 @@ class Resolver {
  private:
   void find_model();
   [[nodiscard]] bool reads_cache_format(std::string_view method) const;
+  void take_usual_format();
   bool read_checkpoint_name(const std::filesystem::path& overrides);
   void take_published_checkpoint(const std::filesystem::path& overrides);
   void find_machine();
@@ -38,6 +39,7 @@ class Resolver {
   Resolved r_;
   EngineResolver engine_;             // of r_
   std::optional<Dtype> named_cache_;  // of the checkpoint, by its name
+  bool weights_told_ = false;         // their format, by a file or by the name
 };
 
 }  // namespace headroom

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "hardware/budget/budget.hpp"
 
@@ -16,6 +15,7 @@ constexpr SglangRelease kByChunks{0, 5, 3};      // the reserve follows chunks a
 constexpr SglangRelease kWiderGraphs{0, 5, 7};   // 24 instead of 16 below 35 GiB
 constexpr SglangRelease kPiecewise{0, 5, 10};    // piecewise graphs on; 4 GiB for EAGLE, before 2
 constexpr SglangRelease kGraphConfig{0, 5, 14};  // graphs count where captured, drafts as weights
+constexpr SglangRelease kGraphs24{0, 5, 20};     // cards of 20 to 35 GiB capture twice as many
 constexpr SglangRelease kNewestOf04{0, 4, 10};
 
 struct DefaultsRow {
@@ -105,13 +105,7 @@ SglangRelease sglang_release(EngineVersion version, const std::optional<std::str
   if (version == EngineVersion{0, 5}) release.patch = SglangRelease{}.patch;
   if (version == EngineVersion{0, 4}) release.patch = kNewestOf04.patch;
   if (!text) return release;
-  const std::size_t first = text->find('.');
-  const std::size_t second = first == std::string::npos ? first : text->find('.', first + 1);
-  if (second == std::string::npos) return release;
-  std::int32_t patch = 0;
-  const char* const begin = text->data() + second + 1;
-  const auto parsed = std::from_chars(begin, text->data() + text->size(), patch);
-  if (parsed.ec == std::errc{} && patch >= 0) release.patch = patch;
+  release.patch = patch_of(*text).value_or(release.patch);
   return release;
 }
 
@@ -137,6 +131,7 @@ SglangDefaults sglang_defaults(const DeviceSpec& device, SglangRelease release,
   if (!older && release < kWiderGraphs && gib < 35 && ranks < 4) {
     defaults.cuda_graph_max_bs = std::min<std::int64_t>(defaults.cuda_graph_max_bs, 16);
   }
+  if (release >= kGraphs24 && gib >= 20 && gib < 35) defaults.cuda_graph_max_bs *= 2;
   return defaults;
 }
 

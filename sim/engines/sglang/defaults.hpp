@@ -1,6 +1,7 @@
 #pragma once
 // What SGLang chooses when the user does not, by device, model and release: prefill chunks, graph
-// sizes and mem_fraction_static (python/sglang/srt/server_args.py of 0.3.6 to 0.5.16).
+// sizes and mem_fraction_static (python/sglang/srt/server_args.py of 0.3.6 to 0.5.19,
+// srt/arg_groups/memory_hook.py to 0.5.23).
 
 #include <compare>
 #include <cstdint>
@@ -35,6 +36,9 @@ struct SglangDefaults {
 // By device memory and ranks.
 [[nodiscard]] SglangDefaults sglang_defaults(const DeviceSpec& device, SglangRelease release,
                                              const Sharding& sharding);
+
+// From here on no more than max_running_requests are captured.
+inline constexpr SglangRelease kGraphsByRequests{0, 5, 22};
 
 enum class SglangSpeculation : std::uint8_t { none, ngram, eagle, standalone };
 

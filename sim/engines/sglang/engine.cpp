@@ -139,7 +139,11 @@ void resolve_sglang(EngineResolver& r) {
   r.fill_length("/engine/context_length", own.context_length, false);
   r.fill("/engine/chunked_prefill_size", own.chunked_prefill_size, defaults.chunked_prefill_size,
          by_device);
-  r.fill("/engine/cuda_graph_max_bs", own.cuda_graph_max_bs, defaults.cuda_graph_max_bs, by_device);
+  std::int64_t graph_bs = defaults.cuda_graph_max_bs;
+  if (release >= kGraphsByRequests && own.max_running_requests) {
+    graph_bs = std::min(graph_bs, *own.max_running_requests);
+  }
+  r.fill("/engine/cuda_graph_max_bs", own.cuda_graph_max_bs, graph_bs, by_device);
   if (!own.mem_fraction_static) {
     r.fill(kFraction, own.mem_fraction_static,
            sglang_fraction(sglang_budget_options(r.options, s), defaults, s.device, s.model,

@@ -8,7 +8,6 @@
 #include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
-#include "sim/engines/vllm/capture_sizes.hpp"
 #include "sim/engines/vllm/compressed_layout.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/saturating.hpp"
@@ -20,22 +19,18 @@ namespace {
 // campaign for 0.17-0.19 on H100, single rows for 0.10-0.16 and for V0 (before 0.8).
 struct ReleaseConstants {
   EngineVersion since;
-  double sampler_bytes;    // per sampled row and vocabulary entry, with 16-bit logits
   double context_gib;      // growth outside torch on one device
   double context_tp2_gib;  // with two ranks, NCCL included
-  double context_tp4_gib;  // with four or more
+  double context_tp4_gib;  // with four or more; 0.8 to 0.16 no log: between two and eight by ranks
   double context_tp8_gib;  // with eight or more: 0.10 logged 1.9 to 2.3 on two models
 };
 constexpr ReleaseConstants kReleases[] = {
-    {{0, 0}, 36.0, 0.13, 0.55, 0.55, 0.55},
-    {{0, 8}, 38.7, 0.13, 0.55, 0.55, 2.2},
-    {{0, 17}, 14.9, 0.25, 2.08, 2.17, 2.17},
+    {{0, 0}, 0.13, 0.55, 0.55, 0.55},
+    {{0, 8}, 0.13, 0.55, 1.1, 2.2},
+    {{0, 17}, 0.25, 2.08, 2.17, 2.17},
 };
 
-// The workspace of routed experts is kept between passes (v1/worker/workspace.py) at the latest in
-// 0.17; in 0.12 it was not: an estimate between the two.
-constexpr EngineVersion kKeepsWorkspace{0, 13};
-constexpr EngineVersion kEstimatesGraphs{0, 20};
+constexpr EngineVersion kFreeDifference{0, 20};
 // DeepSeek V4 came with it.
 constexpr EngineVersion kGroupsCompressed{0, 20};
 // V0 looked at no free memory before it loaded (0.7: vllm/worker/worker.py).
@@ -70,41 +65,8 @@ ByteCount single_growth_bytes(const DeviceSpec& device, EngineVersion version) {
                                 : vllm_context_growth_bytes(version, Sharding{});
 }
 
-struct Widths {
-  std::int64_t mlp = 0;      // widest dense product of a token
-  std::int64_t routed = 0;   // copies of a token in its experts
-  std::int64_t streams = 1;  // residuals of a token (hyper-connections)
-};
-
-// Elements per token that the widest layer of a rank keeps alive. Routed experts hold their own
-// copies of each token: top_k of gate, up, their product and the output (ENGINES.md 8).
-Widths widths_of(const ModelSpec& model, const Sharding& sharding) {
-  const std::int64_t tp = sharding.tensor;
-  Widths widths;
-  for (const LayerKind& kind : model.kinds) {
-    widths.streams = std::max(widths.streams, kind.residual_streams);
-    if (kind.mlp) widths.mlp = std::max(widths.mlp, 3 * kind.mlp->ffn / tp);
-    if (!kind.moe) continue;
-    const MoeSpec& moe = *kind.moe;
-    const std::int64_t ffn = moe.ffn / sharding.expert_cuts();
-    const std::int64_t width = moe.latent > 0 ? moe.latent : model.hidden;
-    // Where each expert is cut, the tokens of all data ranks come to it.
-    const std::int64_t gathered = sharding.expert_parallel ? 1 : sharding.data;
-    widths.routed = std::max(widths.routed, gathered * moe.top_k * (3 * ffn + width));
-    widths.mlp = std::max(widths.mlp, 3 * moe.shared_ffn / tp);
-  }
-  return widths;
-}
-
 ByteCount requested_bytes(const BudgetInputs& in, const VllmBudgetOptions& options) {
   return share_of(in.machine.total_bytes, options.gpu_memory_utilization);
-}
-
-// vllm/envs.py of 0.20.0: VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS is on (0.19.1: off; the log line
-// says 0.21). v1/worker/gpu_worker.py, determine_available_memory: nothing is estimated on ROCm.
-bool graphs_in_budget(const BudgetInputs& in, const VllmBudgetOptions& options) {
-  return options.estimate_graphs.value_or(options.version >= kEstimatesGraphs) &&
-         !options.enforce_eager && in.device.vendor != "amd";
 }
 
 void check_options(const VllmBudgetOptions& o) {
@@ -176,7 +138,7 @@ ByteCount kv_bytes(const BudgetInputs& in, const VllmBudgetOptions& options, con
   if (vllm_rule(options.version) == VllmRule::all_outside_torch) {
     non_kv += t.others + in.machine.cache_before_bytes;
   }
-  if (graphs_in_budget(in, options)) non_kv += t.graphs;
+  non_kv += vllm_graph_estimate_bytes(in, options);
   return requested_bytes(in, options) - non_kv;
 }
 
@@ -218,12 +180,14 @@ void check_states(BudgetBuilder& builder, const VllmBudgetOptions& options,
                 options.max_num_seqs * budget.layout.block_bytes, budget.kv_pool_bytes, 0});
 }
 
-// "GPU KV cache size: N tokens": with several groups it was the share of one group up to 0.20
-// (logs of 0.20.0 and 0.20.1), later what requests of max_model_len add up to (ENGINES.md 1.1).
-TokenCount reported_tokens(const MemoryBudget& budget, EngineVersion version) {
+// "GPU KV cache size: N tokens" (v1/core/kv_cache_utils.py, _report_kv_cache_config): with several
+// groups it was the share of one group up to 0.20.0, since then what requests of max_model_len add
+// up to.
+TokenCount reported_tokens(const MemoryBudget& budget, const VllmBudgetOptions& options) {
   const KvLayout& layout = budget.layout;
   if (layout.uniform()) return budget.total_blocks * layout.block_tokens;
-  if (version >= EngineVersion{0, 21}) {
+  constexpr EngineVersion kBoth{0, 20};
+  if (options.version > kBoth || (options.version == kBoth && options.patch > 0)) {
     return static_cast<TokenCount>(budget.max_concurrency *
                                    static_cast<double>(budget.max_model_len));
   }
@@ -316,7 +280,7 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
   check_states(builder, options, budget);
   builder.charge(MemoryPurpose::graphs, t.graphs, StartupStage::graph_capture);
   builder.finish(budget);
-  if (!budget.failure) budget.kv_tokens = reported_tokens(budget, options.version);
+  if (!budget.failure) budget.kv_tokens = reported_tokens(budget, options);
   if (keeps_compressed(in.model) && !budget.layout.uniform()) {
     budget.layout = with_windows_as_states(budget.layout);
   }
@@ -326,7 +290,7 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
 }  // namespace
 
 VllmRule vllm_rule(EngineVersion version) {
-  if (version >= kEstimatesGraphs) return VllmRule::free_difference;
+  if (version >= kFreeDifference) return VllmRule::free_difference;
   return version == EngineVersion{0, 8} ? VllmRule::all_outside_torch : VllmRule::own_growth;
 }
 
@@ -346,75 +310,12 @@ ByteCount vllm_adapter_bytes(const ModelSpec& model, const Sharding& sharding, s
          lora_element_bytes(model);
 }
 
-ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
-                                const VllmBudgetOptions& options) {
-  const std::int64_t element = activation_bytes(model.dtype);
-  const std::int64_t tokens = options.max_num_batched_tokens;
-  const std::int64_t rows = std::min(options.max_num_seqs, options.max_num_batched_tokens);
-  const Widths widths = widths_of(model, sharding);
-  // Encoder outputs and the merged embeddings of a vision-language model stay alive: 2 hidden
-  // states per token reproduce Gemma-3, Granite-Vision and Mistral-Small-3.1 to 0.08 GiB.
-  const ByteCount vision = model.vision ? 2 * tokens * model.hidden * element : 0;
-  const double per_logit =
-      constants_of(options.version).sampler_bytes + static_cast<double>(element - 2);
-  // The experts' workspace outlives the forward pass, so the sampler comes on top of it (Mixtral,
-  // Kimi-VL and Qwen3-30B-A3B of 0.19 to 0.11 GiB).
-  const std::int64_t kept = options.version >= kKeepsWorkspace ? widths.routed : 0;
-  const ByteCount sampler =
-      static_cast<ByteCount>(static_cast<double>(rows * model.vocab) * per_logit) +
-      tokens * element * (model.hidden + kept);
-  // Peak over the layers: the MLP's wide products are alive together with a few copies of the
-  // hidden state (4.25 reproduces CodeLlama-7b 0.77 and Granite-3.1-8b 0.85 GiB).
-  const ByteCount forward =
-      tokens * element *
-      (std::max(widths.mlp, widths.routed) + widths.streams * model.hidden * 17 / 4);
-  // With empty compile caches the profiling pass also holds what the compiler tries out: 0.80 GiB
-  // logged on an RTX 4090 (vLLM 0.27, same model 0.70 GiB less KV than with warm caches), and what
-  // remains unexplained of the other logged start-up there. An estimate from two logs.
-  const ByteCount compiling = options.compile_cache_empty ? bytes_from_gib(0.80) : 0;
-  const ByteCount encoder = vllm_encoder_bytes(model, sharding, options);
-  return std::max({sampler + vision, forward + vision, encoder, compiling});
-}
-
-// The largest images that one step may encode, through one block of the tower: residual and normed
-// copy; query, key and value; of query and key, which rotary embedding takes in fp32, the cast, the
-// turned halves and the result; the pixels.
-ByteCount vllm_encoder_bytes(const ModelSpec& model, const Sharding& sharding,
-                             const VllmBudgetOptions& options) {
-  constexpr std::int64_t kImageTokens = 16384;  // 16.8 M pixels: preprocessor_config.json
-  constexpr std::int64_t kPatchesPerToken = 4;
-  constexpr std::int64_t kPixels = 3 * 16 * 16 * 2;  // of a patch in two frames
-  // V1 alone sizes its encoder budget that way (v1/core/encoder_cache_manager.py).
-  const bool profiles = options.profile_multimodal && options.version >= kChecksFreeMemory;
-  const bool any_size = model.vision && model.vision->family == VisionSpec::Family::qwen;
-  if (!any_size || !profiles) return 0;
-  const std::int64_t images =
-      std::max<std::int64_t>(options.max_num_batched_tokens / kImageTokens, 1);
-  const std::int64_t width = model.vision->hidden;
-  const std::int64_t elements = 2 * width + 15 * width / sharding.tensor + kPixels;
-  return images * kImageTokens * kPatchesPerToken * elements * activation_bytes(model.dtype);
-}
-
 ByteCount vllm_context_growth_bytes(EngineVersion version, const Sharding& sharding) {
   const ReleaseConstants& release = constants_of(version);
   return bytes_from_gib(sharding.tensor == 1   ? release.context_gib
                         : sharding.tensor == 2 ? release.context_tp2_gib
                         : sharding.tensor < 8  ? release.context_tp4_gib
                                                : release.context_tp8_gib);
-}
-
-ByteCount vllm_graph_bytes(const ModelSpec& model, const Sharding& sharding,
-                           const VllmBudgetOptions& options) {
-  if (options.enforce_eager) return 0;
-  // 0.3 GiB + 0.0187 GiB per layer for the 51 sizes up to 512: 0.64-1.85 GiB on 32 start-ups of
-  // vLLM 0.19 on H100, where this is 10 % off on average at TP1. Estimate for other numbers of
-  // sizes.
-  const auto sizes =
-      vllm_capture_sizes(options.max_num_seqs, options.max_num_batched_tokens, options.max_capture)
-          .size();
-  const double layers =
-      static_cast<double>(model.layers()) / static_cast<double>(sharding.pipeline);
-  return bytes_from_gib((0.3 + 0.0187 * layers) * static_cast<double>(sizes) / 51.0);
 }
 
 ByteCount vllm_other_bytes(const Sharding& sharding) {
@@ -463,6 +364,10 @@ std::vector<std::string> vllm_budget_warnings(const BudgetInputs& inputs,
         "{}: constants of the memory rule were measured on H100; the only logged start-up on "
         "another device (vLLM 0.19, RTX 4090) had 0.40 GiB less KV than the rule gives",
         inputs.device.id));
+  }
+  if (options.pooling) {
+    warnings.emplace_back(
+        "pooling: the start-up is modelled without a sampler, the steps as those of generation");
   }
   if (inputs.sharding.tensor > 1 && !inputs.device.nvlink_bytes_per_s) {
     warnings.push_back(

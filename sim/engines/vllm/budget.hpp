@@ -21,7 +21,7 @@
 namespace headroom {
 
 inline constexpr EngineVersion kMeasuredVllm{0, 19};  // the release the constants are fitted on
-inline constexpr EngineVersion kNewestVllm{0, 28};    // the newest whose rule is known
+inline constexpr EngineVersion kNewestVllm{0, 33};    // the newest whose rule is known
 
 enum class VllmRule : std::uint8_t { all_outside_torch, own_growth, free_difference };
 [[nodiscard]] VllmRule vllm_rule(EngineVersion version);
@@ -29,6 +29,7 @@ enum class VllmRule : std::uint8_t { all_outside_torch, own_growth, free_differe
 
 struct VllmBudgetOptions {
   EngineVersion version = kMeasuredVllm;
+  std::int32_t patch = 0;                          // of the release
   double gpu_memory_utilization = 0.90;            // of total memory, (0, 1]
   std::optional<ByteCount> kv_cache_memory_bytes;  // replaces the whole rule
   std::optional<BlockCount> num_gpu_blocks_override;
@@ -40,11 +41,13 @@ struct VllmBudgetOptions {
   std::optional<std::int64_t> max_capture;  // largest captured step, in tokens
   std::optional<bool> estimate_graphs;      // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS
   std::int32_t draft_tokens = 0;            // per step, of speculative decoding
-  bool compile_cache_empty = false;         // the first start of a model on a machine
-  bool hybrid_kv_cache_manager = true;      // off: windows are kept as full attention
+  std::string draft_method = "none";
+  bool compile_cache_empty = false;     // the first start of a model on a machine
+  bool hybrid_kv_cache_manager = true;  // off: windows are kept as full attention
   bool enable_prefix_caching = true;
   bool profile_multimodal = true;  // off: --skip-mm-profiling, or text_only
   bool text_only = false;          // no images allowed: --language-model-only
+  bool pooling = false;            // vectors instead of tokens: nothing is sampled
   bool marlin_experts = false;     // VLLM_MXFP4_USE_MARLIN
   std::optional<LoraShape> lora;   // enable_lora; its rank: max_lora_rank
   std::int64_t max_loras = 1;      // slots
@@ -72,6 +75,9 @@ struct VllmBudgetOptions {
 [[nodiscard]] ByteCount vllm_context_growth_bytes(EngineVersion version, const Sharding& sharding);
 [[nodiscard]] ByteCount vllm_graph_bytes(const ModelSpec& model, const Sharding& sharding,
                                          const VllmBudgetOptions& options);
+// What the profiling pass expects of them and keeps out of the pool; 0 where it expects nothing.
+[[nodiscard]] ByteCount vllm_graph_estimate_bytes(const BudgetInputs& in,
+                                                  const VllmBudgetOptions& options);
 // Used on a discrete device before the engine's first snapshot: driver, context, NCCL.
 [[nodiscard]] ByteCount vllm_other_bytes(const Sharding& sharding);
 

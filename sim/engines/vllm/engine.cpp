@@ -62,6 +62,11 @@ std::vector<OwnRow> vllm_rows() {
        .choices = "auto|skip|text_only",
        .doc = "whether the start-up measures the largest images, too (skip: --skip-mm-profiling); "
               "text_only: no tower is loaded (--language-model-only)"},
+      {.name = "runner",
+       .field = &V::runner,
+       .choices = "auto|generate|pooling",
+       .doc = "pooling: vectors are made of hidden states, and the start-up measures no sampler; "
+              "auto: of models that are called an embedding"},
   });
 }
 
@@ -196,10 +201,19 @@ void turn_vllm_async_off(EngineResolver& r, std::string_view why) {
   r.note_rule(pointer, why);
 }
 
+// vllm/config/model.py, _get_default_runner_type: models for sentence-transformers are found by a
+// file of theirs, which the name stands for here.
+bool pools(const std::string& runner, const ModelSpec& model) {
+  if (runner != "auto") return runner == "pooling";
+  return model.id.find("embedding") != std::string::npos ||
+         model.hf_repo.find("Embedding") != std::string::npos;
+}
+
 VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem& s) {
   const auto& own = e.own.get<VllmOptions>();
   VllmBudgetOptions options;
   options.version = s.version;
+  options.patch = e.version ? patch_of(*e.version).value_or(0) : 0;
   options.gpu_memory_utilization = *e.gpu_memory_utilization;
   options.kv_cache_memory_bytes = e.kv_cache_memory_bytes;
   options.num_gpu_blocks_override = e.num_gpu_blocks_override;
@@ -213,12 +227,14 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
     options.draft_tokens =
         static_cast<std::int32_t>(e.speculative.num_speculative_tokens.value_or(0));
   }
+  options.draft_method = e.speculative.method;
   options.estimate_graphs = own.estimate_cuda_graphs;
   options.compile_cache_empty = s.first_start && !own.enforce_eager;
   options.hybrid_kv_cache_manager = !own.disable_hybrid_kv_cache_manager;
   options.enable_prefix_caching = e.enable_prefix_caching.value_or(true);
   options.profile_multimodal = own.mm_profiling == "auto";
   options.text_only = own.mm_profiling == "text_only";
+  options.pooling = pools(own.runner, s.model);
   options.marlin_experts = own.mxfp4_kernel == "marlin";
   if (e.enable_lora) {
     options.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};

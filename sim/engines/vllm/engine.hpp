@@ -18,6 +18,7 @@ struct VllmOptions {
   std::string cudagraph_mode;  // empty: by release
   std::string mxfp4_kernel = "auto";
   std::string mm_profiling = "auto";
+  std::string runner = "auto";
 };
 
 // From here on a KV connector says whether it can work with the hybrid KV cache manager

@@ -247,9 +247,13 @@ const FlagRow kVllmRows[] = {
     {.names = "--stream-interval",
      .takes = Takes::integer,
      .note = "tokens are streamed one by one"},
+    // vllm/config/model.py: tasks of pooling models; the steps that follow the start-up generate.
     {.names = "--runner|--task|--convert",
      .takes = Takes::text,
-     .note = "only generation is modelled"},
+     .pointer = "/engine/runner",
+     .note = "only generation is modelled",
+     .values = "auto=|none=|generate=generate|pooling=pooling|embed=pooling|embedding=pooling|"
+               "classify=pooling|score=pooling|reward=pooling"},
     {.names = "--device", .takes = Takes::text, .note = "only GPUs are modelled"},
     {.takes = Takes::text,
      .note = "its effect on step time and memory is not modelled",

@@ -43,6 +43,15 @@ TEST_CASE("other people's quantisations are the model with a format", "[names]")
   CHECK(named("nvidia/Qwen3.6-35B-A3B-NVFP4").model == "qwen3.6-35b-a3b-nvfp4");
   CHECK(named("someone/Qwen3.6-35B-A3B-NVFP4").model == "qwen3.5-35b-a3b");
   CHECK(named("someone/Qwen3.6-35B-A3B-NVFP4").quantization == "nvfp4");
+  // The same without an organisation, once something says that it is not NVIDIA's.
+  const auto of_others =
+      find_checkpoint(Catalog::embedded(), "/models/Qwen3.6-35B-A3B-NVFP4/", true);
+  REQUIRE(of_others.has_value());
+  CHECK(of_others->model == "qwen3.5-35b-a3b");
+  CHECK(of_others->quantization == "nvfp4");
+  // Its makers publish this one in int4, NVIDIA in NVFP4.
+  CHECK(named("moonshotai/Kimi-K2-Thinking").model == "kimi-k2-thinking");
+  CHECK(named("nvidia/Kimi-K2-Thinking-NVFP4").model == "kimi-k2-thinking-nvfp4");
 }
 
 TEST_CASE("GGUF files and Ollama tags say their mixture", "[names]") {
@@ -50,6 +59,9 @@ TEST_CASE("GGUF files and Ollama tags say their mixture", "[names]") {
   CHECK(named("Qwen2.5-14B-Instruct-Q4_K_M.gguf").quantization == "q4_k_m");
   CHECK(named("unsloth/gemma-4-26B-A4B-it-UD-Q4_K_XL.gguf").model == "gemma-4-26b-a4b");
   CHECK(named("deepseek-r1:14b").model == "deepseek-r1-distill-qwen-14b");
+  CHECK(named("Tulu 3 405B Q4_K_M").model == "llama-3.1-405b");
+  CHECK(named("llama3.1:8b-instruct-fp16").in_16_bits);
+  CHECK_FALSE(named("llama3.1:8b").in_16_bits);
 }
 
 TEST_CASE("dashes and words of training do not matter where no other model has them", "[names]") {

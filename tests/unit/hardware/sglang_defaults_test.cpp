@@ -65,6 +65,14 @@ TEST_CASE("older releases of SGLang capture smaller batches and chunk by three c
   CHECK(sglang_defaults(device_of(140), {0, 5, 2}, {}).cuda_graph_max_bs == 256);
 }
 
+TEST_CASE("from 0.5.20 SGLang captures twice as many on cards of 20 to 35 GiB") {
+  CHECK(sglang_defaults(device_of(24), {0, 5, 19}, {}).cuda_graph_max_bs == 24);
+  CHECK(sglang_defaults(device_of(24), {0, 5, 20}, {}).cuda_graph_max_bs == 48);
+  CHECK(sglang_defaults(device_of(24), {0, 5, 20}, {.tensor = 4}).cuda_graph_max_bs == 160);
+  CHECK(sglang_defaults(device_of(16), {0, 5, 20}, {}).cuda_graph_max_bs == 8);
+  CHECK(sglang_defaults(device_of(48), {0, 5, 20}, {}).cuda_graph_max_bs == 32);
+}
+
 TEST_CASE("a release of SGLang is read with its patch, and without one as 0.5.9") {
   CHECK(sglang_release({0, 5}, "0.5.12.post1") == SglangRelease{0, 5, 12});
   CHECK(sglang_release({0, 5}, "v0.5.3rc1") == SglangRelease{0, 5, 3});

@@ -194,7 +194,7 @@ TEST_CASE("from 0.20 the pool is what the difference of free memory leaves") {
   CHECK(budget.kv_available_bytes ==
         pool_by_difference(in.machine.total_bytes, 0.9, free_before, free_before - consumed,
                            vllm_activation_bytes(in.model, {}, options),
-                           vllm_graph_bytes(in.model, {}, options)));
+                           vllm_graph_estimate_bytes(in, options)));
 }
 
 TEST_CASE("graphs count from 0.20 on, everything outside torch in 0.8") {
@@ -204,14 +204,14 @@ TEST_CASE("graphs count from 0.20 on, everything outside torch in 0.8") {
     options.estimate_graphs = estimate;
     return llama(options).kv_available_bytes;
   };
-  VllmBudgetOptions options;
-  const ByteCount graphs = vllm_graph_bytes(catalog().model("llama-3.1-8b"), {}, options);
-  CHECK(available({0, 19}) - available({0, 20}) == graphs);
+  // 0.00022 GiB for each of the 32 layers and each graph: 51 sizes, up to 256 twice.
+  CHECK(available({0, 19}) - available({0, 20}) == bytes_from_gib(0.00022 * 32 * (51 + 35)));
   CHECK(available({0, 20}, false) == available({0, 19}));
   CHECK(available({0, 9}) - available({0, 8}) == vllm_other_bytes({}));
 }
 
-TEST_CASE("no graphs are estimated on ROCm, and none without a mode or with smaller sizes") {
+TEST_CASE(
+    "graphs are estimated on ROCm from 0.26 on, without a mode never, with fewer sizes less") {
   const auto available = [](const char* device, EngineVersion version, bool eager = false,
                             std::optional<std::int64_t> largest = {}) {
     VllmBudgetOptions options;
@@ -221,11 +221,40 @@ TEST_CASE("no graphs are estimated on ROCm, and none without a mode or with smal
     return vllm_budget(inputs_of("llama-3.1-8b", device), options).kv_available_bytes;
   };
   CHECK(available("mi300x", {0, 22}) == available("mi300x", {0, 19}));
+  CHECK(available("mi300x", {0, 22}) - available("mi300x", {0, 29}) ==
+        available("h100-sxm", {0, 19}) - available("h100-sxm", {0, 20}));
   const ByteCount eager = available("h100-sxm", {0, 22}, true);
   CHECK(eager == available("h100-sxm", {0, 19}));
-  // (0.3 + 0.0187 x 32) GiB for 51 sizes, 4 of which are up to 8.
-  CHECK(eager - available("h100-sxm", {0, 22}, false, 8) ==
-        bytes_from_gib((0.3 + 0.0187 * 32) * 4.0 / 51.0));
+  // 1, 2, 4 and 8, of decodes and of steps with prompts.
+  CHECK(eager - available("h100-sxm", {0, 22}, false, 8) == bytes_from_gib(0.00022 * 32 * 8));
+}
+
+TEST_CASE("drafts widen the captured steps, of which each is a multiple") {
+  const auto estimate = [](std::int32_t seqs, std::int32_t drafts) {
+    VllmBudgetOptions options;
+    options.version = {0, 20};
+    options.max_num_seqs = seqs;
+    options.draft_tokens = drafts;
+    options.draft_method = "mtp";
+    return vllm_graph_estimate_bytes(inputs_of("llama-3.1-8b", "h100-sxm"), options);
+  };
+  const auto of_graphs = [](int graphs) { return bytes_from_gib(0.00022 * 32 * graphs); };
+  CHECK(estimate(64, 0) == of_graphs(19 + 11));   // up to 128, decodes up to 64
+  CHECK(estimate(64, 15) == of_graphs(32 + 32));  // up to 512 in steps of 16: a log of 0.20.1
+  CHECK(estimate(4, 3) == of_graphs(5 + 3));      // 4, 8, 16, 24, 32
+}
+
+TEST_CASE("the log line of tokens says what long requests add up to from 0.20.1 on") {
+  VllmBudgetOptions options;
+  options.max_model_len = 32768;
+  options.version = {0, 20};
+  const auto tokens = [&] { return vllm_budget(inputs_of("gpt-oss-20b", "h100-sxm"), options); };
+  const MemoryBudget before = tokens();
+  options.patch = 1;
+  const MemoryBudget after = tokens();
+  CHECK(before.kv_tokens == before.total_blocks / 2 * 16);  // two groups of layers
+  CHECK(after.kv_tokens == static_cast<TokenCount>(after.max_concurrency * 32768));
+  CHECK(after.total_blocks == before.total_blocks);
 }
 
 TEST_CASE("without symmetric memory next to nothing grows outside torch before 0.19") {
@@ -289,7 +318,7 @@ TEST_CASE("two boards without NVLink start where the figures of NVLink would not
 }
 
 TEST_CASE("eight ranks of 0.10 hold more outside torch than four") {
-  CHECK(vllm_context_growth_bytes({0, 10}, {4, 1, 1, false}) == bytes_from_gib(0.55));
+  CHECK(vllm_context_growth_bytes({0, 10}, {4, 1, 1, false}) == bytes_from_gib(1.1));
   CHECK(vllm_context_growth_bytes({0, 10}, {8, 1, 1, false}) == bytes_from_gib(2.2));
 }
 

@@ -84,12 +84,28 @@ TEST_CASE("flags become the engine's command", "[startups]") {
 
 TEST_CASE("releases are read from what the log or its reader says", "[startups]") {
   const auto release = [](const Json& rest) { return only_row(row_with(rest)).release; };
-  CHECK(release({{"version", "0.20.1.dev0+g101584af0.d20260424"}}) == "0.20.1");
+  // A development build comes before the release it is named after.
+  CHECK(release({{"version", "0.20.1.dev0+g101584af0.d20260424"}}) == "0.20.0");
+  CHECK(release({{"version", "0.20.1"}}) == "0.20.1");
   CHECK(release({{"version", "b9010 (d05fe1d7d)"}}) == "0.9010");
   CHECK(release({{"version", "0.1.dev1+ga919d635d"},
                  {"version_inferred", "source build after 0.20.1, log of 2026-06-08"}}) ==
         "0.20.1");
   CHECK(release({{"version", nullptr}, {"version_inferred", "June 2026"}}).empty());
+}
+
+TEST_CASE("the type of a GGUF file is read where its name says none", "[startups]") {
+  const auto format_of = [](const char* type) {
+    const Json row = row_with({{"engine", "llama.cpp"},
+                               {"version", "b9010 (d05fe1d7d)"},
+                               {"flags", Json::object()},
+                               {"file_type", type}});
+    return start_scenario(only_row(row), Catalog::embedded()).scenario.engine.quantization;
+  };
+  CHECK(format_of("Q8_0") == "q8_0");
+  CHECK(format_of("Q4_K - Medium") == "q4_k_m");
+  CHECK(format_of("Q4_K - Small") == "q4_k_s");
+  CHECK(format_of("IQ1_S") == "auto");  // no format of ours
 }
 
 TEST_CASE("the hash of its link decides whether a row may choose constants", "[startups]") {
@@ -100,11 +116,12 @@ TEST_CASE("the hash of its link decides whether a row may choose constants", "[s
 }
 
 TEST_CASE("what cannot be replayed is said", "[startups]") {
-  const StartupValidation v =
-      validate(Json::array({row_with({{"model", "someone/unheard-of"}}),
-                            row_with({{"device", "not named"}}), row_with({{"engine", "other"}})}));
+  const StartupValidation v = validate(Json::array(
+      {row_with({{"model", "someone/unheard-of"}}), row_with({{"device", "not named"}}),
+       row_with({{"engine", "other"}}), row_with({{"not_scored", "its model was made from it"}})}));
   CHECK(v.replayed.empty());
-  REQUIRE(v.unplayed.size() == 3);
+  REQUIRE(v.unplayed.size() == 4);
+  CHECK(v.unplayed[3].why == "its model was made from it");
   CHECK(v.unplayed[0].why == "model unknown");
   CHECK(v.unplayed[1].why == "device unknown");
   CHECK(v.unplayed[2].why == "engine unknown");

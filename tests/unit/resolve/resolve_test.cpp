@@ -109,10 +109,10 @@ TEST_CASE("a pool of more bytes than a number holds does not start") {
 }
 
 TEST_CASE("a version beyond the newest modelled one is a warning") {
-  Resolved r = resolved(R"({"version": "0.30"})");
+  Resolved r = resolved(R"({"version": "0.40"})");
   r = budgeted(std::move(r)).resolved;
   const bool warned = std::ranges::any_of(r.warnings, [](const std::string& warning) {
-    return warning.find("newer than 0.28") != std::string::npos;
+    return warning.find("newer than 0.33") != std::string::npos;
   });
   CHECK(warned);
 }
@@ -147,6 +147,36 @@ TEST_CASE("a cache format that the checkpoint declares counts where the engine r
   // A checkpoint of NVIDIA's that the catalog does not have.
   CHECK(cache_of(vllm + R"(0.25"})", "nvidia/Qwen3-8B-NVFP4") == Dtype::fp8);
   CHECK(cache_of(vllm + R"(0.25"})", "other/Qwen3-8B-NVFP4") == Dtype::bf16);
+  // Unsloth's have scales for the cache, which SGLang does not read.
+  CHECK(cache_of(vllm + R"(0.25"})", "unsloth/Qwen3-8B-NVFP4") == Dtype::fp8);
+  CHECK(cache_of(sglang + "}", "unsloth/Qwen3-8B-NVFP4") == Dtype::bf16);
+}
+
+TEST_CASE("a checkpoint whose method the user contradicts is somebody else's") {
+  const Catalog catalog = Catalog::embedded();
+  const auto of = [&](const std::string& method) {
+    const std::string engine =
+        R"({"name": "vllm", "version": "0.25", "quantization": ")" + method + R"("})";
+    return resolve(scenario_of(engine, "Qwen3.6-35B-A3B NVFP4", "b200"), catalog);
+  };
+  // NVIDIA's, with a cache in 8 bits; a base model in NVFP4 with one in 16.
+  CHECK(of("modelopt").model.id == "qwen3.6-35b-a3b-nvfp4");
+  CHECK(of("modelopt").kv == Dtype::fp8);
+  CHECK(of("compressed-tensors").model.id == "qwen3.5-35b-a3b");
+  CHECK(of("compressed-tensors").kv == Dtype::bf16);
+}
+
+TEST_CASE("Ollama serves 4 bits under a name without a format") {
+  const Catalog catalog = Catalog::embedded();
+  const auto main_of = [&](const std::string& engine, const std::string& model) {
+    return main_dtype(
+        resolve(scenario_of(R"({"name": ")" + engine + R"("})", model, "rtx4090"), catalog).model);
+  };
+  CHECK(main_of("ollama", "llama3.1:8b") == Dtype::q4_k_m);
+  CHECK(main_of("ollama", "llama3.1:8b-instruct-q8_0") == Dtype::q8_0);
+  CHECK(main_of("ollama", "llama3.1:8b-instruct-fp16") == Dtype::bf16);
+  CHECK(main_of("ollama", "gpt-oss:20b") == Dtype::mxfp4);  // as its makers publish it
+  CHECK(main_of("llamacpp", "llama3.1:8b") == Dtype::bf16);
 }
 
 TEST_CASE("a quantization method is the checkpoint's own, or an error") {

@@ -1,0 +1,110 @@
+// The peak of the profiling pass: layers, sampler and vision tower.
+#include <algorithm>
+
+#include "hardware/budget/activations.hpp"
+#include "sim/engines/vllm/budget.hpp"
+
+namespace headroom {
+namespace {
+
+// Per sampled row and vocabulary entry, with 16-bit logits: fitted with the constants of
+// budget.cpp.
+struct SamplerBytes {
+  EngineVersion since;
+  double bytes;
+};
+constexpr SamplerBytes kSampler[] = {{{0, 0}, 36.0}, {{0, 8}, 38.7}, {{0, 17}, 14.9}};
+
+double sampler_bytes(EngineVersion version) {
+  double bytes = 0;
+  for (const SamplerBytes& release : kSampler) {
+    if (release.since <= version) bytes = release.bytes;
+  }
+  return bytes;
+}
+
+// The workspace of routed experts is kept between passes (v1/worker/workspace.py) at the latest in
+// 0.17; in 0.12 it was not: an estimate between the two.
+constexpr EngineVersion kKeepsWorkspace{0, 13};
+// V1 alone sizes its encoder budget by the images (v1/core/encoder_cache_manager.py).
+constexpr EngineVersion kBudgetsEncoder{0, 8};
+
+struct Widths {
+  std::int64_t mlp = 0;      // widest dense product of a token
+  std::int64_t routed = 0;   // copies of a token in its experts
+  std::int64_t streams = 1;  // residuals of a token (hyper-connections)
+};
+
+// Elements per token that the widest layer of a rank keeps alive. Routed experts hold their own
+// copies of each token: top_k of gate, up, their product and the output (ENGINES.md 8).
+Widths widths_of(const ModelSpec& model, const Sharding& sharding) {
+  const std::int64_t tp = sharding.tensor;
+  Widths widths;
+  for (const LayerKind& kind : model.kinds) {
+    widths.streams = std::max(widths.streams, kind.residual_streams);
+    if (kind.mlp) widths.mlp = std::max(widths.mlp, 3 * kind.mlp->ffn / tp);
+    if (!kind.moe) continue;
+    const MoeSpec& moe = *kind.moe;
+    const std::int64_t ffn = moe.ffn / sharding.expert_cuts();
+    const std::int64_t width = moe.latent > 0 ? moe.latent : model.hidden;
+    // Where each expert is cut, the tokens of all data ranks come to it.
+    const std::int64_t gathered = sharding.expert_parallel ? 1 : sharding.data;
+    widths.routed = std::max(widths.routed, gathered * moe.top_k * (3 * ffn + width));
+    widths.mlp = std::max(widths.mlp, 3 * moe.shared_ffn / tp);
+  }
+  return widths;
+}
+
+}  // namespace
+
+ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
+                                const VllmBudgetOptions& options) {
+  const std::int64_t element = activation_bytes(model.dtype);
+  const std::int64_t tokens = options.max_num_batched_tokens;
+  // v1/worker/gpu_model_runner.py, profile_run: pooling models run their pooler instead, whose
+  // vectors are small.
+  const std::int64_t rows =
+      options.pooling ? 0 : std::min(options.max_num_seqs, options.max_num_batched_tokens);
+  const Widths widths = widths_of(model, sharding);
+  // Encoder outputs and the merged embeddings of a vision-language model stay alive: 2 hidden
+  // states per token reproduce Gemma-3, Granite-Vision and Mistral-Small-3.1 to 0.08 GiB.
+  const ByteCount vision = model.vision ? 2 * tokens * model.hidden * element : 0;
+  const double per_logit = sampler_bytes(options.version) + static_cast<double>(element - 2);
+  // The experts' workspace outlives the forward pass, so the sampler comes on top of it (Mixtral,
+  // Kimi-VL and Qwen3-30B-A3B of 0.19 to 0.11 GiB).
+  const std::int64_t kept = options.version >= kKeepsWorkspace ? widths.routed : 0;
+  const ByteCount sampler =
+      static_cast<ByteCount>(static_cast<double>(rows * model.vocab) * per_logit) +
+      tokens * element * (model.hidden + kept);
+  // Peak over the layers: the MLP's wide products are alive together with a few copies of the
+  // hidden state (4.25 reproduces CodeLlama-7b 0.77 and Granite-3.1-8b 0.85 GiB).
+  const ByteCount forward =
+      tokens * element *
+      (std::max(widths.mlp, widths.routed) + widths.streams * model.hidden * 17 / 4);
+  // With empty compile caches the profiling pass also holds what the compiler tries out: 0.80 GiB
+  // logged on an RTX 4090 (vLLM 0.27, same model 0.70 GiB less KV than with warm caches), and what
+  // remains unexplained of the other logged start-up there. An estimate from two logs.
+  const ByteCount compiling = options.compile_cache_empty ? bytes_from_gib(0.80) : 0;
+  const ByteCount encoder = vllm_encoder_bytes(model, sharding, options);
+  return std::max({sampler + vision, forward + vision, encoder, compiling});
+}
+
+// The largest images that one step may encode, through one block of the tower: residual and normed
+// copy; query, key and value; of query and key, which rotary embedding takes in fp32, the cast, the
+// turned halves and the result; the pixels.
+ByteCount vllm_encoder_bytes(const ModelSpec& model, const Sharding& sharding,
+                             const VllmBudgetOptions& options) {
+  constexpr std::int64_t kImageTokens = 16384;  // 16.8 M pixels: preprocessor_config.json
+  constexpr std::int64_t kPatchesPerToken = 4;
+  constexpr std::int64_t kPixels = 3 * 16 * 16 * 2;  // of a patch in two frames
+  const bool profiles = options.profile_multimodal && options.version >= kBudgetsEncoder;
+  const bool any_size = model.vision && model.vision->family == VisionSpec::Family::qwen;
+  if (!any_size || !profiles) return 0;
+  const std::int64_t images =
+      std::max<std::int64_t>(options.max_num_batched_tokens / kImageTokens, 1);
+  const std::int64_t width = model.vision->hidden;
+  const std::int64_t elements = 2 * width + 15 * width / sharding.tensor + kPixels;
+  return images * kImageTokens * kPatchesPerToken * elements * activation_bytes(model.dtype);
+}
+
+}  // namespace headroom
