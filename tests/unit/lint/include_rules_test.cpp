@@ -46,11 +46,13 @@ constexpr std::array kModules{Module{"sim/kernel/", 0},
                               Module{"sim/server/", 10},
                               Module{"sim/app/", 11},
                               Module{"python/", 12},
+                              Module{"playground/", 12},
                               Module{"tests/", 12}};
 
 // Folders whose own files may include nlohmann_json: it triples the compile time of a file.
-constexpr std::array<std::string_view, 6> kJsonFolders{
-    "sim/options/", "sim/scenario/", "sim/report/", "workloads/traces/", "hardware/", "tests/"};
+constexpr std::array<std::string_view, 7> kJsonFolders{
+    "sim/options/", "sim/scenario/", "sim/report/", "workloads/traces/",
+    "hardware/",    "playground/",   "tests/"};
 
 const Module* module_of(std::string_view path) {
   for (const Module& module : kModules) {
