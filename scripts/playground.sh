@@ -23,14 +23,6 @@ mkdir -p "$built"
 # Debian keeps modules of node here, and node from elsewhere does not look there.
 export NODE_PATH=${NODE_PATH:-/usr/share/nodejs}
 
-# Debian's Emscripten compiles none of its libraries anew. Those for WebAssembly's own exceptions
-# are not among its builds, so they are made in a folder of this build.
-debians=/usr/share/emscripten/.emscripten
-if [[ -z ${EM_CONFIG:-} && $(readlink -f "$(command -v emcc)") == /usr/share/emscripten/* ]]; then
-  export EM_CONFIG=$built/emscripten.cfg EM_CACHE=$built/emscripten
-  sed 's/^FROZEN_CACHE.*/FROZEN_CACHE = False/' "$debians" >"$EM_CONFIG"
-fi
-
 # yaml-cpp is compiled for WebAssembly from its source, Debian's unless one is given.
 yaml=${HEADROOM_YAML_CPP:-$built/yaml-cpp}
 if [[ ! -e $yaml/include/yaml-cpp/yaml.h ]]; then

@@ -33,6 +33,7 @@ Scenario scenario_of(const json& request) {
   for (const auto& [path, value] : (request.contains("set") ? request["set"] : none).items()) {
     scenario.set(path, value.dump());
   }
+  if (request.contains("trace")) scenario.replay(request["trace"]);
   return scenario;
 }
 

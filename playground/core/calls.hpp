@@ -22,7 +22,8 @@ class Calls {
   //   audit     scenario [set] [context concurrency]   json
   //   ask       scenario [set] [targets]      json
   // `scenario` is the text of a document or the name of a ready one, `set` an object of values by
-  // their dotted paths. What goes wrong is {"error": {sentence, kind, origin, pointer, value,
+  // their dotted paths; `trace`, which all that take a scenario may have, the path of a file whose
+  // requests replace its own. What goes wrong is {"error": {sentence, kind, origin, pointer, value,
   // allowed, nearest}}, never an exception.
   [[nodiscard]] std::string answer(std::string_view request);
 

@@ -3,8 +3,6 @@
 // is a list of {name, points, capacity}; a side's colour is its place in it.
 
 const PlaygroundCharts = (() => {
-  const TARGETS = {ttft: 1000, tpot: 50};
-
   // [[x, low], [x, high - low]] of the measured runs beside the simulated mean.
   function band(points, metric) {
     const edges = points.filter((point) => point.error?.[`mean_${metric}_ms_percent`])
@@ -20,20 +18,24 @@ const PlaygroundCharts = (() => {
   // The band as a polygon; points are in order of load, so that a curve may bend back.
   function bandSeries(side, metric, color) {
     const outline = band(side.points, metric);
-    return {type: 'custom', silent: true, name: `${side.name} band`, z: 1, clip: true,
+    return {type: 'custom', silent: true, name: `${side.key} band`, z: 1, clip: true,
       data: outline.length ? [0] : [], renderItem: (params, api) => ({type: 'polygon',
         shape: {points: outline.map((point) => api.coord(point))},
         style: {fill: color, opacity: .16}})};
   }
 
-  function curveSeries(ctx, side, i, metric) {
-    const color = ctx.colors.series[i];
+  // The name of a line: of which system, where there are two.
+  const lineName = (side, sides, statistic) =>
+    sides.length > 1 ? `${side.name} ${statistic}` : statistic;
+
+  function curveSeries(ctx, side, sides, metric) {
+    const color = ctx.colors.series[sides.indexOf(side)];
     const at = (statistic) => side.points.map((point) => ({value: [
       point.metrics.output_throughput, point.metrics[`${statistic}_${metric}_ms`]], point}));
     const own = {symbol: 'circle', symbolSize: 6, showSymbol: true, clip: true};
     return [bandSeries(side, metric, color),
-      Chart.line(`${side.name} mean`, at('mean'), color, own),
-      Chart.line(`${side.name} p99`, at('p99'), color, {...own, symbolSize: 4,
+      Chart.line(lineName(side, sides, 'mean'), at('mean'), color, own),
+      Chart.line(lineName(side, sides, 'p99'), at('p99'), color, {...own, symbolSize: 4,
         lineStyle: {width: 1.5, type: 'dashed', color}})];
   }
 
@@ -56,17 +58,17 @@ const PlaygroundCharts = (() => {
         `${side.name} up to ${Format.number(Math.max(...side.points.map((point) =>
           point.metrics.output_throughput)))} tokens/s`).join('; ')}.`,
       option: (ctx) => Chart.option(ctx, {
-        legend: Chart.legend(ctx, drawn.flatMap((side) => [`${side.name} mean`,
-          `${side.name} p99`])),
+        legend: Chart.legend(ctx, drawn.flatMap((side) => ['mean', 'p99'].map((one) =>
+          lineName(side, sides, one)))),
         grid: Chart.grid(ctx, {top: 34, bottom: 40}),
         xAxis: Chart.xAxis(ctx, 'output tokens/s', {splitLine: {show: true}}),
         yAxis: Chart.yAxis(ctx, `${name} (ms)`, {type: 'log'}),
         tooltip: {trigger: 'item', formatter: (item) => pointTip(item, metric, unit)},
-        series: drawn.flatMap((side, i) => curveSeries(ctx, side, sides.indexOf(side), metric))
+        series: drawn.flatMap((side) => curveSeries(ctx, side, sides, metric))
           .concat({type: 'line', data: [], markLine: {silent: true, symbol: ['none', 'none'],
             animation: false, lineStyle: {color: ctx.colors.muted, type: 'dotted'},
             label: {formatter: 'target', color: ctx.colors.muted, position: 'insideEndTop'},
-            data: drawn.length ? [{yAxis: TARGETS[metric]}] : []}}),
+            data: drawn.length ? [{yAxis: Scenarios.TARGETS[`${metric}_ms`]}] : []}}),
       }),
       table: () => ({columns: [{name: 'System'}, {name: 'Load', unit, number: true},
         {name: 'Output', unit: 'tokens/s', number: true}, {name: `${name} mean`, unit: 'ms',

@@ -42,13 +42,14 @@ const Controls = (() => {
       element('label', {for: control.id}, label), shown, control);
   }
 
-  function slider(name, target, changed) {
+  // `isKnown`: whether the system has what it sets.
+  function slider(name, target, changed, isKnown = true) {
     const {label, values, text} = SLIDERS[name];
     const output = element('output', {});
-    const input = element('input', {type: 'range', min: 0, max: values.length - 1, step: 1,
+    const input = element('input', {type: 'range', disabled: !isKnown, min: 0, max: values.length - 1, step: 1,
       value: nearest(values, target[name]), 'data-name': name});
     const show = () => {
-      output.textContent = text(target[name]);
+      output.textContent = isKnown ? text(target[name]) : 'not in this engine';
       input.setAttribute('aria-valuetext', output.textContent);
     };
     input.addEventListener('input', () => {
@@ -89,7 +90,11 @@ const Controls = (() => {
     const file = element('input', {type: 'file', accept: '.json,application/json',
       class: 'visually-hidden', tabindex: '-1'});
     file.addEventListener('change', async () => {
-      if (file.files[0]) dropConfig(side, await file.files[0].text(), redraw);
+      if (!file.files[0]) return;
+      const {kind, text} = await Dropped.read(file.files[0]);
+      if (kind !== 'config') return;
+      Object.assign(side, {config: text, source: ''});
+      redraw();
     });
     const button = element('button', {type: 'button', onclick: () => {
       if (side.config) {
@@ -100,12 +105,6 @@ const Controls = (() => {
       }
     }}, side.config ? 'From the list' : 'config.json…');
     return element('div', {class: 'with-button'}, field('Model', input), list, file, button);
-  }
-
-  function dropConfig(side, text, redraw) {
-    side.source = '';
-    side.config = JSON.stringify(JSON.parse(text));
-    redraw();
   }
 
   function sourceField(side, redraw) {
@@ -124,6 +123,8 @@ const Controls = (() => {
     const side = state[key];
     const given = Boolean(side.source);
     const engines = names.engines.map((engine, i) => [i ? engine.name : '', engine.name]);
+    const engine = names.engines.find((one) => one.name === side.engine) || names.engines[0];
+    const has = (name) => given || Boolean(engine[`${name}_option`]);
     const title = state.b ? `System ${key.toUpperCase()}` : 'System';
     return element('fieldset', {'data-side': key}, element('legend', {}, title),
       modelField(side, names, changed, redraw),
@@ -131,14 +132,24 @@ const Controls = (() => {
         select('Device', 'device', side, named(names.devices), changed),
         select('Count', 'count', side, COUNTS.map((n) => [n, `× ${n}`]), changed, given)),
       element('div', {class: 'pair'},
-        select('Engine', 'engine', side, engines, changed, given),
+        select('Engine', 'engine', side, engines, redraw, given),
         select('Environment', 'environment', side, named(names.environments), changed)),
-      ...['length', 'batch', 'share'].map((name) => slider(name, side, changed)),
+      ...['length', 'batch', 'share'].map((name) => slider(name, side, changed, has(name))),
       sourceField(side, redraw));
+  }
+
+  function traceFields(state, redraw) {
+    return element('fieldset', {}, element('legend', {}, 'Traffic'),
+      element('p', {}, `the requests of ${state.trace.name}`),
+      element('button', {type: 'button', 'data-name': 'no-trace', onclick: () => {
+        state.trace = null;
+        redraw();
+      }}, 'Generate requests instead'));
   }
 
   function trafficFields(state, changed, redraw) {
     const {traffic} = state;
+    if (state.trace) return traceFields(state, redraw);
     return element('fieldset', {}, element('legend', {}, 'Traffic'),
       element('div', {class: 'pair'},
         select('Load', 'load', traffic, [['rate', 'by rate'], ['users', 'by users']], redraw),
@@ -168,5 +179,5 @@ const Controls = (() => {
       trafficFields(state, changed, redraw));
   }
 
-  return {show, dropConfig};
+  return {show};
 })();

@@ -10,7 +10,9 @@ const Packed = (() => {
   }
 
   async function unpacked(base64) {
-    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    const letters = atob(base64);
+    const bytes = new Uint8Array(letters.length);
+    for (let i = 0; i < bytes.length; ++i) bytes[i] = letters.charCodeAt(i);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }

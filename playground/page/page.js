@@ -13,7 +13,9 @@ const Page = (() => {
   const points = new Map();   // of curves, by the text of their scenario
   const sources = new Map();  // what pasted texts mean
   const written = new Set();  // files that the simulator has
-  const drawing = new Set();  // what is drawn in the next frame
+  const drawing = new Set();  // parts of DRAW
+  const turns = {a: 0, b: 0};  // of each side: which choice is the last
+  let traces = 0;             // that were dropped
   const page = document.documentElement;  // says to tests what was answered
 
   function emptySide(key) {
@@ -24,23 +26,30 @@ const Page = (() => {
   const keys = () => SIDES.filter((key) => state[key]);
   const sides = () => keys().map((key) => shown[key]);
 
-  function drawSoon(what) {
-    if (drawing.size === 0) requestAnimationFrame(drawNow);
-    drawing.add(what);
+  function drawSoon(...parts) {
+    if (drawing.size === 0) requestAnimationFrame(drawNext);
+    for (const part of parts) drawing.add(part);
   }
 
-  function drawNow() {
-    const all = [...drawing];
-    drawing.clear();
-    if (all.includes('runs')) Results.showRuns(sides());
-    if (all.includes('capacity')) Results.showCapacity(sides());
-    if (all.includes('curves')) {
-      Results.showCurves(sides(), state.traffic.load === 'users' ? 'users' : 'requests/s');
-    }
-    if (all.includes('runs') && sides().every((side) => side.summary || side.error)) {
+  const DRAW = {
+    answer: () => Results.showAnswers(sides()),
+    runs: () => Results.showRuns(sides()),
+    curves: () => Results.showCurves(sides(),
+      state.traffic.load === 'users' ? 'users' : 'requests/s'),
+    capacity: () => Results.showCapacity(sides()),
+  };
+
+  // One part in each frame, the answer first: a slider that is moved meanwhile is not held up.
+  function drawNext() {
+    const part = Object.keys(DRAW).find((one) => drawing.has(one));
+    DRAW[part]();
+    drawing.delete(part);
+    if (part === 'answer' && sides().every((side) => side.summary || side.error)) {
       page.dataset.answers = Number(page.dataset.answers || 0) + 1;
       page.dataset.answeredMs ??= Math.round(performance.now());
     }
+    if (part === 'runs') page.dataset.drawn = Number(page.dataset.drawn || 0) + 1;
+    if (drawing.size > 0) requestAnimationFrame(drawNext);
   }
 
   // The document of what was pasted, or null.
@@ -72,28 +81,45 @@ const Page = (() => {
 
   async function answer(key) {
     const side = shown[key];
+    const turn = ++turns[key];
     try {
       const document = await documentOf(key);
-      await Promise.all([run(key, document), capacity(key, document), curve(key, document)]);
+      if (turn !== turns[key]) return;
+      await Promise.all([capacity(key, document), runs(key, document)]);
     } catch (error) {
+      if (turn !== turns[key]) return;
       side.error = error.sentence ? error : {sentence: String(error.message || error)};
-      for (const what of ['runs', 'capacity', 'curves']) drawSoon(what);
+      drawSoon(...Object.keys(DRAW));
     }
   }
 
+  // What every request has.
+  function asked(document) {
+    return {scenario: JSON.stringify(document), ...(state.trace ? {trace: state.trace.path} : {})};
+  }
+
+  // Whether this is the answer, and not one to a later choice.
   async function run(key, document) {
-    const found = await Simulator.call({do: 'run', scenario: JSON.stringify(document),
-      charts: true}, {channel: `run.${key}`, priority: 0});
-    if (!found) return;
+    const found = await Simulator.call({do: 'run', charts: true, ...asked(document)},
+      {channel: `run.${key}`, priority: 0});
+    if (!found) return false;
     Object.assign(shown[key], {summary: JSON.parse(found.summary), error: null,
       charts: found.charts || null});
     page.dataset.runMs = Math.round(found.ms);
-    drawSoon('runs');
+    drawSoon('answer', 'runs');
+    return true;
+  }
+
+  async function runs(key, document) {
+    if (!await run(key, document)) return;
+    if (shown[key].summary.started && !state.trace) return curve(key, document);
+    shown[key].points = [];
+    drawSoon('curves');
   }
 
   async function capacity(key, document) {
-    const found = await Simulator.call({do: 'capacity', scenario: JSON.stringify(document),
-      contexts: CONTEXTS}, {channel: `capacity.${key}`, priority: 1});
+    const found = await Simulator.call({do: 'capacity', contexts: CONTEXTS,
+      ...asked(document)}, {channel: `capacity.${key}`, priority: 1});
     if (!found) return;
     [shown[key].capacity] = [].concat(JSON.parse(found.json));
     drawSoon('capacity');
@@ -101,7 +127,8 @@ const Page = (() => {
 
   // Points of the curve come one by one; those that are known stand at once.
   async function curve(key, document) {
-    const loads = Scenarios.loadsAround(state.traffic);
+    const {metrics: now} = shown[key].summary;
+    const loads = Scenarios.loadsAround(state.traffic, now.request_throughput || 0);
     const wanted = loads.map((load) => JSON.stringify(Scenarios.atLoad(document, load)));
     const collect = () => {
       shown[key].points = wanted.map((text) => points.get(text)).filter(Boolean);
@@ -124,47 +151,46 @@ const Page = (() => {
     const text = State.text(state);
     history.replaceState(null, '', text ? `#${text}` : location.pathname + location.search);
     for (const key of keys()) answer(key);
-    for (const key of SIDES.filter((one) => !state[one])) {
+    for (const key of SIDES.filter((one) => !state[one] && shown[one].summary)) {
       for (const what of ['run', 'capacity']) Simulator.drop(`${what}.${key}`);
       shown[key] = emptySide(key);
+      drawSoon(...Object.keys(DRAW));
     }
-    for (const what of ['runs', 'capacity', 'curves']) drawSoon(what);
   }
 
   async function documents() {
     return Promise.all(keys().map(async (key) => ({
       name: keys().length > 1 ? `playground-${key}` : 'playground',
-      ...await Simulator.call({do: 'scenario',
-        scenario: JSON.stringify(await documentOf(key))})})));
+      ...await Simulator.call({do: 'scenario', ...asked(await documentOf(key))})})));
+  }
+
+  async function asks() {
+    return Promise.all(keys().map(async (key) => ({name: keys().length > 1 ? shown[key].name : '',
+      request: {do: 'ask', ...asked(await documentOf(key))}})));
   }
 
   function showForm() {
     Controls.show(document.getElementById('setup'), state, names, changed);
   }
 
-  // A config.json, a compose file or a command in a file, dropped anywhere.
+  function again() {
+    showForm();
+    changed();
+  }
+
   async function dropped(event) {
     event.preventDefault();
     const file = event.dataTransfer?.files[0];
     if (!file) return;
-    const side = state.a;
-    const again = () => {
-      showForm();
-      changed();
-    };
-    if (file.size > 2 ** 20) {
-      fail(`${file.name} has ${Format.number(file.size / 2 ** 20)} MiB: expected a config.json, a ` +
-        'compose file or a command of at most 1 MiB');
-      return;
-    }
-    const text = await file.text();
     try {
-      if (text.trimStart().startsWith('{')) {
-        Controls.dropConfig(side, text, again);
+      const {kind, text, name} = await Dropped.read(file);
+      if (kind === 'trace') {
+        state.trace = {name, path: `/${traces++}-${name}`};
+        Simulator.write(state.trace.path, text);
       } else {
-        side.source = text.trim();
-        again();
+        Object.assign(state.a, kind === 'config' ? {config: text, source: ''} : {source: text});
       }
+      again();
     } catch (error) {
       fail(`${file.name}: ${error.message}`);
     }
@@ -186,13 +212,13 @@ const Page = (() => {
       return;
     }
     showForm();
+    Advice.show(Results.places.change, asks);
     Share.show(Results.places.share, Results.places.written, documents);
     document.addEventListener('dragover', (event) => event.preventDefault());
     document.addEventListener('drop', dropped);
     window.addEventListener('hashchange', () => {
       state = State.parse(location.hash);
-      showForm();
-      changed();
+      again();
     });
     document.getElementById('footer').append(element('p', {},
       `headroom ${names.version}. Simulated, not measured; charts by Apache ECharts ` +

@@ -17,12 +17,13 @@ const Results = (() => {
       'Pick a system and its traffic. The simulator runs in this page; nothing leaves it.'));
     place(main, 'answer', {'aria-live': 'polite'});
     places.answer.append(element('p', {class: 'note'}, 'Loading the simulator …'));
-    for (const [id, title] of [['load', 'Load'], ['latency', 'Latency'], ['memory', 'Memory']]) {
+    for (const [id, title] of [['load', 'Load'], ['latency', 'Latency'], ['memory', 'Memory'],
+      ['fits', 'What fits']]) {
       places[id] = RunPage.grid(RunPage.section(main, id, title));
     }
-    const fits = RunPage.section(main, 'fits', 'What fits');
-    place(fits, 'contexts');
-    places.fits = RunPage.grid(fits);
+    place(places.fits, 'contexts');
+    place(RunPage.section(main, 'change', 'What to change'), 'change');
+    place(main.parentElement, 'glance', {id: 'glance', 'aria-hidden': 'true'});
     const share = RunPage.section(main, 'share', 'Share');
     place(share, 'share', {class: 'actions'});
     place(share, 'written', {'aria-live': 'polite'});
@@ -66,15 +67,35 @@ const Results = (() => {
       RunPage.alert('Warnings', summary.warnings));
   }
 
-  // The verdicts and figures, and the charts of runs.
-  function showRuns(sides) {
+  // One line for windows in which the answer is out of sight while a slider moves.
+  function glanceAt({name, summary, error}, isOnly) {
+    const whose = isOnly ? '' : `${name}: `;
+    if (error || !summary) return element('p', {}, error ? `${whose}${error.sentence}` : '');
+    const word = element('strong', {}, `${whose}${RunPage.TITLES[summary.verdict]}`);
+    if (!summary.started) return element('p', {}, word);
+    const {metrics, memory} = summary;
+    const tail = (name) => Format.milliseconds(metrics[`p99_${name}_ms`]);
+    return element('p', {}, word, ` · p99 TTFT ${tail('ttft')} · TPOT ${tail('tpot')} · KV ` +
+      Format.percent(memory.peak_utilisation));
+  }
+
+  // The verdicts and figures.
+  function showAnswers(sides) {
     places.answer.className = sides.length > 1 ? 'beside' : '';
     places.answer.replaceChildren(...sides.map((side) => answerOf(side, sides.length === 1)));
+    places.glance.replaceChildren(...sides.map((side) => glanceAt(side, sides.length === 1)));
+  }
+
+  // The charts of runs.
+  function showRuns(sides) {
     const known = sides.filter((side) => side.summary && !side.error)
-      .map((side) => ({...side.charts, name: side.name, summary: side.summary, scenario: {}}));
+      .map((side) => ({...side.charts, name: side.name, summary: side.summary,
+        scenario: {slo: Scenarios.TARGETS}}));
     const started = known.filter((run) => run.summary.started && run.latency);
+    const [first, second] = started;
+    draw('latency', 'latency', first && !second ? {...RunCharts.latency(first), wide: true} : null);
     RunCharts.LATENCIES.forEach(([metric], i) => draw('latency', metric,
-      started.length ? RunCharts.latencyOf(started, i) : null));
+      second ? RunCharts.latencyOf(started, i) : null));
     for (const key of ['a', 'b']) {
       const side = sides.find((one) => one.key === key);
       const run = started.find((one) => one.name === side?.name);
@@ -82,6 +103,7 @@ const Results = (() => {
       draw('memory', `kv-${key}`, run ? RunCharts.memory(run, title, key === 'b') : null);
     }
     draw('memory', 'budget', known.length ? RunCharts.budget(known) : null);
+    if (figures.budget) figures.budget.node.style.order = 1;  // behind what comes with B
   }
 
   // What fits, without traffic.
@@ -92,6 +114,7 @@ const Results = (() => {
       draw('fits', `map-${key}`, side ? PlaygroundCharts.fitMap({...side,
         only: sides.length === 1}) : null);
     }
+    places.contexts.className = sides.length > 1 ? 'wide' : '';
     if (!known.length) return places.contexts.replaceChildren();
     const {columns, rows} = PlaygroundCharts.contextTable(known);
     places.contexts.replaceChildren(
@@ -118,5 +141,5 @@ const Results = (() => {
     }
   }
 
-  return {start, showRuns, showCapacity, showCurves, places};
+  return {start, showAnswers, showRuns, showCapacity, showCurves, places};
 })();

@@ -83,14 +83,15 @@ const Scenarios = (() => {
     return other;
   }
 
-  // Loads around the chosen one, of a fixed grid: a curve keeps its points while the load moves.
-  function loadsAround(traffic) {
-    const chosen = traffic.load === 'users' ? traffic.users : traffic.rate;
-    const middle = Math.round(2 * Math.log2(chosen));
+  // Loads around the chosen one, or around what is `served` of it per second where that is less, of
+  // a fixed grid: a curve keeps its points while the load moves.
+  function loadsAround(traffic, served) {
+    const chosen = traffic.load === 'users' ? traffic.users : Math.min(traffic.rate, served);
+    const middle = Math.round(2 * Math.log2(Math.max(chosen, 1 / 64)));
     const loads = Array.from({length: 11}, (_, i) => 2 ** ((middle + i - 6) / 2));
     if (traffic.load === 'rate') return loads.map((load) => Number(load.toPrecision(3)));
     return [...new Set(loads.map((load) => Math.max(1, Math.round(load))))];
   }
 
-  return {system, whole, atLoad, loadsAround, configPath};
+  return {TARGETS, system, whole, atLoad, loadsAround, configPath};
 })();

@@ -52,10 +52,18 @@ const Simulator = (() => {
     }
   }
 
+  // What nearly every model needs is loaded together with what is asked for.
+  const USUAL = ['linear', 'prefill_attention', 'decode_attention'];
+
   async function loadTimes(file, name) {
-    const section = tables.get(file).sections.find((one) => one.name === name);
     const system = file.replace(/\.txt$/, '');
-    section.text = await Packed.text(`${system}.${name.replace(' ', '.')}`);
+    const engine = name.split(' ')[1];
+    const {sections} = tables.get(file);
+    const wanted = sections.filter((one) => one.name === name || USUAL.some((kind) =>
+      one.name === `${kind} ${engine}` || engine === 'all' && one.name.startsWith(`${kind} `)));
+    await Promise.all(wanted.map(async (one) => {
+      one.text = await Packed.text(`${system}.${one.name.replace(' ', '.')}`);
+    }));
     sendTable(file);
   }
 

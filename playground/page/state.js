@@ -1,5 +1,6 @@
 'use strict';
-// Everything that a user chose, and its text in the address. What is as at first is left out.
+// Everything that a user chose, and its text in the address. What is as at first is left out,
+// and so is a dropped trace, {name, path}.
 
 const State = (() => {
   const SIDE = {model: 'llama-3.1-8b', config: '', device: 'h100-sxm', count: 1, engine: '',
@@ -8,10 +9,6 @@ const State = (() => {
     requests: 7200};
   const LOADS = ['rate', 'users'];
   const SPREADS = ['chat', 'equal'];
-
-  function initial() {
-    return {a: {...SIDE}, b: null, traffic: {...TRAFFIC}};
-  }
 
   function write(into, prefix, values, first) {
     for (const [name, value] of Object.entries(values)) {
@@ -50,8 +47,9 @@ const State = (() => {
     const traffic = read(from, '', TRAFFIC);
     if (!LOADS.includes(traffic.load)) traffic.load = TRAFFIC.load;
     if (!SPREADS.includes(traffic.spread)) traffic.spread = TRAFFIC.spread;
-    return {a: read(from, '', SIDE), b: from.has('b') ? read(from, 'b.', SIDE) : null, traffic};
+    return {a: read(from, '', SIDE), b: from.has('b') ? read(from, 'b.', SIDE) : null, traffic,
+      trace: null};
   }
 
-  return {initial, text, parse};
+  return {text, parse};
 })();

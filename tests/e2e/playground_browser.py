@@ -18,6 +18,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 PATIENCE_S = 60  # for an answer, on a busy machine
+DROP = """
+    const data = new DataTransfer();
+    data.items.add(new File([arguments[1]], arguments[0]));
+    document.dispatchEvent(new DragEvent('drop', {dataTransfer: data, cancelable: true}));
+"""
 
 
 def check(condition, message):
@@ -30,7 +35,9 @@ def browser(downloads):
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                      "--force-prefers-reduced-motion", "--hide-scrollbars"):
         options.add_argument(argument)
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.add_experimental_option("prefs", {
+        "download.default_directory": str(downloads),
+        "profile.default_content_setting_values.automatic_downloads": 1})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     return webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
 
@@ -83,6 +90,10 @@ class Page:
         self.script(code)
         self.wait_for(f"document.documentElement.dataset.answers > {answers}", what)
         self.settled()
+
+    def drop(self, name, text):
+        self.change(f"(function() {{ {DROP} }})({json.dumps(name)}, {json.dumps(text)})",
+                    f"answer to {name}")
 
     def field(self, name, side="a"):
         return (f"document.querySelector(`fieldset[data-side={side}] [data-name={name}]`)"
@@ -164,7 +175,7 @@ def check_link(page, folder):
 def check_compare(page, pictures):
     page.change("document.querySelector('[data-name=compare]').click();", "answer of B")
     page.choose("device", "l40s", "b")
-    page.check_drawn(8)
+    page.check_drawn(10)
     page.check(len(page.driver.find_elements(By.CSS_SELECTOR, "#main .verdict")) == 2,
                "not two verdicts")
     page.picture(pictures, f"beside-{page.name.split()[0]}")
@@ -188,13 +199,42 @@ def check_config(page):
               "intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32,
               "num_key_value_heads": 4, "vocab_size": 32000, "max_position_embeddings": 16384,
               "torch_dtype": "bfloat16"}
-    page.change(f"""
-        const data = new DataTransfer();
-        data.items.add(new File([{json.dumps(json.dumps(config))}], 'config.json'));
-        document.dispatchEvent(new DragEvent('drop', {{dataTransfer: data, cancelable: true}}));
-        """, "answer to a config.json")
+    page.drop("config.json", json.dumps(config))
     page.check("config" in page.script("return document.getElementById('main').innerText"),
                f"a dropped config.json is not simulated: {page.verdict()}")
+
+
+def check_trace(page):
+    page.drop("mine.csv", "arrival_s,prompt_tokens,output_tokens\n" +
+              "".join(f"{i / 10},500,20\n" for i in range(300)))
+    page.check("all of 300" in page.script("return document.getElementById('main').innerText"),
+               f"a dropped trace is not simulated: {page.verdict()}")
+    page.script(DROP, "mine.csv", "a,b\n1,2\n")
+    page.wait_for("document.querySelector('#main .alert.bad')", "complaint about a bad trace")
+    page.change("document.querySelector('[data-name=no-trace]').click()", "answer without it")
+    page.script(DROP, "config.json", "{ no JSON")
+    page.wait_for("document.querySelector('#main .alert.bad')", "complaint about bad JSON")
+    page.check("config.json" in page.verdict(), f"which file: {page.verdict()}")
+
+
+def check_choices(page):
+    """Every engine, and a model of each sort, has an answer."""
+    engines = page.script(f"return [...{page.field('engine')}.options].map((one) => one.value)")
+    for engine in engines[1:] + engines[:1]:
+        page.choose("engine", engine)
+        page.check(page.script("return Boolean(document.querySelector('#main .verdict'))"),
+                   f"{engine}: {page.verdict()}")
+    for model, device in (("qwen3-30b-a3b", "b200"), ("deepseek-v3", "h200-sxm"),
+                          ("llama-3.1-8b", "gb10")):
+        page.choose("device", device)
+        page.choose("model", model)
+        page.check(page.script("return Boolean(document.querySelector('#main .verdict'))"),
+                   f"{model} on {device}: {page.verdict()}")
+
+
+def check_advice(page):
+    page.script("document.querySelector('[data-name=advice]').click()")
+    page.wait_for("document.querySelectorAll('#change table').length === 2", "advice")
 
 
 def check_export(page, downloads):
@@ -223,7 +263,7 @@ def check_desk(driver, folder, downloads, pictures):
     print(f"first answer {page.script('return document.documentElement.dataset.answeredMs')} ms "
           "after the page began to load")
     page.settled()
-    page.check_drawn(8)
+    page.check_drawn(6)
     page.check_labels()
     page.picture(pictures, "desk")
     check_export(page, downloads)
@@ -234,19 +274,26 @@ def check_desk(driver, folder, downloads, pictures):
     check_theme(page)
     page.settled()
     page.picture(pictures, "desk-dark")
+    page.change("document.querySelector('[data-name=compare]').click();", "answer without B")
+    page.check(len(page.driver.find_elements(By.CSS_SELECTOR, "#main .verdict")) == 1,
+               "B is still there")
     check_theme(page)
     page.check_width()
     page.check_quiet()
     page = Page(driver, folder, 1280)
     check_paste(page)
     check_config(page)
+    page = Page(driver, folder, 1280)
+    check_advice(page)
+    check_trace(page)
+    check_choices(page)
     page.check_quiet()
 
 
 def check_phone(driver, folder, pictures):
     page = Page(driver, folder, 390)
     page.settled()
-    page.check_drawn(8)
+    page.check_drawn(6)
     page.check_width()
     page.picture(pictures, "phone")
     page.choose("prompt", "30", None, "input")

@@ -370,5 +370,5 @@ const RunPage = (() => {
   }
 
   return {show, section, grid, describe, headline, alert, tile, oomTexts, oomTable, versionNote,
-    reproduce, reproduceRun, fileName, flat, errorBand, accuracyBasis, save, verdict};
+    reproduce, reproduceRun, fileName, flat, errorBand, accuracyBasis, save, verdict, TITLES};
 })();
