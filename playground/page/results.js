@@ -6,6 +6,7 @@
 const Results = (() => {
   const places = {};  // by name: an element whose content is replaced
   const figures = {}; // by name: a figure, once it was drawn
+  const seen = {};    // by name: what was drawn last, as text
 
   function place(parent, name, attributes = {}) {
     places[name] = element('div', attributes);
@@ -27,6 +28,15 @@ const Results = (() => {
     const share = RunPage.section(main, 'share', 'Share');
     place(share, 'share', {class: 'actions'});
     place(share, 'written', {'aria-live': 'polite'});
+  }
+
+  // Whether `what` is other than when this was asked of `name` before: most changes of the traffic
+  // leave the memory as it is.
+  function isNew(name, what) {
+    const text = JSON.stringify(what);
+    if (seen[name] === text) return false;
+    seen[name] = text;
+    return true;
   }
 
   // The figure `name` in `parent` shows `spec`; none: it goes.
@@ -102,13 +112,16 @@ const Results = (() => {
       const title = sides.length > 1 ? `KV memory over time, ${side?.name}` : 'KV memory over time';
       draw('memory', `kv-${key}`, run ? RunCharts.memory(run, title, key === 'b') : null);
     }
-    draw('memory', 'budget', known.length ? RunCharts.budget(known) : null);
+    if (isNew('budget', known.map(({name, summary}) => [name, summary.memory.budget_bytes]))) {
+      draw('memory', 'budget', known.length ? RunCharts.budget(known) : null);
+    }
     if (figures.budget) figures.budget.node.style.order = 1;  // behind what comes with B
   }
 
   // What fits, without traffic.
   function showCapacity(sides) {
     const known = sides.filter((side) => side.capacity && !side.error);
+    if (!isNew('fits', [sides.length, known.map(({name, capacity}) => [name, capacity])])) return;
     for (const key of ['a', 'b']) {
       const side = known.find((one) => one.key === key);
       draw('fits', `map-${key}`, side ? PlaygroundCharts.fitMap({...side,
