@@ -59,8 +59,8 @@ const PlaygroundCharts = (() => {
           point.metrics.output_throughput)))} tokens/s`).join('; ')}.`,
       option: (ctx) => Chart.option(ctx, {
         legend: Chart.legend(ctx, drawn.flatMap((side) => ['mean', 'p99'].map((one) =>
-          lineName(side, sides, one)))),
-        grid: Chart.grid(ctx, {top: 34, bottom: 40}),
+          lineName(side, sides, one))), {icon: undefined, itemWidth: 24}),  // as the lines are
+        grid: Chart.grid(ctx, {top: ctx.narrow && sides.length > 1 ? 52 : 34, bottom: 40}),
         xAxis: Chart.xAxis(ctx, 'output tokens/s', {splitLine: {show: true}}),
         yAxis: Chart.yAxis(ctx, `${name} (ms)`, {type: 'log'}),
         tooltip: {trigger: 'item', formatter: (item) => pointTip(item, metric, unit)},
@@ -99,7 +99,7 @@ const PlaygroundCharts = (() => {
   }
 
   const LIMITS = {blocks: 'the KV pool', max_num_seqs: 'the batch', does_not_fit: 'does not fit',
-    max_model_len: 'longer than the engine takes'};
+    max_model_len: 'too long for the engine'};
   const limitText = (name) => LIMITS[name] || name.replaceAll('_', ' ');
   const contextText = (count) => count % 1024 === 0 ? `${count / 1024}k` : String(count);
 
