@@ -10,8 +10,9 @@
 namespace std {
 
 template <typename To, typename From>
-requires(sizeof(To) == sizeof(From))
-constexpr To bit_cast(const From& from) noexcept { return __builtin_bit_cast(To, from); }
+requires(sizeof(To) == sizeof(From)) constexpr To bit_cast(const From& from) noexcept {
+  return __builtin_bit_cast(To, from);
+}
 
 }  // namespace std
 
@@ -63,17 +64,16 @@ struct min_max_result {
 };
 
 // Of a search by predicate: over two iterators, or a range.
-#define HEADROOM_RANGES_SEARCH(name)                                                       \
-  template <typename I, typename S, typename Predicate, typename Projection = identity>    \
-  requires std::sentinel_for<S, I>                                                         \
-  constexpr auto name(I first, S last, Predicate predicate, Projection projection = {}) {  \
-    return std::name(first, last, headroom_detail::Projected{predicate, projection});      \
-  }                                                                                        \
-  template <headroom_detail::has_ends Range, typename Predicate,                           \
-            typename Projection = identity>                                                \
-  constexpr auto name(Range&& range, Predicate predicate, Projection projection = {}) {    \
-    return std::name(std::begin(range), std::end(range),                                   \
-                     headroom_detail::Projected{predicate, projection});                   \
+#define HEADROOM_RANGES_SEARCH(name)                                                             \
+  template <typename I, typename S, typename Predicate, typename Projection = identity>          \
+  requires std::sentinel_for<S, I>                                                               \
+  constexpr auto name(I first, S last, Predicate predicate, Projection projection = {}) {        \
+    return std::name(first, last, headroom_detail::Projected{predicate, projection});            \
+  }                                                                                              \
+  template <headroom_detail::has_ends Range, typename Predicate, typename Projection = identity> \
+  constexpr auto name(Range&& range, Predicate predicate, Projection projection = {}) {          \
+    return std::name(std::begin(range), std::end(range),                                         \
+                     headroom_detail::Projected{predicate, projection});                         \
   }
 HEADROOM_RANGES_SEARCH(any_of)
 HEADROOM_RANGES_SEARCH(all_of)
@@ -217,8 +217,7 @@ constexpr auto transform(Range&& range, Out out, Function function, Projection p
   }
   return in_out_result<decltype(in), Out>{in, out};
 }
-template <headroom_detail::has_ends A, headroom_detail::has_ends B, typename Out,
-          typename Function>
+template <headroom_detail::has_ends A, headroom_detail::has_ends B, typename Out, typename Function>
 constexpr Out transform(A&& a, B&& b, Out out, Function function) {
   auto other = std::begin(b);
   for (auto in = std::begin(a); in != std::end(a) && other != std::end(b); ++in, ++other, ++out) {

@@ -6,6 +6,7 @@ const Page = (() => {
   const CONTEXTS = [1, 2, 4, 8, 16, 32, 64, 128, 256].map((k) => k * 1024);
   const SIDES = ['a', 'b'];
   const KEPT_POINTS = 400;
+  const FRAME_MS = 16;
 
   let state = State.parse(location.hash);
   let names = null;
@@ -39,17 +40,24 @@ const Page = (() => {
     capacity: () => Results.showCapacity(sides()),
   };
 
-  // One part in each frame, the answer first: a slider that is moved meanwhile is not held up.
+  // As many parts as a frame has time for, the answer first: a slider that is moved meanwhile is not
+  // held up. The first charts take long, so the first answer is shown without them.
   function drawNext() {
-    const part = Object.keys(DRAW).find((one) => drawing.has(one));
-    DRAW[part]();
+    const end = performance.now() + FRAME_MS;
+    do {
+      drawPart(Object.keys(DRAW).find((one) => drawing.has(one)));
+    } while (drawing.size > 0 && page.dataset.drawn && performance.now() < end);
+    if (drawing.size > 0) requestAnimationFrame(drawNext);
+  }
+
+  function drawPart(part) {
     drawing.delete(part);
+    DRAW[part]();
     if (part === 'answer' && sides().every((side) => side.summary || side.error)) {
       page.dataset.answers = Number(page.dataset.answers || 0) + 1;
       page.dataset.answeredMs ??= Math.round(performance.now());
     }
     if (part === 'runs') page.dataset.drawn = Number(page.dataset.drawn || 0) + 1;
-    if (drawing.size > 0) requestAnimationFrame(drawNext);
   }
 
   // The document of what was pasted, or null.
