@@ -2,6 +2,7 @@
 # Installs the Debian packages that are missing, and nothing when all are there (then it needs
 # neither root nor a network).
 #   scripts/setup.sh [program|test|dev]    for the program, also its tests (default), also tools
+#   scripts/setup.sh playground            for the program as a page (scripts/playground.sh)
 set -euo pipefail
 
 purpose=${1:-test}
@@ -9,8 +10,9 @@ case $purpose in
   program) wanted='program' ;;
   test) wanted='program test' ;;
   dev) wanted='program test dev' ;;
+  playground) wanted='program playground' ;;
   *)
-    echo "usage: scripts/setup.sh [program|test|dev]" >&2
+    echo "usage: scripts/setup.sh [program|test|dev|playground]" >&2
     exit 2
     ;;
 esac

@@ -46,10 +46,10 @@ const EmbeddedFile& file_for(const DeviceSpec& device, std::span<const EmbeddedF
   if (nearest != nullptr) return *nearest;
   const std::vector<std::string> known = KernelLibrary::systems(files);
   throw ConfigError(
-      {.kind = ErrorKind::unsupported,
-       .value = device.id,
-       .problem = "no kernel times of this device or of another one of architecture " +
-                  device.architecture + "; there are " + comma_list(known)});
+      Complaint{.kind = ErrorKind::unsupported,
+                .value = device.id,
+                .problem = "no kernel times of this device or of another one of architecture " +
+                           device.architecture + "; there are " + comma_list(known)});
 }
 
 // Formats that stand in for one that was not measured, the best first.

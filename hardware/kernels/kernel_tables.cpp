@@ -156,6 +156,12 @@ const KernelSurface* KernelTables::find(KernelClass kind, std::string_view engin
   const ClassTraits& traits = traits_of(kind);
   for (const auto& section : sections_) {
     if (section->kind != traits.name || section->engine != engine) continue;
+    if (section->text.find('\n') + 1 >= section->text.size()) {  // its first line alone
+      throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                  .origin = origin_,
+                                  .value = section->kind + " " + section->engine,
+                                  .problem = "these kernel times are not loaded"});
+    }
     std::call_once(section->read, [&] {
       section->surface = std::make_unique<const KernelSurface>(
           section->text, origin_, line_of(section->text), traits.ideal, peaks_, traits.weights);

@@ -3,6 +3,7 @@
 Links to files of the repository outside docs/ ([the scenario](../scenarios/demo.json)): the file is
 copied to its path in the repository, Markdown as a page, and the link follows it. Lists as in
 CommonMark: they need no empty line before them, and what is in an item is as far in as its text.
+The playground, if it was built, becomes a part of the site.
 """
 
 from __future__ import annotations
@@ -39,6 +40,13 @@ def _targets(source: Path, root: Path) -> list[Path]:
     return found
 
 
+def _playground(root: Path) -> list[str]:
+    """The files of the playground below build/, if scripts/playground.sh has built it."""
+    build = root / "build"
+    return sorted(path.relative_to(build).as_posix()
+                  for path in (build / "playground").rglob("*") if path.is_file())
+
+
 def on_files(files, config):
     root, docs = _root(config), Path(config["docs_dir"]).resolve()
     queue = [Path(page.abs_src_path).resolve() for page in files.documentation_pages()]
@@ -55,6 +63,9 @@ def on_files(files, config):
             files.append(file)
             if target.suffix == ".md":
                 queue.append(target)
+    for path in _playground(root):
+        files.append(File(path, str(root / "build"), config["site_dir"],
+                          config["use_directory_urls"]))
     return files
 
 
@@ -109,4 +120,6 @@ def on_page_markdown(markdown, page, config, files):
         start = posixpath.dirname(page.file.src_uri) or "."
         return link[1] + os.path.relpath(uri, start) + link[3]
 
+    if page.file.src_uri == "playground.md" and _playground(root):
+        markdown += "\n[Open the playground of this site](playground/index.html).\n"
     return common_lists(_LINK.sub(in_site, markdown))

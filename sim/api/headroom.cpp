@@ -30,6 +30,7 @@
 #include "sim/study/ask/ask_target.hpp"
 #include "sim/study/compare/compare.hpp"
 #include "sim/study/plan/fleet_planner.hpp"
+#include "sim/study/plan/serve_command.hpp"
 #include "sim/study/sweep/run_row.hpp"
 #include "sim/study/sweep/study_plan.hpp"
 #include "sim/study/sweep/study_runner.hpp"
@@ -130,6 +131,27 @@ struct Simulator::Data {
 
 Simulator::Simulator() : data_(behind_door([] { return std::make_unique<const Data>(); })) {}
 Simulator::~Simulator() = default;
+
+std::vector<std::string> Simulator::models() const { return data_->catalog.model_ids(); }
+std::vector<std::string> Simulator::devices() const { return data_->catalog.device_ids(); }
+std::vector<std::string> Simulator::environments() const {
+  return data_->catalog.environment_ids();
+}
+CommandAnswer Simulator::command(const Scenario& scenario) const {
+  return behind_door([&] {
+    const headroom::Scenario read = scenario.document_->read();
+    const Json& root = scenario.document_->written.json.root;
+    Json engine = root.value("engine", Json::object());
+    if (engine.is_string()) engine = {{"name", engine}};
+    if (!engine.contains("name")) engine["name"] = read.engine.name;
+    const std::string model = read.model;
+    const bool listed = data_->catalog.has_model(model);
+    const std::string repository = listed ? data_->catalog.model(model).hf_repo : "";
+    headroom::ServeCommand command =
+        headroom::serve_command(engine, repository.empty() ? model : repository);
+    return CommandAnswer{std::move(command.text), std::move(command.not_a_flag)};
+  });
+}
 
 RunAnswer Simulator::run(const Scenario& scenario, const Control& control) const {
   return behind_door([&] {

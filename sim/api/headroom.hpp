@@ -79,6 +79,36 @@ class Scenario {
 [[nodiscard]] std::string ready_study(const std::string& name);
 [[nodiscard]] std::string ready_plan(const std::string& name);
 
+// A scenario from what is run already, as JSON. A command names neither the traffic nor (mostly)
+// the device: "workload" and "device" are the caller's to add.
+struct FromAnswer {
+  std::string scenario;
+  std::vector<std::string> unknown_flags;  // left out
+  std::vector<std::string> ignored_flags;  // no effect on memory or scheduling
+  std::vector<std::string> notes;          // what was assumed
+};
+// `vllm serve ...`, `docker run ...` and what else `headroom from` takes.
+[[nodiscard]] FromAnswer from_command(std::string_view command);
+// The text of a compose file; `service` may be empty when one of them runs a known engine.
+[[nodiscard]] FromAnswer from_compose(std::string_view text, const std::string& service = {});
+
+// An engine that scenarios may name, and how it spells what every engine has. Dotted paths of
+// options; empty: it has none.
+struct EngineAnswer {
+  std::string name;
+  std::string version;        // modelled by default
+  std::string share_option;   // of the device's memory that it may use
+  std::string batch_option;   // most requests at a time
+  std::string length_option;  // of the longest request, in tokens
+};
+[[nodiscard]] std::vector<EngineAnswer> engines();
+
+// The command that starts the scenario's engine.
+struct CommandAnswer {
+  std::string text;                   // empty: no command of this engine is known
+  std::vector<std::string> no_flags;  // options that no flag says
+};
+
 // Where the text of a study or a plan is from.
 struct Origin {
   std::string name = {};    // what errors call it; a study or a plan without a name takes its stem
@@ -236,6 +266,13 @@ class Simulator {
   ~Simulator();
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
+
+  // The ids that scenarios may name, sorted.
+  [[nodiscard]] std::vector<std::string> models() const;
+  [[nodiscard]] std::vector<std::string> devices() const;
+  [[nodiscard]] std::vector<std::string> environments() const;
+
+  [[nodiscard]] CommandAnswer command(const Scenario& scenario) const;
 
   // Throw Error. Equal input gives equal bytes, whatever the number of threads.
   [[nodiscard]] RunAnswer run(const Scenario& scenario, const Control& control = {}) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -185,6 +186,7 @@ void Endpoints::check_key(const HttpAsk& ask) const {
 
 std::unique_ptr<HttpWork> Endpoints::route(const HttpAsk& ask, HttpReply& reply) {
   check_key(ask);
+  if (show_ui(ask, reply)) return nullptr;
   const bool is_posted = std::ranges::find(kPosted, ask.path) != kPosted.end();
   if (!is_posted && std::ranges::find(kRead, ask.path) == kRead.end()) {
     throw ApiRefusal(kStatusNotFound,
@@ -218,6 +220,18 @@ std::unique_ptr<HttpWork> Endpoints::complete(const HttpAsk& ask, HttpReply& rep
   emulator_.advance(clock_.now_ns());  // what is refused at once has no stream
   work->begin_stream();
   return work;
+}
+
+// The playground's own page says what it may load.
+bool Endpoints::show_ui(const HttpAsk& ask, HttpReply& reply) const {
+  if (ask.method != "GET" || options_.ui.empty()) return false;
+  if (ask.path == "/ui") {
+    reply.send(kStatusMoved, "text/plain", "", "Location: /ui/\r\n");
+    return true;
+  }
+  const std::optional<UiFile> file = options_.ui.find(ask.path);
+  if (file) reply.send(kStatusOk, file->type, file->content, "Cache-Control: no-cache\r\n");
+  return file.has_value();
 }
 
 void Endpoints::show(const HttpAsk& ask, HttpReply& reply) {

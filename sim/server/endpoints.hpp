@@ -10,6 +10,7 @@
 #include "sim/server/emulator.hpp"
 #include "sim/server/http_server.hpp"
 #include "sim/server/serve_clock.hpp"
+#include "sim/server/ui_files.hpp"
 
 namespace headroom {
 
@@ -19,6 +20,7 @@ struct EndpointOptions {
   std::string api_key;        // that clients must send; empty: none
   std::string version;        // of Headroom
   std::size_t most_open = 0;  // answers at once; more are turned away with 429
+  UiFiles ui = {};            // at /ui/
 };
 
 class Endpoints {
@@ -38,6 +40,7 @@ class Endpoints {
   [[nodiscard]] std::unique_ptr<HttpWork> complete(const HttpAsk& ask, HttpReply& reply,
                                                    bool is_chat);
   void show(const HttpAsk& ask, HttpReply& reply);
+  [[nodiscard]] bool show_ui(const HttpAsk& ask, HttpReply& reply) const;
   void check_key(const HttpAsk& ask) const;
 
   EndpointOptions options_;

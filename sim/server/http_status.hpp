@@ -4,6 +4,7 @@
 namespace headroom {
 
 inline constexpr int kStatusOk = 200;
+inline constexpr int kStatusMoved = 301;
 inline constexpr int kStatusBadRequest = 400;
 inline constexpr int kStatusUnauthorized = 401;
 inline constexpr int kStatusNotFound = 404;

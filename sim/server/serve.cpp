@@ -25,7 +25,8 @@ class Service {
         clock_([this] { return http_.now_ns(); }, options.time_scale),
         endpoints_({.api_key = options.api_key,
                     .version = options.version,
-                    .most_open = options.most_open},
+                    .most_open = options.most_open,
+                    .ui = options.ui},
                    emulator, clock_),
         http_(options.http, [this](const HttpAsk& ask, HttpReply& reply) {
           return endpoints_.begin(ask, reply);

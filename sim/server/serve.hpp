@@ -8,6 +8,7 @@
 
 #include "sim/server/emulator.hpp"
 #include "sim/server/http_server.hpp"
+#include "sim/server/ui_files.hpp"
 
 namespace headroom {
 
@@ -19,6 +20,7 @@ struct ServeOptions {
   double startup_s = 0;            // simulated seconds until requests are taken
   double drain_s = 30;             // for answers that are being made when it is stopped
   std::size_t most_open = 65'536;  // answers at once
+  UiFiles ui = {};                 // the playground, if it is to be there
 };
 
 // Serves until `stop` becomes true, and then the answers that are being made, for a while.

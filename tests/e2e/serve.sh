@@ -32,6 +32,25 @@ ends() {
   [[ ! -s server_errors.txt ]] || fail "$(cat server_errors.txt)"
 }
 
+# --- the playground beside it ---
+
+mkdir -p ui/data
+echo '<title>page</title>' >ui/index.html
+echo 'Packed.put()' >ui/data/core.js
+serve demo --ui ui
+grep -q 'playground is at /ui/' served.txt || fail "$(cat served.txt)"
+[[ $(status "$url/ui/") == 200 ]] || fail 'no page at /ui/'
+grep -q page answer.json || fail "another page: $(cat answer.json)"
+[[ $(curl -s -o answer.json -w '%{content_type}' "$url/ui/data/core.js") == text/javascript* ]] ||
+  fail 'a script of another type'
+[[ $(curl -s -o answer.json -w '%{redirect_url}' "$url/ui") == "$url/ui/" ]] ||
+  fail 'no way to /ui/'
+for path in /ui/none /ui/data /ui/data/../../served.txt /ui/..%2fserved.txt; do
+  [[ $(status --path-as-is "$url$path") == 404 ]] || fail "$path is there"
+done
+ends 0
+expect_error 'scripts/playground.sh' "$HEADROOM" serve demo --ui ui/data
+
 # --- what was served is what the trace gives ---
 
 serve demo -o served

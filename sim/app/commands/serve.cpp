@@ -50,6 +50,7 @@ struct ServeArguments {
   std::string key_variable;
   double drain_s = 30;
   std::string output;
+  std::string ui;
   bool startup = false;
 };
 
@@ -129,12 +130,14 @@ int serve_command(ServeArguments& a) {
   options.api_key = key_of(a.key_variable);
   options.version = engine_version(setup, kVersion);
   options.drain_s = a.drain_s;
+  if (!a.ui.empty()) options.ui = UiFiles(a.ui);
   if (a.startup) options.startup_s = setup.resolved.scenario.engine.restart_s.value_or(0);
   raise_open_files();
   serve(options, emulator, stop_on_signals(), [&](std::uint16_t port) {
     const bool is_v6 = a.host.find(':') != std::string::npos;
     print(fmt::format("serves {} at http://{}:{}\n", emulator.limits().model,
                       is_v6 ? "[" + a.host + "]" : a.host, port));
+    if (!a.ui.empty()) print("the playground is at /ui/\n");
     std::fflush(stdout);
   });
   const RunResult result = emulator.finish();
@@ -167,6 +170,8 @@ std::function<int()> add_serve(CLI::App& command) {
   command.add_option("--drain", a->drain_s, "seconds to finish answers in when it is stopped (30)");
   command.add_option("-o,--output", a->output,
                      "folder for what was served: its trace, and the results of a run");
+  command.add_option("--ui", a->ui,
+                     "folder of the playground (scripts/playground.sh), to be served at /ui/");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   return [a] { return serve_command(*a); };
 }

@@ -104,19 +104,28 @@ const Figures = (() => {
     const note = element('p', {}, spec.note || '');
     const heading = element('h3', {}, spec.title);
     const folded = spec.table ? Table.folded('Data table', () => {
-      const {columns, rows} = spec.table();
-      return Table.create(columns, rows, {name: spec.title});
+      const {columns, rows} = figure.spec.table();
+      return Table.create(columns, rows, {name: figure.spec.title});
     }) : null;
     const node = element('figure', {class: spec.wide ? 'wide' : null},
       element('figcaption', {}, heading, note), spec.controls || null, chart, folded);
     parent.append(node);
-    const figure = {spec, node, chart, note, folded, instance: null, width: 0};
+    const figure = {spec, node, chart, heading, note, folded, instance: null, width: 0};
     all.push(figure);
     draw(figure);
     new ResizeObserver(() => {
       if (Math.abs(chart.clientWidth - figure.width) > 1 && !Theme.isPrinting()) draw(figure);
     }).observe(chart);
-    return {update: () => update(figure), node, heading, note};
+    return {update: () => update(figure), replace: (other) => replace(figure, other), node, heading,
+      note};
+  }
+
+  // The figure shows another spec, without controls, from now on.
+  function replace(figure, spec) {
+    figure.spec = spec;
+    figure.heading.textContent = spec.title;
+    figure.note.textContent = spec.note || '';
+    update(figure);
   }
 
   function draw(figure) {
@@ -152,5 +161,11 @@ const Figures = (() => {
     for (const figure of all) draw(figure);
   }
 
-  return {add, redraw};
+  // [{title, svg}...] of the charts that are on the page, in its order.
+  function pictures() {
+    return all.filter(({chart}) => chart.isConnected && chart.clientWidth > 0)
+      .map(({spec, chart}) => ({title: spec.title, svg: chart.querySelector('svg')}));
+  }
+
+  return {add, redraw, pictures};
 })();

@@ -369,6 +369,6 @@ const RunPage = (() => {
     if (isKnown(run)) reproduceRun(section(main, 'reproduce', 'Reproduce'), run);
   }
 
-  return {show, section, grid, describe, alert, tile, oomTexts, oomTable, versionNote, reproduce,
-    reproduceRun, fileName, flat, errorBand, accuracyBasis, save, verdict};
+  return {show, section, grid, describe, headline, alert, tile, oomTexts, oomTable, versionNote,
+    reproduce, reproduceRun, fileName, flat, errorBand, accuracyBasis, save, verdict, TITLES};
 })();

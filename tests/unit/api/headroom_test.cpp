@@ -1,5 +1,6 @@
 #include "sim/api/headroom.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <stop_token>
@@ -51,6 +52,47 @@ constexpr const char* kSearch = R"({
               "limits": {"p99_ttft_ms": 500}}]})";
 
 }  // namespace
+
+TEST_CASE("a command and a compose file become scenarios") {
+  const api::FromAnswer command =
+      api::from_command("vllm serve Qwen/Qwen2.5-7B-Instruct --max-num-seqs 8 --nonsense 1");
+  Scenario scenario = Scenario::from_json(command.scenario);
+  CHECK(json::parse(command.scenario)["engine"]["max_num_seqs"] == 8);
+  CHECK(command.unknown_flags == std::vector<std::string>{"--nonsense"});
+  const api::FromAnswer compose = api::from_compose(
+      "services: {chat: {image: 'vllm/vllm-openai:v0.19.0', command: --model a --seed 1}}");
+  CHECK(json::parse(compose.scenario)["model"] == "a");
+  CHECK(about([] { static_cast<void>(api::from_command("vllm serve 'open")); }).origin ==
+        "command");
+  CHECK(about([] { static_cast<void>(api::from_compose("a: [")); }).kind == "value");
+
+  // And back.
+  const Simulator simulator;
+  scenario.set("device", "l40s");
+  const api::CommandAnswer again = simulator.command(scenario);
+  CHECK(again.text.starts_with("vllm serve Qwen/Qwen2.5-7B-Instruct"));
+  CHECK(again.text.find("--max-num-seqs 8") != std::string::npos);
+}
+
+TEST_CASE("programs can list what scenarios may name") {
+  const Simulator simulator;
+  const auto has = [](const std::vector<std::string>& names, const char* name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  CHECK(has(simulator.models(), "llama-3.1-8b"));
+  CHECK(has(simulator.devices(), "h100-sxm"));
+  CHECK(has(simulator.environments(), "docker"));
+  for (const api::EngineAnswer& engine : api::engines()) {
+    for (const std::string& option :
+         {engine.share_option, engine.batch_option, engine.length_option}) {
+      CHECK((option.empty() || option.starts_with("engine.")));
+    }
+    if (engine.name != "vllm") continue;
+    CHECK(engine.share_option == "engine.gpu_memory_utilization");
+    CHECK(engine.batch_option == "engine.max_num_seqs");
+    CHECK(engine.length_option == "engine.max_model_len");
+  }
+}
 
 TEST_CASE("ask says whether a scenario holds, by how much, and what helps") {
   const Simulator simulator;

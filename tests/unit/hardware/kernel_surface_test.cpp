@@ -139,10 +139,29 @@ TEST_CASE("damage to a surface is reported with its line") {
              Catch::StartsWith("kernels/x.txt:8: no grid in this section"));
 }
 
+const std::string kFacts =
+    "headroom-kernels 1\ndevice x\narchitecture hopper\nsm 90\ngb_per_s 3350\n"
+    "tflops_bf16 989.4\nlink_gb_per_s 450\n";
+
+// The playground loads the others when they are asked for.
+TEST_CASE("a section of which there is the first line alone is not loaded") {
+  const std::string text = kFacts + "class nccl all nccl-2\nclass linear all vllm-0.24.0\n";
+  const KernelTables tables(EmbeddedFile{"x.txt", text});
+  for (const KernelClass kind : {KernelClass::nccl, KernelClass::linear}) {
+    try {
+      static_cast<void>(tables.surface(kind));
+      FAIL("a section without rows was read");
+    } catch (const ConfigError& error) {
+      CHECK(error.complaint().kind == ErrorKind::unreadable);
+      CHECK(error.complaint().origin == "kernels/x.txt");
+      CHECK(error.complaint().value == std::string(name_of(kind)) + " all");
+    }
+  }
+  CHECK(tables.surface(KernelClass::experts, KernelEngine::vllm) == nullptr);
+}
+
 TEST_CASE("the facts of a kernel file are checked") {
-  const std::string facts =
-      "headroom-kernels 1\ndevice x\narchitecture hopper\nsm 90\ngb_per_s 3350\n"
-      "tflops_bf16 989.4\nlink_gb_per_s 450\n";
+  const std::string& facts = kFacts;
   const std::string section =
       "class nccl all nccl-2\naxis gpus 2\naxis elements 256\n"
       "grid all_reduce\n" +
