@@ -15,7 +15,14 @@ struct SamplerBytes {
 };
 constexpr SamplerBytes kSampler[] = {{{0, 0}, 36.0}, {{0, 8}, 38.7}, {{0, 17}, 14.9}};
 
-double sampler_bytes(EngineVersion version) {
+// The second runner profiles greedy requests: the logits and their copy in fp32
+// (v1/worker/gpu/sample/sampler.py, apply_sampling_params). From 0.33 on it adds a pass with every
+// sampling parameter (v1/worker/gpu/model_runner.py, _dummy_sampler_run), as the first one has.
+constexpr double kGreedyBytes = 2 + 4;
+constexpr EngineVersion kProfilesAllParameters{0, 33};
+
+double sampler_bytes(EngineVersion version, bool second_runner) {
+  if (second_runner && version < kProfilesAllParameters) return kGreedyBytes;
   double bytes = 0;
   for (const SamplerBytes& release : kSampler) {
     if (release.since <= version) bytes = release.bytes;
@@ -58,7 +65,7 @@ Widths widths_of(const ModelSpec& model, const Sharding& sharding) {
 }  // namespace
 
 ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
-                                const VllmBudgetOptions& options) {
+                                const VllmBudgetOptions& options, bool second_runner) {
   const std::int64_t element = activation_bytes(model.dtype);
   const std::int64_t tokens = options.max_num_batched_tokens;
   // v1/worker/gpu_model_runner.py, profile_run: pooling models run their pooler instead, whose
@@ -69,7 +76,8 @@ ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding
   // Encoder outputs and the merged embeddings of a vision-language model stay alive: 2 hidden
   // states per token reproduce Gemma-3, Granite-Vision and Mistral-Small-3.1 to 0.08 GiB.
   const ByteCount vision = model.vision ? 2 * tokens * model.hidden * element : 0;
-  const double per_logit = sampler_bytes(options.version) + static_cast<double>(element - 2);
+  const double per_logit =
+      sampler_bytes(options.version, second_runner) + static_cast<double>(element - 2);
   // The experts' workspace outlives the forward pass, so the sampler comes on top of it (Mixtral,
   // Kimi-VL and Qwen3-30B-A3B of 0.19 to 0.11 GiB).
   const std::int64_t kept = options.version >= kKeepsWorkspace ? widths.routed : 0;

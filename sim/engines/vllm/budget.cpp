@@ -9,6 +9,7 @@
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/vllm/compressed_layout.hpp"
+#include "sim/engines/vllm/model_runner.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/saturating.hpp"
 
@@ -112,7 +113,8 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
     t.drafter = vllm_loaded_weight_bytes(*in.drafter, drafter_sharding(in.sharding), 0);
   }
   t.adapters = vllm_adapter_bytes(in.model, in.sharding, stage, options);
-  t.activations = vllm_activation_bytes(in.model, in.sharding, options);
+  t.activations =
+      vllm_activation_bytes(in.model, in.sharding, options, vllm_second_runner(in, options));
   t.growth = vllm_context_growth_bytes(options.version, in.sharding);
   const bool symmetric = has_symmetric_memory(in.device);
   if (!symmetric) t.growth = std::min(t.growth, single_growth_bytes(in.device, options.version));
@@ -308,6 +310,11 @@ ByteCount vllm_adapter_bytes(const ModelSpec& model, const Sharding& sharding, s
   if (!options.lora) return 0;
   return options.max_loras * lora_size(model, sharding, stage, *options.lora).slot_elements() *
          lora_element_bytes(model);
+}
+
+bool vllm_second_runner(const BudgetInputs& inputs, const VllmBudgetOptions& options) {
+  return !options.pooling && takes_second_runner(options.version, inputs.model, inputs.device,
+                                                 options.draft_method);
 }
 
 ByteCount vllm_context_growth_bytes(EngineVersion version, const Sharding& sharding) {

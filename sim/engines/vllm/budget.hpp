@@ -62,8 +62,11 @@ struct VllmBudgetOptions {
 // Slots for LoRA adapters; 0 without.
 [[nodiscard]] ByteCount vllm_adapter_bytes(const ModelSpec& model, const Sharding& sharding,
                                            std::int64_t stage, const VllmBudgetOptions& options);
+// Whether the second model runner serves it (model_runner.hpp); it knows no pooling models.
+[[nodiscard]] bool vllm_second_runner(const BudgetInputs& inputs, const VllmBudgetOptions& options);
 [[nodiscard]] ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
-                                              const VllmBudgetOptions& options);
+                                              const VllmBudgetOptions& options,
+                                              bool second_runner = false);
 // Of the vision tower while it encodes the largest images; 0 for towers of images of one size,
 // which stay below the peak of the layers.
 [[nodiscard]] ByteCount vllm_encoder_bytes(const ModelSpec& model, const Sharding& sharding,

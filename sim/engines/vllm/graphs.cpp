@@ -4,7 +4,6 @@
 
 #include "sim/engines/vllm/budget.hpp"
 #include "sim/engines/vllm/capture_sizes.hpp"
-#include "sim/engines/vllm/model_runner.hpp"
 
 namespace headroom {
 namespace {
@@ -22,8 +21,7 @@ bool graphs_in_budget(const BudgetInputs& in, const VllmBudgetOptions& options) 
   if (options.enforce_eager) return false;
   if (in.device.vendor == "amd" && version < kEstimatesOnRocm) return false;
   if (!options.estimate_graphs.value_or(version >= kEstimatesGraphs)) return false;
-  return version >= kSecondRunnerEstimates || options.pooling ||
-         !takes_second_runner(version, in.model, in.device, options.draft_method);
+  return version >= kSecondRunnerEstimates || !vllm_second_runner(in, options);
 }
 
 // Steps that are captured, in tokens. With drafts a decode step has 1 + drafts tokens of each

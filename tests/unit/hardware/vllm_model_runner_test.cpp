@@ -60,6 +60,46 @@ TEST_CASE("the second runner keeps no memory for graphs out of the pool before 0
   CHECK(estimate({0, 29}) == estimate({0, 22}));
 }
 
+TEST_CASE("the second runner profiles greedy sampling alone before 0.33") {
+  VllmBudgetOptions options;
+  options.max_num_seqs = 1024;
+  const ModelSpec& model = catalog().model("llama-3.1-8b");
+  const auto sampler_bytes = [&](EngineVersion version) {
+    options.version = version;
+    options.max_num_batched_tokens = 1024;  // the layers need less
+    return vllm_activation_bytes(model, {}, options, true) - 1024LL * 2 * model.hidden;
+  };
+  CHECK(sampler_bytes({0, 24}) == 1024 * model.vocab * 6);
+  CHECK(sampler_bytes({0, 33}) > 1024 * model.vocab * 14);
+}
+
+// hardware/catalog/measured/h200: nothing was fitted to these.
+TEST_CASE("start-ups of vLLM 0.24 on an H200") {
+  struct Logged {
+    const char* model;
+    std::int32_t max_model_len;
+    double utilization;
+    double kv_gib;
+    double off_gib;
+  };
+  for (const Logged& logged : {Logged{"llama-3.1-8b", 16384, 0.92, 112.28, 0.2},
+                               Logged{"llama-3.1-8b", 4096, 0.15, 4.64, 0.2},
+                               Logged{"qwen3-30b-a3b", 16384, 0.92, 68.18, 0.5}}) {
+    BudgetInputs in;
+    in.model = catalog().model(logged.model);
+    in.device = catalog().device("h200-sxm");
+    in.machine.total_bytes = bytes_from_gib(139.81);
+    VllmBudgetOptions options;
+    options.version = {0, 24};
+    options.max_model_len = logged.max_model_len;
+    options.gpu_memory_utilization = logged.utilization;
+    options.max_num_seqs = 1024;
+    options.max_num_batched_tokens = 8192;
+    const MemoryBudget budget = vllm_budget(in, options);
+    CHECK(gib_from_bytes(budget.kv_pool_bytes) == Approx(logged.kv_gib).margin(logged.off_gib));
+  }
+}
+
 TEST_CASE("a pooling model measures no sampler") {
   VllmBudgetOptions options;
   options.version = {0, 11};
