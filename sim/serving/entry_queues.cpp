@@ -25,17 +25,20 @@ bool EntryQueues::holds(const Arrival& arrival, std::uint64_t index, std::uint32
   Queue& queue = queues_[replica];
   const TimeNs work_ns = queue.work.of(arrival.prompt_tokens);
   if (work_ns == 0) return false;
+  if (held_ == 0) {
+    wakes_.clear();
+    ++period_;
+  }
   const bool is_sent = arrival.shared_prompt != 0 && arrival.shared_prompt == queue.latest_prompt &&
                        now_ns == queue.last_ns;
   const std::uint32_t item = item_of(arrival, index, replica);
   if (is_sent) {
     items_[queue.latest_item].next = item;
   } else {
-    const bool is_awake = !queue.jobs.empty();
     advance(queue, now_ns);
     note_work(queue, work_ns, now_ns);
     begin(queue, item, work_ns, now_ns);
-    if (!is_awake) wake(replica);
+    if (queue.woken_in != period_) wake(replica);
   }
   queue.latest_prompt = arrival.shared_prompt;
   queue.latest_item = item;
@@ -137,7 +140,9 @@ TimeNs EntryQueues::first_exit_ns(const Queue& queue) {
 }
 
 void EntryQueues::wake(std::uint32_t replica) {
-  wakes_.push_back({.time_ns = first_exit_ns(queues_[replica]), .key = replica});
+  Queue& queue = queues_[replica];
+  queue.woken_in = period_;
+  wakes_.push_back({.time_ns = first_exit_ns(queue), .key = replica});
   std::ranges::push_heap(wakes_, Later{});
 }
 
@@ -173,8 +178,10 @@ std::optional<EntryQueues::Held> EntryQueues::take(TimeNs now_ns) {
     std::ranges::pop_heap(wakes_, Later{});
     const auto replica = static_cast<std::uint32_t>(wakes_.back().key);
     wakes_.pop_back();
-    advance(queues_[replica], now_ns);
-    if (!queues_[replica].jobs.empty()) wake(replica);
+    Queue& queue = queues_[replica];
+    queue.woken_in = 0;
+    advance(queue, now_ns);
+    if (queue.held > 0) wake(replica);
   }
   std::optional<Held> next;
   if (!left_.empty()) {

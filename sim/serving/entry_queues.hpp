@@ -88,6 +88,7 @@ class EntryQueues {
     TimeNs first_ns = kNever;
     TimeNs last_ns = 0;
     std::int64_t held = 0;
+    std::uint64_t woken_in = 0;  // it has a place in wakes_, if that is of this period
     std::uint64_t latest_prompt = 0;
     std::uint32_t latest_item = kNobody;
   };
@@ -120,6 +121,7 @@ class EntryQueues {
   std::vector<Item> items_;
   std::vector<std::uint32_t> spare_;
   std::vector<Wake> wakes_;      // a heap: one of each replica that holds somebody, never too late
+  std::uint64_t period_ = 1;     // they are of; it ends when nobody is held any more
   std::vector<Wake> deadlines_;  // a heap: clients that will give up; some have left before
   std::deque<Held> left_;        // and were not taken yet
   std::int64_t held_ = 0;        // of all queues

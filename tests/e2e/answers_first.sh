@@ -15,7 +15,7 @@ first_line() {
 first_line '^HOLDS: [0-9.]+ % of requests keep TTFT 1.00 s and TPOT 50.0 ms$' run demo
 first_line '^DOES NOT HOLD: overloaded: serves [0-9.]+ of [0-9.]+ requests/s; ' run demo \
   --set rate=40
-first_line '^with B ' compare demo --set-b max_num_seqs=64 --replications 2
+first_line '^with B ' compare demo --set-b engine.quantization=fp8 --replications 2
 first_line '^[0-9]+ of 25 points keep up with their traffic; [0-9]+ are overloaded' sweep rate-curve
 first_line '^verdict +DOES NOT START: ' audit llama-70b-does-not-fit
 "$HEADROOM" capacity --model llama-3.1-8b --device rtx4090 --context 32k >capacity.txt

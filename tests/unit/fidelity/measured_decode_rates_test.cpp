@@ -75,7 +75,7 @@ TEST_CASE("bad rates name file, line and what was expected") {
 
 TEST_CASE("GB10's published rates come out within their rows' errors") {
   const std::filesystem::path folder =
-      std::filesystem::path(HEADROOM_SOURCE_DIR) / "hardware/catalog/measured";
+      std::filesystem::path(HEADROOM_SOURCE_DIR) / "hardware/catalog/measured/gb10";
   const Catalog catalog = Catalog::embedded();
   const RunValidation validation = validate_runs({.directory = folder}, catalog);
   CHECK(validation.excluded.empty());

@@ -221,7 +221,9 @@ TEST_CASE(
     return vllm_budget(inputs_of("llama-3.1-8b", device), options).kv_available_bytes;
   };
   CHECK(available("mi300x", {0, 22}) == available("mi300x", {0, 19}));
-  CHECK(available("mi300x", {0, 22}) - available("mi300x", {0, 29}) ==
+  // From 0.29 on the second model runner serves it, whose profiling pass needs 6 bytes per logit
+  // instead of 14.9: 256 rows, which the layers' 0.08 GiB do not reach.
+  CHECK(available("mi300x", {0, 30}, true) - available("mi300x", {0, 30}) ==
         available("h100-sxm", {0, 19}) - available("h100-sxm", {0, 20}));
   const ByteCount eager = available("h100-sxm", {0, 22}, true);
   CHECK(eager == available("h100-sxm", {0, 19}));

@@ -179,6 +179,19 @@ TEST_CASE("who gives up on the way in leaves at its deadline", "[entry]") {
   CHECK(queues.next_ns() == kNever);
 }
 
+TEST_CASE("work for clients that are gone wakes nobody, and delays who comes", "[entry]") {
+  EntryQueues queues = one_queue();
+  CHECK(queues.holds(request_of(6000, kMs), 0, 0, 0));
+  CHECK(next_of(queues).gives_up);
+  CHECK(queues.next_ns() == kNever);
+  CHECK(queues.holds(request_of(2000), 1, 0, 4 * kMs));  // two turns of 2 ms are left of the first
+  CHECK(next_of(queues).time_ns == 12 * kMs);
+  CHECK(queues.holds(request_of(2000, 101 * kMs), 2, 0, 100 * kMs));
+  CHECK(next_of(queues).gives_up);
+  CHECK(queues.holds(request_of(2000), 3, 0, 300 * kMs));  // long after the rest of it
+  CHECK(next_of(queues).time_ns == 304 * kMs);
+}
+
 TEST_CASE("the end of a run finds those that are still on their way", "[entry]") {
   EntryQueues queues = one_queue();
   CHECK(queues.holds(request_of(0, 4 * kMs), 0, 0, 0));
