@@ -179,9 +179,8 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
                  static_cast<std::int64_t>(choice.entry_token_ns * 1e3 + 0.5)};
   // Of all that lies between client and engine, what is not on the way in.
   const auto token_ps = static_cast<std::int64_t>(choice.prompt_token_ns * 1e3 + 0.5);
-  facts.client_latency = {
-      std::max<TimeNs>(0, choice.client_latency_ns - facts.entry.request_ns),
-      std::max<std::int64_t>(0, token_ps - facts.entry.prompt_token_ps)};
+  facts.client_latency = {std::max<TimeNs>(0, choice.client_latency_ns - facts.entry.request_ns),
+                          std::max<std::int64_t>(0, token_ps - facts.entry.prompt_token_ps)};
   return with_adapters(resolved, std::move(choice));
 }
 

@@ -51,11 +51,8 @@ bool EntryQueues::holds(const Arrival& arrival, std::uint64_t index, std::uint32
 
 std::uint32_t EntryQueues::item_of(const Arrival& arrival, std::uint64_t index,
                                    std::uint32_t replica) {
-  Item item{.arrival = arrival,
-            .index = index,
-            .number = came_++,
-            .replica = replica,
-            .is_held = true};
+  Item item{
+      .arrival = arrival, .index = index, .number = came_++, .replica = replica, .is_held = true};
   if (spare_.empty()) {
     items_.push_back(item);
     return static_cast<std::uint32_t>(items_.size() - 1);
@@ -97,18 +94,29 @@ void EntryQueues::append(Queue& queue, Job job, TimeNs turn_ns, TimeNs now_ns) {
 void EntryQueues::advance(Queue& queue, TimeNs now_ns) {
   while (!queue.jobs.empty() && queue.jobs.front().end_ns <= now_ns) {
     Job job = queue.jobs.front();
+    if (queue.jobs.size() == 1 && job.last_end_ns() <= now_ns) {  // its turns follow one another
+      return leave_alone(queue, job);
+    }
     queue.jobs.pop_front();
     --queue.by_left[job.left--];
     if (job.left > 0) {
       append(queue, job, job.turn_ns, job.end_ns);
     } else {
+      queue.exits_ns.pop_front();
       leave(queue, job);
     }
   }
 }
 
+void EntryQueues::leave_alone(Queue& queue, Job job) {
+  queue.jobs.clear();
+  queue.exits_ns.clear();
+  --queue.by_left[job.left];
+  queue.tail_ns = job.end_ns = job.last_end_ns();
+  leave(queue, job);
+}
+
 void EntryQueues::leave(Queue& queue, const Job& job) {
-  queue.exits_ns.pop_front();
   queue.round_ns -= job.turn_ns;
   for (std::uint32_t item = job.item; item != kNobody;) {
     const std::uint32_t next = items_[item].next;

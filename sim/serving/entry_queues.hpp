@@ -32,7 +32,7 @@ class EntryQueues {
   explicit EntryQueues(std::vector<EntryWork> work);
 
   struct Held {
-    TimeNs time_ns = 0;       // it enters its engine, or its client gives up before
+    TimeNs time_ns = 0;  // it enters its engine, or its client gives up before
     std::uint64_t index = 0;
     std::uint32_t replica = 0;
     bool gives_up = false;
@@ -74,6 +74,11 @@ class EntryQueues {
     std::size_t left = 0;
     TimeNs turn_ns = 0;
     TimeNs end_ns = 0;  // of its next turn: those before it in the queue are done by then
+
+    // If nobody else has a turn.
+    [[nodiscard]] TimeNs last_end_ns() const {
+      return end_ns + static_cast<std::int64_t>(left - 1) * turn_ns;
+    }
   };
   struct Queue {
     EntryWork work;
@@ -108,6 +113,7 @@ class EntryQueues {
   static void begin(Queue& queue, std::uint32_t item, TimeNs work_ns, TimeNs now_ns);
   static void append(Queue& queue, Job job, TimeNs turn_ns, TimeNs now_ns);
   void advance(Queue& queue, TimeNs now_ns);
+  void leave_alone(Queue& queue, Job job);
   void leave(Queue& queue, const Job& job);
   // Nobody leaves before.
   static TimeNs first_exit_ns(const Queue& queue);
@@ -126,7 +132,7 @@ class EntryQueues {
   std::deque<Held> left_;        // and were not taken yet
   std::int64_t held_ = 0;        // of all queues
   std::uint64_t came_ = 0;
-  std::size_t dropped_ = 0;      // items that drop() has looked at
+  std::size_t dropped_ = 0;  // items that drop() has looked at
 };
 
 }  // namespace headroom

@@ -247,7 +247,10 @@ void Fleet::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
   if (replicas_[number]->api_server() != nullptr) [[unlikely]] {
     replicas_[number]->send(arrival, index, now_ns);
     admit_sent(number, now_ns);
-  } else if (!entries_ || !hold_back(arrival, index, number, now_ns)) {
+  } else if (entries_ && hold_back(arrival, index, number, now_ns)) {
+    if (loads_are_looked_at_) note_load(number, now_ns);
+    return schedule_arrival(now_ns);  // the replica knows nothing of it yet
+  } else {
     await(arrival, index, number, replicas_[number]->submit(arrival, index, now_ns));
   }
   schedule_arrival(now_ns);

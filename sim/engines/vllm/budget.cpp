@@ -313,8 +313,8 @@ ByteCount vllm_adapter_bytes(const ModelSpec& model, const Sharding& sharding, s
 }
 
 bool vllm_second_runner(const BudgetInputs& inputs, const VllmBudgetOptions& options) {
-  return !options.pooling && takes_second_runner(options.version, inputs.model, inputs.device,
-                                                 options.draft_method);
+  return !options.pooling &&
+         takes_second_runner(options.version, inputs.model, inputs.device, options.draft_method);
 }
 
 ByteCount vllm_context_growth_bytes(EngineVersion version, const Sharding& sharding) {

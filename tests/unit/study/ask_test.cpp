@@ -139,8 +139,8 @@ TEST_CASE("verdicts: holds, tight, does not hold, does not start", "[ask]") {
 
 TEST_CASE("no graphs is a change only where their price is known", "[ask]") {
   const auto offers_eager = [](const std::string& device) {
-    const RunResult result = run(
-        with_settings(document_of(device, R"(, "max_model_len": 8192)"), {}), catalog());
+    const RunResult result =
+        run(with_settings(document_of(device, R"(, "max_model_len": 8192)"), {}), catalog());
     REQUIRE(result.started);
     const std::vector<AskCandidate> candidates = ask_candidates(result, 1600, catalog());
     return std::ranges::any_of(candidates, [](const AskCandidate& candidate) {
