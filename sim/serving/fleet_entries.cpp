@@ -27,6 +27,11 @@ void Fleet::admit_held(TimeNs now_ns) {
     replica.record_unseen(unseen_record(held->arrival, held->index,
                                         static_cast<std::uint16_t>(number), Outcome::cancelled,
                                         now_ns));
+  } else if (options_.resends_lost && replica.is_down(now_ns) &&
+             replica.down_outcome() == Outcome::lost_to_fault) {
+    prompt_tokens_[number] -= held->arrival.prompt_tokens;  // it died meanwhile: sent elsewhere
+    if (loads_are_looked_at_) note_load(number, now_ns);
+    return send(held->arrival, held->index, now_ns);
   } else {
     await(held->arrival, held->index, number, replica.submit(held->arrival, held->index, now_ns));
   }

@@ -106,6 +106,7 @@ class Replica {
   [[nodiscard]] Handovers& handovers() { return core_.remote.handovers(); }
   // What becomes of those whom an engine that is down has lost.
   [[nodiscard]] Outcome down_outcome() const { return outage_.outcome(); }
+  [[nodiscard]] bool is_down(TimeNs now_ns) const { return outage_.lasts_at(now_ns); }
   // The KV that `id` waits for is here, or is lost: then it is recorded, or handed back. And KV
   // that is kept for others was fetched. What changes blocks does so when the engine plans next:
   // then they leave.

@@ -112,7 +112,7 @@ std::vector<TuneOutcome> TuneMeter::at(const std::vector<TuneTrial>& trials) {
     TuneOutcome outcome;
     std::exception_ptr error;  // no fault of the configuration
   };
-  const std::size_t threads = std::clamp<std::size_t>(options_.threads, 1, trials.size() + 1);
+  const std::size_t threads = std::clamp(options_.threads, std::size_t{1}, trials.size() + 1);
   RunPool<std::size_t, Made> pool(
       threads, [&](std::size_t number, const std::atomic<bool>* stop) -> std::optional<Made> {
         try {

@@ -49,7 +49,7 @@ class TuneMeter {
 
   const TuneQuery& query_;
   const Catalog& catalog_;
-  const TuneOptions& options_;
+  const TuneOptions options_;
   AskLoad load_;
   bool by_load_ = true;
   std::vector<Setting> slo_;  // the scenario's own limits, in ms

@@ -214,7 +214,9 @@ TEST_CASE("what a crash catches is lost, or sent again") {
   const RunResult resent =
       run_fleet(R"({"replicas": 2, "faults": {"resend": true, )" + crash + "}}");
   CHECK(resent.summary.requests.finished == 400);
-  CHECK(resent.totals.replicas[1].handed_back == lost.summary.requests.lost_to_fault);
+  // Who was still on the way in goes to the other one without having been there.
+  CHECK(resent.totals.replicas[1].handed_back > 0);
+  CHECK(resent.totals.replicas[1].handed_back <= lost.summary.requests.lost_to_fault);
   CHECK(resent.totals.replicas[1].discarded_tokens > 0);
 }
 
