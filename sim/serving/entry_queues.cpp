@@ -15,7 +15,7 @@ constexpr TimeNs kLongestBacklogNs = TimeNs{1} << 52;
 
 }  // namespace
 
-EntryQueues::EntryQueues(std::vector<EntryWork> work) {
+EntryQueues::EntryQueues(const std::vector<EntryWork>& work) {
   queues_.reserve(work.size());
   for (const EntryWork& one : work) queues_.push_back({.work = one});
 }

@@ -29,7 +29,7 @@ class EntryQueues {
   static constexpr std::size_t kTurns = 4;
 
   // `work`: by replica, for each request.
-  explicit EntryQueues(std::vector<EntryWork> work);
+  explicit EntryQueues(const std::vector<EntryWork>& work);
 
   struct Held {
     TimeNs time_ns = 0;  // it enters its engine, or its client gives up before
