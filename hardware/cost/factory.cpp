@@ -181,7 +181,7 @@ std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const
   const bool sparse = has([](const LayerKind& kind) {
     return kind.attention && (kind.attention->indexer || !kind.attention->keeps_values);
   });
-  const bool recurrent = has([](const LayerKind& kind) { return kind.recurrent.has_value(); });
+  const bool recurrent = has_states(model);
   if (!sparse && !recurrent) return "";
   const KernelLibrary library = catalog.kernel_library(device, *kernels);
   const char* lacks = sparse && !library.has_sparse()         ? "sparse attention"

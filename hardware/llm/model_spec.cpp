@@ -219,6 +219,16 @@ ModelSpec quantised(ModelSpec model, Dtype dtype) {
   return model;
 }
 
+bool has_experts(const ModelSpec& model) {
+  return std::ranges::any_of(model.kinds,
+                             [](const LayerKind& kind) { return kind.moe.has_value(); });
+}
+
+bool has_states(const ModelSpec& model) {
+  return std::ranges::any_of(model.kinds,
+                             [](const LayerKind& kind) { return kind.recurrent.has_value(); });
+}
+
 Dtype main_dtype(const ModelSpec& model) {
   std::vector<std::int64_t> elements(dtype_names().size(), 0);
   const auto count = [&](Dtype dtype, std::int64_t n) {

@@ -242,5 +242,7 @@ struct StageLayers {
 [[nodiscard]] ModelSpec quantised(ModelSpec model, Dtype dtype);
 // Format of most of the model's matrix elements: what its products compute in.
 [[nodiscard]] Dtype main_dtype(const ModelSpec& model);
+[[nodiscard]] bool has_experts(const ModelSpec& model);  // in any layer
+[[nodiscard]] bool has_states(const ModelSpec& model);   // recurrent layers
 
 }  // namespace headroom

@@ -40,11 +40,6 @@ constexpr std::int64_t kMostSequences = 2048;    // the engine's max_batch_size
 constexpr std::int64_t kLargestGraph = 8192;     // sequences
 constexpr std::int64_t kLargestJob = 1'000'000;  // requests
 
-bool has_experts(const ModelSpec& model) {
-  return std::ranges::any_of(model.kinds,
-                             [](const LayerKind& kind) { return kind.moe.has_value(); });
-}
-
 }  // namespace
 
 void read_max_throughput(std::istream& in, const std::string& name, const Catalog& catalog,

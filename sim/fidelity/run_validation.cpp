@@ -206,11 +206,11 @@ std::string class_of(const ModelSpec& model) {
   const auto add = [&](bool is_such, std::string_view word) {
     if (is_such) name += fmt::format("{}{}", name.empty() ? "" : " ", word);
   };
-  add(has([](const LayerKind& kind) { return kind.recurrent.has_value(); }), "recurrent");
+  add(has_states(model), "recurrent");
   add(has([](const LayerKind& kind) { return kind.attention && kind.attention->indexer; }),
       "sparse");
   add(has([](const LayerKind& kind) { return kind.attention && kind.attention->mla; }), "latent");
-  add(has([](const LayerKind& kind) { return kind.moe.has_value(); }), "experts");
+  add(has_experts(model), "experts");
   return name.empty() ? "dense" : name;
 }
 

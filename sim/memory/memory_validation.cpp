@@ -24,9 +24,7 @@ constexpr int kSearchDepth = 2;          // folders below the given one
 ValidationGroup h100_group(const Resolved& r) {
   if (r.sharding.pipeline > 1) return ValidationGroup::h100_pipeline;
   if (r.model.vision) return ValidationGroup::h100_vision;
-  const bool moe = std::ranges::any_of(r.model.kinds,
-                                       [](const LayerKind& kind) { return kind.moe.has_value(); });
-  return moe ? ValidationGroup::h100_moe : ValidationGroup::h100_dense;
+  return has_experts(r.model) ? ValidationGroup::h100_moe : ValidationGroup::h100_dense;
 }
 
 // Only what sets the rows of one model apart.

@@ -40,7 +40,7 @@ class Check {
       refuse_of_others(at, "a run models data ranks only with scheduler",
                        &BatchTraits::has_data_ranks);
     }
-    if (!has_experts()) {
+    if (!has_experts(r_.model)) {
       r_.scenario.refuse(at, fmt::format("{} has no experts, so its data ranks are independent "
                                          "engines: simulate one with its share of the traffic",
                                          r_.model.id));
@@ -71,7 +71,7 @@ class Check {
 
   void check_experts() const {
     const char* const at = "/engine/enable_expert_parallel";
-    if (!has_experts())
+    if (!has_experts(r_.model))
       r_.scenario.refuse_unused(at, fmt::format(": {} has no experts", r_.model.id));
     if (s_.tensor * s_.data == 1) r_.scenario.refuse_unused(at, ": one rank holds every expert");
     if (r_.scenario.cost.level == "table") {
@@ -127,11 +127,6 @@ class Check {
         names.size() == 1 ? std::string(*last)
                           : fmt::format("{} and {}", fmt::join(names.begin(), last, ", "), *last);
     r_.scenario.refuse(at, fmt::format("{} {}", what, list), ErrorKind::unsupported);
-  }
-
-  [[nodiscard]] bool has_experts() const {
-    return std::ranges::any_of(r_.model.kinds,
-                               [](const LayerKind& kind) { return kind.moe.has_value(); });
   }
 
   const Resolved& r_;

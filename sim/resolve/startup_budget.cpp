@@ -196,10 +196,6 @@ bool has_windows(const ModelSpec& model) {
   });
 }
 
-bool has_states(const ModelSpec& model) {
-  return std::ranges::any_of(model.kinds, [](const LayerKind& kind) { return !!kind.recurrent; });
-}
-
 }  // namespace
 
 std::optional<std::string> note_on_groups(const Resolved& resolved, const MemoryBudget& budget,

@@ -3,9 +3,8 @@
 // aliases and merge keys (<<) included.
 //
 // An empty value, "~" and "null" without quotes are null; what ends a block text is no part of it.
-// ConfigError
-// `name:line: ...` for what is no YAML, tags, duplicate keys, keys that are no texts, a second
-// document, and a document that grows beyond 100,000 values with its aliases.
+// ConfigError `name:line: ...` for what is no YAML, tags, duplicate keys, keys that are no texts, a
+// second document, and a document that grows beyond 100,000 values with its aliases.
 
 #include <string>
 #include <string_view>

@@ -25,20 +25,18 @@ bool EntryQueues::holds(const Arrival& arrival, std::uint64_t index, std::uint32
   Queue& queue = queues_[replica];
   const TimeNs work_ns = queue.work.of(arrival.prompt_tokens);
   if (work_ns == 0) return false;
-  if (held_ == 0) {
-    wakes_.clear();
-    ++period_;
-  }
+  pass(now_ns);
   const bool is_sent = arrival.shared_prompt != 0 && arrival.shared_prompt == queue.latest_prompt &&
                        now_ns == queue.last_ns;
   const std::uint32_t item = item_of(arrival, index, replica);
   if (is_sent) {
     items_[queue.latest_item].next = item;
   } else {
+    const bool is_awake = !queue.jobs.empty();
     advance(queue, now_ns);
     note_work(queue, work_ns, now_ns);
     begin(queue, item, work_ns, now_ns);
-    if (queue.woken_in != period_) wake(replica);
+    if (!is_awake) wake(replica);
   }
   queue.latest_prompt = arrival.shared_prompt;
   queue.latest_item = item;
@@ -89,6 +87,18 @@ void EntryQueues::append(Queue& queue, Job job, TimeNs turn_ns, TimeNs now_ns) {
   ++queue.by_left[job.left];
   if (job.left == 1) queue.exits_ns.push_back(job.end_ns);
   queue.jobs.push_back(job);
+}
+
+// Whoever is done by then has left. While nobody is held nobody asks for it, and work for clients
+// that are gone may lie behind.
+void EntryQueues::pass(TimeNs now_ns) {
+  while (!wakes_.empty() && wakes_.front().time_ns <= now_ns) {
+    std::ranges::pop_heap(wakes_, Later{});
+    const auto replica = static_cast<std::uint32_t>(wakes_.back().key);
+    wakes_.pop_back();
+    advance(queues_[replica], now_ns);
+    if (!queues_[replica].jobs.empty()) wake(replica);
+  }
 }
 
 void EntryQueues::advance(Queue& queue, TimeNs now_ns) {
@@ -148,9 +158,7 @@ TimeNs EntryQueues::first_exit_ns(const Queue& queue) {
 }
 
 void EntryQueues::wake(std::uint32_t replica) {
-  Queue& queue = queues_[replica];
-  queue.woken_in = period_;
-  wakes_.push_back({.time_ns = first_exit_ns(queue), .key = replica});
+  wakes_.push_back({.time_ns = first_exit_ns(queues_[replica]), .key = replica});
   std::ranges::push_heap(wakes_, Later{});
 }
 
@@ -182,15 +190,7 @@ TimeNs EntryQueues::next_ns() const {
 }
 
 std::optional<EntryQueues::Held> EntryQueues::take(TimeNs now_ns) {
-  while (left_.empty() && !wakes_.empty() && wakes_.front().time_ns <= now_ns) {
-    std::ranges::pop_heap(wakes_, Later{});
-    const auto replica = static_cast<std::uint32_t>(wakes_.back().key);
-    wakes_.pop_back();
-    Queue& queue = queues_[replica];
-    queue.woken_in = 0;
-    advance(queue, now_ns);
-    if (queue.held > 0) wake(replica);
-  }
+  pass(now_ns);
   std::optional<Held> next;
   if (!left_.empty()) {
     next = left_.front();
@@ -202,15 +202,13 @@ std::optional<EntryQueues::Held> EntryQueues::take(TimeNs now_ns) {
   return next;
 }
 
-std::optional<EntryQueues::Held> EntryQueues::drop() {
-  if (!left_.empty()) {
-    const Held next = left_.front();
-    left_.pop_front();
-    return next;
+std::vector<EntryQueues::Held> EntryQueues::drop_all() {
+  std::vector<Held> all(left_.begin(), left_.end());
+  left_.clear();
+  for (std::uint32_t item = 0; item < items_.size(); ++item) {
+    if (items_[item].is_held) all.push_back(released(item, kNever, false));
   }
-  while (dropped_ < items_.size() && !items_[dropped_].is_held) ++dropped_;
-  if (dropped_ == items_.size()) return std::nullopt;
-  return released(static_cast<std::uint32_t>(dropped_), kNever, false);
+  return all;
 }
 
 bool EntryQueues::give_up(std::uint64_t index, TimeNs now_ns) {

@@ -5,9 +5,9 @@
 // The server is one thread that runs the handlers of all requests by turns: it reads a body, checks
 // it, renders and tokenises the prompt, hands it over, and between these it serves the others. So
 // requests that come together also arrive together, when nearly all of their work is done, and the
-// first one gains little: 47 that came to vLLM 0.24 on an H200 within 48 ms were all in the step
-// that began 80 ms after the first (hardware/catalog/measured/h200). Served one behind the other
-// they would have entered one by one, in many small prefill steps.
+// first one gains little. Of 47 that came to vLLM 0.24 on an H200 within 48 ms the first seven had
+// their tokens after 271 ms, from a full step of some 190 ms (hardware/catalog/measured/h200).
+// Served one behind the other they would have entered one by one, in many small prefill steps.
 
 #include <array>
 #include <cstdint>
@@ -47,8 +47,8 @@ class EntryQueues {
   [[nodiscard]] TimeNs next_ns() const;
   // The next one that has left by `now_ns`; nothing: who was next has got company since.
   [[nodiscard]] std::optional<Held> take(TimeNs now_ns);
-  // One of those that are still held: the run ends.
-  [[nodiscard]] std::optional<Held> drop();
+  // All that are still held: the run ends.
+  [[nodiscard]] std::vector<Held> drop_all();
   // The client of request `index` gives up at `now_ns`, before its turn. False: it is not held.
   // O(held).
   bool give_up(std::uint64_t index, TimeNs now_ns);
@@ -93,7 +93,6 @@ class EntryQueues {
     TimeNs first_ns = kNever;
     TimeNs last_ns = 0;
     std::int64_t held = 0;
-    std::uint64_t woken_in = 0;  // it has a place in wakes_, if that is of this period
     std::uint64_t latest_prompt = 0;
     std::uint32_t latest_item = kNobody;
   };
@@ -112,6 +111,7 @@ class EntryQueues {
   static void note_work(Queue& queue, TimeNs work_ns, TimeNs now_ns);
   static void begin(Queue& queue, std::uint32_t item, TimeNs work_ns, TimeNs now_ns);
   static void append(Queue& queue, Job job, TimeNs turn_ns, TimeNs now_ns);
+  void pass(TimeNs now_ns);
   void advance(Queue& queue, TimeNs now_ns);
   void leave_alone(Queue& queue, Job job);
   void leave(Queue& queue, const Job& job);
@@ -126,13 +126,11 @@ class EntryQueues {
   std::vector<Queue> queues_;
   std::vector<Item> items_;
   std::vector<std::uint32_t> spare_;
-  std::vector<Wake> wakes_;      // a heap: one of each replica that holds somebody, never too late
-  std::uint64_t period_ = 1;     // they are of; it ends when nobody is held any more
+  std::vector<Wake> wakes_;      // a heap: one of each queue that has jobs, never too late
   std::vector<Wake> deadlines_;  // a heap: clients that will give up; some have left before
   std::deque<Held> left_;        // and were not taken yet
   std::int64_t held_ = 0;        // of all queues
   std::uint64_t came_ = 0;
-  std::size_t dropped_ = 0;  // items that drop() has looked at
 };
 
 }  // namespace headroom

@@ -20,18 +20,16 @@ void Fleet::admit_held(TimeNs now_ns) {
   reschedule(Priority::arrival, sources_.of(SourceKind::entries), entries_->next_ns(),
              next_entry_ns_);
   if (!held) return;
-  --in_transit_;
   const std::uint32_t number = held->replica;
   Replica& replica = *replicas_[number];
+  const bool has_died = options_.resends_lost && replica.turns_away(now_ns) &&
+                        replica.down_outcome() == Outcome::lost_to_fault;
+  if (has_died && !held->gives_up) return resend(number, {.index = held->index}, now_ns);
+  --in_transit_;
   if (held->gives_up) {
     replica.record_unseen(unseen_record(held->arrival, held->index,
                                         static_cast<std::uint16_t>(number), Outcome::cancelled,
                                         now_ns));
-  } else if (options_.resends_lost && replica.is_down(now_ns) &&
-             replica.down_outcome() == Outcome::lost_to_fault) {
-    prompt_tokens_[number] -= held->arrival.prompt_tokens;  // it died meanwhile: sent elsewhere
-    if (loads_are_looked_at_) note_load(number, now_ns);
-    return send(held->arrival, held->index, now_ns);
   } else {
     await(held->arrival, held->index, number, replica.submit(held->arrival, held->index, now_ns));
   }
@@ -42,11 +40,11 @@ void Fleet::admit_held(TimeNs now_ns) {
 // The run ends, and they are unfinished.
 void Fleet::settle_entries() {
   totals_.entries = entries_->use();
-  while (const std::optional<EntryQueues::Held> held = entries_->drop()) {
+  for (const EntryQueues::Held& held : entries_->drop_all()) {
     --in_transit_;
-    replicas_[held->replica]->record_unseen(unseen_record(held->arrival, held->index,
-                                                          static_cast<std::uint16_t>(held->replica),
-                                                          Outcome::unfinished, -1));
+    replicas_[held.replica]->record_unseen(unseen_record(held.arrival, held.index,
+                                                         static_cast<std::uint16_t>(held.replica),
+                                                         Outcome::unfinished, -1));
   }
 }
 

@@ -68,7 +68,7 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   rules_.fill(request, arrival, index);
   if (rarely(arrival.first_token_deadline_ns != kNever)) stops_for_first_tokens_ = true;
   HEADROOM_CHECK(request.adapter == 0 || core_.adapters, "a request with an adapter without LoRA");
-  if (rarely(outage_.lasts_at(now_ns)) && !options_.queue_survives) {
+  if (turns_away(now_ns)) {
     turn_away(request, {.outcome = outage_.outcome(), .queued_ns = queued_ns},
               ApiServer::patience_of(arrival), now_ns);
     core_.requests.remove(id);

@@ -106,7 +106,10 @@ class Replica {
   [[nodiscard]] Handovers& handovers() { return core_.remote.handovers(); }
   // What becomes of those whom an engine that is down has lost.
   [[nodiscard]] Outcome down_outcome() const { return outage_.outcome(); }
-  [[nodiscard]] bool is_down(TimeNs now_ns) const { return outage_.lasts_at(now_ns); }
+  // Whether it is down and keeps no queue meanwhile.
+  [[nodiscard]] bool turns_away(TimeNs now_ns) const {
+    return rarely(outage_.lasts_at(now_ns)) && !options_.queue_survives;
+  }
   // The KV that `id` waits for is here, or is lost: then it is recorded, or handed back. And KV
   // that is kept for others was fetched. What changes blocks does so when the engine plans next:
   // then they leave.

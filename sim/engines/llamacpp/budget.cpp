@@ -452,9 +452,7 @@ std::vector<std::string> llamacpp_budget_warnings(const BudgetInputs& inputs,
         "llama.cpp: the number of layers that fit comes from this model, with 1 GiB to spare, not "
         "from the engine's own measurement");
   }
-  const bool moe = std::ranges::any_of(inputs.model.kinds,
-                                       [](const LayerKind& kind) { return kind.moe.has_value(); });
-  if (moe) {
+  if (has_experts(inputs.model)) {
     warnings.push_back(fmt::format(
         "llama.cpp: the compute buffer of the experts of {} is an estimate", inputs.model.id));
   }

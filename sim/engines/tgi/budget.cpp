@@ -220,9 +220,7 @@ std::vector<std::string> tgi_budget_warnings(const BudgetInputs& inputs,
     warnings.emplace_back(
         "TGI 3 derives max_batch_prefill_tokens from the device; 4145 (4095 + 50) is assumed");
   }
-  const bool recurrent = std::ranges::any_of(
-      inputs.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
-  if (recurrent) {
+  if (has_states(inputs.model)) {
     warnings.push_back(fmt::format("TGI: recurrent states of {} are left out", inputs.model.id));
   }
   return warnings;

@@ -285,9 +285,7 @@ std::vector<std::string> trtllm_budget_warnings(const BudgetInputs& inputs,
         "TensorRT-LLM: the pools of different windows are modelled as one, so too many short "
         "requests fit");
   }
-  const bool recurrent = std::ranges::any_of(
-      inputs.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
-  if (recurrent) {
+  if (has_states(inputs.model)) {
     warnings.push_back(
         fmt::format("TensorRT-LLM: {} holds recurrent states for max_batch_size {} outside the "
                     "block pool; we assume that they are counted once",

@@ -178,13 +178,11 @@ void resolve_vllm(EngineResolver& r) {
   r.fill("/engine/gpu_memory_utilization", e.gpu_memory_utilization,
          defaults.gpu_memory_utilization, "0.90 to 0.19, then 0.92");
   check_sizes(r, chunked, automatic);
-  const bool recurrent = std::ranges::any_of(
-      s.model.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
-  if (recurrent) resolve_state_cache(r);
+  if (has_states(s.model)) resolve_state_cache(r);
   s.async_scheduling = *e.async_scheduling && s.scheduler->traits.plans_ahead;
   r.set_sizes(*e.max_model_len, *e.max_num_seqs, *e.max_num_batched_tokens, *e.block_size);
 
-  if (e.own.get<VllmOptions>().disable_hybrid_kv_cache_manager && recurrent) {
+  if (e.own.get<VllmOptions>().disable_hybrid_kv_cache_manager && has_states(s.model)) {
     r.given.refuse("/engine/disable_hybrid_kv_cache_manager",
                    fmt::format("vLLM does not start: only the hybrid KV cache manager can hold the "
                                "recurrent layers of {} beside attention",

@@ -32,16 +32,6 @@ bool is_in(Names names, const ModelSpec& model) {
   return std::ranges::find(names, model.architecture) != names.end();
 }
 
-bool has_experts(const ModelSpec& model) {
-  return std::ranges::any_of(model.kinds,
-                             [](const LayerKind& kind) { return kind.moe.has_value(); });
-}
-
-bool has_states(const ModelSpec& model) {
-  return std::ranges::any_of(model.kinds,
-                             [](const LayerKind& kind) { return kind.recurrent.has_value(); });
-}
-
 // DEFAULT_V2_MODEL_RUNNER_ARCHITECTURES from 0.25 on.
 bool is_listed(EngineVersion version, const ModelSpec& model, bool rocm) {
   if (is_in(kWithExperts, model)) return true;

@@ -129,12 +129,11 @@ class Tuner {
   // $/h of one device.
   [[nodiscard]] std::optional<double> device_price() const {
     if (query_.device_price) return query_.device_price;
+    const std::int64_t devices = devices_in(answer_.run);
     double dollars = 0;
-    std::int64_t devices = 0;
     for (const FleetGroup& group : answer_.run.groups) {
       if (!group.cost_per_hour) return std::nullopt;
       dollars += *group.cost_per_hour * static_cast<double>(group.count);
-      devices += group.count * group.resolved.sharding.devices();
     }
     return devices > 0 ? std::optional(dollars / static_cast<double>(devices)) : std::nullopt;
   }
@@ -164,15 +163,10 @@ class Tuner {
 
   // Devices relative to the scenario as it stands; what is not valid has as many.
   [[nodiscard]] double device_share(const std::vector<Setting>& settings) const {
-    const auto count = [](const RunResult& run) {
-      std::int64_t devices = 0;
-      for (const FleetGroup& group : run.groups) {
-        devices += group.count * group.resolved.sharding.devices();
-      }
-      return static_cast<double>(devices);
-    };
     try {
-      return count(check(with_settings(query_.document, settings), catalog_)) / count(answer_.run);
+      const RunResult changed = check(with_settings(query_.document, settings), catalog_);
+      return static_cast<double>(devices_in(changed)) /
+             static_cast<double>(devices_in(answer_.run));
     } catch (const UserError&) {
       return 1;
     }

@@ -132,11 +132,6 @@ class Levers {
     return level;
   }
 
-  [[nodiscard]] bool has_moe_layers() const {
-    return std::ranges::any_of(system_.model.kinds,
-                               [](const LayerKind& kind) { return kind.moe.has_value(); });
-  }
-
   [[nodiscard]] bool is_expert_parallel() const {
     const Json on = option_value(system_.scenario, "/engine/enable_expert_parallel");
     return on.is_boolean() && on.get<bool>();
@@ -179,11 +174,11 @@ class Levers {
 
   // `tp` devices in each of `parts`, which are replicas, data ranks or, apart, prefill and decode.
   void add_split(std::int64_t tp, std::int64_t parts) {
-    const bool has_experts = has_moe_layers();
+    const bool moe = has_experts(system_.model);
     for (const bool ep : {false, true}) {
-      if (ep && (!has_experts || tp * parts == 1)) continue;
+      if (ep && (!moe || tp * parts == 1)) continue;
       add_division(tp, 1, parts, ep && tp > 1);
-      if (parts > 1 && has_experts) add_division(tp, parts, 1, ep);
+      if (parts > 1 && moe) add_division(tp, parts, 1, ep);
     }
     for (const std::int64_t prefill : {std::int64_t{1}, parts / 2, parts - 1}) {
       if (prefill >= 1 && prefill < parts) add_apart(tp, prefill, parts - prefill);

@@ -38,6 +38,8 @@ std::vector<Setting> slo_of(const Scenario& scenario) {
   return limits;
 }
 
+}  // namespace
+
 std::int64_t devices_in(const RunResult& run) {
   std::int64_t devices = 0;
   for (const FleetGroup& group : run.groups) {
@@ -45,8 +47,6 @@ std::int64_t devices_in(const RunResult& run) {
   }
   return devices;
 }
-
-}  // namespace
 
 TuneMeter::TuneMeter(const TuneQuery& query, const Scenario& scenario, const Catalog& catalog,
                      const TuneOptions& options)

@@ -28,6 +28,9 @@ struct TuneOutcome {
   std::int64_t devices = 0;
 };
 
+// Of all replicas.
+[[nodiscard]] std::int64_t devices_in(const RunResult& run);
+
 class TuneMeter {
  public:
   // `query.document` has the traffic of the runs; `scenario` is made of it.

@@ -220,6 +220,14 @@ TEST_CASE("what a crash catches is lost, or sent again") {
   CHECK(resent.totals.replicas[1].discarded_tokens > 0);
 }
 
+TEST_CASE("where nobody else is up, who comes to an engine that died is lost") {
+  const RunResult both = run_fleet(R"({"replicas": 2, "faults": {"resend": true, "crashes": [
+      {"replica": 0, "at_s": 5, "down_s": 2}, {"replica": 1, "at_s": 5, "down_s": 2}]}})");
+  CHECK(both.stop == StopReason::drained);
+  CHECK(both.summary.requests.lost_to_fault > 0);
+  CHECK(both.summary.requests.finished + both.summary.requests.lost_to_fault == 400);
+}
+
 TEST_CASE("a slow replica is slower for so long, and a router that looks spares it") {
   const std::string slow = R"("faults": {"slow": [{"replica": 0, "at_s": 0, "for_s": 100,
       "factor": 4}]}})";

@@ -196,9 +196,11 @@ TEST_CASE("the end of a run finds those that are still on their way", "[entry]")
   EntryQueues queues = one_queue();
   CHECK(queues.holds(request_of(0, 4 * kMs), 0, 0, 0));
   CHECK(queues.holds(request_of(0), 1, 0, 0));
-  CHECK(queues.drop()->index == 0);
-  CHECK(queues.drop()->index == 1);
-  CHECK_FALSE(queues.drop().has_value());
+  const std::vector<EntryQueues::Held> left = queues.drop_all();
+  REQUIRE(left.size() == 2);
+  CHECK(left[0].index == 0);
+  CHECK(left[1].index == 1);
+  CHECK(queues.drop_all().empty());
   CHECK(queues.held_for(0) == 0);
 }
 
