@@ -90,8 +90,8 @@ class Tuner {
   // it is much smaller.
   void widen(const TuneChoice& choice) {
     for (int round = 0; round < kSmallerRounds; ++round) {
-      for (std::size_t i = 0; i < levers().size(); ++i) {
-        const std::optional<Setting> least = least_count(levers()[i]);
+      for (const TuneLever& lever : levers()) {  // extended below, none added
+        const std::optional<Setting> least = least_count(lever);
         if (!least) continue;
         try {
           const std::array settings{*least};
