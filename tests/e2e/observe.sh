@@ -83,8 +83,8 @@ grep -q 'does not say which system' score.txt || fail "$(cat score.txt)"
 cat >shared.csv <<'CSV'
 arrival_ns,prompt_tokens,output_tokens,prefix
 0,40,3,7:16|9:8
-1000000,50,2,7:16|9:8|4:16
-2000000,30,4,7:16
+200000000,50,2,7:16|9:8|4:16
+400000000,30,4,7:16
 CSV
 serve --log shared.jsonl
 "$HEADROOM" observe "$url" --trace shared.csv --warmup 0 -o shared >/dev/null

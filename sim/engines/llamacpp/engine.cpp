@@ -208,7 +208,7 @@ std::span<const FixCandidate> ollama_fixes() {
 const Engine& llamacpp_engine() {
   static const Engine kEngine{
       .name = "llamacpp",
-      .version = "0.10481",  // build b10481
+      .version = "0.11026",  // build b11026
       .versioned = true,
       .newest = kNewestLlamacpp,
       .summary = "llama.cpp server: slots with a context each, n_batch tokens a step",

@@ -25,7 +25,6 @@ inline constexpr EngineVersion kNewestVllm{0, 33};    // the newest whose rule i
 
 enum class VllmRule : std::uint8_t { all_outside_torch, own_growth, free_difference };
 [[nodiscard]] VllmRule vllm_rule(EngineVersion version);
-[[nodiscard]] std::string_view name_of(VllmRule rule);
 
 struct VllmBudgetOptions {
   EngineVersion version = kMeasuredVllm;

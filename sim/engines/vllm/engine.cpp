@@ -307,7 +307,7 @@ std::span<const FixCandidate> vllm_fixes() {
 const Engine& vllm_engine() {
   static const Engine kEngine{
       .name = "vllm",
-      .version = "0.19",
+      .version = "0.33",
       .versioned = true,
       .newest = kNewestVllm,
       .summary = "vLLM V1 (V0 before 0.8): paged KV, chunked prefill, preemption by recompute",

@@ -111,7 +111,7 @@ TEST_CASE("resolved.json names who set each value") {
   const json resolved = json::parse(resolved_json(two_requests(), "1"));
   CHECK(resolved["values"]["/engine/max_model_len"]["set_by"] == "s.json");
   CHECK(resolved["values"]["/engine/block_size"]["value"] == 16);
-  CHECK(resolved["values"]["/engine/block_size"]["set_by"] == "vllm 0.19: by attention kind");
+  CHECK(resolved["values"]["/engine/block_size"]["set_by"] == "vllm 0.33: by attention kind");
 }
 
 TEST_CASE("a write that fails names file and cause") {

@@ -19,7 +19,7 @@ namespace {
 // calibration.
 RunResult result_of(const std::string& engine) {
   return run(parse_scenario(parse_json(R"({"model": "llama-3.1-8b", "device": "h100-sxm",
-    "engine": {"max_model_len": 4096, "async_scheduling": false, )" +
+    "engine": {"version": "0.19", "max_model_len": 4096, "async_scheduling": false, )" +
                                            engine + R"(},
     "cost": {"level": "affine", "affine": {"step_us": 10000, "prompt_token_us": 0,
                                            "decode_token_us": 0}},

@@ -8,6 +8,7 @@
 #include "hardware/catalog.hpp"
 #include "scheduler/batching/sglang.hpp"
 #include "scheduler/batching/vllm_batch.hpp"
+#include "sim/engines/engines.hpp"
 #include "sim/resolve/resolve.hpp"
 #include "sim/resolve/startup_budget.hpp"
 #include "sim/scenario/options.hpp"
@@ -33,6 +34,16 @@ bool warns_of(const Resolved& resolved, const std::string& words) {
 }
 
 constexpr const char* kHybrid = "nemotron-3-nano-30b-a3b";
+
+// Of TensorRT-LLM 1.4 there are only candidates.
+TEST_CASE("the newest release that is known is modelled by default") {
+  for (const Engine* engine : engines()) {
+    if (!engine->versioned) continue;
+    CAPTURE(engine->name);
+    const EngineVersion modelled = parse_engine_version(std::string(engine->version));
+    CHECK(modelled == (engine->name == "trtllm" ? EngineVersion{1, 3} : engine->newest));
+  }
+}
 
 TEST_CASE("vLLM caches no prefixes of models with states before 0.28") {
   const auto caches = [](const std::string& model, const std::string& engine) {

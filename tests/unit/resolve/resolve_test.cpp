@@ -47,9 +47,9 @@ TEST_CASE("vLLM on an H100 has the API server's defaults of large devices") {
   CHECK(r.max_num_seqs == 1024);
   CHECK(r.block_size == 16);
   CHECK(r.max_model_len == 131072);
-  CHECK(source_of(r, "/engine/max_num_seqs") == "vllm 0.19: API server default on h100-sxm");
+  CHECK(source_of(r, "/engine/max_num_seqs") == "vllm 0.33: API server default on h100-sxm");
   CHECK(source_of(r, "/model") == "s.json");
-  CHECK(source_of(r, "/engine/watermark") == "vllm 0.19: default of scheduler vllm");
+  CHECK(source_of(r, "/engine/watermark") == "vllm 0.33: default of scheduler vllm");
 }
 
 TEST_CASE("asynchronous scheduling is on from 0.14 and means pipeline depth 2") {

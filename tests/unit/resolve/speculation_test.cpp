@@ -44,9 +44,9 @@ TEST_CASE("a drafter's preset is an estimate that results name", "[speculation]"
   CHECK(rates[2] == Approx(0.625));
   CHECK(scheduler_options(r).speculation.lookahead_tokens == 3);
   CHECK(source_of(r, "/engine/speculative_config/acceptance_rates") ==
-        "vllm 0.19: preset of eagle3, an estimate");
+        "vllm 0.33: preset of eagle3, an estimate");
   CHECK(source_of(r, "/engine/speculative_config/draft_step_share") ==
-        "vllm 0.19: one layer of 32");
+        "vllm 0.33: one layer of 32");
   CHECK(std::ranges::any_of(r.warnings, [](const std::string& warning) {
     return warning.find("acceptance rates") != std::string::npos;
   }));
@@ -56,7 +56,7 @@ TEST_CASE("drafts turn asynchronous scheduling off and say so", "[speculation]")
   const Resolved r = resolved(kEagle3);
   CHECK(replica_options(r).pipeline_depth == 1);
   CHECK(source_of(r, "/engine/async_scheduling") ==
-        "vllm 0.19: off: steps with drafts are modelled only one by one");
+        "vllm 0.33: off: steps with drafts are modelled only one by one");
   CHECK(refused(R"({"async_scheduling": true, "speculative_config": {"method": "mtp"}})") ==
         test::unsupported_at("/engine/async_scheduling"));
 }
@@ -110,7 +110,7 @@ TEST_CASE("results say what of a drafter's memory is known", "[speculation]") {
 }
 
 // As many tokens as without drafts: an n-gram drafter has no KV, and EAGLE's layer is one more of
-// those that keep every token.
+// those that keep every token. (0.20 and later estimate other graphs with drafts.)
 TEST_CASE("drafts leave the windows of a model as they are", "[speculation]") {
   const auto tokens = [](const std::string& engine) {
     return run(parse_scenario(
@@ -122,9 +122,9 @@ TEST_CASE("drafts leave the windows of a model as they are", "[speculation]") {
                Catalog::embedded())
         .pool_tokens;
   };
-  const TokenCount none = tokens(R"({"max_model_len": 32768})");
-  const TokenCount ngram =
-      tokens(R"({"max_model_len": 32768, "speculative_config": {"method": "ngram"}})");
+  const TokenCount none = tokens(R"({"version": "0.19", "max_model_len": 32768})");
+  const TokenCount ngram = tokens(R"({"version": "0.19", "max_model_len": 32768,
+                 "speculative_config": {"method": "ngram"}})");
   CHECK(ngram == none);
 }
 
