@@ -43,6 +43,7 @@ extern const Command kFromCommand;
 extern const Command kObserveCommand;
 extern const Command kServeCommand;
 extern const Command kTwinCommand;
+extern const Command kWatchCommand;
 extern const Command kTraceCommand;
 extern const Command kCompareCommand;
 extern const Command kFleetCommand;

@@ -139,22 +139,6 @@ std::string model_text(const Scenario& scenario, const Catalog& catalog) {
   return read_text_file(path);
 }
 
-std::string key_of(const ObserveFlags& f) {
-  if (f.key_variable.empty()) return {};
-  const char* key = std::getenv(f.key_variable.c_str());
-  if (key == nullptr || *key == '\0') {
-    refuse_flag("--api-key-env",
-                fmt::format("no variable {} in the environment, or an empty one", f.key_variable),
-                ErrorKind::missing);
-  }
-  const std::string text = key;
-  if (std::ranges::any_of(text, [](char c) { return c < ' ' || c > '~'; })) {
-    refuse_flag("--api-key-env",
-                fmt::format("{} holds characters that no key has", f.key_variable));
-  }
-  return text;
-}
-
 // A line on stderr, where that is a terminal; wiped at the end.
 class ProgressLine {
  public:
@@ -201,6 +185,21 @@ class ProgressLine {
 };
 
 }  // namespace
+
+std::string server_key(const std::string& variable) {
+  if (variable.empty()) return {};
+  const char* key = std::getenv(variable.c_str());
+  if (key == nullptr || *key == '\0') {
+    refuse_flag("--api-key-env",
+                fmt::format("no variable {} in the environment, or an empty one", variable),
+                ErrorKind::missing);
+  }
+  const std::string text = key;
+  if (std::ranges::any_of(text, [](char c) { return c < ' ' || c > '~'; })) {
+    refuse_flag("--api-key-env", fmt::format("{} holds characters that no key has", variable));
+  }
+  return text;
+}
 
 ObservePlan observe_plan(const ObserveFlags& flags, const std::string& asker) {
   check_flags(flags);
@@ -250,7 +249,7 @@ Observation observed(const ObserveFlags& flags, const ObservePlan& plan, Workloa
   ObserveOptions options;
   options.server = parse_server_url(flags.url);
   options.remote = flags.remote;
-  options.key = key_of(flags);
+  options.key = server_key(flags.key_variable);
   options.model = flags.served_model;
   options.requests = flags.requests;
   options.seconds = flags.seconds;

@@ -1,12 +1,8 @@
 #include "sim/observe/load_watch.hpp"
 
-#include <algorithm>
 #include <sstream>
 
-#include "sim/engines/engine_metrics.hpp"
-#include "sim/engines/engines.hpp"
 #include "sim/intake/prometheus_text.hpp"
-#include "sim/intake/values.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/observe/completion_call.hpp"
 
@@ -15,24 +11,6 @@ namespace {
 
 constexpr TimeNs kTimeout = 5 * kNsPerSecond;
 constexpr std::size_t kMostMetricsBytes = std::size_t{16} << 20;
-
-const Engine* engine_of(const MetricsDump& dump) {
-  const auto all = engines();
-  const auto found = std::ranges::find_if(all, [&](const Engine* engine) {
-    return engine->load_metrics != nullptr && published(dump, engine->load_metrics->running);
-  });
-  return found == all.end() ? nullptr : *found;
-}
-
-// Several engines behind one server each have a pool.
-std::optional<double> mean_of(const MetricsDump& dump, std::string_view names) {
-  for (const std::string_view name : split(names, '|')) {
-    const auto found = dump.samples.find(std::string(name));
-    if (found == dump.samples.end()) continue;
-    return *dump.total(name) / static_cast<double>(found->second.size());
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -76,20 +54,13 @@ void LoadWatch::read(const HttpEnd& end, TimeNs now_ns) {
   try {
     std::istringstream text(body_);
     const MetricsDump dump = read_prometheus(text, "/metrics");
-    const Engine* engine = engine_of(dump);
+    const Engine* engine = engine_with_load(dump);
     if (engine == nullptr) {
       problem_ = "none of the names that are known";
       return;
     }
     engine_ = engine->name;
-    const LoadMetrics& names = *engine->load_metrics;
-    samples_.push_back({.time_ns = now_ns,
-                        .running = published(dump, names.running),
-                        .waiting = published(dump, names.waiting),
-                        .kv_share = mean_of(dump, names.kv_share),
-                        .preemptions = published(dump, names.preemptions),
-                        .prefix_hits = published(dump, names.prefix_hits),
-                        .prefix_queries = published(dump, names.prefix_queries)});
+    samples_.push_back(published_load(dump, *engine, now_ns));
   } catch (const DataError& error) {
     problem_ = error.what();
   }

@@ -1,23 +1,13 @@
 #pragma once
 // What a server says of its load while it is measured: its /metrics, read every so often.
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/observe/http_client.hpp"
+#include "sim/observe/published_load.hpp"
 
 namespace headroom {
-
-struct LoadSample {
-  TimeNs time_ns = 0;                      // when the answer had come, by the client's clock
-  std::optional<double> running = {};      // requests
-  std::optional<double> waiting = {};      // requests
-  std::optional<double> kv_share = {};     // of the pool; mean of several engines
-  std::optional<double> preemptions = {};  // since the server started, as are the next two
-  std::optional<double> prefix_hits = {};  // tokens
-  std::optional<double> prefix_queries = {};
-};
 
 class LoadWatch {
  public:

@@ -249,6 +249,7 @@ const Engine& sglang_engine() {
       .options = sglang_rows,
       .launch = &kSglangLaunch,
       .metric_prefixes = "sglang:",
+      .load_metrics = &kSglangLoadMetrics,
       .resolve = resolve_sglang,
       .budget =
           [](const BudgetInputs& inputs, const EngineSection& e, const EngineSystem& s) {

@@ -25,6 +25,7 @@ struct SglangOptions {
 };
 
 extern const EngineLaunch kSglangLaunch;
+extern const LoadMetrics kSglangLoadMetrics;
 [[nodiscard]] const Engine& sglang_engine();
 
 }  // namespace headroom
