@@ -85,6 +85,8 @@ Dtype parse_dtype(std::string_view name) {
 
 bool is_quantised(Dtype dtype) { return dtype > Dtype::bf16; }
 
+bool is_gguf(Dtype dtype) { return dtype >= Dtype::q8_0; }
+
 bool is_gguf_mixture(Dtype dtype) { return dtype >= Dtype::q2_k; }
 
 WeightFormat format_of(Dtype dtype) {

@@ -42,6 +42,7 @@ enum class Dtype : std::uint8_t {
 [[nodiscard]] Dtype parse_dtype(std::string_view name);
 [[nodiscard]] std::vector<std::string> dtype_names();
 [[nodiscard]] bool is_quantised(Dtype dtype);     // everything but fp32, fp16 and bf16
+[[nodiscard]] bool is_gguf(Dtype dtype);          // q8_0 and after: of GGUF files alone
 [[nodiscard]] bool is_gguf_mixture(Dtype dtype);  // q2_k and after: of whole files
 
 // `bits` per element and `group_bits` more per `group` elements (scales, zero points).

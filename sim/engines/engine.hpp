@@ -74,6 +74,9 @@ struct EngineTraits {
   bool groups_layers = false;        // KV in groups of like layers over one pool with a null block
   bool prefills_in_fp8 = false;      // attention of prompts, where the KV cache is in 8 bit
   bool allocates_with_torch = true;  // whose allocator keeps the activation peak
+  // What its loader reads of quantised weights.
+  bool loads_gguf = true;
+  bool loads_gguf_alone = false;
 };
 
 struct Engine {

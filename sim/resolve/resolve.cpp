@@ -355,6 +355,24 @@ void Resolver::resolve_formats() {
         "auto: {}{}", name_of(r_.kv), r_.model.kv_dtype ? ", declared by the checkpoint" : "");
     e.kv_cache_dtype = name_of(r_.kv);
   }
+  warn_of_foreign_format();
+}
+
+// Bytes can be counted of any format, but not every loader reads it. GGUF files may hold ggml's
+// copies of the 4-bit floats, too.
+void Resolver::warn_of_foreign_format() {
+  const Dtype main = main_dtype(r_.model);
+  if (!is_quantised(main) || main == Dtype::mxfp4 || main == Dtype::nvfp4) return;
+  const EngineTraits& traits = r_.engine->traits;
+  if (traits.loads_gguf_alone && !is_gguf(main)) {
+    r_.warnings.push_back(
+        fmt::format("{} loads GGUF files alone (q8_0, q6_k, q5_k_m, q4_k_m, ...): weights in {} "
+                    "must be converted first",
+                    r_.engine->name, name_of(main)));
+  } else if (!traits.loads_gguf && is_gguf(main)) {
+    r_.warnings.push_back(fmt::format("{} does not load GGUF files, which hold weights in {}",
+                                      r_.engine->name, name_of(main)));
+  }
 }
 
 namespace {

@@ -31,6 +31,7 @@ class Resolver {
   void find_drafter();  // its weights and KV, for the start-up budget
   void resolve_lora();  // after the engine: its slots are part of the budget
   void resolve_formats();
+  void warn_of_foreign_format();
   void check_sharding_of_model();
   void resolve_cost_level();
   void choose_cost_level();

@@ -164,8 +164,10 @@ bool llamacpp_cuts_windows(const EngineSection& e, const EngineSystem& s, const 
 // Generation ends where the slot's context does.
 void cut_at_slot(const EngineSection&, AdmissionLimits& limits) { limits.cuts_max_tokens = true; }
 
-constexpr EngineTraits kLlamacppTraits{
-    .devices_share_layers = true, .counts_windows_at_start = true, .allocates_with_torch = false};
+constexpr EngineTraits kLlamacppTraits{.devices_share_layers = true,
+                                       .counts_windows_at_start = true,
+                                       .allocates_with_torch = false,
+                                       .loads_gguf_alone = true};
 // llama.cpp pull request 17368, November 2025; ollama pull request 12619, October 2025: earlier
 // releases are taken to do the same.
 constexpr EngineVersion kAlways{};

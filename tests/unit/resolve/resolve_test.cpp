@@ -52,6 +52,20 @@ TEST_CASE("vLLM on an H100 has the API server's defaults of large devices") {
   CHECK(source_of(r, "/engine/watermark") == "vllm 0.33: default of scheduler vllm");
 }
 
+TEST_CASE("weights that an engine does not load are said") {
+  const auto warns = [](const std::string& engine) {
+    return std::ranges::any_of(resolved(engine).warnings, [](const std::string& warning) {
+      return warning.find("GGUF files") != std::string::npos;
+    });
+  };
+  CHECK(warns(R"({"name": "llamacpp", "quantization": "awq"})"));
+  CHECK_FALSE(warns(R"({"name": "llamacpp", "quantization": "q4_k_m"})"));
+  CHECK_FALSE(warns(R"({"name": "llamacpp"})"));
+  CHECK(warns(R"({"name": "trtllm", "quantization": "q4_k_m"})"));
+  CHECK_FALSE(warns(R"({"name": "trtllm", "quantization": "fp8"})"));
+  CHECK_FALSE(warns(R"({"name": "vllm", "quantization": "q4_k_m"})"));  // llama.cpp's, too
+}
+
 TEST_CASE("asynchronous scheduling is on from 0.14 and means pipeline depth 2") {
   CHECK(replica_options(resolved(R"({"version": "0.14"})")).pipeline_depth == 2);
   CHECK(replica_options(resolved(R"({"version": "0.13"})")).pipeline_depth == 1);
