@@ -16,6 +16,14 @@ TimeNs wall_ns_of(double seconds, double scale) {
   return static_cast<TimeNs>(seconds / scale * kNsPerSecondReal);
 }
 
+std::optional<SleepTimes> wall_times(const ServeOptions& options) {
+  if (!options.sleep_mode) return std::nullopt;
+  const auto wall = [&](TimeNs ns) {
+    return static_cast<TimeNs>(static_cast<double>(ns) / options.time_scale);
+  };
+  return SleepTimes{wall(options.sleep_mode->offload_ns), wall(options.sleep_mode->reload_ns)};
+}
+
 // Everything happens on one thread: the network and the engine take turns.
 class Service {
  public:
@@ -26,6 +34,7 @@ class Service {
         endpoints_({.api_key = options.api_key,
                     .version = options.version,
                     .most_open = options.most_open,
+                    .sleep_mode = wall_times(options),
                     .ui = options.ui},
                    emulator, clock_),
         http_(options.http, [this](const HttpAsk& ask, HttpReply& reply) {
@@ -49,8 +58,9 @@ class Service {
  private:
   void turn() {
     if (clock_.runs()) emulator_.advance(clock_.now_ns());
-    http_.wait_until(
-        std::min(clock_.wall_of(emulator_.next_ns()), http_.now_ns() + kLookForStopNs));
+    endpoints_.advance(http_.now_ns());
+    http_.wait_until(std::min({clock_.wall_of(emulator_.next_ns()), endpoints_.next_ns(),
+                               http_.now_ns() + kLookForStopNs}));
   }
 
   const ServeOptions& options_;

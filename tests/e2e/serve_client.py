@@ -11,6 +11,7 @@ import http.client
 import json
 import random
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -22,9 +23,15 @@ class Api:
     def __init__(self, url):
         self.host = urlparse(url).hostname
         self.port = urlparse(url).port
+        # Trusts what SSL_CERT_FILE holds.
+        self.tls = ssl.create_default_context() if urlparse(url).scheme == "https" else None
 
     def connect(self):
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        if self.tls:
+            connection = http.client.HTTPSConnection(self.host, self.port, timeout=60,
+                                                     context=self.tls)
+        else:
+            connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection

@@ -52,6 +52,9 @@ struct ServeArguments {
   std::string output;
   std::string ui;
   bool startup = false;
+  bool sleep_mode = false;
+  std::string certificate_file;
+  std::string key_file;
 };
 
 void check_flag(const char* flag, double value, double low, double high) {
@@ -125,17 +128,22 @@ int serve_command(ServeArguments& a) {
   if (!a.output.empty()) directory.emplace(a.output, served_file_names());
 
   ServeOptions options;
-  options.http = {.host = a.host, .port = static_cast<std::uint16_t>(a.port)};
+  options.http = {.host = a.host,
+                  .port = static_cast<std::uint16_t>(a.port),
+                  .certificate_file = a.certificate_file,
+                  .key_file = a.key_file};
   options.time_scale = a.time_scale;
   options.api_key = key_of(a.key_variable);
   options.version = engine_version(setup, kVersion);
   options.drain_s = a.drain_s;
   if (!a.ui.empty()) options.ui = UiFiles(a.ui);
+  if (a.sleep_mode) options.sleep_mode = sleep_times_of(setup.resolved);
   if (a.startup) options.startup_s = setup.resolved.scenario.engine.restart_s.value_or(0);
   raise_open_files();
   serve(options, emulator, stop_on_signals(), [&](std::uint16_t port) {
     const bool is_v6 = a.host.find(':') != std::string::npos;
-    print(fmt::format("serves {} at http://{}:{}\n", emulator.limits().model,
+    print(fmt::format("serves {} at {}://{}:{}\n", emulator.limits().model,
+                      a.certificate_file.empty() ? "http" : "https",
                       is_v6 ? "[" + a.host + "]" : a.host, port));
     if (!a.ui.empty()) print("the playground is at /ui/\n");
     std::fflush(stdout);
@@ -167,6 +175,14 @@ std::function<int()> add_serve(CLI::App& command) {
                      "variable of the environment that holds the key that clients must send");
   command.add_flag("--startup", a->startup,
                    "take as long to start as the engine (engine.restart_s); 503 until then");
+  command.add_flag("--enable-sleep-mode", a->sleep_mode, "serve /sleep, /wake_up and /is_sleeping");
+  CLI::Option* certificate =
+      command.add_option("--ssl-certfile", a->certificate_file,
+                         "certificate in PEM form, its chain behind it: serve HTTPS");
+  command
+      .add_option("--ssl-keyfile", a->key_file,
+                  "its key in PEM form (in the file of --ssl-certfile)")
+      ->needs(certificate);
   command.add_option("--drain", a->drain_s, "seconds to finish answers in when it is stopped (30)");
   command.add_option("-o,--output", a->output,
                      "folder for what was served: its trace, and the results of a run");
