@@ -35,7 +35,7 @@ Emulator::Emulator(const Scenario& scenario, const Scenario& lengths, const Cata
     : options_(std::move(options)),
       run_(scenario, catalog, *this),
       lengths_(lengths),
-      rule_(run_.setup().resolved.model.vocab),
+      rule_(run_.setup().resolved.model.vocab, options_.tokenizer),
       limits_{.model = options_.served_model.empty() ? run_.setup().resolved.model.id
                                                      : options_.served_model,
               .max_model_len = run_.max_model_len()},

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <queue>
 #include <string>
 #include <string_view>
@@ -48,6 +49,7 @@ class AnswerListener {
 
 struct EmulatorOptions {
   std::string served_model = {};  // as clients name it; empty: as the catalog does
+  std::shared_ptr<const Tokenizer> tokenizer = {};  // of prompts; nullptr: the fixed rule
   bool keeps_records = false;  // for results and a trace; else memory does not grow with requests
 };
 

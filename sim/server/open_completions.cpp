@@ -101,9 +101,10 @@ class OpenCompletions::Completion final : public HttpWork, private AnswerListene
 
   [[nodiscard]] std::string next_text(std::size_t answer) {
     Answer& own = answers_[answer];
+    const TokenRule& rule = owner_.emulator_.rule();
     std::string text;
     for (; own.written < own.tokens; ++own.written) {
-      text += filler_piece(filler_seed(*number_, answer), own.written, ask_.is_chat);
+      text += rule.filler_piece(filler_seed(*number_, answer), own.written, ask_.is_chat);
     }
     return text;
   }

@@ -24,8 +24,10 @@ std::optional<SleepTimes> wall_times(const ServeOptions& options) {
   return SleepTimes{wall(options.sleep_mode->offload_ns), wall(options.sleep_mode->reload_ns)};
 }
 
+}  // namespace
+
 // Everything happens on one thread: the network and the engine take turns.
-class Service {
+class SimulatedServer::Service {
  public:
   Service(const ServeOptions& options, Emulator& emulator)
       : options_(options),
@@ -63,20 +65,17 @@ class Service {
                                http_.now_ns() + kLookForStopNs}));
   }
 
-  const ServeOptions& options_;
+  ServeOptions options_;
   Emulator& emulator_;
   ServeClock clock_;
   Endpoints endpoints_;
   HttpServer http_;  // the last: what it works on uses all others
 };
 
-}  // namespace
-
-void serve(const ServeOptions& options, Emulator& emulator, const std::atomic<bool>& stop,
-           const std::function<void(std::uint16_t port)>& listens) {
-  Service service(options, emulator);
-  listens(service.port());
-  service.run(stop);
-}
+SimulatedServer::SimulatedServer(const ServeOptions& options, Emulator& emulator)
+    : service_(std::make_unique<Service>(options, emulator)) {}
+SimulatedServer::~SimulatedServer() = default;
+std::uint16_t SimulatedServer::port() const { return service_->port(); }
+void SimulatedServer::run(const std::atomic<bool>& stop) { service_->run(stop); }
 
 }  // namespace headroom

@@ -3,7 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -26,10 +26,22 @@ struct ServeOptions {
   UiFiles ui = {};                            // the playground, if it is to be there
 };
 
-// Serves until `stop` becomes true, and then the answers that are being made, for a while.
-// `listens` is told of the port as soon as clients can connect. ConfigError: as HttpServer.
-// Afterwards emulator.finish() has the results.
-void serve(const ServeOptions& options, Emulator& emulator, const std::atomic<bool>& stop,
-           const std::function<void(std::uint16_t port)>& listens);
+class SimulatedServer {
+ public:
+  // Clients can connect from here on. ConfigError: as HttpServer. `emulator` outlives this object.
+  SimulatedServer(const ServeOptions& options, Emulator& emulator);
+  ~SimulatedServer();
+  SimulatedServer(const SimulatedServer&) = delete;
+  SimulatedServer& operator=(const SimulatedServer&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const;
+  // Serves until `stop` becomes true, and then the answers that are being made, for a while.
+  // Afterwards emulator.finish() has the results.
+  void run(const std::atomic<bool>& stop);
+
+ private:
+  class Service;
+  std::unique_ptr<Service> service_;
+};
 
 }  // namespace headroom

@@ -14,8 +14,8 @@ namespace ssl = boost::asio::ssl;
 
 [[noreturn]] void refuse_file(const char* flag, const std::string& file,
                               const std::string& problem) {
-  throw ConfigError(Complaint{
-      .kind = ErrorKind::unreadable, .origin = flag, .value = file, .problem = problem});
+  throw ConfigError(
+      Complaint{.kind = ErrorKind::unreadable, .origin = flag, .value = file, .problem = problem});
 }
 
 }  // namespace
