@@ -1,7 +1,6 @@
 // Reads tokenizer.json, as written by huggingface/tokenizers.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <utility>
 

@@ -145,6 +145,20 @@ sleep 0.3
 wait "$last"
 ends 0
 
+# Or too many of those that are not of the first priority.
+serve demo --set fleet.admission.policy=priority --set fleet.admission.max_in_flight=2 \
+  --set fleet.admission.low_share=0.5 --set fleet.replicas=1
+curl -s "$url/v1/completions" -o last.json \
+  -d '{"prompt": "x", "max_tokens": 400, "ignore_eos": true}' &
+last=$!
+sleep 0.3
+[[ $(status "$url/v1/completions" -d '{"prompt": "x", "priority": 1}') == 429 ]] ||
+  fail "no 429 for a low priority: $(cat answer.json)"
+[[ $(status "$url/v1/completions" -d '{"prompt": "x", "priority": 0}') == 200 ]] ||
+  fail "the first priority is turned away: $(cat answer.json)"
+wait "$last"
+ends 0
+
 code=0
 "$HEADROOM" serve llama-70b-does-not-fit --port 0 >fails.txt 2>&1 || code=$?
 [[ $code == 4 ]] || fail "exit code $code when it does not fit"

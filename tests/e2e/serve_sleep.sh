@@ -57,7 +57,7 @@ curl -s "$url/load" | grep -q '"server_load":2' || fail 'they do not wait'
 kill "$gone"
 [[ ! -s waits.json ]] || fail 'it is served asleep'
 # The cache alone does not wake it up.
-takes 0 200 -X POST "$url/wake_up?tags=kv_cache"
+takes 0 1000 -X POST "$url/wake_up?tags=kv_cache"
 asleep true
 takes 200 2000 -X POST "$url/wake_up?tags=weights"
 asleep false
@@ -77,15 +77,15 @@ takes 300 5000 -X POST "$url/sleep?level=2&mode=wait"
 grep -q '"completion_tokens":100' rest.json || fail "it did not wait: $(cat rest.json)"
 # Level 2 drops the weights at once; they are read from storage again: 16 GB at 32 GB/s.
 takes 400 2500 -X POST "$url/wake_up"
-takes 0 200 -X POST "$url/wake_up"
+takes 0 1000 -X POST "$url/wake_up"
 
 # Or kept: no time passes for them.
 ask kept '"max_tokens": 60'
 sleep 0.2
-takes 0 200 -X POST "$url/sleep?level=0&mode=keep"
+takes 0 1000 -X POST "$url/sleep?level=0&mode=keep"
 sleep 1
 [[ ! -s kept.json ]] || fail 'it goes on asleep'
-takes 0 200 -X POST "$url/wake_up"
+takes 0 1000 -X POST "$url/wake_up"
 for _ in $(seq 100); do
   [[ -s kept.json ]] && break
   sleep 0.05

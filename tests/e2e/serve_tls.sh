@@ -5,8 +5,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib_serve.sh"
 # certificate NAME: NAME.pem and NAME.key, for 127.0.0.1.
 certificate() {
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
-    -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -out "$1.pem" -keyout "$1.key" 2>openssl.txt ||
-    fail "$(cat openssl.txt)"
+    -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -out "$1.pem" -keyout "$1.key" \
+    2>openssl.txt || fail "$(cat openssl.txt)"
 }
 certificate ours
 certificate other
@@ -35,8 +35,8 @@ grep -q 'Verify return code: 0' handshake.txt || fail "$(cat handshake.txt)"
 # Streams, errors, and a connection that is used again.
 python3 -B "$client" "$url" load 30 1
 python3 -B "$client" "$url" api
-[[ $(curl -s --cacert ours.pem -w '%{num_connects} ' "$url/version" "$url/load" -o 1 -o 2) == '1 0 ' ]] ||
-  fail 'the connection is not kept'
+connects=$(curl -s --cacert ours.pem -w '%{num_connects} ' "$url/version" "$url/load" -o 1 -o 2)
+[[ $connects == '1 0 ' ]] || fail 'the connection is not kept'
 # A large body, in both directions.
 python3 -c 'import json; print(json.dumps({"prompt": "word " * 1000000}))' >large.json
 [[ $(status --cacert ours.pem "$url/tokenize" -d @large.json) == 200 ]] || fail 'a large body'
@@ -80,4 +80,5 @@ expect_error '--ssl-keyfile' "$HEADROOM" serve demo --ssl-certfile ours.pem --ss
 expect_error 'PEM' "$HEADROOM" serve demo --ssl-certfile ours.pem
 expect_error 'PEM' "$HEADROOM" serve demo --ssl-certfile ours.key --ssl-keyfile ours.key
 openssl ec -in ours.key -aes256 -passout pass:secret -out locked.key 2>openssl.txt
-expect_error 'has a password' "$HEADROOM" serve demo --ssl-certfile ours.pem --ssl-keyfile locked.key
+expect_error 'has a password' \
+  "$HEADROOM" serve demo --ssl-certfile ours.pem --ssl-keyfile locked.key
