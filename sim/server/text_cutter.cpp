@@ -54,7 +54,7 @@ std::vector<TextSpan> split_spans(std::string_view text, const Split& split) {
   return kept;
 }
 
-void cut(Word word, const Split& split, std::vector<Word>& words) {
+void cut(const Word& word, const Split& split, std::vector<Word>& words) {
   for (const TextSpan& span : split_spans(word.text, split)) {
     words.push_back(
         {word.text.substr(span.begin, span.end - span.begin), word.is_first && span.begin == 0});
@@ -62,7 +62,7 @@ void cut(Word word, const Split& split, std::vector<Word>& words) {
 }
 
 // A word begins with each replaced blank.
-void cut(Word word, const Metaspace& metaspace, std::vector<Word>& words) {
+void cut(const Word& word, const Metaspace& metaspace, std::vector<Word>& words) {
   std::string text;
   for (const char c : word.text) {
     if (c == ' ') {
@@ -89,9 +89,10 @@ void cut(Word word, const Metaspace& metaspace, std::vector<Word>& words) {
   if (begin < text.size()) words.push_back({text.substr(begin), word.is_first && begin == 0});
 }
 
-void cut(Word word, const PrefixSpace&, std::vector<Word>& words) {
-  if (!word.text.starts_with(' ')) word.text.insert(0, 1, ' ');
-  words.push_back(std::move(word));
+void cut(const Word& word, const PrefixSpace&, std::vector<Word>& words) {
+  words.push_back(word);
+  std::string& text = words.back().text;
+  if (!text.starts_with(' ')) text.insert(0, 1, ' ');
 }
 
 }  // namespace
@@ -115,8 +116,8 @@ std::vector<std::string> TextCutter::words(std::string text, bool is_first) cons
   std::vector<Word> words = {{std::move(text), is_first}};
   for (const PreTokenizer& pre_tokenizer : pre_tokenizers) {
     std::vector<Word> parts;
-    for (Word& word : words) {
-      std::visit([&](const auto& part) { cut(std::move(word), part, parts); }, pre_tokenizer);
+    for (const Word& word : words) {
+      std::visit([&](const auto& part) { cut(word, part, parts); }, pre_tokenizer);
     }
     words = std::move(parts);
   }

@@ -11,7 +11,7 @@ namespace headroom {
 
 struct TextPattern::Compiled {
   struct Free {
-    void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+    void operator()(pcre2_code* compiled) const { pcre2_code_free(compiled); }
     void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
   };
   std::unique_ptr<pcre2_code, Free> code;

@@ -12,7 +12,10 @@ stop_others() {
 }
 trap stop_others EXIT
 free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
 }
 # answers URL: waits until somebody does.
 answers() {
@@ -84,7 +87,8 @@ if command -v prometheus >/dev/null; then
     grep -q "\"${tokens%.0}\"" found.json && break
     sleep 0.1
   done
-  grep -q "\"${tokens%.0}\"" found.json || fail "tokens in Prometheus: $(cat found.json), not $tokens"
+  grep -q "\"${tokens%.0}\"" found.json ||
+    fail "tokens in Prometheus: $(cat found.json), not $tokens"
   curl -s "http://127.0.0.1:$port/api/v1/query" -o found.json --data-urlencode \
     'query=histogram_quantile(0.5, sum by (le) (vllm:time_to_first_token_seconds_bucket)) < 1'
   grep -q '"value"' found.json || fail "no median of TTFT: $(cat found.json)"

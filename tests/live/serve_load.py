@@ -3,10 +3,10 @@
 
     serve_load.py BIN [--streams 2000] [--seconds 60] [--time-scale 0.45] [--replicas 8]
 
-BIN: the folder with headroom and headroom_serve_streams. Starts the server with so many replicas, keeps
-so many streams open for so long, and compares the times at which first and last tokens came with
-those that the server wrote down (requests.csv). The offset of both clocks is taken from the earliest
-token, so lateness is relative to it. The first answers, which all begin at once, do not count.
+BIN: the folder with headroom and headroom_serve_streams. Starts the server with so many replicas,
+keeps so many streams open for so long, and compares the times at which first and last tokens came
+with those that the server wrote down (requests.csv). The offset of both clocks is taken from the
+earliest token, so lateness is relative to it. The first answers, which all begin at once, do not count.
 --time-scale sets how many tokens come in a second. Prints percentiles, memory and processor time.
 
 With --most-late MS it fails where a token in a hundred is later than that, or where memory grows by
