@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Long run of `headroom serve` under load: 2,000 streams of 32 replicas, 40,000 tokens/s. Fails if a
 # token is lost or doubled, if one in a hundred is more than 5 ms late, or if memory grows.
-#   scripts/soak_serve.sh [SECONDS]        default: 600
+#   scripts/soak_serve.sh [SECONDS]        default: 600; below 60 the common beginning still shows
 # With root's rights both programs get real-time priority, so that other programs of this machine do
 # not count.
 set -euo pipefail
