@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <utility>
 
 #include "scheduler/fleet/admission.hpp"
@@ -114,11 +115,14 @@ std::unique_ptr<AdmissionPolicy> make_admission(const Scenario& scenario,
   }
   if (section.policy == "priority") {
     const auto& classes = scenario.workload.classes;
-    const auto first = std::ranges::min_element(
-        classes, {}, [](const WorkloadClass& one) { return one.workload.priority; });
+    std::int64_t first = 0;  // of a trace: requests that say nothing are of the first priority
+    if (scenario.workload.trace.file.empty()) {
+      first = std::ranges::min(
+          classes | std::views::transform([](const auto& one) { return one.workload.priority; }));
+    }
     const double low = *section.low_share * static_cast<double>(*section.max_in_flight);
     return std::make_unique<PriorityPlaces>(*section.max_in_flight, static_cast<std::int64_t>(low),
-                                            static_cast<std::int32_t>(first->workload.priority));
+                                            static_cast<std::int32_t>(first));
   }
   if (section.policy == "token_bucket") {
     return std::make_unique<TokenBucket>(

@@ -133,7 +133,9 @@ class FleetValidator {
     }
   }
 
+  // Rows of a trace, and requests of clients, have their own.
   [[nodiscard]] bool has_priorities() const {
+    if (!s_.workload.trace.file.empty()) return true;
     const auto& classes = s_.workload.classes;
     return std::ranges::any_of(classes, [&](const WorkloadClass& one) {
       return one.workload.priority != classes.front().workload.priority;

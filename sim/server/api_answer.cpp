@@ -8,7 +8,8 @@ namespace headroom {
 namespace {
 
 std::string quoted_or_null(std::string_view text) {
-  return text.empty() ? "null" : fmt::format("\"{}\"", text);
+  if (text.empty()) return "null";
+  return fmt::format("\"{}\"", text);
 }
 
 std::string usage_text(const AnswerUsage& usage) {
@@ -44,16 +45,24 @@ AnswerWriter::AnswerWriter(bool is_chat, std::uint64_t number, std::int64_t crea
   whole_head_ = head_of(id, is_chat ? "chat.completion" : "text_completion", created_s, model);
 }
 
+// One for each token that is sent: put together without a format.
 std::string AnswerWriter::piece(std::size_t choice, std::string_view text,
                                 std::string_view finish_reason, const AnswerUsage* usage) const {
-  const std::string_view form =
-      is_chat_
-          ? R"({{"index":{},"delta":{{"content":"{}"}},"logprobs":null,"finish_reason":{}}}]{}}})"
-          : R"({{"index":{},"text":"{}","logprobs":null,"finish_reason":{}}}]{}}})";
-  const std::string used = usage == nullptr ? "" : ",\"usage\":" + usage_text(*usage);
-  return fmt::format(
-      "{}{}\n\n", piece_head_,
-      fmt::format(fmt::runtime(form), choice, text, quoted_or_null(finish_reason), used));
+  constexpr std::size_t kRest = 128;  // all but the head and the text; with usage it grows once
+  std::string event;
+  event.reserve(piece_head_.size() + text.size() + kRest);
+  event += piece_head_;
+  event += R"({"index":)";
+  event += fmt::format_int(choice).c_str();
+  event += is_chat_ ? R"(,"delta":{"content":")" : R"(,"text":")";
+  event += text;
+  event +=
+      is_chat_ ? R"("},"logprobs":null,"finish_reason":)" : R"(","logprobs":null,"finish_reason":)";
+  event += quoted_or_null(finish_reason);
+  event += "}]";
+  if (usage != nullptr) event += ",\"usage\":" + usage_text(*usage);
+  event += "}\n\n";
+  return event;
 }
 
 std::string AnswerWriter::role_piece(std::size_t choice) const {

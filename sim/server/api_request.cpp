@@ -112,7 +112,7 @@ class RequestReader {
     const Json* prompt = fields_.find("prompt");
     if (prompt == nullptr) throw ApiRefusal(kStatusBadRequest, "prompt is missing", "prompt");
     if (!prompt->is_string()) refuse_field("prompt", *prompt, "a text");
-    return rule_.ids_of(prompt->get_ref<const std::string&>());
+    return cut(prompt->get_ref<const std::string&>(), true);
   }
 
  private:
@@ -124,6 +124,14 @@ class RequestReader {
     throw ApiRefusal(kStatusNotFound,
                      fmt::format("no model {}; {} is served", shown_value(*model), limits_.model),
                      "model");
+  }
+
+  [[nodiscard]] std::vector<TokenId> cut(const std::string& text, bool adds_special) const {
+    try {
+      return rule_.ids_of(text, fields_.flag("add_special_tokens", adds_special));
+    } catch (const PatternLimit& limit) {
+      throw ApiRefusal(kStatusBadRequest, limit.what(), "prompt");
+    }
   }
 
   // A text, a list of token ids, or a list of either.
@@ -150,7 +158,7 @@ class RequestReader {
   [[nodiscard]] std::vector<TokenId> one_prompt(const Json& prompt) const {
     std::vector<TokenId> ids;
     if (prompt.is_string()) {
-      ids = rule_.ids_of(prompt.get_ref<const std::string&>());
+      ids = cut(prompt.get_ref<const std::string&>(), true);
     } else if (prompt.is_array()) {
       ids = listed_ids(prompt);
     } else {
@@ -192,7 +200,11 @@ class RequestReader {
     }
     std::vector<ChatMessage> read;
     for (const Json& message : *messages) read.push_back(one_message(message));
-    return checked_prompt(chat_ids(rule_, read, asks), "messages");
+    try {
+      return checked_prompt(chat_ids(rule_, read, asks), "messages");
+    } catch (const PatternLimit& limit) {
+      throw ApiRefusal(kStatusBadRequest, limit.what(), "messages");
+    }
   }
 
   [[nodiscard]] static ChatMessage one_message(const Json& message) {

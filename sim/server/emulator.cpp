@@ -35,7 +35,7 @@ Emulator::Emulator(const Scenario& scenario, const Scenario& lengths, const Cata
     : options_(std::move(options)),
       run_(scenario, catalog, *this),
       lengths_(lengths),
-      rule_(run_.setup().resolved.model.vocab),
+      rule_(run_.setup().resolved.model.vocab, options_.tokenizer),
       limits_{.model = options_.served_model.empty() ? run_.setup().resolved.model.id
                                                      : options_.served_model,
               .max_model_len = run_.max_model_len()},
@@ -84,14 +84,33 @@ void Emulator::open(const CompletionAsk& ask, std::size_t answer, std::uint64_t 
                       .output_segment = arrival.output_segment});
   }
   const std::uint64_t index = run_.arrive(arrival, prompt.pieces);
-  open_.emplace(index, Open{.listener = &listener,
-                            .request = request,
-                            .answer = answer,
-                            .wanted = output,
-                            .ends_by_length = output == most,
-                            .client_ns = setup().cost.client_latency.of(prompt_tokens),
-                            .arrival_ns = time_ns,
-                            .prompt_tokens = prompt_tokens});
+  Open& opened =
+      open_
+          .emplace(index, Open{.listener = &listener,
+                               .request = request,
+                               .answer = answer,
+                               .index = index,
+                               .wanted = output,
+                               .ends_by_length = output == most,
+                               .client_ns = setup().cost.client_latency.of(prompt_tokens),
+                               .arrival_ns = time_ns,
+                               .prompt_tokens = prompt_tokens})
+          .first->second;
+  enter(opened, 0);
+}
+
+void Emulator::enter(Open& open, std::uint16_t replica) {
+  if (on_replica_.size() <= replica) on_replica_.resize(replica + std::size_t{1});
+  open.replica = replica;
+  open.place = on_replica_[replica].size();
+  on_replica_[replica].push_back(&open);
+}
+
+void Emulator::exit(const Open& open) {
+  std::vector<Open*>& there = on_replica_[open.replica];
+  there[open.place] = there.back();
+  there[open.place]->place = open.place;
+  there.pop_back();
 }
 
 void Emulator::drop(std::uint64_t number, TimeNs now_ns) {
@@ -112,7 +131,11 @@ void Emulator::drop(std::uint64_t number, TimeNs now_ns) {
   }
   std::vector<Due> kept;
   for (; !due_.empty(); due_.pop()) {
-    if (due_.top().request != number) kept.push_back(due_.top());
+    if (due_.top().request != number) {
+      kept.push_back(due_.top());
+    } else if (due_.top().ends) {
+      ends_.erase(due_.top().order);
+    }
   }
   due_ = decltype(due_)(Later{}, std::move(kept));
 }
@@ -138,24 +161,32 @@ TimeNs Emulator::next_ns() const {
 void Emulator::step_to(TimeNs time_ns) {
   run_.advance(time_ns);
   reached_ns_ = std::max(reached_ns_, time_ns);
-  note_replicas();
-  for (auto& [index, open] : open_) {
-    if (!has_news_[open.replica]) continue;
-    const std::optional<std::int32_t> out = run_.tokens_out(index);
-    const std::int32_t more = out ? count_tokens(open, *out, time_ns) : 0;
-    if (more > 0) tell(open, more, time_ns + open.client_ns);
-  }
+  if (note_replicas()) note_tokens(time_ns);
   for (const RequestRecord& record : std::exchange(ended_, {})) settle(record);
 }
 
-// Which of them have made tokens since the latest look.
-void Emulator::note_replicas() {
+// Which of them have made tokens since the latest look. Returns whether any has.
+bool Emulator::note_replicas() {
   const auto& replicas = run_.replicas();
   tokens_made_.resize(replicas.size());
   has_news_.resize(replicas.size());
+  bool any = false;
   for (std::size_t i = 0; i < replicas.size(); ++i) {
     const std::uint64_t made = replicas[i]->tokens_out();
     has_news_[i] = std::exchange(tokens_made_[i], made) != made;
+    any |= has_news_[i];
+  }
+  return any;
+}
+
+void Emulator::note_tokens(TimeNs time_ns) {
+  for (std::size_t replica = 0; replica < on_replica_.size(); ++replica) {
+    if (!has_news_[replica]) continue;
+    for (Open* open : on_replica_[replica]) {
+      const std::optional<std::int32_t> out = run_.tokens_out(open->index);
+      const std::int32_t more = out ? count_tokens(*open, *out, time_ns) : 0;
+      if (more > 0) tell(*open, more, time_ns + open->client_ns);
+    }
   }
 }
 
@@ -175,16 +206,17 @@ std::int32_t Emulator::count_tokens(Open& open, std::int32_t tokens, TimeNs time
   return more;
 }
 
-void Emulator::tell(const Open& open, std::int32_t tokens, TimeNs time_ns,
-                    std::optional<AnswerEnd> end) {
+void Emulator::tell(const Open& open, std::int32_t tokens, TimeNs time_ns, const AnswerEnd* end) {
   if (open.listener == nullptr) return;
+  const std::uint64_t order = told_++;
+  if (end != nullptr) ends_.emplace(order, *end);
   due_.push({.time_ns = time_ns,
-             .order = told_++,
+             .order = order,
              .listener = open.listener,
              .request = open.request,
-             .answer = open.answer,
+             .answer = static_cast<std::uint32_t>(open.answer),
              .tokens = tokens,
-             .end = end});
+             .ends = end != nullptr});
 }
 
 AnswerEnd Emulator::end_of(const Open& open, const RequestRecord& record) const {
@@ -222,7 +254,8 @@ void Emulator::settle(const RequestRecord& record) {
   }
   // A refusal comes at once: no engine has worked on it.
   const TimeNs client_ns = record.outcome == Outcome::rejected ? 0 : open.client_ns;
-  tell(open, more, reached_ns_ + client_ns, end);
+  tell(open, more, reached_ns_ + client_ns, &end);
+  exit(open);
   open_.erase(place);
 }
 
@@ -231,8 +264,9 @@ void Emulator::deliver_until(TimeNs now_ns) {
   while (!due_.empty() && due_.top().time_ns <= now_ns) {
     const Due due = due_.top();
     due_.pop();
-    if (due.end) {
-      due.listener->on_end(due.answer, due.tokens, *due.end);
+    if (due.ends) {
+      const AnswerEnd end = ends_.extract(due.order).mapped();
+      due.listener->on_end(due.answer, due.tokens, end);
     } else {
       due.listener->on_tokens(due.answer, due.tokens);
     }
@@ -247,7 +281,10 @@ void Emulator::on_event(const EngineEvent& event) {
   metrics_.on_event(event);
   const auto open = open_.find(event.request);
   if (open == open_.end()) return;
-  if (event.kind == EngineEventKind::admitted) open->second.replica = event.replica;
+  if (event.kind == EngineEventKind::admitted && event.replica != open->second.replica) {
+    exit(open->second);
+    enter(open->second, event.replica);
+  }
   if (event.kind != EngineEventKind::rejected && event.kind != EngineEventKind::overloaded) return;
   const Refusal refusal = refusal_of(event);
   open->second.refusal = refusal.text;

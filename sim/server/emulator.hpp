@@ -5,10 +5,11 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <memory>
 #include <queue>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "hardware/catalog.hpp"
@@ -48,6 +49,7 @@ class AnswerListener {
 
 struct EmulatorOptions {
   std::string served_model = {};  // as clients name it; empty: as the catalog does
+  std::shared_ptr<const Tokenizer> tokenizer = {};  // of prompts; nullptr: the fixed rule
   bool keeps_records = false;  // for results and a trace; else memory does not grow with requests
 };
 
@@ -74,7 +76,10 @@ class Emulator final : private MetricsSink {
   // When advance() has something to tell or to do next; kNever: after the next request.
   [[nodiscard]] TimeNs next_ns() const;
 
-  [[nodiscard]] std::size_t open_answers() const { return open_.size() + due_.size(); }
+  // Those whose end has not been told.
+  [[nodiscard]] std::size_t open_answers() const { return open_.size() + ends_.size(); }
+  // Later prompts share nothing with earlier ones: the caches are empty.
+  void forget_prefixes() { prompts_.forget(); }
   [[nodiscard]] bool is_up(TimeNs now_ns) const;  // some replica takes requests
   [[nodiscard]] std::string metrics_page(TimeNs now_ns) const;
 
@@ -90,8 +95,10 @@ class Emulator final : private MetricsSink {
     std::uint64_t request = 0;
     std::size_t answer = 0;
     std::uint16_t replica = 0;  // the latest one that admitted it
-    std::int32_t told = 0;      // tokens
-    std::int32_t wanted = 0;    // tokens; as many as it may have: it ends for its length
+    std::size_t place = 0;      // in on_replica_
+    std::uint64_t index = 0;
+    std::int32_t told = 0;    // tokens
+    std::int32_t wanted = 0;  // tokens; as many as it may have: it ends for its length
     bool ends_by_length = false;
     TimeNs client_ns = 0;  // between client and engine
     TimeNs arrival_ns = 0;
@@ -100,15 +107,15 @@ class Emulator final : private MetricsSink {
     std::string_view refusal = {};  // why it is turned away, once that is known
     int refusal_status = 0;
   };
-  // What clients are told at `time_ns`.
+  // What clients are told at `time_ns`. One for each token: small, for they are moved about.
   struct Due {
     TimeNs time_ns = 0;
     std::uint64_t order = 0;
     AnswerListener* listener = nullptr;
     std::uint64_t request = 0;
-    std::size_t answer = 0;
+    std::uint32_t answer = 0;
     std::int32_t tokens = 0;
-    std::optional<AnswerEnd> end = {};
+    bool ends = false;  // ends_ has how, by `order`
   };
   struct Later {
     bool operator()(const Due& a, const Due& b) const {
@@ -125,10 +132,12 @@ class Emulator final : private MetricsSink {
             const PromptTree::Found& prompt, AnswerListener& listener, TimeNs time_ns);
   void run_until(TimeNs time_ns);
   void step_to(TimeNs time_ns);
-  void note_replicas();
+  [[nodiscard]] bool note_replicas();
+  void note_tokens(TimeNs time_ns);
   [[nodiscard]] std::int32_t count_tokens(Open& open, std::int32_t tokens, TimeNs time_ns);
-  void tell(const Open& open, std::int32_t tokens, TimeNs time_ns,
-            std::optional<AnswerEnd> end = std::nullopt);
+  void tell(const Open& open, std::int32_t tokens, TimeNs time_ns, const AnswerEnd* end = nullptr);
+  void enter(Open& open, std::uint16_t replica);
+  void exit(const Open& open);
   void settle(const RequestRecord& record);
   [[nodiscard]] AnswerEnd end_of(const Open& open, const RequestRecord& record) const;
   void deliver_until(TimeNs now_ns);
@@ -140,12 +149,14 @@ class Emulator final : private MetricsSink {
   ApiLimits limits_;
   ServedMetrics metrics_;
   PromptTree prompts_;
-  std::map<std::uint64_t, Open> open_;      // by number of the answer, which is its arrival's
+  std::map<std::uint64_t, Open> open_;  // by number of the answer, which is its arrival's
+  std::vector<std::vector<Open*>> on_replica_;
   std::vector<std::uint64_t> tokens_made_;  // by replica, as of note_replicas()
   std::vector<bool> has_news_;
   std::vector<RequestRecord> ended_;  // since step_to() last looked
   std::priority_queue<Due, std::vector<Due>, Later> due_;
-  std::uint64_t told_ = 0;  // Due::order
+  std::unordered_map<std::uint64_t, AnswerEnd> ends_;  // of those that are due
+  std::uint64_t told_ = 0;                             // Due::order
   std::uint64_t requests_ = 0;
   TimeNs reached_ns_ = -1;
   std::vector<TraceRecord> trace_;

@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
 
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <unordered_set>
@@ -17,25 +13,18 @@
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
-#include "sim/server/api_answer.hpp"
-#include "sim/server/http_status.hpp"
+#include "sim/server/http_connection.hpp"
+#include "sim/server/tls_files.hpp"
 
 namespace headroom {
 namespace {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = boost::beast::http;
 using Tcp = asio::ip::tcp;
-using Error = beast::error_code;
+using Error = boost::beast::error_code;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kMostHeaderBytes = 16 << 10;
-constexpr std::size_t kMostUnreadBytes = std::size_t{4} << 20;
-constexpr int kMostAtOnce = 64;                   // pieces of news between two looks at the clock
-constexpr std::chrono::seconds kRequestTime{60};  // from the answer before to the whole request
-constexpr std::chrono::seconds kWriteTime{30};
-constexpr std::chrono::seconds kLingerTime{2};
+constexpr int kMostAtOnce = 64;  // pieces of news between two looks at the clock
 constexpr std::chrono::milliseconds kAcceptPause{100};  // when no descriptor is left
 
 asio::ip::address address_of(const std::string& host) {
@@ -49,18 +38,14 @@ asio::ip::address address_of(const std::string& host) {
                                          "0.0.0.0 for all networks"});
 }
 
-int status_of(const Error& error) {
-  if (error == http::error::body_limit) return kStatusTooLarge;
-  if (error == http::error::header_limit) return kStatusHeaderTooLarge;
-  return kStatusBadRequest;
-}
-
 }  // namespace
 
-class HttpServer::Implementation {
+class HttpServer::Implementation final : private ConnectionOwner {
  public:
   Implementation(const HttpServerOptions& options, Begin begin);
-  ~Implementation();
+  ~Implementation() override { close_all(); }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
   [[nodiscard]] TimeNs now_ns() const {
@@ -72,12 +57,21 @@ class HttpServer::Implementation {
   void close_all();
 
  private:
-  class Connection;
+  [[nodiscard]] std::unique_ptr<HttpWork> work_of(HttpAsk ask, HttpReply& reply) override {
+    return work_of_(std::move(ask), reply);
+  }
+  [[nodiscard]] std::uint64_t most_body_bytes() const override { return options_.most_body_bytes; }
+  [[nodiscard]] bool takes_more() const override { return !stops_; }
+  void forget(const std::shared_ptr<HttpConnection>& closed) override {
+    connections_.erase(closed);
+  }
+
   void accept();
   void take(Tcp::socket socket);
 
   HttpServerOptions options_;
   Begin work_of_;
+  std::optional<asio::ssl::context> tls_;
   asio::io_context io_{1};
   Tcp::acceptor acceptor_{io_};
   asio::steady_timer alarm_{io_};
@@ -85,240 +79,15 @@ class HttpServer::Implementation {
   TimeNs alarm_ns_ = -1;  // as set
   bool is_news_ = false;  // what was handled last
   bool stops_ = false;
-  std::unordered_set<std::shared_ptr<Connection>> connections_;
+  std::unordered_set<std::shared_ptr<HttpConnection>> connections_;
   Clock::time_point begin_ = Clock::now();
-};
-
-// One client. It is read from until a request is complete, then written to until its answer is.
-class HttpServer::Implementation::Connection final
-    : public HttpReply,
-      public std::enable_shared_from_this<Connection> {
- public:
-  Connection(Implementation& server, Tcp::socket socket)
-      : server_(server), stream_(std::move(socket)) {}
-
-  void read() {
-    state_ = State::reads;
-    parser_.emplace();
-    parser_->header_limit(kMostHeaderBytes);
-    parser_->body_limit(server_.options_.most_body_bytes);
-    stream_.expires_after(kRequestTime);
-    http::async_read_header(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](const Error& error, std::size_t) { self->on_header(error); });
-  }
-
-  // Waits for a request, or reads one: nobody works on anything.
-  [[nodiscard]] bool is_idle() const { return state_ == State::reads; }
-  void close() {
-    if (state_ == State::closed) return;
-    state_ = State::closed;
-    Error ignored;
-    stream_.socket().close(ignored);
-    // Whoever works on the answer may be the one who has found out.
-    asio::post(server_.io_, [self = shared_from_this()] {
-      self->work_.reset();
-      self->server_.connections_.erase(self);
-    });
-  }
-  // Of a server that goes: nothing is called back any more.
-  void abandon() {
-    state_ = State::closed;
-    work_.reset();
-    Error ignored;
-    stream_.socket().close(ignored);
-  }
-
-  void send(int status, std::string_view type, std::string_view body,
-            std::string_view extra) override {
-    if (state_ != State::answers) return;
-    const auto reason = http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)));
-    put(fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}\r\n{}",
-                    status, std::string_view(reason.data(), reason.size()), type, body.size(),
-                    extra, keeps_alive_ ? "" : "Connection: close\r\n", body));
-    complete();
-  }
-
-  void begin_stream(std::string_view type) override {
-    if (state_ != State::answers) return;
-    put(fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\nCache-Control: no-cache\r\n{}{}\r\n",
-                    type, is_chunked_ ? "Transfer-Encoding: chunked\r\n" : "",
-                    keeps_alive_ ? "" : "Connection: close\r\n"));
-  }
-
-  void write(std::string_view piece) override {
-    if (state_ != State::answers) return;
-    if (is_chunked_) {
-      put(fmt::format("{:x}\r\n{}\r\n", piece.size(), piece));
-    } else {
-      put(piece);
-    }
-  }
-
-  void end_stream(bool breaks_off) override {
-    if (state_ != State::answers) return;
-    if (breaks_off) {
-      keeps_alive_ = false;
-    } else if (is_chunked_) {
-      put("0\r\n\r\n");
-    }
-    complete();
-  }
-
- private:
-  enum class State : std::uint8_t { reads, answers, lingers, closed };
-
-  // --- a request comes ---
-
-  void on_header(const Error& error) {
-    if (error) return refuse(error);
-    const auto& header = parser_->get();
-    if (beast::iequals(header[http::field::expect], "100-continue")) {
-      put("HTTP/1.1 100 Continue\r\n\r\n");
-      if (state_ == State::closed) return;
-    }
-    http::async_read(stream_, buffer_, *parser_,
-                     [self = shared_from_this()](const Error& failed, std::size_t) {
-                       self->on_request(failed);
-                     });
-  }
-
-  void on_request(const Error& error) {
-    if (error) return refuse(error);
-    auto& request = parser_->get();
-    keeps_alive_ = request.keep_alive();
-    is_chunked_ = request.version() >= 11;
-    if (!is_chunked_) keeps_alive_ = false;
-    stream_.expires_never();
-    state_ = State::answers;
-    const std::string target(request.target());
-    HttpAsk ask{.method = std::string(request.method_string()),
-                .path = target.substr(0, target.find('?')),
-                .authorization = std::string(request[http::field::authorization]),
-                .body = std::move(request.body())};
-    parser_.reset();
-    work_ = server_.work_of_(std::move(ask), *this);
-    if (state_ == State::answers && !is_complete_) watch();
-  }
-
-  // What came is no request, or too long.
-  void refuse(const Error& error) {
-    const bool is_ours =
-        error.category() == http::make_error_code(http::error::bad_version).category();
-    if (state_ == State::closed) return;
-    if (!is_ours || error == http::error::end_of_stream || error == http::error::partial_message) {
-      return close();
-    }
-    keeps_alive_ = false;
-    state_ = State::answers;
-    parser_.reset();
-    const int status = status_of(error);
-    const std::string problem =
-        status == kStatusTooLarge
-            ? fmt::format("the body is longer than {} bytes", server_.options_.most_body_bytes)
-            : "not a valid HTTP request: " + error.message();
-    send(status, "application/json", error_json(status, problem), {});
-  }
-
-  // While an answer is made, only the end of the connection is of interest. Whoever sends the next
-  // request early is not watched any more.
-  void watch() {
-    stream_.socket().async_wait(
-        Tcp::socket::wait_read, [self = shared_from_this(), turn = turn_](const Error& error) {
-          if (error || self->turn_ != turn || self->state_ != State::answers) return;
-          Error failed;
-          if (self->stream_.socket().available(failed) == 0 || failed) self->close();
-        });
-  }
-
-  // --- its answer goes ---
-
-  // Most of it fits into the socket at once.
-  void put(std::string_view bytes) {
-    if (state_ == State::closed) return;
-    if (!writes_) {
-      Error error;
-      const std::size_t sent =
-          stream_.socket().write_some(asio::buffer(bytes.data(), bytes.size()), error);
-      if (error && error != asio::error::would_block) return close();
-      bytes.remove_prefix(error ? 0 : sent);
-      if (bytes.empty()) return;
-    }
-    if (!waiting_.empty() && waiting_.size() + bytes.size() > kMostUnreadBytes) return close();
-    waiting_ += bytes;
-    if (!writes_) write_waiting();
-  }
-
-  void write_waiting() {
-    writes_ = true;
-    in_flight_ = std::exchange(waiting_, {});
-    stream_.expires_after(kWriteTime);
-    asio::async_write(
-        stream_, asio::buffer(in_flight_),
-        [self = shared_from_this()](const Error& error, std::size_t) { self->on_written(error); });
-  }
-
-  void on_written(const Error& error) {
-    writes_ = false;
-    if (state_ == State::closed) return;
-    if (error) return close();
-    stream_.expires_never();
-    if (!waiting_.empty()) return write_waiting();
-    if (is_complete_) go_on();
-  }
-
-  void complete() {
-    if (state_ == State::closed) return;
-    is_complete_ = true;
-    if (!writes_) asio::post(server_.io_, [self = shared_from_this()] { self->go_on(); });
-  }
-
-  // All is written.
-  void go_on() {
-    if (state_ != State::answers || !is_complete_ || writes_) return;
-    is_complete_ = false;
-    ++turn_;
-    work_.reset();
-    Error ignored;
-    stream_.socket().cancel(ignored);  // the watch
-    if (keeps_alive_ && !server_.stops_) return read();
-    linger();
-  }
-
-  // A client that still sends would lose the answer if the connection were closed at once.
-  void linger() {
-    state_ = State::lingers;
-    Error ignored;
-    stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
-    stream_.expires_after(kLingerTime);
-    discard();
-  }
-  void discard() {
-    stream_.async_read_some(asio::buffer(discarded_),
-                            [self = shared_from_this()](const Error& error, std::size_t) {
-                              if (error) return self->close();
-                              self->discard();
-                            });
-  }
-
-  Implementation& server_;
-  beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::string_body>> parser_;
-  std::unique_ptr<HttpWork> work_;
-  State state_ = State::reads;
-  std::uint64_t turn_ = 0;  // requests answered
-  bool keeps_alive_ = true;
-  bool is_chunked_ = true;
-  bool is_complete_ = false;
-  bool writes_ = false;
-  std::string waiting_;
-  std::string in_flight_;
-  std::array<char, 4096> discarded_{};
 };
 
 HttpServer::Implementation::Implementation(const HttpServerOptions& options, Begin begin)
     : options_(options), work_of_(std::move(begin)) {
+  if (!options_.certificate_file.empty()) {
+    tls_ = server_tls(options_.certificate_file, options_.key_file);
+  }
   const Tcp::endpoint endpoint(address_of(options.host), options.port);
   Error error;
   acceptor_.open(endpoint.protocol(), error);
@@ -334,8 +103,6 @@ HttpServer::Implementation::Implementation(const HttpServerOptions& options, Beg
   }
   accept();
 }
-
-HttpServer::Implementation::~Implementation() { close_all(); }
 
 // Whatever still refers to a connection goes with the context.
 void HttpServer::Implementation::close_all() {
@@ -363,19 +130,21 @@ void HttpServer::Implementation::take(Tcp::socket socket) {
   if (connections_.size() >= options_.most_connections) {
     constexpr std::string_view kBusy =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    socket.write_some(asio::buffer(kBusy.data(), kBusy.size()), ignored);
+    if (!tls_) socket.write_some(asio::buffer(kBusy.data(), kBusy.size()), ignored);
     return;
   }
-  const auto connection = std::make_shared<Connection>(*this, std::move(socket));
+  ConnectionOwner& owner = *this;
+  const auto connection =
+      std::make_shared<HttpConnection>(owner, std::move(socket), tls_ ? &*tls_ : nullptr);
   connections_.insert(connection);
-  connection->read();
+  connection->start();
 }
 
 void HttpServer::Implementation::stop_accepting() {
   stops_ = true;
   Error ignored;
   acceptor_.close(ignored);
-  const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
+  const std::vector<std::shared_ptr<HttpConnection>> all(connections_.begin(), connections_.end());
   for (const auto& connection : all) {
     if (connection->is_idle()) connection->close();
   }

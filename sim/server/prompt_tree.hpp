@@ -39,6 +39,8 @@ class PromptTree {
   // The answer to a prompt, once. Returns its identity in later prompts; 0: it has none, for an
   // answer with this first token was there.
   std::uint64_t add_answer(const Place& prompt, std::span<const TokenId> answer);
+  // Begins anew.
+  void forget();
 
  private:
   struct Piece {
@@ -58,7 +60,6 @@ class PromptTree {
     }
   };
 
-  void forget();
   void make_room(std::size_t tokens);
   std::uint32_t grow(const Branch& branch, std::span<const TokenId> tokens);
 

@@ -16,8 +16,18 @@ TimeNs wall_ns_of(double seconds, double scale) {
   return static_cast<TimeNs>(seconds / scale * kNsPerSecondReal);
 }
 
+std::optional<SleepTimes> wall_times(const ServeOptions& options) {
+  if (!options.sleep_mode) return std::nullopt;
+  const auto wall = [&](TimeNs ns) {
+    return static_cast<TimeNs>(static_cast<double>(ns) / options.time_scale);
+  };
+  return SleepTimes{wall(options.sleep_mode->offload_ns), wall(options.sleep_mode->reload_ns)};
+}
+
+}  // namespace
+
 // Everything happens on one thread: the network and the engine take turns.
-class Service {
+class SimulatedServer::Service {
  public:
   Service(const ServeOptions& options, Emulator& emulator)
       : options_(options),
@@ -26,6 +36,7 @@ class Service {
         endpoints_({.api_key = options.api_key,
                     .version = options.version,
                     .most_open = options.most_open,
+                    .sleep_mode = wall_times(options),
                     .ui = options.ui},
                    emulator, clock_),
         http_(options.http, [this](const HttpAsk& ask, HttpReply& reply) {
@@ -49,24 +60,22 @@ class Service {
  private:
   void turn() {
     if (clock_.runs()) emulator_.advance(clock_.now_ns());
-    http_.wait_until(
-        std::min(clock_.wall_of(emulator_.next_ns()), http_.now_ns() + kLookForStopNs));
+    endpoints_.advance(http_.now_ns());
+    http_.wait_until(std::min({clock_.wall_of(emulator_.next_ns()), endpoints_.next_ns(),
+                               http_.now_ns() + kLookForStopNs}));
   }
 
-  const ServeOptions& options_;
+  ServeOptions options_;
   Emulator& emulator_;
   ServeClock clock_;
   Endpoints endpoints_;
   HttpServer http_;  // the last: what it works on uses all others
 };
 
-}  // namespace
-
-void serve(const ServeOptions& options, Emulator& emulator, const std::atomic<bool>& stop,
-           const std::function<void(std::uint16_t port)>& listens) {
-  Service service(options, emulator);
-  listens(service.port());
-  service.run(stop);
-}
+SimulatedServer::SimulatedServer(const ServeOptions& options, Emulator& emulator)
+    : service_(std::make_unique<Service>(options, emulator)) {}
+SimulatedServer::~SimulatedServer() = default;
+std::uint16_t SimulatedServer::port() const { return service_->port(); }
+void SimulatedServer::run(const std::atomic<bool>& stop) { service_->run(stop); }
 
 }  // namespace headroom

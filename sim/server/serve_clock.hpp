@@ -18,16 +18,27 @@ class ServeClock {
 
   [[nodiscard]] bool runs() const { return begin_ns_.has_value(); }
   void begin() {
-    if (!runs()) begin_ns_ = wall_ns_();
+    if (!runs()) begin_ns_ = frozen_ns_.value_or(wall_ns_());
+  }
+  // No simulated time passes while it is frozen.
+  void freeze(bool frozen) {
+    if (frozen == frozen_ns_.has_value()) return;
+    if (frozen) {
+      frozen_ns_ = wall_ns_();
+    } else {
+      if (runs()) *begin_ns_ += wall_ns_() - *frozen_ns_;
+      frozen_ns_.reset();
+    }
   }
   // 0 before it runs.
   [[nodiscard]] TimeNs now_ns() const {
     if (!runs()) return 0;
-    return static_cast<TimeNs>(static_cast<double>(wall_ns_() - *begin_ns_) * scale_);
+    const TimeNs wall_ns = frozen_ns_.value_or(wall_ns_());
+    return static_cast<TimeNs>(static_cast<double>(wall_ns - *begin_ns_) * scale_);
   }
-  // When now_ns() will have reached `time_ns`; kNever for kNever.
+  // When now_ns() will have reached `time_ns`; kNever for kNever, and while it is frozen.
   [[nodiscard]] TimeNs wall_of(TimeNs time_ns) const {
-    if (!runs() || time_ns == kNever) return kNever;
+    if (!runs() || frozen_ns_ || time_ns == kNever) return kNever;
     const double after = static_cast<double>(time_ns) / scale_;
     return after > kLongest ? kNever : *begin_ns_ + static_cast<TimeNs>(after) + 1;
   }
@@ -38,6 +49,7 @@ class ServeClock {
   std::function<TimeNs()> wall_ns_;
   double scale_;
   std::optional<TimeNs> begin_ns_;
+  std::optional<TimeNs> frozen_ns_;
 };
 
 }  // namespace headroom

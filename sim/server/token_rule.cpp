@@ -1,8 +1,13 @@
 #include "sim/server/token_rule.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
 
+#include "sim/kernel/errors.hpp"
 #include "sim/serving/prefix.hpp"
 
 namespace headroom {
@@ -86,18 +91,41 @@ constexpr std::array<std::string_view, 128> kFiller = {
     " pilot", " sailor", " farmer", " driver",  " teacher", " guest",   " friend", " cousin",
     " judge", " court",  " museum", " harbour", " castle",  " village", " church", " temple"};
 
-std::size_t filler_number(std::uint64_t seed, std::uint64_t position) {
-  return mixed_id(seed, position) % kFiller.size();
-}
+constexpr std::size_t kFewestFillerWords = 8;
 
 }  // namespace
 
-TokenRule::TokenRule(std::int64_t vocabulary)
-    : vocabulary_(std::clamp<std::int64_t>(vocabulary, kSmallestVocabulary, INT32_MAX)) {
-  for (const std::string_view word : kFiller) append(word, filler_);
+TokenRule::TokenRule(std::int64_t vocabulary, std::shared_ptr<const Tokenizer> tokenizer)
+    : vocabulary_(std::clamp<std::int64_t>(vocabulary, kSmallestVocabulary, INT32_MAX)),
+      tokenizer_(std::move(tokenizer)) {
+  if (tokenizer_) vocabulary_ = std::max<std::int64_t>(vocabulary_, tokenizer_->size());
+  // Alone, a word may be cut in another way than behind others.
+  const std::string before(kFiller.front().substr(1));
+  const std::vector<TokenId> before_ids = ids_of(before);
+  for (const std::string_view word : kFiller) {
+    const std::vector<TokenId> bare = ids_of(word.substr(1));
+    std::vector<TokenId> ids = ids_of(before + std::string(word));
+    if (ids.empty()) continue;
+    const TokenId last = ids.back();
+    ids.pop_back();
+    if (bare.size() == 1 && ids == before_ids) filler_.push_back({word, last, bare[0]});
+  }
+  if (filler_.size() >= kFewestFillerWords) return;
+  throw ConfigError(
+      fmt::format("only {} of the words that answers are made of are one token of "
+                  "this tokenizer; expected at least {}",
+                  filler_.size(), kFewestFillerWords));
 }
 
-void TokenRule::append(std::string_view text, std::vector<TokenId>& ids) const {
+void TokenRule::append(std::string_view text, std::vector<TokenId>& ids, bool adds_special) const {
+  if (tokenizer_) {
+    tokenizer_->encode(text, adds_special, ids);
+  } else {
+    cut_by_rule(text, ids);
+  }
+}
+
+void TokenRule::cut_by_rule(std::string_view text, std::vector<TokenId>& ids) const {
   for (std::size_t begin = 0; begin < text.size();) {
     const Piece piece = piece_at(text, begin);
     const std::size_t most = bytes_per_token(piece.kind);
@@ -114,11 +142,22 @@ TokenId TokenRule::id_of(std::string_view bytes) const {
   return kFirstTextId + static_cast<TokenId>(hash_of(bytes) % ids);
 }
 
+const TokenRule::FillerWord& TokenRule::filler(std::uint64_t seed, std::int64_t position) const {
+  return filler_[mixed_id(seed, static_cast<std::uint64_t>(position)) % filler_.size()];
+}
+
+std::string_view TokenRule::filler_piece(std::uint64_t seed, std::int64_t position,
+                                         bool is_chat) const {
+  const std::string_view word = filler(seed, position).text;
+  return is_chat && position == 0 ? word.substr(1) : word;
+}
+
 std::vector<TokenId> TokenRule::filler_ids(std::uint64_t seed, std::int64_t tokens,
                                            bool is_chat) const {
-  std::vector<TokenId> ids(static_cast<std::size_t>(tokens));
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = filler_[filler_number(seed, i)];
-  if (is_chat && tokens > 0) ids[0] = id_of(filler_piece(seed, 0, is_chat));
+  std::vector<TokenId> ids;
+  ids.reserve(static_cast<std::size_t>(tokens));
+  for (std::int64_t i = 0; i < tokens; ++i) ids.push_back(filler(seed, i).id);
+  if (is_chat && tokens > 0) ids[0] = filler(seed, 0).bare_id;
   return ids;
 }
 
@@ -135,10 +174,6 @@ std::vector<TokenId> chat_ids(const TokenRule& rule, std::span<const ChatMessage
   }
   if (asks) ids.push_back(role_id("assistant"));
   return ids;
-}
-
-std::string_view filler_word(std::uint64_t seed, std::int64_t position) {
-  return kFiller[filler_number(seed, static_cast<std::uint64_t>(position))];
 }
 
 }  // namespace headroom

@@ -1,6 +1,7 @@
 #pragma once
-// How the server counts tokens: by a fixed rule that needs no tokenizer file (docs/serve.md, "How
-// text becomes tokens"), and filler text for answers, of which each word is one token by that rule.
+// How the server counts tokens: by a tokenizer file, or by a fixed rule that needs none
+// (docs/serve.md, "How text becomes tokens"); and filler text for answers, of which each word is
+// one token.
 //
 // The rule cuts text into pieces of one kind, from left to right, and each piece into tokens:
 //   letters and digits of ASCII, a blank before them included: 8 letters a token
@@ -11,10 +12,14 @@
 // equal texts have equal ids.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sim/server/token_id.hpp"
+#include "sim/server/tokenizer.hpp"
 
 namespace headroom {
 
@@ -25,25 +30,41 @@ inline constexpr TokenId kFirstTextId = 16;
 
 class TokenRule {
  public:
-  // `vocabulary`: of the model; a smaller one than 1,024 counts as that many.
-  explicit TokenRule(std::int64_t vocabulary);
+  // `vocabulary`: of the model; a smaller one than 1,024 counts as that many. ConfigError: too few
+  // words are one token of `tokenizer` (nullptr: none).
+  explicit TokenRule(std::int64_t vocabulary, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
 
-  void append(std::string_view text, std::vector<TokenId>& ids) const;
-  [[nodiscard]] std::vector<TokenId> ids_of(std::string_view text) const {
+  // `adds_special`: also what a tokenizer puts before and behind a whole text. PatternLimit.
+  void append(std::string_view text, std::vector<TokenId>& ids, bool adds_special = false) const;
+  [[nodiscard]] std::vector<TokenId> ids_of(std::string_view text,
+                                            bool adds_special = false) const {
     std::vector<TokenId> ids;
-    append(text, ids);
+    append(text, ids, adds_special);
     return ids;
   }
-  // The ids of the first `tokens` pieces of filler text, below.
+
+  // The word that is token number `position` of an answer with that seed, and the blank before it.
+  // In a chat the first word has none.
+  [[nodiscard]] std::string_view filler_piece(std::uint64_t seed, std::int64_t position,
+                                              bool is_chat) const;
+  // The ids of the first `tokens` of them.
   [[nodiscard]] std::vector<TokenId> filler_ids(std::uint64_t seed, std::int64_t tokens,
                                                 bool is_chat) const;
   [[nodiscard]] std::int64_t vocabulary() const { return vocabulary_; }
 
  private:
+  struct FillerWord {
+    std::string_view text;  // with the blank before it
+    TokenId id = 0;
+    TokenId bare_id = 0;  // without
+  };
   [[nodiscard]] TokenId id_of(std::string_view bytes) const;
+  void cut_by_rule(std::string_view text, std::vector<TokenId>& ids) const;
+  [[nodiscard]] const FillerWord& filler(std::uint64_t seed, std::int64_t position) const;
 
   std::int64_t vocabulary_;
-  std::vector<TokenId> filler_;  // of each word with its blank
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<FillerWord> filler_;
 };
 
 struct ChatMessage {
@@ -54,15 +75,5 @@ struct ChatMessage {
 // chat. `asks`: the role of an answer follows.
 [[nodiscard]] std::vector<TokenId> chat_ids(const TokenRule& rule,
                                             std::span<const ChatMessage> messages, bool asks);
-
-// The word that is token number `position` of an answer with that seed, and the blank before it. In
-// a chat the first word has none.
-[[nodiscard]] std::string_view filler_word(std::uint64_t seed, std::int64_t position);
-[[nodiscard]] inline std::string_view filler_piece(std::uint64_t seed, std::int64_t position,
-                                                   bool is_chat) {
-  std::string_view word = filler_word(seed, position);
-  if (is_chat && position == 0) word.remove_prefix(1);
-  return word;
-}
 
 }  // namespace headroom

@@ -1,36 +1,6 @@
 #!/usr/bin/env bash
 # `headroom serve`: what clients are served is what `headroom run` says of the same requests.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-client="$HEADROOM_SOURCE_DIR/tests/e2e/serve_client.py"
-
-server=
-stop_server() {
-  if [[ -n $server ]]; then kill "$server" 2>/dev/null || true; fi
-}
-trap stop_server EXIT
-
-# serve ARGUMENT...: starts a server at a free port; sets `server` and `url`.
-serve() {
-  "$HEADROOM" serve "$@" --port 0 >served.txt 2>server_errors.txt &
-  server=$!
-  for _ in $(seq 400); do
-    grep -q http: served.txt && break
-    sleep 0.05
-  done
-  url=$(sed -n 's/^serves .* at //p' served.txt)
-  [[ -n $url ]] || fail "no server: $(cat served.txt server_errors.txt)"
-}
-# status CURL_ARGUMENT...: of the answer, whose body goes to answer.json.
-status() { curl -s -o answer.json -w '%{http_code}' "$@"; }
-# ends CODE [SIGNAL]: the server stops by itself.
-ends() {
-  local code=0
-  kill "-${2:-TERM}" "$server"
-  wait "$server" || code=$?
-  server=
-  [[ $code == "$1" ]] || fail "exit code $code instead of $1: $(cat server_errors.txt)"
-  [[ ! -s server_errors.txt ]] || fail "$(cat server_errors.txt)"
-}
+source "$(dirname "${BASH_SOURCE[0]}")/lib_serve.sh"
 
 # --- the playground beside it ---
 
@@ -172,6 +142,20 @@ last=$!
 sleep 0.3
 [[ $(status "$url/v1/completions" -d '{"prompt": "x"}') == 429 ]] ||
   fail "no 429: $(cat answer.json)"
+wait "$last"
+ends 0
+
+# Or too many of those that are not of the first priority.
+serve demo --set fleet.admission.policy=priority --set fleet.admission.max_in_flight=2 \
+  --set fleet.admission.low_share=0.5 --set fleet.replicas=1
+curl -s "$url/v1/completions" -o last.json \
+  -d '{"prompt": "x", "max_tokens": 400, "ignore_eos": true}' &
+last=$!
+sleep 0.3
+[[ $(status "$url/v1/completions" -d '{"prompt": "x", "priority": 1}') == 429 ]] ||
+  fail "no 429 for a low priority: $(cat answer.json)"
+[[ $(status "$url/v1/completions" -d '{"prompt": "x", "priority": 0}') == 200 ]] ||
+  fail "the first priority is turned away: $(cat answer.json)"
 wait "$last"
 ends 0
 

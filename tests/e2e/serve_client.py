@@ -11,6 +11,7 @@ import http.client
 import json
 import random
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -22,9 +23,15 @@ class Api:
     def __init__(self, url):
         self.host = urlparse(url).hostname
         self.port = urlparse(url).port
+        # Trusts what SSL_CERT_FILE holds.
+        self.tls = ssl.create_default_context() if urlparse(url).scheme == "https" else None
 
     def connect(self):
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        if self.tls:
+            connection = http.client.HTTPSConnection(self.host, self.port, timeout=60,
+                                                     context=self.tls)
+        else:
+            connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
@@ -228,8 +235,56 @@ def raw(api, data, wait=0.05):
             return b""
 
 
+def random_json(dice, depth=0):
+    kind = dice.randrange(9 if depth < 4 else 7)
+    if kind == 7:
+        return [random_json(dice, depth + 1) for _ in range(dice.randint(0, 4))]
+    if kind == 8:
+        return {dice.choice(["role", "content", "text", "type", "include_usage", "x"]):
+                random_json(dice, depth + 1) for _ in range(dice.randint(0, 4))}
+    return [None, True, dice.choice([0, -1, 1, 2, 2**31, -2**63, 2**64, 10**400]), 1e308, 0.5, "",
+            dice.choice(["user", "\u0000", "\ud7ff" * 50, "abort"])][kind]
+
+
+# Every field of every request, with any value: an answer or a reason, and never a server error.
+def wrong_fields(api, dice):
+    fields = ["model", "prompt", "messages", "max_tokens", "max_completion_tokens", "min_tokens",
+              "ignore_eos", "n", "stream_options", "priority", "temperature", "stop", "logprobs",
+              "echo", "add_special_tokens", "add_generation_prompt"]
+    for _ in range(300):
+        body = {"prompt": "x", "messages": [{"role": "user", "content": "x"}], "max_tokens": 2}
+        for name in dice.sample(fields, dice.randint(1, 3)):
+            body[name] = random_json(dice)
+        path = dice.choice(["/v1/completions", "/v1/chat/completions", "/tokenize"])
+        if "max_tokens" in body and body["max_tokens"] is None:
+            body["max_tokens"] = 2
+        status, text = api.call("POST", path, body)
+        assert status in (200, 400, 404), (status, text, body)
+        json.loads(text)
+    for depth in (63, 65, 100000):
+        assert api.call("POST", "/tokenize", b'{"x":' * depth + b"1" + b"}" * depth)[0] == 400
+
+
+# Bodies in chunks, as they should be and not; and clients that send a request bit by bit.
+def slow_and_chunked(api):
+    head = b"POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert b'"count":2' in raw(api, head + b'5\r\n{"pro\r\nb\r\nmpt":"a b"}\r\n0\r\n\r\n', 2)
+    for chunks in (b"zz\r\n", b"-1\r\n", b"ffffffffffffffff\r\nx", b"7fffffff\r\nx", b"5\r\nabcdefgh"):
+        answer = raw(api, head + chunks, 0.1)
+        assert answer == b"" or b" 400 " in answer or b" 413 " in answer, answer
+    waiting = [socket.create_connection((api.host, api.port), timeout=30) for _ in range(200)]
+    for byte in b"POST /v1/comp":
+        for client in waiting:
+            client.send(bytes([byte]))
+    assert api.call("GET", "/health")[0] == 200
+    for client in waiting:
+        client.close()
+
+
 def garbage(api, seed):
     dice = random.Random(seed)
+    wrong_fields(api, dice)
+    slow_and_chunked(api)
     request = (b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 45\r\n\r\n"
                b'{"prompt": "a b c", "max_tokens": 3, "n": 1 }')
     for _ in range(150):

@@ -4,13 +4,18 @@
 #include <sys/resource.h>
 #include <CLI/CLI.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,6 +35,7 @@
 #include "sim/server/emulator.hpp"
 #include "sim/server/serve.hpp"
 #include "sim/server/served_scenario.hpp"
+#include "sim/server/tokenizer.hpp"
 
 namespace headroom {
 namespace {
@@ -37,6 +43,7 @@ namespace {
 constexpr std::int64_t kDefaultPort = 8000;
 constexpr double kSlowest = 0.001;
 constexpr double kFastest = 1000;
+constexpr std::int64_t kMostReplicas = 256;
 constexpr double kLongestDrainS = 86'400;
 
 struct ServeArguments {
@@ -52,6 +59,11 @@ struct ServeArguments {
   std::string output;
   std::string ui;
   bool startup = false;
+  bool sleep_mode = false;
+  std::int64_t replicas = 1;
+  std::string tokenizer;
+  std::string certificate_file;
+  std::string key_file;
 };
 
 void check_flag(const char* flag, double value, double low, double high) {
@@ -103,51 +115,151 @@ std::string engine_version(const RunResult& setup, const std::string& otherwise)
   return version ? *version : otherwise;
 }
 
-int serve_command(ServeArguments& a) {
-  check_flag("--port", static_cast<double>(a.port), 0, 65'535);
-  check_flag("--time-scale", a.time_scale, kSlowest, kFastest);
-  check_flag("--drain", a.drain_s, 0, kLongestDrainS);
-  const ScenarioDocument given = given_document(a);
-  const Scenario lengths = load_scenario(given, a.scenario, {});
-  ScenarioDocument served = {served_document(given.json), given.directory};
-  Scenario scenario = load_scenario(served, a.scenario, {});
-  scenario.output.streaming = a.output.empty();  // nobody asks for records
-  const Catalog catalog = load_catalog(a.catalog);
-  Emulator emulator(scenario, lengths, catalog,
-                    {.served_model = a.served_model, .keeps_records = !a.output.empty()});
-  const RunResult& setup = emulator.setup();
-  if (setup.budget.failure) {
-    const RunResult failed = emulator.finish();
-    print(terminal_summary(failed, judge_run(failed, catalog), ""));
-    return kExitDoesNotHold;
-  }
-  std::optional<ResultDirectory> directory;
-  if (!a.output.empty()) directory.emplace(a.output, served_file_names());
+// What all servers of one command share.
+struct Served {
+  ScenarioDocument document;  // as it is written beside the results
+  Scenario scenario;
+  Scenario lengths;
+  Catalog catalog;
+  std::shared_ptr<const Tokenizer> tokenizer;
+};
 
+Served read_served(ServeArguments& a) {
+  const ScenarioDocument given = given_document(a);
+  Served served{.document = {served_document(given.json), given.directory},
+                .scenario = {},
+                .lengths = load_scenario(given, a.scenario, {}),
+                .catalog = load_catalog(a.catalog),
+                .tokenizer = nullptr};
+  served.scenario = load_scenario(served.document, a.scenario, {});
+  served.scenario.output.streaming = a.output.empty();  // nobody asks for records
+  if (!a.tokenizer.empty()) {
+    served.tokenizer = std::make_shared<const Tokenizer>(read_tokenizer(a.tokenizer));
+  }
+  return served;
+}
+
+ServeOptions serve_options(const ServeArguments& a, const RunResult& setup, std::int64_t number) {
   ServeOptions options;
-  options.http = {.host = a.host, .port = static_cast<std::uint16_t>(a.port)};
+  const std::int64_t port = a.port == 0 ? 0 : a.port + number;
+  options.http = {.host = a.host,
+                  .port = static_cast<std::uint16_t>(port),
+                  .certificate_file = a.certificate_file,
+                  .key_file = a.key_file};
   options.time_scale = a.time_scale;
   options.api_key = key_of(a.key_variable);
   options.version = engine_version(setup, kVersion);
   options.drain_s = a.drain_s;
   if (!a.ui.empty()) options.ui = UiFiles(a.ui);
+  if (a.sleep_mode) options.sleep_mode = sleep_times_of(setup.resolved);
   if (a.startup) options.startup_s = setup.resolved.scenario.engine.restart_s.value_or(0);
-  raise_open_files();
-  serve(options, emulator, stop_on_signals(), [&](std::uint16_t port) {
-    const bool is_v6 = a.host.find(':') != std::string::npos;
-    print(fmt::format("serves {} at http://{}:{}\n", emulator.limits().model,
-                      is_v6 ? "[" + a.host + "]" : a.host, port));
-    if (!a.ui.empty()) print("the playground is at /ui/\n");
-    std::fflush(stdout);
-  });
-  const RunResult result = emulator.finish();
-  const RunVerdict verdict = judge_run(result, catalog);
-  if (directory) {
-    write_results(result, verdict, kVersion, *directory);
-    write_served_files(served.json.root, emulator.trace(), *directory);
-    directory->publish();
+  return options;
+}
+
+// One of the servers: a deployment of its own.
+class OneServer {
+ public:
+  OneServer(const ServeArguments& a, const Served& served, std::int64_t number)
+      : arguments_(a),
+        served_(served),
+        output_(a.replicas == 1 || a.output.empty() ? a.output
+                                                    : fmt::format("{}/{}", a.output, number)),
+        emulator_(served.scenario, served.lengths, served.catalog,
+                  {.served_model = a.served_model,
+                   .tokenizer = served.tokenizer,
+                   .keeps_records = !a.output.empty()}) {
+    if (emulator_.setup().budget.failure) return;
+    if (!output_.empty()) directory_.emplace(output_, served_file_names());
+    server_.emplace(serve_options(a, emulator_.setup(), number), emulator_);
   }
-  print(terminal_summary(result, verdict, a.output));
+
+  // Whether the deployment starts; otherwise only finish() may be called.
+  [[nodiscard]] bool starts() const { return server_.has_value(); }
+  [[nodiscard]] std::string greeting() const {
+    const bool is_v6 = arguments_.host.find(':') != std::string::npos;
+    return fmt::format("serves {} at {}://{}:{}\n", emulator_.limits().model,
+                       arguments_.certificate_file.empty() ? "http" : "https",
+                       is_v6 ? "[" + arguments_.host + "]" : arguments_.host, server_->port());
+  }
+  void run(const std::atomic<bool>& stop) { server_->run(stop); }
+
+  // Writes what was served. Returns the summary.
+  [[nodiscard]] std::string finish() {
+    server_.reset();
+    const RunResult result = emulator_.finish();
+    const RunVerdict verdict = judge_run(result, served_.catalog);
+    if (directory_) {
+      write_results(result, verdict, kVersion, *directory_);
+      write_served_files(served_.document.json.root, emulator_.trace(), *directory_);
+      directory_->publish();
+    }
+    return terminal_summary(result, verdict, output_);
+  }
+
+ private:
+  const ServeArguments& arguments_;
+  const Served& served_;
+  std::string output_;
+  Emulator emulator_;
+  std::optional<ResultDirectory> directory_;
+  std::optional<SimulatedServer> server_;
+};
+
+// Each on a thread of its own, until `stop` or until one of them fails.
+void run_all(std::deque<OneServer>& servers, const std::atomic<bool>& stop) {
+  if (servers.size() == 1) return servers.front().run(stop);
+  constexpr std::chrono::milliseconds kLookForStop{50};
+  std::atomic<bool> ends{false};
+  std::vector<std::exception_ptr> failures(servers.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    threads.emplace_back([&servers, &ends, &failures, i] {
+      try {
+        servers[i].run(ends);
+      } catch (...) {
+        failures[i] = std::current_exception();
+        ends = true;
+      }
+    });
+  }
+  while (!stop && !ends) std::this_thread::sleep_for(kLookForStop);
+  ends = true;
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+// A tokenizer that has no words for answers is known only now.
+OneServer& add_server(std::deque<OneServer>& servers, const ServeArguments& a,
+                      const Served& served) {
+  try {
+    return servers.emplace_back(a, served, static_cast<std::int64_t>(servers.size()));
+  } catch (const ConfigError& error) {
+    if (a.tokenizer.empty() || error.has_place()) throw;
+    throw error.at("--tokenizer " + a.tokenizer, "");
+  }
+}
+
+int serve_command(ServeArguments& a) {
+  check_flag("--replicas", static_cast<double>(a.replicas), 1, kMostReplicas);
+  check_flag("--port", static_cast<double>(a.port), 0, static_cast<double>(65'536 - a.replicas));
+  check_flag("--time-scale", a.time_scale, kSlowest, kFastest);
+  check_flag("--drain", a.drain_s, 0, kLongestDrainS);
+  const Served served = read_served(a);
+  raise_open_files();
+  std::deque<OneServer> servers;
+  for (std::int64_t i = 0; i < a.replicas; ++i) {
+    OneServer& server = add_server(servers, a, served);
+    if (server.starts()) continue;
+    print(server.finish());
+    return kExitDoesNotHold;
+  }
+  for (const OneServer& server : servers) print(server.greeting());
+  if (!a.ui.empty()) print("the playground is at /ui/\n");
+  std::fflush(stdout);
+  run_all(servers, stop_on_signals());
+  for (OneServer& server : servers) print(server.finish());
   return 0;
 }
 
@@ -161,12 +273,24 @@ std::function<int()> add_serve(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_option("--host", a->host, "address to listen at (127.0.0.1); 0.0.0.0: all networks");
   command.add_option("--port", a->port, "port to listen at (8000); 0: any that is free");
+  command.add_option("--replicas", a->replicas,
+                     "so many servers at consecutive ports, each a deployment of its own (1)");
+  command.add_option("--tokenizer", a->tokenizer,
+                     "tokenizer.json that prompts are cut by (a rule of about 1.3 tokens a word)");
   command.add_option("--time-scale", a->time_scale, "simulated seconds in one second (1)");
   command.add_option("--served-model", a->served_model, "the model's name for clients");
   command.add_option("--api-key-env", a->key_variable,
                      "variable of the environment that holds the key that clients must send");
   command.add_flag("--startup", a->startup,
                    "take as long to start as the engine (engine.restart_s); 503 until then");
+  command.add_flag("--enable-sleep-mode", a->sleep_mode, "serve /sleep, /wake_up and /is_sleeping");
+  CLI::Option* certificate =
+      command.add_option("--ssl-certfile", a->certificate_file,
+                         "certificate in PEM form, its chain behind it: serve HTTPS");
+  command
+      .add_option("--ssl-keyfile", a->key_file,
+                  "its key in PEM form (in the file of --ssl-certfile)")
+      ->needs(certificate);
   command.add_option("--drain", a->drain_s, "seconds to finish answers in when it is stopped (30)");
   command.add_option("-o,--output", a->output,
                      "folder for what was served: its trace, and the results of a run");

@@ -23,5 +23,21 @@ TEST_CASE("simulated time begins with the first request and has its own pace", "
   }
 }
 
+TEST_CASE("a frozen clock goes on where it stood", "[server]") {
+  TimeNs wall_ns = 0;
+  ServeClock clock([&wall_ns] { return wall_ns; }, 2);
+  clock.begin();
+  wall_ns = 100;
+  clock.freeze(true);
+  wall_ns = 400;
+  CHECK(clock.now_ns() == 200);
+  CHECK(clock.wall_of(300) == kNever);
+  clock.freeze(true);
+  clock.freeze(false);
+  CHECK(clock.now_ns() == 200);
+  wall_ns = 450;
+  CHECK(clock.now_ns() == 300);
+}
+
 }  // namespace
 }  // namespace headroom::serve_clock_test
