@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
+#include "sim/app/api_key.hpp"
 #include "sim/app/command.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/interruption.hpp"
@@ -186,21 +186,6 @@ class ProgressLine {
 
 }  // namespace
 
-std::string server_key(const std::string& variable) {
-  if (variable.empty()) return {};
-  const char* key = std::getenv(variable.c_str());
-  if (key == nullptr || *key == '\0') {
-    refuse_flag("--api-key-env",
-                fmt::format("no variable {} in the environment, or an empty one", variable),
-                ErrorKind::missing);
-  }
-  const std::string text = key;
-  if (std::ranges::any_of(text, [](char c) { return c < ' ' || c > '~'; })) {
-    refuse_flag("--api-key-env", fmt::format("{} holds characters that no key has", variable));
-  }
-  return text;
-}
-
 ObservePlan observe_plan(const ObserveFlags& flags, const std::string& asker) {
   check_flags(flags);
   ObserveFlags f = flags;
@@ -249,7 +234,7 @@ Observation observed(const ObserveFlags& flags, const ObservePlan& plan, Workloa
   ObserveOptions options;
   options.server = parse_server_url(flags.url);
   options.remote = flags.remote;
-  options.key = server_key(flags.key_variable);
+  options.key = api_key_from(flags.key_variable);
   options.model = flags.served_model;
   options.requests = flags.requests;
   options.seconds = flags.seconds;

@@ -51,10 +51,6 @@ struct ObservePlan {
 // is wrong, or not what can be sent.
 [[nodiscard]] ObservePlan observe_plan(const ObserveFlags& flags, const std::string& asker);
 
-// What the variable of the environment holds, as a server's clients send it; empty for no variable.
-// ConfigError about --api-key-env: it is not there, or holds what no key does.
-[[nodiscard]] std::string server_key(const std::string& variable);
-
 // Measures, with a line of progress on a terminal. Stops at signals, which are not to be handled
 // otherwise.
 [[nodiscard]] Observation observed(const ObserveFlags& flags, const ObservePlan& plan);

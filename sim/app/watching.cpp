@@ -5,8 +5,8 @@
 #include <sstream>
 #include <utility>
 
+#include "sim/app/api_key.hpp"
 #include "sim/app/list.hpp"
-#include "sim/app/observing.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/engines/engine_metrics.hpp"
 #include "sim/intake/from.hpp"
@@ -68,7 +68,8 @@ Watching::Watching(const WatchFlags& flags, const std::atomic<bool>& stop)
       stop_(stop),
       catalog_(load_catalog(flags_.catalog)),
       targets_(parse_targets(flags_.targets)),
-      client_(parse_server_url(flags_.url), flags_.remote, server_key(flags_.key_variable), &stop),
+      client_(parse_server_url(flags_.url), flags_.remote, api_key_from(flags_.key_variable),
+              &stop),
       window_(nanoseconds(flags_.window_s)) {
   view_.url = flags_.url;
   const std::string model = one_of("--model", flags_.system.models);

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/app/api_key.hpp"
 #include "sim/app/command.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/input_text.hpp"
@@ -71,16 +71,6 @@ void check_flag(const char* flag, double value, double low, double high) {
   throw ConfigError(Complaint{.origin = flag,
                               .value = fmt::format("{}", value),
                               .problem = fmt::format("expected {} to {}", low, high)});
-}
-
-std::string key_of(const std::string& variable) {
-  if (variable.empty()) return {};
-  const char* key = std::getenv(variable.c_str());
-  if (key != nullptr && *key != '\0') return key;
-  throw ConfigError(
-      Complaint{.kind = ErrorKind::missing,
-                .origin = "--api-key-env",
-                .problem = fmt::format("no variable {} in the environment", variable)});
 }
 
 // Each client takes a descriptor.
@@ -147,7 +137,7 @@ ServeOptions serve_options(const ServeArguments& a, const RunResult& setup, std:
                   .certificate_file = a.certificate_file,
                   .key_file = a.key_file};
   options.time_scale = a.time_scale;
-  options.api_key = key_of(a.key_variable);
+  options.api_key = api_key_from(a.key_variable);
   options.version = engine_version(setup, kVersion);
   options.drain_s = a.drain_s;
   if (!a.ui.empty()) options.ui = UiFiles(a.ui);
