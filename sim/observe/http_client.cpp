@@ -119,7 +119,7 @@ class Connection {
 
 class HttpClient::Implementation {
  public:
-  Implementation(const ServerUrl& server, bool remote, std::string key);
+  Implementation(ServerUrl server, bool remote, const std::string& key);
   ~Implementation() { cancel_all(); }
 
   [[nodiscard]] TimeNs now_ns() const {
@@ -324,8 +324,8 @@ class HttpClient::Implementation::Exchange : public std::enable_shared_from_this
   HttpEnd end_;
 };
 
-HttpClient::Implementation::Implementation(const ServerUrl& server, bool remote, std::string key)
-    : server_(server) {
+HttpClient::Implementation::Implementation(ServerUrl server, bool remote, const std::string& key)
+    : server_(std::move(server)) {
   if (!key.empty()) authorization_ = "Bearer " + key;
   resolve(remote, !key.empty());
   if (!server_.tls) return;
@@ -384,10 +384,9 @@ void HttpClient::Implementation::cancel_all() {
   cancelling_ = false;
 }
 
-HttpClient::HttpClient(const ServerUrl& server, bool remote, std::string key,
+HttpClient::HttpClient(const ServerUrl& server, bool remote, const std::string& key,
                        const std::atomic<bool>* stop)
-    : stop_(stop),
-      implementation_(std::make_unique<Implementation>(server, remote, std::move(key))) {}
+    : stop_(stop), implementation_(std::make_unique<Implementation>(server, remote, key)) {}
 HttpClient::~HttpClient() = default;
 
 TimeNs HttpClient::now_ns() const { return implementation_->now_ns(); }
