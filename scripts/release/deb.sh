@@ -26,8 +26,8 @@ mkdir -p "$work"
   printf '\n -- Headroom maintainers <maintainers@headroom.invalid>  %s\n' \
     "$(date -R -u -d "@$SOURCE_DATE_EPOCH")"
 } >"$work/changelog"
-cpack -G DEB --config cmake/DebianPackages.cmake -D "HEADROOM_VERSION=$version" \
-  -D "HEADROOM_SOURCE=$root" -D "HEADROOM_WORK=$work" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+HEADROOM_VERSION=$version HEADROOM_WORK=$work cpack -G DEB \
+  --config cmake/DebianPackages.cmake >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 packages=("$work"/*.deb)
 [[ ${#packages[@]} == 3 ]] || fail "three packages expected: ${packages[*]}"
 for package in "${packages[@]}"; do
