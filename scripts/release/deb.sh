@@ -26,6 +26,7 @@ mkdir -p "$work"
   printf '\n -- Headroom maintainers <maintainers@headroom.invalid>  %s\n' \
     "$(date -R -u -d "@$SOURCE_DATE_EPOCH")"
 } >"$work/changelog"
+echo 'activate-noawait ldconfig' >"$work/triggers"
 HEADROOM_VERSION=$version HEADROOM_WORK=$work cpack -G DEB \
   --config cmake/DebianPackages.cmake >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 packages=("$work"/*.deb)
@@ -52,8 +53,9 @@ echo 'hosts: files dns' >"$bare/etc/nsswitch.conf"
 in_bare env DEBIAN_FRONTEND=noninteractive sh -euc '
   apt-get -qq update
   apt-get -qq install --no-install-recommends -y /tmp/headroom_*.deb >/dev/null 2>&1
-  headroom --version
-  test -s /usr/share/man/man1/headroom.1.gz || echo "no man page"'
+  test -s /usr/share/man/man1/headroom.1.gz
+  test -s /usr/share/bash-completion/completions/headroom' ||
+  fail 'the program cannot be installed on a bare Debian 12'
 [[ $(digest_of in_bare headroom) == "$(expected_digest)" ]] || fail 'other results when installed'
 in_bare env DEBIAN_FRONTEND=noninteractive sh -euc '
   apt-get -qq install --no-install-recommends -y /tmp/libheadroom*.deb g++ >/dev/null 2>&1

@@ -74,7 +74,7 @@ library_here() {
 # build_of NAME: the build folder of pyproject.toml, which has the tag of the unrepaired wheel.
 build_of() {
   local tag=${1#headroom-"$version"-}
-  echo "build/python-${tag%%-manylinux*}-linux_x86_64"
+  echo "build/python/${tag%%-manylinux*}-linux_x86_64"
 }
 
 # used_in_venv PYTHON WHEEL: from PyPI's NumPy and nothing of this checkout.
