@@ -16,6 +16,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{state/lists/partial,cache/archives/partial,debs,root}
 suite=bookworm
+triplet=aarch64-linux-gnu
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 cat >"$work/sources.list" <<LIST
 deb [signed-by=$keys] http://deb.debian.org/debian $suite main
@@ -38,8 +39,11 @@ for deb in "$work"/debs/*.deb; do
   dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$work/root" "${only[@]}"
   # For the list of what a program is made of (scripts/release/sbom.py): package, version, files.
   dpkg-deb --fsys-tarfile "$deb" | tar -t | grep -v '/$' |
-    sed "s|^\.|$name $(dpkg-deb -f "$deb" Version) |"
+    sed "s|^\.|$name $(dpkg-deb -f "$deb" Version) |; s|/usr/include/$triplet/|/usr/include/|"
 done >"$work/packages.txt"
+# The compiler looks for headers of one architecture in its own folders alone.
+cp -a "$work/root/usr/include/$triplet/." "$work/root/usr/include"
+rm -r "$work/root/usr/include/$triplet"
 mv "$work/packages.txt" "$work/root/packages.txt"
 mkdir -p "$(dirname "$folder")"
 rm -rf "$folder"
