@@ -22,19 +22,23 @@ set_target_properties(headroom_shared PROPERTIES LINK_DEPENDS ${exports}
 add_library(headroom_static STATIC ${objects})
 target_link_libraries(headroom_static PRIVATE ${needs})
 
+# Debian has two packages of a library: what programs load, and what they are compiled with.
+set(HEADROOM_DEV_COMPONENT library CACHE STRING "Install component of headers and archives")
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Headroom)
 foreach(kind IN ITEMS shared static)
   set_target_properties(headroom_${kind} PROPERTIES OUTPUT_NAME headroom EXPORT_NAME ${kind})
   target_compile_features(headroom_${kind} INTERFACE cxx_std_20)
   target_include_directories(headroom_${kind} INTERFACE
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  install(TARGETS headroom_${kind} EXPORT headroom_${kind} COMPONENT library
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS headroom_${kind} EXPORT headroom_${kind}
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+                  NAMELINK_COMPONENT ${HEADROOM_DEV_COMPONENT}
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${HEADROOM_DEV_COMPONENT})
   install(EXPORT headroom_${kind} NAMESPACE Headroom:: FILE headroom-${kind}.cmake
-          DESTINATION ${package} COMPONENT library)
+          DESTINATION ${package} COMPONENT ${HEADROOM_DEV_COMPONENT})
 endforeach()
-install(FILES ${PROJECT_SOURCE_DIR}/sim/api/headroom.hpp COMPONENT library
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headroom)
+install(FILES ${PROJECT_SOURCE_DIR}/sim/api/headroom.hpp
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headroom COMPONENT ${HEADROOM_DEV_COMPONENT})
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/HeadroomConfig.cmake
                ${PROJECT_BINARY_DIR}/HeadroomConfig.cmake COPYONLY)
@@ -42,4 +46,4 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/HeadroomConfigVersion.cma
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/HeadroomConfig.cmake
               ${PROJECT_BINARY_DIR}/HeadroomConfigVersion.cmake
-        DESTINATION ${package} COMPONENT library)
+        DESTINATION ${package} COMPONENT ${HEADROOM_DEV_COMPONENT})

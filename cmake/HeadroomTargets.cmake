@@ -41,6 +41,10 @@ target_compile_options(headroom_flags INTERFACE
   -ffp-contract=off -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${HEADROOM_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+# On Arm `char` is unsigned unless told otherwise, and comparisons of bytes would go another way.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm)")
+  target_compile_options(headroom_flags INTERFACE -fsigned-char)
+endif()
 # x86 code of the same instructions, chosen and ordered for processors of these years instead of for
 # all there ever were: 6 % less time on such a one.
 include(CheckCXXCompilerFlag)

@@ -3,6 +3,7 @@
 # neither root nor a network).
 #   scripts/setup.sh [program|test|dev]    for the program, also its tests (default), also tools
 #   scripts/setup.sh playground            for the program as a page (scripts/playground.sh)
+#   scripts/setup.sh release               for packages (scripts/release.sh)
 set -euo pipefail
 
 purpose=${1:-test}
@@ -11,8 +12,9 @@ case $purpose in
   test) wanted='program test' ;;
   dev) wanted='program test dev' ;;
   playground) wanted='program playground' ;;
+  release) wanted='program release' ;;
   *)
-    echo "usage: scripts/setup.sh [program|test|dev|playground]" >&2
+    echo "usage: scripts/setup.sh [program|test|dev|playground|release]" >&2
     exit 2
     ;;
 esac

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <list>
 #include <optional>
 #include <utility>
@@ -36,6 +38,33 @@ constexpr std::uint32_t kMostHeaderBytes = 16 << 10;
 constexpr std::uint64_t kMostResponseBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kMostFetchedBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostKeptBytes = std::size_t{64} << 10;
+
+// Where distributions keep the certificates that they trust, in the order in which Go looks
+// (crypto/x509/root_linux.go).
+constexpr std::array kCertificateFiles = {
+    "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Arch, Alpine, distroless
+    "/etc/pki/tls/certs/ca-bundle.crt",                   // Fedora
+    "/etc/ssl/ca-bundle.pem",                             // openSUSE
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // RHEL
+    "/etc/ssl/cert.pem",
+};
+
+// A static program and a wheel bring an OpenSSL along that knows the folders of the distribution it
+// was built for. Where those do not exist and nothing else is asked for, this looks elsewhere.
+void trust_certificates_of_machine(asio::ssl::context& tls) {
+  tls.set_default_verify_paths();
+  if (std::getenv(X509_get_default_cert_file_env()) != nullptr ||
+      std::getenv(X509_get_default_cert_dir_env()) != nullptr) {
+    return;
+  }
+  const auto exists = [](const char* path) {
+    std::error_code error;
+    return std::filesystem::exists(path, error);
+  };
+  if (exists(X509_get_default_cert_file()) || exists(X509_get_default_cert_dir())) return;
+  const auto* const file = std::ranges::find_if(kCertificateFiles, exists);
+  if (file != kCertificateFiles.end()) tls.load_verify_file(*file);
+}
 
 std::string text_of(const Error& error) {
   if (error == http::error::end_of_stream || error == http::error::partial_message ||
@@ -90,7 +119,7 @@ class Connection {
 
 class HttpClient::Implementation {
  public:
-  Implementation(const ServerUrl& server, bool remote, std::string key);
+  Implementation(ServerUrl server, bool remote, const std::string& key);
   ~Implementation() { cancel_all(); }
 
   [[nodiscard]] TimeNs now_ns() const {
@@ -295,13 +324,13 @@ class HttpClient::Implementation::Exchange : public std::enable_shared_from_this
   HttpEnd end_;
 };
 
-HttpClient::Implementation::Implementation(const ServerUrl& server, bool remote, std::string key)
-    : server_(server) {
+HttpClient::Implementation::Implementation(ServerUrl server, bool remote, const std::string& key)
+    : server_(std::move(server)) {
   if (!key.empty()) authorization_ = "Bearer " + key;
   resolve(remote, !key.empty());
   if (!server_.tls) return;
   tls_.emplace(asio::ssl::context::tls_client);
-  tls_->set_default_verify_paths();
+  trust_certificates_of_machine(*tls_);
   tls_->set_verify_mode(asio::ssl::verify_peer);
 }
 
@@ -355,10 +384,9 @@ void HttpClient::Implementation::cancel_all() {
   cancelling_ = false;
 }
 
-HttpClient::HttpClient(const ServerUrl& server, bool remote, std::string key,
+HttpClient::HttpClient(const ServerUrl& server, bool remote, const std::string& key,
                        const std::atomic<bool>* stop)
-    : stop_(stop),
-      implementation_(std::make_unique<Implementation>(server, remote, std::move(key))) {}
+    : stop_(stop), implementation_(std::make_unique<Implementation>(server, remote, key)) {}
 HttpClient::~HttpClient() = default;
 
 TimeNs HttpClient::now_ns() const { return implementation_->now_ns(); }

@@ -43,7 +43,7 @@ class HttpClient {
   // `key` goes into the Authorization header; empty: none. ConfigError: the host has no address; an
   // address beyond loopback without `remote`; a key for another machine without TLS.
   // `stop` may be null: when it becomes true, calls that are waited for end.
-  HttpClient(const ServerUrl& server, bool remote, std::string key,
+  HttpClient(const ServerUrl& server, bool remote, const std::string& key,
              const std::atomic<bool>* stop = nullptr);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Python wheels that hold the libraries they need, and the list of their parts: one for Debian's
+# python3, and where there is a Python 3.12 or newer one for all of these (stable ABI). Each is
+# installed into a new virtual environment and on a bare Debian whose Python it is for.
+#   RELEASE_PYTHONS    interpreters to use instead of those found
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+needs objdump unzip python3
+limit_bytes=12000000
+
+# works PYTHON CONDITION
+works() {
+  "$1" -c "import sys, venv; sys.exit(not ($2))" 2>/dev/null
+}
+pythons=()
+read -ra given <<<"${RELEASE_PYTHONS:-}"
+if [[ ${#given[@]} -gt 0 ]]; then
+  pythons=("${given[@]}")
+else
+  for python in /usr/bin/python3 python3; do
+    if works "$python" 'sys.version_info >= (3, 9)'; then
+      pythons+=("$python")
+      break
+    fi
+  done
+  for python in python3.12 python3.13 python3.14 python3; do
+    if works "$python" 'sys.version_info >= (3, 12)'; then
+      [[ ${pythons[*]} == "$python" ]] || pythons+=("$python")
+      break
+    fi
+  done
+fi
+[[ ${#pythons[@]} -gt 0 ]] || skip 'no Python 3.9 or newer with venv here'
+
+code=0
+scripts/python.sh --wheels "$RELEASE_WORK/wheels" "${pythons[@]}" || code=$?
+[[ $code == 0 ]] || exit "$code"
+
+# described WHEEL: what it needs, and the list of its parts.
+described() {
+  local wheel=$1 folder name libraries=() one
+  name=$(basename "$wheel" .whl)
+  folder=$RELEASE_WORK/unpacked/$name
+  mkdir -p "$folder"
+  unzip -q "$wheel" -d "$folder"
+  mapfile -t libraries < <(find "$folder" -name '*.so*' -type f)
+  echo "$name: $(stat -c %s "$wheel") bytes, needs glibc $(newest_glibc "${libraries[@]}")"
+  [[ $(stat -c %s "$wheel") -lt $limit_bytes ]] || fail "$wheel: more than $limit_bytes bytes"
+  local build options
+  build=$(build_of "$name")
+  options=(--build "$build" _core --nanobind
+    "$(sed -n 's/^HEADROOM_NANOBIND_VERSION:INTERNAL=//p' "$build/CMakeCache.txt")")
+  for one in "$folder"/headroom.libs/*.so*; do
+    options+=(--library "$(library_here "$(basename "$one")")")
+  done
+  cp "$wheel" "$RELEASE_OUT"
+  scripts/release/sbom.py "${options[@]}" "$name" "$version" "$wheel" \
+    >"$RELEASE_OUT/$name.spdx.json"
+  scripts/release/check_sbom.sh "$RELEASE_OUT/$name.spdx.json"
+}
+# library_here FILE: the file of this machine that libfmt-1b2c3d4e.so.9 was copied from.
+library_here() {
+  local soname found
+  soname=$(sed -E 's/-[0-9a-f]{8}(\.so)/\1/' <<<"$1")
+  while read -r found; do
+    case $(basename "$(realpath "$found")") in
+      "$soname"*)
+        echo "$found"
+        return
+        ;;
+    esac
+  done < <(ldconfig -p | sed -n "s|^\s${soname%.so*}\.so[^ ]* (libc6,x86-64).* => ||p")
+  fail "no library of this machine is $1"
+}
+# build_of NAME: the build folder of pyproject.toml, which has the tag of the unrepaired wheel.
+build_of() {
+  local tag=${1#headroom-"$version"-}
+  echo "build/python/${tag%%-manylinux*}-linux_x86_64"
+}
+
+# used_in_venv PYTHON WHEEL: from PyPI's NumPy and nothing of this checkout.
+used_in_venv() {
+  local venv=$RELEASE_WORK/venv
+  rm -rf "$venv"
+  "$1" -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "$2"
+  [[ $(cd "$RELEASE_WORK" && digest_of "$venv/bin/headroom") == "$(expected_digest)" ]] ||
+    fail "$2: other results in a new virtual environment"
+  echo "$(basename "$2"): works in a new environment of $("$1" --version)"
+}
+
+# used_on_bare SUITE WHEEL: with the package's own tests, on Debian's Python and NumPy.
+used_on_bare() {
+  bare "$1" wheel
+  [[ -n $bare ]] || return 0
+  cp /etc/resolv.conf "$bare/etc/resolv.conf"
+  echo 'hosts: files dns' >"$bare/etc/nsswitch.conf"
+  mkdir "$bare/source"
+  git archive HEAD python/tests docs scenarios | tar -x -C "$bare/source"
+  cp "$2" "$bare/tmp"
+  in_bare env DEBIAN_FRONTEND=noninteractive "WHEEL=/tmp/$(basename "$2")" sh -euc '
+    apt-get -qq update
+    apt-get -qq install --no-install-recommends -y python3-venv python3-pandas python3-yaml \
+      >/dev/null 2>&1
+    python3 -m venv --system-site-packages /venv
+    /venv/bin/pip install --quiet --no-index --no-deps "$WHEEL"
+    cd /tmp
+    HEADROOM_SOURCE_DIR=/source /venv/bin/python -m unittest discover -s /source/python/tests' ||
+    fail "$2 does not work on a bare $1"
+  [[ $(digest_of in_bare /venv/bin/headroom) == "$(expected_digest)" ]] ||
+    fail "$2: other results on a bare $1"
+  echo "$(basename "$2"): package tests and demo pass on a bare $1," \
+    "glibc $(glibc_of_bare), $(in_bare python3 --version)"
+}
+
+shopt -s nullglob
+for python in "${pythons[@]}"; do
+  tag=$("$python" -c 'import sys; print("cp3%d" % min(sys.version_info[1], 12))')
+  for wheel in "$RELEASE_WORK"/wheels/*-"$tag"-*.whl; do
+    described "$wheel"
+    used_in_venv "$python" "$wheel"
+    case $tag in
+      cp311) used_on_bare bookworm "$wheel" ;;
+      cp312) used_on_bare trixie "$wheel" ;;
+    esac
+  done
+done
