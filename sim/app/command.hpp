@@ -46,6 +46,7 @@ extern const Command kTwinCommand;
 extern const Command kTraceCommand;
 extern const Command kCompareCommand;
 extern const Command kFleetCommand;
+extern const Command kEmitCommand;
 extern const Command kSweepCommand;
 extern const Command kMergeCommand;
 extern const Command kReportCommand;
