@@ -10,6 +10,7 @@
 #include "sim/deploy/yaml_text.hpp"
 #include "sim/engines/flags.hpp"
 #include "sim/intake/chart_values.hpp"
+#include "sim/intake/deployed_part.hpp"
 #include "sim/intake/gpu_products.hpp"
 #include "sim/intake/scaling_trigger.hpp"
 #include "sim/intake/values.hpp"
@@ -146,6 +147,8 @@ std::string modelservice_values(const Deployment& deployment,
                    {"authSecretName", "hf-token-secret"},
                    {"labels", {{"llm-d.ai/model", first.name}}}}},
                  {"routing", {{"servicePort", kEnginePort}, {"proxy", {{"enabled", apart}}}}}};
+  // The chart gives its labels to the pods.
+  if (first.product.empty()) values["modelArtifacts"]["labels"][kDeviceKey] = first.device;
   for (const DeployedGroup* group : groups) {
     const std::string role = group->role.empty() ? "decode" : group->role;
     values[role] = modelservice_section(*group, apart && role == "decode");

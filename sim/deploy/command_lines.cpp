@@ -59,8 +59,13 @@ std::string unit_of(const Deployment& deployment, const DeployedGroup& group,
   if (group.memory_limit_gib) {
     text += fmt::format("MemoryMax={:.0f}M\n", *group.memory_limit_gib * 1024);
   }
-  text +=
-      fmt::format("TimeoutStartSec={}\nRestart=always\n", 10 * start_failures(group.start_s, 10));
+  // The unit has started when the server answers.
+  const std::int64_t failures = start_failures(group.start_s, 10);
+  text += fmt::format(
+      "ExecStartPost=/usr/bin/env curl --silent --fail --output /dev/null --retry {} "
+      "--retry-delay 10 --retry-all-errors http://127.0.0.1:{}{}\n",
+      failures, port, group.facts().health_path);
+  text += fmt::format("TimeoutStartSec={}\nRestart=always\n", 10 * failures + 60);
   if (!group.group.empty()) text += fmt::format("X-Headroom-Group={}\n", group.group);
   if (!group.role.empty()) text += fmt::format("X-Headroom-Role={}\n", group.role);
   text += fmt::format("X-Headroom-Device={}\n", group.device);

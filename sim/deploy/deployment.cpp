@@ -66,10 +66,12 @@ void write_command(const Scenario& scenario, const Resolved& resolved, DeployedG
   group.flags.assign(behind, command.words.end());
   group.environment = std::move(command.environment);
   group.settings = std::move(command.settings);
-  const std::string_view image = launch->deployment.image;
-  if (image.empty()) return;
-  group.image = fmt::format(fmt::runtime(image),
-                            release_of(resolved.scenario.engine.version.value_or("latest")));
+  const EngineDeployment& facts = launch->deployment;
+  if (facts.image.empty()) return;
+  const std::string version = resolved.scenario.engine.version.value_or("latest");
+  group.image = fmt::format(fmt::runtime(facts.image), facts.whole_release != nullptr
+                                                           ? facts.whole_release(version)
+                                                           : release_of(version));
 }
 
 DeployedGroup group_of_scenario(const Scenario& scenario, const Catalog& catalog) {

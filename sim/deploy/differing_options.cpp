@@ -107,7 +107,11 @@ class Comparison {
     const std::map<std::string, Json> b = elements_of(read);
     for (const auto& [place, value] : a) {
       const auto other = b.find(place);
-      if (other == b.end() || other->second != value) add(without_numbers(place));
+      if (other != b.end() && other->second == value) continue;
+      const std::string list = place.substr(0, place.find_first_of("0123456789"));
+      const bool none = std::ranges::none_of(
+          b, [&](const auto& element) { return element.first.starts_with(list); });
+      add(none ? list.substr(0, list.size() - 1) : without_numbers(place));
     }
     for (const auto& [place, value] : b) {
       if (!a.contains(place)) add(without_numbers(place));

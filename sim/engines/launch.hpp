@@ -31,6 +31,8 @@ struct LaunchImage {
 // How the engine is started in what people deploy. Texts are empty where it is not known.
 struct EngineDeployment {
   std::string_view image = {};  // "vllm/vllm-openai:v{}": of a release of three numbers
+  // The patch that is modelled for a version of two numbers. Null: the first one.
+  std::string (*whole_release)(const std::string& version) = nullptr;
   std::string_view host_flag = "--host";
   std::string_view port_flag = "--port";
   std::string_view health_path = "/health";

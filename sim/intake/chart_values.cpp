@@ -166,7 +166,8 @@ std::vector<DeployedPart> parts_of_modelservice(const Json& values, const std::s
     const Json expressions = Json::array({term});
     const std::string device =
         device_of_nodes(Json(), Json::array({{{"matchExpressions", expressions}}}));
-    if (!device.empty()) part->device = device;
+    const Json& labels = member_of(values, {"modelArtifacts", "labels"});
+    part->device = device.empty() ? text_of(labels, kDeviceKey) : device;
     parts.push_back(std::move(*part));
   }
   if (parts.size() == 1) {  // replicas that do both

@@ -79,4 +79,5 @@ sed 's/600/0.001/' ../plan.json >hard.json
 expect_error 'nothing to deploy' "$HEADROOM" fleet plan hard.json -o hard --emit kubernetes
 rm hard.json
 [[ -z $(ls -A) ]] || fail "left behind: $(ls -A)"
-expect_error 'no pod starts a known engine' "$HEADROOM" from <(printf 'apiVersion: v1\nkind: Pod\n')
+printf 'apiVersion: v1\nkind: Pod\n' >pod.yaml
+expect_error 'no pod starts a known engine' "$HEADROOM" from pod.yaml

@@ -43,11 +43,11 @@ std::vector<Scenario> shipped_scenarios() {
 
 // Beginnings of what a form may leave out, and nothing else. What clients and clusters decide:
 const std::vector<std::string> kNeverSaid{"fleet.router.",
-                                          "fleet.faults.",
-                                          "fleet.routes.",
+                                          "fleet.faults",
+                                          "fleet.routes",
                                           "fleet.admission.",
                                           "fleet.disaggregation.",
-                                          "fleet.restarts.",
+                                          "fleet.restarts",
                                           "fleet.cost_per_hour",
                                           "fleet.zones",
                                           "fleet.groups.cost_per_hour",
@@ -62,12 +62,11 @@ const std::vector<std::string> kNeverSaid{"fleet.router.",
 const std::map<std::string, std::vector<std::string>> kNotOfForm{
     {"kubernetes", {}},
     {"helm-values", {}},
-    {"compose", {"fleet.autoscaling."}},
-    {"systemd", {"fleet.autoscaling.", "engine.version"}},
+    {"compose", {"fleet.autoscaling"}},
+    {"systemd", {"fleet.autoscaling", "engine.version"}},
     // Its image has an engine of its own. A connector turns vLLM's hybrid manager off before 0.22.
-    {"dynamo", {"fleet.autoscaling.", "engine.version", "engine.disable_hybrid_kv_cache_manager"}},
-    {"llm-d",
-     {"fleet.autoscaling.", "fleet.groups.name", "engine.disable_hybrid_kv_cache_manager"}},
+    {"dynamo", {"fleet.autoscaling", "engine.version", "engine.disable_hybrid_kv_cache_manager"}},
+    {"llm-d", {"fleet.autoscaling", "fleet.groups.name", "engine.disable_hybrid_kv_cache_manager"}},
     {"args", {"fleet.", "engine.version", "device"}}};
 
 bool may_lack(const std::string& form, const std::string& option) {

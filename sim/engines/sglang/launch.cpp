@@ -10,6 +10,7 @@
 
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
+#include "sim/engines/sglang/defaults.hpp"
 
 namespace headroom {
 namespace {
@@ -263,6 +264,10 @@ std::vector<std::string> lay_out_data_ranks(Json& engine) {
   return {"--enable-dp-attention"};
 }
 
+std::string whole_sglang_release(const std::string& version) {
+  return to_string(sglang_release(parse_engine_version(version), version));
+}
+
 constexpr LaunchProgram kSglangPrograms[] = {{"sglang", "serve"}};
 constexpr LaunchProgram kSglangModules[] = {
     {"sglang.launch_server"}, {"sglang.cli.main", "serve"}, {"dynamo.sglang"}};
@@ -311,6 +316,7 @@ const EngineLaunch kSglangLaunch{
     .messages = kSglangMessages,
     .settle = settle_data_ranks,
     .deployment = {.image = "lmsysorg/sglang:v{}",
+                   .whole_release = whole_sglang_release,
                    .dynamo_module = "dynamo.sglang",
                    .dynamo_image = "nvcr.io/nvidia/ai-dynamo/sglang-runtime",
                    .dynamo_role_flag = "--disaggregation-mode"},
