@@ -89,15 +89,25 @@ Json stack_model(const DeployedGroup& group) {
   }
   const Json annotations = annotations_of(group);
   if (!annotations.empty()) model["annotations"] = annotations;
-  if (!group.scaling) return model;
-  // The chart names pods RELEASE-NAME-deployment-...
-  const auto trigger = scaling_trigger(*group.engine, *group.scaling,
-                                       fmt::format(".*-{}-deployment-.*", group.name));
-  if (trigger) {
-    model["keda"] = {{"enabled", true}};
-    model["keda"].update(*trigger);
-  }
   return model;
+}
+
+// An object of its own: the schema of the chart's values takes no list of triggers (keda.triggers).
+// The release has the deployment's name.
+std::string stack_scaling(const Deployment& deployment, const DeployedGroup& group) {
+  if (!group.scaling) return "";
+  const std::string workload =
+      fmt::format("{}-{}{}", deployment.name, group.name, group.facts().chart_workload);
+  const auto trigger = scaling_trigger(*group.engine, *group.scaling, workload + "-.*");
+  if (!trigger) return "";
+  Json spec = {
+      {"scaleTargetRef", {{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", workload}}}};
+  spec.update(*trigger);
+  const Json object = {{"apiVersion", "keda.sh/v1alpha1"},
+                       {"kind", "ScaledObject"},
+                       {"metadata", {{"name", group.name}}},
+                       {"spec", std::move(spec)}};
+  return "---\n" + yaml_text(object);
 }
 
 Json http_probe(const DeployedGroup& group, std::int64_t port, std::int64_t failures) {
@@ -187,7 +197,13 @@ DeploymentFiles stack_files(const Deployment& deployment) {
                    {"modelSpec", std::move(models)}}}};
   const std::string_view routing = stack_routing(deployment.router);
   if (!routing.empty()) values["routerSpec"] = {{"routingLogic", routing}};
-  return {{"values.yaml", comment_text(deployment.head) + yaml_text(values)}};
+  std::vector<std::string> head = deployment.head;
+  head.push_back(fmt::format("helm install {} vllm/vllm-stack -f values.yaml", deployment.name));
+  DeploymentFiles files{{"values.yaml", comment_text(head) + yaml_text(values)}};
+  std::string scaling;
+  for (const DeployedGroup& group : deployment.groups) scaling += stack_scaling(deployment, group);
+  if (!scaling.empty()) files.push_back({"scaledobject.yaml", std::move(scaling)});
+  return files;
 }
 
 DeploymentFiles modelservice_files(const Deployment& deployment) {

@@ -6,6 +6,7 @@
 #include "sim/deploy/forms.hpp"
 #include "sim/deploy/yaml_text.hpp"
 #include "sim/intake/shell_words.hpp"
+#include "sim/kernel/visible_text.hpp"
 
 namespace headroom {
 namespace {
@@ -66,7 +67,7 @@ std::string unit_of(const Deployment& deployment, const DeployedGroup& group,
       "--retry-delay 10 --retry-all-errors http://127.0.0.1:{}{}\n",
       failures, port, group.facts().health_path);
   text += fmt::format("TimeoutStartSec={}\nRestart=always\n", 10 * failures + 60);
-  if (!group.group.empty()) text += fmt::format("X-Headroom-Group={}\n", group.group);
+  if (!group.group.empty()) text += fmt::format("X-Headroom-Group={}\n", visible_text(group.group));
   if (!group.role.empty()) text += fmt::format("X-Headroom-Role={}\n", group.role);
   text += fmt::format("X-Headroom-Device={}\n", group.device);
   return text + "\n[Install]\nWantedBy=multi-user.target\n";

@@ -51,6 +51,7 @@ struct DeploymentForm {
   DeploymentFiles (*write)(const Deployment& deployment);
   FromResult (*read)(const std::vector<DeploymentText>& files);
   bool (*routes)(std::string_view policy);  // as the scenario's router does
+  bool moves_kv = false;                    // between prefill and decode replicas
 };
 
 constexpr std::array kForms{
@@ -58,8 +59,8 @@ constexpr std::array kForms{
     DeploymentForm{"helm-values", stack_files, read_deployment, stack_routes},
     DeploymentForm{"compose", compose_files, read_compose, never_routes},
     DeploymentForm{"systemd", unit_files, read_units, never_routes},
-    DeploymentForm{"dynamo", dynamo_files, read_deployment, dynamo_routes},
-    DeploymentForm{"llm-d", modelservice_files, read_deployment, never_routes},
+    DeploymentForm{"dynamo", dynamo_files, read_deployment, dynamo_routes, true},
+    DeploymentForm{"llm-d", modelservice_files, read_deployment, never_routes, true},
 };
 // Behind an engine's name: "vllm-args".
 constexpr std::string_view kArgsForm = "-args";
@@ -90,6 +91,19 @@ void check_engine(std::string_view form, const Deployment& deployment) {
                 fmt::format("the engine is {}: use {}{}", group.engine->name, group.engine->name,
                             kArgsForm));
   }
+}
+
+// What reads back, but needs more than the files start: a router, and what moves KV.
+void add_unserved(const DeploymentForm& form, const Deployment& deployment,
+                  std::vector<std::string>& not_said) {
+  const auto add = [&not_said](const char* option) {
+    if (std::ranges::find(not_said, option) == not_said.end()) not_said.emplace_back(option);
+  };
+  if (!deployment.router.empty() && !form.routes(deployment.router)) add("fleet.router.policy");
+  const bool apart = std::ranges::any_of(
+      deployment.groups, [](const DeployedGroup& group) { return !group.role.empty(); });
+  if (apart && !form.moves_kv) add("fleet.groups.role");
+  std::ranges::sort(not_said);
 }
 
 // Names the options that a reader of the file would miss.
@@ -125,12 +139,7 @@ EmittedDeployment emit_deployment(std::string_view form, const Scenario& scenari
   EmittedDeployment emitted;
   emitted.files = how.write(deployment);
   emitted.not_said = differing_options(scenario, how.read(emitted.files).scenario, catalog);
-  constexpr const char* kPolicy = "fleet.router.policy";
-  const bool routed = deployment.router.empty() || how.routes(deployment.router);
-  if (!routed && std::ranges::find(emitted.not_said, kPolicy) == emitted.not_said.end()) {
-    emitted.not_said.emplace_back(kPolicy);
-    std::ranges::sort(emitted.not_said);
-  }
+  add_unserved(how, deployment, emitted.not_said);
   deployment.head = with_missing(simulated, emitted.not_said);
   emitted.files = how.write(deployment);
   return emitted;

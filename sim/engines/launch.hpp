@@ -46,8 +46,10 @@ struct EngineDeployment {
   std::string_view dynamo_module = {};
   std::string_view dynamo_image = {};
   std::string_view dynamo_role_flag = {};
-  // The section of its own Helm chart that holds its flags ("extraArgs").
+  // Of its own Helm chart: the section with its flags ("extraArgs"), and the end of the names of
+  // the Deployments that the chart makes of a release and a model, "RELEASE-MODEL<end>".
   std::string_view chart_section = {};
+  std::string_view chart_workload = {};
 };
 
 struct EngineLaunch {

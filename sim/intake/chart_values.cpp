@@ -120,9 +120,9 @@ bool holds_modelservice_values(const Json& values) {
          (member_of(values, "decode").is_object() || member_of(values, "prefill").is_object());
 }
 
-std::vector<DeployedPart> parts_of_stack(const Json& values, const std::string& name,
-                                         const std::string& release, std::string& router) {
-  std::vector<DeployedPart> parts;
+std::vector<StackPart> parts_of_stack(const Json& values, const std::string& name,
+                                      const std::string& release, std::string& router) {
+  std::vector<StackPart> parts;
   const Engine* engine = engine_of_chart();
   HEADROOM_CHECK(engine != nullptr, "no engine has the chart");
   for (const Json& model : member_of(values, {kEngineSpec, "modelSpec"})) {
@@ -138,7 +138,7 @@ std::vector<DeployedPart> parts_of_stack(const Json& values, const std::string& 
     if (text_of(keda, "enabled") == "true") {
       part->scaling = read_scaling_trigger(*engine, keda, part->engine.notes);
     }
-    parts.push_back(std::move(*part));
+    parts.push_back({text_of(model, "name"), std::move(*part)});
   }
   const std::string logic = text_of(values, {"routerSpec", "routingLogic"});
   const auto found = std::ranges::find(kStackRouting, logic, &RoutingName::name);

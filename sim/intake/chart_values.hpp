@@ -18,10 +18,15 @@ namespace headroom {
 [[nodiscard]] bool holds_stack_values(const Json& values);
 [[nodiscard]] bool holds_modelservice_values(const Json& values);
 
+// A model of the values: its name there.
+struct StackPart {
+  std::string model;
+  DeployedPart part;
+};
 // `router`: the policy that the values name; empty: none that is modelled.
-[[nodiscard]] std::vector<DeployedPart> parts_of_stack(const Json& values, const std::string& name,
-                                                       const std::string& release,
-                                                       std::string& router);
+[[nodiscard]] std::vector<StackPart> parts_of_stack(const Json& values, const std::string& name,
+                                                    const std::string& release,
+                                                    std::string& router);
 [[nodiscard]] std::vector<DeployedPart> parts_of_modelservice(const Json& values,
                                                               const std::string& name,
                                                               const std::string& release);

@@ -24,19 +24,35 @@ namespace {
 constexpr std::array<std::string_view, 2> kWorkloads{"Deployment", "StatefulSet"};
 
 struct NamedPart {
-  std::string name;  // of the object
+  std::string name;  // of the object, or of the chart's model
   DeployedPart part;
+  bool of_chart = false;
+
+  // Whether an object called so is this part's: a chart puts words around its name.
+  [[nodiscard]] bool is_called(const std::string& object) const {
+    if (!of_chart) return object == name;
+    const std::string_view end = engine_named(part.engine.engine).launch->deployment.chart_workload;
+    return object.ends_with(fmt::format("-{}{}", name, end));
+  }
 };
 
 class ManifestReader {
  public:
-  ManifestReader(const std::string& file, const std::string& release)
-      : file_(file), release_(release) {}
+  explicit ManifestReader(std::string release) : release_(std::move(release)) {}
 
-  void read(const std::vector<Json>& documents) {
-    for (const Json& one : documents) read_config_map(one);
-    for (const Json& one : documents) read_object(one);
-    for (const Json& one : documents) read_scaled_object(one);
+  void read(const std::vector<DeploymentText>& files) {
+    std::vector<std::pair<std::string, Json>> documents;
+    for (const DeploymentText& file : files) {
+      for (Json& one : read_yaml_documents(file.text, file.name)) {
+        documents.emplace_back(file.name, std::move(one));
+      }
+    }
+    for (const auto& [file, one] : documents) read_config_map(one);
+    for (const auto& [file, one] : documents) {
+      file_ = file;
+      read_object(one);
+    }
+    for (const auto& [file, one] : documents) read_scaled_object(one);
   }
 
   [[nodiscard]] std::vector<DeployedPart> take() {
@@ -57,8 +73,8 @@ class ManifestReader {
 
   void read_object(const Json& object) {
     if (holds_stack_values(object)) {
-      for (DeployedPart& part : parts_of_stack(object, file_, release_, router_)) {
-        parts_.push_back({"", std::move(part)});
+      for (StackPart& one : parts_of_stack(object, file_, release_, router_)) {
+        parts_.push_back({one.model, std::move(one.part), true});
       }
       return;
     }
@@ -92,7 +108,7 @@ class ManifestReader {
   }
 
   void add(const std::string& name, std::int64_t replicas, std::optional<DeployedPart> part) {
-    if (!part) return;
+    if (!part || replicas < 1) return;
     part->replicas = replicas;
     parts_.push_back({name, std::move(*part)});
   }
@@ -128,15 +144,16 @@ class ManifestReader {
   void read_scaled_object(const Json& object) {
     if (text_of(object, "kind") != "ScaledObject") return;
     const std::string target = text_of(object, {"spec", "scaleTargetRef", "name"});
-    const auto found = std::ranges::find(parts_, target, &NamedPart::name);
+    const auto found =
+        std::ranges::find_if(parts_, [&](const NamedPart& part) { return part.is_called(target); });
     if (found == parts_.end()) return;
     FromResult& engine = found->part.engine;
     found->part.scaling =
         read_scaling_trigger(engine_named(engine.engine), member_of(object, "spec"), engine.notes);
   }
 
-  const std::string& file_;
-  const std::string& release_;
+  std::string release_;
+  std::string file_;  // that is read
   ConfigMaps maps_;
   std::vector<NamedPart> parts_;
   std::string router_;
@@ -154,15 +171,10 @@ bool holds_deployment(const std::string& text) {
 
 FromResult scenario_from_deployment(const std::vector<DeploymentText>& files,
                                     std::string_view release) {
-  std::vector<DeployedPart> parts;
-  std::string router;
-  const std::string given(release);
-  for (const DeploymentText& file : files) {
-    ManifestReader reader(file.name, given);
-    reader.read(read_yaml_documents(file.text, file.name));
-    for (DeployedPart& part : reader.take()) parts.push_back(std::move(part));
-    if (!reader.router().empty()) router = reader.router();
-  }
+  ManifestReader reader{std::string(release)};
+  reader.read(files);
+  std::vector<DeployedPart> parts = reader.take();
+  const std::string& router = reader.router();
   if (parts.empty()) {
     throw ConfigError(Complaint{
         .origin = files.front().name,

@@ -51,6 +51,16 @@ fi
 cmp one.yaml two.yaml || fail 'two runs write other bytes'
 grep -q 'threshold: "24"' one.yaml || fail 'the simulated threshold is missing'
 
+# What KEDA needs lies beside the chart's values, and both are one fleet.
+"$HEADROOM" emit fleet-autoscaling --form helm-values --set workload.duration_s=60 \
+  --set workload.arrivals='{"request_rate":2}' -o stack 2>/dev/null
+"$HEADROOM" from stack/values.yaml stack/scaledobject.yaml --json | python3 -c '
+import json, sys
+fleet = json.load(sys.stdin)["scenario"]["fleet"]
+(scaling,) = fleet["autoscaling"]
+assert (scaling["metric"], scaling["target"], scaling["max_replicas"]) == ("in_flight", 24, 12)
+' || fail 'the chart and its scaling are not one fleet'
+
 # A plan's fleet lies beside the plan.
 cat >plan.json <<'JSON'
 { "traffic": { "scenario": { "workload": { "arrivals": { "request_rate": 4 }, "duration_s": 30,

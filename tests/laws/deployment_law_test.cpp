@@ -60,10 +60,10 @@ const std::vector<std::string> kNeverSaid{"fleet.router.",
                                           "device.memory_total_gib"};
 // and what one form has no place for.
 const std::map<std::string, std::vector<std::string>> kNotOfForm{
-    {"kubernetes", {}},
-    {"helm-values", {}},
-    {"compose", {"fleet.autoscaling"}},
-    {"systemd", {"fleet.autoscaling", "engine.version"}},
+    {"kubernetes", {"fleet.groups.role"}},
+    {"helm-values", {"fleet.groups.role"}},
+    {"compose", {"fleet.groups.role", "fleet.autoscaling"}},
+    {"systemd", {"fleet.groups.role", "fleet.autoscaling", "engine.version"}},
     // Its image has an engine of its own. A connector turns vLLM's hybrid manager off before 0.22.
     {"dynamo", {"fleet.autoscaling", "engine.version", "engine.disable_hybrid_kv_cache_manager"}},
     {"llm-d", {"fleet.autoscaling", "fleet.groups.name", "engine.disable_hybrid_kv_cache_manager"}},

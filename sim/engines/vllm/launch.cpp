@@ -464,7 +464,8 @@ const EngineLaunch kVllmLaunch{
                    .dynamo_module = "dynamo.vllm",
                    .dynamo_image = "nvcr.io/nvidia/ai-dynamo/vllm-runtime",
                    .dynamo_role_flag = "--disaggregation-mode",
-                   .chart_section = "vllmConfig"},
+                   .chart_section = "vllmConfig",
+                   .chart_workload = "-deployment-vllm"},
 };
 
 }  // namespace headroom
