@@ -53,6 +53,7 @@ Json fragment_of(const DeployedGroup& group) {
   for (const auto& [name, value] : group.environment) {
     fragment["environment"][name] = literal(value);
   }
+  fragment["environment"]["HF_HOME"] = "/cache";
   fragment["environment"]["HF_TOKEN"] = "${HF_TOKEN:-}";
   if (group.shared_memory_gib) {
     fragment["shm_size"] = gibibytes(*group.shared_memory_gib) + "b";
@@ -63,7 +64,7 @@ Json fragment_of(const DeployedGroup& group) {
   fragment["labels"] = {{"headroom.replica", "true"}, {label_of(kDeviceKey), group.device}};
   if (!group.group.empty()) fragment["labels"][label_of(kGroupKey)] = literal(group.group);
   if (!group.role.empty()) fragment["labels"][label_of(kRoleKey)] = group.role;
-  fragment["volumes"] = Json::array({"cache:/root/.cache/huggingface"});
+  fragment["volumes"] = Json::array({"cache:/cache"});
   fragment["healthcheck"] = health_of(group);
   fragment["restart"] = "unless-stopped";
   if (!group.settings.is_null()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "sim/deploy/emit.hpp"
 #include "sim/resolve/fleet_lifecycle_factory.hpp"
@@ -23,8 +24,8 @@ std::string dotted_option(std::string_view pointer) {
 
 class Comparison {
  public:
-  Comparison(const Scenario& given, const Json& read, const Catalog& catalog)
-      : given_(given), read_(read), catalog_(catalog) {}
+  Comparison(const Scenario& given, Json read, const Catalog& catalog)
+      : given_(given), read_(std::move(read)), catalog_(catalog) {}
 
   std::vector<std::string> all() {
     // What reads fall back on is decided by the device and the release.

@@ -15,7 +15,8 @@ namespace headroom {
 namespace {
 
 constexpr const char* kSettingsFolder = "/etc/engine";
-constexpr double kUsualSharedMemoryGib = 2;  // of the page above
+constexpr const char* kCacheFolder = "/cache";  // of downloaded weights
+constexpr double kUsualSharedMemoryGib = 2;     // of the page above
 constexpr const char* kPartOf = "app.kubernetes.io/part-of";
 constexpr const char* kAppName = "app.kubernetes.io/name";
 
@@ -51,12 +52,12 @@ Json pod_of(const DeployedGroup& group) {
     flags.push_back(fmt::format("{}/{}", kSettingsFolder, kSettingsName));
   }
   Json container = container_of(group, flags, kEnginePort);
+  container["env"].push_back({{"name", "HF_HOME"}, {"value", kCacheFolder}});
   container["startupProbe"] = probe(group, 10, start_failures(group.start_s, 10));
   container["readinessProbe"] = probe(group, 5, 3);
   container["livenessProbe"] = probe(group, 10, 6);
-  container["volumeMounts"] =
-      Json::array({{{"name", "shm"}, {"mountPath", "/dev/shm"}},
-                   {{"name", "cache"}, {"mountPath", "/root/.cache/huggingface"}}});
+  container["volumeMounts"] = Json::array({{{"name", "shm"}, {"mountPath", "/dev/shm"}},
+                                           {{"name", "cache"}, {"mountPath", kCacheFolder}}});
   if (!group.settings.is_null()) {
     container["volumeMounts"].push_back({{"name", "settings"}, {"mountPath", kSettingsFolder}});
   }
