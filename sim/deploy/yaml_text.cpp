@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/emittermanip.h>
+#include <yaml-cpp/null.h>
 
 #include <algorithm>
 #include <array>
@@ -60,8 +61,10 @@ void emit_value(YAML::Emitter& out, const Json& value) {
     out << YAML::EndSeq;
   } else if (value.is_string()) {
     emit_text(out, value.get<std::string>());
+  } else if (value.is_null()) {
+    out << YAML::Null;
   } else {
-    out << value.dump();  // null, true, 8, 0.5
+    out << value.dump();  // true, 8, 0.5
   }
 }
 
