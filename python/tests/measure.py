@@ -1,9 +1,6 @@
 """What Python costs over C++. Not a test: times depend on the machine.
 
-    HEADROOM_SOURCE_DIR=. python python/tests/measure.py [PROGRAM]
-
-PROGRAM is tests/api's `answers`-like timer of the library, where it was built; without it the time
-inside the library is taken from runs without tables.
+    HEADROOM_SOURCE_DIR=. python python/tests/measure.py
 """
 
 from __future__ import annotations
@@ -11,15 +8,15 @@ from __future__ import annotations
 import gc
 import statistics
 import time
+from collections.abc import Callable
 
 import headroom
-from test_running import resident_bytes
 from support import small
+from test_running import resident_bytes
 
 
-def seconds(work: object, rounds: int) -> float:
+def seconds(work: Callable[[], object], rounds: int) -> float:
     """The median of `rounds` calls."""
-    assert callable(work)
     times = []
     for _ in range(rounds):
         begin = time.perf_counter()
