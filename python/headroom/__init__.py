@@ -199,14 +199,14 @@ def tune(
 
 
 def check(
-    scenario: ScenarioLike | Sequence[ScenarioLike],
+    scenario: ScenarioLike | list[ScenarioLike],
     *assertions: str,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Check:
     """What must hold in a scenario, or in each of several:
     `assert headroom.check("demo", "p99_ttft_ms < 800", "oom == 0")`."""
-    several = scenario if isinstance(scenario, (list, tuple)) else [scenario]
+    several = scenario if isinstance(scenario, list) else [scenario]
     fields = _core.check([Scenario(one)._core for one in several], list(assertions),
                          threads_of(workers), progress)
     fields["assertions"] = [Assertion(**one) for one in fields["assertions"]]
