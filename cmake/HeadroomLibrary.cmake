@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 
 set(objects "")
 foreach(part IN ITEMS kernel options serving metrics scheduler workloads hardware engines scenario
-                      resolve intake traces memory fidelity study report_json api)
+                      resolve intake traces memory fidelity study deploy report_json api)
   list(APPEND objects $<TARGET_OBJECTS:headroom_${part}>)
 endforeach()
 set(needs fmt::fmt yaml-cpp SQLite::SQLite3 ZLIB::ZLIB Threads::Threads)

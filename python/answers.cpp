@@ -49,6 +49,17 @@ nb::dict fields(const api::ChangeAnswer& change) {
   return fields;
 }
 
+nb::dict fields(const api::AssertionAnswer& assertion) {
+  nb::dict fields;
+  fields["scenario"] = assertion.scenario;
+  fields["text"] = assertion.text;
+  fields["verdict"] = assertion.verdict;
+  fields["value"] = assertion.value;
+  fields["low"] = assertion.low;
+  fields["high"] = assertion.high;
+  return fields;
+}
+
 template <typename Item>
 nb::list list_of(const std::vector<Item>& items) {
   nb::list list;
@@ -121,6 +132,40 @@ nb::dict fields_of(const api::SweepPoint& point) {
   fields["error"] = point.error;
   fields["metrics"] = point.metrics;
   fields["digest"] = point.digest;
+  return fields;
+}
+
+nb::dict fields_of(const api::TuneAnswer& answer) {
+  nb::dict settings;
+  for (const api::SettingAnswer& setting : answer.settings) {
+    settings[setting.option.c_str()] = setting.to;
+  }
+  nb::dict fields;
+  fields["found"] = answer.found;
+  fields["merit"] = answer.merit;
+  fields["gain"] = answer.gain;
+  fields["gain_half_width"] = answer.gain_half_width;
+  fields["settings"] = settings;
+  fields["scenario"] = answer.scenario;
+  fields["command"] = answer.command;
+  fields["json"] = answer.json;
+  return fields;
+}
+
+nb::dict fields_of(const api::CheckAnswer& answer) {
+  nb::dict fields;
+  fields["holds"] = answer.holds;
+  fields["assertions"] = list_of(answer.assertions);
+  fields["json"] = answer.json;
+  return fields;
+}
+
+nb::dict fields_of(const api::EmitAnswer& answer) {
+  nb::dict files;
+  for (const auto& [name, text] : answer.files) files[name.c_str()] = text;
+  nb::dict fields;
+  fields["files"] = files;
+  fields["not_said"] = answer.not_said;
   return fields;
 }
 

@@ -16,6 +16,9 @@ namespace headroom::python {
 [[nodiscard]] nanobind::dict fields_of(const api::AskAnswer& answer);
 [[nodiscard]] nanobind::dict fields_of(const api::CompareAnswer& answer);
 [[nodiscard]] nanobind::dict fields_of(const api::SweepPoint& point);
+[[nodiscard]] nanobind::dict fields_of(const api::TuneAnswer& answer);
+[[nodiscard]] nanobind::dict fields_of(const api::CheckAnswer& answer);
+[[nodiscard]] nanobind::dict fields_of(const api::EmitAnswer& answer);
 [[nodiscard]] nanobind::dict fields_of(const api::PlanAnswer& answer);
 
 }  // namespace headroom::python

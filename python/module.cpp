@@ -2,11 +2,13 @@
 // classes that users see.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -103,6 +105,35 @@ nb::dict plan(std::string_view text, const std::string& name, const std::string&
   }));
 }
 
+nb::dict tune(const Scenario& scenario, const std::string& targets, const std::string& objective,
+              std::optional<double> price, const std::vector<std::string>& keep,
+              const std::vector<std::string>& tries, bool only_tries, std::int64_t budget,
+              std::int64_t seed, std::size_t threads, const nb::object& progress) {
+  const api::TuneChoices choices{.targets = targets,
+                                 .objective = objective,
+                                 .price = price,
+                                 .keep = keep,
+                                 .tries = tries,
+                                 .only_tries = only_tries,
+                                 .budget = budget,
+                                 .seed = seed};
+  return fields_of(unlocked(progress, {.threads = threads}, [&](const Control& c) {
+    return simulator().tune(scenario, choices, c);
+  }));
+}
+
+nb::dict check(const std::vector<Scenario>& scenarios, const std::vector<std::string>& assertions,
+               std::size_t threads, const nb::object& progress) {
+  return fields_of(unlocked(progress, {.threads = threads}, [&](const Control& c) {
+    return simulator().check(scenarios, assertions, c);
+  }));
+}
+
+nb::dict emit(const Scenario& scenario, std::string_view form, const nb::object& progress) {
+  return fields_of(unlocked(progress, {},
+                            [&](const Control& c) { return simulator().emit(scenario, form, c); }));
+}
+
 // The program `headroom`; the process does nothing else from then on.
 int run_program(std::vector<std::string> words) {
   std::vector<char*> argv;
@@ -145,6 +176,13 @@ NB_MODULE(_core, m) {
       .def("copy", [](const api::Scenario& own) { return api::Scenario(own); });
   m.def("ready_study", &api::ready_study, nb::arg("name"));
   m.def("ready_plan", &api::ready_plan, nb::arg("name"));
+  m.def("deployment_forms", &api::deployment_forms);
+  m.def("tune", &tune, nb::arg("scenario"), nb::arg("targets"), nb::arg("objective"),
+        nb::arg("price").none(), nb::arg("keep"), nb::arg("tries"), nb::arg("only_tries"),
+        nb::arg("budget"), nb::arg("seed"), nb::arg("threads"), nb::arg("progress").none());
+  m.def("check", &check, nb::arg("scenarios"), nb::arg("assertions"), nb::arg("threads"),
+        nb::arg("progress").none());
+  m.def("emit", &emit, nb::arg("scenario"), nb::arg("form"), nb::arg("progress").none());
   m.def("run_program", &run_program, nb::arg("words"));
   m.def("run", &run, nb::arg("scenario"), nb::arg("progress").none(), nb::arg("tables"));
   m.def("capacity", &capacity, nb::arg("scenario"), nb::arg("contexts"));

@@ -14,18 +14,21 @@ without the interpreter's lock, so several run at once in threads; Ctrl-C stops 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _core
 from ._answers import (
     Answer,
     Ask,
+    Assertion,
     Audit,
     Capacity,
     Change,
+    Check,
     Comparison,
     Context,
+    Deployment,
     Difference,
     Fix,
     Plan,
@@ -33,14 +36,16 @@ from ._answers import (
     Record,
     Run,
     Study,
+    Tune,
 )
-from ._core import OUTCOMES, __version__
+from ._core import OUTCOMES, __version__, deployment_forms
 from ._documents import (
     Path,
     Scenario,
     ScenarioLike,
     Settings,
     Source,
+    json_of,
     plan_document,
     study_document,
     threads_of,
@@ -55,11 +60,14 @@ __all__ = [
     "OUTCOMES",
     "Answer",
     "Ask",
+    "Assertion",
     "Audit",
     "Capacity",
     "Change",
+    "Check",
     "Comparison",
     "Context",
+    "Deployment",
     "Difference",
     "Error",
     "Fix",
@@ -71,14 +79,19 @@ __all__ = [
     "Scenario",
     "Study",
     "Table",
+    "Tune",
     "__version__",
     "ask",
     "audit",
     "capacity",
+    "check",
     "compare",
+    "deployment_forms",
+    "emit",
     "plan",
     "run",
     "sweep",
+    "tune",
 ]
 
 
@@ -153,6 +166,66 @@ def ask(
     return Ask(**fields)
 
 
+def tune(
+    scenario: ScenarioLike,
+    targets: str = "",
+    settings: Settings | None = None,
+    *,
+    objective: str = "goodput",
+    price: float | None = None,
+    keep: Sequence[str] = (),
+    tries: Mapping[str, Sequence[Any]] | None = None,
+    only_tries: bool = False,
+    budget: int = 1000,
+    seed: int = 1,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    **paths: Any,
+) -> Tune:
+    """The engine flags that serve most within `targets`, found by simulation.
+
+    `objective`: goodput (the largest load), dollars (per million tokens) or joules (per token).
+    `price`: $ for an hour of one device. `keep`: options that stay as they stand. `tries`: values
+    of your own by path, and with `only_tries` no others. `budget`: runs of the search.
+    """
+    ready = Scenario(scenario, settings, **paths)
+    values = [f"{path}={','.join(_text_of(value, path) for value in given)}"
+              for path, given in (tries or {}).items()]
+    fields = _core.tune(ready._core, targets, objective, price, list(keep), values, only_tries,
+                        budget, seed, threads_of(workers), progress)
+    fields["settings"] = {path: json.loads(to) for path, to in fields["settings"].items()}
+    fields["scenario"] = json.loads(fields["scenario"] or "{}")
+    return Tune(**fields)
+
+
+def check(
+    scenario: ScenarioLike | list[ScenarioLike],
+    *assertions: str,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Check:
+    """What must hold in a scenario, or in each of several:
+    `assert headroom.check("demo", "p99_ttft_ms < 800", "oom == 0")`."""
+    several = scenario if isinstance(scenario, list) else [scenario]
+    fields = _core.check([Scenario(one)._core for one in several], list(assertions),
+                         threads_of(workers), progress)
+    fields["assertions"] = [Assertion(**one) for one in fields["assertions"]]
+    return Check(**fields)
+
+
+def emit(
+    scenario: ScenarioLike,
+    form: str,
+    settings: Settings | None = None,
+    *,
+    progress: Progress | None = None,
+    **paths: Any,
+) -> Deployment:
+    """The fleet of a scenario as files to deploy; `deployment_forms()` lists the forms."""
+    ready = Scenario(scenario, settings, **paths)
+    return Deployment(**_core.emit(ready._core, form, progress))
+
+
 def compare(
     a: ScenarioLike,
     b: ScenarioLike,
@@ -183,3 +256,8 @@ def sweep(
 def plan(plan: Source, *, workers: int | None = None, progress: Progress | None = None) -> Plan:
     """The cheapest fleet that keeps the targets of a plan."""
     return Plan(**_core.plan(*plan_document(plan), threads_of(workers), progress))
+
+
+def _text_of(value: Any, path: str) -> str:
+    """As `--try` takes it."""
+    return value if isinstance(value, str) else json_of(value, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -124,6 +125,61 @@ class Ask(Answer):
 
     def _repr_html_(self) -> str:
         return _html.ask(self)
+
+
+@dataclass(frozen=True)
+class Tune(Answer):
+    found: bool  # a configuration holds some load
+    merit: float | None  # of the best: the largest load, tokens/s, tokens/J, ...
+    gain: float | None  # over the scenario as it stands: 0.2 is a fifth more
+    gain_half_width: float  # of its interval of 95 %
+    settings: dict[str, Any]  # by path, that make the best of the scenario
+    scenario: dict[str, Any]  # with these
+    command: str  # of the engine; empty: none is known
+
+    def _repr_html_(self) -> str:
+        return _html.tune(self)
+
+
+@dataclass(frozen=True)
+class Assertion:
+    scenario: str  # its name
+    text: str  # as it was given
+    verdict: str  # holds, tight (measured runs might break it), broken
+    value: float | None  # simulated; None: the run has no such figure
+    low: float  # where measured runs of similar systems would lie
+    high: float
+
+
+@dataclass(frozen=True)
+class Check(Answer):
+    holds: bool  # none is broken
+    assertions: list[Assertion]  # in each scenario, in their order
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    @property
+    def broken(self) -> list[Assertion]:
+        return [one for one in self.assertions if one.verdict == "broken"]
+
+    def _repr_html_(self) -> str:
+        return _html.check(self)
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Files to deploy, by name."""
+
+    files: dict[str, str]
+    not_said: list[str]  # options that were simulated, but that no file says
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the files into a folder, which is made if it is not there."""
+        os.makedirs(folder, exist_ok=True)
+        for name, text in self.files.items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
 
 
 @dataclass(frozen=True)

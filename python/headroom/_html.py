@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._answers import Ask, Audit, Capacity, Comparison, Run, Study
+    from ._answers import Ask, Audit, Capacity, Check, Comparison, Run, Study, Tune
 
 _LATENCIES = ("ttft", "tpot", "itl", "e2el")
 _STATISTICS = ("mean", "median", "p90", "p99")
@@ -81,6 +81,20 @@ def ask(answer: Ask) -> str:
     rows = [(one.option, one.to, one.largest_load, one.cost) for one in changes]
     return (title(f"{answer.verdict}: {answer.reason}")
             + table(("change", "to", "largest load", "cost"), rows))
+
+
+def tune(answer: Tune) -> str:
+    gain = "" if answer.gain is None else (f": {answer.gain:+.1%}, give or take "
+                                           f"{answer.gain_half_width:.1%}")
+    return (title(f"{len(answer.settings)} options changed{gain}" if answer.found
+                  else "no configuration holds the targets")
+            + table(("option", "to"), answer.settings.items()) + title(answer.command))
+
+
+def check(answer: Check) -> str:
+    rows = [(one.scenario, one.text, one.verdict, one.value) for one in answer.assertions]
+    return (title("holds" if answer.holds else "broken")
+            + table(("scenario", "assertion", "verdict", "simulated"), rows))
 
 
 def comparison(answer: Comparison) -> str:

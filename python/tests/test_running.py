@@ -65,6 +65,9 @@ class Running(InFolder):
             lambda: headroom.compare(headroom.Scenario(small(), LONG), small()),
             lambda: headroom.ask(small(), "p99_ttft=1s", LONG),
             lambda: headroom.sweep(study),
+            lambda: headroom.tune(small(), "p99_ttft=1s", LONG),
+            lambda: headroom.check(headroom.Scenario(small(), LONG), "oom == 0"),
+            lambda: headroom.emit(small(), "kubernetes", LONG),
         ):
             timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
             timer.start()
@@ -132,7 +135,9 @@ class Shown(InFolder):
         for answer in (headroom.run(named), headroom.run("llama-70b-does-not-fit"),
                        headroom.capacity(small()), headroom.audit(small()),
                        headroom.ask(small(), "p99_ttft=1s"),
-                       headroom.compare(small(), small(50), 2), study):
+                       headroom.compare(small(), small(50), 2), study,
+                       headroom.check(small(), "oom == 0"),
+                       headroom.tune(small(50), "p99_ttft=1s", budget=20)):
             shown = answer._repr_html_()
             self.assertIn("<table>", shown + "<table>" * (shown.count("does not start")))
             self.assertNotIn("<script>", shown)

@@ -92,6 +92,40 @@ class Questions(InFolder):
         self.assertEqual(answer.json, printed)
         self.assertGreater(answer.metrics["mean_ttft_ms"].difference, 0)
 
+    def test_tune(self) -> None:
+        answer = headroom.tune("a.json", "p99_ttft=1s", only_tries=True, budget=40,
+                               tries={"engine.max_num_seqs": [8, 64]})
+        printed = program("tune", "a.json", "--slo", "p99_ttft=1s", "--budget", "40",
+                          "--only-tries", "--try", "engine.max_num_seqs=8,64", "--json")
+        self.assertEqual(answer.json, printed)
+        self.assertTrue(answer.found)
+        self.assertTrue(answer.command.startswith("vllm serve "))
+        self.assertEqual(headroom.run(answer.scenario).stop, "drained")
+
+    def test_check(self) -> None:
+        texts = ["p99_ttft_ms < 2000", "oom == 0"]
+        answer = headroom.check(["a.json", "b.json"], *texts)
+        self.assertEqual(answer.json, program("assert", "a.json", "b.json", *texts, "--json"))
+        self.assertTrue(answer)
+        self.assertEqual([one.text for one in answer.assertions], texts * 2)
+        broken = headroom.check("a.json", "p99_ttft_ms < 1")
+        self.assertFalse(broken)
+        self.assertEqual([one.verdict for one in broken.broken], ["broken"])
+
+    def test_emit(self) -> None:
+        for form in headroom.deployment_forms():
+            if form in ("systemd", "sglang-args", "tgi-args", "trtllm-args"):
+                continue
+            answer = headroom.emit("a.json", form)
+            (text,) = answer.files.values()
+            self.assertEqual(text, program("emit", "a.json", "--form", form))
+        answer.save("out")
+        self.assertEqual(sorted(path.name for path in Path("out").iterdir()),
+                         sorted(answer.files))
+        with self.assertRaises(headroom.Error) as caught:
+            headroom.emit("a.json", "kubernets")
+        self.assertEqual(caught.exception.nearest, "kubernetes")
+
     def test_plan(self) -> None:
         plan = {
             "name": "two",

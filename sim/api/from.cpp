@@ -1,4 +1,4 @@
-// Scenarios from commands and compose files.
+// Scenarios from commands, compose files and deployments.
 
 #include "sim/intake/from.hpp"
 
@@ -29,6 +29,19 @@ FromAnswer from_compose(std::string_view text, const std::string& service) {
   return behind_door([&] {
     std::istringstream stream{std::string(text)};
     return answer_of(scenario_from_compose(stream, "compose", service));
+  });
+}
+
+FromAnswer from_deployment(const std::vector<std::pair<std::string, std::string>>& files) {
+  return behind_door([&] {
+    std::vector<DeploymentText> texts;
+    bool units = true;
+    for (const auto& [name, text] : files) {
+      units = units && holds_unit(text);
+      texts.push_back({name, text});
+    }
+    if (texts.empty()) throw ConfigError("from_deployment: no file");
+    return answer_of(units ? scenario_from_units(texts) : scenario_from_deployment(texts));
   });
 }
 

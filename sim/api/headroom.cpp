@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
-#include <thread>
 #include <utility>
 
-#include "hardware/catalog.hpp"
+#include "sim/api/control.hpp"
 #include "sim/api/door.hpp"
 #include "sim/api/scenario_document.hpp"
+#include "sim/api/simulator_data.hpp"
 #include "sim/api/tables.hpp"
+#include "sim/intake/serve_command.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/in_parallel.hpp"
 #include "sim/memory/audit.hpp"
@@ -30,7 +27,6 @@
 #include "sim/study/ask/ask_target.hpp"
 #include "sim/study/compare/compare.hpp"
 #include "sim/study/plan/fleet_planner.hpp"
-#include "sim/study/plan/serve_command.hpp"
 #include "sim/study/sweep/run_row.hpp"
 #include "sim/study/sweep/study_plan.hpp"
 #include "sim/study/sweep/study_runner.hpp"
@@ -38,52 +34,7 @@
 namespace headroom::api {
 namespace {
 
-const std::string kVersion = HEADROOM_VERSION;
-constexpr std::chrono::milliseconds kBetweenReports{100};
-
-// A stop token as the flag that runs look at.
-class StopFlag {
- public:
-  explicit StopFlag(const std::stop_token& token)
-      : callback_(token, [this] { flag_.store(true, std::memory_order_relaxed); }) {}
-
-  [[nodiscard]] const std::atomic<bool>& flag() const { return flag_; }
-  [[nodiscard]] bool is_set() const { return flag_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<bool> flag_{false};
-  std::stop_callback<std::function<void()>> callback_;
-};
-
-// Does `work` on a thread of its own while this one reports what `done` has reached.
-void with_reports(const Control& control, const std::atomic<std::uint64_t>& done, std::uint64_t all,
-                  const std::function<void()>& work) {
-  if (!control.progress) return work();
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool is_over = false;
-  std::exception_ptr error;
-  std::jthread worker([&] {
-    try {
-      work();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    const std::lock_guard lock(mutex);
-    is_over = true;
-    ended.notify_one();
-  });
-  std::unique_lock lock(mutex);
-  while (!ended.wait_for(lock, kBetweenReports, [&] { return is_over; })) {
-    lock.unlock();
-    control.progress(done.load(std::memory_order_relaxed), all);
-    lock.lock();
-  }
-  lock.unlock();
-  worker.join();
-  if (error) std::rethrow_exception(error);
-  control.progress(done.load(std::memory_order_relaxed), all);
-}
+const std::string kVersion(version());
 
 Metrics metrics_of(const StoredRun& row) { return {row.metrics.begin(), row.metrics.end()}; }
 
@@ -122,12 +73,6 @@ RunAnswer answer_of(RunResult result, const Catalog& catalog, bool with_tables) 
 }
 
 }  // namespace
-
-std::string_view version() { return kVersion; }
-
-struct Simulator::Data {
-  Catalog catalog = Catalog::embedded();
-};
 
 Simulator::Simulator() : data_(behind_door([] { return std::make_unique<const Data>(); })) {}
 Simulator::~Simulator() = default;

@@ -260,6 +260,57 @@ struct PlanAnswer {
   std::string json;    // plan.json: the chosen fleet, the others, why they were left out
 };
 
+// What `tune` may change, and what counts.
+struct TuneChoices {
+  std::string targets = {};             // besides the scenario's slo: "p99_ttft=2s"
+  std::string objective = "goodput";    // goodput, dollars, joules
+  std::optional<double> price = {};     // $ for an hour of one device; else fleet.cost_per_hour
+  std::vector<std::string> keep = {};   // options that stay as they stand: "engine.kv_cache_dtype"
+  std::vector<std::string> tries = {};  // values of your own: "engine.quantization=fp8,int4"
+  bool only_tries = false;              // no other options than these
+  std::int64_t budget = 1000;           // runs of the search
+  std::int64_t seed = 1;                // of the random configurations
+};
+struct SettingAnswer {
+  std::string option;  // "engine.max_num_seqs"
+  std::string to;      // JSON value
+};
+struct TuneAnswer {
+  bool found = false;                   // a configuration holds some load
+  std::optional<double> merit;          // of the best: a load, tokens/s, tokens/J, ...
+  std::optional<double> gain;           // over the scenario as it stands, relative
+  double gain_half_width = 0;           // of its interval of 95 %
+  std::vector<SettingAnswer> settings;  // that make the best of the scenario
+  std::string scenario;                 // with these, as JSON
+  std::string command;                  // of the engine; empty: none is known
+  std::string json;
+};
+
+struct AssertionAnswer {
+  std::string scenario;         // its name
+  std::string text;             // as it was given
+  std::string verdict;          // holds, tight, broken
+  std::optional<double> value;  // simulated; nothing: the run has no such figure
+  double low = 0;               // where measured runs of similar systems would lie
+  double high = 0;
+};
+struct CheckAnswer {
+  bool holds = false;  // none is broken
+  std::vector<AssertionAnswer> assertions;
+  std::string json;
+};
+
+// Files of a deployment, by their names.
+struct EmitAnswer {
+  std::vector<std::pair<std::string, std::string>> files;
+  std::vector<std::string> not_said;  // options that were simulated, but that no file says
+};
+// "kubernetes", "helm-values", ...
+[[nodiscard]] std::vector<std::string> deployment_forms();
+// The text of a file, or of several, of a deployment: what scenarios read back from it.
+[[nodiscard]] FromAnswer from_deployment(
+    const std::vector<std::pair<std::string, std::string>>& files);
+
 class Simulator {
  public:
   Simulator();  // with the catalog that comes with Headroom
@@ -292,6 +343,17 @@ class Simulator {
   [[nodiscard]] CompareAnswer compare(const Scenario& a, const Scenario& b,
                                       std::int64_t replications = 5,
                                       const Control& control = {}) const;
+  // The engine flags that serve most within the targets, found by simulation. When stopped: empty.
+  [[nodiscard]] TuneAnswer tune(const Scenario& scenario, const TuneChoices& choices = {},
+                                const Control& control = {}) const;
+  // What must hold in every scenario: "p99_ttft_ms < 800", "oom == 0". When stopped: empty.
+  [[nodiscard]] CheckAnswer check(const std::vector<Scenario>& scenarios,
+                                  const std::vector<std::string>& assertions,
+                                  const Control& control = {}) const;
+  // The fleet of a scenario that starts, as files to deploy; their head says what was simulated.
+  // When stopped: no files.
+  [[nodiscard]] EmitAnswer emit(const Scenario& scenario, std::string_view form,
+                                const Control& control = {}) const;
   // Every point of a study document without searches, in their order. When stopped: those done.
   [[nodiscard]] std::vector<SweepPoint> sweep(std::string_view study_json,
                                               const Control& control = {},

@@ -47,6 +47,7 @@ extern const Command kWatchCommand;
 extern const Command kTraceCommand;
 extern const Command kCompareCommand;
 extern const Command kFleetCommand;
+extern const Command kEmitCommand;
 extern const Command kSweepCommand;
 extern const Command kMergeCommand;
 extern const Command kReportCommand;

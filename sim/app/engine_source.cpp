@@ -54,6 +54,20 @@ FromResult from_metrics(const std::vector<std::string>& files, const std::string
   return scenario_from_metrics(first, last, files.back(), times, release);
 }
 
+// Files of one deployment, whose parts are one fleet; nothing: they are none.
+std::optional<FromResult> from_deployment(const EngineSource& source, const std::string& text) {
+  std::vector<DeploymentText> files{{source.words.front(), text}};
+  for (std::size_t i = 1; i < source.words.size(); ++i) {
+    files.push_back({source.words[i], input_text(source.words[i])});
+  }
+  const auto all = [&files](bool (*holds)(const std::string&)) {
+    return std::ranges::all_of(files, [&](const DeploymentText& one) { return holds(one.text); });
+  };
+  if (all(holds_unit)) return scenario_from_units(files, source.release);
+  if (all(holds_deployment)) return scenario_from_deployment(files, source.release);
+  return std::nullopt;
+}
+
 // A tail of a log that says what ran out, but not of what.
 ConfigError no_system(const std::string& file) {
   return ConfigError(Complaint{
@@ -106,13 +120,15 @@ FromResult scenario_from_source(const EngineSource& source) {
   const std::string& first = words.front();
   if (!is_input(first)) return scenario_from_command(first, "command", source.release);
   const std::string text = input_text(first);
-  const bool compose = is_compose(first, text);
+  const bool compose = is_compose(first, text) && !holds_deployment(text);
   if (!compose && holds_metrics(text)) {
     if (words.size() > 2) throw ConfigError("expected one or two dumps of /metrics");
     return from_metrics(words, text, source.release);
   }
+  if (std::optional<FromResult> deployed = from_deployment(source, text)) return *deployed;
   if (words.size() > 1) {
-    throw ConfigError(fmt::format("{}: expected one file, or two dumps of /metrics", first));
+    throw ConfigError(fmt::format(
+        "{}: expected one file, several of one deployment, or two dumps of /metrics", first));
   }
   if (compose) {
     std::istringstream stream(text);

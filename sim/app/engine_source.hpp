@@ -1,6 +1,6 @@
 #pragma once
-// What a user has of an engine that runs already: a command, a compose file, a start-up log or
-// dumps of /metrics; whichever it is, as a scenario.
+// What a user has of an engine that runs already: a command, a compose file or another deployment's
+// files, a start-up log or dumps of /metrics; whichever it is, as a scenario.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,8 @@
 namespace headroom {
 
 struct EngineSource {
-  // One command, all of it one text; or a file; or two dumps of /metrics, the earlier one first.
+  // One command, all of it one text; or a file; or the files of one deployment; or two dumps of
+  // /metrics, the earlier one first.
   std::vector<std::string> words;
   std::string device;   // catalog name, for logs that do not say it; may be empty
   std::string service;  // of a compose file; empty: the only one that runs an engine

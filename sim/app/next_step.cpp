@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "sim/report/text/wrapped_text.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
@@ -19,20 +17,6 @@ std::string next_line(const std::string& command, std::string_view what) {
   if (command.empty()) return "";
   return wrapped("next", fmt::format("headroom {}: {}", command, what), kNextLabelWidth,
                  kNextWidth);
-}
-
-std::string shell_word(const std::string& word) {
-  const bool is_plain = !word.empty() && std::ranges::all_of(word, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("-_./=:,@+%").find(c) != std::string_view::npos;
-  });
-  if (is_plain) return word;
-  std::string text = "'";
-  for (const char c : word) {
-    if (c == '\'') text += "'\\'";
-    text += c;
-  }
-  return text + "'";
 }
 
 std::optional<std::string> scenario_words(const std::string& scenario,

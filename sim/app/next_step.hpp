@@ -6,15 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/intake/shell_words.hpp"
+
 namespace headroom {
 
 inline constexpr const char* kQuietHelp = "leave out the line that says what to try next";
 
 // "next        headroom COMMAND: WHAT". Empty for an empty command.
 [[nodiscard]] std::string next_line(const std::string& command, std::string_view what);
-
-// A word as a shell reads it back: in quotes where it needs them.
-[[nodiscard]] std::string shell_word(const std::string& word);
 
 // A scenario with what flags change in it, as another command takes it; nothing: it came from
 // standard input, which is read.

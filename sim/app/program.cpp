@@ -31,11 +31,12 @@ namespace {
 
 // In the order of --help.
 constexpr const Command* kCommands[] = {
-    &kAskCommand,       &kInitCommand,     &kAssertCommand,  &kTuneCommand,       &kRunCommand,
-    &kCheckCommand,     &kCapacityCommand, &kAuditCommand,   &kStepCommand,       &kValidateCommand,
-    &kCalibrateCommand, &kFromCommand,     &kObserveCommand, &kServeCommand,      &kTwinCommand,
-    &kWatchCommand,     &kTraceCommand,    &kCompareCommand, &kFleetCommand,      &kSweepCommand,
-    &kMergeCommand,     &kReportCommand,   &kListCommand,    &kCompletionCommand, &kManualCommand};
+    &kAskCommand,       &kInitCommand,     &kAssertCommand,  &kTuneCommand,  &kRunCommand,
+    &kCheckCommand,     &kCapacityCommand, &kAuditCommand,   &kStepCommand,  &kValidateCommand,
+    &kCalibrateCommand, &kFromCommand,     &kObserveCommand, &kServeCommand, &kTwinCommand,
+    &kWatchCommand,     &kTraceCommand,    &kCompareCommand, &kFleetCommand, &kEmitCommand,
+    &kSweepCommand,     &kMergeCommand,    &kReportCommand,  &kListCommand,  &kCompletionCommand,
+    &kManualCommand};
 
 // The words behind the program's name. Several behind -- are one command of another program, whose
 // flags are not ours: they become one word, for the commands that take such a command.

@@ -99,7 +99,10 @@ DescribedSystem described_system(const SystemFlags& a, const std::string& asker)
 }
 
 bool is_scenario(const std::string& word) {
-  if (is_input(word) && is_yaml(word)) return !holds_services(input_text(word));
+  if (is_input(word) && is_yaml(word)) {
+    const std::string text = input_text(word);
+    return !holds_services(text) && !holds_deployment(text);
+  }
   if (is_input(word)) return word.ends_with(".json");
   return std::ranges::any_of(scenario_files(),
                              [&](const EmbeddedFile& file) { return file.name == word + ".json"; });

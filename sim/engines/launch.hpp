@@ -10,6 +10,7 @@
 
 #include "sim/engines/flags.hpp"
 #include "sim/engines/memory_message.hpp"
+#include "sim/options/json.hpp"
 
 namespace headroom {
 
@@ -25,6 +26,30 @@ struct LaunchImage {
   std::string_view repository;  // as in the image's name, without registry
   bool starts_engine = false;   // its entry point is the server: the command is flags only
   bool tag_is_release = false;
+};
+
+// How the engine is started in what people deploy. Texts are empty where it is not known.
+struct EngineDeployment {
+  std::string_view image = {};  // "vllm/vllm-openai:v{}": of a release of three numbers
+  // The patch that is modelled for a version of two numbers. Null: the first one.
+  std::string (*whole_release)(const std::string& version) = nullptr;
+  std::string_view host_flag = "--host";
+  std::string_view port_flag = "--port";
+  std::string_view health_path = "/health";
+  // What only its command knows, all in first names of rows; the other rows are keys of the file
+  // that `settings_flag` names. Empty: every row is a flag of the command.
+  std::span<const std::string_view> command_flags = {};
+  std::string_view settings_flag = {};
+  // Its words for moving KV between prefill and decode replicas.
+  std::span<const std::string_view> kv_transfer = {};
+  // Under NVIDIA Dynamo: the module of `python3 -m` and the image; a role, "--flag".
+  std::string_view dynamo_module = {};
+  std::string_view dynamo_image = {};
+  std::string_view dynamo_role_flag = {};
+  // Of its own Helm chart: the section with its flags ("extraArgs"), and the end of the names of
+  // the Deployments that the chart makes of a release and a model, "RELEASE-MODEL<end>".
+  std::string_view chart_section = {};
+  std::string_view chart_workload = {};
 };
 
 struct EngineLaunch {
@@ -57,6 +82,11 @@ struct EngineLaunch {
   bool own_devices_per_rank = false;
   // What it concludes from all flags together. Null: nothing.
   void (*settle)(LaunchDraft& draft) = nullptr;
+
+  EngineDeployment deployment = {};
+  // The inverse of settle: turns the options of a section into what flags say. Returns the words of
+  // switches that go with them. Null: they are the same.
+  std::vector<std::string> (*lay_out)(Json& engine) = nullptr;
 };
 
 }  // namespace headroom

@@ -1,5 +1,6 @@
 // scenario_from_compose: the Compose specification's services.<name>.{image, command, entrypoint,
-// environment, shm_size, ipc, mem_limit, gpus, scale, deploy.resources, deploy.replicas}.
+// environment, shm_size, ipc, mem_limit, gpus, scale, labels, configs, deploy.resources,
+// deploy.replicas}.
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include <iterator>
 
 #include "sim/intake/container.hpp"
+#include "sim/intake/deployed_part.hpp"
 #include "sim/intake/draft.hpp"
 #include "sim/intake/launch.hpp"
 #include "sim/intake/shell_words.hpp"
@@ -32,8 +34,21 @@ constexpr std::array<std::string_view, 8> kHarmlessToo{
 
 class ServiceReader {
  public:
-  ServiceReader(const Json& service, const std::string& file, std::string name)
-      : service_(service), file_(file), name_(std::move(name)) {}
+  // `root`: the whole file, for its configs.
+  ServiceReader(const Json& root, const std::string& file, std::string name)
+      : root_(root), service_(root.at("services").at(name)), file_(file), name_(std::move(name)) {}
+
+  // One replica of a fleet, as `headroom emit` labels it.
+  bool is_replica() { return !label(kReplicaLabel).empty(); }
+
+  DeployedPart part(std::string_view release) {
+    DeployedPart part;
+    part.engine = read(release);
+    part.group = label(dotted(kGroupKey));
+    part.role = label(dotted(kRoleKey));
+    part.device = label(dotted(kDeviceKey));
+    return part;
+  }
 
   bool starts_engine() {
     return service_.is_object() &&
@@ -44,6 +59,7 @@ class ServiceReader {
     Draft draft(fmt::format("{}: services/{}", file_, name_));
     read_variables(draft);
     read_devices(draft);
+    read_configs(draft);
     set_container(draft, {.shm_size = text(service_, "shm_size"),
                           .memory = memory_limit(),
                           .ipc = text(service_, "ipc")});
@@ -64,6 +80,34 @@ class ServiceReader {
   }
 
  private:
+  static constexpr const char* kReplicaLabel = "headroom.replica";
+
+  static std::string dotted(std::string key) {
+    std::ranges::replace(key, '/', '.');
+    return key;
+  }
+
+  // Labels are an object, or a list of "key=value".
+  std::string label(const std::string& key) {
+    const Json& labels = at("labels");
+    if (labels.is_object()) return text(labels, key);
+    for (const Json& one : labels) {
+      if (!one.is_string()) continue;
+      const std::string word = one.get<std::string>();
+      if (word.starts_with(key + "=")) return word.substr(key.size() + 1);
+    }
+    return "";
+  }
+
+  // Files whose text stands in the compose file itself.
+  void read_configs(Draft& draft) {
+    for (const Json& one : at("configs")) {
+      const Json& config = member(member(root_, "configs"), text(one, "source"));
+      const Json& content = member(config, "content");
+      if (content.is_string()) draft.files[text(one, "target")] = expanded(content);
+    }
+  }
+
   ConfigError error(std::string_view key, std::string_view problem) const {
     return ConfigError(Complaint{.origin = file_,
                                  .pointer = fmt::format("services/{}/{}", name_, key),
@@ -143,6 +187,7 @@ class ServiceReader {
     draft.note(fmt::format("the service has {} replicas, of which one is modelled", count));
   }
 
+  const Json& root_;
   const Json& service_;
   const std::string& file_;
   std::string name_;
@@ -150,13 +195,13 @@ class ServiceReader {
 };
 
 // The service by its name, or the only one that starts an engine.
-std::string chosen_service(const Json& services, const std::string& file,
-                           const std::string& wanted) {
+std::string chosen_service(const Json& root, const std::string& file, const std::string& wanted) {
+  const Json& services = root.at("services");
   std::vector<std::string> all;
   std::vector<std::string> engines;
   for (const auto& [key, service] : services.items()) {
     all.push_back(key);
-    if (ServiceReader(service, file, key).starts_engine()) engines.push_back(key);
+    if (ServiceReader(root, file, key).starts_engine()) engines.push_back(key);
   }
   if (!wanted.empty()) {
     if (services.contains(wanted)) return wanted;
@@ -179,6 +224,17 @@ std::string chosen_service(const Json& services, const std::string& file,
           fmt::format("several services start an engine: choose one of {}", comma_list(engines))});
 }
 
+// Services that are replicas of one fleet.
+std::vector<DeployedPart> replicas_of(const Json& root, const std::string& file,
+                                      std::string_view release) {
+  std::vector<DeployedPart> parts;
+  for (const auto& [key, service] : root.at("services").items()) {
+    ServiceReader reader(root, file, key);
+    if (reader.is_replica() && reader.starts_engine()) parts.push_back(reader.part(release));
+  }
+  return parts;
+}
+
 }  // namespace
 
 FromResult scenario_from_compose(std::istream& text, const std::string& name,
@@ -190,9 +246,12 @@ FromResult scenario_from_compose(std::istream& text, const std::string& name,
   if (!has_services)
     throw ConfigError(
         Complaint{.origin = name, .problem = "not a compose file: it has no \"services\""});
-  const Json& services = root.at("services");
-  const std::string chosen = chosen_service(services, name, service);
-  return ServiceReader(services.at(chosen), name, chosen).read(release);
+  if (service.empty()) {
+    std::vector<DeployedPart> replicas = replicas_of(root, name, release);
+    if (!replicas.empty()) return scenario_of_parts(std::move(replicas));
+  }
+  const std::string chosen = chosen_service(root, name, service);
+  return ServiceReader(root, name, chosen).read(release);
 }
 
 }  // namespace headroom

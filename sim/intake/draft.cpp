@@ -57,6 +57,9 @@ void leave_out_idle_options(Draft& draft) {
   if (const Json* version = draft.find("/engine/version"); version != nullptr) {
     scenario.engine.version = version->get<std::string>();
   }
+  if (const Json* lora = draft.find("/engine/enable_lora"); lora != nullptr && lora->is_boolean()) {
+    scenario.engine.enable_lora = lora->get<bool>();
+  }
   for (const OptionRow& option : all_options()) {
     if (const Json* method = draft.find("/engine/speculative_config/method"); method != nullptr) {
       scenario.engine.speculative.method = method->get<std::string>();

@@ -34,6 +34,24 @@ namespace headroom {
                                                const std::string& service,
                                                std::string_view release = {});
 
+// A file of a deployment, by the name that errors call it.
+struct DeploymentText {
+  std::string name;
+  std::string text;
+};
+
+// Kubernetes objects, a DynamoGraphDeployment, or values of vLLM's production stack or llm-d's
+// modelservice; the parts of all files are one fleet. ConfigError: no pod starts a known engine, or
+// as above.
+[[nodiscard]] bool holds_deployment(const std::string& text);
+[[nodiscard]] FromResult scenario_from_deployment(const std::vector<DeploymentText>& files,
+                                                  std::string_view release = {});
+
+// Units of systemd, likewise.
+[[nodiscard]] bool holds_unit(const std::string& text);
+[[nodiscard]] FromResult scenario_from_units(const std::vector<DeploymentText>& files,
+                                             std::string_view release = {});
+
 // When a dump was taken, in seconds since 1970, if known: for a file, its time of modification.
 struct MetricsTimes {
   std::optional<double> taken_unix_s;

@@ -138,7 +138,7 @@ bool read_launch(Draft& draft, Words words) {
     for (std::size_t i = 0; i < at; ++i) {
       if (const std::size_t equals = assignment_at(words[i]); equals > 0) {
         changed.variables[words[i].substr(0, equals)] = words[i].substr(equals + 1);  // env A=b
-      } else if (std::ranges::count(kPlainWrappers, std::string_view(words[i])) == 0) {
+      } else if (std::ranges::count(kPlainWrappers, base_name(words[i])) == 0) {
         changed.note(fmt::format("'{}' before the engine's command is not modelled", words[i]));
       }
     }

@@ -301,4 +301,26 @@ std::size_t assignment_at(std::string_view word) {
   return equals > 0 && !digit_first && equals < word.size() && word[equals] == '=' ? equals : 0;
 }
 
+std::string shell_word(const std::string& word) {
+  const bool is_plain = !word.empty() && std::ranges::all_of(word, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_./=:,@+%").find(c) != std::string_view::npos;
+  });
+  if (is_plain) return word;
+  std::string text = "'";
+  for (const char c : word) {
+    if (c == '\'') text += "'\\'";
+    text += c;
+  }
+  return text + "'";
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    line += (line.empty() ? "" : " ") + shell_word(word);
+  }
+  return line;
+}
+
 }  // namespace headroom

@@ -36,6 +36,10 @@ struct ShellText {
 [[nodiscard]] std::string expand_variables(std::string_view text, const Variables& variables,
                                            std::vector<std::string>& unresolved);
 
+// A word as a shell reads it back: in quotes where it needs them. Several, with blanks between.
+[[nodiscard]] std::string shell_word(const std::string& word);
+[[nodiscard]] std::string shell_line(const std::vector<std::string>& words);
+
 // Position of '=' in NAME=value, 0 when `word` is no assignment.
 [[nodiscard]] std::size_t assignment_at(std::string_view word);
 

@@ -35,18 +35,20 @@ Json typed(const std::string& text) {
 // Builds the document from the parser's events.
 class YamlBuilder final : public YAML::EventHandler {
  public:
-  YamlBuilder(const std::string& name, YamlScalars scalars) : name_(name), scalars_(scalars) {}
+  YamlBuilder(const std::string& name, YamlScalars scalars, bool several)
+      : name_(name), scalars_(scalars), several_(several) {}
 
-  [[nodiscard]] Json take() { return std::move(root_); }
+  [[nodiscard]] std::vector<Json> take() { return std::move(roots_); }
 
   [[nodiscard]] ConfigError error(const YAML::Mark& mark, std::string_view problem) const {
     return ConfigError(fmt::format("{}:{}: {}", name_, mark.line + 1, problem));
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) throw error(mark, "a second document: expected one");
+    if (++documents_ > 1 && !several_) throw error(mark, "a second document: expected one");
+    anchored_.clear();
   }
-  void OnDocumentEnd() override {}
+  void OnDocumentEnd() override { roots_.push_back(std::exchange(root_, nullptr)); }
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     add(mark, anchor, nullptr);
   }
@@ -155,6 +157,8 @@ class YamlBuilder final : public YAML::EventHandler {
 
   const std::string& name_;
   YamlScalars scalars_;
+  bool several_;
+  std::vector<Json> roots_;
   Json root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Json> anchored_;
@@ -162,10 +166,9 @@ class YamlBuilder final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-}  // namespace
-
-Json read_yaml(std::string_view text, const std::string& name, YamlScalars scalars) {
-  YamlBuilder builder(name, scalars);
+std::vector<Json> read_documents(std::string_view text, const std::string& name,
+                                 YamlScalars scalars, bool several) {
+  YamlBuilder builder(name, scalars, several);
   std::istringstream stream{std::string(text)};
   try {
     YAML::Parser parser(stream);
@@ -175,6 +178,20 @@ Json read_yaml(std::string_view text, const std::string& name, YamlScalars scala
     throw builder.error(cause.mark, cause.msg);
   }
   return builder.take();
+}
+
+}  // namespace
+
+Json read_yaml(std::string_view text, const std::string& name, YamlScalars scalars) {
+  std::vector<Json> documents = read_documents(text, name, scalars, false);
+  return documents.empty() ? Json(nullptr) : std::move(documents.front());
+}
+
+std::vector<Json> read_yaml_documents(std::string_view text, const std::string& name,
+                                      YamlScalars scalars) {
+  std::vector<Json> documents = read_documents(text, name, scalars, true);
+  std::erase_if(documents, [](const Json& one) { return one.is_null(); });
+  return documents;
 }
 
 }  // namespace headroom

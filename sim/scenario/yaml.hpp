@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/options/json.hpp"
 
@@ -19,5 +20,8 @@ enum class YamlScalars {
 };
 [[nodiscard]] Json read_yaml(std::string_view text, const std::string& name,
                              YamlScalars scalars = YamlScalars::texts);
+// Any number of documents, "---" between them; empty ones are left out.
+[[nodiscard]] std::vector<Json> read_yaml_documents(std::string_view text, const std::string& name,
+                                                    YamlScalars scalars = YamlScalars::texts);
 
 }  // namespace headroom

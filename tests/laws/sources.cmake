@@ -4,6 +4,7 @@ list(APPEND LAWS_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/batch_laws_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/cascade_runs_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/closed_loop_law_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/deployment_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/disaggregation_law_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/exact_laws_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/fleet_laws_test.cpp

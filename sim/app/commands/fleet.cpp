@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -11,17 +12,24 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/emitting.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/output_name.hpp"
 #include "sim/app/threads.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
 #include "sim/report/files/created_folders.hpp"
+#include "sim/report/files/emitted_files.hpp"
 #include "sim/report/files/replaced_file.hpp"
+#include "sim/report/json/deployment_head.hpp"
 #include "sim/report/json/json_text.hpp"
 #include "sim/report/json/plan_json.hpp"
 #include "sim/report/text/plan_report.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/study/plan/fleet_planner.hpp"
 
 namespace headroom {
@@ -32,6 +40,7 @@ struct FleetPlanArguments {
   std::string output;                   // folder; empty: results/<name of the plan>
   std::string trace;                    // instead of the traffic's own; empty: that
   std::string catalog;                  // folder that overrides the embedded one; empty: none
+  std::string emit;                     // form of a deployment; empty: none
   std::optional<std::int64_t> threads;  // empty: all cores
   bool json = false;
 };
@@ -94,11 +103,51 @@ void show_progress(std::size_t done, std::size_t all) {
   std::fflush(stderr);
 }
 
+// ", kubernetes.yaml"; of many files the number.
+std::string names_of(const EmittedDeployment& emitted) {
+  constexpr std::size_t kMostNames = 3;
+  if (emitted.files.size() > kMostNames) {
+    return fmt::format(", {} files to deploy", emitted.files.size());
+  }
+  std::string text;
+  for (const DeploymentText& file : emitted.files) text += ", " + file.name;
+  return text;
+}
+
+// A form that does not exist is known before the work.
+void check_emit(const FleetPlanArguments& arguments, const std::string& folder) {
+  if (arguments.emit.empty()) return;
+  const std::vector<std::string> forms = deployment_forms();
+  if (std::ranges::find(forms, arguments.emit) == forms.end()) {
+    throw ConfigError(Complaint{.kind = ErrorKind::unknown,
+                                .origin = "--emit",
+                                .value = arguments.emit,
+                                .problem = "expected one of " + comma_list(forms),
+                                .nearest = nearest_name(arguments.emit, forms)});
+  }
+  if (folder.empty()) throw ConfigError("--emit writes files: name a folder with -o");
+}
+
+// The chosen fleet as files to deploy.
+EmittedDeployment emitted_fleet(const FleetPlanArguments& arguments, const FleetPlanFile& plan,
+                                const FleetPlanResult& result, const Json& scenario,
+                                const Catalog& catalog) {
+  if (scenario.is_null()) {
+    throw ConfigError(Complaint{.origin = "--emit",
+                                .problem = "no fleet keeps the targets, so there is nothing to "
+                                           "deploy: " +
+                                           plan_verdict(plan, result).reason});
+  }
+  return emit_deployment(arguments.emit, parse_scenario({plan.file, scenario, plan.origins}),
+                         catalog, deployment_head(plan, result, kVersion));
+}
+
 StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::string& version,
                                const std::atomic<bool>& interrupted) {
   const FleetPlanFile plan = load_fleet_plan(arguments.plan, arguments.trace);
   const Catalog catalog = load_catalog(arguments.catalog);
   const std::string folder = folder_of(arguments, plan);
+  check_emit(arguments, folder);
   std::optional<PlanFiles> files;
   if (!folder.empty()) files.emplace(folder);
   PlannerOptions options;
@@ -109,16 +158,24 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
   if (result.interrupted) return {"interrupted before the plan was ready\n", StudyEnd::interrupted};
 
   const Json scenario = chosen_scenario(plan, result, folder);
+  std::optional<EmittedDeployment> emitted;
+  if (!arguments.emit.empty()) {
+    emitted = emitted_fleet(arguments, plan, result, scenario, catalog);
+  }
   const Json answer = plan_json(plan, result, catalog, version, scenario);
   if (files) {
     files->plan.publish(json_text(answer));
     files->page.publish(plan_page(answer, version));
     if (!scenario.is_null()) files->fleet.publish(json_text(scenario));
+    if (emitted) {
+      write_emitted_beside(emitted->files, folder);
+      tell_not_said(*emitted);
+    }
   }
-  const std::string written = folder.empty()
-                                  ? ""
-                                  : fmt::format("{}/plan.html, plan.json{}", folder,
-                                                scenario.is_null() ? "" : ", fleet.json");
+  const std::string written = folder.empty() ? ""
+                                             : fmt::format("{}/plan.html, plan.json{}{}", folder,
+                                                           scenario.is_null() ? "" : ", fleet.json",
+                                                           emitted ? names_of(*emitted) : "");
   return {arguments.json ? json_text(answer) : plan_text(plan, result, catalog, written)};
 }
 
@@ -130,6 +187,7 @@ std::function<int()> add_fleet(CLI::App& command) {
   plan->add_option("-o,--output", a->output, "folder (results/<name of the plan>)");
   plan->add_option("--trace", a->trace, "replay this trace file");
   plan->add_option("-j,--threads", a->threads, "candidates in parallel (all cores)");
+  plan->add_option("--emit", a->emit, "also write the chosen fleet to deploy it: " + forms_help());
   plan->add_option("--catalog", a->catalog, kCatalogHelp);
   plan->add_flag("--json", a->json, "print plan.json; write files only with -o");
   return [a] { return answer_of(fleet_plan_command(*a, kVersion, stop_on_signals()), a->json); };

@@ -22,7 +22,7 @@ namespace {
 
 struct FromArguments {
   // A command, all of it one text, or a file: compose.yaml, a command in a script, the log of a
-  // start-up, or one or two dumps of /metrics.
+  // start-up; files of one deployment; or one or two dumps of /metrics.
   std::vector<std::string> source;
   std::vector<std::string> unknown;  // flags that are none of ours
   std::string device;                // catalog name; a command does not name one
@@ -85,8 +85,8 @@ std::string from_command(const FromArguments& arguments) {
 std::function<int()> add_from(CLI::App& command) {
   const auto a = std::make_shared<FromArguments>();
   command.add_option("source", a->source,
-                     "'vllm serve ...' or another engine's command, compose.yaml, /metrics, a log; "
-                     "- is standard input");
+                     "'vllm serve ...' or another engine's command, compose.yaml, Kubernetes "
+                     "objects, Helm values, systemd units, /metrics, a log; - is standard input");
   command.add_option("--device", a->device,
                      "catalog id of the device, which an engine's command does not name");
   command.add_option("--service", a->service, "for a compose file: the service to read");

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/app/command.hpp"
@@ -26,8 +27,7 @@
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/short_paths.hpp"
 #include "sim/study/ask/ask_target.hpp"
-#include "sim/study/plan/serve_command.hpp"
-#include "sim/study/tune/tune.hpp"
+#include "sim/study/tune/tune_query.hpp"
 
 namespace headroom {
 namespace {
@@ -51,83 +51,23 @@ struct TuneArguments {
   bool quiet = false;
 };
 
-TuneObjective objective_called(const std::string& name) {
-  for (const TuneObjective one :
-       {TuneObjective::goodput, TuneObjective::dollars, TuneObjective::joules}) {
-    if (name == name_of(one)) return one;
-  }
-  throw ConfigError(Complaint{
-      .origin = "--objective", .value = name, .problem = "expected goodput, dollars or joules"});
-}
-
-void check_numbers(const TuneArguments& a) {
-  if (a.budget < 1 || a.budget > kMostTuneBudget) {
-    throw ConfigError(fmt::format("--budget {}: expected 1 to {} runs", a.budget, kMostTuneBudget));
-  }
-  if (a.price && !(*a.price > 0)) {
-    throw ConfigError(fmt::format("--price {}: expected more than 0", *a.price));
-  }
-  if (a.seed < 0) throw ConfigError(fmt::format("--seed {}: expected 0 or more", a.seed));
-}
-
-// A value that is not allowed is refused, not left out as one that does not start.
-void check_tries(const TuneQuery& query) {
-  for (const TriedValues& tried : query.choice.tries) {
-    for (const Json& value : tried.values) {
-      ScenarioDocument changed = query.document;
-      const std::vector<std::string> keys = path_keys(tried.path, "--try");
-      set_at(changed.json, keys, value, fmt::format("--try {}", tried.path));
-      (void)load_scenario(std::move(changed), query.document.json.name, {});
-    }
-  }
-}
-
-TuneQuery tune_query(const TuneArguments& a) {
-  check_numbers(a);
-  TuneQuery query;
-  query.objective = objective_called(a.objective);
-  query.device_price = a.price;
+TuneQuery query_of(const TuneArguments& a) {
+  ScenarioDocument document = read_scenario_document(input_path(a.scenario));
+  JsonDocument& json = document.json;
+  if (!json.root.is_object()) throw value_error(json, "", json.root, "expected an object");
+  place_short_keys(json);
+  if (a.trace) set_trace(json, input_path(*a.trace));
+  for (const std::string& assignment : a.set) set_option(json, assignment);
+  TuneQuery query = tune_query({.objective = a.objective,
+                                .price = a.price,
+                                .keep = a.keep,
+                                .tries = a.tries,
+                                .only_tries = a.only_tries,
+                                .budget = a.budget,
+                                .seed = a.seed},
+                               std::move(document));
   query.targets = parse_targets(a.targets);
-  query.budget = a.budget;
-  query.seed = a.seed;
-  for (const std::string& path : a.keep) query.choice.keep.push_back(whole_path(path, "--keep"));
-  query.choice.only_tries = a.only_tries;
-  for (const std::string& text : a.tries) query.choice.tries.push_back(parse_tried_values(text));
-  if (a.only_tries && a.tries.empty()) {
-    throw ConfigError(Complaint{.kind = ErrorKind::no_effect,
-                                .origin = "--only-tries",
-                                .problem = "give the values with --try"});
-  }
-  query.document = read_scenario_document(input_path(a.scenario));
-  JsonDocument& document = query.document.json;
-  if (!document.root.is_object()) {
-    throw value_error(document, "", document.root, "expected an object");
-  }
-  place_short_keys(document);
-  if (a.trace) set_trace(document, input_path(*a.trace));
-  for (const std::string& assignment : a.set) set_option(document, assignment);
-  check_tries(query);
   return query;
-}
-
-// The scenario with the best options, and the engine's command for them, of each replica.
-struct TunedScenario {
-  Json root;
-  std::string command;
-};
-
-TunedScenario tuned(const TuneQuery& query, const TuneAnswer& answer) {
-  ScenarioDocument document = query.document;
-  apply_settings(document, answer.settings);
-  TunedScenario result{std::move(document.json.root), ""};
-  const auto engine = result.root.find("engine");
-  Json section = engine != result.root.end() && engine->is_object() ? *engine : Json::object();
-  section["name"] = std::string(answer.run.resolved.engine->name);
-  const Resolved& system = answer.run.resolved;
-  const std::string& repo = system.model.hf_repo;
-  result.command =
-      headroom::serve_command(section, repo.empty() ? system.scenario.model : repo).text;
-  return result;
 }
 
 std::string next_after_tune(const TuneArguments& a, const TuneAnswer& answer) {
@@ -145,7 +85,7 @@ std::string next_after_tune(const TuneArguments& a, const TuneAnswer& answer) {
 }
 
 int tune_command(const TuneArguments& a) {
-  const TuneQuery query = tune_query(a);
+  const TuneQuery query = query_of(a);
   const Catalog catalog = load_catalog(a.catalog);
   std::optional<ReplacedFile> saved;
   if (!a.save.empty()) saved.emplace(a.save);
@@ -153,7 +93,7 @@ int tune_command(const TuneArguments& a) {
   const TuneAnswer answer =
       tune(query, catalog, {.threads = threads_of(a.threads), .interrupted = &interrupted});
   if (interrupted) return interrupted_exit_code();
-  const TunedScenario best = tuned(query, answer);
+  const TunedScenario best = tuned_scenario(query, answer);
   if (saved) saved->publish(json_text(best.root));
   if (a.json) {
     print(json_text(tune_json(answer, best.root, best.command, kVersion)), true);

@@ -10,6 +10,7 @@
 
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
+#include "sim/engines/sglang/defaults.hpp"
 
 namespace headroom {
 namespace {
@@ -246,10 +247,33 @@ void settle_data_ranks(LaunchDraft& draft) {
   }
 }
 
+// The inverse of settle_data_ranks. The ranks of experts are all tensor ranks.
+std::vector<std::string> lay_out_data_ranks(Json& engine) {
+  const auto number = [&engine](const char* key) {
+    return engine.contains(key) && engine[key].is_number_integer() ? engine[key].get<std::int64_t>()
+                                                                   : std::int64_t{1};
+  };
+  const std::int64_t ranks = number("data_parallel_size");
+  const std::int64_t tensor = number("tensor_parallel_size") * ranks;
+  if (engine.value("enable_expert_parallel", false)) engine["enable_expert_parallel"] = tensor;
+  if (ranks <= 1) return {};
+  engine["tensor_parallel_size"] = tensor;
+  for (const char* shared : {"chunked_prefill_size", "max_running_requests"}) {
+    if (number(shared) > 1) engine[shared] = number(shared) * ranks;
+  }
+  return {"--enable-dp-attention"};
+}
+
+std::string whole_sglang_release(const std::string& version) {
+  return to_string(sglang_release(parse_engine_version(version), version));
+}
+
 constexpr LaunchProgram kSglangPrograms[] = {{"sglang", "serve"}};
-constexpr LaunchProgram kSglangModules[] = {{"sglang.launch_server"}, {"sglang.cli.main", "serve"}};
+constexpr LaunchProgram kSglangModules[] = {
+    {"sglang.launch_server"}, {"sglang.cli.main", "serve"}, {"dynamo.sglang"}};
 constexpr LaunchImage kSglangImages[] = {{.repository = "lmsysorg/sglang", .tag_is_release = true},
-                                         {.repository = "nvidia/sglang"}};
+                                         {.repository = "nvidia/sglang"},
+                                         {.repository = "ai-dynamo/sglang-runtime"}};
 
 using Figure = MemoryFigure;
 
@@ -291,6 +315,12 @@ const EngineLaunch kSglangLaunch{
     .variable_prefixes = "SGLANG_|SGL_",
     .messages = kSglangMessages,
     .settle = settle_data_ranks,
+    .deployment = {.image = "lmsysorg/sglang:v{}",
+                   .whole_release = whole_sglang_release,
+                   .dynamo_module = "dynamo.sglang",
+                   .dynamo_image = "nvcr.io/nvidia/ai-dynamo/sglang-runtime",
+                   .dynamo_role_flag = "--disaggregation-mode"},
+    .lay_out = lay_out_data_ranks,
 };
 
 }  // namespace headroom

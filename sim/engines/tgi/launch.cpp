@@ -172,6 +172,8 @@ const EngineLaunch kTgiLaunch{
     .rows = kTgiRows,
     .messages = kTgiMessages,
     .settle = fill_shards,
+    .deployment = {.image = "ghcr.io/huggingface/text-generation-inference:{}",
+                   .host_flag = "--hostname"},
 };
 
 }  // namespace headroom

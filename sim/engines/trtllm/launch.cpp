@@ -219,6 +219,31 @@ void settle_attention_dp(LaunchDraft& draft) {
   draft.unset("/engine/attention_dp_batching_wait_iters");
 }
 
+// The inverse of settle_expert_ranks and settle_attention_dp.
+std::vector<std::string> lay_out_ranks(Json& engine) {
+  const auto number = [&engine](const char* key) {
+    return engine.contains(key) && engine[key].is_number_integer() ? engine[key].get<std::int64_t>()
+                                                                   : std::int64_t{1};
+  };
+  const std::int64_t data = number("data_parallel_size");
+  const std::int64_t tensor = number("tensor_parallel_size") * data;
+  if (engine.value("enable_expert_parallel", false)) engine["enable_expert_parallel"] = tensor;
+  engine.erase("data_parallel_size");
+  if (data <= 1) return {};
+  engine["tensor_parallel_size"] = tensor;
+  engine["data_parallel_size"] = true;
+  return {};
+}
+
+// tensorrt_llm/commands/serve.py, 1.0: the rest is of the file of --extra_llm_api_options.
+constexpr std::string_view kTrtllmCommandFlags[] = {"--tp_size",
+                                                    "--pp_size",
+                                                    "--ep_size",
+                                                    "--max_batch_size",
+                                                    "--max_num_tokens",
+                                                    "--max_seq_len",
+                                                    "--kv_cache_free_gpu_memory_fraction"};
+
 using Figure = MemoryFigure;
 
 // tensorrt_llm/_torch/pyexecutor/py_executor_creator.py (_maybe_explain_if_oom), 1.0 and later;
@@ -266,6 +291,10 @@ const EngineLaunch kTrtllmLaunch{
           settle_expert_ranks(draft);
           settle_attention_dp(draft);
         },
+    .deployment = {.image = "nvcr.io/nvidia/tensorrt-llm/release:{}",
+                   .command_flags = kTrtllmCommandFlags,
+                   .settings_flag = "--extra_llm_api_options"},
+    .lay_out = lay_out_ranks,
 };
 
 }  // namespace headroom

@@ -208,6 +208,10 @@ const FlagRow kVllmRows[] = {
      .takes = Takes::text,
      .note = kNodesNote},
     {.names = "--headless", .note = kNodesNote},
+    // NVIDIA Dynamo's, in front of the engine's own (components/src/dynamo/vllm/args.py)
+    {.names = "--disaggregation-mode",
+     .takes = Takes::text,
+     .note = "if replicas prefill or decode only, set the role of fleet.groups"},
     {.names = "--enable-eplb|--enable-dbo|--enable-elastic-ep",
      .takes = Takes::toggle,
      .note = "balancing and overlap of experts are not modelled"},
@@ -322,14 +326,20 @@ const FlagRow kVllmRows[] = {
 constexpr LaunchProgram kVllmPrograms[] = {{"vllm", "serve"}};
 constexpr LaunchProgram kVllmModules[] = {{"vllm.entrypoints.openai.api_server"},
                                           {"vllm.entrypoints.api_server"},
-                                          {"vllm.entrypoints.cli.main", "serve"}};
+                                          {"vllm.entrypoints.cli.main", "serve"},
+                                          {"dynamo.vllm"}};
 // Entry points and tags as published with the images in 2024 to 2026. NVIDIA and AMD number theirs
 // by month or by their own stack.
 constexpr LaunchImage kVllmImages[] = {
     {.repository = "vllm/vllm-openai", .starts_engine = true, .tag_is_release = true},
     {.repository = "nvidia/vllm"},
-    {.repository = "rocm/vllm"}};
+    {.repository = "rocm/vllm"},
+    {.repository = "ai-dynamo/vllm-runtime"},
+    {.repository = "llm-d/llm-d-cuda"}};
 constexpr std::string_view kVllmEntrypoint[] = {"vllm", "serve"};
+
+constexpr std::string_view kVllmKvTransfer[] = {
+    "--kv-transfer-config", R"({"kv_connector":"NixlConnector","kv_role":"kv_both"})"};
 
 constexpr std::string_view kHybridOff = "/engine/disable_hybrid_kv_cache_manager";
 
@@ -449,6 +459,13 @@ const EngineLaunch kVllmLaunch{
           settle_drafter(draft);
           settle_kv_connector(draft);
         },
+    .deployment = {.image = "vllm/vllm-openai:v{}",
+                   .kv_transfer = kVllmKvTransfer,
+                   .dynamo_module = "dynamo.vllm",
+                   .dynamo_image = "nvcr.io/nvidia/ai-dynamo/vllm-runtime",
+                   .dynamo_role_flag = "--disaggregation-mode",
+                   .chart_section = "vllmConfig",
+                   .chart_workload = "-deployment-vllm"},
 };
 
 }  // namespace headroom

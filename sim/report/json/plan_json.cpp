@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "sim/intake/serve_command.hpp"
 #include "sim/metrics/thin_percentiles.hpp"
 #include "sim/report/json/fleet_figures.hpp"
 #include "sim/report/json/json_text.hpp"
 #include "sim/report/json/plan_json.hpp"
-#include "sim/study/plan/serve_command.hpp"
 
 namespace headroom {
 namespace {

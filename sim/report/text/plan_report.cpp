@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
+#include "sim/intake/serve_command.hpp"
 #include "sim/kernel/visible_text.hpp"
 #include "sim/report/json/fleet_figures.hpp"
 #include "sim/report/json/plan_json.hpp"
 #include "sim/report/page/html_report.hpp"
 #include "sim/report/text/terminal.hpp"
-#include "sim/study/plan/serve_command.hpp"
 
 namespace headroom {
 namespace {

@@ -248,6 +248,50 @@ TEST_CASE("a comparison under the same traffic has intervals, on any number of t
   CHECK(throughput.difference > throughput.half_width);
 }
 
+TEST_CASE("assertions hold or are broken in each scenario", "[api]") {
+  const Simulator simulator;
+  const api::CheckAnswer held = simulator.check({small(), small()}, {"oom == 0"});
+  CHECK(held.holds);
+  REQUIRE(held.assertions.size() == 2);
+  CHECK(held.assertions.front().verdict == "holds");
+  CHECK(held.assertions.front().value == 0);
+  const api::CheckAnswer broken = simulator.check({small()}, {"oom == 0", "completed > 200"});
+  CHECK_FALSE(broken.holds);
+  CHECK(broken.assertions.back().verdict == "broken");
+  CHECK(about([&] { static_cast<void>(simulator.check({small()}, {})); }).kind == "missing");
+}
+
+TEST_CASE("tuning gives the scenario with the best flags, on any number of threads", "[api]") {
+  const Simulator simulator;
+  const api::TuneChoices choices{.targets = "p99_ttft=1s",
+                                 .tries = {"engine.max_num_seqs=8,64"},
+                                 .only_tries = true,
+                                 .budget = 40};
+  const api::TuneAnswer answer = simulator.tune(small(), choices);
+  CHECK(answer.found);
+  CHECK(answer.command.starts_with("vllm serve "));
+  Scenario best = Scenario::from_json(answer.scenario);
+  CHECK(simulator.run(best).started);
+  Control two;
+  two.threads = 2;
+  CHECK(simulator.tune(small(), choices, two).json == answer.json);
+  api::TuneChoices wrong;
+  wrong.objective = "speed";
+  CHECK(about([&] { static_cast<void>(simulator.tune(small(), wrong)); }).value == "speed");
+}
+
+TEST_CASE("files to deploy read back as the scenario", "[api]") {
+  const Simulator simulator;
+  const api::EmitAnswer answer = simulator.emit(small(), "kubernetes");
+  REQUIRE(answer.files.size() == 1);
+  CHECK(answer.files.front().first == "kubernetes.yaml");
+  const json read = json::parse(api::from_deployment(answer.files).scenario);
+  CHECK(read["device"] == "h100-sxm");
+  CHECK(read["engine"]["max_model_len"] == 16384);
+  CHECK(about([&] { static_cast<void>(simulator.emit(small(), "kubernets")); }).nearest ==
+        "kubernetes");
+}
+
 TEST_CASE("a sweep runs its points in order and says how far it is", "[api]") {
   const Simulator simulator;
   std::uint64_t last = 0;

@@ -290,6 +290,13 @@ TEST_CASE("a settings file stands below the command line, a missing one is repor
                      "--config nowhere.yaml: file not found"));
 }
 
+TEST_CASE("options of LoRA adapters are kept where these are on") {
+  const FromResult read =
+      scenario_from_command("vllm serve a/b --enable-lora --max-loras 4 --max-lora-rank 32", "c");
+  CHECK(read.scenario["engine"]["max_loras"] == 4);
+  CHECK(read.scenario["engine"]["max_lora_rank"] == 32);
+}
+
 TEST_CASE("wrong values and missing ones are errors that name the flag") {
   const auto refused = [](std::string_view command) {
     return test::about([&] { return from(command); });

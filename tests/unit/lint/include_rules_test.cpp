@@ -22,33 +22,20 @@ struct Module {
 
 // A folder stands before the folders above it.
 constexpr std::array kModules{
-    Module{"sim/kernel/", 0},
-    Module{"sim/options/", 1},
-    Module{"sim/serving/", 2},
-    Module{"sim/metrics/", 3},
-    Module{"scheduler/batching/", 3},
-    Module{"scheduler/kv/", 3},
-    Module{"scheduler/routing/", 3},
-    Module{"scheduler/fleet/", 3},
-    Module{"workloads/", 3},
-    Module{"hardware/", 3},
-    Module{"sim/engines/", 4},
-    Module{"sim/scenario/", 5},
-    Module{"sim/resolve/", 6},
-    Module{"sim/intake/", 7},
-    Module{"sim/traces/", 7},
-    Module{"sim/memory/", 8},
-    Module{"sim/fidelity/", 8},
-    Module{"sim/observe/", 8},
-    Module{"sim/study/", 8},
-    Module{"sim/report/json/", 9},
-    Module{"sim/report/", 10},
-    Module{"sim/api/", 10},
-    Module{"sim/server/", 10},
-    Module{"sim/app/", 11},
-    Module{"python/", 12},
-    Module{"playground/", 12},
-    Module{"tests/", 12},  // uses all
+    Module{"sim/kernel/", 0},         Module{"sim/options/", 1},
+    Module{"sim/serving/", 2},        Module{"sim/metrics/", 3},
+    Module{"scheduler/batching/", 3}, Module{"scheduler/kv/", 3},
+    Module{"scheduler/routing/", 3},  Module{"scheduler/fleet/", 3},
+    Module{"workloads/", 3},          Module{"hardware/", 3},
+    Module{"sim/engines/", 4},        Module{"sim/scenario/", 5},
+    Module{"sim/resolve/", 6},        Module{"sim/intake/", 7},
+    Module{"sim/traces/", 7},         Module{"sim/memory/", 8},
+    Module{"sim/fidelity/", 8},       Module{"sim/observe/", 8},
+    Module{"sim/study/", 8},          Module{"sim/deploy/", 8},
+    Module{"sim/report/json/", 9},    Module{"sim/report/", 10},
+    Module{"sim/api/", 10},           Module{"sim/server/", 10},
+    Module{"sim/app/", 11},           Module{"python/", 12},
+    Module{"playground/", 12},        Module{"tests/", 12},  // uses all
 };
 
 // Folders whose own files may include nlohmann_json: it triples the compile time of a file.

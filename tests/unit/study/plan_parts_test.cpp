@@ -5,12 +5,12 @@
 #include <string>
 
 #include "sim/intake/from.hpp"
+#include "sim/intake/serve_command.hpp"
 #include "sim/kernel/in_parallel.hpp"
 #include "sim/study/plan/plan_bounds.hpp"
 #include "sim/study/plan/plan_front.hpp"
 #include "sim/study/plan/plan_targets.hpp"
 #include "sim/study/plan/plan_traffic.hpp"
-#include "sim/study/plan/serve_command.hpp"
 #include "sim/study/plan/smallest_count.hpp"
 
 namespace headroom::plan_parts_test {

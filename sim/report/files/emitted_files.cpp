@@ -1,0 +1,69 @@
+#include "sim/report/files/emitted_files.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/partial_path.hpp"
+#include "sim/report/files/created_folders.hpp"
+#include "sim/report/files/replaced_file.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+ConfigError cannot_emit(const fs::path& path, const std::string& why) {
+  return ConfigError(
+      Complaint{.kind = ErrorKind::unreadable, .origin = path.string(), .problem = why});
+}
+
+bool is_file_name(const fs::path& target, const std::vector<DeploymentText>& files) {
+  constexpr std::array<std::string_view, 4> kEndings{".yaml", ".yml", ".sh", ".service"};
+  const std::string ending = target.extension().string();
+  return files.size() == 1 && std::ranges::count(kEndings, ending) > 0;
+}
+
+}  // namespace
+
+void write_emitted_files(const std::vector<DeploymentText>& files, const std::string& target) {
+  fs::path folder(target);
+  if (is_file_name(folder, files)) {
+    ReplacedFile(target).publish(files.front().text);
+    return;
+  }
+  if (folder.filename().empty()) folder = folder.parent_path();  // "out/" is "out"
+  std::error_code unreadable;
+  if (fs::exists(folder, unreadable)) {
+    throw cannot_emit(folder, "exists already: choose a new folder");
+  }
+  const CreatedFolders parents(folder.parent_path(), folder.string() + ": cannot write: ");
+  const fs::path working =
+      folder.parent_path() / fmt::format(".{}.partial-{}", folder.filename().string(), ::getpid());
+  std::deque<PartialPath> partial;
+  for (const DeploymentText& file : files) partial.emplace_back((working / file.name).string());
+  partial.emplace_back(working.string());
+  std::error_code failed;
+  fs::create_directory(working, failed);
+  if (failed) throw cannot_emit(folder, "cannot write: " + failed.message());
+  write_emitted_beside(files, working.string());
+  fs::rename(working, folder, failed);
+  if (failed) throw cannot_emit(folder, "cannot write: " + failed.message());
+}
+
+void write_emitted_beside(const std::vector<DeploymentText>& files, const std::string& folder) {
+  std::deque<ReplacedFile> open;
+  for (const DeploymentText& file : files) {
+    open.emplace_back((fs::path(folder) / file.name).string()).write(file.text);
+  }
+  for (ReplacedFile& file : open) file.publish();
+}
+
+}  // namespace headroom

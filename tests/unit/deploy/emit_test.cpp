@@ -1,0 +1,61 @@
+// emit_deployment: what is refused, and YAML that says what it should.
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "hardware/catalog.hpp"
+#include "sim/deploy/emit.hpp"
+#include "sim/deploy/yaml_text.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/yaml.hpp"
+
+namespace headroom::emit_test {
+namespace {
+
+EmittedDeployment emit(const char* form, const char* scenario) {
+  return emit_deployment(form, load_scenario(scenario, {}), Catalog::embedded(), {});
+}
+
+}  // namespace
+
+TEST_CASE("a form that does not exist is refused with the nearest one") {
+  CHECK_THROWS_WITH(emit("kubernets", "demo"), Catch::Contains("nearest: kubernetes"));
+  CHECK_THROWS_WITH(emit("sglang-args", "demo"), Catch::Contains("use vllm-args"));
+}
+
+TEST_CASE("an engine without a server command is refused") {
+  CHECK_THROWS_WITH(emit("kubernetes", "azure-code-orca"), Catch::Contains("orca"));
+}
+
+TEST_CASE("a start-up probe waits for the simulated start") {
+  // 15 s for the process and 16.06 GB of weights at 2 GB/s: 23.0 s; three times that, every 10 s.
+  const std::string text = emit("kubernetes", "demo").files.front().text;
+  const std::size_t at = text.find("startupProbe:");
+  REQUIRE(at != std::string::npos);
+  CHECK(text.find("failureThreshold: 7", at) < text.find("readinessProbe:", at));
+}
+
+TEST_CASE("texts that YAML would read as something else are in quotes") {
+  const Json value = {{"on", "off"},
+                      {"number", "8"},
+                      {"flag", "--max-num-seqs"},
+                      {"document", "---"},
+                      {"negative", "-1"},
+                      {"colon", "a: b"},
+                      {"ends", "a:"},
+                      {"comment", "a #b"},
+                      {"quote", "it's \"so\""},
+                      {"lines", "a\nb\n"},
+                      {"empty", ""},
+                      {"list", {1, 0.5, true, nullptr, "x"}},
+                      {"none", Json::array()},
+                      {"nothing", Json::object()},
+                      {"json", R"({"a":"b"})"}};
+  Json read = read_yaml(yaml_text(value), "text", YamlScalars::typed);
+  CHECK(read["lines"] == "a\nb");  // what ends a block text is no part of it
+  read["lines"] = value["lines"];
+  CHECK(read == value);
+}
+
+}  // namespace headroom::emit_test

@@ -1,0 +1,2 @@
+list(APPEND UNIT_TEST_SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/emit_test.cpp)
