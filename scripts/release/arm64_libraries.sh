@@ -6,8 +6,8 @@ set -euo pipefail
 
 folder=$(realpath -m "${1:?usage: scripts/release/arm64_libraries.sh FOLDER}")
 # What scripts/packages.txt names for the program and is compiled against; and the C library.
-packages=(libboost1.74-dev libcli11-dev libeigen3-dev libfmt-dev libsqlite3-dev libssl-dev
-  libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev libc6-dev)
+packages=(libboost1.74-dev libcli11-dev libeigen3-dev libfmt-dev libpcre2-dev
+  libsqlite3-dev libssl-dev libutf8proc-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev libc6-dev)
 if [[ -f $folder/packages.txt ]]; then
   exit 0
 fi

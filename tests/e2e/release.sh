@@ -68,8 +68,11 @@ grep -q '^nlohmann-json3-dev .*MIT' notices.txt || fail 'no notice of nlohmann_j
 ! grep -q 'Boost Software License' notices.txt || fail 'a notice that programs need not have'
 
 # What no package owns, and what no licence is known of, is an error.
-touch mine.a
-printf '%s(a.o)\n' "$PWD/mine.a" >map
+# (Files of the source tree, where a build folder may lie, are the project's own.)
+elsewhere=$(mktemp -d)
+trap 'rm -rf "$elsewhere"' EXIT
+touch "$elsewhere/mine.a"
+printf '%s(a.o)\n' "$elsewhere/mine.a" >map
 # refused TEXT OPTION...
 refused() {
   if sbom name 1.2.3 "$HEADROOM" "${@:2}" >/dev/null 2>error.txt; then fail "listed: ${*:2}"; fi
