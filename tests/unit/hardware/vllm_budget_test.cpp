@@ -162,7 +162,8 @@ TEST_CASE("a release newer than the measured one is a warning") {
   const BudgetInputs inputs = inputs_of("llama-3.1-8b", "h100-sxm");
   CHECK(vllm_budget_warnings(inputs, options).empty());
   options.version = {0, 22};
-  CHECK_THAT(vllm_budget_warnings(inputs, options).at(0), Catch::Contains("were measured with 0.19 on H100"));
+  CHECK_THAT(vllm_budget_warnings(inputs, options).at(0),
+             Catch::Contains("were measured with 0.19 on H100"));
   options.version = {0, 99};
   CHECK_THAT(vllm_budget_warnings(inputs, options).at(0), Catch::Contains("newer than"));
 }
