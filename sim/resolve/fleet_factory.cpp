@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <ranges>
 #include <utility>
 
 #include "scheduler/fleet/admission.hpp"
@@ -117,8 +116,9 @@ std::unique_ptr<AdmissionPolicy> make_admission(const Scenario& scenario,
     const auto& classes = scenario.workload.classes;
     std::int64_t first = 0;  // of a trace: requests that say nothing are of the first priority
     if (scenario.workload.trace.file.empty()) {
-      first = std::ranges::min(
-          classes | std::views::transform([](const auto& one) { return one.workload.priority; }));
+      const auto least = std::ranges::min_element(
+          classes, {}, [](const auto& one) { return one.workload.priority; });
+      if (least != classes.end()) first = least->workload.priority;
     }
     const double low = *section.low_share * static_cast<double>(*section.max_in_flight);
     return std::make_unique<PriorityPlaces>(*section.max_in_flight, static_cast<std::int64_t>(low),
