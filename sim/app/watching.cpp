@@ -78,7 +78,7 @@ Watching::Watching(const WatchFlags& flags, const std::atomic<bool>& stop)
     system_ = described_system(flags_.system, "watch").document;
   } else if (!device.empty()) {
     // The server says which model and engine it is.
-    std::istringstream text(published_ = metrics());
+    std::istringstream text(metrics());
     system_ = {.json = {"watch", scenario_from_metrics(text, flags_.url).scenario, {}},
                .directory = {}};
     system_->json.root.erase("workload");
@@ -97,24 +97,18 @@ Watching::Watching(const WatchFlags& flags, const std::atomic<bool>& stop)
 }
 
 std::string Watching::metrics() {
-  constexpr std::size_t kMostBytes = std::size_t{16} << 20;
-  std::string text;
   HttpCall call;
   call.path = "/metrics";
   call.timeout_ns = kTimeout;
-  call.on_bytes = [&text](std::string_view bytes, TimeNs) {
-    text += bytes;
-    return text.size() < kMostBytes;
-  };
-  const HttpEnd end = fetch(client_, std::move(call));
-  if (end.problem.empty() && end.status == kHttpOk) return text.empty() ? end.body : text;
+  HttpEnd end = fetch(client_, std::move(call));
+  if (end.problem.empty() && end.status == kHttpOk) return std::move(end.body);
   throw DataError(fmt::format("{}/metrics: {}", flags_.url, refusal_text(end)));
 }
 
 void Watching::read() {
   try {
-    published_ = metrics();
-    window_.read(published_, flags_.url + "/metrics", client_.now_ns());
+    const std::string text = metrics();
+    window_.read(text, flags_.url + "/metrics", client_.now_ns());
     view_.problem.clear();
   } catch (const DataError& error) {
     if (window_.engine() == nullptr) throw;

@@ -51,7 +51,6 @@ class Watching {
   HttpClient client_;
   TrafficWindow window_;
   std::optional<ScenarioDocument> system_;
-  std::string published_;  // the latest /metrics
   WatchView view_;
 };
 

@@ -41,6 +41,7 @@ int emit_command(const EmitArguments& a) {
     throw ConfigError(
         fmt::format("emit: {} is {} files: name a folder with -o", a.form, emitted.files.size()));
   }
+  if (!a.output.empty()) check_emit_target(emitted.files, a.output);
   const std::atomic<bool>& interrupted = stop_on_signals();
   RunResult result;
   {

@@ -31,19 +31,29 @@ bool is_file_name(const fs::path& target, const std::vector<DeploymentText>& fil
   return files.size() == 1 && std::ranges::count(kEndings, ending) > 0;
 }
 
+// "out/" is "out".
+fs::path folder_named(const fs::path& target) {
+  return target.filename().empty() ? target.parent_path() : target;
+}
+
 }  // namespace
 
-void write_emitted_files(const std::vector<DeploymentText>& files, const std::string& target) {
-  fs::path folder(target);
-  if (is_file_name(folder, files)) {
-    ReplacedFile(target).publish(files.front().text);
-    return;
-  }
-  if (folder.filename().empty()) folder = folder.parent_path();  // "out/" is "out"
+void check_emit_target(const std::vector<DeploymentText>& files, const std::string& target) {
+  if (is_file_name(target, files)) return;
+  const fs::path folder = folder_named(target);
   std::error_code unreadable;
   if (fs::exists(folder, unreadable)) {
     throw cannot_emit(folder, "exists already: choose a new folder");
   }
+}
+
+void write_emitted_files(const std::vector<DeploymentText>& files, const std::string& target) {
+  if (is_file_name(target, files)) {
+    ReplacedFile(target).publish(files.front().text);
+    return;
+  }
+  check_emit_target(files, target);
+  const fs::path folder = folder_named(target);
   const CreatedFolders parents(folder.parent_path(), folder.string() + ": cannot write: ");
   const fs::path working =
       folder.parent_path() / fmt::format(".{}.partial-{}", folder.filename().string(), ::getpid());

@@ -12,6 +12,9 @@ namespace headroom {
 // (".yaml", ".sh"). ConfigError: the folder exists, or it cannot be written.
 void write_emitted_files(const std::vector<DeploymentText>& files, const std::string& target);
 
+// What of it is known before the work: ConfigError where the folder exists.
+void check_emit_target(const std::vector<DeploymentText>& files, const std::string& target);
+
 // Each beside the files of a folder that exists, in place of earlier ones of its name.
 void write_emitted_beside(const std::vector<DeploymentText>& files, const std::string& folder);
 
