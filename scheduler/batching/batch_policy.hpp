@@ -71,6 +71,8 @@ struct BatchPolicy {
   bool (*promises_completion)(const OptionBag& own) = nullptr;
   // Longest chunk of a prompt that its own options allow; 0: no limit. Null: no limit.
   std::int64_t (*longest_chunk)(const OptionBag& own) = nullptr;
+  // Prompt tokens of a step that its own options allow; 0: no limit. Null: no limit.
+  std::int64_t (*prompt_tokens)(const OptionBag& own) = nullptr;
   // Whether requests are served by their priority. Null: no.
   bool (*by_priority)(const OptionBag& own) = nullptr;
   // Whether clients see tokens as they are made. Null: yes.

@@ -28,8 +28,25 @@ DataRanks::DataRanks(std::vector<std::unique_ptr<BatchScheduler>> ranks, RankPoo
 }
 
 std::uint16_t DataRanks::choose_rank(TimeNs now_ns) {
-  const std::size_t rank = options_.rules.knows_all ? least_held() : balancer_.choose(now_ns);
+  std::size_t rank = 0;
+  switch (options_.rules.choice) {
+    case RankChoice::published: rank = balancer_.choose(now_ns); break;
+    case RankChoice::shares: rank = least_held(); break;
+    case RankChoice::in_turn: rank = next_in_turn_++ % ranks_.size(); break;
+    case RankChoice::fewest_requests: rank = with_fewest_requests(); break;
+    case RankChoice::fewest_tokens: rank = with_fewest_tokens(); break;
+  }
   return static_cast<std::uint16_t>(rank);
+}
+
+std::size_t DataRanks::with_fewest_requests() const {
+  const auto requests = [](const Rank& rank) { return rank.queue.all(); };
+  return static_cast<std::size_t>(std::ranges::min_element(ranks_, {}, requests) - ranks_.begin());
+}
+
+std::size_t DataRanks::with_fewest_tokens() const {
+  return static_cast<std::size_t>(std::ranges::min_element(ranks_, {}, &Rank::prompts) -
+                                  ranks_.begin());
 }
 
 // The fewest tokens among the ranks that hold less than an equal share of all requests with this
@@ -90,7 +107,8 @@ PlanContext DataRanks::context_of(std::size_t rank, const PlanContext& whole) co
           .kv = pools_.of(rank),
           .decodes = whole.rank_decodes[rank],
           .decodes_in_flight = whole.decodes_in_flight,
-          .horizon = whole.horizon};
+          .horizon = whole.horizon,
+          .decodes_go_on = true};
 }
 
 bool DataRanks::holds_prompts_back(const PlanContext& context) {
@@ -130,6 +148,7 @@ void DataRanks::plan(const PlanContext& context, BatchPlan& plan) {
   // Whether they could run may change with every block that a decode takes, and so the agreement.
   if (options_.rules.prompts_together && has_waiting) plan.steady_steps = 1;
   plan.arrivals_can_join = true;
+  plan.prompts_alone = options_.rules.prompts_alone;
 }
 
 // What one rank's plan changes, in the plan of all.

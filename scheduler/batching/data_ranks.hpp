@@ -23,7 +23,7 @@ class DataRanks final : public BatchScheduler {
     std::int64_t seats = 1;      // sequences of one rank
     std::uint64_t seed = 0;
   };
-  // One scheduler for each pool, in whose plans decodes never pause.
+  // One scheduler for each pool, in whose plans decodes never pause (PlanContext::decodes_go_on).
   DataRanks(std::vector<std::unique_ptr<BatchScheduler>> ranks, RankPools& pools,
             const Options& options);
 
@@ -53,6 +53,8 @@ class DataRanks final : public BatchScheduler {
   void tell_balancer(TimeNs now_ns);
   void take_over(const PlanContext& context, Rank& rank, BatchPlan& plan);
   [[nodiscard]] std::size_t least_held() const;
+  [[nodiscard]] std::size_t with_fewest_requests() const;
+  [[nodiscard]] std::size_t with_fewest_tokens() const;
   [[nodiscard]] PlanContext context_of(std::size_t rank, const PlanContext& whole) const;
   [[nodiscard]] bool holds_prompts_back(const PlanContext& context);
 
@@ -61,6 +63,7 @@ class DataRanks final : public BatchScheduler {
   Options options_;
   RankBalancer balancer_;
   PromptAgreement agreement_;
+  std::size_t next_in_turn_ = 0;
   std::vector<Place> places_;        // by RequestId
   std::uint64_t plans_ = 0;          // plan()
   BatchPlan part_;                   // one rank's, of the latest plan

@@ -8,10 +8,20 @@
 
 namespace headroom {
 
+// Where a request goes that arrives.
+enum class RankChoice : std::uint8_t {
+  published,  // by what the ranks have published (rank_balancer.hpp)
+  shares,     // where the fewest tokens of prompts are, of ranks below their share of requests
+  in_turn,    // to one rank after the other
+  fewest_requests,  // of equal ranks to the first; so below
+  fewest_tokens     // of prompts
+};
+
 struct RankRules {
-  // A request goes where the fewest tokens of prompts are, among the ranks that do not hold more
-  // requests than their share. Else: by what the ranks have published (rank_balancer.hpp).
-  bool knows_all = false;
+  RankChoice choice = RankChoice::published;
+  // The decodes of a rank stand by while it computes prompts, and those of other ranks do not. They
+  // are left out of the price of its steps; their tokens come all the same.
+  bool prompts_alone = false;
   // Prompts wait until every rank has one (PromptAgreement).
   bool prompts_together = false;
   std::int64_t timeout_plans = 1;   // until then; >= 1

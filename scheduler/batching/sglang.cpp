@@ -18,6 +18,11 @@ constexpr NamedValue<SglangOrder> kOrders[] = {{"fcfs", SglangOrder::fcfs},
                                                {"lof", SglangOrder::lof},
                                                {"random", SglangOrder::random}};
 
+// Data ranks (managers/data_parallel_controller.py, LoadBalanceMethod).
+constexpr NamedValue<RankChoice> kRankChoices[] = {{"round_robin", RankChoice::in_turn},
+                                                   {"total_requests", RankChoice::fewest_requests},
+                                                   {"total_tokens", RankChoice::fewest_tokens}};
+
 constexpr TokenCount kMostNewTokens = 4096;  // SGLang, CLIP_MAX_NEW_TOKENS
 
 // Prompt and output that a request alone in the pool is admitted with: SGLang's max_req_len less
@@ -42,7 +47,7 @@ SglangScheduler::SglangScheduler(const SchedulerOptions& options)
       own_(options.own.get<SglangScheduling>()),
       waiting_(value_named<SglangOrder>(own_.schedule_policy, kOrders), options.seed),
       late_prefixes_(options.finds_prefixes),
-      ratio_(own_.schedule_conservativeness) {
+      ratio_(own_.schedule_conservativeness * own_.conservativeness_factor) {
   HEADROOM_CHECK(
       options.max_num_seqs >= 1 && own_.max_prefill_tokens >= 1 &&
           own_.schedule_conservativeness > 0,
@@ -87,32 +92,37 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (!may_prefill()) return decode(context, plan);
 
   const bool mixed = own_.enable_mixed_chunk && context.decodes.size() > 0;
-  if (!mixed) {
-    const bool alone = seats_taken() == 0;
-    build_prefill_batch(context, plan, budget_for(0));
-    if (plan.chunks.empty()) return decode(context, plan);
-    if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
-    if (own_.enable_mixed_chunk)
-      finished_ = 0;  // the running batch is merged in, although it is empty
-    plan.decodes_pause = true;
-    last_was_prefill_ = true;
-    return;
-  }
+  if (mixed || context.decodes_go_on) return plan_beside(context, plan, mixed);
+  const bool alone = seats_taken() == 0;
+  build_prefill_batch(context, plan, budget_for(0));
+  if (plan.chunks.empty()) return decode(context, plan);
+  if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
+  if (own_.enable_mixed_chunk)
+    finished_ = 0;  // the running batch is merged in, although it is empty
+  plan.decodes_pause = true;
+  last_was_prefill_ = true;
+}
+
+// Decodes take their token in the step of a prefill batch. `mixed`: they are part of it, and its
+// tokens. Else they are not, but go on because other data ranks do.
+void SglangScheduler::plan_beside(const PlanContext& context, BatchPlan& plan, bool mixed) {
   if (context.decodes.blocks_needed() > context.kv.pool().free_blocks) {
     return decode(context, plan);
   }
   const std::int64_t rows = context.decodes.size();
+  const bool alone = seats_taken() == 0;
   context.take_decodes();
-  Budget budget = budget_for(rows + finished_);
-  budget.set_aside = finished_;  // one token each, as for those that do decode
+  Budget budget = budget_for(mixed ? rows + finished_ : 0);
+  if (mixed) budget.set_aside = finished_;  // one token each, as for those that do decode
   build_prefill_batch(context, plan, budget);
   if (plan.chunks.empty()) {
     filter_running();
     return finish_decode_plan(context, plan);
   }
-  batch_is_full_ = false;
-  finished_ = 0;
-  last_was_prefill_ = last_was_mixed_ = true;
+  if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
+  if (own_.enable_mixed_chunk) finished_ = 0;
+  last_was_prefill_ = true;
+  last_was_mixed_ = mixed;
   ratio_.skip_step();
 }
 
@@ -284,7 +294,10 @@ void SglangScheduler::note_idle(const PlanContext& context) {
 // waiting requests must wait until a running one leaves: the batch is full, or decodes beside a
 // chunk would use up its tokens.
 void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& plan) {
-  if (context.decodes.size() == 0) return note_idle(context);
+  if (context.decodes.size() == 0) {
+    note_idle(context);
+    if (!context.decodes_go_on) return;
+  }
   const std::int64_t beside = own_.enable_mixed_chunk ? context.decodes.size() : 0;
   const bool admits =
       !batch_is_full_ && seats_taken() < options_.max_num_seqs && budget_for(beside).chunk > 0;
@@ -376,6 +389,7 @@ namespace {
 std::vector<OwnRow> sglang_rows() {
   using S = SglangScheduling;
   static const std::string kOrderNames = choices_in<SglangOrder>(kOrders);
+  static const std::string kRankNames = choices_in<RankChoice>(kRankChoices);
   return own_rows<S>({
       {.name = "scheduler_recv_interval",
        .field = &S::scheduler_recv_interval,
@@ -393,6 +407,10 @@ std::vector<OwnRow> sglang_rows() {
       {.name = "enable_mixed_chunk",
        .field = &S::enable_mixed_chunk,
        .doc = "run decodes together with prefill chunks instead of pausing them"},
+      {.name = "load_balance_method",
+       .field = &S::load_balance_method,
+       .choices = kRankNames,
+       .doc = "data ranks: which one gets a request"},
   });
 }
 
@@ -411,6 +429,7 @@ const BatchPolicy& sglang_policy() {
       .name = "sglang",
       .doc = "SGLang: separate prefill batches, admission by estimated output, retraction",
       .traits = {.plans_ahead = true,
+                 .has_data_ranks = true,
                  .keeps_prompt_logprobs = true,
                  .merges_copies = true,
                  .runs_past_max_tokens = true},
@@ -418,6 +437,16 @@ const BatchPolicy& sglang_policy() {
       .options = sglang_rows,
       .finds_prefixes = [](const OptionBag& own,
                            bool) { return !own.get<SglangScheduling>().disable_radix_cache; },
+      .prompt_tokens =
+          [](const OptionBag& own) {
+            return std::max<std::int64_t>(0, own.get<SglangScheduling>().chunked_prefill_size);
+          },
+      .rank_rules =
+          [](const OptionBag& own) {
+            const std::string& method = own.get<SglangScheduling>().load_balance_method;
+            return RankRules{.choice = value_named<RankChoice>(method, kRankChoices),
+                             .prompts_alone = !own.get<SglangScheduling>().enable_mixed_chunk};
+          },
       .make = [](const SchedulerOptions& options,
                  const KvAllocator& kv) { return make_sglang(options, kv); }};
   return kPolicy;

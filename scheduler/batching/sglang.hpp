@@ -20,6 +20,9 @@
 // those that are finished (filter_batch): one of decodes, or the next one behind the prefill batch
 // that the request was part of.
 //
+// With data ranks (--enable-dp-attention) the other ranks decode while one computes prompts. Here
+// its own decodes do, too (docs/semantics.md 28).
+//
 // A plan of decodes only costs O(1), one that tries to admit O(running requests), and a retraction
 // O(n log n) of them.
 
@@ -47,6 +50,10 @@ struct SglangScheduling {
   bool disable_radix_cache = false;
   // Steps of decodes between two looks at new requests; 1: before every plan.
   std::int64_t scheduler_recv_interval = 1;
+  // Of data ranks: which one gets a request.
+  std::string load_balance_method = "round_robin";
+  // Factor on schedule_conservativeness: 0.3 with data ranks, set by the engine.
+  double conservativeness_factor = 1.0;
   // Free tokens that a retraction leaves for each remaining request, beyond its next step: 20
   // before 0.5 (pull request 9989), set by the engine.
   std::int64_t retraction_headroom = 0;
@@ -72,6 +79,7 @@ class SglangScheduler final : public BatchScheduler {
 
   void read_arrivals(const PlanContext& context);
   [[nodiscard]] StepCount steps_to_read(const PlanContext& context) const;
+  void plan_beside(const PlanContext& context, BatchPlan& plan, bool mixed);
   void filter_last_batch();
   void filter_running();
   [[nodiscard]] std::int64_t seats_taken() const { return running_.size() + finished_; }

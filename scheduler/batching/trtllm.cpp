@@ -463,7 +463,7 @@ const BatchPolicy& trtllm_policy() {
       .rank_rules =
           [](const OptionBag& own) {
             const auto& t = own.get<TrtllmScheduling>();
-            return RankRules{.knows_all = true,
+            return RankRules{.choice = RankChoice::shares,
                              .prompts_together = t.attention_dp_enable_balance,
                              .timeout_plans = t.attention_dp_time_out_iters,
                              .batching_plans = t.attention_dp_batching_wait_iters};

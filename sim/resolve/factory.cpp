@@ -44,10 +44,17 @@ std::unique_ptr<StepCost> make_affine(const AffineSection& section, CostFacts& f
   return std::make_unique<AffineCost>(coefficients);
 }
 
-// A whole-prompt engine's largest step takes all rows at their full length.
+// A whole-prompt engine's largest step takes all rows at their full length; on many data ranks that
+// is more than a clock holds, so there the limit of a prefill batch counts, where there is one.
 std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_tokens) {
   const StepLimits limits = step_limits(resolved);
-  if (resolved.scheduler->traits.has_token_budget) return limits.max_num_batched_tokens;
+  const BatchPolicy& policy = *resolved.scheduler;
+  if (policy.traits.has_token_budget) return limits.max_num_batched_tokens;
+  if (resolved.sharding.data > 1 && policy.prompt_tokens != nullptr) {
+    const SchedulerOptions options = scheduler_options(resolved);
+    const std::int64_t prompts = policy.prompt_tokens(options.own);
+    if (prompts > 0) return prompts * resolved.sharding.data + limits.max_num_seqs;
+  }
   return std::min<std::int64_t>(std::int64_t{limits.max_num_seqs} * longest_request(resolved),
                                 pool_tokens);
 }

@@ -94,7 +94,8 @@ class Check {
     }
     for (const char* together :
          {"/engine/all2all_backend", "/engine/attention_dp_enable_balance",
-          "/engine/attention_dp_time_out_iters", "/engine/attention_dp_batching_wait_iters"}) {
+          "/engine/attention_dp_time_out_iters", "/engine/attention_dp_batching_wait_iters",
+          "/engine/load_balance_method"}) {
       unused(together, s_.data == 1, "there is one data rank");
     }
     unused("/engine/all2all_backend", !s_.expert_parallel,

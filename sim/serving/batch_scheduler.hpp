@@ -46,6 +46,8 @@ struct BatchPlan {
   std::vector<RequestId> rejected;   // waiting requests that will never be served; they leave now
   // The decoding sequences pause while this step runs its chunks (prefill-first engines).
   bool decodes_pause = false;
+  // Data ranks: in the price of a rank that computes prompts its decoding sequences do not count.
+  bool prompts_alone = false;
   StepCount steady_steps = 1;  // the plan may be repeated so often; 1 with chunks or preemptions
   bool arrivals_can_join =
       true;  // false: an arrival cannot change the plans made until a request leaves
@@ -63,6 +65,7 @@ struct BatchPlan {
     rejected.clear();
     lost.clear();
     decodes_pause = false;
+    prompts_alone = false;
     steady_steps = 1;
     arrivals_can_join = true;
     wake_at_ns = kNever;
@@ -95,6 +98,8 @@ struct PlanContext {
   std::span<DecodeSet> rank_decodes = {};
   // Prompts that could run stand by in this plan (data ranks that compute them together).
   bool prompts_wait = false;
+  // Decodes may not pause for prompts: other data ranks decode in the same step.
+  bool decodes_go_on = false;
   // With pipeline stages: the decoding sequences of each micro-batch, which take part in its steps
   // alone. `decodes` are those of the one that is planned; the others are in flight.
   std::int32_t micro_batch = 0;

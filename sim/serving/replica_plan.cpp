@@ -176,6 +176,10 @@ void Replica::shape_ranks() {
   }
   for (const Chunk& chunk : plan_.chunks) {
     StepShape& shape = rank_shapes_[core_.requests[chunk.id].rank];
+    if (plan_.prompts_alone && shape.decode_rows > 0) {
+      all -= shape.decode_rows;
+      shape = {};
+    }
     shape.add_chunk(chunk.context_tokens, chunk.tokens);
     shape.sampled_rows += chunk.samples ? 1 : 0;
     all += chunk.tokens;

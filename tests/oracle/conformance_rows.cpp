@@ -405,6 +405,7 @@ std::vector<ConformanceRow> all_rows() {
   add_rows(rows, trtllm_policies(), growing_pools());
   add_rows(rows, balanced_policies(), on_ranks(3, {growing_pools().back()}));
   add_rows(rows, sglang_policies(), growing_pools());
+  add_rows(rows, sglang_policies(), on_ranks(3, {growing_pools().front(), growing_pools().back()}));
   add_rows(rows, tgi_policies(), reserving_pools());
   add_rows(rows, tgi_policies(), sharing_reserving_pools());
   add_rows(rows, {{"kv_reservation=max_tokens ", "orca"}}, reserving_pools());

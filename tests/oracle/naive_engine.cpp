@@ -7,9 +7,7 @@
 #include "tests/oracle/naive_policies.hpp"
 
 namespace headroom::oracle {
-namespace {
 
-// docs/semantics.md 4.
 StepShape shape_of(const std::vector<PlannedRow>& rows) {
   StepShape shape;
   for (const PlannedRow& planned : rows) {
@@ -28,6 +26,8 @@ StepShape shape_of(const std::vector<PlannedRow>& rows) {
   }
   return shape;
 }
+
+namespace {
 
 bool is_memory_of(Policy policy, Memory memory) {
   if (policy == Policy::llamacpp) return memory == Memory::slots;

@@ -2,6 +2,9 @@
 // The naive engine: every step by itself, plain vectors, everything recomputed, no jumps.
 // It is the reading of docs/semantics.md against which production is compared.
 
+#include <vector>
+
+#include "tests/oracle/naive_state.hpp"
 #include "tests/oracle/oracle_types.hpp"
 
 namespace headroom::oracle {
@@ -14,5 +17,8 @@ inline constexpr StepCount kThrashSteps = 10'000;
 
 [[nodiscard]] Result run_naive(const Scenario& scenario);
 [[nodiscard]] Result run_naive(const Scenario& scenario, const CostFunction& cost);
+
+// What the price of a step depends on (docs/semantics.md 4).
+[[nodiscard]] StepShape shape_of(const std::vector<PlannedRow>& rows);
 
 }  // namespace headroom::oracle

@@ -93,10 +93,20 @@ bool drop_finished(NaiveState& state) {
   return dropped > 0;
 }
 
+BlockCount lacks_for_decodes(const NaiveState& state) {
+  BlockCount blocks = 0;
+  for (const std::size_t request : all_decoding(state)) {
+    blocks += lacks(state, request, state.sequences[request].computed + 1);
+  }
+  return blocks;
+}
+
 Budget budget_for(const NaiveState& state, TokenCount decodes_beside) {
   const Scenario& s = state.scenario;
-  // Decodes that run beside the batch count as its tokens.
-  const TokenCount free = free_tokens(state) - decodes_beside;
+  // Decodes that run beside the batch count as its tokens, or take their blocks before it.
+  const bool apart = s.decodes_go_on && decodes_beside == 0;
+  const TokenCount taken = apart ? lacks_for_decodes(state) * s.block_size : decodes_beside;
+  const TokenCount free = free_tokens(state) - taken;
   return {.free = free,
           .total = free - set_aside_for_running(state),
           .input = s.max_prefill_tokens - decodes_beside,
@@ -193,14 +203,6 @@ std::vector<PlannedRow> prefill_batch(NaiveState& state, TokenCount decodes_besi
   return rows;
 }
 
-BlockCount lacks_for_decodes(const NaiveState& state) {
-  BlockCount blocks = 0;
-  for (const std::size_t request : all_decoding(state)) {
-    blocks += lacks(state, request, state.sequences[request].computed + 1);
-  }
-  return blocks;
-}
-
 // First victim first: the shortest output, then the longest prompt, then the latest admission.
 std::vector<std::size_t> victims(const NaiveState& state) {
   std::vector<std::size_t> order;
@@ -262,14 +264,19 @@ std::vector<PlannedRow> plan_sglang(NaiveState& state) {
   const bool mixed = state.scenario.mixed_chunk && !all_decoding(state).empty();
   const bool short_of_room = lacks_for_decodes(state) > state.blocks.free_blocks();
   const bool nobody_ran = memory.batch.empty();
-  const std::vector<std::size_t> decodes = mixed ? all_decoding(state) : std::vector<std::size_t>{};
+  const bool beside = mixed || state.scenario.decodes_go_on;
+  const std::vector<std::size_t> decodes =
+      beside ? all_decoding(state) : std::vector<std::size_t>{};
   std::vector<PlannedRow> rows;
-  if (!mixed || !short_of_room) {
+  if (!beside || !short_of_room) {
     rows = prefill_batch(state, mixed ? static_cast<TokenCount>(memory.batch.size()) : 0);
   }
   if (!rows.empty()) {
+    const std::size_t prompts = rows.size();
     take(state, decodes, rows);
-    for (const PlannedRow& row : rows) memory.last.push_back(row.row.request);
+    for (std::size_t i = 0; i < (mixed ? rows.size() : prompts); ++i) {
+      memory.last.push_back(rows[i].row.request);
+    }
     // The flag is the running batch's, and a prefill batch that finds that one empty or takes it in
     // is the next running batch.
     if (state.scenario.mixed_chunk || nobody_ran) memory.batch_is_full = false;
@@ -281,7 +288,8 @@ std::vector<PlannedRow> plan_sglang(NaiveState& state) {
   take(state, all_decoding(state), rows);
   if (rows.empty() && (short_of_room || dropped)) state.wake_up = state.now;
   if (!rows.empty() && !short_of_room) ++memory.decodes_since;
-  if (rows.empty() && state.running.empty() && state.steps_in_flight == 0) {
+  const bool none_in_flight = state.steps_in_flight == 0 || state.scenario.decodes_go_on;
+  if (rows.empty() && state.running.empty() && none_in_flight) {
     set_ratio(state, std::min(1.0, 0.7 * state.scenario.conservativeness));
   }
   return rows;

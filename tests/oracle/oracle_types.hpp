@@ -95,9 +95,11 @@ struct Scenario {
   std::int64_t max_waiting_tokens = 5;
   Capacity capacity = Capacity::guaranteed_no_evict;  // trtllm, as the next one
   bool equal_progress = false;
-  TokenCount max_prefill_tokens = 64;    // sglang, as the next four
+  TokenCount max_prefill_tokens = 64;    // sglang, as the next five
   TokenCount chunked_prefill_size = 32;  // 0 = prompts are never cut
   bool mixed_chunk = false;
+  // Decodes take their token in the step of a prefill batch, without being part of it (data ranks).
+  bool decodes_go_on = false;
   bool longest_output_first = false;  // schedule_policy lof; else fcfs
   double conservativeness = 1.0;
   TokenCount max_model_len = 128;  // llamacpp: context of a slot

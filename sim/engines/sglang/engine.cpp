@@ -15,6 +15,9 @@ constexpr EngineVersion kSglangReadsAvailable{0, 5};
 // Pull request 9989, September 2025, within the 0.5 series.
 constexpr EngineVersion kSglangRetractsLess{0, 5};
 
+// server_args.py, _handle_data_parallelism.
+constexpr double kConservativenessOfRanks = 0.3;
+
 // The engine's rules ask whether these were given.
 const std::string kFraction = "/engine/mem_fraction_static";
 const std::string kRunning = "/engine/max_running_requests";
@@ -156,6 +159,7 @@ void resolve_sglang(EngineResolver& r) {
   }
   auto& scheduling = r.own<SglangScheduling>();
   if (s.version < kSglangRetractsLess) scheduling.retraction_headroom = kRetractDecodeSteps;
+  if (s.sharding.data > 1) scheduling.conservativeness_factor = kConservativenessOfRanks;
   const std::string& order = scheduling.schedule_policy;
   if (scheduling.disable_radix_cache && (order == "lpm" || order == "dfs-weight")) {
     r.warn(fmt::format("schedule_policy {} needs the radix cache; without it SGLang serves fcfs",

@@ -15,6 +15,7 @@
 namespace headroom {
 namespace {
 
+constexpr std::string_view kLoadBalance = "/engine/load_balance_method";
 constexpr std::string_view kDisaggregation = "prefill/decode disaggregation is not modelled";
 
 const FlagRow kSglangRows[] = {
@@ -85,6 +86,14 @@ const FlagRow kSglangRows[] = {
      .takes = Takes::integer,
      .pointer = "/engine/scheduler_recv_interval"},
     {.names = "--enable-mixed-chunk", .pointer = "/engine/enable_mixed_chunk", .constant = "true"},
+    {.names = "--load-balance-method",
+     .takes = Takes::text,
+     .pointer = kLoadBalance,
+     .note = "this way to choose a data rank is not modelled",
+     .values = "auto=|shortest_queue=total_requests|minimum_tokens=total_tokens"},
+    {.names = "--enable-deepep-moe|--enable-ep-moe",
+     .pointer = "/engine/enable_expert_parallel",
+     .constant = "true"},
     // ---- effects that a scenario cannot express
     {.names = "--speculative-algorithm|--speculative-algo|--speculative-draft-model-path|"
               "--speculative-draft-model|--speculative-num-steps|--speculative-eagle-topk|"
@@ -151,7 +160,7 @@ const FlagRow kSglangRows[] = {
               "--num-continuous-decode-steps|--triton-attention-num-kv-splits|"
               "--mamba-ssm-dtype|"
               "--mamba-scheduler-strategy|--prefill-max-requests|"
-              "--pp-max-micro-batch-size|--pp-async-batch-depth|--load-balance-method|"
+              "--pp-max-micro-batch-size|--pp-async-batch-depth|"
               "--attention-context-parallel-size|--attn-cp-size|--moe-data-parallel-size|"
               "--moe-dp-size|--stream-interval|--dsa-prefill-backend|--dsa-decode-backend|"
               "--nsa-prefill-backend|--nsa-decode-backend|--dllm-algorithm|--modelopt-quant|"
@@ -224,9 +233,10 @@ void settle_data_ranks(LaunchDraft& draft) {
   constexpr std::string_view kTensor = "/engine/tensor_parallel_size";
   constexpr std::string_view kData = "/engine/data_parallel_size";
   const std::int64_t ranks = number_of(draft, kData, 1);
-  if (ranks <= 1) return;
+  if (ranks <= 1) return draft.unset(kLoadBalance);
   if (!draft.switches.contains("--enable-dp-attention")) {
     draft.unset(kData);
+    draft.unset(kLoadBalance);
     draft.note(
         fmt::format("--dp-size {} without --enable-dp-attention starts {} engines: this is "
                     "one of them, with its share of the traffic",

@@ -1,7 +1,9 @@
 // Command lines of the engines besides vLLM: sim/intake/from.hpp and the tables
 // sim/engines/*/launch.cpp.
 
+#include <fmt/format.h>
 #include <algorithm>
+
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
@@ -211,6 +213,16 @@ TEST_CASE("sglang: data ranks share the tensor ranks of attention, or are engine
   CHECK(any_contains(own.notes, "without --enable-dp-attention starts 2 engines"));
   const FromResult uneven = from("sglang serve --model m --tp 4 --dp 3 --enable-dp-attention");
   CHECK(any_contains(uneven.notes, "--tp-size 4 is no multiple of --dp-size 3"));
+  // Who gets a request is told to ranks alone, in the words of old releases, too.
+  const char* const flags = "sglang serve --model m --tp 2 --dp 2 --load-balance-method {} {}";
+  const auto engine = [&](const char* method, const char* more) {
+    return from(fmt::format(fmt::runtime(flags), method, more)).scenario.at("engine");
+  };
+  CHECK(engine("shortest_queue", "--enable-dp-attention").at("load_balance_method") ==
+        "total_requests");
+  CHECK_FALSE(engine("auto", "--enable-dp-attention").contains("load_balance_method"));
+  CHECK_FALSE(engine("total_tokens", "").contains("load_balance_method"));
+  CHECK(engine("auto", "--enable-dp-attention --enable-ep-moe").at("enable_expert_parallel"));
 }
 
 TEST_CASE("sglang: an order of requests that is not modelled is a note, and the default stays") {

@@ -1,9 +1,12 @@
 #include "sim/resolve/parallel.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
+#include "scheduler/batching/sglang.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/resolve/run.hpp"
 #include "sim/scenario/scenario_file.hpp"
@@ -35,6 +38,12 @@ const Settings kExperts = {"model=qwen3-30b-a3b", "engine.data_parallel_size=4",
 const Settings kCutExperts = {"model=qwen3-30b-a3b", "engine.tensor_parallel_size=2",
                               "engine.data_parallel_size=2", "workload.num_requests=200"};
 
+// Attention by data ranks.
+const Settings kTurns = {
+    "model=qwen3-30b-a3b",
+    R"(engine={"name": "sglang", "data_parallel_size": 4, "enable_expert_parallel": true})",
+    "workload.num_requests=200"};
+
 test::About refused(const Settings& set) {
   return test::about([&] { return resolved(set); });
 }
@@ -47,7 +56,7 @@ Settings with(Settings set, const std::string& more) {
 }  // namespace
 
 TEST_CASE("jumps equal single steps with pipeline stages and with data ranks") {
-  for (const Settings& set : {kStages, kExperts, kCutExperts}) {
+  for (const Settings& set : {kStages, kExperts, kCutExperts, kTurns}) {
     const RunResult jumped = demo(set);
     CHECK(jumped.summary.requests.finished == 200);
     CHECK(jumped.digest == demo(set, true).digest);
@@ -238,6 +247,22 @@ TEST_CASE("ranks that compute prompts together are an option of several ranks") 
   CHECK(refused(one) == test::no_effect_at("/engine/attention_dp_enable_balance"));
   const Settings alone{"engine={\"name\": \"trtllm\", \"attention_dp_time_out_iters\": 9}"};
   CHECK(refused(alone) == test::no_effect_at("/engine/attention_dp_time_out_iters"));
+}
+
+TEST_CASE("data ranks of SGLang are careful by 0.3 of what is given, and choose by its option") {
+  const auto own = [](const Settings& set) {
+    return scheduler_options(resolved(set)).own.get<SglangScheduling>();
+  };
+  CHECK(own(kTurns).conservativeness_factor == 0.3);
+  CHECK(own({R"(engine={"name": "sglang"})"}).conservativeness_factor == 1);
+  CHECK(refused({R"(engine={"name": "sglang", "load_balance_method": "total_tokens"})"}) ==
+        test::no_effect_at("/engine/load_balance_method"));
+  const auto first = [](const char* method) {
+    return demo(with(kTurns, fmt::format("engine.load_balance_method={}", method))).digest;
+  };
+  CHECK(first("round_robin") == demo(kTurns).digest);
+  CHECK(first("total_requests") != first("round_robin"));
+  CHECK(first("total_tokens") != first("total_requests"));
 }
 
 TEST_CASE("slower ports make stages on other nodes slower, and uneven experts their ranks") {
