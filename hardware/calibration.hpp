@@ -50,7 +50,8 @@ struct Calibration {
   std::optional<EngineVersion> last_version;
   // Catalog ids: for others measured kernels come before the row, where there are any; empty: none.
   std::vector<std::string> only_models;
-  std::string weights;  // dtype that most of them had, or kAnyWeights; empty: 16 bits
+  bool only_dense = false;  // the same, of all models without experts
+  std::string weights;      // dtype that most of them had, or kAnyWeights; empty: 16 bits
   EngineMode mode = EngineMode::async;
   double bandwidth_bytes_per_s = 0;  // fitted with; 0: generic
   double peak_flops = 0;             // dense 16-bit, fitted with; 0: generic

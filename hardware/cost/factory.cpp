@@ -198,8 +198,9 @@ bool prefers_kernels(const Catalog& catalog, const ModelSpec& model, const Devic
       systems, [&](const std::string& system) { return device.has_chip_of(system); });
   if (!measured || !request.calibration.empty()) return false;
   const Calibration* row = find_calibration(catalog, model, device, request);
-  const bool fits = row != nullptr && (row->only_models.empty() ||
-                                       std::ranges::count(row->only_models, model.id) > 0);
+  const bool fits =
+      row != nullptr && !(row->only_dense && has_experts(model)) &&
+      (row->only_models.empty() || std::ranges::count(row->only_models, model.id) > 0);
   return !fits && why_no_kernels(catalog, model, device, request.engine, request.kernels).empty();
 }
 

@@ -127,6 +127,7 @@ std::string calibrations_file(const Calibration& c) {
       row["last_version"] = to_string(*c.last_version);
     }
     if (!c.only_models.empty()) row["only_models"] = c.only_models;
+    if (c.only_dense) row["only_dense"] = true;
     row["bandwidth_gb_per_s"] = c.bandwidth_bytes_per_s / 1e9;
     row["peak_tflops"] = c.peak_flops / 1e12;
   }

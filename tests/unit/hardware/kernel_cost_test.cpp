@@ -230,6 +230,12 @@ TEST_CASE("the library prices what it has kernels of, and says what it lacks") {
   const ModelSpec fitted = catalog.model("llama-2-7b");
   CHECK_FALSE(prefers_kernels(catalog, fitted, catalog.device("h100-sxm"), request));
   CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("gb10"), request));
+  // One that was fitted on dense models does not price experts.
+  request.mode = EngineMode::sync;
+  CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("a100-80"), request));
+  CHECK(
+      prefers_kernels(catalog, catalog.model("qwen3-30b-a3b"), catalog.device("a100-80"), request));
+  request.mode = EngineMode::async;
   CHECK(why(catalog.model("deepseek-v4-pro"), "h200-sxm").empty());
   CHECK(why(catalog.model("deepseek-v4-flash"), "l40s") ==
         "no kernel times of sparse attention on l40s");
