@@ -13,12 +13,6 @@
 set -euo pipefail
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 arena=$source_dir/tests/arena
-data=$arena/data
-folder=${HEADROOM_ARENA:-$HOME/.cache/headroom/arena}
-truth=${HEADROOM_GROUNDTRUTH:-$source_dir/../shared/groundtruth}
-headroom=${HEADROOM:-$source_dir/build/release/bin/headroom}
-every=${ARENA_EVERY:-1}
-
 case ${1:-} in
   '') exec python3 -B "$arena/page.py" ;;
   --check) exec python3 -B "$arena/page.py" --check ;;
@@ -26,6 +20,11 @@ case ${1:-} in
   *) echo "arena.sh: unknown option $1 (--check, --run)" >&2; exit 2 ;;
 esac
 
+data=$arena/data
+folder=${HEADROOM_ARENA:-$HOME/.cache/headroom/arena}
+truth=${HEADROOM_GROUNDTRUTH:-$source_dir/../shared/groundtruth}
+headroom=${HEADROOM:-$source_dir/build/release/bin/headroom}
+every=${ARENA_EVERY:-1}
 [[ -x $headroom ]] || { echo "arena.sh: build the program first, or set HEADROOM" >&2; exit 2; }
 if [[ ! -d $truth/aiconfigurator_silicon ]]; then
   echo "skipped: no measured data sets in $truth (HEADROOM_GROUNDTRUTH)"
