@@ -55,6 +55,11 @@ class Candidates {
     });
     if (known) return;
     std::string cost_text = filled(text, shown_setting(value), shown_setting(from));
+    if (text == fixes::kDevices) {  // of all stages and data ranks
+      const std::int64_t times = system_.sharding.devices() / system_.sharding.tensor;
+      cost_text = filled(text, fmt::to_string(times * value.get<std::int64_t>()),
+                         fmt::to_string(times * from.get<std::int64_t>()));
+    }
     candidates_.push_back(
         {{path, std::move(value)}, shown_setting(from), cost, std::move(cost_text)});
   }
