@@ -180,6 +180,7 @@ TEST_CASE("catalog models are as large as their names and model cards say") {
       {"devstral-2-123b", 123},
       {"exaone-4.0-32b", 32},
       {"qwen1.5-moe-a2.7b", 14.3},
+      {"granite-3.2-2b", 2.53},
       {"granite-4.0-h-tiny", 7},
       {"granite-4.0-h-small", 32},
       {"step-3.5-flash", 196},
