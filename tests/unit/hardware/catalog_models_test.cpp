@@ -167,6 +167,23 @@ TEST_CASE("catalog models are as large as their names and model cards say") {
       {"qwen3.5-122b-a10b", 122},
       {"nemotron-3-super-120b-a12b-fp8", 120},
       {"laguna-s-2.1", 117.5},  // 235.1 GB in 16 bits
+      {"glm-4.7-flash", 30},
+      {"ernie-4.5-21b-a3b", 21.8},
+      {"kimi-linear-48b-a3b", 49.1},
+      {"nemotron-3-nano-4b", 3.97},
+      {"nemotron-3-super-120b-a12b", 120},
+      {"nemotron-3-ultra-550b-a55b", 550},
+      {"ministral-3-3b", 3.8},  // decoder and tower, as the two below
+      {"ministral-3-8b", 8.8},
+      {"ministral-3-14b", 13.9},
+      {"devstral-small-2-24b", 24},
+      {"devstral-2-123b", 123},
+      {"exaone-4.0-32b", 32},
+      {"qwen1.5-moe-a2.7b", 14.3},
+      {"granite-3.2-2b", 2.53},
+      {"granite-4.0-h-tiny", 7},
+      {"granite-4.0-h-small", 32},
+      {"step-3.5-flash", 196},
       {"qwen2.5-vl-7b", 8.29},
       {"llava-1.5-7b", 7.06},
       {"qwen3-4b", 4.02}};
@@ -259,12 +276,14 @@ TEST_CASE("catalog models weigh what start-up logs of vLLM say") {
 }
 
 TEST_CASE("catalog models keep the KV bytes per token that logs show") {
-  // 2 * layers * KV heads * head size * 2 bytes; Kimi-VL: 27 * (512 + 64) * 2.
+  // 2 * layers * KV heads * head size * 2 bytes; Kimi-VL: 27 * (512 + 64) * 2. Gemma 4: llama.cpp
+  // logs 768 MiB for 131,072 cells and 30 MiB for 2,560 (E2B), 1,024 MiB for 65,536 and 40 MiB for
+  // 1,024 (E4B) of the layers that see everything and of those with a window.
   const std::map<std::string, ByteCount> expected{
-      {"llama-3.2-3b", 114'688},         {"phi-4", 204'800},        {"qwen2-vl-7b", 57'344},
-      {"granite-3.1-8b", 163'840},       {"codellama-7b", 524'288}, {"kimi-vl-a3b", 31'104},
-      {"granite-vision-3.3-2b", 81'920}, {"qwen2.5-0.5b", 12'288},  {"kimi-dev-72b", 327'680},
-      {"mistral-small-3.1-24b", 163'840}};
+      {"llama-3.2-3b", 114'688},          {"phi-4", 204'800},        {"qwen2-vl-7b", 57'344},
+      {"granite-3.1-8b", 163'840},        {"codellama-7b", 524'288}, {"kimi-vl-a3b", 31'104},
+      {"granite-vision-3.3-2b", 81'920},  {"qwen2.5-0.5b", 12'288},  {"kimi-dev-72b", 327'680},
+      {"mistral-small-3.1-24b", 163'840}, {"gemma-4-e2b", 18'432},   {"gemma-4-e4b", 57'344}};
   for (const auto& [id, bytes] : expected) {
     INFO(id);
     CHECK(kv_bytes_per_token(model(id), KvFormat{}, Sharding{}) == bytes);
@@ -276,13 +295,16 @@ TEST_CASE("catalog models have the windowed and the recurrent layers of their ca
   // Every 6th layer of Gemma 3 and 4 sees everything, every 2nd of Gemma 2 and gpt-oss, every 4th
   // of Llama 4 and Qwen3.5, 9 of MiMo-V2-Flash; Nemotron-3-Nano: 6 of attention, 23 of Mamba.
   const std::vector<std::pair<std::string, Layers>> expected{
-      {"gemma-3-27b", {10, 52, 0}},     {"gemma-3-27b-it", {10, 52, 0}},
-      {"gemma-3-12b", {8, 40, 0}},      {"gemma-4-31b-nvfp4", {10, 50, 0}},
-      {"gemma-2-2b", {13, 13, 0}},      {"gemma-2-27b", {23, 23, 0}},
-      {"gpt-oss-20b", {12, 12, 0}},     {"mistral-7b-v0.1", {0, 32, 0}},
-      {"mistral-7b-v0.3", {32, 0, 0}},  {"phi-3-mini", {0, 32, 0}},
-      {"llama-4-scout", {12, 36, 0}},   {"mimo-v2-flash", {9, 39, 0}},
-      {"qwen3.5-35b-a3b", {10, 0, 30}}, {"nemotron-3-nano-30b-a3b", {6, 0, 23}}};
+      {"gemma-3-27b", {10, 52, 0}},       {"gemma-3-27b-it", {10, 52, 0}},
+      {"gemma-3-12b", {8, 40, 0}},        {"gemma-4-31b-nvfp4", {10, 50, 0}},
+      {"gemma-2-2b", {13, 13, 0}},        {"gemma-2-27b", {23, 23, 0}},
+      {"gpt-oss-20b", {12, 12, 0}},       {"mistral-7b-v0.1", {0, 32, 0}},
+      {"mistral-7b-v0.3", {32, 0, 0}},    {"phi-3-mini", {0, 32, 0}},
+      {"llama-4-scout", {12, 36, 0}},     {"mimo-v2-flash", {9, 39, 0}},
+      {"qwen3.5-35b-a3b", {10, 0, 30}},   {"nemotron-3-nano-30b-a3b", {6, 0, 23}},
+      {"gemma-4-e2b", {7, 28, 0}},        {"gemma-4-e4b", {7, 35, 0}},
+      {"exaone-4.0-32b", {16, 48, 0}},    {"kimi-linear-48b-a3b", {7, 0, 20}},
+      {"nemotron-3-nano-4b", {4, 0, 21}}, {"granite-4.0-h-small", {4, 0, 36}}};
   for (const auto& [id, layers] : expected) {
     INFO(id);
     const ModelSpec spec = model(id);
@@ -329,6 +351,8 @@ TEST_CASE("checkpoints that are served are known by their name, in any case") {
   // of 128 x 128 have 4: 686.5; in NVFP4 these, the layer (11.5e9) and 4.3e9 of attention have
   // 16 bit: 667 x 4.5 / 8 + 17.7 x 2 = 411. MiniMax-M2.5: experts of 224.7e9 in NVFP4, 4.0e9 in
   // 16 bit: 134. Kimi-K2.5: 1,016e9 and 10e9: 591. Qwen3.5-397B: 402e9 with its prediction layer.
+  // Gemma-4-26B: experts of 22.8e9 in NVFP4, 3.0e9 in 16 bit: 18.8. Ministral-3-8B: 7.4e9 in FP8,
+  // two tables of 0.54e9 and a tower of 0.42e9 in 16 bit: 10.4.
   for (const Served& served : {
            Served{"nvidia/Llama-3.3-70B-Instruct-FP8", Dtype::fp8, 72.7},
            Served{"nvidia/Llama-3.3-70B-Instruct-FP4", Dtype::nvfp4, 42.7},
@@ -338,6 +362,9 @@ TEST_CASE("checkpoints that are served are known by their name, in any case") {
            Served{"Qwen/Qwen3.5-397B-A17B-FP8", Dtype::fp8, 403},
            Served{"nvidia/MiniMax-M2.5-NVFP4", Dtype::nvfp4, 134},
            Served{"NVIDIA/kimi-k2.5-nvfp4", Dtype::nvfp4, 591},
+           Served{"nvidia/Gemma-4-26B-A4B-NVFP4", Dtype::nvfp4, 18.8},
+           Served{"mistralai/Ministral-3-8B-Instruct-2512", Dtype::fp8, 10.4},
+           Served{"deepseek-ai/DeepSeek-Math-V2", Dtype::fp8, 689},
        }) {
     INFO(served.name);
     REQUIRE(catalog.has_model(served.name));
