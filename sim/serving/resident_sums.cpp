@@ -1,5 +1,7 @@
 #include "sim/serving/resident_sums.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/kernel/check.hpp"
@@ -15,10 +17,8 @@ void check_same_rows(const DecodeSet& sums, const DecodeSet& requests) {
           requests.ids_per_cycle() == sums.ids_per_cycle(),
       fmt::format("sums: {} decodes, {} tokens; requests: {} decodes, {} tokens", sums.size(),
                   sums.context_sum(), requests.size(), requests.context_sum()));
-  for (StepCount steps = 1; steps <= static_cast<StepCount>(requests.growth().size()); ++steps) {
-    HEADROOM_CHECK(requests.blocks_needed(steps) == sums.blocks_needed(steps),
-                   "block phases differ from the requests' lengths");
-  }
+  HEADROOM_CHECK(std::ranges::equal(requests.growth(), sums.growth()),
+                 "block phases differ from the requests' lengths");
 }
 
 }  // namespace
