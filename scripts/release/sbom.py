@@ -133,7 +133,8 @@ def debian_parts(paths, how, arm64):
     paths = {path for path in paths if os.path.isabs(path)}
     in_arm64 = {path for path in paths if arm64 and path.startswith(arm64 + "/")}
     others = {path for path in paths - in_arm64 if not Path(path).is_relative_to(ROOT)
-              and "/nanobind/" not in path and "/include/python3" not in path}
+              and "/nanobind/" not in path
+              and not re.search(r"/include/([^/]+/)?python3", path)}
     owners = owners_here(others) | (owners_arm64(in_arm64, arm64) if in_arm64 else set())
     for package, version, architecture in sorted(owners):
         licence = next((text for start, text in LICENCES.items() if package.startswith(start)), None)

@@ -1,32 +1,36 @@
 #!/usr/bin/env bash
-# Python wheels that hold the libraries they need, and the list of their parts: one for Debian's
-# python3, and where there is a Python 3.12 or newer one for all of these (stable ABI). Each is
-# installed into a new virtual environment and on a bare Debian whose Python it is for.
-#   RELEASE_PYTHONS    interpreters to use instead of those found
+# Python wheels for any Linux with glibc 2.27 or newer, and the lists of their parts: one for each
+# of Python 3.9 to 3.11 that is here, and where there is a 3.12 or newer one for all of these
+# (stable ABI). Each is installed into a new virtual environment, and on a bare Debian whose Python
+# it is for.
+#   RELEASE_PYTHONS    interpreters to use instead of those found: on the path and of pyenv
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs objdump unzip python3
 limit_bytes=12000000
+oldest_glibc=2.27
 
 # works PYTHON CONDITION
 works() {
   "$1" -c "import sys, venv; sys.exit(not ($2))" 2>/dev/null
+}
+# tag_of PYTHON: of the wheel for it.
+tag_of() {
+  "$1" -c 'import sys; print("cp3%d" % min(sys.version_info[1], 12))'
 }
 pythons=()
 read -ra given <<<"${RELEASE_PYTHONS:-}"
 if [[ ${#given[@]} -gt 0 ]]; then
   pythons=("${given[@]}")
 else
-  for python in /usr/bin/python3 python3; do
-    if works "$python" 'sys.version_info >= (3, 9)'; then
-      pythons+=("$python")
-      break
-    fi
-  done
-  for python in python3.12 python3.13 python3.14 python3; do
-    if works "$python" 'sys.version_info >= (3, 12)'; then
-      [[ ${pythons[*]} == "$python" ]] || pythons+=("$python")
-      break
-    fi
+  # One of each tag; of those for the stable ABI the oldest, with the headers of which it is built.
+  declare -A found=()
+  for python in /usr/bin/python3 python3.{9..14} \
+    "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.{9,10,11,12,13,14}.*/bin/python3; do
+    works "$python" 'sys.version_info >= (3, 9)' || continue
+    tag=$(tag_of "$python")
+    [[ -z ${found[$tag]:-} ]] || continue
+    found[$tag]=$python
+    pythons+=("$python")
   done
 fi
 [[ ${#pythons[@]} -gt 0 ]] || skip 'no Python 3.9 or newer with venv here'
@@ -37,44 +41,29 @@ scripts/python.sh --wheels "$RELEASE_WORK/wheels" "${pythons[@]}" || code=$?
 
 # described WHEEL: what it needs, and the list of its parts.
 described() {
-  local wheel=$1 folder name libraries=() one
+  local wheel=$1 folder name build glibc
   name=$(basename "$wheel" .whl)
   folder=$RELEASE_WORK/unpacked/$name
   mkdir -p "$folder"
   unzip -q "$wheel" -d "$folder"
-  mapfile -t libraries < <(find "$folder" -name '*.so*' -type f)
-  echo "$name: $(stat -c %s "$wheel") bytes, needs glibc $(newest_glibc "${libraries[@]}")"
+  glibc=$(newest_glibc "$folder"/headroom/_core*.so)
+  echo "$name: $(stat -c %s "$wheel") bytes, needs $glibc"
   [[ $(stat -c %s "$wheel") -lt $limit_bytes ]] || fail "$wheel: more than $limit_bytes bytes"
-  local build options
+  [[ $(printf '%s\n' "$glibc" "GLIBC_$oldest_glibc" | sort -V | tail -n 1) == \
+    "GLIBC_$oldest_glibc" ]] || fail "$wheel needs $glibc"
+  [[ ! -e $folder/headroom.libs ]] || fail "$wheel holds shared libraries: $folder/headroom.libs"
+  [[ -s $folder/headroom/THIRD-PARTY ]] || fail "$wheel does not name the libraries it holds"
   build=$(build_of "$name")
-  options=(--build "$build" _core --nanobind
-    "$(sed -n 's/^HEADROOM_NANOBIND_VERSION:INTERNAL=//p' "$build/CMakeCache.txt")")
-  for one in "$folder"/headroom.libs/*.so*; do
-    options+=(--library "$(library_here "$(basename "$one")")")
-  done
   cp "$wheel" "$RELEASE_OUT"
-  scripts/release/sbom.py "${options[@]}" "$name" "$version" "$wheel" \
-    >"$RELEASE_OUT/$name.spdx.json"
+  scripts/release/sbom.py --build "$build" _core --map "$build/bin/_core.map" --nanobind \
+    "$(sed -n 's/^HEADROOM_NANOBIND_VERSION:INTERNAL=//p' "$build/CMakeCache.txt")" \
+    "$name" "$version" "$wheel" >"$RELEASE_OUT/$name.spdx.json"
   scripts/release/check_sbom.sh "$RELEASE_OUT/$name.spdx.json"
 }
-# library_here FILE: the file of this machine that libfmt-1b2c3d4e.so.9 was copied from.
-library_here() {
-  local soname found
-  soname=$(sed -E 's/-[0-9a-f]{8}(\.so)/\1/' <<<"$1")
-  while read -r found; do
-    case $(basename "$(realpath "$found")") in
-      "$soname"*)
-        echo "$found"
-        return
-        ;;
-    esac
-  done < <(ldconfig -p | sed -n "s|^\s${soname%.so*}\.so[^ ]* (libc6,x86-64).* => ||p")
-  fail "no library of this machine is $1"
-}
-# build_of NAME: the build folder of pyproject.toml, which has the tag of the unrepaired wheel.
+# build_of NAME: the build folder of scripts/python.sh, which has the tag that auditwheel changed.
 build_of() {
   local tag=${1#headroom-"$version"-}
-  echo "build/python/${tag%%-manylinux*}-linux_x86_64"
+  echo "build/wheel/${tag%%-manylinux*}-linux_x86_64"
 }
 
 # used_in_venv PYTHON WHEEL: from PyPI's NumPy and nothing of this checkout.
@@ -114,11 +103,12 @@ used_on_bare() {
 
 shopt -s nullglob
 for python in "${pythons[@]}"; do
-  tag=$("$python" -c 'import sys; print("cp3%d" % min(sys.version_info[1], 12))')
+  tag=$(tag_of "$python")
   for wheel in "$RELEASE_WORK"/wheels/*-"$tag"-*.whl; do
     described "$wheel"
     used_in_venv "$python" "$wheel"
     case $tag in
+      cp39) used_on_bare bullseye "$wheel" ;;
       cp311) used_on_bare bookworm "$wheel" ;;
       cp312) used_on_bare trixie "$wheel" ;;
     esac
