@@ -109,7 +109,10 @@ bool holds_services(const std::string& text) {
 
 std::string release_given(const std::vector<std::string>& set) {
   JsonDocument document{"from", Json::object(), {}};
-  for (const std::string& assignment : set) set_option(document, assignment);
+  for (const std::string& assignment : set) {
+    const bool is_of_a_service = assignment.find(':') < assignment.find('=');
+    if (!is_of_a_service) set_option(document, assignment);
+  }
   const Json::json_pointer version("/engine/version");
   const bool given = document.root.contains(version) && document.root.at(version).is_string();
   return given ? document.root.at(version).get<std::string>() : std::string();
@@ -118,9 +121,15 @@ std::string release_given(const std::vector<std::string>& set) {
 FromResult scenario_from_source(const EngineSource& source) {
   const std::vector<std::string>& words = source.words;
   const std::string& first = words.front();
-  if (!is_input(first)) return scenario_from_command(first, "command", source.release);
-  const std::string text = input_text(first);
-  const bool compose = is_compose(first, text) && !holds_deployment(text);
+  const bool file = is_input(first);
+  const std::string text = file ? input_text(first) : std::string();
+  const bool compose = file && is_compose(first, text) && !holds_deployment(text);
+  if (!source.service.empty() && !compose) {
+    throw ConfigError(Complaint{.kind = ErrorKind::conflict,
+                                .origin = "--service",
+                                .problem = "names a service of a compose file, and this is none"});
+  }
+  if (!file) return scenario_from_command(first, "command", source.release);
   if (!compose && holds_metrics(text)) {
     if (words.size() > 2) throw ConfigError("expected one or two dumps of /metrics");
     return from_metrics(words, text, source.release);

@@ -24,6 +24,7 @@
 #include "sim/kernel/visible_text.hpp"
 #include "sim/report/files/result_files.hpp"
 #include "sim/report/json/result_json.hpp"
+#include "sim/resolve/run_verdict.hpp"
 #include "sim/study/search/finish_searches.hpp"
 #include "sim/study/search/search_runner.hpp"
 #include "sim/study/store/results_store.hpp"
@@ -127,7 +128,10 @@ struct MpiArguments {
   bool resume = false;
 };
 
-std::string summary_of(const RunResult& result) { return summary_json(result, kVersion); }
+std::string summary_of(const RunResult& result, const Catalog& catalog) {
+  const RunVerdict verdict = judge_run(result, catalog);
+  return summary_json(result, kVersion, &verdict);
+}
 
 // What is to do, and how far it is.
 struct MpiWork {
@@ -217,6 +221,7 @@ class Desk {
 
 void work(const mpi::communicator& world, const StudyPlan& plan, const Catalog& catalog) {
   const std::vector<SearchTask> tasks = tasks_of(plan, {});
+  const auto summary = [&](const RunResult& result) { return summary_of(result, catalog); };
   world.send(0, kAsk);
   while (true) {
     MpiOrder order;
@@ -225,7 +230,7 @@ void work(const mpi::communicator& world, const StudyPlan& plan, const Catalog& 
     // An interrupted job stores what is in progress: rank 0 hands out nothing after that.
     MpiResult result;
     if (order.run != MpiOrder::kNone) {
-      result.run = make_run(plan, catalog, order.run, summary_of, nullptr);
+      result.run = make_run(plan, catalog, order.run, summary, nullptr);
     } else {
       result.search = make_search(plan, catalog, tasks[static_cast<std::size_t>(order.search)],
                                   std::move(order.known));
@@ -241,7 +246,7 @@ void lead(const mpi::communicator& world, const StudyPlan& plan, const Catalog& 
   if (world.size() > 1) return Desk(world, plan, interrupted, work, store).serve();
   SweepOptions options;
   options.interrupted = &interrupted;
-  options.summary = summary_of;
+  options.summary = [&](const RunResult& result) { return summary_of(result, catalog); };
   work.run_state = run_study(plan, catalog, work.runs, store, options);
   if (interrupted) return;
   SearchOptions search;

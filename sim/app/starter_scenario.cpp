@@ -35,35 +35,38 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kComment
      {"/workload/prompt/tokens",
       "or draw them: law: lognormal, median: 1020, sigma: 0.8, max: 12000"},
      {"/workload/output/tokens", "likewise"},
-     {"/slo", "99 % of the requests must keep these"}}};
+     {"/slo", "99 % of the requests must keep ttft, tpot and e2el; all together the rest"}}};
 
+// "ttft=2s" is a target of each request, "p99_ttft=2s" a limit on all of them.
 void set_targets(Json& root, const std::vector<std::string>& texts) {
-  std::vector<std::string> p99;
+  constexpr std::array<std::string_view, 3> kOfEach{"ttft", "tpot", "e2el"};
   for (const std::string& text : texts) {
     for (const std::string_view part : split(text, ',')) {
       const std::string_view target = trimmed(part);
       if (target.empty()) continue;
-      const bool is_p99 = target.starts_with("p99_");
-      if (!is_p99 && target.find('_') < target.find_first_of("=<:") &&
-          !target.starts_with("ttft") && !target.starts_with("tpot") &&
-          !target.starts_with("e2el")) {
-        throw ConfigError(Complaint{.origin = "--slo",
+      const std::string_view name = trimmed(target.substr(0, target.find_first_of("=<:")));
+      const bool of_each = std::ranges::any_of(kOfEach, [&](std::string_view latency) {
+        return name == latency || name == std::string(latency) + "_ms";
+      });
+      const Limit limit =
+          parse_targets({of_each ? fmt::format("p99_{}", target) : std::string(target)}).front();
+      const std::string option =
+          of_each ? limit.metric.substr(std::string_view("p99_").size()) : limit.metric;
+      if (find_option("/slo/" + option) == nullptr) {
+        throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
+                                    .origin = "--slo",
                                     .value = std::string(target),
-                                    .problem = "99 % of the requests must keep a scenario's "
-                                               "targets: expected ttft, tpot or e2el"});
+                                    .problem = "expected ttft, tpot, e2el, or mean, median, p90, "
+                                               "p95 or p99 of them: p99_ttft=2s"});
       }
-      p99.push_back(is_p99 ? std::string(target) : fmt::format("p99_{}", target));
+      if (root.contains("slo") && root["slo"].contains(option)) {
+        throw ConfigError(Complaint{.kind = ErrorKind::conflict,
+                                    .origin = "--slo",
+                                    .value = std::string(target),
+                                    .problem = option + " stands twice"});
+      }
+      root["slo"][option] = limit.bound;
     }
-  }
-  for (const Limit& limit : parse_targets(p99)) {
-    const std::string name = limit.metric.substr(std::string_view("p99_").size());
-    if (name == "itl_ms") {
-      throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
-                                  .origin = "--slo",
-                                  .value = name,
-                                  .problem = "expected ttft, tpot or e2el"});
-    }
-    root["slo"][name] = limit.bound;
   }
 }
 

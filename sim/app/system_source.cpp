@@ -25,8 +25,15 @@ bool names_a_file(std::string_view word) {
          std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
 }
 
+ConfigError service_of_no_file() {
+  return ConfigError(Complaint{.kind = ErrorKind::conflict,
+                               .origin = "--service",
+                               .problem = "names a service of a compose file, and this is none"});
+}
+
 DescribedSystem described_by_source(const SystemFlags& a, const std::string& asker) {
   if (a.source.size() == 1 && is_scenario(a.source.front())) {
+    if (!a.service.empty()) throw service_of_no_file();
     return {read_scenario_document(a.source.front()), {}};
   }
   if (a.source.size() == 1 && names_a_file(a.source.front()) && !is_input(a.source.front())) {
@@ -95,6 +102,7 @@ DescribedSystem described_system(const SystemFlags& a, const std::string& asker)
         .problem = "name a system: a command behind --, as in headroom ask --device h100-sxm -- "
                    "vllm serve MODEL; or a file; or --model and --device"});
   }
+  if (!a.service.empty()) throw service_of_no_file();
   return described_by_flags(a, asker);
 }
 

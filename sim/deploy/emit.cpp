@@ -73,13 +73,8 @@ bool has_command(const Engine& engine) {
 const DeploymentForm& form_named(std::string_view name) {
   const auto found = std::ranges::find(kForms, name, &DeploymentForm::name);
   if (found != kForms.end()) return *found;
-  const std::vector<std::string> all = deployment_forms();
-  if (std::ranges::find(all, name) != all.end()) return kCommandForm;
-  throw ConfigError(Complaint{.kind = ErrorKind::unknown,
-                              .origin = "form",
-                              .value = std::string(name),
-                              .problem = fmt::format("expected one of {}", comma_list(all)),
-                              .nearest = nearest_name(name, all)});
+  check_deployment_form(name, "form");
+  return kCommandForm;
 }
 
 void check_engine(std::string_view form, const Deployment& deployment) {
@@ -124,6 +119,16 @@ std::vector<std::string> deployment_forms() {
     if (has_command(*engine)) names.push_back(fmt::format("{}{}", engine->name, kArgsForm));
   }
   return names;
+}
+
+void check_deployment_form(std::string_view form, const std::string& origin) {
+  const std::vector<std::string> all = deployment_forms();
+  if (std::ranges::find(all, form) != all.end()) return;
+  throw ConfigError(Complaint{.kind = ErrorKind::unknown,
+                              .origin = origin,
+                              .value = std::string(form),
+                              .problem = fmt::format("expected one of {}", comma_list(all)),
+                              .nearest = nearest_name(form, all)});
 }
 
 FromResult scenario_from_emitted(std::string_view form, const std::vector<DeploymentText>& files) {

@@ -23,6 +23,9 @@ struct EmittedDeployment {
 // "kubernetes", ..., and "vllm-args" and its like, one for each engine with a server command.
 [[nodiscard]] std::vector<std::string> deployment_forms();
 
+// ConfigError about `origin`, the flag that names it: no such form.
+void check_deployment_form(std::string_view form, const std::string& origin);
+
 // `simulated`: lines of the files' head about what was simulated; may be empty. ConfigError: no
 // such form, an engine without a server command, a fleet that the form cannot hold at all, or the
 // scenario is wrong.

@@ -27,6 +27,8 @@ std::span<const FixCandidate> environment_fixes() {
       {"/environment/tmpfs_gib", Try::ladder, Cost::none,
        "empty tmpfs and /dev/shm before the start", "0.0"},
       {"/environment/processes_gib", Try::ladder, Cost::none, "stop the other processes", "0.0"},
+      {"/device/memory_used_gib", Try::ladder, Cost::none, "stop the other processes on the device",
+       "0.0"},
       {"/environment/shm_size_gib", Try::ladder, Cost::none, "a limit, not a reservation",
        "0.5|1.0|2.0|4.0|8.0|16.0|64.0"},
       {"/environment/memory_limit_gib", Try::ladder, Cost::none,

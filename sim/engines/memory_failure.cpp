@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "sim/engines/engines.hpp"
@@ -206,9 +207,8 @@ std::optional<MemoryFailure> find_memory_failure(std::string_view text) {
 
 std::vector<MemoryPart> memory_parts(const MemoryFailure& failure) {
   const auto& total = failure.figure(Figure::total);
-  if (!total) return {};
   std::vector<MemoryPart> parts;
-  double rest = *total;
+  double rest = total.value_or(std::numeric_limits<double>::infinity());
   const auto add = [&](std::string_view name, Figure which) {
     const auto& gib = failure.figure(which);
     if (!gib || *gib <= 0 || *gib > rest) return;
@@ -223,7 +223,7 @@ std::vector<MemoryPart> memory_parts(const MemoryFailure& failure) {
   add("others", Figure::others);
   const auto& free = failure.figure(Figure::free);
   const bool has_free = free && *free >= 0 && *free <= rest;
-  parts.push_back({"rest", has_free ? rest - *free : rest});
+  if (total) parts.push_back({"rest", has_free ? rest - *free : rest});
   if (has_free) parts.push_back({"free", *free});
   return parts;
 }

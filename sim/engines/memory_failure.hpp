@@ -35,12 +35,12 @@ struct MemoryFailure {
 // those of all lines, later ones over earlier ones. Nothing: the text says of no failure.
 [[nodiscard]] std::optional<MemoryFailure> find_memory_failure(std::string_view text);
 
-// A part of the device's memory, for a bar; `rest` and free memory by subtraction.
+// A part of the device's memory, for a bar; `rest` by subtraction, where the total is known.
 struct MemoryPart {
   std::string_view name;
   double gib = 0;
 };
-// Parts that are known of a device whose total is known, or of what was wanted; empty: too little.
+// Parts that are known; empty: none is.
 [[nodiscard]] std::vector<MemoryPart> memory_parts(const MemoryFailure& failure);
 
 }  // namespace headroom

@@ -1,12 +1,15 @@
 // scenario_from_compose: the Compose specification's services.<name>.{image, command, entrypoint,
 // environment, shm_size, ipc, mem_limit, gpus, scale, labels, configs, deploy.resources,
-// deploy.replicas}.
+// deploy.replicas}; of several services also depends_on.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
 
 #include "sim/intake/container.hpp"
 #include "sim/intake/deployed_part.hpp"
@@ -48,6 +51,40 @@ class ServiceReader {
     part.role = label(dotted(kRoleKey));
     part.device = label(dotted(kDeviceKey));
     return part;
+  }
+
+  // Ids of the GPUs that the engine sees, in its order; empty: all of them. Docker gives a `count`
+  // the first ones (daemon/nvidia_linux.go: countToDevices).
+  std::vector<std::string> devices() {
+    std::vector<std::string> seen;
+    const Json& reservations = member(member(at("deploy"), "resources"), "reservations");
+    for (const Json& device : member(reservations, "devices")) {
+      for (const Json& id : member(device, "device_ids")) {
+        if (id.is_string()) seen.push_back(expanded(id));
+      }
+      if (seen.empty()) seen = first_devices(text(device, "count"));
+    }
+    if (const Json& gpus = at("gpus"); seen.empty() && gpus.is_string()) {
+      seen = first_devices(expanded(gpus));
+    }
+    if (seen.empty()) seen = device_list(variable("NVIDIA_VISIBLE_DEVICES"));
+    for (const char* name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
+      seen = chosen_devices(std::move(seen), device_list(variable(name)));
+    }
+    return seen;
+  }
+
+  // Services that must have started before; `healthy`: of them, those that must be ready, too.
+  std::vector<std::string> starts_after(std::set<std::string>& healthy) {
+    std::vector<std::string> names;
+    const Json& needed = at("depends_on");
+    for (const auto& [key, value] : needed.items()) {
+      if (!value.is_string() && !value.is_object()) throw error("depends_on", "expected names");
+      const std::string name = value.is_string() ? value.get<std::string>() : key;
+      names.push_back(name);
+      if (value.is_object() && text(value, "condition") == "service_healthy") healthy.insert(name);
+    }
+    return names;
   }
 
   bool starts_engine() {
@@ -146,6 +183,47 @@ class ServiceReader {
     return result;
   }
 
+  static std::vector<std::string> first_devices(std::string_view count) {
+    std::vector<std::string> ids;
+    for (std::int64_t i = 0; i < device_count(count).value_or(0); ++i) {
+      ids.push_back(std::to_string(i));
+    }
+    return ids;
+  }
+
+  // "0,1" as its ids; nothing for "all" and the like.
+  static std::vector<std::string> device_list(const std::string& text) {
+    std::vector<std::string> ids;
+    if (!device_count(text)) return ids;
+    std::istringstream in(text);
+    for (std::string id; std::getline(in, id, ',');) ids.push_back(id);
+    return ids;
+  }
+
+  // CUDA counts those that the container sees; ids of another kind name a device themselves.
+  static std::vector<std::string> chosen_devices(std::vector<std::string> seen,
+                                                 const std::vector<std::string>& chosen) {
+    if (chosen.empty() || seen.empty()) return chosen.empty() ? seen : chosen;
+    std::vector<std::string> ids;
+    for (const std::string& id : chosen) {
+      const bool counts = id.size() < 4 && id.find_first_not_of("0123456789") == std::string::npos;
+      const std::size_t at = counts ? std::stoul(id) : seen.size();
+      ids.push_back(at < seen.size() ? seen[at] : id);
+    }
+    return ids;
+  }
+
+  std::string variable(const std::string& name) {
+    const Json& variables = at("environment");
+    if (variables.is_object()) return text(variables, name);
+    for (const Json& one : variables) {
+      if (!one.is_string()) continue;
+      const std::string word = expanded(one);
+      if (word.starts_with(name + "=")) return word.substr(name.size() + 1);
+    }
+    return "";
+  }
+
   void read_variables(Draft& draft) {
     const Json& variables = at("environment");
     for (const auto& [key, value] : variables.items()) {
@@ -221,7 +299,9 @@ std::string chosen_service(const Json& root, const std::string& file, const std:
   throw ConfigError(Complaint{
       .origin = file,
       .problem =
-          fmt::format("several services start an engine: choose one of {}", comma_list(engines))});
+          fmt::format("several services start an engine: choose one of {} with --service, or see "
+                      "how they share a device: headroom audit {} --device DEVICE",
+                      comma_list(engines), file)});
 }
 
 // Services that are replicas of one fleet.
@@ -235,17 +315,113 @@ std::vector<DeployedPart> replicas_of(const Json& root, const std::string& file,
   return parts;
 }
 
-}  // namespace
-
-FromResult scenario_from_compose(std::istream& text, const std::string& name,
-                                 const std::string& service, std::string_view release) {
+Json compose_root(std::istream& text, const std::string& name) {
   const std::string content(std::istreambuf_iterator<char>(text), {});
-  const Json root = read_yaml(content, name);
+  Json root = read_yaml(content, name);
   const bool has_services =
       root.is_object() && root.contains("services") && root.at("services").is_object();
   if (!has_services)
     throw ConfigError(
         Complaint{.origin = name, .problem = "not a compose file: it has no \"services\""});
+  return root;
+}
+
+// What depends_on says of all services.
+class StartOrder {
+ public:
+  StartOrder(const Json& root, const std::string& file) {
+    for (const auto& [key, service] : root.at("services").items()) {
+      if (service.is_object()) after_[key] = ServiceReader(root, file, key).starts_after(healthy_);
+      names_.push_back(key);
+    }
+    place(file);
+  }
+
+  // Each after those that it waits for, else in the order of the file.
+  [[nodiscard]] const std::vector<std::string>& order() const { return order_; }
+  [[nodiscard]] bool is_healthy_first(const std::string& name) const {
+    return healthy_.contains(name);
+  }
+
+  // Whether depends_on, directly or through others, starts `first` before `second`.
+  [[nodiscard]] bool orders(const std::string& first, const std::string& second) const {
+    const auto needed = after_.find(second);
+    return needed != after_.end() &&
+           std::ranges::any_of(needed->second, [&](const std::string& name) {
+             return name == first || orders(first, name);
+           });
+  }
+
+ private:
+  void place(const std::string& file) {
+    while (order_.size() < names_.size()) {
+      const auto next = std::ranges::find_if(names_, [this](const std::string& name) {
+        const auto is_in = [](const std::vector<std::string>& list, const std::string& other) {
+          return std::ranges::find(list, other) != list.end();
+        };
+        // A service of another file, as of an override, says nothing here.
+        const auto placed = [&](const std::string& other) {
+          return is_in(order_, other) || !is_in(names_, other);
+        };
+        const auto needed = after_.find(name);
+        return !is_in(order_, name) &&
+               (needed == after_.end() || std::ranges::all_of(needed->second, placed));
+      });
+      if (next == names_.end()) {
+        throw ConfigError(
+            Complaint{.origin = file, .problem = "depends_on goes in a circle: nothing starts"});
+      }
+      order_.push_back(*next);
+    }
+  }
+
+  std::vector<std::string> names_;
+  std::map<std::string, std::vector<std::string>> after_;
+  std::set<std::string> healthy_;
+  std::vector<std::string> order_;
+};
+
+std::vector<std::string> order_notes(const StartOrder& order,
+                                     const std::vector<ComposeService>& services) {
+  std::vector<std::string> notes;
+  for (std::size_t i = 1; i < services.size(); ++i) {
+    const std::string& first = services[i - 1].name;
+    const std::string& second = services[i].name;
+    if (!order.orders(first, second)) {
+      notes.push_back(fmt::format(
+          "{} before {} is the order of the file: depends_on says nothing, and without it both "
+          "start at once",
+          first, second));
+    } else if (!order.is_healthy_first(first)) {
+      notes.push_back(fmt::format(
+          "{} is taken to have its memory when {} starts: only `condition: service_healthy` of "
+          "depends_on waits for that",
+          first, second));
+    }
+  }
+  return notes;
+}
+
+}  // namespace
+
+ComposeServices engines_of_compose(std::istream& text, const std::string& name,
+                                   std::string_view release) {
+  const Json root = compose_root(text, name);
+  const StartOrder order(root, name);
+  ComposeServices found;
+  for (const std::string& service : order.order()) {
+    ServiceReader reader(root, name, service);
+    if (!reader.starts_engine()) continue;
+    found.is_fleet |= reader.is_replica();
+    found.services.push_back({service, reader.read(release), reader.devices()});
+  }
+  found.notes = order_notes(order, found.services);
+  return found;
+}
+
+FromResult scenario_from_compose(std::istream& text, const std::string& name,
+                                 const std::string& service, std::string_view release) {
+  const Json root = compose_root(text, name);
   if (service.empty()) {
     std::vector<DeployedPart> replicas = replicas_of(root, name, release);
     if (!replicas.empty()) return scenario_of_parts(std::move(replicas));

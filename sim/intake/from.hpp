@@ -34,6 +34,24 @@ namespace headroom {
                                                const std::string& service,
                                                std::string_view release = {});
 
+// A service of a compose file that starts an engine.
+struct ComposeService {
+  std::string name;
+  FromResult engine;
+  std::vector<std::string> devices;  // ids of the GPUs that it sees; empty: all
+};
+
+struct ComposeServices {
+  std::vector<ComposeService> services;  // in the order of their starts
+  std::vector<std::string> notes;        // what of that order is assumed
+  bool is_fleet = false;                 // replicas that `headroom emit` wrote
+};
+
+// Each service that starts an engine, after those that depends_on starts first, else in the order
+// of the file. ConfigError as above; depends_on that goes in a circle.
+[[nodiscard]] ComposeServices engines_of_compose(std::istream& text, const std::string& name,
+                                                 std::string_view release = {});
+
 // A file of a deployment, by the name that errors call it.
 struct DeploymentText {
   std::string name;

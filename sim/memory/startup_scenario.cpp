@@ -307,18 +307,27 @@ std::string unknown_settings(const LoggedStart& start) {
   return "";
 }
 
-// What others held on a device of its own memory, where the log has both figures.
-void add_used_memory(const LoggedStart& start, const std::string& board, const Catalog& catalog,
-                     Json& device) {
-  if (catalog.device(board).memory_model == MemoryModel::unified) return;
+// What was in use at the engine's first look on a device of its own memory, where the log has both
+// figures.
+std::optional<double> used_gib(const LoggedStart& start, const std::string& board,
+                               const Catalog& catalog) {
+  if (catalog.device(board).memory_model == MemoryModel::unified) return std::nullopt;
   const Json total = setting_in(start.logged, "total_gib");
   const Json free = setting_in(start.logged, "free_before_gib");
-  if (!total.is_number() || !(free.is_number() || free.is_object())) return;
+  if (!total.is_number() || !(free.is_number() || free.is_object())) return std::nullopt;
   double least = total.get<double>();
   for (const Json& one : free.is_object() ? free : Json::array({free})) {
     least = std::min(least, one.get<double>());
   }
-  device["memory_used_gib"] = total.get<double>() - least;
+  return total.get<double>() - least;
+}
+
+// Of what was in use, the part that the engine's own rule does not already count as its process's.
+void add_other_memory(Scenario& scenario, const std::string& name, double used,
+                      const Catalog& catalog) {
+  const std::optional<BudgetedSystem> alone = try_system(scenario, catalog);
+  const ByteCount own = alone ? alone->budget.terms[MemoryPurpose::others] : 0;
+  set_option(scenario, "/device/memory_used_gib", std::max(used - gib_from_bytes(own), 0.0), name);
 }
 
 // On unified memory what was available before loading tells what others held.
@@ -348,7 +357,6 @@ Scenario loaded(FromResult result, const LoggedStart& start, const std::string& 
   json["device"]["name"] = board;
   const Json total = setting_in(start.logged, "total_gib");
   if (total.is_number()) json["device"]["memory_total_gib"] = total;
-  add_used_memory(start, board, catalog, json["device"]);
   // A container's /dev/shm is not in the logs, and nothing else of it changes memory.
   json["environment"] = Json::object({{"name", "native"}});
   add_other_processes(start, board, catalog, json["environment"]);
@@ -356,7 +364,10 @@ Scenario loaded(FromResult result, const LoggedStart& start, const std::string& 
   constexpr std::string_view kAllowLong = "allow_long_max_model_len";
   if (reads_option(*start.engine, kAllowLong)) json["engine"][std::string(kAllowLong)] = true;
   ScenarioDocument document{{start.id, std::move(json), {}}, {}};
-  return load_scenario(std::move(document), start.id, {});
+  Scenario scenario = load_scenario(std::move(document), start.id, {});
+  const std::optional<double> used = used_gib(start, board, catalog);
+  if (used) add_other_memory(scenario, start.id, *used, catalog);
+  return scenario;
 }
 
 }  // namespace

@@ -135,8 +135,12 @@ std::unique_ptr<AdmissionPolicy> make_admission(const Scenario& scenario,
   const auto add = [&](const std::optional<double>& ms) {
     promised.push_back(ms ? promise_ns(*ms) : kNever);
   };
-  for (const SloSection& one : slo) add(one.ttft_ms ? one.ttft_ms : scenario.slo.ttft_ms);
-  if (slo.empty()) add(scenario.slo.ttft_ms);
+  const std::optional<double> of_all = promised_ms(scenario.slo, "ttft");
+  for (const SloSection& one : slo) {
+    const std::optional<double> own = promised_ms(one, "ttft");
+    add(own ? own : of_all);
+  }
+  if (slo.empty()) add(of_all);
   return std::make_unique<DeadlineShedding>(std::move(promised), ns_from_seconds(section.window_s));
 }
 
@@ -144,14 +148,14 @@ std::unique_ptr<AdmissionPolicy> make_admission(const Scenario& scenario,
 std::vector<LatencyTargets> promised_latencies(const Scenario& scenario,
                                                const std::vector<SloSection>& slo) {
   const double factor = scenario.fleet.router.slo_buffer_factor;
-  const auto promised = [&](const std::optional<double>& own, const std::optional<double>& all) {
-    const std::optional<double>& ms = own ? own : all;
+  const auto promised = [&](const SloSection& own, std::string_view latency) {
+    const std::optional<double> first = promised_ms(own, latency);
+    const std::optional<double> ms = first ? first : promised_ms(scenario.slo, latency);
     return ms ? std::max<TimeNs>(1, promise_ns(factor * *ms)) : kNever;
   };
   std::vector<LatencyTargets> targets;
   const auto add = [&](const SloSection& own) {
-    targets.push_back(
-        {promised(own.ttft_ms, scenario.slo.ttft_ms), promised(own.tpot_ms, scenario.slo.tpot_ms)});
+    targets.push_back({promised(own, "ttft"), promised(own, "tpot")});
   };
   for (const SloSection& one : slo) add(one);
   if (slo.empty()) add(scenario.slo);

@@ -67,6 +67,63 @@ std::string close_target(const RunResult& run) {
   return "";
 }
 
+// A limit on a latency of all requests, or of those of a class, and what it came to.
+struct LimitedLatency {
+  std::string title;  // "p99 TTFT", "class 1: p99 TTFT"
+  const LatencyMetric* metric = nullptr;
+  double ms = 0;
+  double limit_ms = 0;
+  bool is_known = false;  // a request finished
+};
+
+std::vector<LimitedLatency> limited_latencies(const RunResult& run) {
+  std::vector<LimitedLatency> found;
+  const auto add = [&](const SloSection& slo, const ServingMetrics& metrics,
+                       const std::string& of) {
+    for (const LatencyLimit& one : latency_limits()) {
+      const std::optional<double>& limit = slo.*one.limit;
+      if (!limit) continue;
+      const LatencyMetric* metric = find_latency(one.metric);
+      found.push_back({of + latency_title(one.metric), metric, metrics.*metric->value, *limit,
+                       metrics.completed > 0});
+    }
+  };
+  add(run.resolved.scenario.slo, run.summary.metrics, "");
+  const auto& classes = run.resolved.scenario.workload.classes;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const auto own = std::ranges::find(run.summary.classes, static_cast<std::int32_t>(i),
+                                       &ClassSummary::class_id);
+    const bool alone = own == run.summary.classes.end();  // there is one class only
+    add(classes[i].slo, alone ? run.summary.metrics : own->metrics, fmt::format("class {}: ", i));
+  }
+  return found;
+}
+
+std::string limited_text(const LimitedLatency& one) {
+  return fmt::format("{} is {}, the target {}", one.title, latency_text(one.ms),
+                     latency_text(one.limit_ms));
+}
+
+// The first limit that is missed; empty: none.
+std::string missed_limit(const std::vector<LimitedLatency>& all, std::string_view& metric) {
+  for (const LimitedLatency& one : all) {
+    metric = one.metric->name;
+    if (!one.is_known) return fmt::format("{}: no request finished", one.title);
+    if (one.ms > one.limit_ms) return limited_text(one);
+  }
+  return "";
+}
+
+std::string close_limit(const RunResult& run, const std::vector<LimitedLatency>& all) {
+  for (const LimitedLatency& one : all) {
+    const double most = one.ms * (1 + latency_range(run.expected_error, one.metric->kind).high);
+    if (most <= one.limit_ms) continue;
+    return fmt::format("{}, but measured runs were up to {}", limited_text(one),
+                       latency_text(most));
+  }
+  return "";
+}
+
 // What a run without targets shows. Requests without a rate (all at once) are not kept up with.
 std::string served_text(const RunResult& run) {
   const WorkloadSection& w = run.resolved.scenario.workload;
@@ -83,17 +140,29 @@ std::string served_text(const RunResult& run) {
 
 RunVerdict judge_targets(const RunResult& run, const Catalog& catalog) {
   const ServingMetrics& m = run.summary.metrics;
-  if (!m.request_goodput) {
+  const std::vector<LimitedLatency> limited = limited_latencies(run);
+  if (!m.request_goodput && limited.empty()) {
     return {HoldVerdict::holds, served_text(run) + "; no latency targets are set (slo)",
             Binds::nothing};
   }
-  const double kept = m.request_throughput > 0 ? *m.request_goodput / m.request_throughput : 0;
-  const std::string share =
-      fmt::format("{:.1f} % of requests keep {}", 100 * kept, targets_text(run));
-  if (kept < kKeptShare) {
-    return {HoldVerdict::does_not_hold, share, what_binds(run, "", catalog)};
+  std::string_view metric;
+  if (std::string missed = missed_limit(limited, metric); !missed.empty()) {
+    return {HoldVerdict::does_not_hold, std::move(missed), what_binds(run, metric, catalog)};
   }
-  if (std::string close = close_target(run); !close.empty()) {
+  std::string share;
+  if (m.request_goodput) {
+    const double kept = m.request_throughput > 0 ? *m.request_goodput / m.request_throughput : 0;
+    share = fmt::format("{:.1f} % of requests keep {}", 100 * kept, targets_text(run));
+    if (kept < kKeptShare) {
+      return {HoldVerdict::does_not_hold, share, what_binds(run, "", catalog)};
+    }
+  }
+  for (const LimitedLatency& one : limited) {
+    share += (share.empty() ? "" : "; ") + limited_text(one);
+  }
+  std::string close = close_target(run);
+  if (close.empty()) close = close_limit(run, limited);
+  if (!close.empty()) {
     return {HoldVerdict::tight, fmt::format("{}; {}", share, close), Binds::nothing};
   }
   return {HoldVerdict::holds, share, Binds::nothing};

@@ -87,16 +87,17 @@ class FleetValidator {
 
   // Of a router that keeps promises, `policy`, chosen at `pointer`.
   void check_promises(const std::string& pointer, const std::string& policy) const {
-    bool ttft = s_.slo.ttft_ms.has_value();
-    bool tpot = s_.slo.tpot_ms.has_value();
+    bool ttft = promised_ms(s_.slo, "ttft").has_value();
+    bool tpot = promised_ms(s_.slo, "tpot").has_value();
     for (const WorkloadClass& one : s_.workload.classes) {
-      ttft |= one.slo.ttft_ms.has_value();
-      tpot |= one.slo.tpot_ms.has_value();
+      ttft |= promised_ms(one.slo, "ttft").has_value();
+      tpot |= promised_ms(one.slo, "tpot").has_value();
     }
     if (!ttft && !tpot) {
-      s_.refuse_value(pointer, fmt::format("\"{}\"", policy),
-                      "there are no targets: expected slo.ttft_ms or slo.tpot_ms, in the scenario "
-                      "or in a class");
+      s_.refuse_value(
+          pointer, fmt::format("\"{}\"", policy),
+          "there are no targets: expected slo.ttft_ms, slo.tpot_ms or a limit on one of "
+          "them, in the scenario or in a class");
     }
     const bool counts =
         (ttft && fleet_.router.ttft_weight > 0) || (tpot && fleet_.router.tpot_weight > 0);
@@ -125,10 +126,10 @@ class FleetValidator {
     if (a.policy == "token_bucket" && !a.burst) {
       s_.refuse_missing("/fleet/admission/burst", "the size of the bucket");
     }
-    if (a.policy != "deadline" || s_.slo.ttft_ms) return;
+    if (a.policy != "deadline" || promised_ms(s_.slo, "ttft")) return;
     const auto& classes = s_.workload.classes;
-    if (std::ranges::none_of(classes,
-                             [](const auto& one) { return one.slo.ttft_ms.has_value(); })) {
+    if (std::ranges::none_of(
+            classes, [](const auto& one) { return promised_ms(one.slo, "ttft").has_value(); })) {
       s_.refuse_missing("/slo/ttft_ms", "the target for shedding, here or in a class");
     }
   }

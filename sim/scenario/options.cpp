@@ -388,8 +388,8 @@ std::string class_pointer(std::size_t number, std::string_view row_pointer) {
 const std::vector<OptionRow>& all_options() {
   static const std::vector<OptionRow> rows = [] {
     std::vector<OptionRow> all;
-    for (const auto& part :
-         {general_options(), engine_options(), fleet_options(), workload_options()}) {
+    for (const auto& part : {general_options(), slo_options(), engine_options(), fleet_options(),
+                             workload_options()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

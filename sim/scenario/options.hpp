@@ -73,6 +73,7 @@ struct OptionRow {
 };
 
 [[nodiscard]] std::span<const OptionRow> general_options();
+[[nodiscard]] std::span<const OptionRow> slo_options();
 [[nodiscard]] std::span<const OptionRow> engine_options();  // shared ones, then by owner
 // What an option in `only_with` is set to; where it is absent, the engine's own part.
 [[nodiscard]] std::string switch_state(std::string_view pointer, const Scenario& scenario);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario/slo_section.hpp"
+
 namespace headroom {
 
 struct LengthSection {
@@ -146,12 +148,6 @@ struct ClosedLoopSection {
   std::optional<std::int64_t> users;
   DurationSection think_time;
   double start_within_s = 0;
-};
-
-struct SloSection {
-  std::optional<double> ttft_ms;
-  std::optional<double> tpot_ms;
-  std::optional<double> e2el_ms;
 };
 
 struct WorkloadClass;

@@ -44,6 +44,34 @@ ask_rate() {
 ask_rate 0 "$rate"
 ask_rate 4 "$more"
 
+# Engines of one compose file: each beside those that start before it, or one of them.
+cat >two.yaml <<'YAML'
+services:
+  first:
+    image: vllm/vllm-openai:v0.19.0
+    command: --model Qwen/Qwen2.5-7B-Instruct --max-model-len 8192 --gpu-memory-utilization 0.5
+  second:
+    image: vllm/vllm-openai:v0.19.0
+    command: --model Qwen/Qwen2.5-7B-Instruct --max-model-len 8192
+    depends_on: [first]
+YAML
+answer 0 two.txt two.yaml --device l40s --rate 1 --in 500 --out 50
+grep -qE '^first .* HOLDS ' two.txt || fail "$(cat two.txt)"
+grep -qE '^second .* DOES NOT START ' two.txt || fail "$(cat two.txt)"
+grep -q 'second: of its device the services before it hold: first' two.txt || fail "$(cat two.txt)"
+answer 4 second.txt two.yaml --service second --device l40s --rate 1 --in 500 --out 50
+grep -q 'free_memory_check' second.txt || fail "$(cat second.txt)"
+expect_error '--service' "$HEADROOM" ask demo --service chat
+
+# Limits of a scenario are targets like those of --slo.
+"$HEADROOM" init --model llama-3.1-8b --device h100-sxm --rate 1 --in 500 --out 50 \
+  --slo p99_ttft=5s,mean_tpot=100ms -o limited.json >/dev/null
+grep -q '"p99_ttft_ms": 5000' limited.json || fail "$(cat limited.json)"
+answer 0 limited.txt limited.json
+head -n 1 limited.txt | grep -qE '^HOLDS: p99 TTFT is .*, below 5.00 s$' || fail "$(cat limited.txt)"
+"$HEADROOM" run limited.json --json >run.json
+grep -q '"reason": "p99 TTFT is ' run.json || fail "$(grep reason run.json)"
+
 # A compose file, a scenario, names; a question kept as a scenario.
 cat >compose.yaml <<'YAML'
 services:

@@ -85,9 +85,15 @@ expect_error 'name a folder with -o' "$HEADROOM" emit fleet-chat --form systemd
 expect_error 'does not start SGLang' "$HEADROOM" emit ../small.json --form helm-values \
   --set engine='{"name":"sglang"}'
 expect_error 'nearest: kubernetes' "$HEADROOM" fleet plan ../plan.json --emit kubernets
-sed 's/600/0.001/' ../plan.json >hard.json
-expect_error 'nothing to deploy' "$HEADROOM" fleet plan hard.json -o hard --emit kubernetes
-rm hard.json
 [[ -z $(ls -A) ]] || fail "left behind: $(ls -A)"
+# Where nothing keeps the targets, what was searched stays, and why nothing was emitted is said.
+sed 's/600/0.001/' ../plan.json >hard.json
+code=0
+"$HEADROOM" fleet plan hard.json -o hard --emit kubernetes >hard.txt 2>hard_errors.txt || code=$?
+[[ $code == 2 ]] || fail "exit code $code instead of 2"
+grep -q -- '--emit: .*nothing to deploy' hard_errors.txt || fail "$(cat hard_errors.txt)"
+[[ $(ls hard) == $'plan.html\nplan.json' ]] || fail "not the plan alone: $(ls hard)"
+grep -q '"verdict": "does_not_hold"' hard/plan.json || fail 'the plan has no verdict'
+grep -q 'plan.json' hard.txt || fail 'the plan is not told'
 printf 'apiVersion: v1\nkind: Pod\n' >pod.yaml
 expect_error 'no pod starts a known engine' "$HEADROOM" from pod.yaml

@@ -147,3 +147,67 @@ grep -q '^refused .*longer than the engine accepts (max_model_len)' long.txt || 
 grep -q '"oom": \[\]' long/summary.json || fail 'summary.json lists an OOM'
 grep -q '"kind": "context_length_exceeded"' long/summary.json || fail 'no kind of the refusal'
 accounted long/summary.json
+
+# Engines of one compose file share their device: who starts, who fails, and what to change.
+cat >shared.yaml <<'YAML'
+services:
+  chat:
+    image: vllm/vllm-openai:v0.19.0
+    command: --model Qwen/Qwen2.5-7B-Instruct --max-model-len 8192
+    depends_on: { small: { condition: service_healthy } }
+    gpus: all
+  small:
+    image: lmsysorg/sglang:v0.5.4
+    command: >
+      python3 -m sglang.launch_server --model-path Qwen/Qwen2.5-1.5B-Instruct
+      --mem-fraction-static 0.3
+    gpus: all
+  local:
+    image: ollama/ollama:0.9.0
+    gpus: all
+  web:
+    image: ghcr.io/open-webui/open-webui:main
+YAML
+expect_error '--device' "$HEADROOM" audit shared.yaml --set local:model=llama-3.1-8b
+expect_error '--set local:model=MODEL' "$HEADROOM" audit shared.yaml --device l40s
+expect_error 'no such service' "$HEADROOM" audit shared.yaml --device l40s --set lokal:model=a
+local=(--set local:model=llama-3.1-8b)
+"$HEADROOM" audit shared.yaml --device l40s "${local[@]}" >shared.txt
+grep -q '^verdict  *DOES NOT START: chat: free_memory_check' shared.txt || fail "$(cat shared.txt)"
+grep -q '^order  *small, then chat, then local' shared.txt || fail "$(cat shared.txt)"
+grep -q 'chat: engine.gpu_memory_utilization 0.9 -> ' shared.txt || fail "$(cat shared.txt)"
+grep -q 'chat before local is the order of the file' shared.txt || fail "$(cat shared.txt)"
+share=$(sed -n 's/.*chat: engine.gpu_memory_utilization 0.9 -> \([0-9.]*\):.*/\1/p' shared.txt | head -1)
+"$HEADROOM" audit shared.yaml --device l40s "${local[@]}" \
+  --set "chat:engine.gpu_memory_utilization=$share" --json >shared.json
+has shared.json '"all_start": true'
+# One of them beside the others, as a scenario and in an audit of its own.
+"$HEADROOM" from shared.yaml --service chat --device l40s "${local[@]}" >chat.json
+has chat.json '"memory_used_gib"'
+has chat.json 'of its device the services before it hold: small'
+"$HEADROOM" audit shared.yaml --service chat --device l40s "${local[@]}" >chat.txt
+grep -q '^verdict  *DOES NOT START: free_memory_check' chat.txt || fail "$(cat chat.txt)"
+expect_error 'no service' "$HEADROOM" audit shared.yaml --service chet --device l40s "${local[@]}"
+
+# A flag that says nothing about what is audited is refused.
+expect_error '--model' "$HEADROOM" audit demo --model llama-3.1-8b
+expect_error '--device' "$HEADROOM" audit demo --device l40s
+expect_error '--environment' "$HEADROOM" audit demo --environment docker
+expect_error '--gpu' "$HEADROOM" audit demo --gpu 0
+expect_error '--service' "$HEADROOM" audit demo --service chat
+echo 'ValueError: No available memory for the cache blocks.' >tail.log
+expect_error '--concurrency' "$HEADROOM" audit tail.log --concurrency 4
+
+# Bars without the device's total: what is known is drawn, what is not is said.
+echo 'INFO Model loading took 14.99 GiB
+ValueError: To serve at least one request with the models max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (5.45 GiB). Based on the available memory, the estimated maximum model length is 44672.' >longest.log
+"$HEADROOM" audit longest.log >bars.txt
+grep -qE '^weights +#+\.+ +14.99 GiB$' bars.txt || fail "$(cat bars.txt)"
+grep -q '^not known  *the device' bars.txt || fail "$(cat bars.txt)"
+"$HEADROOM" audit longest.log --device rtx4090 >bars.txt
+grep -qE '^rest +#+\.+ +[0-9.]+ GiB' bars.txt || fail "no rest: $(cat bars.txt)"
+
+# Numbers as scenario files have them.
+"$HEADROOM" audit demo --context 8k --concurrency 1k >short.txt
+"$HEADROOM" audit demo --context 8192 --concurrency 1000 | cmp - short.txt || fail 'not the same'
+expect_error '--context' "$HEADROOM" audit demo --context 8q

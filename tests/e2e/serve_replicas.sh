@@ -19,6 +19,18 @@ for i in 0 1 2; do
   cmp "served/$i/requests.csv" "replay/$i/requests.csv" || fail "$i: the replay differs"
 done
 
+# One whose results cannot be written does not take those of the others along.
+serve demo -o lossy --replicas 3
+rm -r lossy/.1.partial-*
+kill -TERM "$server"
+code=0
+wait "$server" || code=$?
+server=
+[[ $code == 2 ]] || fail "exit code $code instead of 2"
+grep -q 'lossy/1' server_errors.txt || fail "not said: $(cat server_errors.txt)"
+for i in 0 2; do [[ -s lossy/$i/summary.json ]] || fail "$i is lost"; done
+[[ ! -e lossy/1 ]] || fail 'half of the results of one server'
+
 # Consecutive ports, all of them or none.
 serve demo
 taken=${url##*:}

@@ -45,6 +45,22 @@ digest=$(sqlite3 one.db "SELECT digest FROM runs WHERE run = $run")
 grep -q "\"digest\": \"$digest\"" alone.json || fail "run $run differs from the run by itself"
 [[ $(sqlite3 one.db "SELECT seed FROM runs WHERE run = $run") == 2 ]] || fail 'seed of run 1'
 
+# Each point and each run has the verdict of the run by itself.
+"$HEADROOM" sweep study.json -o told.db --json >told.json
+python3 - "$run" <<'PY'
+import json, sys
+told, alone = json.load(open("told.json")), json.load(open("alone.json"))
+assert len(told["points"]) == 13 and all(len(p["runs"]) == 2 for p in told["points"])
+(one,) = [r for p in told["points"] for r in p["runs"] if r["run"] == int(sys.argv[1])]
+for key in ("verdict", "reason", "binds"):
+    assert one[key] == alone[key], (key, one, alone[key])
+order = ["holds", "tight", "does_not_hold", "does_not_start"]
+for point in told["points"]:
+    worst = max(point["runs"], key=lambda r: order.index(r["verdict"]))
+    assert point["verdict"] == worst["verdict"], point
+PY
+expect_error '--json' "$HEADROOM" sweep study.json --dry-run --json
+
 # Shards, whichever way round they are merged; without one of them, its runs are named.
 "$HEADROOM" sweep study.json --shard 1/2 -o a.db >/dev/null
 "$HEADROOM" sweep study.json --shard 2/2 -o b.db >/dev/null

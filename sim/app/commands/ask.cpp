@@ -8,9 +8,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/app/command.hpp"
@@ -19,6 +21,8 @@
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/next_step.hpp"
+#include "sim/app/shared_source.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/app/system_source.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/memory/capacity_systems.hpp"
@@ -179,13 +183,61 @@ std::string next_after_ask(const AskArguments& a, const AskAnswer& answer) {
   return text;
 }
 
+struct Asked {
+  std::vector<AskQuery> queries;
+  std::vector<std::string> services;  // of each query; empty: there is one system
+  std::vector<std::string> assumed;
+};
+
+Asked asked_system(const AskArguments& a) {
+  DescribedSystem system = described_system(a.system, "ask");
+  const bool has_load = set_traffic(a, system);
+  return {queries_of(a, system, has_load), {}, system.assumed};
+}
+
+// The services of a compose file, or the one that is named, each beside those that start first.
+Asked asked_services(AskArguments a, const Catalog& catalog) {
+  const auto is_traffic = [](const std::string& one) { return one.starts_with("workload"); };
+  std::vector<std::string> traffic;
+  std::ranges::copy_if(a.system.set, std::back_inserter(traffic), is_traffic);
+  std::erase_if(a.system.set, is_traffic);
+  std::vector<std::string> devices = split_list(a.system.devices);
+  if (devices.empty()) devices.emplace_back();
+  const std::vector<std::string> set = std::exchange(a.system.set, traffic);
+  a.system.devices.clear();
+  Asked asked;
+  for (const std::string& device : devices) {
+    SharedServices all = shared_services(a.system.source.front(), device, set, catalog);
+    if (!a.system.service.empty()) all.services = {service_named(all, a.system.service)};
+    asked.assumed = all.order;
+    for (SharedService& one : all.services) {
+      const bool has_load = set_traffic(a, one.system);
+      const std::vector<AskQuery> queries = queries_of(a, one.system, has_load);
+      asked.queries.insert(asked.queries.end(), queries.begin(), queries.end());
+      asked.services.push_back(one.name);
+      for (const std::string& note : one.system.assumed) {
+        asked.assumed.push_back(fmt::format("{}: {}", one.name, note));
+      }
+    }
+  }
+  for (AskQuery& query : asked.queries) query.with_changes = asked.queries.size() == 1;
+  return asked;
+}
+
 int ask_command(AskArguments& a) {
   check_traffic(a);
   std::ranges::transform(a.system.source, a.system.source.begin(), input_path);
-  DescribedSystem system = described_system(a.system, "ask");
-  const bool has_load = set_traffic(a, system);
-  const std::vector<AskQuery> queries = queries_of(a, system, has_load);
   const Catalog catalog = load_catalog(a.catalog);
+  const bool by_names =
+      !a.system.models.empty() || !a.system.engine.empty() || a.system.device_count;
+  const bool several =
+      !by_names && a.system.source.size() == 1 && starts_several(a.system.source.front());
+  const Asked asked = several ? asked_services(a, catalog) : asked_system(a);
+  const std::vector<AskQuery>& queries = asked.queries;
+  if (!a.save.empty() && queries.size() > 1 && several) {
+    throw ConfigError(
+        Complaint{.origin = "--save", .problem = "keeps one system: choose it with --service"});
+  }
   // Refused before the runs where it cannot be written.
   std::optional<ReplacedFile> saved;
   if (!a.save.empty()) saved.emplace(a.save);
@@ -205,8 +257,8 @@ int ask_command(AskArguments& a) {
   if (a.json) {
     print(json_text(single ? all.front() : all), true);
   } else {
-    print(single ? ask_text(answers.front(), {system.assumed, next_after_ask(a, answers.front())})
-                 : ask_table(answers));
+    print(single ? ask_text(answers.front(), {asked.assumed, next_after_ask(a, answers.front())})
+                 : ask_table(answers, asked.services, asked.assumed));
   }
   const bool holds = std::ranges::any_of(
       answers, [](const AskAnswer& answer) { return answer.verdict <= HoldVerdict::tight; });
@@ -227,9 +279,12 @@ std::function<int()> add_ask(CLI::App& command) {
   command.add_option("--devices", a->system.device_count,
                      "without a source: how many, for one replica");
   command.add_option("--engine", a->system.engine, "without a source: engine or engine@version");
-  command.add_option("--service", a->system.service, "for a compose file: the service to read");
-  command.add_option("--rate", a->rate, "requests per second");
-  command.add_option("--users", a->users, "instead of --rate: each waits for its answer");
+  command.add_option("--service", a->system.service,
+                     "for a compose file: the service to ask about (each)");
+  with_short_numbers(command.add_option("--rate", a->rate, "requests per second"), "requests/s");
+  with_short_numbers(
+      command.add_option("--users", a->users, "instead of --rate: each waits for its answer"),
+      "users");
   command.add_option("--in", a->prompt, "tokens of a prompt: 3000, 8k (1024)");
   command.add_option("--out", a->output, "tokens of an answer (256)");
   command.add_option("--trace", a->trace, "a recorded trace, instead of --rate, --in and --out");

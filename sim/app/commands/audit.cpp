@@ -8,17 +8,25 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/engine_source.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/next_step.hpp"
+#include "sim/app/shared_source.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/app/system_source.hpp"
 #include "sim/engines/memory_failure.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/json/audit_json.hpp"
+#include "sim/report/json/shared_device_json.hpp"
 #include "sim/report/text/audit_report.hpp"
 #include "sim/report/text/failure_report.hpp"
+#include "sim/report/text/shared_device_report.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
@@ -31,7 +39,8 @@ struct AuditArguments {
   std::optional<std::int64_t> context;      // tokens of a request; absent: the longest accepted
   std::optional<std::int64_t> concurrency;  // such requests together; absent: 1
   bool mitigate = false;                    // what gives KV back on shared memory
-  // Of a log: stronger than what it says.
+  std::string service;                      // of a compose file; empty: all together
+  // Of a log: stronger than what it says; of a compose file, which does not say it.
   std::string model;
   std::string device;
   std::string environment;
@@ -51,17 +60,34 @@ bool is_log(const std::string& text) {
   return first == std::string::npos || (text[first] != '{' && text[first] != '/');
 }
 
+bool is_deployed(const AuditArguments& arguments, const std::string& text) {
+  return holds_services(text) && is_yaml(arguments.target);
+}
+
+// A compose file's engine on `device`.
+Scenario composed_scenario(const AuditArguments& arguments) {
+  SystemFlags flags;
+  flags.source = {arguments.target};
+  flags.service = arguments.service;
+  flags.set = arguments.flags.set;
+  ScenarioDocument document = described_system(flags, "audit").document;
+  set_device(arguments.device, document.json);
+  for (const std::string& one : arguments.flags.set) set_option(document.json, one);
+  return load_scenario(std::move(document), arguments.target, {});
+}
+
 // `text`: what was read of standard input, which cannot be read again.
 Scenario audited_scenario(const AuditArguments& arguments, const std::string& text) {
   const std::string& name = arguments.target;
+  if (is_deployed(arguments, text)) return composed_scenario(arguments);
   if (name != kStandardInput) return load_scenario(name, arguments.flags);
   return load_scenario({parse_json(text, name), ""}, name, arguments.flags);
 }
 
-std::string scenario_audit(const AuditArguments& arguments, const std::string& text,
+std::string scenario_audit(const AuditArguments& arguments, Scenario scenario,
                            const Catalog& catalog) {
   AuditQuery query;
-  query.scenario = audited_scenario(arguments, text);
+  query.scenario = std::move(scenario);
   if (arguments.context) {
     if (*arguments.context < 1) {  // 0 would mean the longest accepted length
       throw ConfigError(fmt::format("--context {}: expected at least 1 token", *arguments.context));
@@ -74,6 +100,58 @@ std::string scenario_audit(const AuditArguments& arguments, const std::string& t
   return arguments.json ? audit_json(report) : audit_text(report);
 }
 
+// Services that share devices: all of them, or one beside the others.
+std::string services_audit(const AuditArguments& arguments, const Catalog& catalog) {
+  const SharedServices all =
+      shared_services(arguments.target, arguments.device, arguments.flags.set, catalog);
+  if (!arguments.service.empty()) {
+    const DescribedSystem& one = service_named(all, arguments.service).system;
+    return scenario_audit(arguments, load_scenario(one.document, one.document.json.name, {}),
+                          catalog);
+  }
+  if (arguments.context || arguments.concurrency || arguments.mitigate) {
+    throw ConfigError(Complaint{.kind = ErrorKind::conflict,
+                                .origin = arguments.target,
+                                .problem = "--context, --concurrency and --mitigate are about one "
+                                           "engine: choose it with --service"});
+  }
+  std::vector<std::string> assumed;
+  for (const SharedService& service : all.services) {
+    for (const std::string& note : service.system.assumed) {
+      assumed.push_back(fmt::format("{}: {}", service.name, note));
+    }
+  }
+  if (!arguments.json) return shared_text(all.together, all.order, assumed);
+  assumed.insert(assumed.begin(), all.order.begin(), all.order.end());
+  return shared_json(all.together, assumed);
+}
+
+// A flag that says nothing about what is audited.
+void check_flags(const AuditArguments& a, std::string_view what, bool is_log, bool is_compose) {
+  const bool series = !a.series.empty();
+  const auto refuse = [&](std::string_view flag, bool given, std::string_view of) {
+    if (!given) return;
+    throw ConfigError(Complaint{.kind = ErrorKind::conflict,
+                                .origin = fmt::format("audit: {}", flag),
+                                .problem = fmt::format("only for {}, but {}", of, what)});
+  };
+  refuse("--gpu", !series && !a.gpu.empty(), "--series");
+  refuse("--capacity-gib", !series && a.capacity_gib, "--series");
+  refuse("--max-concurrent", !series && a.max_concurrency, "--series");
+  refuse("--service", !is_compose && !a.service.empty(), "a compose file");
+  refuse("--model", !is_log && !a.model.empty(), "a log (else --set model=MODEL)");
+  refuse("--environment", !is_log && !a.environment.empty(),
+         "a log (else --set environment.name=NAME)");
+  refuse("--device", !is_log && !is_compose && !a.device.empty(),
+         "a log or a compose file (else --set device=DEVICE)");
+  const bool has_budget = !series && !is_log;
+  constexpr std::string_view kSystems = "a scenario or a compose file";
+  refuse("--set", !has_budget && !a.flags.set.empty(), kSystems);
+  refuse("--context", !has_budget && a.context, kSystems);
+  refuse("--concurrency", !has_budget && a.concurrency, kSystems);
+  refuse("--mitigate", !has_budget && a.mitigate, kSystems);
+}
+
 std::vector<std::string> devices_of(const MemoryFailure& failure, const Catalog& catalog) {
   const auto& total = failure.figure(MemoryFigure::total);
   return total && *total > 0 ? devices_of_total(catalog, *total) : std::vector<std::string>{};
@@ -81,7 +159,7 @@ std::vector<std::string> devices_of(const MemoryFailure& failure, const Catalog&
 
 std::string log_audit(const AuditArguments& arguments, const std::string& text,
                       const Catalog& catalog) {
-  const std::optional<MemoryFailure> failure = find_memory_failure(text);
+  std::optional<MemoryFailure> failure = find_memory_failure(text);
   std::istringstream in(text);
   LogAuditQuery query;
   query.model = arguments.model;
@@ -97,7 +175,11 @@ std::string log_audit(const AuditArguments& arguments, const std::string& text,
            log_audit_text(found);
   } catch (const ConfigError&) {
     // A tail says neither model nor device, but what ran out.
-    if (!failure || !query.model.empty() || !query.device.empty()) throw;
+    if (!failure || !query.model.empty()) throw;
+  }
+  if (!query.device.empty()) {
+    auto& total = failure->figures[static_cast<std::size_t>(MemoryFigure::total)];
+    if (!total) total = gib_from_bytes(catalog.device(query.device).memory_reported_bytes);
   }
   return arguments.json ? memory_failure_json(*failure, name, devices)
                         : memory_failure_text(*failure, name, devices);
@@ -122,8 +204,9 @@ std::string next_after_audit(const AuditArguments& a, bool is_log) {
     return next_line("ask --device DEVICE -- COMMAND",
                      "with the command that starts the engine, simulates each change");
   }
-  const std::optional<std::string> words = scenario_words(a.target, a.flags.set);
+  std::optional<std::string> words = scenario_words(a.target, a.flags.set);
   if (!words) return "";
+  if (!a.device.empty()) *words += " --device " + shell_word(a.device);
   return next_line("ask " + *words, "does it hold its traffic, and what helps most");
 }
 
@@ -136,34 +219,59 @@ std::string audit_command(const AuditArguments& arguments) {
     const std::string next = next_after_audit(arguments, is_log);
     return next.empty() ? answer : answer + "\n" + next;
   };
-  if (!arguments.series.empty()) return with_next(series_audit(arguments), false);
+  if (!arguments.series.empty()) {
+    check_flags(arguments, "this is a recording", false, false);
+    return with_next(series_audit(arguments), false);
+  }
   const Catalog catalog = load_catalog(arguments.catalog);
   const bool may_be_log = is_input(arguments.target) && !is_scenario(arguments.target);
   const std::string text = may_be_log ? input_text(arguments.target) : "";
-  return may_be_log && is_log(text) ? with_next(log_audit(arguments, text, catalog), true)
-                                    : with_next(scenario_audit(arguments, text, catalog), false);
+  if (is_deployed(arguments, text)) {
+    check_flags(arguments, "this is a compose file", false, true);
+    if (starts_several(arguments.target)) return services_audit(arguments, catalog);
+  } else if (may_be_log && is_log(text)) {
+    check_flags(arguments, "this is a log", true, false);
+    return with_next(log_audit(arguments, text, catalog), true);
+  } else {
+    check_flags(arguments, "this is a scenario", false, false);
+  }
+  return with_next(scenario_audit(arguments, audited_scenario(arguments, text), catalog), false);
 }
 
 std::function<int()> add_audit(CLI::App& command) {
   const auto a = std::make_shared<AuditArguments>();
-  command.add_option("target", a->target,
-                     "a scenario, or an engine's start-up log (-: standard input)");
-  command.add_option("--set", a->flags.set, "path=value, e.g. engine.max_num_seqs=128")
+  command.add_option(
+      "target", a->target,
+      "a scenario, an engine's start-up log (-: standard input), or compose.yaml, whose "
+      "engines share their devices");
+  command
+      .add_option("--set", a->flags.set,
+                  "path=value, e.g. engine.max_num_seqs=128; SERVICE:path=value of a compose "
+                  "file with several engines")
       ->allow_extra_args(false);
-  command.add_option("--context", a->context, "length in tokens that a request may have");
-  command.add_option("--concurrency", a->concurrency, "how many such requests must fit at once");
+  with_short_numbers(
+      command.add_option("--context", a->context, "length in tokens that a request may have"),
+      "tokens");
+  with_short_numbers(command.add_option("--concurrency", a->concurrency,
+                                        "how many such requests must fit at once"),
+                     "requests");
   command.add_flag("--mitigate", a->mitigate,
                    "on unified memory: rank the ways to free memory for KV");
   command.add_option("--model", a->model, "for a log: use this model, whatever the log names");
   command.add_option("--device", a->device,
-                     "for a log: use this device instead of guessing it from the memory size");
+                     "for a compose file, which does not say it; for a log, instead of guessing "
+                     "it from the memory size");
+  command.add_option("--service", a->service, "for a compose file: this engine alone");
   command.add_option("--environment", a->environment,
                      "for a log: where the engine ran (headroom list environments)");
   command.add_option("--series", a->series, "CSV of memory over time, e.g. from nvidia-smi");
   command.add_option("--gpu", a->gpu, "for --series with several GPUs: the one to read");
-  command.add_option("--capacity-gib", a->capacity_gib, "for --series: memory of the device");
-  command.add_option("--max-concurrent", a->max_concurrency,
-                     "for --series: requests that the device can hold at once");
+  with_short_numbers(
+      command.add_option("--capacity-gib", a->capacity_gib, "for --series: memory of the device"),
+      "GiB");
+  with_short_numbers(command.add_option("--max-concurrent", a->max_concurrency,
+                                        "for --series: requests that the device can hold at once"),
+                     "requests");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   command.add_flag("-q,--quiet", a->quiet, kQuietHelp);

@@ -13,6 +13,7 @@
 #include "sim/app/command.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/next_step.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/memory/capacity_systems.hpp"
@@ -195,13 +196,19 @@ std::function<int()> add_capacity(CLI::App& command) {
   command.add_option("--context", a->contexts, "tokens per request: 2048,8k,...");
   command.add_option("--set", a->set, "path=value, e.g. engine.tensor_parallel_size=2")
       ->allow_extra_args(false);
-  command.add_option("--kv-bytes-per-token", a->kv_bytes_per_token,
-                     "use this instead of the value from the model's geometry");
-  command.add_option("--usable-fraction", a->usable_fraction,
-                     "KV pool = this x (device memory - weights), instead of the engine's rule");
+  with_short_numbers(command.add_option("--kv-bytes-per-token", a->kv_bytes_per_token,
+                                        "use this instead of the value from the model's geometry"),
+                     "bytes");
+  with_short_numbers(
+      command.add_option(
+          "--usable-fraction", a->usable_fraction,
+          "KV pool = this x (device memory - weights), instead of the engine's rule"),
+      "share", kShare);
   command.add_flag("--worksheet", a->worksheet,
                    "the manual sizing worksheet, as written and as corrected");
-  command.add_option("--concurrency", a->concurrency, "for --worksheet: requests at a time");
+  with_short_numbers(
+      command.add_option("--concurrency", a->concurrency, "for --worksheet: requests at a time"),
+      "requests");
   command.add_option("--weights-gb", a->weights_gb, "for --worksheet: weights of the whole model");
   command.add_option("--gpu-memory-gb", a->gpu_memory_gb, "for --worksheet: memory of one device");
   command.add_option("--overhead-gb", a->overhead_gb,

@@ -4,7 +4,6 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/app/command.hpp"
@@ -21,7 +21,6 @@
 #include "sim/app/output_name.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/kernel/nearest_name.hpp"
 #include "sim/report/files/created_folders.hpp"
 #include "sim/report/files/emitted_files.hpp"
 #include "sim/report/files/replaced_file.hpp"
@@ -39,6 +38,7 @@ struct FleetPlanArguments {
   std::string plan;
   std::string output;                   // folder; empty: results/<name of the plan>
   std::string trace;                    // instead of the traffic's own; empty: that
+  std::vector<std::string> set;         // path=value, changes the plan
   std::string catalog;                  // folder that overrides the embedded one; empty: none
   std::string emit;                     // form of a deployment; empty: none
   std::optional<std::int64_t> threads;  // empty: all cores
@@ -117,14 +117,7 @@ std::string names_of(const EmittedDeployment& emitted) {
 // A form that does not exist is known before the work.
 void check_emit(const FleetPlanArguments& arguments, const std::string& folder) {
   if (arguments.emit.empty()) return;
-  const std::vector<std::string> forms = deployment_forms();
-  if (std::ranges::find(forms, arguments.emit) == forms.end()) {
-    throw ConfigError(Complaint{.kind = ErrorKind::unknown,
-                                .origin = "--emit",
-                                .value = arguments.emit,
-                                .problem = "expected one of " + comma_list(forms),
-                                .nearest = nearest_name(arguments.emit, forms)});
-  }
+  check_deployment_form(arguments.emit, "--emit");
   if (folder.empty()) throw ConfigError("--emit writes files: name a folder with -o");
 }
 
@@ -142,9 +135,14 @@ EmittedDeployment emitted_fleet(const FleetPlanArguments& arguments, const Fleet
                          catalog, deployment_head(plan, result, kVersion));
 }
 
-StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::string& version,
+struct FleetAnswer {
+  StudyAnswer answer;
+  std::optional<ConfigError> not_emitted;  // the plan is kept all the same
+};
+
+FleetAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::string& version,
                                const std::atomic<bool>& interrupted) {
-  const FleetPlanFile plan = load_fleet_plan(arguments.plan, arguments.trace);
+  const FleetPlanFile plan = load_fleet_plan(arguments.plan, arguments.trace, arguments.set);
   const Catalog catalog = load_catalog(arguments.catalog);
   const std::string folder = folder_of(arguments, plan);
   check_emit(arguments, folder);
@@ -155,12 +153,19 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
   options.interrupted = &interrupted;
   options.progress = show_progress;
   const FleetPlanResult result = plan_fleets(plan, catalog, options);
-  if (result.interrupted) return {"interrupted before the plan was ready\n", StudyEnd::interrupted};
+  if (result.interrupted) {
+    return {{"interrupted before the plan was ready\n", StudyEnd::interrupted}, {}};
+  }
 
   const Json scenario = chosen_scenario(plan, result, folder);
   std::optional<EmittedDeployment> emitted;
+  std::optional<ConfigError> not_emitted;
   if (!arguments.emit.empty()) {
-    emitted = emitted_fleet(arguments, plan, result, scenario, catalog);
+    try {
+      emitted = emitted_fleet(arguments, plan, result, scenario, catalog);
+    } catch (const ConfigError& error) {
+      not_emitted = error;
+    }
   }
   const Json answer = plan_json(plan, result, catalog, version, scenario);
   if (files) {
@@ -176,7 +181,8 @@ StudyAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
                                              : fmt::format("{}/plan.html, plan.json{}{}", folder,
                                                            scenario.is_null() ? "" : ", fleet.json",
                                                            emitted ? names_of(*emitted) : "");
-  return {arguments.json ? json_text(answer) : plan_text(plan, result, catalog, written)};
+  return {{arguments.json ? json_text(answer) : plan_text(plan, result, catalog, written)},
+          std::move(not_emitted)};
 }
 
 std::function<int()> add_fleet(CLI::App& command) {
@@ -186,11 +192,20 @@ std::function<int()> add_fleet(CLI::App& command) {
   plan->add_option("plan", a->plan, "a file, or a name from `list plans`")->required();
   plan->add_option("-o,--output", a->output, "folder (results/<name of the plan>)");
   plan->add_option("--trace", a->trace, "replay this trace file");
+  plan->add_option("--set", a->set,
+                   "path=value, e.g. traffic.scenario.workload.arrivals.request_rate=200, "
+                   "slo.p99_ttft_ms=2s")
+      ->allow_extra_args(false);
   plan->add_option("-j,--threads", a->threads, "candidates in parallel (all cores)");
   plan->add_option("--emit", a->emit, "also write the chosen fleet to deploy it: " + forms_help());
   plan->add_option("--catalog", a->catalog, kCatalogHelp);
   plan->add_flag("--json", a->json, "print plan.json; write files only with -o");
-  return [a] { return answer_of(fleet_plan_command(*a, kVersion, stop_on_signals()), a->json); };
+  return [a] {
+    const FleetAnswer found = fleet_plan_command(*a, kVersion, stop_on_signals());
+    const int code = answer_of(found.answer, a->json);
+    if (found.not_emitted) throw ConfigError(*found.not_emitted);
+    return code;
+  };
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "sim/app/command.hpp"
 #include "sim/app/engine_source.hpp"
 #include "sim/app/input_text.hpp"
+#include "sim/app/shared_source.hpp"
 #include "sim/intake/from.hpp"
 #include "sim/kernel/visible_text.hpp"
 #include "sim/report/json/json_text.hpp"
@@ -50,6 +51,21 @@ void check_words(const FromArguments& arguments) {
         Complaint{.kind = ErrorKind::unreadable, .origin = *missing, .problem = "no such file"});
 }
 
+// What the services that start before this one hold of its device, which is its memory used.
+void count_others(const FromArguments& arguments, FromResult& result) {
+  if (arguments.device.empty()) {
+    result.notes.emplace_back(
+        "other services of the file start engines, too: with --device, what they hold of a shared "
+        "device counts");
+    return;
+  }
+  const SharedServices all = shared_services(arguments.source.front(), arguments.device,
+                                             arguments.set, Catalog::embedded());
+  const DescribedSystem& own = service_named(all, arguments.service).system;
+  result.scenario = own.document.json.root;
+  result.notes = own.assumed;
+}
+
 void add_comment(std::string& text, const std::string& title,
                  const std::vector<std::string>& lines) {
   if (lines.empty()) return;
@@ -61,9 +77,13 @@ std::string from_command(const FromArguments& arguments) {
   check_words(arguments);
   FromResult result = scenario_from_source(
       {arguments.source, arguments.device, arguments.service, release_given(arguments.set)});
+  const bool beside_others = !arguments.service.empty() && starts_several(arguments.source.front());
+  if (beside_others) count_others(arguments, result);
   JsonDocument document{"from", std::move(result.scenario), {}};
-  if (!arguments.device.empty()) document.root["device"] = arguments.device;
-  for (const std::string& assignment : arguments.set) set_option(document, assignment);
+  if (!arguments.device.empty() && !beside_others) document.root["device"] = arguments.device;
+  for (const std::string& assignment : arguments.set) {
+    if (!beside_others || arguments.device.empty()) set_option(document, assignment);
+  }
   if (arguments.json) {
     const Json all = {{"scenario", document.root},
                       {"unknown_flags", result.unknown_flags},

@@ -15,6 +15,7 @@
 
 #include "sim/app/command.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/app/starter_scenario.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/intake/values.hpp"
@@ -175,11 +176,16 @@ std::function<int()> add_init(CLI::App& command) {
   command.add_option("--device", flags.device, "catalog id or name; 2x4090 for two");
   command.add_option("--devices", flags.device_count, "how many, for one replica (1)");
   command.add_option("--engine", flags.engine, "engine or engine@version");
-  command.add_option("--rate", flags.rate, "requests per second (1)");
-  command.add_option("--users", flags.users, "instead of --rate: each waits for its answer");
+  with_short_numbers(command.add_option("--rate", flags.rate, "requests per second (1)"),
+                     "requests/s");
+  with_short_numbers(
+      command.add_option("--users", flags.users, "instead of --rate: each waits for its answer"),
+      "users");
   command.add_option("--in", flags.prompt, "tokens of a prompt: 3000, 8k (1024)");
   command.add_option("--out", flags.output, "tokens of an answer (256)");
-  command.add_option("--slo", flags.targets, "targets: ttft=2s,tpot=50ms,e2el=30s")
+  command
+      .add_option("--slo", flags.targets,
+                  "targets: ttft=2s,tpot=50ms of 99 % of the requests, or p99_ttft=2s,p95_e2el=30s")
       ->allow_extra_args(false);
   command.add_option("-o,--output", a->file, "file to write (scenario.yaml); -: standard output");
   command.add_flag("--force", a->force, "replace a file that is there");

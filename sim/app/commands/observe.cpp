@@ -10,6 +10,7 @@
 #include "sim/app/failure.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/observing.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/report/text/observation_report.hpp"
 #include "sim/report/text/wrapped_text.hpp"
 
@@ -69,17 +70,28 @@ void add_observe_options(CLI::App& command, ObserveFlags& f) {
   command.add_option("--service", f.system.service, "for a compose file: the service to read");
   command.add_option("--set", f.system.set, "path=value, changes system or workload")
       ->allow_extra_args(false);
-  command.add_option("--rate", f.rate, "requests per second, Poisson");
-  command.add_option("--users", f.users, "instead of --rate: each waits for its answer");
+  with_short_numbers(command.add_option("--rate", f.rate, "requests per second, Poisson"),
+                     "requests/s");
+  with_short_numbers(
+      command.add_option("--users", f.users, "instead of --rate: each waits for its answer"),
+      "users");
   command.add_option("--in", f.prompt, "tokens of a prompt: 3000, 8k (1024)");
   command.add_option("--out", f.output, "tokens of an answer (256)");
   command.add_option("--trace", f.trace, "a recorded trace, instead of --rate, --in and --out");
   command.add_option("--columns", f.columns, kColumnsHelp);
-  command.add_option("--requests", f.requests, "send at most so many (200)");
-  command.add_option("--seconds", f.seconds, "send none later than this (300)");
-  command.add_option("--timeout", f.timeout_s, "longest time of one request, in seconds (300)");
-  command.add_option("--warmup", f.warmup, "requests before the run, not counted (3)");
-  command.add_option("--metrics-every", f.metrics_every_s, "seconds between reads of /metrics (1)");
+  with_short_numbers(command.add_option("--requests", f.requests, "send at most so many (200)"),
+                     "requests");
+  with_short_numbers(command.add_option("--seconds", f.seconds, "send none later than this (300)"),
+                     "s");
+  with_short_numbers(
+      command.add_option("--timeout", f.timeout_s, "longest time of one request, in seconds (300)"),
+      "s");
+  with_short_numbers(
+      command.add_option("--warmup", f.warmup, "requests before the run, not counted (3)"),
+      "requests");
+  with_short_numbers(command.add_option("--metrics-every", f.metrics_every_s,
+                                        "seconds between reads of /metrics (1)"),
+                     "s");
   command.add_option("--served-model", f.served_model, "the model's name there, if it has several");
   command.add_option("--api-key-env", f.key_variable,
                      "variable of the environment that holds the key; it is not stored");

@@ -24,6 +24,7 @@
 #include "sim/app/input_text.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/files/result_directory.hpp"
 #include "sim/report/files/result_files.hpp"
@@ -195,9 +196,10 @@ class OneServer {
   std::optional<SimulatedServer> server_;
 };
 
-// Each on a thread of its own, until `stop` or until one of them fails.
-void run_all(std::deque<OneServer>& servers, const std::atomic<bool>& stop) {
-  if (servers.size() == 1) return servers.front().run(stop);
+// Each on a thread of its own, until `stop` or until one of them fails. What each failed with;
+// null where it did not.
+std::vector<std::exception_ptr> run_all(std::deque<OneServer>& servers,
+                                        const std::atomic<bool>& stop) {
   constexpr std::chrono::milliseconds kLookForStop{50};
   std::atomic<bool> ends{false};
   std::vector<std::exception_ptr> failures(servers.size());
@@ -215,6 +217,19 @@ void run_all(std::deque<OneServer>& servers, const std::atomic<bool>& stop) {
   while (!stop && !ends) std::this_thread::sleep_for(kLookForStop);
   ends = true;
   for (std::thread& thread : threads) thread.join();
+  return failures;
+}
+
+// The results of every server that did not fail, whatever became of the others.
+void finish_all(std::deque<OneServer>& servers, std::vector<std::exception_ptr> failures) {
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    if (failures[i]) continue;
+    try {
+      print(servers[i].finish());
+    } catch (...) {
+      failures[i] = std::current_exception();
+    }
+  }
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
@@ -248,8 +263,7 @@ int serve_command(ServeArguments& a) {
   for (const OneServer& server : servers) print(server.greeting());
   if (!a.ui.empty()) print("the playground is at /ui/\n");
   std::fflush(stdout);
-  run_all(servers, stop_on_signals());
-  for (OneServer& server : servers) print(server.finish());
+  finish_all(servers, run_all(servers, stop_on_signals()));
   return 0;
 }
 
@@ -281,7 +295,9 @@ std::function<int()> add_serve(CLI::App& command) {
       .add_option("--ssl-keyfile", a->key_file,
                   "its key in PEM form (in the file of --ssl-certfile)")
       ->needs(certificate);
-  command.add_option("--drain", a->drain_s, "seconds to finish answers in when it is stopped (30)");
+  with_short_numbers(command.add_option("--drain", a->drain_s,
+                                        "seconds to finish answers in when it is stopped (30)"),
+                     "s");
   command.add_option("-o,--output", a->output,
                      "folder for what was served: its trace, and the results of a run");
   command.add_option("--ui", a->ui,

@@ -7,6 +7,7 @@
 
 #include "sim/app/command.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/fidelity/step_breakdown.hpp"
 #include "sim/report/text/step_report.hpp"
 #include "sim/scenario/scenario_file.hpp"
@@ -35,15 +36,24 @@ std::function<int()> add_step(CLI::App& command) {
       ->required();
   command.add_option("--set", a->flags.set, "path=value, e.g. model=qwen2.5-7b")
       ->allow_extra_args(false);
-  command.add_option("--decode", a->question.decodes, "decoding sequences in the step (0)");
-  command.add_option("--context", a->question.context,
-                     "context of each decoding sequence, in tokens (1)");
-  command.add_option("--chunks", a->question.chunks, "prompt chunks in the step (0)");
-  command.add_option("--chunk-tokens", a->question.chunk_tokens, "prompt tokens in each chunk (1)");
-  command.add_option("--cached", a->question.cached_tokens,
-                     "tokens of each prompt computed before its chunk (0)");
-  command.add_option("--measured-ms", a->question.measured_ms,
-                     "measured time of the step, to compare with");
+  with_short_numbers(
+      command.add_option("--decode", a->question.decodes, "decoding sequences in the step (0)"),
+      "sequences");
+  with_short_numbers(command.add_option("--context", a->question.context,
+                                        "context of each decoding sequence, in tokens (1)"),
+                     "tokens");
+  with_short_numbers(
+      command.add_option("--chunks", a->question.chunks, "prompt chunks in the step (0)"),
+      "chunks");
+  with_short_numbers(command.add_option("--chunk-tokens", a->question.chunk_tokens,
+                                        "prompt tokens in each chunk (1)"),
+                     "tokens");
+  with_short_numbers(command.add_option("--cached", a->question.cached_tokens,
+                                        "tokens of each prompt computed before its chunk (0)"),
+                     "tokens");
+  with_short_numbers(command.add_option("--measured-ms", a->question.measured_ms,
+                                        "measured time of the step, to compare with"),
+                     "ms");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   return [a] { return print(step_command(*a), a->json); };

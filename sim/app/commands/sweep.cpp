@@ -24,7 +24,9 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/report/files/result_files.hpp"
 #include "sim/report/json/result_json.hpp"
+#include "sim/report/json/sweep_json.hpp"
 #include "sim/report/text/sweep_report.hpp"
+#include "sim/resolve/run_verdict.hpp"
 #include "sim/study/search/finish_searches.hpp"
 #include "sim/study/search/search_runner.hpp"
 #include "sim/study/store/merge.hpp"
@@ -40,11 +42,14 @@ struct SweepArguments {
   std::string output;                   // empty: results/<name of the study>.db
   std::string shard = "1/1";            // i/n
   std::vector<std::string> set;         // overrides the base
+  std::string trace;                    // instead of the base's traffic; empty: that
+  std::string columns;                  // of the trace
   std::string catalog;                  // folder that overrides the embedded one; empty: none
   std::optional<std::int64_t> threads;  // empty: all cores
   bool resume = false;
   bool quiet = false;
   bool dry_run = false;
+  bool json = false;
 };
 
 struct MergeArguments {
@@ -134,10 +139,17 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
   const StudyShard shard = parse_shard(arguments.shard);
   const std::size_t threads = threads_of(arguments.threads);
   const Catalog catalog = load_catalog(arguments.catalog);
-  const StudyPlan plan(load_study(arguments.study, arguments.set));
+  std::vector<std::string> set = arguments.set;
+  if (!arguments.columns.empty()) set.push_back(columns_setting(arguments.columns));
+  const StudyPlan plan(load_study(arguments.study, set, arguments.trace));
   plan.check(catalog);
   const std::vector<std::int64_t> wanted = plan.runs_of(shard);
   const std::vector<SearchTask> tasks = tasks_of(plan, shard);
+  if (arguments.dry_run && arguments.json) {
+    throw ConfigError(Complaint{.kind = ErrorKind::conflict,
+                                .origin = "--json",
+                                .problem = "prints results, of which --dry-run has none"});
+  }
   if (arguments.dry_run) {
     const std::vector<std::int64_t> points = plan.points_of(shard);
     return {sweep_plan_text(plan, std::ssize(wanted), std::ssize(points),
@@ -155,7 +167,10 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
     SweepOptions options;
     options.threads = threads;
     options.interrupted = &interrupted;
-    options.summary = [&](const RunResult& result) { return summary_json(result, version); };
+    options.summary = [&](const RunResult& result) {
+      const RunVerdict verdict = judge_run(result, catalog);
+      return summary_json(result, version, &verdict);
+    };
     options.progress = [&](const SweepState& state) { progress.show(state); };
     const SweepState state = run_study(plan, catalog, missing, store, options);
     if (state.failed > 0) answer.end = StudyEnd::incomplete;
@@ -173,6 +188,10 @@ StudyAnswer sweep_command(const SweepArguments& arguments, const std::string& ve
     store.finish();
   }
   finish_searches(path);
+  if (arguments.json) {
+    answer.text = sweep_json(path);
+    return answer;
+  }
   answer.text = sweep_text(read_shown(path), path);
   if (answer.end == StudyEnd::interrupted) {
     answer.text += "interrupted: to continue, add --resume to the same command\n";
@@ -203,10 +222,13 @@ std::function<int()> add_sweep(CLI::App& command) {
   command.add_option("--shard", a->shard, "i/n: only every n-th point, starting with the i-th");
   command.add_option("--set", a->set, "path=value, overrides the base scenario")
       ->allow_extra_args(false);
+  command.add_option("--trace", a->trace, "replay this trace file in every run");
+  command.add_option("--columns", a->columns, kColumnsHelp);
   command.add_option("--catalog", a->catalog, kCatalogHelp);
+  command.add_flag("--json", a->json, "print every point with its verdict as JSON");
   return [a] {
     static const std::atomic<bool> never{false};  // an estimate has nothing to keep
-    return answer_of(sweep_command(*a, kVersion, a->dry_run ? never : stop_on_signals()));
+    return answer_of(sweep_command(*a, kVersion, a->dry_run ? never : stop_on_signals()), a->json);
   };
 }
 

@@ -12,6 +12,7 @@
 
 #include "sim/app/command.hpp"
 #include "sim/app/input_text.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/named_value.hpp"
 #include "sim/kernel/visible_text.hpp"
@@ -91,10 +92,13 @@ std::function<int()> add_trace(CLI::App& command) {
   const auto a = std::make_shared<TraceArguments>();
   command.require_subcommand(1);
   CLI::App* describe = command.add_subcommand("describe", "arrivals, lengths, sessions, prefixes");
-  describe->add_option("--kv-tokens", a->kv_tokens,
-                       "size of the KV pool in which to compare max_tokens rules (100000)");
-  describe->add_option("--max-model-len", a->max_model_len,
-                       "tokens; gives the engine's default max_tokens");
+  with_short_numbers(
+      describe->add_option("--kv-tokens", a->kv_tokens,
+                           "size of the KV pool in which to compare max_tokens rules (100000)"),
+      "tokens");
+  with_short_numbers(describe->add_option("--max-model-len", a->max_model_len,
+                                          "tokens; gives the engine's default max_tokens"),
+                     "tokens");
   CLI::App* convert = command.add_subcommand("convert", "write the same rows in another format");
   convert->add_option("-o,--output", a->output, "file; - is standard output")->required();
   convert->add_option("--to", a->to, "headroom (CSV with every field) or mooncake (JSONL)");

@@ -18,6 +18,7 @@
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/next_step.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/files/replaced_file.hpp"
@@ -121,7 +122,8 @@ std::function<int()> add_tune(CLI::App& command) {
   command.add_option("--try", a->tries, "values of your own: engine.quantization=fp8,int4")
       ->allow_extra_args(false);
   command.add_flag("--only-tries", a->only_tries, "change nothing but the options of --try");
-  command.add_option("--budget", a->budget, "runs of the search (1000)");
+  with_short_numbers(command.add_option("--budget", a->budget, "runs of the search (1000)"),
+                     "runs");
   command.add_option("--seed", a->seed, "of the random configurations (1)");
   command.add_option("--set", a->set, "path=value, changes the scenario")->allow_extra_args(false);
   command.add_option("--trace", a->trace, "replay this trace file");

@@ -20,6 +20,7 @@
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/observing.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/fidelity/run_validation.hpp"
 #include "sim/kernel/errors.hpp"
@@ -261,8 +262,10 @@ std::function<int()> add_twin(CLI::App& command) {
   add_observe_options(command, a->observe);
   command.add_option("--slo", a->targets, "targets: p99_ttft=2s,p95_tpot=50ms")
       ->allow_extra_args(false);
-  command.add_option("--loop-users", a->users,
-                     "users of the second measurement that constants are fitted on (8)");
+  with_short_numbers(
+      command.add_option("--loop-users", a->users,
+                         "users of the second measurement that constants are fitted on (8)"),
+      "users");
   command
       .add_option("--fit", a->fit,
                   "constants to fit, as `calibrate` names them: a,b,... (five usual ones)")

@@ -16,6 +16,7 @@
 #include "sim/app/command.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/interruption.hpp"
+#include "sim/app/short_flag.hpp"
 #include "sim/app/watching.hpp"
 #include "sim/report/files/watch_json.hpp"
 #include "sim/report/text/watch_report.hpp"
@@ -136,9 +137,11 @@ std::function<int()> add_watch(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_option("--slo", f.targets, "targets: p99_ttft=2s,p95_tpot=50ms")
       ->allow_extra_args(false);
-  command.add_option("--every", f.every_s, "seconds between reads of /metrics (15)");
-  command.add_option("--window", f.window_s,
-                     "seconds that traffic and growth are taken from (300)");
+  with_short_numbers(
+      command.add_option("--every", f.every_s, "seconds between reads of /metrics (15)"), "s");
+  with_short_numbers(command.add_option("--window", f.window_s,
+                                        "seconds that traffic and growth are taken from (300)"),
+                     "s");
   command.add_option("--port", a->port, "also publish gauges for Prometheus there; 0: any port");
   command.add_flag("--once", a->once, "two reads, one answer; exit code 4 when it does not hold");
   command.add_option("--api-key-env", f.key_variable,

@@ -103,9 +103,9 @@ struct Terms {
 
 Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::int64_t stage) {
   Terms t;
-  t.others = in.device.memory_model == MemoryModel::unified
-                 ? in.machine.others_bytes
-                 : std::max(in.machine.others_bytes, vllm_other_bytes(in.sharding));
+  const bool unified = in.device.memory_model == MemoryModel::unified;
+  // A discrete device also holds the process's own context before the first look.
+  t.others = in.machine.others_bytes + (unified ? 0 : vllm_other_bytes(in.sharding));
   t.weights = vllm_loaded_weight_bytes(in.model, in.sharding, stage) +
               vllm_expert_padding_bytes(in.model, in.device, in.sharding, stage, options);
   if (in.drafter && holds_drafter(in.sharding, stage)) {
@@ -119,10 +119,8 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
   const bool symmetric = has_symmetric_memory(in.device);
   if (!symmetric) t.growth = std::min(t.growth, single_growth_bytes(in.device, options.version));
   if (in.sharding.tensor > 1 && !symmetric) {
-    t.others = in.device.memory_model == MemoryModel::unified
-                   ? t.others + communication_bytes(in.sharding)
-                   : std::max(in.machine.others_bytes,
-                              vllm_other_bytes(Sharding{}) + communication_bytes(in.sharding));
+    t.others = in.machine.others_bytes + (unified ? 0 : vllm_other_bytes(Sharding{})) +
+               communication_bytes(in.sharding);
   }
   t.graphs = vllm_graph_bytes(in.model, in.sharding, options);
   t.machine = in.machine.cache_growth_bytes + in.machine.engine_host_bytes;

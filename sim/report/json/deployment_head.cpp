@@ -20,6 +20,9 @@ std::string targets_of_run(const SloSection& slo) {
   add("TTFT", slo.ttft_ms);
   add("TPOT", slo.tpot_ms);
   add("E2EL", slo.e2el_ms);
+  for (const LatencyLimit& one : latency_limits()) {
+    add(latency_title(one.metric).c_str(), slo.*one.limit);
+  }
   return text;
 }
 

@@ -163,11 +163,14 @@ std::string ask_text(const AskAnswer& answer, const AskText& texts) {
   return out;
 }
 
-std::string ask_table(std::span<const AskAnswer> answers) {
+std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::string> services,
+                      std::span<const std::string> assumed) {
   std::vector<std::vector<std::string>> rows{
       {"model", "devices", "verdict", "up to", "users", "binds"}};
+  if (!services.empty()) rows.front().insert(rows.front().begin(), "service");
   std::string reasons;
-  for (const AskAnswer& answer : answers) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const AskAnswer& answer = answers[i];
     const Resolved& r = answer.run.resolved;
     const auto largest = [](const std::optional<AskEdge>& edge, LoadKind kind) {
       return edge && edge->largest ? load_text(kind, *edge->largest) : std::string("-");
@@ -177,9 +180,14 @@ std::string ask_table(std::span<const AskAnswer> answers) {
                     largest(answer.largest_load, answer.load.kind),
                     largest(answer.largest_users, LoadKind::users),
                     answer.largest_load ? std::string(name_of(answer.largest_load->binds)) : "-"});
+    if (!services.empty()) rows.back().insert(rows.back().begin(), services[i]);
     reasons += ask_line("", fmt::format("{} on {}: {}", r.model.id, r.device.id, answer.reason));
   }
-  return table_text(rows) + "\n" + reasons;
+  std::string out = table_text(rows) + "\n" + reasons;
+  for (std::size_t i = 0; i < assumed.size(); ++i) {
+    out += ask_line(i == 0 ? "assumed" : "", assumed[i]);
+  }
+  return out;
 }
 
 }  // namespace headroom

@@ -15,7 +15,10 @@ struct AskText {
 };
 [[nodiscard]] std::string ask_text(const AskAnswer& answer, const AskText& texts);
 
-// One line for each system that was asked about.
-[[nodiscard]] std::string ask_table(std::span<const AskAnswer> answers);
+// One line for each system that was asked about. `services`: what each is called in its compose
+// file, or none.
+[[nodiscard]] std::string ask_table(std::span<const AskAnswer> answers,
+                                    std::span<const std::string> services,
+                                    std::span<const std::string> assumed);
 
 }  // namespace headroom

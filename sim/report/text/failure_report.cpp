@@ -40,19 +40,36 @@ std::string shortage_text(const MemoryFailure& failure) {
   return *wanted > *left ? text + fmt::format(": {:.2f} GiB short", *wanted - *left) : text;
 }
 
+std::string bar_line(std::string_view name, double gib, double whole, bool is_share) {
+  const auto filled =
+      std::min(kFailureBar, static_cast<std::size_t>(gib / whole * kFailureBar + 0.5));
+  const std::string share = is_share ? fmt::format("{:>7.1f} %", 100 * gib / whole) : "";
+  return fmt::format("{:<14}{:<{}}{:>9} GiB{}\n", name,
+                     std::string(filled, '#') + std::string(kFailureBar - filled, '.'), kFailureBar,
+                     fmt::format("{:.2f}", gib), share);
+}
+
+// Without the device's total the bars compare what is known, which is not all.
+std::string known_bars(const MemoryFailure& failure, std::vector<MemoryPart> parts) {
+  const bool is_pool = failure.figure(Figure::kv_wanted).has_value();
+  const auto& wanted = failure.figure(is_pool ? Figure::kv_wanted : Figure::wanted);
+  if (wanted && *wanted > 0) parts.push_back({is_pool ? "KV wanted" : "wanted", *wanted});
+  if (parts.empty()) return "";
+  const double most = std::ranges::max_element(parts, {}, &MemoryPart::gib)->gib;
+  std::string out = "\n";
+  for (const MemoryPart& part : parts) out += bar_line(part.name, part.gib, most, false);
+  return out + audit_line("not known",
+                          "the device's memory, and so the rest of it: the text does "
+                          "not say it (--device DEVICE does)");
+}
+
 std::string bar_lines(const MemoryFailure& failure) {
   const std::vector<MemoryPart> parts = memory_parts(failure);
-  if (parts.empty()) return "";
-  const double total = *failure.figure(Figure::total);
+  const auto& total = failure.figure(Figure::total);
+  if (!total || *total <= 0) return known_bars(failure, parts);
   std::string out = fmt::format("\n{:<14}{:<{}}{:>9} GiB\n", "device", "", kFailureBar,
-                                fmt::format("{:.2f}", total));
-  for (const MemoryPart& part : parts) {
-    const auto filled =
-        std::min(kFailureBar, static_cast<std::size_t>(part.gib / total * kFailureBar + 0.5));
-    out += fmt::format("{:<14}{:<{}}{:>9} GiB{:>7.1f} %\n", part.name,
-                       std::string(filled, '#') + std::string(kFailureBar - filled, '.'),
-                       kFailureBar, fmt::format("{:.2f}", part.gib), 100 * part.gib / total);
-  }
+                                fmt::format("{:.2f}", *total));
+  for (const MemoryPart& part : parts) out += bar_line(part.name, part.gib, *total, true);
   return out;
 }
 

@@ -215,16 +215,21 @@ const StudyCharts = (() => {
   }
 
   // Points without a value, on the floor of the chart.
-  function crosses(study, name, rows, metric, color, place) {
+  function crosses(study, name, rows, metric, color, place, floor) {
     return {type: 'scatter', name, color, symbolSize: 9, z: 4,
       symbol: 'path://M0,1L1,0L5,4L9,0L10,1L6,5L10,9L9,10L5,6L1,10L0,9L4,5Z',
       data: rows.filter((row) => study.mean(metric, row) === null)
-        .map((row) => ({value: [place(row), 0], row}))};
+        .map((row) => ({value: [place(row), floor], row}))};
   }
 
   function scaleOf(values) {
     const least = Math.min(...values);
     return least > 0 && Math.max(...values) / least >= 60 ? 'log' : 'value';
+  }
+
+  // The lowest value of an axis of `values`: of a logarithmic one the power of ten below them.
+  function floorOf(values) {
+    return scaleOf(values) === 'log' ? 10 ** Math.floor(Math.log10(Math.min(...values))) : 0;
   }
 
   function metricAxis(ctx, metric) {
@@ -244,6 +249,9 @@ const StudyCharts = (() => {
     const numeric = x.numeric;
     const place = (row) => numeric ? x.values[row.values[x.at]] : row.values[x.at];
     const type = numeric ? scaleOf(x.values) : 'category';
+    const heights = parts.flatMap((part) => part.rows.map((row) => study.mean(metric, row)))
+      .filter((value) => value !== null);
+    const floor = floorOf(heights);
     const series = parts.flatMap((part, i) => {
       const color = ctx.colors.series[i % ctx.colors.series.length];
       return [{type: 'line', name: part.name, color, lineStyle: {width: 1.75,
@@ -254,14 +262,15 @@ const StudyCharts = (() => {
         ...symbolOf(ctx, row, color, part.rows.length > DENSE)}))},
       ...(study.replications > 1
         ? [spread(study, part.name, part.rows, metric, color, place)] : []),
-      crosses(study, part.name, part.rows, metric, color, place)];
+      crosses(study, part.name, part.rows, metric, color, place, floor)];
     });
     return Chart.option(ctx, {
       legend: Chart.legend(ctx, parts.map((part) => part.name), {show: parts.length > 1}),
       grid: linesGrid(ctx, parts),
       xAxis: Chart.xAxis(ctx, Format.settingTitle(x.path), numeric ? {type}
         : {type, data: x.names, axisLabel: {formatter: (text) => text}}),
-      yAxis: metricAxis(ctx, metric),
+      yAxis: {...metricAxis(ctx, metric), type: scaleOf(heights),
+        ...(floor > 0 ? {min: floor} : {})},
       tooltip: {trigger: 'item', formatter: (item) => pointTip(study, item.data.row, [metric])},
       series,
     });
@@ -368,6 +377,28 @@ const StudyCharts = (() => {
         row}));
   }
 
+  // Cells without a value, hatched: lines at 45 degrees, cut off at the cell's edges.
+  function hatches(ctx, cells) {
+    const GAP = 7;
+    return {type: 'custom', silent: true, tooltip: {show: false}, z: 3,
+      data: cells.filter((cell) => cell.value[2] === '-').map((cell) => cell.value.slice(0, 2)),
+      renderItem: (params, api) => {
+        const [x, y] = api.coord([api.value(0), api.value(1)]);
+        const [width, height] = api.size([1, 1]).map((size) => Math.max(1, size - 2));
+        const shape = {x: x - width / 2, y: y - height / 2, width, height};
+        const lines = [];
+        for (let at = GAP; at < width + height; at += GAP) {
+          const from = Math.min(at, width);
+          const to = Math.min(at, height);
+          lines.push({type: 'line', style: {stroke: ctx.colors.muted, lineWidth: 1, opacity: .7},
+            shape: {x1: shape.x + from, y1: shape.y + at - from, x2: shape.x + at - to,
+              y2: shape.y + to}});
+        }
+        return {type: 'group', children: [{type: 'rect', shape,
+          style: {fill: 'transparent', stroke: ctx.colors.line}}, ...lines]};
+      }};
+  }
+
   // Pixels of a row of cells.
   const rowHeight = (axis) => Math.max(3, Math.min(34, 720 / axis.values.length));
 
@@ -379,8 +410,10 @@ const StudyCharts = (() => {
     const low = Math.min(...values, Infinity);
     const high = Math.max(...values, -Infinity);
     const {heat} = ctx.colors;
-    const isDeep = (value) => (value - low) / (high - low || 1) > .55;
-    const text = (value) => value === '-' ? '×'
+    // Colours by decades where values span two of them.
+    const shade = scaleOf(values) === 'log' ? Math.log10 : (value) => value;
+    const isDeep = (value) => (shade(value) - shade(low)) / (shade(high) - shade(low) || 1) > .55;
+    const text = (value) => value === '-' ? ''
       : Format.isShare(metric) ? Format.percent(value) : Format.tick(value);
     const wide = ctx.width / x.values.length > 44 && rowHeight(y) >= 18;
     return Chart.option(ctx, {
@@ -390,13 +423,15 @@ const StudyCharts = (() => {
         axisLabel: {formatter: (name) => name}}),
       yAxis: Chart.yAxis(ctx, Format.settingTitle(y.path), {type: 'category', data: y.names,
         splitLine: {show: false}, axisLabel: {formatter: (name) => name}}),
-      visualMap: {min: values.length ? low : 0, max: values.length ? high : 1, dimension: 2,
+      visualMap: {min: values.length ? shade(low) : 0, max: values.length ? shade(high) : 1,
+        dimension: 3, seriesIndex: 0,
         calculable: false, orient: 'horizontal', left: 'center', bottom: 0, itemWidth: 12,
         itemHeight: Math.min(240, ctx.width / 2), inRange: {color: heat},
         outOfRange: {color: ctx.colors.line}, textStyle: {color: ctx.colors.muted},
         text: [text(high), text(low)]},
       tooltip: {trigger: 'item', formatter: (item) => pointTip(study, item.data.row, [metric])},
-      series: [{type: 'heatmap', data: cells.map((cell) => ({...cell, label: {
+      series: [{type: 'heatmap', data: cells.map((cell) => ({...cell,
+        value: [...cell.value, cell.value[2] === '-' ? '-' : shade(cell.value[2])], label: {
         color: cell.value[2] === '-' ? ctx.colors.text
           : isDeep(cell.value[2]) === !Theme.isDark() ? '#ffffff' : '#10202c'}})),
       itemStyle: {borderColor: ctx.colors.surface, borderWidth: rowHeight(y) >= 18 ? 2 : 0},
@@ -404,9 +439,10 @@ const StudyCharts = (() => {
       label: {show: true, fontSize: 12, textBorderWidth: 0, formatter: (item) => {
         const mark = rowHeight(y) >= 18 ? letters(item.data.row) : '';
         const value = wide ? text(item.value[2]) : '';
-        return mark ? `${value === '×' ? '' : value} {mark|${mark}}` : value;
+        return mark ? `${value} {mark|${mark}}` : value;
       }, rich: {mark: {color: '#ffffff', backgroundColor: '#b3470a', padding: [1, 4],
-        borderRadius: 3, fontSize: 11, fontWeight: 600, textBorderColor: 'transparent'}}}}],
+        borderRadius: 3, fontSize: 11, fontWeight: 600, textBorderColor: 'transparent'}}}},
+      hatches(ctx, cells)],
     });
   }
 
@@ -421,7 +457,7 @@ const StudyCharts = (() => {
     const legend = kinds.map((kind) => `${OOM_LETTERS[kind] || '?'} ${words(kind)}`).join(', ');
     const figure = Figures.add(parent, {
       title: 'Heat map over two axes', wide: true,
-      note: `${kinds.length ? `Memory ran out: ${legend}. ` : ''}× has no value.`,
+      note: `${kinds.length ? `Memory ran out: ${legend}. ` : ''}Hatched: no value.`,
       height: () => 130 + Math.max(100, choice.axis('y').values.length *
         rowHeight(choice.axis('y'))),
       controls: choice.controls({metrics: {metric: 'Metric'},

@@ -26,6 +26,7 @@ class Asker {
 
   AskAnswer answer() {
     const Scenario scenario = with_settings(query_.document, {});
+    targets_ = with_limits_of(scenario.slo, query_.targets);
     answer_.load = load_of(scenario);
     answer_.has_load = query_.has_load;
     answer_.run = headroom::run(scenario, catalog_, {.interrupted = options_.interrupted});
@@ -61,7 +62,7 @@ class Asker {
       answer_.latencies.push_back(
           {std::string(name), limit, ms, ms * (1 + range.low), ms * (1 + range.high)});
     };
-    for (const Limit& target : query_.targets) add(target.metric, target.bound);
+    for (const Limit& target : targets_) add(target.metric, target.bound);
     for (const std::string_view name : kUsualLatencies) {
       if (std::ranges::find(answer_.latencies, name, &AskLatency::metric) ==
           answer_.latencies.end()) {
@@ -73,11 +74,11 @@ class Asker {
   void search(const Scenario& scenario) {
     std::vector<Job> jobs;
     // Without targets users only wait longer.
-    const bool bounded = answer_.load.kind != LoadKind::users || !query_.targets.empty();
+    const bool bounded = answer_.load.kind != LoadKind::users || !targets_.empty();
     const bool searches = answer_.load.kind != LoadKind::none && bounded;
     if (answer_.run.started && searches) {
-      jobs.push_back(edge_job(query_.document, load_search(answer_.load, query_.targets),
-                              answer_.largest_load));
+      jobs.push_back(
+          edge_job(query_.document, load_search(answer_.load, targets_), answer_.largest_load));
       if (query_.with_changes) add_other_edges(scenario, jobs);
     }
     std::vector<AskChange> changes;
@@ -130,7 +131,7 @@ class Asker {
   }
 
   [[nodiscard]] std::string why_text(const std::string& broken) const {
-    for (const Limit& target : query_.targets) {
+    for (const Limit& target : targets_) {
       if (target.metric == broken) {
         return fmt::format("{} above {}", latency_title(broken), latency_text(target.bound));
       }
@@ -148,17 +149,16 @@ class Asker {
     const bool plain = w.classes.empty() && w.trace.file.empty() && w.servegen.directory.empty() &&
                        scenario.given_below("/workload/sessions").empty();
     if (!plain) return;
-    if (answer_.load.kind == LoadKind::rate && !query_.targets.empty()) {
+    if (answer_.load.kind == LoadKind::rate && !targets_.empty()) {
       ScenarioDocument document = query_.document;
       set_closed_loop(document.json, std::nullopt);
       const AskLoad users{LoadKind::users, "workload.closed_loop.users", 1};
       jobs.push_back(
-          edge_job(std::move(document), load_search(users, query_.targets), answer_.largest_users));
+          edge_job(std::move(document), load_search(users, targets_), answer_.largest_users));
     }
     const bool fixed = w.prompt.law == "fixed" && w.output.law == "fixed" && w.output.tokens;
     if (!fixed || !query_.has_load) return;
-    ValueSearch search =
-        load_search({LoadKind::users, "workload.prompt.tokens", 1}, query_.targets);
+    ValueSearch search = load_search({LoadKind::users, "workload.prompt.tokens", 1}, targets_);
     search.to = static_cast<double>(longest_request(answer_.run.resolved) - *w.output.tokens);
     if (search.to > search.from) {
       jobs.push_back(edge_job(query_.document, search, answer_.largest_context,
@@ -168,7 +168,7 @@ class Asker {
 
   Job change_job(AskChange& change) {
     EdgeQuestion question{
-        query_.document, {change.candidate.setting}, load_search(answer_.load, query_.targets)};
+        query_.document, {change.candidate.setting}, load_search(answer_.load, targets_)};
     return {std::move(question), [this, &change](const EdgeFound& found) {
               if (found.end == SearchEnd::failed) return;
               change.largest = found.value;
@@ -282,6 +282,7 @@ class Asker {
   const AskQuery& query_;
   const Catalog& catalog_;
   const AskOptions& options_;
+  std::vector<Limit> targets_;  // the query's, and limits of the scenario
   AskAnswer answer_;
 };
 

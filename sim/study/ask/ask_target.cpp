@@ -99,4 +99,16 @@ std::vector<Limit> parse_targets(const std::vector<std::string>& texts, const st
   return targets;
 }
 
+std::vector<Limit> with_limits_of(const SloSection& slo, std::vector<Limit> targets) {
+  for (const LatencyLimit& one : latency_limits()) {
+    const std::optional<double>& limit = slo.*one.limit;
+    if (!limit || std::ranges::find(targets, one.metric, &Limit::metric) != targets.end()) continue;
+    Limit target;
+    target.metric = one.metric;
+    target.bound = *limit;
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
 }  // namespace headroom

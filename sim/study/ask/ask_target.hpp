@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/scenario/slo_section.hpp"
 #include "sim/study/search/search.hpp"
 
 namespace headroom {
@@ -14,5 +15,8 @@ namespace headroom {
 // no percentile, one that stands twice, no positive time.
 [[nodiscard]] std::vector<Limit> parse_targets(const std::vector<std::string>& texts,
                                                const std::string& origin = "--slo");
+
+// `targets`, and of `slo` the limits on latencies of all requests that they do not replace.
+[[nodiscard]] std::vector<Limit> with_limits_of(const SloSection& slo, std::vector<Limit> targets);
 
 }  // namespace headroom

@@ -9,6 +9,7 @@
 #include "scheduler/routing/routers.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/short_values.hpp"
 #include "sim/study/plan/plan_targets.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 
@@ -91,6 +92,13 @@ class PlanReader {
     const auto value = text(object, place, key);
     if (!value || value->empty()) throw missing_key(document_, place, key, what);
     return *value;
+  }
+
+  // "2s" as scenarios take it; what is no such text stays as it is.
+  [[nodiscard]] static Json as_milliseconds(const Json& value) {
+    if (!value.is_string()) return value;
+    const std::optional<double> ms = short_number(value.get<std::string>(), "ms", {});
+    return ms ? Json(*ms) : value;
   }
 
   [[nodiscard]] double number_of(const Json& value, const std::string& place,
@@ -181,7 +189,8 @@ class PlanReader {
     if (root["slo"].empty()) throw key_error(document_, "/slo", "no target", ErrorKind::missing);
     for (const auto& [metric, limit] : root["slo"].items()) {
       plan_.targets.push_back(
-          {metric, number_of(limit, fmt::format("/slo/{}", metric), {0, 1e9, false, true})});
+          {metric, number_of(as_milliseconds(limit), fmt::format("/slo/{}", metric),
+                             {0, 1e9, false, true})});
     }
   }
 
@@ -360,15 +369,20 @@ FleetPlanFile parse_fleet_plan(const JsonDocument& document, const std::string& 
   return PlanReader(document, directory).read(trace);
 }
 
-FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace) {
+FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace,
+                              const std::vector<std::string>& set) {
   std::error_code ignored;
+  const auto parsed = [&](JsonDocument document, const std::string& directory) {
+    for (const std::string& assignment : set) set_value(document, assignment);
+    return parse_fleet_plan(document, directory, trace);
+  };
   if (fs::exists(name, ignored) && !fs::is_directory(name, ignored)) {
-    return parse_fleet_plan(read_json_file(name), fs::path(name).parent_path().string(), trace);
+    return parsed(read_json_file(name), fs::path(name).parent_path().string());
   }
   std::vector<std::string> known;
   for (const EmbeddedFile& file : plan_files()) {
     const std::string stem = fs::path(file.name).stem().string();
-    if (stem == name) return parse_fleet_plan(parse_json(file.content, name), "", trace);
+    if (stem == name) return parsed(parse_json(file.content, name), "");
     known.push_back(stem);
   }
   const std::string nearest = nearest_name(name, known);

@@ -74,8 +74,10 @@ inline constexpr std::int64_t kMostPlanRounds = 8;
 [[nodiscard]] std::span<const EmbeddedFile> plan_files();
 
 // `name` is a path, or the name of an embedded plan when no such file exists. `trace`: a file that
-// takes the place of the traffic's own trace, relative to the current folder; empty: none.
-[[nodiscard]] FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace);
+// takes the place of the traffic's own trace, relative to the current folder; empty: none. `set`:
+// path=value, applied to the plan in order.
+[[nodiscard]] FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace,
+                                            const std::vector<std::string>& set);
 // `directory`: that of the file; a base scenario is searched there first.
 [[nodiscard]] FleetPlanFile parse_fleet_plan(const JsonDocument& document,
                                              const std::string& directory,

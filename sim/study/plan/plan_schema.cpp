@@ -79,7 +79,11 @@ Json plan_schema() {
                      {"scale", described("factor on its rate; default 1", above_zero())}},
                     {"scenario"}));
   Json targets = Json::object();
-  for (const std::string& name : plan_metric_names()) targets[name] = above_zero();
+  for (const std::string& name : plan_metric_names()) {
+    targets[name] = above_zero();
+    targets[name]["type"] = {"number", "string"};  // "2s"
+    targets[name]["pattern"] = "^[0-9.]+ ?[A-Za-z]+$";
+  }
   p["slo"] = described("limits in ms", schema_object(std::move(targets), Json::array()));
   p["slo"]["minProperties"] = 1;
   p["models"] = list_of(model_schema());

@@ -115,6 +115,17 @@ std::vector<StoredSearch> StoredStudy::searches() const {
   return searches;
 }
 
+std::vector<RunWords> StoredStudy::verdicts() const {
+  std::vector<RunWords> all;
+  Statement query = database_.prepare(
+      "SELECT run, json_extract(summary, '$.verdict'), json_extract(summary, '$.reason'), "
+      "json_extract(summary, '$.binds') FROM runs WHERE summary IS NOT NULL ORDER BY run");
+  while (query.step()) {
+    all.push_back({query.integer(0), query.text(1), query.text(2), query.text(3)});
+  }
+  return all;
+}
+
 void StoredStudy::each_summary(
     const std::function<void(std::int64_t point, std::string_view summary)>& use) const {
   Statement query = database_.prepare(

@@ -39,6 +39,14 @@ struct StudyRun {
   std::vector<StudyOom> ooms = {};
 };
 
+// What the run's summary says of it; empty in files of programs that did not keep it.
+struct RunWords {
+  std::int64_t run = 0;
+  std::string verdict;
+  std::string reason;
+  std::string binds;
+};
+
 class StoredStudy {
  public:
   // Opens it for reading only. ConfigError: cannot be opened, no database, or not of a study of a
@@ -50,6 +58,7 @@ class StoredStudy {
   [[nodiscard]] std::vector<VariedValue> parameters() const;  // by point, then path
   [[nodiscard]] std::vector<StudyRun> runs() const;           // by number
   [[nodiscard]] std::vector<StoredSearch> searches() const;   // by number, then point
+  [[nodiscard]] std::vector<RunWords> verdicts() const;       // by number; of runs that are done
   // summary.json of the first replication of each point that did not fail.
   void each_summary(
       const std::function<void(std::int64_t point, std::string_view summary)>& use) const;

@@ -27,7 +27,7 @@ class StudyReader {
   StudyReader(const JsonDocument& document, const std::string& directory)
       : document_(document), directory_(directory) {}
 
-  Study read(const std::vector<std::string>& set) {
+  Study read(const std::vector<std::string>& set, const std::string& trace) {
     expect_keys(document_, "", document_.root, kKeys);
     study_.file = document_.name;
     study_.name = text("name", stem_of(document_.name));
@@ -40,6 +40,7 @@ class StudyReader {
     study_.only_if = read_conditions(document_, "/only_if", study_.groups);
     read_replications();
     study_.searches = read_searches(document_, study_.groups, study_.replications);
+    if (!trace.empty()) set_trace(study_.base, trace);
     for (const std::string& assignment : set) lay_over(assignment);
     study_.text = resolved_text();
     study_.sha256 = sha256_hex(study_.text);
@@ -186,22 +187,24 @@ bool Study::runs_points() const {
 }
 
 Study parse_study(const JsonDocument& document, const std::string& directory,
-                  const std::vector<std::string>& set) {
-  return StudyReader(document, directory).read(set);
+                  const std::vector<std::string>& set, const std::string& trace) {
+  return StudyReader(document, directory).read(set, trace);
 }
 
-Study load_study(const std::string& name, const std::vector<std::string>& set) {
+Study load_study(const std::string& name, const std::vector<std::string>& set,
+                 const std::string& trace) {
   std::error_code ignored;
   const bool is_folder = fs::is_directory(name, ignored);
   if (fs::exists(name, ignored) && !is_folder) {
-    return parse_study(read_json_file(name), fs::path(name).parent_path().string(), set);
+    return parse_study(read_json_file(name), fs::path(name).parent_path().string(), set, trace);
   }
   std::vector<std::string> known;
   for (const EmbeddedFile& file : study_files()) {
-    if (stem_of(file.name) == name) return parse_study(parse_json(file.content, name), "", set);
+    if (stem_of(file.name) == name)
+      return parse_study(parse_json(file.content, name), "", set, trace);
     known.push_back(stem_of(file.name));
   }
-  if (is_folder) return parse_study(read_json_file(name), "", set);  // says what it is
+  if (is_folder) return parse_study(read_json_file(name), "", set, trace);  // says what it is
   const std::string nearest = nearest_name(name, known);
   throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
                               .origin = name,

@@ -67,11 +67,13 @@ struct Study {
 [[nodiscard]] std::span<const EmbeddedFile> study_files();
 
 // `name` is a path, or the name of an embedded study when no such file exists. `set`: path=value,
-// applied to the base in order; a path that the study varies is an error.
-[[nodiscard]] Study load_study(const std::string& name, const std::vector<std::string>& set);
+// applied to the base in order; a path that the study varies is an error. `trace`: a file that
+// takes the place of the base's workload, relative to the current folder; empty: none.
+[[nodiscard]] Study load_study(const std::string& name, const std::vector<std::string>& set,
+                               const std::string& trace = {});
 // `directory`: that of the file; a base is searched there first.
 [[nodiscard]] Study parse_study(const JsonDocument& document, const std::string& directory,
-                                const std::vector<std::string>& set);
+                                const std::vector<std::string>& set, const std::string& trace = {});
 
 // JSON Schema (draft 2020-12) of study files.
 [[nodiscard]] Json study_schema();

@@ -11,6 +11,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/resolve/energy.hpp"
 #include "sim/resolve/run_verdict.hpp"
+#include "sim/study/ask/ask_target.hpp"
 #include "sim/study/run_pool.hpp"
 #include "sim/study/search/verdict.hpp"
 #include "sim/study/sweep/run_row.hpp"
@@ -53,10 +54,11 @@ TuneMeter::TuneMeter(const TuneQuery& query, const Scenario& scenario, const Cat
     : query_(query),
       catalog_(catalog),
       options_(options),
+      targets_(with_limits_of(scenario.slo, query.targets)),
       load_(load_of(scenario)),
       slo_(slo_of(scenario)) {
   // Without targets users only wait longer.
-  const bool has_limits = !query.targets.empty() || !slo_.empty();
+  const bool has_limits = !targets_.empty() || !slo_.empty();
   const bool grows = load_.kind != LoadKind::none && (load_.kind != LoadKind::users || has_limits);
   by_load_ = grows && query.objective != TuneObjective::joules;
 }
@@ -66,7 +68,7 @@ bool TuneMeter::is_stopped() const {
 }
 
 ValueSearch TuneMeter::rules_at(double slower) const {
-  std::vector<Limit> limits = query_.targets;
+  std::vector<Limit> limits = targets_;
   for (Limit& limit : limits) limit.bound /= slower;
   if (!slo_.empty()) limits.push_back({"goodput_share", false, kKeptShare});
   ValueSearch rules = load_search(load_, limits);

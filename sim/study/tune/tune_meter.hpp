@@ -53,9 +53,10 @@ class TuneMeter {
   const TuneQuery& query_;
   const Catalog& catalog_;
   const TuneOptions options_;
+  std::vector<Limit> targets_;  // on latencies of all requests
   AskLoad load_;
   bool by_load_ = true;
-  std::vector<Setting> slo_;  // the scenario's own limits, in ms
+  std::vector<Setting> slo_;  // the scenario's limits on each request, in ms
   std::int64_t runs_ = 0;
 };
 

@@ -79,6 +79,17 @@ TEST_CASE("the allocator's message gives a bar by subtraction", "[memory_failure
   CHECK(parts.back().name == "free");
 }
 
+TEST_CASE("without the device's total the known parts are left, and no rest", "[memory_failure]") {
+  const MemoryFailure failure = found_in("INFO Model loading took 14.99 GiB\n" + kLongest);
+  REQUIRE_FALSE(failure.figure(Figure::total));
+  const std::vector<MemoryPart> parts = memory_parts(failure);
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].name == "weights");
+  CHECK(parts[0].gib == Approx(14.99));
+  CHECK(parts[1].name == "KV");
+  CHECK(parts[1].gib == Approx(5.45));
+}
+
 TEST_CASE("engines, their allocators and the kernel say it in their own words",
           "[memory_failure]") {
   struct Said {

@@ -86,6 +86,17 @@ TEST_CASE("a device with less free memory than requested fails before loading") 
   CHECK(budget.terms.sum() == budget.capacity_bytes);
 }
 
+TEST_CASE("what others hold comes on top of the process's own context") {
+  const BudgetInputs alone = inputs_of("llama-3.1-8b", "h100-sxm");
+  BudgetInputs beside = alone;
+  beside.machine.others_bytes = bytes_from_gib(3);
+  const MemoryBudget budget = vllm_budget(beside, {});
+  CHECK(budget.terms[MemoryPurpose::others] ==
+        vllm_budget(alone, {}).terms[MemoryPurpose::others] + bytes_from_gib(3));
+  // A share of the total, whatever others hold: the pool stays.
+  CHECK(budget.total_blocks == vllm_budget(alone, {}).total_blocks);
+}
+
 TEST_CASE("weights that do not fit fail while loading") {
   const MemoryBudget budget = vllm_budget(inputs_of("llama-3.1-70b", "h100-sxm"), {});
   REQUIRE(budget.failure);

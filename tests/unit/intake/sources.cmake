@@ -1,4 +1,5 @@
 list(APPEND UNIT_TEST_SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/compose_services_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/from_container_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/from_deployment_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/from_engines_test.cpp

@@ -56,6 +56,33 @@ TEST_CASE("a target within the known error is tight", "[verdict]") {
   CHECK(verdict_of("demo", with({"slo.ttft_ms=" + beyond})).verdict == HoldVerdict::holds);
 }
 
+TEST_CASE("a limit on all requests is kept by the latency itself, as in a plan", "[verdict]") {
+  const std::vector<std::string> none{"slo.ttft_ms=null", "slo.tpot_ms=null"};
+  const auto limited = [&](std::vector<std::string> set) {
+    set.insert(set.begin(), none.begin(), none.end());
+    return verdict_of("demo", with(std::move(set)));
+  };
+  const RunVerdict kept = limited({"slo.p99_ttft_ms=20s", "slo.mean_tpot_ms=500"});
+  CHECK(kept.verdict == HoldVerdict::holds);
+  CHECK_THAT(kept.reason, StartsWith("p99 TTFT is ") && Contains("; mean TPOT is "));
+  const RunVerdict missed = limited({"slo.p95_tpot_ms=8"});
+  CHECK(missed.verdict == HoldVerdict::does_not_hold);
+  CHECK_THAT(missed.reason, StartsWith("p95 TPOT is ") && Contains(", the target 8.00 ms"));
+  CHECK(missed.binds == Binds::decode);
+}
+
+TEST_CASE("what a router promises is the least of the targets", "[verdict]") {
+  SloSection slo;
+  CHECK_FALSE(promised_ms(slo, "ttft"));
+  slo.p99_ttft_ms = 800;
+  slo.ttft_ms = 1000;
+  slo.p99_tpot_ms = 50;
+  CHECK(promised_ms(slo, "ttft") == 800.0);
+  CHECK(promised_ms(slo, "tpot") == 50.0);
+  // Every limit is a latency that results have.
+  for (const LatencyLimit& limit : latency_limits()) CHECK(find_latency(limit.metric) != nullptr);
+}
+
 TEST_CASE("overload is called so, with what binds", "[verdict]") {
   const RunVerdict verdict =
       verdict_of("demo", {"workload.arrivals.request_rate=60", "workload.num_requests=3000"});

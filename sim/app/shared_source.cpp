@@ -1,0 +1,154 @@
+#include "sim/app/shared_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "sim/app/engine_source.hpp"
+#include "sim/app/input_text.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/kernel/nearest_name.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
+
+namespace headroom {
+namespace {
+
+ComposeServices compose_services(const std::string& file, std::string_view release) {
+  std::istringstream text(input_text(file));
+  return engines_of_compose(text, file, release);
+}
+
+// "chat:engine.max_num_seqs=64": the service before the first ':', where that comes before '='.
+std::string_view service_of(std::string_view assignment) {
+  const std::size_t colon = assignment.find(':');
+  return colon < assignment.find('=') ? assignment.substr(0, colon) : std::string_view();
+}
+
+std::vector<std::string> names_of(const ComposeServices& found) {
+  std::vector<std::string> names;
+  for (const ComposeService& service : found.services) names.push_back(service.name);
+  return names;
+}
+
+ConfigError no_service(const std::string& wanted, const std::vector<std::string>& names) {
+  const std::string nearest = nearest_name(wanted, names);
+  return ConfigError(
+      Complaint{.origin = "--set",
+                .value = wanted,
+                .problem = fmt::format("no such service: one of {}{}", comma_list(names),
+                                       nearest.empty() ? "" : " (nearest: " + nearest + ")")});
+}
+
+DescribedSystem described(const ComposeService& service, const std::string& file,
+                          const std::string& device, const std::vector<std::string>& set) {
+  DescribedSystem system{
+      {.json = {fmt::format("{}: {}", file, service.name), service.engine.scenario, {}},
+       .directory = {}},
+      service.engine.notes};
+  JsonDocument& document = system.document.json;
+  set_device(device, document);
+  for (const std::string& assignment : set) {
+    const std::string_view owner = service_of(assignment);
+    if (!owner.empty() && owner != service.name) continue;
+    set_option(document, assignment.substr(owner.empty() ? 0 : owner.size() + 1));
+  }
+  if (!document.root.contains("model")) {
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::missing,
+        .origin = fmt::format("{}: services/{}", file, service.name),
+        .problem = fmt::format("names no model, which it loads later: add --set {}:model=MODEL",
+                               service.name)});
+  }
+  return system;
+}
+
+std::string others_note(const SharedStart& start, const std::vector<SharedStart>& before) {
+  std::vector<std::string> parts;
+  for (const SharedStart& other : before) {
+    const bool shares = std::ranges::any_of(other.devices, [&](const std::string& id) {
+      return std::ranges::find(start.devices, id) != start.devices.end();
+    });
+    if (!shares) continue;
+    parts.push_back(
+        other.held_bytes == 0
+            ? fmt::format("{} nothing, because it does not start", other.name)
+            : fmt::format("{} {:.2f} GiB", other.name, gib_from_bytes(other.held_bytes)));
+  }
+  return parts.empty() ? "" : "of its device the services before it hold: " + comma_list(parts);
+}
+
+void set_others(SharedService& service, const SharedStart& start) {
+  const Scenario& scenario = start.system.resolved.scenario;
+  JsonDocument& document = service.system.document.json;
+  if (start.taken_bytes == 0) return;
+  if (const auto& used = scenario.device.memory_used_gib) {
+    set_option(document, fmt::format("device.memory_used_gib={}", *used));
+  } else if (const auto& held = scenario.environment.processes_gib) {
+    set_option(document, fmt::format("environment.processes_gib={}", *held));
+  }
+}
+
+}  // namespace
+
+bool starts_several(const std::string& file) {
+  if (!is_input(file) || file == kStandardInput) return false;
+  const std::string text = input_text(file);
+  if (!is_yaml(file) || !holds_services(text)) return false;
+  const ComposeServices found = compose_services(file, {});
+  return !found.is_fleet && found.services.size() > 1;
+}
+
+SharedServices shared_services(const std::string& file, const std::string& device,
+                               const std::vector<std::string>& set, const Catalog& catalog) {
+  std::vector<std::string> for_all;
+  for (const std::string& one : set) {
+    if (service_of(one).empty()) for_all.push_back(one);
+  }
+  ComposeServices found = compose_services(file, release_given(for_all));
+  const std::vector<std::string> names = names_of(found);
+  for (const std::string& one : set) {
+    const std::string owner(service_of(one));
+    if (!owner.empty() && std::ranges::find(names, owner) == names.end()) {
+      throw no_service(owner, names);
+    }
+  }
+  SharedServices all;
+  std::vector<SharingEngine> engines;
+  for (const ComposeService& service : found.services) {
+    all.services.push_back({service.name, described(service, file, device, set)});
+    const ScenarioDocument& document = all.services.back().system.document;
+    if (!document.json.root.contains("device")) {
+      throw ConfigError(Complaint{.kind = ErrorKind::missing,
+                                  .origin = "--device",
+                                  .problem = "a compose file does not say which device the "
+                                             "services run on: add one (h100-sxm, l40s, rtx4090, "
+                                             "...; see `headroom list devices`)"});
+    }
+    engines.push_back(
+        {service.name, load_scenario(document, document.json.name, {}), service.devices});
+  }
+  all.order = std::move(found.notes);
+  all.together = start_together(engines, catalog);
+  for (std::size_t i = 0; i < all.services.size(); ++i) {
+    const std::vector<SharedStart>& starts = all.together.starts;
+    set_others(all.services[i], starts[i]);
+    const std::string note =
+        others_note(starts[i], {starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(i)});
+    if (!note.empty()) all.services[i].system.assumed.push_back(note);
+  }
+  return all;
+}
+
+const SharedService& service_named(const SharedServices& services, const std::string& name) {
+  std::vector<std::string> names;
+  for (const SharedService& service : services.services) {
+    if (service.name == name) return service;
+    names.push_back(service.name);
+  }
+  throw no_service(name, names);
+}
+
+}  // namespace headroom
