@@ -83,7 +83,7 @@ struct Engine {
   std::string_view name = {};
   std::string_view version = {};  // modelled by default
   bool versioned = false;         // rules depend on it
-  EngineVersion newest = {};  // of a versioned one: the newest whose rules are known
+  EngineVersion newest = {};      // of a versioned one: the newest whose rules are known
   std::string_view summary = {};
   // What of it was compared with measured runs; empty: it follows its specification only.
   std::string_view measured = {};
