@@ -42,9 +42,11 @@ inline constexpr std::string_view kAnyWeights = "any";
 struct Calibration {
   std::string id;
   std::string device;            // catalog id; empty: generic
-  bool hopper_or_later = false;  // generic rows: the devices they apply to
-  std::string engine;            // family, e.g. "vllm"; empty: generic
-  std::string engine_versions;   // that the measured runs used; empty: generic
+  bool hopper_or_later = false;  // rows of no device and engine: the devices they apply to
+  // Rows of no device but an engine: the architectures they apply to, of NVIDIA also as sm_80.
+  std::vector<std::string> architectures;
+  std::string engine;           // family, e.g. "vllm"; empty: generic
+  std::string engine_versions;  // that the measured runs used; empty: generic
   // The only releases for which the row is chosen automatically; absent: all releases.
   std::optional<EngineVersion> first_version;
   std::optional<EngineVersion> last_version;
@@ -53,8 +55,9 @@ struct Calibration {
   bool only_dense = false;  // the same, of all models without experts
   std::string weights;      // dtype that most of them had, or kAnyWeights; empty: 16 bits
   EngineMode mode = EngineMode::async;
-  double bandwidth_bytes_per_s = 0;  // fitted with; 0: generic
-  double peak_flops = 0;             // dense 16-bit, fitted with; 0: generic
+  Products products = Products::as_stored;  // that compute_share is a share of
+  double bandwidth_bytes_per_s = 0;         // fitted with; 0: generic
+  double peak_flops = 0;                    // dense 16-bit, fitted with; 0: generic
 
   double weight_bandwidth_share = 1;        // eb
   double compute_share = 1;                 // ec

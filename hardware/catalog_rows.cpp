@@ -110,16 +110,25 @@ void parse_releases(CatalogFields& row, Calibration& c) {
   if (*c.last_version < *c.first_version) throw row.error("last_version", "first_version or later");
 }
 
+Products parse_products(CatalogFields& row) {
+  const std::string name = row.text_or_empty("products");
+  if (name.empty()) return Products::as_stored;
+  if (name == "int8") return Products::int8;
+  if (name == "half") return Products::half;
+  throw row.error("products", "int8, half");
+}
+
+// Of a device and an engine, of an engine on any device of some architectures, or of none.
 void parse_fitted_on(CatalogFields& row, Calibration& c) {
   c.device = row.text_or_empty("device");
   c.engine = row.text_or_empty("engine");
   c.engine_versions = row.text_or_empty("engine_versions");
-  if (c.device.empty() != c.engine.empty())
-    throw row.error("engine", "set if and only if device is set");
-  if (c.device.empty()) {
+  if (c.engine.empty()) {
+    if (!c.device.empty()) throw row.error("engine", "set where device is set");
     c.hopper_or_later = row.flag("hopper_or_later");
     return;
   }
+  c.products = parse_products(row);
   parse_releases(row, c);
   c.only_models = row.texts("only_models");
   c.only_dense = row.flag("only_dense");
@@ -129,6 +138,11 @@ void parse_fitted_on(CatalogFields& row, Calibration& c) {
   if (!c.weights.empty() && c.weights != kAnyWeights &&
       !(is_name && is_quantised(parse_dtype(c.weights)))) {
     throw row.error("weights", "the name of a data type below 16 bits, e.g. fp8, or any");
+  }
+  if (c.device.empty()) {
+    c.architectures = row.texts("architectures");
+    if (c.architectures.empty()) throw row.error("architectures", "set where device is not");
+    return;
   }
   c.bandwidth_bytes_per_s = row.number_between("bandwidth_gb_per_s", 1e-3, kMostGbPerS, 1e9);
   c.peak_flops = row.number_between("peak_tflops", 1e-3, kMostTflops, 1e12);

@@ -49,16 +49,27 @@ constexpr std::array kSuffixes{
     Suffix{"it", {}, true},
     Suffix{"hf", {}, true},
     Suffix{"latest", {}, true},
+    // Mixtures of llama.cpp, and of those who quantise with it (UD-..._XL, ..._L) the nearest one.
     Suffix{"q8_0", "q8_0"},
+    Suffix{"q8_k_xl", "q8_0"},
     Suffix{"q6_k", "q6_k"},
     Suffix{"q6_k_xl", "q6_k"},
+    Suffix{"q6_k_l", "q6_k"},
+    Suffix{"q5_k_xl", "q5_k_m"},
+    Suffix{"q5_k_l", "q5_k_m"},
     Suffix{"q5_k_m", "q5_k_m"},
     Suffix{"q5_k_s", "q5_k_m"},
     Suffix{"q4_k_m", "q4_k_m"},
     Suffix{"q4_k_xl", "q4_k_m"},
+    Suffix{"q4_k_l", "q4_k_m"},
     Suffix{"q4_k_s", "q4_k_s"},
     Suffix{"q4_0", "q4_0"},
+    Suffix{"iq4_nl", "q4_0"},
+    Suffix{"iq4_xs", "q4_0"},
+    Suffix{"q3_k_xl", "q3_k_m"},
+    Suffix{"q3_k_l", "q3_k_m"},
     Suffix{"q3_k_m", "q3_k_m"},
+    Suffix{"q3_k_s", "q3_k_m"},
     Suffix{"q2_k", "q2_k"},
     Suffix{"q2_k_xl", "q2_k"},
 };
@@ -75,6 +86,12 @@ std::string plain_name(std::string_view name) {
   return text;
 }
 
+// "iq2_xxs", "q5_1": how llama.cpp calls formats.
+bool looks_like_gguf_format(std::string_view word) {
+  if (word.starts_with('i')) word.remove_prefix(1);
+  return word.size() >= 4 && word[0] == 'q' && word[1] >= '1' && word[1] <= '9' && word[2] == '_';
+}
+
 // Takes one word off the end of `name`, behind a dash or a dot; nullptr when it is none of ours.
 const Suffix* take_suffix(std::string& name) {
   const Suffix* longest = nullptr;
@@ -89,6 +106,23 @@ const Suffix* take_suffix(std::string& name) {
 }
 
 }  // namespace
+
+std::string unknown_gguf_format(const Catalog& catalog, std::string_view name) {
+  const std::string plain = plain_name(name);
+  const std::size_t at = plain.find_last_of("-.");
+  if (at == std::string::npos) return {};
+  const std::string word = plain.substr(at + 1);
+  if (!looks_like_gguf_format(word)) return {};
+  return find_checkpoint(catalog, plain.substr(0, at)) ? word : std::string();
+}
+
+std::vector<std::string> gguf_formats() {
+  std::vector<std::string> words;
+  for (const Suffix& suffix : kSuffixes) {
+    if (looks_like_gguf_format(suffix.word)) words.emplace_back(suffix.word);
+  }
+  return words;
+}
 
 std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::string_view name,
                                                bool of_others) {

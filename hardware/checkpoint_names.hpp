@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hardware/catalog.hpp"
 
@@ -24,5 +25,10 @@ struct NamedCheckpoint {
 [[nodiscard]] std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog,
                                                              std::string_view name,
                                                              bool of_others = false);
+
+// The last word of a model's name, if it calls a format of llama.cpp that find_checkpoint() does
+// not know; else empty. And those that it knows.
+[[nodiscard]] std::string unknown_gguf_format(const Catalog& catalog, std::string_view name);
+[[nodiscard]] std::vector<std::string> gguf_formats();
 
 }  // namespace headroom

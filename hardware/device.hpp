@@ -63,9 +63,16 @@ struct DeviceSpec {
   [[nodiscard]] bool hopper_or_later() const { return sm >= 90 && sm < 110; }
 };
 
-// Dense rate of matrix products with weights stored as `weights`: 8-bit and nvfp4 rates where the
-// device has them, else the 16-bit rate (weights are widened). ConfigError when the device has no
-// rate for it (fp32).
-[[nodiscard]] double matrix_flops(const DeviceSpec& device, Dtype weights);
+// What matrix products are computed in.
+enum class Products : std::uint8_t {
+  as_stored,  // 8-bit and nvfp4 rates where the device has them, else 16 bits (weights are widened)
+  int8,       // quantised weights and activations of 8 bits, whatever the weights are stored as
+  half        // 16 bits, summed in 16 bits
+};
+
+// Dense rate of matrix products with weights stored as `weights`. A rate that the catalog does not
+// have is the 16-bit rate. ConfigError when the device has no rate for it (fp32).
+[[nodiscard]] double matrix_flops(const DeviceSpec& device, Dtype weights,
+                                  Products products = Products::as_stored);
 
 }  // namespace headroom

@@ -14,8 +14,20 @@
 namespace headroom {
 namespace {
 
+// Whether the row was made for the device, or, of rows of no device, for its architecture.
+bool is_of(const Calibration& row, const DeviceSpec& device, bool of_any_device) {
+  if (!of_any_device) return device.has_chip_of(row.device);
+  const auto names = [&](const std::string& name) {
+    return std::ranges::count(row.architectures, name) > 0;
+  };
+  return row.device.empty() &&
+         (names(device.architecture) || (device.sm > 0 && names(fmt::format("sm_{}", device.sm))));
+}
+
+// Rows of the engine for this device, or with `of_any_device` those of no device in particular.
 const Calibration* find_calibration(const Catalog& catalog, const ModelSpec& model,
-                                    const DeviceSpec& device, const CostRequest& request) {
+                                    const DeviceSpec& device, const CostRequest& request,
+                                    bool of_any_device = false) {
   // Kernels of other weights reach other shares.
   const Dtype dtype = main_dtype(model);
   const std::string_view weights = is_quantised(dtype) ? name_of(dtype) : std::string_view();
@@ -24,7 +36,7 @@ const Calibration* find_calibration(const Catalog& catalog, const ModelSpec& mod
   const Calibration* found = nullptr;
   int closest = 0;
   for (const auto& [id, row] : catalog.calibrations()) {
-    if (!device.has_chip_of(row.device) || row.engine != request.engine ||
+    if (!is_of(row, device, of_any_device) || row.engine != request.engine ||
         row.mode != request.mode || (row.weights != weights && row.weights != kAnyWeights)) {
       continue;
     }
@@ -51,9 +63,12 @@ const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& m
     throw ConfigError(fmt::format("calibration {} is for {} scheduling, but the engine runs {}",
                                   named.id, name_of(named.mode), name_of(request.mode)));
   }
-  if (const Calibration* found = find_calibration(catalog, model, device, request)) return *found;
+  for (const bool of_any_device : {false, true}) {
+    const Calibration* found = find_calibration(catalog, model, device, request, of_any_device);
+    if (found != nullptr) return *found;
+  }
   for (const auto& [id, row] : catalog.calibrations()) {
-    if (row.device.empty() && row.mode == request.mode &&
+    if (row.device.empty() && row.engine.empty() && row.mode == request.mode &&
         row.hopper_or_later == device.hopper_or_later()) {
       return row;
     }
@@ -228,7 +243,8 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
     take_part(request.clock_share, request.bandwidth_share, part, calibration);
   }
   choice.weight_bytes_per_s = part.bandwidth_bytes_per_s * calibration.weight_bandwidth_share;
-  choice.matrix_flops_per_s = matrix_flops(part, model.dtype) * calibration.compute_share;
+  choice.matrix_flops_per_s =
+      matrix_flops(part, model.dtype, calibration.products) * calibration.compute_share;
   if (request.level == CostLevel::kernels) {
     choose_kernels(catalog, model, part, request, calibration, choice);
     return choice;

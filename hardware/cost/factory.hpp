@@ -56,7 +56,8 @@ struct CostChoice {
 
 // The row named, or the one for device, engine family and mode. A row is used for
 // weights of the dtype it was fitted with only (Calibration::weights). A row for certain releases
-// goes before one for all, and is chosen for no others. Without one: the generic row. A row whose
+// goes before one for all, and is chosen for no others. Without one: the engine's row for the
+// device's architecture, then the generic row. A row whose
 // bandwidth or peak differs from the catalog's device by more than 1 % is a ConfigError.
 [[nodiscard]] const Calibration& choose_calibration(const Catalog& catalog, const ModelSpec& model,
                                                     const DeviceSpec& device,

@@ -152,7 +152,8 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
   chain.pipeline = 1;
   const std::int64_t tp = chain.tensor;
   const double bandwidth = device.bandwidth_bytes_per_s * calibration.weight_bandwidth_share;
-  const double flops = matrix_flops(device, main_dtype(model)) * calibration.compute_share;
+  const double flops =
+      matrix_flops(device, main_dtype(model), calibration.products) * calibration.compute_share;
   const ModelParts rank = rank_parts(model, chain);
   const auto outside = {ModelPart::embedding, ModelPart::lm_head, ModelPart::experts,
                         ModelPart::expert_bias, ModelPart::vision};
@@ -201,7 +202,8 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
   const double head_params = real(model.vocab) * real(model.hidden) / real(tp);
   head_model_.bytes_s = real(stored_bytes(head, model.vocab * model.hidden)) / real(tp) / bandwidth;
   head_model_.flops_s_per_row =
-      2.0 * head_params / (matrix_flops(device, head_dtype) * calibration.compute_share);
+      2.0 * head_params /
+      (matrix_flops(device, head_dtype, calibration.products) * calibration.compute_share);
   head_model_.fixed_s = calibration.sampler_ns * 1e-9;
   head_model_.row_s =
       calibration.sampler_passes * real(model.vocab) * 4.0 / device.bandwidth_bytes_per_s;

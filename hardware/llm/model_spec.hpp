@@ -240,6 +240,8 @@ struct StageLayers {
 // everything. A checkpoint that is quantised in another way stands for one that others made of the
 // same model; a note says what is in which format.
 [[nodiscard]] ModelSpec quantised(ModelSpec model, Dtype dtype);
+// The model as a GGUF file whose experts are in mxfp4 holds it: all other matrices in q8_0.
+[[nodiscard]] ModelSpec as_mxfp4_gguf(ModelSpec model);
 // Format of most of the model's matrix elements: what its products compute in.
 [[nodiscard]] Dtype main_dtype(const ModelSpec& model);
 [[nodiscard]] bool has_experts(const ModelSpec& model);  // in any layer

@@ -82,7 +82,7 @@ struct EngineTraits {
 struct Engine {
   std::string_view name = {};
   std::string_view version = {};  // modelled by default
-  bool versioned = false;         // major.minor; rules depend on it
+  bool versioned = false;         // rules depend on it
   EngineVersion newest = {};      // of a versioned one: the newest whose rules are known
   std::string_view summary = {};
   // What of it was compared with measured runs; empty: it follows its specification only.
@@ -168,6 +168,15 @@ struct Engine {
   std::string_view (*fitted_on)(const EngineSystem& system) = nullptr;
   std::string (*explain_activations)(const EngineSystem& system, bool fitted) = nullptr;
   std::string (*explain_margin)(const EngineSection& options) = nullptr;
+  // How it names its releases. Null: major.minor.
+  EngineVersion (*read_version)(std::string_view text) = nullptr;
+
+  // ConfigError when `text` is no name of a release.
+  [[nodiscard]] EngineVersion release(std::string_view text) const {
+    return read_version != nullptr ? read_version(text) : parse_engine_version(text);
+  }
+  // Whether rows of constants for certain releases mean releases of this engine.
+  [[nodiscard]] bool releases_are_of_constants() const { return versioned && name == cost_family; }
 
   [[nodiscard]] FreeMetric free_metric(EngineVersion at, const DeviceSpec& device) const {
     const auto& since = counts_page_cache_free_since;

@@ -55,7 +55,7 @@ std::string LaunchDraft::text(std::string_view pointer) const {
 
 EngineVersion LaunchDraft::release() const {
   const std::string named = text("/engine/version");
-  return parse_engine_version(named.empty() ? std::string(engine->version) : named);
+  return engine->release(named.empty() ? std::string(engine->version) : named);
 }
 
 void LaunchDraft::note(std::string text) { add_once(result.notes, std::move(text)); }

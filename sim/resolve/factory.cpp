@@ -157,9 +157,7 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
                                                          {"calibrated", CostLevel::calibrated}});
   request.tables = SectionPlace{resolved.scenario, "/cost/tables"}.path_of(section.tables);
   request.engine = std::string(resolved.engine->cost_family);
-  if (resolved.engine->versioned && resolved.engine->traits.own_calibration) {
-    request.version = resolved.version;
-  }
+  if (resolved.engine->releases_are_of_constants()) request.version = resolved.version;
   request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
   request.roofline = roofline_options(resolved, pool_tokens);
   const EngineSection& engine = resolved.scenario.engine;

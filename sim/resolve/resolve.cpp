@@ -14,6 +14,7 @@
 #include "scheduler/batching/policies.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/nearest_name.hpp"
 #include "sim/resolve/kv_tier.hpp"
 #include "sim/resolve/lora.hpp"
 #include "sim/resolve/parallel.hpp"
@@ -64,7 +65,7 @@ void Resolver::choose_cost_level() {
   request.engine = std::string(r_.engine->cost_family);
   request.mode = r_.async_scheduling ? EngineMode::async : EngineMode::sync;
   request.kernels = r_.engine->kernels;
-  if (r_.engine->versioned && r_.engine->traits.own_calibration) request.version = r_.version;
+  if (r_.engine->releases_are_of_constants()) request.version = r_.version;
   if (cost.calibration != "auto") request.calibration = cost.calibration;
   const bool kernels = !asks_for_links(r_.scenario, r_.sharding) &&
                        prefers_kernels(catalog_, r_.model, r_.device, request);
@@ -92,8 +93,7 @@ void Resolver::resolve_parts() {
   r_.engine = &engine;
   engine_.fill("/engine/version", e.version, engine.version, "the profile's");
   if (engine.versioned) {
-    r_.version =
-        engine_.lookup("/engine/version", [&] { return parse_engine_version(*e.version); });
+    r_.version = engine_.lookup("/engine/version", [&] { return engine.release(*e.version); });
   }
   const std::string_view own =
       engine.scheduler_at != nullptr ? engine.scheduler_at(r_.version) : engine.scheduler;
@@ -179,8 +179,15 @@ void Resolver::find_model() {
     const std::filesystem::path path = known ? "" : existing_path(s, s.model);
     if (!path.empty()) {
       r_.model = load_model_files(path, overrides);
-      weights_told_ = true;
+      weights_told_ = read_from_files_ = true;
     } else if (known || !read_checkpoint_name(overrides)) {
+      const std::string format = known ? "" : unknown_gguf_format(catalog_, s.model);
+      if (!format.empty()) {
+        throw ConfigError(fmt::format("{}: no such file, and as the name of a model its format {} "
+                                      "is not known; of GGUF files are {}",
+                                      s.model, format, comma_list(gguf_formats())),
+                          ErrorKind::unknown);
+      }
       if (!known && looks_like_path(s.model)) {
         throw ConfigError(fmt::format("{}: no such file or folder", s.model),
                           ErrorKind::unreadable);
@@ -309,69 +316,6 @@ void Resolver::find_machine() {
   if (r_.scenario.is_given("/environment/reboot_s") && !shared) {
     r_.scenario.refuse_unused("/environment/reboot_s",
                               ": only device allocations in shared memory can stop a machine");
-  }
-}
-
-// A name without a format, of an engine that has a usual one: what its library serves under it.
-// Weights that their makers quantised are served as they are.
-void Resolver::take_usual_format() {
-  std::string& given = r_.scenario.engine.quantization;
-  const std::string_view usual = r_.engine->usual_format;
-  if (usual.empty() || given != "auto" || weights_told_) return;
-  if (main_dtype(r_.model) != r_.model.dtype) return;
-  given = usual;
-  r_.rules["/engine/quantization"] =
-      fmt::format("{}: what {} serves under a name without a format", usual, r_.engine->name);
-}
-
-void Resolver::resolve_formats() {
-  take_usual_format();
-  EngineSection& e = r_.scenario.engine;
-  r_.model.max_position =
-      static_cast<std::int64_t>(static_cast<double>(r_.model.max_position) * e.rope_scaling_factor);
-  const Dtype declared = r_.model.dtype;
-  const std::string& method = r_.model.quantization_method;
-  if (!method.empty() && !reads_cache_format(method)) r_.model.kv_dtype.reset();
-  if (named_cache_) r_.model.kv_dtype = named_cache_;
-  if (e.dtype != "auto") r_.model = with_dtype(std::move(r_.model), parse_dtype(e.dtype));
-  if (e.quantization != "auto") {
-    r_.model = engine_.lookup("/engine/quantization",
-                              [&] { return loaded_as(std::move(r_.model), e.quantization); });
-  }
-  if (e.dtype == "auto") {
-    r_.rules["/engine/dtype"] = fmt::format("auto: {} for {}", name_of(declared), r_.model.id);
-    e.dtype = name_of(declared);
-  }
-  if (e.quantization == "auto") {
-    const Dtype main = main_dtype(r_.model);
-    r_.rules["/engine/quantization"] = fmt::format("auto: the checkpoint's, {}", name_of(main));
-    e.quantization = name_of(main);
-  }
-  r_.kv = r_.model.kv_dtype.value_or(r_.model.dtype);
-  if (e.kv_cache_dtype != "auto") {
-    r_.kv = engine_.lookup("/engine/kv_cache_dtype", [&] { return parse_dtype(e.kv_cache_dtype); });
-  } else {
-    r_.rules["/engine/kv_cache_dtype"] = fmt::format(
-        "auto: {}{}", name_of(r_.kv), r_.model.kv_dtype ? ", declared by the checkpoint" : "");
-    e.kv_cache_dtype = name_of(r_.kv);
-  }
-  warn_of_foreign_format();
-}
-
-// Bytes can be counted of any format, but not every loader reads it. GGUF files may hold ggml's
-// copies of the 4-bit floats, too.
-void Resolver::warn_of_foreign_format() {
-  const Dtype main = main_dtype(r_.model);
-  if (!is_quantised(main) || main == Dtype::mxfp4 || main == Dtype::nvfp4) return;
-  const EngineTraits& traits = r_.engine->traits;
-  if (traits.loads_gguf_alone && !is_gguf(main)) {
-    r_.warnings.push_back(
-        fmt::format("{} loads GGUF files alone (q8_0, q6_k, q5_k_m, q4_k_m, ...): weights in {} "
-                    "must be converted first",
-                    r_.engine->name, name_of(main)));
-  } else if (!traits.loads_gguf && is_gguf(main)) {
-    r_.warnings.push_back(fmt::format("{} does not load GGUF files, which hold weights in {}",
-                                      r_.engine->name, name_of(main)));
   }
 }
 

@@ -31,6 +31,7 @@ class Resolver {
   void find_drafter();  // its weights and KV, for the start-up budget
   void resolve_lora();  // after the engine: its slots are part of the budget
   void resolve_formats();
+  void take_gguf_rest();
   void warn_of_foreign_format();
   void check_sharding_of_model();
   void resolve_cost_level();
@@ -41,6 +42,7 @@ class Resolver {
   EngineResolver engine_;             // of r_
   std::optional<Dtype> named_cache_;  // of the checkpoint, by its name
   bool weights_told_ = false;         // their format, by a file or by the name
+  bool read_from_files_ = false;      // what the model is, and not by its name
 };
 
 }  // namespace headroom

@@ -1,10 +1,14 @@
 #include "sim/engines/llamacpp/engine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 
 #include "sim/engines/engine_resolver.hpp"
 #include "sim/engines/llamacpp/budget.hpp"
 #include "sim/engines/llamacpp/ollama_budget.hpp"
+#include "sim/kernel/errors.hpp"
 #include "sim/kernel/named_value.hpp"
 
 namespace headroom {
@@ -164,6 +168,21 @@ bool llamacpp_cuts_windows(const EngineSection& e, const EngineSystem& s, const 
 // Generation ends where the slot's context does.
 void cut_at_slot(const EngineSection&, AdmissionLimits& limits) { limits.cuts_max_tokens = true; }
 
+// "b6918" as its releases are called and its programs print, or 0.6918.
+EngineVersion read_build(std::string_view text) {
+  std::string_view number = text;
+  if (!number.starts_with('b')) return parse_engine_version(text);
+  number.remove_prefix(1);
+  EngineVersion version;
+  const char* const end = number.data() + number.size();
+  const auto read = std::from_chars(number.data(), end, version.minor);
+  if (read.ec != std::errc{} || read.ptr != end || version.minor < 0) {
+    throw ConfigError(
+        fmt::format("engine version '{}': a build of llama.cpp, e.g. b6918 or 0.6918", text));
+  }
+  return version;
+}
+
 constexpr EngineTraits kLlamacppTraits{.devices_share_layers = true,
                                        .counts_windows_at_start = true,
                                        .allocates_with_torch = false,
@@ -236,7 +255,8 @@ const Engine& llamacpp_engine() {
           },
       .cuts_windows = llamacpp_cuts_windows,
       .limit = cut_at_slot,
-      .fixes = llamacpp_fixes};
+      .fixes = llamacpp_fixes,
+      .read_version = read_build};
   return kEngine;
 }
 

@@ -1,6 +1,8 @@
 #include "hardware/checkpoint_names.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <utility>
 
 namespace headroom::checkpoint_names_test {
 namespace {
@@ -58,10 +60,30 @@ TEST_CASE("GGUF files and Ollama tags say their mixture", "[names]") {
   CHECK(named("Qwen2.5-14B-Instruct-Q4_K_M.gguf").model == "qwen2.5-14b");
   CHECK(named("Qwen2.5-14B-Instruct-Q4_K_M.gguf").quantization == "q4_k_m");
   CHECK(named("unsloth/gemma-4-26B-A4B-it-UD-Q4_K_XL.gguf").model == "gemma-4-26b-a4b");
+  const std::pair<const char*, const char*> mixtures[] = {
+      {"Qwen3.6-27B-UD-Q8_K_XL.gguf", "q8_0"},   {"Qwen3.6-27B-UD-Q5_K_XL.gguf", "q5_k_m"},
+      {"Qwen3.6-27B-Q4_K_L.gguf", "q4_k_m"},     {"Qwen3.6-27B-Q3_K_S.gguf", "q3_k_m"},
+      {"Qwen3.6-27B-UD-Q3_K_XL.gguf", "q3_k_m"}, {"Qwen3.6-27B-IQ4_XS.gguf", "q4_0"}};
+  for (const auto& [file, quantization] : mixtures) {
+    INFO(file);
+    CHECK(named(file).model == named("Qwen3.6-27B").model);
+    CHECK(named(file).quantization == quantization);
+  }
   CHECK(named("deepseek-r1:14b").model == "deepseek-r1-distill-qwen-14b");
   CHECK(named("Tulu 3 405B Q4_K_M").model == "llama-3.1-405b");
   CHECK(named("llama3.1:8b-instruct-fp16").in_16_bits);
   CHECK_FALSE(named("llama3.1:8b").in_16_bits);
+}
+
+TEST_CASE("a format of llama.cpp that is not known is one only behind a model's name", "[names]") {
+  const Catalog catalog = Catalog::embedded();
+  CHECK(unknown_gguf_format(catalog, "/models/Qwen3.6-27B-UD-IQ2_XXS.gguf") == "iq2_xxs");
+  CHECK(unknown_gguf_format(catalog, "unheard-of-IQ2_XXS.gguf").empty());
+  CHECK(unknown_gguf_format(catalog, "llama-3.1-8b").empty());
+  CHECK(unknown_gguf_format(catalog, "q5_1").empty());
+  const std::vector<std::string> known = gguf_formats();
+  CHECK(std::ranges::count(known, "q3_k_s") == 1);
+  CHECK(std::ranges::count(known, "awq") == 0);
 }
 
 TEST_CASE("dashes and words of training do not matter where no other model has them", "[names]") {

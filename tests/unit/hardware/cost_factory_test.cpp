@@ -2,7 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "hardware/llm/model_spec.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/time.hpp"
 
 namespace headroom::cost_factory_test {
 namespace {
@@ -95,6 +97,76 @@ TEST_CASE("without a fitting calibration the generic one is used and said so") {
   CHECK(choose("l40s", request).uncalibrated);
   request.engine = "orca";
   CHECK(choose("h100-sxm", request).uncalibrated);
+}
+
+TEST_CASE("an engine's constants of no device are of an architecture, weights and releases") {
+  const Catalog catalog = Catalog::embedded();
+  CostRequest request;
+  request.engine = "llamacpp";
+  request.mode = EngineMode::sync;
+  const ModelSpec plain = catalog.model("llama-3-8b");
+  const ModelSpec small = quantised(plain, Dtype::q4_k_m);
+  const auto chosen = [&](const ModelSpec& model, const char* device) {
+    return choose_calibration(catalog, model, catalog.device(device), request).id;
+  };
+  CHECK(chosen(small, "rtx4090") == "llamacpp-tensor-cores-int8");
+  CHECK(chosen(plain, "rtx4090") == "llamacpp-tensor-cores-16-bit");
+  CHECK(chosen(plain, "rtxa6000") == "llamacpp-tensor-cores-16-bit");  // ampere, too, but sm 86
+  CHECK(chosen(plain, "a100-80") == "llamacpp-a100-16-bit");
+  CHECK(chosen(small, "a100-80") == "llamacpp-a100-int8");
+  CHECK(chosen(plain, "h100-pcie") == "llamacpp-hopper-16-bit");
+  CHECK(chosen(quantised(catalog.model("gpt-oss-20b"), Dtype::mxfp4), "gb10") ==
+        "llamacpp-tensor-cores-int8");
+  CHECK(chosen(small, "strix-halo-128") == "llamacpp-rdna3.5-int8");
+  CHECK(chosen(plain, "strix-halo-128") == "llamacpp-rdna3.5-16-bit");
+  // No tensor cores for int8, and an NVIDIA card of before them.
+  CHECK(chosen(small, "m2-ultra") == "llamacpp-other");
+  CHECK(chosen(small, "v100-32") == "llamacpp-other");
+  request.version = EngineVersion{0, 2824};
+  CHECK(chosen(small, "rtx4090") == "llamacpp-tensor-cores-dequantised");
+  CHECK(chosen(small, "a100-80") == "llamacpp-a100-dequantised");
+  CHECK(chosen(plain, "rtx4090") == "llamacpp-tensor-cores-16-bit");
+  request.version = EngineVersion{0, 6918};
+  CHECK(chosen(small, "rtx4090") == "llamacpp-tensor-cores-int8");
+  request.engine = "vllm";  // not its constants
+  CHECK(chosen(small, "l40s") == "generic-sync-other");
+}
+
+TEST_CASE("products may be computed in other formats than weights are stored in") {
+  const Catalog catalog = Catalog::embedded();
+  const auto tera = [&](const char* device, Dtype weights, Products products) {
+    return matrix_flops(catalog.device(device), weights, products) / 1e12;
+  };
+  CHECK(tera("rtxa6000", Dtype::q4_k_m, Products::as_stored) == Approx(154.8));
+  CHECK(tera("rtxa6000", Dtype::q4_k_m, Products::int8) == Approx(309.7));
+  CHECK(tera("rtxa6000", Dtype::bf16, Products::int8) == Approx(154.8));
+  CHECK(tera("m2-ultra", Dtype::q4_k_m, Products::int8) == Approx(27.2));  // has no int8 rate
+  // GeForce sums in 16 bits twice as fast as in 32, server parts do not.
+  CHECK(tera("rtx4090", Dtype::fp16, Products::as_stored) == Approx(165.2));
+  CHECK(tera("rtx4090", Dtype::fp16, Products::half) == Approx(330.3));
+  CHECK(tera("a100-80", Dtype::fp16, Products::half) == Approx(312));
+}
+
+TEST_CASE("a prompt of quantised weights takes llama.cpp a share of the int8 rate") {
+  // 6.98e9 weights of the layers, 4096 tokens, a fifth of 309.7 TOPS: 923 ms. Attention, norms and
+  // overheads add less than a tenth; a share of 0.7 of the 16-bit rate would be 528 ms.
+  const Catalog catalog = Catalog::embedded();
+  CostRequest request;
+  request.engine = "llamacpp";
+  request.mode = EngineMode::sync;
+  request.roofline.limits = {8, 8192, 8192, 0};
+  const CostChoice choice =
+      make_step_cost(catalog, quantised(catalog.model("llama-3-8b"), Dtype::q4_k_m),
+                     catalog.device("rtxa6000"), request);
+  CHECK(choice.uncalibrated);
+  StepShape shape;
+  shape.add_chunk(0, 4096);
+  shape.sampled_rows = 1;
+  StepPrice price;
+  choice.cost->price(shape, price);
+  const double ms = static_cast<double>(price.base) / kTicksPerNs / 1e6;
+  CHECK(ms > 923);
+  CHECK(ms < 1.1 * 923);
 }
 
 TEST_CASE("constants fitted with 16-bit weights are not used for fp8") {

@@ -131,6 +131,42 @@ TEST_CASE("a version beyond the newest modelled one is a warning") {
   CHECK(warned);
 }
 
+TEST_CASE("a release of llama.cpp is the number of a build") {
+  const EngineVersion build{0, 6918};
+  CHECK(resolved(R"({"name": "llamacpp", "version": "b6918"})").version == build);
+  CHECK(resolved(R"({"name": "llamacpp", "version": "0.6918"})").version == build);
+  for (const char* wrong : {"b", "b69x8", "b-1", "6918"}) {
+    INFO(wrong);
+    CHECK(refused(fmt::format(R"({{"name": "llamacpp", "version": "{}"}})", wrong)).pointer ==
+          "/engine/version");
+  }
+  CHECK(refused(R"({"name": "vllm", "version": "b6918"})").pointer == "/engine/version");
+}
+
+TEST_CASE("a GGUF file of gpt-oss has the size of its makers' files") {
+  // ggml-org/gpt-oss-20b-GGUF, gpt-oss-120b-GGUF: llama-bench shows 11.27 and 59.02 GiB.
+  const Catalog catalog = Catalog::embedded();
+  const auto gib = [&](const std::string& model) {
+    const Resolved r = resolve(scenario_of(R"({"name": "llamacpp"})", model, "gb10"), catalog);
+    CHECK(r.model.head_format.dtype == Dtype::q8_0);
+    return static_cast<double>(checkpoint_bytes(r.model)) / (1 << 30);
+  };
+  CHECK(gib("gpt-oss-20b-mxfp4.gguf") == Approx(11.27).epsilon(0.005));
+  CHECK(gib("gpt-oss-120b-mxfp4.gguf") == Approx(59.02).epsilon(0.005));
+  CHECK(gib("openai/gpt-oss-120b") == Approx(59.02).epsilon(0.005));
+  const Resolved other = resolve(scenario_of("{}", "gpt-oss-20b"), catalog);
+  CHECK(other.model.head_format.dtype == Dtype::bf16);
+}
+
+TEST_CASE("a GGUF file of a format that is not known is refused with those that are") {
+  const test::About error = test::about([] {
+    return resolve(scenario_of(R"({"name": "llamacpp"})", "Qwen3.6-27B-UD-IQ2_XXS.gguf"),
+                   Catalog::embedded());
+  });
+  CHECK(error == test::unknown_at("/model"));
+  CHECK(error.text.find("q3_k_s") != std::string::npos);
+}
+
 TEST_CASE("an unknown model or device is refused at its place, with the nearest name") {
   const Catalog catalog = Catalog::embedded();
   const auto error = [&](const std::string& model, const std::string& device) {
