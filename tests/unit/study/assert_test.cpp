@@ -7,6 +7,7 @@
 #include "sim/report/json/assert_json.hpp"
 #include "sim/report/text/assert_report.hpp"
 #include "sim/resolve/run_verdict.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/study/assert/assert_runs.hpp"
 #include "sim/study/sweep/run_row.hpp"
 
