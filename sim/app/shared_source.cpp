@@ -33,10 +33,11 @@ std::vector<std::string> names_of(const ComposeServices& found) {
   return names;
 }
 
-ConfigError no_service(const std::string& wanted, const std::vector<std::string>& names) {
+ConfigError no_service(const char* flag, const std::string& wanted,
+                       const std::vector<std::string>& names) {
   const std::string nearest = nearest_name(wanted, names);
   return ConfigError(
-      Complaint{.origin = "--set",
+      Complaint{.origin = flag,
                 .value = wanted,
                 .problem = fmt::format("no such service: one of {}{}", comma_list(names),
                                        nearest.empty() ? "" : " (nearest: " + nearest + ")")});
@@ -112,7 +113,7 @@ SharedServices shared_services(const std::string& file, const std::string& devic
   for (const std::string& one : set) {
     const std::string owner(service_of(one));
     if (!owner.empty() && std::ranges::find(names, owner) == names.end()) {
-      throw no_service(owner, names);
+      throw no_service("--set", owner, names);
     }
   }
   SharedServices all;
@@ -148,7 +149,7 @@ const SharedService& service_named(const SharedServices& services, const std::st
     if (service.name == name) return service;
     names.push_back(service.name);
   }
-  throw no_service(name, names);
+  throw no_service("--service", name, names);
 }
 
 }  // namespace headroom

@@ -66,7 +66,7 @@ expect_error 'h100-sxm' "$HEADROOM" init --model llama-3.1-8b --device h100-sxmm
 expect_error 'vllm' "$HEADROOM" init --model llama-3.1-8b --device h100-sxm --engine vlm
 expect_error '--rate' "$HEADROOM" init --model llama-3.1-8b --device l40s --rate 1 --users 1
 expect_error '--rate' "$HEADROOM" init --model llama-3.1-8b --device l40s --rate 0
-expect_error '--slo' "$HEADROOM" init --model llama-3.1-8b --device l40s --slo mean_ttft=1s
+expect_error '--slo' "$HEADROOM" init --model llama-3.1-8b --device l40s --slo p42_ttft=1s
 expect_error '--slo' "$HEADROOM" init --model llama-3.1-8b --device l40s --slo itl=1s
 expect_error '--in many' "$HEADROOM" init --model llama-3.1-8b --device l40s --in many
 expect_error '.yaml or .yml' "$HEADROOM" init --model llama-3.1-8b --device l40s -o a.json

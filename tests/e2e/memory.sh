@@ -173,11 +173,12 @@ expect_error '--set local:model=MODEL' "$HEADROOM" audit shared.yaml --device l4
 expect_error 'no such service' "$HEADROOM" audit shared.yaml --device l40s --set lokal:model=a
 local=(--set local:model=llama-3.1-8b)
 "$HEADROOM" audit shared.yaml --device l40s "${local[@]}" >shared.txt
-grep -q '^verdict  *DOES NOT START: chat: free_memory_check' shared.txt || fail "$(cat shared.txt)"
+grep -q '^verdict  *DOES NOT START: chat: free memory' shared.txt || fail "$(cat shared.txt)"
 grep -q '^order  *small, then chat, then local' shared.txt || fail "$(cat shared.txt)"
 grep -q 'chat: engine.gpu_memory_utilization 0.9 -> ' shared.txt || fail "$(cat shared.txt)"
 grep -q 'chat before local is the order of the file' shared.txt || fail "$(cat shared.txt)"
-share=$(sed -n 's/.*chat: engine.gpu_memory_utilization 0.9 -> \([0-9.]*\):.*/\1/p' shared.txt | head -1)
+share=$(sed -n 's/.*chat: engine.gpu_memory_utilization 0.9 -> \([0-9.]*\):.*/\1/p' shared.txt |
+  head -1)
 "$HEADROOM" audit shared.yaml --device l40s "${local[@]}" \
   --set "chat:engine.gpu_memory_utilization=$share" --json >shared.json
 has shared.json '"all_start": true'
@@ -186,8 +187,9 @@ has shared.json '"all_start": true'
 has chat.json '"memory_used_gib"'
 has chat.json 'of its device the services before it hold: small'
 "$HEADROOM" audit shared.yaml --service chat --device l40s "${local[@]}" >chat.txt
-grep -q '^verdict  *DOES NOT START: free_memory_check' chat.txt || fail "$(cat chat.txt)"
-expect_error 'no service' "$HEADROOM" audit shared.yaml --service chet --device l40s "${local[@]}"
+grep -q '^verdict  *DOES NOT START: free memory' chat.txt || fail "$(cat chat.txt)"
+expect_error '--service: value chet: no such service' \
+  "$HEADROOM" audit shared.yaml --service chet --device l40s "${local[@]}"
 
 # A flag that says nothing about what is audited is refused.
 expect_error '--model' "$HEADROOM" audit demo --model llama-3.1-8b
@@ -199,8 +201,12 @@ echo 'ValueError: No available memory for the cache blocks.' >tail.log
 expect_error '--concurrency' "$HEADROOM" audit tail.log --concurrency 4
 
 # Bars without the device's total: what is known is drawn, what is not is said.
-echo 'INFO Model loading took 14.99 GiB
-ValueError: To serve at least one request with the models max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (5.45 GiB). Based on the available memory, the estimated maximum model length is 44672.' >longest.log
+{
+  echo 'INFO Model loading took 14.99 GiB'
+  printf 'ValueError: To serve at least one request with the models max seq len (131072), (16.00 '
+  printf 'GiB KV cache is needed, which is larger than the available KV cache memory (5.45 GiB). '
+  echo 'Based on the available memory, the estimated maximum model length is 44672.'
+} >longest.log
 "$HEADROOM" audit longest.log >bars.txt
 grep -qE '^weights +#+\.+ +14.99 GiB$' bars.txt || fail "$(cat bars.txt)"
 grep -q '^not known  *the device' bars.txt || fail "$(cat bars.txt)"

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/engine_source.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/next_step.hpp"
 #include "sim/app/shared_source.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/app/system_source.hpp"
 #include "sim/engines/memory_failure.hpp"
 #include "sim/kernel/errors.hpp"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/next_step.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/memory/capacity_systems.hpp"

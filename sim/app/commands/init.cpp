@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/list.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/app/starter_scenario.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/intake/values.hpp"

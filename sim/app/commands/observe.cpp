@@ -7,10 +7,10 @@
 #include <string>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/observing.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/report/text/observation_report.hpp"
 #include "sim/report/text/wrapped_text.hpp"
 

@@ -20,11 +20,11 @@
 
 #include "sim/app/api_key.hpp"
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/files/result_directory.hpp"
 #include "sim/report/files/result_files.hpp"

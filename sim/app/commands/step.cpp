@@ -6,8 +6,8 @@
 #include <string>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/list.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/fidelity/step_breakdown.hpp"
 #include "sim/report/text/step_report.hpp"
 #include "sim/scenario/scenario_file.hpp"

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/input_text.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/named_value.hpp"
 #include "sim/kernel/visible_text.hpp"

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/next_step.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/files/replaced_file.hpp"

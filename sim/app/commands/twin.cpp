@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/observing.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/fidelity/run_validation.hpp"
 #include "sim/kernel/errors.hpp"

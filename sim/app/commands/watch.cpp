@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/interruption.hpp"
-#include "sim/app/short_flag.hpp"
 #include "sim/app/watching.hpp"
 #include "sim/report/files/watch_json.hpp"
 #include "sim/report/text/watch_report.hpp"

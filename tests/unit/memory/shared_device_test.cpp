@@ -34,8 +34,8 @@ const std::string kHalf = "engine.gpu_memory_utilization=0.4";
 }  // namespace
 
 TEST_CASE("an engine that checks free memory against a share of the total fails beside another") {
-  const SharedStarts starts = together(
-      {engine("first", "vllm", kSmall, {kShort}), engine("second", "vllm", kSmall, {kShort})});
+  const SharedStarts starts = together({engine("first", "vllm", kSmall, {kShort}),
+                                        engine("second", "vllm", kSmall, {kShort, kHalf})});
   REQUIRE(starts.failed == std::size_t{1});
   CHECK(starts.starts[0].verdict == StartVerdict::starts);
   const auto& failure = starts.starts[1].system.budget.failure;
@@ -49,7 +49,7 @@ TEST_CASE("an engine that checks free memory against a share of the total fails 
   CHECK(less->fix.option == "engine.gpu_memory_utilization");
   CHECK_FALSE(together({engine("first", "vllm", kSmall,
                                {kShort, "engine.gpu_memory_utilization=" + less->fix.to}),
-                        engine("second", "vllm", kSmall, {kShort})})
+                        engine("second", "vllm", kSmall, {kShort, kHalf})})
                   .failed);
 }
 

@@ -1,4 +1,4 @@
-#include "sim/app/short_flag.hpp"
+#include "sim/app/commands/short_flag.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
