@@ -16,7 +16,7 @@ answer() {
 # A command behind --, with its own flags, and the same in one word.
 answer 0 words.txt --rate 1 --in 1000 --out 100 --slo p99_ttft=5s --device h100-sxm \
   -- vllm serve Qwen/Qwen2.5-14B-Instruct --max-num-seqs 64
-head -n 1 words.txt | grep -q '^HOLDS: mean TPOT is .*, below 100 ms$' || fail "$(cat words.txt)"
+head -n 1 words.txt | grep -qE '^HOLDS: p99 TTFT is .*, below 5.00 s$' || fail "$(cat words.txt)"
 answer 0 quoted.txt 'vllm serve Qwen/Qwen2.5-14B-Instruct --max-num-seqs 64' --rate 1 --in 1000 \
   --out 100 --slo p99_ttft=5s --device h100-sxm
 cmp words.txt quoted.txt || fail 'a quoted command is answered otherwise'
