@@ -54,7 +54,7 @@ TEST_CASE("a start that depends_on does not wait for is said") {
   CHECK_THAT(found.notes.front(), Catch::Contains("service_healthy"));
 }
 
-TEST_CASE("a circle is refused; a service of another file says nothing") {
+TEST_CASE("a circle is refused, and a service of another file says nothing") {
   CHECK_THROWS_AS(services("services:\n" + vllm("a", "    depends_on: [b]\n") +
                            vllm("b", "    depends_on: [a]\n")),
                   ConfigError);
