@@ -37,12 +37,14 @@ const StudyPage = (() => {
     const first = (row) => study.varying.length
       ? `, the first with ${StudyCharts.name(study, row, study.varying)}` : '';
     const overloaded = rows.filter(StudyCharts.isUnsteady);
-    const all = Format.integer(rows.length);
-    const kept = `${Format.integer(rows.length - overloaded.length)} of ${all} points keep up ` +
-      'with their traffic';
-    return element('p', {class: 'verdict'}, overloaded.length === 0 ? kept
-      : `${kept}; ${Format.integer(overloaded.length)} ` +
-        `${overloaded.length === 1 ? 'is' : 'are'} overloaded${first(overloaded[0])}`);
+    const idle = rows.filter((row) => row.oom.includes('startup'));
+    const kept = rows.length - overloaded.length - idle.length;
+    const added = (found, one, many) => found.length === 0 ? ''
+      : `; ${Format.integer(found.length)} ${found.length === 1 ? one : many}${first(found[0])}`;
+    return element('p', {class: 'verdict'}, `${Format.integer(kept)} of ` +
+      `${Format.integer(rows.length)} points keep up with their traffic` +
+      added(overloaded, 'is overloaded', 'are overloaded') +
+      added(idle, 'does not start', 'do not start'));
   }
 
   // "12 of 40 points", or nothing when it is all of them.
