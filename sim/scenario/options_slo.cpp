@@ -8,7 +8,7 @@ namespace {
 constexpr Bounds kAboveNothing{.low = 0, .low_open = true};
 
 template <auto Member>
-constexpr OptionRow limit_row(std::string_view pointer, std::string_view doc) {
+OptionRow limit_row(std::string_view pointer, std::string_view doc) {
   return {.pointer = pointer,
           .reach = field<&Scenario::slo, Member>,
           .unit = "ms",
