@@ -21,7 +21,7 @@ std::string api_key_from(const std::string& variable) {
     refuse(ErrorKind::missing,
            fmt::format("no variable {} in the environment, or an empty one", variable));
   }
-  const std::string text = key;
+  std::string text = key;
   if (std::ranges::any_of(text, [](char c) { return c < ' ' || c > '~'; })) {
     refuse(ErrorKind::value, fmt::format("{} holds characters that no key has", variable));
   }

@@ -176,7 +176,7 @@ std::string list_text(const std::string& kind, const std::string& catalog_direct
                       const std::vector<std::string>& words) {
   const auto* const found = std::ranges::find(kKinds, kind, &ListKind::name);
   if (found != std::end(kKinds)) {
-    const std::string text = found->text(catalog_directory);
+    std::string text = found->text(catalog_directory);
     if (words.empty()) return text;
     if (kind.ends_with("schema")) {
       throw ConfigError(Complaint{.kind = ErrorKind::no_effect,
@@ -184,7 +184,7 @@ std::string list_text(const std::string& kind, const std::string& catalog_direct
                                   .problem = "a schema is printed whole"});
     }
     const bool has_titles = std::ranges::find(kTables, kind) != kTables.end();
-    const std::string kept = filtered(text, words, has_titles);
+    std::string kept = filtered(text, words, has_titles);
     const bool empty = has_titles ? std::ranges::count(kept, '\n') < 2 : kept.empty();
     if (!empty) return kept;
     throw ConfigError(fmt::format("list {} {}: nothing contains it", kind, fmt::join(words, " ")));

@@ -290,7 +290,7 @@ std::string format_of_row(const LoggedStart& start, const Catalog& catalog) {
   const std::string given = start.flags.value("quantization", std::string());
   const bool no_flag = find_flag(*start.engine->launch, "quantization") == nullptr;
   if (given.empty() || !no_flag) {
-    const std::string told = format_of_file(start);
+    std::string told = format_of_file(start);
     const auto named = find_checkpoint(catalog, model_name(start));
     if (!told.empty() && named->quantization.empty()) return told;
     return mixture_of_file(start, catalog);

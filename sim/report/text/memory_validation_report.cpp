@@ -186,7 +186,7 @@ std::string memory_validation_text(const MemoryValidation& validation) {
   if (!validation.rows.empty() || !validation.excluded.empty()) {
     out += rows_text(validation) + notes_text(validation) + scores_text(validation);
   }
-  const std::string starts = startup_validation_text(validation.startups, kValidationWidth);
+  std::string starts = startup_validation_text(validation.startups, kValidationWidth);
   if (validation.files.empty()) return starts;
   return starts + out + independent_text(validation);
 }
