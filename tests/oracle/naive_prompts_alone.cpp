@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <utility>
 
 #include "sim/kernel/check.hpp"
 #include "tests/oracle/naive_engine.hpp"
@@ -12,7 +13,7 @@ namespace headroom::oracle {
 namespace {
 
 struct Rank {
-  explicit Rank(const Scenario& own) : scenario(own), state(scenario) {}
+  explicit Rank(Scenario own) : scenario(std::move(own)), state(scenario) {}
   Rank(const Rank&) = delete;  // its state refers to its scenario
   Rank& operator=(const Rank&) = delete;
 
@@ -33,7 +34,7 @@ class Ranks {
       for (std::size_t i = rank; i < scenario.arrivals.size(); i += ranks) {
         own.arrivals.push_back(scenario.arrivals[i]);
       }
-      ranks_.emplace_back(own);
+      ranks_.emplace_back(std::move(own));
     }
   }
 

@@ -45,7 +45,7 @@ TEST_CASE("at its points the grid of prompts is the library, between them close 
     const auto tokens = static_cast<double>(random.uniform_int(64, 4096));
     const auto prefix =
         static_cast<double>(random.uniform_int(0, 1) * random.uniform_int(1, 16'000));
-    const double exact = static_cast<double>(of_library(kernels, chunks, tokens, prefix));
+    const auto exact = static_cast<double>(of_library(kernels, chunks, tokens, prefix));
     const double error = static_cast<double>(grid.at(kernels, chunks, tokens, prefix)) / exact - 1;
     CAPTURE(chunks, tokens, prefix);
     CHECK(std::abs(error) < 0.25);

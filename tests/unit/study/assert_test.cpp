@@ -94,7 +94,7 @@ TEST_CASE("a limit within the range of measured runs is tight, and holds", "[ass
   CHECK(verdict(p99 * (1 + range.high / 2)) == AssertionVerdict::tight);
   CHECK(verdict(p99 * 0.99) == AssertionVerdict::broken);
   // A pool that the engine sizes is known to 10 %; counts are exact.
-  const double tokens = static_cast<double>(run.pool_tokens);
+  const auto tokens = static_cast<double>(run.pool_tokens);
   CHECK(checked(run, "kv_tokens >= " + std::to_string(0.95 * tokens)).front().verdict ==
         AssertionVerdict::tight);
   CHECK(checked(run, "kv_tokens >= " + std::to_string(0.85 * tokens)).front().verdict ==
