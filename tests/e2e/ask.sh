@@ -55,10 +55,14 @@ services:
     command: --model Qwen/Qwen2.5-7B-Instruct --max-model-len 8192
     depends_on: [first]
 YAML
-answer 0 two.txt two.yaml --device l40s --rate 1 --in 500 --out 50
+answer 4 two.txt two.yaml --device l40s --rate 1 --in 500 --out 50
 grep -qE '^ *first .* HOLDS ' two.txt || fail "$(cat two.txt)"
 grep -qE '^ *second .* DOES NOT START ' two.txt || fail "$(cat two.txt)"
 grep -q 'second: of its device the services before it hold: first' two.txt || fail "$(cat two.txt)"
+answer 0 fits.txt two.yaml --device l40s,l4 --rate 1 --in 500 --out 50 \
+  --set second:engine.gpu_memory_utilization=0.4
+[[ $(grep -cE 'l(40s|4): second: of its device the services before' fits.txt) == 2 ]] ||
+  fail "not of each device: $(cat fits.txt)"
 answer 4 second.txt two.yaml --service second --device l40s --rate 1 --in 500 --out 50
 grep -q 'DOES NOT START: free memory' second.txt || fail "$(cat second.txt)"
 expect_error '--service' "$HEADROOM" ask demo --service chat

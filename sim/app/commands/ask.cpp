@@ -187,12 +187,13 @@ struct Asked {
   std::vector<AskQuery> queries;
   std::vector<std::string> services;  // of each query; empty: there is one system
   std::vector<std::string> assumed;
+  std::size_t together = 1;  // so many queries in a row hold only if each of them does
 };
 
 Asked asked_system(const AskArguments& a) {
   DescribedSystem system = described_system(a.system, "ask");
   const bool has_load = set_traffic(a, system);
-  return {queries_of(a, system, has_load), {}, system.assumed};
+  return {queries_of(a, system, has_load), {}, system.assumed, 1};
 }
 
 // The services of a compose file, or the one that is named, each beside those that start first.
@@ -209,19 +210,31 @@ Asked asked_services(AskArguments a, const Catalog& catalog) {
   for (const std::string& device : devices) {
     SharedServices all = shared_services(a.system.source.front(), device, set, catalog);
     if (!a.system.service.empty()) all.services = {service_named(all, a.system.service)};
-    asked.assumed = all.order;
+    const std::string prefix = devices.size() > 1 ? device + ": " : "";
+    for (const std::string& note : all.order) asked.assumed.push_back(prefix + note);
+    asked.together = all.services.size();
     for (SharedService& one : all.services) {
       const bool has_load = set_traffic(a, one.system);
       const std::vector<AskQuery> queries = queries_of(a, one.system, has_load);
       asked.queries.insert(asked.queries.end(), queries.begin(), queries.end());
       asked.services.push_back(one.name);
       for (const std::string& note : one.system.assumed) {
-        asked.assumed.push_back(fmt::format("{}: {}", one.name, note));
+        asked.assumed.push_back(fmt::format("{}{}: {}", prefix, one.name, note));
       }
     }
   }
   for (AskQuery& query : asked.queries) query.with_changes = asked.queries.size() == 1;
   return asked;
+}
+
+// Whether one of the systems that were asked about serves what was asked, with all its services.
+bool one_holds(const std::vector<AskAnswer>& answers, std::size_t together) {
+  const auto holds = [](const AskAnswer& answer) { return answer.verdict <= HoldVerdict::tight; };
+  for (std::size_t first = 0; first + together <= answers.size(); first += together) {
+    const auto begin = answers.begin() + static_cast<std::ptrdiff_t>(first);
+    if (std::all_of(begin, begin + static_cast<std::ptrdiff_t>(together), holds)) return true;
+  }
+  return false;
 }
 
 int ask_command(AskArguments& a) {
@@ -260,9 +273,7 @@ int ask_command(AskArguments& a) {
     print(single ? ask_text(answers.front(), {asked.assumed, next_after_ask(a, answers.front())})
                  : ask_table(answers, asked.services, asked.assumed));
   }
-  const bool holds = std::ranges::any_of(
-      answers, [](const AskAnswer& answer) { return answer.verdict <= HoldVerdict::tight; });
-  return holds ? 0 : kExitDoesNotHold;
+  return one_holds(answers, asked.together) ? 0 : kExitDoesNotHold;
 }
 
 std::function<int()> add_ask(CLI::App& command) {
