@@ -43,7 +43,7 @@ constexpr const Command* kCommands[] = {
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const auto mark = std::ranges::find(words, "--");
-  constexpr std::array<std::string_view, 4> kTakers{"ask", "from", "observe", "twin"};
+  constexpr std::array<std::string_view, 5> kTakers{"ask", "from", "observe", "twin", "watch"};
   const bool takes_command =
       !words.empty() && std::ranges::find(kTakers, words.front()) != kTakers.end();
   if (!takes_command || words.end() - mark < 3) return words;

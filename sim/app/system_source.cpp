@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "sim/app/engine_source.hpp"
@@ -71,6 +73,19 @@ std::string split_option(const Json& root) {
   return by_layers ? "pipeline_parallel_size" : "tensor_parallel_size";
 }
 
+// What the system itself says of that.
+std::optional<std::int64_t> stated_devices(const Json& root) {
+  const auto engine = root.find("engine");
+  if (engine == root.end() || !engine->is_object()) return std::nullopt;
+  std::optional<std::int64_t> product;
+  for (const char* key : {"tensor_parallel_size", "pipeline_parallel_size"}) {
+    const auto size = engine->find(key);
+    if (size == engine->end() || !size->is_number_integer()) continue;
+    product = product.value_or(1) * size->get<std::int64_t>();
+  }
+  return product;
+}
+
 DescribedSystem described_by_flags(const SystemFlags& a, const std::string& asker) {
   Json root = Json::object();
   if (!a.engine.empty()) {
@@ -123,6 +138,17 @@ void set_device(const std::string& text, JsonDocument& document) {
   const bool counts = x > 0 && x < 4 && x + 1 < text.size() && (text[x] == 'x' || text[x] == 'X');
   root["device"] = counts ? text.substr(x + 1) : text;
   if (!counts) return;
+  const std::int64_t devices = std::stoll(text.substr(0, x));
+  if (const auto stated = stated_devices(root)) {
+    if (*stated == devices) return;
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::conflict,
+        .origin = "--device",
+        .value = text,
+        .problem = fmt::format("the engine is asked to spread a replica over {} ({}): leave the "
+                               "number out here, or change it there",
+                               *stated, split_option(root))});
+  }
   set_option(document, fmt::format("engine.{}={}", split_option(root), text.substr(0, x)));
 }
 

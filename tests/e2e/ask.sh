@@ -84,7 +84,9 @@ services:
     image: vllm/vllm-openai:v0.19.0
     command: --model meta-llama/Llama-3.1-8B-Instruct --max-model-len 8192
 YAML
-answer 0 compose.txt compose.yaml --device rtx4090 --users 2 --in 500 --out 50 --save kept.json
+answer 0 compose.txt compose.yaml --device rtx4090 --users 2 --in 500 --out 50 --save kept.json \
+  --slo p99_ttft=5s
+grep -q '"p99_ttft_ms": 5000' kept.json || fail "the target is lost: $(cat kept.json)"
 grep -q '^next .*headroom run kept.json' compose.txt || fail "$(cat compose.txt)"
 "$HEADROOM" check kept.json >/dev/null || fail 'what is kept is no scenario'
 small_scenario >small.json
@@ -112,6 +114,9 @@ grep -q 'columns: in = frage, out = antwort, time = ts (ms)' trace.txt || fail "
 expect_error 'name a system' "$HEADROOM" ask --rate 5
 expect_error '--device' "$HEADROOM" ask 'vllm serve meta-llama/Llama-3.1-8B-Instruct'
 expect_error '--slo' "$HEADROOM" ask small.json --slo ttft=2s
+expect_error 'mean_itl_ms' "$HEADROOM" ask small.json --slo mean_itl=20ms --save itl.json
+expect_error '(tensor_parallel_size)' "$HEADROOM" ask --device 2xh100-sxm \
+  'vllm serve meta-llama/Llama-3.1-8B-Instruct --tensor-parallel-size 4'
 expect_error 'expected one of' "$HEADROOM" ask small.json --slo p99_tfft=2s
 expect_error '--rate' "$HEADROOM" ask small.json --rate 0
 expect_error '--rate' "$HEADROOM" ask small.json --rate 1 --users 2

@@ -167,6 +167,8 @@ grep -q 'OOM' fails.txt || fail "$(cat fails.txt)"
 serve demo
 expect_error 'cannot listen there' "$HEADROOM" serve demo --port "${url##*:}"
 ends 0
+expect_error '/fleet/replicas' "$HEADROOM" serve demo --set fleet.replicas=0
+expect_error '/engine/max_num_seqs' "$HEADROOM" serve demo --set engine.max_num_seqs=0
 expect_error '--host' "$HEADROOM" serve demo --host example.org
 expect_error '--time-scale' "$HEADROOM" serve demo --time-scale 0
 expect_error '--port' "$HEADROOM" serve demo --port 70000

@@ -253,7 +253,11 @@ int ask_command(AskArguments& a) {
   }
   // Refused before the runs where it cannot be written.
   std::optional<ReplacedFile> saved;
-  if (!a.save.empty()) saved.emplace(a.save);
+  JsonDocument question = queries.front().document.json;
+  if (!a.save.empty()) {
+    keep_targets(parse_targets(a.targets), question, "--save");
+    saved.emplace(a.save);
+  }
   const std::atomic<bool>& interrupted = stop_on_signals();
   std::vector<AskAnswer> answers;
   Json all = Json::array();
@@ -263,7 +267,7 @@ int ask_command(AskArguments& a) {
     all.push_back(ask_json(answers.back(), query.document.json.root, kVersion));
   }
   if (saved) {
-    saved->write(json_text(queries.front().document.json.root));
+    saved->write(json_text(question.root));
     saved->publish();
   }
   const bool single = answers.size() == 1;
@@ -306,7 +310,7 @@ std::function<int()> add_ask(CLI::App& command) {
   command.add_option("--set", a->system.set, "path=value, changes the system")
       ->allow_extra_args(false);
   command.add_option("-j,--threads", a->threads, "runs in parallel (all cores)");
-  command.add_option("--save", a->save, "also write the question as a scenario to this file");
+  command.add_option("--save", a->save, "also write system, traffic and targets as a scenario to this file");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   command.add_flag("-q,--quiet", a->quiet, kQuietHelp);

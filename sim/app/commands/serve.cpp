@@ -117,12 +117,13 @@ struct Served {
 
 Served read_served(ServeArguments& a) {
   const ScenarioDocument given = given_document(a);
-  Served served{.document = {served_document(given.json), given.directory},
-                .scenario = {},
-                .lengths = load_scenario(given, a.scenario, {}),
-                .catalog = load_catalog(a.catalog),
-                .tokenizer = nullptr};
+  // One after the other: g++ 12 destroys members twice where a later initialiser of the aggregate
+  // throws.
+  Served served;
+  served.lengths = load_scenario(given, a.scenario, {});
+  served.document = {served_document(given.json), given.directory};
   served.scenario = load_scenario(served.document, a.scenario, {});
+  served.catalog = load_catalog(a.catalog);
   served.scenario.output.streaming = a.output.empty();  // nobody asks for records
   if (!a.tokenizer.empty()) {
     served.tokenizer = std::make_shared<const Tokenizer>(read_tokenizer(a.tokenizer));

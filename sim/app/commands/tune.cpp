@@ -59,6 +59,8 @@ TuneQuery query_of(const TuneArguments& a) {
   place_short_keys(json);
   if (a.trace) set_trace(json, input_path(*a.trace));
   for (const std::string& assignment : a.set) set_option(json, assignment);
+  std::vector<Limit> targets = parse_targets(a.targets);
+  if (!a.save.empty()) keep_targets(targets, json, "--save");
   TuneQuery query = tune_query({.objective = a.objective,
                                 .price = a.price,
                                 .keep = a.keep,
@@ -67,7 +69,7 @@ TuneQuery query_of(const TuneArguments& a) {
                                 .budget = a.budget,
                                 .seed = a.seed},
                                std::move(document));
-  query.targets = parse_targets(a.targets);
+  query.targets = std::move(targets);
   return query;
 }
 

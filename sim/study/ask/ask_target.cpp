@@ -11,6 +11,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/metrics/latency_metrics.hpp"
+#include "sim/scenario/options.hpp"
 
 namespace headroom {
 namespace {
@@ -109,6 +110,20 @@ std::vector<Limit> with_limits_of(const SloSection& slo, std::vector<Limit> targ
     targets.push_back(std::move(target));
   }
   return targets;
+}
+
+void keep_targets(const std::vector<Limit>& targets, JsonDocument& document,
+                  const std::string& origin) {
+  for (const Limit& target : targets) {
+    const auto limits = latency_limits();
+    if (std::ranges::find(limits, target.metric, &LatencyLimit::metric) == limits.end()) {
+      throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
+                                  .origin = origin,
+                                  .value = target.metric,
+                                  .problem = "a scenario has no limit on it (slo)"});
+    }
+    set_option(document, fmt::format("slo.{}={}", target.metric, target.bound));
+  }
 }
 
 }  // namespace headroom

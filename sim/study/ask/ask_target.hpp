@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/scenario/json_document.hpp"
 #include "sim/scenario/slo_section.hpp"
 #include "sim/study/search/search.hpp"
 
@@ -18,5 +19,10 @@ namespace headroom {
 
 // `targets`, and of `slo` the limits on latencies of all requests that they do not replace.
 [[nodiscard]] std::vector<Limit> with_limits_of(const SloSection& slo, std::vector<Limit> targets);
+
+// Writes `targets` into the section slo of a scenario. ConfigError naming `origin`: a latency that
+// the section has no limit for.
+void keep_targets(const std::vector<Limit>& targets, JsonDocument& document,
+                  const std::string& origin);
 
 }  // namespace headroom
