@@ -14,6 +14,10 @@ bool is_input(const std::string& path) {
   return path == kStandardInput || std::filesystem::is_regular_file(path, ignored);
 }
 
-std::string input_text(const std::string& path) { return read_text_file(path, kMostDataBytes); }
+std::string input_text(const std::string& path) {
+  if (path != kStandardInput) return read_text_file(path, kMostDataBytes);
+  static const std::string standard_input = read_text_file(path, kMostDataBytes);
+  return standard_input;
+}
 
 }  // namespace headroom

@@ -11,7 +11,7 @@ namespace headroom {
 // Whether `path` holds a text: a file or standard input, and no folder or something else's name.
 [[nodiscard]] bool is_input(const std::string& path);
 
-// ConfigError: as read_text_file, up to kMostDataBytes.
+// ConfigError: as read_text_file, up to kMostDataBytes. Standard input may be asked for again.
 [[nodiscard]] std::string input_text(const std::string& path);
 
 }  // namespace headroom

@@ -49,12 +49,16 @@ DescribedSystem described(const ComposeService& service, const std::string& file
       {.json = {fmt::format("{}: {}", file, service.name), service.engine.scenario, {}},
        .directory = {}},
       service.engine.notes};
+  if (!service.engine.unknown_flags.empty()) {
+    system.assumed.push_back("left out, because unknown: " +
+                             comma_list(service.engine.unknown_flags));
+  }
   JsonDocument& document = system.document.json;
   set_device(device, document);
   for (const std::string& assignment : set) {
-    const std::string_view owner = service_of(assignment);
-    if (!owner.empty() && owner != service.name) continue;
-    set_option(document, assignment.substr(owner.empty() ? 0 : owner.size() + 1));
+    auto setting = setting_for(service.name, assignment);
+    if (!setting) setting = setting_for(service.service, assignment);
+    if (setting) set_option(document, *setting);
   }
   if (!document.root.contains("model")) {
     throw ConfigError(Complaint{
@@ -94,10 +98,16 @@ void set_others(SharedService& service, const SharedStart& start) {
 
 }  // namespace
 
+std::optional<std::string> setting_for(const std::string& name, const std::string& assignment) {
+  const std::string_view owner = service_of(assignment);
+  if (owner.empty()) return assignment;
+  if (owner != name) return std::nullopt;
+  return assignment.substr(owner.size() + 1);
+}
+
 bool starts_several(const std::string& file) {
-  if (!is_input(file) || file == kStandardInput) return false;
-  const std::string text = input_text(file);
-  if (!is_yaml(file) || !holds_services(text)) return false;
+  if (!is_input(file) || (file != kStandardInput && !is_yaml(file))) return false;
+  if (!holds_services(input_text(file))) return false;
   const ComposeServices found = compose_services(file, {});
   return !found.is_fleet && found.services.size() > 1;
 }
@@ -112,7 +122,10 @@ SharedServices shared_services(const std::string& file, const std::string& devic
   const std::vector<std::string> names = names_of(found);
   for (const std::string& one : set) {
     const std::string owner(service_of(one));
-    if (!owner.empty() && std::ranges::find(names, owner) == names.end()) {
+    const bool known = std::ranges::any_of(found.services, [&](const ComposeService& service) {
+      return service.name == owner || service.service == owner;
+    });
+    if (!owner.empty() && !known) {
       throw no_service("--set", owner, names);
     }
   }

@@ -32,6 +32,11 @@ struct SharedServices {
                                              const std::vector<std::string>& set,
                                              const Catalog& catalog);
 
+// `assignment` as the service called `name` takes it, without the name; nothing where it is for
+// another one.
+[[nodiscard]] std::optional<std::string> setting_for(const std::string& name,
+                                                     const std::string& assignment);
+
 // The one called `name`. ConfigError naming all.
 [[nodiscard]] const SharedService& service_named(const SharedServices& services,
                                                  const std::string& name);

@@ -116,6 +116,21 @@ class ServiceReader {
     return finished(std::move(draft), release);
   }
 
+  // ConfigError: more than anybody starts on one machine.
+  [[nodiscard]] std::int64_t replicas() {
+    constexpr std::int64_t kMostReplicas = 64;
+    const std::string scale = text(service_, "scale");
+    const std::string count = scale.empty() ? text(at("deploy"), "replicas") : scale;
+    const std::optional<std::int64_t> number = whole_number(count);
+    if (number && (*number < 0 || *number > kMostReplicas)) {
+      throw ConfigError(Complaint{
+          .origin = fmt::format("{}: services/{}", file_, name_),
+          .value = count,
+          .problem = fmt::format("expected 0 to {} replicas on one machine", kMostReplicas)});
+    }
+    return number.value_or(1);
+  }
+
  private:
   static constexpr const char* kReplicaLabel = "headroom.replica";
 
@@ -262,7 +277,7 @@ class ServiceReader {
 
   static void note_replicas(Draft& draft, const std::string& count) {
     if (count.empty() || count == "1") return;
-    draft.note(fmt::format("the service has {} replicas, of which one is modelled", count));
+    draft.note(fmt::format("the service has {} replicas: this is one of them", count));
   }
 
   const Json& root_;
@@ -385,9 +400,13 @@ std::vector<std::string> order_notes(const StartOrder& order,
                                      const std::vector<ComposeService>& services) {
   std::vector<std::string> notes;
   for (std::size_t i = 1; i < services.size(); ++i) {
-    const std::string& first = services[i - 1].name;
-    const std::string& second = services[i].name;
-    if (!order.orders(first, second)) {
+    const std::string& first = services[i - 1].service;
+    const std::string& second = services[i].service;
+    if (first == second) {
+      notes.push_back(
+          fmt::format("{} and {} are replicas, which start at once: taken one after the other",
+                      services[i - 1].name, services[i].name));
+    } else if (!order.orders(first, second)) {
       notes.push_back(fmt::format(
           "{} before {} is the order of the file: depends_on says nothing, and without it both "
           "start at once",
@@ -413,7 +432,11 @@ ComposeServices engines_of_compose(std::istream& text, const std::string& name,
     ServiceReader reader(root, name, service);
     if (!reader.starts_engine()) continue;
     found.is_fleet |= reader.is_replica();
-    found.services.push_back({service, reader.read(release), reader.devices()});
+    const std::int64_t replicas = reader.replicas();
+    for (std::int64_t i = 1; i <= replicas; ++i) {
+      const std::string one = replicas > 1 ? fmt::format("{}-{}", service, i) : service;
+      found.services.push_back({one, service, reader.read(release), reader.devices()});
+    }
   }
   found.notes = order_notes(order, found.services);
   return found;

@@ -36,7 +36,8 @@ namespace headroom {
 
 // A service of a compose file that starts an engine.
 struct ComposeService {
-  std::string name;
+  std::string name;     // of several replicas "chat-1", "chat-2"
+  std::string service;  // in the file
   FromResult engine;
   std::vector<std::string> devices;  // ids of the GPUs that it sees; empty: all
 };

@@ -1,5 +1,7 @@
 #include "sim/memory/shared_device.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -45,9 +47,15 @@ ByteCount held_bytes(const BudgetedSystem& system) {
 std::vector<std::string> taken_devices(const SharingEngine& engine, const BudgetedSystem& system) {
   if (!has_own_memory(system)) return {"0"};
   const auto wanted = static_cast<std::size_t>(system.resolved.sharding.devices());
-  std::vector<std::string> ids(engine.devices.begin(),
-                               engine.devices.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                            wanted, engine.devices.size())));
+  if (!engine.devices.empty() && engine.devices.size() < wanted) {
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::conflict,
+        .origin = engine.name,
+        .problem = fmt::format("the engine spreads over {} devices, and the service sees {} ({})",
+                               wanted, engine.devices.size(), fmt::join(engine.devices, ", "))});
+  }
+  std::vector<std::string> ids = engine.devices;
+  if (!ids.empty()) ids.resize(wanted);
   for (std::size_t i = 0; engine.devices.empty() && i < wanted; ++i) {
     ids.push_back(std::to_string(i));
   }
@@ -61,14 +69,15 @@ std::vector<SharedStart> started(const std::vector<SharingEngine>& engines, cons
   for (std::size_t i = 0; i < count; ++i) {
     SharedStart start;
     start.name = engines[i].name;
-    start.system = budget_system(engines[i].scenario, catalog);
+    start.scenario = engines[i].scenario;
+    start.system = budget_system(start.scenario, catalog);
     start.devices = taken_devices(engines[i], start.system);
     for (const std::string& id : start.devices) {
       start.taken_bytes = std::max(start.taken_bytes, held[id]);
     }
     if (start.taken_bytes > 0) {
-      start.system =
-          budget_system(beside(engines[i].scenario, start.system, start.taken_bytes), catalog);
+      start.scenario = beside(engines[i].scenario, start.system, start.taken_bytes);
+      start.system = budget_system(start.scenario, catalog);
     }
     start.verdict = start_verdict(start.system.resolved, start.system.budget);
     if (start.verdict != StartVerdict::does_not_start) {
@@ -179,8 +188,7 @@ std::vector<SharedChange> changes_for(const std::vector<SharingEngine>& engines,
                                       const Catalog& catalog) {
   const SharedStart& start = together.starts[failed];
   std::vector<SharedChange> changes;
-  const Scenario scenario = beside(engines[failed].scenario, start.system, start.taken_bytes);
-  for (Fix& fix : find_fixes(scenario, {}, catalog)) {
+  for (Fix& fix : find_fixes(start.scenario, {}, catalog)) {
     // To stop the others is no way to run with them.
     const bool alone =
         fix.pointer == "/device/memory_used_gib" || fix.pointer == "/environment/processes_gib";
@@ -206,8 +214,11 @@ std::vector<SharedChange> changes_for(const std::vector<SharingEngine>& engines,
 SharedStarts start_together(const std::vector<SharingEngine>& engines, const Catalog& catalog) {
   SharedStarts together;
   together.starts = started(engines, catalog, engines.size());
-  for (std::size_t i = 0; i < together.starts.size() && !together.failed; ++i) {
-    if (together.starts[i].verdict != StartVerdict::starts) together.failed = i;
+  // One that does not start counts before one that may not.
+  for (const StartVerdict verdict : {StartVerdict::does_not_start, StartVerdict::may_not_start}) {
+    const auto first = std::ranges::find(together.starts, verdict, &SharedStart::verdict);
+    if (together.failed || first == together.starts.end()) continue;
+    together.failed = static_cast<std::size_t>(first - together.starts.begin());
   }
   if (together.failed) {
     together.changes = changes_for(engines, together, *together.failed, catalog);

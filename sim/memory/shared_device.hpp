@@ -20,7 +20,8 @@ struct SharingEngine {
 
 struct SharedStart {
   std::string name;
-  BudgetedSystem system;             // with what the engines before it hold
+  Scenario scenario;                 // with what the engines before it hold
+  BudgetedSystem system;             // of that scenario
   std::vector<std::string> devices;  // ids that it takes
   ByteCount taken_bytes = 0;         // of the fullest of its devices, by engines before it
   // On each of its devices once it serves; 0 where it does not start. Weights that are used in
@@ -42,7 +43,7 @@ struct SharedStarts {
 };
 
 // `engines` in the order in which they start: each has its memory before the next one looks.
-// ConfigError as resolve_system.
+// ConfigError as resolve_system; an engine that spreads over more devices than its service sees.
 [[nodiscard]] SharedStarts start_together(const std::vector<SharingEngine>& engines,
                                           const Catalog& catalog);
 

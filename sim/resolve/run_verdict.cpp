@@ -206,7 +206,10 @@ std::string unserved_traffic(const RunResult& run) {
   }
   if (!run.summary.windows.stationarity.stationary) {
     const WindowReport& steady = run.summary.windows.steady;
-    return fmt::format("overloaded: serves {:.3g} of {:.3g} requests/s", steady.finish_rate,
+    // A window that ends before the first answer says nothing about what is served.
+    const double served =
+        steady.finish_rate > 0 ? steady.finish_rate : run.summary.metrics.request_throughput;
+    return fmt::format("overloaded: serves {:.3g} of {:.3g} requests/s", served,
                        steady.arrival_rate);
   }
   if (const auto& use = run.totals.api_server; use && is_saturated(*use)) {

@@ -63,6 +63,14 @@ answer 0 fits.txt two.yaml --device l40s,l4 --rate 1 --in 500 --out 50 \
   --set second:engine.gpu_memory_utilization=0.4
 [[ $(grep -cE 'l(40s|4): second: of its device the services before' fits.txt) == 2 ]] ||
   fail "not of each device: $(cat fits.txt)"
+# From standard input as from the file.
+code=0
+"$HEADROOM" ask - --device l40s --rate 1 --in 500 --out 50 <two.yaml >piped.txt || code=$?
+[[ $code == 4 ]] || fail "standard input: $code: $(cat piped.txt)"
+cmp <(sed 1q two.txt) <(sed 1q piped.txt) || fail "$(cat piped.txt)"
+# What is set for another service does not reach this one.
+"$HEADROOM" from two.yaml --service second --set first:engine.max_num_seqs=7 >second.json
+! grep -q 'first:' second.json || fail "$(cat second.json)"
 answer 4 second.txt two.yaml --service second --device l40s --rate 1 --in 500 --out 50
 grep -q 'DOES NOT START: free memory' second.txt || fail "$(cat second.txt)"
 expect_error '--service' "$HEADROOM" ask demo --service chat

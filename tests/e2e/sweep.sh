@@ -47,6 +47,7 @@ grep -q "\"digest\": \"$digest\"" alone.json || fail "run $run differs from the 
 
 # Each point and each run has the verdict of the run by itself.
 "$HEADROOM" sweep study.json -o told.db --json >told.json
+grep -q '"study": "[^"]' told.json || fail 'the study has no name'
 python3 - "$run" <<'PY'
 import json, sys
 told, alone = json.load(open("told.json")), json.load(open("alone.json"))

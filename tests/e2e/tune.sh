@@ -35,6 +35,12 @@ code=0
 [[ $code == 4 ]] || fail "exit code $code where nothing holds"
 head -n 1 nothing.txt | grep -q '^NOTHING HOLDS' || fail "$(cat nothing.txt)"
 
+# Traffic of no one rate: tokens/s instead of a load.
+sed 's/"arrivals": *{[^}]*}/"arrivals": {"process": "all_at_once"}/' small.json >at_once.json
+grep -q all_at_once at_once.json || fail "$(cat small.json)"
+"$HEADROOM" tune at_once.json --budget 10 >at_once.txt
+grep -qE '^as it is +[0-9.]+ tokens/s' at_once.txt || fail "$(cat at_once.txt)"
+
 "$HEADROOM" tune demo --budget 10 | head -n 1 | grep -q '^NOT FOUND: --budget' ||
   fail 'a search that its budget ended'
 

@@ -265,6 +265,7 @@ int ask_command(AskArguments& a) {
     answers.push_back(ask(query, catalog, {threads_of(a.threads), &interrupted}));
     if (interrupted) return interrupted_exit_code();
     all.push_back(ask_json(answers.back(), query.document.json.root, kVersion));
+    if (!asked.services.empty()) all.back()["service"] = asked.services[answers.size() - 1];
   }
   if (saved) {
     saved->write(json_text(question.root));
@@ -310,7 +311,8 @@ std::function<int()> add_ask(CLI::App& command) {
   command.add_option("--set", a->system.set, "path=value, changes the system")
       ->allow_extra_args(false);
   command.add_option("-j,--threads", a->threads, "runs in parallel (all cores)");
-  command.add_option("--save", a->save, "also write system, traffic and targets as a scenario to this file");
+  command.add_option("--save", a->save,
+                     "also write system, traffic and targets as a scenario to this file");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");
   command.add_flag("-q,--quiet", a->quiet, kQuietHelp);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,7 +83,9 @@ std::string from_command(const FromArguments& arguments) {
   JsonDocument document{"from", std::move(result.scenario), {}};
   if (!arguments.device.empty() && !beside_others) document.root["device"] = arguments.device;
   for (const std::string& assignment : arguments.set) {
-    if (!beside_others || arguments.device.empty()) set_option(document, assignment);
+    if (beside_others && !arguments.device.empty()) continue;  // count_others did
+    const std::optional<std::string> setting = setting_for(arguments.service, assignment);
+    if (!beside_others || setting) set_option(document, setting.value_or(assignment));
   }
   if (arguments.json) {
     const Json all = {{"scenario", document.root},

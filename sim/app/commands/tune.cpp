@@ -76,8 +76,13 @@ TuneQuery query_of(const TuneArguments& a) {
 std::string next_after_tune(const TuneArguments& a, const TuneAnswer& answer) {
   const std::optional<std::string> words = scenario_words(input_path(a.scenario), a.set);
   if (!words) return "";
-  if (answer.settings.empty()) return next_line("ask " + *words, "which other devices would help");
+  std::string asked;
+  if (a.trace) asked += " --trace " + shell_word(*a.trace);
+  for (const std::string& target : a.targets) asked += " --slo " + shell_word(target);
+  if (answer.settings.empty())
+    return next_line("ask " + *words + asked, "which other devices would help");
   std::string command = "compare " + *words;
+  if (a.trace) command += " --trace " + shell_word(*a.trace);
   for (const Setting& setting : answer.settings) {
     const Json& value = setting.value;
     command += " --set-b " +
@@ -129,7 +134,7 @@ std::function<int()> add_tune(CLI::App& command) {
   command.add_option("--seed", a->seed, "of the random configurations (1)");
   command.add_option("--set", a->set, "path=value, changes the scenario")->allow_extra_args(false);
   command.add_option("--trace", a->trace, "replay this trace file");
-  command.add_option("-j,--workers", a->threads, "runs in parallel (all cores)");
+  command.add_option("-j,--threads,--workers", a->threads, "runs in parallel (all cores)");
   command.add_option("--save", a->save, "also write the tuned scenario to this file");
   command.add_option("--catalog", a->catalog, kCatalogHelp);
   command.add_flag("--json", a->json, "print JSON");

@@ -113,7 +113,7 @@ Json searches_json(const StoredStudy& study) {
 std::string sweep_json(const std::string& path) {
   const StoredStudy study(path);
   const std::map<std::string, std::string> meta = study.meta();
-  const auto name = meta.find("name");
+  const auto name = meta.find("study_name");
   Json json = {{"study", name == meta.end() ? "" : name->second},
                {"file", path},
                {"points", Points(study).json()}};

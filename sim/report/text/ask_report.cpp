@@ -49,6 +49,7 @@ std::string lengths_text(const LengthSection& length) {
 std::string asked_text(const AskAnswer& answer) {
   const WorkloadSection& w = answer.run.resolved.scenario.workload;
   std::string text = answer.has_load ? load_text(answer.load.kind, answer.load.value) : "no load";
+  if (answer.has_load && answer.load.kind == LoadKind::none) text = "requests of no one rate";
   if (!answer.run.workload.trace_name.empty()) {
     return fmt::format("{} of {}", text, answer.run.workload.trace_name);
   }
@@ -181,7 +182,8 @@ std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::s
                     largest(answer.largest_users, LoadKind::users),
                     answer.largest_load ? std::string(name_of(answer.largest_load->binds)) : "-"});
     if (!services.empty()) rows.back().insert(rows.back().begin(), services[i]);
-    reasons += ask_line("", fmt::format("{} on {}: {}", r.model.id, r.device.id, answer.reason));
+    const std::string& who = services.empty() ? r.model.id : services[i];
+    reasons += ask_line("", fmt::format("{} on {}: {}", who, r.device.id, answer.reason));
   }
   std::string out = table_text(rows) + "\n" + reasons;
   for (std::size_t i = 0; i < assumed.size(); ++i) {

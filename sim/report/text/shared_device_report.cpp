@@ -16,13 +16,22 @@ std::string result_of(const SharedStart& start) {
   return (start.verdict == StartVerdict::may_not_start ? "TIGHT" : "DOES NOT START") + stage;
 }
 
+// By the engines before it and by what the scenario says of others.
+ByteCount held_by_others(const SharedStart& start) {
+  const Resolved& r = start.system.resolved;
+  if (r.device.memory_model == MemoryModel::unified) {
+    return start.system.budget.terms[MemoryPurpose::others];
+  }
+  return bytes_from_gib(start.scenario.device.memory_used_gib.value_or(0));
+}
+
 std::string starts_table(const SharedStarts& together) {
   std::vector<std::vector<std::string>> rows{
       {"service", "engine", "model", "device", "free GiB", "holds GiB", "KV tokens", ""}};
   for (const SharedStart& start : together.starts) {
     const Resolved& r = start.system.resolved;
     const MemoryBudget& budget = start.system.budget;
-    const ByteCount free = budget.capacity_bytes - start.taken_bytes;
+    const ByteCount free = budget.capacity_bytes - held_by_others(start);
     const bool runs = start.verdict != StartVerdict::does_not_start;
     rows.push_back({start.name,
                     fmt::format("{} {}", r.engine->name, r.scenario.engine.version.value_or("")),

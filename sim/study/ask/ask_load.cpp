@@ -1,5 +1,6 @@
 #include "sim/study/ask/ask_load.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "sim/scenario/options.hpp"
@@ -11,8 +12,8 @@ namespace {
 constexpr std::string_view kAskOrigin = "ask";
 constexpr std::array<std::string_view, 4> kLoadNames{"rate", "users", "trace_scale", "none"};
 
-constexpr double kLowestRate = 1e-3;  // a request in a quarter of an hour: as good as alone
-constexpr double kHighestRate = 1e4;
+constexpr double kLowestRate = 1e-3;       // a request in a quarter of an hour: as good as alone
+constexpr double kMostRequests = 500'000;  // of a run that is only a probe
 constexpr double kMostUsers = 16'384;
 constexpr double kEdgeTolerance = 0.01;
 
@@ -40,7 +41,11 @@ AskLoad load_of(const Scenario& scenario) {
             static_cast<double>(*w.closed_loop.users)};
   }
   if (w.arrivals.request_rate) {
-    return {LoadKind::rate, "workload.arrivals.request_rate", *w.arrivals.request_rate};
+    AskLoad load{LoadKind::rate, "workload.arrivals.request_rate", *w.arrivals.request_rate};
+    if (w.duration_s && *w.duration_s > 0) {
+      load.most = std::max(load.value, std::min(load.most, kMostRequests / *w.duration_s));
+    }
+    return load;
   }
   if (!w.trace.file.empty()) {
     return {LoadKind::trace_scale, "workload.trace.rate_scale", w.trace.rate_scale};
@@ -56,8 +61,12 @@ void set_closed_loop(JsonDocument& document, std::optional<std::int64_t> users) 
   workload.erase("arrivals");
   workload.erase("num_requests");
   workload["duration_s"] = kLoopS;
-  workload["closed_loop"] = {{"start_within_s", kLoopStartS}};
-  if (users) workload["closed_loop"]["users"] = *users;
+  // What the scenario says of its users, as their time to think, stays.
+  Json& loop = workload["closed_loop"];
+  if (!loop.is_object()) loop = Json::object();
+  if (!loop.contains("start_within_s")) loop["start_within_s"] = kLoopStartS;
+  loop.erase("users");
+  if (users) loop["users"] = *users;
   const std::array<std::string, 2> warmup{"run", "warmup_s"};
   set_at(document, warmup, kLoopWarmupS, std::string(kAskOrigin));
 }
@@ -82,10 +91,10 @@ Scenario with_settings(ScenarioDocument document, std::span<const Setting> setti
 ValueSearch load_search(const AskLoad& load, const std::vector<Limit>& targets) {
   ValueSearch search;
   search.path = load.path;
-  search.keys = path_keys(load.path, std::string(kAskOrigin));
+  if (!load.path.empty()) search.keys = path_keys(load.path, std::string(kAskOrigin));
   search.whole = load.kind == LoadKind::users;
   search.from = search.whole ? 1 : kLowestRate;
-  search.to = search.whole ? kMostUsers : kHighestRate;
+  search.to = search.whole ? kMostUsers : load.most;
   search.tolerance = kEdgeTolerance;
   search.stationary = true;
   search.each = {{"started", false, 1},

@@ -26,8 +26,9 @@ enum class LoadKind {
 
 struct AskLoad {
   LoadKind kind = LoadKind::none;
-  std::string path;  // of the option, as --set takes it
-  double value = 0;  // in the scenario
+  std::string path;   // of the option, as --set takes it
+  double value = 0;   // in the scenario
+  double most = 1e4;  // worth a run; of users see load_search
 };
 [[nodiscard]] AskLoad load_of(const Scenario& scenario);
 

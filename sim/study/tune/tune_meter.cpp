@@ -89,13 +89,14 @@ TuneOutcome TuneMeter::outcome_of(const TuneTrial& trial, const std::atomic<bool
     settings.push_back({load_.path, trial.load.value_or(load_.value) * trial.slower});
   }
   TuneOutcome outcome;
+  const ValueSearch rules = rules_at(trial.slower);
   try {
     const RunResult run =
         headroom::run(with_settings(query_.document, settings), catalog_, {.interrupted = stop});
     outcome.devices = devices_in(run);
     outcome.possible = run.started;
     if (!run.started) return outcome;
-    outcome.holds = judge(rules_at(trial.slower), {row_of(run, "")}).verdict == Verdict::passes;
+    outcome.holds = judge(rules, {row_of(run, "")}).verdict == Verdict::passes;
     outcome.tokens_per_s = run.summary.metrics.output_throughput / trial.slower;
     const auto tokens = static_cast<double>(run.summary.metrics.total_output_tokens);
     if (const auto energy = energy_of(run); energy && tokens > 0) {

@@ -77,4 +77,15 @@ TEST_CASE("the devices of a service are the ids that its engine sees") {
   CHECK(devices("    environment: {NVIDIA_VISIBLE_DEVICES: \"1\"}\n") == Names{"1"});
 }
 
+TEST_CASE("replicas of a service start one after the other on its device") {
+  const ComposeServices found =
+      services("services:\n" + vllm("a", "    deploy: {replicas: 2}\n") + vllm("b"));
+  CHECK(names_of(found) == Names{"a-1", "a-2", "b"});
+  CHECK(found.services[1].service == "a");
+  REQUIRE(found.notes.size() == 2);
+  CHECK_THAT(found.notes.front(), Catch::Contains("a-1 and a-2 are replicas"));
+  CHECK_THROWS_WITH(services("services:\n" + vllm("a", "    scale: 1000\n")),
+                    Catch::Contains("services/a") && Catch::Contains("1000"));
+}
+
 }  // namespace headroom::compose_services_test

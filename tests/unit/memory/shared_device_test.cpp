@@ -110,4 +110,36 @@ TEST_CASE("on shared memory others are processes of the host") {
   CHECK(others == second.taken_bytes);
 }
 
+TEST_CASE("on unified memory what the others hold counts once when a change is sought") {
+  const auto of_gb10 = [](const std::string& name, const std::string& share) {
+    return engine(name, "vllm", kSmall, {kShort, "engine.gpu_memory_utilization=" + share}, {},
+                  "gb10");
+  };
+  const SharedStarts starts = together({of_gb10("a", "0.4"), of_gb10("b", "0.9")});
+  REQUIRE(starts.failed == std::size_t{1});
+  const auto less = std::ranges::find(starts.changes, "b", &SharedChange::name);
+  REQUIRE(less != starts.changes.end());
+  CHECK(less->fix.option == "engine.gpu_memory_utilization");
+  CHECK_FALSE(together({of_gb10("a", "0.4"), of_gb10("b", less->fix.to)}).failed);
+  const double found = less->fix.value.get<double>();
+  CHECK(together({of_gb10("a", "0.4"), of_gb10("b", std::to_string(found + 0.02))}).failed);
+}
+
+TEST_CASE("an engine that does not start is named before one that may not") {
+  const SharingEngine tight =
+      engine("tight", "vllm", kSmall,
+             {"engine.max_model_len=32768", "engine.gpu_memory_utilization=0.242"});
+  const SharingEngine fails = engine("fails", "vllm", kSmall, {kShort});
+  const SharedStarts starts = together({tight, fails});
+  CHECK(starts.starts[0].verdict == StartVerdict::may_not_start);
+  CHECK(starts.starts[1].verdict == StartVerdict::does_not_start);
+  CHECK(starts.failed == std::size_t{1});
+}
+
+TEST_CASE("an engine that spreads over more devices than its service sees is refused") {
+  const SharingEngine wide =
+      engine("wide", "vllm", kSmall, {kShort, "engine.tensor_parallel_size=2"}, {"0"});
+  CHECK_THROWS_WITH(together({wide}), Catch::Contains("wide") && Catch::Contains("2 devices"));
+}
+
 }  // namespace headroom::shared_device_test
