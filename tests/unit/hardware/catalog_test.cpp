@@ -58,7 +58,7 @@ TEST_CASE("the embedded catalog has its rows") {
   CHECK(catalog.model_ids().size() == 199);
   CHECK(catalog.device_ids().size() == 48);
   CHECK(catalog.environment_ids().size() == 12);
-  CHECK(catalog.calibration_ids().size() == 29);
+  CHECK(catalog.calibration_ids().size() == 41);
 }
 
 TEST_CASE("an unknown id names the nearest one") {
