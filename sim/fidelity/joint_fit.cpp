@@ -14,6 +14,7 @@
 #include "sim/fidelity/calibrate.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/in_parallel.hpp"
+#include "sim/kernel/nearest_name.hpp"
 
 namespace headroom {
 namespace {
@@ -35,8 +36,18 @@ constexpr double kOutsideRange = 0.1;  // of the runs of a model, at each end of
 struct Parameter {
   const BetweenField* field = nullptr;
   std::size_t place = 0;  // of the field among those that are fitted
-  std::string engine;     // empty: of all
+  std::string engine;     // empty: of all that have none of their own
 };
+
+// Of JointFitOptions::own: "request_ms" of every engine, "request_ms@trtllm" of this one.
+struct OwnConstant {
+  std::string key;
+  std::string engine;  // empty: every engine
+};
+OwnConstant own_constant(const std::string& text) {
+  const std::size_t at = std::min(text.find('@'), text.size());
+  return {text.substr(0, at), at < text.size() ? text.substr(at + 1) : ""};
+}
 
 // One figure of one run.
 struct Figure {
@@ -79,7 +90,7 @@ class JointProblem {
       double sum = 0;
       double count = 0;
       for (const BetweenKernels& row : rows_) {
-        if (!parameter.engine.empty() && parameter.engine != row.id) continue;
+        if (!sees(row.id, parameter)) continue;
         sum += row.*parameter.field->member / parameter.field->unit;
         ++count;
       }
@@ -150,7 +161,7 @@ class JointProblem {
         if (parameter.place != place) continue;
         for (Eigen::Index f = 0; f < r.size(); ++f) {
           const ScoredRun& run = before_[figures_[static_cast<std::size_t>(f)].run];
-          if (parameter.engine.empty() || parameter.engine == run.cost_family) {
+          if (sees(run.cost_family, parameter)) {
             j(f, static_cast<Eigen::Index>(i)) = change[f];
           }
         }
@@ -199,26 +210,52 @@ class JointProblem {
   }
 
   void read_fields(const JointFitOptions& options) {
-    for (const std::string& key : options.own) {
-      if (std::ranges::find(options.fit, key) == options.fit.end()) {
-        throw ConfigError(
-            fmt::format("calibrate: {} is to be each engine's own, but not fitted", key));
-      }
-    }
     rows_ = start_rows();
+    std::vector<OwnConstant> own;
+    for (const std::string& text : options.own) own.push_back(checked(text, options.fit));
     for (const std::string& key : options.fit) {
       if (std::ranges::count(options.fit, key) > 1) {
         throw ConfigError(fmt::format("calibrate: {} is named twice", key));
       }
       const BetweenField& field = between_field(key);
-      if (std::ranges::find(options.own, key) == options.own.end()) {
-        parameters_.push_back({&field, fields_, ""});
-      } else {
-        for (const BetweenKernels& row : rows_) parameters_.push_back({&field, fields_, row.id});
+      const auto has_own = [&](const BetweenKernels& row) {
+        return std::ranges::any_of(own, [&](const OwnConstant& one) {
+          return one.key == key && (one.engine.empty() || one.engine == row.id);
+        });
+      };
+      // The one of all comes first: an engine's own takes its place (rows_at).
+      if (!std::ranges::all_of(rows_, has_own)) parameters_.push_back({&field, fields_, ""});
+      for (const BetweenKernels& row : rows_) {
+        if (has_own(row)) parameters_.push_back({&field, fields_, row.id});
       }
       ++fields_;
     }
     if (parameters_.empty()) throw ConfigError("calibrate: name the constants to fit");
+  }
+  [[nodiscard]] OwnConstant checked(const std::string& text,
+                                    const std::vector<std::string>& fit) const {
+    OwnConstant own = own_constant(text);
+    if (std::ranges::find(fit, own.key) == fit.end()) {
+      throw ConfigError(
+          fmt::format("calibrate: {} is to be each engine's own, but not fitted", own.key));
+    }
+    if (!own.engine.empty() &&
+        std::ranges::find(rows_, own.engine, &BetweenKernels::id) == rows_.end()) {
+      std::vector<std::string> ids;
+      for (const BetweenKernels& row : rows_) ids.push_back(row.id);
+      throw ConfigError(Complaint{.kind = ErrorKind::unknown,
+                                  .origin = "--own " + text,
+                                  .value = own.engine,
+                                  .problem = "expected one of " + comma_list(ids)});
+    }
+    return own;
+  }
+  // Which constant of a field the runs of an engine see.
+  [[nodiscard]] bool sees(const std::string& engine, const Parameter& parameter) const {
+    if (!parameter.engine.empty()) return parameter.engine == engine;
+    return std::ranges::none_of(parameters_, [&](const Parameter& other) {
+      return other.place == parameter.place && other.engine == engine;
+    });
   }
   [[nodiscard]] std::vector<BetweenKernels> start_rows() const {
     std::vector<BetweenKernels> rows;
@@ -283,10 +320,12 @@ class JointProblem {
       right[i] -= w * (x[i] - from[i]);
       const Parameter& parameter = parameters_[static_cast<std::size_t>(i)];
       if (parameter.engine.empty()) continue;
+      const auto at_place =
+          static_cast<double>(std::ranges::count(parameters_, parameter.place, &Parameter::place));
       VectorXd off = VectorXd::Zero(x.size());
       for (Eigen::Index k = 0; k < x.size(); ++k) {
         if (parameters_[static_cast<std::size_t>(k)].place == parameter.place) {
-          off[k] = -1 / static_cast<double>(rows_.size());
+          off[k] = -1 / at_place;
         }
       }
       off[i] += 1;

@@ -29,7 +29,8 @@ struct JointFitOptions {
   std::vector<std::string> runs = {};    // data sets, as calibrate() takes them; empty: all
   std::vector<std::string> unseen = {};  // data sets to score alone: no constant learns of them
   std::vector<std::string> fit = {};     // keys of between_kernels.json
-  std::vector<std::string> own = {};     // those of `fit` that each engine has for itself
+  // Those of `fit` that each engine has for itself; "request_ms@trtllm": that this one has.
+  std::vector<std::string> own = {};
   // How strongly constants are drawn to where they started and to their mean over the engines: 1 is
   // worth an error of 10 % of one run per spread; 0 leaves constants that no run sees undetermined.
   double ties = 1;
@@ -55,8 +56,8 @@ struct JointFit {
   std::int64_t replays = 0;
 };
 
-// ConfigError: an unknown constant or data set, one of `own` that is not fitted, no run that
-// kernels price, none of them to fit on.
+// ConfigError: an unknown constant, engine or data set, one of `own` that is not fitted, no run
+// that kernels price, none of them to fit on.
 [[nodiscard]] JointFit fit_between_kernels(const JointFitOptions& options, const Catalog& catalog);
 
 }  // namespace headroom

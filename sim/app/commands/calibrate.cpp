@@ -153,7 +153,8 @@ std::function<int()> add_calibrate(CLI::App& command) {
                    "instead of a row");
   command
       .add_option("--own", a->own,
-                  "with --between-kernels: constants that each engine has for itself: a,b,...")
+                  "with --between-kernels: constants that each engine has for itself (a,b@trtllm: "
+                  "of b this one alone)")
       ->delimiter(',');
   command.add_option("-j,--threads", a->threads,
                      "with --between-kernels: replays in parallel (all cores)");

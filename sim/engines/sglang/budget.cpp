@@ -274,8 +274,7 @@ SglangReserve sglang_reserve(const SglangBudgetOptions& options, const SglangDef
   reserve.captures = !options.disable_cuda_graph;
   reserve.piecewise = options.piecewise_cuda_graph.value_or(
       sglang_piecewise_by_default(device, model, options.release, sharding));
-  reserve.latent_attention = std::ranges::any_of(
-      model.kinds, [](const LayerKind& kind) { return kind.attention && kind.attention->mla; });
+  reserve.latent_attention = has_latent_attention(model);
   // Data ranks share the experts: attention by requests.
   reserve.dp_attention = sharding.data > 1;
   reserve.dp_size = sharding.data;

@@ -15,6 +15,7 @@ constexpr SglangRelease kByChunks{0, 5, 3};      // the reserve follows chunks a
 constexpr SglangRelease kWiderGraphs{0, 5, 7};   // 24 instead of 16 below 35 GiB
 constexpr SglangRelease kPiecewise{0, 5, 10};    // piecewise graphs on; 4 GiB for EAGLE, before 2
 constexpr SglangRelease kGraphConfig{0, 5, 14};  // graphs count where captured, drafts as weights
+constexpr SglangRelease kBreakable{0, 5, 15};    // graphs of prefills in pieces, without a compiler
 constexpr SglangRelease kGraphs24{0, 5, 20};     // cards of 20 to 35 GiB capture twice as many
 constexpr SglangRelease kNewestOf04{0, 4, 10};
 
@@ -135,8 +136,14 @@ SglangDefaults sglang_defaults(const DeviceSpec& device, SglangRelease release,
   return defaults;
 }
 
+bool has_latent_attention(const ModelSpec& model) {
+  return std::ranges::any_of(
+      model.kinds, [](const LayerKind& kind) { return kind.attention && kind.attention->mla; });
+}
+
 bool sglang_piecewise_by_default(const DeviceSpec& device, const ModelSpec& model,
                                  SglangRelease release, const Sharding& sharding) {
+  if (release >= kBreakable && has_latent_attention(model)) return false;
   return release >= kPiecewise && device.vendor == "nvidia" && sharding.pipeline == 1 &&
          sharding.data == 1 && !model.vision;
 }

@@ -54,8 +54,12 @@ struct SglangReserve {
   std::int64_t dp_size = 1;
   SglangSpeculation speculation = SglangSpeculation::none;
 };
+[[nodiscard]] bool has_latent_attention(const ModelSpec& model);
+
 // Whether prefills run in piecewise graphs where nobody says so: on since 0.5.10 but for several
-// stages, multimodal models, attention by data ranks and devices other than NVIDIA's.
+// stages, multimodal models, attention by data ranks and devices other than NVIDIA's; since 0.5.15,
+// whose graphs need no compiler, not for latent attention either (server_args.py:
+// _disable_breakable_cudagraph_if_incompatible).
 [[nodiscard]] bool sglang_piecewise_by_default(const DeviceSpec& device, const ModelSpec& model,
                                                SglangRelease release, const Sharding& sharding);
 // Sizes of piecewise graphs up to `largest` tokens.

@@ -191,9 +191,10 @@ bool sglang_cuts_windows(const EngineSection&, const EngineSystem& s, const KvLa
          flat_kv_layout(s.model, {s.kv, false}, s.sharding, 0, 1).bytes_per_token;
 }
 
-// python/sglang/srt/server_args.py (_generate_cuda_graph_batch_sizes). Prefill is not captured:
-// enable_piecewise_cuda_graph is off.
-CapturedSteps sglang_captured_steps(const EngineSection& e, const EngineSystem&) {
+// python/sglang/srt/server_args.py (_generate_cuda_graph_batch_sizes,
+// _generate_prefill_cuda_graph_batch_sizes): steps with prompts run in graphs, too, where piecewise
+// ones are captured.
+CapturedSteps sglang_captured_steps(const EngineSection& e, const EngineSystem& s) {
   const auto& own = e.own.get<SglangOptions>();
   if (own.disable_cuda_graph) return {};
   const auto largest = static_cast<std::int32_t>(own.cuda_graph_max_bs.value_or(0));
@@ -209,6 +210,14 @@ CapturedSteps sglang_captured_steps(const EngineSection& e, const EngineSystem&)
   add(272, 512, 16);
   add(512, INT32_MAX, 32);
   if (largest > 0 && steps.decode_sizes.back() < largest) steps.decode_sizes.push_back(largest);
+  const SglangRelease release = sglang_release(s.version, e.version);
+  if (own.piecewise_cuda_graph.value_or(
+          sglang_piecewise_by_default(s.device, s.model, release, s.sharding))) {
+    const std::int64_t chunk = own.chunked_prefill_size.value_or(0);
+    steps.largest_mixed =
+        std::min(chunk > 0 ? chunk : e.own.get<SglangScheduling>().max_prefill_tokens,
+                 std::int64_t{s.max_model_len});
+  }
   return steps;
 }
 
