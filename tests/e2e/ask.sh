@@ -75,6 +75,14 @@ answer 4 second.txt two.yaml --service second --device l40s --rate 1 --in 500 --
 grep -q 'DOES NOT START: free memory' second.txt || fail "$(cat second.txt)"
 expect_error '--service' "$HEADROOM" ask demo --service chat
 
+# Where it does not start for its longest request, a shorter one is among the changes: also for
+# users without targets.
+long=(--model qwen3-32b --device h100-sxm --engine vllm@0.19 --users 4 --in 2000 --out 300)
+answer 4 long.txt "${long[@]}" --slo p99_ttft=5s
+grep -q 'engine.max_model_len 40960 -> 3072: holds' long.txt || fail "$(cat long.txt)"
+answer 4 long.txt "${long[@]}"
+grep -q 'engine.max_model_len 40960 -> 3072: holds' long.txt || fail "$(cat long.txt)"
+
 # Limits of a scenario are targets like those of --slo.
 "$HEADROOM" init --model llama-3.1-8b --device h100-sxm --rate 1 --in 500 --out 50 \
   --slo p99_ttft=5s,mean_tpot=100ms -o limited.yaml >/dev/null

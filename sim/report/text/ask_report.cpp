@@ -114,7 +114,7 @@ std::string change_line(const AskAnswer& answer, std::string_view label, const A
   const AskCandidate& c = change.candidate;
   const std::string to =
       c.setting.value.is_string() ? c.setting.value.get<std::string>() : c.setting.value.dump();
-  std::string gain = load_text(answer.load.kind, *change.largest);
+  std::string gain = "up to " + load_text(answer.load.kind, *change.largest);
   const bool has_base = answer.largest_load && answer.largest_load->largest;
   if (has_base) {
     gain +=
@@ -122,8 +122,10 @@ std::string change_line(const AskAnswer& answer, std::string_view label, const A
   }
   const bool is_cure = answer.has_load && answer.verdict >= HoldVerdict::does_not_hold;
   const std::string holds = !is_cure ? "" : change.holds ? "holds, " : "not enough, ";
-  return ask_line(label, fmt::format("{} {} -> {}: {}up to {}; cost: {}{}", c.setting.path, c.from,
-                                     to, holds, gain, c.cost_text,
+  // Nothing was searched beyond the users who were asked for (ask.cpp).
+  const bool as_asked = change.holds && *change.largest == answer.load.value && !has_base;
+  return ask_line(label, fmt::format("{} {} -> {}: {}; cost: {}{}", c.setting.path, c.from, to,
+                                     as_asked ? "holds" : holds + gain, c.cost_text,
                                      c.cost == FixCost::none || c.cost == FixCost::hardware
                                          ? ""
                                          : fmt::format(" ({})", name_of(c.cost))));

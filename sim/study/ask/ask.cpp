@@ -82,7 +82,9 @@ class Asker {
       if (query_.with_changes) add_other_edges(scenario, jobs);
     }
     std::vector<AskChange> changes;
-    if (query_.with_changes && searches) {
+    // Of an engine that does not start it is enough to serve the users who were asked for.
+    const bool must_start = !answer_.run.started && answer_.load.kind == LoadKind::users;
+    if (query_.with_changes && (searches || must_start)) {
       for (AskCandidate& one : ask_candidates(answer_.run, longest_asked(answer_.run), catalog_)) {
         changes.push_back({.candidate = std::move(one), .largest = {}, .holds = false});
       }
@@ -169,6 +171,9 @@ class Asker {
   Job change_job(AskChange& change) {
     EdgeQuestion question{
         query_.document, {change.candidate.setting}, load_search(answer_.load, targets_)};
+    if (answer_.load.kind == LoadKind::users && targets_.empty()) {
+      question.search.to = std::max(question.search.from + 1, answer_.load.value);
+    }
     return {std::move(question), [this, &change](const EdgeFound& found) {
               if (found.end == SearchEnd::failed) return;
               change.largest = found.value;
@@ -187,16 +192,28 @@ class Asker {
       return *a.largest != *b.largest ? *a.largest > *b.largest
                                       : a.candidate.cost < b.candidate.cost;
     });
+    std::vector<AskChange> of_engine;  // each option once
     for (AskChange& change : changes) {
       const bool hardware = change.candidate.cost == FixCost::hardware;
-      std::vector<AskChange>& list = hardware ? answer_.hardware : answer_.changes;
-      const bool has_option = std::ranges::any_of(list, [&](const AskChange& better) {
-        return better.candidate.setting.path == change.candidate.setting.path;
-      });
-      if ((!has_option || hardware) && list.size() < kShownChanges) {
-        list.push_back(std::move(change));
+      if (hardware && answer_.hardware.size() < kShownChanges) {
+        answer_.hardware.push_back(std::move(change));
+      } else if (!hardware && !has_option(of_engine, change)) {
+        of_engine.push_back(std::move(change));
       }
     }
+    // What does not start is to start, at the least cost; what helps most is there, too.
+    if (!answer_.run.started && of_engine.size() > 1) {
+      std::ranges::stable_sort(of_engine.begin() + 1, of_engine.end(), {},
+                               [](const AskChange& change) { return change.candidate.cost; });
+    }
+    of_engine.resize(std::min<std::size_t>(of_engine.size(), kShownChanges));
+    answer_.changes = std::move(of_engine);
+  }
+
+  static bool has_option(const std::vector<AskChange>& list, const AskChange& change) {
+    return std::ranges::any_of(list, [&](const AskChange& other) {
+      return other.candidate.setting.path == change.candidate.setting.path;
+    });
   }
 
   void judge() {
