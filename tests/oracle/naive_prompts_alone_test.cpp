@@ -8,12 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/batching/data_ranks.hpp"
 #include "scheduler/batching/sglang.hpp"
-#include "scheduler/kv/paged.hpp"
 #include "sim/kernel/random.hpp"
-#include "tests/support/policy_run.hpp"
-#include "tests/support/randomly_cut.hpp"
+#include "tests/oracle/ranked_production.hpp"
 #include "tests/support/repetitions.hpp"
 
 namespace headroom::oracle::naive_prompts_alone_test {
@@ -23,9 +20,7 @@ constexpr TimeNs kMs = 1'000'000;
 constexpr Ticks kMsTicks = kMs * kTicksPerNs;
 constexpr Ticks kUsTicks = 1'000 * kTicksPerNs;
 
-enum class Way { jumps, single_steps, random_cuts };
-
-test::PolicySetup production(const Scenario& s, std::size_t count, Way way) {
+std::vector<RequestResult> run_production(const Scenario& s, std::size_t ranks, Way way) {
   SchedulerOptions options;
   options.max_num_seqs = static_cast<std::int32_t>(s.max_num_seqs);
   auto& own = options.own.edit<SglangScheduling>();
@@ -34,50 +29,15 @@ test::PolicySetup production(const Scenario& s, std::size_t count, Way way) {
   own.enable_mixed_chunk = s.mixed_chunk;
   own.schedule_conservativeness = s.conservativeness;
   const BatchPolicy& policy = sglang_policy();
-  std::vector<std::unique_ptr<KvAllocator>> pools;
-  std::vector<std::unique_ptr<BatchScheduler>> ranks;
-  for (std::size_t i = 0; i < count; ++i) {
-    pools.push_back(std::make_unique<PagedKv>(
-        PagedKvOptions{.blocks = s.kv_blocks,
-                       .block_tokens = static_cast<std::int32_t>(s.block_size),
-                       .enable_prefix_caching = false}));
-    ranks.push_back(policy.make(options, *pools.back()));
-  }
-  auto kv = std::make_unique<RankPools>(std::move(pools));
-  test::PolicySetup setup;
-  setup.scheduler = std::make_unique<DataRanks>(
-      std::move(ranks), *kv,
-      DataRanks::Options{.rules = policy.rank_rules(options.own), .seats = s.max_num_seqs});
-  if (way == Way::random_cuts) {
-    setup.scheduler = std::make_unique<test::RandomlyCut>(std::move(setup.scheduler), 3);
-  }
-  setup.kv = std::move(kv);
-  setup.limits.max_request_tokens = s.kv_blocks * s.block_size;
-  setup.options.single_step = way == Way::single_steps;
+  test::PolicySetup setup =
+      ranked_setup({.ranks = ranks,
+                    .kv_blocks = s.kv_blocks,
+                    .block_tokens = s.block_size,
+                    .make = [&](KvAllocator& pool) { return policy.make(options, pool); },
+                    .options = {.rules = policy.rank_rules(options.own), .seats = s.max_num_seqs}},
+                   way);
   setup.cost = s.cost;
-  return setup;
-}
-
-std::vector<RequestResult> run_production(const Scenario& s, std::size_t ranks, Way way) {
-  std::vector<RequestResult> results;
-  for (const RequestRecord& r : test::run_policy(production(s, ranks, way), s.arrivals).requests) {
-    results.push_back({.outcome = r.outcome,
-                       .queued_ns = r.queued_ns,
-                       .first_scheduled_ns = r.first_scheduled_ns,
-                       .first_token_ns = r.first_token_ns,
-                       .finish_ns = r.finish_ns,
-                       .output_tokens = r.output_tokens,
-                       .preemptions = r.preemptions});
-  }
-  return results;
-}
-
-Arrival arrival_at(TimeNs time_ns, std::int32_t prompt, std::int32_t output) {
-  Arrival arrival;
-  arrival.time_ns = time_ns;
-  arrival.prompt_tokens = prompt;
-  arrival.output_tokens = arrival.max_tokens = output;
-  return arrival;
+  return results_of(std::move(setup), s.arrivals);
 }
 
 Scenario of_sglang() {

@@ -9,12 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/batching/data_ranks.hpp"
 #include "scheduler/batching/vllm.hpp"
-#include "scheduler/kv/paged.hpp"
 #include "sim/kernel/random.hpp"
-#include "tests/support/policy_run.hpp"
-#include "tests/support/randomly_cut.hpp"
+#include "tests/oracle/ranked_production.hpp"
 #include "tests/support/repetitions.hpp"
 
 namespace headroom::oracle::naive_ranks_test {
@@ -36,60 +33,23 @@ std::vector<std::size_t> drawn_front_ends(std::size_t requests, std::size_t fron
   return drawn;
 }
 
-enum class Way { jumps, single_steps, random_cuts };
-
-test::PolicySetup production(const RankScenario& s, Way way) {
+std::vector<RequestResult> run_production(const RankScenario& s, Way way) {
   SchedulerOptions options;
   options.max_num_seqs = static_cast<std::int32_t>(s.max_num_seqs);
   options.max_num_batched_tokens = static_cast<std::int32_t>(s.max_num_batched_tokens);
-  std::vector<std::unique_ptr<KvAllocator>> pools;
-  std::vector<std::unique_ptr<BatchScheduler>> ranks;
-  for (std::size_t i = 0; i < s.ranks; ++i) {
-    pools.push_back(std::make_unique<PagedKv>(
-        PagedKvOptions{.blocks = s.kv_blocks,
-                       .block_tokens = static_cast<std::int32_t>(s.block_size),
-                       .enable_prefix_caching = false}));
-    ranks.push_back(std::make_unique<VllmScheduler>(options));
-  }
-  auto kv = std::make_unique<RankPools>(std::move(pools));
-  test::PolicySetup setup;
-  setup.scheduler = std::make_unique<DataRanks>(
-      std::move(ranks), *kv,
-      DataRanks::Options{.front_ends = s.front_ends,
-                         .seats = static_cast<std::int64_t>(s.max_num_seqs),
-                         .seed = kSeed});
-  if (way == Way::random_cuts) {
-    setup.scheduler = std::make_unique<test::RandomlyCut>(std::move(setup.scheduler), 3);
-  }
-  setup.kv = std::move(kv);
-  setup.limits.max_request_tokens = s.kv_blocks * s.block_size;
+  test::PolicySetup setup =
+      ranked_setup({.ranks = s.ranks,
+                    .kv_blocks = s.kv_blocks,
+                    .block_tokens = s.block_size,
+                    .make = [&](KvAllocator&) { return std::make_unique<VllmScheduler>(options); },
+                    .options = {.front_ends = s.front_ends,
+                                .seats = static_cast<std::int64_t>(s.max_num_seqs),
+                                .seed = kSeed}},
+                   way);
   setup.options.max_sequences = static_cast<std::int64_t>(s.max_num_seqs * s.ranks);
   setup.options.max_step_tokens = s.max_num_batched_tokens * static_cast<TokenCount>(s.ranks);
-  setup.options.single_step = way == Way::single_steps;
   setup.cost = s.cost;
-  return setup;
-}
-
-std::vector<RequestResult> run_production(const RankScenario& s, Way way) {
-  std::vector<RequestResult> results;
-  for (const RequestRecord& r : test::run_policy(production(s, way), s.arrivals).requests) {
-    results.push_back({.outcome = r.outcome,
-                       .queued_ns = r.queued_ns,
-                       .first_scheduled_ns = r.first_scheduled_ns,
-                       .first_token_ns = r.first_token_ns,
-                       .finish_ns = r.finish_ns,
-                       .output_tokens = r.output_tokens,
-                       .preemptions = r.preemptions});
-  }
-  return results;
-}
-
-Arrival arrival_at(TimeNs time_ns, std::int32_t prompt, std::int32_t output) {
-  Arrival arrival;
-  arrival.time_ns = time_ns;
-  arrival.prompt_tokens = prompt;
-  arrival.output_tokens = arrival.max_tokens = output;
-  return arrival;
+  return results_of(std::move(setup), s.arrivals);
 }
 
 // Bursts, ties and pauses over seconds, so that counts are published while requests come; pools

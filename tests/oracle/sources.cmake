@@ -7,6 +7,7 @@ list(APPEND ORACLE_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/naive_pipeline_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/naive_prompts_alone_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/naive_ranks_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/ranked_production.cpp
   ${CMAKE_CURRENT_LIST_DIR}/oracle_memory_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/placement_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/production_test.cpp
