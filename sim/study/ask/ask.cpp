@@ -29,6 +29,12 @@ class Asker {
     targets_ = with_limits_of(scenario.slo, query_.targets);
     answer_.load = load_of(scenario);
     answer_.has_load = query_.has_load;
+    if (!query_.refusal.empty()) {
+      answer_.run = check(scenario, catalog_);
+      answer_.run.started = false;
+      conclude(HoldVerdict::does_not_start, query_.refusal);
+      return std::move(answer_);
+    }
     answer_.run = headroom::run(scenario, catalog_, {.interrupted = options_.interrupted});
     if (is_stopped()) return std::move(answer_);
     add_latencies();
