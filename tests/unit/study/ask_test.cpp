@@ -89,6 +89,22 @@ TEST_CASE("an engine that refuses to start holds nothing", "[ask]") {
   CHECK_FALSE(answer.largest_load);
 }
 
+TEST_CASE("a tight target without measured runs does not speak of them", "[ask]") {
+  AskQuery query = query_of(document_of("rtx5090", R"(, "max_model_len": 8192)", 0.5), "");
+  query.with_changes = false;
+  const AskAnswer open = ask(query, catalog(), {});
+  REQUIRE(open.run.expected_error.runs == 0);
+  const AskLatency& first = open.latencies.front();
+  REQUIRE(first.high_ms > first.ms);
+  Limit target;
+  target.metric = first.metric;
+  target.bound = (first.ms + first.high_ms) / 2;
+  query.targets = {target};
+  const AskAnswer tight = ask(query, catalog(), {});
+  CHECK(tight.verdict == HoldVerdict::tight);
+  CHECK(tight.reason.find("constants of other devices give up to") != std::string::npos);
+}
+
 TEST_CASE("the largest rate is that of a fine sweep", "[ask]") {
   AskQuery query =
       query_of(document_of("a10g", R"(, "max_model_len": 8192)"), "p99_ttft=2s,p95_tpot=80ms");
