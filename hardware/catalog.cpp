@@ -203,6 +203,14 @@ ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overr
   return read_row(*row, {text, overrides.string()});
 }
 
+std::optional<CountedDevice> counted_device(const std::string& text) {
+  constexpr std::size_t kMostDigits = 3;
+  const std::size_t x = text.find_first_not_of("0123456789");
+  if (x == 0 || x > kMostDigits || x + 1 >= text.size()) return std::nullopt;
+  if (text[x] != 'x' && text[x] != 'X') return std::nullopt;
+  return CountedDevice{.count = std::stoll(text.substr(0, x)), .name = text.substr(x + 1)};
+}
+
 const DeviceSpec& Catalog::device(std::string_view name) const {
   const auto exact = devices_.find(name);
   if (exact != devices_.end()) return exact->second;

@@ -4,10 +4,12 @@
 // a directory with files of the same names (models.json, devices.json, environments.json,
 // calibrations.json, between_kernels.json) adds rows or replaces them.
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +24,14 @@
 #include "hardware/model_rows.hpp"
 
 namespace headroom {
+
+// "2x4090": so many of one device, as people write it for one replica on several.
+struct CountedDevice {
+  std::int64_t count = 0;
+  std::string name;
+};
+// Nothing where `text` has no such number in front.
+[[nodiscard]] std::optional<CountedDevice> counted_device(const std::string& text);
 
 class Catalog {
  public:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -76,7 +77,9 @@ void set_starter_traffic(JsonDocument& document, const StarterFlags& flags) {
         Complaint{.kind = kind, .origin = std::string(flag), .problem = std::string(problem)});
   };
   if (flags.rate && flags.users) refuse("--rate", "give --rate or --users", ErrorKind::conflict);
-  if (flags.rate && !(*flags.rate > 0)) refuse("--rate", "expected more than 0", ErrorKind::value);
+  if (flags.rate && !(*flags.rate > 0 && std::isfinite(*flags.rate))) {
+    refuse("--rate", "expected a number above 0", ErrorKind::value);
+  }
   if (flags.users && *flags.users < 1) refuse("--users", "expected at least 1", ErrorKind::value);
   Json& workload = document.root["workload"] = Json::object();
   if (flags.users) {

@@ -8,10 +8,12 @@
 #include <optional>
 #include <utility>
 
+#include "hardware/catalog.hpp"
 #include "sim/app/engine_source.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
 #include "sim/engines/engines.hpp"
+#include "sim/engines/launch.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/memory/capacity_systems.hpp"
 #include "sim/scenario/options.hpp"
@@ -33,10 +35,21 @@ ConfigError service_of_no_file() {
                                .problem = "names a service of a compose file, and this is none"});
 }
 
+// Engines end with an error at a flag that they do not know; variables they pass over.
+std::string unknown_note(const FromResult& from) {
+  std::string note = "left out, because unknown: " + comma_list(from.unknown_flags);
+  const bool has_flag = std::ranges::any_of(from.unknown_flags, [](const std::string& one) {
+    return one.starts_with('-') && one.find(' ') == std::string::npos;
+  });
+  if (!has_flag) return note;
+  return note + fmt::format("; {} itself refuses to start with a flag that it does not know",
+                            engine_named(from.engine).launch->title);
+}
+
 DescribedSystem described_by_source(const SystemFlags& a, const std::string& asker) {
   if (a.source.size() == 1 && is_scenario(a.source.front())) {
     if (!a.service.empty()) throw service_of_no_file();
-    return {read_scenario_document(a.source.front()), {}};
+    return {read_scenario_document(a.source.front()), {}, {}};
   }
   if (a.source.size() == 1 && names_a_file(a.source.front()) && !is_input(a.source.front())) {
     throw ConfigError(Complaint{.kind = ErrorKind::missing,
@@ -55,10 +68,12 @@ DescribedSystem described_by_source(const SystemFlags& a, const std::string& ask
   source.release = release_given(a.set);
   if (a.devices.size() == 1) source.device = a.devices.front();
   FromResult from = scenario_from_source(source);
-  DescribedSystem described{{.json = {asker, std::move(from.scenario), {}}, .directory = {}}, {}};
+  DescribedSystem described{
+      {.json = {asker, std::move(from.scenario), {}}, .directory = {}}, {}, {}};
   described.assumed = std::move(from.notes);
+  if (!from.refusals.empty()) described.refusal = from.refusals.front();
   if (!from.unknown_flags.empty()) {
-    described.assumed.push_back("left out, because unknown: " + comma_list(from.unknown_flags));
+    described.assumed.insert(described.assumed.begin(), unknown_note(from));
   }
   return described;
 }
@@ -94,7 +109,7 @@ DescribedSystem described_by_flags(const SystemFlags& a, const std::string& aske
     if (at < a.engine.size()) root["engine"]["version"] = a.engine.substr(at + 1);
   }
   if (a.device_count) root["engine"][split_option(root)] = *a.device_count;
-  return {{.json = {asker, std::move(root), {}}, .directory = {}}, {}};
+  return {{.json = {asker, std::move(root), {}}, .directory = {}}, {}, {}};
 }
 
 }  // namespace
@@ -134,11 +149,14 @@ bool is_scenario(const std::string& word) {
 void set_device(const std::string& text, JsonDocument& document) {
   if (text.empty()) return;
   Json& root = document.root;
-  const std::size_t x = text.find_first_not_of("0123456789");
-  const bool counts = x > 0 && x < 4 && x + 1 < text.size() && (text[x] == 'x' || text[x] == 'X');
-  root["device"] = counts ? text.substr(x + 1) : text;
-  if (!counts) return;
-  const std::int64_t devices = std::stoll(text.substr(0, x));
+  const std::optional<CountedDevice> counted = counted_device(text);
+  root["device"] = counted ? counted->name : text;
+  if (!counted) return;
+  const std::int64_t devices = counted->count;
+  if (devices == 0) {
+    throw ConfigError(
+        Complaint{.origin = "--device", .value = text, .problem = "expected at least one device"});
+  }
   if (const auto stated = stated_devices(root)) {
     if (*stated == devices) return;
     throw ConfigError(Complaint{
@@ -149,7 +167,7 @@ void set_device(const std::string& text, JsonDocument& document) {
                                "number out here, or change it there",
                                *stated, split_option(root))});
   }
-  set_option(document, fmt::format("engine.{}={}", split_option(root), text.substr(0, x)));
+  set_option(document, fmt::format("engine.{}={}", split_option(root), devices));
 }
 
 std::int64_t tokens_of(std::string_view flag, const std::string& text, std::int64_t otherwise) {

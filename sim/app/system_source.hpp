@@ -27,6 +27,7 @@ struct SystemFlags {
 struct DescribedSystem {
   ScenarioDocument document;
   std::vector<std::string> assumed;
+  std::string refusal = {};  // why the engine would not start, whatever its memory; empty: none
 };
 
 // `asker`: the command, as errors call it. ConfigError: no system, two of them, or as

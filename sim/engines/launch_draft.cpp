@@ -59,6 +59,10 @@ EngineVersion LaunchDraft::release() const {
 }
 
 void LaunchDraft::note(std::string text) { add_once(result.notes, std::move(text)); }
+void LaunchDraft::refuses_to_start(std::string why) {
+  note(why);
+  add_once(result.refusals, std::move(why));
+}
 void LaunchDraft::unknown(std::string flag) { add_once(result.unknown_flags, std::move(flag)); }
 void LaunchDraft::ignored(std::string flag) { add_once(result.ignored_flags, std::move(flag)); }
 

@@ -19,6 +19,7 @@ struct FromResult {
   std::vector<std::string> unknown_flags;  // not understood: the scenario may lack something
   std::vector<std::string> ignored_flags;  // understood, no effect on memory or scheduling
   std::vector<std::string> notes;          // assumptions, and effects that are not modelled
+  std::vector<std::string> refusals;       // why the engine would not start; also among the notes
   std::string engine;                      // one that has a launch
 };
 
@@ -47,6 +48,7 @@ struct LaunchDraft {
   [[nodiscard]] EngineVersion release() const;
   // Each text once, in order.
   void note(std::string text);
+  void refuses_to_start(std::string why);
   void unknown(std::string flag);
   void ignored(std::string flag);
 };

@@ -24,6 +24,7 @@ constexpr std::string_view kLessMemory =
 
 // PyTorch: c10/cuda/CUDACachingAllocator.cpp; its sizes carry units of their own.
 constexpr std::string_view kTorchTotal = "has a total capacity of ";
+constexpr std::string_view kTorchTotalMisspelt = "has a total capacty of ";  // 2.1
 constexpr std::string_view kTorchMark = "out of memory. Tried to allocate ";
 
 // Linux: mm/oom_kill.c, __oom_kill_process.
@@ -57,6 +58,15 @@ std::optional<double> size_behind(std::string_view text, std::string_view phrase
     if (find_pattern(text, fmt::format("{}# {}", phrase, unit), number)) return number[0] * gib;
   }
   return std::nullopt;
+}
+
+// Of a list with sizes in front of their names: "(GPU 0; 44.56 GiB total capacity; 565 MiB free; ".
+std::optional<double> size_before(std::string_view text, std::string_view phrase) {
+  const std::size_t end = text.find(phrase);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::size_t begin = text.rfind("; ", end);
+  if (begin == std::string_view::npos) return std::nullopt;
+  return size_behind(text.substr(begin, end - begin), "; ");
 }
 
 // The line with those behind it, as a terminal or an editor breaks long ones.
@@ -135,11 +145,13 @@ class FailureReader {
       if (const auto size = size_behind(text, phrase)) set(which, *size);
     };
     take(Figure::wanted, "Tried to allocate ");
+    take(Figure::total, kTorchTotalMisspelt);
     take(Figure::total, kTorchTotal);
     take(Figure::free, "of which ");
     take(Figure::graphs, "PyTorch, with ");  // "allocated in private pools (e.g., CUDA Graphs)"
     take(Figure::reserved, "PyTorch, and ");
     take(Figure::reserved, "CUDA Graphs), and ");
+    read_old_torch(text);
     const auto own = size_behind(text, "this process has ");
     const auto& total = failure_.figure(Figure::total);
     const auto& free = failure_.figure(Figure::free);
@@ -147,6 +159,17 @@ class FailureReader {
     if (cause_named_) return;
     fail(nullptr, StartupStage::warm_up, "an allocation on the device was refused", kLessMemory, at,
          "Tried to allocate");
+  }
+
+  // PyTorch up to 2.0 lists what it knows in brackets.
+  void read_old_torch(std::string_view text) {
+    const auto total = size_before(text, " total capacity");
+    if (!total) return;
+    set(Figure::total, *total);
+    if (const auto free = size_before(text, " free;")) set(Figure::free, *free);
+    const auto used = size_before(text, " already allocated");
+    const auto reserved = size_before(text, " reserved in total");
+    if (used && reserved) set(Figure::reserved, std::max(0.0, *reserved - *used));
   }
 
   void read_kernel(std::size_t at) {

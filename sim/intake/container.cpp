@@ -145,8 +145,9 @@ ContainerRun read_run_options(Draft& draft, std::span<const std::string> words) 
 }
 
 void set_container(Draft& draft, const ContainerLimits& limits) {
-  draft.set("/environment/name", "docker");
-  if (limits.ipc == "host") {
+  const bool of_host = limits.ipc == "host";
+  draft.set("/environment/name", of_host ? "docker-ipc-host" : "docker");
+  if (of_host) {
     draft.note("ipc host: the container uses the host's shared memory, without a limit of its own");
   } else if (!limits.shm_size.empty()) {
     draft.set("/environment/shm_size_gib", gib_of(draft, "shm size", limits.shm_size));

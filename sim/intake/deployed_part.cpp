@@ -127,6 +127,7 @@ FromResult scenario_of_parts(std::vector<DeployedPart> parts) {
     add_all(all.unknown_flags, part.engine.unknown_flags);
     add_all(all.ignored_flags, part.engine.ignored_flags);
     add_all(all.notes, part.engine.notes);
+    add_all(all.refusals, part.engine.refusals);
   }
   return all;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "sim/engines/engines.hpp"
@@ -19,6 +20,18 @@ std::int64_t size_of(const Draft& draft, std::string_view pointer) {
   return value == nullptr ? 1 : value->get<std::int64_t>();
 }
 
+// A flag that starts a part of an engine on each of several machines, or lets Ray choose them: the
+// devices of this one are not all.
+bool may_span_machines(const Draft& draft) {
+  constexpr std::array<std::string_view, 2> kFlags{"--nnodes", "--distributed-executor-backend"};
+  const auto begins = [&kFlags](const std::string& text) {
+    return std::ranges::any_of(kFlags,
+                               [&text](std::string_view flag) { return text.starts_with(flag); });
+  };
+  return std::ranges::any_of(draft.result.ignored_flags, begins) ||
+         std::ranges::any_of(draft.result.notes, begins);
+}
+
 void compare_devices(Draft& draft) {
   const EngineLaunch& launch = *draft.engine->launch;
   if (!draft.devices || launch.spreads_by_itself) return;
@@ -26,9 +39,13 @@ void compare_devices(Draft& draft) {
                             size_of(draft, "/engine/pipeline_parallel_size");
   const std::int64_t replicas =
       launch.own_devices_per_rank ? size_of(draft, "/engine/data_parallel_size") : 1;
-  if (used * replicas > *draft.devices) {
-    draft.note(fmt::format("{} gives {} device(s), the flags use {}: the engine will not start",
-                           draft.devices_by, *draft.devices, used * replicas));
+  if (used * replicas <= *draft.devices) return;
+  const std::string counts = fmt::format("{} gives {} device(s), the flags use {}",
+                                         draft.devices_by, *draft.devices, used * replicas);
+  if (may_span_machines(draft)) {
+    draft.note(counts + ": the others must be on other machines");
+  } else {
+    draft.refuses_to_start(counts + ": the engine will not start");
   }
 }
 

@@ -12,6 +12,7 @@
 #include "sim/intake/flag_values.hpp"
 #include "sim/intake/values.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
 #include "sim/kernel/text_file.hpp"
 #include "sim/scenario/yaml.hpp"
 
@@ -58,6 +59,7 @@ class FlagReader {
   void set_switch(const std::string& name, const Found& found, const std::string* value);
   void unknown(const std::string& name, bool has_value, std::span<const std::string> words,
                std::size_t& at);
+  void note_nearest(const std::string& flag);
   void settings_file(const std::string& name, const std::string& path);
   void setting(const std::string& flag, const std::string& shown, const Json& value);
   [[noreturn]] void refuse(const std::string& flag, std::string_view problem,
@@ -170,6 +172,16 @@ void FlagReader::words(std::span<const std::string> words) {
   }
 }
 
+// What a mistyped flag most likely means.
+void FlagReader::note_nearest(const std::string& flag) {
+  std::vector<std::string> names;
+  for (const auto& [name, row] : rows_) names.push_back(name);
+  const std::string nearest = nearest_name(normalised(flag), names);
+  if (!nearest.empty()) {
+    draft_.note(fmt::format("{} is unknown; the nearest known flag is {}", flag, nearest));
+  }
+}
+
 void FlagReader::positional(const std::string& word) {
   if (flags_.positional_model && draft_.find("/model") == nullptr) {
     draft_.set("/model", word);
@@ -215,6 +227,7 @@ void FlagReader::flag(std::span<const std::string> words, std::size_t& at) {
 void FlagReader::unknown(const std::string& name, bool has_value,
                          std::span<const std::string> words, std::size_t& at) {
   draft_.unknown(name);
+  note_nearest(name);
   if (has_value || at >= words.size() || looks_like_flag(words[at])) return;
   swallowed_.push_back(words[at]);
   ++at;
@@ -258,7 +271,7 @@ void FlagReader::settle(const std::string& name, const Found& found,
   } else if (!row.note.empty() && !is_choice(row.pointer, value.json)) {
     draft_.unset(row.pointer);
     draft_.refused.emplace(row.pointer);
-    draft_.note(fmt::format("{}: {}", name, row.note));
+    draft_.note(fmt::format("{}: {}{}", name, row.note, nearest_choice(row.pointer, value.json)));
   } else {
     draft_.set(row.pointer, value.json);
   }

@@ -1,10 +1,13 @@
 #include "sim/intake/flag_values.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "sim/intake/values.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/nearest_name.hpp"
 #include "sim/scenario/options.hpp"
 
 namespace headroom {
@@ -64,6 +67,18 @@ bool is_choice(std::string_view pointer, const Json& value) {
   if (option->choices.empty() || !value.is_string()) return true;
   const std::vector<std::string> choices = choices_of(*option);
   return std::ranges::count(choices, value.get<std::string>()) > 0;
+}
+
+std::string nearest_choice(std::string_view pointer, const Json& value) {
+  const OptionRow* option = find_option(pointer);
+  if (option == nullptr || !value.is_string()) return {};
+  const std::string& word = value.get_ref<const std::string&>();
+  const std::string nearest = nearest_name(word, choices_of(*option));
+  if (nearest.empty()) return {};
+  return fmt::format(
+      " ('{}' is not one of the known values; the nearest is {}, and the engine "
+      "refuses to start with a value that it does not know either)",
+      word, nearest);
 }
 
 Json in_known_case(std::string_view pointer, Json value) {

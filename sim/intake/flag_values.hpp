@@ -18,6 +18,9 @@ struct FlagValue {
 // Whether `value` is one of the choices of the option at `pointer`, or that has none.
 [[nodiscard]] bool is_choice(std::string_view pointer, const Json& value);
 
+// " (...)": which choice a value that is none most likely means; empty: nothing is near.
+[[nodiscard]] std::string nearest_choice(std::string_view pointer, const Json& value);
+
 // The choice of the option that `value` is in other letters ("FP8"), else `value`.
 [[nodiscard]] Json in_known_case(std::string_view pointer, Json value);
 

@@ -273,9 +273,22 @@ void Resolver::check_host_figures() const {
   refuse_given("engine_host_gib", "; only with memory_limit_gib");
 }
 
+// How many devices a replica has is the engine's to say; "2x4090" names the option.
+void Resolver::refuse_counted(const CountedDevice& counted) const {
+  const bool by_layers = engine_named(r_.scenario.engine.name).traits.devices_share_layers;
+  throw ConfigError(
+      Complaint{.problem = fmt::format(
+                    "value '{}x{}': one device here: {}; how many a replica has is engine.{}={}",
+                    counted.count, counted.name, catalog_.device(counted.name).id,
+                    by_layers ? "pipeline_parallel_size" : "tensor_parallel_size", counted.count)});
+}
+
 void Resolver::find_machine() {
   DeviceSection& d = r_.scenario.device;
-  r_.device = engine_.lookup("/device/name", [&] { return catalog_.device(d.name); });
+  r_.device = engine_.lookup("/device/name", [&] {
+    if (const auto counted = counted_device(d.name)) refuse_counted(*counted);
+    return catalog_.device(d.name);
+  });
   if (d.name != r_.device.id) {
     r_.warnings.push_back(fmt::format("device {} is read as {}", d.name, r_.device.id));
     d.name = r_.device.id;

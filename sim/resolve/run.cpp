@@ -56,6 +56,21 @@ void warn_of_counts(RunResult& result) {
   }
 }
 
+// An engine that keeps room for the longest answer of each request can run few of them where
+// clients do not say how long theirs may become.
+void warn_of_reservations(RunResult& result) {
+  const Resolved& resolved = result.resolved;
+  const AdmissionLimits limits = admission_limits(resolved, result.pool_tokens);
+  if (!result.workload.leaves_max_tokens_open || !limits.reserves_max_tokens) return;
+  const TokenCount at_once = result.pool_tokens / std::max(limits.max_model_len, 1);
+  if (at_once >= resolved.max_num_seqs) return;
+  result.warnings.push_back(fmt::format(
+      "requests declare no max_tokens, so the engine keeps room for the longest answer: {} tokens "
+      "for each request of a pool of {}, and about {} run at once (set "
+      "workload.max_tokens.rule to what clients send: value, times_output or per_class)",
+      limits.max_model_len, result.pool_tokens, at_once));
+}
+
 void warn_of_outcome(RunResult& result) {
   warn_of_counts(result);
   if (replica_options(result.resolved).responds_at_end) {
@@ -72,6 +87,7 @@ void warn_of_outcome(RunResult& result) {
     result.warnings.emplace_back(
         "not stationary: the backlog grows, so latencies depend on the "
         "length of the run");
+    warn_of_reservations(result);
   }
   if (result.recorder->events().not_kept() > 0) {
     result.warnings.push_back(fmt::format(

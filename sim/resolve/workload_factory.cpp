@@ -124,6 +124,15 @@ class WorkloadBuilder {
     return own ? section.max_tokens : scenario_.workload.max_tokens;
   }
 
+  // The rule as the sources take it. `all_declared`: the requests bring a max_tokens of their own.
+  MaxTokensOptions declared_by(const SectionPlace& place, const WorkloadSection& section,
+                               bool all_declared = false) {
+    const MaxTokensSection& rule = rule_of(place, section);
+    const bool is_open = rule.rule == "engine_default" && !all_declared;
+    workload_.facts.leaves_max_tokens_open |= is_open && !section.beam_width;
+    return max_tokens_options(rule);
+  }
+
   [[nodiscard]] std::string rule_text(const WorkloadSection& section) const {
     std::string text;
     for (std::size_t i = 0; i < section.classes.size(); ++i) {
@@ -147,7 +156,7 @@ class WorkloadBuilder {
         continue;
       }
       shared.classes.push_back(class_of(place, one, id));
-      shared.classes.back().max_tokens = max_tokens_options(rule_of(place, one));
+      shared.classes.back().max_tokens = declared_by(place, one);
     }
     if (!shared.classes.empty()) {
       workload_.facts.requests += section.num_requests.value_or(0);
@@ -162,7 +171,7 @@ class WorkloadBuilder {
     if (!section.servegen.directory.empty()) return servegen(place, section, class_id);
     TrafficOptions options = starts_of(section);
     options.classes.push_back(class_of(place, section, class_id));
-    options.max_tokens = max_tokens_options(rule_of(place, section));
+    options.max_tokens = declared_by(place, section);
     options.stream_prefix = stream_prefix;
     workload_.facts.requests += section.num_requests.value_or(0);
     return is_plain(options) ? synthetic(options) : traffic(options);
@@ -274,7 +283,9 @@ class WorkloadBuilder {
     }
 
     TraceSourceOptions replay;
-    replay.max_tokens = max_tokens_options(rule_of(place, section));
+    const auto declares = [](const TraceDetail& detail) { return detail.max_tokens > 0; };
+    const bool all = !trace->details.empty() && std::ranges::all_of(trace->details, declares);
+    replay.max_tokens = declared_by(place, section, all);
     replay.class_id = class_id;
     if (options.sessions != "auto") {
       replay.sessions = value_named<SessionReplay>(
@@ -337,7 +348,7 @@ class WorkloadBuilder {
     if (given.from_s) options.pools.from_ns = ns_from_seconds(*given.from_s);
     if (given.to_s) options.pools.to_ns = ns_from_seconds(*given.to_s);
     options.pools.rate_scale = given.rate_scale;
-    options.max_tokens = max_tokens_options(rule_of(place, section));
+    options.max_tokens = declared_by(place, section);
     options.class_id = class_id;
     auto source = std::make_unique<ServeGenSource>(pools, options, seed());
     Account account = [reader = source.get()](WorkloadFacts& facts) {

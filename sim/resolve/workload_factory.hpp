@@ -34,8 +34,9 @@ struct WorkloadFacts {
   SessionTurns guessed_turns;
   std::int64_t outputs_cut = 0;  // to max_tokens
   std::string max_tokens_rule;
-  std::vector<WorkloadEcho> counts;  // what transformations and generators did
-  bool shares_prefixes = false;      // prompts of different requests may begin alike
+  bool leaves_max_tokens_open = false;  // some requests declare no max_tokens
+  std::vector<WorkloadEcho> counts;     // what transformations and generators did
+  bool shares_prefixes = false;         // prompts of different requests may begin alike
   bool has_priorities = false;
   std::vector<std::string> warnings;  // of its traces
 };

@@ -33,8 +33,11 @@ class Arena:
         self.facts = json.loads((folder / "simulators.json").read_text(encoding="utf-8"))
         self.points: dict[str, Point] = {p.id: p for p in read_points(folder / "points.csv")}
         self.names = [entry["name"] for entry in self.facts["simulators"]]
+        # Files of simulators that were not asked again may speak of points that are gone.
         self.said: dict[str, dict[str, Prediction]] = {
-            entry["name"]: read_predictions(folder / entry["file"])
+            entry["name"]: {point: said for point, said in
+                            read_predictions(folder / entry["file"]).items()
+                            if point in self.points}
             for entry in self.facts["simulators"]}
 
     def errors(self, name: str, metric: str) -> Errors:

@@ -12,6 +12,7 @@ beside the closed loops (recipes.csv) and in the other tables.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 import subprocess
@@ -237,11 +238,17 @@ def what_headroom_knew(source: str, situation: str) -> str:
     return "fitted" if situation == "self" or (situation == "kernels" and loops) else ""
 
 
-def points_of(answer: dict, reader: Reader, seconds: float, first: int
+def stable_id(data_set: str) -> str:
+    """Of the folder and the load that name a run: what others predicted stays with it when runs are
+    added."""
+    return "p" + hashlib.sha256(data_set.encode()).hexdigest()[:10]
+
+
+def points_of(answer: dict, reader: Reader, seconds: float
               ) -> tuple[list[Point], list[Prediction]]:
     points, predictions = [], []
     measured = set()
-    for number, run in enumerate(answer["runs"], first):
+    for run in answer["runs"]:
         source, known = reader.fields(run)
         metrics = run["metrics"]
         # The closed loops list 133 measurements again, most of DeepSeek-R1 as of DeepSeek-V3.
@@ -253,7 +260,7 @@ def points_of(answer: dict, reader: Reader, seconds: float, first: int
         def figure(name: str, which: str) -> float:
             return metrics[name][which] if name in metrics else 0.0
 
-        name = f"p{number:04}"
+        name = stable_id(run["data_set"])
         defaults = {"model": "", "release": "", "weights": "bf16", "kv_cache": "bf16", "devices": 1,
                     "expert_ranks": 1, "data_ranks": 1, "step_tokens": 0, "spread": 0, "rate": 0.0,
                     "prefix_tokens": 0}
@@ -278,8 +285,10 @@ def main() -> None:
     lines = {int(row["data_set"].rpartition(" ")[2]) for row in public["excluded"]
              if row["data_set"].startswith("aiconfigurator_silicon/line")}
     reader = Reader(truth, lines)
-    points, predictions = points_of(public, reader, public_s, 1)
-    more, of_more = points_of(own, reader, own_s, len(public["runs"]) + 1)
+    points, predictions = points_of(public, reader, public_s)
+    more, of_more = points_of(own, reader, own_s)
+    if len({point.id for point in points + more}) < len(points + more):
+        raise ValueError("two points have one id")
     out.mkdir(parents=True, exist_ok=True)
     write_points(out / "points.csv", points + more)
     write_predictions(out / "headroom.csv", predictions + of_more)

@@ -124,7 +124,24 @@ grep -q 'columns: in = frage, out = antwort, time = ts (ms)' trace.txt || fail "
   >run.json
 [[ $(number run.json arrived) == 3 ]] || fail 'run reads another trace'
 "$HEADROOM" compare small.json --set-b engine.max_num_seqs=1 --trace own.csv \
-  --columns time=ts:ms,in=frage,out=antwort >/dev/null
+  --columns time=ts:ms,in=frage,out=antwort >pair.txt
+grep -qF 'pairs       one: the same recorded requests' pair.txt || fail "$(cat pair.txt)"
+
+# What would not start, whatever its memory; what was meant; how a container is started.
+answer 4 few.txt --rate 1 --device l40s \
+  -- CUDA_VISIBLE_DEVICES=0,1 vllm serve Qwen/Qwen2.5-7B-Instruct --tensor-parallel-size 4
+head -n 1 few.txt | grep -q '^DOES NOT START: CUDA_VISIBLE_DEVICES gives 2 ' ||
+  fail "$(cat few.txt)"
+answer 0 slip.txt --rate 1 --device l40s -- vllm serve Qwen/Qwen2.5-7B-Instruct --max-modl-len 8k
+grep -m 1 '^assumed' slip.txt | grep -q 'unknown: --max-modl-len; vLLM itself refuses' ||
+  fail "$(cat slip.txt)"
+grep -q 'nearest known flag is --max-model-len' slip.txt || fail "$(cat slip.txt)"
+answer 4 ms.txt small.json --slo mean_tpot=1
+grep -q '^assumed *mean_tpot=1 is taken as 1 ms; write 1s for seconds' ms.txt ||
+  fail "$(cat ms.txt)"
+answer 0 host.txt --rate 1 --device l40s \
+  -- docker run --ipc=host vllm/vllm-openai:v0.19.0 --model Qwen/Qwen2.5-7B-Instruct -tp 2
+grep -q '/dev/shm is limited' host.txt && fail "$(cat host.txt)"
 
 # Bad input.
 expect_error 'name a system' "$HEADROOM" ask --rate 5
@@ -135,6 +152,10 @@ expect_error '(tensor_parallel_size)' "$HEADROOM" ask --device 2xh100-sxm \
   'vllm serve meta-llama/Llama-3.1-8B-Instruct --tensor-parallel-size 4'
 expect_error 'expected one of' "$HEADROOM" ask small.json --slo p99_tfft=2s
 expect_error '--rate' "$HEADROOM" ask small.json --rate 0
+expect_error '--rate: expected a number above 0' "$HEADROOM" ask small.json --rate nan
+expect_error '--device: value 0xl40s' "$HEADROOM" ask --model llama-3.1-8b --device 0xl40s
+expect_error 'engine.tensor_parallel_size=2' "$HEADROOM" capacity --model llama-3.1-8b \
+  --device 2x4090
 expect_error '--rate' "$HEADROOM" ask small.json --rate 1 --users 2
 expect_error '--in' "$HEADROOM" ask small.json --in 1k,2k
 expect_error '--context many' "$HEADROOM" ask small.json --context many

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The commands of the question pages run as they stand, each page in an empty folder, and print the
-# lines that the page shows. A wrong command and a wrong line are found.
+# The commands of the question pages, of assert and of tune run as they stand, each page in an empty
+# folder, and print the lines that the page shows. A wrong command and a wrong line are found.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 runner=$HEADROOM_SOURCE_DIR/scripts/docs/commands.py
@@ -10,7 +10,8 @@ ln -s "$HEADROOM" bin/headroom
 PATH=$PWD/bin:$PATH
 
 faults=0
-for page in "$HEADROOM_SOURCE_DIR"/docs/questions/*.md; do
+docs=$HEADROOM_SOURCE_DIR/docs
+for page in "$docs"/questions/*.md "$docs"/{assert,tune}.md; do
   python3 "$runner" "$page" "$(basename "$page" .md)" || faults=1
 done
 [[ $faults == 0 ]] || fail 'pages that say what the program does not'

@@ -27,6 +27,8 @@ run small.json --until 5 -o early
 accounted early/summary.json
 (($(number early/summary.json unfinished) > 0)) || fail '--until 5 left nothing unfinished'
 [[ $(number early/summary.json end_s) == 5.0 ]] || fail 'end at 5 s'
+run small.json --until 0.1m -o early
+[[ $(number early/summary.json end_s) == 6.0 ]] || fail 'a tenth of a minute is 6 s'
 
 # A trace given on the command line replaces the generated workload; its name and hash are recorded.
 mkdir elsewhere

@@ -210,6 +210,9 @@ Trace read_rows(TraceFile& file, const TraceOptions& options, bool whole_file, b
   // Published files of other formats end without a line break: `trace check` alone says it of them.
   trace.warning =
       file.format().ends_with_line_break ? file.warning(times) : file.understood_as(times);
+  if (const std::string gap = odd_gap(trace); !gap.empty()) {
+    trace.warning += (trace.warning.empty() ? "" : "; ") + gap;
+  }
   return trace;
 }
 

@@ -132,11 +132,18 @@ bool looks_like_date(std::string_view text) {
   return text.size() >= 10 && (text[4] == '-' || text[4] == '/') && text[4] == text[7];
 }
 
-bool all_hold(std::span<const std::vector<std::string>> samples, std::size_t column,
-              bool (*is_one)(std::string_view)) {
-  return std::ranges::all_of(samples, [&](const std::vector<std::string>& row) {
-    return row[column].empty() || is_one(row[column]);
-  });
+// Whether at least half of the cells that say anything do. The others are refused at their places
+// when they are read.
+bool most_hold(std::span<const std::vector<std::string>> samples, std::size_t column,
+               bool (*is_one)(std::string_view)) {
+  std::size_t filled = 0;
+  std::size_t fitting = 0;
+  for (const std::vector<std::string>& row : samples) {
+    if (row[column].empty()) continue;
+    ++filled;
+    fitting += is_one(row[column]) ? 1 : 0;
+  }
+  return 2 * fitting >= filled;
 }
 
 bool holds_count(std::string_view text) { return parse_count(text).has_value(); }
@@ -144,46 +151,68 @@ bool holds_time(std::string_view text) {
   return looks_like_date(text) || parse_scaled_decimal(text, 1).has_value();
 }
 
-// The likeliest column by its name among those whose values fit.
+// A name that leaves no doubt about what the cells should hold; "prompt" may be a text.
+bool says_count(std::string_view name) {
+  const std::string key = word_key(name).key;
+  constexpr std::array<std::string_view, 5> kParts{"token", "tok", "length", "isl", "osl"};
+  return std::ranges::any_of(
+      kParts, [&key](std::string_view part) { return key.find(part) != std::string::npos; });
+}
+
+// The likeliest column by its name among those whose values fit; where none do, the one whose name
+// says that it holds counts of tokens, so that its first wrong cell is reported.
 std::optional<std::size_t> column_by_name(std::span<const std::string> names,
                                           std::span<const std::vector<std::string>> samples,
                                           std::string_view list, bool (*is_one)(std::string_view)) {
-  std::optional<std::size_t> best;
-  std::size_t best_place = 0;
+  struct Best {
+    std::optional<std::size_t> column;
+    std::size_t place = 0;
+  };
+  Best by_values;
+  Best by_words;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const WordKey key = word_key(names[i]);
     std::optional<std::size_t> place = place_in(list, key.key);
     if (!place) place = place_in(list, key.without_unit);
-    if (!place || (best && best_place <= *place) || !all_hold(samples, i, is_one)) continue;
-    best = i;
-    best_place = *place;
+    if (!place) continue;
+    const bool fits = most_hold(samples, i, is_one);
+    if (!fits && !says_count(names[i])) continue;
+    Best& best = fits ? by_values : by_words;
+    if (!best.column || *place < best.place) best = {.column = i, .place = *place};
   }
-  return best;
+  return by_values.column ? by_values.column : by_words.column;
+}
+
+// Since 1970: the lowest of the values, as one that is far below all others is a slip. It needs
+// enough of them that lie close together.
+std::int64_t lowest_of(std::vector<std::int64_t> values) {
+  constexpr std::size_t kFewest = 5;
+  constexpr std::int64_t kSince1970 = 1'000'000'000;
+  std::ranges::sort(values);
+  if (values.size() < kFewest || values[1] < kSince1970) return values.front();
+  const bool are_close = values.back() - values[1] < values[1] / 10;
+  return are_close ? values[1] : values.front();
 }
 
 // Since 1970 by their digits; small numbers by the gaps between them: requests that are hundreds of
 // seconds apart on average are more likely milliseconds, and so on.
 TimeUnit unit_by_size(std::span<const std::vector<std::string>> samples, std::size_t column) {
   constexpr std::int64_t kScale = 1000;
-  std::optional<std::int64_t> first;
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  std::int64_t count = 0;
+  std::vector<std::int64_t> values;
   bool has_fraction = false;
   for (const std::vector<std::string>& row : samples) {
     const std::optional<std::int64_t> value = parse_scaled_decimal(row[column], 1);
     if (!value) continue;
     has_fraction |= row[column].find('.') != std::string::npos;
-    low = first ? std::min(low, *value) : *value;
-    high = first ? std::max(high, *value) : *value;
-    first = first ? first : value;
-    ++count;
+    values.push_back(*value);
   }
+  const std::int64_t low = values.empty() ? 0 : lowest_of(values);
   if (low >= 100'000'000'000'000'000) return TimeUnit::ns;
   if (low >= 100'000'000'000'000) return TimeUnit::us;
   if (low >= 100'000'000'000) return TimeUnit::ms;
-  if (low >= 1'000'000'000 || has_fraction || count < 2) return TimeUnit::s;
-  const std::int64_t gap = (high - low) / (count - 1);
+  if (low >= 1'000'000'000 || has_fraction || values.size() < 2) return TimeUnit::s;
+  const std::int64_t high = std::ranges::max(values);
+  const std::int64_t gap = (high - low) / (static_cast<std::int64_t>(values.size()) - 1);
   if (gap < kScale) return TimeUnit::s;
   if (gap < kScale * kScale) return TimeUnit::ms;
   return gap < kScale * kScale * kScale ? TimeUnit::us : TimeUnit::ns;

@@ -1,5 +1,7 @@
 #include "workloads/traces/trace.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -34,6 +36,27 @@ void ZeroTokenRows::count(const TraceRecord& record) {
   } else {
     ++both;
   }
+}
+
+std::string odd_gap(const Trace& trace) {
+  constexpr double kYearNs = 365.25 * 86'400 * kNsPerSecondReal;
+  constexpr double kMostOfSpan = 0.9;
+  if (trace.clock != TraceClock::absolute || trace.rows.size() < 2) return {};
+  TimeNs widest = 0;
+  std::size_t behind = 0;
+  for (std::size_t i = 1; i < trace.rows.size(); ++i) {
+    const TimeNs gap = trace.rows[i].time_ns - trace.rows[i - 1].time_ns;
+    if (gap <= widest) continue;
+    widest = gap;
+    behind = i;
+  }
+  const auto span = static_cast<double>(trace.rows.back().time_ns - trace.rows.front().time_ns);
+  const auto gap = static_cast<double>(widest);
+  if (gap < kYearNs || gap < kMostOfSpan * span) return {};
+  return fmt::format(
+      "{:.1f} years pass without a request between request {} and {} of {} in order of time, which "
+      "makes no sense: look for a wrong time",
+      gap / kYearNs, behind, behind + 1, trace.rows.size());
 }
 
 void sort_by_time(Trace& trace) {

@@ -102,6 +102,10 @@ struct Trace {
   std::string pipe_sha256;  // empty for a regular file
 };
 
+// A warning where a pause of more than a year is nearly all of the trace: one row whose time is
+// wrong makes such a pause. Empty: there is none. The rows stand in order of time.
+[[nodiscard]] std::string odd_gap(const Trace& trace);
+
 // Into order of time; rows of equal time keep their order.
 void sort_by_time(Trace& trace);
 

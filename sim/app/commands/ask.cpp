@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -62,7 +63,9 @@ void check_traffic(const AskArguments& a) {
         Complaint{.kind = kind, .origin = std::string(flag), .problem = std::string(problem)});
   };
   if (a.rate && a.users) refuse("--rate", "give --rate or --users", ErrorKind::conflict);
-  if (a.rate && *a.rate <= 0) refuse("--rate", "expected more than 0", ErrorKind::value);
+  if (a.rate && !(*a.rate > 0 && std::isfinite(*a.rate))) {
+    refuse("--rate", "expected a number above 0", ErrorKind::value);
+  }
   if (a.users && *a.users < 1) refuse("--users", "expected at least 1", ErrorKind::value);
   if (a.trace && (a.users || !a.prompt.empty() || !a.output.empty())) {
     refuse("--trace", "a trace has its own lengths and times: leave out --users, --in and --out",
@@ -120,6 +123,7 @@ std::vector<AskQuery> queries_of(const AskArguments& a, const DescribedSystem& s
   AskQuery query;
   query.has_load = has_load;
   query.targets = parse_targets(a.targets);
+  query.refusal = system.refusal;
   query.context = tokens_of("--context", a.context, 0);
   std::vector<std::string> models = split_list(a.system.models);
   std::vector<std::string> devices = split_list(a.system.devices);
@@ -245,7 +249,9 @@ int ask_command(AskArguments& a) {
       !a.system.models.empty() || !a.system.engine.empty() || a.system.device_count;
   const bool several =
       !by_names && a.system.source.size() == 1 && starts_several(a.system.source.front());
-  const Asked asked = several ? asked_services(a, catalog) : asked_system(a);
+  Asked asked = several ? asked_services(a, catalog) : asked_system(a);
+  const std::vector<std::string> units = unit_notes(a.targets);
+  asked.assumed.insert(asked.assumed.end(), units.begin(), units.end());
   const std::vector<AskQuery>& queries = asked.queries;
   if (!a.save.empty() && queries.size() > 1 && several) {
     throw ConfigError(

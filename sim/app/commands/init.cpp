@@ -24,6 +24,7 @@
 #include "sim/kernel/visible_text.hpp"
 #include "sim/report/files/replaced_file.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/study/ask/ask_target.hpp"
 
 namespace headroom {
 namespace {
@@ -146,6 +147,15 @@ void pin_release(StarterFlags& flags, const Resolved& system) {
   }
 }
 
+// What the flags leave open, in lines that begin with `mark`.
+std::string starter_notes(const StarterFlags& flags, std::string_view mark) {
+  std::string text;
+  for (const std::string& note : unit_notes(flags.targets)) {
+    text += fmt::format("{:<12}{}\n", mark, note);
+  }
+  return text;
+}
+
 int init_command(InitArguments& a) {
   const Catalog catalog = load_catalog(a.catalog);
   const bool on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
@@ -159,14 +169,15 @@ int init_command(InitArguments& a) {
   const RunResult start = checked_start(a.flags, catalog);
   pin_release(a.flags, start.resolved);
   const std::string text = starter_yaml(starter_scenario(a.flags), start.resolved, file);
-  if (prints) return print(text);
+  if (prints) return print(starter_notes(a.flags, "# assumed") + text);
   if (!is_yaml(a.file)) {
     throw ConfigError(
         Complaint{.origin = "-o", .value = a.file, .problem = "expected a name in .yaml or .yml"});
   }
   ReplacedFile target(a.file);
   target.publish(text);
-  return print(fmt::format("{} written\n{:<12}headroom run {}\n", a.file, "next", a.file));
+  return print(fmt::format("{} written\n{}{:<12}headroom run {}\n", a.file,
+                           starter_notes(a.flags, "assumed"), "next", a.file));
 }
 
 std::function<int()> add_init(CLI::App& command) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
@@ -161,7 +162,8 @@ void add_scenario_options(CLI::App& command, RunArguments& a) {
       ->allow_extra_args(false);
   command.add_option("--trace", a.flags.trace, "replay this trace file (-: standard input)");
   command.add_option("--columns", a.columns, kColumnsHelp);
-  command.add_option("--until", a.flags.until_s, "stop at this simulated time in s");
+  with_short_numbers(
+      command.add_option("--until", a.flags.until_s, "stop at this simulated time: 300, 5m"), "s");
   command.add_option("--catalog", a.catalog, kCatalogHelp);
 }
 

@@ -106,7 +106,11 @@ int tune_command(const TuneArguments& a) {
   if (a.json) {
     print(json_text(tune_json(answer, best.root, best.command, kVersion)), true);
   } else {
-    print(tune_text(answer, best.command) + (a.quiet ? "" : next_after_tune(a, answer)));
+    std::string assumed;
+    for (const std::string& note : unit_notes(a.targets)) {
+      assumed += fmt::format("{:<12}{}\n", "assumed", note);
+    }
+    print(tune_text(answer, best.command) + assumed + (a.quiet ? "" : next_after_tune(a, answer)));
   }
   return answer.best.merit ? 0 : kExitDoesNotHold;
 }

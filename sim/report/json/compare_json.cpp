@@ -92,7 +92,8 @@ std::string compare_json(const Comparison& comparison, const ComparisonResult& r
   }
   const Json json = {{"headroom_version", version},
                      {"comparison", comparison.name},
-                     {"replications", comparison.replications},
+                     {"replications", result.a.rows.size()},
+                     {"has_no_draws", result.has_no_draws},
                      {"reason", compare_sentence(result)},
                      {"a", side_json(comparison.a, result.a)},
                      {"b", side_json(comparison.b, result.b)},

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "workloads/traces/shown.hpp"
 
@@ -22,6 +26,56 @@ constexpr std::array<std::string_view, 16> kFirstMetrics{
 
 // Six digits are more than any figure shows.
 Json rounded(double value) { return Json::parse(fmt::format("{:.6g}", value), nullptr, false); }
+
+// Warnings of a study, each once with the points that have it. Those on too few finished requests
+// differ in that number alone: they are one, with the range of it.
+class WarningLines {
+ public:
+  void add(const std::string& text, std::size_t row) {
+    constexpr std::string_view kBehind = " finished request";
+    std::size_t end = text.find(kBehind);
+    std::size_t begin = end;
+    while (begin != std::string::npos && begin > 0 && is_digit(text[begin - 1])) --begin;
+    if (begin == end || end - begin > kMostDigits) begin = end = std::string::npos;
+    const bool counts = end != std::string::npos;
+    Line& line = lines_[counts ? text.substr(0, begin) : text];
+    const std::int64_t count = counts ? std::stoll(text.substr(begin, end - begin)) : 0;
+    if (line.points.empty()) line = {.text = text, .low = count, .high = count, .points = {}};
+    line.counts = counts;
+    line.low = std::min(line.low, count);
+    if (count >= line.high) {  // of one request alone the sentence has another number
+      line.text = text;
+      line.high = count;
+    }
+    if (line.points.empty() || line.points.back() != row) line.points.push_back(row);
+  }
+
+  [[nodiscard]] Json json() const {
+    Json list = Json::array();
+    for (const auto& [key, line] : lines_) {
+      std::string text = line.text;
+      if (line.counts && line.low < line.high)
+        text.insert(key.size(), fmt::format("{} to ", line.low));
+      list.push_back({{"value", text}, {"points", line.points}});
+    }
+    return list;
+  }
+
+ private:
+  static constexpr std::size_t kMostDigits = 18;
+
+  struct Line {
+    std::string text;  // of the highest count
+    bool counts = false;
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    std::vector<std::size_t> points;
+  };
+
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+  std::map<std::string, Line> lines_;  // by the text, or what stands before its count
+};
 
 Json value_of(const std::string& path, const VariedValue& parameter) {
   Json value = Json::parse(parameter.value, nullptr, false);
@@ -210,7 +264,7 @@ class StudyPage {
 
   // Equal budgets, warnings and error ranges stand once, with the points that have them.
   void add_summaries(Json& json) const {
-    std::map<std::string, Json> warnings;
+    WarningLines warnings;
     std::map<std::string, Json> budgets;
     std::map<std::string, Json> errors;
     database_.each_summary([&](std::int64_t point, std::string_view text) {
@@ -228,7 +282,7 @@ class StudyPage {
       budgets[budget.dump()].push_back(row);
       errors[summary.value("expected_error", Json::object()).dump()].push_back(row);
       for (const Json& one : summary.value("warnings", Json::array())) {
-        warnings[one.dump()].push_back(row);
+        warnings.add(one.is_string() ? one.get<std::string>() : one.dump(), row);
       }
     });
     const auto listed = [](const std::map<std::string, Json>& found) {
@@ -238,7 +292,7 @@ class StudyPage {
       }
       return list;
     };
-    json["warnings"] = listed(warnings);
+    json["warnings"] = warnings.json();
     json["budgets"] = listed(budgets);
     json["expected_errors"] = listed(errors);
   }

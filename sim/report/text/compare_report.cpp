@@ -160,9 +160,13 @@ std::string compare_text(const Comparison& comparison, const ComparisonResult& r
   std::string text = wrapped("", compare_sentence(result), 0, kCapacityWidth);
   text += side_text("A", comparison.a.label, result.a.verdict);
   text += side_text("B", comparison.b.label, result.b.verdict);
-  text +=
-      fmt::format("pairs       {} replications, each pair with one seed ({} to {})\n",
-                  comparison.replications, result.a.rows.front().seed, result.a.rows.back().seed);
+  if (result.has_no_draws) {
+    text += "pairs       one: the same recorded requests in every replication: no draws\n";
+  } else {
+    text +=
+        fmt::format("pairs       {} replications, each pair with one seed ({} to {})\n",
+                    comparison.replications, result.a.rows.front().seed, result.a.rows.back().seed);
+  }
   text += side_notes("A", result.a) + side_notes("B", result.b);
   for (const std::string& warning : result.a.first.warnings)
     text += "warning     A: " + warning + "\n";

@@ -134,7 +134,8 @@ const ComparisonPage = (() => {
 
   function notes(main, runs, page) {
     for (const run of runs) {
-      const oom = RunPage.alert(`Memory ran out: ${run.name}`, RunPage.oomTexts(run), true);
+      const oom = RunPage.alert(`${RunPage.oomTitle(run)}: ${run.name}`, RunPage.oomTexts(run),
+        true);
       if (oom) main.append(oom);
     }
     const all = new Map();

@@ -125,6 +125,12 @@ const RunPage = (() => {
     });
   }
 
+  // A request that can never run is no lack of memory.
+  function oomTitle(run) {
+    return run.summary.oom.every((one) => one.kind === 'rejected_too_long')
+      ? 'Requests rejected' : 'Memory ran out';
+  }
+
   function refusedTexts(run) {
     return (run.summary.refused || []).slice(0, 5).map((one) => {
       const requests = one.count === 1 ? 'request is' : 'requests are';
@@ -354,7 +360,7 @@ const RunPage = (() => {
     main.append(element('h1', {}, page.title),
       element('p', {class: 'subtitle'}, describe(run)),
       ...[verdict(run.summary)].filter(Boolean), headline(run));
-    const oom = alert('Memory ran out', oomTexts(run), true);
+    const oom = alert(oomTitle(run), oomTexts(run), true);
     const refused = alert('Requests refused', refusedTexts(run));
     const warnings = alert('Warnings', [...run.summary.warnings, ...versionNote(run, page)]);
     main.append(...[oom, refused, warnings].filter(Boolean));
@@ -369,6 +375,7 @@ const RunPage = (() => {
     if (isKnown(run)) reproduceRun(section(main, 'reproduce', 'Reproduce'), run);
   }
 
-  return {show, section, grid, describe, headline, alert, tile, oomTexts, oomTable, versionNote,
-    reproduce, reproduceRun, fileName, flat, errorBand, accuracyBasis, save, verdict, TITLES};
+  return {show, section, grid, describe, headline, alert, tile, oomTexts, oomTitle, oomTable,
+    versionNote, reproduce, reproduceRun, fileName, flat, errorBand, accuracyBasis, save, verdict,
+    TITLES};
 })();

@@ -454,10 +454,16 @@ const StudyCharts = (() => {
     const choice = new Choice(study, {x: x.at, y: y.at});
     choice.metrics.metric = has(study, ['output_throughput', 'request_throughput']);
     const kinds = [...new Set(study.rows.flatMap((row) => row.oom))];
-    const legend = kinds.map((kind) => `${OOM_LETTERS[kind] || '?'} ${words(kind)}`).join(', ');
+    const named = (some) => some.map((kind) =>
+      `${OOM_LETTERS[kind] || '?'} ${words(kind)}`).join(', ');
+    const isOom = (kind) => kind !== 'rejected_too_long';
+    const ooms = named(kinds.filter(isOom));
+    const tooLong = named(kinds.filter((kind) => !isOom(kind)));
+    const legend = (ooms && `Memory ran out: ${ooms}. `) +
+      (tooLong && `Requests longer than the engine can run: ${tooLong}. `);
     const figure = Figures.add(parent, {
       title: 'Heat map over two axes', wide: true,
-      note: `${kinds.length ? `Memory ran out: ${legend}. ` : ''}Hatched: no value.`,
+      note: `${legend}Hatched: no value.`,
       height: () => 130 + Math.max(100, choice.axis('y').values.length *
         rowHeight(choice.axis('y'))),
       controls: choice.controls({metrics: {metric: 'Metric'},

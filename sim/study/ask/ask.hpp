@@ -27,6 +27,7 @@ struct AskQuery {
   bool has_load = true;        // false: its load is made up, only the largest one is of interest
   std::vector<Limit> targets;  // at most so many ms; besides limits of the scenario's slo
   TokenCount context = 0;      // of a request that must be accepted and fit; 0: none
+  std::string refusal = {};    // why the engine would not start at all; empty: memory decides
   bool with_changes = true;    // look for changes, and for the largest users and context
 };
 

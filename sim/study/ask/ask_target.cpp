@@ -57,6 +57,11 @@ std::string metric_called(const TargetText& target, std::string_view name) {
                      nearest_name(name, names));
 }
 
+// "p99_ttft=2": neither the name nor the value says which unit.
+bool lacks_unit(std::string_view name, std::string_view value) {
+  return !name.ends_with(kMsSuffix) && decimal_number(value).has_value();
+}
+
 double milliseconds(const TargetText& target, std::string_view value) {
   double unit = 1;
   for (const auto& [name, ms] : kTargetUnits) {
@@ -98,6 +103,21 @@ std::vector<Limit> parse_targets(const std::vector<std::string>& texts, const st
     }
   }
   return targets;
+}
+
+std::vector<std::string> unit_notes(const std::vector<std::string>& texts) {
+  std::vector<std::string> notes;
+  for (const std::string& list : texts) {
+    for (const std::string_view part : split(list, ',')) {
+      const std::size_t equals = std::min(part.find_first_of("=<:"), part.size());
+      const std::string_view name = trimmed(part.substr(0, equals));
+      const std::string_view value = trimmed(part.substr(std::min(equals + 1, part.size())));
+      if (!lacks_unit(name, value)) continue;
+      notes.push_back(
+          fmt::format("{0}={1} is taken as {1} ms; write {1}s for seconds", name, value));
+    }
+  }
+  return notes;
 }
 
 std::vector<Limit> with_limits_of(const SloSection& slo, std::vector<Limit> targets) {

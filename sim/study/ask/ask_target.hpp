@@ -17,6 +17,9 @@ namespace headroom {
 [[nodiscard]] std::vector<Limit> parse_targets(const std::vector<std::string>& texts,
                                                const std::string& origin = "--slo");
 
+// One sentence for each target whose time has no unit: it may have been meant in seconds.
+[[nodiscard]] std::vector<std::string> unit_notes(const std::vector<std::string>& texts);
+
 // `targets`, and of `slo` the limits on latencies of all requests that they do not replace.
 [[nodiscard]] std::vector<Limit> with_limits_of(const SloSection& slo, std::vector<Limit> targets);
 

@@ -30,28 +30,61 @@ std::string label_of(const StudyPlan& plan, std::int64_t point) {
   return label;
 }
 
-// Both sides of every replication.
-void run_all(const Comparison& comparison, const Catalog& catalog, const CompareOptions& options,
-             ComparisonResult& result) {
-  const auto tasks = static_cast<std::size_t>(2 * comparison.replications);
-  std::vector<StoredRun> rows(tasks);
-  in_parallel(tasks, options.threads, [&](std::size_t task) {
+class PairRuns {
+ public:
+  PairRuns(const Comparison& comparison, const Catalog& catalog, const CompareOptions& options,
+           ComparisonResult& result)
+      : comparison_(comparison), catalog_(catalog), options_(options), result_(result) {}
+
+  // Both sides of every replication.
+  void run_all() {
+    rows_.resize(static_cast<std::size_t>(2 * comparison_.replications));
+    const std::size_t probed = replays_both() ? std::min(kTwoPairs, rows_.size()) : 0;
+    run(0, probed);
+    if (probed == kTwoPairs && rows_[0].digest == rows_[2].digest &&
+        rows_[1].digest == rows_[3].digest) {
+      result_.has_no_draws = true;
+      rows_.resize(2);
+    } else {
+      run(probed, rows_.size());
+    }
+    for (std::size_t task = 0; task < rows_.size(); ++task) {
+      (task % 2 == 0 ? result_.a : result_.b).rows.push_back(std::move(rows_[task]));
+    }
+  }
+
+ private:
+  static constexpr std::size_t kTwoPairs = 4;
+
+  [[nodiscard]] bool replays_both() const {
+    return !comparison_.a.scenario.workload.trace.file.empty() &&
+           !comparison_.b.scenario.workload.trace.file.empty();
+  }
+
+  void run(std::size_t begin, std::size_t end) {
+    in_parallel(end - begin, options_.threads, [&](std::size_t i) { run_one(begin + i); });
+  }
+
+  void run_one(std::size_t task) {
     const bool is_a = task % 2 == 0;
-    Scenario scenario = (is_a ? comparison.a : comparison.b).scenario;
+    Scenario scenario = (is_a ? comparison_.a : comparison_.b).scenario;
     const auto replication = static_cast<std::int64_t>(task / 2);
-    scenario.seed = comparison.a.scenario.seed + replication;
-    RunResult run = headroom::run(scenario, catalog, {options.interrupted, nullptr});
-    StoredRun& row = rows[task] = row_of(run, {});
+    scenario.seed = comparison_.a.scenario.seed + replication;
+    RunResult run = headroom::run(scenario, catalog_, {options_.interrupted, nullptr});
+    StoredRun& row = rows_[task] = row_of(run, {});
     row.replication = replication;
     row.seed = scenario.seed;
     row.done = true;
-    if (replication == 0) (is_a ? result.a : result.b).first = std::move(run);
-    if (options.done != nullptr) options.done->fetch_add(1, std::memory_order_relaxed);
-  });
-  for (std::size_t task = 0; task < tasks; ++task) {
-    (task % 2 == 0 ? result.a : result.b).rows.push_back(std::move(rows[task]));
+    if (replication == 0) (is_a ? result_.a : result_.b).first = std::move(run);
+    if (options_.done != nullptr) options_.done->fetch_add(1, std::memory_order_relaxed);
   }
-}
+
+  const Comparison& comparison_;
+  const Catalog& catalog_;
+  const CompareOptions& options_;
+  ComparisonResult& result_;
+  std::vector<StoredRun> rows_;  // A and B of the first replication, of the second, ...
+};
 
 const double* find_metric(const StoredRun& run, const std::string& name) {
   const auto found = std::ranges::find(run.metrics, name, [](const auto& m) { return m.first; });
@@ -142,7 +175,7 @@ std::vector<MetricPair> pair_metrics(const std::vector<StoredRun>& a,
 ComparisonResult compare(const Comparison& comparison, const Catalog& catalog,
                          const CompareOptions& options) {
   ComparisonResult result;
-  run_all(comparison, catalog, options, result);
+  PairRuns(comparison, catalog, options, result).run_all();
   result.a.verdict = judge_run(result.a.first, catalog);
   result.b.verdict = judge_run(result.b.first, catalog);
   result.metrics = pair_metrics(result.a.rows, result.b.rows);

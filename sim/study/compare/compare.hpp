@@ -54,6 +54,8 @@ struct ComparisonResult {
   ComparedRuns b;
   std::vector<MetricPair> metrics;
   RequestPairs requests;  // of the first replication
+  // Both sides replay recorded requests, and another seed changes nothing: one pair is all.
+  bool has_no_draws = false;
 };
 
 // A file of a study with two points, or the name of a built-in one. ConfigError otherwise.
@@ -74,8 +76,8 @@ struct CompareOptions {
   std::atomic<std::uint64_t>* done = nullptr;  // runs that have ended
 };
 
-// Runs all replications. The result depends on nothing but the comparison. A run that fails makes
-// the whole fail, with its error.
+// Runs all replications, or one where they do not differ. The result depends on nothing but the
+// comparison. A run that fails makes the whole fail, with its error.
 [[nodiscard]] ComparisonResult compare(const Comparison& comparison, const Catalog& catalog,
                                        const CompareOptions& options);
 

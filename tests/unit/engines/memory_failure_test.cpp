@@ -144,4 +144,21 @@ TEST_CASE("texts without a failure have none", "[memory_failure]") {
                           "5.45 GiB\n"));
 }
 
+TEST_CASE("the spelling and the list of older PyTorch are read", "[memory_failure]") {
+  const MemoryFailure misspelt = found_in(
+      "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a "
+      "total capacty of 21.67 GiB of which 12.00 MiB is free. Process 4242 has 21.64 GiB memory in "
+      "use.");
+  check(misspelt, Figure::total, 21.67);
+  check(misspelt, Figure::free, 12.0 / 1024);
+  const MemoryFailure listed = found_in(
+      "RuntimeError: CUDA out of memory. Tried to allocate 1.96 GiB (GPU 0; 44.56 GiB total "
+      "capacity; 43.10 GiB already allocated; 565.31 MiB free; 43.50 GiB reserved in total by "
+      "PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb");
+  check(listed, Figure::wanted, 1.96);
+  check(listed, Figure::total, 44.56);
+  check(listed, Figure::free, 565.31 / 1024);
+  check(listed, Figure::reserved, 0.4);  // 43.5 less 43.1
+}
+
 }  // namespace headroom::memory_failure_test

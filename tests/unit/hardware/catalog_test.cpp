@@ -57,7 +57,7 @@ TEST_CASE("the embedded catalog has its rows") {
   const Catalog catalog = Catalog::embedded();
   CHECK(catalog.model_ids().size() == 199);
   CHECK(catalog.device_ids().size() == 48);
-  CHECK(catalog.environment_ids().size() == 12);
+  CHECK(catalog.environment_ids().size() == 13);
   CHECK(catalog.calibration_ids().size() == 41);
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("docker run: image, release, environment and flags behind the image") 
 
 TEST_CASE("docker run: shared memory is the host's with --ipc=host, else 64 MiB by default") {
   const FromResult host = from("docker run --ipc=host vllm/vllm-openai:latest --model m");
-  CHECK(sorted(host.scenario.at("environment")) == Sorted::parse(R"({"name": "docker"})"));
+  CHECK(sorted(host.scenario.at("environment")) == Sorted::parse(R"({"name": "docker-ipc-host"})"));
   CHECK_FALSE(host.scenario.at("engine").contains("version"));
   CHECK(any_contains(host.notes, "does not say which release"));
   const FromResult plain = from("docker run vllm/vllm-openai:v0.19.0 --model m");

@@ -317,4 +317,30 @@ TEST_CASE("a command that starts no engine is refused with those that are unders
   }
 }
 
+TEST_CASE("a mistyped flag or value: the nearest one is named") {
+  const FromResult result =
+      from("vllm serve m --max-modl-len 8192 --quantization awqq --brand-new-key 1");
+  CHECK(result.unknown_flags == Names{"--max-modl-len", "--brand-new-key"});
+  CHECK(any_contains(result.notes,
+                     "--max-modl-len is unknown; the nearest known flag is --max-model-len"));
+  CHECK_FALSE(any_contains(result.notes, "--brand-new-key"));
+  CHECK(any_contains(result.notes, "'awqq' is not one of the known values; the nearest is awq"));
+  CHECK_FALSE(any_contains(from("vllm serve m --quantization hqq-xyz").notes, "nearest"));
+}
+
+TEST_CASE("more devices by the flags than the process may use: it would not start") {
+  const FromResult result = from("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 4");
+  REQUIRE(result.refusals.size() == 1);
+  CHECK(result.refusals.front() ==
+        "CUDA_VISIBLE_DEVICES gives 2 device(s), the flags use 4: the engine will not start");
+  CHECK(any_contains(result.notes, "the engine will not start"));
+  CHECK(from("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 2").refusals.empty());
+  // Others may be on other machines.
+  for (const char* flags : {"--nnodes 2", "--distributed-executor-backend ray"}) {
+    INFO(flags);
+    CHECK(
+        from(std::string("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 4 ") + flags).refusals.empty());
+  }
+}
+
 }  // namespace headroom::from_vllm_test

@@ -168,4 +168,24 @@ TEST_CASE("a database that was cut off is refused") {
   CHECK_THROWS_AS(study_data(folder.path() + "/cut.db"), ConfigError);
 }
 
+TEST_CASE("warnings on too few requests stand once, with the range of their numbers") {
+  const std::string few = " finished requests are unreliable: a percentile p needs 1 / (1 - p)";
+  const auto warned = [](int run, int point, const std::string& text) {
+    return fmt::format(
+        "INSERT INTO runs VALUES({}, {}, 0, 1, 'done', NULL, 'd', 1, '{{\"warnings\": "
+        "[\"{}\"]}}');",
+        run, point, text);
+  };
+  std::string sql =
+      "INSERT INTO parameters VALUES(0, 'rate', '1'), (1, 'rate', '2'),"
+      "(2, 'rate', '3'), (3, 'rate', '4');";
+  sql += warned(0, 0, "p99 of 80" + few) + warned(1, 1, "p99 of 12" + few) +
+         warned(2, 2, "p99 of 47" + few) + warned(3, 3, "p95 and p99 of 9" + few);
+  const Json data = study_data(StudyFile(kTables + sql).path());
+  REQUIRE(data["warnings"].size() == 2);
+  CHECK(data["warnings"][0]["value"] == "p95 and p99 of 9" + few);
+  CHECK(data["warnings"][1]["value"] == "p99 of 12 to 80" + few);
+  CHECK(data["warnings"][1]["points"] == Json::parse("[0, 1, 2]"));
+}
+
 }  // namespace headroom::study_data_test

@@ -69,6 +69,27 @@ TEST_CASE("a class with arrivals of its own joins those that share theirs") {
   CHECK(result.summary.classes[1].requests.finished == 30);
 }
 
+TEST_CASE("an overloaded engine that reserves undeclared answers says so") {
+  const auto overloaded = [](const std::string& engine, const std::string& rule) {
+    return run_workload(R"({"arrivals": {"request_rate": 20}, "num_requests": 400,
+      "prompt": {"tokens": 500}, "output": {"tokens": 200})" +
+                            rule + "}",
+                        engine);
+  };
+  // A pool of about 440,000 tokens holds three answers of up to 131,072.
+  const RunResult open = overloaded(R"("trtllm")", "");
+  REQUIRE_FALSE(open.summary.windows.stationarity.stationary);
+  CHECK(warns(open, "requests declare no max_tokens"));
+  CHECK(warns(open, "about 3 run at once"));
+  const std::string declared = R"(, "max_tokens": {"rule": "times_output", "times_output": 2})";
+  CHECK_FALSE(warns(overloaded(R"("trtllm")", declared), "requests declare no max_tokens"));
+  // This one reserves nothing.
+  const std::string few_seats = R"({"name": "vllm", "max_num_seqs": 2})";
+  const RunResult unreserved = overloaded(few_seats, "");
+  REQUIRE_FALSE(unreserved.summary.windows.stationarity.stationary);
+  CHECK_FALSE(warns(unreserved, "requests declare no max_tokens"));
+}
+
 TEST_CASE("clients that wait for nothing are cancelled, and accounted for") {
   const RunResult result = run_workload(
       R"({"arrivals": {"request_rate": 20}, "num_requests": 200,

@@ -72,6 +72,39 @@ TEST_CASE("targets are read with their units", "[ask]") {
   }
 }
 
+TEST_CASE("a time without a unit is milliseconds, and said to be", "[ask]") {
+  CHECK(unit_notes({"p99_ttft=2,p95_tpot=50ms", "mean_itl < 3"}) ==
+        std::vector<std::string>{"p99_ttft=2 is taken as 2 ms; write 2s for seconds",
+                                 "mean_itl=3 is taken as 3 ms; write 3s for seconds"});
+  CHECK(unit_notes({"p99_ttft_ms=2", "p99_ttft=2s", "p99_ttft"}).empty());
+}
+
+TEST_CASE("an engine that refuses to start holds nothing", "[ask]") {
+  AskQuery query = query_of(document_of("h100-sxm", ""), "p99_ttft=2s");
+  query.refusal = "the flags use 4 of 2 devices";
+  const AskAnswer answer = ask(query, catalog(), {});
+  CHECK(answer.verdict == HoldVerdict::does_not_start);
+  CHECK(answer.reason == query.refusal);
+  CHECK_FALSE(answer.run.started);
+  CHECK_FALSE(answer.largest_load);
+}
+
+TEST_CASE("a tight target without measured runs does not speak of them", "[ask]") {
+  AskQuery query = query_of(document_of("rtx5090", R"(, "max_model_len": 8192)", 0.5), "");
+  query.with_changes = false;
+  const AskAnswer open = ask(query, catalog(), {});
+  REQUIRE(open.run.expected_error.runs == 0);
+  const AskLatency& first = open.latencies.front();
+  REQUIRE(first.high_ms > first.ms);
+  Limit target;
+  target.metric = first.metric;
+  target.bound = (first.ms + first.high_ms) / 2;
+  query.targets = {target};
+  const AskAnswer tight = ask(query, catalog(), {});
+  CHECK(tight.verdict == HoldVerdict::tight);
+  CHECK(tight.reason.find("constants of other devices give up to") != std::string::npos);
+}
+
 TEST_CASE("the largest rate is that of a fine sweep", "[ask]") {
   AskQuery query =
       query_of(document_of("a10g", R"(, "max_model_len": 8192)"), "p99_ttft=2s,p95_tpot=80ms");

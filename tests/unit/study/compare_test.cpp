@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "sim/kernel/errors.hpp"
 #include "sim/study/compare/student_t.hpp"
 #include "sim/study/sweep/study_file.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace headroom::compare_test {
 
@@ -121,6 +123,27 @@ TEST_CASE("a smaller batch limit is worse for certain, and in the queue") {
   CHECK(ttft.difference == Approx(ttft.mean_b - ttft.mean_a));
   CHECK(result.requests.worse > result.requests.better);
   CHECK(result.requests.worst.front().cause() == StayPhase::queue);
+}
+
+TEST_CASE("recorded requests have no draws: one pair is all") {
+  TempFolder folder;
+  const std::string path = folder.path() + "/own.csv";
+  std::ofstream(path) << "ts_s,in,out\n0,300,40\n0.5,200,30\n1,100,20\n";
+  Comparison comparison = load_pair("demo", "demo", {}, {}, {"engine.max_num_seqs=1"}, path);
+  const ComparisonResult result = compare(comparison, catalog(), {.threads = 2});
+  CHECK(result.has_no_draws);
+  REQUIRE(result.a.rows.size() == 1);
+  REQUIRE(result.b.rows.size() == 1);
+  CHECK(metric(result, "mean_e2el_ms").pairs == 1);
+  CHECK(result.requests.both_finished == 3);
+  // Without times in the file arrivals are drawn.
+  std::ofstream(path) << "in,out\n300,40\n200,30\n100,20\n";
+  Comparison drawn = load_pair("demo", "demo", {"workload.arrivals.request_rate=2"}, {},
+                               {"engine.max_num_seqs=1"}, path);
+  drawn.replications = 3;
+  const ComparisonResult other = compare(drawn, catalog(), {.threads = 2});
+  CHECK_FALSE(other.has_no_draws);
+  CHECK(other.a.rows.size() == 3);
 }
 
 TEST_CASE("what is no pair is refused") {

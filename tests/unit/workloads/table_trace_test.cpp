@@ -204,12 +204,44 @@ TEST_CASE("a span that makes no sense is a warning", "[workloads]") {
 }
 
 TEST_CASE("a malformed value is refused at its place", "[workloads]") {
-  CHECK(error_of("time,in,out\n1,10,3\n2,x,4\n").find("no column holds") != std::string::npos);
+  CHECK(error_of("time,in,out\n1,10,3\n2,x,4\n").find(":3: in is 'x', expected an integer") !=
+        std::string::npos);
   CHECK(error_of("time,in,out\n1,10,3\n2,x,4\n", "in=in")
             .find(":3: in is 'x', expected an integer in 0 .. 2147483647 (1 rows read)") !=
         std::string::npos);
   CHECK(error_of("{\"time\": 1, \"in\": 10, \"out\": 3}\n{\"time\": -1, \"in\": 1, \"out\": 3}\n")
             .find(":2: time is '-1', expected a number >= 0") != std::string::npos);
+}
+
+TEST_CASE("a wrong cell in the first rows is refused like one further down", "[workloads]") {
+  for (const std::string wrong : {"-5", "abc", "1e9", "\"1,200\""}) {
+    CAPTURE(wrong);
+    // The only row, and one of three.
+    CHECK(error_of("ts,prompt_tokens,completion_tokens\n0," + wrong + ",3\n")
+              .find(":2: prompt_tokens is '") != std::string::npos);
+    CHECK(error_of("ts,prompt_tokens,completion_tokens\n0," + wrong + ",3\n1,10,3\n2,10,3\n")
+              .find(":2: prompt_tokens is '") != std::string::npos);
+    CHECK(error_of("ts,prompt_tokens,completion_tokens\n0,10,3\n1,10," + wrong + "\n2,10,3\n")
+              .find(":3: completion_tokens is '") != std::string::npos);
+  }
+  CHECK(error_of("ts,in,out\n0,10,3\nabc,10,3\n2,10,3\n").find(":3: ts is 'abc'") !=
+        std::string::npos);
+  // A column of texts is none of counts, whatever its name.
+  CHECK(read("ts,prompt,input,output\n0,why,10,3\n1,how,20,4\n").rows[1].prompt_tokens == 20);
+}
+
+TEST_CASE("one row decades away from all others is a warning that names it", "[workloads]") {
+  std::string rows = "ts,in,out\n";
+  for (int i = 0; i < 6; ++i) rows += std::to_string(1'772'355'600 + i) + ",10,3\n";
+  CHECK(read(rows).warning.find("makes no sense") == std::string::npos);
+  // 1 s after 1970 and 2026: 1,772,355,599 s are 56.2 years.
+  const std::string early = read(rows + "1,10,3\n").warning;
+  CHECK(early.find("56.2 years") != std::string::npos);
+  CHECK(early.find("without a request") != std::string::npos);
+  const std::string late = read(rows + "4772355600,10,3\n").warning;
+  CHECK(late.find("without a request") != std::string::npos);
+  // A month's pause in a trace of a month is no slip.
+  CHECK(read(rows + "1774947600,10,3\n").warning.find("without a request") == std::string::npos);
 }
 
 }  // namespace
