@@ -48,7 +48,8 @@ struct FlagRow {
   std::string_view pointer = {};   // "/engine/tensor_parallel_size"; kSettingsFile: see below
   std::string_view constant = {};  // JSON that a flag without a value sets
   std::string_view note = {};      // effect that a scenario cannot express
-  // "half=float16|auto=": other words for a value; the empty one leaves the option to the engine.
+  // "half=float16|auto=": other words for a value; the empty one leaves the option to the engine,
+  // true and false switch it.
   std::string_view values = {};
   std::string_view variable = {};  // environment variable of the same meaning
 };

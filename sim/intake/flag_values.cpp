@@ -37,6 +37,7 @@ FlagValue flag_value(const FlagRow& row, const std::string& text) {
   std::string word(trimmed(text));
   if (const std::optional<std::string_view> other = other_word(row, word)) {
     if (other->empty()) return {};
+    if (*other == "true" || *other == "false") return {.json = *other == "true", .problem = {}};
     word = *other;
   }
   switch (row.takes) {

@@ -85,7 +85,7 @@ std::vector<OwnRow> sglang_rows() {
       {.name = "piecewise_cuda_graph",
        .field = &S::piecewise_cuda_graph,
        .doc = "capture prefills in pieces, for which the default fraction keeps memory back",
-       .absent = "on since 0.5.10 for one stage of a text model"},
+       .absent = "on since 0.5.10 for one stage of a text model; from 0.5.15 without MLA"},
       {.name = "mamba_full_memory_ratio",
        .field = &S::mamba_full_memory_ratio,
        .unit = "ratio",
