@@ -73,7 +73,7 @@ bool is_choice(std::string_view pointer, const Json& value) {
 std::string nearest_choice(std::string_view pointer, const Json& value) {
   const OptionRow* option = find_option(pointer);
   if (option == nullptr || !value.is_string()) return {};
-  const std::string& word = value.get_ref<const std::string&>();
+  const auto& word = value.get_ref<const std::string&>();
   const std::string nearest = nearest_name(word, choices_of(*option));
   if (nearest.empty()) return {};
   return fmt::format(
