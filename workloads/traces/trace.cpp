@@ -74,8 +74,8 @@ std::string Trace::sha256() const {
   return pipe_sha256.empty() ? content_sha256(path, file_state) : pipe_sha256;
 }
 
-TraceBuilder::TraceBuilder(const TraceOptions& options, TraceClock clock, bool whole_file)
-    : options_(options), whole_file_(whole_file) {
+TraceBuilder::TraceBuilder(TraceOptions options, TraceClock clock, bool whole_file)
+    : options_(std::move(options)), whole_file_(whole_file) {
   trace_.clock = clock;
 }
 

@@ -114,7 +114,7 @@ class TraceBuilder {
  public:
   // A file in order of time is cut to its window while it is read. Any other file is kept whole to
   // its end, because the order is known only then: `whole_file`.
-  TraceBuilder(const TraceOptions& options, TraceClock clock, bool whole_file);
+  TraceBuilder(TraceOptions options, TraceClock clock, bool whole_file);
 
   void reserve(std::int64_t rows) { trace_.rows.reserve(static_cast<std::size_t>(rows)); }
   // False when the policy forbids the row for its zero tokens: the caller knows its line.

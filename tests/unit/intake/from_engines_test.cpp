@@ -87,10 +87,10 @@ TEST_CASE("switches that delay first tokens or choose graphs are options") {
                           .scenario.at("engine");
   CHECK(sglang.at("scheduler_recv_interval") == 30);
   CHECK(sglang.at("enable_expert_parallel") == true);
-  const Json graphs =
-      from("sglang serve --model-path m --cuda-graph-max-bs-decode 128 "
-           "--cuda-graph-backend-prefill disabled")
-          .scenario.at("engine");
+  const Json graphs = from(
+                          "sglang serve --model-path m --cuda-graph-max-bs-decode 128 "
+                          "--cuda-graph-backend-prefill disabled")
+                          .scenario.at("engine");
   CHECK(graphs.at("cuda_graph_max_bs") == 128);
   CHECK(graphs.at("piecewise_cuda_graph") == false);
   CHECK(from("sglang serve --model-path m --cuda-graph-backend-prefill breakable")
