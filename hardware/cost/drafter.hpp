@@ -16,11 +16,15 @@ struct DrafterOptions {
   std::int64_t share_ppm = 0;
   // The drafter uses the target's output head (eagle, mtp); else its head scales with the share.
   bool uses_target_head = false;
+  // Sequences draft behind the step that sampled for them, also for a prompt. False: only those that
+  // decode do, ahead of their step, and whatever the step computes passes through the drafter.
+  bool drafts_behind_prompts = true;
+  std::int32_t branches = 1;  // of a tree of drafts: rows of a sequence in each further pass
   Ticks host_ticks = 0;  // per step, e.g. the search of an n-gram drafter; >= 0
 };
 
-// The first pass runs over all tokens of the step, the others over one token of each sequence that
-// sampled. The cost of a pass is added to the terms of the target's own work. Drafters run without
+// One pass runs over all tokens of the step, the others over one token of each sequence that drafts,
+// or over one of each branch. The cost of a pass is added to the terms of the target's own work. Drafters run without
 // launch or host overhead of their own: their graphs are replayed back to back.
 class DrafterCost final : public StepCost {
  public:
@@ -28,6 +32,8 @@ class DrafterCost final : public StepCost {
   void price(const StepShape& shape, StepPrice& price) const override;
 
  private:
+  void add_drafts_behind(const StepShape& shape, const CostTerms& step, CostTerms& drafter) const;
+  void add_drafts_ahead(const StepShape& shape, const CostTerms& step, CostTerms& drafter) const;
   void add_pass(const CostTerms& target, std::int64_t times, CostTerms& sum) const;
 
   std::unique_ptr<StepCost> target_;

@@ -108,7 +108,7 @@ PlanContext DataRanks::context_of(std::size_t rank, const PlanContext& whole) co
           .decodes = whole.rank_decodes[rank],
           .decodes_in_flight = whole.decodes_in_flight,
           .horizon = whole.horizon,
-          .decodes_go_on = true};
+          .decodes_go_on = !options_.rules.prompts_pause_all};
 }
 
 bool DataRanks::holds_prompts_back(const PlanContext& context) {
@@ -126,21 +126,22 @@ void DataRanks::plan(const PlanContext& context, BatchPlan& plan) {
   tell_balancer(context.now_ns);
   ++plans_;
   plan.steady_steps = context.horizon;
+  if (options_.rules.prompts_pause_all) {
+    plan_ranks(context, PlanPart::prompts, plan);
+    plan.decodes_pause = !plan.chunks.empty();
+    if (!plan.decodes_pause) plan_ranks(context, PlanPart::decodes, plan);
+  } else {
+    plan_ranks(context, PlanPart::whole, plan);
+  }
   bool reports_change = false;
   bool has_waiting = false;
-  const bool holds_back = options_.rules.prompts_together && holds_prompts_back(context);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = ranks_[i];
-    part_.clear();
-    PlanContext own = context_of(i, context);
-    own.prompts_wait = holds_back;
-    rank.scheduler->plan(own, part_);
-    take_over(context, rank, plan);
     rank.seen = rank.queue.waiting;
     reports_change = reports_change || !(rank.queue == reported_[i]);
     has_waiting = has_waiting || rank.queue.waiting > 0;
   }
-  context.decodes.advance(1);
+  if (!plan.decodes_pause) context.decodes.advance(1);
   pools_.add_up();
   // Reports must not depend on how many steps are taken at once: a change is told at the next step
   // end, and the plan after an arrival comes at the next one, whether it can run or not.
@@ -151,11 +152,23 @@ void DataRanks::plan(const PlanContext& context, BatchPlan& plan) {
   plan.prompts_alone = options_.rules.prompts_alone;
 }
 
+void DataRanks::plan_ranks(const PlanContext& context, PlanPart part, BatchPlan& plan) {
+  const bool holds_back = options_.rules.prompts_together && holds_prompts_back(context);
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    part_.clear();
+    PlanContext own = context_of(i, context);
+    own.prompts_wait = holds_back;
+    own.part = part;
+    ranks_[i].scheduler->plan(own, part_);
+    take_over(context, ranks_[i], plan);
+  }
+}
+
 // What one rank's plan changes, in the plan of all.
 void DataRanks::take_over(const PlanContext& context, Rank& rank, BatchPlan& plan) {
   RankQueue& queue = rank.queue;
-  HEADROOM_CHECK(!part_.decodes_pause && part_.verified.empty() && part_.swapped.empty() &&
-                     part_.failure == PlanFailure::none,
+  HEADROOM_CHECK((!part_.decodes_pause || options_.rules.prompts_pause_all) &&
+                     part_.swapped.empty() && part_.failure == PlanFailure::none,
                  "a plan that data ranks do not make");
   for (const RequestId id : part_.preempted) {
     const Request& request = context.requests[id];
@@ -177,6 +190,7 @@ void DataRanks::take_over(const PlanContext& context, Rank& rank, BatchPlan& pla
     rank.prompts -= places_[id].prompt;
     --queue.waiting;
   }
+  append(part_.verified, plan.verified);
   append(part_.preempted, plan.preempted);
   append(part_.chunks, plan.chunks);
   append(part_.rejected, plan.rejected);

@@ -23,7 +23,8 @@ class DataRanks final : public BatchScheduler {
     std::int64_t seats = 1;      // sequences of one rank
     std::uint64_t seed = 0;
   };
-  // One scheduler for each pool, in whose plans decodes never pause (PlanContext::decodes_go_on).
+  // One scheduler for each pool, in whose plans decodes never pause (PlanContext::decodes_go_on), or
+  // do so for the prompts of any (RankRules::prompts_pause_all).
   DataRanks(std::vector<std::unique_ptr<BatchScheduler>> ranks, RankPools& pools,
             const Options& options);
 
@@ -51,6 +52,7 @@ class DataRanks final : public BatchScheduler {
 
   void join(RequestId id, const Request& request);
   void tell_balancer(TimeNs now_ns);
+  void plan_ranks(const PlanContext& context, PlanPart part, BatchPlan& plan);
   void take_over(const PlanContext& context, Rank& rank, BatchPlan& plan);
   [[nodiscard]] std::size_t least_held() const;
   [[nodiscard]] std::size_t with_fewest_requests() const;

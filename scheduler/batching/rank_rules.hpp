@@ -22,6 +22,8 @@ struct RankRules {
   // The decodes of a rank stand by while it computes prompts, and those of other ranks do not. They
   // are left out of the price of its steps; their tokens come all the same.
   bool prompts_alone = false;
+  // The decodes of all ranks pause in a step in which any rank computes prompts.
+  bool prompts_pause_all = false;
   // Prompts wait until every rank has one (PromptAgreement).
   bool prompts_together = false;
   std::int64_t timeout_plans = 1;   // until then; >= 1

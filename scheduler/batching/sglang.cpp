@@ -47,7 +47,8 @@ SglangScheduler::SglangScheduler(const SchedulerOptions& options)
       own_(options.own.get<SglangScheduling>()),
       waiting_(value_named<SglangOrder>(own_.schedule_policy, kOrders), options.seed),
       late_prefixes_(options.finds_prefixes),
-      ratio_(own_.schedule_conservativeness * own_.conservativeness_factor) {
+      ratio_(own_.schedule_conservativeness * own_.conservativeness_factor),
+      drafts_(options.speculation) {
   HEADROOM_CHECK(
       options.max_num_seqs >= 1 && own_.max_prefill_tokens >= 1 &&
           own_.schedule_conservativeness > 0,
@@ -84,6 +85,7 @@ StepCount SglangScheduler::steps_to_read(const PlanContext& context) const {
 }
 
 void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
+  if (context.part == PlanPart::decodes) return decode(context, plan);
   if (idle_) ratio_.start_anew(context.decodes_planned);
   read_arrivals(context);
   idle_ = false;
@@ -106,12 +108,10 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
 // Decodes take their token in the step of a prefill batch. `mixed`: they are part of it, and its
 // tokens. Else they are not, but go on because other data ranks do.
 void SglangScheduler::plan_beside(const PlanContext& context, BatchPlan& plan, bool mixed) {
-  if (context.decodes.blocks_needed() > context.kv.pool().free_blocks) {
-    return decode(context, plan);
-  }
+  if (blocks_for_decodes(context) > context.kv.pool().free_blocks) return decode(context, plan);
   const std::int64_t rows = context.decodes.size();
   const bool alone = seats_taken() == 0;
-  context.take_decodes();
+  take_decodes(context, plan);
   Budget budget = budget_for(mixed ? rows + finished_ : 0);
   if (mixed) budget.set_aside = finished_;  // one token each, as for those that do decode
   build_prefill_batch(context, plan, budget);
@@ -119,6 +119,8 @@ void SglangScheduler::plan_beside(const PlanContext& context, BatchPlan& plan, b
     filter_running();
     return finish_decode_plan(context, plan);
   }
+  // Beside prompts nobody drafts.
+  for (VerifiedRow& row : plan.verified) row.tokens = 1;
   if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
   if (own_.enable_mixed_chunk) finished_ = 0;
   last_was_prefill_ = true;
@@ -198,7 +200,8 @@ void SglangScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan,
   waiting_.arrange(context);
   for (RequestId id = waiting_.front(); id != kNoRequest && chunked_ == kNoRequest;
        id = waiting_.front()) {
-    const bool never_fits = context.requests[id].known_tokens > room(context.kv.pool());
+    const TokenCount longest = room(context.kv.pool()) - drafts_.slots();
+    const bool never_fits = context.requests[id].known_tokens > longest;
     if (!never_fits) {
       const bool alone = seats_taken() == 0;
       const bool seat = seats_taken() < options_.max_num_seqs;
@@ -261,7 +264,9 @@ SglangScheduler::Added SglangScheduler::add_waiting(const PlanContext& context, 
 
 void SglangScheduler::note_computed(RequestId id, TokenCount tokens, bool completes) {
   late_prefixes_.add(id, tokens, completes ? options_.pipeline_depth : 1);
-  if (completes) last_completed_.push_back(id);
+  if (!completes) return;
+  last_completed_.push_back(id);
+  if (drafts_.any()) drafts_.begin(id, tokens);
 }
 
 TokenCount SglangScheduler::output_for_running(const PlanContext& context) const {
@@ -274,15 +279,23 @@ TokenCount SglangScheduler::output_for_running(const PlanContext& context) const
 }
 
 void SglangScheduler::decode(const PlanContext& context, BatchPlan& plan) {
+  if (context.part == PlanPart::prompts) return;  // asked for later, if at all
   const bool is_dropping = finished_ > 0;
   filter_running();
-  if (context.decodes.blocks_needed() > context.kv.pool().free_blocks) {
-    return retract(context, plan);
-  }
-  context.take_decodes();
+  if (blocks_for_decodes(context) > context.kv.pool().free_blocks) return retract(context, plan);
+  take_decodes(context, plan);
   // No request is left to decode: the engine looks at the queue again at once.
   if (is_dropping && context.decodes.size() == 0) plan.wake_at_ns = context.now_ns;
   finish_decode_plan(context, plan);
+}
+
+BlockCount SglangScheduler::blocks_for_decodes(const PlanContext& context) const {
+  return drafts_.any() ? drafts_.blocks_needed(context, running_) : context.decodes.blocks_needed();
+}
+
+void SglangScheduler::take_decodes(const PlanContext& context, BatchPlan& plan) {
+  if (drafts_.any()) drafts_.plan(context, running_, plan);
+  context.take_decodes();
 }
 
 // Nothing is planned. With a step in flight the engine has its result to look at first.
@@ -309,21 +322,30 @@ void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& 
       std::min(context.steady_decodes(context.kv.pool().free_blocks), steps_to_read(context));
 }
 
-// The pool has no room for one more decode step. At least one request goes (one whose last step is
-// in flight like any other); the last one only if there is no room for it alone.
-void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
+// Those that may be retracted, the first victim first.
+void SglangScheduler::find_candidates(const PlanContext& context) {
   candidates_.clear();
   for (RequestId id = running_.front(); id != kNoRequest; id = running_.after(id)) {
     const Request& request = context.requests[id];
     candidates_.push_back(
         {id, context.generated(request), request.prompt_tokens, request.admission});
   }
-  order_by_retraction(candidates_);
+  if (own_.retracts_latest) {
+    std::ranges::reverse(candidates_);
+  } else {
+    order_by_retraction(candidates_);
+  }
+}
+
+// The pool has no room for one more decode step. At least one request goes (one whose last step is
+// in flight like any other); the last one only if there is no room for it alone.
+void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
+  find_candidates(context);
   const KvPoolState& pool = context.kv.pool();
   std::size_t gone = 0;
   std::int64_t left = running_.size();
   for (; left > 0; --left) {
-    const bool fits = context.decodes.blocks_needed() <= pool.free_blocks;
+    const bool fits = blocks_for_decodes(context) <= pool.free_blocks;
     const bool headroom = pool.free_blocks * pool.block_tokens >= left * own_.retraction_headroom;
     if (fits && (left == 1 || (headroom && gone > 0))) break;
     const RequestId id = candidates_[gone++].id;
@@ -342,7 +364,7 @@ void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
   }
   const StepIndex steps = context.decodes.size() > 0 ? 1 : 0;
   ratio_.set(ratio_after_retraction(decoded, left, most), context.decodes_planned + steps);
-  context.take_decodes();
+  take_decodes(context, plan);
   if (steps > 0) return;
   plan.wake_at_ns = context.now_ns;  // those that wait now may be admitted
   note_idle(context);
@@ -430,10 +452,12 @@ const BatchPolicy& sglang_policy() {
       .doc = "SGLang: separate prefill batches, admission by estimated output, retraction",
       .traits = {.plans_ahead = true,
                  .has_data_ranks = true,
+                 .drafts = true,
                  .keeps_prompt_logprobs = true,
                  .merges_copies = true,
                  .runs_past_max_tokens = true},
       .allocators = {"paged"},
+      .takes = {"speculative_config/method"},
       .options = sglang_rows,
       .finds_prefixes = [](const OptionBag& own,
                            bool) { return !own.get<SglangScheduling>().disable_radix_cache; },

@@ -23,8 +23,8 @@
 // With data ranks (--enable-dp-attention) the other ranks decode while one computes prompts. Here
 // its own decodes do, too (docs/semantics.md 28).
 //
-// A plan of decodes only costs O(1), one that tries to admit O(running requests), and a retraction
-// O(n log n) of them.
+// A plan of decodes only costs O(1), one that tries to admit or has drafts O(running requests), and a
+// retraction O(n log n) of them (with drafts O(n^2)).
 
 #include <cstdint>
 #include <string>
@@ -33,6 +33,7 @@
 #include "scheduler/batching/batch_policy.hpp"
 #include "scheduler/batching/late_prefixes.hpp"
 #include "scheduler/batching/request_list.hpp"
+#include "scheduler/batching/sglang_drafts.hpp"
 #include "scheduler/batching/sglang_order.hpp"
 #include "scheduler/batching/sglang_retraction.hpp"
 #include "sim/serving/batch_scheduler.hpp"
@@ -57,6 +58,9 @@ struct SglangScheduling {
   // Free tokens that a retraction leaves for each remaining request, beyond its next step: 20
   // before 0.5 (pull request 9989), set by the engine.
   std::int64_t retraction_headroom = 0;
+  // A retraction takes the latest admissions, not the shortest outputs: with drafts before 0.5.17,
+  // set by the engine.
+  bool retracts_latest = false;
 };
 
 class SglangScheduler final : public BatchScheduler {
@@ -95,6 +99,9 @@ class SglangScheduler final : public BatchScheduler {
   void finish_decode_plan(const PlanContext& context, BatchPlan& plan);
   void note_idle(const PlanContext& context);
   void retract(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] BlockCount blocks_for_decodes(const PlanContext& context) const;
+  void take_decodes(const PlanContext& context, BatchPlan& plan);
+  void find_candidates(const PlanContext& context);
 
   [[nodiscard]] TokenCount output_for_running(const PlanContext& context) const;
 
@@ -121,6 +128,7 @@ class SglangScheduler final : public BatchScheduler {
   bool batch_is_full_ = false;
   bool idle_ = true;
   NewTokenRatio ratio_;
+  SglangDrafts drafts_;
   std::vector<RetractionCandidate> candidates_;
 };
 

@@ -31,6 +31,25 @@ struct EngineMetrics;
 struct LoadMetrics;
 class EngineResolver;
 
+// How an engine's steps draft and verify, beside what speculative_config says. The values here are
+// vLLM's rules.
+struct DraftRounds {
+  std::int32_t verified_tokens = 0;   // of each decoding sequence; 0: 1 + its drafts, or fewer
+  std::int32_t slots_ahead = 0;       // with verified_tokens: KV slots behind computed ones
+  std::int32_t branches = 1;          // candidates of each level of a tree of drafts
+  bool drafts_behind_prompts = true;  // a step with a prompt ends with the drafts for it
+  bool hides_host = false;            // steps are synchronous, but the host works beside the device
+  bool pairs_tokens = false;          // a cached token is found with the one behind it only
+  bool pauses_ranks = false;          // the decodes of all data ranks pause for prompts of any
+  // Conditional acceptance of the first draft, and what each further one loses; empty: the
+  // method's preset.
+  struct Rates {
+    double first = 0;
+    double decay = 0;
+  };
+  std::optional<Rates> preset = {};
+};
+
 // A system that will run: an engine with a model on a machine, every default filled in.
 struct EngineSystem {
   const Engine* engine = nullptr;
@@ -45,6 +64,7 @@ struct EngineSystem {
   const BatchPolicy* scheduler = nullptr;
   const AllocatorPolicy* allocator = nullptr;
   bool async_scheduling = false;
+  DraftRounds rounds;  // only with speculative decoding
   std::int32_t max_model_len = 0;           // -1 until the start-up budget has found it
   std::int32_t max_num_seqs = 0;            // whatever the engine calls it
   std::int32_t max_num_batched_tokens = 0;  // else the largest step the budget assumes
@@ -56,6 +76,8 @@ struct EngineSystem {
   [[nodiscard]] bool is_by_rule(const std::string& pointer) const {
     return rules.contains(pointer);
   }
+  // Whether the host's work is hidden behind the device's, in calibrations.
+  [[nodiscard]] bool overlaps_host() const { return async_scheduling || rounds.hides_host; }
 };
 
 struct EngineTraits {

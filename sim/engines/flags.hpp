@@ -24,7 +24,7 @@ enum class Takes : std::uint8_t {
 
 // Notes on flags that several engines have.
 inline constexpr std::string_view kSpeculativeNote =
-    "speculative decoding is modelled for vLLM and TensorRT-LLM only";
+    "speculative decoding is modelled for vLLM, SGLang and TensorRT-LLM only";
 inline constexpr std::string_view kDrafterNote =
     "this drafter is not modelled (ngram, eagle, eagle3, mtp, dflash and draft_model are), so the "
     "scenario has no drafts";

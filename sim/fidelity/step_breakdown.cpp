@@ -91,7 +91,7 @@ StepBreakdown explain_step(const Scenario& scenario, const Catalog& catalog,
   check_fits_system(question, roofline_options(resolved, pool).limits);
   const StepShape shape = shape_of(question);
   make_cost(resolved, catalog, pool, result.cost)->price(shape, result.price);
-  const EngineMode mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
+  const EngineMode mode = resolved.overlaps_host() ? EngineMode::async : EngineMode::sync;
   StepPrice bound;
   make_roofline_cost(resolved.model, resolved.device, spec_calibration(mode),
                      roofline_options(resolved, pool))

@@ -53,7 +53,8 @@ std::int64_t largest_step_tokens(const Resolved& resolved, TokenCount pool_token
   if (resolved.sharding.data > 1 && policy.prompt_tokens != nullptr) {
     const SchedulerOptions options = scheduler_options(resolved);
     const std::int64_t prompts = policy.prompt_tokens(options.own);
-    if (prompts > 0) return prompts * resolved.sharding.data + limits.max_num_seqs;
+    const std::int64_t row = std::max(1, options.speculation.verified_tokens);
+    if (prompts > 0) return prompts * resolved.sharding.data + limits.max_num_seqs * row;
   }
   return std::min<std::int64_t>(std::int64_t{limits.max_num_seqs} * longest_request(resolved),
                                 pool_tokens);
@@ -75,6 +76,7 @@ std::unique_ptr<BatchScheduler> make_data_ranks(const Resolved& resolved,
   if (resolved.scheduler->rank_rules != nullptr) {
     together.rules = resolved.scheduler->rank_rules(options.own);
   }
+  together.rules.prompts_pause_all = resolved.rounds.pauses_ranks;
   return std::make_unique<DataRanks>(std::move(ranks), pools, together);
 }
 
@@ -120,6 +122,8 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
   }
   paged.merges_copies = policy.traits.merges_copies && paged.enable_prefix_caching;
   paged.drops_last_match = policy.traits.drafter_drops_match && drafter_has_kv(e.speculative);
+  // Of longer blocks a match ends within one, but rarely at the end of it.
+  if (resolved.rounds.pairs_tokens && paged.block_tokens == 1) paged.drops_last_match = true;
   if (resolved.sharding.data == 1) return resolved.allocator->make(inputs);
   std::vector<std::unique_ptr<KvAllocator>> ranks;
   for (std::int64_t rank = 0; rank < resolved.sharding.data; ++rank) {
@@ -158,7 +162,7 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
   request.tables = SectionPlace{resolved.scenario, "/cost/tables"}.path_of(section.tables);
   request.engine = std::string(resolved.engine->cost_family);
   if (resolved.engine->releases_are_of_constants()) request.version = resolved.version;
-  request.mode = resolved.async_scheduling ? EngineMode::async : EngineMode::sync;
+  request.mode = resolved.overlaps_host() ? EngineMode::async : EngineMode::sync;
   request.roofline = roofline_options(resolved, pool_tokens);
   const EngineSection& engine = resolved.scenario.engine;
   request.kernels = resolved.engine->kernels;
@@ -208,8 +212,8 @@ std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& cat
 
 namespace {
 
-std::unique_ptr<StepCost> with_drafter(const SpeculativeSection& section,
-                                       std::unique_ptr<StepCost> target) {
+std::unique_ptr<StepCost> with_drafter(const Resolved& resolved, std::unique_ptr<StepCost> target) {
+  const SpeculativeSection& section = resolved.scenario.engine.speculative;
   if (!section.is_on()) return target;
   DrafterOptions options;
   options.share_ppm = static_cast<std::int64_t>(section.draft_step_share.value_or(0) * 1e6 + 0.5);
@@ -218,6 +222,8 @@ std::unique_ptr<StepCost> with_drafter(const SpeculativeSection& section,
   } else if (section.method != "ngram") {
     options.forwards = static_cast<std::int32_t>(*section.num_speculative_tokens);
   }
+  options.branches = resolved.rounds.branches;
+  options.drafts_behind_prompts = resolved.rounds.drafts_behind_prompts;
   options.uses_target_head = section.method != "draft_model";
   options.host_ticks = ticks_from_us(section.draft_host_us);
   return std::make_unique<DrafterCost>(std::move(target), options);
@@ -256,8 +262,7 @@ TokenCount most_context(const Resolved& resolved, const MemoryBudget& budget) {
 std::unique_ptr<StepCost> make_replica_cost(const Resolved& resolved, const MemoryBudget& budget,
                                             const Catalog& catalog, CostFacts& facts) {
   const TokenCount tokens = most_context(resolved, budget) * resolved.sharding.data;
-  return with_drafter(resolved.scenario.engine.speculative,
-                      make_cost(resolved, catalog, tokens, facts));
+  return with_drafter(resolved, make_cost(resolved, catalog, tokens, facts));
 }
 
 ReplicaParts make_replica(const Resolved& resolved, const MemoryBudget& budget,

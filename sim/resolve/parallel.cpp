@@ -63,7 +63,7 @@ class Check {
       r_.scenario.refuse(at, "LoRA adapters are modelled on tensor-parallel ranks only",
                          ErrorKind::unsupported);
     }
-    if (r_.scenario.engine.speculative.is_on()) {
+    if (r_.scenario.engine.speculative.is_on() && (s_.data == 1 || !r_.rounds.pauses_ranks)) {
       r_.scenario.refuse(at, "speculative decoding is modelled on tensor-parallel ranks only",
                          ErrorKind::unsupported);
     }

@@ -59,6 +59,10 @@ SchedulerOptions scheduler_options(const Resolved& resolved) {
   options.speculation.lookahead_tokens = drafter_has_kv(e.speculative) ? drafts : 0;
   const bool draft_model = e.speculative.method == "draft_model";
   options.speculation.budget_tokens = draft_model && policy.traits.draft_model_takes_budget ? 1 : 0;
+  if (const DraftRounds& rounds = resolved.rounds; drafts > 0 && rounds.verified_tokens > 0) {
+    options.speculation.verified_tokens = rounds.verified_tokens;
+    options.speculation.lookahead_tokens = rounds.slots_ahead - rounds.verified_tokens;
+  }
   options.enable_lora = e.enable_lora;
   options.finds_prefixes = finds_prefixes(resolved);
   options.pipeline_depth = pipeline_depth(resolved);
@@ -89,6 +93,8 @@ ReplicaOptions replica_options(const Resolved& resolved) {
   if (e.speculative.is_on()) {
     options.acceptance = DraftAcceptance(static_cast<std::uint64_t>(resolved.scenario.seed),
                                          acceptance_rates(e.speculative));
+    options.verified_tokens = resolved.rounds.verified_tokens;
+    options.slots_ahead = resolved.rounds.slots_ahead;
   }
   return options;
 }

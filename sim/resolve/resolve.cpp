@@ -63,7 +63,7 @@ void Resolver::choose_cost_level() {
   CostSection& cost = r_.scenario.cost;
   CostRequest request;
   request.engine = std::string(r_.engine->cost_family);
-  request.mode = r_.async_scheduling ? EngineMode::async : EngineMode::sync;
+  request.mode = r_.overlaps_host() ? EngineMode::async : EngineMode::sync;
   request.kernels = r_.engine->kernels;
   if (r_.engine->releases_are_of_constants()) request.version = r_.version;
   if (cost.calibration != "auto") request.calibration = cost.calibration;

@@ -74,8 +74,10 @@ void Resolver::resolve_speculation() {
                        fmt::format("{} rates for {} drafts", s.acceptance_rates.size(), drafts));
   }
   if (!listed && !s.acceptance_rate) {
+    const DraftRounds::Rates rates =
+        r_.rounds.preset.value_or(DraftRounds::Rates{preset.first_rate, preset.decay});
     for (std::size_t j = 0; j < drafts; ++j) {
-      const double rate = preset.first_rate - preset.decay * static_cast<double>(j);
+      const double rate = rates.first - rates.decay * static_cast<double>(j);
       s.acceptance_rates.push_back(rate > 0 ? rate : 0);
     }
     engine_.note_rule(at + "acceptance_rates", fmt::format("preset of {}, an estimate", s.method));

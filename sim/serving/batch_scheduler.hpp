@@ -82,6 +82,8 @@ struct PlannedMicroBatch {
   StepCount decodes_in_flight = 0;
 };
 
+enum class PlanPart : std::uint8_t { whole, prompts, decodes };
+
 // What a scheduler looks at, and the two actions that every policy shares.
 struct PlanContext {
   TimeNs now_ns = 0;
@@ -100,6 +102,9 @@ struct PlanContext {
   bool prompts_wait = false;
   // Decodes may not pause for prompts: other data ranks decode in the same step.
   bool decodes_go_on = false;
+  // Data ranks whose decodes all pause for the prompts of any: each is asked for prompts first, and
+  // for decodes if none has any.
+  PlanPart part = PlanPart::whole;
   // With pipeline stages: the decoding sequences of each micro-batch, which take part in its steps
   // alone. `decodes` are those of the one that is planned; the others are in flight.
   std::int32_t micro_batch = 0;

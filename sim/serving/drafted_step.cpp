@@ -19,7 +19,7 @@ void DraftedStep::plan(std::span<const VerifiedRow> rows, TickSum latest_tokens,
   for (const VerifiedRow& row : rows) {
     const Request& request = core.requests[row.id];
     HEADROOM_CHECK(
-        request.state == RequestState::decoding && row.tokens >= 0 && row.tokens <= 1 + drafts(),
+        request.state == RequestState::decoding && row.tokens >= 0 && row.tokens <= most_tokens_,
         fmt::format("{} tokens of request {}", row.tokens, request.index));
     if (row.tokens == 0) {
       sit_out(row.id, latest_tokens, core);
@@ -51,7 +51,7 @@ std::int64_t DraftedStep::draw(TickSum end, ReplicaCore& core) {
   for (VerifiedRow& row : rows_) {
     if (row.tokens == 0) continue;
     RequestStory& story = core.stories[row.id];
-    const std::int32_t tried = row.tokens - 1;
+    const std::int32_t tried = std::min(row.tokens - 1, drafts());
     const std::int32_t accepted =
         acceptance_.accepted(core.requests[row.id].index, core.generated(row.id), tried);
     if (tried > 0) outcomes_.push_back({tried, accepted});

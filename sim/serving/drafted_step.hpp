@@ -4,7 +4,8 @@
 //
 // Sums elsewhere count one token per row and decode step. Here the difference is booked: a row that
 // yields e tokens in a step has `generated` and its computed tokens moved up by e - 1, and its last
-// decode step moved earlier by as many; a row that sits a step out counts as one with e = 0.
+// decode step moved earlier by as many; a row that sits a step out counts as one with e = 0. Steps in
+// which the decodes pause are none of its own.
 
 #include <cstdint>
 #include <span>
@@ -22,7 +23,11 @@ namespace headroom {
 
 class DraftedStep {
  public:
-  explicit DraftedStep(DraftAcceptance acceptance) : acceptance_(std::move(acceptance)) {}
+  // `verified_tokens`: of a row and step at most, its own token included; 0: 1 + its drafts. More of
+  // them are a tree of drafts, of which a path as long as the drafts may be accepted.
+  DraftedStep(DraftAcceptance acceptance, std::int32_t verified_tokens)
+      : acceptance_(std::move(acceptance)),
+        most_tokens_(verified_tokens > 0 ? verified_tokens : 1 + acceptance_.drafts()) {}
 
   // Drafts of a row and step at most; 0: no speculative decoding, and nothing below is called.
   [[nodiscard]] std::int32_t drafts() const { return acceptance_.drafts(); }
@@ -46,6 +51,7 @@ class DraftedStep {
   void sit_out(RequestId id, TickSum latest_tokens, ReplicaCore& core);
 
   DraftAcceptance acceptance_;     // as constructed
+  std::int32_t most_tokens_;       // the constructor
   std::vector<VerifiedRow> rows_;  // plan() makes them; with draw() they say what comes out
   // draw() writes, yield() clears.
   std::vector<VerifiedDrafts> outcomes_;

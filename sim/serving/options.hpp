@@ -17,6 +17,9 @@ struct SpeculationOptions {
   std::int32_t lookahead_tokens = 0;
   // Of the token budget of a step, for each of max_num_seqs: what a draft model computes besides.
   std::int32_t budget_tokens = 0;
+  // Tokens of a sequence that a step verifies, its own one included, where that number is fixed and
+  // may be a tree's; 0: up to 1 + num_speculative_tokens.
+  std::int32_t verified_tokens = 0;
 };
 
 struct SchedulerOptions {
@@ -30,7 +33,7 @@ struct SchedulerOptions {
   // static: a batch takes only rows that fit; false: all that wait, and the engine dies of it.
   bool sizes_batches = true;
   BlockCount swap_blocks = 0;       // vllm_v0: host memory for victims; 0 = all are recomputed
-  SpeculationOptions speculation;   // vllm (fcfs), trtllm
+  SpeculationOptions speculation;   // vllm (fcfs), trtllm, sglang
   bool enable_lora = false;         // vllm (fcfs, no drafts)
   bool finds_prefixes = false;      // requests look for cached prefixes
   std::int32_t pipeline_depth = 1;  // of the replica
@@ -121,6 +124,10 @@ struct ReplicaOptions {
   // Which drafts of a verified step are accepted; empty: no speculative decoding. Pipeline depth 1
   // only.
   DraftAcceptance acceptance;
+  // Of a row, where they are not 1 + its drafts, and twice as many: tokens that a step verifies
+  // (those of a tree of drafts), and KV slots behind its computed tokens.
+  std::int32_t verified_tokens = 0;
+  std::int32_t slots_ahead = 0;
   ApiServerOptions api_server;  // only where tokens are streamed
   EntryWork entry = {};         // not with an API server, which has its own
 };

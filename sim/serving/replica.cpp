@@ -20,7 +20,7 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
       rules_(parts.limits, options_.reservation),
       pricing_(std::move(parts.cost), std::move(parts.slow_costs), options_.cold_step_ticks),
       transfers_(std::move(parts.tier), options_.move_ticks_per_token),
-      drafted_(options_.acceptance),
+      drafted_(options_.acceptance, options_.verified_tokens),
       sink_(sink),
       tally_(sink, options_.responds_at_end) {
   const std::int32_t depth = core_.time.depth();
@@ -42,8 +42,7 @@ Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
   if (const RankPools* ranks = core_.kv.ranks()) {
     features_.add(Features::ranks, true);
     rank_shapes_.resize(ranks->count());
-    HEADROOM_CHECK(!features_.any(Features::drafts | Features::adapters),
-                   "drafts or adapters on data ranks");
+    HEADROOM_CHECK(!features_.any(Features::adapters), "adapters on data ranks");
   }
   features_.add(Features::micro_batches, core_.time.has_micro_batches());
   HEADROOM_CHECK(!features_.any(Features::micro_batches) ||

@@ -183,7 +183,9 @@ class Replica {
   void tell_overdue(TimeNs now_ns, TimeNs overdue_ns);
 
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
-  void check_all() const { core_.check(drafted_.drafts()); }
+  void check_all() const {
+    core_.check(std::max(2 * drafted_.drafts(), options_.slots_ahead));
+  }
 
  private:
   using Features = ReplicaFeatures;
@@ -234,7 +236,7 @@ class Replica {
   void resume(const Chunk& chunk, Segment& segment);
   void start_sampling(RequestId id, StepIndex step, Segment& segment);
   void shape_rows(Segment& segment);
-  void shape_ranks();
+  void shape_ranks(bool decodes);
   void check_limits(const StepShape& shape, std::int64_t ranks) const;
   [[nodiscard]] StepCount repetitions(const StepPrice& price);
 

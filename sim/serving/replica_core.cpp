@@ -176,7 +176,7 @@ void ReplicaCore::on_engine_lost() {
 
 // --- checks -------------------------------------------------------------------------------------
 
-void ReplicaCore::check(std::int32_t drafts) const {
+void ReplicaCore::check(std::int32_t slots_ahead) const {
   if (adapters) check_adapters();
   const KvPoolState& pool = kv.pool();
   ResidentSums expected = sums.of_nobody();
@@ -203,19 +203,19 @@ void ReplicaCore::check(std::int32_t drafts) const {
     }
   }
   sums.check_same(expected);
-  if (pool.grows_with_decode) return check_blocks(blocks + pool.step_blocks, drafts);
+  if (pool.grows_with_decode) return check_blocks(blocks + pool.step_blocks, slots_ahead);
   const BlockCount set_aside = pool.used_blocks() + pool.shared_blocks;
   HEADROOM_CHECK(tokens <= set_aside * pool.block_tokens,
                  fmt::format("{} tokens held, {} blocks set aside", tokens, set_aside));
 }
 
 // `blocks`: what the computed tokens of all residents fill. Rows that speculate hold slots for
-// drafts and for the drafter's lookahead as well, of as many tokens at most, and keep them.
-void ReplicaCore::check_blocks(BlockCount blocks, std::int32_t drafts) const {
+// drafts and for the drafter's lookahead as well, and keep them.
+void ReplicaCore::check_blocks(BlockCount blocks, std::int32_t slots_ahead) const {
   const KvPoolState& pool = kv.pool();
   const BlockCount used = pool.used_blocks() + pool.shared_blocks;
   const BlockCount ahead =
-      (2 * drafts + pool.block_tokens - 1) / pool.block_tokens * kv.sequence().ids_per_block(0);
+      (slots_ahead + pool.block_tokens - 1) / pool.block_tokens * kv.sequence().ids_per_block(0);
   HEADROOM_CHECK(blocks <= used && used <= blocks + sums.residents() * ahead,
                  fmt::format("{} blocks in use, requests fill {}", used, blocks));
 }

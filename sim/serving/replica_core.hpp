@@ -103,8 +103,8 @@ struct ReplicaCore {
   void on_engine_lost();
 
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
-  // `drafts`: tokens that a row may verify in a step beside its own.
-  void check(std::int32_t drafts) const;
+  // `slots_ahead`: KV slots that a row may hold behind its own tokens.
+  void check(std::int32_t slots_ahead) const;
 
  private:
   std::vector<PlannedMicroBatch> other_micro_batches_;  // other_micro_batches() fills it
@@ -113,7 +113,7 @@ struct ReplicaCore {
   [[nodiscard]] TokenCount unnamed_tokens(RequestId id) const;
   void leave_its_adapter(const Request& request);
   void check_adapters() const;
-  void check_blocks(BlockCount blocks, std::int32_t drafts) const;
+  void check_blocks(BlockCount blocks, std::int32_t slots_ahead) const;
 };
 
 }  // namespace headroom

@@ -160,19 +160,29 @@ void Replica::shape_rows(Segment& segment) {
     }
     core_.adapters->on_step();
   }
-  if (drafted_.drafts() > 0) drafted_.plan(plan_.verified, latest_tokens(), segment, core_);
-  if (!rank_shapes_.empty()) shape_ranks();
+  if (drafted_.drafts() > 0 && segment.decodes) {
+    drafted_.plan(plan_.verified, latest_tokens(), segment, core_);
+  }
+  if (!rank_shapes_.empty()) shape_ranks(segment.decodes);
 }
 
-// The same by data rank.
-void Replica::shape_ranks() {
+// The same by data rank. Rows with drafts do not sit steps out there.
+void Replica::shape_ranks(bool decodes) {
   TokenCount all = 0;
   for (std::size_t rank = 0; rank < rank_shapes_.size(); ++rank) {
-    const DecodeSet& decodes = core_.sums.rank_decodes()[rank];
-    rank_shapes_[rank] = {.decode_rows = decodes.size(),
-                          .decode_context = decodes.context_sum(),
-                          .sampled_rows = decodes.size()};
-    all += decodes.size();
+    StepShape& shape = rank_shapes_[rank];
+    shape = {};
+    if (!decodes) continue;
+    const DecodeSet& rows = core_.sums.rank_decodes()[rank];
+    shape.decode_rows = shape.sampled_rows = rows.size();
+    shape.decode_context = rows.context_sum();
+    all += rows.size();
+  }
+  for (const VerifiedRow& row : plan_.verified) {
+    StepShape& shape = rank_shapes_[core_.requests[row.id].rank];
+    shape.draft_tokens += row.tokens - 1;
+    shape.decode_context += row.tokens - 1;
+    all += row.tokens - 1;
   }
   for (const Chunk& chunk : plan_.chunks) {
     StepShape& shape = rank_shapes_[core_.requests[chunk.id].rank];

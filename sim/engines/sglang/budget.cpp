@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "hardware/budget/activations.hpp"
+#include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/sglang/compressed_pool.hpp"
@@ -80,7 +81,39 @@ ByteCount recurrent_bytes(const BudgetInputs& inputs, const SglangBudgetOptions&
              : state_bytes_per_sequence(inputs.model, inputs.sharding, stage);
 }
 
-KvLayout layout_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
+// The drafter is loaded before the pools are sized, its layers are priced like the target's, and
+// its pool lies in the same share of memory (scheduler.py, pool_configurator.py). Before, it took
+// its memory from what that share leaves.
+constexpr SglangRelease kDrafterInShare{0, 5, 14};
+// Until then the pool was longer by what rounds of drafts hold (model_runner.py).
+constexpr SglangRelease kNoDraftSurplus{0, 5, 7};
+
+bool drafter_is_in_share(const BudgetInputs& inputs, const SglangBudgetOptions& options) {
+  return inputs.drafter && options.release >= kDrafterInShare;
+}
+
+KvLayout drafter_layout(const BudgetInputs& inputs, const SglangBudgetOptions& options) {
+  return flat_kv_layout(without_states(*inputs.drafter), {inputs.kv, false},
+                        drafter_sharding(inputs.sharding), 0, options.page_size);
+}
+
+ByteCount drafter_weight_bytes(const BudgetInputs& inputs) {
+  return rank_weight_bytes(*inputs.drafter, drafter_sharding(inputs.sharding));
+}
+
+// A token of the pools of target and drafter.
+KvLayout with_drafter_layers_priced(const KvLayout& target, const BudgetInputs& inputs,
+                                    const SglangBudgetOptions& options) {
+  const std::int32_t own = target.groups.front().layers;
+  const std::int32_t more = drafter_layout(inputs, options).groups.front().layers;
+  const double share = static_cast<double>(more) / static_cast<double>(own);
+  return uniform_layout(
+      own + more,
+      static_cast<ByteCount>(static_cast<double>(target.bytes_per_token) * (1 + share)),
+      options.page_size);
+}
+
+KvLayout target_layout(const BudgetInputs& inputs, const SglangBudgetOptions& options,
                    std::int64_t stage) {
   const ModelSpec model = without_states(inputs.model);
   const KvFormat format{inputs.kv, false};
@@ -100,6 +133,13 @@ KvLayout layout_of(const BudgetInputs& inputs, const SglangBudgetOptions& option
   return uniform_layout(flat.groups.front().layers,
                         static_cast<ByteCount>(full + options.swa_full_tokens_ratio * windows),
                         options.page_size);
+}
+
+KvLayout layout_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
+                   std::int64_t stage) {
+  const KvLayout target = target_layout(inputs, options, stage);
+  if (!drafter_is_in_share(inputs, options)) return target;
+  return with_drafter_layers_priced(target, inputs, options);
 }
 
 // How the memory of one rank is divided.
@@ -133,7 +173,13 @@ Split split_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
   split.rest = loaded.free_bytes() -
                static_cast<ByteCount>(static_cast<double>(split.before) * (1 - split.fraction));
   const ByteCount state = recurrent_bytes(inputs, options, stage);
-  if (state > 0) split.states = state * state_slots(options, split.rest, state);
+  if (state > 0) {
+    // Each token that a round verifies has a state of its own (handle_max_mamba_cache).
+    const ByteCount of_rounds =
+        state * options.draft_tokens * options.max_running_requests.value_or(0);
+    split.states =
+        of_rounds + state * state_slots(options, split.rest - of_rounds, state);
+  }
   if (const auto pool = compressed_pool(inputs, options, stage)) {
     constexpr std::int64_t kFewestRequests = 2048;  // where the user names no number
     split.states =
@@ -148,6 +194,12 @@ TokenCount pool_tokens(const SglangBudgetOptions& options, const Split& split,
   const ByteCount kv = std::max<ByteCount>(0, split.rest - split.states);
   budget.kv_available_bytes = kv;
   TokenCount tokens = kv / budget.layout.block_bytes * options.page_size;
+  const bool from_drafter = options.speculative_algorithm != SglangSpeculation::ngram;
+  if (options.draft_tokens > 0 && options.release < kNoDraftSurplus && from_drafter && tokens > 0) {
+    const std::int64_t requests = options.max_running_requests.value_or(0);
+    tokens += requests * (options.tree_tokens + options.draft_tokens) + 100;
+    tokens = tokens / options.page_size * options.page_size;
+  }
   if (options.max_total_tokens) {
     if (*options.max_total_tokens > tokens) {
       budget.notes.push_back(
@@ -196,7 +248,7 @@ void place(BudgetBuilder& builder, const BudgetInputs& inputs, const SglangBudge
 ByteCount request_table_bytes(const BudgetInputs& inputs, const SglangBudgetOptions& options,
                               const MemoryBudget& budget) {
   return sglang_max_running_requests(inputs, options, budget) *
-         (context_length(inputs, options) + 4) * 4;
+         (context_length(inputs, options) + 4 + options.draft_tokens) * 4;
 }
 
 void charge_rest(BudgetBuilder& builder, const BudgetInputs& inputs,
@@ -247,9 +299,18 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const SglangBudgetOptions&
   builder.charge(MemoryPurpose::weights, sglang_loaded_weight_bytes(inputs, stage, options.release),
                  StartupStage::weights);
   builder.charge(MemoryPurpose::context, kLoadingBytes, StartupStage::weights);
+  if (drafter_is_in_share(inputs, options)) {
+    builder.charge(MemoryPurpose::drafter, drafter_weight_bytes(inputs), StartupStage::weights);
+  }
   if (!builder.failed()) {
     const Split split = split_of(inputs, options, defaults, builder, stage);
     place(builder, inputs, options, split, budget);
+  }
+  if (inputs.drafter && !drafter_is_in_share(inputs, options)) {
+    builder.charge(MemoryPurpose::drafter, drafter_weight_bytes(inputs), StartupStage::weights);
+    builder.charge(MemoryPurpose::drafter,
+                   budget.kv_tokens * drafter_layout(inputs, options).bytes_per_token,
+                   StartupStage::kv_allocation);
   }
   if (!builder.failed()) {
     builder.charge(MemoryPurpose::context, request_table_bytes(inputs, options, budget),
@@ -310,7 +371,8 @@ std::int64_t sglang_max_running_requests(const BudgetInputs& inputs,
   }
   if (state > 0 && !budget.failure) {
     const ByteCount kv = budget.terms[MemoryPurpose::kv_pool];
-    const std::int64_t slots = (kv - budget.kv_pool_bytes) / state;
+    const std::int64_t of_rounds = options.draft_tokens * options.max_running_requests.value_or(0);
+    const std::int64_t slots = (kv - budget.kv_pool_bytes) / state - of_rounds;
     if (kv > 0) requests = std::min(requests, options.disable_radix_cache ? slots : slots / 3);
   }
   return requests;

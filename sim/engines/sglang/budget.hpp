@@ -33,6 +33,8 @@ struct SglangBudgetOptions {
   bool disable_radix_cache = false;
   std::optional<bool> piecewise_cuda_graph{};  // absent: by release, device and model
   SglangSpeculation speculative_algorithm = SglangSpeculation::none;
+  std::int64_t draft_tokens = 0;  // of a sequence that a round verifies; 0: no drafts
+  std::int64_t tree_tokens = 0;   // drafts of a sequence: steps x topk
   // Models with recurrent layers: bytes of states / bytes of KV, or a number of states.
   double mamba_full_memory_ratio = 0.9;
   std::optional<std::int64_t> max_mamba_cache_size{};

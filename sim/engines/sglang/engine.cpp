@@ -6,6 +6,7 @@
 #include "scheduler/batching/sglang.hpp"
 #include "sim/engines/engine_resolver.hpp"
 #include "sim/engines/sglang/budget.hpp"
+#include "sim/engines/sglang/speculation.hpp"
 
 namespace headroom {
 namespace {
@@ -17,6 +18,9 @@ constexpr EngineVersion kSglangRetractsLess{0, 5};
 
 // server_args.py, _handle_data_parallelism.
 constexpr double kConservativenessOfRanks = 0.3;
+
+constexpr std::string_view kWithDrafts =
+    "/engine/speculative_config/method=ngram|eagle|eagle3|mtp|dflash|draft_model";
 
 // The engine's rules ask whether these were given.
 const std::string kFraction = "/engine/mem_fraction_static";
@@ -98,6 +102,28 @@ std::vector<OwnRow> sglang_rows() {
        .doc = "recurrent states that are kept",
        .absent = "by mamba_full_memory_ratio"},
   }));
+  add(own_rows<S>({
+      {.name = "speculative_eagle_topk",
+       .field = &S::speculative_eagle_topk,
+       .unit = "drafts",
+       .bounds = {.low = 1, .high = 64},
+       .doc = "candidates of each level of a tree of drafts; 1: a chain",
+       .absent = "1 where num_speculative_tokens is given; else by model and release",
+       .only_with = kWithDrafts},
+      {.name = "speculative_num_draft_tokens",
+       .field = &S::speculative_num_draft_tokens,
+       .unit = "tokens",
+       .bounds = {.low = 2, .high = 1024},
+       .doc = "tokens of a sequence that a round verifies, its next one included",
+       .absent = "one more than num_speculative_tokens, but for a tree",
+       .only_with = kWithDrafts},
+      {.name = "enable_spec_v2",
+       .field = &S::enable_spec_v2,
+       .doc = "the second worker of speculative decoding, whose host work runs beside the device's "
+              "(SGLANG_ENABLE_SPEC_V2, 0.5.4 to 0.5.13)",
+       .absent = "by release: on since 0.5.11",
+       .only_with = kWithDrafts},
+  }));
   add(own_rows<P>({
       {.name = "max_prefill_tokens",
        .field = &P::max_prefill_tokens,
@@ -121,7 +147,8 @@ SglangBudgetOptions sglang_budget_options(const EngineSection& e, const EngineSy
   options.cuda_graph_max_bs = own.cuda_graph_max_bs;
   options.context_length = own.context_length;
   options.max_total_tokens = e.max_total_tokens;
-  if (!s.is_by_rule(kRunning)) options.max_running_requests = own.max_running_requests;
+  const bool drafts = e.speculative.is_on();
+  if (!s.is_by_rule(kRunning) || drafts) options.max_running_requests = own.max_running_requests;
   options.page_size = static_cast<std::int32_t>(own.page_size);
   options.max_prefill_tokens = scheduling.max_prefill_tokens;
   options.disable_cuda_graph = own.disable_cuda_graph;
@@ -130,6 +157,11 @@ SglangBudgetOptions sglang_budget_options(const EngineSection& e, const EngineSy
   options.mamba_full_memory_ratio = own.mamba_full_memory_ratio;
   options.max_mamba_cache_size = own.max_mamba_cache_size;
   options.disable_radix_cache = scheduling.disable_radix_cache;
+  if (!drafts) return options;
+  options.speculative_algorithm = sglang_speculation(e.speculative.method);
+  options.draft_tokens = own.speculative_num_draft_tokens.value_or(0);
+  options.tree_tokens =
+      e.speculative.num_speculative_tokens.value_or(0) * own.speculative_eagle_topk.value_or(1);
   return options;
 }
 
@@ -140,6 +172,8 @@ void resolve_sglang(EngineResolver& r) {
   const SglangDefaults defaults = sglang_defaults(s.device, release, s.sharding);
   const std::string by_device = fmt::format("default on {}", s.device.id);
   r.fill_length("/engine/context_length", own.context_length, false);
+  const bool drafts = r.options.speculative.is_on();
+  if (drafts) resolve_sglang_speculation(r, release);
   r.fill("/engine/chunked_prefill_size", own.chunked_prefill_size, defaults.chunked_prefill_size,
          by_device);
   std::int64_t graph_bs = defaults.cuda_graph_max_bs;
@@ -167,7 +201,7 @@ void resolve_sglang(EngineResolver& r) {
     scheduling.schedule_policy = "fcfs";
     r.note_rule("/engine/schedule_policy", "fcfs without the radix cache");
   }
-  s.async_scheduling = !own.disable_overlap_schedule && s.scheduler->traits.plans_ahead;
+  s.async_scheduling = !drafts && !own.disable_overlap_schedule && s.scheduler->traits.plans_ahead;
   const bool chunks = *own.chunked_prefill_size > 0;
   scheduling.chunked_prefill_size = *own.chunked_prefill_size;
   // Requests by pool and context length, once the pool is known.
@@ -191,25 +225,44 @@ bool sglang_cuts_windows(const EngineSection&, const EngineSystem& s, const KvLa
          flat_kv_layout(s.model, {s.kv, false}, s.sharding, 0, 1).bytes_per_token;
 }
 
-// python/sglang/srt/server_args.py (_generate_cuda_graph_batch_sizes,
-// _generate_prefill_cuda_graph_batch_sizes): steps with prompts run in graphs, too, where piecewise
-// ones are captured.
+// Batches that are captured (python/sglang/srt/server_args.py, _generate_cuda_graph_batch_sizes).
+std::vector<std::int32_t> sglang_graph_sizes(std::int32_t largest, bool drafts) {
+  std::vector<std::int32_t> sizes;
+  const auto add = [&](std::int32_t first, std::int32_t end, std::int32_t step) {
+    for (std::int32_t size = first; size < std::min(end, largest + 1); size += step) {
+      sizes.push_back(size);
+    }
+  };
+  if (drafts) {
+    add(1, 9, 1);
+    add(10, 33, 2);
+    add(40, 65, 4);
+    add(72, 257, 8);
+    add(272, INT32_MAX, 16);
+  } else {
+    add(1, 3, 1);
+    add(4, 16, 4);
+    add(16, 257, 8);
+    add(272, 512, 16);
+    add(512, INT32_MAX, 32);
+  }
+  if (largest > 0 && sizes.back() < largest) sizes.push_back(largest);
+  return sizes;
+}
+
+// In tokens. Steps with prompts run in graphs, too, where piecewise ones are captured
+// (_generate_prefill_cuda_graph_batch_sizes).
 CapturedSteps sglang_captured_steps(const EngineSection& e, const EngineSystem& s) {
   const auto& own = e.own.get<SglangOptions>();
   if (own.disable_cuda_graph) return {};
-  const auto largest = static_cast<std::int32_t>(own.cuda_graph_max_bs.value_or(0));
+  const bool drafts = e.speculative.is_on();
+  std::int64_t largest = own.cuda_graph_max_bs.value_or(0);
+  if (drafts) largest = std::min(largest, own.max_running_requests.value_or(largest));
   CapturedSteps steps;
-  const auto add = [&](std::int32_t first, std::int32_t end, std::int32_t step) {
-    for (std::int32_t size = first; size < std::min(end, largest + 1); size += step) {
-      steps.decode_sizes.push_back(size);
-    }
-  };
-  add(1, 3, 1);
-  add(4, 16, 4);
-  add(16, 257, 8);
-  add(272, 512, 16);
-  add(512, INT32_MAX, 32);
-  if (largest > 0 && steps.decode_sizes.back() < largest) steps.decode_sizes.push_back(largest);
+  steps.decode_sizes = sglang_graph_sizes(static_cast<std::int32_t>(largest), drafts);
+  if (drafts) {
+    for (std::int32_t& size : steps.decode_sizes) size *= s.rounds.verified_tokens;
+  }
   const SglangRelease release = sglang_release(s.version, e.version);
   if (own.piecewise_cuda_graph.value_or(
           sglang_piecewise_by_default(s.device, s.model, release, s.sharding))) {
@@ -253,7 +306,9 @@ const Engine& sglang_engine() {
       .scheduler = "sglang",
       .cost_family = "sglang",
       .kernels = KernelEngine::sglang,
-      .traits = {.counts_windows_at_start = true, .prefills_in_fp8 = true},
+      .traits = {.budgets_drafter = true,
+                 .counts_windows_at_start = true,
+                 .prefills_in_fp8 = true},
       .counts_page_cache_free_since = kSglangReadsAvailable,
       // model_runner.py, configure_kv_cache_dtype: kv_cache_quant_algo alone.
       .reads_cache_format = [](EngineVersion,

@@ -22,6 +22,9 @@ struct SglangOptions {
   std::optional<bool> piecewise_cuda_graph;
   double mamba_full_memory_ratio = 0.9;
   std::optional<std::int64_t> max_mamba_cache_size;
+  std::optional<std::int64_t> speculative_eagle_topk;
+  std::optional<std::int64_t> speculative_num_draft_tokens;
+  std::optional<bool> enable_spec_v2;
 };
 
 extern const EngineLaunch kSglangLaunch;

@@ -7,6 +7,9 @@
 #include <array>
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string>
 
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
@@ -16,6 +19,12 @@ namespace headroom {
 namespace {
 
 constexpr std::string_view kLoadBalance = "/engine/load_balance_method";
+constexpr std::string_view kSpeculativeMethod = "/engine/speculative_config/method";
+constexpr std::string_view kDrafterModel = "/engine/speculative_config/model";
+constexpr std::string_view kSpeculativeSteps = "/engine/speculative_config/num_speculative_tokens";
+constexpr std::string_view kSpeculativeTopk = "/engine/speculative_eagle_topk";
+constexpr std::string_view kSpeculativeTokens = "/engine/speculative_num_draft_tokens";
+constexpr std::string_view kSecondWorkerSwitch = "/engine/enable_spec_v2";
 constexpr std::string_view kDisaggregation = "prefill/decode disaggregation is not modelled";
 
 const FlagRow kSglangRows[] = {
@@ -94,17 +103,35 @@ const FlagRow kSglangRows[] = {
     {.names = "--enable-deepep-moe|--enable-ep-moe",
      .pointer = "/engine/enable_expert_parallel",
      .constant = "true"},
+    // speculative/spec_info.py. NEXTN is EAGLE whose drafter is the checkpoint's own module.
+    {.names = "--speculative-algorithm|--speculative-algo",
+     .takes = Takes::text,
+     .pointer = kSpeculativeMethod,
+     .note = kDrafterNote,
+     .values = "NEXTN=mtp|EAGLE=eagle|EAGLE3=eagle3|STANDALONE=draft_model|NGRAM=ngram|"
+               "DFLASH=dflash|nextn=mtp|standalone=draft_model"},
+    {.names = "--speculative-draft-model-path|--speculative-draft-model",
+     .takes = Takes::text,
+     .pointer = kDrafterModel},
+    {.names = "--speculative-num-steps", .takes = Takes::integer, .pointer = kSpeculativeSteps},
+    {.names = "--speculative-eagle-topk", .takes = Takes::integer, .pointer = kSpeculativeTopk},
+    {.names = "--speculative-num-draft-tokens|--speculative-dflash-block-size",
+     .takes = Takes::integer,
+     .pointer = kSpeculativeTokens},
+    {.takes = Takes::toggle, .pointer = kSecondWorkerSwitch, .variable = "SGLANG_ENABLE_SPEC_V2"},
     // ---- effects that a scenario cannot express
-    {.names = "--speculative-algorithm|--speculative-algo|--speculative-draft-model-path|"
-              "--speculative-draft-model|--speculative-num-steps|--speculative-eagle-topk|"
-              "--speculative-num-draft-tokens|--speculative-token-map|"
+    {.names = "--speculative-token-map|"
               "--speculative-attention-mode|--speculative-draft-model-quantization|"
               "--speculative-draft-model-revision|--speculative-accept-threshold-single|"
               "--speculative-accept-threshold-acc|--speculative-ngram-min-bfs-breadth|"
-              "--speculative-ngram-max-bfs-breadth|--speculative-moe-runner-backend",
+              "--speculative-ngram-max-bfs-breadth|--speculative-ngram-max-match-window-size|"
+              "--speculative-ngram-min-match-window-size|--speculative-draft-window-size|"
+              "--speculative-moe-runner-backend|--speculative-adaptive-config",
      .takes = Takes::text,
-     .note = kSpeculativeNote},
-    {.names = "--enable-multi-layer-eagle", .note = kSpeculativeNote},
+     .note = kDrafterSettingNote},
+    {.names = "--speculative-adaptive|--speculative-use-rejection-sampling|"
+              "--enable-multi-layer-eagle",
+     .note = kDrafterSettingNote},
     {.names = "--enable-lora|--enable-lora-overlap-loading", .note = kLoraNote},
     {.names = "--max-lora-rank|--max-loras-per-batch|--max-loaded-loras|--lora-backend|"
               "--lora-eviction-policy|--max-lora-chunk-size",
@@ -234,6 +261,81 @@ std::int64_t number_of(const LaunchDraft& draft, std::string_view pointer, std::
   return value != nullptr && value->is_number_integer() ? value->get<std::int64_t>() : fallback;
 }
 
+// The drafter is the checkpoint's own prediction module, by whatever name it is asked for.
+bool is_own_module(const LaunchDraft& draft, std::string path) {
+  if (path.empty() || path == draft.text("/model")) return true;
+  std::ranges::transform(path, path.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return path.find("nextn") != std::string::npos || path.find("mtp") != std::string::npos;
+}
+
+// Methods without a tree: the tokens of a round say how many are drafted.
+void settle_round_without_tree(LaunchDraft& draft) {
+  const std::int64_t tokens = number_of(draft, kSpeculativeTokens, 0);
+  draft.unset(kSpeculativeSteps);
+  draft.unset(kSpeculativeTopk);
+  draft.unset(kSpeculativeTokens);
+  if (tokens > 1) draft.set(kSpeculativeSteps, tokens - 1);
+}
+
+void settle_tree(LaunchDraft& draft) {
+  const bool has_steps = draft.find(kSpeculativeSteps) != nullptr;
+  if (!has_steps && (draft.find(kSpeculativeTopk) != nullptr || draft.find(kSpeculativeTokens) != nullptr)) {
+    draft.refuses_to_start(
+        "--speculative-eagle-topk and --speculative-num-draft-tokens need --speculative-num-steps");
+    draft.unset(kSpeculativeTopk);
+    draft.unset(kSpeculativeTokens);
+  }
+  // A chain needs no further words.
+  if (number_of(draft, kSpeculativeTopk, 1) > 1) return;
+  draft.unset(kSpeculativeTopk);
+  draft.unset(kSpeculativeTokens);
+}
+
+void settle_speculation(LaunchDraft& draft) {
+  const std::string method = draft.text(kSpeculativeMethod);
+  const SglangRelease release =
+      sglang_release(draft.release(), draft.find("/engine/version") != nullptr
+                                          ? std::optional(draft.text("/engine/version"))
+                                          : std::nullopt);
+  if (method.empty() || release >= SglangRelease{0, 5, 14}) draft.unset(kSecondWorkerSwitch);
+  if (method.empty() || draft.refused.contains(std::string(kSpeculativeMethod))) {
+    bool named = false;
+    for (const std::string_view pointer : {kDrafterModel, kSpeculativeSteps, kSpeculativeTopk, kSpeculativeTokens}) {
+      named = named || draft.find(pointer) != nullptr;
+      draft.unset(pointer);
+    }
+    if (named && method.empty() && !draft.refused.contains(std::string(kSpeculativeMethod))) {
+      draft.note("--speculative-algorithm is not given, so there are no drafts");
+    }
+    return;
+  }
+  if (method == "eagle" && is_own_module(draft, draft.text(kDrafterModel))) draft.set(kSpeculativeMethod, "mtp");
+  if (method == "ngram" || method == "dflash") {
+    settle_round_without_tree(draft);
+  } else {
+    settle_tree(draft);
+  }
+  settle_drafter(draft);
+}
+
+// The inverse. SGLang takes all three numbers of a tree or none.
+void lay_out_speculation(Json& engine) {
+  if (!engine.contains("speculative_config")) return;
+  Json& config = engine["speculative_config"];
+  if (!config.contains("num_speculative_tokens")) return;
+  const auto steps = config["num_speculative_tokens"].get<std::int64_t>();
+  if (!engine.contains("speculative_num_draft_tokens")) {
+    engine["speculative_num_draft_tokens"] = steps + 1;
+  }
+  const std::string method = config.value("method", "none");
+  if (method == "ngram" || method == "dflash") {
+    config.erase("num_speculative_tokens");
+  } else if (!engine.contains("speculative_eagle_topk")) {
+    engine["speculative_eagle_topk"] = 1;
+  }
+}
+
 // With attention by data ranks the tensor ranks are shared out to them, as are the chunk and the
 // requests; without it data ranks are engines of their own behind one door (server_args.py:
 // _handle_data_parallelism; managers/data_parallel_controller.py).
@@ -265,12 +367,13 @@ void settle_data_ranks(LaunchDraft& draft) {
   }
 }
 
-// The inverse of settle_data_ranks. The ranks of experts are all tensor ranks.
-std::vector<std::string> lay_out_data_ranks(Json& engine) {
+// The inverse of settle(). The ranks of experts are all tensor ranks.
+std::vector<std::string> lay_out_sglang(Json& engine) {
   const auto number = [&engine](const char* key) {
     return engine.contains(key) && engine[key].is_number_integer() ? engine[key].get<std::int64_t>()
                                                                    : std::int64_t{1};
   };
+  lay_out_speculation(engine);
   const std::int64_t ranks = number("data_parallel_size");
   const std::int64_t tensor = number("tensor_parallel_size") * ranks;
   if (engine.value("enable_expert_parallel", false)) engine["enable_expert_parallel"] = tensor;
@@ -332,13 +435,17 @@ const EngineLaunch kSglangLaunch{
     .positional_model = true,
     .variable_prefixes = "SGLANG_|SGL_",
     .messages = kSglangMessages,
-    .settle = settle_data_ranks,
+    .settle =
+        [](LaunchDraft& draft) {
+          settle_speculation(draft);
+          settle_data_ranks(draft);
+        },
     .deployment = {.image = "lmsysorg/sglang:v{}",
                    .whole_release = whole_sglang_release,
                    .dynamo_module = "dynamo.sglang",
                    .dynamo_image = "nvcr.io/nvidia/ai-dynamo/sglang-runtime",
                    .dynamo_role_flag = "--disaggregation-mode"},
-    .lay_out = lay_out_data_ranks,
+    .lay_out = lay_out_sglang,
 };
 
 }  // namespace headroom
