@@ -50,8 +50,8 @@ void DrafterCost::add_drafts_behind(const StepShape& shape, const CostTerms& ste
   add_pass(one.base_terms, options_.forwards - 1, drafter);
 }
 
-// The pass behind the step leaves the first drafts of the next one, so one pass less is ahead of it.
-// Rows that verify nothing (beside a prompt) did not draft.
+// The pass behind the step leaves the first drafts of the next one, so one pass less is ahead of
+// it. Rows that verify nothing (beside a prompt) did not draft.
 void DrafterCost::add_drafts_ahead(const StepShape& shape, const CostTerms& step,
                                    CostTerms& drafter) const {
   CostTerms behind = step;

@@ -16,16 +16,17 @@ struct DrafterOptions {
   std::int64_t share_ppm = 0;
   // The drafter uses the target's output head (eagle, mtp); else its head scales with the share.
   bool uses_target_head = false;
-  // Sequences draft behind the step that sampled for them, also for a prompt. False: only those that
-  // decode do, ahead of their step, and whatever the step computes passes through the drafter.
+  // Sequences draft behind the step that sampled for them, also for a prompt. False: only those
+  // that decode do, ahead of their step, and whatever the step computes passes through the drafter.
   bool drafts_behind_prompts = true;
   std::int32_t branches = 1;  // of a tree of drafts: rows of a sequence in each further pass
-  Ticks host_ticks = 0;  // per step, e.g. the search of an n-gram drafter; >= 0
+  Ticks host_ticks = 0;       // per step, e.g. the search of an n-gram drafter; >= 0
 };
 
-// One pass runs over all tokens of the step, the others over one token of each sequence that drafts,
-// or over one of each branch. The cost of a pass is added to the terms of the target's own work. Drafters run without
-// launch or host overhead of their own: their graphs are replayed back to back.
+// One pass runs over all tokens of the step, the others over one token of each sequence that
+// drafts, or over one of each branch. The cost of a pass is added to the terms of the target's own
+// work. Drafters run without launch or host overhead of their own: their graphs are replayed back
+// to back.
 class DrafterCost final : public StepCost {
  public:
   DrafterCost(std::unique_ptr<StepCost> target, const DrafterOptions& options);

@@ -23,8 +23,8 @@ class DataRanks final : public BatchScheduler {
     std::int64_t seats = 1;      // sequences of one rank
     std::uint64_t seed = 0;
   };
-  // One scheduler for each pool, in whose plans decodes never pause (PlanContext::decodes_go_on), or
-  // do so for the prompts of any (RankRules::prompts_pause_all).
+  // One scheduler for each pool, in whose plans decodes never pause (PlanContext::decodes_go_on),
+  // or do so for the prompts of any (RankRules::prompts_pause_all).
   DataRanks(std::vector<std::unique_ptr<BatchScheduler>> ranks, RankPools& pools,
             const Options& options);
 

@@ -23,8 +23,8 @@
 // With data ranks (--enable-dp-attention) the other ranks decode while one computes prompts. Here
 // its own decodes do, too (docs/semantics.md 28).
 //
-// A plan of decodes only costs O(1), one that tries to admit or has drafts O(running requests), and a
-// retraction O(n log n) of them (with drafts O(n^2)).
+// A plan of decodes only costs O(1), one that tries to admit or has drafts O(running requests), and
+// a retraction O(n log n) of them (with drafts O(n^2)).
 
 #include <cstdint>
 #include <string>

@@ -30,10 +30,8 @@ BlockCount SglangDrafts::blocks_needed(const PlanContext& context, const Request
 void SglangDrafts::plan(const PlanContext& context, const RequestList& rows, BatchPlan& plan) {
   for (RequestId id = rows.front(); id != kNoRequest; id = rows.after(id)) {
     held_[id] = wanted(context, id);
-    const bool grown = context.kv.try_grow({.id = id,
-                                            .request = &context.requests[id],
-                                            .hold_tokens = held_[id],
-                                            .is_unknown = true});
+    const bool grown = context.kv.try_grow(
+        {.id = id, .request = &context.requests[id], .hold_tokens = held_[id], .is_unknown = true});
     HEADROOM_CHECK(grown, "slots of a round that were counted");
     plan.verified.push_back({id, tokens_});
   }

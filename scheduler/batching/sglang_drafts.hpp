@@ -16,7 +16,8 @@ namespace headroom {
 class SglangDrafts {
  public:
   explicit SglangDrafts(const SpeculationOptions& options)
-      : tokens_(options.verified_tokens), slots_(options.verified_tokens + options.lookahead_tokens) {}
+      : tokens_(options.verified_tokens),
+        slots_(options.verified_tokens + options.lookahead_tokens) {}
 
   // False: no speculative decoding, and nothing below is called.
   [[nodiscard]] bool any() const { return tokens_ > 0; }

@@ -64,7 +64,7 @@ struct EngineSystem {
   const BatchPolicy* scheduler = nullptr;
   const AllocatorPolicy* allocator = nullptr;
   bool async_scheduling = false;
-  DraftRounds rounds;  // only with speculative decoding
+  DraftRounds rounds;                       // only with speculative decoding
   std::int32_t max_model_len = 0;           // -1 until the start-up budget has found it
   std::int32_t max_num_seqs = 0;            // whatever the engine calls it
   std::int32_t max_num_batched_tokens = 0;  // else the largest step the budget assumes

@@ -4,8 +4,8 @@
 //
 // Sums elsewhere count one token per row and decode step. Here the difference is booked: a row that
 // yields e tokens in a step has `generated` and its computed tokens moved up by e - 1, and its last
-// decode step moved earlier by as many; a row that sits a step out counts as one with e = 0. Steps in
-// which the decodes pause are none of its own.
+// decode step moved earlier by as many; a row that sits a step out counts as one with e = 0. Steps
+// in which the decodes pause are none of its own.
 
 #include <cstdint>
 #include <span>
@@ -23,8 +23,8 @@ namespace headroom {
 
 class DraftedStep {
  public:
-  // `verified_tokens`: of a row and step at most, its own token included; 0: 1 + its drafts. More of
-  // them are a tree of drafts, of which a path as long as the drafts may be accepted.
+  // `verified_tokens`: of a row and step at most, its own token included; 0: 1 + its drafts. More
+  // of them are a tree of drafts, of which a path as long as the drafts may be accepted.
   DraftedStep(DraftAcceptance acceptance, std::int32_t verified_tokens)
       : acceptance_(std::move(acceptance)),
         most_tokens_(verified_tokens > 0 ? verified_tokens : 1 + acceptance_.drafts()) {}

@@ -183,9 +183,7 @@ class Replica {
   void tell_overdue(TimeNs now_ns, TimeNs overdue_ns);
 
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
-  void check_all() const {
-    core_.check(std::max(2 * drafted_.drafts(), options_.slots_ahead));
-  }
+  void check_all() const { core_.check(std::max(2 * drafted_.drafts(), options_.slots_ahead)); }
 
  private:
   using Features = ReplicaFeatures;

@@ -108,13 +108,12 @@ KvLayout with_drafter_layers_priced(const KvLayout& target, const BudgetInputs& 
   const std::int32_t more = drafter_layout(inputs, options).groups.front().layers;
   const double share = static_cast<double>(more) / static_cast<double>(own);
   return uniform_layout(
-      own + more,
-      static_cast<ByteCount>(static_cast<double>(target.bytes_per_token) * (1 + share)),
+      own + more, static_cast<ByteCount>(static_cast<double>(target.bytes_per_token) * (1 + share)),
       options.page_size);
 }
 
 KvLayout target_layout(const BudgetInputs& inputs, const SglangBudgetOptions& options,
-                   std::int64_t stage) {
+                       std::int64_t stage) {
   const ModelSpec model = without_states(inputs.model);
   const KvFormat format{inputs.kv, false};
   if (const auto pool = compressed_pool(inputs, options, stage)) {
@@ -177,8 +176,7 @@ Split split_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
     // Each token that a round verifies has a state of its own (handle_max_mamba_cache).
     const ByteCount of_rounds =
         state * options.draft_tokens * options.max_running_requests.value_or(0);
-    split.states =
-        of_rounds + state * state_slots(options, split.rest - of_rounds, state);
+    split.states = of_rounds + state * state_slots(options, split.rest - of_rounds, state);
   }
   if (const auto pool = compressed_pool(inputs, options, stage)) {
     constexpr std::int64_t kFewestRequests = 2048;  // where the user names no number

@@ -306,9 +306,7 @@ const Engine& sglang_engine() {
       .scheduler = "sglang",
       .cost_family = "sglang",
       .kernels = KernelEngine::sglang,
-      .traits = {.budgets_drafter = true,
-                 .counts_windows_at_start = true,
-                 .prefills_in_fp8 = true},
+      .traits = {.budgets_drafter = true, .counts_windows_at_start = true, .prefills_in_fp8 = true},
       .counts_page_cache_free_since = kSglangReadsAvailable,
       // model_runner.py, configure_kv_cache_dtype: kv_cache_quant_algo alone.
       .reads_cache_format = [](EngineVersion,

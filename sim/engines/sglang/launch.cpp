@@ -280,7 +280,8 @@ void settle_round_without_tree(LaunchDraft& draft) {
 
 void settle_tree(LaunchDraft& draft) {
   const bool has_steps = draft.find(kSpeculativeSteps) != nullptr;
-  if (!has_steps && (draft.find(kSpeculativeTopk) != nullptr || draft.find(kSpeculativeTokens) != nullptr)) {
+  if (!has_steps &&
+      (draft.find(kSpeculativeTopk) != nullptr || draft.find(kSpeculativeTokens) != nullptr)) {
     draft.refuses_to_start(
         "--speculative-eagle-topk and --speculative-num-draft-tokens need --speculative-num-steps");
     draft.unset(kSpeculativeTopk);
@@ -301,7 +302,8 @@ void settle_speculation(LaunchDraft& draft) {
   if (method.empty() || release >= SglangRelease{0, 5, 14}) draft.unset(kSecondWorkerSwitch);
   if (method.empty() || draft.refused.contains(std::string(kSpeculativeMethod))) {
     bool named = false;
-    for (const std::string_view pointer : {kDrafterModel, kSpeculativeSteps, kSpeculativeTopk, kSpeculativeTokens}) {
+    for (const std::string_view pointer :
+         {kDrafterModel, kSpeculativeSteps, kSpeculativeTopk, kSpeculativeTokens}) {
       named = named || draft.find(pointer) != nullptr;
       draft.unset(pointer);
     }
@@ -310,7 +312,8 @@ void settle_speculation(LaunchDraft& draft) {
     }
     return;
   }
-  if (method == "eagle" && is_own_module(draft, draft.text(kDrafterModel))) draft.set(kSpeculativeMethod, "mtp");
+  if (method == "eagle" && is_own_module(draft, draft.text(kDrafterModel)))
+    draft.set(kSpeculativeMethod, "mtp");
   if (method == "ngram" || method == "dflash") {
     settle_round_without_tree(draft);
   } else {

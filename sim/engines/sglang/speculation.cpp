@@ -13,9 +13,9 @@
 namespace headroom {
 namespace {
 
-constexpr SglangRelease kTokenPairs{0, 5, 3};            // radix keys of two tokens; ranks pause together
-constexpr SglangRelease kFewerSteps{0, 5, 9};       // 3 steps and no tree for all but Llama, Grok
-constexpr SglangRelease kSecondWorker{0, 5, 4};     // SGLANG_ENABLE_SPEC_V2
+constexpr SglangRelease kTokenPairs{0, 5, 3};    // radix keys of two tokens; ranks pause together
+constexpr SglangRelease kFewerSteps{0, 5, 9};    // 3 steps and no tree for all but Llama, Grok
+constexpr SglangRelease kSecondWorker{0, 5, 4};  // SGLANG_ENABLE_SPEC_V2
 constexpr SglangRelease kSecondByDefault{0, 5, 11};
 constexpr SglangRelease kSecondAlways{0, 5, 13};
 constexpr SglangRelease kOverlapsAlways{0, 5, 14};  // but for --disable-overlap-schedule
@@ -59,16 +59,16 @@ bool runs_second_worker(SglangRelease release, const SglangOptions& own, std::st
 }
 
 bool overlaps_rounds(SglangRelease release, const SglangOptions& own, std::string_view method,
-              std::int64_t topk) {
+                     std::int64_t topk) {
   if (own.disable_overlap_schedule || method == "ngram") return false;  // which waits for the host
   if (release >= kOverlapsAlways) return true;
   if (method == "dflash" || !own.enable_spec_v2.value_or(true)) return false;
   return runs_second_worker(release, own, method, topk);
 }
 
-// Published mean accepted lengths of SGLang and InferenceX: NEXTN of DeepSeek V3 2.44 with 3 drafts,
-// of GLM-5.2 2.99, of Qwen3.5 3.39 (SPEED-Bench, coding); trees of EAGLE-2 3.76 with 8 steps, of
-// EAGLE-3 4.68 with 5 and 5.39 with 8 (MT-bench, Llama 3.1 8B, pull request 4247).
+// Published mean accepted lengths of SGLang and InferenceX: NEXTN of DeepSeek V3 2.44 with 3
+// drafts, of GLM-5.2 2.99, of Qwen3.5 3.39 (SPEED-Bench, coding); trees of EAGLE-2 3.76 with 8
+// steps, of EAGLE-3 4.68 with 5 and 5.39 with 8 (MT-bench, Llama 3.1 8B, pull request 4247).
 std::optional<DraftRounds::Rates> published_rates(std::string_view method, std::int64_t topk) {
   if (method == "mtp") return DraftRounds::Rates{.first = 0.85, .decay = 0.08};
   if (topk == 1) return std::nullopt;
@@ -104,7 +104,8 @@ SglangDraftShape fill_shape(EngineResolver& r, SglangRelease release) {
                          *own.speculative_num_draft_tokens, shape.tokens));
       own.speculative_num_draft_tokens.reset();
     }
-    r.fill(kTokensOfRound, own.speculative_num_draft_tokens, shape.tokens, "one more than the drafts");
+    r.fill(kTokensOfRound, own.speculative_num_draft_tokens, shape.tokens,
+           "one more than the drafts");
     return shape;
   }
   if (!own.speculative_num_draft_tokens && usual.tokens == 0) {
@@ -142,8 +143,9 @@ void settle_scheduling(EngineResolver& r, SglangRelease release) {
   if (has_states(r.system.model) && !r.given.is_given(radix)) {
     scheduling.disable_radix_cache = true;
     r.note_rule(radix, "off with drafts for recurrent layers");
-    r.warn("SGLang turns the radix cache off with drafts for recurrent layers; with "
-           "--mamba-scheduler-strategy extra_buffer it stays: set disable_radix_cache to false");
+    r.warn(
+        "SGLang turns the radix cache off with drafts for recurrent layers; with "
+        "--mamba-scheduler-strategy extra_buffer it stays: set disable_radix_cache to false");
   }
 }
 

@@ -45,6 +45,22 @@ TEST_CASE("a drafter passes over the step once and over its rows for each furthe
   CHECK(price.valid_steps == 1);
 }
 
+// The same passes where the drafts are made ahead of the step, one level less of them; with two
+// branches each over 8 tokens: 12000 + 400 + 4000. A prompt of 50 tokens passes through it: 5000.
+TEST_CASE("a drafter that works ahead of the step drafts for no prompt") {
+  DrafterOptions options{.forwards = 3, .share_ppm = 100'000, .drafts_behind_prompts = false};
+  StepPrice price;
+  DrafterCost(affine(), options).price(verification(), price);
+  CHECK(price.base == 1'017'200 + 1'720 + 2 * 1'600);
+  options.branches = 2;
+  DrafterCost(affine(), options).price(verification(), price);
+  CHECK(price.base == 1'017'200 + 1'720 + 2 * 1'640);
+  StepShape prompt;
+  prompt.add_chunk(0, 50);
+  DrafterCost(affine(), options).price(prompt, price);
+  CHECK(price.base == 1'005'000 + 500);
+}
+
 TEST_CASE("an n-gram drafter costs host time only") {
   const DrafterCost cost(affine(), {.host_ticks = 77});
   StepPrice price;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "hardware/catalog.hpp"
+#include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/sglang/compressed_pool.hpp"
 #include "sim/engines/sglang/loaded_weights.hpp"
@@ -255,6 +256,31 @@ TEST_CASE("a token of DeepSeek V4 pays for its share of SGLang's windows and sta
   REQUIRE_FALSE(budget.failure);
   CHECK(budget.terms[MemoryPurpose::kv_pool] == budget.kv_pool_bytes);  // no states beside it
   CHECK_FALSE(sglang_compressed_pool(llama31_8b(), {}, 0, {}, 0.8));
+}
+
+// Llama-3.1-8B has 32 layers and 131072 bytes a token; a drafter of one layer adds 4096.
+TEST_CASE("SGLang's drafter lies in the static share from 0.5.14, and outside of it before") {
+  BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  SglangBudgetOptions options{.max_running_requests = 48, .draft_tokens = 4, .tree_tokens = 3};
+  options.mem_fraction_static = 0.8;
+  options.speculative_algorithm = SglangSpeculation::eagle;
+  const auto budget_at = [&](std::int32_t patch, bool drafter) {
+    inputs.drafter.reset();
+    if (drafter) inputs.drafter = eagle_head(inputs.model);
+    options.release.patch = patch;
+    return sglang_budget(inputs, options);
+  };
+  const ByteCount weights = rank_weight_bytes(eagle_head(inputs.model), {});
+  const MemoryBudget plain = budget_at(15, false);
+  const MemoryBudget newer = budget_at(15, true);
+  CHECK(newer.layout.bytes_per_token == 131072 + 4096);
+  CHECK(newer.terms[MemoryPurpose::drafter] == weights);
+  CHECK(newer.kv_available_bytes == plain.kv_available_bytes - weights);
+  const MemoryBudget older = budget_at(9, true);
+  CHECK(older.kv_tokens == plain.kv_tokens);
+  CHECK(older.terms[MemoryPurpose::drafter] == weights + older.kv_tokens * 4096);
+  // Up to 0.5.6 the pool is longer by 48 x (3 + 4) + 100 tokens.
+  CHECK(budget_at(6, true).kv_tokens == older.kv_tokens + 436);
 }
 
 TEST_CASE("warnings and impossible options of SGLang") {

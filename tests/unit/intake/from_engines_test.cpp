@@ -62,6 +62,30 @@ TEST_CASE("trtllm-serve: short and long names of the same option") {
   CHECK(any_contains(result.notes, "'mpirun' before the engine's command is not modelled"));
 }
 
+TEST_CASE("sglang: drafts of a command") {
+  const auto engine = [](const std::string& flags) {
+    return from("python -m sglang.launch_server --model-path m " + flags).scenario.at("engine");
+  };
+  const Json own = engine("--speculative-algorithm EAGLE");
+  CHECK(own.at("speculative_config") == Json{{"method", "mtp"}});
+  const Json chain = engine(
+      "--speculative-algorithm EAGLE3 --speculative-draft-model-path d --speculative-num-steps 3 "
+      "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4");
+  CHECK(chain.at("speculative_config") ==
+        Json{{"method", "eagle3"}, {"num_speculative_tokens", 3}});
+  CHECK_FALSE(chain.contains("speculative_num_draft_tokens"));
+  const Json tree = engine(
+      "--speculative-algorithm EAGLE --speculative-draft-model-path d --speculative-num-steps 5 "
+      "--speculative-eagle-topk 8 --speculative-num-draft-tokens 64");
+  CHECK(tree.at("speculative_config").at("method") == "eagle");
+  CHECK(tree.at("speculative_eagle_topk") == 8);
+  CHECK(tree.at("speculative_num_draft_tokens") == 64);
+  CHECK(engine("--speculative-algorithm NGRAM --speculative-num-draft-tokens 16")
+            .at("speculative_config")
+            .at("num_speculative_tokens") == 15);
+  CHECK_FALSE(engine("--speculative-num-steps 3").contains("speculative_config"));
+}
+
 TEST_CASE("trtllm-serve: the drafter of the settings file") {
   const TempFile settings(
       "speculative_config:\n  decoding_type: MTP\n  num_nextn_predict_layers: 3\n");

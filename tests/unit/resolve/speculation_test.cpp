@@ -61,6 +61,31 @@ TEST_CASE("drafts turn asynchronous scheduling off and say so", "[speculation]")
         test::unsupported_at("/engine/async_scheduling"));
 }
 
+TEST_CASE("rounds of SGLang follow the release", "[speculation][sglang]") {
+  const auto rounds = [](const std::string& version, const std::string& more) {
+    return resolved(R"({"name": "sglang", "version": ")" + version +
+                    R"(", "speculative_config": {"method": "eagle3")" + more + "}");
+  };
+  // Llama: 5 steps, topk 4, 8 tokens. Slots: max(5 x 4, 8), twice with the second worker.
+  const Resolved tree = rounds("0.5.9", "}");
+  CHECK(tree.scenario.engine.speculative.num_speculative_tokens == 5);
+  CHECK(tree.rounds.verified_tokens == 8);
+  CHECK(tree.rounds.branches == 4);
+  CHECK(tree.rounds.slots_ahead == 20);
+  CHECK_FALSE(tree.overlaps_host());
+  CHECK(rounds("0.5.13", "}").rounds.slots_ahead == 40);
+  const Resolved chain = rounds("0.5.15", R"(, "num_speculative_tokens": 3})");
+  CHECK(chain.rounds.verified_tokens == 4);
+  CHECK(chain.rounds.slots_ahead == 8);
+  CHECK(chain.overlaps_host());
+  CHECK(replica_options(chain).pipeline_depth == 1);
+  CHECK_FALSE(rounds("0.5.15", R"(}, "disable_overlap_schedule": true)").overlaps_host());
+  CHECK(rounds("0.5.10", R"(, "num_speculative_tokens": 3}, "enable_spec_v2": true)")
+            .rounds.slots_ahead == 8);
+  CHECK(source_of(chain, "/engine/max_running_requests") ==
+        "sglang 0.5.15: 48 with speculative decoding");
+}
+
 TEST_CASE("speculative options that cannot stand together are refused", "[speculation]") {
   const std::string config = "/engine/speculative_config";
   CHECK(refused(R"({"name": "tgi", "speculative_config": {"method": "ngram"}})") ==
