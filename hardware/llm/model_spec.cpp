@@ -105,6 +105,11 @@ std::int64_t ModelSpec::layers_of(std::size_t kind) const {
   return std::ranges::count(order, static_cast<std::uint16_t>(kind));
 }
 
+bool is_embedding_model(const ModelSpec& model) {
+  return model.id.find("embedding") != std::string::npos ||
+         model.hf_repo.find("Embedding") != std::string::npos;
+}
+
 void add_layers(ModelSpec& model, const LayerKind& kind, std::int64_t count) {
   const auto found = std::ranges::find(model.kinds, kind);
   const auto index = static_cast<std::uint16_t>(found - model.kinds.begin());

@@ -204,6 +204,10 @@ struct ModelSpec {
   [[nodiscard]] const LayerKind& layer(std::size_t index) const { return kinds[order[index]]; }
 };
 
+// Makes vectors of prompts and no tokens. Files of models for sentence-transformers say it, which
+// the name stands for here.
+[[nodiscard]] bool is_embedding_model(const ModelSpec& model);
+
 // Appends `count` layers of `kind`, which joins an equal one that is there already.
 void add_layers(ModelSpec& model, const LayerKind& kind, std::int64_t count);
 

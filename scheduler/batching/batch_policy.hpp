@@ -24,7 +24,8 @@ struct BatchTraits {
   bool sets_aside = false;
   bool whole_batches = false;    // of `generate`: rows stay until the last one ends, clients wait
   bool plans_ahead = false;      // has rules for tokens in flight (asynchronous scheduling)
-  bool has_stages = false;       // micro-batches of pipeline stages
+  bool has_stages = false;       // runs over the stages of a pipeline
+  bool stages_in_turn = false;   // of these: a batch leaves the last one before the next begins
   bool seats_per_stage = false;  // max_num_seqs counts those of one micro-batch
   bool has_data_ranks = false;
   bool drafts = false;               // verifies drafts of speculative decoding

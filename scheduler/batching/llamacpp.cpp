@@ -90,7 +90,7 @@ const BatchPolicy& llamacpp_policy() {
   static const BatchPolicy kPolicy{
       .name = "llamacpp",
       .doc = "llama.cpp's server: slots with a context each, decodes before prompts",
-      .traits = {.has_token_budget = true},
+      .traits = {.has_token_budget = true, .has_stages = true, .stages_in_turn = true},
       .allocators = {"slots"},
       .make = [](const SchedulerOptions& options,
                  const KvAllocator& kv) -> std::unique_ptr<BatchScheduler> {

@@ -60,7 +60,9 @@ DescribedSystem described(const ComposeService& service, const std::string& file
     if (!setting) setting = setting_for(service.service, assignment);
     if (setting) set_option(document, *setting);
   }
-  if (!document.root.contains("model")) {
+  if (document.root.contains("model")) {
+    std::erase(system.assumed, kModelNotNamed);
+  } else {
     throw ConfigError(Complaint{
         .kind = ErrorKind::missing,
         .origin = fmt::format("{}: services/{}", file, service.name),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/engines/engines.hpp"
+#include "sim/intake/from.hpp"
 #include "sim/intake/values.hpp"
 #include "sim/scenario/options.hpp"
 
@@ -154,7 +155,7 @@ FromResult finished(Draft draft, std::string_view release) {
   leave_out_idle_options(draft);
   Json ordered = Json::object();
   if (draft.find("/model") == nullptr) {
-    draft.note("the model is not named: add \"model\"");
+    draft.note(std::string(kModelNotNamed));
   } else {
     ordered["model"] = *draft.find("/model");
   }

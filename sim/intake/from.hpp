@@ -16,6 +16,9 @@
 
 namespace headroom {
 
+// A note of a result whose caller may add the model.
+inline constexpr std::string_view kModelNotNamed = "the model is not named: add \"model\"";
+
 // `command` as typed into a shell: assignments, quotes, line continuations, comments, `sh -c`, and
 // `docker run` are understood. `shown_as` is what errors call it. Lists hold the names of flags and
 // variables, never their values (keys and tokens stand there). Files that a flag names (--config)

@@ -79,6 +79,17 @@ double joules(const PowerDraw& draw, const PowerTime& time, std::int64_t devices
           draw.compute_bound_w * time.compute_s);
 }
 
+namespace {
+
+// Stages that work in turn: while one of them does, the others wait.
+PowerTime of_one_stage(const PowerTime& all, std::int64_t stages) {
+  const auto n = static_cast<double>(stages);
+  const double active_s = all.memory_s + all.compute_s;
+  return {all.idle_s + active_s * (1 - 1 / n), all.memory_s / n, all.compute_s / n};
+}
+
+}  // namespace
+
 std::optional<EnergyUse> energy_of(const RunResult& result, const Resolved& resolved,
                                    std::size_t first, std::int64_t places) {
   if (!result.started) return std::nullopt;
@@ -96,6 +107,9 @@ std::optional<EnergyUse> energy_of(const RunResult& result, const Resolved& reso
     time +=
         power_time(ran ? result.recorder->replica(static_cast<std::uint16_t>(i)).cost : CostMeter{},
                    static_cast<double>(span_ns) / 1e9);
+  }
+  if (resolved.scheduler->traits.stages_in_turn) {
+    time = of_one_stage(time, resolved.sharding.pipeline);
   }
   use.joules = joules(*draw, time, resolved.sharding.devices());
   return use;

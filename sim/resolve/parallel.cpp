@@ -183,7 +183,13 @@ void check_parallel(const Resolved& resolved) { Check(resolved).run(); }
 std::vector<std::string> parallel_warnings(const Resolved& resolved) {
   const Sharding& s = resolved.sharding;
   std::vector<std::string> warnings;
-  if (s.pipeline > 1) {
+  if (s.pipeline > 1 && resolved.scheduler->traits.stages_in_turn) {
+    warnings.push_back(
+        fmt::format("a batch goes through the layers of {} devices one device after the other; "
+                    "parts of a long prompt that the engine computes on several at once, and step "
+                    "times of several devices, were not compared with measured runs",
+                    s.pipeline));
+  } else if (s.pipeline > 1) {
     warnings.push_back(
         fmt::format("{} pipeline stages work on as many micro-batches at once; their step times "
                     "were not compared with measured runs",

@@ -80,7 +80,10 @@ ReplicaOptions replica_options(const Resolved& resolved) {
     options.max_step_tokens = limits.max_num_batched_tokens;
   }
   options.pipeline_depth = pipeline_depth(resolved);
-  options.pipeline_stages = static_cast<std::int32_t>(resolved.sharding.pipeline);
+  // In turn, the stages are one long step (PipelineCost::price).
+  options.pipeline_stages = resolved.scheduler->traits.stages_in_turn
+                                ? 1
+                                : static_cast<std::int32_t>(resolved.sharding.pipeline);
   options.single_step = resolved.scenario.run.single_step;
   options.knows_last_steps = !resolved.scheduler->traits.runs_past_max_tokens;
   const BatchPolicy& policy = *resolved.scheduler;

@@ -52,7 +52,7 @@ std::string targets_text(const RunResult& run) {
   return text;
 }
 
-// The first target that measured runs may have missed.
+// The first target that the known error of latencies reaches beyond.
 std::string close_target(const RunResult& run) {
   if (!run.resolved.scenario.workload.classes.empty()) return "";
   for (const SloTarget& target : targets_of(run.resolved.scenario.slo)) {
@@ -60,9 +60,9 @@ std::string close_target(const RunResult& run) {
     const double ms = run.summary.metrics.*metric->value;
     const double most = ms * (1 + latency_range(run.expected_error, metric->kind).high);
     if (most <= target.limit_ms) continue;
-    return fmt::format("{} is {}, the target {}, but measured runs were up to {}",
-                       latency_title(target.metric), latency_text(ms),
-                       latency_text(target.limit_ms), latency_text(most));
+    return fmt::format("{} is {}, the target {}, but {} up to {}", latency_title(target.metric),
+                       latency_text(ms), latency_text(target.limit_ms),
+                       range_source(run.expected_error), latency_text(most));
   }
   return "";
 }
@@ -118,7 +118,7 @@ std::string close_limit(const RunResult& run, const std::vector<LimitedLatency>&
   for (const LimitedLatency& one : all) {
     const double most = one.ms * (1 + latency_range(run.expected_error, one.metric->kind).high);
     if (most <= one.limit_ms) continue;
-    return fmt::format("{}, but measured runs were up to {}", limited_text(one),
+    return fmt::format("{}, but {} up to {}", limited_text(one), range_source(run.expected_error),
                        latency_text(most));
   }
   return "";
@@ -243,6 +243,10 @@ ErrorRange latency_range(const ExpectedError& error, LatencyKind kind) {
   if (all || kind == LatencyKind::ttft) add("mean_ttft_ms"), add("prefill_step");
   if (all || kind != LatencyKind::ttft) add("mean_tpot_ms"), add("decode_step");
   return range;
+}
+
+std::string_view range_source(const ExpectedError& error) {
+  return error.runs > 0 ? "measured runs were" : "constants of other devices give";
 }
 
 std::string latency_title(std::string_view metric) {

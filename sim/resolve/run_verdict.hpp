@@ -45,6 +45,10 @@ inline constexpr double kKeptShare = 0.99;
 // known.
 [[nodiscard]] ErrorRange latency_range(const ExpectedError& error, LatencyKind kind);
 
+// Whose word its end is: "measured runs were", or where there are none of the kind "constants of
+// other devices give".
+[[nodiscard]] std::string_view range_source(const ExpectedError& error);
+
 // "p99 TTFT" of p99_ttft_ms.
 [[nodiscard]] std::string latency_title(std::string_view metric);
 // "1.53 s", "171 ms"

@@ -116,6 +116,34 @@ answer 0 table.txt --model llama-3.1-8b --device h100-sxm,2x4090,l4 --rate 1 --i
 [[ $(grep -cE 'llama-3.1-8b +[12] x ' table.txt) == 3 ]] ||
   fail "no line for each device: $(cat table.txt)"
 
+# Without targets any wait is accepted: the answer names it, and what memory and throughput carry.
+open=(--users 300 --in 4000 --out 200)
+answer 0 open.txt --model llama-3.1-8b --device l40s "${open[@]}"
+tr -s '\n ' ' ' <open.txt >line.txt
+grep -qE '^HOLDS: .* no targets are set \(--slo\): mean TTFT [0-9.]+ m?s, p99 .* tokens/s' line.txt ||
+  fail "$(cat open.txt)"
+grep -qE ' headroom up to [0-9.]+ requests/s from any number of users' line.txt ||
+  fail "$(cat open.txt)"
+grep -qE ' at once [0-9]+ requests of this length, .*: the other users wait' line.txt ||
+  fail "$(cat open.txt)"
+grep -q ' targets none, ' line.txt || fail "$(cat open.txt)"
+answer 0 rows.txt --model llama-3.1-8b --device l40s,h100-sxm "${open[@]}"
+[[ $(grep -cE 'HOLDS +[0-9.]+ requests/s +[0-9]+ ' rows.txt) == 2 ]] || fail "$(cat rows.txt)"
+
+# llama.cpp divides layers among cards, and a batch goes through them in turn.
+answer 0 cards.json --model qwen3-32b:q4_k_m --device 2x4090 --engine llamacpp --users 1 \
+  --set engine.ctx_size=8192 --json
+[[ $(number cards.json devices) == 2 ]] || fail "$(head -n 12 cards.json)"
+grep -q 'goes through the layers of 2 devices' cards.json || fail 'how stages work is not said'
+
+# A model that makes vectors writes no answers.
+answer 0 vectors.txt --model qwen3-embedding-4b --device 4090 --rate 1
+grep -q ', 1 tokens out$' vectors.txt || fail "$(cat vectors.txt)"
+grep -q '^assumed *qwen3-embedding-4b makes vectors' vectors.txt || fail "$(cat vectors.txt)"
+! grep -q TPOT vectors.txt || fail "$(cat vectors.txt)"
+expect_error 'makes vectors of prompts' "$HEADROOM" ask --model qwen3-embedding-4b --device 4090 \
+  --rate 1 --out 20
+
 # An own trace, in every command that takes one.
 printf 'ts;frage;antwort\n0;500;50\n400;600;40\n800;300;30\n' >own.csv
 answer 0 trace.txt small.json --trace own.csv --columns time=ts:ms,in=frage,out=antwort

@@ -53,7 +53,6 @@ struct AskArguments {
   bool quiet = false;
 };
 
-constexpr std::int64_t kRequests = 2000;  // twenty of them beyond p99
 constexpr std::int64_t kUsualPrompt = 1024;
 constexpr std::int64_t kUsualOutput = 256;
 
@@ -77,6 +76,12 @@ void set_rate(JsonDocument& document, double rate) {
   set_option(document, fmt::format("workload.arrivals.request_rate={}", rate));
 }
 
+std::string usual_lengths(const AskArguments& a) {
+  return fmt::format("requests of {} tokens in and {} out (--in, --out)",
+                     tokens_of("--in", a.prompt, kUsualPrompt),
+                     tokens_of("--out", a.output, kUsualOutput));
+}
+
 // Traffic of its own for a system that has none, or the scenario's with what the flags change.
 // Returns whether a load was asked for.
 bool set_traffic(const AskArguments& a, DescribedSystem& system) {
@@ -95,11 +100,9 @@ bool set_traffic(const AskArguments& a, DescribedSystem& system) {
     throw value_error(document, "/workload", workload, "expected an object");
   }
   if (!has_own) {
-    workload = {{"num_requests", kRequests}};
+    workload = {{"num_requests", kAskRequests}};
     if (a.prompt.empty() || a.output.empty()) {
-      system.assumed.push_back(fmt::format("requests of {} tokens in and {} out (--in, --out)",
-                                           tokens_of("--in", a.prompt, kUsualPrompt),
-                                           tokens_of("--out", a.output, kUsualOutput)));
+      system.assumed.push_back(usual_lengths(a));
     }
   }
   if (!has_own || !a.prompt.empty()) {
@@ -155,6 +158,35 @@ std::vector<AskQuery> queries_of(const AskArguments& a, const DescribedSystem& s
     }
   }
   return queries;
+}
+
+// Of a model that makes vectors prompts are simulated alone: one token is the least that a request
+// may have, and has no step of its own.
+void leave_out_answers(const AskArguments& a, const Catalog& catalog, AskQuery& query,
+                       std::vector<std::string>& assumed) {
+  const Scenario scenario = with_settings(query.document, {});
+  if (!makes_vectors(scenario, catalog)) return;
+  const LengthSection& output = scenario.workload.output;
+  if (output.law == "fixed" && output.tokens == 1) return;
+  const std::string& model = scenario.model;
+  if (!a.output.empty()) {
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::unsupported,
+        .origin = "--out",
+        .value = a.output,
+        .problem = fmt::format("{} makes vectors of prompts, and no tokens: leave it out", model)});
+  }
+  if (!scenario.workload.classes.empty() || a.trace) {
+    assumed.push_back(
+        fmt::format("{} makes vectors, and no tokens; lengths of answers are "
+                    "simulated as the traffic has them",
+                    model));
+    return;
+  }
+  query.document.json.root["workload"]["output"] = {{"tokens", 1}};
+  const std::string note = fmt::format(
+      "{} makes vectors, and no tokens: prompts alone are simulated (1 token out)", model);
+  if (std::ranges::find(assumed, note) == assumed.end()) assumed.push_back(note);
 }
 
 // A scenario that the flags change in nothing.
@@ -252,6 +284,11 @@ int ask_command(AskArguments& a) {
   Asked asked = several ? asked_services(a, catalog) : asked_system(a);
   const std::vector<std::string> units = unit_notes(a.targets);
   asked.assumed.insert(asked.assumed.end(), units.begin(), units.end());
+  const std::size_t notes = asked.assumed.size();
+  for (AskQuery& query : asked.queries) leave_out_answers(a, catalog, query, asked.assumed);
+  if (asked.queries.size() == 1 && asked.assumed.size() > notes) {
+    std::erase(asked.assumed, usual_lengths(a));
+  }
   const std::vector<AskQuery>& queries = asked.queries;
   if (!a.save.empty() && queries.size() > 1 && several) {
     throw ConfigError(

@@ -361,7 +361,8 @@ std::vector<std::string> vllm_budget_warnings(const BudgetInputs& inputs,
   }
   if (options.pooling) {
     warnings.emplace_back(
-        "pooling: the start-up is modelled without a sampler, the steps as those of generation");
+        "pooling: the start-up is modelled without a sampler, the steps as those of generation "
+        "(workload.output.tokens 1: prompts alone)");
   }
   if (inputs.sharding.tensor > 1 && !inputs.device.nvlink_bytes_per_s) {
     warnings.push_back(

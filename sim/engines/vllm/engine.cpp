@@ -199,12 +199,10 @@ void turn_vllm_async_off(EngineResolver& r, std::string_view why) {
   r.note_rule(pointer, why);
 }
 
-// vllm/config/model.py, _get_default_runner_type: models for sentence-transformers are found by a
-// file of theirs, which the name stands for here.
+// vllm/config/model.py, _get_default_runner_type
 bool pools(const std::string& runner, const ModelSpec& model) {
   if (runner != "auto") return runner == "pooling";
-  return model.id.find("embedding") != std::string::npos ||
-         model.hf_repo.find("Embedding") != std::string::npos;
+  return is_embedding_model(model);
 }
 
 VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem& s) {

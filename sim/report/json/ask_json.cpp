@@ -63,6 +63,10 @@ Json ask_json(const AskAnswer& answer, const Json& scenario, const std::string& 
        {{"situation", run.expected_error.situation}, {"measured_runs", run.expected_error.runs}}},
       {"largest_load", ask_edge_json(answer.largest_load)},
       {"largest_users", ask_edge_json(answer.largest_users)},
+      {"largest_rate", ask_edge_json(answer.largest_rate)},
+      {"at_once", answer.at_once ? Json{{"requests", answer.at_once->requests},
+                                        {"binds", name_of(answer.at_once->binds)}}
+                                 : Json(nullptr)},
       {"largest_context", ask_edge_json(answer.largest_context)},
       {"changes", ask_changes_json(answer.changes)},
       {"hardware", ask_changes_json(answer.hardware)},

@@ -39,6 +39,7 @@ Json assert_json(const std::vector<CheckedScenario>& scenarios, const std::strin
     list.push_back({{"scenario", one.name},
                     {"file", one.file},
                     {"digest", one.digest},
+                    {"measured_runs", one.measured_runs},
                     {"assertions", std::move(assertions)}});
   }
   return {{"headroom_version", version},

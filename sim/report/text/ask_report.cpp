@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::size_t kAskWidth = 80;
 constexpr std::size_t kAskNameWidth = 12;
+// An example with its assumptions, which nothing else reads. 238 words a minute: M. Brysbaert, How
+// many words do we read per minute?, Journal of Memory and Language 109 (2019).
+constexpr std::string_view kNoTargets =
+    "none, so any wait is accepted. For example --slo p99_ttft=2s,p95_tpot=190ms: people who read "
+    "238 words a minute (Brysbaert 2019) read 5.3 tokens/s at 0.75 words a token, one in 189 ms";
+
 std::string ask_line(std::string_view label, std::string_view text) {
   return wrapped(label, text, kAskNameWidth, kAskWidth);
 }
@@ -66,6 +72,14 @@ std::string edge_text(const AskEdge& edge, const std::string& largest) {
                      edge.why.empty() ? "" : ": " + edge.why);
 }
 
+std::string at_once_text(const AskAnswer& answer) {
+  const AskAtOnce& most = *answer.at_once;
+  const bool waits =
+      answer.load.kind == LoadKind::users && answer.load.value > static_cast<double>(most.requests);
+  return fmt::format("{} requests of this length, then {}{}", human_count(most.requests),
+                     sentence_of(most.binds), waits ? ": the other users wait for their turn" : "");
+}
+
 std::string ask_headroom_lines(const AskAnswer& answer) {
   std::string out;
   const auto add = [&out](std::string_view label, const std::optional<AskEdge>& edge,
@@ -81,10 +95,18 @@ std::string ask_headroom_lines(const AskAnswer& answer) {
     return fmt::format("{} tokens a request at this load",
                        human_count(static_cast<std::int64_t>(value)));
   });
-  if (answer.run.started && !answer.largest_load) {
-    out += ask_line("headroom", answer.load.kind == LoadKind::users
-                                    ? "give targets (--slo) to see how many users fit within them"
-                                    : "not searched: this load is not one number");
+  const bool of_users = answer.load.kind == LoadKind::users;
+  if (answer.largest_rate) {
+    const AskEdge& edge = *answer.largest_rate;
+    const std::string most = edge.largest ? load_text(LoadKind::rate, *edge.largest) : "";
+    out += ask_line("headroom", edge_text(edge, most + " from any number of users"));
+  } else if (answer.run.started && !answer.largest_load) {
+    out += ask_line("headroom", of_users ? "not searched: users without targets (--slo)"
+                                         : "not searched: this load is not one number");
+  }
+  if (answer.at_once) out += ask_line("at once", at_once_text(answer));
+  if (answer.has_load && !answer.has_targets && !answer.latencies.empty()) {
+    out += ask_line("targets", kNoTargets);
   }
   if (answer.context_requests > 0) {
     out += ask_line("fit at once", fmt::format("{} requests of the length asked for",
@@ -173,24 +195,37 @@ std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::s
                       std::span<const std::string> assumed) {
   std::vector<std::vector<std::string>> rows{
       {"model", "devices", "verdict", "up to", "users", "binds"}};
-  if (!services.empty()) rows.front().insert(rows.front().begin(), "service");
   std::string reasons;
+  const bool untargeted = std::ranges::none_of(answers, &AskAnswer::has_targets);
+  if (untargeted) rows.front()[4] = "at once";
+  if (!services.empty()) rows.front().insert(rows.front().begin(), "service");
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const AskAnswer& answer = answers[i];
     const Resolved& r = answer.run.resolved;
+    const auto at_once = [](const AskAnswer& of) {
+      return of.at_once ? human_count(of.at_once->requests) : std::string("-");
+    };
     const auto largest = [](const std::optional<AskEdge>& edge, LoadKind kind) {
       return edge && edge->largest ? load_text(kind, *edge->largest) : std::string("-");
     };
+    const bool of_rate = answer.largest_rate.has_value();
+    const std::optional<AskEdge>& most = of_rate ? answer.largest_rate : answer.largest_load;
     rows.push_back({r.model.id, fmt::format("{} x {}", r.sharding.devices(), r.device.id),
                     std::string(title_of(answer.verdict)),
-                    largest(answer.largest_load, answer.load.kind),
-                    largest(answer.largest_users, LoadKind::users),
-                    answer.largest_load ? std::string(name_of(answer.largest_load->binds)) : "-"});
+                    largest(most, of_rate ? LoadKind::rate : answer.load.kind),
+                    untargeted ? at_once(answer) : largest(answer.largest_users, LoadKind::users),
+                    most ? std::string(name_of(most->binds)) : "-"});
     if (!services.empty()) rows.back().insert(rows.back().begin(), services[i]);
     const std::string& who = services.empty() ? r.model.id : services[i];
     reasons += ask_line("", fmt::format("{} on {}: {}", who, r.device.id, answer.reason));
   }
   std::string out = table_text(rows) + "\n" + reasons;
+  if (untargeted) {
+    out += ask_line("at once",
+                    "so many requests of this length have memory and a seat together; "
+                    "more wait for their turn");
+    out += ask_line("targets", kNoTargets);
+  }
   for (std::size_t i = 0; i < assumed.size(); ++i) {
     out += ask_line(i == 0 ? "assumed" : "", assumed[i]);
   }

@@ -24,20 +24,28 @@ std::string simulated_text(const CheckedAssertion& checked) {
   return checked.value ? figure_text(checked.assertion.metric, *checked.value) : checked.why;
 }
 
-// "401 ms to 620 ms"; empty: not known, or exact.
+// "401 ms to 620 ms"; empty: exact, or missing.
 std::string measured_text(const CheckedAssertion& checked) {
-  if (!checked.value || checked.low == checked.high) return "";
+  if (!checked.value) return "";
+  if (checked.low == checked.high) {
+    return find_latency(checked.assertion.metric) != nullptr ? "not known" : "";
+  }
   return fmt::format("{} to {}", figure_text(checked.assertion.metric, checked.low),
                      figure_text(checked.assertion.metric, checked.high));
 }
 
 // What is wrong with, or close about, one that does not simply hold.
-std::string assertion_message(const CheckedAssertion& checked) {
+std::string assertion_message(const CheckedScenario& of, const CheckedAssertion& checked) {
   const std::string& metric = checked.assertion.metric;
   if (!checked.value) return fmt::format("no {}: {}", metric, checked.why);
   std::string text = fmt::format("{} is {}", metric, simulated_text(checked));
   if (const std::string measured = measured_text(checked); !measured.empty()) {
-    text += fmt::format("; measured runs of similar systems would be {}", measured);
+    if (checked.low == checked.high) return text + "; how far it may be off is not known";
+    text += fmt::format("; {} {}",
+                        of.measured_runs > 0
+                            ? "measured runs of similar systems would be"
+                            : "not measured: with constants of other devices it would be",
+                        measured);
   }
   return text;
 }
@@ -54,7 +62,7 @@ std::string headline(const std::vector<CheckedScenario>& scenarios) {
   const std::size_t broken = count_of(scenarios, AssertionVerdict::broken);
   const std::size_t tight = count_of(scenarios, AssertionVerdict::tight);
   const std::string close =
-      tight == 0 ? "" : fmt::format("; {} within the range of measured runs (tight)", tight);
+      tight == 0 ? "" : fmt::format("; {} closer than the known error (tight)", tight);
   if (broken > 0) {
     return fmt::format("BROKEN: {} of {} assertion{}{}", broken, all, all == 1 ? "" : "s", close);
   }
@@ -78,7 +86,8 @@ std::string assert_text(const std::vector<CheckedScenario>& scenarios) {
   std::string out = headline(scenarios) + "\n";
   for (const CheckedScenario& one : scenarios) {
     std::vector<std::vector<std::string>> rows{
-        {visible_text(one.name), "", "simulated", "measured runs"}};
+        {visible_text(one.name), "", "simulated",
+         one.measured_runs > 0 ? "measured runs" : "other constants"}};
     for (const CheckedAssertion& checked : one.assertions) {
       rows.push_back({checked.assertion.text, std::string(name_of(checked.verdict)),
                       simulated_text(checked), measured_text(checked)});
@@ -92,7 +101,9 @@ std::string assert_markdown(const std::vector<CheckedScenario>& scenarios) {
   std::string out = fmt::format("### Headroom: {}\n", headline(scenarios));
   for (const CheckedScenario& one : scenarios) {
     out += fmt::format("\n#### {}\n\n", markdown_cell(one.name));
-    out += "| | assertion | simulated | measured runs of similar systems |\n|---|---|---|---|\n";
+    out += fmt::format("| | assertion | simulated | {} |\n|---|---|---|---|\n",
+                       one.measured_runs > 0 ? "measured runs of similar systems"
+                                             : "not measured: by constants of other devices");
     for (const CheckedAssertion& checked : one.assertions) {
       const bool plain = checked.verdict == AssertionVerdict::holds;
       out += fmt::format("| {0}{1}{0} | {2} | {3} | {4} |\n", plain ? "" : "**",
@@ -121,7 +132,7 @@ std::string assert_junit(const std::vector<CheckedScenario>& scenarios) {
     for (const CheckedAssertion& checked : one.assertions) {
       const std::string begin = fmt::format("    <testcase classname=\"headroom.{}\" name=\"{}\"",
                                             escaped(one.name), escaped(checked.assertion.text));
-      const std::string message = escaped(assertion_message(checked));
+      const std::string message = escaped(assertion_message(one, checked));
       if (checked.verdict == AssertionVerdict::broken) {
         out +=
             fmt::format("{}>\n      <failure type=\"broken\" message=\"{}\"/>\n    </testcase>\n",

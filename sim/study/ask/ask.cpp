@@ -29,6 +29,7 @@ class Asker {
     targets_ = with_limits_of(scenario.slo, query_.targets);
     answer_.load = load_of(scenario);
     answer_.has_load = query_.has_load;
+    answer_.has_targets = !targets_.empty();
     if (!query_.refusal.empty()) {
       answer_.run = check(scenario, catalog_);
       answer_.run.started = false;
@@ -37,6 +38,7 @@ class Asker {
     }
     answer_.run = headroom::run(scenario, catalog_, {.interrupted = options_.interrupted});
     if (is_stopped()) return std::move(answer_);
+    if (targets_.empty()) answer_.at_once = requests_at_once(answer_.run);
     add_latencies();
     search(scenario);
     judge();
@@ -69,7 +71,9 @@ class Asker {
           {std::string(name), limit, ms, ms * (1 + range.low), ms * (1 + range.high)});
     };
     for (const Limit& target : targets_) add(target.metric, target.bound);
+    const bool has_steps = run.summary.metrics.mean_tpot_ms > 0;  // not with answers of one token
     for (const std::string_view name : kUsualLatencies) {
+      if (!has_steps && find_latency(name)->kind == LatencyKind::tpot) continue;
       if (std::ranges::find(answer_.latencies, name, &AskLatency::metric) ==
           answer_.latencies.end()) {
         add(name, std::nullopt);
@@ -87,6 +91,7 @@ class Asker {
           edge_job(query_.document, load_search(answer_.load, targets_), answer_.largest_load));
       if (query_.with_changes) add_other_edges(scenario, jobs);
     }
+    if (answer_.run.started && !bounded) add_rate(scenario, jobs);
     std::vector<AskChange> changes;
     // Of an engine that does not start it is enough to serve the users who were asked for.
     const bool must_start = !answer_.run.started && answer_.load.kind == LoadKind::users;
@@ -150,13 +155,26 @@ class Asker {
     return broken;
   }
 
-  // Of requests that are drawn, without sessions or classes: the same in a closed loop, and with
-  // longer prompts.
-  void add_other_edges(const Scenario& scenario, std::vector<Job>& jobs) {
+  // Requests that are drawn, without sessions or classes.
+  [[nodiscard]] static bool is_plain(const Scenario& scenario) {
     const WorkloadSection& w = scenario.workload;
-    const bool plain = w.classes.empty() && w.trace.file.empty() && w.servegen.directory.empty() &&
-                       scenario.given_below("/workload/sessions").empty();
-    if (!plain) return;
+    return w.classes.empty() && w.trace.file.empty() && w.servegen.directory.empty() &&
+           scenario.given_below("/workload/sessions").empty();
+  }
+
+  // How many users there may be says nothing without targets; what they may send in all does.
+  void add_rate(const Scenario& scenario, std::vector<Job>& jobs) {
+    if (!is_plain(scenario)) return;
+    ScenarioDocument document = query_.document;
+    set_open_loop(document.json);
+    const AskLoad rate{LoadKind::rate, "workload.arrivals.request_rate", 1};
+    jobs.push_back(edge_job(std::move(document), load_search(rate, {}), answer_.largest_rate));
+  }
+
+  // The same requests in a closed loop, and with longer prompts.
+  void add_other_edges(const Scenario& scenario, std::vector<Job>& jobs) {
+    if (!is_plain(scenario)) return;
+    const WorkloadSection& w = scenario.workload;
     if (answer_.load.kind == LoadKind::rate && !targets_.empty()) {
       ScenarioDocument document = query_.document;
       set_closed_loop(document.json, std::nullopt);
@@ -242,8 +260,9 @@ class Asker {
                       fmt::format("{} is {}, below {}", latency_title(nearest->metric),
                                   latency_text(nearest->ms), latency_text(*nearest->limit_ms)));
     }
-    conclude(HoldVerdict::holds,
-             query_.has_load ? "the engine keeps up with this traffic" : "the engine starts");
+    conclude(HoldVerdict::holds, !query_.has_load            ? "the engine starts"
+                                 : answer_.latencies.empty() ? "the engine keeps up"
+                                                             : untargeted_reason(run));
   }
 
   void conclude(HoldVerdict verdict, std::string reason) {
@@ -287,12 +306,9 @@ class Asker {
     if (!query_.has_load) return "";
     for (const AskLatency& latency : answer_.latencies) {
       if (!latency.is_tight()) continue;
-      // Without measured runs of the kind the range is over constants of other devices.
-      const std::string_view by =
-          run.expected_error.runs > 0 ? "measured runs were" : "constants of other devices give";
       return fmt::format("{} is {}, below {}, but {} up to {}", latency_title(latency.metric),
-                         latency_text(latency.ms), latency_text(*latency.limit_ms), by,
-                         latency_text(latency.high_ms));
+                         latency_text(latency.ms), latency_text(*latency.limit_ms),
+                         range_source(run.expected_error), latency_text(latency.high_ms));
     }
     const std::optional<AskEdge>& edge = answer_.largest_load;
     const bool by_pool = edge && edge->largest && edge->binds == Binds::pool;

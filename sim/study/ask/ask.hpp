@@ -19,6 +19,7 @@
 #include "sim/resolve/run_verdict.hpp"
 #include "sim/study/ask/ask_candidates.hpp"
 #include "sim/study/ask/ask_load.hpp"
+#include "sim/study/ask/ask_untargeted.hpp"
 
 namespace headroom {
 
@@ -63,10 +64,13 @@ struct AskAnswer {
   RunResult run;       // under the load asked for
   AskLoad load;
   bool has_load = true;
+  bool has_targets = true;
   std::vector<AskLatency> latencies;
   std::optional<AskEdge> largest_load;
   std::optional<AskEdge> largest_users;    // of the same requests in a closed loop
+  std::optional<AskEdge> largest_rate;     // of the same requests, where users have no targets
   std::optional<AskEdge> largest_context;  // tokens of prompt and output, under the load asked for
+  std::optional<AskAtOnce> at_once;        // without targets: what memory and seats carry
   std::int64_t context_requests = 0;       // of the length asked for, that fit at once
   std::vector<AskChange> changes;          // on the same devices; the best first, at most three
   std::vector<AskChange> hardware;         // with more or other devices, likewise

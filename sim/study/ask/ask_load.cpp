@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/resolve/resolve.hpp"
+#include "sim/scenario/option_value.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/study/sweep/study_runner.hpp"
 
@@ -69,6 +71,22 @@ void set_closed_loop(JsonDocument& document, std::optional<std::int64_t> users) 
   if (users) loop["users"] = *users;
   const std::array<std::string, 2> warmup{"run", "warmup_s"};
   set_at(document, warmup, kLoopWarmupS, std::string(kAskOrigin));
+}
+
+void set_open_loop(JsonDocument& document) {
+  Json& workload = document.root["workload"];
+  workload.erase("closed_loop");
+  workload.erase("duration_s");
+  workload["num_requests"] = kAskRequests;
+  erase_at(document.root, {"run", "warmup_s"});
+}
+
+bool makes_vectors(const Scenario& scenario, const Catalog& catalog) {
+  constexpr std::string_view kRunner = "/engine/runner";
+  const Json runner =
+      scenario.is_given(std::string(kRunner)) ? option_value(scenario, kRunner) : Json();
+  if (runner == "generate" || runner == "pooling") return runner == "pooling";
+  return is_embedding_model(resolve_system(scenario, catalog).model);
 }
 
 void apply_settings(ScenarioDocument& document, std::span<const Setting> settings) {

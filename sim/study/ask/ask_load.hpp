@@ -37,6 +37,13 @@ struct AskLoad {
 // number is still to be set. The workload is an object.
 void set_closed_loop(JsonDocument& document, std::optional<std::int64_t> users);
 
+// The same requests at a rate that is still to be set, as many as a question asks about.
+void set_open_loop(JsonDocument& document);
+inline constexpr std::int64_t kAskRequests = 2000;  // twenty of them beyond p99
+
+// Whether the model makes vectors of prompts, and no tokens. ConfigError: as resolve_system.
+[[nodiscard]] bool makes_vectors(const Scenario& scenario, const Catalog& catalog);
+
 // An option with another value, as --set would give it; null: as if it were not given.
 struct Setting {
   std::string path;

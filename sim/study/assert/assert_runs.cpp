@@ -86,7 +86,8 @@ std::vector<CheckedScenario> assert_runs(const std::vector<AssertedScenario>& sc
   in_parallel(scenarios.size(), options.threads, [&](std::size_t i) {
     const AssertedScenario& one = scenarios[i];
     const RunResult result = run(one.scenario, catalog, {.interrupted = options.interrupted});
-    all[i] = {one.scenario.name, one.file, result.digest, check_assertions(result, assertions)};
+    all[i] = {one.scenario.name, one.file, result.digest, result.expected_error.runs,
+              check_assertions(result, assertions)};
   });
   return all;
 }

@@ -15,8 +15,7 @@
 
 namespace headroom {
 
-// tight: holds for the simulated figure, but not for all that measured runs of similar systems
-// would make of it.
+// tight: holds for the simulated figure, but not for all that its known error would make of it.
 enum class AssertionVerdict : std::uint8_t { holds, tight, broken };
 [[nodiscard]] std::string_view name_of(AssertionVerdict verdict);
 
@@ -24,8 +23,8 @@ struct CheckedAssertion {
   Assertion assertion;
   AssertionVerdict verdict = AssertionVerdict::broken;
   std::optional<double> value;  // simulated; nothing: the run has none
-  // Where measured runs of similar systems lay, relative to simulated ones; equal to `value`: not
-  // known, or a count that is exact.
+  // Where measured runs of similar systems lay, relative to simulated ones, or without any what
+  // constants of other devices give; equal to `value`: not known, or a count that is exact.
   double low = 0;
   double high = 0;
   std::string why;  // a run that has no such figure
@@ -35,6 +34,7 @@ struct CheckedScenario {
   std::string name;
   std::string file;  // as it was given
   std::string digest;
+  std::int64_t measured_runs = 0;  // of similar systems, behind `low` and `high` of latencies
   std::vector<CheckedAssertion> assertions;
 
   [[nodiscard]] std::size_t count(AssertionVerdict verdict) const;

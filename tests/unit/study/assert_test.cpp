@@ -115,7 +115,7 @@ TEST_CASE("a latency of an overloaded run is missing, which breaks an assertion"
 TEST_CASE("answers escape names for XML and Markdown", "[assert]") {
   const Assertion assertion = parse_assertions({"oom < 1"}).front();
   const CheckedScenario scenario{
-      "a<b>&\"|\n", "f", "d", {{assertion, AssertionVerdict::holds, 0.0, 0, 0, ""}}};
+      "a<b>&\"|\n", "f", "d", 1, {{assertion, AssertionVerdict::holds, 0.0, 0, 0, ""}}};
   const std::string junit = assert_junit({scenario});
   CHECK(junit.find("a&lt;b&gt;&amp;&quot;|\\n") != std::string::npos);
   CHECK(junit.find("name=\"oom &lt; 1\"") != std::string::npos);
