@@ -123,9 +123,8 @@ class Driver(Scheduler):
         else:
             self.token_to_kv_pool_allocator = PagedTokenToKVPoolAllocator(
                 s.max_total_tokens, s.page_size, torch.float16, "cpu", kv, False)
-        # As many seats as requests: max_running_requests alone is the limit.
         self.req_to_token_pool = ReqToTokenPool(
-            s.max_running_requests + 8, s.context_length + 8, "cpu", False)
+            s.max_running_requests, s.context_length + 8, "cpu", False)
         params = CacheInitParams(
             disable=not s.radix_cache, req_to_token_pool=self.req_to_token_pool,
             token_to_kv_pool_allocator=self.token_to_kv_pool_allocator, page_size=s.page_size,

@@ -35,6 +35,8 @@ class Scenario:
 def make(seed, family, release):
     rng = random.Random(f"sglang {family} {seed}")
     page = rng.choice([4, 8, 16]) if "pages" in family else 1
+    if family == "mixed" and rng.random() < 0.3:
+        page = 8
     s = Scenario(seed, family, release, max_total_tokens=0, context_length=0, page_size=page,
                  max_running_requests=rng.randint(1, 8),
                  chunked_prefill_size=page * rng.choice([4, 8, 16, 24, 32, 64, 128]))
@@ -54,6 +56,7 @@ def make(seed, family, release):
         s.schedule_conservativeness = rng.choice([0.05, 0.3, 0.7, 1.3, 3.0])
     if family == "mixed":
         s.mixed_chunk = True
+        s.max_prefill_tokens = rng.choice([16, 64, 16384])
     if family == "unchunked":
         s.chunked_prefill_size = -1
         s.max_prefill_tokens = rng.choice([8, 16, 32, 64, 128])
@@ -88,7 +91,9 @@ def _prompt(rng, s):
 def _add_request(rng, s, spread):
     """One, or the answers of one prompt."""
     prompt = _prompt(rng, s)
-    limit = rng.randint(1, max(1, min(s.context_length - prompt - 2, 48)))
+    # scheduler.py, init_req_max_new_tokens: it would be cut to this.
+    room = s.max_total_tokens - -(-prompt // s.page_size) * s.page_size - s.page_size - 1
+    limit = rng.randint(1, max(1, min(s.context_length - prompt - 2, room, 48)))
     output = limit if rng.random() < 0.6 else rng.randint(1, limit)
     pieces = shared_pieces(rng, prompt, 4) if s.radix_cache else []
     request = [rng.randint(0, spread), prompt, output, limit, pieces]
