@@ -47,4 +47,19 @@ for release in $releases; do
   python3 -B "$source_dir/tests/live/compare.py" --headroom "$headroom" \
     --keep "$engines/vllm-$release-identical.jsonl" "$engines/vllm-$release.jsonl" || different=1
 done
+
+# SGLang: a folder with the release and all that it needs; none is installed where one is given.
+for release in ${SGLANG_RELEASES:-0.5.15}; do
+  python=${HEADROOM_SGLANG_PYTHON:-$engines/sglang-$release/bin/python}
+  if [[ ! -x $python ]] && ! { "$engines/py/bin/python" -m venv "$engines/sglang-$release" &&
+       "$python" -m pip install -q "sglang==$release"; }; then
+    echo "skipped: sglang $release cannot be installed"
+    continue
+  fi
+  echo "sglang $release"
+  "$python" -B "$source_dir/tests/live/record.py" \
+    sglang "$release" 0 "$count" >"$engines/sglang-$release.jsonl" 2>"$engines/sglang-$release.log"
+  python3 -B "$source_dir/tests/live/compare.py" --headroom "$headroom" \
+    --keep "$engines/sglang-$release-identical.jsonl" "$engines/sglang-$release.jsonl" || different=1
+done
 exit $different

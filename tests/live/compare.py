@@ -7,6 +7,7 @@ Counts identical traces by family; exit code 1 if any differs. --keep writes the
 
 import argparse
 import collections
+import dataclasses
 import json
 import os
 import subprocess
@@ -19,7 +20,7 @@ import traces
 
 def play(program, s, folder):
     """headroom's steps, packed like a trace's."""
-    text, rows = scenario.to_headroom(s)
+    text, rows = traces.module_of(s).to_headroom(s)
     names = [os.path.join(folder, name) for name in ("s.json", "t.csv", "log.jsonl")]
     for name, content in zip(names, (json.dumps(text), rows)):
         with open(name, "w") as file:
@@ -43,24 +44,11 @@ def play(program, s, folder):
 FIELDS = ("time", "rows", "admitted", "preempted", "free")
 
 
-def spare(s, step):
-    """Blocks that the engine may have free beyond headroom's: a window has one block less in the
-    step that computes the last token of a block (docs/semantics.md 27, not modelled)."""
-    windows = [window for window in scenario.layers(s) if window > 0]
-    if not windows:
-        return 0
-    full = len(scenario.layers(s)) - len(windows)
-    groups = -(-len(windows) // full)
-    at_end = [c for _, c, tokens in step[1]
-              if tokens == 1 and (c + 1) % s.block_size == 0 and c + 1 >= windows[0]]
-    return groups * len(at_end)
-
-
 def difference(s, theirs, ours):
     """The first: (step, what, theirs, ours), or None."""
     for number, (a, b) in enumerate(zip(theirs, ours)):
         for field, x, y in zip(FIELDS, a, b):
-            if x != y and not (field == "free" and y <= x <= y + spare(s, a)):
+            if x != y and not (field == "free" and y <= x <= y + traces.module_of(s).spare(s, a)):
                 return number, field, a, b
     if not ours:
         return 0, "error", len(theirs), "the engine does not start"
@@ -93,12 +81,12 @@ def main():
                 elif shown < a.show:
                     shown += 1
                     number, field, x, y = found
-                    print(f"{s.release} {s.family} {s.seed}, step {number}, {field}:\n"
+                    print(f"{s.ENGINE} {s.release} {s.family} {s.seed}, step {number}, {field}:\n"
                           f"  engine   {x}\n  headroom {y}")
-                    print("  ", scenario.dumps(s))
+                    print("  ", json.dumps(dataclasses.asdict(s), separators=(",", ":")))
     for family in seen:
-        print(f"{family:10} {same[family]:5} of {seen[family]:5} identical")
-    print(f"{'all':10} {sum(same.values()):5} of {sum(seen.values()):5} identical")
+        print(f"{family:12} {same[family]:5} of {seen[family]:5} identical")
+    print(f"{'all':12} {sum(same.values()):5} of {sum(seen.values()):5} identical")
     return 0 if same == seen else 1
 
 

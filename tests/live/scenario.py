@@ -6,7 +6,6 @@ what prompts share, as in headroom's own trace format.
 """
 
 import dataclasses
-import json
 import random
 
 STEP_NS = 1_000_000
@@ -17,6 +16,7 @@ FAMILIES = ("plain", "tight", "prefixes", "priority", "threshold", "unchunked", 
 
 @dataclasses.dataclass
 class Scenario:
+    ENGINE = "vllm"
     seed: int
     family: str
     release: str
@@ -49,7 +49,7 @@ def _prompt(rng, s, longest):
     return rng.randint(1, longest)
 
 
-def _pieces(rng, prompt, number_of_pieces):
+def shared_pieces(rng, prompt, number_of_pieces):
     """The shared beginning of a prompt: one or two pieces of a fixed length each."""
     left, pieces = prompt, []
     for _ in range(rng.randint(0, 2)):
@@ -132,7 +132,7 @@ def _add_request(rng, s, spread):
     prompt = _prompt(rng, s, longest)
     limit = rng.randint(1, min(s.max_model_len - prompt, 48))
     output = limit if rng.random() < 0.6 else rng.randint(1, limit)
-    pieces = _pieces(rng, prompt, 4) if s.prefix_caching else []
+    pieces = shared_pieces(rng, prompt, 4) if s.prefix_caching else []
     request = [rng.randint(0, spread), prompt, output, limit,
                rng.randint(0, 2) if s.policy == "priority" else 0, pieces]
     copies = rng.randint(2, 4) if s.family == "samples" and rng.random() < 0.4 else 1
@@ -175,5 +175,14 @@ def to_headroom(s):
     return scenario, "\n".join(lines) + "\n"
 
 
-def dumps(s):
-    return json.dumps(dataclasses.asdict(s), separators=(",", ":"))
+def spare(s, step):
+    """Blocks that the engine may have free beyond headroom's: a window has one block less in the
+    step that computes the last token of a block (docs/semantics.md 27, not modelled)."""
+    windows = [window for window in layers(s) if window > 0]
+    if not windows:
+        return 0
+    full = len(layers(s)) - len(windows)
+    groups = -(-len(windows) // full)
+    at_end = [c for _, c, tokens in step[1]
+              if tokens == 1 and (c + 1) % s.block_size == 0 and c + 1 >= windows[0]]
+    return groups * len(at_end)

@@ -1,4 +1,4 @@
-"""Recorded traces: a scenario and what an engine did in each step.
+"""Recorded traces: a scenario of an engine and what that engine did in each step.
 
 A step is [time, rows, admitted, preempted, free blocks]; a row is [request, context, tokens].
 """
@@ -8,12 +8,20 @@ import gzip
 import json
 
 import scenario
+import sglang_scenario
+
+SCENARIOS = {"vllm": scenario, "sglang": sglang_scenario}
+
+
+def module_of(s):
+    """Which has make(), to_headroom() and spare() of its engine."""
+    return SCENARIOS[s.ENGINE]
 
 
 def pack(s, steps):
     known = {f.name: f.default for f in dataclasses.fields(s)}
     changed = {k: v for k, v in dataclasses.asdict(s).items() if v != known[k] and v != []}
-    return {"scenario": changed, "steps": steps}
+    return {"engine": s.ENGINE, "scenario": changed, "steps": steps}
 
 
 def load(path):
@@ -22,4 +30,5 @@ def load(path):
     with opened(path, "rt") as lines:
         for line in lines:
             trace = json.loads(line)
-            yield scenario.Scenario(**trace["scenario"]), trace["steps"]
+            module = SCENARIOS[trace.get("engine", "vllm")]
+            yield module.Scenario(**trace["scenario"]), trace["steps"]
