@@ -21,8 +21,14 @@ constexpr SamplerBytes kSampler[] = {{{0, 0}, 36.0}, {{0, 8}, 38.7}, {{0, 17}, 1
 constexpr double kGreedyBytes = 2 + 4;
 constexpr EngineVersion kProfilesAllParameters{0, 33};
 
-double sampler_bytes(EngineVersion version, bool second_runner) {
+// FlashInfer's sampler (v1/sample/ops/topk_topp_sampler.py): the logits, their copy in fp32, the
+// masked ones and the probabilities. From 0.17 on the engine's own kernel takes about as much.
+constexpr double kFlashInferBytes = 2 + 4 + 4 + 4;
+constexpr EngineVersion kSortsNoLonger{0, 17};
+
+double sampler_bytes(EngineVersion version, bool second_runner, bool flashinfer) {
   if (second_runner && version < kProfilesAllParameters) return kGreedyBytes;
+  if (flashinfer && version < kSortsNoLonger) return kFlashInferBytes;
   double bytes = 0;
   for (const SamplerBytes& release : kSampler) {
     if (release.since <= version) bytes = release.bytes;
@@ -77,7 +83,8 @@ ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding
   // states per token reproduce Gemma-3, Granite-Vision and Mistral-Small-3.1 to 0.08 GiB.
   const ByteCount vision = model.vision ? 2 * tokens * model.hidden * element : 0;
   const double per_logit =
-      sampler_bytes(options.version, second_runner) + static_cast<double>(element - 2);
+      sampler_bytes(options.version, second_runner, options.flashinfer_sampler) +
+      static_cast<double>(element - 2);
   // The experts' workspace outlives the forward pass, so the sampler comes on top of it (Mixtral,
   // Kimi-VL and Qwen3-30B-A3B of 0.19 to 0.11 GiB).
   const std::int64_t kept = options.version >= kKeepsWorkspace ? widths.routed : 0;

@@ -22,10 +22,12 @@ constexpr EngineVersion kCachesStates{0, 28};     // prefix caching of models wi
 // still patched to do so by the recipe of jetson-containers. That it came with 0.12 is an estimate
 // between the two.
 constexpr EngineVersion kVllmReadsAvailable{0, 12};
-// Model Optimizer's hf_quant_config.json: pull request 29980, December 2025. compressed-tensors
-// had its scheme read before (model_executor/layers/attention).
+// Model Optimizer's hf_quant_config.json: utils/torch_utils.py, resolve_kv_cache_dtype_string.
+// compressed-tensors: attention/layer.py; before, its scheme gave the scales alone.
 bool vllm_reads_cache_format(EngineVersion at, std::string_view method) {
-  return method != "modelopt" || at >= EngineVersion{0, 13};
+  if (method == "modelopt") return at >= EngineVersion{0, 14};
+  if (method == "compressed-tensors") return at >= EngineVersion{0, 15};
+  return true;
 }
 
 std::vector<OwnRow> vllm_rows() {
@@ -57,6 +59,11 @@ std::vector<OwnRow> vllm_rows() {
        .field = &V::mxfp4_kernel,
        .choices = "auto|marlin|mxfp8",
        .doc = "of experts in mxfp4 (VLLM_MXFP4_USE_MARLIN, VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8)"},
+      {.name = "flashinfer_sampler",
+       .field = &V::flashinfer_sampler,
+       .doc = "draw tokens with FlashInfer, whose start-up needs less memory than the sort of "
+              "releases before 0.17 (VLLM_USE_FLASHINFER_SAMPLER)",
+       .absent = "off; before 0.12 it is used where it is installed, as in the engine's image"},
       {.name = "mm_profiling",
        .field = &V::mm_profiling,
        .choices = "auto|skip|text_only",
@@ -232,6 +239,7 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
   options.text_only = own.mm_profiling == "text_only";
   options.pooling = pools(own.runner, s.model);
   options.marlin_experts = own.mxfp4_kernel == "marlin";
+  options.flashinfer_sampler = own.flashinfer_sampler.value_or(false);
   if (e.enable_lora) {
     options.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};
     options.max_loras = e.max_loras;

@@ -100,6 +100,9 @@ const FlagRow kVllmRows[] = {
      .pointer = "/engine/estimate_cuda_graphs",
      .variable = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"},
     {.takes = Takes::toggle,
+     .pointer = "/engine/flashinfer_sampler",
+     .variable = "VLLM_USE_FLASHINFER_SAMPLER"},
+    {.takes = Takes::toggle,
      .pointer = "/engine/allow_long_max_model_len",
      .variable = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},
     // vllm/config/speculative.py; the module of each family is the same method.
@@ -262,7 +265,7 @@ const FlagRow kVllmRows[] = {
     {.takes = Takes::text,
      .note = "its effect on step time and memory is not modelled",
      .variable = "VLLM_ATTENTION_BACKEND|VLLM_USE_TRITON_FLASH_ATTN|VLLM_USE_DEEP_GEMM|"
-                 "VLLM_FLASH_ATTN_VERSION|VLLM_USE_FLASHINFER_SAMPLER|VLLM_ALL2ALL_BACKEND|"
+                 "VLLM_FLASH_ATTN_VERSION|VLLM_ALL2ALL_BACKEND|"
                  "VLLM_USE_FLASHINFER_MOE_FP8|VLLM_USE_FLASHINFER_MOE_FP4"},
     {.takes = Takes::text,
      .note = "V1 is modelled from release 0.8 on and V0 before, regardless of the variable: set "

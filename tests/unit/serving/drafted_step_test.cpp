@@ -20,7 +20,7 @@ struct OneRow {
   ReplicaOptions options = speculating();
   PagedKv kv{PagedKvOptions{.blocks = 10, .block_tokens = 16}};
   ReplicaCore core{options, kv, std::nullopt};
-  DraftedStep step{options.acceptance};
+  DraftedStep step{options.acceptance, 0};
   RequestId id = core.requests.add(Request{});
 
   explicit OneRow(StepIndex last_decode) {
