@@ -60,6 +60,7 @@ for release in ${SGLANG_RELEASES:-0.5.15}; do
   "$python" -B "$source_dir/tests/live/record.py" \
     sglang "$release" 0 "$count" >"$engines/sglang-$release.jsonl" 2>"$engines/sglang-$release.log"
   python3 -B "$source_dir/tests/live/compare.py" --headroom "$headroom" \
-    --keep "$engines/sglang-$release-identical.jsonl" "$engines/sglang-$release.jsonl" || different=1
+    --keep "$engines/sglang-$release-identical.jsonl" "$engines/sglang-$release.jsonl" ||
+    different=1
 done
 exit $different

@@ -23,7 +23,8 @@ outcome 0 small.json p99_ttft=10s,p95_tpot=5s
 "$HEADROOM" run small.json --json >run.json
 limit=$(awk -v ms="$(number run.json p99_ttft_ms)" 'BEGIN { print 1.001 * ms }')
 outcome 0 small.json "p99_ttft_ms <= $limit"
-head -n 1 out.txt | grep -q '^TIGHT: 1 assertion; 1 closer than the known error' || fail "$(cat out.txt)"
+head -n 1 out.txt | grep -q '^TIGHT: 1 assertion; 1 closer than the known error' ||
+  fail "$(cat out.txt)"
 
 # Several scenarios, each file read by a program of its own; one thread or two.
 sed 's/"small"/"more <\&> |"/; s/"request_rate": 20/"request_rate": 4000/' small.json >more.json

@@ -49,8 +49,8 @@ struct VllmBudgetOptions {
   bool pooling = false;            // vectors instead of tokens: nothing is sampled
   bool marlin_experts = false;     // VLLM_MXFP4_USE_MARLIN
   bool flashinfer_sampler = false;
-  std::optional<LoraShape> lora;   // enable_lora; its rank: max_lora_rank
-  std::int64_t max_loras = 1;      // slots
+  std::optional<LoraShape> lora;  // enable_lora; its rank: max_lora_rank
+  std::int64_t max_loras = 1;     // slots
 };
 
 [[nodiscard]] MemoryBudget vllm_budget(const BudgetInputs& inputs,

@@ -187,11 +187,13 @@ TEST_CASE("a cache format that the checkpoint declares counts where the engine r
   };
   const std::string vllm = R"({"name": "vllm", "version": ")";
   const std::string sglang = R"({"name": "sglang", "version": "0.5.9")";
-  // Model Optimizer's file: vLLM since 0.13, SGLang.
-  CHECK(cache_of(vllm + R"(0.12"})", "llama-3.3-70b-nvfp4") == Dtype::bf16);
-  CHECK(cache_of(vllm + R"(0.13"})", "llama-3.3-70b-nvfp4") == Dtype::fp8);
+  // Model Optimizer's file: vLLM since 0.14, SGLang.
+  CHECK(cache_of(vllm + R"(0.13"})", "llama-3.3-70b-nvfp4") == Dtype::bf16);
+  CHECK(cache_of(vllm + R"(0.14"})", "llama-3.3-70b-nvfp4") == Dtype::fp8);
   CHECK(cache_of(sglang + "}", "llama-3.3-70b-nvfp4") == Dtype::fp8);
-  // The scheme of compressed-tensors: vLLM alone.
+  // The scheme of compressed-tensors: vLLM alone, since 0.15.
+  CHECK(cache_of(vllm + R"(0.14"})", "laguna-s-2.1-int4") == Dtype::bf16);
+  CHECK(cache_of(vllm + R"(0.15"})", "laguna-s-2.1-int4") == Dtype::fp8);
   CHECK(cache_of(vllm + R"(0.25"})", "laguna-s-2.1-int4") == Dtype::fp8);
   CHECK(cache_of(sglang + "}", "laguna-s-2.1-int4") == Dtype::bf16);
   // A checkpoint of NVIDIA's that the catalog does not have.
