@@ -152,6 +152,9 @@ TEST_CASE("the activation peak depends on the release") {
   CHECK(gib_from_bytes(vllm_activation_bytes(model, {}, options)) == Approx(1.89).epsilon(0.01));
   options.version = {0, 12};
   CHECK(gib_from_bytes(vllm_activation_bytes(model, {}, options)) == Approx(4.76).epsilon(0.01));
+  // Drawn with FlashInfer: 14 bytes per logit, and the hidden states.
+  options.flashinfer_sampler = true;
+  CHECK(vllm_activation_bytes(model, {}, options) == 1024LL * 128256 * 14 + 8192LL * 4096 * 2);
 }
 
 TEST_CASE("defaults of the API server follow device and release") {
