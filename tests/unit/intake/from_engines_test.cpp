@@ -120,12 +120,11 @@ TEST_CASE("switches that delay first tokens or choose graphs are options") {
   CHECK(from("sglang serve --model-path m --cuda-graph-backend-prefill breakable")
             .scenario.at("engine")
             .at("piecewise_cuda_graph") == true);
-  const Json vllm =
-      from(
-          "VLLM_MXFP4_USE_MARLIN=1 VLLM_USE_FLASHINFER_SAMPLER=1 vllm serve m -O3 "
-          "--max-cudagraph-capture-size 2048 "
-          "--compilation-config '{\"cudagraph_mode\": \"FULL_DECODE_ONLY\"}'")
-          .scenario.at("engine");
+  const Json vllm = from(
+                        "VLLM_MXFP4_USE_MARLIN=1 VLLM_USE_FLASHINFER_SAMPLER=1 vllm serve m -O3 "
+                        "--max-cudagraph-capture-size 2048 "
+                        "--compilation-config '{\"cudagraph_mode\": \"FULL_DECODE_ONLY\"}'")
+                        .scenario.at("engine");
   CHECK(vllm.at("mxfp4_kernel") == "marlin");
   CHECK(vllm.at("flashinfer_sampler") == true);
   CHECK(vllm.at("max_cudagraph_capture_size") == 2048);
