@@ -77,3 +77,24 @@ slower '--set engine.version=0.5.9' '--set engine.version=0.5.10'
 slower '--set engine.piecewise_cuda_graph=false' '--set engine.version=0.5.15'
 latent='--set model=deepseek-v3 --set engine.tensor_parallel_size=8'
 slower "$latent --set engine.version=0.5.15" "$latent --set engine.version=0.5.10"
+
+# Its drafts: jumps over steps give the same bytes as single steps, where the pool is too small for
+# all rows, with copies of a request, in trees, and on data ranks whose prompts pause all decodes.
+same_in_single_steps() {
+  "$HEADROOM" run small.json "$@" --json >jumps.json || fail "$*"
+  "$HEADROOM" run small.json "$@" --set run.single_step=true --json >steps.json
+  [[ $(grep '"digest"' jumps.json) == $(grep '"digest"' steps.json) ]] || fail "differs: $*"
+  [[ $(number jumps.json arrived) -gt 0 && $(number jumps.json completed) -gt 0 ]] || fail "$*"
+}
+small_scenario >small.json
+drafts='"speculative_config":{"method":"eagle3","num_speculative_tokens":3}'
+engine="engine={\"name\":\"sglang\",\"version\":\"0.5.15\",$drafts"
+same_in_single_steps --set "$engine}"
+same_in_single_steps --set "$engine,\"max_total_tokens\":2000}"
+[[ $(number jumps.json preemptions) -gt 0 ]] || fail 'nobody is retracted'
+same_in_single_steps --set "$engine}" --set workload.n=3
+tree='"speculative_eagle_topk":4,"speculative_num_draft_tokens":8'
+same_in_single_steps --set "$engine,$tree}"
+ranks='"tensor_parallel_size":4,"data_parallel_size":2,"max_total_tokens":2000'
+same_in_single_steps --set model=deepseek-v3 --set device=h200-sxm \
+  --set "${engine/eagle3/mtp},$ranks}"
