@@ -136,7 +136,7 @@ KvLayout target_layout(const BudgetInputs& inputs, const SglangBudgetOptions& op
 
 KvLayout layout_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
                    std::int64_t stage) {
-  const KvLayout target = target_layout(inputs, options, stage);
+  KvLayout target = target_layout(inputs, options, stage);
   if (!drafter_is_in_share(inputs, options)) return target;
   return with_drafter_layers_priced(target, inputs, options);
 }
