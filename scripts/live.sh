@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Compares headroom's scheduler with the engines' own, step by step: installs vLLM's Python code in
-# a folder outside of the source (no GPU, no model), drives its Scheduler and KVCacheManager with
-# random scenarios, and plays them with headroom (docs/live.md).
+# Compares headroom's scheduler with the engines' own, step by step: installs the Python code of
+# vLLM and SGLang in folders outside of the source (no GPU, no model), drives their schedulers and
+# caches with random scenarios, and plays them with headroom (docs/live.md).
 #
 #   scripts/live.sh [scenarios per release]     default: 1500
 #
 # HEADROOM: the program (build/release/bin/headroom). HEADROOM_ENGINES: the folder (about 10 GB,
-# most of it torch). VLLM_RELEASES: default "0.19.0 0.24.0 0.33.0". A release that cannot be had
-# is skipped.
+# most of it torch). VLLM_RELEASES: default "0.19.0 0.24.0 0.33.0". SGLANG_RELEASES: default
+# "0.5.15". HEADROOM_SGLANG_PYTHON: a Python that has that release. One that cannot be had is
+# skipped.
 set -euo pipefail
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 engines=${HEADROOM_ENGINES:-$HOME/.cache/headroom/engines}
@@ -30,7 +31,7 @@ if [[ ! -x $engines/py/bin/python ]]; then
 fi
 if [[ ! -f $engines/py/complete ]]; then
   "$engines/py/bin/pip" install -q "${needed[@]}" && touch "$engines/py/complete" ||
-    { echo "skipped: torch and what else vLLM imports cannot be installed"; exit 0; }
+    { echo "skipped: torch and what else vLLM imports cannot be installed"; releases=; }
 fi
 
 different=0
@@ -50,11 +51,11 @@ done
 
 # SGLang: a folder with the release and all that it needs; none is installed where one is given.
 for release in ${SGLANG_RELEASES:-0.5.15}; do
-  python=${HEADROOM_SGLANG_PYTHON:-$engines/sglang-$release/bin/python}
-  if [[ ! -x $python ]] && ! { "$engines/py/bin/python" -m venv "$engines/sglang-$release" &&
-       "$python" -m pip install -q "sglang==$release"; }; then
-    echo "skipped: sglang $release cannot be installed"
-    continue
+  folder=$engines/sglang-$release
+  python=${HEADROOM_SGLANG_PYTHON:-$folder/bin/python}
+  if [[ -z ${HEADROOM_SGLANG_PYTHON:-} && ! -f $folder/complete ]]; then
+    "$engines/py/bin/python" -m venv "$folder" && "$python" -m pip install -q "sglang==$release" &&
+      touch "$folder/complete" || { echo "skipped: sglang $release cannot be installed"; continue; }
   fi
   echo "sglang $release"
   "$python" -B "$source_dir/tests/live/record.py" \
