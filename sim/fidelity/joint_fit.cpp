@@ -31,6 +31,7 @@ constexpr double kFreeSpreads = 1;
 constexpr double kOwnSpreads = 1;
 constexpr double kDerivativeSpreads = 0.5;
 constexpr int kJointRounds = 3;
+constexpr double kMostTies = 1000;
 constexpr double kOutsideRange = 0.1;  // of the runs of a model, at each end of the printed range
 
 struct Parameter {
@@ -171,7 +172,7 @@ class JointProblem {
   }
 
   // Where the sum of squares is least if the residuals are linear in the constants, over the
-  // figures of runs that `counts`.
+  // figures of runs that `counts`. A constant of all engines that none of them sees stays at x.
   [[nodiscard]] VectorXd solved(const VectorXd& x, const VectorXd& r, const MatrixXd& j,
                                 const std::function<bool(const ScoredRun&)>& counts) const {
     MatrixXd normal = MatrixXd::Zero(x.size(), x.size());
@@ -183,7 +184,12 @@ class JointProblem {
       normal += w * j.row(f).transpose() * j.row(f);
       right -= w * j.row(f).transpose() * r[f];
     }
-    add_ties(x, normal, right);
+    VectorXd from = start();
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+      const bool is_shared = parameters_[static_cast<std::size_t>(i)].engine.empty();
+      if (is_shared && normal(i, i) == 0) from[i] = x[i];  // nobody else could say
+    }
+    add_ties(x, from, normal, right);
     return clamped(x + normal.ldlt().solve(right));
   }
   // Half of the 95 % interval of each constant, in spreads.
@@ -198,7 +204,7 @@ class JointProblem {
       squares += w * r[f] * r[f];
       weights += w;
     }
-    add_ties(x, normal, unused);
+    add_ties(x, x, normal, unused);
     return 1.96 * (normal.inverse().diagonal() * (squares / weights)).cwiseSqrt();
   }
 
@@ -210,6 +216,11 @@ class JointProblem {
   }
 
   void read_fields(const JointFitOptions& options) {
+    if (!(options.ties > 0 && options.ties <= kMostTies)) {
+      throw ConfigError(Complaint{.origin = "--ties",
+                                  .value = fmt::to_string(options.ties),
+                                  .problem = "expected more than 0, up to 1000"});
+    }
     rows_ = start_rows();
     std::vector<OwnConstant> own;
     for (const std::string& text : options.own) own.push_back(checked(text, options.fit));
@@ -311,9 +322,8 @@ class JointProblem {
     }
   }
 
-  // To where the constants started, and of an engine's own ones to their mean.
-  void add_ties(const VectorXd& x, MatrixXd& normal, VectorXd& right) const {
-    const VectorXd from = start();
+  // To where the constants started, `from`, and of an engine's own ones to their mean.
+  void add_ties(const VectorXd& x, const VectorXd& from, MatrixXd& normal, VectorXd& right) const {
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       const double w = ties_ * kPlainScatter * kPlainScatter / (kFreeSpreads * kFreeSpreads);
       normal(i, i) += w;

@@ -10,7 +10,8 @@
 // drawn towards their mean over the engines.
 //
 // Left out: each group of runs (a model, a device, a data set) is scored with constants from all
-// others, by one more step from the common solution, replayed.
+// others, by one more step from the common solution, replayed. A constant of all engines that only
+// the runs left out see keeps its value.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,7 @@ struct JointFitOptions {
   // Those of `fit` that each engine has for itself; "request_ms@trtllm": that this one has.
   std::vector<std::string> own = {};
   // How strongly constants are drawn to where they started and to their mean over the engines: 1 is
-  // worth an error of 10 % of one run per spread; 0 leaves constants that no run sees undetermined.
+  // worth an error of 10 % of one run per spread. Above 0, so that constants that no run sees stay.
   double ties = 1;
   std::size_t threads = 1;
 };
@@ -57,7 +58,7 @@ struct JointFit {
 };
 
 // ConfigError: an unknown constant, engine or data set, one of `own` that is not fitted, no run
-// that kernels price, none of them to fit on.
+// that kernels price, none of them to fit on, ties that are not above 0 or beyond 1,000.
 [[nodiscard]] JointFit fit_between_kernels(const JointFitOptions& options, const Catalog& catalog);
 
 }  // namespace headroom

@@ -39,6 +39,7 @@ struct CalibrateArguments {
   bool between_kernels = false;         // of all engines at once, instead of a row
   std::vector<std::string> own;         // of those, what each engine has for itself
   std::vector<std::string> unseen;      // data sets that are scored alone
+  std::optional<double> ties;           // JointFitOptions::ties
   std::optional<std::int64_t> threads;  // empty: all cores
   std::string output;   // folder for the catalog file with the result; empty: print only
   std::string catalog;  // folder that overrides the embedded one; empty: none
@@ -65,6 +66,9 @@ void check_arguments(const CalibrateArguments& arguments, bool is_file) {
   }
   if (!arguments.unseen.empty()) {
     throw ConfigError("calibrate: --unseen has no effect without --between-kernels");
+  }
+  if (arguments.ties) {
+    throw ConfigError("calibrate: --ties has no effect without --between-kernels");
   }
   if (arguments.calibration.empty()) {
     throw ConfigError(
@@ -99,6 +103,7 @@ Fitted fit_between(const CalibrateArguments& arguments, const Catalog& catalog) 
                                             .unseen = arguments.unseen,
                                             .fit = arguments.fit,
                                             .own = arguments.own,
+                                            .ties = arguments.ties.value_or(1),
                                             .threads = threads_of(arguments.threads)},
                                            catalog);
   return {between_kernels_file(fit.rows), calibrate_text(fit)};
@@ -169,6 +174,10 @@ std::function<int()> add_calibrate(CLI::App& command) {
                   "with --between-kernels: data sets to score alone, no constant learns of them: "
                   "a,b,...")
       ->delimiter(',');
+  command.add_option(
+      "--ties", a->ties,
+      "with --between-kernels: how strongly constants hold to where they start and to their mean "
+      "over the engines (1)");
   command.add_option("--device", a->device,
                      "for a file: catalog id of the probed device (default: the row's)");
   command.add_option("--fit", a->fit, "constants to fit, as the row names them: a,b,...")

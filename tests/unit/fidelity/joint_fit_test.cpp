@@ -1,6 +1,7 @@
 #include "sim/fidelity/joint_fit.hpp"
 
 #include <catch2/catch.hpp>
+#include <limits>
 #include <string>
 
 #include "sim/kernel/errors.hpp"
@@ -99,6 +100,12 @@ TEST_CASE("joint fits: what cannot be fitted is refused by name") {
   CHECK_THROWS_WITH(fit({"layer_us"}, {"request_ms"}), Contains("request_ms"));
   CHECK_THROWS_WITH(fit({}, {}), Contains("name the constants"));
   CHECK_THROWS_WITH(fit({"layer_us", "layer_us"}, {}), Contains("layer_us is named twice"));
+  for (const double ties : {0.0, -1.0, 1001.0, std::numeric_limits<double>::quiet_NaN()}) {
+    CHECK_THROWS_WITH(
+        fit_between_kernels(
+            {.directory = folder.path() + "/loops", .fit = {"layer_us"}, .ties = ties}, catalog),
+        Contains("--ties") && Contains("more than 0"));
+  }
 }
 
 TEST_CASE("joint fits: data sets that no constant learns of") {
