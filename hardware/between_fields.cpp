@@ -30,6 +30,8 @@ constexpr std::array kBetweenFields{
     BetweenField{"quantise_launches", &B::quantise_launches, 1, kMostBetween, 40, 4},
     BetweenField{"layer_us", &B::layer_ns, kBetweenUs, kMostBetween, 60, 6},
     BetweenField{"latent_layer_share", &B::latent_layer_share, 1, 1, 1, 0.25},
+    BetweenField{"sparse_us", &B::sparse_ns, kBetweenUs, kMostBetween, 200, 60},
+    BetweenField{"recurrent_us", &B::recurrent_ns, kBetweenUs, kMostBetween, 200, 60},
     BetweenField{"quantise_us", &B::quantise_ns, kBetweenUs, kMostBetween, 60, 6},
     BetweenField{"elementwise_us", &B::elementwise_ns, kBetweenUsPerMillion, kMostBetween, 60, 5},
     BetweenField{"quantise_token_us", &B::quantise_token_ns, kBetweenUsPerMillion, kMostBetween, 60,

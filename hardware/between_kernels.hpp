@@ -23,6 +23,8 @@ struct BetweenKernels {
 
   double layer_ns = 0;            // small kernels of a layer: norms, rotary, cache write, gating
   double latent_layer_share = 1;  // of layer_ns that the measured block of latent attention lacks
+  double sparse_ns = 0;           // more in one whose latent attention has an indexer
+  double recurrent_ns = 0;        // more in a recurrent layer
   double quantise_ns = 0;         // more in a layer that quantises activations per group of 128
   // Elementwise kernels of a step that holds prompt tokens: per token and element of the hidden
   // states of all layers. And of the layers that quantise, to do that.

@@ -70,7 +70,8 @@ KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSt
   const LayerKernels::Counts& counts = kernels_.counts();
   const double plain = real(counts.layers) - (1 - b.latent_layer_share) * real(counts.latent);
   const double quantising = real(counts.fp8_block);
-  layers_ = ticks_from_ns(b.layer_ns * plain + b.quantise_ns * quantising);
+  layers_ = ticks_from_ns(b.layer_ns * plain + b.sparse_ns * real(counts.sparse) +
+                          b.recurrent_ns * real(counts.recurrent) + b.quantise_ns * quantising);
   elementwise_ = ticks_from_ns(
       (b.elementwise_ns * real(counts.layers) + b.quantise_token_ns * quantising) * real(hidden));
   sequence_ = ticks_from_ns(b.sequence_ns);

@@ -182,6 +182,7 @@ void LayerKernels::add_latent(const AttentionSpec& a, double count) {
   if (choices_.fp8_prefill) shape.query = kv_;
   counts_.latent += static_cast<std::int64_t>(count);
   if (a.indexer) {
+    counts_.sparse += static_cast<std::int64_t>(count);
     sparses_.push_back(
         {{.latent = shape, .picked = a.indexer->top_k, .runs_indexer = !a.indexer->shared}, count});
   } else {

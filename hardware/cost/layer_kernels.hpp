@@ -53,6 +53,7 @@ class LayerKernels {
     std::int64_t layers = 0;
     std::int64_t expert = 0;
     std::int64_t latent = 0;
+    std::int64_t sparse = 0;      // of these, with an indexer
     std::int64_t compressed = 0;  // attention of DeepSeek-V4
     std::int64_t recurrent = 0;
     std::int64_t fp8_block = 0;  // that quantise activations per group

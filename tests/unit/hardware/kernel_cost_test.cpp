@@ -21,18 +21,22 @@ struct System {
   HostTime host = {};
 };
 
-KernelCost cost_of(const System& system) {
+KernelCost cost_of(const System& system, const BetweenKernels& between) {
   const Catalog catalog = Catalog::embedded();
   const ModelSpec model = catalog.model(system.model);
   ParallelOptions parallel;
   parallel.sharding.tensor = system.tensor;
   KernelLibrary library = catalog.kernel_library(catalog.device(system.device), KernelEngine::vllm);
   return {LayerKernels(model, parallel, Dtype::bf16, {}, std::move(library)),
-          *catalog.between_kernels("vllm"),
+          between,
           system.captured,
           system.host,
           model.hidden,
           kLimits};
+}
+
+KernelCost cost_of(const System& system) {
+  return cost_of(system, *Catalog::embedded().between_kernels("vllm"));
 }
 
 StepShape decodes(std::int64_t rows, TokenCount context_each) {
@@ -98,6 +102,24 @@ TEST_CASE("a captured decode step takes its kernels, one outside graphs at least
   CHECK(eager.base_terms[CostTerm::host] > 0);
   // A long prompt covers them: no floor.
   CHECK(price(cost_of({.captured = {}}), prompt(8192)).base_terms[CostTerm::host] == 0);
+}
+
+TEST_CASE("layers with an indexer and recurrent ones have small kernels of their own") {
+  const auto added_us = [](const char* model, double BetweenKernels::*constant) {
+    const System system{.model = model, .tensor = 8, .device = "b200"};
+    BetweenKernels between = *Catalog::embedded().between_kernels("vllm");
+    const StepPrice before = price(cost_of(system, between), decodes(8, 1000));
+    between.*constant += 1000;
+    const StepPrice after = price(cost_of(system, between), decodes(8, 1000));
+    CHECK(after.slope == before.slope);
+    return 1000 * ms(after.base - before.base);
+  };
+  // GLM-5 has an indexer in each of 78 layers; of Qwen3.5's 60, 45 are recurrent.
+  CHECK(added_us("glm-5", &BetweenKernels::sparse_ns) == Approx(78).epsilon(1e-6));
+  CHECK(added_us("glm-5", &BetweenKernels::recurrent_ns) == 0);
+  CHECK(added_us("qwen3.5-397b-a17b", &BetweenKernels::recurrent_ns) == Approx(45).epsilon(1e-6));
+  CHECK(added_us("qwen3.5-397b-a17b", &BetweenKernels::sparse_ns) == 0);
+  CHECK(added_us("deepseek-r1", &BetweenKernels::sparse_ns) == 0);
 }
 
 TEST_CASE("an engine that plans after a step adds the host's time to it") {
