@@ -136,6 +136,12 @@ answer 0 cards.json --model qwen3-32b:q4_k_m --device 2x4090 --engine llamacpp -
 [[ $(number cards.json devices) == 2 ]] || fail "$(head -n 12 cards.json)"
 grep -q 'goes through the layers of 2 devices' cards.json || fail 'how stages work is not said'
 
+# Users of llama.cpp's shared cells do not wait for each other: no context is set aside.
+answer 0 shared.json --model qwen3-32b:q4_k_m --device 2x4090 --engine llamacpp --users 2 \
+  --in 2000 --out 300 --json
+[[ $(number shared.json simulated_ms | cut -d . -f 1) -lt 2000 ]] ||
+  fail "$(grep -A 3 ttft shared.json)"
+
 # A model that makes vectors writes no answers.
 answer 0 vectors.txt --model qwen3-embedding-4b --device 4090 --rate 1
 grep -q ', 1 tokens out$' vectors.txt || fail "$(cat vectors.txt)"

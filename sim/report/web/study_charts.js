@@ -4,7 +4,8 @@
 const StudyCharts = (() => {
   // What a kind of OOM is called in a cell, one letter each.
   const OOM_LETTERS = {startup: 'S', rejected_too_long: 'L', runtime_device: 'D',
-    fragmentation: 'F', thrash: 'T', runtime_host: 'H', cgroup_kill: 'C', host_freeze: 'Z'};
+    fragmentation: 'F', thrash: 'T', runtime_host: 'H', cgroup_kill: 'C', host_freeze: 'Z',
+    kv_cells: 'K'};
   const words = (kind) => kind.replaceAll('_', ' ');
 
   // The study's data, with values that the charts use repeatedly.
