@@ -19,7 +19,7 @@ const StudyCharts = (() => {
     };
     const axes = study.axes.map((axis, i) => ({...axis, at: i, label: short(axis.path),
       numeric: axis.values.every((value) => typeof value === 'number'),
-      names: axis.values.map(Format.setting)}));
+      names: Format.settings(axis.values)}));
     const rows = study.points.map((values, i) => ({i, values, status: study.status[i],
       oom: Object.keys(study.oom[i] || {}), ooms: study.oom[i] || {}}));
     const mean = (metric, row) => study.values[metric].mean[row.i];
