@@ -115,6 +115,14 @@ grep -q 'engine.tensor_parallel_size 1 -> 4: ' start.txt || fail "what starts: $
 answer 0 table.txt --model llama-3.1-8b --device h100-sxm,2x4090,l4 --rate 1 --in 500 --out 50
 [[ $(grep -cE 'llama-3.1-8b +[12] x ' table.txt) == 3 ]] ||
   fail "no line for each device: $(cat table.txt)"
+grep -q ' llama-3.1-8b on 2 x rtx4090: ' table.txt || fail "$(cat table.txt)"
+
+# Variants of one model are told apart.
+answer 0 variants.txt --model qwen3-32b,qwen3-32b:q4_k_m --device 2xh100-sxm --rate 1
+for name in qwen3-32b qwen3-32b:q4_k_m; do
+  grep -qE "^ +$name +2 x h100-sxm +HOLDS" variants.txt || fail "$(cat variants.txt)"
+  grep -q " $name on 2 x h100-sxm: " variants.txt || fail "$(cat variants.txt)"
+done
 
 # Without targets any wait is accepted: the answer names it, and what memory and throughput carry.
 open=(--users 300 --in 4000 --out 200)

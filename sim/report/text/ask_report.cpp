@@ -205,6 +205,20 @@ std::string ask_text(const AskAnswer& answer, const AskText& texts) {
   return out;
 }
 
+namespace {
+
+// The model's name, or how it was asked for where several variants of it were.
+std::string shown_model(const AskAnswer& answer, std::span<const AskAnswer> answers) {
+  const Resolved& r = answer.run.resolved;
+  const bool is_variant = std::ranges::any_of(answers, [&r](const AskAnswer& other) {
+    const Resolved& o = other.run.resolved;
+    return o.model.id == r.model.id && o.scenario.model != r.scenario.model;
+  });
+  return is_variant ? r.scenario.model : r.model.id;
+}
+
+}  // namespace
+
 std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::string> services,
                       std::span<const std::string> assumed) {
   std::vector<std::vector<std::string>> rows{
@@ -224,14 +238,17 @@ std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::s
     };
     const bool of_rate = answer.largest_rate.has_value();
     const std::optional<AskEdge>& most = of_rate ? answer.largest_rate : answer.largest_load;
-    rows.push_back({r.model.id, fmt::format("{} x {}", r.sharding.devices(), r.device.id),
+    const std::int64_t devices = r.sharding.devices();
+    const std::string model = shown_model(answer, answers);
+    rows.push_back({model, fmt::format("{} x {}", devices, r.device.id),
                     std::string(title_of(answer.verdict)),
                     largest(most, of_rate ? LoadKind::rate : answer.load.kind),
                     untargeted ? at_once(answer) : largest(answer.largest_users, LoadKind::users),
                     most ? std::string(name_of(most->binds)) : "-"});
     if (!services.empty()) rows.back().insert(rows.back().begin(), services[i]);
-    const std::string& who = services.empty() ? r.model.id : services[i];
-    reasons += ask_line("", fmt::format("{} on {}: {}", who, r.device.id, answer.reason));
+    reasons += ask_line("", fmt::format("{} on {}{}: {}", services.empty() ? model : services[i],
+                                        devices > 1 ? fmt::format("{} x ", devices) : "",
+                                        r.device.id, answer.reason));
   }
   std::string out = table_text(rows) + "\n" + reasons;
   if (untargeted) {
