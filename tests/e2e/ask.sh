@@ -138,6 +138,18 @@ grep -q ' targets none, ' line.txt || fail "$(cat open.txt)"
 answer 0 rows.txt --model llama-3.1-8b --device l40s,h100-sxm "${open[@]}"
 [[ $(grep -cE 'HOLDS +[0-9.]+ requests/s +[0-9]+ ' rows.txt) == 2 ]] || fail "$(cat rows.txt)"
 
+# The answer in a file, by its name.
+answer 0 shown.txt small.json -o kept.md
+grep -q '^\*\*HOLDS\*\*: ' kept.md || fail "$(cat kept.md)"
+[[ $(grep -c '^```' kept.md) == 2 ]] || fail "$(cat kept.md)"
+tail -n 1 shown.txt | grep -qFf - kept.md || fail "$(cat kept.md)"
+answer 0 shown.txt --model llama-3.1-8b --device h100-sxm,l4 --rate 1 -o kept.md
+grep -qE '^ +model .*verdict' kept.md || fail "$(cat kept.md)"
+answer 0 shown.json small.json --json
+answer 0 shown.txt small.json -o kept-answer.json
+cmp shown.json kept-answer.json || fail 'another answer in the file than --json prints'
+grep -q '^HOLDS' shown.txt || fail 'the answer is not shown as well'
+
 # llama.cpp divides layers among cards, and a batch goes through them in turn.
 answer 0 cards.json --model qwen3-32b:q4_k_m --device 2x4090 --engine llamacpp --users 1 \
   --set engine.ctx_size=8192 --json

@@ -205,6 +205,18 @@ std::string ask_text(const AskAnswer& answer, const AskText& texts) {
   return out;
 }
 
+std::string ask_markdown(const std::string& text, bool has_verdict) {
+  // The verdict ends where the next line has a label.
+  const std::size_t end = has_verdict ? text.find("\nsystem ") + 1 : 0;
+  const std::string verdict = text.substr(0, end);
+  const std::size_t colon = verdict.find(':');
+  std::string out = "# headroom ask\n\n";
+  if (has_verdict) {
+    out += fmt::format("**{}**{}\n", verdict.substr(0, colon), verdict.substr(colon));
+  }
+  return out + "```text\n" + text.substr(end) + "```\n";
+}
+
 namespace {
 
 // The model's name, or how it was asked for where several variants of it were.
