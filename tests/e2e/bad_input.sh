@@ -40,7 +40,19 @@ expect_error '--set seed: expected path=value' run --set seed
 expect_error '/cost/calibration' run --set cost.calibration=no-such
 
 # Flags
-expect_error 'command line: ' "$HEADROOM" run small.json --no-such-flag
+expect_error 'command line: --no-such-flag: no option of run' "$HEADROOM" run small.json \
+  --no-such-flag
+expect_error '--jsno: no option of run (nearest: --json) (see headroom run --help)' \
+  "$HEADROOM" run small.json --jsno
+expect_error '--seed: no option of run; scenarios have it: --set seed=3' \
+  "$HEADROOM" run small.json --seed 3
+expect_error '--set engine.max_num_seqs=8' "$HEADROOM" run small.json --max-num-seqs=8
+expect_error '--vresion: no option of headroom (nearest: --version)' "$HEADROOM" --vresion
+expect_error 'fleet paln: expected one of plan' "$HEADROOM" fleet paln
+expect_error '(nearest: plan)' "$HEADROOM" fleet paln
+expect_error 'fleet: expected one of plan' "$HEADROOM" fleet
+expect_error '(nearest: fleet plan)' "$HEADROOM" plan
+expect_error 'demo: a scenario, where a study is expected' "$HEADROOM" sweep demo
 expect_error 'list kinds: expected one of' "$HEADROOM" list kinds
 expect_error '--until' run --until -1
 mkdir no-catalog
