@@ -85,12 +85,12 @@ std::string unknown_option_text(const ChosenCommand& chosen,
 std::string missing_command_text(const ChosenCommand& chosen,
                                  const std::vector<std::string>& words) {
   const std::vector<std::string> names = command_names(*chosen.app);
-  if (chosen.words >= words.size()) {
-    return fmt::format("{}: expected one of {}", chosen.name, comma_list(names));
-  }
+  const std::string allowed =
+      fmt::format("expected {}{}", names.size() > 1 ? "one of " : "", comma_list(names));
+  if (chosen.words >= words.size()) return fmt::format("{}: {}", chosen.name, allowed);
   const std::string& word = words[chosen.words];
-  const std::string nearest = nearest_name(word, names);
-  return fmt::format("{} {}: expected one of {}{}", chosen.name, word, comma_list(names),
+  const std::string nearest = names.size() > 1 ? nearest_name(word, names) : "";
+  return fmt::format("{} {}: {}{}", chosen.name, word, allowed,
                      nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest));
 }
 
@@ -108,6 +108,17 @@ std::string conversion_text(const CLI::App& command, std::string_view what) {
                      type.starts_with("FLOAT") ? "number" : "whole number");
 }
 
+// "scenario is required" of CLI::RequiredError, "--users: 1 required INT missing" of
+// CLI::ArgumentMismatch; others as they are.
+std::string missing_text(const ChosenCommand& chosen, const std::string& what) {
+  constexpr std::string_view kRequired = " is required";
+  const std::size_t colon = what.find(": 1 required ");
+  if (colon != std::string::npos) return what.substr(0, colon) + ": its value is missing";
+  if (!what.ends_with(kRequired)) return what;
+  return fmt::format("{}: {} is missing", chosen.name,
+                     what.substr(0, what.size() - kRequired.size()));
+}
+
 std::string error_text(const ChosenCommand& chosen, const std::vector<std::string>& words,
                        const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
@@ -120,7 +131,7 @@ std::string error_text(const ChosenCommand& chosen, const std::vector<std::strin
     if (!unknown.empty()) return unknown;
   }
   if (misses && !command_names(*chosen.app).empty()) return missing_command_text(chosen, words);
-  return error.what();
+  return missing_text(chosen, error.what());
 }
 
 }  // namespace

@@ -221,5 +221,7 @@ expect_error '--rate five: expected a number' "$HEADROOM" ask small.json --rate 
 expect_error '--devices: value 0: expected at least 1' "$HEADROOM" ask --model llama-3.1-8b \
   --device l40s --devices 0
 expect_error '.json or .md' "$HEADROOM" ask small.json -o answer.html
+expect_error '--users: its value is missing' "$HEADROOM" ask small.json --users
+expect_error 'give it as --model llama-3.1-8b' "$HEADROOM" ask llama-3.1-8b --device l40s
 expect_error 'no column holds the tokens of' "$HEADROOM" ask small.json --trace own.csv
 nothing_left

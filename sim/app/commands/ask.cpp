@@ -288,10 +288,23 @@ bool one_holds(const std::vector<AskAnswer>& answers, std::size_t together) {
   return false;
 }
 
+// A model's name where a command, a file or a scenario stands.
+void check_source(const AskArguments& a, const Catalog& catalog) {
+  if (a.system.source.size() != 1) return;
+  const std::string& word = a.system.source.front();
+  if (is_input(word) || is_scenario(word) || !catalog.has_model(word)) return;
+  throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
+                              .origin = word,
+                              .problem = "a model, where a command, a file or a scenario is "
+                                         "expected: give it as --model " +
+                                         word});
+}
+
 int ask_command(AskArguments& a) {
   check_traffic(a);
   std::ranges::transform(a.system.source, a.system.source.begin(), input_path);
   const Catalog catalog = load_catalog(a.catalog);
+  check_source(a, catalog);
   const bool by_names =
       !a.system.models.empty() || !a.system.engine.empty() || a.system.device_count;
   const bool several =
