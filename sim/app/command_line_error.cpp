@@ -127,7 +127,7 @@ std::string error_text(const ChosenCommand& chosen, const std::vector<std::strin
   const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const bool misses = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (has_extras || misses) {
-    const std::string unknown = unknown_option_text(chosen, words);
+    std::string unknown = unknown_option_text(chosen, words);
     if (!unknown.empty()) return unknown;
   }
   if (misses && !command_names(*chosen.app).empty()) return missing_command_text(chosen, words);

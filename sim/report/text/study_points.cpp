@@ -28,12 +28,12 @@ std::map<std::string, std::string> shown_settings(const std::vector<std::string>
   for (const auto& [name, twins] : by_name) {
     for (const auto& [json, value] : twins) {
       std::string text = name;
-      for (const auto& [key, own] : value.items()) {
-        const bool differs = std::ranges::any_of(twins, [&](const auto& twin) {
-          const auto found = twin.second.find(key);
-          return found == twin.second.end() || *found != own;
+      for (const auto& item : value.items()) {
+        const bool differs = std::ranges::any_of(twins, [&item](const auto& twin) {
+          const auto found = twin.second.find(item.key());
+          return found == twin.second.end() || *found != item.value();
         });
-        if (differs) text += fmt::format(" {} {}", key, shown_setting(own.dump()));
+        if (differs) text += fmt::format(" {} {}", item.key(), shown_setting(item.value().dump()));
       }
       shown[json] = std::move(text);
     }
